@@ -9,33 +9,36 @@ import random
 import struct
 from collections.abc import Callable, Iterator
 from copy import deepcopy
-from dataclasses import asdict
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import numpy as np
-import pandas as pd
+import pyarrow as pa
 
 from tests.fuzz import chain
 from tests.fuzz.edits import damaged_bytes
-from tests.store.forged_packs import put_together, taken_apart
+from tests.store.forged_packs import Forged, aligned
 from tests.xspace import fuzz_inputs
 from tfcompare import settings
 from tfcompare.errors import TfcompareError
+from tfcompare.export.trace import chrome_trace, traced
+from tfcompare.frames.arrow import TEXT, table_of
 from tfcompare.ingest.ingesting import ingest
 from tfcompare.ingest.pools import Here
-from tfcompare.run import load
+from tfcompare.run import Run, load
 from tfcompare.sources.logdir import find_runs
-from tfcompare.store import cached_frames, columns, index
+from tfcompare.store import cached_frames, index
+from tfcompare.store.arrays import Sizes, decode, encode, expanded_bytes
 from tfcompare.store.cached_frames import frame_cache
-from tfcompare.store.columns import Shape
-from tfcompare.store.pack_checks import DTYPES
+from tfcompare.store.names import all_packs
 from tfcompare.store.records import record_name
 from tfcompare.store.stored import Store
 from tfcompare.store.stored_run import named, runs_in
 from tfcompare.tools.listing import listing
+from tfcompare.tools.timeline.layout import lay_out
+from tfcompare.tools.timeline.of_run import timelines
 
 KINDS = ("record", "index", "pack", "pack", "pack", "seen", "own pack", "mark")
 _VALUES: tuple[Any, ...] = (
@@ -68,7 +71,7 @@ class Yard:
             ingest([self.logs], str(self.store), Here)
             for run in find_runs(self.logs):
                 with contextlib.suppress(TfcompareError):
-                    load(run)
+                    _look_at_run(load(run), 0)
             cache = frame_cache()
             assert cache is not None
             cache.flush()
@@ -78,7 +81,8 @@ class Yard:
         """The run that each record and pack is of."""
         runs = [run.opened() for run in runs_in(Store(str(self.store)))[0]]
         records = {record_name(run.id): run.id for run in runs}
-        return records | {file.stored.name: run.id for run in runs for file in run.files if file.stored is not None}
+        stored = [(file.stored, run.id) for run in runs for file in run.files]
+        return records | {name: run for pack, run in stored if pack is not None for name in all_packs(pack.name)}
 
     @contextlib.contextmanager
     def entered(self) -> Iterator[None]:
@@ -137,14 +141,26 @@ def _look_at(yard: Yard, name: str, number: int) -> None:
         wanted = yard.run_of.get(name.removeprefix("own/"), runs[number % len(runs)].id)
         for run in runs:
             if run.id == wanted:
-                chain.look_at(run, number)
+                _look_at_run(run, number)
         return
     found = named(runs_in(Store(str(yard.store)))[0])
     listing(found, {})
     wanted = yard.run_of.get(name.removeprefix("store/"), "")
     with mock.patch.dict(os.environ, {settings.STORE_VARIABLE: settings.OFF}):
         for one in [run for run in found if run.id == wanted] or found[number % max(len(found), 1) :][:1]:
-            chain.look_at(load(one), number)
+            _look_at_run(load(one), number)
+
+
+def _look_at_run(run: Run, number: int) -> None:
+    """Its tables, a comparison, and its timelines, drawn and as a trace."""
+    chain.look_at(run, number)
+    for host in run.host_names:
+        lanes, spans = run.timeline(host)
+        assert len(lanes) or not len(spans)
+    shown = timelines(run)
+    for timeline in shown:
+        lay_out(timeline.spans)
+    sum(map(len, chrome_trace([traced(run, run.name, timeline) for timeline in shown])))
 
 
 def forged(kind: str, path: Path, data: bytes, rng: random.Random) -> tuple[str, bytes]:
@@ -214,65 +230,92 @@ def _keys(node: Any) -> list[Any]:
 
 
 def _pack(data: bytes, rng: random.Random) -> bytes:
-    """A pack with tables of other values or bytes, or with another head, and the digest to go with it."""
-    head, blocks = taken_apart(data)
-    if rng.random() < 0.15:
-        head = _mutated(head, rng)
-    else:
-        filled = [name for name, block in head["tables"].items() if block["shape"]["rows"]]
-        for name in rng.sample(filled, min(len(filled), rng.choice((1, 1, 2, 3)))):
-            shape, blocks[name] = _other_table(head["tables"][name]["shape"], blocks[name], DTYPES[name], rng)
-            head["tables"][name] = {"shape": shape, "size_bytes": len(blocks[name])}
-    return put_together(data, head, blocks)
+    """A pack with tables of other values or buffers, or with another head, and the digest to go with it."""
+    parts = Forged.of(data)
+    filled = [name for name in parts.buffers if parts.sizes(name)[0]]
+    if rng.random() < 0.15 or not filled:
+        parts.head = _mutated(parts.head, rng)
+        return parts.bytes()
+    for name in rng.sample(filled, min(len(filled), rng.choice((1, 1, 2, 3)))):
+        if rng.random() < 0.3:
+            parts.sizes(name)[:], buffers = _other_buffer(parts.sizes(name), parts.buffers[name], rng)
+            parts.put_buffers(name, buffers)
+        else:
+            parts.put(name, _other_values(parts.table(name), rng))
+    return parts.bytes()
 
 
 def _index(data: bytes, rng: random.Random) -> bytes:
     (size,) = struct.unpack("<Q", data[:8])
     head, block = json.loads(data[8 : 8 + size]), data[8 + size :]
-    if rng.random() < 0.2:
+    what = rng.random()
+    if what < 0.2:
         head = _mutated(head, rng)
+    elif what < 0.3:
+        block = damaged_bytes(block, rng)
     else:
-        head, block = _other_table(head, block, index.DTYPES, rng)
+        sizes: Sizes = tuple(head["sizes"])
+        whole = pa.decompress(block, expanded_bytes(sizes), codec="zstd")
+        table = decode(index._SCHEMA, sizes, whole, 0)
+        new, buffers = encode(_other_values(table, rng))
+        if what < 0.5:
+            new, buffers = _other_buffer([*new], buffers, rng)
+        head["sizes"], block = new, pa.compress(b"".join(buffers), codec="zstd", asbytes=True)
     text = json.dumps(head).encode()
     return struct.pack("<Q", len(text)) + text + block
 
 
-def _other_table(
-    shape: dict[str, Any], block: bytes, dtypes: columns.Dtypes, rng: random.Random
-) -> tuple[dict[str, Any], bytes]:
-    """(the shape, the bytes) of a table that was changed in its values or bytes."""
+def _other_buffer(sizes: list[int], buffers: list[bytes], rng: random.Random) -> tuple[list[int], list[bytes]]:
+    """(the sizes, the buffers) of a table with one buffer changed, be it of offsets, positions of labels, labels, bits
+    or numbers, with or without the size that goes with it."""
+    sizes, buffers = [*sizes], [*buffers]
+    at = rng.choice([place for place, buffer in enumerate(buffers) if buffer])
+    if rng.random() < 0.2:  # of another length
+        new = damaged_bytes(buffers[at], rng)
+        buffers[at] = new.ljust(aligned(len(new)), b"\0")
+        if rng.random() < 0.7:
+            sizes[2 + at] = len(new)
+        return sizes, buffers
+    width = rng.choice((1, 4, 4, 8))
+    values = np.frombuffer(bytearray(buffers[at]), f"<i{width}").copy()
+    most = np.iinfo(values.dtype)
+    for _ in range(rng.choice((1, 1, 2, len(values)))):
+        place = rng.randrange(len(values))
+        options = (0, 1, -1, 2, 3, 127, int(most.max), int(most.min), int(values[place - 1]), -int(values[place]))
+        values[place] = np.array(rng.choice(options)).astype(values.dtype)
+    buffers[at] = values.tobytes()
     if rng.random() < 0.1:
-        return shape, damaged_bytes(block, rng)
-    table = columns.decode(Shape(shape["rows"], tuple(map(tuple, shape["texts"]))), block, dtypes)
-    other, data = columns.encode(_other_values(table, rng), dtypes)
-    return asdict(other), data
+        sizes[rng.randrange(2)] += rng.choice((1, -1, 1 << 20))
+    return sizes, buffers
 
 
-def _other_values(table: pd.DataFrame, rng: random.Random) -> pd.DataFrame:
+def _other_values(table: pa.Table, rng: random.Random) -> pa.Table:
     """The table with other values in one to three of its columns, or with other rows."""
-    table = table.copy()
     if rng.random() < 0.2 and len(table):
         rows = [rng.randrange(len(table)) for _ in range(rng.choice((0, 1, len(table), 2 * len(table))))]
-        return table.iloc[rows].reset_index(drop=True)
+        return table.take(pa.array(rows, pa.int64())).combine_chunks()
+    columns: dict[str, Any] = dict(zip(table.column_names, (column.combine_chunks() for column in table), strict=True))
     for _ in range(rng.choice((1, 1, 2, 3))):
-        name = rng.choice(list(table.columns))
-        where = np.array([rng.random() < rng.choice((0.1, 1.0)) for _ in range(len(table))], dtype=bool)
-        dtype = str(table[name].dtype)
-        if dtype in ("str", "category"):
-            texts = zip(where, table[name].astype("str"), strict=True)
-            values = pd.Series([rng.choice(_TEXTS) if hit else text for hit, text in texts], dtype="str")
-            table[name] = values.astype(dtype)
-        elif dtype == "bool":
-            table[name] = table[name].to_numpy() ^ where
-        elif "float" in dtype.lower():
+        field = rng.choice(list(table.schema))
+        where = [rng.random() < rng.choice((0.1, 1.0)) for _ in range(len(table))]
+        values = columns[field.name].to_pylist()
+        if field.type == TEXT:
+            other = [rng.choice(_TEXTS) if hit else text for hit, text in zip(where, values, strict=True)]
+            columns[field.name] = pa.array(other, pa.string()).dictionary_encode()
+            continue
+        if field.type == pa.bool_():
+            columns[field.name] = pa.array([flag ^ hit for hit, flag in zip(where, values, strict=True)], pa.bool_())
+            continue
+        if pa.types.is_floating(field.type):
             value = rng.choice((0.0, -1.0, 1e-300, 1e12, 1e17, 1e300, float("inf"), float("nan")))
-            table[name] = pd.Series(np.where(where, value, table[name].astype("float64")), dtype=dtype)
         else:
-            most = np.iinfo(dtype.lower())
+            most = np.iinfo(field.type.to_pandas_dtype())
             value = rng.choice((0, 1, -1, -2, 7, len(table), int(most.max), int(most.min), int(most.max) // 2))
-            numbers = table[name].fillna(0).to_numpy(dtype.lower())
-            table[name] = pd.Series(np.where(where, np.array(value, dtype.lower()), numbers), dtype=dtype)
-    return table
+            value = min(value, int(most.max))
+        if field.nullable and rng.random() < 0.3:
+            value = None
+        columns[field.name] = pa.array([value if hit else v for hit, v in zip(where, values, strict=True)], field.type)
+    return table_of(table.schema, columns)
 
 
 def _digest(data: bytes) -> bytes:

@@ -2,40 +2,42 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from tests.profiles import loaded_run
-from tests.store.forged_packs import put_together, taken_apart
+from tests.store.forged_packs import Forged, forged
+from tests.store.test_packing import of_group
 from tfcompare.errors import TfcompareError
-from tfcompare.store.columns import Shape, decode, encode
-from tfcompare.store.pack_checks import DTYPES
+from tfcompare.frames import HostTables
+from tfcompare.frames.arrow import host_table, texts
+from tfcompare.schema import HOST_TABLES, Group
+from tfcompare.store.arrays import expanded_bytes
 from tfcompare.store.packing import pack, unpack, unpack_checked
 from tfcompare.store.typed import Damaged
 
 RUN = "filters_16_8"
+MB = 2**20
+Change = Callable[[Forged], object]
 
 
-def repacked(data: bytes, change: Callable[[dict[str, Any], dict[str, bytes]], None]) -> bytes:
-    """A pack whose head and tables were changed, with the digest to go with it."""
-    head, blocks = taken_apart(data)
-    change(head, blocks)
-    return put_together(data, head, blocks)
+def host() -> HostTables:
+    return loaded_run(RUN).hosts[0]
 
 
-def with_values(table: str, **values: object) -> Callable[[dict[str, Any], dict[str, bytes]], None]:
+def with_values(table: str, **values: object) -> Change:
     """Replace the first value in some columns of a table."""
 
-    def change(head: dict[str, Any], blocks: dict[str, bytes]) -> None:
-        shape = head["tables"][table]["shape"]
-        frame = decode(Shape(shape["rows"], tuple(map(tuple, shape["texts"]))), blocks[table], DTYPES[table]).copy()
+    def change(parts: Forged) -> None:
+        columns = parts.table(table).to_pydict()
         for name, value in values.items():
-            frame.loc[0, name] = value
-        new, blocks[table] = encode(frame, DTYPES[table])
-        head["tables"][table] = {"shape": {"rows": new.rows, "texts": new.texts}, "size_bytes": len(blocks[table])}
+            columns[name][0] = value
+        parts.put(table, host_table(table, columns))
 
     return change
 
@@ -54,70 +56,177 @@ def with_values(table: str, **values: object) -> Callable[[dict[str, Any], dict[
         ("op_cells", {"part": -1}),
         ("op_cells", {"step": 12345}),
         ("op_cells", {"self_time_ps": -1}),
+        ("op_totals", {"part": 1}),
         ("op_totals", {"total_time_ps": (1 << 63) - 1}),
         ("op_wall", {"step_part": 100}),
+        ("op_wall", {"step_part": -2}),
         ("op_wall", {"stage": 2**31 - 1}),
         ("op_wall", {"wall_time_ps": -1.0}),
-        ("memory_events", {"memory": 5}),
+        ("op_wall_totals", {"part": -1}),
+        ("memory_events", {"time_ps": 10**15}),
         ("memory_events", {"following": 10**6}),
-        ("memory_events", {"op_name": 10**6}),
-        ("memory_events", {"shape": -2}),
+        ("memory_events", {"following": -2}),
+        ("memory_events", {"row": -1}),
         ("device_steps", {"step": 999}),
         ("device_steps", {"other_us": -1.0}),
         ("idle_gaps", {"step": 999}),
+        ("timeline_spans", {"lane": -1}),
+        ("timeline_spans", {"lane": 10**6}),
+        ("timeline_spans", {"launch": 2**31 - 1}),
+        ("timeline_spans", {"launch": -2}),
+        ("timeline_spans", {"duration_ps": -1}),
     ],
 )
-def test_a_pack_of_values_that_cannot_be_is_damaged(table: str, values: dict[str, object]) -> None:
-    frames = next(h for h in loaded_run(RUN).hosts)
-    data = pack(frames)
-    forged = repacked(data, with_values(table, **values))
-    assert len(unpack_checked(repacked(data, with_values("steps"))).tables["steps"]) == len(frames.tables["steps"])
+def test_a_pack_of_values_that_cannot_be_is_damaged(table: str, values: dict[str, Any]) -> None:
+    group: Group = "timeline" if table.startswith("timeline") else "core"
+    data = pack(of_group(host(), group))
+    same = unpack_checked(forged(data, with_values(table)), group)
+    assert len(same.tables[table]) == len(of_group(host(), group).tables[table])
     with pytest.raises(Damaged, match=f"its table {table} is damaged|has steps that do not exist"):
-        unpack_checked(forged)
+        unpack_checked(forged(data, with_values(table, **values)), group)
 
 
-def _claim(**shape: object) -> Callable[[dict[str, Any], dict[str, bytes]], None]:
-    return lambda head, _: head["tables"]["op_cells"]["shape"].update(shape)
+def test_a_pack_of_programs_is_checked_too() -> None:
+    owner = loaded_run("jax_filters_16_8").hosts[0]
+    data, table = pack(of_group(owner, "programs")), owner.table("hlo_memory")
+    assert len(unpack_checked(data, "programs").tables["hlo_memory"]) == len(table) > 0
+    with pytest.raises(Damaged, match="its table hlo_memory is damaged"):
+        unpack_checked(forged(data, with_values("hlo_memory", size_bytes=-1)), "programs")
+
+
+def _claim(table: str, at: int, size: int) -> Change:
+    """Let the head say another size of a table."""
+    return lambda parts: parts.sizes(table).__setitem__(at, size)
+
+
+def _in_group(group: str, **values: object) -> Change:
+    return lambda parts: parts.head["groups"][group].update(values)
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        _claim(rows=1 << 29),
-        _claim(rows=-1),
-        _claim(rows=1 << 62),
-        _claim(texts=[[1, 1]]),
-        lambda head, _: head["tables"].pop("op_cells"),
-        lambda head, _: head["tables"].update(more=head["tables"]["steps"]),
-        lambda head, _: head["tables"]["steps"].update(size_bytes=0),
-        lambda head, _: head["memory_labels"].pop("shape"),
-        lambda head, _: head["memory_labels"].update(shape=["no end"]),
-        lambda head, _: head["origin"].update(duration_us=float("nan")),
-        lambda head, _: head.update(host=None),
+        _claim("op_cells", 0, 1 << 29),
+        _claim("op_cells", 0, -1),
+        _claim("op_cells", 0, 1 << 62),
+        _claim("op_cells", 2, 1),
+        _claim("op_cells", 3, 1),
+        _claim("op_parts", 1, -1),
+        _claim("op_parts", 1, 1 << 40),
+        _claim("op_parts", 4, (1 << 30) + 1),
+        lambda parts: parts.sizes("op_cells").pop(),
+        lambda parts: parts.sizes("op_cells").append(0),
+        lambda parts: parts.sizes("op_cells").clear(),
+        lambda parts: parts.head["groups"]["steps"]["tables"].pop("op_cells"),
+        lambda parts: parts.head["groups"]["core"]["tables"].update(more=parts.sizes("steps")),
+        lambda parts: parts.head["groups"].pop("steps"),
+        lambda parts: parts.head["groups"].clear(),
+        lambda parts: parts.head["groups"].update(more={"size_bytes": 0, "tables": {}}),
+        lambda parts: parts.head.update(groups=dict(reversed(parts.head["groups"].items()))),
+        _in_group("steps", size_bytes=0),
+        _in_group("core", tables={}),
+        lambda parts: [
+            _in_group("core", size_bytes=sum(map(len, parts.frames.values())) + 1)(parts),
+            _in_group("steps", size_bytes=-1)(parts),
+        ],
+        lambda parts: parts.head["origin"].update(duration_us=float("nan")),
+        lambda parts: parts.head.update(host=None),
+        lambda parts: parts.head.pop("remarks"),
     ],
 )
-def test_a_head_that_cannot_be_is_damaged_before_anything_is_expanded(change, monkeypatch: pytest.MonkeyPatch) -> None:
-    data = repacked(pack(loaded_run(RUN).hosts[0]), change)
+def test_a_head_that_cannot_be_is_damaged_before_anything_is_expanded(
+    change: Change, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = forged(pack(host()), change)
     monkeypatch.setattr(pa, "decompress", lambda *_, **__: pytest.fail("was expanded"))
     with pytest.raises(Damaged):
         unpack(data)
 
 
 @pytest.mark.parametrize("size", [0, 10, 10_000_000])
-def test_a_table_that_expands_to_another_size_than_it_says_is_damaged(size: int) -> None:
-    def change(head: dict[str, Any], blocks: dict[str, bytes]) -> None:
-        blocks["op_cells"] = pa.compress(bytes(size), codec="zstd", asbytes=True)
-        head["tables"]["op_cells"]["size_bytes"] = len(blocks["op_cells"])
-
+def test_a_group_that_expands_to_another_size_than_it_says_is_damaged(size: int) -> None:
+    bomb = pa.compress(bytes(size), codec="zstd", asbytes=True)
+    data = forged(pack(host()), lambda parts: parts.put_frame("steps", bomb))
     with pytest.raises(Damaged, match="op_cells is damaged"):
-        unpack_checked(repacked(pack(loaded_run(RUN).hosts[0]), change))
+        unpack(data).table("op_cells")
+    with pytest.raises(Damaged, match="is damaged"):
+        unpack_checked(data)
+
+
+def test_no_more_is_expanded_than_the_head_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A frame of some kB that would become 1 GB."""
+    bomb = pa.compress(pa.allocate_buffer(1 << 30), codec="zstd", asbytes=True)
+    for group in ("core", "steps"):
+        parts = Forged.of(pack(host()))
+        said = {
+            name: sum(expanded_bytes(tuple(sizes)) for sizes in one["tables"].values())
+            for name, one in parts.head["groups"].items()
+        }
+        parts.put_frame(group, bomb)
+        asked: list[int] = []
+        real = pa.decompress
+
+        def decompress(frame: object, size: int, codec: str, asked: list[int] = asked, real: Any = real) -> pa.Buffer:
+            asked.append(size)
+            return real(frame, size, codec=codec)
+
+        before = pa.total_allocated_bytes()
+        with monkeypatch.context() as patch:
+            patch.setattr(pa, "decompress", decompress)
+            with pytest.raises(Damaged):
+                unpack_checked(parts.bytes())
+        assert set(asked) <= set(said.values())
+        assert pa.total_allocated_bytes() - before < 2 * sum(said.values())
+
+
+def long_label(times: int) -> Change:
+    """Give as many rows as that the same op type of 1 MB: a few kB when it is compressed."""
+
+    def change(parts: Forged) -> None:
+        table = parts.table("op_parts")
+        rows = {name: [column[0].as_py()] * times for name, column in zip(table.column_names, table, strict=True)}
+        rows["op_type"] = texts(np.zeros(times, np.int32), ["x" * MB])
+        parts.put("op_parts", host_table("op_parts", rows))
+
+    return change
+
+
+def test_a_long_text_of_many_rows_counts_as_often_as_it_occurs(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = forged(pack(host()), long_label(3_000))
+    assert len(data) < MB
+    assert len(unpack_checked(data).tables["op_parts"]) == 3_000
+    data = forged(pack(host()), long_label(5_000))
+    hidden = forged(data, _claim("op_parts", 1, 1_000))
+    with monkeypatch.context() as patch:
+        patch.setattr(pa, "decompress", lambda *_, **__: pytest.fail("was expanded"))
+        with pytest.raises(Damaged, match="raise TFCOMPARE_PACK_MB"):
+            unpack(data)
+    with pytest.raises(Damaged, match=r"op_parts is damaged .*its texts are of another size"):
+        unpack_checked(hidden)
+
+
+def test_a_long_text_of_many_rows_is_not_packed(monkeypatch: pytest.MonkeyPatch) -> None:
+    tables = dict(host().tables)
+    parts = Forged.of(pack(host()))
+    long_label(5_000)(parts)
+    tables["op_parts"] = parts.table("op_parts")
+    with pytest.raises(TfcompareError, match=r"take 5.* GB, and a pack at most"):
+        pack(dataclasses.replace(host(), tables=tables))
+    spans = host_table("timeline_spans", dict.fromkeys(HOST_TABLES["timeline_spans"].columns, np.zeros(9)) | {
+        "name": texts(np.zeros(9, np.int32), ["x" * MB]), "op_type": "", "op_name": ""
+    })  # fmt: skip
+    late = host().late
+    assert late is not None
+    monkeypatch.setenv("TFCOMPARE_PACK_MB", "2")
+    data = pack(dataclasses.replace(host(), tables={**late["timeline"], "timeline_spans": spans}))
+    assert len(unpack_checked(data, "timeline").tables["timeline_spans"]) == 9  # they stay codes
 
 
 def test_tables_above_the_limit_are_neither_packed_nor_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
-    frames = loaded_run("tf_gpu").hosts[0]
-    data = pack(frames)
+    tables = loaded_run("tf_gpu").hosts[0]
+    data = pack(tables)
     monkeypatch.setenv("TFCOMPARE_PACK_MB", "1")
     with pytest.raises(TfcompareError, match=r"take .* MB, and a pack at most 1\.05 MB; raise TFCOMPARE_PACK_MB"):
-        pack(frames)
+        pack(tables)
     with pytest.raises(Damaged, match="raise TFCOMPARE_PACK_MB"):
         unpack(data)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import fsspec
+import pyarrow as pa
 import pytest
 
 from tests.store.runs_in_stores import FullFile, copied, put, stored
@@ -61,7 +62,7 @@ def settled(monkeypatch: pytest.MonkeyPatch) -> None:
 def outside(tmp_path: Path) -> Path:
     """A file of the reader's, outside every store."""
     path = tmp_path / "outside"
-    path.write_bytes(b"TFCPACK2 and no pack, so it would be found damaged and removed")
+    path.write_bytes(b"TFCPACK3 and no pack, so it would be found damaged and removed")
     return path
 
 
@@ -197,16 +198,19 @@ def test_a_forged_note_of_the_cache_deletes_nothing(logs: Path, own: Path, outsi
     assert outside.read_bytes() == before
 
 
-@pytest.mark.parametrize("kind", ["runs", "index", "packs"])
+@pytest.mark.parametrize("kind", ["runs", "index", "packs", "timeline", "programs"])
 @pytest.mark.parametrize("spoil", [lambda _: b"", lambda data: data[:-1], lambda _: b"[" * 100_000])
 def test_who_reads_a_store_changes_nothing_in_it(kind: str, spoil, store: Path) -> None:
-    (path,) = (path for path in (store / kind).rglob("*") if path.is_file())
+    of_kind = {"packs": "packs/*/*.pack", "runs": "runs/*", "index": "index/*"}.get(kind, f"packs/*/*.{kind}")
+    (path,) = store.glob(of_kind)
     path.write_bytes(spoil(path.read_bytes()))
     index.forget()
     before = contents(store)
     for run in stored(store).values():
         try:
-            load(run)
+            loaded = load(run)
+            loaded.timeline(*loaded.host_names)
+            loaded.table("hlo_memory")
         except TfcompareError as error:
             assert "\n" not in str(error)
     assert contents(store) == before
@@ -220,7 +224,7 @@ def test_a_profile_that_only_the_record_names_is_not_opened(
     path = path.replace("{logs}", str(profile))
     forge_record(store, only_host(lambda host: host.update(path=path)))
     opened: list[object] = []
-    monkeypatch.setattr(reading.HostReader, "_built", lambda _, file: opened.append(file))
+    monkeypatch.setattr(reading.HostReader, "_built", lambda *what: opened.append(what))
     (run,) = stored(store).values()
     with pytest.raises(NoOtherSteps, match="is not below any place given here; name its folder in TFCOMPARE_PLACES"):
         load(run, step_marker="train")
@@ -338,6 +342,18 @@ def test_what_is_written_can_be_read(store: Path) -> None:
     assert index.from_bytes(index.to_bytes([])) == []
 
 
+def test_long_texts_of_an_index_count_as_often_as_they_occur(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    row = runs_in(Store(str(store)))[0][0].row
+    data = index.to_bytes([replace(row, run=str(i), place="/" + "x" * 10_000) for i in range(100)])
+    assert len(index.from_bytes(data)) == 100
+    monkeypatch.setattr(index, "_MOST_EXPANDED", 500_000)
+    with pytest.raises(Damaged, match="takes more than 500 kB"):
+        index.from_bytes(data)
+    monkeypatch.setattr(pa, "decompress", lambda *_, **__: pytest.fail("was expanded"))
+    with pytest.raises(Damaged, match="takes more than 500 kB"):
+        index.from_bytes(data)
+
+
 def test_an_index_of_values_that_cannot_be_is_listed_from_the_records(store: Path) -> None:
     (run,) = runs_in(Store(str(store)))[0]
     (file,) = (store / "index").iterdir()
@@ -402,7 +418,7 @@ def test_a_full_disk_at_any_write_is_one_sentence_and_leaves_a_store_that_can_be
             has_record,
             not has_record,
         )
-        assert status == (0 if full_at == 4 else 2)  # the fourth write is that of the index
+        assert status == (0 if full_at == 6 else 2)  # the sixth write is that of the index
         assert tfcompare("ingest", str(logs), "--store", str(store))[0] == 0
         assert load(*stored(store).values()).info.step_count > 1
-    assert full_at == 5  # mark, pack, record and index were all tried
+    assert full_at == 7  # mark, three packs, record and index were all tried

@@ -1,56 +1,79 @@
-"""Frames in a pack are those that were put there, and a pack that is not whole is refused."""
+"""Tables in a pack are those that were put there, and a pack that is not whole is refused."""
 
 from __future__ import annotations
 
 import dataclasses
 import random
+from collections.abc import Mapping
 
-import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from tests.fuzz import inputs
 from tests.profiles import ALL_RUNS, loaded_run
 from tfcompare import schema
 from tfcompare.errors import TfcompareError
-from tfcompare.frames import HostFrames, build
-from tfcompare.frames.memory_events import Texts
+from tfcompare.frames import HostTables, build
+from tfcompare.frames.host import Late
+from tfcompare.schema import Group
+from tfcompare.schema.host_tables import LATE
+from tfcompare.store.arrays import encode
 from tfcompare.store.packing import PackedTables, pack, unpack, unpack_checked
 from tfcompare.store.typed import Damaged
 from tfcompare.xspace import parse
 
+GROUPS: tuple[Group, ...] = ("core", *LATE)
 
-def assert_same(ours: HostFrames, theirs: HostFrames) -> None:
-    for name in (f.name for f in dataclasses.fields(HostFrames) if f.name not in ("tables", "memory_bytes")):
+
+def of_group(host: HostTables, group: Group) -> HostTables:
+    """What the pack of that group holds."""
+    if group == "core":
+        return dataclasses.replace(host, late=None)
+    assert host.late is not None
+    return dataclasses.replace(host, tables=host.late[group], late=None)
+
+
+def packed(host: HostTables) -> HostTables:
+    """The host from its packs."""
+
+    def late(group: Group) -> Mapping[str, pa.Table]:
+        return unpack_checked(pack(of_group(host, group)), group).tables
+
+    return dataclasses.replace(unpack_checked(pack(host)), late=Late(late))
+
+
+def assert_same(ours: HostTables, theirs: HostTables) -> None:
+    for name in (f.name for f in dataclasses.fields(HostTables) if f.name != "tables"):
         assert (type(getattr(ours, name)), getattr(ours, name)) == (type(getattr(theirs, name)), getattr(theirs, name))
     assert list(ours.tables) == list(theirs.tables)
     assert len(ours.tables) == len(theirs.tables)
-    for name, frame in ours.tables.items():
-        pd.testing.assert_frame_equal(frame, theirs.tables[name], check_exact=True)
-    for part in dataclasses.fields(ours.memory):
-        np.testing.assert_equal(_plain(getattr(ours.memory, part.name)), _plain(getattr(theirs.memory, part.name)))
+    for name, table in ours.tables.items():
+        assert table.schema.equals(theirs.tables[name].schema)
+        assert encode(table) == encode(theirs.tables[name]), name
 
 
-def _plain(value: object) -> object:
-    return dataclasses.asdict(value) if isinstance(value, Texts) else value
-
-
-def hosts(name: str) -> tuple[HostFrames, ...]:
+def hosts(name: str) -> tuple[HostTables, ...]:
     return loaded_run(name).hosts
 
 
 @pytest.mark.parametrize("name", ALL_RUNS)
-def test_frames_come_out_as_they_went_in(name: str) -> None:
-    for frames in hosts(name):
-        assert_same(frames, unpack(pack(frames)))
+def test_tables_come_out_as_they_went_in(name: str) -> None:
+    for host in hosts(name):
+        for group in GROUPS:
+            tables = of_group(host, group)
+            assert_same(tables, unpack(pack(tables), group=group))
 
 
 @pytest.mark.parametrize("name", ["filters_16_8", "filters_16_8_simulated"])
 def test_every_table_of_a_run_is_the_same_from_packs(name: str) -> None:
     run = loaded_run(name)
-    again = dataclasses.replace(run, hosts=tuple(unpack(pack(h)) for h in run.hosts))
+    again = dataclasses.replace(run, hosts=tuple(packed(h) for h in run.hosts))
     for table in schema.TABLES:
         pd.testing.assert_frame_equal(run.table(table), again.table(table), check_exact=True)
+    for host in run.host_names:
+        for ours, theirs in zip(run.timeline(host), again.timeline(host), strict=True):
+            pd.testing.assert_frame_equal(ours, theirs, check_exact=True)
     assert again.info == run.info
 
 
@@ -58,46 +81,75 @@ def test_every_table_of_a_run_is_the_same_from_packs(name: str) -> None:
 def test_what_is_read_of_hostile_profiles_passes_the_checks_of_packs(first: int) -> None:
     built = 0
     for number in range(first, first + 25):
-        try:
-            frames = build(parse(inputs.made(11, number).data), "vm", "digest")
-        except TfcompareError:
-            continue
-        built += 1
-        again = unpack_checked(pack(frames))
-        for name, frame in frames.tables.items():
-            pd.testing.assert_frame_equal(frame, again.tables[name], check_exact=True)
-    assert built > 10
+        for group in GROUPS:
+            try:
+                tables = build(parse(inputs.made(11, number).data), "vm", "digest", group=group)
+            except TfcompareError:
+                continue
+            built += 1
+            assert_same(tables, unpack_checked(pack(tables), group))
+    assert built > 30
 
 
 @pytest.mark.parametrize("name", ALL_RUNS)
 def test_arrays_are_aligned_as_compiled_code_expects(name: str) -> None:
     for host in hosts(name):
-        for table, frame in unpack(pack(host)).tables.items():
-            for column in frame.select_dtypes("number"):
-                values = frame[column].to_numpy()
-                assert values.flags.aligned, f"{table}.{column}"
+        for group in GROUPS:
+            for name_of_table, table in unpack(pack(of_group(host, group)), group=group).tables.items():
+                for column in table.column_names:
+                    if pa.types.is_integer(table[column].type) or pa.types.is_floating(table[column].type):
+                        for piece in table[column].chunks:
+                            values = piece.fill_null(0).to_numpy()
+                            assert values.flags.aligned, f"{name_of_table}.{column}"
 
 
-def test_the_same_frames_give_the_same_bytes() -> None:
-    (frames,) = hosts("filters_16_8_simulated")
-    assert pack(frames) == pack(frames)
+def test_the_same_tables_give_the_same_bytes() -> None:
+    (host,) = hosts("filters_16_8_simulated")
+    assert pack(host) == pack(host)
+    assert pack(unpack(pack(host))) == pack(host)
 
 
 def test_a_table_is_read_when_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    (frames,) = hosts("filters_16_8")
-    unpacked, names = unpack(pack(frames)), []
-    read = PackedTables.read
-    monkeypatch.setattr(PackedTables, "read", lambda tables, name: (names.append(name), read(tables, name))[1])
+    (host,) = hosts("filters_16_8")
+    unpacked, names = unpack(pack(host)), []
+    read = PackedTables._read
+    monkeypatch.setattr(PackedTables, "_read", lambda tables, name: (names.append(name), read(tables, name))[1])
     assert names == []
-    assert len(unpacked.parts.cells) == len(frames.parts.cells)
-    assert names == ["op_parts", "op_cells", "steps", "op_wall"]
-    assert unpacked.tables["op_parts"] is unpacked.totals.parts
-    assert names[4:] == ["op_totals", "op_wall_totals"]
+    assert len(unpacked.table("op_cells")) == len(host.table("op_cells"))
+    assert names == ["op_cells", "steps"]  # steps of cells are among these
+    assert unpacked.table("op_parts") is unpacked.table("op_parts")
+    assert names == ["op_cells", "steps", "op_parts"]
+    assert unpacked.table("op_cells") is not unpacked.table("op_cells")
+
+
+def test_a_group_that_stays_expanded_is_expanded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    (host,) = hosts("filters_16_8")
+    unpacked, sizes = unpack(pack(host)), []
+    real = pa.decompress
+    monkeypatch.setattr(pa, "decompress", lambda data, size, codec: (sizes.append(size), real(data, size, codec))[1])
+    for _ in range(2):
+        for name, table in schema.HOST_TABLES.items():
+            if table.group == "core":
+                unpacked.table(name)
+    assert len(sizes) == 1
+    assert unpacked.memory_bytes == len(pack(host)) + sizes[0]
+
+
+def test_a_pack_of_another_group_is_refused() -> None:
+    (host,) = hosts("filters_16_8")
+    for group in GROUPS:
+        data = pack(of_group(host, group))
+        for other in GROUPS:
+            if other == group:
+                unpack_checked(data, group)
+            else:
+                with pytest.raises(Damaged, match="it has other groups of tables than it should"):
+                    unpack(data, group=other)
 
 
 def test_a_pack_with_any_other_byte_or_length_is_refused() -> None:
-    (frames,) = hosts("filters_16_8")
-    data = pack(frames)
+    (host,) = hosts("filters_16_8")
+    data = pack(host)
     chance = random.Random(5)
     for _ in range(100):
         place = chance.randrange(len(data))

@@ -68,7 +68,7 @@ def test_whole_runs_go_the_least_recently_used_first(store: Path) -> None:
     assert freed > 1000
     assert sorted(stored(store)) == sorted(NAMES[1:])
     assert not (store / records.record_name("filters_16_8/plugins/profile/2026_11_20_11_13_16")).exists()
-    assert len(list((store / "packs").rglob("*.pack"))) == 2
+    assert len(list((store / "packs").rglob("*.*"))) == 2 * 3  # each host file has three packs
     assert all(load(run).remarks == () for run in stored(store).values())
     assert shrink(Store(str(store)), before) == (0, 0)
 
@@ -96,3 +96,12 @@ def test_packs_of_no_run_go_first(store: Path) -> None:
     orphan.write_bytes(b"x" * 5000)
     assert shrink(Store(str(store)), bytes_in(store) - 1000) == (0, 5000)
     assert not orphan.exists()
+
+
+def test_groups_of_no_run_go_too(store: Path) -> None:
+    orphans = [store / "packs" / "ab" / f"{'ab' * 16}.{suffix}" for suffix in ("timeline", "programs")]
+    orphans[0].parent.mkdir(exist_ok=True)
+    for orphan in orphans:
+        orphan.write_bytes(b"x" * 5000)
+    assert shrink(Store(str(store)), bytes_in(store) - 6000) == (0, 10_000)
+    assert not any(orphan.exists() for orphan in orphans)

@@ -15,6 +15,7 @@ from tfcompare.sources.logdir.places import open_places
 from tfcompare.sources.logdir.runs import survey
 from tfcompare.store.files import FolderFiles
 from tfcompare.store.index import Index
+from tfcompare.store.names import all_packs
 from tfcompare.store.records import Record, StoredHost, check, record_name, unread
 from tfcompare.store.stored import Store
 from tfcompare.store.typed import Damaged
@@ -83,7 +84,11 @@ def _has_packs(store: Store, record: Record) -> bool:
     """Whether all its packs exist. Only checked for local folders, where old packs are deleted to free space."""
     if not isinstance(store.files, FolderFiles):
         return True
-    return all(store.files.size(host.pack) is not None for host in record.readable)
+    return all(_is_whole(store, host) for host in record.readable)
+
+
+def _is_whole(store: Store, host: StoredHost) -> bool:
+    return all(store.files.size(name) is not None for name in all_packs(host.pack))
 
 
 def _add(out: Plan, find: UnnamedRun, new: Record, before: Record | TfcompareError | None, store: Store) -> None:
@@ -116,7 +121,7 @@ def _reusable(before: Record | None, store: Store) -> Iterator[tuple[tuple[str, 
         return
     is_folder = isinstance(store.files, FolderFiles)
     for host in before.hosts:
-        has_pack = not is_folder or not host.pack or store.files.size(host.pack) is not None
+        has_pack = not is_folder or not host.pack or _is_whole(store, host)
         if host.stamp and (host.pack or host.failure) and has_pack:
             yield (host.host, host.path, host.stamp), host
 

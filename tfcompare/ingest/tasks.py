@@ -41,7 +41,7 @@ class HostTask:
 
 @dataclass(frozen=True)
 class HostOutcome:
-    """The name and size of a host file's pack, or why there is none.
+    """The name of a host file's first pack and the size of all its packs, or why there are none.
 
     `is_final`: whether another read would have the same outcome; `brief`: of a new pack, for the run's record.
     """
@@ -84,17 +84,23 @@ def ingest_host(task: HostTask) -> HostOutcome:
     if cache is not None:
         cache.flush()
     name = pack_name(file.host, frames.digest)
-    size, brief = store.files.size(name), None
     assert frames.late is not None  # readers set it
+    late_bytes = 0
     for group in LATE:
         late = late_pack(name, group)
-        if store.files.size(late) is None:
-            store.files.write(late, pack(replace(frames, tables=frames.late[group])))
-    if size is None:
-        data = pack(frames)
-        store.files.write(name, data)
-        size, brief = len(data), _brief(frames)
-    return HostOutcome(name, size, brief=brief)
+        here = store.files.size(late)
+        late_bytes += _put(store, late, replace(frames, tables=frames.late[group])) if here is None else here
+    size, brief = store.files.size(name), None
+    if size is None:  # written last: where it is, the others are
+        size, brief = _put(store, name, frames), _brief(frames)
+    return HostOutcome(name, late_bytes + size, brief=brief)
+
+
+def _put(store: Store, name: str, tables: HostTables) -> int:
+    """Write a pack; returns its size."""
+    data = pack(tables)
+    store.files.write(name, data)
+    return len(data)
 
 
 def _brief(frames: HostTables) -> HostTables | None:

@@ -1,7 +1,8 @@
 """Arrow tables as bytes: the buffers of their arrays, one after the other.
 
 Files of a store may be made by anybody. Nothing in the bytes says how to read them: types are those of a schema, and
-the rows and the size of each buffer precede them, so that the memory they take is known before they are read.
+the rows, the size of each buffer and that of all texts precede them, so that the memory they take is known before they
+are read. The texts count as often as they occur: a label of some MB may be that of a million rows.
 
 For each column the buffers are: of flags the values, as bits; of numbers the bits that are set where a value is known
 (empty where all are), then the values; of texts the position of each row's text among the labels, then where each label
@@ -21,7 +22,7 @@ from tfcompare.frames.arrow import TEXT
 from tfcompare.store.typed import Damaged
 
 Sizes = tuple[int, ...]
-"""The rows of a table, then the length of each of its buffers."""
+"""The rows of a table, the bytes of its texts where each row has its own, then the length of each of its buffers."""
 
 CODEC = "zstd"
 _ALIGNMENT = 8
@@ -33,7 +34,8 @@ _OFFSET_BYTES = 4
 def encode(table: pa.Table) -> tuple[Sizes, list[bytes]]:
     """(the sizes, the buffers, each filled up to a multiple of 8 bytes)."""
     buffers = [buffer for column in table.columns for buffer in _buffers(column)]
-    return (len(table), *map(len, buffers)), [buffer.ljust(_aligned(len(buffer)), b"\0") for buffer in buffers]
+    sizes = len(table), _text_bytes(table), *map(len, buffers)
+    return sizes, [buffer.ljust(_aligned(len(buffer)), b"\0") for buffer in buffers]
 
 
 def decode(schema: pa.Schema, sizes: Sizes, data: pa.Buffer, at: int) -> pa.Table:
@@ -41,11 +43,12 @@ def decode(schema: pa.Schema, sizes: Sizes, data: pa.Buffer, at: int) -> pa.Tabl
 
     Raises `Damaged` for arrays that cannot be.
     """
-    rows, lengths = sizes[0], iter(sizes[1:])
+    rows, text_size, *lengths = sizes
+    left = iter(lengths)
 
     def following() -> pa.Buffer:
         nonlocal at
-        length = next(lengths)
+        length = next(left)
         found = data.slice(at, length)
         at += _aligned(length)
         return found
@@ -69,14 +72,17 @@ def decode(schema: pa.Schema, sizes: Sizes, data: pa.Buffer, at: int) -> pa.Tabl
         if field.type == TEXT and pc.count_distinct(array.dictionary).as_py() < len(array.dictionary):
             raise Damaged(f"{field.name}: labels repeat")
         arrays.append(array)
-    return pa.Table.from_arrays(arrays, schema=schema)
+    table = pa.Table.from_arrays(arrays, schema=schema)
+    if _text_bytes(table) != text_size:
+        raise Damaged("its texts are of another size")
+    return table
 
 
 def check_sizes(schema: pa.Schema, sizes: Sizes) -> None:
     """Raises `Damaged` unless a table with that schema may have so many rows and buffers of these sizes."""
-    if not sizes or any(not 0 <= size <= _LONGEST for size in sizes):
+    if len(sizes) < 2 or sizes[1] < 0 or any(not 0 <= size <= _LONGEST for size in (sizes[0], *sizes[2:])):
         raise Damaged("a size is out of range")
-    rows, lengths = sizes[0], list(sizes[1:])
+    rows, _, *lengths = sizes
     bits = -(-rows // 8)
     for field in schema:
         if field.type == TEXT:
@@ -97,7 +103,12 @@ def check_sizes(schema: pa.Schema, sizes: Sizes) -> None:
 
 def expanded_bytes(sizes: Sizes) -> int:
     """The bytes that the buffers take together."""
-    return sum(map(_aligned, sizes[1:]))
+    return sum(map(_aligned, sizes[2:]))
+
+
+def text_bytes(sizes: Sizes) -> int:
+    """The bytes of the texts of a table where each row has its own."""
+    return sizes[1]
 
 
 def expanded(data: bytes | memoryview, size: int) -> pa.Buffer:
@@ -106,6 +117,16 @@ def expanded(data: bytes | memoryview, size: int) -> pa.Buffer:
         return pa.decompress(data, size, codec=CODEC)
     except (OSError, ValueError) as error:  # pa.ArrowInvalid is a ValueError
         raise Damaged(f"it is not of {size:,} bytes ({error})") from None
+
+
+def _text_bytes(table: pa.Table) -> int:
+    total = 0
+    for column in table.columns:
+        if column.type == TEXT:
+            array = column.combine_chunks()
+            lengths = pc.binary_length(array.dictionary).to_numpy()
+            total += int(lengths[_values(array.indices)].sum(dtype=np.int64))
+    return total
 
 
 def _buffers(column: pa.ChunkedArray) -> list[bytes]:

@@ -60,7 +60,7 @@ class BoundedBuilder:
             )  # fmt: skip
         except Exceeded as exceeded:
             raise TooLarge(text_of(str(path)), f"{exceeded}; {_limits_text(limits)}") from None
-        return unpack(data)
+        return unpack(data, group=group)
 
 
 def reading_processes() -> Children:

@@ -24,7 +24,7 @@ import pyarrow as pa
 from tfcompare.frames.arrow import schema_of, table_of
 from tfcompare.sources.logdir import RunSummary
 from tfcompare.sources.logdir.metadata import NO_METADATA, Metadata
-from tfcompare.store.arrays import CODEC, Sizes, check_sizes, decode, encode, expanded, expanded_bytes
+from tfcompare.store.arrays import CODEC, Sizes, check_sizes, decode, encode, expanded, expanded_bytes, text_bytes
 from tfcompare.store.files import StoreFiles
 from tfcompare.store.names import INDEX_SUFFIX
 from tfcompare.store.records import LARGEST, Record, check_metadata, check_place, check_summary
@@ -196,7 +196,7 @@ def from_bytes(data: bytes) -> list[Row]:
     """The rows in the bytes of a file; raises `Damaged`."""
     head, rest = split_head(data, _Head)
     check_sizes(_SCHEMA, head.sizes)
-    if (size := expanded_bytes(head.sizes)) > _MOST_EXPANDED:
+    if (size := expanded_bytes(head.sizes)) + text_bytes(head.sizes) > _MOST_EXPANDED:
         raise Damaged(f"takes more than {format_bytes(_MOST_EXPANDED)}")
     return [_row(row) for row in decode(_SCHEMA, head.sizes, expanded(rest, size), 0).to_pylist()]
 

@@ -43,6 +43,11 @@ def late_pack(name: str, group: Group) -> str:
     return f"{name.removesuffix('.pack')}.{group}"
 
 
+def all_packs(name: str) -> tuple[str, ...]:
+    """The name of a pack of what is read first of a host file, and those of the packs of its other groups."""
+    return name, *(late_pack(name, group) for group in LATE)
+
+
 def first_pack(name: str) -> str:
     """The name of the pack with what was read first of the host file that the pack of that name belongs to."""
     return f"{name.rpartition('.')[0]}.pack"

@@ -2,6 +2,7 @@
 
 A pack has a digest of the rest, a head in JSON, and one zstd frame for each group of tables: their buffers, one after
 the other (`arrays`). The head has their sizes, so that a pack cannot use more memory than it says, which is limited.
+A file has the groups `core` and `steps`, or one of those that are built later.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from tfcompare.errors import TfcompareError
 from tfcompare.frames import HostTables
 from tfcompare.frames.arrow import arrow_schema, empty
 from tfcompare.frames.origin import Origin
-from tfcompare.schema import HOST_TABLES
-from tfcompare.store.arrays import CODEC, Sizes, check_sizes, decode, encode, expanded, expanded_bytes
+from tfcompare.schema import HOST_TABLES, Group
+from tfcompare.store.arrays import CODEC, Sizes, check_sizes, decode, encode, expanded, expanded_bytes, text_bytes
 from tfcompare.store.pack_checks import check_table
 from tfcompare.store.typed import Damaged, head_bytes, split_head
 from tfcompare.units import format_bytes
@@ -29,6 +30,8 @@ _DIGEST_BYTES = 16
 _HEAD_BYTES = len(_MAGIC) + _DIGEST_BYTES
 _HELD = "core"
 """The group whose tables stay expanded: the others are by far the largest, asked for rarely, and quick to expand."""
+_AS_CODES = "timeline_spans"
+"""The table whose texts are never written out for each row."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,6 @@ def pack(host: HostTables) -> bytes:
         return host.tables.pack
     groups: dict[str, _Group] = {}
     frames = []
-    total = 0
     for group in dict.fromkeys(HOST_TABLES[name].group for name in host.tables):
         pieces: list[bytes] = []
         sizes: dict[str, Sizes] = {}
@@ -70,8 +72,7 @@ def pack(host: HostTables) -> bytes:
         data = b"".join(pieces)
         frames.append(pa.compress(data, codec=CODEC, asbytes=True))
         groups[group] = _Group(len(frames[-1]), sizes)
-        total += len(data)
-    if total > (most := settings.pack_bytes(os.environ)):
+    if (total := _memory(groups)) > (most := settings.pack_bytes(os.environ)):
         raise TfcompareError(
             f"the tables of host {host.host} take {format_bytes(total)}, and a pack at most {format_bytes(most)}; "
             f"raise {settings.PACK_VARIABLE}"
@@ -90,24 +91,28 @@ def pack(host: HostTables) -> bytes:
     return b"".join((_MAGIC, _digest(body), body))
 
 
-def unpack(data: bytes, where: str = "the pack") -> HostTables:
+def unpack(data: bytes, where: str = "the pack", group: Group = "core") -> HostTables:
     """What `pack` made bytes of; tables are expanded and checked when they are asked for.
 
-    Raises `Damaged` for bytes that have changed since they were written, or were not written by `pack`. The tables
-    raise it when they are read, naming the file `where` they are.
+    Raises `Damaged` for bytes that have changed since they were written, were not written by `pack`, or are not those
+    of that group, with which `core` comes `steps`. The tables raise it when they are read, naming the file `where` they
+    are.
     """
     body = memoryview(data)[_HEAD_BYTES:]
     if data[: len(_MAGIC)] != _MAGIC or data[len(_MAGIC) : _HEAD_BYTES] != _digest(body):
         raise Damaged("its bytes do not match their digest")
     head, frames = split_head(body, _Head)
-    if not head.groups or sum(group.size_bytes for group in head.groups.values()) != len(frames):
+    if list(head.groups) != (["core", "steps"] if group == "core" else [group]):
+        raise Damaged("it has other groups of tables than it should")
+    lengths = [one.size_bytes for one in head.groups.values()]
+    if min(lengths) < 0 or sum(lengths) != len(frames):
         raise Damaged("its tables are not where they should be")
-    for name, group in head.groups.items():
-        if list(group.tables) != [table.name for table in HOST_TABLES.values() if table.group == name]:
-            raise Damaged(f"its group {name!r} has other tables than it should")
-        for table, sizes in group.tables.items():
+    for name, one in head.groups.items():
+        if list(one.tables) != [table.name for table in HOST_TABLES.values() if table.group == name]:
+            raise Damaged(f"its group {name} has other tables than it should")
+        for table, sizes in one.tables.items():
             check_sizes(arrow_schema(table), sizes)
-    if sum(map(_expanded, head.groups.values())) > (most := settings.pack_bytes(os.environ)):
+    if _memory(head.groups) > (most := settings.pack_bytes(os.environ)):
         raise Damaged(f"its tables take more than {format_bytes(most)}; raise {settings.PACK_VARIABLE}")
     return HostTables(
         host=head.host,
@@ -121,9 +126,9 @@ def unpack(data: bytes, where: str = "the pack") -> HostTables:
     )
 
 
-def unpack_checked(data: bytes) -> HostTables:
+def unpack_checked(data: bytes, group: Group = "core") -> HostTables:
     """As `unpack`, but reads each table once, so that damage is found now: for packs from other machines."""
-    host = unpack(data)
+    host = unpack(data, group=group)
     for name in host.tables:
         host.tables[name]
     return host
@@ -187,6 +192,13 @@ class PackedTables(Mapping[str, pa.Table]):
         if name == _HELD:
             self._expanded = buffer
         return buffer
+
+
+def _memory(groups: Mapping[str, _Group]) -> int:
+    """The most that the tables take: their buffers, and their texts where they are written out."""
+    tables = {name: sizes for group in groups.values() for name, sizes in group.tables.items()}
+    texts = sum(text_bytes(sizes) for name, sizes in tables.items() if name != _AS_CODES)
+    return sum(map(expanded_bytes, tables.values())) + texts
 
 
 def _expanded(group: _Group) -> int:

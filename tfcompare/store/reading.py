@@ -130,7 +130,7 @@ class HostReader:
         name = late_pack(pack_name(file.host, digest, self.choice), group)
         if file.stored is not None and self.choice.key is None:
             return self._stored(file, file.stored, group).tables
-        if self._cache is not None and (cached := _cached_pack(self._cache, name, self.choice)) is not None:
+        if self._cache is not None and (cached := _cached_pack(self._cache, name, group, self.choice)) is not None:
             return cached.tables
         built = self._built(file, group)
         if built.digest != digest:
@@ -154,11 +154,12 @@ class HostReader:
         profile that it was made from.
         """
         name = stored.name if group == "core" else late_pack(stored.name, group)
-        if self._cache is not None and (tables := _cached_pack(self._cache, name)) is not None:
+        if self._cache is not None and (tables := _cached_pack(self._cache, name, group)) is not None:
             return tables
         try:
             data = store_files(stored.store).read(name)
-            tables = _named(unpack(data) if is_own(stored.store) else unpack_checked(data), name)
+            own = is_own(stored.store)
+            tables = _named(unpack(data, group=group) if own else unpack_checked(data, group), name)
         except FileNotFoundError:
             return self._rebuilt(file, stored, group, "is not there any more")
         except Damaged:
@@ -248,10 +249,11 @@ class HostReader:
                 self._fetching(sum(self._here.values()), self._total)
 
 
-def _cached_pack(cache: FrameCache, name: str, choice: StepChoice = OWN_STEPS) -> HostTables | None:
+def _cached_pack(cache: FrameCache, name: str, group: Group, choice: StepChoice = OWN_STEPS) -> HostTables | None:
     """The cached tables of a pack of that name; None if they are not cached, or damaged."""
     try:
-        return _named(unpack(cache.files.read(name), text_of(str(cache.files.folder / name))), name, choice)
+        where = text_of(str(cache.files.folder / name))
+        return _named(unpack(cache.files.read(name), where, group), name, choice)
     except Damaged:
         cache.files.remove(name)
     except (OSError, NotOfAStore):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from tfcompare.store.files import FolderFiles
 from tfcompare.store.index import Row, add_to_index
-from tfcompare.store.names import FOLDERS, MARK, first_pack
+from tfcompare.store.names import FOLDERS, MARK, first_pack, is_pack
 from tfcompare.store.records import Record, record_name
 from tfcompare.store.remote_files import StoredFile
 from tfcompare.store.stored import Store
@@ -26,7 +26,7 @@ _BEING_INGESTED_NS = 24 * 3600 * 10**9
 
 @dataclass(frozen=True)
 class Holdings:
-    """The contents of a store. `bytes` is the size of all its files."""
+    """The contents of a store: runs, host files, and the size of all its files."""
 
     runs: int
     packs: int
@@ -37,7 +37,7 @@ def holdings(store: Store) -> tuple[Holdings, tuple[str, ...]]:
     """(the contents; messages about the store)."""
     files = _files(store)
     index, messages = store.index()
-    packs = sum(file.name.startswith("packs/") for file in files)
+    packs = sum(is_pack(file.name) for file in files)
     return Holdings(len(index.runs), packs, _bytes(files)), messages
 
 
