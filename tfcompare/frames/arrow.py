@@ -8,7 +8,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 import pyarrow as pa
 
 from tfcompare import schema
@@ -56,23 +55,6 @@ def table_of(declared: pa.Schema, columns: Mapping[str, Values]) -> pa.Table:
 def empty(name: str) -> pa.Table:
     """The table of that name in `schema.HOST_TABLES` without rows."""
     return _empty(name)
-
-
-def arrow_of(name: str, table: pa.Table | pd.DataFrame) -> pa.Table:
-    """For now: a frame as the table of that name."""
-    if not isinstance(table, pd.DataFrame):
-        return table
-    columns: dict[str, Values] = {}
-    for column, declared in schema.HOST_TABLES[name].columns.items():
-        values = table[column]
-        if declared.dtype == "str":
-            codes, labels = pd.factorize(values.astype("str"))
-            columns[column] = texts(codes, labels)
-        elif declared.dtype in ("Int64", "Float64"):
-            columns[column] = pa.array(values)
-        else:
-            columns[column] = values.to_numpy().astype(declared.dtype)
-    return host_table(name, columns)
 
 
 def texts(codes: npt.NDArray[Any], labels: Iterable[str]) -> pa.DictionaryArray:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tfcompare.errors import NoSuchMarker, NoSuchSteps, NotAProfile
-from tfcompare.frames.arrow import arrow_of, host_table
+from tfcompare.frames.arrow import host_table
 from tfcompare.frames.hlo.compilations import compilations
 from tfcompare.frames.hlo.hlo_memory import hlo_memory
 from tfcompare.frames.hlo.hlo_ops import hlo_ops
@@ -145,7 +145,6 @@ def build(
         around = links.around if links is not None else None
         del links
         tables, remarks = _core(space, host, steps, is_eager, around)
-    tables = {name: arrow_of(name, table) for name, table in tables.items()}
     _check_size(tables, limits)
     return HostTables(
         host=host,
