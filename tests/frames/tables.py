@@ -11,10 +11,10 @@ from weakref import finalize
 import numpy as np
 import pandas as pd
 
-from tfcompare.frames.arrow import frame_of
 from tfcompare.frames.ops.kernel_stats import kernels_of
 from tfcompare.frames.steps.steps import Steps
 from tfcompare.run import Run, load
+from tfcompare.tables.frames import frame_of
 from tfcompare.xspace import XSpace
 
 

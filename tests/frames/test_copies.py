@@ -9,10 +9,10 @@ import pytest
 
 from tests.profiles import run_path
 from tests.xspace_builder import Event, Plane, Ref, Stats, event, line, plane, space
-from tfcompare.frames.arrow import frame_of
 from tfcompare.frames.ops.copies import copies
 from tfcompare.frames.planes import device_planes, recorded_lines
 from tfcompare.schema.kernels import COPIES
+from tfcompare.tables.frames import frame_of
 from tfcompare.xspace import XSpace, parse, read
 
 NVIDIA_OLD = "size:{} dest:1 async:1"

@@ -1,4 +1,4 @@
-"""Groups of tables that are built when one of them is asked for: the timeline, and the memory of programs."""
+"""Groups of tables that are built when one of them is asked for: the timeline, and the texts of programs."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def profile_of(run: Run) -> Path:
 
 
 def late_tables(run: Run) -> list[pd.DataFrame]:
-    return [*run.timeline(*run.host_names), run.table("hlo_memory")]
+    return [*run.timeline(*run.host_names), run.table("hlo_texts")]
 
 
 def expected(name: str = OURS) -> list[pd.DataFrame]:
@@ -110,7 +110,7 @@ def test_a_group_is_built_when_it_is_asked_for_and_then_cached(logs: Path, built
     run.timeline(*run.host_names)
     assert built == ["core", "timeline"]
     assert run.memory_bytes > before
-    run.table("hlo_memory"), run.timeline(*run.host_names)
+    run.table("hlo_texts"), run.timeline(*run.host_names)
     assert built == ["core", "timeline", "programs"]
     flush()
     again = load(logs)
@@ -166,7 +166,7 @@ def test_a_file_that_changed_since_it_was_opened_is_refused_in_a_sentence(
     run = load(logs)
     shutil.copy(next(run_path(THEIRS).rglob("*.xplane.pb")), profile_of(run))
     for _ in range(2):
-        for ask in (lambda: run.timeline(*run.host_names), lambda: run.table("hlo_memory")):
+        for ask in (lambda: run.timeline(*run.host_names), lambda: run.table("hlo_texts")):
             with pytest.raises(TfcompareError) as error:
                 ask()
             assert str(error.value) == f"{profile_of(run)}: has changed since it was opened; open it again"
@@ -180,7 +180,7 @@ def test_a_file_that_changed_since_it_was_opened_is_refused_in_a_sentence(
 def test_a_file_that_is_gone_is_told_in_a_sentence(logs: Path) -> None:
     run = load(logs)
     shutil.rmtree(logs)
-    for ask in (lambda: run.timeline(*run.host_names), lambda: run.table("hlo_memory")):
+    for ask in (lambda: run.timeline(*run.host_names), lambda: run.table("hlo_texts")):
         with pytest.raises(TfcompareError) as error:
             ask()
         assert str(profile_of(run)) in str(error.value) and "\n" not in str(error.value)
@@ -207,7 +207,7 @@ def test_threads_that_ask_at_once_share_one_build(logs: Path, built: list[Group]
 
     def ask(number: int) -> int:
         together.wait()
-        return len(host.table(("timeline_spans", "timeline_lanes", "hlo_memory")[number % 3]))
+        return len(host.table(("timeline_spans", "timeline_lanes", "hlo_texts")[number % 3]))
 
     with ThreadPoolExecutor(8) as pool:
         rows = list(pool.map(ask, range(8)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from tfcompare.frames.arrow import host_table
+from tfcompare.frames.arrow import empty, host_table
 from tfcompare.frames.hlo.programs import programs_of
 from tfcompare.hlo.neighbours import fused_texts, operand_texts, user_texts
 from tfcompare.xspace import XSpace
@@ -14,6 +14,8 @@ from tfcompare.xspace import XSpace
 def hlo_texts(space: XSpace, host: str, ran: pa.Table) -> pa.Table:
     """Columns of `schema.HLO_TEXTS`, a row for each program and instruction in `ran`, the host's `hlo_ops`, in its
     order. Raises `NotAProfile` for a damaged program."""
+    if not len(ran):
+        return empty("hlo_texts")
     programs = programs_of(space)
     ids = {programs.name(own_id): own_id for own_id in programs.ids}
     keys = dict.fromkeys(zip(*(ran[key].to_pylist() for key in ("program", "hlo_op")), strict=True))
