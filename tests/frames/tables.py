@@ -10,6 +10,7 @@ from weakref import finalize
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from tfcompare.frames.ops.kernel_stats import kernels_of
 from tfcompare.frames.steps.steps import Steps
@@ -35,8 +36,15 @@ def kernel_stats(profile: XSpace, host: str) -> pd.DataFrame:
     """The kernels of one host, whatever its steps."""
     none = np.zeros(0, np.int64)
     outside = np.full(len(profile.events), -1)
-    stats = kernels_of(profile, host, Steps("none", none, none, none, outside, outside >= 0)).stats
-    return frame_of("kernel_stats", stats)
+    stats = kernels_of(profile, Steps("none", none, none, none, outside, outside >= 0)).stats
+    return host_frame("kernel_stats", stats, host)
+
+
+def host_frame(name: str, table: pa.Table, host: str) -> pd.DataFrame:
+    """The table of that name of one host as it is in a run, which says the host in front."""
+    frame = frame_of(name, table)
+    frame.insert(0, "host", pd.Series(host, index=frame.index, dtype="str"))
+    return frame
 
 
 def lines(text: str) -> list[str]:

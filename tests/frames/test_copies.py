@@ -7,12 +7,12 @@ import re
 import pandas as pd
 import pytest
 
+from tests.frames.tables import host_frame
 from tests.profiles import run_path
 from tests.xspace_builder import Event, Plane, Ref, Stats, event, line, plane, space
 from tfcompare.frames.ops.copies import copies
 from tfcompare.frames.planes import device_planes, recorded_lines
 from tfcompare.schema.kernels import COPIES
-from tfcompare.tables.frames import frame_of
 from tfcompare.xspace import XSpace, parse, read
 
 NVIDIA_OLD = "size:{} dest:1 async:1"
@@ -24,7 +24,7 @@ def gpu(*events: Event, stream: str = "Stream #7(MemcpyH2D,MemcpyD2H)", device: 
 
 
 def copies_of(profile: XSpace) -> pd.DataFrame:
-    return frame_of("copies", copies(profile, "h"))
+    return host_frame("copies", copies(profile), "h")
 
 
 def table(*planes: Plane) -> pd.DataFrame:

@@ -10,11 +10,11 @@ import pandas as pd
 import pytest
 
 from tests.frames.memory_oracle import HOST, WHAT, events_of, walk, xprof_memory, xprof_timeline
+from tests.frames.tables import host_frame
 from tests.xspace_builder import U64, Event, Ref, event, line, plane, space
 from tfcompare.frames.memory import UNEXPLAINED, memory_peak, memory_summary
 from tfcompare.schema import Table
 from tfcompare.schema.memory import MEMORY_PEAK, MEMORY_SUMMARY, MEMORY_TIMELINE
-from tfcompare.tables.frames import frame_of
 from tfcompare.tables.memory_timeline import memory_timeline
 from tfcompare.xspace import parse
 
@@ -48,11 +48,11 @@ def timeline_of(data: bytes) -> pd.DataFrame:
 
 
 def summary_of(data: bytes) -> pd.DataFrame:
-    return frame_of("memory_summary", memory_summary(events_of(parse(data)), HOST))
+    return host_frame("memory_summary", memory_summary(events_of(parse(data))), HOST)
 
 
 def peak_of(data: bytes) -> pd.DataFrame:
-    return frame_of("memory_peak", memory_peak(events_of(parse(data)), HOST))
+    return host_frame("memory_peak", memory_peak(events_of(parse(data))), HOST)
 
 
 def as_text(frame: pd.DataFrame, columns: list[str]) -> str:

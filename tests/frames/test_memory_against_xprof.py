@@ -19,11 +19,11 @@ from tests.frames.memory_oracle import (
     xprof_summary,
     xprof_timeline,
 )
+from tests.frames.tables import host_frame
 from tests.profiles import ALL_RUNS, run_path
 from tfcompare.frames.memory import STACK, UNEXPLAINED, memory_peak, memory_summary
 from tfcompare.frames.memory_events import MemoryEvents
 from tfcompare.sources.logdir import find_run
-from tfcompare.tables.frames import frame_of
 from tfcompare.tables.memory_timeline import memory_timeline
 from tfcompare.xspace import XSpace, read
 
@@ -75,11 +75,11 @@ def hosts(request: pytest.FixtureRequest) -> list[Host]:
 
 
 def summary_of(events: MemoryEvents) -> pd.DataFrame:
-    return frame_of("memory_summary", memory_summary(events, HOST))
+    return host_frame("memory_summary", memory_summary(events), HOST)
 
 
 def peak_of(events: MemoryEvents) -> pd.DataFrame:
-    return frame_of("memory_peak", memory_peak(events, HOST))
+    return host_frame("memory_peak", memory_peak(events), HOST)
 
 
 def assert_same_fragmentation(ours: pd.Series, xprof: pd.Series) -> None:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from tests.frames.tables import host_frame
 from tests.xspace_builder import Event, Value, event, line, plane, space
 from tfcompare.frames.tf_data.tf_data import tf_data
 from tfcompare.frames.tf_data.tf_data_executions import MOST_ROWS
-from tfcompare.tables.frames import frame_of
 from tfcompare.xspace import XSpace, parse
 
 ROOT, A, B, C, D, E = 1, 2, 3, 4, 5, 6
@@ -28,9 +28,9 @@ class Found:
 
 def found_in(space: XSpace, host: str = "a", most_rows: int = MOST_ROWS) -> Found:
     """What `tf_data` finds."""
-    found = tf_data(space, host, most_rows)
+    found = tf_data(space, most_rows)
     names = ("pipelines", "executions", "calls")
-    return Found(*(frame_of(f"tf_data_{name}", getattr(found, name)) for name in names), found.remarks)
+    return Found(*(host_frame(f"tf_data_{name}", getattr(found, name), host) for name in names), found.remarks)
 
 
 def call(

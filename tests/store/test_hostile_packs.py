@@ -48,7 +48,6 @@ def with_values(table: str, **values: object) -> Change:
         ("steps", {"duration_us": float("nan")}),
         ("steps", {"duration_us": -1.0}),
         ("steps", {"input_us": float("inf")}),
-        ("steps", {"host": "another"}),
         ("steps", {"step": 2}),
         ("steps", {"host_start_us": float("nan")}),
         ("op_parts", {"host_or_device": "neither"}),

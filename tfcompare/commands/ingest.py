@@ -100,7 +100,7 @@ def _pool(arguments: argparse.Namespace, address: str) -> Callable[[], Pool]:
 
             return Cluster(arguments.scheduler)
         note_if_compiling()
-        return Processes(arguments.workers or os.cpu_count() or 1)
+        return Processes(arguments.workers or os.cpu_count() or 1, settings.read_limits(os.environ))
 
     return start
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -183,12 +184,13 @@ def _load(found: Sequence[FoundRun], how: Reading) -> list[Run]:
 def load_with(found: FoundRun, choice: StepChoice | None) -> Run:
     """The run with the chosen steps; shows progress on the terminal while it is downloaded."""
     from tfcompare.run import Stray, load
+    from tfcompare.store.building import reader_within
 
-    fetching = fetch_progress(found.name)
+    fetching, build = fetch_progress(found.name), reader_within(settings.read_limits(os.environ))
     if choice is None:
-        return load(found, fetching=fetching)
+        return load(found, fetching=fetching, build=build)
     stray: Stray = "include" if choice.counts_stray else "exclude"
-    return load(found, step_marker=choice.marker, steps=choice.range, stray=stray, fetching=fetching)
+    return load(found, step_marker=choice.marker, steps=choice.range, stray=stray, fetching=fetching, build=build)
 
 
 def chosen_steps(arguments: argparse.Namespace) -> StepChoice:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from tfcompare.commands.output import add_format, emit, note
 from tfcompare.commands.reading import (
     add_store,
-    fetch_progress,
     note_if_compiling,
     progress,
     report_cache_problems,
@@ -80,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _read_all(found: Sequence[FoundRun]) -> dict[str, Run | TfcompareError]:
-    from tfcompare.run import load
+    from tfcompare.commands.reading import load_with
 
     readable = [f for f in found if f.is_readable]
     if readable:
@@ -89,7 +88,7 @@ def _read_all(found: Sequence[FoundRun]) -> dict[str, Run | TfcompareError]:
     for count, one in enumerate(readable, start=1):
         progress(f"reading {count} of {len(readable)}: {one.name}")
         try:
-            outcomes[one.id] = load(one, fetching=fetch_progress(one.name))
+            outcomes[one.id] = load_with(one, None)
         except TfcompareError as error:
             outcomes[one.id] = error
     progress("")

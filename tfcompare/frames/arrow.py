@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tfcompare import schema
 
@@ -63,9 +64,20 @@ def texts(codes: npt.NDArray[Any], labels: Iterable[str]) -> pa.DictionaryArray:
     return pa.DictionaryArray.from_arrays(codes.astype(np.int32, copy=False), names)
 
 
+def dense_text_bytes(table: pa.Table) -> int:
+    """The bytes that the texts of a table take where each row has its own."""
+    total = 0
+    for column in table.columns:
+        if column.type == TEXT:
+            array = column.combine_chunks()
+            lengths = pc.binary_length(array.dictionary).to_numpy()
+            total += int(lengths[array.indices.to_numpy()].sum(dtype=np.int64))
+    return total
+
+
 def _array(values: Values, kind: pa.DataType, rows: int) -> pa.Array:
     if isinstance(values, str):
-        return texts(np.zeros(rows, np.int32), [values])
+        return texts(np.zeros(rows, np.int32), [values] if rows else [])
     if isinstance(values, pa.Array):
         return values if values.type == kind else values.dictionary_encode() if kind == TEXT else values.cast(kind)
     if kind == TEXT:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tfcompare.errors import NoSuchMarker, NoSuchSteps, NotAProfile
-from tfcompare.frames.arrow import host_table
+from tfcompare.frames.arrow import dense_text_bytes, host_table
 from tfcompare.frames.hlo.compilations import compilations
 from tfcompare.frames.hlo.hlo_memory import hlo_memory
 from tfcompare.frames.hlo.hlo_ops import hlo_ops
@@ -139,12 +139,12 @@ def build(
     if group == "timeline":
         tables: dict[str, pa.Table] = timeline(space, steps, _op_events(space, steps, is_eager))
     elif group == "programs":
-        ran = hlo_ops(space, _op_events(space, steps, is_eager), host)
-        tables = {"hlo_texts": hlo_texts(space, host, ran)}
+        ran = hlo_ops(space, _op_events(space, steps, is_eager))
+        tables = {"hlo_texts": hlo_texts(space, ran)}
     else:
         around = links.around if links is not None else None
         del links
-        tables, remarks = _core(space, host, steps, is_eager, around)
+        tables, remarks = _core(space, steps, is_eager, around)
     _check_size(tables, limits)
     return HostTables(
         host=host,
@@ -158,11 +158,9 @@ def build(
     )
 
 
-def _core(
-    space: XSpace, host: str, steps: Steps, is_eager: Bools, around: Int32 | None
-) -> tuple[dict[str, pa.Table], list[str]]:
+def _core(space: XSpace, steps: Steps, is_eager: Bools, around: Int32 | None) -> tuple[dict[str, pa.Table], list[str]]:
     """(the tables of `core` and `steps`, remarks on what was left out)."""
-    pipelines, functions = tf_data(space, host, around=around), tf_data_functions(space, around)
+    pipelines, functions = tf_data(space, around=around), tf_data_functions(space, around)
     del around  # ops need the most memory: free the graph before building them
     ops = _op_events(space, steps, is_eager)
     activities = find_activities(space, steps, functions) if steps.has_markers else NO_ACTIVITIES
@@ -171,26 +169,26 @@ def _core(
     of_devices = device_steps(space, steps, times, activities)
     del activities
     idle = _idle(ops)
-    gaps = idle_gaps(space, steps, ops, host)
-    of_programs = hlo_ops(space, ops, host)
-    buffers, damaged_programs = hlo_memory(space, host)
+    gaps = idle_gaps(space, steps, ops)
+    of_programs = hlo_ops(space, ops)
+    buffers, damaged_programs = hlo_memory(space)
     del ops
-    memory, kernels = memory_events(space, steps), kernels_of(space, host, steps)
+    memory, kernels = memory_events(space, steps), kernels_of(space, steps)
     tables = {
-        "steps": steps_frame(steps, times, host),
+        "steps": steps_frame(steps, times),
         "device_steps": of_devices,
         "op_parts": with_shapes(parts.parts, memory),
         "op_totals": parts.totals,
         "op_wall_totals": wall_totals,
         "idle": idle,
         "kernel_stats": kernels.stats,
-        "copies": copies(space, host),
+        "copies": copies(space),
         "hlo_ops": of_programs,
         "hlo_memory": buffers,
-        "compilations": compilations(space, host),
+        "compilations": compilations(space),
         "memory_events": memory.table,
-        "memory_summary": memory_summary(memory, host),
-        "memory_peak": memory_peak(memory, host),
+        "memory_summary": memory_summary(memory),
+        "memory_peak": memory_peak(memory),
         "tf_data_pipelines": pipelines.pipelines,
         "tf_data_executions": pipelines.executions,
         "tf_data_calls": pipelines.calls,
@@ -207,7 +205,9 @@ def _check_size(tables: Mapping[str, pa.Table], limits: Limits) -> None:
     for name, table in tables.items():
         if len(table) > limits.table_rows:
             raise NotAProfile(None, 0, f"at most {limits.table_rows:,} rows of {name}", f"{len(table):,}")
-    total = memory_bytes(tables)
+    total = memory_bytes(tables) + sum(
+        dense_text_bytes(table) for name, table in tables.items() if HOST_TABLES[name].group != "timeline"
+    )
     if total > limits.table_bytes:
         raise NotAProfile(None, 0, f"a profile whose tables take at most {limits.table_bytes:,} bytes", f"{total:,}")
 

@@ -20,7 +20,7 @@ _UNEXPLAINED_LABELS = dict(zip(_LABELS, (UNEXPLAINED, "persist/dynamic", "INVALI
 _STACK_LABELS = dict(zip(_LABELS, (STACK, "stack", "INVALID", "unknown"), strict=True))
 
 
-def memory_summary(events: MemoryEvents, host: str) -> pa.Table:
+def memory_summary(events: MemoryEvents) -> pa.Table:
     """The host table `memory_summary`: one row per memory id, sorted by memory id."""
     peak, count = events.peaks(), len(events.memory_ids)
     allocations = np.bincount(events.memory[events.is_allocation], minlength=count)
@@ -29,7 +29,6 @@ def memory_summary(events: MemoryEvents, host: str) -> pa.Table:
     return host_table(
         "memory_summary",
         {
-            "host": host,
             "memory_id": events.memory_ids,
             "allocations": allocations,
             "deallocations": np.bincount(events.memory, minlength=count) - allocations,
@@ -45,7 +44,7 @@ def memory_summary(events: MemoryEvents, host: str) -> pa.Table:
     )
 
 
-def memory_peak(events: MemoryEvents, host: str) -> pa.Table:
+def memory_peak(events: MemoryEvents) -> pa.Table:
     """The host table `memory_peak`, by memory id, largest allocations first.
 
     Live at the peak is what was allocated within the profile and not freed by then. The heap that these allocations do
@@ -73,7 +72,6 @@ def memory_peak(events: MemoryEvents, host: str) -> pa.Table:
     return host_table(
         "memory_peak",
         {
-            "host": host,
             "memory_id": texts(memory[first], events.memory_ids),
             **{name: texts(code[first], labels) for name, (code, labels) in columns.items()},
             "requested_bytes": requested[order],

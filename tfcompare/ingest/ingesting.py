@@ -182,7 +182,8 @@ def _file_failure(file: HostFile, outcome: TfcompareError | Killed) -> str:
 
 def _reason(outcome: TfcompareError | Killed) -> str:
     if isinstance(outcome, Killed):
-        return "2 processes died of it, of too little memory perhaps; try it alone, or on a larger machine"
+        how = f"it {outcome.why}: " if outcome.why else ""
+        return f"{how}2 processes died of it, of too little memory perhaps; try it alone, or on a larger machine"
     return str(outcome)
 
 

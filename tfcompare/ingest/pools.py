@@ -7,11 +7,13 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
+from functools import partial
 from math import inf
 from typing import Any
 
 from tfcompare.child import Children, Exceeded
 from tfcompare.errors import TfcompareError, unexpected
+from tfcompare.settings import ReadLimits
 
 _CHECK_S = 5.0
 _BATCH_JOBS = 16
@@ -46,7 +48,9 @@ class Pool(ABC):
 
 @dataclass(frozen=True)
 class Killed:
-    """The outcome of a task that killed its process twice."""
+    """The outcome of a task that ended its process twice; `why` says how, such as "takes more memory than allowed"."""
+
+    why: str = ""
 
 
 @dataclass(eq=False)
@@ -112,7 +116,7 @@ def _results(future: Future[list[Outcome]], pool: Pool, count: int) -> list[Outc
     try:
         return future.result()
     except Exception as error:
-        return [Killed() if pool.is_killed(error) else _portable(error)] * count
+        return [Killed(str(error)) if pool.is_killed(error) else _portable(error)] * count
 
 
 def _portable(error: BaseException) -> TfcompareError:
@@ -134,18 +138,23 @@ class Here(Pool):
 
 
 class Processes(Pool):
-    """Processes on this machine."""
+    """Processes on this machine. A task that exceeds the limits ends its process."""
 
     width = 0
 
-    def __init__(self, processes: int) -> None:
+    def __init__(self, processes: int, limits: ReadLimits | None = None) -> None:
         self.width = _PER_PROCESS * processes
+        self._limits = limits
         self._children = Children(processes, prepare=_load_loops)
         self._threads = ThreadPoolExecutor(processes)
 
     def submit(self, work: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """See `Pool`."""
-        return self._threads.submit(self._children.call, work, *arguments)
+        limits = self._limits
+        call = self._children.call
+        if limits is not None:
+            call = partial(call, memory_bytes=limits.memory_bytes, seconds=limits.seconds)
+        return self._threads.submit(call, work, *arguments)
 
     def is_killed(self, error: Exception) -> bool:
         """See `Pool`."""

@@ -13,8 +13,6 @@ from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
 
-import pandas as pd
-
 from tfcompare.charts.style import letter
 from tfcompare.compare import Comparison
 from tfcompare.report.blocks import Block, Chart, Code, Facts, Items, Report, Table, Text, Timeline, Verdict
@@ -57,12 +55,9 @@ def _renamed(run: Run, name: str, hosts: Mapping[str, str]) -> Run:
     words = {host: other for host, other in hosts.items() if len(host) >= _FEWEST_LETTERS}
     words |= {str(run.path): name, run.id: name, run.name: name}
     frames = [
-        replace(
-            one, host=hosts[one.host], remarks=tuple(_without(remark, words) for remark in one.remarks),
-            tables={key: _with_hosts(table, hosts) for key, table in one.tables.items()},
-        )
+        replace(one, host=hosts[one.host], remarks=tuple(_without(remark, words) for remark in one.remarks))
         for one in run.hosts
-    ]  # fmt: skip
+    ]
     return replace(
         run,
         id=name,
@@ -73,10 +68,6 @@ def _renamed(run: Run, name: str, hosts: Mapping[str, str]) -> Run:
         found=replace(run.found, id=name, name=name),
         hosts=tuple(sorted(frames, key=lambda one: one.host)),
     )
-
-
-def _with_hosts(table: pd.DataFrame, hosts: Mapping[str, str]) -> pd.DataFrame:
-    return table.assign(host=table["host"].replace(dict(hosts))) if "host" in table else table
 
 
 def _without(text: str, words: Mapping[str, str]) -> str:

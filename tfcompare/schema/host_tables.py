@@ -1,7 +1,7 @@
 """The tables that are made of one host file, and what holds of the values in them.
 
-Those that users see are declared with their meaning in the other modules; the others are parts of which the tables of a
-run are made (`tables`).
+Those that users see are declared with their meaning in the other modules, and are here without their column `host`; the
+others are parts of which the tables of a run are made (`tables`).
 """
 
 from __future__ import annotations
@@ -89,8 +89,9 @@ def _columns(dtypes: Mapping[str, str]) -> dict[str, HostColumn]:
 def _public(
     table: Table, group: Group = "core", *, name: str = "", unique: tuple[str, ...] = (), of_steps: bool = False
 ) -> HostTable:
-    dtypes = {column.name: column.dtype for column in table.columns}
-    return HostTable(name or table.name, group, _columns(dtypes), unique, of_steps=of_steps)
+    dtypes = {column.name: column.dtype for column in table.columns if column.name != "host"}
+    keys = tuple(key for key in unique if key != "host")
+    return HostTable(name or table.name, group, _columns(dtypes), keys, of_steps=of_steps)
 
 
 _OP_SUMS = {"occurrences": _INT, "total_time_ps": _INT, "self_time_ps": _INT, "is_eager": _FLAG}

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tfcompare.frames.arrow import TEXT
+from tfcompare.frames.arrow import TEXT, dense_text_bytes
 from tfcompare.store.typed import Damaged
 
 Sizes = tuple[int, ...]
@@ -34,7 +34,7 @@ _OFFSET_BYTES = 4
 def encode(table: pa.Table) -> tuple[Sizes, list[bytes]]:
     """(the sizes, the buffers, each filled up to a multiple of 8 bytes)."""
     buffers = [buffer for column in table.columns for buffer in _buffers(column)]
-    sizes = len(table), _text_bytes(table), *map(len, buffers)
+    sizes = len(table), dense_text_bytes(table), *map(len, buffers)
     return sizes, [buffer.ljust(_aligned(len(buffer)), b"\0") for buffer in buffers]
 
 
@@ -73,7 +73,7 @@ def decode(schema: pa.Schema, sizes: Sizes, data: pa.Buffer, at: int) -> pa.Tabl
             raise Damaged(f"{field.name}: labels repeat")
         arrays.append(array)
     table = pa.Table.from_arrays(arrays, schema=schema)
-    if _text_bytes(table) != text_size:
+    if dense_text_bytes(table) != text_size:
         raise Damaged("its texts are of another size")
     return table
 
@@ -117,16 +117,6 @@ def expanded(data: bytes | memoryview, size: int) -> pa.Buffer:
         return pa.decompress(data, size, codec=CODEC)
     except (OSError, ValueError) as error:  # pa.ArrowInvalid is a ValueError
         raise Damaged(f"it is not of {size:,} bytes ({error})") from None
-
-
-def _text_bytes(table: pa.Table) -> int:
-    total = 0
-    for column in table.columns:
-        if column.type == TEXT:
-            array = column.combine_chunks()
-            lengths = pc.binary_length(array.dictionary).to_numpy()
-            total += int(lengths[_values(array.indices)].sum(dtype=np.int64))
-    return total
 
 
 def _buffers(column: pa.ChunkedArray) -> list[bytes]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Protocol
 
@@ -59,8 +60,15 @@ class BoundedBuilder:
                 memory_bytes=limits.memory_bytes, seconds=limits.seconds, client=self.client,
             )  # fmt: skip
         except Exceeded as exceeded:
-            raise TooLarge(text_of(str(path)), f"{exceeded}; {_limits_text(limits)}") from None
+            raise TooLarge(text_of(str(path)), f"{exceeded}; {limits_text(limits)}") from None
         return unpack(data, group=group)
+
+
+@cache
+def reader_within(limits: ReadLimits | None) -> FrameBuilder:
+    """The reader of profiles within these limits, in child processes that are started when they are needed and stay;
+    without limits, in this process."""
+    return BoundedBuilder(reading_processes(), limits) if limits is not None else build_here
 
 
 def reading_processes() -> Children:
@@ -80,7 +88,8 @@ def _prepare() -> None:
     pack(build(parse(b"\x0a\x00"), "", "", OWN_STEPS))
 
 
-def _limits_text(limits: ReadLimits) -> str:
+def limits_text(limits: ReadLimits) -> str:
+    """The limits, and how to raise them."""
     return (
         f"a file may take {limits.memory_bytes >> 20:,} MB ({READ_VARIABLE}) and {limits.seconds:g} s "
         f"({READ_S_VARIABLE}): raise the limit if the file is genuine"

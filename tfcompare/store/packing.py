@@ -122,7 +122,7 @@ def unpack(data: bytes, where: str = "the pack", group: Group = "core") -> HostT
         likely_markers=head.likely_markers,
         remarks=head.remarks,
         why_untimed=head.why_untimed,
-        tables=PackedTables(data, frames, head.groups, head.host, where),
+        tables=PackedTables(data, frames, head.groups, where),
     )
 
 
@@ -137,12 +137,11 @@ def unpack_checked(data: bytes, group: Group = "core") -> HostTables:
 class PackedTables(Mapping[str, pa.Table]):
     """The tables in a pack. A group is expanded when one of its tables is asked for, and a table checked then."""
 
-    def __init__(self, pack: bytes, frames: memoryview, groups: Mapping[str, _Group], host: str, where: str) -> None:
+    def __init__(self, pack: bytes, frames: memoryview, groups: Mapping[str, _Group], where: str) -> None:
         """`frames`: the zstd frames of the groups, one after the other."""
         self.pack = pack
         self._frames = frames
         self._groups = groups
-        self._host = host
         self._where = where
         self._held: dict[str, pa.Table] = {}
         self._expanded: pa.Buffer | None = None
@@ -177,7 +176,7 @@ class PackedTables(Mapping[str, pa.Table]):
         try:
             start = sum(expanded_bytes(group.tables[other]) for other in _before(name, group.tables))
             table = decode(arrow_schema(name), group.tables[name], self._buffer(HOST_TABLES[name].group), start)
-            check_table(name, table, self._host, self)
+            check_table(name, table, self)
         except Damaged as error:
             raise Damaged(f"{self._where}: its table {name} is damaged ({error}); remove the file") from None
         return table

@@ -23,11 +23,9 @@ def frame_bytes(frame: pd.DataFrame) -> int:
 
 def of_hosts(name: str, hosts: Sequence[HostTables]) -> pd.DataFrame:
     """The table of that name in `schema.HOST_TABLES`, the rows of one host after those of the other, with a column
-    `host` in front if it has none."""
+    `host` in front."""
     tables = [host.table(name) for host in hosts]
     frame = frame_of(name, pa.concat_tables(tables))
-    if "host" in frame:
-        return frame
     names = pd.Series(repeated([host.host for host in hosts], map(len, tables)))
     return pd.concat([names.rename("host"), frame], axis=1)
 

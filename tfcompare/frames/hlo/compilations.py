@@ -19,7 +19,7 @@ from tfcompare.xspace.space import PS_PER_US
 _MOST_PROGRAMS, _MOST_PARAMETERS = 8, 4  # whose shapes are listed
 
 
-def compilations(space: XSpace, host: str) -> pa.Table:
+def compilations(space: XSpace) -> pa.Table:
     """Columns of `schema.COMPILATIONS`, longest total time first; no rows if nothing was traced or compiled."""
     found = compile_events(space)
     if not len(found.rows):
@@ -43,7 +43,7 @@ def compilations(space: XSpace, host: str) -> pa.Table:
         "programs": np.array([len(ids[function]) for function, _ in keys]),
         "shapes": [shapes.get(function, "") for function, _ in keys],
     }
-    return host_table("compilations", {"host": host, **columns})
+    return host_table("compilations", columns)
 
 
 def _differing_shapes(programs: Programs, ids: list[int]) -> str:

@@ -20,7 +20,7 @@ _FIGURES = ("kind", "size_bytes", "lifetime_share", "first_position", "last_posi
 _LARGEST_SPACE = 1 << 31
 
 
-def hlo_memory(space: XSpace, host: str) -> tuple[pa.Table, tuple[str, ...]]:
+def hlo_memory(space: XSpace) -> tuple[pa.Table, tuple[str, ...]]:
     """(columns of `schema.HLO_MEMORY`, by program, the largest buffer first; a remark if programs are damaged).
 
     Buffers of programs that did not run while the profile was recorded are included.
@@ -38,21 +38,21 @@ def hlo_memory(space: XSpace, host: str) -> tuple[pa.Table, tuple[str, ...]]:
             damaged[name] = error
     if not found:
         return empty("hlo_memory"), _remarks(damaged)
-    return _in_order(pa.concat_tables(found), host), _remarks(damaged)
+    return _in_order(pa.concat_tables(found)), _remarks(damaged)
 
 
-def _in_order(rows: pa.Table, host: str) -> pa.Table:
+def _in_order(rows: pa.Table) -> pa.Table:
     """By program, the largest buffer first; the largest one of those with the same keys."""
     keys = ("program", "memory_space", "hlo_op", "output_index")
     order = [("program", "ascending"), ("size_bytes", "descending"), *((key, "ascending") for key in keys[1:])]
     rows = rows.take(pc.sort_indices(rows, order)).combine_chunks()
     firsts, _ = combinations(*(pc.rank(rows[key], tiebreaker="dense").to_numpy().astype(np.int64) for key in keys))
     columns = {name: rows[name].take(firsts).combine_chunks() for name in rows.column_names}
-    return host_table("hlo_memory", columns | {"host": host})
+    return host_table("hlo_memory", columns)
 
 
 def _table(program: Program, found: list[Buffer], name: str) -> pa.Table:
-    """A row for each buffer of the program, without the host, texts not yet as dictionaries."""
+    """A row for each buffer of the program, texts not yet as dictionaries."""
     numbers = np.array([one.instruction for one in found], np.int64)
     instruction = program.rows_numbered(numbers)
     known = np.flatnonzero(instruction >= 0)

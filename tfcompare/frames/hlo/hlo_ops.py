@@ -57,7 +57,7 @@ class _Ran:
     late_ps: Int64
 
 
-def hlo_ops(space: XSpace, ops: Sequence[OpEvents], host: str) -> pa.Table:
+def hlo_ops(space: XSpace, ops: Sequence[OpEvents]) -> pa.Table:
     """Columns of `schema.HLO_OPS`, longest self time first; no rows if no event names an instruction.
 
     `ops` are the op events of the host's devices. Without devices, the instructions that ran on the host's threads are
@@ -78,7 +78,7 @@ def hlo_ops(space: XSpace, ops: Sequence[OpEvents], host: str) -> pa.Table:
         for name in ("occurrences", "executions", "total_ps", "self_ps", "late_ps")
     }
     facts = {name: values[firsts] for name, values in facts.items()}
-    return _table(facts | figures | {"peak_bytes_per_s": np.full(len(firsts), peaks.bandwidth)}, host)
+    return _table(facts | figures | {"peak_bytes_per_s": np.full(len(firsts), peaks.bandwidth)})
 
 
 def _codes(texts: Texts) -> Int32:
@@ -86,7 +86,7 @@ def _codes(texts: Texts) -> Int32:
     return codes
 
 
-def _table(facts: Facts, host: str) -> pa.Table:
+def _table(facts: Facts) -> pa.Table:
     """The table, from the times and facts of each instruction."""
     total_ps, executions = facts["total_ps"], facts["executions"]
     costs, accessed = (_plausible(facts[cost] * executions) for cost in ("flops_each", "bytes_each"))
@@ -102,7 +102,6 @@ def _table(facts: Facts, host: str) -> pa.Table:
         [("self_ps", "descending"), ("program", "ascending"), ("hlo_op", "ascending")],
     )
     derived = {
-        "host": host,
         "total_time_us": total_ps / PS_PER_US,
         "self_time_us": facts["self_ps"] / PS_PER_US,
         "flops": costs,

@@ -11,7 +11,7 @@ from tfcompare.hlo.neighbours import fused_texts, operand_texts, user_texts
 from tfcompare.xspace import XSpace
 
 
-def hlo_texts(space: XSpace, host: str, ran: pa.Table) -> pa.Table:
+def hlo_texts(space: XSpace, ran: pa.Table) -> pa.Table:
     """Columns of `schema.HLO_TEXTS`, a row for each program and instruction in `ran`, the host's `hlo_ops`, in its
     order. Raises `NotAProfile` for a damaged program."""
     if not len(ran):
@@ -28,4 +28,4 @@ def hlo_texts(space: XSpace, host: str, ran: pa.Table) -> pa.Table:
         texts["users"][rows[positions]] = user_texts(program, found)
         texts["fused"][rows[positions]] = fused_texts(program, found)
     names = {"program": [program for program, _ in keys], "hlo_op": [hlo_op for _, hlo_op in keys]}
-    return host_table("hlo_texts", {**names, "host": host, **texts})
+    return host_table("hlo_texts", {**names, **texts})

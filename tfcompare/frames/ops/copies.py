@@ -54,7 +54,7 @@ _kinds_of_space: WeakKeyDictionary[XSpace, Int8] = WeakKeyDictionary()
 _PS_PER_S = 1e12
 
 
-def copies(space: XSpace, host: str) -> pa.Table:
+def copies(space: XSpace) -> pa.Table:
     """Columns of `schema.COPIES`, by device, longest time first; no rows if no GPU recorded a copy.
 
     The kind comes from the copy's name, else from the memories in its details, else from its stream's name. Copies made
@@ -79,7 +79,6 @@ def copies(space: XSpace, host: str) -> pa.Table:
     return host_table(
         "copies",
         {
-            "host": host,
             "device": [space.planes[i].name for i in (keys[order] // len(KINDS)).tolist()],
             "kind": texts(keys[order] % len(KINDS), KINDS),
             "occurrences": count[order],

@@ -29,7 +29,7 @@ _FLAGS = ["is_op_tensor_core_eligible", "is_kernel_using_tensor_core"]
 
 
 class _Key(NamedTuple):
-    """What identifies a row of `kernel_stats` besides the host."""
+    """What identifies a row of `kernel_stats` of one host."""
 
     kernel_name: str
     op_name: str
@@ -51,7 +51,7 @@ class Kernels:
     cells: pa.Table
 
 
-def kernels_of(space: XSpace, host: str, steps: Steps) -> Kernels:
+def kernels_of(space: XSpace, steps: Steps) -> Kernels:
     """The kernels of one host.
 
     A kernel is an event on a recorded stream that has launch details and a duration, as in xprof.
@@ -66,7 +66,6 @@ def kernels_of(space: XSpace, host: str, steps: Steps) -> Kernels:
     position = np.empty(count, np.int64)
     position[order] = np.arange(count)
     stats = {
-        "host": host,
         **dict(zip(_Key._fields, zip(*(keys[i] for i in order.tolist()), strict=True), strict=True)),
         "occurrences": occurrences[order],
         "total_duration_us": total_ps[order] / PS_PER_US,

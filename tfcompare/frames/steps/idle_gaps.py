@@ -18,7 +18,7 @@ from tfcompare.xspace.space import PS_PER_US
 Int64 = npt.NDArray[np.int64]
 
 
-def idle_gaps(space: XSpace, steps: Steps, ops: Sequence[OpEvents], host: str) -> pa.Table:
+def idle_gaps(space: XSpace, steps: Steps, ops: Sequence[OpEvents]) -> pa.Table:
     """Columns of `schema.IDLE_GAPS` for one host: of all its devices together if any of them ran an op, else of its
     threads.
 
@@ -34,7 +34,6 @@ def idle_gaps(space: XSpace, steps: Steps, ops: Sequence[OpEvents], host: str) -
     return host_table(
         "idle_gaps",
         {
-            "host": host,
             "step": steps.number,
             "host_or_device": side,
             "start_us": (steps.start_ps + since) / PS_PER_US,

@@ -14,7 +14,7 @@ from tfcompare.xspace.space import PS_PER_US
 Int64 = npt.NDArray[np.int64]
 
 
-def steps_frame(steps: Steps, times: Int64, host: str) -> pa.Table:
+def steps_frame(steps: Steps, times: Int64) -> pa.Table:
     """Columns of `schema.STEPS` for one host; no rows if nothing marks steps. `times` is the result of
     `step_parts.explain`."""
     if not steps.has_markers:
@@ -22,7 +22,6 @@ def steps_frame(steps: Steps, times: Int64, host: str) -> pa.Table:
     return host_table(
         "steps",
         {
-            "host": host,
             "step": steps.number,
             "start_us": steps.start_ps / PS_PER_US,
             "duration_us": (steps.end_ps - steps.start_ps) / PS_PER_US,

@@ -49,7 +49,7 @@ class TfData:
         return [f"tf.data, {which}: of {calls[short].sum():,} executions the slowest {kept[short].sum():,} are shown"]
 
 
-def tf_data(space: XSpace, host: str, most_rows: int = MOST_ROWS, around: Int32 | None = None) -> TfData:
+def tf_data(space: XSpace, most_rows: int = MOST_ROWS, around: Int32 | None = None) -> TfData:
     """The pipelines of one host and their executions; only the slowest executions if all would exceed `most_rows` rows.
 
     `around` is the result of `links.directly_around`, computed if not given.
@@ -57,17 +57,16 @@ def tf_data(space: XSpace, host: str, most_rows: int = MOST_ROWS, around: Int32 
     analysis = analyse(space, most_rows, around)
     if analysis is None:
         return TfData(*(empty(f"tf_data_{part}") for part in ("pipelines", "executions", "calls")))
-    return TfData(_pipelines(space, analysis, host), _executions(space, analysis, host), _calls(space, analysis, host))
+    return TfData(_pipelines(space, analysis), _executions(space, analysis), _calls(space, analysis))
 
 
-def _calls(space: XSpace, analysis: Analysis, host: str) -> pa.Table:
+def _calls(space: XSpace, analysis: Analysis) -> pa.Table:
     executions = analysis.executions  # sorted by start
     order = np.argsort(executions.pipeline, kind="stable")
     pipeline = executions.pipeline[order]
     return host_table(
         "tf_data_calls",
         {
-            "host": host,
             "pipeline": texts(pipeline, analysis.pipelines.names()),
             "call": np.arange(len(order)) - np.searchsorted(pipeline, pipeline),
             "start_us": space.events.start_ps[analysis.calls.row[executions.call[order]]] / PS_PER_US,
@@ -76,7 +75,7 @@ def _calls(space: XSpace, analysis: Analysis, host: str) -> pa.Table:
     )
 
 
-def _pipelines(space: XSpace, analysis: Analysis, host: str) -> pa.Table:
+def _pipelines(space: XSpace, analysis: Analysis) -> pa.Table:
     pipelines, executions = analysis.pipelines, analysis.executions
     count = len(pipelines.iterator)
     order = np.argsort(executions.pipeline, kind="stable")
@@ -87,7 +86,6 @@ def _pipelines(space: XSpace, analysis: Analysis, host: str) -> pa.Table:
     return host_table(
         "tf_data_pipelines",
         {
-            "host": host,
             "pipeline": pipelines.names(),
             "calls": calls,
             "slow_calls": np.add.reduceat(latency_us > SLOW_CALL_US, first, dtype=np.int64),
@@ -116,7 +114,7 @@ def _bottlenecks(space: XSpace, analysis: Analysis) -> tuple[list[str], Floats]:
     return long_name, self_time_us
 
 
-def _executions(space: XSpace, analysis: Analysis, host: str) -> pa.Table:
+def _executions(space: XSpace, analysis: Analysis) -> pa.Table:
     calls, executions, rows = analysis.calls, analysis.executions, analysis.rows
     pipeline, rank = executions.pipeline[rows.execution], executions.rank[rows.execution]
     long_name, names = _names(space, analysis)
@@ -124,7 +122,6 @@ def _executions(space: XSpace, analysis: Analysis, host: str) -> pa.Table:
     table = host_table(
         "tf_data_executions",
         {
-            "host": host,
             "pipeline": texts(pipeline, analysis.pipelines.names()),
             "execution": rank,
             "iterator_id": texts(rows.iterator, ids),

@@ -21,7 +21,7 @@ from tfcompare.run import Run, Stray, load
 from tfcompare.settings import ReadLimits, Settings
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
-from tfcompare.store.building import READERS, BoundedBuilder, FrameBuilder, build_here, reading_processes
+from tfcompare.store.building import READERS, BoundedBuilder, FrameBuilder, reader_within
 from tfcompare.ui.frame import annotated
 from tfcompare.ui.frame.comparison_cache import cached_bytes
 from tfcompare.ui.frame.run_cache import Comparisons, RunCache, outcome
@@ -41,13 +41,7 @@ def run_cache(settings: Settings) -> RunCache:
 
 @st.cache_resource(show_spinner=False)
 def _run_cache(max_bytes: int, limits: ReadLimits | None) -> RunCache:
-    return RunCache(max_bytes, partial(_loaded, builder(limits)), session)
-
-
-@st.cache_resource(show_spinner=False)
-def builder(limits: ReadLimits | None) -> FrameBuilder:
-    """The server's reader of profiles, in child processes; without limits, in this process."""
-    return BoundedBuilder(reading_processes(), limits) if limits is not None else build_here
+    return RunCache(max_bytes, partial(_loaded, reader_within(limits)), session)
 
 
 def session() -> str:
@@ -63,7 +57,7 @@ def for_client(build: FrameBuilder, client: Hashable) -> FrameBuilder:
 
 def start_reader() -> None:
     """Start the processes that read profiles, before they are needed; if this one reads them, load the reader."""
-    build = builder(settings_module.read_limits(os.environ))
+    build = reader_within(settings_module.read_limits(os.environ))
     if isinstance(build, BoundedBuilder):
         with ThreadPoolExecutor(READERS) as pool:
             for _ in range(READERS):

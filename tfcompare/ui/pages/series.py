@@ -20,7 +20,7 @@ from tfcompare.sources.logdir import FoundRun
 from tfcompare.tools import series as tool
 from tfcompare.tools import series_changes
 from tfcompare.tools.series import Metric
-from tfcompare.ui.frame.loading import QUIET_S, builder, for_client, session
+from tfcompare.ui.frame.loading import QUIET_S, for_client, session
 from tfcompare.ui.frame.narrow import is_narrow
 from tfcompare.ui.frame.shell import View
 from tfcompare.ui.frame.sidebar import link
@@ -43,7 +43,7 @@ _NUMBERS = {
 
 def opener() -> Callable[[FoundRun], Run]:
     """Reads a run within the server's limits, for this session; raises `TfcompareError`."""
-    return partial(load, build=for_client(builder(settings_module.read_limits(os.environ)), session()))
+    return partial(load, build=for_client(reader_within(settings_module.read_limits(os.environ)), session()))
 
 
 def show(view: View, choice: Choice) -> None:
