@@ -6,13 +6,12 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from tests.frames.tables import run_of
 from tests.model_family.family import recorded
 from tests.profiles import loaded_run
 from tests.xspace_builder import plane, space
-from tfcompare.frames import build
 from tfcompare.frames.ops.op_parts import PART_TEXTS, OpEvents, op_parts
 from tfcompare.tables.op_evidence import op_evidence
-from tfcompare.xspace import parse
 
 _PARTS = pa.record_batch([list("ABC"), list("abc"), [""] * 3, [""] * 3], PART_TEXTS)
 
@@ -71,13 +70,11 @@ def test_evidence_of_several_hosts_spans_their_places() -> None:
     hosts = [pd.DataFrame([row], columns=columns) for row in (("Host", "a", "", 3, 4), ("Host", "a", "[2]", 1, 2))]
     kernels = pd.DataFrame({"op_name": [], "grid_dim": [], "block_dim": []}, dtype="str")
     programs = pd.DataFrame({"category": ["loop fusion", "dot", "fusion"], "op_name": ["a", "b", ""]}, dtype="str")
-    evidence = op_evidence(hosts, [kernels, kernels], [programs, programs])
+    evidence = op_evidence(pd.concat(hosts), kernels, programs)
     assert evidence.fusions == {"a"}
     assert evidence.places == {"a": (1, 4)}
     assert evidence.shapes == {"a": "[2]"}
 
 
 def test_a_profile_without_ops_has_no_evidence() -> None:
-    frames = build(parse(space(plane("/host:metadata"))), "vm", "")
-    tables = ([frames.tables[name]] for name in ("op_parts", "kernel_stats", "hlo_ops"))
-    assert op_evidence(*tables).names == frozenset()
+    assert run_of(space(plane("/host:metadata"))).op_evidence().names == frozenset()

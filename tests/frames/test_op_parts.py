@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.frames.tables import lines, rows
+from tfcompare.frames import HostTables
+from tfcompare.frames.arrow import empty, host_table
 from tfcompare.frames.ops.op_parts import NO_STEP
+from tfcompare.frames.origin import Origin
 from tfcompare.tables import op_parts
 from tfcompare.tables.op_parts import OpParts, merge_hosts
 
@@ -31,7 +35,24 @@ def parts_of(*cells: _Cell) -> OpParts:
 
 
 def of_all(hosts: list[OpParts]) -> OpParts:
-    return merge_hosts([h.parts for h in hosts], (h.cells for h in hosts), (h.wall for h in hosts))
+    """The parts of hosts with these parts and cells, put together."""
+    origin = Origin("", "", "", "", 0, 0, 0.0, ())
+    rest = {"earliest": -1, "latest": -1, "shapes": ""}
+    tables = [
+        {
+            "op_parts": as_table("op_parts", host.parts.assign(**rest)),
+            "op_cells": as_table("op_cells", host.cells),
+            "op_wall": empty("op_wall"),
+        }
+        for host in hosts
+    ]
+    return merge_hosts(
+        [HostTables(str(i), "", origin, "", (), (), "", own) for i, own in enumerate(tables)], "op_cells", "op_wall"
+    )
+
+
+def as_table(name: str, frame: pd.DataFrame) -> pa.Table:
+    return host_table(name, {str(column): values.to_numpy() for column, values in frame.items()})
 
 
 def table(parts: OpParts) -> list[str]:

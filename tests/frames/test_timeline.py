@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.frames.tables import run_of
 from tests.profiles import ALL_RUNS, loaded_run
 from tests.xspace_builder import U64, Event, event, line, meta, plane, space
 from tfcompare import schema
-from tfcompare.frames.host import build
 from tfcompare.frames.planes import HOST_PLANE, device_planes
-from tfcompare.xspace import parse, read
+from tfcompare.xspace import read
 
 OP = ["host_or_device", "op_type", "op_name"]
 
@@ -19,15 +19,15 @@ OP = ["host_or_device", "op_type", "op_name"]
 @pytest.mark.parametrize("name", ALL_RUNS)
 def test_the_spans_of_each_op_add_up_to_its_total_time(name: str) -> None:
     run = loaded_run(name)
-    for host in run.hosts:
-        lanes, spans = host.tables["timeline_lanes"], host.tables["timeline_spans"]
+    for host in run.host_names:
+        lanes, spans = run.timeline(host)
         ops = spans[spans["op_name"] != ""]
         on_host = (lanes["plane"] == HOST_PLANE).to_numpy()[ops["lane"]]
         keyed = ops.assign(host_or_device=np.where(on_host, schema.HOST, schema.DEVICE)).astype(
             dict.fromkeys(OP, "str")
         )
         found = keyed.groupby(OP)["duration_ps"].sum() / 1e6
-        table = run.table("op_stats", host=host.host)
+        table = run.table("op_stats", host=host)
         expected = table[table["op_type"] != schema.IDLE].set_index(OP)["total_time_us"]
         pd.testing.assert_series_equal(found.sort_index(), expected.sort_index(), check_names=False, rtol=1e-9)
 
@@ -35,9 +35,11 @@ def test_the_spans_of_each_op_add_up_to_its_total_time(name: str) -> None:
 @pytest.mark.parametrize("name", ALL_RUNS)
 def test_each_lane_has_the_events_of_its_line(name: str) -> None:
     run = loaded_run(name)
-    for host, file in zip(run.hosts, run.found.files, strict=True):
+    for file in run.found.files:
         raw = read(file.path).space
-        lanes, spans = host.tables["timeline_lanes"], host.tables["timeline_spans"]
+        lanes, spans = (
+            table.astype(dict.fromkeys(table.select_dtypes("category"), "str")) for table in run.timeline(file.host)
+        )
         key = (lanes["plane"] + " " + lanes["line_id"]).tolist()
         found = dict(zip(key, np.bincount(spans["lane"], minlength=len(lanes)).tolist(), strict=True))
         counts = {
@@ -50,7 +52,7 @@ def test_each_lane_has_the_events_of_its_line(name: str) -> None:
 
 
 def spans_of(*planes: bytes) -> pd.DataFrame:
-    return build(parse(space(*planes)), "host", "").tables["timeline_spans"]
+    return run_of(space(*planes)).timeline("a")[1]
 
 
 def test_spans_have_their_step_op_and_launch() -> None:
@@ -118,7 +120,8 @@ def test_programs_on_tpu_cores_and_their_ops_have_the_host_event_that_started_th
 
 def test_recorded_programs_were_launched_by_the_call_for_their_core_and_run() -> None:
     run = loaded_run("jax_tpu")
-    raw, tables = read(run.found.files[0].path).space, run.hosts[0].tables
+    raw = read(run.found.files[0].path).space
+    lanes, spans = run.timeline(run.host_names[0])
     start, number, core = (
         raw.events.start_ps,
         raw.number_of_each("run_id", -1),
@@ -131,7 +134,7 @@ def test_recorded_programs_were_launched_by_the_call_for_their_core_and_run() ->
         for i in range(p.first_event, p.first_event + p.event_count)
         if number[i] >= 0
     }
-    spans = tables["timeline_spans"].join(tables["timeline_lanes"], on="lane")
+    spans = spans.join(lanes, on="lane")
     modules, ops = (spans[spans["line"] == name] for name in ("XLA Modules", "XLA Ops"))
     at = spans["start_ps"].to_numpy()[modules["launch"]].tolist()
     assert dict(zip(zip(modules["plane"], modules["start_ps"], strict=True), at, strict=True)) == called
@@ -144,6 +147,6 @@ def test_longer_spans_come_before_those_that_start_with_them() -> None:
 
 
 def test_a_profile_without_events_has_an_empty_timeline() -> None:
-    frames = build(parse(space(plane("/host:CPU"))), "host", "")
-    assert frames.tables["timeline_lanes"].empty
-    assert frames.tables["timeline_spans"].empty
+    lanes, spans = run_of(space(plane("/host:CPU"))).timeline("a")
+    assert lanes.empty
+    assert spans.empty

@@ -37,7 +37,7 @@ def settled(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch) -> None:
     """The command works in this process, which takes no time to start."""
-    monkeypatch.setattr("tfcompare.ingest.pools.Processes", lambda _: Here())
+    monkeypatch.setattr("tfcompare.ingest.pools.Processes", lambda *_: Here())
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from tfcompare.store.stored_run import runs_in
 @pytest.fixture(autouse=True)
 def settled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cached_frames, "_SETTLED_NS", -1)
-    monkeypatch.setattr("tfcompare.ingest.pools.Processes", lambda _: Here())
+    monkeypatch.setattr("tfcompare.ingest.pools.Processes", lambda *_: Here())
 
 
 def texts(store: Path) -> tuple[str, ...]:

@@ -59,7 +59,7 @@ def test_a_task_that_kills_its_process_loses_no_other(count: int) -> None:
     tasks = ["a", "deadly", "b", "bad", "c", "d", *"efghijklmnop"]
     found = {job.task: outcome for job, outcome in outcomes(deque(Job(work, task) for task in tasks), pool)}
     pool.close()
-    assert found.pop("deadly") == Killed()
+    assert found.pop("deadly") == Killed("ended its process (SIGKILL)")
     assert str(found.pop("bad")) == "it is bad"
     assert found == {task: f"{task} done" for task in "abcdefghijklmnop"}
 
@@ -67,7 +67,7 @@ def test_a_task_that_kills_its_process_loses_no_other(count: int) -> None:
 def test_several_tasks_that_kill_their_processes_are_found(processes: Processes) -> None:
     tasks = ["deadly", "a", "deadly", "b"]
     found = [(job.task, outcome) for job, outcome in outcomes(deque(Job(work, task) for task in tasks), processes)]
-    expected = [("a", "a done"), ("b", "b done"), *[("deadly", Killed())] * 2]
+    expected = [("a", "a done"), ("b", "b done"), *[("deadly", Killed("ended its process (SIGKILL)"))] * 2]
     assert sorted(found, key=str) == sorted(expected, key=str)
 
 
@@ -97,7 +97,7 @@ def test_small_jobs_that_are_sent_together_each_have_their_outcome(processes: Pr
     processes.batch_bytes = 100
     tasks = [*"abcdefghijklmnop", "deadly", *"qrstuvwxyz", "bad", *"ABCDEF"]
     found = {job.task: outcome for job, outcome in outcomes(deque(Job(work, t, 1) for t in tasks), processes)}
-    assert found.pop("deadly") == Killed()
+    assert found.pop("deadly") == Killed("ended its process (SIGKILL)")
     assert str(found.pop("bad")) == "it is bad"
     assert found == {task: f"{task} done" for task in set(tasks) - {"deadly", "bad"}}
 

@@ -87,10 +87,11 @@ def test_a_pack_of_values_that_cannot_be_is_damaged(table: str, values: dict[str
 
 def test_a_pack_of_programs_is_checked_too() -> None:
     owner = loaded_run("jax_filters_16_8").hosts[0]
-    data, table = pack(of_group(owner, "programs")), owner.table("hlo_memory")
-    assert len(unpack_checked(data, "programs").tables["hlo_memory"]) == len(table) > 0
-    with pytest.raises(Damaged, match="its table hlo_memory is damaged"):
-        unpack_checked(forged(data, with_values("hlo_memory", size_bytes=-1)), "programs")
+    data, table = pack(of_group(owner, "programs")), owner.table("hlo_texts")
+    assert len(unpack_checked(data, "programs").tables["hlo_texts"]) == len(table) > 0
+    second = {name: table[name][1].as_py() for name in ("program", "hlo_op")}
+    with pytest.raises(Damaged, match="its table hlo_texts is damaged"):
+        unpack_checked(forged(data, with_values("hlo_texts", **second)), "programs")
 
 
 def _claim(table: str, at: int, size: int) -> Change:

@@ -393,7 +393,7 @@ def test_runs_are_listed_from_the_records_where_there_is_no_index(store: Path, t
 def test_a_full_disk_at_any_write_is_one_sentence_and_leaves_a_store_that_can_be_read(
     logs: Path, tmp_path: Path, tfcompare, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pools, "Processes", lambda _: pools.Here())
+    monkeypatch.setattr(pools, "Processes", lambda *_: pools.Here())
     real, writes = os.fdopen, []
 
     def fdopen(handle: int, mode: str = "r") -> Any:

@@ -88,7 +88,7 @@ def test_two_stored_runs_compare_as_their_profiles_do(store: Path, logs: Path, r
     runs = stored(store)
     shutil.rmtree(logs)
     assert_same_comparison(runs, (THEIRS, OURS))
-    assert len(read_anew) == 4  # those of the other side, again for the memory of their programs
+    assert len(read_anew) == 2  # those of the other side
 
 
 def test_a_stored_run_keeps_id_name_and_all_that_a_listing_tells(store: Path, logs: Path) -> None:

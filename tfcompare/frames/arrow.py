@@ -76,8 +76,10 @@ def dense_text_bytes(table: pa.Table) -> int:
 
 
 def _array(values: Values, kind: pa.DataType, rows: int) -> pa.Array:
+    if not rows:
+        return pa.array([], kind)
     if isinstance(values, str):
-        return texts(np.zeros(rows, np.int32), [values] if rows else [])
+        return texts(np.zeros(rows, np.int32), [values])
     if isinstance(values, pa.Array):
         return values if values.type == kind else values.dictionary_encode() if kind == TEXT else values.cast(kind)
     if kind == TEXT:

@@ -360,7 +360,8 @@ def _from_counts(counts: Int64) -> Int64:
 
 def _interned(buffer: npt.NDArray[np.uint8], places: Int64) -> tuple[Int64, Int64]:
     """(a code for the bytes at each place, equal ones for equal bytes; a row with each code)."""
-    return intern_bytes(buffer, places[:, 0], places[:, 1])
+    starts, lengths = places[:, :_INTEGER].T.copy()
+    return intern_bytes(buffer, starts, lengths)
 
 
 def _texts(buffer: npt.NDArray[np.uint8], places: Int64) -> Texts:
@@ -373,7 +374,7 @@ def _texts(buffer: npt.NDArray[np.uint8], places: Int64) -> Texts:
 def _strings(buffer: npt.NDArray[np.uint8], places: Int64) -> pa.LargeStringArray:
     """The texts at these places, empty where there is none."""
     if places[:, 1].max(initial=0) <= LONGEST_BYTES:
-        found = scan.gathered(buffer, places)
+        found = scan.gathered(buffer, np.ascontiguousarray(places))
         if found.max(initial=0) < 128:
             offsets = pa.py_buffer(_from_counts(places[:, 1]))
             return pa.LargeStringArray.from_buffers(len(places), offsets, pa.py_buffer(found))

@@ -227,7 +227,8 @@ class _Shares:
         times = self._times[:, chosen] + self._origin[self._step[chosen]]  # steps on a timeline without overlaps
         order = np.argsort(times.reshape(-1), kind="stable")
         out = np.empty(times.shape[1])
-        _share(order, self._measure[:, chosen].reshape(-1), self._is_waiting[chosen], np.empty(len(out)), out)
+        measure = np.ascontiguousarray(self._measure[:, chosen].reshape(-1))
+        _share(order, measure, self._is_waiting[chosen], np.empty(len(out)), out)
         return out
 
     def _of_group(self, group: int) -> slice:
