@@ -8,6 +8,7 @@ import tfcompare as tfc
 from tests.frames.tables import lines, run_of
 from tests.xspace_builder import Event, Line, Value, event, line, meta, plane, space
 from tfcompare import schema
+from tfcompare.tables.frames import frame_of
 
 LAUNCHED = {"correlation_id": 1}
 
@@ -178,7 +179,7 @@ def test_ops_get_no_more_of_a_step_than_its_part_where_steps_overlap() -> None:
     prefetching = line("tf_data", event("Iterator::Root::Map", 30, 110, id=1))
     run = run_of(space(plane("/host:CPU", worker(1, 0, 10, 70), worker(2, 40, 100, 30), prefetching)))
     assert run.table("steps")["input_us"].tolist() == [70, 30]
-    wall = run.hosts[0].tables["op_wall"]
+    wall = frame_of("op_wall", run.hosts[0].table("op_wall"))
     of_input = wall[wall["step_part"] == schema.STEP_PARTS.index("input_us")]
     assert (of_input.groupby("step")["wall_time_ps"].sum() / 1e6).to_dict() == {1: 70, 2: 30}
 

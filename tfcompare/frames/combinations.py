@@ -28,7 +28,9 @@ def combinations(*columns: Int32 | Int64) -> tuple[Int64, Int64]:
         codes, count = _codes(column)
         if size * count > _LARGEST_CODE:
             code, size = _numbered(code)[0], len(code)
-        code, size = code * count + codes, size * count
+        code *= count
+        code += codes
+        size *= count
     code, rows = _numbered(code)
     return rows, code
 
