@@ -47,14 +47,20 @@ def _codes(column: Int32 | Int64) -> tuple[Int32 | Int64, int]:
 def _numbered(values: Int32 | Int64) -> tuple[Int64, Int64]:
     """(a code from 0 for each value, in order of appearance; the first row of each code)."""
     code, rows = np.empty(len(values), np.int64), np.empty(len(values), np.int64)
-    bits = max(4, (2 * len(values)).bit_length())
-    keys, slots = values.astype(np.int64, copy=False).view(np.uint64), np.full(1 << bits, -1, np.int32)
-    return code, rows[: _number(keys, np.uint64(2 * lookup.SEED + 1), slots, np.uint64(64 - bits), code, rows)].copy()
+    keys, factor = values.astype(np.int64, copy=False).view(np.uint64), np.uint64(2 * lookup.SEED + 1)
+    found, bits = -1, 8
+    while found < 0:
+        bits += 2
+        found = _number(keys, factor, np.full(1 << bits, -1, np.int32), np.uint64(64 - bits), code, rows)
+    return code, rows[:found].copy()
 
 
 @compiled
 def _number(keys: Array, factor: Int, slots: Array, shift: Int, code: Array, rows: Array) -> Int:
-    """`slots`: filled with −1, more than there are keys; their number is 2 to the power of 64 − `shift`."""
+    """The number of distinct keys, −1 if they would fill more than half of `slots`.
+
+    `slots`: filled with −1; their number is 2 to the power of 64 − `shift`.
+    """
     found = np.int64(0)
     for row in range(keys.size):
         hashed = keys[row] * factor
@@ -62,6 +68,8 @@ def _number(keys: Array, factor: Int, slots: Array, shift: Int, code: Array, row
         while slots[slot] >= 0 and keys[rows[slots[slot]]] != keys[row]:
             slot = (slot + 1) & (slots.size - 1)
         if slots[slot] < 0:
+            if 2 * found >= slots.size:
+                return np.int64(-1)
             slots[slot] = found
             rows[found] = row
             found += 1

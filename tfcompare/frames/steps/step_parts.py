@@ -21,7 +21,7 @@ from tfcompare.frames.steps.activities import COUNTED_BY_NAME, COUNTED_BY_TIME, 
 from tfcompare.frames.steps.agreements import agreements_in_steps
 from tfcompare.frames.steps.device_activities import device_activities
 from tfcompare.frames.steps.host_activities import host_activities, is_collective, timed_host_events
-from tfcompare.frames.steps.steps import Steps
+from tfcompare.frames.steps.steps import Steps, some_at_a_time
 from tfcompare.frames.tf_data.tf_data_functions import TfDataFunctions
 from tfcompare.schema.runs import STEP_PARTS
 from tfcompare.xspace import XSpace, lookup
@@ -34,7 +34,7 @@ Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 
 _OTHER = "other_us"
-_SEGMENTS_AT_ONCE = 1 << 16
+_ROWS_AT_ONCE = 1 << 18
 _PART_OF = {
     Activity.SIXTEEN_BIT_COMPUTE: "device_compute_us",
     Activity.THIRTY_TWO_BIT_COMPUTE: "device_compute_us",
@@ -105,7 +105,7 @@ class Activities:
     """
 
     rows: Int32
-    activity: Int64
+    activity: Int8
     host_rows: Int32
     host_activity: Int8
 
@@ -117,7 +117,7 @@ class Activities:
         return out
 
 
-NO_ACTIVITIES = Activities(np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int8))
+NO_ACTIVITIES = Activities(np.zeros(0, np.int32), np.zeros(0, np.int8), np.zeros(0, np.int32), np.zeros(0, np.int8))
 
 
 def find_activities(space: XSpace, steps: Steps, functions: TfDataFunctions | None = None) -> Activities:
@@ -132,7 +132,7 @@ def find_activities(space: XSpace, steps: Steps, functions: TfDataFunctions | No
     explaining = np.flatnonzero(_may_explain(steps, on_host, host_activity))
     return Activities(
         np.append(rows, calls),
-        np.append(activity, np.full(len(calls), Activity.LAUNCH_CALL)),
+        np.append(activity, np.full(len(calls), Activity.LAUNCH_CALL, np.int8)),
         on_host.take(explaining),
         host_activity.take(explaining),
     )
@@ -158,8 +158,9 @@ def explain(space: XSpace, steps: Steps, activities: Activities, segments: OpSeg
         before_group = busy
         for which in several:
             own = activities.rows.take(np.flatnonzero(activities.activity == which))
-            start = events.start_ps.take(own)
-            busy = busy.union(start, start + events.duration_ps.take(own))
+            for several in np.array_split(own, len(own) // _ROWS_AT_ONCE + 1):
+                start = events.start_ps.take(several)
+                busy = busy.union(start, start + events.duration_ps.take(several))
             covered = busy.covered_between(steps.start_ps, steps.end_ps)
             out[:, which], before = covered - before, covered
         shares.add(int(group), partial(_newly_covered, before_group, busy))
@@ -236,12 +237,9 @@ class _Shares:
         """The segments of a group in `_order`, some whole steps at a time."""
         steps = len(self._shift)
         first = self._first[group * steps : (group + 1) * steps + 1]
-        begin = 0
-        while begin < steps:
-            end = max(begin + 1, int(np.searchsorted(first, first[begin] + _SEGMENTS_AT_ONCE, side="right")) - 1)
+        for begin, end in some_at_a_time(first):
             if first[end] > first[begin]:
                 yield slice(int(first[begin]), int(first[end]))
-            begin = end
 
 
 @compiled
