@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -125,11 +125,12 @@ def _on_devices(space: XSpace, ops: Sequence[OpEvents], kind: str) -> list[_Ran]
     out = []
     for plane in ops:
         if plane.host_or_device == schema.DEVICE:
-            columns = (plane.rows, plane.total_ps, plane.self_ps, plane.occurrences, plane.executions)
+            late = np.broadcast_to(np.int64(0), len(plane.rows))
+            ran = _Ran(plane.rows, plane.total_ps, plane.self_ps, plane.occurrences, plane.executions, late)
             if kind == "GPU":
                 named = space.have(HLO_OP, plane.rows)
-                columns = tuple(column[named] for column in columns)
-            out.append(_Ran(*columns, np.broadcast_to(np.int64(0), len(columns[0]))))
+                ran = _Ran(*(getattr(ran, f.name)[named] for f in fields(ran)))
+            out.append(ran)
     return out
 
 

@@ -158,9 +158,9 @@ def explain(space: XSpace, steps: Steps, activities: Activities, segments: OpSeg
         before_group = busy
         for which in several:
             own = activities.rows.take(np.flatnonzero(activities.activity == which))
-            for several in np.array_split(own, len(own) // _ROWS_AT_ONCE + 1):
-                start = events.start_ps.take(several)
-                busy = busy.union(start, start + events.duration_ps.take(several))
+            for some in np.array_split(own, len(own) // _ROWS_AT_ONCE + 1):
+                start = events.start_ps.take(some)
+                busy = busy.union(start, start + events.duration_ps.take(some))
             covered = busy.covered_between(steps.start_ps, steps.end_ps)
             out[:, which], before = covered - before, covered
         shares.add(int(group), partial(_newly_covered, before_group, busy))
