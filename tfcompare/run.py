@@ -89,7 +89,8 @@ class RunInfo:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Run:
-    """A loaded run. Its tables are in memory; its files are not read again. A notebook shows its step time and top ops.
+    """A loaded run: its tables. Its timeline and the texts around instructions are read from its files when they are
+    asked for, which must still be there; its other tables are in memory. A notebook shows its step time and top ops.
 
     `id` is the path relative to the folder it was found under, `name` the display name. `content_id` is a digest of the
     host files and the step choice: copies of a run share it wherever they are. `host_names` is sorted. `remarks` are

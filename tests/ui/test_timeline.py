@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -442,3 +443,23 @@ def test_a_link_to_an_op_selects_it_and_shows_both_sides(page: AppTest) -> None:
     assert all(low < one["start"] < one["start"] + one["duration"] < high for one in given["drawing"]["selected"])
     assert "##### `autoencoder_1/image_1/convolution`" in texts(page)
     assert "Conv2D · over all steps" in texts(page)
+
+
+def test_a_timeline_whose_profile_has_gone_is_a_sentence_and_the_other_pages_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TFCOMPARE_STORE", "off")
+    shutil.copytree(run_path("filters_16_8"), tmp_path / "logs" / "plugins" / "profile" / "mine")
+    (found,) = find_runs(tmp_path / "logs")
+    with settings.override(Settings(places=(tmp_path / "logs",))):
+        kernels, overview, timeline = (
+            AppTest.from_file(str(ROOT / "pages" / name), default_timeout=90)
+            for name in ("3_Kernel_stats.py", "1_Overview.py", "7_Timeline.py")
+        )
+        for made in (kernels, overview, timeline):
+            made.query_params["baseline"] = found.id
+        shown(kernels)
+        found.files[0].path.unlink()
+        assert ["cannot be opened" in error.value for error in shown(timeline).error] == [True]
+        assert any(text.value.startswith("No timeline: ") for text in shown(overview).caption)
+        assert "Largest idle gap" in [title.value for title in overview.subheader]

@@ -52,9 +52,11 @@ def clocks(run: Run) -> Clocks | None:
 
     None for a single host, and if fewer than `FEWEST_STEPS` steps have the same collective on every host.
     """
+    if len(run.hosts) < 2:
+        return None
     chosen = set(by_skew(matrix(steps_by(run, "host"), "busy_us"))[:MOST_HOSTS])
     found = [first_collectives(run.timeline(host)[1]).assign(host=host) for host in run.host_names if host in chosen]
-    if len(found) < 2 or any(rows.empty for rows in found):
+    if any(rows.empty for rows in found):
         return None
     steps = run.table("steps").query("included or stray").assign(place=lambda table: common_step_ids(table))
     every = pd.concat(found).merge(steps[["host", "step", "place"]], on=["host", "step"])

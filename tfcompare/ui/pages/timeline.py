@@ -51,7 +51,11 @@ def show(pair: Pair) -> None:
     """The whole page. A fragment, so that its widgets run nothing else."""
     _forget_other_pair(pair)
     sides = timeline_hosts.choose(pair)
-    timelines = opened(sides)
+    try:
+        timelines = opened(sides)
+    except TfcompareError as error:  # the profile is not there any more, or another one
+        st.error(as_markdown(error))
+        return
     if not any(len(side.timeline.spans) for side in timelines.sides):
         st.info("The profile holds no events. Capture it again while the program runs.")
         return
@@ -94,7 +98,11 @@ def _drawn(pair: Pair, sides: Sides, chosen: Chosen, places: list[Loss]) -> None
 def small(pair: Pair) -> None:
     """The typical step of both runs, in small, and where the candidate loses or gains most; for the Overview."""
     sides = timeline_hosts.of_runs(pair, attributed_hosts(pair.comparison, pair.candidate)[0])
-    timelines = opened(sides)
+    try:
+        timelines = opened(sides)
+    except TfcompareError as error:
+        st.caption(f"No timeline: {as_markdown(error)}")
+        return
     if not timelines.has_steps:
         return
     aligned = aligned_at(sides, None, None)

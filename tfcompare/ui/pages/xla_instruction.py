@@ -10,7 +10,8 @@ import streamlit as st
 
 from tfcompare.compare.aggregate import metric_in
 from tfcompare.compare.diff import ADDED, REMOVED
-from tfcompare.markdown import as_code
+from tfcompare.errors import TfcompareError
+from tfcompare.markdown import as_code, as_markdown
 from tfcompare.tools.op_stats import ROLES
 from tfcompare.tools.row_keys import row_keys
 from tfcompare.tools.xla_text import (
@@ -64,7 +65,11 @@ def _show(pair: Pair, rows: pd.DataFrame, row: pd.Series) -> None:
         _texts(pair, row, label, column)
     _link(pair, row)
     _expressions(pair, row)
-    texts = surroundings(*pair.tables("hlo_texts"), row)
+    try:
+        texts = surroundings(*pair.tables("hlo_texts"), row)
+    except TfcompareError as error:  # the profile is not there any more, or another one
+        st.caption(as_markdown(error))
+        return
     for heading, column in NEIGHBOURS.items():
         _lines(texts, heading, column)
     _open_neighbour(rows, row, texts)
