@@ -364,9 +364,9 @@ class Run:
     def _op_stats(self, hosts: tuple[HostTables, ...], host: str | None, device: str | None) -> pd.DataFrame:
         parts = merge_hosts(hosts, "op_totals", "op_wall_totals")
         idle = self.host_table("idle", host=host)
+        has_devices = idle.loc[idle["host_or_device"] == schema.DEVICE, "host"]
         if device is not None:
             parts, idle = parts.on_device(device), idle[idle["device"] == device]
-        has_devices = self.host_table("idle", host=host).query("host_or_device == @schema.DEVICE")["host"]
         instructions = self.host_table("hlo_ops", host=host)
         side = np.where(instructions["host"].isin(has_devices), schema.DEVICE, schema.HOST)
         has_steps = not self.table("steps", host=host).empty

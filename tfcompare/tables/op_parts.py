@@ -50,16 +50,6 @@ class OpParts:
     cells: pd.DataFrame
     wall: pd.DataFrame = field(default_factory=lambda: NO_WALL)
 
-    def over_all_steps(self) -> OpParts:
-        """The same parts summed over all steps and the time outside them: one cell per part."""
-        code = self.cells["part"].to_numpy()
-        part, code = distinct(code, len(self.parts))
-        cells = {name: sums(code, self.cells[name].to_numpy(), len(part)) for name in SUMMED}
-        is_eager = any_of(code, self.cells["is_eager"].to_numpy(), len(part))
-        totals = pd.DataFrame({"part": part, "step": NO_STEP, **cells, "is_eager": is_eager})
-        of_parts = self.wall.groupby("part")["wall_time_ps"].sum().reset_index()
-        return OpParts(self.parts, totals, of_parts.assign(step=NO_STEP, step_part=-1, stage=-1)[list(NO_WALL)])
-
     @cached_property
     def memory_bytes(self) -> int:
         """Memory used by the frames, in bytes."""

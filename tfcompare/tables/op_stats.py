@@ -50,8 +50,7 @@ def op_stats_in_steps(whole: pd.DataFrame, parts: OpParts, included: pd.Series, 
     inside = OpParts(
         parts.parts, parts.cells[parts.cells["step"].isin(included)], parts.wall[parts.wall["step"].isin(included)]
     )
-    cells = inside.over_all_steps()
-    ops, sums_of_ops = _by_op(cells, np.zeros(len(cells.cells), np.int64), 1)
+    ops, sums_of_ops = _by_op(inside, np.zeros(len(inside.cells), np.int64), 1)
     found = pd.concat([ops, sums_of_ops], axis=1)
     known = whole[_OP].merge(found, on=_OP, how="left", validate="one_to_one").fillna(dict.fromkeys(SUMMED, 0))
     every, wall = _wall_by_op(inside)
