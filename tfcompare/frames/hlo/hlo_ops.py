@@ -122,12 +122,13 @@ def _plausible(numbers: Float64) -> Float64:
 def _on_devices(space: XSpace, ops: Sequence[OpEvents], kind: str) -> list[_Ran]:
     """Events on each TPU core, or those on each GPU's streams that name an instruction."""
     out = []
+    names = space.strings(HLO_OP).spread(len(space.events)) if kind == "GPU" else None
     for plane in ops:
         if plane.host_or_device == schema.DEVICE:
             late = np.broadcast_to(np.int64(0), len(plane.rows))
             ran = _Ran(plane.rows, plane.total_ps, plane.self_ps, plane.occurrences, plane.executions, late)
-            if kind == "GPU":
-                named = space.have(HLO_OP, plane.rows)
+            if names is not None:
+                named = names[plane.rows] >= 0
                 ran = _Ran(*(getattr(ran, f.name)[named] for f in fields(ran)))
             out.append(ran)
     return out
