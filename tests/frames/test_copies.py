@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -140,7 +141,7 @@ def counted_one_by_one(profile: XSpace) -> dict[tuple[str, str], list[float]]:
     recorded = recorded_lines(profile)
     names = {plane.index: plane.name for plane in device_planes(profile)}
     for row, code in zip(details.owners.tolist(), details.codes.tolist(), strict=True):
-        device = names.get(int(profile.plane_of_event[row]))
+        device = names.get(int(profile.planes_of(np.array([row]))[0]))
         if device is None or not recorded[profile.events.line[row]]:
             continue  # hosts record the call that asked for a copy, with the same details
         name = str(profile.metadata_names[profile.events.metadata[row]])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.fuzz.tree import cut_down, take_apart
@@ -168,7 +169,7 @@ def test_every_single_byte_of_a_tiny_profile_may_be_any_other() -> None:
                 space_ = parse(bytes(data))
             except NotAProfile:
                 continue
-            space_.strings("text"), space_.numbers("u"), space_.plane_of_event
+            space_.strings("text"), space_.numbers("u"), space_.planes_of(np.arange(len(space_.events)))
         data[at] = TINY[at]
 
 

@@ -254,7 +254,7 @@ def test_lines_and_planes_without_contents() -> None:
     read = read_like_protobuf(data)
     assert [len(p["lines"]) for p in read["planes"]] == [0, 3000, 1]
     space_ = parse(data)
-    assert space_.plane_of_event.tolist() == [2]
+    assert space_.planes_of(np.arange(1)).tolist() == [2]
     assert [(p.first_line, p.line_count, p.first_event, p.event_count) for p in space_.planes] == [
         (0, 0, 0, 0),
         (0, 3000, 0, 0),

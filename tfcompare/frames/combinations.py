@@ -8,6 +8,7 @@ import numpy.typing as npt
 from tfcompare.xspace import lookup
 from tfcompare.xspace.compilation import Array, Int, compiled
 
+Int8 = npt.NDArray[np.int8]
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -20,39 +21,47 @@ _MAX_DENSE_RATIO = 4
 _LARGEST_CODE = 1 << 62
 
 
-def combinations(*columns: Int32 | Int64) -> tuple[Int64, Int64]:
+def combinations(*columns: Int8 | Int32 | Int64) -> tuple[Int64, Int64]:
     """(row of the first occurrence of each distinct combination, in order of appearance; the combination of each
-    row)."""
+    row). Columns of 8 bits hold no negative numbers."""
     code, size = np.zeros(len(columns[0]), np.int64), 1
     for column in columns:
         codes, count = _codes(column)
         if size * count > _LARGEST_CODE:
             code, size = _numbered(code)[0], len(code)
-        code, size = code * count + codes, size * count
+        code *= count
+        code += codes
+        size *= count
     code, rows = _numbered(code)
     return rows, code
 
 
-def _codes(column: Int32 | Int64) -> tuple[Int32 | Int64, int]:
+def _codes(column: Int8 | Int32 | Int64) -> tuple[Int8 | Int32 | Int64, int]:
     """(a code from 0 for each row, the number of possible codes)."""
     least, most = int(column.min(initial=0)), int(column.max(initial=0))
     if most - least <= _MAX_DENSE_RATIO * len(column):
-        return column - least, most - least + 1
+        return column - least if least else column, most - least + 1
     code, rows = _numbered(column)
     return code, len(rows)
 
 
-def _numbered(values: Int32 | Int64) -> tuple[Int64, Int64]:
+def _numbered(values: Int8 | Int32 | Int64) -> tuple[Int64, Int64]:
     """(a code from 0 for each value, in order of appearance; the first row of each code)."""
     code, rows = np.empty(len(values), np.int64), np.empty(len(values), np.int64)
-    bits = max(4, (2 * len(values)).bit_length())
-    keys, slots = values.astype(np.int64, copy=False).view(np.uint64), np.full(1 << bits, -1, np.int32)
-    return code, rows[: _number(keys, np.uint64(2 * lookup.SEED + 1), slots, np.uint64(64 - bits), code, rows)].copy()
+    keys, factor = values.astype(np.int64, copy=False).view(np.uint64), np.uint64(2 * lookup.SEED + 1)
+    found, bits = -1, 8
+    while found < 0:
+        bits += 2
+        found = _number(keys, factor, np.full(1 << bits, -1, np.int32), np.uint64(64 - bits), code, rows)
+    return code, rows[:found].copy()
 
 
 @compiled
 def _number(keys: Array, factor: Int, slots: Array, shift: Int, code: Array, rows: Array) -> Int:
-    """`slots`: filled with −1, more than there are keys; their number is 2 to the power of 64 − `shift`."""
+    """The number of distinct keys, −1 if they would fill more than half of `slots`.
+
+    `slots`: filled with −1; their number is 2 to the power of 64 − `shift`.
+    """
     found = np.int64(0)
     for row in range(keys.size):
         hashed = keys[row] * factor
@@ -60,6 +69,8 @@ def _number(keys: Array, factor: Int, slots: Array, shift: Int, code: Array, row
         while slots[slot] >= 0 and keys[rows[slots[slot]]] != keys[row]:
             slot = (slot + 1) & (slots.size - 1)
         if slots[slot] < 0:
+            if 2 * found >= slots.size:
+                return np.int64(-1)
             slots[slot] = found
             rows[found] = row
             found += 1
@@ -67,11 +78,11 @@ def _number(keys: Array, factor: Int, slots: Array, shift: Int, code: Array, row
     return found
 
 
-def distinct(keys: Int64, size: int) -> tuple[Int64, Int64]:
+def distinct(keys: Int32 | Int64, size: int) -> tuple[Int64, Int64]:
     """(the distinct keys, in order; the position of each key among them). Keys are from 0 to `size` − 1."""
     if size > _MAX_DENSE_RATIO * len(keys) + 1024:
         found, position = np.unique(keys, return_inverse=True)
-        return found, position
+        return found.astype(np.int64, copy=False), position
     is_used = np.zeros(size, np.bool_)
     is_used[keys] = True
     return np.flatnonzero(is_used), (np.cumsum(is_used) - 1)[keys]

@@ -44,16 +44,16 @@ class Spans:
         return self.union_few(new_start[:count], new_end[:count])
 
     def union_few(self, new_start: Int64, new_end: Int64) -> Spans:
-        """Like `union`, faster if few of the new spans touch their neighbours in the arrays."""
+        """Like `union`, faster if few of the new spans touch their neighbours in the arrays; none may be empty."""
         start = np.concatenate([self.start_ps, new_start])
         end = np.concatenate([self.end_ps, new_end])
-        order = np.argsort(start, kind="stable")
-        order = order[end[order] > start[order]]
-        if not len(order):
+        if not len(start):
             return NO_SPANS
-        start, reach = start[order], np.maximum.accumulate(end[order])
-        is_first = np.append(True, start[1:] > reach[:-1])
-        return Spans(start[is_first], reach[np.append(is_first[1:], True)])
+        order = np.argsort(start, kind="stable")
+        start, end = start[order], end[order]
+        np.maximum.accumulate(end, out=end)
+        is_first = np.append(True, start[1:] > end[:-1])
+        return Spans(start[is_first], end[np.append(is_first[1:], True)])
 
 
 NO_SPANS = Spans(np.zeros(0, np.int64), np.zeros(0, np.int64))

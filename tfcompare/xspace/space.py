@@ -216,10 +216,9 @@ class XSpace:
             int(stats.owner[r]): view[int(stats.value[r]) : int(stats.value[r]) + int(stats.length[r])] for r in rows
         }
 
-    @cached_property
-    def plane_of_event(self) -> Int64:
-        """The plane index of each event."""
-        return self.lines.plane[self.events.line]
+    def planes_of(self, rows: Int32 | Int64) -> Int64:
+        """The plane index of each of the events `rows`."""
+        return self.lines.plane.take(self.events.line.take(rows))
 
     def named(self, *names: str) -> Bools:
         """Whether each event's name is one of `names`."""

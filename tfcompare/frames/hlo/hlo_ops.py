@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from tfcompare import schema
 from tfcompare.frames.arrow import empty, host_table
-from tfcompare.frames.combinations import combinations, sums
+from tfcompare.frames.combinations import combinations, distinct, sums
 from tfcompare.frames.hlo.host_instructions import host_instructions, late_ps
 from tfcompare.frames.hlo.programs import Programs, instruction_name, programs_of
 from tfcompare.frames.nesting import order_by_start, self_times
@@ -64,17 +64,18 @@ def hlo_ops(space: XSpace, ops: Sequence[OpEvents]) -> pa.Table:
     shown. Raises `NotAProfile` for a damaged program.
     """
     kind, programs = device_kind(space), programs_of(space)
-    ran = _on_host(space) if kind == "CPU" else _on_devices(space, ops, kind)
-    if not len(ran.rows):
+    ran = [_on_host(space)] if kind == "CPU" else _on_devices(space, ops, kind)
+    rows = np.concatenate([events.rows for events in ran])
+    if not len(rows):
         return empty("hlo_ops")
-    plane = space.plane_of_event[ran.rows]
-    peaks = Peaks() if kind == "CPU" else peaks_of(space.planes[int(plane[0])].stats)
+    plane = int(space.planes_of(rows[:1])[0])
+    peaks = Peaks() if kind == "CPU" else peaks_of(space.planes[plane].stats)
     read = _of_metadata if kind == "TPU" else _of_events
-    facts, which = read(space, programs, ran.rows, peaks)
+    facts, which = read(space, programs, rows, peaks)
     firsts, same = combinations(*(_codes(facts[key]) for key in ("program", "hlo_op", "category")))
     instruction = same[which]
     figures = {
-        name: sums(instruction, getattr(ran, name), len(firsts))
+        name: sums(instruction, np.concatenate([getattr(events, name) for events in ran]), len(firsts))
         for name in ("occurrences", "executions", "total_ps", "self_ps", "late_ps")
     }
     facts = {name: values[firsts] for name, values in facts.items()}
@@ -118,16 +119,19 @@ def _plausible(numbers: Float64) -> Float64:
     return np.where(numbers <= _LARGEST, numbers, _NAN)
 
 
-def _on_devices(space: XSpace, ops: Sequence[OpEvents], kind: str) -> _Ran:
-    """Events on TPU cores, or those on GPU streams that name an instruction."""
-    on_devices = [part for part in ops if part.host_or_device == schema.DEVICE]
-    rows = np.concatenate([part.rows for part in on_devices])
-    named = space.strings(HLO_OP).spread(len(space.events))[rows] >= 0 if kind == "GPU" else np.ones(len(rows), bool)
-    total, own, occurrences, executions = (
-        np.concatenate([getattr(part, name) for part in on_devices])[named]
-        for name in ("total_ps", "self_ps", "occurrences", "executions")
-    )
-    return _Ran(rows[named], total, own, occurrences, executions, np.zeros(len(total), np.int64))
+def _on_devices(space: XSpace, ops: Sequence[OpEvents], kind: str) -> list[_Ran]:
+    """Events on each TPU core, or those on each GPU's streams that name an instruction."""
+    out = []
+    names = space.strings(HLO_OP).spread(len(space.events)) if kind == "GPU" else None
+    for plane in ops:
+        if plane.host_or_device == schema.DEVICE:
+            late = np.broadcast_to(np.int64(0), len(plane.rows))
+            ran = _Ran(plane.rows, plane.total_ps, plane.self_ps, plane.occurrences, plane.executions, late)
+            if names is not None:
+                named = names[plane.rows] >= 0
+                ran = _Ran(*(getattr(ran, f.name)[named] for f in fields(ran)))
+            out.append(ran)
+    return out
 
 
 def _on_host(space: XSpace) -> _Ran:
@@ -167,8 +171,8 @@ def _of_events(space: XSpace, programs: Programs, rows: Int32, peaks: Peaks) -> 
 def _of_metadata(space: XSpace, programs: Programs, rows: Int32, peaks: Peaks) -> tuple[Facts, Int64]:
     """(the facts of the distinct instructions, the instruction of each row), from the metadata of events, which TPUs
     record."""
-    entries, which = np.unique(space.events.metadata[rows], return_inverse=True)
     size = len(space.metadata_names)
+    entries, which = distinct(space.events.metadata.take(rows), size)
     program_id = np.zeros(size, np.int64)
     owners, numbers = space.metadata_numbers("program_id")
     program_id[owners] = numbers

@@ -69,7 +69,7 @@ def copies(space: XSpace) -> pa.Table:
     duration = space.events.duration_ps[rows]
     has_size = size != _UNKNOWN
     is_timed = has_size & (duration > 0)
-    keys, code = distinct(space.plane_of_event[rows] * len(KINDS) + kind, len(space.planes) * len(KINDS))
+    keys, code = distinct(space.planes_of(rows) * len(KINDS) + kind, len(space.planes) * len(KINDS))
     count = np.bincount(code, minlength=len(keys))
     size_bytes, duration_ps = sums(code, size, len(keys)), sums(code, duration, len(keys))
     timed_bytes, timed_ps = (sums(code, np.where(is_timed, of, 0), len(keys)) for of in (size, duration))

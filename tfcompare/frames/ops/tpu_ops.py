@@ -25,41 +25,46 @@ _STEPS_LINE = "Steps"
 
 def tpu_ops(space: XSpace, planes: list[Plane], step: Int32, is_eager: Bools) -> list[OpEvents]:
     """The ops of each TPU core, one element per plane with events."""
-    start, duration = _device_times(space)
     part_of_metadata, parts = _parts(space)
-    out = []
-    for plane in planes:
-        if not plane.event_count:
-            continue
-        every = _on_lines(space, plane, OP_LINES)
-        rows = every.take(np.flatnonzero(part_of_metadata.take(space.events.metadata.take(every)) >= 0))
-        out.append(_ops_on_plane(space, plane, rows, start, duration, part_of_metadata, parts, step, is_eager))
-    return out
+    used = [plane for plane in planes if plane.event_count]
+    rows, step_rows = ([_on_lines(space, plane, names) for plane in used] for names in (OP_LINES, (_STEPS_LINE,)))
+    rows = [of.take(np.flatnonzero(part_of_metadata.take(space.events.metadata.take(of)) >= 0)) for of in rows]
+    times = [_device_times(space, of_plane) for of_plane in rows]
+    if sum(float(duration.sum(dtype=np.float64)) for _, duration in times) > MOST_PS:
+        times = [(space.events.start_ps.take(of), space.events.duration_ps.take(of)) for of in rows]
+    return [
+        _ops_on_plane(space, *of_plane, part_of_metadata, parts, step, is_eager)
+        for of_plane in zip(used, rows, times, step_rows, strict=True)
+    ]
 
 
 def _ops_on_plane(
-    space: XSpace, plane: Plane, rows: Int32, start: Int64, duration: Int64, part_of_metadata: Int64,
+    space: XSpace, plane: Plane, rows: Int32, times: tuple[Int64, Int64], step_rows: Int32, part_of_metadata: Int64,
     parts: pa.RecordBatch, step: Int32, is_eager: Bools
 ) -> OpEvents:  # fmt: skip
-    events = space.events
-    order_by_start(events.line, start, duration, rows)
-    self_ps = self_times(events.line, start, duration, rows)
-    spanned = np.concatenate([rows, _on_lines(space, plane, (_STEPS_LINE,))])
-    span = int((start[spanned] + duration[spanned]).max() - start[spanned].min()) if len(spanned) else 0
+    events, (start, duration) = space.events, times
+    line, order = events.line.take(rows), np.arange(len(rows), dtype=np.int32)
+    order_by_start(line, start, duration, order)
+    self_ps = self_times(line, start, duration, order)
+    rows, start, duration = rows.take(order), start.take(order), duration.take(order)
+    begins, lengths = _device_times(space, step_rows)
+    ends = np.append(start + duration, begins + lengths)
+    span = int(ends.max() - np.append(start, begins).min()) if len(ends) else 0
     busy = int(self_ps.sum())
     used, part = distinct(part_of_metadata.take(events.metadata.take(rows)), len(parts))
-    occurrences = np.maximum(1, events.occurrences.take(rows))
+    stands_for = events.occurrences.take(rows)
+    occurrences = np.maximum(1, stands_for) if stands_for.any() else np.broadcast_to(np.int64(1), len(rows))
     return OpEvents(
         device=plane.name,
         host_or_device=schema.DEVICE,
         rows=rows,
         parts=parts.take(used),
-        part=part,
+        part=part.astype(np.int32),
         step=step.take(rows),
-        start_ps=start.take(rows),
+        start_ps=start,
         occurrences=occurrences,
         executions=occurrences,
-        total_ps=duration.take(rows),
+        total_ps=duration,
         self_ps=self_ps,
         is_eager=is_eager.take(rows),
         idle_ps=max(busy, span) - busy,
@@ -70,18 +75,13 @@ def _on_lines(space: XSpace, plane: Plane, names: tuple[str, ...]) -> Int32:
     return events_of_lines(space, [i for i in plane.lines if space.lines.name[i] in names])
 
 
-def _device_times(space: XSpace) -> tuple[Int64, Int64]:
-    """(start, duration) of every event, by the device's own clock if recorded and plausible."""
-    offsets, durations = space.numbers("device_offset_ps"), space.numbers("device_duration_ps")
-    start, duration = space.events.start_ps.copy(), space.events.duration_ps.copy()
-    known = np.zeros((2, len(start)), np.bool_)
-    own_start, own_duration = start.copy(), duration.copy()
-    own_start[offsets[0]], known[0, offsets[0]] = offsets[1], True
-    own_duration[durations[0]], known[1, durations[0]] = durations[1], True
-    both = known.all(axis=0) & _is_plausible(own_start, -LONGEST_PS) & _is_plausible(own_duration, 0)
-    if own_duration[both].sum(dtype=np.float64) > MOST_PS:
-        return start, duration
-    start[both], duration[both] = own_start[both], own_duration[both]
+def _device_times(space: XSpace, rows: Int32) -> tuple[Int64, Int64]:
+    """(start, duration) of the events `rows`, by the device's own clock if recorded and plausible."""
+    start, has_start = space.numbers_of("device_offset_ps", rows)
+    duration, has_duration = space.numbers_of("device_duration_ps", rows)
+    others = ~(has_start & has_duration & _is_plausible(start, -LONGEST_PS) & _is_plausible(duration, 0))
+    start[others] = space.events.start_ps.take(rows[others])
+    duration[others] = space.events.duration_ps.take(rows[others])
     return start, duration
 
 

@@ -18,7 +18,7 @@ from tfcompare.schema import kernels
 from tfcompare.xspace import XSpace, lookup
 
 Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
+Int8 = npt.NDArray[np.int8]
 
 _COLLECTIVE_KERNEL = re.compile(r"nccl|rccl", re.I)
 _COLLECTIVE = re.compile(r"(all-reduce|all-gather|all-to-all|ragged-all-to-all|reduce-scatter|collective-\w+)")
@@ -34,40 +34,40 @@ _ACTIVITY_OF_COPY = {
     kernels.HOST_TO_HOST: Activity.COPY_WITHIN_HOST,
     kernels.MEMORY_SET: Activity.DEVICE_COMPUTE,
 }
-_ACTIVITY_OF_PRECISION = np.full(3, Activity.DEVICE_COMPUTE, np.int64)
+_ACTIVITY_OF_PRECISION = np.full(3, Activity.DEVICE_COMPUTE, np.int8)
 _ACTIVITY_OF_PRECISION[[SIXTEEN_BIT, THIRTY_TWO_BIT]] = Activity.SIXTEEN_BIT_COMPUTE, Activity.THIRTY_TWO_BIT_COMPUTE
 
 
-def device_activities(space: XSpace) -> tuple[Int32, Int64]:
+def device_activities(space: XSpace) -> tuple[Int32, Int8]:
     """(rows of the device events with a duration, the activity of each)."""
     kind = device_kind(space)
     if kind == "CPU":
-        return np.zeros(0, np.int32), np.zeros(0, np.int64)
+        return np.zeros(0, np.int32), np.zeros(0, np.int8)
     rows, activity = _on_tpu(space) if kind == "TPU" else _on_gpu(space)
     took_time = np.flatnonzero(space.events.duration_ps.take(rows) > 0)
     return rows.take(took_time), activity.take(took_time)
 
 
-def _on_gpu(space: XSpace) -> tuple[Int32, Int64]:
+def _on_gpu(space: XSpace) -> tuple[Int32, Int8]:
     rows = np.concatenate([stream_events(space, plane) for plane in device_planes(space)])
     collective = np.array([_COLLECTIVE_KERNEL.match(name) is not None for name in space.metadata_names], np.bool_)
     computing = _ACTIVITY_OF_PRECISION[kernel_precisions(space, rows)]
-    activity = np.where(collective[space.events.metadata[rows]], Activity.COLLECTIVE, computing)
-    of_copy = np.array([_ACTIVITY_OF_COPY[kind] for kind in KINDS], np.int64)
+    activity = np.where(collective[space.events.metadata[rows]], np.int8(Activity.COLLECTIVE), computing)
+    of_copy = np.array([_ACTIVITY_OF_COPY[kind] for kind in KINDS], np.int8)
     kind = copy_kinds(space)[rows]
     copied = (kind >= 0) & ~is_kernel(space)[rows]
     activity[copied] = of_copy[kind[copied]]
-    return rows, activity.astype(np.int64)
+    return rows, activity
 
 
-def _on_tpu(space: XSpace) -> tuple[Int32, Int64]:
+def _on_tpu(space: XSpace) -> tuple[Int32, Int8]:
     lines = [i for plane in device_planes(space) for i in plane.lines if space.lines.name[i] in OP_LINES]
     rows = events_of_lines(space, lines)
     category = space.metadata_strings("hlo_category")
     code = category.spread(len(space.metadata_names))
     shape = space.metadata_strings("shape_with_layout")
     shape_code = shape.spread(len(space.metadata_names))
-    of_metadata = np.full(len(space.metadata_names), Activity.DEVICE_COMPUTE, np.int64)
+    of_metadata = np.full(len(space.metadata_names), Activity.DEVICE_COMPUTE, np.int8)
     metadata = space.events.metadata.take(rows)
     for row in lookup.used(metadata, len(of_metadata)).tolist():
         recorded = category.labels[code[row]] if code[row] >= 0 else ""

@@ -38,7 +38,7 @@ def device_steps(space: XSpace, steps: Steps, times: Int64, activities: Activiti
     if len(devices) > 1:
         number = {name: i for i, name in enumerate(devices)}
         device_of_plane = np.array([number.get(plane.name, -1) for plane in space.planes])
-        device = device_of_plane[space.plane_of_event[activities.rows]]
+        device = device_of_plane[space.planes_of(activities.rows)]
         times_of_devices = [
             explain(space, steps, _of_device(activities, device == i), NO_SEGMENTS)[0] for i in range(len(devices))
         ]

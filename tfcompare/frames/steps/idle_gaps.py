@@ -10,11 +10,12 @@ import pyarrow as pa
 
 from tfcompare.frames.arrow import empty, host_table, texts
 from tfcompare.frames.ops.op_parts import OpEvents
-from tfcompare.frames.steps.steps import Steps
+from tfcompare.frames.steps.steps import Steps, some_at_a_time
 from tfcompare.schema import DEVICE, HOST
-from tfcompare.xspace import XSpace
+from tfcompare.xspace import XSpace, lookup
 from tfcompare.xspace.space import PS_PER_US
 
+Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 
 
@@ -24,11 +25,11 @@ def idle_gaps(space: XSpace, steps: Steps, ops: Sequence[OpEvents]) -> pa.Table:
 
     No rows if nothing marks steps.
     """
-    if not steps.has_markers:
+    if not steps.has_markers or not len(steps.number):
         return empty("idle_gaps")
     side = DEVICE if any(plane.host_or_device == DEVICE for plane in ops) else HOST
     planes = [plane for plane in ops if plane.host_or_device == side]
-    since, length, before, after = _longest_gaps(*_events_of_steps(space, steps, planes), steps)
+    since, length, before, after = _longest_gaps(space, steps, planes)
     names = pa.concat_arrays([*(plane.parts["op_name"] for plane in planes), pa.array([""])]).dictionary_encode()
     code, labels = names.indices.to_numpy(), names.dictionary
     return host_table(
@@ -44,31 +45,47 @@ def idle_gaps(space: XSpace, steps: Steps, ops: Sequence[OpEvents]) -> pa.Table:
     )
 
 
-def _events_of_steps(space: XSpace, steps: Steps, planes: Sequence[OpEvents]) -> tuple[Int64, Int64, Int64, Int64]:
-    """(step, start, end, op) of the events that belong to steps, clipped to their step.
+def _longest_gaps(space: XSpace, steps: Steps, planes: Sequence[OpEvents]) -> tuple[Int64, Int64, Int64, Int64]:
+    """The longest gap of each step: (start since the step's start, length, op before, op after)."""
+    by_step = [lookup.grouped(plane.step, len(steps.number)) for plane in planes]
+    count = np.zeros(len(steps.number) + 1, np.int64) + sum(first for first, _ in by_step)
+    found = []
+    for begin, end in some_at_a_time(count):
+        events = [order[first[begin] : first[end]] for first, order in by_step]
+        every = np.arange(begin, end)
+        found.append(_longest_gap_of_each(every, *_events_of_steps(space, steps, every, planes, events), steps))
+    since, length, before, after = (np.concatenate(several) for several in zip(*found, strict=True))
+    return since, length, before, after
+
+
+def _events_of_steps(
+    space: XSpace, steps: Steps, every: Int64, planes: Sequence[OpEvents], chosen: Sequence[Int32]
+) -> tuple[Int64, Int64, Int64, Int64]:
+    """(step, start, end, op) of the events of each plane that are `chosen`, clipped to their step.
 
     Step and op are positions, the latter over the ops of all planes; times count from the start of the step. The end of
-    each step is included as an op of position −1.
+    each of the steps `every` is included as an op of position −1.
     """
-    events, first, every = space.events, 0, np.arange(len(steps.number))
+    events, first = space.events, 0
     length = steps.end_ps - steps.start_ps
-    found = [(every, length, length, np.full(len(every), -1))]
-    for plane in planes:
-        chosen = np.flatnonzero(plane.step >= 0)
-        row, step = plane.rows.take(chosen), plane.step.take(chosen).astype(np.int64)
+    found = [(every, length[every], length[every], np.full(len(every), -1))]
+    for plane, of_plane in zip(planes, chosen, strict=True):
+        row, step = plane.rows.take(of_plane), plane.step.take(of_plane).astype(np.int64)
         start = events.start_ps.take(row) - steps.start_ps.take(step)
         end = np.minimum(start + events.duration_ps.take(row), length.take(step))
         np.maximum(start, 0, out=start)
         inside = np.flatnonzero(end > start)
-        op = first + plane.part.take(chosen.take(inside)).astype(np.int64)
+        op = first + plane.part.take(of_plane.take(inside)).astype(np.int64)
         found.append((step.take(inside), start.take(inside), end.take(inside), op))
         first += len(plane.parts)
     step, start, end, op = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
     return step, start, end, op
 
 
-def _longest_gaps(step: Int64, start: Int64, end: Int64, op: Int64, steps: Steps) -> tuple[Int64, Int64, Int64, Int64]:
-    """The longest gap of each step: (start since the step's start, length, op before, op after).
+def _longest_gap_of_each(
+    every: Int64, step: Int64, start: Int64, end: Int64, op: Int64, steps: Steps
+) -> tuple[Int64, Int64, Int64, Int64]:
+    """As `_longest_gaps`, of the steps `every` with these events.
 
     Steps are placed on one timeline without overlap, so that a running maximum gives the end of all ops so far.
     """
@@ -79,9 +96,8 @@ def _longest_gaps(step: Int64, start: Int64, end: Int64, op: Int64, steps: Steps
     until = np.append(0, reach[:-1])
     origin = origin.take(order)
     gap = begins - np.maximum(until, origin)
-    every = np.arange(len(steps.number))
     longest = np.maximum.reduceat(gap, np.searchsorted(step, every))
-    at = np.flatnonzero(gap == longest.take(step))
+    at = np.flatnonzero(gap == longest.take(step - every[0]))
     at = at[np.searchsorted(step[at], every)]
     lasting = np.flatnonzero(ends == reach)
     last = lasting[np.searchsorted(lasting, at) - 1]  # of the ops before the gap, the one that ends last

@@ -7,7 +7,7 @@ background work (prefetched input) explains nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
@@ -21,10 +21,10 @@ from tfcompare.frames.steps.activities import COUNTED_BY_NAME, COUNTED_BY_TIME, 
 from tfcompare.frames.steps.agreements import agreements_in_steps
 from tfcompare.frames.steps.device_activities import device_activities
 from tfcompare.frames.steps.host_activities import host_activities, is_collective, timed_host_events
-from tfcompare.frames.steps.steps import Steps
+from tfcompare.frames.steps.steps import Steps, some_at_a_time
 from tfcompare.frames.tf_data.tf_data_functions import TfDataFunctions
 from tfcompare.schema.runs import STEP_PARTS
-from tfcompare.xspace import XSpace
+from tfcompare.xspace import XSpace, lookup
 from tfcompare.xspace.compilation import Array, Int, compiled
 
 Int8 = npt.NDArray[np.int8]
@@ -34,6 +34,7 @@ Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 
 _OTHER = "other_us"
+_ROWS_AT_ONCE = 1 << 18
 _PART_OF = {
     Activity.SIXTEEN_BIT_COMPUTE: "device_compute_us",
     Activity.THIRTY_TWO_BIT_COMPUTE: "device_compute_us",
@@ -80,9 +81,9 @@ def step_parts(times: Int64, steps: Steps) -> dict[str, Int64]:
     return parts
 
 
-def part_of_activity(activity: Int8) -> Int64:
+def part_of_activity(activity: Int8) -> Int8:
     """The position in `schema.STEP_PARTS` of the part that each activity belongs to."""
-    return np.array([STEP_PARTS.index(_PART_OF[a]) for a in Activity], np.int64)[activity]
+    return np.array([STEP_PARTS.index(_PART_OF[a]) for a in Activity], np.int8)[activity]
 
 
 def compute_precisions(times: Int64) -> dict[str, Floats]:
@@ -104,7 +105,7 @@ class Activities:
     """
 
     rows: Int32
-    activity: Int64
+    activity: Int8
     host_rows: Int32
     host_activity: Int8
 
@@ -116,7 +117,7 @@ class Activities:
         return out
 
 
-NO_ACTIVITIES = Activities(np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int8))
+NO_ACTIVITIES = Activities(np.zeros(0, np.int32), np.zeros(0, np.int8), np.zeros(0, np.int32), np.zeros(0, np.int8))
 
 
 def find_activities(space: XSpace, steps: Steps, functions: TfDataFunctions | None = None) -> Activities:
@@ -131,7 +132,7 @@ def find_activities(space: XSpace, steps: Steps, functions: TfDataFunctions | No
     explaining = np.flatnonzero(_may_explain(steps, on_host, host_activity))
     return Activities(
         np.append(rows, calls),
-        np.append(activity, np.full(len(calls), Activity.LAUNCH_CALL)),
+        np.append(activity, np.full(len(calls), Activity.LAUNCH_CALL, np.int8)),
         on_host.take(explaining),
         host_activity.take(explaining),
     )
@@ -157,8 +158,9 @@ def explain(space: XSpace, steps: Steps, activities: Activities, segments: OpSeg
         before_group = busy
         for which in several:
             own = activities.rows.take(np.flatnonzero(activities.activity == which))
-            start = events.start_ps.take(own)
-            busy = busy.union(start, start + events.duration_ps.take(own))
+            for some in np.array_split(own, len(own) // _ROWS_AT_ONCE + 1):
+                start = events.start_ps.take(some)
+                busy = busy.union(start, start + events.duration_ps.take(some))
             covered = busy.covered_between(steps.start_ps, steps.end_ps)
             out[:, which], before = covered - before, covered
         shares.add(int(group), partial(_newly_covered, before_group, busy))
@@ -187,64 +189,71 @@ def _may_explain(steps: Steps, rows: Int32, activity: Int8) -> Bools:
 class _Shares:
     """Accumulates the step time that op segments get, one activity group at a time.
 
-    Segments are sorted by group. `_measure` holds, for the start and end of each segment, how much time of its part
-    lies before; only differences within a step matter.
+    Segments are taken by group and step, a limited number at a time. `_measure` holds, for the start and end of each
+    segment, how much time of its part lies before; only differences within a step matter.
     """
 
     def __init__(self, segments: OpSegments, steps: Steps) -> None:
-        group = _GROUP_OF.astype(np.int8)[segments.activity]
-        self._order = np.argsort(group, kind="stable")
-        self._first = np.searchsorted(group[self._order], np.arange(2 * len(STEP_PARTS) + 1))
-        self._times = np.stack([segments.start_ps[self._order], segments.end_ps[self._order]])
-        self._step, self._is_waiting = segments.step[self._order], segments.is_waiting[self._order]
-        self._origin = steps.origin_ps - steps.start_ps
-        self._measure = np.zeros(self._times.shape)
+        self._segments, self._groups = segments, 2 * len(STEP_PARTS)
+        place = _GROUP_OF.astype(np.int32)[segments.activity]
+        place *= len(steps.number)
+        place += segments.step
+        self._first, self._order = lookup.grouped(place, self._groups * len(steps.number))
+        self._shift = steps.origin_ps - steps.start_ps
+        self._measure = np.zeros((2, len(place)))
 
     def add(self, group: int, before: Callable[[Int64, Int32], Int64]) -> None:
         """Add time explained by activities of a group. `before` returns how much of it lies before given times in given
         steps."""
-        chosen = self._of_group(group)
-        if chosen.start < chosen.stop:
-            for measure, times in zip(self._measure, self._times, strict=True):
-                measure[chosen] += before(times[chosen], self._step[chosen])
+        for several in self._of_group(group):
+            chosen = self._order[several]
+            step = self._segments.step.take(chosen)
+            for measure, times in zip(self._measure, (self._segments.start_ps, self._segments.end_ps), strict=True):
+                measure[several] += before(times.take(chosen), step)
 
     def segment_times(self) -> Floats:
         """The time that each segment gets, in picoseconds."""
-        found = np.empty(len(self._order))
-        for group in range(len(self._first) - 1):
-            chosen = self._of_group(group)
-            if chosen.start < chosen.stop:
-                found[chosen] = self._shares_in(chosen)
-        out = np.empty(len(found))
-        out[self._order] = found
+        out = np.empty(len(self._order))
+        for group in range(self._groups):
+            sums = np.zeros(2)
+            for several in self._of_group(group):
+                out[self._order[several]] = self._shares_in(several, sums)
         return out
 
-    def _shares_in(self, chosen: slice) -> Floats:
-        """The time that each segment of a group gets, shared with other running segments of its step.
+    def _shares_in(self, several: slice, sums: Floats) -> Floats:
+        """The time that each of these segments of a group gets, shared with other running segments of its step.
 
         Waiting segments get only time in which no other segment runs.
         """
-        times = self._times[:, chosen] + self._origin[self._step[chosen]]  # steps on a timeline without overlaps
-        order = np.argsort(times.reshape(-1), kind="stable")
-        out = np.empty(times.shape[1])
-        measure = np.ascontiguousarray(self._measure[:, chosen].reshape(-1))
-        _share(order, measure, self._is_waiting[chosen], np.empty(len(out)), out)
+        chosen, segments = self._order[several], self._segments
+        shift = self._shift.take(segments.step.take(chosen))  # to a timeline on which steps do not overlap
+        times = np.concatenate([segments.start_ps.take(chosen) + shift, segments.end_ps.take(chosen) + shift])
+        order, out = np.argsort(times, kind="stable"), np.empty(len(chosen))
+        is_waiting = segments.is_waiting.take(chosen)
+        measure = np.ascontiguousarray(self._measure[:, several].reshape(-1))
+        _share(order, measure, is_waiting, sums, np.empty(len(out)), out)
         return out
 
-    def _of_group(self, group: int) -> slice:
-        return slice(int(self._first[group]), int(self._first[group + 1]))
+    def _of_group(self, group: int) -> Iterator[slice]:
+        """The segments of a group in `_order`, some whole steps at a time."""
+        steps = len(self._shift)
+        first = self._first[group * steps : (group + 1) * steps + 1]
+        for begin, end in some_at_a_time(first):
+            if first[end] > first[begin]:
+                yield slice(int(first[begin]), int(first[end]))
 
 
 @compiled
-def _share(order: Array, measure: Array, is_waiting: Array, since: Array, out: Array) -> None:
+def _share(order: Array, measure: Array, is_waiting: Array, sums: Array, since: Array, out: Array) -> None:
     """Sweep over starts and ends of segments in time order.
 
     `order` holds indices of starts (0 to count − 1) and ends (count and up). `since` is what a segment running from the
-    beginning would have got by the start of each segment.
+    beginning would have got by the start of each segment; `sums` what a working and a waiting one would have got by
+    now.
     """
     count = out.size
     working, waiting = 0, 0
-    of_working, of_waiting, last = 0.0, 0.0, 0.0
+    of_working, of_waiting, last = sums[0], sums[1], 0.0
     for at in order:
         if working > 0:
             of_working += (measure[at] - last) / working
@@ -262,6 +271,7 @@ def _share(order: Array, measure: Array, is_waiting: Array, since: Array, out: A
             since[segment] = had
         else:
             out[segment] = had - since[segment]
+    sums[0], sums[1] = of_working, of_waiting
 
 
 def _add_linked(space: XSpace, steps: Steps, activities: Activities, busy: Spans, out: Int64, shares: _Shares) -> None:

@@ -152,8 +152,9 @@ def _from_device_events(space: XSpace, groups: Groups, source: str, rows: Int32,
     start = events.start_ps[longest[in_time]]
     end = start + events.duration_ps[longest[in_time]]
     of_event = _spans_at(start, end, np.arange(len(start)), events.start_ps)
+    plane_of_row = space.planes_of(rows)
     for plane in device_planes(space):
-        own = np.flatnonzero(space.plane_of_event[rows] == plane.index)
+        own = np.flatnonzero(plane_of_row == plane.index)
         if len(own):
             begin = events.start_ps[rows[own]]
             until = begin + events.duration_ps[rows[own]]

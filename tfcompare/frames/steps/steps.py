@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -20,6 +21,7 @@ WHOLE_PROFILE = "whole profile"
 DEVICE_LINE = "device Steps line"
 XLA_MODULE = "XLA module"
 _EXCLUDE_ENDS_ABOVE = 5
+_ROWS_AT_ONCE = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +73,18 @@ class Steps:
     def has_markers(self) -> bool:
         """Whether the profile marks its steps; otherwise the whole profile is one step."""
         return self.source != WHOLE_PROFILE
+
+
+def some_at_a_time(first: Int32 | Int64) -> Iterator[tuple[int, int]]:
+    """Ranges of steps, as begin and end, that have some 65,000 rows together, or are one step.
+
+    `first`: where the rows of each step begin, and the end.
+    """
+    begin, steps = 0, len(first) - 1
+    while begin < steps:
+        end = max(begin + 1, int(np.searchsorted(first, first[begin] + _ROWS_AT_ONCE, side="right")) - 1)
+        yield begin, end
+        begin = end
 
 
 def in_range(space: XSpace, steps: Steps, first: int | None, last: int | None) -> tuple[Steps, Bools]:

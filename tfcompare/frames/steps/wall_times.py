@@ -17,7 +17,6 @@ from tfcompare.frames.steps.activities import Activity
 from tfcompare.frames.steps.step_parts import Activities, explain, part_of_activity
 from tfcompare.frames.steps.steps import Steps
 from tfcompare.frames.tf_data.tf_data_functions import TfDataFunctions
-from tfcompare.schema import STEP_PARTS
 from tfcompare.xspace import XSpace
 
 Int64 = npt.NDArray[np.int64]
@@ -53,7 +52,7 @@ def op_wall_times(
     segments = op_segments(space, steps, ops, activities.of_event(space), functions)
     times, shares = explain(space, steps, activities, segments)
     step_part = part_of_activity(segments.activity)
-    first, cell = combinations(segments.stage, segments.op, segments.step * len(STEP_PARTS) + step_part)
+    first, cell = combinations(segments.stage, segments.op, segments.step, step_part)
     wall_ps = np.bincount(cell, shares, len(first))
     first, wall_ps = first[wall_ps > 0], wall_ps[wall_ps > 0]
     part, row = parts.row[segments.op[first]], np.append(parts.row, -1)
@@ -61,7 +60,7 @@ def op_wall_times(
     wall = {
         "part": part,
         "step": steps.number[segments.step[first]],
-        "step_part": step_part[first].astype(np.int8),
+        "step_part": step_part[first],
         "stage": row[segments.stage[first]],
         "wall_time_ps": wall_ps,
     }
