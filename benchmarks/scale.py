@@ -28,7 +28,8 @@ from tfcompare.ingest.ingesting import Summary, ingest
 from tfcompare.ingest.pools import Here
 from tfcompare.run import load
 from tfcompare.settings import OFF, STORE_VARIABLE, sample_runs
-from tfcompare.store.index import forget, read_index
+from tfcompare.store.index import _read
+from tfcompare.store.names import INDEX
 from tfcompare.store.stored import Store
 from tfcompare.store.stored_run import StoredRun, named, runs_in
 from tfcompare.tools.listing import listing
@@ -69,21 +70,19 @@ def _listing(folder: Path, runs: int, rounds: int) -> list[tuple[str, str]]:
     store = Store(str(folder / "many"))
     ingest([sample_runs()], store.address, Here)
     made = [(run, store.record(run.id)) for run in runs_in(store)[0]]
-    rows = []
     for i in range(runs - len(made)):
         _, record = made[i % len(made)]
         assert record is not None
         at = f"logs/day_{i // 50:03}/run_{i:05}"
-        rows.append(store.put(replace(record, run=at, parts=tuple(at.split("/")), own=3, place=f"/{at}")))
-    store.note(rows)
-    index = read_index(store.files)
-    size = sum(file.size_bytes for file in store.files.listed("index"))
+        store.put(replace(record, run=at, parts=tuple(at.split("/")), own=3, place=f"/{at}"))
+    store.write_index()
+    index = store.files.info(INDEX)
+    assert index is not None
 
     def listed() -> None:
         fresh = Store(store.address)
-        forget()
-        index_now = read_index(fresh.files)
-        listing(named(StoredRun.of(row, fresh) for row in index_now.runs), {})
+        _read.cache_clear()
+        listing(named(runs_in(fresh)[0]), {})
 
     some = named(runs_in(store)[0])
 
@@ -94,8 +93,8 @@ def _listing(folder: Path, runs: int, rounds: int) -> list[tuple[str, str]]:
         comparison.headline(theirs.id)
 
     return [
-        (f"list {len(index.runs):,} runs from the index", _seconds(rounds, listed)),
-        ("size of the index", f"{format_bytes(size)}, {size / len(index.runs):.0f} bytes a run"),
+        (f"list {runs:,} runs from the index", _seconds(rounds, listed)),
+        ("size of the index", f"{format_bytes(index.size_bytes)}, {index.size_bytes / runs:.0f} bytes a run"),
         ("open and compare two of them: verdicts, op stats", _seconds(rounds, compared)),
         ("list them with `tfcompare runs`, a process of its own", _seconds(rounds, lambda: _command(store.address))),
     ]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import json
 import os
 import random
-import struct
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from hashlib import blake2b
@@ -29,10 +29,9 @@ from tfcompare.ingest.ingesting import ingest
 from tfcompare.ingest.pools import Here
 from tfcompare.run import Run, load
 from tfcompare.sources.logdir import find_runs
-from tfcompare.store import cached_frames, index
-from tfcompare.store.arrays import Sizes, decode, encode, expanded_bytes
+from tfcompare.store import cached_frames
 from tfcompare.store.cached_frames import frame_cache
-from tfcompare.store.names import all_packs
+from tfcompare.store.names import INDEX, MARK, all_packs
 from tfcompare.store.records import record_name
 from tfcompare.store.stored import Store
 from tfcompare.store.stored_run import named, runs_in
@@ -52,7 +51,8 @@ _TEXTS = (
     *("", "\0", "a\nb", "é", "x" * 3000, "Host", "Device", "IDLE", "1,1,1", "-1", "[]", "[1]", "null", "{", "NaN"),
     *("[" * 9000, "../precious/file", "s3://bucket/x", "http://[", "a/b/c", "Iterator::A", "18446744073709551615"),
 )
-_DEEP = b'{"digest": "", "record": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+_DEEP = b"[" * 100_000 + b"]" * 100_000
+_DIGEST_BYTES = 32
 
 
 class Yard:
@@ -95,13 +95,12 @@ class Yard:
         """The files that are forged for this kind."""
         folders = {
             "record": self.store / "runs",
-            "index": self.store / "index",
             "pack": self.store / "packs",
             "seen": self.own / "seen",
             "own pack": self.own / "packs",
         }
-        if kind == "mark":
-            return [self.store / "tfcompare-store.json"]
+        if kind in ("mark", "index"):
+            return [self.store / {"mark": MARK, "index": INDEX}[kind]]
         return sorted(path for path in folders[kind].rglob("*") if path.is_file())
 
 
@@ -111,11 +110,8 @@ def attempt(yard: Yard, seed: int, number: int, *, watch_memory: bool = True) ->
     kind = rng.choice(KINDS)
     path = rng.choice(yard.files(kind))
     before = path.read_bytes()
-    name, data = forged(kind, path, before, rng)
-    target = path.with_name(name)
-    path.unlink()
-    target.write_bytes(data)
-    index.forget()
+    data = forged(kind, before, rng)
+    path.write_bytes(data)
     held, where = _contents(yard.store), path.relative_to(yard.store.parent).as_posix()
     try:
         with yard.entered():
@@ -125,7 +121,6 @@ def attempt(yard: Yard, seed: int, number: int, *, watch_memory: bool = True) ->
         assert _contents(yard.store) == held, "reading changed the store"
         assert yard.precious.read_text() == "precious", "a file outside was changed"
     finally:
-        target.unlink(missing_ok=True)
         path.write_bytes(before)
     return outcome
 
@@ -163,32 +158,25 @@ def _look_at_run(run: Run, number: int) -> None:
     sum(map(len, chrome_trace([traced(run, run.name, timeline) for timeline in shown])))
 
 
-def forged(kind: str, path: Path, data: bytes, rng: random.Random) -> tuple[str, bytes]:
-    """(the name, the content) of a file of that kind, which replaces the one at `path`."""
+def forged(kind: str, data: bytes, rng: random.Random) -> bytes:
+    """The content of a file of that kind, to replace one of that content."""
     if rng.random() < 0.05:
-        return _renamed(kind, path, damaged_bytes(data, rng))
+        return damaged_bytes(data, rng)
     forge: dict[str, Callable[[bytes, random.Random], bytes]] = {
-        "record": _record,
-        "index": _index,
+        "record": _sealed,
+        "index": lambda data, rng: gzip.compress(_sealed(gzip.decompress(data), rng), mtime=0),
         "pack": _pack,
         "own pack": _pack,
         "seen": _json,
         "mark": _json,
     }
-    return _renamed(kind, path, forge[kind](data, rng))
+    return forge[kind](data, rng)
 
 
-def _renamed(kind: str, path: Path, data: bytes) -> tuple[str, bytes]:
-    """The digest of a file of the index is in its name."""
-    return (f"{path.name[:21]}{_digest(data).hex()}.rows" if kind == "index" else path.name), data
-
-
-def _record(data: bytes, rng: random.Random) -> bytes:
-    if rng.random() < 0.02:
-        return _DEEP
-    record = _mutated(json.loads(data)["record"], rng)
-    text = json.dumps(record, sort_keys=True)
-    return json.dumps({"digest": _digest(text.encode("utf-8", "surrogatepass")).hex(), "record": record}).encode()
+def _sealed(data: bytes, rng: random.Random) -> bytes:
+    """A record or index with other values, and the digest to go with them."""
+    text = _DEEP if rng.random() < 0.02 else _json(data[_DIGEST_BYTES:], rng)
+    return blake2b(text, digest_size=_DIGEST_BYTES // 2).hexdigest().encode() + text
 
 
 def _json(data: bytes, rng: random.Random) -> bytes:
@@ -245,26 +233,6 @@ def _pack(data: bytes, rng: random.Random) -> bytes:
     return parts.bytes()
 
 
-def _index(data: bytes, rng: random.Random) -> bytes:
-    (size,) = struct.unpack("<Q", data[:8])
-    head, block = json.loads(data[8 : 8 + size]), data[8 + size :]
-    what = rng.random()
-    if what < 0.2:
-        head = _mutated(head, rng)
-    elif what < 0.3:
-        block = damaged_bytes(block, rng)
-    else:
-        sizes: Sizes = tuple(head["sizes"])
-        whole = pa.decompress(block, expanded_bytes(sizes), codec="zstd")
-        table = decode(index._SCHEMA, sizes, whole, 0)
-        new, buffers = encode(_other_values(table, rng))
-        if what < 0.5:
-            new, buffers = _other_buffer([*new], buffers, rng)
-        head["sizes"], block = new, pa.compress(b"".join(buffers), codec="zstd", asbytes=True)
-    text = json.dumps(head).encode()
-    return struct.pack("<Q", len(text)) + text + block
-
-
 def _other_buffer(sizes: list[int], buffers: list[bytes], rng: random.Random) -> tuple[list[int], list[bytes]]:
     """(the sizes, the buffers) of a table with one buffer changed, be it of offsets, positions of labels, labels, bits
     or numbers, with or without the size that goes with it."""
@@ -316,7 +284,3 @@ def _other_values(table: pa.Table, rng: random.Random) -> pa.Table:
             value = None
         columns[field.name] = pa.array([value if hit else v for hit, v in zip(where, values, strict=True)], field.type)
     return table_of(table.schema, columns)
-
-
-def _digest(data: bytes) -> bytes:
-    return blake2b(data, digest_size=16).digest()

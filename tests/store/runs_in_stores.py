@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 
 import pandas as pd
+from fsspec.implementations.local import LocalFileSystem
 
 from tests.profiles import run_path
 from tfcompare import schema
@@ -57,19 +58,7 @@ def assert_same_comparison(store: dict[str, StoredRun], names: tuple[str, str]) 
     assert headlines[0] == headlines[1]
 
 
-class FullFile:
-    """Stands for what `os.fdopen` returns: a file on a disk that takes ten bytes more."""
-
-    def __init__(self, handle: int, mode: str = "wb") -> None:
-        assert mode == "wb"
-        self._handle = handle
-
-    def __enter__(self) -> FullFile:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        os.close(self._handle)
-
-    def write(self, data: bytes) -> None:
-        os.write(self._handle, data[:10])
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+def pipe_to_full_disk(_: LocalFileSystem, path: str, data: bytes) -> None:
+    """What `pipe_file` does on a disk that takes ten bytes more."""
+    Path(path).write_bytes(data[:10])
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

@@ -73,10 +73,13 @@ def test_what_is_too_large_is_refused_and_the_rest_stays(tmp_path: Path, annotat
     [
         (b"{", "is no JSON"),
         (b"[" * 100_000, "is no JSON"),
-        (b"[]", "Annotations is no dict"),
-        (b'{"runs": {}, "more": 1}', "has other fields than runs"),
-        (json.dumps({"runs": {ONE: {"name": "x"}}}).encode(), "has other fields than name, tags, is_hidden"),
-        (json.dumps({"runs": {ONE: {"name": 1, "tags": [], "is_hidden": False, "stat_keys": []}}}).encode(), "no str"),
+        (b"[]", r"something else in it \(Expected `object`, got `array`\)"),
+        (b'{"runs": {}, "more": 1}', "has other fields"),
+        (json.dumps({"runs": {ONE: {"name": "x"}}}).encode(), "has other fields"),
+        (
+            json.dumps({"runs": {ONE: {"name": 1, "tags": [], "is_hidden": False, "stat_keys": []}}}).encode(),
+            "Expected `str`",
+        ),
         (
             json.dumps({"runs": {"../x": {"name": "", "tags": [], "is_hidden": True, "stat_keys": []}}}).encode(),
             "does not identify a run",

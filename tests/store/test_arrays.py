@@ -11,7 +11,7 @@ import pytest
 
 from tfcompare.frames.arrow import schema_of, table_of, texts
 from tfcompare.store.arrays import Sizes, check_sizes, decode, encode, expanded, expanded_bytes, text_bytes
-from tfcompare.store.typed import Damaged
+from tfcompare.store.contents import Damaged
 
 SCHEMA = schema_of(
     {"text": "str", "flag": "bool", "small": "int8", "row": "int32", "count": "int64", "maybe": "Int64",

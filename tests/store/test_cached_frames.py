@@ -11,13 +11,15 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from fsspec.implementations.local import LocalFileSystem
 
 from tests.profiles import SAMPLE_RUNS
-from tests.store.runs_in_stores import FullFile
+from tests.store.runs_in_stores import pipe_to_full_disk
+from tfcompare.errors import TfcompareError
 from tfcompare.run import Run, load
 from tfcompare.store import building, cached_frames
 from tfcompare.store.cached_frames import FrameCache, frame_cache
-from tfcompare.store.files import LocalFiles
+from tfcompare.store.files import StoreFiles
 
 RUN = SAMPLE_RUNS["filters_16_8"]
 OTHER = SAMPLE_RUNS["filters_512_128"]
@@ -58,7 +60,7 @@ def here() -> FrameCache:
     return cache
 
 
-def names_in(files: LocalFiles) -> list[str]:
+def names_in(files: StoreFiles) -> list[str]:
     return [file.name for file in files.listed("packs")]
 
 
@@ -258,17 +260,17 @@ def test_where_nothing_can_be_kept_the_app_says_so_and_works(
     assert opened(profile).info.step_count > 0
     (message,) = here().messages
     assert message == (
-        f"{no_folder}/store: tables cannot be cached there (Not a directory), so it is read anew each time; make "
-        "room, or name another folder in TFCOMPARE_STORE"
+        f"{no_folder}/store: tables cannot be cached there (Not a directory), so profiles are read anew each time; "
+        "make room, or name another folder in TFCOMPARE_STORE"
     )
 
 
 def test_a_full_disk_costs_time_only_and_leaves_nothing_half_written(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tfcompare.store.files.os.fdopen", FullFile)
-    files = LocalFiles(store)
-    with pytest.raises(OSError, match="No space left"):
+    monkeypatch.setattr(LocalFileSystem, "pipe_file", pipe_to_full_disk)
+    files = StoreFiles(str(store))
+    with pytest.raises(TfcompareError, match=r"cannot be written \(No space left on device\); make room on its disk"):
         files.write(name_of(0), b"x" * 100)
     assert [path for path in store.rglob("*") if path.is_file()] == []
 
@@ -278,7 +280,7 @@ def name_of(number: int) -> str:
 
 
 def test_the_least_recently_used_make_room(tmp_path: Path) -> None:
-    files = LocalFiles(tmp_path / "store", max_bytes=250)
+    files = StoreFiles(str(tmp_path / "store"), max_bytes=250)
     for i in range(2):
         files.write(name_of(i), bytes(100))
         os.utime(tmp_path / "store" / name_of(i), (i, i))
@@ -288,14 +290,14 @@ def test_the_least_recently_used_make_room(tmp_path: Path) -> None:
 
 
 def test_one_file_larger_than_the_store_takes_the_place_of_all_others(tmp_path: Path) -> None:
-    files = LocalFiles(tmp_path / "store", max_bytes=250)
+    files = StoreFiles(str(tmp_path / "store"), max_bytes=250)
     files.write(name_of(0), bytes(100))
     files.write(name_of(1), bytes(1000))
     assert names_in(files) == [name_of(1)]
 
 
 def test_what_a_killed_process_left_goes_with_time(tmp_path: Path) -> None:
-    files = LocalFiles(tmp_path / "store", max_bytes=250)
+    files = StoreFiles(str(tmp_path / "store"), max_bytes=250)
     files.write(name_of(0), bytes(100))
     old, new = (tmp_path / "store" / "packs" / f".arriving-{i}" for i in range(2))
     old.write_bytes(b"half")

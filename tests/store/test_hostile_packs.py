@@ -18,8 +18,8 @@ from tfcompare.frames import HostTables
 from tfcompare.frames.arrow import host_table, texts
 from tfcompare.schema import HOST_TABLES, Group
 from tfcompare.store.arrays import expanded_bytes
+from tfcompare.store.contents import Damaged
 from tfcompare.store.packing import pack, unpack, unpack_checked
-from tfcompare.store.typed import Damaged
 
 RUN = "filters_16_8"
 MB = 2**20

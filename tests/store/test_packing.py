@@ -19,8 +19,8 @@ from tfcompare.frames.host import Late
 from tfcompare.schema import Group
 from tfcompare.schema.host_tables import LATE
 from tfcompare.store.arrays import encode
+from tfcompare.store.contents import Damaged
 from tfcompare.store.packing import PackedTables, pack, unpack, unpack_checked
-from tfcompare.store.typed import Damaged
 from tfcompare.xspace import parse
 
 GROUPS: tuple[Group, ...] = ("core", *LATE)

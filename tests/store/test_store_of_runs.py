@@ -21,10 +21,9 @@ from tfcompare.ingest import ingesting, plan, tasks
 from tfcompare.run import load
 from tfcompare.settings import STORE_VARIABLE
 from tfcompare.sources.logdir import FoundRun, find_runs
-from tfcompare.store import building, cached_frames, index, records, stored_run
+from tfcompare.store import building, cached_frames, records, stored_run
+from tfcompare.store import stored as stored_module
 from tfcompare.store.cached_frames import frame_cache
-from tfcompare.store.files import StoreFiles
-from tfcompare.store.index import Row, add_to_index
 from tfcompare.store.names import MARK, all_packs
 from tfcompare.store.stored import Store
 from tfcompare.store.stored_run import StoredRun, named, one_of, runs_in
@@ -102,21 +101,22 @@ def test_a_stored_run_keeps_id_name_and_all_that_a_listing_tells(store: Path, lo
     pd.testing.assert_frame_equal(told, read)
 
 
-def test_two_thousand_runs_are_listed_without_a_record_or_a_pack(store: Path) -> None:
-    (one, two) = runs_in(Store(str(store)))[0]
-    rows = [
-        replace(run.row, run=f"many/{i:04}", place=f"/many/{i:04}", parts=("many", f"{i:04}"), own=2, content_id=str(i))
-        for i, run in enumerate([one, two] * 1000)
-    ]
-    add_to_index(Store(str(store)).files, rows)
+def test_two_thousand_runs_are_listed_without_a_record_or_a_pack(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    held = Store(str(store))
+    one, two = (held.record(run.id) for run in runs_in(held)[0])
+    assert one is not None and two is not None
+    for i, record in enumerate([one, two] * 1000):
+        held.put(replace(record, run=f"many/{i:04}", place=f"/many/{i:04}", parts=("many", f"{i:04}"), own=2))
+    held.write_index()
     shutil.rmtree(store / "packs")
-    shutil.rmtree(store / "runs")
-    runs = named(runs_in(Store(str(store)))[0])
+    stored_module._row_in.cache_clear()
+    monkeypatch.setattr(Store, "_record_in", lambda _, name: pytest.fail(f"{name} was read"))
+    runs = named(runs_in(held)[0])
     assert len(runs) == 2002
     frame = listing(runs, {})
     assert frame["state"].eq("read").all()
     assert frame["step_time_ms_median"].notna().all()
-    assert one_of(runs, "many/1999", Store(str(store))).host_names == two.host_names
+    assert one_of(runs, "many/1999", held).host_names == tuple(host.host for host in two.hosts)
 
 
 def test_what_has_not_changed_is_not_read_again(store: Path, logs: Path, read_anew: list[str]) -> None:
@@ -242,75 +242,50 @@ def test_a_missing_pack_is_ingested_again(store: Path, logs: Path) -> None:
         assert (store / name).read_bytes() == whole
 
 
-@pytest.mark.usefixtures("given")
-def test_a_damaged_record_is_told_and_the_profiles_are_read(store: Path, logs: Path) -> None:
+def test_a_damaged_record_is_told_and_written_anew(store: Path, logs: Path) -> None:
     run = stored(store)[OURS]
-    record = store / records.record_name(run.id)
+    name = records.record_name(run.id)
+    record = store / name
     record.write_bytes(record.read_bytes().replace(b'"own": ', b'"own": 1'))
-    loaded = load(run)
-    (remark,) = loaded.remarks
-    assert remark.startswith(
-        f"{store}/{records.record_name(run.id)}: the record of {run.id} is damaged; the profiles were"
-    )
+    with pytest.raises(TfcompareError, match=r"the record of logs/.* is damaged; `tfcompare ingest` again"):
+        load(run)
+    runs, messages = runs_in(Store(str(store)))
+    why = "is damaged, or of another version of tfcompare, and its run is not listed"
+    assert (len(runs), messages) == (1, (f"{store}/{name}: {why}; `tfcompare ingest` again lists it",))
     assert put([logs], store).runs_ingested == 1
     assert load(stored(store)[OURS]).remarks == ()
-
-
-@pytest.mark.usefixtures("given")
-def test_a_damaged_record_without_profiles_is_told(store: Path, logs: Path) -> None:
-    run = stored(store)[OURS]
-    (store / records.record_name(run.id)).write_bytes(b"{}")
-    shutil.rmtree(logs)
-    with pytest.raises(TfcompareError, match="is damaged, and the profiles are not there, or have changed"):
-        load(run)
 
 
 @pytest.mark.parametrize("spoil", [lambda data: data[:-1], lambda data: data[:50] + b"!" + data[51:], lambda _: b""])
 def test_a_damaged_index_is_made_anew_from_the_records(spoil, store: Path, logs: Path) -> None:
     before = sorted(run.id for run in runs_in(Store(str(store)))[0])
-    (file,) = (store / "index").iterdir()
-    index.forget()
-    file.write_bytes(spoil(file.read_bytes()))
+    file = store / "index.json.gz"
+    good = file.read_bytes()
+    file.write_bytes(spoil(good))
     runs, said = runs_in(Store(str(store)))
     assert sorted(run.id for run in runs) == before
-    why = (
-        "is damaged, or of another version of tfcompare; the runs in it were listed anew; `tfcompare ingest` repairs it"
-    )
-    told = f"{store}/index/{file.name}: {why}"
-    assert said == (told,)
-    assert file.exists()
+    why = "is damaged, or of another version of tfcompare; the runs were listed from their records"
+    assert said == (f"{store}/index.json.gz: {why}; `tfcompare ingest` repairs it",)
     put([logs], store)
-    assert not file.exists()
+    assert file.read_bytes() == good
     runs, said = runs_in(Store(str(store)))
     assert (sorted(run.id for run in runs), said) == (before, ())
 
 
-def test_many_files_of_an_index_become_one(store: Path, logs: Path) -> None:
-    (row, _) = (run.row for run in runs_in(Store(str(store)))[0])
-    for i in range(20):
-        add_to_index(Store(str(store)).files, [replace(row, run=f"more/{i}", ingested_ns=i)])
-    Store(str(store)).tidy()
-    assert len(list((store / "index").iterdir())) == 1
-    assert len(runs_in(Store(str(store)))[0]) == 22
+def test_a_record_that_another_ingest_wrote_is_listed_though_the_index_is_older(store: Path, logs: Path) -> None:
+    held, old = Store(str(store)), (store / "index.json.gz").read_bytes()
+    (ours, theirs) = (held.record(run.id) for run in named(runs_in(held)[0]))
+    assert ours is not None and theirs is not None
+    held.put(replace(ours, content_id="changed meanwhile"))
+    held.put(replace(theirs, run="new"))
+    assert {row.run: row.content_id for row in held.rows()[0]} == {
+        ours.run: "changed meanwhile", theirs.run: theirs.content_id, "new": theirs.content_id
+    }  # fmt: skip
+    assert (store / "index.json.gz").read_bytes() == old
     put([logs], store)
-    assert len(runs_in(Store(str(store)))[0]) == 22
-
-
-def test_an_index_file_that_is_merged_while_it_is_read_is_looked_for_again(
-    store: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    real, names = index._rows_in, []
-
-    def merged_before(files: StoreFiles, name: str) -> list[Row]:
-        names.append(name)
-        if len(names) == 1:
-            (store / name).rename(store / "index" / f"{'9' * 20}-{name.rpartition('-')[2]}")
-        return real(files, name)
-
-    real.cache_clear()
-    monkeypatch.setattr(index, "_rows_in", merged_before)
-    assert len(runs_in(Store(str(store)))[0]) == 2
-    assert len(set(names)) == 2
+    assert (store / "index.json.gz").read_bytes() != old
+    (store / records.record_name("new")).unlink()
+    assert len(held.rows()[0]) == 2
 
 
 def test_another_run_of_the_same_id_does_not_take_its_place(store: Path, tmp_path: Path) -> None:
@@ -346,9 +321,14 @@ def test_a_folder_with_other_files_does_not_become_a_store(logs: Path, tmp_path:
 def test_what_is_no_store_is_told(tmp_path: Path) -> None:
     with pytest.raises(NoRuns, match="is no store of tfcompare; `tfcompare ingest PATH --store"):
         runs_in(Store(str(tmp_path)))
-    (tmp_path / MARK).write_text(json.dumps({"format": 2}))
+    (tmp_path / MARK).write_text(json.dumps({"format": 99}))
     with pytest.raises(TfcompareError, match="later version"):
         runs_in(Store(str(tmp_path)))
+    (tmp_path / MARK).write_text(json.dumps({"format": 1}))
+    with pytest.raises(TfcompareError, match="an earlier version of tfcompare; `tfcompare ingest` again"):
+        runs_in(Store(str(tmp_path)))
+    Store(str(tmp_path)).begin()
+    assert runs_in(Store(str(tmp_path))) == ([], ())
 
 
 def test_stores_that_cannot_be_had_are_told_in_a_sentence(logs: Path) -> None:

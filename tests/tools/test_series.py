@@ -42,7 +42,7 @@ def test_step_times_come_from_the_index_and_are_those_of_the_profiles(
     found: list[FoundRun], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = [tool.measured(load(run), Metric("step_time")) for run in found[:3]]
-    monkeypatch.setattr("tfcompare.store.files.FolderFiles.read", lambda _, name: pytest.fail(f"{name} was read"))
+    monkeypatch.setattr("tfcompare.store.files.StoreFiles.read", lambda _, name: pytest.fail(f"{name} was read"))
     rows = of(found, "step_time")
     assert rows.dtypes.astype(str).to_dict() == tool.COLUMNS
     assert rows["value"][:3].tolist() == pytest.approx([one.value for one in expected])
@@ -61,7 +61,7 @@ def test_throughput_comes_from_the_index_with_an_interval(
     found: list[FoundRun], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = [tool.measured(load(run), Metric("throughput")) for run in found[:3]]
-    monkeypatch.setattr("tfcompare.store.files.FolderFiles.read", lambda _, name: pytest.fail(f"{name} was read"))
+    monkeypatch.setattr("tfcompare.store.files.StoreFiles.read", lambda _, name: pytest.fail(f"{name} was read"))
     rows = of(found, "throughput")
     for name in ("value", "low", "high"):
         assert rows[name][:3].tolist() == [getattr(one, name) for one in expected]

@@ -41,5 +41,7 @@ def test_a_store_that_takes_nothing_is_told_beside_a_page_that_works(
     assert not page.exception
     assert not page.error
     (warning,) = (w.value.replace("\\", "") for w in page.sidebar.warning)
-    assert "cannot be cached there (Not a directory), so it is read anew each time; make room, or name" in warning
+    assert (
+        "cannot be cached there (Not a directory), so profiles are read anew each time; make room, or name" in warning
+    )
     assert page.get("plotly_chart")

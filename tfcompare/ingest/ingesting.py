@@ -15,13 +15,9 @@ from tfcompare.ingest.tasks import HostOutcome, HostTask, RunTask, ingest_host, 
 from tfcompare.sources.logdir import HostFile
 from tfcompare.sources.logdir.metadata import NO_METADATA, Metadata
 from tfcompare.store.files import full_address
-from tfcompare.store.index import Row
 from tfcompare.store.records import StoredHost
 from tfcompare.store.stored import Store
 from tfcompare.store.version import reader_version
-
-_INDEX_EVERY_S = 15.0
-"""The interval between index writes; after a crash, work that is not in the index is repeated."""
 
 
 @dataclass
@@ -72,18 +68,20 @@ def ingest(
     started = monotonic()
     store = Store(full_address(address))
     store.begin()
-    index, notes = store.repair_index()
-    todo = plan(places, store, index, given)
+    rows, notes = store.rows()
+    todo = plan(places, store, rows, given)
     work = _Work(store, todo, progress)
     work.summary.notes += notes
-    if todo.records:
-        workers = pool()
-        try:
-            work.run(workers)
-        finally:
-            workers.close()
-            work.write_index()
-        store.tidy()
+    try:
+        if todo.records:
+            workers = pool()
+            try:
+                work.run(workers)
+            finally:
+                workers.close()
+    finally:
+        store.write_index()
+    store.files.remove_abandoned()
     work.summary.seconds = monotonic() - started
     return work.summary
 
@@ -98,9 +96,7 @@ class _Work:
         self._left = {run: len(files) for run, files in todo.to_read.items()}
         self._files = [(run, file) for run, files in todo.to_read.items() for file in _largest_first(files)]
         self._progress = progress
-        self._rows: list[Row] = []
         self._jobs: deque[Job] = deque()
-        self._index_written = monotonic()
         self._done = Ingest(0, len(self._files), 0, sum(file.size_bytes for _, file in self._files))
         unchanged = sum(len(record.hosts) for record in todo.records.values()) - len(self._files)
         self.summary = Summary(runs_unchanged=todo.unchanged, host_files_kept=unchanged, failures=list(todo.lost))
@@ -120,14 +116,6 @@ class _Work:
                 self._host_done(job.task, outcome)
             else:
                 self._run_done(job.task, outcome)
-            if monotonic() - self._index_written > _INDEX_EVERY_S:
-                self.write_index()
-
-    def write_index(self) -> None:
-        """Add the runs that were finished since the last call to the index."""
-        self._index_written = monotonic()
-        self._store.note(self._rows)
-        self._rows = []
 
     def _host_done(self, task: HostTask, outcome: Outcome) -> None:
         file = task.file
@@ -158,11 +146,10 @@ class _Work:
         self._jobs.appendleft(Job(ingest_run, RunTask(replace(record, hosts=hosts), self._store.address, briefs)))
 
     def _run_done(self, task: RunTask, outcome: Outcome) -> None:
-        if not isinstance(outcome, Row):
+        if outcome is not None:
             self.summary.runs_failed += 1
             self.summary.failures.append(f"{task.record.run}: is not in the store: {_reason(outcome)}")
             return
-        self._rows.append(outcome)
         if task.record.readable:
             self.summary.runs_ingested += 1
             return

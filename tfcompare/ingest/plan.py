@@ -13,12 +13,10 @@ from tfcompare.sources.logdir.grouping import UnnamedRun
 from tfcompare.sources.logdir.metadata import NO_METADATA, Metadata, why_invalid
 from tfcompare.sources.logdir.places import open_places
 from tfcompare.sources.logdir.runs import survey
-from tfcompare.store.files import FolderFiles
-from tfcompare.store.index import Index
+from tfcompare.store.contents import Damaged
 from tfcompare.store.names import all_packs
-from tfcompare.store.records import Record, StoredHost, check, record_name, unread
+from tfcompare.store.records import Record, Row, StoredHost, check, record_name, unread
 from tfcompare.store.stored import Store
-from tfcompare.store.typed import Damaged
 from tfcompare.store.version import reader_version
 
 _AT_ONCE = 32
@@ -37,8 +35,10 @@ class Plan:
     lost: list[str] = field(default_factory=list)
 
 
-def plan(places: Sequence[str | Path], store: Store, index: Index, given: Metadata = NO_METADATA) -> Plan:
+def plan(places: Sequence[str | Path], store: Store, rows: Sequence[Row], given: Metadata = NO_METADATA) -> Plan:
     """The plan for the runs at and below those places, which get the metadata `given` besides what they have.
+
+    `rows`: the runs in the store.
 
     Raises `NoSuchPlace` or `NoRuns` if there is nothing to ingest at all.
     """
@@ -50,8 +50,8 @@ def plan(places: Sequence[str | Path], store: Store, index: Index, given: Metada
     runs = {find.run.id for find in found.unnamed}
     without = [problem for run in found.runs if run.id not in runs for problem in run.problems]
     out = Plan(lost=[*map(str, found.lost), *without])
-    stored = {file.name for file in store.files.listed("runs")}
-    known = {row.stamps for row in index.runs if row.stamps and record_name(row.run) in stored}
+    stored = {record_name(row.run) for row in rows}
+    known = {row.stamps for row in rows if row.stamps}
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         for find, new, before in pool.map(lambda find: _look_up(find, store, stored, known, given), found.unnamed):
             _add(out, find, new, before, store)
@@ -82,13 +82,13 @@ def _look_up(
 
 def _has_packs(store: Store, record: Record) -> bool:
     """Whether all its packs exist. Only checked for local folders, where old packs are deleted to free space."""
-    if not isinstance(store.files, FolderFiles):
+    if not store.files.is_folder:
         return True
     return all(_is_whole(store, host) for host in record.readable)
 
 
 def _is_whole(store: Store, host: StoredHost) -> bool:
-    return all(store.files.size(name) is not None for name in all_packs(host.pack))
+    return all(store.files.info(name) is not None for name in all_packs(host.pack))
 
 
 def _add(out: Plan, find: UnnamedRun, new: Record, before: Record | TfcompareError | None, store: Store) -> None:
@@ -119,9 +119,8 @@ def _reusable(before: Record | None, store: Store) -> Iterator[tuple[tuple[str, 
     """Hosts that were read by this version and whose packs exist, by (host, path, stamp)."""
     if before is None or before.reader != reader_version():
         return
-    is_folder = isinstance(store.files, FolderFiles)
     for host in before.hosts:
-        has_pack = not is_folder or not host.pack or _is_whole(store, host)
+        has_pack = not store.files.is_folder or not host.pack or _is_whole(store, host)
         if host.stamp and (host.pack or host.failure) and has_pack:
             yield (host.host, host.path, host.stamp), host
 

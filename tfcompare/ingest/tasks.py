@@ -13,11 +13,10 @@ from tfcompare.sources.logdir import FoundRun, HostFile, StoredPack
 from tfcompare.sources.step_choice import OWN_STEPS
 from tfcompare.store.cached_frames import frame_cache, pack_name
 from tfcompare.store.files import is_own
-from tfcompare.store.index import Row, row_of
 from tfcompare.store.names import late_pack
 from tfcompare.store.packing import pack
 from tfcompare.store.reading import HostReader
-from tfcompare.store.records import Record
+from tfcompare.store.records import Record, row_of
 from tfcompare.store.stored import Store
 from tfcompare.store.stored_run import StoredRun
 from tfcompare.store.version import reader_version
@@ -88,12 +87,11 @@ def ingest_host(task: HostTask) -> HostOutcome:
     late_bytes = 0
     for group in LATE:
         late = late_pack(name, group)
-        here = store.files.size(late)
-        late_bytes += _put(store, late, replace(frames, tables=frames.late[group])) if here is None else here
-    size, brief = store.files.size(name), None
-    if size is None:  # written last: where it is, the others are
-        size, brief = _put(store, name, frames), _brief(frames)
-    return HostOutcome(name, late_bytes + size, brief=brief)
+        there = store.files.info(late)
+        late_bytes += _put(store, late, replace(frames, tables=frames.late[group])) if not there else there.size_bytes
+    if (there := store.files.info(name)) is not None:  # written last: where it is, the others are
+        return HostOutcome(name, late_bytes + there.size_bytes)
+    return HostOutcome(name, late_bytes + _put(store, name, frames), brief=_brief(frames))
 
 
 def _put(store: Store, name: str, tables: HostTables) -> int:
@@ -109,8 +107,8 @@ def _brief(frames: HostTables) -> HostTables | None:
     return replace(frames, tables={"steps": steps}, late=None) if steps.nbytes <= _BRIEF_BYTES else None
 
 
-def ingest_run(task: RunTask) -> Row:
-    """Make the record of a run from the packs of its hosts, put it into the store, and return its row of the index.
+def ingest_run(task: RunTask) -> None:
+    """Make the record of a run from the packs of its hosts, and put it into the store.
 
     Raises `TfcompareError` if reading or writing the store fails.
     """
@@ -129,7 +127,7 @@ def ingest_run(task: RunTask) -> Row:
             recorded=run.info.start_time,
             recorded_source=run.info.start_time_source,
         )
-    return store.put(record)
+    store.put(record)
 
 
 class _Briefed(HostReader):

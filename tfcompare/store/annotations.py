@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from tempfile import mkstemp
@@ -21,7 +21,7 @@ from threading import Lock
 from tfcompare.errors import TfcompareError
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.sources.private import make_private, why_not_private
-from tfcompare.store.typed import Damaged, from_json, json_in
+from tfcompare.store.contents import Damaged, from_json, to_json
 from tfcompare.text import text_of
 from tfcompare.units import format_bytes
 
@@ -98,7 +98,7 @@ def write_annotation(data: Path, content_id: str, annotation: Annotation) -> Non
             raise TfcompareError(f"The change cannot be saved: {error}") from None
         try:
             make_private(data)
-            _replace(path_in(data), json.dumps(asdict(Annotations(runs))).encode())
+            _replace(path_in(data), to_json(Annotations(runs)))
         except OSError as error:
             why = error.strerror or error
             raise TfcompareError(f"{text_of(str(path_in(data)))}: cannot be written: {why}") from None
@@ -136,14 +136,16 @@ def _read(path: Path, modified_ns: int, size_bytes: int, inode: int) -> Mapping[
     try:
         if size_bytes > _MOST_BYTES:
             raise Damaged(f"is larger than {format_bytes(_MOST_BYTES)}")
-        runs = from_json(json_in(path.read_bytes()), Annotations).runs
-        _check(runs)
+        content = from_json(data := path.read_bytes(), Annotations)
+        if json.loads(to_json(content)) != json.loads(data):  # those of a later version would be lost
+            raise Damaged("it has other fields")
+        _check(content.runs)
     except Damaged as error:
         raise TfcompareError(
             f"{text_of(str(path))}: expected names and tags of runs as tfcompare writes them, but {error}; names and "
             "tags are not shown and cannot be changed until the file is repaired, moved or deleted"
         ) from None
-    return runs
+    return content.runs
 
 
 def _check(runs: Mapping[str, Annotation]) -> None:

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tfcompare.frames.arrow import TEXT, dense_text_bytes
-from tfcompare.store.typed import Damaged
+from tfcompare.store.contents import Damaged
 
 Sizes = tuple[int, ...]
 """The rows of a table, the bytes of its texts where each row has its own, then the length of each of its buffers."""

@@ -16,7 +16,7 @@ import os
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
@@ -25,13 +25,14 @@ from threading import Lock
 from tfcompare import settings
 from tfcompare.errors import TfcompareError
 from tfcompare.frames import HostTables
+from tfcompare.schema import Group
 from tfcompare.sources.logdir import HostFile, open_untouched
 from tfcompare.sources.private import make_private, why_not_private
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
-from tfcompare.store.files import LocalFiles, local_files
+from tfcompare.store.contents import Damaged, from_json, to_json
+from tfcompare.store.files import StoreFiles, store_files
+from tfcompare.store.names import first_pack
 from tfcompare.store.packing import pack, unpack
-from tfcompare.store.refused import RefusedFiles
-from tfcompare.store.typed import Damaged, from_json, json_in
 from tfcompare.store.version import reader_version
 from tfcompare.text import text_of
 
@@ -84,9 +85,13 @@ class _Seen:
 
 @dataclass
 class FrameCache:
-    """Frames by the files that they were made from. Failures only cost time; they are reported in `messages`."""
+    """Frames by the files that they were made from. Failures only cost time; they are reported in `messages`.
 
-    files: LocalFiles
+    `why_unused`: why nothing is read from or written to its folder; empty if it is used.
+    """
+
+    files: StoreFiles
+    why_unused: str = ""
     _messages: dict[str, float] = field(default_factory=dict, init=False)
     _lock: Lock = field(default_factory=Lock, init=False, repr=False)
     _writer: ThreadPoolExecutor = field(init=False, repr=False)
@@ -103,14 +108,14 @@ class FrameCache:
 
     def get(self, file: HostFile, choice: StepChoice, stamp: Stamp | None) -> HostTables | None:
         """The cached frames of the file with this stamp; None if there are none."""
-        if stamp is None:
+        if stamp is None or self.why_unused:
             return None
         seen = _seen_name(stamp, file, choice)
         try:
-            known = from_json(json_in(self.files.read(seen)), _Seen)
-        except (FileNotFoundError, NotADirectoryError):
+            known = from_json(self.files.read(seen), _Seen)
+        except FileNotFoundError:
             return None
-        except (OSError, TfcompareError) as error:
+        except TfcompareError as error:
             self._report_unreadable(seen, error)
             return None
         if not known.is_sure and _digest_of_bytes(file.path) != known.digest:
@@ -147,49 +152,66 @@ class FrameCache:
             return  # it has changed meanwhile
         name = pack_name(file.host, frames.digest, choice)
         try:
-            if self.files.has(name) or self._write(name, pack(frames)):
+            if self.files.info(name) is not None or self._write(name, pack(frames)):
                 self._write_seen(_seen_name(before, file, choice), _Seen(frames.digest, is_sure))
         except TfcompareError as error:
             self._report(f"{text_of(str(file.where))}: is read anew each time: {error}")
 
     def _write_seen(self, name: str, seen: _Seen) -> None:
-        self._write(name, json.dumps(asdict(seen)).encode())
+        self._write(name, to_json(seen))
 
     def _write(self, name: str, data: bytes) -> bool:
         """Write a file; returns whether that succeeded, and reports a failure."""
         try:
+            if self.why_unused:
+                raise TfcompareError(self.why_unused)
             self.files.write(name, data)
-        except (OSError, TfcompareError) as error:
-            why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        except TfcompareError as error:
+            why = getattr(error.__cause__, "strerror", None) or error
             self._report(
-                f"{text_of(str(self.files.folder))}: tables cannot be cached there ({why}), so "
-                "it is read anew each time; make room, or name another folder in TFCOMPARE_STORE"
+                f"{self.files}: tables cannot be cached there ({why}), so profiles are read anew each time; make room, "
+                "or name another folder in TFCOMPARE_STORE"
             )
             return False
         return True
 
     def _unpack(self, name: str, digest: str, file: HostFile) -> HostTables | None:
         try:
-            frames = unpack(self.files.read(name), text_of(str(self.files.folder / name)))
+            frames = unpack(self.files.read(name), f"{self.files}/{name}")
             if (frames.host, frames.digest) != (file.host, digest):
                 raise Damaged
             return frames
         except FileNotFoundError:  # evicted
             return None
         except Damaged:
-            self.files.remove(name)
+            self._remove(name)
             self._report(
-                f"{text_of(str(self.files.folder / name))}: the cache of {text_of(str(file.where))} is damaged; "
+                f"{self.files}/{name}: the cache of {text_of(str(file.where))} is damaged; "
                 "the profile is read anew, and kept again"
             )
-        except (OSError, TfcompareError) as error:
+        except TfcompareError as error:
             self._report_unreadable(name, error)
         return None
 
-    def _report_unreadable(self, name: str, error: Exception) -> None:
-        what = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    def pack(self, name: str, group: Group, choice: StepChoice = OWN_STEPS) -> HostTables | None:
+        """The tables in the pack of that name; None if it is not cached, or damaged."""
+        if self.why_unused:
+            return None
+        try:
+            return named(unpack(self.files.read(name), f"{self.files}/{name}", group), name, choice)
+        except Damaged:
+            self._remove(name)
+        except (FileNotFoundError, TfcompareError):
+            pass
+        return None
+
+    def _remove(self, name: str) -> None:
+        with suppress(TfcompareError):
+            self.files.remove([name])
+
+    def _report_unreadable(self, name: str, error: TfcompareError) -> None:
         self._report(
-            f"{text_of(str(self.files.folder / name))}: cannot be read ({what}); profiles are read anew meanwhile: "
+            f"{self.files}/{name}: cannot be read ({error}); profiles are read anew meanwhile: "
             "`tfcompare store --clear` empties the store"
         )
 
@@ -200,22 +222,28 @@ class FrameCache:
                 del self._messages[next(iter(self._messages))]
 
 
+def named(tables: HostTables, name: str, choice: StepChoice = OWN_STEPS) -> HostTables:
+    """The tables; raises `Damaged` if they belong to another pack than that of this name."""
+    if pack_name(tables.host, tables.digest, choice) != first_pack(name):
+        raise Damaged("it is another pack")
+    return tables
+
+
 def frame_cache() -> FrameCache | None:
     """The cache of this machine, as set in the environment; None if it is disabled."""
     folder = settings.store_folder(os.environ)
-    return _frame_cache_in(folder, settings.store_bytes(os.environ)) if folder is not None else None
+    return _frame_cache_in(folder, store_files(str(folder))) if folder is not None else None
 
 
 @cache
-def _frame_cache_in(folder: Path, max_bytes: int) -> FrameCache:
+def _frame_cache_in(folder: Path, files: StoreFiles) -> FrameCache:
     """A single object for all callers, so that each failure is reported once.
 
     A folder that others can write to is not used: whoever writes to it decides what is shown of a profile.
     """
     with suppress(OSError):  # reported when something is written
         make_private(folder)
-    why = why_not_private(folder)
-    return FrameCache(RefusedFiles(folder, why=why) if why else local_files(folder, max_bytes))
+    return FrameCache(files, why_not_private(folder))
 
 
 def _seen_name(stamp: Stamp, file: HostFile, choice: StepChoice) -> str:

@@ -4,245 +4,283 @@ from __future__ import annotations
 
 import errno
 import os
-import stat
-import tempfile
+import secrets
 import time
-from collections.abc import Callable, Iterator
-from contextlib import suppress
-from dataclasses import dataclass, field
-from functools import cache
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from threading import Lock
-from typing import Protocol, TypeVar
+from typing import Any
+
+from fsspec.implementations.local import LocalFileSystem
 
 from tfcompare import settings
-from tfcompare.errors import NotFetched, TfcompareError
-from tfcompare.sources.logdir import open_untouched
-from tfcompare.sources.remote.places import parse
-from tfcompare.store.names import FOLDERS, NotOfAStore, check_size, checked, checked_folder, is_name
-from tfcompare.store.remote_files import RemoteFiles, StoredFile
-from tfcompare.store.typed import Damaged
+from tfcompare.errors import NoSuchPlace, NotFetched, TfcompareError
+from tfcompare.sources.remote.failures import ANSWER_S, LISTING_S, sentence
+from tfcompare.sources.remote.files import version_and_time
+from tfcompare.sources.remote.places import WEB, parse
+from tfcompare.sources.remote.stores import Objects, connect, forget_connections
+from tfcompare.store.contents import Damaged
+from tfcompare.store.names import FOLDERS, NotOfAStore, check_size, checked, checked_folder, is_name, most_bytes
 from tfcompare.text import is_url, text_of
 
-_T = TypeVar("_T")
+_LOCAL = LocalFileSystem()
+_TRANSFER_S = 300
+_AT_ONCE = 1000
+"""The number of files removed per request."""
+_ATOMIC = ("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "memory")
+"""Protocols where a file appears only when it is complete; elsewhere it is first written under another name."""
 _ARRIVING = ".arriving-"
 _ABANDONED_AFTER_S = 3600
 """A file that has been incomplete for this long was left by a process that has ended."""
 _FULL = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
-_USE_NOTED_EVERY_NS = 600 * 10**9
-"""The last use is only recorded again if the recorded time is older than this."""
+_REMADE = ("packs", "seen")
+"""Folders whose files can be made again: the least recently used make room. Files that describe runs are small."""
+_USE_NOTED_EVERY_S = 600
+"""The last use of a file is only recorded again if the recorded time is older than this."""
 _MEASURE_EVERY_S = 300
-_EVICTED = ("packs", "seen")
-"""Folders whose files can be created again, such as packs; the files that describe runs are small."""
 
 
-class StoreFiles(Protocol):
+@dataclass(frozen=True)
+class StoredFile:
+    """A file of a store. `version` changes with its content; `used_ns` is when it was written or, in a folder, last
+    read."""
+
+    name: str
+    size_bytes: int
+    version: str
+    used_ns: int
+
+
+class StoreFiles:
     """Files by name, such as `packs/ab/….pack`. A file exists completely or not at all.
 
-    Methods raise `NotFetched` if reading fails, `TfcompareError` if writing or removing fails, and `NotOfAStore` for
-    names that no file of a store has.
+    In a folder, the least recently used files that can be made again are removed above `max_bytes`. Behind a URL,
+    credentials come from the environment. Methods raise `NotFetched` if reading fails, `TfcompareError` if writing or
+    removing fails, and `NotOfAStore` for names that no file of a store has.
     """
+
+    def __init__(self, address: str, max_bytes: int | None = None) -> None:
+        """Raises `NoSuchPlace` for a kind of URL that does not support stores."""
+        self._place = parse(address) if is_url(address) else None
+        if self._place is not None and (protocol := self._place.path.protocol) in WEB:
+            raise NoSuchPlace(f"{self._place.path}: a store is not supported behind {protocol}://; use s3://")
+        self._folder = Path(full_address(address))
+        self._max_bytes = max_bytes
+        self._bytes = 0
+        self._measured = float("-inf")
+        self._lock = Lock()
+
+    def __str__(self) -> str:
+        return text_of(str(self._folder)) if self._place is None else str(self._place.path)
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether they are on this machine, where listing them is quick."""
+        return self._place is None
 
     def read(self, name: str) -> bytes:
         """The file's bytes; raises FileNotFoundError, and `Damaged` for a file that is too large for its kind."""
+        key, end, options = self._key(checked(name)), most_bytes(name) + 1, {}
+        if self.is_folder:
+            end = self._used(name)
+        elif self._protocol in ("s3", "s3a"):
+            # Without this option the driver first requests the size, to fetch large files in pieces.
+            options["max_concurrency"] = 1
+        with self._reading(name, "read"):
+            data: bytes = self._ask("cat_file", key, start=0, end=end, **options)
+        check_size(name, len(data))
+        return data
 
-    def size(self, name: str) -> int | None:
-        """Its size in bytes; None if it does not exist."""
+    def _used(self, name: str) -> int:
+        """The size of a file in the folder, whose use is noted; raises `Damaged` for what cannot be one of a store."""
+        about = self._about(name)
+        if about["type"] != "file" or about["islink"]:  # a pipe would wait
+            raise Damaged("is no file")
+        check_size(name, about["size"])
+        if name.startswith(_REMADE) and time.time() - about["mtime"] > _USE_NOTED_EVERY_S:
+            with suppress(OSError):
+                os.utime(self._key(name))
+        return int(about["size"])
+
+    def info(self, name: str) -> StoredFile | None:
+        """What is known of the file; None if there is none."""
+        try:
+            about = self._about(checked(name))
+        except FileNotFoundError:
+            return None
+        return _stored_file(name, about) if about.get("type") != "directory" else None
 
     def write(self, name: str, data: bytes) -> None:
         """Write the file, replacing an existing one."""
+        key = self._key(checked(name))
+        parent, _, last = key.rpartition("/")
+        with self._changing(name, "written"):
+            if self._protocol in _ATOMIC:
+                self._ask("pipe_file", key, data)
+            else:
+                arriving = f"{parent}/{_ARRIVING}{secrets.token_hex(8)}-{last}"
+                self._ask("makedirs", parent, exist_ok=True)
+                try:
+                    self._ask("pipe_file", arriving, data)
+                    self._ask("mv", arriving, key)
+                except BaseException:
+                    with suppress(Exception):
+                        self._ask("rm_file", arriving)
+                    raise
+        self._make_room(name, len(data))
 
     def remove(self, names: list[str]) -> None:
-        """Remove those of the files that exist."""
+        """Remove those of the files that exist; of a link, the link."""
+        keys = [self._key(checked(name)) for name in names]
+        for start in range(0, len(keys), _AT_ONCE):
+            some = keys[start : start + _AT_ONCE]
+            with self._changing(names[start], "removed"):
+                try:
+                    self._ask("rm", some)
+                except FileNotFoundError:  # raised by some drivers if one is gone already
+                    for key in some:
+                        with suppress(FileNotFoundError):
+                            self._ask("rm_file", key)
 
     def listed(self, folder: str) -> list[StoredFile]:
         """The files in that folder and below it, in any order."""
-
-    def holds_others(self) -> bool:
-        """Whether there are any files."""
-
-    def __hash__(self) -> int:
-        """Equal for the files of the same store, to cache the contents of its index."""
-
-
-@dataclass(eq=False)
-class LocalFiles:
-    """A local folder from which the least recently used files are removed if it exceeds `max_bytes`.
-
-    A file is written under a temporary name and then renamed, so that it is never incomplete, and several processes can
-    use the folder. `max_bytes` None: no limit. Methods raise OSError.
-    """
-
-    folder: Path
-    max_bytes: int | None = None
-    _bytes: int = field(default=0, init=False)
-    _measured: float = field(default=float("-inf"), init=False)
-    _lock: Lock = field(default_factory=Lock, init=False, repr=False)
-
-    def path_of(self, name: str) -> Path:
-        """The path of the file. Raises `NotOfAStore` if a link leads out of the folder, or for other names."""
-        return self._inside(self.folder / checked(name))
-
-    def read(self, name: str) -> bytes:
-        """The file's bytes; raises `Damaged` for a file that is too large for its kind."""
-        path = self.path_of(name)
-        with os.fdopen(open_untouched(path, getattr(os, "O_NONBLOCK", 0)), "rb") as file:  # a pipe would wait
-            status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode):
-                raise Damaged("is no file")
-            check_size(name, status.st_size)
-            data = file.read(status.st_size)
-        with suppress(OSError):
-            if time.time_ns() - status.st_mtime_ns > _USE_NOTED_EVERY_NS:
-                os.utime(path)
-        return data
-
-    def size(self, name: str) -> int:
-        """Its size in bytes."""
-        return self.path_of(name).stat().st_size
-
-    def has(self, name: str) -> bool:
-        """Whether the file exists; False if that cannot be determined."""
-        return os.path.isfile(self.path_of(name))  # noqa: PTH113  does not raise
-
-    def write(self, name: str, data: bytes) -> None:
-        """Write the file, replacing an existing one."""
-        path = self.folder / checked(name)
-        self._inside(path.parent).mkdir(parents=True, exist_ok=True, mode=0o700)
-        handle, arriving = tempfile.mkstemp(prefix=_ARRIVING, dir=path.parent)
-        try:
-            with os.fdopen(handle, "wb") as out:
-                out.write(data)
-            Path(arriving).replace(path)
-        except BaseException:
-            with suppress(OSError):
-                Path(arriving).unlink()
-            raise
-        self._evict(len(data))
-
-    def remove(self, name: str) -> None:
-        """Remove the file if it exists; of a link, the link."""
-        path = self.folder / checked(name)
-        self._inside(path.parent)
-        with suppress(OSError):
-            path.unlink()
+        found = self._found(checked_folder(folder))
+        return [_stored_file(name, about) for name, about in found.items() if is_name(name)]
 
     def holds_others(self) -> bool:
         """Whether there are any whole files or folders."""
-        return self.folder.exists() and any(_is_whole(path.name) for path in self.folder.iterdir())
+        try:
+            with self._reading("", "listed"):
+                keys = self._ask("ls", self._key(""), detail=False, timeout_s=LISTING_S)
+        except FileNotFoundError:
+            return False
+        return any(not key.rpartition("/")[2].startswith(_ARRIVING) for key in keys)
 
     def remove_abandoned(self, older_than_s: float = _ABANDONED_AFTER_S) -> None:
-        """Remove incomplete files that killed processes left."""
-        for folder in FOLDERS:
-            for entry in _entries_below(self._inside(self.folder / folder)):
+        """Remove incomplete files that killed processes left in a folder."""
+        if not self.is_folder:
+            return
+        for name, about in [item for folder in FOLDERS for item in self._found(folder).items()]:
+            if Path(name).name.startswith(_ARRIVING) and time.time() - about["mtime"] > older_than_s:
                 with suppress(OSError):
-                    if not _is_whole(entry.name) and time.time() - entry.stat().st_mtime > older_than_s:
-                        Path(entry.path).unlink()
+                    os.unlink(self._folder / name)  # noqa: PTH108  `name` is one that was listed
 
     def remove_folders(self) -> None:
         """Remove all incomplete files, and empty folders."""
         self.remove_abandoned(older_than_s=float("-inf"))
-        for folder in FOLDERS:
-            top = self._inside(self.folder / folder)
+        for folder in FOLDERS if self.is_folder else ():
+            top = self._inside(self._folder / folder)
             for path in (*sorted(top.rglob("*"), reverse=True), top):
                 with suppress(OSError):
                     path.rmdir()
 
-    def listed(self, folder: str) -> list[StoredFile]:
-        """The files in that folder and below it, in any order."""
-        top = self._inside(self.folder / checked_folder(folder))
-        found = []
-        for entry in _entries_below(top):
-            name = f"{folder}/{Path(entry.path).relative_to(top).as_posix()}"
-            with suppress(FileNotFoundError):  # removed meanwhile
-                if is_name(name):
-                    status = entry.stat(follow_symlinks=False)
-                    found.append(StoredFile(name, status.st_size, status.st_mtime_ns))
-        return found
+    @property
+    def _protocol(self) -> str:
+        return "file" if self._place is None else self._place.path.protocol
+
+    def _key(self, name: str) -> str:
+        """The driver's name of a file, or of the store for an empty name."""
+        if self._place is not None:
+            address = self._place.address.rstrip("/")
+            return self._objects.key(f"{address}/{name}" if name else address)
+        path = self._folder / name
+        if name:
+            self._inside(path.parent)
+        return path.as_posix()
 
     def _inside(self, path: Path) -> Path:
         """`path`; raises `NotOfAStore` if it is not in the folder, all links followed."""
-        if not path.resolve().is_relative_to(self.folder.resolve()):
+        if not path.resolve().is_relative_to(self._folder.resolve()):
             raise NotOfAStore(f"{text_of(str(path))}: a link leads out of the store; remove the link")
         return path
 
-    def _evict(self, written: int) -> None:
-        """Remove the least recently used files above the limit; the total is measured rarely, otherwise estimated."""
-        if self.max_bytes is None:
+    def _about(self, name: str) -> Mapping[str, Any]:
+        with self._reading(name, "looked at"):
+            about: Mapping[str, Any] = self._ask("info", self._key(name), timeout_s=ANSWER_S)
+        return about
+
+    def _found(self, folder: str) -> dict[str, Mapping[str, Any]]:
+        """What is known of the files in that folder and below it, by name."""
+        key, options = self._key(folder), {"on_error": "raise"} if self.is_folder else {}
+        if self.is_folder:
+            self._inside(Path(key))
+        try:
+            with self._reading(folder, "listed"):
+                found = self._ask("find", key, detail=True, timeout_s=LISTING_S, **options)
+        except FileNotFoundError:
+            return {}
+        return {f"{folder}{at[len(key) :]}": about for at, about in found.items() if about.get("type") != "directory"}
+
+    @property
+    def _objects(self) -> Objects:
+        assert self._place is not None
+        server = connect(self._place)
+        assert isinstance(server, Objects)
+        return server
+
+    def _ask(self, method: str, key: str | list[str], *args: Any, timeout_s: float = _TRANSFER_S, **how: Any) -> Any:
+        """Call the driver's method of that name."""
+        if self.is_folder:
+            return getattr(_LOCAL, method)(key, *args, **how)
+        return self._objects.ask(method, key, *args, timeout_s=timeout_s, **how)
+
+    @contextmanager
+    def _reading(self, name: str, what: str) -> Iterator[None]:
+        """The driver's errors as `NotFetched`, except FileNotFoundError."""
+        try:
+            yield
+        except NotADirectoryError as error:
+            raise FileNotFoundError(*error.args) from None
+        except (FileNotFoundError, TfcompareError) as error:
+            if "bucket does not exist" not in str(error):
+                raise
+            raise self._failure(name, what, error, NotFetched) from error
+        except Exception as error:  # drivers raise any exception
+            raise self._failure(name, what, error, NotFetched) from error
+
+    @contextmanager
+    def _changing(self, name: str, what: str) -> Iterator[None]:
+        """The driver's errors as `TfcompareError`."""
+        try:
+            yield
+        except TfcompareError:
+            raise
+        except Exception as error:
+            raise self._failure(name, what, error, TfcompareError) from error
+
+    def _failure(self, name: str, what: str, error: Exception, kind: type[TfcompareError]) -> TfcompareError:
+        if self._place is not None:
+            forget_connections()
+            return kind(sentence(self._place.path, error))
+        is_full = isinstance(error, OSError) and error.errno in _FULL
+        advice = "make room on its disk" if is_full else "check the store's folder"
+        why = (error.strerror if isinstance(error, OSError) else "") or error
+        return kind(f"{text_of(str(self._folder / name))}: cannot be {what} ({why}); {advice}")
+
+    def _make_room(self, written: str, size_bytes: int) -> None:
+        """Remove the least recently used files above the limit, but not the one that was written.
+
+        The total is measured rarely, and otherwise estimated.
+        """
+        if self._max_bytes is None:
             return
         with self._lock:
-            self._bytes += written
-            if self._bytes <= self.max_bytes and time.monotonic() - self._measured < _MEASURE_EVERY_S:
+            self._bytes += size_bytes
+            if self._bytes <= self._max_bytes and time.monotonic() - self._measured < _MEASURE_EVERY_S:
                 return
             self._measured = time.monotonic()
             self.remove_abandoned()
-            files = sorted((f for folder in _EVICTED for f in self.listed(folder)), key=lambda f: (f.used_ns, f.name))
+            files = sorted((f for folder in _REMADE for f in self.listed(folder)), key=lambda f: (f.used_ns, f.name))
             self._bytes = sum(file.size_bytes for file in files)
-            for file in files[:-1]:  # the newest is the one just written
-                if self._bytes <= self.max_bytes:
+            for file in files:
+                if self._bytes <= self._max_bytes:
                     break
-                self.remove(file.name)
-                self._bytes -= file.size_bytes
-
-
-@cache
-def local_files(folder: Path, max_bytes: int | None) -> LocalFiles:
-    """The files in that folder: one shared object, which counts everything that is written."""
-    return LocalFiles(folder, max_bytes)
-
-
-@dataclass(frozen=True)
-class FolderFiles:
-    """See `StoreFiles`."""
-
-    files: LocalFiles
-
-    def __str__(self) -> str:
-        return text_of(str(self.files.folder))
-
-    def read(self, name: str) -> bytes:
-        """See `StoreFiles`."""
-        return self._try(name, lambda: self.files.read(name), "read", NotFetched)
-
-    def size(self, name: str) -> int | None:
-        """See `StoreFiles`."""
-        try:
-            return self._try(name, lambda: self.files.size(name), "looked at", NotFetched)
-        except FileNotFoundError:
-            return None
-
-    def write(self, name: str, data: bytes) -> None:
-        """See `StoreFiles`."""
-        try:
-            self._try(name, lambda: self.files.write(name, data), "written", TfcompareError)
-        except FileNotFoundError as error:
-            raise TfcompareError(f"{self}: {name} cannot be written ({error.strerror}); is the folder there?") from None
-
-    def remove(self, names: list[str]) -> None:
-        """See `StoreFiles`."""
-        for name in names:
-            self.files.remove(name)
-
-    def listed(self, folder: str) -> list[StoredFile]:
-        """See `StoreFiles`."""
-        return self._try(folder, lambda: self.files.listed(folder), "listed", NotFetched)
-
-    def holds_others(self) -> bool:
-        """See `StoreFiles`."""
-        folder = self.files.folder
-        return self._try(
-            "", lambda: folder.exists() and any(_is_whole(path.name) for path in folder.iterdir()), "listed", NotFetched
-        )
-
-    def _try(self, name: str, work: Callable[[], _T], what: str, kind: type[TfcompareError]) -> _T:
-        try:
-            return work()
-        except FileNotFoundError:
-            raise
-        except OSError as error:
-            where = text_of(str(self.files.folder / name))
-            advice = "make room on its disk" if error.errno in _FULL else "check the store's folder"
-            raise kind(f"{where}: cannot be {what} ({error.strerror or error}); {advice}") from error
+                if file.name != written:
+                    self.remove([file.name])
+                    self._bytes -= file.size_bytes
 
 
 def full_address(address: str) -> str:
@@ -255,10 +293,13 @@ def store_files(address: str) -> StoreFiles:
 
     Raises `NoSuchPlace` for a kind of URL that does not support stores.
     """
-    if is_url(address):
-        return RemoteFiles(parse(address))
-    folder = Path(full_address(address))
-    return FolderFiles(local_files(folder, settings.store_bytes(os.environ) if is_own(address) else None))
+    return _files_at(full_address(address), settings.store_bytes(os.environ) if is_own(address) else None)
+
+
+@lru_cache(maxsize=64)
+def _files_at(address: str, max_bytes: int | None) -> StoreFiles:
+    """One shared object for each store, which counts everything that is written."""
+    return StoreFiles(address, max_bytes)
 
 
 def is_own(address: str) -> bool:
@@ -267,16 +308,6 @@ def is_own(address: str) -> bool:
     return own is not None and not is_url(address) and Path(full_address(address)) == own.absolute()
 
 
-def _is_whole(name: str) -> bool:
-    """Whether a file is complete, which means that it has its final name."""
-    return not name.startswith(_ARRIVING)
-
-
-def _entries_below(folder: Path) -> Iterator[os.DirEntry[str]]:
-    """The files and links below a folder; links are not followed."""
-    with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.is_dir(follow_symlinks=False):
-                yield from _entries_below(Path(entry.path))
-            else:
-                yield entry
+def _stored_file(name: str, about: Mapping[str, Any]) -> StoredFile:
+    version, modified_ns = version_and_time(about)
+    return StoredFile(name, int(about.get("size") or 0), version, modified_ns)

@@ -8,20 +8,19 @@ import re
 from tfcompare import settings
 from tfcompare.errors import TfcompareError
 from tfcompare.schema.host_tables import LATE, Group
-from tfcompare.store.typed import Damaged
+from tfcompare.store.contents import Damaged
 from tfcompare.text import text_of
 from tfcompare.units import format_bytes
 
 MARK = "tfcompare-store.json"
-FOLDERS = ("packs", "seen", "runs", "index")
-INDEX_SUFFIX = ".rows"
+INDEX = "index.json.gz"
+FOLDERS = ("packs", "seen", "runs")
 _PACK = r"packs/[0-9a-f]{2}/[0-9a-f]{32}\.pack"
 _LATE = rf"packs/[0-9a-f]{{2}}/[0-9a-f]{{32}}\.(?:{'|'.join(LATE)})"
-_OTHERS = rf"(?:runs|seen)/[0-9a-f]{{32}}\.json|index/[0-9]{{20}}-[0-9a-f]{{32}}{re.escape(INDEX_SUFFIX)}"
-_NAME = re.compile(rf"{_PACK}|{_LATE}|{_OTHERS}|{re.escape(MARK)}")
+_NAME = re.compile(rf"{_PACK}|{_LATE}|(?:runs|seen)/[0-9a-f]{{32}}\.json|{re.escape(MARK)}|{re.escape(INDEX)}")
 _LONGEST_SHOWN = 100
 _MOST_BYTES = 64 << 20
-"""The size limit of records and files of the index. A record takes some 325 bytes per host, a row of the index 100."""
+"""The size limit of records and the index. A record takes some 325 bytes per host, a run in the index some 1,500."""
 
 
 class NotOfAStore(TfcompareError):

@@ -12,7 +12,7 @@ from tfcompare import schema
 from tfcompare.frames.combinations import combinations
 from tfcompare.frames.ops.op_parts import NO_STEP
 from tfcompare.schema import HostColumn
-from tfcompare.store.typed import Damaged
+from tfcompare.store.contents import Damaged
 
 
 class Others(Protocol):

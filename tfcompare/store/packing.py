@@ -21,8 +21,8 @@ from tfcompare.frames.arrow import arrow_schema, empty
 from tfcompare.frames.origin import Origin
 from tfcompare.schema import HOST_TABLES, Group
 from tfcompare.store.arrays import CODEC, Sizes, check_sizes, decode, encode, expanded, expanded_bytes, text_bytes
+from tfcompare.store.contents import Damaged, head_bytes, split_head
 from tfcompare.store.pack_checks import check_table
-from tfcompare.store.typed import Damaged, head_bytes, split_head
 from tfcompare.units import format_bytes
 
 _MAGIC = b"TFCPACK3"

@@ -28,14 +28,14 @@ from tfcompare.schema import Group
 from tfcompare.sources.logdir import FoundRun, HostFile, StoredPack, remote_cache
 from tfcompare.sources.remote.fetching import Copy
 from tfcompare.sources.remote.places import shown
-from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
+from tfcompare.sources.step_choice import StepChoice
 from tfcompare.store.building import FrameBuilder, build_here
-from tfcompare.store.cached_frames import FrameCache, pack_name, stamp_of
+from tfcompare.store.cached_frames import FrameCache, named, pack_name, stamp_of
+from tfcompare.store.contents import Damaged
 from tfcompare.store.files import is_own, store_files
-from tfcompare.store.names import NotOfAStore, first_pack, late_pack
+from tfcompare.store.names import late_pack
 from tfcompare.store.packing import pack, unpack, unpack_checked
 from tfcompare.store.trusted import REMEDY, may_be_read
-from tfcompare.store.typed import Damaged
 from tfcompare.text import text_of
 
 _READERS = 4
@@ -130,7 +130,7 @@ class HostReader:
         name = late_pack(pack_name(file.host, digest, self.choice), group)
         if file.stored is not None and self.choice.key is None:
             return self._stored(file, file.stored, group).tables
-        if self._cache is not None and (cached := _cached_pack(self._cache, name, group, self.choice)) is not None:
+        if self._cache is not None and (cached := self._cache.pack(name, group, self.choice)) is not None:
             return cached.tables
         built = self._built(file, group)
         if built.digest != digest:
@@ -154,12 +154,12 @@ class HostReader:
         profile that it was made from.
         """
         name = stored.name if group == "core" else late_pack(stored.name, group)
-        if self._cache is not None and (tables := _cached_pack(self._cache, name, group)) is not None:
+        if self._cache is not None and (tables := self._cache.pack(name, group)) is not None:
             return tables
         try:
             data = store_files(stored.store).read(name)
             own = is_own(stored.store)
-            tables = _named(unpack(data, group=group) if own else unpack_checked(data, group), name)
+            tables = named(unpack(data, group=group) if own else unpack_checked(data, group), name)
         except FileNotFoundError:
             return self._rebuilt(file, stored, group, "is not there any more")
         except Damaged:
@@ -247,22 +247,3 @@ class HostReader:
             self._here[file.path] = here
             if self._fetching is not None and not self._is_all_here:
                 self._fetching(sum(self._here.values()), self._total)
-
-
-def _cached_pack(cache: FrameCache, name: str, group: Group, choice: StepChoice = OWN_STEPS) -> HostTables | None:
-    """The cached tables of a pack of that name; None if they are not cached, or damaged."""
-    try:
-        where = text_of(str(cache.files.folder / name))
-        return _named(unpack(cache.files.read(name), where, group), name, choice)
-    except Damaged:
-        cache.files.remove(name)
-    except (OSError, NotOfAStore):
-        pass
-    return None
-
-
-def _named(tables: HostTables, name: str, choice: StepChoice = OWN_STEPS) -> HostTables:
-    """The tables; raises `Damaged` if they belong to another pack than that of this name."""
-    if pack_name(tables.host, tables.digest, choice) != first_pack(name):
-        raise Damaged("it is another pack")
-    return tables

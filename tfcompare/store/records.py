@@ -1,16 +1,15 @@
 """A store's record of a run: its source, its host files and their packs, and what a list of runs shows.
 
-A record is a JSON file, preceded by its digest: `runs/<digest of the run's id>.json`.
+A record is a digest, followed by JSON: `runs/<digest of the run's id>.json`.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
 
 from tfcompare.errors import NoSuchPlace
 from tfcompare.sources.logdir import HostFile, RunSummary, StoredPack, remote_cache
@@ -19,13 +18,16 @@ from tfcompare.sources.logdir.metadata import NO_METADATA, Metadata, why_invalid
 from tfcompare.sources.remote.files import RemoteFile
 from tfcompare.sources.remote.places import parse
 from tfcompare.store.cached_frames import stamp_of
+from tfcompare.store.contents import Damaged, sealed, unsealed
 from tfcompare.store.names import is_pack
-from tfcompare.store.typed import Damaged, from_json, json_in
 from tfcompare.store.version import reader_version
-from tfcompare.text import is_url
+from tfcompare.text import is_url, text_of
 
-LARGEST = 1 << 62
+_LARGEST = 1 << 62
 """The largest number in a record or the index."""
+_FIRST_YEAR, _LAST_YEAR = 1600, 2999
+"""Any time zone's times in these years can be had in UTC, in every unit that pandas has but ns."""
+_MOST_BARS = 30
 
 
 @dataclass(frozen=True)
@@ -119,6 +121,64 @@ class Record:
         return tuple(host.file(store) for host in self.readable)
 
 
+@dataclass(frozen=True)
+class Row:
+    """A run in the index. `summary` is None if the run is unreadable.
+
+    `summary.step_times_ms` has at most 30 values: for long runs, each is the largest of several adjacent steps.
+    """
+
+    run: str
+    parts: tuple[str, ...]
+    own: int
+    in_run_folder: bool
+    place: str
+    problems: tuple[str, ...]
+    recorded: datetime
+    recorded_source: str
+    host_names: tuple[str, ...]
+    size_bytes: int
+    content_id: str
+    stamps: str
+    reader: str
+    ingested_ns: int
+    summary: RunSummary | None
+    pack_bytes: int = 0
+    metadata: Metadata = NO_METADATA
+
+
+def row_of(record: Record) -> Row:
+    """The row of a record."""
+    return Row(
+        run=record.run,
+        parts=record.parts,
+        own=record.own,
+        in_run_folder=record.in_run_folder,
+        place=text_of(record.place),
+        problems=record.all_problems,
+        recorded=record.recorded,
+        recorded_source=record.recorded_source,
+        host_names=tuple(host.host for host in record.readable),
+        size_bytes=record.size_bytes,
+        content_id=record.content_id,
+        stamps=record.stamps,
+        reader=record.reader,
+        ingested_ns=record.ingested_ns,
+        summary=_brief(record.summary),
+        pack_bytes=sum(host.pack_bytes for host in record.readable),
+        metadata=record.all_metadata,
+    )
+
+
+def _brief(summary: RunSummary | None) -> RunSummary | None:
+    """The summary with at most 30 step times, each the largest of several adjacent ones."""
+    if summary is None or summary.step_times_ms is None or len(summary.step_times_ms) <= _MOST_BARS:
+        return summary
+    times = summary.step_times_ms
+    size = -(-len(times) // _MOST_BARS)
+    return replace(summary, step_times_ms=tuple(max(times[i : i + size]) for i in range(0, len(times), size)))
+
+
 def unread(find: UnnamedRun) -> Record:
     """The record of a run whose files will be read. Takes the stamp of each file now."""
     run, address = find.run, find.address
@@ -148,40 +208,46 @@ def record_name(run: str) -> str:
 
 def to_bytes(record: Record) -> bytes:
     """The record as the bytes of its file."""
-    fields = asdict(record) | {"recorded": record.recorded.isoformat()}
-    return json.dumps({"digest": _digest(fields), "record": fields}, default=_plain).encode()
+    return sealed(record)
 
 
 def from_bytes(data: bytes) -> Record:
     """The record in the bytes of a file; raises `Damaged` if they have changed since they were written, or are none."""
-    content = json_in(data)
-    if not isinstance(content, dict) or content.get("digest") != _digest(content.get("record")):
-        raise Damaged
-    record = from_json(content["record"], Record)
+    record = unsealed(data, Record)
     check(record)
     return record
 
 
 def check(record: Record) -> None:
     """Raises `Damaged` for values that no run has."""
+    check_run(record)
+    _check_metadata(record.given)
     names = [host.host for host in record.hosts]
-    if not record.run or len(set(names)) < len(names) or not 0 <= record.own <= len(record.parts):
-        raise Damaged("its id, hosts or parts are not those of a run")
-    if max(record.size_bytes, abs(record.ingested_ns)) > LARGEST:
-        raise Damaged("a number in it is too large")
-    check_place(record.place)
-    check_summary(record.summary)
-    check_metadata(record.metadata)
-    check_metadata(record.given)
+    if len(set(names)) < len(names):
+        raise Damaged("two of its hosts have the same name")
     for host in record.hosts:
         if host.pack and not is_pack(host.pack):
             raise Damaged("the name of a pack in it is none")
-        if min(host.size_bytes, host.pack_bytes) < 0 or not host.host:
-            raise Damaged("a host in it has a negative size or no name")
-        check_place(host.path)
+        sizes = host.size_bytes, host.pack_bytes, abs(host.modified_ns)
+        if not host.host or not all(0 <= size <= _LARGEST for size in sizes):
+            raise Damaged("a host in it has no name, or a size or time that cannot be")
+        _check_place(host.path)
 
 
-def check_place(place: str) -> None:
+def check_run(run: Record | Row) -> None:
+    """Raises `Damaged` for values that no run has."""
+    if not run.run or not 0 <= run.own <= len(run.parts):
+        raise Damaged("its id or parts are not those of a run")
+    if not 0 <= run.size_bytes <= _LARGEST or not 0 <= run.ingested_ns <= _LARGEST:
+        raise Damaged("a number in it cannot be")
+    if run.recorded.tzinfo is None or not _FIRST_YEAR <= run.recorded.year <= _LAST_YEAR:
+        raise Damaged(f"its time is not one between {_FIRST_YEAR} and {_LAST_YEAR}")
+    _check_place(run.place)
+    _check_summary(run.summary)
+    _check_metadata(run.metadata)
+
+
+def _check_place(place: str) -> None:
     """Raises `Damaged` for text that cannot be a path or URL."""
     try:
         if "\0" in place:
@@ -192,7 +258,7 @@ def check_place(place: str) -> None:
         raise Damaged("a URL in it is none that tfcompare opens") from None
 
 
-def check_summary(summary: RunSummary | None) -> None:
+def _check_summary(summary: RunSummary | None) -> None:
     """Raises `Damaged` for values that no summary has: a run has steps, of which it knows the times, or no steps."""
     if summary is None:
         return
@@ -208,20 +274,15 @@ def check_summary(summary: RunSummary | None) -> None:
         if (low is None) != (high is None) or known != sorted(known):
             raise Damaged("its summary has an interval that cannot be")
         numbers += known
-    if not 0 <= (summary.steps or 0) <= LARGEST or not all(0 <= number <= LARGEST for number in numbers):
+    if not 0 <= (summary.steps or 0) <= _LARGEST or not all(0 <= number <= _LARGEST for number in numbers):
         raise Damaged("its summary has steps, times or a throughput that cannot be")
 
 
-def check_metadata(metadata: Metadata) -> None:
+def _check_metadata(metadata: Metadata) -> None:
     """Raises `Damaged` for metadata that tfcompare does not write."""
     if why := why_invalid(metadata):
         raise Damaged(f"its metadata cannot be: {why}")
 
 
 def _digest(content: object) -> str:
-    text = json.dumps(content, sort_keys=True, default=_plain)
-    return blake2b(text.encode(), digest_size=16).hexdigest()
-
-
-def _plain(value: Any) -> Any:
-    return value.isoformat() if isinstance(value, datetime) else value.item()
+    return blake2b(json.dumps(content, sort_keys=True).encode(), digest_size=16).hexdigest()

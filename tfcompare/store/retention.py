@@ -9,15 +9,13 @@ import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from tfcompare.store.files import FolderFiles
-from tfcompare.store.index import Row, add_to_index
-from tfcompare.store.names import FOLDERS, MARK, first_pack, is_pack
+from tfcompare.store.contents import Damaged
+from tfcompare.store.files import StoredFile
+from tfcompare.store.names import FOLDERS, INDEX, MARK, first_pack, is_pack
 from tfcompare.store.records import Record, record_name
-from tfcompare.store.remote_files import StoredFile
 from tfcompare.store.stored import Store
-from tfcompare.store.typed import Damaged
 
 _AT_ONCE = 32
 _BEING_INGESTED_NS = 24 * 3600 * 10**9
@@ -36,9 +34,9 @@ class Holdings:
 def holdings(store: Store) -> tuple[Holdings, tuple[str, ...]]:
     """(the contents; messages about the store)."""
     files = _files(store)
-    index, messages = store.index()
+    rows, messages = store.rows()
     packs = sum(is_pack(file.name) for file in files)
-    return Holdings(len(index.runs), packs, _bytes(files)), messages
+    return Holdings(len(rows), packs, _bytes(files)), messages
 
 
 def clear(store: Store) -> int:
@@ -47,8 +45,7 @@ def clear(store: Store) -> int:
     names = [file.name for file in files]
     store.files.remove([name for name in names if name != MARK])
     store.files.remove([name for name in names if name == MARK])
-    if isinstance(store.files, FolderFiles):
-        store.files.files.remove_folders()
+    store.files.remove_folders()
     return _bytes(files)
 
 
@@ -64,10 +61,9 @@ def shrink(store: Store, max_bytes: int) -> tuple[int, int]:
     packs = {file.name: file for file in files if file.name.startswith("packs/")}
     records = _records(store)
     owners = Counter(name for record in records for name in _names(record))
-    is_folder = isinstance(store.files, FolderFiles)
     freed = 0
     for pack in sorted((p for p in packs.values() if not owners[first_pack(p.name)]), key=lambda p: p.used_ns):
-        if excess > freed and (is_folder or time.time_ns() - pack.used_ns > _BEING_INGESTED_NS):
+        if excess > freed and (store.files.is_folder or time.time_ns() - pack.used_ns > _BEING_INGESTED_NS):
             store.files.remove([pack.name])
             freed += pack.size_bytes
     removed = []
@@ -79,23 +75,10 @@ def shrink(store: Store, max_bytes: int) -> tuple[int, int]:
         gone = {name for name in _names(record) if not owners[name]}
         freed += sum(pack.size_bytes for name, pack in packs.items() if first_pack(name) in gone)
     names = {name for record in removed for name in _names(record) if not owners[name]}
-    _remove(store, removed, [name for name in packs if first_pack(name) in names])
+    store.files.remove([record_name(record.run) for record in removed])  # first: no run is listed without its packs
+    store.files.remove([name for name in packs if first_pack(name) in names])
+    store.write_index()
     return len(removed), freed
-
-
-def _remove(store: Store, records: list[Record], packs: list[str]) -> None:
-    """Remove runs, first from the index, so that no listed run is missing."""
-    if not records:
-        return
-    index, _ = store.index()
-    rows = [index.rows[record.run] for record in records if record.run in index.rows]
-    add_to_index(store.files, [_removed(row) for row in rows])
-    store.files.remove([record_name(record.run) for record in records])
-    store.files.remove(packs)
-
-
-def _removed(row: Row) -> Row:
-    return replace(row, is_removed=True, ingested_ns=time.time_ns())
 
 
 def _names(record: Record) -> set[str]:
@@ -114,15 +97,14 @@ def _records(store: Store) -> list[Record]:
             return store.record(run)
         return None
 
-    index, _ = store.index()
+    rows, _ = store.rows()
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        return [record for record in pool.map(read, [row.run for row in index.runs]) if record is not None]
+        return [record for record in pool.map(read, [row.run for row in rows]) if record is not None]
 
 
 def _files(store: Store) -> list[StoredFile]:
     found = [file for folder in FOLDERS for file in store.files.listed(folder)]
-    size = store.files.size(MARK)
-    return found + ([StoredFile(MARK, size, 0)] if size is not None else [])
+    return found + [file for file in map(store.files.info, (INDEX, MARK)) if file is not None]
 
 
 def _bytes(files: list[StoredFile]) -> int:

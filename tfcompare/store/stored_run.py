@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import shlex
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path, PurePath
@@ -15,15 +14,11 @@ from tfcompare.settings import STORE_OPTION
 from tfcompare.sources.logdir import FoundRun, RunSummary
 from tfcompare.sources.logdir.grouping import UnnamedRun
 from tfcompare.sources.logdir.naming import Address, display_names
-from tfcompare.sources.logdir.places import open_places
-from tfcompare.sources.logdir.runs import survey
 from tfcompare.sources.remote.places import parse, shown
+from tfcompare.store.contents import Damaged
 from tfcompare.store.files import is_own
-from tfcompare.store.index import Row
-from tfcompare.store.records import record_name, unread
+from tfcompare.store.records import Row, record_name, row_of
 from tfcompare.store.stored import Store
-from tfcompare.store.trusted import REMEDY, may_be_read
-from tfcompare.store.typed import Damaged
 from tfcompare.store.version import reader_version
 from tfcompare.text import is_url, text_of
 
@@ -61,11 +56,13 @@ class StoredRun(FoundRun):
         try:
             record = self.store.record(self.id)
         except Damaged:
-            return self._from_profiles(f"{where}: the record of {self.id} is damaged")
+            raise TfcompareError(
+                f"{where}: the record of {self.id} is damaged; `tfcompare ingest` again, which writes it anew"
+            ) from None
         if record is None or record.reader != reader_version():
             why = "is not there any more" if record is None else "was made by another version of tfcompare meanwhile"
             raise TfcompareError(f"{where}: the record of {self.id} {why}; look for runs again")
-        return replace(self, files=record.files(self.store.address))
+        return replace(self, row=row_of(record), files=record.files(self.store.address))
 
     @property
     def size_bytes(self) -> int:
@@ -128,24 +125,12 @@ class StoredRun(FoundRun):
     def __hash__(self) -> int:
         return hash((self.stat_key, self.name))
 
-    def _from_profiles(self, problem: str) -> StoredRun:
-        """The run with the host files themselves, if they may be read and none of them has changed."""
-        again = "run `tfcompare ingest` again, which writes it anew"
-        if not may_be_read(self.path, self.store.address):
-            raise TfcompareError(f"{problem}, and the folder of its profiles, {self.path}, {REMEDY}, or {again}")
-        with suppress(TfcompareError):
-            for find in survey(open_places([str(self.path)])).unnamed:
-                if unread(find).stamps == self.row.stamps != "":
-                    problems = (*self.problems, f"{problem}; the profiles were read instead; {again}")
-                    return replace(self, files=find.run.files, problems=problems)
-        raise TfcompareError(f"{problem}, and the profiles are not there, or have changed; {again}")
-
 
 def runs_in(store: Store) -> tuple[list[StoredRun], tuple[str, ...]]:
     """(all runs in the index of a store, without names; messages about the store). Raises `TfcompareError`."""
     store.check()
-    index, messages = store.index()
-    return [StoredRun.of(row, store) for row in index.runs], messages
+    rows, messages = store.rows()
+    return [StoredRun.of(row, store) for row in rows], messages
 
 
 def named(runs: Iterable[StoredRun]) -> list[StoredRun]:

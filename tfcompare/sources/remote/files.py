@@ -60,13 +60,18 @@ class Listing:
 
 def remote_file(path: RemotePath, address: str, info: Mapping[str, Any], size_bytes: int | None) -> RemoteFile:
     """A file, from the metadata that a driver or response headers report."""
+    return RemoteFile(path, address, size_bytes, *version_and_time(info))
+
+
+def version_and_time(info: Mapping[str, Any]) -> tuple[str, int]:
+    """(what changes with a file's content, when that was, in ns and whole seconds), from the metadata that a driver or
+    response headers report; empty and 0 where they do not."""
     modified = next((when for key in _TIMES if (when := _time(info.get(key)))), None)
     tag = next((str(info[key]) for key in _TAGS if info.get(key)), "").removeprefix("W/").strip('"')
     version = tag or (
         modified.isoformat(timespec="seconds" if modified.microsecond == 0 else "auto") if modified else ""
     )
-    modified_ns = int(modified.timestamp()) * 10**9 if modified else 0
-    return RemoteFile(path, address, size_bytes, version, modified_ns)
+    return version, int(modified.timestamp()) * 10**9 if modified else 0
 
 
 def as_listed(file: RemoteFile) -> RemoteFile:
