@@ -6,10 +6,11 @@ A record is a digest, followed by JSON: `runs/<digest of the run's id>.json`.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
 from tfcompare.errors import NoSuchPlace
 from tfcompare.sources.logdir import HostFile, RunSummary, StoredPack, remote_cache
@@ -63,13 +64,12 @@ class StoredHost:
         return HostFile(self.host, remote_cache().path_of(source), self.size_bytes, self.modified_ns, source, pack)
 
 
-@dataclass(frozen=True)
-class Record:
-    """A run in a store.
+@dataclass(frozen=True, kw_only=True)
+class RunFacts:
+    """What a record and a row of the index say of a run.
 
     `parts`, `own` and `in_run_folder` are the input for its name (`naming.Address`), `place` is where it was found,
     `problems` those of its folder; `reader` the version that made its packs. `summary` is None if it cannot be read.
-    `metadata` is that of the files beside it, `given` that of the command that ingested it.
     """
 
     run: str
@@ -80,12 +80,18 @@ class Record:
     problems: tuple[str, ...]
     recorded: datetime
     recorded_source: str
-    hosts: tuple[StoredHost, ...]
     reader: str
     ingested_ns: int = 0
     content_id: str = ""
     summary: RunSummary | None = None
     metadata: Metadata = NO_METADATA
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record(RunFacts):
+    """A run in a store. `metadata` is that of the files beside it, `given` that of the command that ingested it."""
+
+    hosts: tuple[StoredHost, ...]
     given: Metadata = NO_METADATA
 
     @property
@@ -121,52 +127,34 @@ class Record:
         return tuple(host.file(store) for host in self.readable)
 
 
-@dataclass(frozen=True)
-class Row:
-    """A run in the index. `summary` is None if the run is unreadable.
+@dataclass(frozen=True, kw_only=True)
+class Row(RunFacts):
+    """A run in the index: its problems include those of its hosts, and its metadata what was given.
 
     `summary.step_times_ms` has at most 30 values: for long runs, each is the largest of several adjacent steps.
     """
 
-    run: str
-    parts: tuple[str, ...]
-    own: int
-    in_run_folder: bool
-    place: str
-    problems: tuple[str, ...]
-    recorded: datetime
-    recorded_source: str
     host_names: tuple[str, ...]
     size_bytes: int
-    content_id: str
     stamps: str
-    reader: str
-    ingested_ns: int
-    summary: RunSummary | None
-    pack_bytes: int = 0
-    metadata: Metadata = NO_METADATA
+    pack_bytes: int
 
 
 def row_of(record: Record) -> Row:
     """The row of a record."""
+    facts: dict[str, Any] = {field.name: getattr(record, field.name) for field in fields(RunFacts)}
+    facts |= {
+        "place": text_of(record.place),
+        "problems": record.all_problems,
+        "summary": _brief(record.summary),
+        "metadata": record.all_metadata,
+    }
     return Row(
-        run=record.run,
-        parts=record.parts,
-        own=record.own,
-        in_run_folder=record.in_run_folder,
-        place=text_of(record.place),
-        problems=record.all_problems,
-        recorded=record.recorded,
-        recorded_source=record.recorded_source,
+        **facts,
         host_names=tuple(host.host for host in record.readable),
         size_bytes=record.size_bytes,
-        content_id=record.content_id,
         stamps=record.stamps,
-        reader=record.reader,
-        ingested_ns=record.ingested_ns,
-        summary=_brief(record.summary),
         pack_bytes=sum(host.pack_bytes for host in record.readable),
-        metadata=record.all_metadata,
     )
 
 
