@@ -19,7 +19,7 @@ from benchmarks.jobs import JOBS, TFCOMPARE, XPROF, XPROF_WARM
 from benchmarks.machine import description
 from benchmarks.measure import Cost, copies, cost_of, without_compiled_code
 from benchmarks.page import ResultsPage
-from benchmarks.report import HOW, Measured, first_use, grown, has_aims, section, targets
+from benchmarks.report import HOW, Measured, aims, first_use, grown, section
 
 _HERE = Path(__file__).resolve().parent
 _SAMPLES = _HERE.parent / "sample_logs"
@@ -30,6 +30,7 @@ _TITLES = {
     "tf_cpu": "TensorFlow on a CPU, generated",
     "tf_gpu": "TensorFlow on a GPU, generated",
     "jax_tpu": "JAX on a TPU, generated",
+    "jax_gpu": "JAX on a GPU, generated: thousands of instructions",
 }
 _SAMPLE_RUNS = "samples"
 
@@ -77,12 +78,9 @@ def main(argv: Sequence[str] | None = None) -> None:
                 context = _context(plan, machine, f"--kinds {kind} --sizes {' '.join(f'{s:g}' for s in args.sizes)}")
                 file = _generated(folder, kind, megabytes)
                 measured.append(plan.rounds(file))
-                page.put(kind, grown(_TITLES[kind], measured, context))
-                if kind == "tf_cpu":
-                    if has_aims(measured):
-                        page.put("targets", targets(measured, context))
-                    if megabytes == min(args.sizes, key=lambda size: abs(size - 30)):
-                        _measure_first_use(page, file, measured[-1], args.compilations, context)
+                page.put(kind, "\n\n".join((grown(_TITLES[kind], measured, context), *aims(kind, measured))))
+                if kind == "tf_cpu" and megabytes == min(args.sizes, key=lambda size: abs(size - 30)):
+                    _measure_first_use(page, file, measured[-1], args.compilations, context)
                 file.unlink()
         if args.samples is not None:
             files = sorted(args.samples.rglob("*.xplane.pb"))

@@ -1,7 +1,8 @@
 """What is measured, each job in a process of its own: `python -m benchmarks.jobs JOB FILE` prints its times as JSON.
 
-Each makes what the overview, op stats, kernel stats, the memory profile and the input pipeline show of a run; ours
-tf.data as well. What verdicts rest on, each op in each step, xprof has not: it is measured apart.
+Each makes what the overview, op stats, kernel stats, HLO stats, the op profile, the memory profile and the input
+pipeline show of a run; ours tf.data as well. What verdicts rest on, each op in each step, xprof has not: it is measured
+apart.
 """
 
 from __future__ import annotations
@@ -12,10 +13,13 @@ import time
 from collections.abc import Callable
 
 OUR_TABLES = (
-    "run_info", "steps", "op_stats", "kernel_stats", "copies", "memory_summary", "memory_timeline",
-    "memory_peak", "input_pipeline", "tf_data_pipelines", "tf_data",
+    "run_info", "steps", "op_stats", "kernel_stats", "copies", "hlo_ops", "op_profile", "memory_summary",
+    "memory_timeline", "memory_peak", "input_pipeline", "tf_data_pipelines", "tf_data",
 )  # fmt: skip
-XPROF_TOOLS = ("overview_page", "framework_op_stats", "kernel_stats", "memory_profile", "input_pipeline_analyzer")
+XPROF_TOOLS = (
+    "overview_page", "framework_op_stats", "kernel_stats", "hlo_stats", "op_profile", "memory_profile",
+    "input_pipeline_analyzer",
+)  # fmt: skip
 
 TFCOMPARE, TFCOMPARE_KEEPING, TFCOMPARE_WARM = "tfcompare cold", "tfcompare cold, keeping", "tfcompare warm"
 TFCOMPARE_AGAIN, TFCOMPARE_OP_STEPS = "tfcompare, not the first", "tfcompare, op steps"

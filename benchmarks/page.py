@@ -7,7 +7,7 @@ from pathlib import Path
 
 _SECTION = re.compile(r"<!-- (?P<name>\w+)(?P<said>:[^>]*)? -->\n(?P<text>.*?)\n<!-- end of (?P=name) -->", re.DOTALL)
 _TITLE = "# tfcompare beside xprof"
-_ORDER = ("targets", "how", "tf_cpu", "tf_gpu", "jax_tpu", "samples", "first_use", "bounds")
+_ORDER = ("how", "tf_cpu", "tf_gpu", "jax_tpu", "jax_gpu", "samples", "first_use", "bounds")
 
 
 class ResultsPage:

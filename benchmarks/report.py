@@ -26,6 +26,9 @@ _RUNNING = (TFCOMPARE_AGAIN, TFCOMPARE_OP_STEPS, XPROF, XPROF_WARM)
 _FRESH = (TFCOMPARE, TFCOMPARE_KEEPING, TFCOMPARE_WARM, XPROF, XPROF_WARM)
 
 _BASE_MEGABYTES, _LARGE_MEGABYTES = 30, 300
+_AIMS = {"tf_cpu": (10, 3), "tf_gpu": (10, 3), "jax_tpu": (6, 3), "jax_gpu": (4, 2.5)}
+"""How many times as fast as xprof in a running process, and by how much smaller, each kind of file is to be read: what
+reading a table of a host as columns, once, was estimated to come to."""
 
 _LISTED = ", ".join(f"`{table}`" for table in OUR_TABLES)
 
@@ -109,18 +112,21 @@ def grown(title: str, measured: Sequence[Measured], context: Sequence[str]) -> s
     return "\n\n".join([section(title, measured, context), *([growth, _growth(measured)] if len(measured) > 1 else [])])
 
 
-def has_aims(measured: Sequence[Measured]) -> bool:
-    """Whether the file is among these that the aims are about."""
-    return _BASE_MEGABYTES in {round(m.megabytes) for m in measured}
-
-
-def targets(measured: Sequence[Measured], context: Sequence[str]) -> str:
-    """What the TensorFlow-on-CPU files of about 30 and 300 MB are to show, and what they do."""
+def aims(kind: str, measured: Sequence[Measured]) -> list[str]:
+    """What files of that kind of about 30 and 300 MB are to show, and what they do: blocks of Markdown."""
     of_size = {round(m.megabytes): m for m in measured}
-    base, large = of_size[_BASE_MEGABYTES], of_size.get(_LARGE_MEGABYTES)
-    rows = _ratios(base) + ([] if large is None else _linear(base, large))
-    aims = _markdown(["on the generated TF-CPU file of 30 MB", "aim", "measured", "outcome"], rows, ["---"] * 4)
-    return "\n\n".join(["## What was aimed at", "\n".join(f"- {line}" for line in context), aims])
+    rows = []
+    if base := of_size.get(_BASE_MEGABYTES):
+        times, memory = _AIMS[kind]
+        again = base.ratio(work_s, XPROF, TFCOMPARE_AGAIN)
+        rows.append(_aimed("work at 30 MB, in a running process", times, again))
+        rows.append(_aimed("peak memory at 30 MB", memory, base.ratio(peak_mb, XPROF, TFCOMPARE_AGAIN)))
+        if large := of_size.get(_LARGE_MEGABYTES):
+            rows.append(
+                _aimed("work at 300 MB, in a running process", times, large.ratio(work_s, XPROF, TFCOMPARE_AGAIN))
+            )
+            rows.append(_linear(base, large))
+    return ["Aims:", _markdown(["what", "aim", "measured", "outcome"], rows, ["---"] * 4)] if rows else []
 
 
 def first_use(costs: Sequence[Cost], usual: Measured, context: Sequence[str]) -> str:
@@ -136,36 +142,16 @@ def first_use(costs: Sequence[Cost], usual: Measured, context: Sequence[str]) ->
     )
 
 
-def _ratios(base: Measured) -> list[list[str]]:
-    rows = []
-    for what, job, to, aim in (
-        ("cold", XPROF, TFCOMPARE, 15),
-        ("warm, to xprof the first time", XPROF, TFCOMPARE_WARM, 50),
-        ("warm, to xprof the second time", XPROF_WARM, TFCOMPARE_WARM, 50),
-    ):
-        for part, metric in (("work", work_s), ("process", process_s)):
-            rows.append(_aimed(f"{what}: {part}", aim, base.ratio(metric, job, to)))
-    rows.append(_aimed("peak memory, cold", 3, base.ratio(peak_mb, XPROF)))
-    rows.append(_aimed("peak memory, warm", 3, base.ratio(peak_mb, XPROF_WARM, TFCOMPARE_WARM)))
-    return rows
-
-
-def _aimed(what: str, aim: int, ratio: float) -> list[str]:
+def _aimed(what: str, aim: float, ratio: float) -> list[str]:
     shown = f"1/{ratio:.1f}" if ratio >= 1 else f"{1 / ratio:.1f} times"
     outcome = "reached" if ratio >= aim else f"short of it: {aim / ratio:.1f} times as much as aimed at"
-    return [what, f"at most 1/{aim} of xprof's", shown, outcome]
+    return [what, f"at most 1/{aim:g} of xprof's", shown, outcome]
 
 
-def _linear(base: Measured, large: Measured) -> list[list[str]]:
-    rows = []
-    for job in (TFCOMPARE, TFCOMPARE_WARM):
-        each = [median(m.values(job, work_s)) / m.megabytes for m in (base, large)]
-        growth = each[1] / each[0]
-        outcome = "reached" if growth <= 1.2 else f"short of it: {growth / 1.2:.2f} times as much as aimed at"
-        rows.append(
-            [f"{job}: work for a MB at 300 MB, to that at 30 MB", "at most 1.20 times", f"{growth:.2f} times", outcome]
-        )
-    return rows
+def _linear(base: Measured, large: Measured) -> list[str]:
+    small, big = (median(m.values(TFCOMPARE_AGAIN, work_s)) / m.megabytes for m in (base, large))
+    outcome = "reached" if big <= 1.2 * small else f"short of it: {big / small / 1.2:.2f} times as much as aimed at"
+    return ["work for a MB at 300 MB, to that at 30 MB", "at most 1.20 times", f"{big / small:.2f} times", outcome]
 
 
 def _table(

@@ -59,6 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         files = _host_files(folder / "generated", chosen.megabytes)
         lines += ["", *_table(_ingest(folder, files, chosen.files, chosen.rounds))]
         lines += ["", *_table(_hosts(folder, files, chosen.hosts, chosen.rounds))]
+        lines += ["", *_table(_small_hosts(folder / "small", chosen.hosts, min(chosen.rounds, 5)))]
     text = "\n".join(lines)
     print(text)
     if not chosen.no_page:
@@ -182,6 +183,25 @@ def _hosts(folder: Path, files: Sequence[Path], hosts: int, rounds: int) -> list
         ("open and compare two such runs: verdicts, op stats", _seconds(rounds, compared)),
         ("what one of them takes in memory at most", format_bytes(load(runs[0]).memory_bytes)),
         ("its record", format_bytes(max(file.size_bytes for file in store.files.listed("runs")))),
+    ]
+
+
+def _small_hosts(folder: Path, hosts: int, rounds: int) -> list[tuple[str, str]]:
+    """`diff` of two runs, in processes of its own."""
+    folder.mkdir()
+    files = _host_files(folder / "generated", 0)
+    runs = [_run_of(files[name::2], hosts, folder / "logs" / str(name)) for name in (0, 1)]
+    words = [sys.executable, "-m", "tfcompare", "diff", *map(str, runs)]
+
+    def diffed(store: Path) -> None:
+        environment = os.environ | {STORE_VARIABLE: str(store)}
+        subprocess.run(words, check=True, stdout=subprocess.DEVNULL, cwd=ROOT, env=environment)
+
+    numbers = iter(range(rounds))
+    what = f"`diff` of two runs of {hosts} hosts of {format_bytes(files[0].stat().st_size)}"
+    return [
+        (f"{what}, the first time", _seconds(rounds, lambda: diffed(folder / f"cache{next(numbers)}"))),
+        ("the same again", _seconds(rounds, lambda: diffed(folder / "cache0"))),
     ]
 
 
