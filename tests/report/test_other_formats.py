@@ -13,11 +13,13 @@ import pytest
 
 from tests.profiles import compared_runs, loaded_run
 from tests.report.documents import hostile_comparison, payload_of
+from tests.ui.hostile_profile import hostile
 from tfcompare.compare import Comparison, compare
 from tfcompare.errors import Unknown
 from tfcompare.report.contents import Checked
 from tfcompare.report.making import report
-from tfcompare.report.redaction import _renamed, with_other_names, without_paths
+from tfcompare.report.redaction import OtherNames, redacted, renamed, without_paths
+from tfcompare.run import load
 
 CPU = ("filters_512_128", "filters_16_8")
 WORKERS = ("workers_balanced", "workers_slow_input")
@@ -90,10 +92,12 @@ def texts_of(comparison: Comparison, form: str, *, redact: bool) -> str:
 @pytest.mark.parametrize("form", ["html", "json"])
 def test_names_that_mean_something_else_are_redacted_where_they_are_names(name: str, form: str) -> None:
     baseline, candidate = map(loaded_run, WORKERS)
-    renamed = replace(candidate, id=name, name=name)
+    called = replace(candidate, id=name, name=name)
     hosts = {host: f"{name}{number}" for number, host in enumerate(candidate.host_names)}
-    comparison = compare(baseline, renamed).with_runs(
-        lambda run: _renamed(run, run.name, hosts if run.id == name else {host: host for host in run.host_names}),
+    comparison = compare(baseline, called).with_runs(
+        lambda run: renamed(
+            run, run.name, hosts if run.id == name else {host: host for host in run.host_names}, OtherNames()
+        ),
         hosts,
     )
     found = texts_of(comparison, form, redact=True)
@@ -117,7 +121,7 @@ def test_hostile_names_are_redacted_as_well(form: str, tmp_path: Path) -> None:
 
 def test_replicates_are_called_after_their_run() -> None:
     ours, more, theirs = (loaded_run(f"filters_16_8{end}") for end in ("", "_again", "_better_input"))
-    comparison = with_other_names(compare(ours, theirs, repeats={ours.id: [more]}))
+    comparison = redacted(compare(ours, theirs, repeats={ours.id: [more]}))
     assert [run.name for run in (comparison.baseline, *comparison.candidates)] == ["A", "B"]
     assert [run.name for run in comparison.repeats_of(comparison.baseline)] == ["A 2"]
     assert comparison.verdict["B"] == compare(ours, theirs, repeats={ours.id: [more]}).verdict[theirs.id]
@@ -140,16 +144,56 @@ def test_a_report_of_a_check_has_it_in_json_too() -> None:
     assert json.loads(report(compared_runs(*CPU), "json", checked=checked))["check"] == {"passed": True}
 
 
-def test_numbers_of_figures_are_not_taken_for_paths() -> None:
+def test_numbers_are_those_of_the_report_with_names() -> None:
     comparison = compared_runs(*CPU)
-    figures = [
-        [block["figure"]["data"] for block in payload_of(report(comparison, redact=redact)) if block["kind"] == "chart"]
-        for redact in (False, True)
-    ]
-    numbers = [json.dumps([trace.get("x") for data in one for trace in data if "bdata" in str(trace.get("x"))])
-               for one in figures]  # fmt: skip
-    assert numbers[0] == numbers[1]
-    assert "bdata" in numbers[0]
+    plain, found = (json.loads(report(comparison, "json", redact=redact))["candidates"] for redact in (False, True))
+    for ours, theirs in zip(found[0]["tables"].values(), plain[0]["tables"].values(), strict=True):
+        assert len(ours["rows"]) == len(theirs["rows"])
+        for row, other in zip(ours["rows"], theirs["rows"], strict=True):
+            assert [one for one in row if isinstance(one, float)] == [one for one in other if isinstance(one, float)]
+
+
+@pytest.mark.parametrize("form", ["html", "markdown", "json"])
+@pytest.mark.parametrize("path", ["-I/home/ada/include/x.h", "~ada/x/y", "/home/ada,eve/my project/x"])
+def test_names_that_are_paths_are_others_in_all_texts_and_charts(form: str, path: str, tmp_path: Path) -> None:
+    for run, scale in (("before", 1.0), ("after", 1.5)):
+        file = tmp_path / run / "plugins" / "profile" / "r" / "host.xplane.pb"
+        file.parent.mkdir(parents=True)
+        file.write_bytes(hostile(scale, path))
+    comparison = compare(load(tmp_path / "before"), load(tmp_path / "after"))
+    plain, found = (texts_of(comparison, form, redact=redact) for redact in (False, True))
+    assert re.search(r"\bada\b", plain)
+    for secret in (r"\bada\b", r"\beve\b", "my project"):
+        assert not re.search(secret, found), secret
+
+
+def test_different_names_stay_different_and_the_same_ones_the_same() -> None:
+    names = OtherNames()
+    others = [names.of(text) for text in ("/a/b/x.py", "/c/d/x.py", "x.py", "/a/b/x.py", "model/x.py")]
+    assert others == ["x.py", "x.py (2)", "x.py (3)", "x.py", "model/x.py"]
+
+
+@pytest.mark.parametrize(("text", "left"), [
+    ("-I/home/u/x.h", "-Ix.h"),
+    ("cc -L/home/u/lib/x.so", "cc -Lx.so"),
+    ("fused('/home/ada/secret/op', 3)", "fused('op', 3)"),
+    ("Iterator::-I/home/u/x.h::Map", "Iterator::-Ix.h::Map"),
+    ("C:\\Users\\ada\\x.py", "x.py"),
+    ("/home/a,b/c", "c"),
+    ("/home/ada/my project/train.py:12", "train.py:12"),
+    ("~u/models/x", "x"),
+    ("~u/x.py", "x.py"),
+    ('metadata={op_name="jit(f)/dot" source_file="/home/ada/a b/x.py" source_line=3}',
+     'metadata={op_name="jit(f)/dot" source_file="x.py" source_line=3}'),
+    ("model/dense/MatMul", "model/dense/MatMul"),
+    ("transpose(jvp(Model))/Dense_0/dot_general", "transpose(jvp(Model))/Dense_0/dot_general"),
+    ("/device:GPU:0", "/device:GPU:0"),
+    ("/job:worker/replica:0/task:0/device:GPU:0", "/job:worker/replica:0/task:0/device:GPU:0"),
+    ("void f<a, b>(a*, b / 2)", "void f<a, b>(a*, b / 2)"),
+    ("add(f32[8]) // fused", "add(f32[8]) // fused"),
+])  # fmt: skip
+def test_of_a_name_with_a_path_the_last_part_is_left(text: str, left: str) -> None:
+    assert OtherNames().of(text) == left
 
 
 @pytest.mark.parametrize(("text", "left"), [
@@ -162,8 +206,7 @@ def test_numbers_of_figures_are_not_taken_for_paths() -> None:
     ("\\\\server\\share\\ada", "ada"),
     ("from gs://bucket/logs/run", "from run"),
     ("https://ada:secret@host/logs/x.pb", "x.pb"),
-    ("/very/long<br>/path/x.py", "x.py"),
-    ("/home/alice\\_b/my\\-logs/x\\.py", "x\\.py"),
+    ("~ada/x.py", "x.py"),
     ("model/dense/MatMul", "model/dense/MatMul"),
     ("jit(_normal)/jit(_uniform)/while/body/add", "jit(_normal)/jit(_uniform)/while/body/add"),
     ("transpose(jvp(Model))/Dense_0/dot_general", "transpose(jvp(Model))/Dense_0/dot_general"),

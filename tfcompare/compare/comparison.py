@@ -163,9 +163,11 @@ class Comparison:
         names = (note for run in self.candidates for note in normalised_names(self.baseline, run))
         return (*self._notes, *dict.fromkeys(names))
 
-    def with_runs(self, other: Callable[[Run], Run], hosts: Mapping[str, str]) -> Comparison:
-        """The same comparison with what `other` returns for each run: the same capture under another id and name, and
-        with these names in place of its hosts'."""
+    def with_runs(
+        self, other: Callable[[Run], Run], hosts: Mapping[str, str], name_of: Callable[[str], str] = str
+    ) -> Comparison:
+        """The same comparison with what `other` returns for each run: the same capture under another id and name, with
+        these names in place of its hosts', and with `name_of` the names of ops and others."""
         runs = {run.id: other(run) for run in (self.baseline, *self.candidates)}
         repeats = {runs[key].id: [*map(other, more)] for key, more in self._replicates.of_run.items() if key in runs}
         notes = self._notes
@@ -179,7 +181,10 @@ class Comparison:
             _notes=notes,
             _hosts={runs[key].id: None if host is None else hosts[host] for key, host in self._hosts.items()},
             _replicates=replace(self._replicates, of_run=repeats),
-            manual_pairs={runs[key].id: choices for key, choices in self.manual_pairs.items()},
+            manual_pairs={
+                runs[key].id: tuple(choice.renamed(name_of) for choice in choices)
+                for key, choices in self.manual_pairs.items()
+            },
         )
 
     @property

@@ -14,19 +14,17 @@ import pandas as pd
 from tfcompare import __version__, schema
 from tfcompare.charts.pair import Pair, pairs_of
 from tfcompare.compare import Comparison
-from tfcompare.report.redaction import cleaned
 from tfcompare.tools.caveats import caveats, runs_of
 from tfcompare.tools.overview import dashboard
 
 
-def as_json(comparison: Comparison, checked: Mapping[str, Any] | None = None, *, redact: bool = False) -> str:
+def as_json(comparison: Comparison, checked: Mapping[str, Any] | None = None) -> str:
     """A JSON object.
 
     `tfcompare` (its version), `per`, `host`; `runs`: `id`, `name`, `digest`, `captures` (digests of its replicates) and
     the columns of `run_info`; `caveats`; `candidates`, one for each: its `id`, `headline`, `verdict`, `key_figures`,
     `why`, `parts` of the average step, `slowest_host`, and `tables`, every diff as `columns` and `rows`. Of a run
-    alone, `candidates` has that run, compared with itself. `checked` is what `check` found. `redact`
-    removes paths.
+    alone, `candidates` has that run, compared with itself. `checked` is what `check` found.
     """
     content = {
         "tfcompare": __version__,
@@ -43,10 +41,7 @@ def as_json(comparison: Comparison, checked: Mapping[str, Any] | None = None, *,
         **({} if checked is None else {"check": checked}),
         "candidates": [_pair(pair) for pair in pairs_of(comparison)],
     }  # fmt: skip
-    plain = _plain(content)
-    if redact:
-        plain = cleaned(plain)
-    return json.dumps(plain, ensure_ascii=False, allow_nan=False) + "\n"
+    return json.dumps(_plain(content), ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def _pair(pair: Pair) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from tfcompare.report.as_json import as_json
 from tfcompare.report.contents import Checked, contents
 from tfcompare.report.html import as_html
 from tfcompare.report.markdown import as_text
-from tfcompare.report.redaction import redacted, with_other_names
+from tfcompare.report.redaction import redacted
 
 Format = Literal["html", "markdown", "json"]
 FORMATS: tuple[Format, ...] = ("html", "markdown", "json")
@@ -47,16 +47,13 @@ def report(
     """The report on a comparison, or on a run alone, as text.
 
     `command` are the words of the command that makes it again; `checked` stands above the verdicts. `redact` removes
-    paths and the names of runs and hosts. Raises `Unknown` for an
-    unknown format.
+    paths and the names of runs and hosts, but for what these two say. Raises `Unknown` for an unknown format.
     """
     if form not in FORMATS:
         raise Unknown("format of a report", form, list(FORMATS))
     if redact:
-        comparison = with_other_names(comparison)
+        comparison = redacted(comparison)
     if form == "json":
-        return as_json(comparison, None if checked is None else checked.content, redact=redact)
+        return as_json(comparison, None if checked is None else checked.content)
     found = contents(comparison, command=command, checked=checked)
-    if redact:
-        found = redacted(found)
     return as_html(found) if form == "html" else as_text(found)

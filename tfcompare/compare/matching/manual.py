@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -40,6 +40,10 @@ class Choice(NamedTuple):
     def mirrored(self) -> Choice:
         """The same choice with baseline and candidate swapped."""
         return Choice(self.is_pair, self.candidate, self.baseline)
+
+    def renamed(self, name_of: Callable[[str], str]) -> Choice:
+        """The same choice with other names."""
+        return Choice(self.is_pair, tuple(map(name_of, self.baseline)), tuple(map(name_of, self.candidate)))
 
 
 ManualPairs = Mapping[str, Sequence[Choice]]
