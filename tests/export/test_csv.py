@@ -28,7 +28,7 @@ def test_names_numbers_and_absent_cells():
     )
 
 
-@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\n"])
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\n", " =", "\u00a0+", "\uff1d", " \uff20"])
 def test_a_text_that_a_spreadsheet_would_run_is_prefixed(start):
     frame = pd.DataFrame({"op_name": pd.Series([f"{start}1+1"], dtype="str")})
     assert for_spreadsheet(frame)["op_name"].tolist() == [f"'{start}1+1"]

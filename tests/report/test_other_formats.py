@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import html
 import json
 import math
+import os
 import re
 from dataclasses import replace
 from pathlib import Path, PurePath
@@ -17,7 +19,7 @@ from tests.ui.hostile_profile import hostile
 from tfcompare.compare import Comparison, compare
 from tfcompare.errors import Unknown
 from tfcompare.report.contents import Checked
-from tfcompare.report.making import report
+from tfcompare.report.making import report, write
 from tfcompare.report.redaction import OtherNames, redacted, renamed, without_paths
 from tfcompare.run import load
 
@@ -218,6 +220,24 @@ def test_of_a_name_with_a_path_the_last_part_is_left(text: str, left: str) -> No
 ])  # fmt: skip
 def test_of_a_path_the_last_part_is_left(text: str, left: str) -> None:
     assert without_paths(text) == left
+
+
+def test_a_full_disk_leaves_the_report_that_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "r.html"
+    path.write_text("before")
+    real = Path.write_text
+
+    def full(path: Path, text: str, encoding: str) -> None:
+        real(path, text[:10], encoding)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(OSError, match="No space left"):
+        write("a report", path)
+    assert (path.read_text(), list(tmp_path.iterdir())) == ("before", [path])
+    monkeypatch.undo()
+    write("a report", path)
+    assert (path.read_text(), list(tmp_path.iterdir())) == ("a report", [path])
 
 
 def test_an_unknown_format_is_refused() -> None:

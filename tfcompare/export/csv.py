@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import gzip
 import io
+import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import pandas as pd
 
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
-"""A spreadsheet may execute a text cell that begins with one of these."""
+_MAY_RUN = re.compile(r"[\t\r\n]|\s*[=+\-@\uff1d\uff0b\uff0d\uff20]")
+"""A spreadsheet may execute a text cell that begins so: it skips blanks, and takes full-width signs for plain ones."""
 
 
 def csv_text(frame: pd.DataFrame, line_end: str = "\n") -> str:
@@ -70,4 +71,4 @@ def gzipped(parts: Iterable[bytes]) -> bytes:
 
 def defused(cell: object) -> object:
     """`cell` with a `'` before it if it is a text that a spreadsheet would run as a formula."""
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA_STARTS) else cell
+    return f"'{cell}" if isinstance(cell, str) and _MAY_RUN.match(cell) else cell

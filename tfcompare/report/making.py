@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
@@ -31,9 +32,22 @@ def form_of(path: Path | None) -> Format:
 
 
 def write(text: str, path: Path) -> None:
-    """Write a report to a file, in a folder that is made if it is missing. Raises `OSError`."""
+    """Write a report to a file, in a folder that is made if it is missing.
+
+    An existing file is replaced once the new one is complete. Raises `OSError`.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
+    if path.exists() and not path.is_file():  # such as /dev/stdout
+        path.write_text(text, encoding="utf-8")
+        return
+    target = path.resolve()
+    arriving = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+    try:
+        arriving.write_text(text, encoding="utf-8")
+        arriving.replace(target)
+    except BaseException:
+        arriving.unlink(missing_ok=True)
+        raise
 
 
 def report(

@@ -171,6 +171,7 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     "zip, pipe": (lambda: zipped(PROFILE, (with_mode("a.xplane.pb", stat.S_IFIFO), b"")), "device or pipe"),
     "zip, one name twice": (lambda: zipped(("a.xplane.pb", b"1"), ("./a.xplane.pb", b"2")), "is there twice"),
     "zip, letter case only": (lambda: zipped(("a.xplane.pb", b"1"), ("A.xplane.pb", b"2")), "is there twice"),
+    "zip, file within one of two lines": (lambda: zipped(("a\nb", b"1"), ("a\nb/c", b"2")), r"lies in 'a\nb', which"),
     "zip, file within a file": (lambda: zipped(("a", b"1"), ("a/b.xplane.pb", b"2")), "which is a file"),
     "zip, long name": (lambda: zipped((f"{LONG}.xplane.pb", b"1")), "too long"),
     "zip, long path": (lambda: zipped(("d/" * 600 + "a.xplane.pb", b"1")), "too long"),

@@ -115,9 +115,9 @@ function csvOf(columns, rows) {
   return lines.map((line) => line.join(",") + "\r\n").join("");
 }
 
-// A spreadsheet would run a text that begins like a formula.
+// As `tfcompare.export.csv.defused`: a spreadsheet would run a text that begins like a formula.
 function cellOf(text) {
-  const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+  const safe = /^(?:[\t\r\n]|\s*[=+\-@\uff1d\uff0b\uff0d\uff20])/.test(text) ? `'${text}` : text;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 

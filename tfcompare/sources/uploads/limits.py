@@ -124,7 +124,7 @@ def check_distinct(upload: str, paths: list[PurePosixPath]) -> None:
     for key, path in seen.items():
         for end in range(1, len(key)):
             if key[:end] in seen:
-                raise _refused(upload, str(path), f"lies in {seen[key[:end]]}, which is a file")
+                raise _refused(upload, str(path), f"lies in {str(seen[key[:end]])!r}, which is a file")
 
 
 def _refused(upload: str, name: str, why: str) -> BadUpload:
