@@ -114,7 +114,7 @@ def grown(title: str, measured: Sequence[Measured], context: Sequence[str]) -> s
 
 def aims(kind: str, measured: Sequence[Measured]) -> list[str]:
     """What files of that kind of about 30 and 300 MB are to show, and what they do: blocks of Markdown."""
-    of_size = {round(m.megabytes): m for m in measured}
+    of_size = {round(m.megabytes, -1): m for m in measured}  # to tens of MB: generated files are a little off
     rows = []
     if base := of_size.get(_BASE_MEGABYTES):
         times, memory = _AIMS[kind]
