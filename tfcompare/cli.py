@@ -8,7 +8,9 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shutil
 import sys
+import textwrap
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -21,6 +23,7 @@ from tfcompare.text import close_matches, did_you_mean, text_of
 BAD_INPUT = 2
 INTERRUPTED = 130
 READER_GONE = 141
+_NARROWEST = 40
 
 _INVALID_CHOICE = re.compile(r"invalid choice: '(?P<value>[^']*)' \(choose from (?P<choices>.*)\)")
 
@@ -73,7 +76,7 @@ def parser() -> argparse.ArgumentParser:
         command = commands.add_parser(
             name,
             help=module.SUMMARY,
-            description=module.__doc__,
+            description=_wrapped(module.__doc__ or ""),
             epilog=module.EXAMPLES,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
@@ -81,6 +84,13 @@ def parser() -> argparse.ArgumentParser:
         command.set_defaults(run=module.run)
         declared += command.declared
     return top
+
+
+def _wrapped(text: str) -> str:
+    """Paragraphs in lines that fit the terminal, as argparse makes of the help of options; tables stay as they are."""
+    width = max(shutil.get_terminal_size().columns - 2, _NARROWEST)
+    parts = text.strip().split("\n\n")
+    return "\n\n".join(part if "\n " in part else textwrap.fill(" ".join(part.split()), width) for part in parts)
 
 
 def command_names() -> list[str]:

@@ -19,7 +19,7 @@ BOTH = "from 20 and 40 steps"
 def test_grouped_with_a_click_and_shared_by_a_link(page: Page, context: BrowserContext, autoencoder_url: str) -> None:
     opened(page, f"{autoencoder_url}/Overview?{urlencode({'baseline': LARGE, 'candidate': SMALL})}")
     expect(page.get_by_text("from 20 steps per run")).to_be_visible()
-    page.get_by_role("button", name="Group 1 capture by name").click()
+    page.get_by_role("button", name="Add filters_16_8_again as a replicate").click()
     expect(page.get_by_text(BOTH)).to_be_visible()
     expect(page.get_by_text(GROUPED).first).to_be_visible()
     settled(page)
@@ -35,7 +35,7 @@ def test_grouped_with_a_click_and_shared_by_a_link(page: Page, context: BrowserC
 
 def test_back_leads_to_the_runs_without_their_repeats(page: Page, autoencoder_url: str) -> None:
     opened(page, f"{autoencoder_url}/Overview?{urlencode({'baseline': LARGE, 'candidate': SMALL})}")
-    page.get_by_role("button", name="Group 1 capture by name").click()
+    page.get_by_role("button", name="Add filters_16_8_again as a replicate").click()
     expect(page.get_by_text(GROUPED).first).to_be_visible()
     settled(page)
     page.go_back()

@@ -169,7 +169,7 @@ def test_a_run_alone_has_no_baseline_and_no_changes(page):
     del page.query_params["candidate"]
     shown(page)
     assert "Kernels take 8.10 ms per step, in 282 launches." in texts(page)
-    assert "Matched time" not in cards(page)
+    assert "Time with a counterpart" not in cards(page)
     assert not {"verdict", f"{TIME}_candidate"} & set(table(page))
     assert not any("largest changes" in chart.proto.spec for chart in page.get("plotly_chart"))
     assert not {"baseline", "candidate", "both"} & set(texts(page).lower().split())

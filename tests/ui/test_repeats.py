@@ -71,7 +71,7 @@ def test_grouping_by_name_takes_one_click_and_changes_what_the_verdict_rests_on(
     assert "from 20 steps per run" in reason(page)
     alone = page.session_state["key"], page.session_state["ratio"]
     button = page.button(key="tfcompare.group")
-    assert button.label == "Group 1 capture by name"
+    assert button.label == "Add filters\\_16\\_8\\_again as a replicate"
     assert "filters\\_16\\_8\\_again as replicates of filters\\_16\\_8" in button.help
     button.click().run()
     assert chips(page) == ":gray-badge[**A** filters_512_128] :violet-badge[**B** filters_16_8 (+1 replicate)]"

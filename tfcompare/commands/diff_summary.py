@@ -86,7 +86,7 @@ def _header(side: str, sides: Sequence[str]) -> str:
 def advice_text(advice: Sequence[Advice], of: str) -> str:
     """The advice that could save the most, one line each."""
     if not advice:
-        return "No rule found anything to improve that the profile gives evidence for."
+        return "No known problem found that the profile gives evidence for."
     lines = [paint(text_of(f"What to try next in {of}"), "bold")]
     for number, one in enumerate(advice[:MOST_ADVICE], start=1):
         saves = f" (could save up to {format_percent(one.saves)})" if one.saves > 0 else ""

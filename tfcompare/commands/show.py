@@ -55,6 +55,9 @@ def run(arguments: argparse.Namespace) -> int:
         frame = frame[frame["execution"] == 0]
     if table.headline is not None:
         frame = frame.sort_values(table.headline, ascending=False, kind="stable")
+    if is_text and frame.empty:
+        print(f"{table.name} has no rows: the profile of {one.name} holds nothing for it.")
+        return 0
     emit(frame, arguments, lambda shown: as_text(shown, table))
     return 0
 

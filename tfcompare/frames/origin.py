@@ -10,6 +10,18 @@ from tfcompare.xspace import Plane, XSpace
 from tfcompare.xspace.space import PS_PER_US
 
 _COMPUTE_UNITS = "core_count"
+_MODELS: dict[tuple[object, object, object], tuple[str, int, int]] = {
+    (6, 0, 56): ("Tesla P100", 10, 20),
+    (7, 0, 80): ("Tesla V100", 14, 40),
+    (7, 5, 40): ("Tesla T4", 14, 20),  # with 8 GB, a GeForce RTX 2070 Super
+    (8, 0, 108): ("A100", 38, 100),
+    (8, 6, 72): ("A10", 20, 30),
+    (8, 6, 80): ("A10G", 20, 30),  # with 12 GB, a GeForce RTX 3080 Ti
+    (8, 9, 58): ("L4", 20, 30),
+    (9, 0, 114): ("H100 PCIe", 70, 100),
+    (9, 0, 132): ("H100", 70, 90),  # with 96 or 141 GB, a GH200 or H200
+}
+"""NVIDIA's models, as in its data sheets: (compute capability, SMs) and from how many GB of memory to how many."""
 _MAX_REMARK_LENGTH = 300
 
 
@@ -62,20 +74,25 @@ def _framework(space: XSpace) -> str:
 
 
 def _device_name(plane: Plane) -> str:
-    """A device's model name: as recorded, or else composed of vendor, compute capability, compute units and memory
-    size."""
+    """A device's model and memory size: as recorded, or else what `_MODELS` knows, or composed of vendor, compute
+    capability and number of compute units."""
     stats = plane.stats
     if isinstance(name := stats.get("device_type_string"), str) and name:
         return name
     words = []
-    if isinstance(vendor := stats.get("device_vendor"), str):
-        words.append(vendor)
+    vendor, units, memory = stats.get("device_vendor"), stats.get(_COMPUTE_UNITS), stats.get("memory_size")
     major, minor = stats.get("compute_cap_major"), stats.get("compute_cap_minor")
+    is_nvidia = vendor == "Nvidia"
+    model, least, most = _MODELS.get((major, minor, units), ("", 0, 0))
+    if is_nvidia and isinstance(memory, int) and least <= memory / 1e9 < most:
+        return f"NVIDIA {model}, {memory / 1e9:.1f} GB"
+    if isinstance(vendor, str):
+        words.append(vendor)
     if isinstance(major, int) and isinstance(minor, int):
         words.append(f"compute capability {major}.{minor}")
-    if isinstance(units := stats.get(_COMPUTE_UNITS), int):
-        words.append(f"{units} compute units")
-    if isinstance(memory := stats.get("memory_size"), int):
+    if isinstance(units, int):
+        words.append(f"{units} {'SMs' if is_nvidia else 'compute units'}")
+    if isinstance(memory, int):
         words.append(f"{memory / 1e9:.1f} GB")
     return ", ".join(words)
 

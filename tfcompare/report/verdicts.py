@@ -106,7 +106,7 @@ def advice(pair: Pair) -> list[Block]:
     if found.caveat:
         return [Text(found.caveat)]
     if not found.advice:
-        return [Text("No rule found anything to improve.")]
+        return [Text("No known problem found.")]
     return [Items([(_title(one), _advice_text(one, pair)) for one in found.advice])]
 
 

@@ -19,7 +19,7 @@ from tfcompare.units import format_count, format_time_us
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-MATCHED_TIME = "Matched time"
+MATCHED_TIME = "Time with a counterpart"
 TIME, COUNT = "total_duration_us", "occurrences"
 USED, ELIGIBLE = "is_kernel_using_tensor_core", "is_op_tensor_core_eligible"
 

@@ -147,7 +147,7 @@ def _matched(diff: pd.DataFrame, metric: str) -> KeyFigure:
     ops = without_idle(diff)
     part, whole = sum(_sums(ops[ops["status"] == MATCHED], metric)), sum(_sums(ops, metric))
     meaning = "Share of both runs' self time in ops that have a counterpart in the other run."
-    return KeyFigure("Matched time", "share", math.nan, _ratio(part, whole), "neither", meaning)
+    return KeyFigure("Time with a counterpart", "share", math.nan, _ratio(part, whole), "neither", meaning)
 
 
 def _sums(rows: pd.DataFrame, metric: str) -> tuple[float, float]:

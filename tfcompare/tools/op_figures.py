@@ -114,7 +114,7 @@ def figures(ops: pd.DataFrame, per: str) -> list[KeyFigure]:
 def matched_time(matched_share: float, exact_share: float) -> KeyFigure:
     """The share of the self time of both runs that is in matched ops, and how much of it has the same name."""
     return KeyFigure(
-        "Matched time", "share", math.nan, matched_share, "neither",
+        "Time with a counterpart", "share", math.nan, matched_share, "neither",
         "Share of both runs' self time in ops that have a counterpart in the other run; "
         f"{format_percent(exact_share)} under the same name. Without IDLE.",
     )  # fmt: skip

@@ -165,8 +165,9 @@ def _repeats(
     if more := ungrouped(selection, suggest(found, selection.baseline, selection.candidates)):
         number = sum(map(len, more.values()))
         st.button(
-            f"Group {number} capture{'s' if number > 1 else ''} by name", icon=":material/merge:", key=_GROUP,
-            help=_grouping_help(more, names), on_click=_group, args=(more,), width="stretch",
+            f"Add {_called(more, names) if number == 1 else f'{number} replicates'}",
+            icon=":material/merge:", key=_GROUP, help=_grouping_help(more, names), on_click=_group, args=(more,),
+            width="stretch",
         )  # fmt: skip
         return
     if maybe := {run: runs for run, runs in alike.items() if all(each in names for each in (run, *runs))}:
@@ -175,6 +176,12 @@ def _repeats(
             f"Add {number} possible replicate{'s' if number > 1 else ''}", icon=":material/merge:", key=_ALIKE,
             help=f"{_SAME_PROGRAM}\n\n{_grouping_help(maybe, names)}", on_click=_group, args=(maybe,), width="stretch",
         )  # fmt: skip
+
+
+def _called(more: Mapping[str, Sequence[str]], names: dict[str, str]) -> str:
+    """`filters_16_8_again as a replicate`: the only one of those runs."""
+    ((run,),) = more.values()
+    return f"{as_markdown(middle_ellipsis(names[run], _INNER_LENGTH))} as a replicate"
 
 
 _SAME_PROGRAM = "Runs with the same ops and shapes on the same device. Add them if nothing else differs between them."

@@ -223,7 +223,7 @@ def advice(pair: Pair) -> None:
     if found.caveat:
         st.markdown(found.caveat)
     elif not found.advice:
-        st.markdown("No rule found anything to improve.")
+        st.markdown("No known problem found.")
     for one in found.advice[:TOP]:
         with st.expander(_advice_title(one)):
             _advice(pair, one)
