@@ -45,6 +45,8 @@ Int64 = npt.NDArray[np.int64]
 CommonSteps = Callable[[str, Int64], Int64]
 
 _US_PER_MS = 1000.0
+_MOST_NAMED = 4
+"""Names in a remark."""
 Stray = Literal["exclude", "include"]
 
 _OF_HOSTS = {table: table for table in schema.HOST_TABLES if table in schema.TABLES} | {"tf_data": "tf_data_executions"}
@@ -494,6 +496,14 @@ def _content_id(hosts: list[HostTables], choice: StepChoice) -> str:
     return digest.hexdigest()
 
 
+def _some(names: Sequence[str]) -> str:
+    """`a, b and c`; of many, the first ones and how many more."""
+    shown = (
+        names if len(names) <= _MOST_NAMED else [*names[: _MOST_NAMED - 1], f"{len(names) - _MOST_NAMED + 1:,} more"]
+    )
+    return f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
 def _remarks(hosts: list[HostTables]) -> list[str]:
     """Cautions from the files themselves, and about files that are identical."""
     several = len(hosts) > 1
@@ -502,7 +512,7 @@ def _remarks(hosts: list[HostTables]) -> list[str]:
     for h in hosts:
         by_digest.setdefault(h.digest, []).append(h.host)
     out += [
-        f"the files of hosts {' and '.join(same)} are identical: one capture is counted {len(same)} times"
+        f"the files of hosts {_some(same)} are identical: one capture is counted {len(same)} times"
         for same in by_digest.values()
         if len(same) > 1
     ]

@@ -129,8 +129,8 @@ def unpack(data: bytes, where: str = "the pack", group: Group = "core") -> HostT
 def unpack_checked(data: bytes, group: Group = "core") -> HostTables:
     """As `unpack`, but reads each table once, so that damage is found now: for packs from other machines."""
     host = unpack(data, group=group)
-    for name in host.tables:
-        host.tables[name]
+    assert isinstance(host.tables, PackedTables)
+    host.tables.check()
     return host
 
 
@@ -154,10 +154,19 @@ class PackedTables(Mapping[str, pa.Table]):
     def __getitem__(self, name: str) -> pa.Table:
         if name in self._held:
             return self._held[name]
-        table = self._read(name)
-        if HOST_TABLES[name].group == _HELD:
+        group = HOST_TABLES[name].group
+        table = self._read(name, self._buffer(group)) if self.rows(name) else empty(name)
+        if group == _HELD:
             self._held[name] = table
         return table
+
+    def check(self) -> None:
+        """Read all tables once; raises `Damaged`."""
+        for name, group in self._groups.items():
+            buffer = self._buffer(name)
+            for table in group.tables:
+                if self.rows(table):
+                    self._read(table, buffer)
 
     def __iter__(self) -> Iterator[str]:
         return (name for group in self._groups.values() for name in group.tables)
@@ -169,13 +178,12 @@ class PackedTables(Mapping[str, pa.Table]):
         """The number of rows of a table, without reading it."""
         return self._groups[HOST_TABLES[name].group].tables[name][0]
 
-    def _read(self, name: str) -> pa.Table:
+    def _read(self, name: str, buffer: pa.Buffer) -> pa.Table:
+        """A table of the group with that expanded buffer."""
         group = self._groups[HOST_TABLES[name].group]
-        if not group.tables[name][0]:
-            return empty(name)
         try:
             start = sum(expanded_bytes(group.tables[other]) for other in _before(name, group.tables))
-            table = decode(arrow_schema(name), group.tables[name], self._buffer(HOST_TABLES[name].group), start)
+            table = decode(arrow_schema(name), group.tables[name], buffer, start)
             check_table(name, table, self)
         except Damaged as error:
             raise Damaged(f"{self._where}: its table {name} is damaged ({error}); remove the file") from None
