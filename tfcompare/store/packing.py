@@ -195,7 +195,10 @@ class PackedTables(Mapping[str, pa.Table]):
             return self._expanded
         group = self._groups[name]
         start = sum(self._groups[other].size_bytes for other in _before(name, self._groups))
-        buffer = expanded(self._frames[start : start + group.size_bytes], _expanded(group))
+        try:
+            buffer = expanded(self._frames[start : start + group.size_bytes], _expanded(group))
+        except Damaged as error:
+            raise Damaged(f"{self._where}: its group {name} is damaged ({error}); remove the file") from None
         if name == _HELD:
             self._expanded = buffer
         return buffer
