@@ -113,7 +113,9 @@ def test_a_table_is_read_when_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -
     (host,) = hosts("filters_16_8")
     unpacked, names = unpack(pack(host)), []
     read = PackedTables._read
-    monkeypatch.setattr(PackedTables, "_read", lambda tables, name: (names.append(name), read(tables, name))[1])
+    monkeypatch.setattr(
+        PackedTables, "_read", lambda tables, name, data: (names.append(name), read(tables, name, data))[1]
+    )
     assert names == []
     assert len(unpacked.table("op_cells")) == len(host.table("op_cells"))
     assert names == ["op_cells", "steps"]  # steps of cells are among these
