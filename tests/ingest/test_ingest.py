@@ -196,6 +196,16 @@ def test_a_store_on_a_real_s3_server(s3: S3, tfcompare, monkeypatch: pytest.Monk
         put([SAMPLE_RUNS[OURS]], "s3://bucket/stores/mine")
 
 
+def test_an_empty_object_in_a_store_is_damage_that_ingest_repairs(s3: S3) -> None:
+    store = "s3://bucket/stores/mine"
+    put([SAMPLE_RUNS[OURS]], store)
+    for key in (f"runs/{'ab' * 16}.json", "index.json.gz"):
+        s3.client.put_object(Bucket="bucket", Key=f"stores/mine/{key}", Body=b"")
+    assert list(stored(store)) == ["filters_16_8"]
+    assert put([SAMPLE_RUNS[OURS]], store).runs_unchanged == 1
+    assert [message for message in runs_in(Store(store))[1] if "index.json.gz" in message] == []
+
+
 def test_a_bucket_that_is_not_there_is_told(s3: S3) -> None:
     del s3
     with pytest.raises(TfcompareError, match="there is no bucket nowhere; check its spelling"):

@@ -17,10 +17,11 @@ from tests.profiles import compared_runs, loaded_run
 from tests.report.documents import hostile_comparison, payload_of
 from tests.ui.hostile_profile import hostile
 from tfcompare.compare import Comparison, compare
+from tfcompare.compare.matching.manual import Choice
 from tfcompare.errors import Unknown
 from tfcompare.report.contents import Checked
 from tfcompare.report.making import report, write
-from tfcompare.report.redaction import OtherNames, redacted, renamed, without_paths
+from tfcompare.report.redaction import OtherNames, Sentences, redacted, renamed, without_paths
 from tfcompare.run import load
 
 CPU = ("filters_512_128", "filters_16_8")
@@ -96,11 +97,14 @@ def test_names_that_mean_something_else_are_redacted_where_they_are_names(name: 
     baseline, candidate = map(loaded_run, WORKERS)
     called = replace(candidate, id=name, name=name)
     hosts = {host: f"{name}{number}" for number, host in enumerate(candidate.host_names)}
+    others, plain = OtherNames({}), Sentences({"worker0": "worker0"})
     comparison = compare(baseline, called).with_runs(
         lambda run: renamed(
-            run, run.name, hosts if run.id == name else {host: host for host in run.host_names}, OtherNames()
+            run, run.name, hosts if run.id == name else {host: host for host in run.host_names}, others, plain
         ),
         hosts,
+        lambda _, text: text,
+        plain.of,
     )
     found = texts_of(comparison, form, redact=True)
     assert "Average step" in found or '"per": "step"' in found
@@ -169,15 +173,33 @@ def test_names_that_are_paths_are_others_in_all_texts_and_charts(form: str, path
         assert not re.search(secret, found), secret
 
 
-def test_different_names_stay_different_and_the_same_ones_the_same() -> None:
-    names = OtherNames()
-    others = [names.of(text) for text in ("/a/b/x.py", "/c/d/x.py", "x.py", "/a/b/x.py", "model/x.py")]
+def test_different_names_of_a_run_stay_different_and_the_same_ones_of_two_runs_the_same() -> None:
+    given: dict[str, str] = {}
+    ours, theirs = OtherNames(given), OtherNames(given)
+    others = [ours.of(text) for text in ("/a/b/x.py", "/c/d/x.py", "x.py", "/a/b/x.py", "model/x.py")]
     assert others == ["x.py", "x.py (2)", "x.py (3)", "x.py", "model/x.py"]
+    assert [theirs.of(text) for text in ("/c/d/x.py", "/e/f/x.py", "/a/b/x.py")] == ["x.py (2)", "x.py", "x.py (3)"]
+
+
+def test_notes_and_remarks_name_neither_run() -> None:
+    ours, theirs = (loaded_run(f"filters_{name}") for name in ("512_128", "16_8"))
+    theirs = replace(theirs, remarks=(f"{ours.name} was captured in /home/ada/x/y before no",))
+    choice = Choice(True, ("/home/ada/secret/gone.py f",), ("no",))
+    comparison = compare(ours, replace(theirs, id="no", name="no"), manual_pairs={"no": [choice]})
+    assert any("/home/ada" in note for note in comparison.notes)
+    found = " ".join((*redacted(comparison).notes, *redacted(comparison).candidates[0].remarks))
+    assert "ada" not in found and ours.name not in found
+    assert "gone.py" in found
 
 
 @pytest.mark.parametrize(("text", "left"), [
     ("-I/home/u/x.h", "-Ix.h"),
     ("cc -L/home/u/lib/x.so", "cc -Lx.so"),
+    ("-isystem/home/u/x.h", "-isystemx.h"),
+    ("//server/share/secret/x.py", "x.py"),
+    ("/home/ada's things/secret/a.pb", "a.pb"),
+    ("S3://bucket/secret/a", "a"),
+    ("https://www.tensorflow.org/guide/data", "https://www.tensorflow.org/guide/data"),
     ("fused('/home/ada/secret/op', 3)", "fused('op', 3)"),
     ("Iterator::-I/home/u/x.h::Map", "Iterator::-Ix.h::Map"),
     ("C:\\Users\\ada\\x.py", "x.py"),
@@ -195,7 +217,7 @@ def test_different_names_stay_different_and_the_same_ones_the_same() -> None:
     ("add(f32[8]) // fused", "add(f32[8]) // fused"),
 ])  # fmt: skip
 def test_of_a_name_with_a_path_the_last_part_is_left(text: str, left: str) -> None:
-    assert OtherNames().of(text) == left
+    assert OtherNames({}).of(text) == left
 
 
 @pytest.mark.parametrize(("text", "left"), [
@@ -236,8 +258,10 @@ def test_a_full_disk_leaves_the_report_that_was_there(tmp_path: Path, monkeypatc
         write("a report", path)
     assert (path.read_text(), list(tmp_path.iterdir())) == ("before", [path])
     monkeypatch.undo()
+    path.chmod(0o600)
     write("a report", path)
     assert (path.read_text(), list(tmp_path.iterdir())) == ("a report", [path])
+    assert path.stat().st_mode & 0o777 == 0o600
 
 
 def test_an_unknown_format_is_refused() -> None:

@@ -145,10 +145,58 @@ def test_links_that_lead_out_of_a_store_are_not_followed(tmp_path: Path, outside
     (store / "packs").unlink()
     (store / "packs" / "ab").mkdir(parents=True)
     (store / PACK).symlink_to(outside)
-    with pytest.raises(Damaged, match="is no file"):
+    with pytest.raises(Damaged, match="is a link"):
         files.read(PACK)
     files.remove([PACK])
     assert outside.exists() and not (store / PACK).is_symlink()
+
+
+def test_a_file_that_is_replaced_while_it_is_read_is_the_one_or_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = StoreFiles(str(tmp_path))
+    files.write(PACK, b"short")
+    real = os.fstat
+
+    def replaced(handle: int) -> os.stat_result:
+        StoreFiles(str(tmp_path)).write(PACK, b"much longer than before")
+        return real(handle)
+
+    monkeypatch.setattr("tfcompare.store.files.os.fstat", replaced)
+    assert files.read(PACK) == b"short"
+    monkeypatch.undo()
+    assert files.read(PACK) == b"much longer than before"
+
+
+def test_a_link_or_folder_in_place_of_a_file_is_replaced_or_told(tmp_path: Path) -> None:
+    files, elsewhere = StoreFiles(str(tmp_path / "store")), tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (tmp_path / "store" / PACK).parent.mkdir(parents=True)
+    (tmp_path / "store" / PACK).symlink_to(elsewhere)
+    files.write(PACK, b"x")
+    assert (files.read(PACK), list(elsewhere.iterdir())) == (b"x", [])
+    (tmp_path / "store" / PACK).unlink()
+    (tmp_path / "store" / PACK).mkdir()
+    with pytest.raises(TfcompareError, match="cannot be written"):
+        files.write(PACK, b"x")
+    assert list((tmp_path / "store" / PACK).iterdir()) == []
+
+
+def test_links_in_a_circle_are_told(tmp_path: Path) -> None:
+    (tmp_path / "runs").symlink_to("runs")
+    files = StoreFiles(str(tmp_path))
+    name = f"runs/{'ab' * 16}.json"
+    for use in (files.read, lambda name: files.write(name, b""), lambda _: files.remove_folders()):
+        with pytest.raises(TfcompareError) as error:
+            use(name)
+        assert "\n" not in str(error.value)
+
+
+def test_names_of_stores_are_no_patterns(memory: fsspec.AbstractFileSystem) -> None:
+    for store in ("team", "te*m"):
+        memory.pipe(f"/{store}/{PACK}", b"x")
+    store_files("memory://te*m").remove([PACK])
+    assert memory.find("/") == [f"/team/{PACK}"]
 
 
 def test_a_pipe_or_folder_in_place_of_a_file_is_refused_at_once(tmp_path: Path) -> None:
@@ -321,6 +369,8 @@ def test_what_is_no_json_is_damage(data: bytes) -> None:
         lambda r: r["metadata"].update(tags=["a" * 101]),
         lambda r: r["given"].update(tags=["a\nb"]),
         lambda r: r.update(run="another"),
+        lambda r: r.update(recorded_source="\ud800"),
+        lambda r: r["summary"].update(remarks="\ud800"),
     ],
 )
 def test_a_record_of_values_that_cannot_be_is_damaged(change: Callable[[dict[str, Any]], None], store: Path) -> None:

@@ -164,26 +164,29 @@ class Comparison:
         return (*self._notes, *dict.fromkeys(names))
 
     def with_runs(
-        self, other: Callable[[Run], Run], hosts: Mapping[str, str], name_of: Callable[[str], str] = str
+        self,
+        other: Callable[[Run], Run],
+        hosts: Mapping[str, str],
+        name_in: Callable[[Run, str], str],
+        sentence: Callable[[str], str],
     ) -> Comparison:
         """The same comparison with what `other` returns for each run: the same capture under another id and name, with
-        these names in place of its hosts', and with `name_of` the names of ops and others."""
+        these names in place of its hosts'; with `name_in` for the name of an op of a run, and `sentence` for a note."""
         runs = {run.id: other(run) for run in (self.baseline, *self.candidates)}
         repeats = {runs[key].id: [*map(other, more)] for key, more in self._replicates.of_run.items() if key in runs}
-        notes = self._notes
-        for run in (self.baseline, *self.candidates):
-            notes = tuple(note.replace(run.name, runs[run.id].name) for note in notes)
+        ours = partial(name_in, self.baseline)
         return replace(
             self,
             baseline=runs[self.baseline.id],
             candidates=tuple(runs[run.id] for run in self.candidates),
             host=None if self.host is None else hosts[self.host],
-            _notes=notes,
+            _notes=tuple(map(sentence, self._notes)),
             _hosts={runs[key].id: None if host is None else hosts[host] for key, host in self._hosts.items()},
             _replicates=replace(self._replicates, of_run=repeats),
             manual_pairs={
-                runs[key].id: tuple(choice.renamed(name_of) for choice in choices)
-                for key, choices in self.manual_pairs.items()
+                runs[run.id].id: tuple(choice.renamed(ours, partial(name_in, run)) for choice in choices)
+                for run in self.candidates
+                if (choices := self.manual_pairs.get(run.id))
             },
         )
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import secrets
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
@@ -22,6 +25,10 @@ _SUFFIXES: dict[str, Format] = {
 }  # fmt: skip
 
 
+_ONLY_IN_PLACE = (errno.EACCES, errno.EPERM, errno.EBUSY, errno.EROFS, errno.EXDEV)
+"""Why a file cannot be replaced although it may be writable: its folder is not, or it is mounted by itself."""
+
+
 def form_of(path: Path | None) -> Format:
     """The format that a file's suffix asks for; HTML without a file. Raises `TfcompareError` for another suffix."""
     if path is None:
@@ -34,20 +41,24 @@ def form_of(path: Path | None) -> Format:
 def write(text: str, path: Path) -> None:
     """Write a report to a file, in a folder that is made if it is missing.
 
-    An existing file is replaced once the new one is complete. Raises `OSError`.
+    An existing file is replaced once the new one is complete, where its folder allows that. Raises `OSError`.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    if path.exists() and not path.is_file():  # such as /dev/stdout
-        path.write_text(text, encoding="utf-8")
-        return
-    target = path.resolve()
-    arriving = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+    target = Path(os.path.realpath(path))
+    arriving = target.with_name(f".tfcompare-{secrets.token_hex(8)}")
     try:
+        if target.exists() and not target.is_file():  # such as /dev/stdout
+            raise OSError(errno.EPERM, os.strerror(errno.EPERM))
         arriving.write_text(text, encoding="utf-8")
+        if target.exists():
+            shutil.copymode(target, arriving)
         arriving.replace(target)
-    except BaseException:
+    except OSError as error:
+        if error.errno not in _ONLY_IN_PLACE:
+            raise
+        path.write_text(text, encoding="utf-8")
+    finally:
         arriving.unlink(missing_ok=True)
-        raise
 
 
 def report(

@@ -1,6 +1,7 @@
 """Other names for what a report must not tell: runs, hosts, and paths in the names of ops, files and devices.
 
-They are given before anything is made of a comparison, so that all of its tables, texts and charts have only these.
+They are given before anything is made of a comparison, so that all of its tables, texts and charts have only these. Ops
+whose names are paths are therefore paired by what is left of their names; other numbers are those of the full report.
 """
 
 from __future__ import annotations
@@ -23,12 +24,13 @@ from tfcompare.tools.caveats import runs_of
 
 _PATHS = re.compile(
     r"""
-    (?: (?<![\w./<~)\]}-]) | (?<=[\s"'(=:,;]-[A-Za-z]) | (?<=\A-[A-Za-z]) )  # a path may follow on -I
-    (?: ~[\w.-]*/ | /(?!/)[^\s:/"'<>|]+/ )  # the first part of /device:GPU:0 has a colon, which no path has
-    (?: [^"'<>|\n]*/ )? [^\s"'<>|,;)]*  # up to the last part, whatever stands between: folders have blanks and commas
+    (?P<option>(?<![\w-])-[A-Za-z]\w{0,30})?  # a path may follow on -I
+    (?(option)|(?<![\w./<~)\]}-]))
+    (?: ~[\w.-]*/ | (?:(?<!:)/)?/[^\s:/"<>|]+/ )  # the first part of /device:GPU:0 has a colon, which no path has
+    (?: [^"<>|\n]*/ )? (?: [^\s"'<>|,;)] | '(?=\w) )*  # up to the last part: folders have blanks, commas and quotes
     |\b[A-Za-z]:\\[^\s"'`<>|]+  # C:\Users\ada\train.py
     |(?<!\\)\\\\[\w.$-]+(?:\\[\w.$-]+)+  # \\server\share\train.py
-    |\b(?!https://www\.tensorflow\.org/)[a-z][a-z0-9+.-]*:\u2060?//[^\s"'`<>)]+  # gs://bucket/train.py
+    |(?<![A-Za-z0-9+.-])(?!https://www\.tensorflow\.org/)[A-Za-z][A-Za-z0-9+.-]{0,30}:\u2060?//[^\s"'`<>)]+  # gs://bucket/x
     """,
     re.VERBOSE,
 )
@@ -38,25 +40,45 @@ _FEWEST_LETTERS = 3
 
 
 class OtherNames:
-    """The texts of profiles without paths. Different texts stay different, the same ones are the same in all runs."""
+    """The texts of a run's profile without paths: different ones stay different.
 
-    def __init__(self) -> None:
-        self._given: dict[str, str] = {}
-        self._taken: set[str] = set()
+    `given` is shared by the runs of a comparison, so that a text has the same name in all of them. Those that differ in
+    their folders alone may have the same name in two runs: these usually are of the same program.
+    """
+
+    def __init__(self, given: dict[str, str]) -> None:
+        self._given = given
+        self._names: dict[str, str] = {}
+        self._texts: dict[str, str] = {}
+        self._numbers: dict[str, int] = {}
         self._lock = Lock()
 
     def of(self, text: str) -> str:
         """The other name of a text, which is that text where it has no path."""
         with self._lock:
-            if text not in self._given:
-                name = other = _PATHS.sub(_last_part, text)
-                number = 1
-                while other in self._taken:
-                    number += 1
-                    other = f"{name} ({number})"
-                self._given[text] = other
-                self._taken.add(other)
-            return self._given[text]
+            if text not in self._names:
+                name = without_paths(text)
+                other = self._given.get(text, name)
+                while other in self._texts:
+                    self._numbers[name] = self._numbers.get(name, 1) + 1
+                    other = f"{name} ({self._numbers[name]})"
+                self._names[text] = other
+                self._texts[other] = text
+                self._given.setdefault(text, other)
+            return self._names[text]
+
+
+class Sentences:
+    """Sentences with other names for words such as those of runs and hosts, and without paths."""
+
+    def __init__(self, words: Mapping[str, str]) -> None:
+        longest_first = sorted(words, key=lambda word: (-len(word), word))
+        self._words = words
+        self._pattern = re.compile("|".join(rf"(?<![\w-]){re.escape(word)}(?![\w-])" for word in longest_first))
+
+    def of(self, text: str) -> str:
+        """The sentence as it may be told."""
+        return without_paths(self._pattern.sub(lambda found: self._words[found[0]], text))
 
 
 class _Renamed(Mapping[str, pa.Table]):
@@ -96,39 +118,48 @@ def redacted(comparison: Comparison) -> Comparison:
     hosts = list(dict.fromkeys(host for run in runs for host in run.host_names))
     digits = len(str(len(hosts)))
     host_names = {host: f"host {number:0{digits}}" for number, host in enumerate(hosts, start=1)}
-    others = OtherNames()
+    words = {host: other for host, other in host_names.items() if len(host) >= _FEWEST_LETTERS}
+    for run in runs:
+        words |= {str(file.where): file.where.name for file in run.found.files}
+        words |= {str(run.path): names[run.id], run.id: names[run.id], run.name: names[run.id]}
+    given: dict[str, str] = {}
+    others = {run.id: OtherNames(given) for run in runs}
+    sentences = Sentences(words)
     return comparison.with_runs(
-        lambda run: renamed(run, names.get(run.id, run.id), host_names, others), host_names, others.of
+        lambda run: renamed(run, names[run.id], host_names, others[run.id], sentences),
+        host_names,
+        lambda run, text: others[run.id].of(text),
+        sentences.of,
     )
 
 
-def renamed(run: Run, name: str, hosts: Mapping[str, str], others: OtherNames) -> Run:
+def renamed(run: Run, name: str, hosts: Mapping[str, str], others: OtherNames, sentences: Sentences) -> Run:
     """The run under other names, in its tables and remarks, too."""
-    words = {host: other for host, other in hosts.items() if len(host) >= _FEWEST_LETTERS}
-    words |= {str(file.where): file.where.name for file in run.found.files}
-    words |= {str(run.path): name, run.id: name, run.name: name}
-    tables = [_host(one, hosts[one.host], words, others) for one in run.hosts]
-    found = run.found
+    tables = [_host(one, hosts[one.host], others, sentences) for one in run.hosts]
+    found, metadata = run.found, run.found.metadata
     return replace(
         run,
         id=name,
         name=name,
         path=PurePath(name),
         host_names=tuple(sorted(one.host for one in tables)),
-        remarks=tuple(_without(remark, words) for remark in run.remarks),
+        remarks=tuple(map(sentences.of, run.remarks)),
         found=replace(
             found,
             id=name,
             name=name,
-            problems=tuple(_without(problem, words) for problem in found.problems),
-            metadata=_metadata(found.metadata, words),
+            problems=tuple(map(sentences.of, found.problems)),
+            metadata=Metadata(
+                tuple((key, sentences.of(value)) for key, value in metadata.values),
+                tuple(map(sentences.of, metadata.tags)),
+            ),
         ),
         hosts=tuple(sorted(tables, key=lambda one: one.host)),
         choice=replace(run.choice, marker=run.choice.marker and others.of(run.choice.marker)),
     )
 
 
-def _host(one: HostTables, name: str, words: Mapping[str, str], others: OtherNames) -> HostTables:
+def _host(one: HostTables, name: str, others: OtherNames, sentences: Sentences) -> HostTables:
     late = one.late
     return replace(
         one,
@@ -138,34 +169,23 @@ def _host(one: HostTables, name: str, words: Mapping[str, str], others: OtherNam
             host_name=name,
             framework=others.of(one.origin.framework),
             device_name=others.of(one.origin.device_name),
-            remarks=tuple(_without(remark, words) for remark in one.origin.remarks),
+            remarks=tuple(map(sentences.of, one.origin.remarks)),
         ),
         step_source=others.of(one.step_source),
         likely_markers=tuple(map(others.of, one.likely_markers)),
-        remarks=tuple(_without(remark, words) for remark in one.remarks),
-        why_untimed=_without(one.why_untimed, words),
+        remarks=tuple(map(sentences.of, one.remarks)),
+        why_untimed=sentences.of(one.why_untimed),
         tables=_Renamed(one.tables, others),
         late=None if late is None else Late(lambda group: _Renamed(late[group], others)),
     )
 
 
-def _metadata(metadata: Metadata, words: Mapping[str, str]) -> Metadata:
-    values = ((key, _without(value, words)) for key, value in metadata.values)
-    return Metadata(tuple(values), tuple(_without(tag, words) for tag in metadata.tags))
-
-
-def _without(text: str, words: Mapping[str, str]) -> str:
-    """The sentence with other names for these, and without paths."""
-    longest_first = sorted(words, key=lambda word: (-len(word), word))
-    pattern = "|".join(rf"(?<![\w-]){re.escape(word)}(?![\w-])" for word in longest_first)
-    return without_paths(re.sub(pattern, lambda found: words[found[0]], text))
-
-
 def without_paths(text: str) -> str:
-    """The sentence with the last part of each path, or `…` if that is a folder near the root."""
+    """The text with the last part of each path, or `…` if that is a folder near the root."""
     return _PATHS.sub(_last_part, text)
 
 
 def _last_part(found: re.Match[str]) -> str:
-    parts = [part for part in re.split(r"/|\\", found[0]) if part]
-    return parts[-1] if len(parts) > 2 or "." in parts[-1] else "…"
+    option = found["option"] or ""
+    parts = [part for part in re.split(r"/|\\", found[0].removeprefix(option)) if part]
+    return option + (parts[-1] if len(parts) > 2 or "." in parts[-1] else "…")

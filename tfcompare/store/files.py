@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import secrets
+import stat
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -18,6 +19,7 @@ from fsspec.implementations.local import LocalFileSystem
 
 from tfcompare import settings
 from tfcompare.errors import NoSuchPlace, NotFetched, TfcompareError
+from tfcompare.sources.logdir import open_untouched
 from tfcompare.sources.remote.failures import ANSWER_S, LISTING_S, sentence
 from tfcompare.sources.remote.files import version_and_time
 from tfcompare.sources.remote.places import WEB, parse
@@ -83,27 +85,42 @@ class StoreFiles:
 
     def read(self, name: str) -> bytes:
         """The file's bytes; raises FileNotFoundError, and `Damaged` for a file that is too large for its kind."""
-        key, end, options = self._key(checked(name)), most_bytes(name) + 1, {}
-        if self.is_folder:
-            end = self._used(name)
-        elif self._protocol in ("s3", "s3a"):
-            # Without this option the driver first requests the size, to fetch large files in pieces.
-            options["max_concurrency"] = 1
+        key = self._key(checked(name))
         with self._reading(name, "read"):
-            data: bytes = self._ask("cat_file", key, start=0, end=end, **options)
+            return self._read_here(name, key) if self.is_folder else self._fetched(name, key)
+
+    def _fetched(self, name: str, key: str) -> bytes:
+        # Without this option S3's driver first requests the size, to fetch large files in pieces.
+        options = {"max_concurrency": 1} if self._protocol in ("s3", "s3a") else {}
+        try:
+            data: bytes = self._ask("cat_file", key, start=0, end=most_bytes(name) + 1, **options)
+        except Exception:
+            file = self.info(name)
+            if file is None or file.size_bytes:
+                raise
+            return b""  # S3 has no range of an empty file
         check_size(name, len(data))
         return data
 
-    def _used(self, name: str) -> int:
-        """The size of a file in the folder, whose use is noted; raises `Damaged` for what cannot be one of a store."""
-        about = self._about(name)
-        if about["type"] != "file" or about["islink"]:  # a pipe would wait
+    def _read_here(self, name: str, path: str) -> bytes:
+        """The bytes of the file as it was when it was opened: another process may replace it meanwhile."""
+        try:
+            handle = open_untouched(Path(path), os.O_NONBLOCK | os.O_NOFOLLOW)  # a pipe would wait
+        except OSError as error:
+            if error.errno == errno.ELOOP:
+                raise Damaged("is a link") from None
+            raise
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode):
+            os.close(handle)
             raise Damaged("is no file")
-        check_size(name, about["size"])
-        if name.startswith(_REMADE) and time.time() - about["mtime"] > _USE_NOTED_EVERY_S:
+        with os.fdopen(handle, "rb") as file:
+            check_size(name, status.st_size)
+            data = file.read(status.st_size)
+        if name.startswith(_REMADE) and time.time() - status.st_mtime > _USE_NOTED_EVERY_S:
             with suppress(OSError):
-                os.utime(self._key(name))
-        return int(about["size"])
+                os.utime(path)
+        return data
 
     def info(self, name: str) -> StoredFile | None:
         """What is known of the file; None if there is none."""
@@ -125,7 +142,10 @@ class StoreFiles:
                 self._ask("makedirs", parent, exist_ok=True)
                 try:
                     self._ask("pipe_file", arriving, data)
-                    self._ask("mv", arriving, key)
+                    if self.is_folder:
+                        os.replace(arriving, key)  # noqa: PTH105  `mv` would move it into a folder of that name
+                    else:
+                        self._ask("mv", arriving, key)
                 except BaseException:
                     with suppress(Exception):
                         self._ask("rm_file", arriving)
@@ -139,6 +159,8 @@ class StoreFiles:
             some = keys[start : start + _AT_ONCE]
             with self._changing(names[start], "removed"):
                 try:
+                    if any(sign in key for key in some for sign in "*?["):  # `rm` would take them for patterns
+                        raise FileNotFoundError
                     self._ask("rm", some)
                 except FileNotFoundError:  # raised by some drivers if one is gone already
                     for key in some:
@@ -193,7 +215,8 @@ class StoreFiles:
 
     def _inside(self, path: Path) -> Path:
         """`path`; raises `NotOfAStore` if it is not in the folder, all links followed."""
-        if not path.resolve().is_relative_to(self._folder.resolve()):
+        real, folder = os.path.realpath(path), os.path.realpath(self._folder)  # links in a circle are no error
+        if not Path(real).is_relative_to(folder):
             raise NotOfAStore(f"{text_of(str(path))}: a link leads out of the store; remove the link")
         return path
 

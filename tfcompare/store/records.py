@@ -230,8 +230,18 @@ def check_run(run: Record | Row) -> None:
         raise Damaged("a number in it cannot be")
     if run.recorded.tzinfo is None or not _FIRST_YEAR <= run.recorded.year <= _LAST_YEAR:
         raise Damaged(f"its time is not one between {_FIRST_YEAR} and {_LAST_YEAR}")
+    summary = run.summary
+    texts = (
+        run.recorded_source,
+        *run.problems,
+        *((summary.device, summary.device_name, summary.remarks) if summary else ()),
+    )
+    try:
+        "".join(texts).encode()
+    except UnicodeEncodeError:
+        raise Damaged("a text in it has bytes that are no text") from None
     _check_place(run.place)
-    _check_summary(run.summary)
+    _check_summary(summary)
     _check_metadata(run.metadata)
 
 

@@ -144,7 +144,7 @@ class Store:
         return record
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=16_384)
 def _row_in(store: Store, file: StoredFile) -> Row | None:
     """The row of the record in that version of its file; None if it is damaged, or not there any more."""
     try:

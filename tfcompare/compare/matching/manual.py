@@ -41,9 +41,9 @@ class Choice(NamedTuple):
         """The same choice with baseline and candidate swapped."""
         return Choice(self.is_pair, self.candidate, self.baseline)
 
-    def renamed(self, name_of: Callable[[str], str]) -> Choice:
-        """The same choice with other names."""
-        return Choice(self.is_pair, tuple(map(name_of, self.baseline)), tuple(map(name_of, self.candidate)))
+    def renamed(self, ours: Callable[[str], str], theirs: Callable[[str], str]) -> Choice:
+        """The same choice with other names, of the baseline's and the candidate's ops."""
+        return Choice(self.is_pair, tuple(map(ours, self.baseline)), tuple(map(theirs, self.candidate)))
 
 
 ManualPairs = Mapping[str, Sequence[Choice]]
