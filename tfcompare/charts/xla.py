@@ -82,7 +82,8 @@ def roofline(rows: pd.DataFrame, sides: Sequence[Side]) -> go.Figure:
     """
     longest = rows[[f"{_TIME}_{role}" for role in ROLES]].astype("float64").max(axis=1)
     rows = rows.loc[longest.sort_values(ascending=False, kind="stable").index[:MOST_MARKERS]]
-    result = style.figure("Roofline", "area: time per execution", height=460, legend_rows=len(sides) + 1)
+    title = "Roofline" if has_roofs(rows, len(sides)) else "FLOP rate by FLOP per byte"
+    result = style.figure(title, "area: time per execution", height=460, legend_rows=len(sides) + 1)
     points = [_points(rows, role) for role in ROLES[: len(sides)]]
     largest = max((float(one["time_us"].max()) for one in points if len(one)), default=1.0)
     reach = _reach(points)
@@ -97,6 +98,11 @@ def roofline(rows: pd.DataFrame, sides: Sequence[Side]) -> go.Figure:
     texts = [format_value(power, "FLOP/s").replace(".00", "") for power in powers]
     result.update_yaxes(type="log", tickvals=powers, ticktext=[text.replace(".0", "") for text in texts])
     return result
+
+
+def has_roofs(rows: pd.DataFrame, sides: int) -> bool:
+    """Whether the peaks of any device of the first `sides` sides are known."""
+    return bool(_roofs(rows, sides))
 
 
 def has_points(rows: pd.DataFrame, sides: int) -> bool:
