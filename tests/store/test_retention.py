@@ -52,6 +52,14 @@ def test_clearing_removes_all_that_is_the_stores_and_nothing_else(store: Path, t
     assert sorted(path for path in store.rglob("*") if path.is_file()) == sorted(mine)
 
 
+@pytest.mark.parametrize("mark", ['{"format": 1}', "{"])
+def test_a_store_of_an_earlier_version_can_be_cleared(mark: str, store: Path, tfcompare) -> None:
+    (store / "tfcompare-store.json").write_text(mark)
+    assert tfcompare("store", "--store", str(store))[0] == 2
+    assert tfcompare("store", "--store", str(store), "--clear")[0] == 0
+    assert list(store.iterdir()) == []
+
+
 def test_a_folder_that_is_no_store_is_not_cleared(tmp_path: Path, tfcompare) -> None:
     pack = tmp_path / "packs" / "ab" / f"{'ab' * 16}.pack"
     pack.parent.mkdir(parents=True)

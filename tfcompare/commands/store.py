@@ -41,11 +41,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Clear or shrink the store if asked to, and print its size."""
     from tfcompare.store.retention import clear, holdings, shrink
-    from tfcompare.store.stored import Store
+    from tfcompare.store.stored import Outdated, Store
 
     store = Store(arguments.store or local_store())
     if arguments.store is not None:
-        store.check()
+        try:
+            store.check()
+        except Outdated:
+            if not arguments.clear:
+                raise
     removed_runs, removed_bytes = 0, 0
     if arguments.clear:
         removed_runs, removed_bytes = holdings(store)[0].runs, clear(store)

@@ -29,7 +29,7 @@ class _Mark:
     format: int
 
 
-class _ToBeginAnew(TfcompareError):
+class Outdated(TfcompareError):
     """The file that marks a folder as a store is damaged, or that of an earlier version."""
 
 
@@ -61,11 +61,11 @@ class Store:
                 f"{self.shown}: is no store of tfcompare; `tfcompare ingest PATH --store {self.shown}` makes one"
             ) from None
         except Damaged:
-            raise _ToBeginAnew(f"{self.shown}: its {MARK} is damaged; `tfcompare ingest` writes it anew") from None
+            raise Outdated(f"{self.shown}: its {MARK} is damaged; `tfcompare ingest` writes it anew") from None
         if made_by > _FORMAT:
             raise TfcompareError(f"{self.shown}: was made by a later version of tfcompare; install that version")
         if made_by < _FORMAT:
-            raise _ToBeginAnew(f"{self.shown}: was made by an earlier version of tfcompare; `tfcompare ingest` again")
+            raise Outdated(f"{self.shown}: was made by an earlier version of tfcompare; `tfcompare ingest` again")
 
     def _was_begun(self) -> bool:
         """Whether it is a store now: another process may create it at the same time."""
@@ -84,7 +84,7 @@ class Store:
                 raise TfcompareError(
                     f"{self.shown}: holds other files and is no store of tfcompare; name an empty folder for it"
                 ) from None
-        except _ToBeginAnew:
+        except Outdated:
             pass
         else:
             return
