@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pandas as pd
 
-_MAY_RUN = re.compile(r"[\t\r\n]|\s*[=+\-@\uff1d\uff0b\uff0d\uff20]")
+_MAY_RUN = re.compile(r"[\t\r\n]|[ \u00a0]*[=+\-@\uff1d\uff0b\uff0d\uff20]")
 """A spreadsheet may execute a text cell that begins so: it skips blanks, and takes full-width signs for plain ones."""
 
 

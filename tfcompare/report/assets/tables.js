@@ -117,7 +117,7 @@ function csvOf(columns, rows) {
 
 // As `tfcompare.export.csv.defused`: a spreadsheet would run a text that begins like a formula.
 function cellOf(text) {
-  const safe = /^(?:[\t\r\n]|\s*[=+\-@\uff1d\uff0b\uff0d\uff20])/.test(text) ? `'${text}` : text;
+  const safe = /^(?:[\t\r\n]|[ \u00a0]*[=+\-@\uff1d\uff0b\uff0d\uff20])/.test(text) ? `'${text}` : text;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 

@@ -181,7 +181,7 @@ def _repeats(
 def _called(more: Mapping[str, Sequence[str]], names: dict[str, str]) -> str:
     """`filters_16_8_again as a replicate`: the only one of those runs."""
     ((run,),) = more.values()
-    return f"{as_markdown(middle_ellipsis(names[run], _INNER_LENGTH))} as a replicate"
+    return f"{as_markdown(middle_ellipsis(names[run], _FIELD_LENGTH))} as a replicate"
 
 
 _SAME_PROGRAM = "Runs with the same ops and shapes on the same device. Add them if nothing else differs between them."
