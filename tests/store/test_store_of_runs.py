@@ -110,7 +110,7 @@ def test_two_thousand_runs_are_listed_without_a_record_or_a_pack(store: Path, mo
     held.write_index()
     shutil.rmtree(store / "packs")
     stored_module._row_in.cache_clear()
-    monkeypatch.setattr(Store, "_record_in", lambda _, name: pytest.fail(f"{name} was read"))
+    monkeypatch.setattr(stored_module, "_record_in", lambda _, name: pytest.fail(f"{name} was read"))
     runs = named(runs_in(held)[0])
     assert len(runs) == 2002
     frame = listing(runs, {})

@@ -82,12 +82,13 @@ def roofline(rows: pd.DataFrame, sides: Sequence[Side]) -> go.Figure:
     """
     longest = rows[[f"{_TIME}_{role}" for role in ROLES]].astype("float64").max(axis=1)
     rows = rows.loc[longest.sort_values(ascending=False, kind="stable").index[:MOST_MARKERS]]
-    title = "Roofline" if has_roofs(rows, len(sides)) else "FLOP rate by FLOP per byte"
+    roofs = _roofs(rows, len(sides))
+    title = "Roofline" if roofs else "FLOP rate by FLOP per byte"
     result = style.figure(title, "area: time per execution", height=460, legend_rows=len(sides) + 1)
     points = [_points(rows, role) for role in ROLES[: len(sides)]]
     largest = max((float(one["time_us"].max()) for one in points if len(one)), default=1.0)
     reach = _reach(points)
-    for roof in _roofs(rows, len(sides)):
+    for roof in roofs:
         result.add_trace(_roof(roof, reach))
     if len(points) == 2:
         result.add_trace(_arrows(*points))

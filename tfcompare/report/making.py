@@ -45,10 +45,11 @@ def write(text: str, path: Path) -> None:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():  # such as /dev/stdout
+        path.write_text(text, encoding="utf-8")
+        return
     arriving = target.with_name(f".tfcompare-{secrets.token_hex(8)}")
     try:
-        if target.exists() and not target.is_file():  # such as /dev/stdout
-            raise OSError(errno.EPERM, os.strerror(errno.EPERM))
         arriving.write_text(text, encoding="utf-8")
         if target.exists():
             shutil.copymode(target, arriving)

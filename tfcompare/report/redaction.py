@@ -77,7 +77,7 @@ class Sentences:
         self._pattern = re.compile("|".join(rf"(?<![\w-]){re.escape(word)}(?![\w-])" for word in longest_first))
 
     def of(self, text: str) -> str:
-        """The sentence as it may be told."""
+        """The sentence with the other names, and without paths."""
         return without_paths(self._pattern.sub(lambda found: self._words[found[0]], text))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 from tfcompare.errors import NoRuns, TfcompareError
@@ -95,17 +95,16 @@ class Store:
         entries, messages, _ = self._entries()
         return [entry.row for entry in entries.values()], messages
 
-    def write_index(self) -> tuple[str, ...]:
-        """Write the index anew if it is not that of the records; returns messages about the store."""
-        entries, messages, is_current = self._entries()
+    def write_index(self) -> None:
+        """Write the index anew if it is not that of the records."""
+        entries, _, is_current = self._entries()
         if not is_current:
             write_index(self.files, entries)
-        return messages
 
     def record(self, run: str) -> Record | None:
         """A run's record; None if it does not exist. Raises `Damaged`."""
         try:
-            return self._record_in(record_name(run))
+            return _record_in(self.files, record_name(run))
         except FileNotFoundError:
             return None
 
@@ -127,7 +126,7 @@ class Store:
         entries = {file.name: known[file.name] for file in files if file.name in known and known[file.name].is_of(file)}
         others = [file for file in files if file.name not in entries]
         with ThreadPoolExecutor(_AT_ONCE) as pool:
-            found = list(pool.map(lambda file: _row_in(self, file), others))
+            found = list(pool.map(partial(_row_in, self.files), others))
         entries |= {f.name: Entry(f.size_bytes, f.version, row) for f, row in zip(others, found, strict=True) if row}
         damaged = [file.name for file in others if file.name not in entries]
         if damaged:
@@ -137,17 +136,18 @@ class Store:
             )
         return entries, tuple(messages), not messages and entries == known
 
-    def _record_in(self, name: str) -> Record:
-        record = from_bytes(self.files.read(name))
-        if record_name(record.run) != name:
-            raise Damaged("it is the record of another run")
-        return record
+
+def _record_in(files: StoreFiles, name: str) -> Record:
+    record = from_bytes(files.read(name))
+    if record_name(record.run) != name:
+        raise Damaged("it is the record of another run")
+    return record
 
 
 @lru_cache(maxsize=16_384)
-def _row_in(store: Store, file: StoredFile) -> Row | None:
+def _row_in(files: StoreFiles, file: StoredFile) -> Row | None:
     """The row of the record in that version of its file; None if it is damaged, or not there any more."""
     try:
-        return row_of(store._record_in(file.name))
+        return row_of(_record_in(files, file.name))
     except (Damaged, FileNotFoundError):
         return None
