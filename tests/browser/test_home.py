@@ -63,13 +63,16 @@ def test_the_choice_is_made_in_the_table_stands_in_the_address_and_can_be_gone_b
 def test_the_table_stays_where_it_is_while_runs_are_selected(page: Page, autoencoder_url: str) -> None:
     opened(page, autoencoder_url)
     tops = [top(page)]
-    for name, count in (("filters_16_8_again", 2), ("filters_16_8_better_input", 3), ("filters_16_8", 2)):
+    for name, count in (
+        ("filters_16_8_again", 2),
+        ("filters_16_8_better_input", 3),
+        ("filters_16_8", 2),
+        ("filters_16_8_again", 1),
+    ):
         click_table(page, CANDIDATE_X, row_of(page, name))
-        expect(page.locator(HEADLINE)).to_have_count(count)
+        expect(page.locator(HEADLINE)).to_have_count(count)  # a click that follows before it is handled replaces it
         tops.append(top(page))
-    for name in ("filters_16_8_again", "filters_16_8_better_input"):
-        click_table(page, CANDIDATE_X, row_of(page, name))
-        settled(page)
+    click_table(page, CANDIDATE_X, row_of(page, "filters_16_8_better_input"))
     expect(page.get_by_test_id("stMain").get_by_role("button", name="Open", exact=True)).to_be_visible()
     assert {*tops, top(page)} == {tops[0]}
 
