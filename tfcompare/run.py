@@ -117,9 +117,9 @@ class Run:
         return f"<Run {self.name!r}: {steps if info.has_steps else 'no step markers'}, {info.device_type}>"
 
     def _repr_html_(self) -> str:
-        from tfcompare.report.cell import run_html
+        from tfcompare.compare import compare
 
-        return run_html(self)
+        return compare(self, self)._repr_html_()
 
     @property
     def is_under_load(self) -> bool:

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import opened, settled
 from tests.profiles import SAMPLES, compared_runs
-from tests.report.documents import hostile_comparison
+from tests.render.documents import hostile_comparison
 from tfcompare.report.making import report
 from tfcompare.sources.logdir import find_runs
 

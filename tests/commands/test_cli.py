@@ -24,8 +24,8 @@ from tfcompare import cli, settings
 from tfcompare.commands import serve
 from tfcompare.commands.diff import diffable
 from tfcompare.commands.output import emit, json_text
-from tfcompare.commands.text_table import scale
 from tfcompare.errors import TfcompareError
+from tfcompare.render.text_table import scale
 
 BASELINE = str(SAMPLE_RUNS["filters_512_128"])
 CANDIDATE = str(SAMPLE_RUNS["filters_16_8"])

@@ -7,9 +7,9 @@ import pytest
 from tests.profiles import compared_runs, loaded_run
 from tfcompare.charts.by_name import NAMES
 from tfcompare.compare import Comparison, compare
-from tfcompare.report.blocks import Block, Cards, Chart, Code, Facts, Items, Report, Table, Timeline, Verdict
 from tfcompare.report.contents import contents, title_of
 from tfcompare.report.sections import CHARTS
+from tfcompare.views.blocks import Block, Cards, Chart, Code, Facts, Items, Report, Table, Timeline, Verdict
 
 PAIRS = {
     "cpu": ("filters_512_128", "filters_16_8"),

@@ -14,7 +14,7 @@ from pathlib import Path, PurePath
 import pytest
 
 from tests.profiles import compared_runs, loaded_run
-from tests.report.documents import hostile_comparison, payload_of
+from tests.render.documents import hostile_comparison, payload_of
 from tests.ui.hostile_profile import hostile
 from tfcompare.compare import Comparison, compare
 from tfcompare.compare.matching.manual import Choice
@@ -32,7 +32,7 @@ def test_markdown_has_the_answer_and_no_charts() -> None:
     text = report(compared_runs(*CPU), "markdown")
     assert text.startswith("### B filters\\_16\\_8 compared with A filters\\_512\\_128\n")
     assert "`B` is likely 20× faster than `A`: 10.9 ms vs 213 ms per step." in text
-    assert "| Step time | 10\\.9 ms | −94\\.9 % | from 213 |" in text
+    assert "| Step time | 213 ms | 10\\.9 ms | −202 ms | 0\\.0513× |" in text
     assert len(text) < 20_000
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.report.documents import payload_of
-from tests.report.test_cell import lines
+from tests.render.documents import payload_of
+from tests.render.test_notebook_cells import lines
 from tests.xspace_builder import event, line, plane, space
 from tfcompare import compare, load
 from tfcompare.charts.verdicts import outcome_text, tone_of
@@ -63,8 +63,7 @@ def comparison(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
 
 @pytest.fixture
 def all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("cell", "verdicts"):
-        monkeypatch.setattr(f"tfcompare.report.{module}.TOP", len(OUTCOMES))
+    monkeypatch.setattr("tfcompare.views.overview.TOP", len(OUTCOMES))
 
 
 def cells(line_of_table: str) -> list[str]:
@@ -90,7 +89,7 @@ def test_markdown_and_a_notebook_say_the_same(comparison: Comparison) -> None:
     markdown = [cells(one.replace("\\", "")) for one in report(comparison, "markdown").splitlines()]
     assert {row[0]: row[-1] for row in markdown if row[0] in OUTCOMES} == OUTCOMES
     notebook = [cells(one) for one in lines(comparison)]
-    assert {row[0]: row[1] for row in notebook if row[0] in OUTCOMES} == OUTCOMES
+    assert {row[0]: row[-1] for row in notebook if row[0] in OUTCOMES} == OUTCOMES
 
 
 def test_json_has_what_the_words_are_made_of(comparison: Comparison) -> None:
@@ -118,7 +117,7 @@ def test_a_row_of_one_side_changed_by_its_whole_value_everywhere(comparison: Com
     ours = values["self_time_us_per_step_baseline"]
     assert list(values.values()) == [ours, "–", f"−{ours}", "–"]
     notebook = next(cells(one) for one in lines(comparison) if one.startswith("gone"))
-    assert notebook[3:] == ["–", f"−{notebook[2]}", "–"]
+    assert notebook[1:6] == [f"−{notebook[2]}", notebook[2], "–", "–", "–"]
     facts = next(one for one in text.split("<tr ") if "<th>gone</th>" in one)
     assert facts.count(">–</td>") == 3, "no candidate, no ratio, no interval"
 

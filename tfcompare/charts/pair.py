@@ -22,11 +22,15 @@ from tfcompare.tools.op_stats import side_by_side, with_shares
 
 @dataclass(frozen=True)
 class Pair:
-    """A baseline and one candidate. `position` is the candidate's among all candidates, from 1; 0 for a run alone."""
+    """A baseline and one candidate. `position` is the candidate's among all candidates, from 1; 0 for a run alone.
+
+    Sentences call the runs `A` and `B`, or by their names if they are `by_name`.
+    """
 
     comparison: Comparison
     candidate: Run
     position: int
+    by_name: bool = False
 
     @property
     def baseline(self) -> Run:
@@ -63,6 +67,20 @@ class Pair:
     def letters(self) -> list[str]:
         """`A` and `B`, as the runs are called in sentences; `A` alone for a run that is shown alone."""
         return [letter(0)] if self.is_single else [letter(0), letter(self.position)]
+
+    @property
+    def called(self) -> tuple[str, str]:
+        """What sentences call baseline and candidate; a run alone goes by its name."""
+        if self.is_single:
+            return self.baseline.name, self.baseline.name
+        return self.comparison.names_of(self.candidate) if self.by_name else (letter(0), letter(self.position))
+
+    @property
+    def headings(self) -> list[str]:
+        """The headings of columns for baseline and candidate; of a run alone, one."""
+        if not self.by_name:
+            return self.letters
+        return ["Run"] if self.is_single else ["Baseline", "Candidate"]
 
     @property
     def manual_pairs(self) -> tuple[Choice, ...]:
@@ -145,11 +163,11 @@ class Pair:
         return str(first["label"]), executions.of_program(rows, str(first["program_key"]))
 
 
-def pairs_of(comparison: Comparison) -> list[Pair]:
-    """The baseline with each candidate; of a run alone, that run."""
+def pairs_of(comparison: Comparison, *, by_name: bool = False) -> list[Pair]:
+    """The baseline with each candidate; of a run alone, that run. `by_name` as in `Pair`."""
     if comparison.is_single:
-        return [Pair(comparison, comparison.baseline, 0)]
-    return [Pair(comparison, run, position) for position, run in enumerate(comparison.candidates, start=1)]
+        return [Pair(comparison, comparison.baseline, 0, by_name)]
+    return [Pair(comparison, run, position, by_name) for position, run in enumerate(comparison.candidates, start=1)]
 
 
 def steps_of(comparison: Comparison, run: Run) -> pd.DataFrame:

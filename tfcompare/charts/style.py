@@ -9,14 +9,15 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
-
-import plotly.graph_objects as go
+from typing import TYPE_CHECKING, Any
 
 from tfcompare.tools.short_names import LABEL_LENGTH as LABEL_LENGTH
 from tfcompare.tools.short_names import shorten_distinct as shorten_distinct
 from tfcompare.units import Scale as Scale
 from tfcompare.units import middle_ellipsis, scale
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 BASELINE_COLOUR = "#8C96A3"
 CANDIDATE_COLOURS = ("#B0309A", "#A08A00", "#7B5FD9", "#0A9A8C")
@@ -147,6 +148,8 @@ def figure(title: str, subtitle: str = "", *, height: int, legend_rows: int = 1,
 
     The legend has either one row of short entries or one row per entry: if it wrapped, it would cover the title.
     """
+    import plotly.graph_objects as go
+
     texts = {"text": title, "subtitle": {"text": subtitle}} if subtitle else {"text": title}
     place = {"x": 0, "xref": "container", "y": 1, "yref": "container", "yanchor": "top", "pad": {"t": 8}}
     orientation = "v" if legend_rows > 1 else "h"

@@ -7,10 +7,10 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tfcompare.commands.colour import Tone, tone_of
-from tfcompare.commands.text_table import TextColumn, render, terminal_width, text_column
 from tfcompare.markdown import as_code
 from tfcompare.markdown import as_markdown as markdown
+from tfcompare.render.colour import Tone, tone_of
+from tfcompare.render.text_table import TextColumn, render, terminal_width, text_column
 from tfcompare.text import text_of
 from tfcompare.units import MISSING, format_percent_change, format_value
 

@@ -4,20 +4,20 @@ Each of BASELINE and CANDIDATE is a profile file, a run folder, or a logdir that
 captures of one program by their names (run-1, run-2, …); with --store, a run of that store. Differences are candidate
 minus baseline, ratios candidate divided by baseline; lower is better for times and bytes.
 
-Without --table, the output is a summary: the verdict on the step time, the parts of the average step, what to try
-next, and the ops with the largest changes. IDLE, the time in which no op ran, is left out of tables for reading.
+Without --table, the output is a summary: the verdict on the step time, key figures, the parts of the average step, the
+ops with the largest changes, and what to try next. IDLE, the time in which no op ran, is left out of tables for
+reading.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfcompare import schema
-from tfcompare.commands.colour import paint
-from tfcompare.commands.diff_summary import coverage_text, diff_summary, verdict_text
-from tfcompare.commands.diff_text import as_text, metric_name
+from tfcompare.commands.diff_text import as_text
 from tfcompare.commands.judging import add_judging
 from tfcompare.commands.loaded import capture_notes, load_comparison
 from tfcompare.commands.output import add_format, add_idle, emit, note, without_idle_rows
@@ -25,17 +25,18 @@ from tfcompare.commands.pairs import add_pairs
 from tfcompare.commands.reading import add_steps, add_store
 from tfcompare.errors import Unknown
 from tfcompare.export.csv import csv_text
+from tfcompare.render.text_table import terminal_width
 from tfcompare.text import text_of
+from tfcompare.units import format_percent
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from tfcompare.compare import Comparison
+    from tfcompare.run import Run
 
 SUMMARY = "print what changed between runs"
 DEFAULT_TABLE = "op_stats"
-TOP_CHANGES = 10
-"""Rows of the summary."""
 OCCURRENCE = "occurrence"
 EXAMPLES = """examples:
   tfcompare diff logs/before logs/after
@@ -92,37 +93,54 @@ def _print(comparison: Comparison, arguments: argparse.Namespace) -> None:
     if arguments.format != "table":
         emit(_rows(comparison, name, arguments, for_reading=False), arguments, lambda shown: as_text(shown, table))
         return
+    if arguments.table is None and arguments.per != OCCURRENCE:
+        _print_summary(comparison, arguments)
+        return
+    from tfcompare.charts.pair import pairs_of
+    from tfcompare.render.terminal import as_lines
+    from tfcompare.views import overview
+
     frame = _rows(comparison, name, arguments, for_reading=True)
     names = {run.id: run.name for run in comparison.candidates}
     if len(set(names.values())) == len(names):
         frame = frame.assign(candidate=frame["candidate"].map(names))
-    if arguments.table is None:
-        frame = _changed(frame, name)
-    print("\n\n".join(_preamble(comparison, name, arguments)), end="\n\n")
+    width = None if arguments.all_columns else terminal_width()
+    print(as_lines(map(overview.verdict, pairs_of(comparison, by_name=True)), width), end="\n\n")
+    print("\n".join(_coverage(comparison, name, arguments)), end="\n\n")
     if frame.empty:
-        print("No op's self time differs." if arguments.table is None else f"{name} has no rows.")
+        print(f"{name} has no rows.")
         return
-    emit(frame, arguments, lambda shown: as_text(shown, table), TOP_CHANGES if arguments.table is None else None)
+    emit(frame, arguments, lambda shown: as_text(shown, table))
 
 
-def _preamble(comparison: Comparison, name: str, arguments: argparse.Namespace) -> list[str]:
-    """The sections above the table: the summary of each candidate (with `--table` only the verdict), and how much of
-    the table is matched."""
-    describe, title = (diff_summary, "Largest changes") if arguments.table is None else (verdict_text, "")
+def _print_summary(comparison: Comparison, arguments: argparse.Namespace) -> None:
+    from tfcompare.charts.pair import pairs_of
+    from tfcompare.render.terminal import as_lines
+    from tfcompare.views import overview
+    from tfcompare.views.blocks import Block, Section, Text
+
+    top = len(comparison.table(DEFAULT_TABLE)) if arguments.limit == 0 else arguments.limit
+    width = None if arguments.all_columns else terminal_width()
+    blocks: list[Block | Section] = []
+    if comparison.is_single:
+        blocks.append(Text(comparison.headline()))
+    for pair in pairs_of(comparison, by_name=True):
+        blocks += [
+            *overview.answer(pair, top),
+            Section(f"What to try next in {pair.candidate.name}", list(overview.advice(pair))),
+        ]
+    print(as_lines(blocks, width))
+
+
+def _coverage(comparison: Comparison, name: str, arguments: argparse.Namespace) -> list[str]:
+    """How much of the table is matched, for each candidate if that differs."""
     per = OCCURRENCE if _is_per_occurrence(name, arguments) else ""
     names = [run.name for run in comparison.candidates]
     labels = names if len(set(names)) == len(names) else [run.id for run in comparison.candidates]
-    matched = [coverage_text(comparison, run, name, per) for run in comparison.candidates]
+    matched = [_coverage_text(comparison, run, name, per) for run in comparison.candidates]
     if len(set(matched)) > 1:
         matched = [f"{text_of(label)}: {text}" for label, text in zip(labels, matched, strict=True)]
-    lines = filter(None, [paint(title, "bold"), *dict.fromkeys(matched)])
-    sections = [*(describe(comparison, run) for run in comparison.candidates), "\n".join(lines)]
-    return list(filter(None, sections))
-
-
-def _changed(frame: pd.DataFrame, name: str) -> pd.DataFrame:
-    """The rows whose headline metric differs; added and removed rows do."""
-    return frame[frame[f"{metric_name(frame, schema.table(name).headline or '')}_delta"] != 0]
+    return list(filter(None, dict.fromkeys(matched)))
 
 
 def _rows(comparison: Comparison, name: str, arguments: argparse.Namespace, *, for_reading: bool) -> pd.DataFrame:
@@ -142,3 +160,25 @@ def _write_all(comparison: Comparison, arguments: argparse.Namespace) -> None:
         path = folder / f"{name}.csv"
         path.write_text(csv_text(frame), encoding="utf-8", newline="")
         note(f"wrote {path} ({len(frame):,} rows)")
+
+
+def _coverage_text(comparison: Comparison, candidate: Run, name: str, per: str) -> str:
+    """The matched share of a table's headline metric, what figures are per, and what ran outside of steps; empty for
+    metrics such as means."""
+    table = schema.table(name)
+    if table.headline is None or table.column(table.headline).kind not in ("sum", "level"):
+        return ""
+    headline = table.column(table.headline)
+    coverage = comparison.coverage(name)
+    of_candidate = coverage[coverage["candidate"] == candidate.id].iloc[0]
+    matched, exact = (float(of_candidate[share]) for share in ("matched_share", "exact_share"))
+    if math.isnan(matched):
+        return f"Neither run's profile has anything for {name}."
+    figures = f" Figures are per {per or comparison.per}." if headline.kind == "sum" else ""
+    what = "memory" if headline.unit == "bytes" else headline.label.lower()
+    shares = f"Matched {what}: {format_percent(matched)} ({format_percent(exact)} exactly)."
+    if name not in schema.STEP_TABLES or per:
+        return shares + figures
+    from tfcompare.tools.op_figures import outside_of_steps
+
+    return "\n".join(filter(None, [shares + figures, outside_of_steps(comparison, candidate, name)]))

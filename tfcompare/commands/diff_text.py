@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfcompare import schema
-from tfcompare.commands.colour import Tone, tone_of
-from tfcompare.commands.text_table import Scale, TextColumn, number_column, scale, text_column
+from tfcompare.render.colour import Tone, tone_of
+from tfcompare.render.text_table import Scale, TextColumn, number_column, scale, text_column
 from tfcompare.units import format_ratio
 
 if TYPE_CHECKING:

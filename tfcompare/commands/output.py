@@ -12,8 +12,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tfcompare.commands.text_table import TextColumn, fitting, render, terminal_width
 from tfcompare.export.csv import csv_text
+from tfcompare.render.text_table import TextColumn, fitting, render, terminal_width
 from tfcompare.text import lines_of, text_of
 
 if TYPE_CHECKING:

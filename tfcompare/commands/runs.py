@@ -19,8 +19,8 @@ from tfcompare.commands.reading import (
     report_cache_problems,
     stored_runs,
 )
-from tfcompare.commands.text_table import TextColumn, number_column, scale, text_column
 from tfcompare.errors import NoRuns, TfcompareError
+from tfcompare.render.text_table import TextColumn, number_column, scale, text_column
 from tfcompare.sources.remote.places import shown
 from tfcompare.text import text_of
 from tfcompare.units import format_bytes

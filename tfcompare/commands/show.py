@@ -1,8 +1,8 @@
 """Print a summary of one run, or one of its tables.
 
 RUN is a profile file, a run folder, or a logdir that holds a single run; with --store, a run of that store. Without
-TABLE, the summary says what was captured, how long steps take and what they consist of, the top ops, peak memory, the
-wait for input, what to try next, and which tables the run has. Of `tf_data`, the slowest execution of each pipeline is
+TABLE, the summary says how long steps take and what they consist of, the longest ops, peak memory, what to try next,
+what was captured, and which tables the run has. Of `tf_data`, the slowest execution of each pipeline is
 printed. IDLE, the time in which no op ran, is left out of tables for reading.
 """
 
@@ -16,8 +16,9 @@ from tfcompare import schema
 from tfcompare.commands.diff_text import KEY_RANKS
 from tfcompare.commands.output import add_format, add_idle, emit, without_idle_rows
 from tfcompare.commands.reading import add_steps, add_store, load_runs, reading
-from tfcompare.commands.text_table import TextColumn, number_column, scale, text_column
 from tfcompare.errors import TfcompareError
+from tfcompare.markdown import as_markdown
+from tfcompare.render.text_table import TextColumn, number_column, scale, text_column
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,7 +64,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _print_summary(arguments: argparse.Namespace) -> int:
-    from tfcompare.commands.run_summary import run_summary
+    from tfcompare.charts.pair import pairs_of
+    from tfcompare.compare import compare
+    from tfcompare.render.terminal import as_lines
+    from tfcompare.render.text_table import terminal_width
+    from tfcompare.tools.environment import environment
+    from tfcompare.views import overview
+    from tfcompare.views.blocks import Facts, Section, Text
 
     if arguments.format != "table":
         raise TfcompareError(
@@ -71,7 +78,15 @@ def _print_summary(arguments: argparse.Namespace) -> int:
             f"{', '.join(schema.TABLES)}"
         )
     (one,) = load_runs([arguments.place], reading(arguments))
-    print(run_summary(one, arguments.host))
+    (pair,) = pairs_of(compare(one, one, host=arguments.host), by_name=True)
+    names = [name for name in schema.TABLES if len(one.table(name, host=arguments.host))]
+    blocks = [
+        *overview.answer(pair, len(one.table("op_stats")) if arguments.limit == 0 else arguments.limit),
+        Section("What to try next", list(overview.advice(pair))),
+        Facts(["Capture", one.name], [[fact.label, fact.values[0]] for fact in environment([one.info])]),
+        Text(f"Tables (`tfcompare show RUN TABLE`): {', '.join(map(as_markdown, names))}."),
+    ]
+    print(as_lines(blocks, None if arguments.all_columns else terminal_width()))
     return 0
 
 

@@ -153,7 +153,7 @@ class Comparison:
         return f"<Comparison with {self.baseline.name!r}: {', '.join([*named, *more])}>"
 
     def _repr_html_(self) -> str:
-        from tfcompare.report.cell import comparison_html
+        from tfcompare.render.notebook import comparison_html
 
         return comparison_html(self)
 

@@ -15,14 +15,14 @@ from tfcompare.charts.style import letter
 from tfcompare.charts.verdicts import Tone
 from tfcompare.compare import Comparison
 from tfcompare.markdown import as_code, as_markdown
-from tfcompare.report.blocks import Block, Chart, Code, Facts, Items, Report, Section, Text
 from tfcompare.report.sections import OF_ALL_RUNS, sections
-from tfcompare.report.verdicts import first_lines, verdict
 from tfcompare.run import Run
 from tfcompare.text import text_of
 from tfcompare.tools.caveats import caveats, other_runs, runs_of
 from tfcompare.tools.environment import environment
 from tfcompare.units import MISSING
+from tfcompare.views.blocks import Block, Chart, Code, Facts, Items, Report, Section, Text
+from tfcompare.views.overview import answer, verdict
 
 DIGEST_LETTERS = 12
 
@@ -86,7 +86,7 @@ def _sections(
     if several:
         yield Section("All candidates", _all_candidates(pairs), is_open=True)
     for pair in pairs:
-        yield Section(_lettered(comparison)[pair.position] if several else "", list(first_lines(pair)), is_open=True)
+        yield Section(_lettered(comparison)[pair.position] if several else "", list(answer(pair)), is_open=True)
         if found and pair is pairs[0] and not several:
             yield _caveats(found, is_open=is_hard)
         for one in sections(pair):
@@ -108,10 +108,10 @@ def _caveats(found: Sequence[str], *, is_open: bool) -> Section:
 def _all_candidates(pairs: Sequence[Pair]) -> list[Block]:
     """The answer on each candidate, and the steps of all runs."""
     lines = [verdict(pair) for pair in pairs]
-    blocks: list[Block] = [Items([(f"{one.badge} — {one.headline}" if one.badge else one.headline, one.basis)
+    blocks: list[Block] = [Items([(f"{one.badge} — {one.headline}" if one.badge else one.headline, " ".join(one.basis))
                                   for one in lines])]  # fmt: skip
     figures = ((name, figure_of(pairs[0], name)) for name in OF_ALL_RUNS)
-    return [*blocks, *(Chart(name, figure) for name, figure in figures if figure is not None)]
+    return [*blocks, *(Chart.of(name, figure) for name, figure in figures if figure is not None)]
 
 
 def _compared(comparison: Comparison) -> list[Block]:

@@ -12,10 +12,10 @@ from typing import Literal
 
 from tfcompare.compare import Comparison
 from tfcompare.errors import TfcompareError, Unknown
+from tfcompare.render.html import as_html
+from tfcompare.render.markdown import as_text
 from tfcompare.report.as_json import as_json
 from tfcompare.report.contents import Checked, contents
-from tfcompare.report.html import as_html
-from tfcompare.report.markdown import as_text
 from tfcompare.report.redaction import redacted
 
 Format = Literal["html", "markdown", "json"]

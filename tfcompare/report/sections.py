@@ -13,8 +13,6 @@ from tfcompare.charts.timeline.data import data_of, state_of
 from tfcompare.compare.aggregate import metric_in, without_idle
 from tfcompare.compare.straggler import attributed_hosts
 from tfcompare.markdown import as_code
-from tfcompare.report.blocks import Block, Chart, Section, Table, Text, Timeline
-from tfcompare.report.verdicts import advice
 from tfcompare.tools import input_bound, xla
 from tfcompare.tools.columns import of_one_run, shown, shown_alone
 from tfcompare.tools.host_words import verdict_sentence
@@ -27,6 +25,8 @@ from tfcompare.tools.timeline.aligned import align
 from tfcompare.tools.timeline.drawing import Look
 from tfcompare.tools.timeline.losses import losses
 from tfcompare.tools.timeline.opened import open_timelines
+from tfcompare.views.blocks import Block, Chart, Section, Table, Text, Timeline
+from tfcompare.views.overview import advice
 
 MOST_ROWS = 1_000
 """Rows of a table in a report; a note says how many are left out, and `tfcompare diff --format csv` has them all."""
@@ -51,7 +51,7 @@ OF_ALL_RUNS = ("step_times", "step_distribution")
 
 def sections(pair: Pair) -> Iterator[Section]:
     """The sections that the runs have something for."""
-    yield Section("What to try next", advice(pair), is_open=True)
+    yield Section("What to try next", list(advice(pair)), is_open=True)
     if timeline := _timeline(pair):
         yield Section("Typical step", timeline, is_open=True)
     for title, names in CHARTS.items():
@@ -66,7 +66,7 @@ def _charts(pair: Pair, names: Sequence[str]) -> Iterator[Block]:
         if is_above and name in OF_ALL_RUNS:
             continue
         if (figure := figure_of(pair, name)) is not None:
-            yield Chart(name, figure)
+            yield Chart.of(name, figure)
 
 
 def _sentences(pair: Pair, title: str) -> Iterator[Block]:

@@ -5,7 +5,15 @@ from __future__ import annotations
 import math
 
 from tfcompare.tools.key_figures import KeyFigure
-from tfcompare.units import MINUS, format_percent, format_percent_change, format_ratio, format_value
+from tfcompare.units import (
+    MINUS,
+    MISSING,
+    format_delta,
+    format_percent,
+    format_percent_change,
+    format_ratio,
+    format_value,
+)
 
 SMALLEST_POINTS = 5e-5
 """A smaller change of a share would be 0.00 percentage points."""
@@ -16,6 +24,23 @@ SMALLEST_RATIO = 10
 def card_texts(figure: KeyFigure) -> tuple[str, str, str]:
     """The candidate's value, the change, and `from` the baseline's value; the last two are empty without a baseline."""
     return value_text(figure, figure.candidate), change_text(figure), before_text(figure) if figure.has_baseline else ""
+
+
+def row_texts(figure: KeyFigure) -> list[str]:
+    """The baseline's value, the candidate's, the change and the ratio, for a row of a table."""
+    before, after = figure.baseline, figure.candidate
+    ratio = after / before if before else 1.0 if after == 0 else math.inf
+    change = after - before
+    if figure.unit == "share":
+        changed = MISSING if math.isnan(change) else _points(change)
+    else:
+        changed = format_delta(change, figure.unit)
+    return [
+        value_text(figure, before),
+        value_text(figure, after),
+        changed,
+        format_ratio(math.nan if math.isnan(after) else ratio),
+    ]
 
 
 def change_text(figure: KeyFigure) -> str:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tfcompare.tools.advice import Facts
 
 STEP_TIME = "Step time"
+PEAK_MEMORY = "Peak memory"
 DEVICE_PARTS = ("device_compute_us", "device_collectives_us", "device_to_device_us")
 _DEVICE_BUSY = (
     "Mean time per step in which a device computes, communicates or copies between devices, as in the step breakdown."
@@ -45,7 +46,7 @@ def dashboard(comparison: Comparison, candidate: Run, parts: pd.DataFrame) -> li
         KeyFigure(STEP_TIME, "µs", *times, better_by(comparison.verdict[candidate.id]), MEANING),
         *(figure for figure in window_figures(comparison, candidate) if figure.label == "Throughput"),
         *_parts(comparison, candidate, parts),
-        KeyFigure("Peak memory", "bytes", *peaks, "lower", _PEAK),
+        KeyFigure(PEAK_MEMORY, "bytes", *peaks, "lower", _PEAK),
     ]
     return [figure for figure in figures if not (math.isnan(figure.baseline) and math.isnan(figure.candidate))]
 

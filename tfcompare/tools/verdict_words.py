@@ -9,15 +9,11 @@ from tfcompare.compare.slow_step_words import sentences
 from tfcompare.compare.stats.verdict import IDENTICAL, UNCLEAR, UNTESTED
 from tfcompare.compare.without_steps import leading_sentence
 from tfcompare.markdown import as_markdown
-from tfcompare.tools.host_words import host_sentence
-from tfcompare.tools.throughput import between_steps_sentence, dispatch_sentence
-from tfcompare.units import format_ratio
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tfcompare.compare import Comparison
-    from tfcompare.compare.stats.verdict import Verdict
     from tfcompare.run import Run
 
 
@@ -58,25 +54,6 @@ def _capitalized(sentence: str) -> str:
     return f"{sentence[0].upper()}{sentence[1:]}"
 
 
-def basis(comparison: Comparison, candidate: Run) -> list[str]:
-    """Markdown sentences: the ratio of the step times with its confidence interval, doubts, slow steps, the slowest
-    host, and time outside of steps."""
-    more = [of(comparison, candidate) for of in (host_sentence, between_steps_sentence, dispatch_sentence)]
-    first = [_ratio(comparison.verdict[candidate.id]), comparison.doubt(candidate.id)]
-    return [one for one in [*first, *slow_steps(comparison, candidate), *more] if one]
-
-
-def slow_steps(comparison: Comparison, candidate: Run) -> list[str]:
-    """Markdown sentences on the slow steps and the strays of both runs."""
-    runs = (comparison.baseline, candidate) if comparison.baseline.id != candidate.id else (candidate,)
-    names = map(quoted, comparison.names_of(candidate)[-len(runs) :])
-    pairs = zip(runs, names, strict=True)
-    return [one for run, name in pairs for one in sentences(run, comparison.host_of(run), name)]
-
-
-def _ratio(verdict: Verdict) -> str:
-    """The ratio and its evidence; without a claim the headline has the interval."""
-    if not verdict.has_interval:
-        return ""
-    evidence = f"; {verdict.reason}" if verdict.is_claim else f". {verdict.reason.partition('. ')[2]}"
-    return f"Ratio (candidate ÷ baseline): {format_ratio(verdict.ratio)}{evidence}."
+def slow_steps(comparison: Comparison, runs: Mapping[str, Run]) -> list[str]:
+    """Markdown sentences on the slow steps and the strays of runs by what they are called."""
+    return [one for name, run in runs.items() for one in sentences(run, comparison.host_of(run), quoted(name))]

@@ -10,17 +10,17 @@ import numpy as np
 import pandas as pd
 
 from tfcompare.charts.verdicts import outcome_text, tone_of
-from tfcompare.report.blocks import Chart, Table, Timeline
 from tfcompare.tools.columns import MATCH_WORDS, MOST_DECIMALS, MOST_DECIMALS_OF_COUNTS, Shown, changes_of, decimals
 from tfcompare.units import MISSING, format_percent, format_ratio, scale
+from tfcompare.views.blocks import Table, Timeline
 
 _SCALED = ("bytes", "FLOP")
 """Units with prefixes, also per second; times stay in microseconds, as in the app."""
 
 
-def figure_json(chart: Chart) -> dict[str, Any]:
-    """The figure as JSON values, without its template: the report has its own."""
-    figure: dict[str, Any] = json.loads(chart.figure.to_json())
+def figure_json(drawn: Any) -> dict[str, Any]:
+    """A Plotly figure as JSON values, without its template: the report has its own."""
+    figure: dict[str, Any] = json.loads(drawn.to_json())
     figure["layout"].pop("template", None)
     return figure
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import groupby
 
-from tfcompare.commands.colour import Tone, paint
+from tfcompare.render.colour import Tone, paint
 from tfcompare.text import text_of
 from tfcompare.units import MINUS, MISSING, middle_ellipsis
 

@@ -1,4 +1,4 @@
-"""Sentences in Markdown as HTML: code, emphasis, escapes, on request links, and nothing else that Markdown can do."""
+"""Sentences in Markdown as HTML or plain text: code, emphasis, escapes, links, and nothing else of Markdown."""
 
 from __future__ import annotations
 
@@ -15,3 +15,9 @@ def inline(markdown: str, *, links: bool = False) -> str:
     """The sentence as HTML; HTML in it is shown as it is written. `links` is for texts of our own."""
     renderer = _LINKED if links else _PLAIN
     return str(renderer.renderInline(text_of(markdown.replace(WORD_JOINER, ""))))
+
+
+def plain(markdown: str) -> str:
+    """The sentence as text for a terminal: without marks, links as their text."""
+    tokens = _LINKED.parseInline(markdown.replace(WORD_JOINER, ""))[0].children or []
+    return text_of("".join(token.content for token in tokens if token.type in ("text", "code_inline", "text_special")))

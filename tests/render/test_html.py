@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 
 from tests.profiles import compared_runs
-from tests.report.documents import hostile_comparison, payload_of
+from tests.render.documents import hostile_comparison, payload_of
 from tests.ui.hostile_profile import EVIL
 from tfcompare.charts.library import plotly_js
-from tfcompare.report.blocks import Table
+from tfcompare.render.html import as_html
+from tfcompare.render.inline import inline
+from tfcompare.render.payload import table_json
 from tfcompare.report.contents import contents
-from tfcompare.report.html import as_html
-from tfcompare.report.inline import inline
 from tfcompare.report.making import report
-from tfcompare.report.payload import table_json
+from tfcompare.views.blocks import Table
 
 CPU = ("filters_512_128", "filters_16_8")
 GPU = ("filters_512_128_simulated", "filters_16_8_simulated")

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from tfcompare.markdown import as_markdown
-from tfcompare.report.blocks import Block, Cards, Code, Facts, Items, Report, Section, Text, Verdict
-from tfcompare.tools.card_texts import card_texts
+from tfcompare.views.blocks import Block, Cards, Code, Facts, Items, Report, Section, Text, Verdict
 
 
 def as_text(report: Report) -> str:
@@ -32,26 +31,23 @@ def _section(section: Section, text: str) -> str:
 def _lines(block: Block) -> Iterator[str]:
     if isinstance(block, Verdict):
         yield f"**{block.badge} · {block.headline}**" if block.badge else f"**{block.headline}**"
-        yield block.basis
+        yield " ".join(block.basis)
     elif isinstance(block, Text):
         yield block.text
     elif isinstance(block, Items):
         yield "\n".join(f"- {line}{f'<br>{more}' if more else ''}" for line, more in block.items)
     elif isinstance(block, Cards):
-        yield _cards(block)
+        yield _table(block.facts)
     elif isinstance(block, Facts):
-        yield _table(block.header, block.rows, block.numbers)
+        yield _table(block)
+        if block.note:
+            yield block.note
     elif isinstance(block, Code):
         fence = "`" * max(3, 1 + max(map(len, re.findall("`+", block.text)), default=0))
         yield f"{fence}\n{block.text}\n{fence}"
 
 
-def _cards(block: Cards) -> str:
-    rows = [[figure.label, *card_texts(figure)] for figure in block.figures]
-    return _table(["", "value", "change", "before"], rows, (1, 2, 3))
-
-
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[int]) -> str:
-    marks = ["---:" if i in numbers else ":---" for i in range(len(header))]
-    lines = [[as_markdown(cell) for cell in header], marks, *([as_markdown(cell) for cell in row] for row in rows)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+def _table(facts: Facts) -> str:
+    marks = ["---:" if i in facts.numbers else ":---" for i in range(len(facts.header))]
+    lines = [[as_markdown(cell) for cell in row] for row in (facts.header, *facts.rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in (lines[0], marks, *lines[1:]))

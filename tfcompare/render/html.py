@@ -18,7 +18,10 @@ from typing import Any
 
 from tfcompare.charts import style, timeline
 from tfcompare.charts.library import plotly_js
-from tfcompare.report.blocks import (
+from tfcompare.render.inline import inline
+from tfcompare.render.payload import figure_json, table_json, timeline_json
+from tfcompare.tools.card_texts import card_texts
+from tfcompare.views.blocks import (
     Block,
     Cards,
     Chart,
@@ -32,9 +35,6 @@ from tfcompare.report.blocks import (
     Timeline,
     Verdict,
 )
-from tfcompare.report.inline import inline
-from tfcompare.report.payload import figure_json, table_json, timeline_json
-from tfcompare.tools.card_texts import card_texts
 
 _ASSETS = Path(__file__).with_name("assets")
 _SCRIPTS = ("charts.js", "tables.js", "report.js")
@@ -84,7 +84,7 @@ def _section(section: Section, payload: list[dict[str, Any]]) -> str:
 def _block(block: Block, payload: list[dict[str, Any]]) -> str:
     if isinstance(block, Verdict):
         badge = f'<span class="badge {block.tone}">{html.escape(block.badge)}</span> ' if block.badge else ""
-        basis = f'<p class="quiet">{inline(block.basis)}</p>' if block.basis else ""
+        basis = f'<p class="quiet">{inline(" ".join(block.basis))}</p>' if block.basis else ""
         return f'<p class="verdict">{badge}<strong>{inline(block.headline)}</strong></p>\n{basis}'
     if isinstance(block, Text):
         return f"<p{_QUIET if block.quiet else ''}>{inline(block.text)}</p>"
@@ -127,7 +127,9 @@ def _facts(block: Facts) -> str:
     cells = zip(block.header, looks, strict=True)
     head = "".join(f"<th{look}>{html.escape(text)}</th>" for text, look in cells)
     rows = "".join(_row(row, looks, tone) for row, tone in zip(block.rows, tones, strict=True))
-    return f'<div class="wide"><table class="facts"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
+    note = f'<p class="quiet">{inline(block.note)}</p>' if block.note else ""
+    table = f'<table class="facts"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
+    return f'<div class="wide">{table}</div>{note}'
 
 
 def _row(row: Sequence[str], looks: Sequence[str], tone: str) -> str:
@@ -144,10 +146,11 @@ def _drawn(block: Chart | Table | Timeline, payload: list[dict[str, Any]]) -> st
     """An empty element, which the script fills when it is seen."""
     number = len(payload)
     if isinstance(block, Chart):
-        figure = figure_json(block)
+        drawn = block.draw()
+        figure = figure_json(drawn)
         payload.append({"kind": "chart", "figure": figure})
         height = int(figure["layout"].get("height", 400))
-        title = html.escape(block.figure.layout.title.text or block.name)
+        title = html.escape(drawn.layout.title.text or block.name)
         look = f'role="img" aria-label="{title}" style="min-height:{height}px"'
         return f'<div class="wide"><div class="chart" data-block="{number}" {look}></div></div>'
     if isinstance(block, Timeline):

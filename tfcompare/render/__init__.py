@@ -1,0 +1,1 @@
+"""Blocks as HTML, Markdown, terminal text and notebook cells."""

@@ -1,0 +1,128 @@
+"""What a notebook shows of a comparison: HTML without scripts, requests or colours of its own."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tfcompare.charts.pair import Pair, pairs_of
+from tfcompare.markdown import as_markdown
+from tfcompare.render.inline import inline
+from tfcompare.text import text_of
+from tfcompare.tools.caveats import caveats
+from tfcompare.tools.listing import device_text
+from tfcompare.tools.short_names import shorten_distinct
+from tfcompare.views.blocks import Block, Facts, Text, Verdict, facts_of
+from tfcompare.views.overview import answer
+
+if TYPE_CHECKING:
+    from tfcompare.compare import Comparison
+    from tfcompare.run import RunInfo
+
+MOST_CANDIDATES = 10
+_UNFOLDED = 3
+_NAME_LENGTH = 50
+
+_STYLE = """<style>
+.tfcompare {overflow-x: auto}
+.tfcompare table {border-collapse: collapse; margin: 0.6em 0}
+.tfcompare th, .tfcompare td {text-align: right; padding: 0.15em 0.8em; white-space: nowrap}
+.tfcompare td {font-variant-numeric: tabular-nums}
+.tfcompare tr > .text {text-align: left}
+.tfcompare tr > :first-child {padding-left: 0}
+.tfcompare thead th {border-bottom: 1px solid}
+.tfcompare p, .tfcompare ul {margin: 0.3em 0; max-width: 60em}
+.tfcompare summary {cursor: pointer}
+.tfcompare code {unicode-bidi: isolate; overflow-wrap: anywhere}
+</style>"""
+
+
+def comparison_html(comparison: Comparison) -> str:
+    """The answer on each candidate, and caveats; of a run alone, that run."""
+    pairs = pairs_of(comparison, by_name=True)
+    show = _one if len(pairs) == 1 else _one_of_several
+    parts = ["".join(show(pair)) for pair in pairs[:MOST_CANDIDATES]]
+    if more := len(pairs) - MOST_CANDIDATES:
+        parts += [f"<p>{more} more candidates are not shown.</p>"] * (more > 0)
+    if comparison.is_single:
+        parts.append(_folded("Remarks", map(as_markdown, comparison.baseline.remarks)))
+    else:
+        parts.append(_folded("Caveats", caveats(comparison)))
+    return f'<div class="tfcompare">{_STYLE}{"".join(parts)}</div>'
+
+
+def _one(pair: Pair) -> Iterator[str]:
+    if pair.is_single:
+        run = pair.baseline
+        yield f"<p><strong>{_name(run.name)}</strong><br>{_text(' · '.join(_environment(run.info)))}</p>"
+    for block in answer(pair):
+        yield from _block(block)
+
+
+def _environment(info: RunInfo) -> list[str]:
+    hosts = f"{info.hosts} hosts" if info.hosts > 1 else ""
+    return list(
+        filter(None, [device_text(info.device_type, info.device_count), info.device_name, info.framework, hosts])
+    )
+
+
+def _one_of_several(pair: Pair) -> Iterator[str]:
+    first, *others = answer(pair)
+    assert isinstance(first, Verdict)
+    yield f"<details><summary>{inline(first.headline)}</summary>"
+    for block in [replace(first, headline=""), *others]:
+        yield from _block(block)
+    yield "</details>"
+
+
+def _block(block: Block) -> Iterator[str]:
+    if isinstance(block, Verdict):
+        yield from _paragraphs(block.headline, *block.sentences)
+    elif isinstance(block, Text):
+        yield from _paragraphs(block.text)
+    elif (facts := facts_of(block)) is not None:
+        yield _table(facts)
+        yield from _paragraphs(facts.note)
+
+
+def _paragraphs(*texts: str) -> Iterator[str]:
+    return (f"<p>{inline(text)}</p>" for text in texts if text)
+
+
+def _folded(title: str, sentences: Iterable[str]) -> str:
+    """A list of Markdown sentences that folds, and is folded if it is long; empty without sentences."""
+    items = [f"<li>{inline(sentence)}</li>" for sentence in sentences]
+    if not items:
+        return ""
+    state = " open" if len(items) <= _UNFOLDED else ""
+    return f"<details{state}><summary>{title} ({len(items)})</summary><ul>{''.join(items)}</ul></details>"
+
+
+def _table(facts: Facts) -> str:
+    """A table of plain texts. Names are shortened, and shown in full where the mouse points at them."""
+    cells = [[text_of(cell) for cell in row] for row in facts.rows]
+    names = shorten_distinct([name for name, *_ in cells], _NAME_LENGTH)
+    body = [
+        _row("td", [name, *others], facts.numbers, full) for name, (full, *others) in zip(names, cells, strict=True)
+    ]
+    header = _row("th", facts.header, facts.numbers)
+    return f"<table><thead>{header}</thead><tbody>{''.join(body)}</tbody></table>"
+
+
+def _row(tag: str, cells: Sequence[str], numbers: Sequence[int], title: str = "") -> str:
+    shown = (
+        f"<{tag}>{_text(cell)}</{tag}>" if i in numbers else f'<{tag} class="text">{_name(cell)}</{tag}>'
+        for i, cell in enumerate(cells)
+    )
+    return f'<tr title="{_text(title)}">{"".join(shown)}</tr>'
+
+
+def _name(name: str) -> str:
+    """A name from a profile or disk; one that is written from right to left leaves the text around it in order."""
+    return f"<bdi>{_text(name)}</bdi>"
+
+
+def _text(text: str) -> str:
+    return html.escape(text_of(text))

@@ -1,0 +1,1 @@
+"""What pages show, as blocks: data that every renderer shows in its own way."""
