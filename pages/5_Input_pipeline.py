@@ -7,11 +7,12 @@ import streamlit as st
 from tfcompare import ui
 from tfcompare.ui.frame.pair import choose_pair, comparison_of
 from tfcompare.ui.pages import input_pipeline, input_pipeline_ops
+from tfcompare.views.input_pipeline import waits_of
 
 with ui.page("Input pipeline", needs="pair") as view:
     comparison = comparison_of(view)
     pair = choose_pair(comparison)
-    waits = input_pipeline.waits_of(pair)
+    waits = waits_of(pair)
     if not input_pipeline.headline(pair, waits):
         st.stop()
     input_pipeline.how_sure(pair)

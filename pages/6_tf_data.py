@@ -7,8 +7,8 @@ import streamlit as st
 from tfcompare import ui
 from tfcompare.ui.frame.pair import choose_pair, comparison_of
 from tfcompare.ui.pages import tf_data, tf_data_steps
-from tfcompare.ui.pages.input_pipeline import waits_of
 from tfcompare.ui.pages.tf_data_graphs import show_graphs
+from tfcompare.views.input_pipeline import waits_of
 
 with ui.page("tf.data", needs="pair") as view:
     comparison = comparison_of(view)

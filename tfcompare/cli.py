@@ -15,7 +15,21 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from tfcompare import __version__
-from tfcompare.commands import capture, check, diff, ingest, query, report, runs, series, serve, show, store, trace
+from tfcompare.commands import (
+    capture,
+    check,
+    diff,
+    ingest,
+    query,
+    report,
+    runs,
+    series,
+    serve,
+    show,
+    store,
+    trace,
+    view,
+)
 from tfcompare.commands.completion import add_completion
 from tfcompare.errors import TfcompareError, Unknown
 from tfcompare.text import close_matches, did_you_mean, text_of
@@ -27,7 +41,7 @@ _NARROWEST = 40
 
 _INVALID_CHOICE = re.compile(r"invalid choice: '(?P<value>[^']*)' \(choose from (?P<choices>.*)\)")
 
-_COMMANDS = (runs, show, diff, report, check, series, trace, query, ingest, store, capture, serve)
+_COMMANDS = (runs, show, diff, view, report, check, series, trace, query, ingest, store, capture, serve)
 
 
 class _Parser(argparse.ArgumentParser):

@@ -63,7 +63,7 @@ def comparison(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
 
 @pytest.fixture
 def all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tfcompare.views.overview.TOP", len(OUTCOMES))
+    monkeypatch.setattr("tfcompare.views.answer.TOP", len(OUTCOMES))
 
 
 def cells(line_of_table: str) -> list[str]:

@@ -16,6 +16,7 @@ from tests.store.runs_in_stores import copied, put
 from tests.ui.found_runs import found
 from tests.ui.sidebar_widgets import named, names
 from tfcompare import settings
+from tfcompare.compare import compare
 from tfcompare.run import Run, Stray, load
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir import FoundRun, find_runs
@@ -167,11 +168,12 @@ def test_pages_that_have_nothing_to_show_are_dimmed_and_say_why() -> None:
         "XLA": "No compiled XLA programs and no compilations were captured.",
         "Hosts": "The runs have one host and at most one device.",
     }
-    assert why_not([on_cpu]) == {"Kernel stats": "No GPU kernels were captured."} | xla
-    assert why_not([on_cpu, on_gpu]) == xla
-    on_tpus = why_not([load(run_path("jax_tpu"))])
+    assert why_not(compare(on_cpu, on_cpu)) == {"Kernel stats": "No GPU kernels were captured."} | xla
+    assert why_not(compare(on_cpu, on_gpu)) == xla
+    tpus = load(run_path("jax_tpu"))
+    on_tpus = why_not(compare(tpus, tpus))
     assert "tf.data" in on_tpus and "XLA" not in on_tpus
-    assert "Hosts" not in why_not([on_cpu, load(run_path("workers_balanced"))])
+    assert "Hosts" not in why_not(compare(on_cpu, load(run_path("workers_balanced"))))
 
 
 def test_one_bad_place_does_not_hide_the_others(page: AppTest) -> None:

@@ -15,6 +15,7 @@ from tfcompare.compare.matching.kernel_labels import kernel_labels
 from tfcompare.compare.matching.manual import Choice, with_distinct_names
 from tfcompare.compare.matching.matching import Evidence
 from tfcompare.compare.scope_tree import scope_tree
+from tfcompare.markdown import as_code
 from tfcompare.run import Run
 from tfcompare.tools import kernel_stats, step_attribution, step_series
 from tfcompare.tools.op_stats import side_by_side, with_shares
@@ -74,6 +75,14 @@ class Pair:
         if self.is_single:
             return self.baseline.name, self.baseline.name
         return self.comparison.names_of(self.candidate) if self.by_name else (letter(0), letter(self.position))
+
+    @property
+    def marked(self) -> tuple[str, str]:
+        """As `called`, in Markdown."""
+        if not (self.by_name or self.is_single):
+            return self.called
+        ours, theirs = map(as_code, self.called)
+        return ours, theirs
 
     @property
     def headings(self) -> list[str]:

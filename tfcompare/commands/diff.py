@@ -98,14 +98,14 @@ def _print(comparison: Comparison, arguments: argparse.Namespace) -> None:
         return
     from tfcompare.charts.pair import pairs_of
     from tfcompare.render.terminal import as_lines
-    from tfcompare.views import overview
+    from tfcompare.views.answer import verdict
 
     frame = _rows(comparison, name, arguments, for_reading=True)
     names = {run.id: run.name for run in comparison.candidates}
     if len(set(names.values())) == len(names):
         frame = frame.assign(candidate=frame["candidate"].map(names))
     width = None if arguments.all_columns else terminal_width()
-    print(as_lines(map(overview.verdict, pairs_of(comparison, by_name=True)), width), end="\n\n")
+    print(as_lines(map(verdict, pairs_of(comparison, by_name=True)), width), end="\n\n")
     print("\n".join(_coverage(comparison, name, arguments)), end="\n\n")
     if frame.empty:
         print(f"{name} has no rows.")
@@ -116,18 +116,18 @@ def _print(comparison: Comparison, arguments: argparse.Namespace) -> None:
 def _print_summary(comparison: Comparison, arguments: argparse.Namespace) -> None:
     from tfcompare.charts.pair import pairs_of
     from tfcompare.render.terminal import as_lines
-    from tfcompare.views import overview
+    from tfcompare.views.answer import advice, answer
     from tfcompare.views.blocks import Block, Section, Text
 
     top = len(comparison.table(DEFAULT_TABLE)) if arguments.limit == 0 else arguments.limit
     width = None if arguments.all_columns else terminal_width()
-    blocks: list[Block | Section] = []
+    blocks: list[Block] = []
     if comparison.is_single:
         blocks.append(Text(comparison.headline()))
     for pair in pairs_of(comparison, by_name=True):
         blocks += [
-            *overview.answer(pair, top),
-            Section(f"What to try next in {pair.candidate.name}", list(overview.advice(pair))),
+            *answer(pair, top),
+            Section(f"What to try next in {pair.candidate.name}", list(advice(pair))),
         ]
     print(as_lines(blocks, width))
 

@@ -69,7 +69,7 @@ def _print_summary(arguments: argparse.Namespace) -> int:
     from tfcompare.render.terminal import as_lines
     from tfcompare.render.text_table import terminal_width
     from tfcompare.tools.environment import environment
-    from tfcompare.views import overview
+    from tfcompare.views.answer import advice, answer
     from tfcompare.views.blocks import Facts, Section, Text
 
     if arguments.format != "table":
@@ -81,8 +81,8 @@ def _print_summary(arguments: argparse.Namespace) -> int:
     (pair,) = pairs_of(compare(one, one, host=arguments.host), by_name=True)
     names = [name for name in schema.TABLES if len(one.table(name, host=arguments.host))]
     blocks = [
-        *overview.answer(pair, len(one.table("op_stats")) if arguments.limit == 0 else arguments.limit),
-        Section("What to try next", list(overview.advice(pair))),
+        *answer(pair, len(one.table("op_stats")) if arguments.limit == 0 else arguments.limit),
+        Section("What to try next", list(advice(pair))),
         Facts(["Capture", one.name], [[fact.label, fact.values[0]] for fact in environment([one.info])]),
         Text(f"Tables (`tfcompare show RUN TABLE`): {', '.join(map(as_markdown, names))}."),
     ]

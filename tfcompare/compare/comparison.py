@@ -45,6 +45,7 @@ from tfcompare.tables.frames import frame_bytes
 from tfcompare.tables.op_evidence import OpEvidence
 
 if TYPE_CHECKING:
+    from tfcompare.render.shown import Shown
     from tfcompare.run import Run
 
 Per = Literal["step", "run", "device"]
@@ -381,16 +382,25 @@ class Comparison:
 
         Raises `Unknown` for an unknown name or candidate, `TfcompareError` if the runs have no data for the chart.
         """
-        from tfcompare.charts.by_name import figure
+        from tfcompare.views.registry import figure
 
         return figure(self, name, candidate)
 
     def figure_names(self, candidate: str | None = None) -> tuple[str, ...]:
         """The charts that these runs have data for. Takes about as long as drawing them. Raises `Unknown` for a run
         that is not a candidate."""
-        from tfcompare.charts.by_name import names_of
+        from tfcompare.views.registry import figure_names
 
-        return names_of(self, candidate)
+        return figure_names(self, candidate)
+
+    def view(self, name: str) -> Shown:
+        """What one page shows: displayed in a notebook, `str` of it is text; `view("memory").to("json")` is JSON.
+
+        `name` is one of `tfcompare.views.NAMES`. Raises `Unknown` for another.
+        """
+        from tfcompare.render.shown import Shown
+
+        return Shown.of(self, name)
 
     def report(self, path: str | Path = "report.html", *, redact: bool = False) -> Path:
         """Write a report to a file: HTML, or what the suffix `.md` or `.json` asks for. Returns its path.

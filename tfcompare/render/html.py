@@ -75,6 +75,8 @@ def _packed(text: str) -> str:
 
 def _section(section: Section, payload: list[dict[str, Any]]) -> str:
     blocks = "\n".join(_block(block, payload) for block in section.blocks)
+    if not blocks.strip():
+        return ""
     if not section.title:
         return f'<section class="answer">\n{blocks}\n</section>'
     is_open = " open" if section.is_open else ""
@@ -82,6 +84,8 @@ def _section(section: Section, payload: list[dict[str, Any]]) -> str:
 
 
 def _block(block: Block, payload: list[dict[str, Any]]) -> str:
+    if isinstance(block, Section):
+        return _section(block, payload)
     if isinstance(block, Verdict):
         badge = f'<span class="badge {block.tone}">{html.escape(block.badge)}</span> ' if block.badge else ""
         basis = f'<p class="quiet">{inline(" ".join(block.basis))}</p>' if block.basis else ""
@@ -147,6 +151,8 @@ def _drawn(block: Chart | Table | Timeline, payload: list[dict[str, Any]]) -> st
     number = len(payload)
     if isinstance(block, Chart):
         drawn = block.draw()
+        if drawn is None:
+            return ""
         figure = figure_json(drawn)
         payload.append({"kind": "chart", "figure": figure})
         height = int(figure["layout"].get("height", 400))

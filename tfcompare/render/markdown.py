@@ -7,29 +7,30 @@ import re
 from collections.abc import Iterator
 
 from tfcompare.markdown import as_markdown
-from tfcompare.views.blocks import Block, Cards, Code, Facts, Items, Report, Section, Text, Verdict
+from tfcompare.render.payload import first_rows
+from tfcompare.views.blocks import Block, Cards, Code, Facts, Items, Report, Section, Table, Text, Verdict
 
 
-def as_text(report: Report) -> str:
-    """The report without charts, timelines and long tables."""
+def as_text(report: Report, rows: int = 0) -> str:
+    """The report without charts and timelines, and with the first `rows` of tables."""
     parts = [f"### {as_markdown(report.title)}"]
-    for section in report.sections:
-        lines = [line for block in section.blocks for line in _lines(block)]
-        if lines:
-            parts.append(_section(section, "\n\n".join(lines)))
+    parts += filter(None, (_section(section, rows) for section in report.sections))
     return "\n\n".join([*parts, f"<sub>{as_markdown(report.about)}</sub>"]) + "\n"
 
 
-def _section(section: Section, text: str) -> str:
-    if not section.title:
+def _section(section: Section, rows: int) -> str:
+    text = "\n\n".join(line for block in section.blocks for line in _lines(block, rows))
+    if not section.title or not text:
         return text
     if section.is_open:
         return f"#### {as_markdown(section.title)}\n\n{text}"
     return f"<details><summary>{html.escape(section.title)}</summary>\n\n{text}\n\n</details>"
 
 
-def _lines(block: Block) -> Iterator[str]:
-    if isinstance(block, Verdict):
+def _lines(block: Block, rows: int) -> Iterator[str]:
+    if isinstance(block, Section):
+        yield from filter(None, [_section(block, rows)])
+    elif isinstance(block, Verdict):
         yield f"**{block.badge} · {block.headline}**" if block.badge else f"**{block.headline}**"
         yield " ".join(block.basis)
     elif isinstance(block, Text):
@@ -42,6 +43,12 @@ def _lines(block: Block) -> Iterator[str]:
         yield _table(block)
         if block.note:
             yield block.note
+    elif isinstance(block, Table) and rows:
+        yield f"**{as_markdown(block.title)}**"
+        facts = first_rows(block, rows)
+        yield _table(facts)
+        if facts.note:
+            yield facts.note
     elif isinstance(block, Code):
         fence = "`" * max(3, 1 + max(map(len, re.findall("`+", block.text)), default=0))
         yield f"{fence}\n{block.text}\n{fence}"

@@ -10,18 +10,20 @@ from typing import TYPE_CHECKING
 from tfcompare.charts.pair import Pair, pairs_of
 from tfcompare.markdown import as_markdown
 from tfcompare.render.inline import inline
+from tfcompare.render.payload import first_rows
 from tfcompare.text import text_of
 from tfcompare.tools.caveats import caveats
 from tfcompare.tools.listing import device_text
 from tfcompare.tools.short_names import shorten_distinct
-from tfcompare.views.blocks import Block, Facts, Text, Verdict, facts_of
-from tfcompare.views.overview import answer
+from tfcompare.views.answer import answer
+from tfcompare.views.blocks import Block, Facts, Items, Section, Table, Text, Verdict, facts_of
 
 if TYPE_CHECKING:
     from tfcompare.compare import Comparison
     from tfcompare.run import RunInfo
 
 MOST_CANDIDATES = 10
+MOST_ROWS = 20
 _UNFOLDED = 3
 _NAME_LENGTH = 50
 
@@ -77,8 +79,22 @@ def _one_of_several(pair: Pair) -> Iterator[str]:
     yield "</details>"
 
 
+def cell(blocks: Iterable[Block]) -> str:
+    """What a notebook shows of these blocks."""
+    return f'<div class="tfcompare">{_STYLE}{"".join(part for block in blocks for part in _block(block))}</div>'
+
+
 def _block(block: Block) -> Iterator[str]:
-    if isinstance(block, Verdict):
+    if isinstance(block, Section):
+        inner = "".join(part for one in block.blocks for part in _block(one))
+        yield f"<details{' open' * block.is_open}><summary>{_text(block.title)}</summary>{inner}</details>"
+    elif isinstance(block, Items):
+        yield f"<ul>{''.join(f'<li>{inline(text)}</li>' for text, _ in block.items)}</ul>"
+    elif isinstance(block, Table):
+        rows = first_rows(block, MOST_ROWS)
+        yield _table(rows)
+        yield from _paragraphs(rows.note)
+    elif isinstance(block, Verdict):
         yield from _paragraphs(block.headline, *block.sentences)
     elif isinstance(block, Text):
         yield from _paragraphs(block.text)

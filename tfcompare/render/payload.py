@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import pandas as pd
 from tfcompare.charts.verdicts import outcome_text, tone_of
 from tfcompare.tools.columns import MATCH_WORDS, MOST_DECIMALS, MOST_DECIMALS_OF_COUNTS, Shown, changes_of, decimals
 from tfcompare.units import MISSING, format_percent, format_ratio, scale
-from tfcompare.views.blocks import Table, Timeline
+from tfcompare.views.blocks import Facts, Table, Timeline
 
 _SCALED = ("bytes", "FLOP")
 """Units with prefixes, also per second; times stay in microseconds, as in the app."""
@@ -33,6 +34,17 @@ def table_json(table: Table) -> dict[str, Any]:
     units = _units(table)
     columns = [_column(table, column, units.get(column.heading or column.name)) for column in table.columns]
     return {"name": table.name, "title": table.title, "columns": columns}
+
+
+def first_rows(table: Table, most: int) -> Facts:
+    """The first rows of a table as texts, where it cannot be scrolled."""
+    columns = table_json(replace(table, rows=table.rows.head(most)))["columns"]
+    header = [f"{one['heading']}, {one['label'].lower()}" if one["heading"] else one["label"] for one in columns]
+    texts = [[text or MISSING for text in one["texts"]] for one in columns]
+    more = len(table.rows) - most
+    note = f"{more:,} more rows. {table.note}" if more > 0 else table.note
+    numbers = [i for i, one in enumerate(columns) if one["kind"] == "number"]
+    return Facts(header, list(zip(*texts, strict=True)), numbers, note=note)
 
 
 def _units(table: Table) -> dict[str, tuple[float, str, int]]:

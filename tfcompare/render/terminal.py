@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from tfcompare.render.colour import Tone, paint
 from tfcompare.render.inline import plain
+from tfcompare.render.payload import table_json
 from tfcompare.render.text_table import TextColumn, fitting, paragraph, render
 from tfcompare.text import text_of
-from tfcompare.views.blocks import Block, Code, Facts, Items, Section, Text, Verdict, facts_of
+from tfcompare.tools.columns import Shown
+from tfcompare.units import MISSING
+from tfcompare.views.blocks import Block, Code, Facts, Items, Section, Table, Text, Verdict, facts_of
 
 MOST_ITEMS = 5
 """Items of a list on a screen."""
+MOST_ROWS = 20
+"""Rows of a table on a screen."""
 
 
-def as_lines(blocks: Iterable[Block | Section], width: int | None) -> str:
-    """The blocks as text, with an empty line between them; `width` is that of the terminal, None for no limit."""
-    return "\n\n".join(text for block in blocks if (text := _text(block, width)))
+def as_lines(blocks: Iterable[Block], width: int | None, rows: int = MOST_ROWS) -> str:
+    """The blocks as text, with an empty line between them, and the first `rows` of tables.
+
+    `width` is that of the terminal, None for no limit.
+    """
+    return "\n\n".join(text for block in blocks if (text := "\n".join(filter(None, _lines(block, width, rows)))))
 
 
-def _text(block: Block | Section, width: int | None) -> str:
-    if not isinstance(block, Section):
-        return "\n".join(filter(None, _lines(block, width)))
-    text = as_lines(block.blocks, width)
-    return f"{paint(text_of(block.title), 'bold')}\n{text}" if text else ""
-
-
-def _lines(block: Block, width: int | None) -> Iterator[str]:
-    if isinstance(block, Verdict):
+def _lines(block: Block, width: int | None, rows: int) -> Iterator[str]:
+    if isinstance(block, Section):
+        if text := as_lines(block.blocks, width, rows):
+            yield f"{paint(text_of(block.title), 'bold')}\n{text}"
+    elif isinstance(block, Verdict):
         yield _sentence(block.headline, width, "bold" if block.tone == "neutral" else block.tone)
         yield from (_sentence(one, width) for one in block.sentences)
     elif isinstance(block, Text):
@@ -39,8 +44,35 @@ def _lines(block: Block, width: int | None) -> Iterator[str]:
             yield f"and {len(block.items) - MOST_ITEMS} more"
     elif isinstance(block, Code):
         yield text_of(block.text)
+    elif isinstance(block, Table):
+        yield from _rows(block, width, rows)
     elif (facts := facts_of(block)) is not None:
         yield from _table(facts, width)
+
+
+def _rows(table: Table, width: int | None, most: int) -> Iterator[str]:
+    """The first rows of a table of a diff."""
+    shown = table_json(replace(table, rows=table.rows.head(most)))["columns"]
+    columns = [
+        TextColumn(
+            column["label"], [text or MISSING for text in column["texts"]], is_number=column["kind"] == "number",
+            group=column["heading"], rank=_rank(position, table.columns), tones=column.get("tones", ()),
+        )
+        for position, column in enumerate(shown)
+    ]  # fmt: skip
+    yield paint(text_of(table.title), "bold")
+    yield from _fitted(columns, width)
+    if len(table.rows) > most:
+        yield f"{len(table.rows) - most:,} more rows (--limit 0 shows all)"
+    yield _sentence(table.note, width)
+
+
+def _rank(position: int, columns: Sequence[Shown]) -> int:
+    """The name, what is judged, and the verdict stay; of the others, the last go first, below one heading together."""
+    column = columns[position]
+    if position == 0 or column.is_judged or column.name == "verdict":
+        return 0
+    return next((i for i, one in enumerate(columns) if one.heading and one.heading == column.heading), position)
 
 
 def _sentence(markdown: str, width: int | None, tone: Tone = "") -> str:
@@ -59,10 +91,13 @@ def _table(facts: Facts, width: int | None) -> Iterator[str]:
         )
         for i, header in enumerate(facts.header)
     ]  # fmt: skip
+    yield from _fitted(columns, width)
+    yield _sentence(facts.note, width)
+
+
+def _fitted(columns: Sequence[TextColumn], width: int | None) -> Iterator[str]:
     shown, dropped = fitting(columns, width)
     yield render(shown, width)
     if dropped:
-        yield _sentence(
-            f"Columns left out to fit {width} characters: {', '.join(dropped)} (--all-columns shows them).", width
-        )
-    yield _sentence(facts.note, width)
+        names = ", ".join(dropped)
+        yield _sentence(f"Columns left out to fit {width} characters: {names} (--all-columns shows them).", width)

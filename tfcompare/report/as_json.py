@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import asdict
-from datetime import datetime
 from typing import Any
 
 import pandas as pd
@@ -14,6 +12,7 @@ import pandas as pd
 from tfcompare import __version__, schema
 from tfcompare.charts.pair import Pair, pairs_of
 from tfcompare.compare import Comparison
+from tfcompare.render.as_json import jsonable
 from tfcompare.tools.caveats import caveats, runs_of
 from tfcompare.tools.overview import dashboard
 
@@ -41,7 +40,7 @@ def as_json(comparison: Comparison, checked: Mapping[str, Any] | None = None) ->
         **({} if checked is None else {"check": checked}),
         "candidates": [_pair(pair) for pair in pairs_of(comparison)],
     }  # fmt: skip
-    return json.dumps(_plain(content), ensure_ascii=False, allow_nan=False) + "\n"
+    return json.dumps(jsonable(content), ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def _pair(pair: Pair) -> dict[str, Any]:
@@ -70,20 +69,3 @@ def _pair(pair: Pair) -> dict[str, Any]:
 
 def _table(frame: pd.DataFrame) -> dict[str, Any]:
     return {"columns": list(frame.columns), "rows": frame.astype(object).to_numpy().tolist()}
-
-
-def _plain(value: Any) -> Any:
-    """The value as JSON can hold it."""
-    if isinstance(value, dict):
-        return {str(key): _plain(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
-    if hasattr(value, "item"):
-        value = value.item()
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    if pd.isna(value):
-        return None
-    return value.isoformat().replace("+00:00", "Z") if isinstance(value, datetime) else str(value)

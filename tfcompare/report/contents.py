@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from tfcompare import __version__
-from tfcompare.charts.by_name import figure_of
 from tfcompare.charts.pair import Pair, pairs_of
 from tfcompare.charts.style import letter
 from tfcompare.charts.verdicts import Tone
 from tfcompare.compare import Comparison
 from tfcompare.markdown import as_code, as_markdown
-from tfcompare.report.sections import OF_ALL_RUNS, sections
 from tfcompare.run import Run
 from tfcompare.text import text_of
 from tfcompare.tools.caveats import caveats, other_runs, runs_of
 from tfcompare.tools.environment import environment
 from tfcompare.units import MISSING
+from tfcompare.views import overview, timeline
+from tfcompare.views.answer import verdict
 from tfcompare.views.blocks import Block, Chart, Code, Facts, Items, Report, Section, Text
-from tfcompare.views.overview import answer, verdict
+from tfcompare.views.registry import views
+from tfcompare.views.view import charts_of
 
 DIGEST_LETTERS = 12
 
@@ -86,10 +87,11 @@ def _sections(
     if several:
         yield Section("All candidates", _all_candidates(pairs), is_open=True)
     for pair in pairs:
-        yield Section(_lettered(comparison)[pair.position] if several else "", list(answer(pair)), is_open=True)
+        first, *others = _of_pair(pair)
+        yield replace(first, title=_lettered(comparison)[pair.position] if several else "")
         if found and pair is pairs[0] and not several:
             yield _caveats(found, is_open=is_hard)
-        for one in sections(pair):
+        for one in others:
             title = f"{pair.letters[-1]}: {one.title}" if several else one.title
             yield Section(title, one.blocks, is_open=one.is_open and not several)
     if found and several:
@@ -101,6 +103,28 @@ def _sections(
         yield Section("Make it again", [Code(text_of(shlex.join(command)))])
 
 
+def _of_pair(pair: Pair) -> Iterator[Section]:
+    """The overview in several sections, then each other view that has something to show, as one."""
+    is_drawn_above = len(pair.comparison.candidates) > 1 and pair.position <= overview.DRAWN_CANDIDATES
+    first: list[Block] = []
+    sections = []
+    for block in overview.blocks(pair):
+        if not isinstance(block, Section):
+            first.append(block)
+            continue
+        kept = [one for one in block.blocks if not (is_drawn_above and _is_of_all_runs(one))]
+        sections.append(replace(block, blocks=kept))
+    yield Section(overview.VIEW.title, first, is_open=True)
+    yield from sections
+    for view in views():
+        if view is not overview.VIEW and not view.why_not(pair):
+            yield Section(view.title, list(view.blocks(pair)), is_open=view is timeline.VIEW)
+
+
+def _is_of_all_runs(block: Block) -> bool:
+    return isinstance(block, Chart) and block.name in overview.OF_ALL_RUNS
+
+
 def _caveats(found: Sequence[str], *, is_open: bool) -> Section:
     return Section(f"Caveats ({len(found)})", [Items([(sentence, "") for sentence in found])], is_open=is_open)
 
@@ -110,8 +134,7 @@ def _all_candidates(pairs: Sequence[Pair]) -> list[Block]:
     lines = [verdict(pair) for pair in pairs]
     blocks: list[Block] = [Items([(f"{one.badge} — {one.headline}" if one.badge else one.headline, " ".join(one.basis))
                                   for one in lines])]  # fmt: skip
-    figures = ((name, figure_of(pairs[0], name)) for name in OF_ALL_RUNS)
-    return [*blocks, *(Chart.of(name, figure) for name, figure in figures if figure is not None)]
+    return [*blocks, *charts_of(pairs[0], overview.OF_ALL_RUNS)]
 
 
 def _compared(comparison: Comparison) -> list[Block]:

@@ -15,6 +15,7 @@ from tfcompare.compare.diff import Side, diff_table
 from tfcompare.compare.matching.manual import Choice
 from tfcompare.compare.matching.matching import NO_EVIDENCE, Evidence
 from tfcompare.compare.stats.verdict import LESS, MORE, SAME
+from tfcompare.tools.key_figures import KeyFigure
 from tfcompare.tools.memory_timeline import Memory
 from tfcompare.units import MINUS, format_bytes, format_percent_change, format_ratio
 
@@ -99,6 +100,40 @@ def figures(summary_diff: pd.DataFrame, pair: MemoryPair, hosts: Hosts) -> Figur
         rows = _of(summary_diff, memory and (memory if role == "baseline" else _renamed(memory, hosts)))
         sides.append([float(rows[f"{metric}_{role}"].iloc[0]) if len(rows) else math.nan for metric in metrics])
     return {metric: (ours, theirs) for metric, ours, theirs in zip(metrics, *sides, strict=True)}
+
+
+def key_figures(figures: Figures, per: str) -> list[KeyFigure]:
+    """The key figures of two memories."""
+    allocations = next(both for name, both in figures.items() if name.startswith("allocations"))
+    used = [
+        peak / capacity if capacity > 0 else math.nan
+        for peak, capacity in zip(figures["peak_bytes"], figures["capacity_bytes"], strict=True)
+    ]
+    fragmentation = figures["fragmentation"]
+    return [
+        _size("Peak in use", figures["peak_bytes"], "The largest sum of stack and heap within the profile."),
+        _size(
+            "Peak heap since start",
+            figures["peak_heap_bytes"],
+            "The largest heap since the program began, as reported by the allocator. It may be before the profile.",
+        ),
+        KeyFigure(
+            "Capacity used", "share", used[0], used[1], "neither",
+            "Peak as a share of the allocator's limit, which may differ from the memory of the device.",
+        ),
+        KeyFigure(
+            "Fragmentation", "share", fragmentation[0], fragmentation[1], "neither",
+            "Share of the free memory that is in small pieces at the peak, as reported by the allocator.",
+        ),
+        KeyFigure(
+            f"Allocations per {per}", "", allocations[0], allocations[1], "neither",
+            f"Number of allocations within the profile, per {per}.",
+        ),
+    ]  # fmt: skip
+
+
+def _size(label: str, sides: tuple[float, float], meaning: str) -> KeyFigure:
+    return KeyFigure(label, "bytes", sides[0], sides[1], "lower", meaning)
 
 
 def _renamed(memory: Memory, hosts: Hosts) -> Memory:

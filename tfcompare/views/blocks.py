@@ -17,6 +17,26 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class Finding:
+    """A figure of both sides for programs, in the unit of `schema`; NaN for a side without it.
+
+    `id` is the same in every comparison. `word` and `evidence` are those of `compare.stats.verdict`, or `word` is
+    `added` or `removed`; `interval` is that of the ratio; empty and None without a verdict. `more` is the view that
+    shows more.
+    """
+
+    id: str
+    label: str
+    unit: str
+    baseline: float
+    candidate: float
+    word: str = ""
+    evidence: str = ""
+    interval: tuple[float, float] | None = None
+    more: str = ""
+
+
+@dataclass(frozen=True)
 class Verdict:
     """The first lines: a `badge` in a few words with its `tone`, the answer, and sentences on what it is based on."""
 
@@ -24,6 +44,7 @@ class Verdict:
     tone: Tone
     headline: str
     basis: Sequence[str] = ()
+    findings: Sequence[Finding] = ()
 
     @property
     def sentences(self) -> list[str]:
@@ -45,6 +66,7 @@ class Items:
     """A list, the most important first. Each item is a line, and what it unfolds to; empty for nothing."""
 
     items: Sequence[tuple[str, str]]
+    findings: Sequence[Finding] = ()
 
 
 @dataclass(frozen=True)
@@ -52,7 +74,8 @@ class Facts:
     """A small table of plain texts: a header, and rows that begin with a label or a name.
 
     `numbers` are the positions of columns that hold numbers, `tones` those of the rows. Where room is scarce, the
-    columns at `optional` are left out, the first of them first. `note` is a caption below.
+    columns at `optional` are left out, the first of them first. `note` is a caption below. `findings` are the rows for
+    programs.
     """
 
     header: Sequence[str]
@@ -61,6 +84,7 @@ class Facts:
     tones: Sequence[Tone] = ()
     optional: Sequence[int] = ()
     note: str = ""
+    findings: Sequence[Finding] = ()
 
 
 @dataclass(frozen=True)
@@ -79,10 +103,20 @@ class Cards:
         rows = [[figure.label, *row_texts(figure)] for figure in self.figures]
         return Facts(["Key figures", *self.sides, "Change", "Ratio"], rows, (1, 2, 3, 4))
 
+    @property
+    def findings(self) -> list[Finding]:
+        """The figures for programs."""
+        return [Finding(figure_id(one.label), one.label, one.unit, one.baseline, one.candidate) for one in self.figures]
+
+
+def figure_id(label: str) -> str:
+    """The id of a key figure: `figure:step_time`."""
+    return f"figure:{label.lower().replace(' ', '_')}"
+
 
 @dataclass(frozen=True)
 class Chart:
-    """A Plotly figure that is drawn when it is needed, and its name in `charts.by_name`.
+    """A Plotly figure by the name that it has in a view. `draw` makes it, or gives None if there is nothing to show.
 
     `facts` is what it shows as texts, where nothing can be drawn.
     """
@@ -90,11 +124,6 @@ class Chart:
     name: str
     draw: Callable[[], Any]
     facts: Facts | None = None
-
-    @classmethod
-    def of(cls, name: str, figure: Any) -> Chart:
-        """A figure that is drawn already."""
-        return cls(name, lambda: figure)
 
 
 @dataclass(frozen=True)
@@ -123,7 +152,16 @@ class Code:
     text: str
 
 
-Block = Verdict | Text | Items | Cards | Chart | Table | Facts | Timeline | Code
+@dataclass(frozen=True)
+class Section:
+    """Blocks under a title, which unfold unless it `is_open`."""
+
+    title: str
+    blocks: Sequence[Block]
+    is_open: bool = False
+
+
+Block = Verdict | Text | Items | Cards | Chart | Table | Facts | Timeline | Code | Section
 
 
 def facts_of(block: Block) -> Facts | None:
@@ -131,15 +169,6 @@ def facts_of(block: Block) -> Facts | None:
     if isinstance(block, Cards | Chart):
         return block.facts
     return block if isinstance(block, Facts) else None
-
-
-@dataclass(frozen=True)
-class Section:
-    """A part of the report under a title, which unfolds unless it `is_open`."""
-
-    title: str
-    blocks: Sequence[Block]
-    is_open: bool = False
 
 
 @dataclass(frozen=True)

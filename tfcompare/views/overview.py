@@ -1,198 +1,80 @@
-"""What changed, at once: the verdict, key figures, why, what changed most, what to try next."""
+"""What changed, on one page: the answer, what to try next, and the steps of all runs."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
 
-from tfcompare.charts.pair import Pair, has_steps
-from tfcompare.charts.verdicts import outcome_text, text_of, tone_of
-from tfcompare.compare.aggregate import largest_changes, metric_in
-from tfcompare.compare.headline import quoted
-from tfcompare.markdown import as_markdown, first_sentence
-from tfcompare.tools.advice import Advice, advise_on, facts_of, with_repeats
-from tfcompare.tools.op_stats import main_side, top_ops
-from tfcompare.tools.overview import PEAK_MEMORY, dashboard
-from tfcompare.tools.throughput import between_steps_sentence, dispatch_sentence
-from tfcompare.tools.verdict_words import evidence, slow_steps, without_step_times
-from tfcompare.units import MISSING, format_delta, format_percent, format_ratio, format_time_us
-from tfcompare.views.blocks import Block, Cards, Chart, Facts, Items, Text, Verdict
+import pandas as pd
 
-if TYPE_CHECKING:
-    import pandas as pd
+from tfcompare.charts import step_parts, steps
+from tfcompare.charts.pair import Pair, has_steps, sides, steps_of
+from tfcompare.charts.style import Side
+from tfcompare.run import Run
+from tfcompare.tools import step_attribution
+from tfcompare.units import format_time_us
+from tfcompare.views.answer import advice, answer, average_step, waterfall
+from tfcompare.views.blocks import Block, Facts, Section
+from tfcompare.views.view import Make, View, charts_of
 
-TOP = 5
-"""The number of ops that are shown first."""
-ALL = 0.9995
-"""A share from here on is written as 100 %."""
+DRAWN_CANDIDATES = 4
 
 
-def answer(pair: Pair, top: int | None = None) -> Iterator[Block]:
-    """What answers first; `top` is the number of ops, by default `TOP`."""
-    yield verdict(pair)
-    attribution = pair.attribution
-    if not pair.is_single and attribution.host_sentence:
-        yield Text(attribution.host_sentence)
-    figures = dashboard(pair.comparison, pair.candidate, attribution.parts)
-    if figures:
-        yield Cards([one.alone() for one in figures] if pair.is_single else figures, pair.headings)
-    if not any(one.label == PEAK_MEMORY for one in figures):
-        which = "profile has" if pair.is_single else "profiles have"
-        yield Text(f"The peak memory is unknown: the {which} no allocations.", quiet=True)
-    yield from why(pair)
-    yield from changes(pair, TOP if top is None else top)
+def blocks(pair: Pair) -> Iterator[Block]:
+    """The answer, what to try next, and every step."""
+    yield from answer(pair)
+    yield Section("What to try next", list(advice(pair)), is_open=True)
+    if any(has_steps(run) for _, run in pair.shown):
+        yield Section("Steps", [_step_times(pair), *charts_of(pair, STEP_CHARTS)])
 
 
-def verdict(pair: Pair) -> Verdict:
-    """Faster or slower, by how much, and how sure; of a run alone, its step time."""
-    shown = dict(zip(pair.called, [run for _, run in pair.shown], strict=False))
-    if not all(map(has_steps, shown.values())):
-        headline, how = without_step_times(pair.comparison, pair.candidate, shown)
-        return Verdict("", "neutral", headline, [how])
-    slow = slow_steps(pair.comparison, shown)
-    if pair.is_single:
-        run = pair.baseline
-        counted = f"{run.info.steps_included:,} of {run.info.step_count:,} steps are included."
-        time_us = pair.comparison.step_time_us(run)
-        name = f"{quoted(run.name)}: " if pair.by_name else ""
-        return Verdict("", "neutral", f"{name}{format_time_us(time_us)} per step", [counted, *slow])
-    found = pair.comparison.verdict[pair.candidate.id]
-    ratio = f" {format_ratio(found.ratio)}" if found.has_interval else ""
-    outside = [of(pair.comparison, pair.candidate) for of in (between_steps_sentence, dispatch_sentence)]
-    return Verdict(
-        f"{text_of(found.word, found.evidence)}{ratio}",
-        tone_of(found.word, found.evidence),
-        first_sentence(pair.comparison.headline(pair.candidate.id, pair.called)),
-        list(filter(None, [evidence(pair.comparison, pair.candidate), *slow, *outside])),
-    )
+def _step_times(pair: Pair) -> Facts:
+    """The included steps of each run: how many, and how long."""
+    timed = [(name, run) for name, (_, run) in zip(pair.called, pair.shown, strict=False) if has_steps(run)]
+    rows = []
+    for name, run in timed:
+        frame = steps_of(pair.comparison, run)
+        times = frame.loc[frame["included"].astype(bool), "duration_us"]
+        figures = (times.mean(), times.median(), times.quantile(0.95), times.max())
+        rows.append([name, f"{len(times):,} of {len(frame):,}", *map(format_time_us, figures)])
+    header = ["Step times", "Included", "Mean", "Median", "95th percentile", "Longest"]
+    return Facts(header, rows, range(1, len(header)), optional=(4, 5))
 
 
-def why(pair: Pair) -> Iterator[Block]:
-    """Which part of the average step changed; of a run alone, what its average step consists of."""
-    found = pair.attribution
-    if found.waterfall is None:
-        return
-    if pair.is_single:
-        yield _chart(pair, "average_step")
-        return
-    yield Text(f"**Why:** {found.sentence}")
-    if not found.waterfall.is_empty:
-        yield _chart(pair, "waterfall")
-
-
-def _chart(pair: Pair, name: str) -> Chart:
-    def draw() -> Any:
-        from tfcompare.charts.by_name import figure_of
-
-        return figure_of(pair, name)
-
-    return Chart(name, draw, _parts(pair))
-
-
-def _parts(pair: Pair) -> Facts:
-    """The parts of the average step, without those that are 0 on all sides; the last row is their sum."""
-    parts = pair.attribution.parts
-    sides = [parts[f"mean_us_{role}"].fillna(0.0) for role in ("baseline", "candidate")[: len(pair.shown)]]
-    rows = [(label, times) for label, *times in zip(parts["label"], *sides, strict=True) if any(times)]
-    rows.append(("Total", [float(times.sum()) for times in sides]))
-    if pair.is_single:
-        whole = rows[-1][1][0]
-        cells = [[label, format_time_us(time), format_percent(time / whole)] for label, (time,) in rows]
-        return Facts(["Average step", "Time", "Share"], cells, (1, 2))
-    cells = [
-        [label, format_time_us(ours), format_time_us(theirs), format_delta(theirs - ours, "µs"), _ratio(ours, theirs)]
-        for label, (ours, theirs) in rows
-    ]
-    return Facts(["Average step", *pair.headings, "Change", "Ratio"], cells, (1, 2, 3, 4))
-
-
-def _ratio(ours: float, theirs: float) -> str:
-    return format_ratio(theirs / ours if ours else 1.0 if theirs == 0 else math.inf)
-
-
-def changes(pair: Pair, top: int) -> Iterator[Block]:
-    """The ops that changed most; of a run alone, its longest ops."""
-    several = pair.comparison.host is None and any(len(run.host_names) > 1 for run in pair.runs)
-    per = f"self time per {pair.comparison.per}{', all hosts together' if several else ''}"
-    if pair.is_single:
-        yield _longest(pair, per, top)
-        return
-    diff = pair.diff()
-    every = largest_changes(diff, n=len(diff))
-    if every.empty:
-        yield Text("No op changed its self time.")
-        return
-    found = every.head(top)
-    header = [f"Largest changes, {per}", "Change", *pair.headings, "Ratio", "95 % CI", "Verdict"]
-    cells = [_change(pair, row) for _, row in found.iterrows()]
-    tones = list(map(tone_of, found["verdict"], found["evidence"]))
-    yield Facts(header, cells, (1, 2, 3, 4, 5), tones, optional=(5, 2, 3), note=_note(pair, len(found), len(every)))
-
-
-def _note(pair: Pair, shown: int, changed: int) -> str:
-    """How many more ops changed, and how much of the time is in ops of both runs, unless it is all."""
-    of_pair = pair.comparison.coverage()
-    share = float(of_pair.loc[of_pair["candidate"] == pair.candidate.id, "matched_share"].iloc[0])
-    left_out = f"{changed - shown:,} more ops changed." if changed > shown else ""
-    unmatched = f"Time with a counterpart in the other run: {format_percent(share)}." if share < ALL else ""
-    return " ".join(filter(None, [left_out, unmatched]))
-
-
-def _longest(pair: Pair, per: str, top: int) -> Block:
-    run = pair.baseline
-    stats = run.in_steps("op_stats", host=pair.host_of(run))
-    ops = top_ops(stats, top)
-    if ops.empty:
-        return Text("The profile has no ops.")
-    divisor = pair.comparison.captures(run).step_count if pair.comparison.per == "step" else 1
-    cells = [
-        [str(row["op_name"]), str(row["op_type"]), format_time_us(row["self_time_us"] / divisor),
-         format_percent(row["self_share"])]
-        for row in ops.to_dict("records")
-    ]  # fmt: skip
-    header = [f"Longest ops on the {main_side(stats).lower()}, {per}", "Type", "Time", "Share"]
-    return Facts(header, cells, (2, 3), optional=(1,))
-
-
-def _change(pair: Pair, row: pd.Series) -> list[str]:
-    """The cells on an op that changed."""
-    metric = metric_in(row.to_frame().T, "self_time_us")
-    low, high = pair.interval(row)
+def _series(pair: Pair) -> list[tuple[Side, pd.DataFrame]]:
+    """The steps of all runs; none of a candidate that is not drawn, so that the others keep their colours."""
+    runs = [pair.baseline, *([] if pair.is_single else pair.comparison.candidates)]
     return [
-        str(row["op_name"]),
-        format_delta(float(row[f"{metric}_change"]), "µs"),
-        *(format_time_us(row[f"{metric}_{role}"]) for role in ("baseline", "candidate")),
-        format_ratio(row[f"{metric}_ratio"]),
-        MISSING if math.isnan(low) else f"{format_ratio(low)}–{format_ratio(high)}",
-        outcome_text(row.to_dict()),
+        (side, _steps(pair, run, is_drawn=position <= DRAWN_CANDIDATES or run is pair.candidate))
+        for position, (side, run) in enumerate(zip(sides(pair.comparison), runs, strict=True))
     ]
 
 
-def advice(pair: Pair) -> Iterator[Block]:
-    """What to try next, the piece that could save most first."""
-    facts = (with_repeats(facts_of(run, pair.host_of(run)), pair.comparison.captures(run)) for run in pair.runs)
-    found = advise_on(*facts)
-    if found.caveat:
-        yield Text(found.caveat)
-    elif found.advice:
-        yield Items([(_title(one), _advice_text(one, pair)) for one in found.advice])
-    else:
-        yield Text("No known problem found.")
+def _steps(pair: Pair, run: Run, *, is_drawn: bool) -> pd.DataFrame:
+    frame = steps_of(pair.comparison, run)
+    return frame if is_drawn and has_steps(run) else frame.iloc[:0]
 
 
-def _title(one: Advice) -> str:
-    return f"{one.title} · saves up to {format_percent(one.saves)}" if one.saves > 0 else one.title
+def _over_steps(pair: Pair, make: Callable[[list[tuple[Side, pd.DataFrame]]], Any]) -> Any:
+    series = _series(pair)
+    return make(series) if any(len(frame) for _, frame in series) else None
 
 
-def _advice_text(one: Advice, pair: Pair) -> str:
-    return f"{one.text} {' '.join(_evidence(one, pair))} [More in the guide]({one.link})"
+def _step_parts(pair: Pair, role: int) -> Any:
+    if role >= len(pair.shown) or not has_steps(pair.runs[role]):
+        return None
+    frames = step_attribution.attributed_steps(pair.comparison, pair.candidate)
+    return step_parts.parts_of_steps(pair.sides[role], frames[role])
 
 
-def _evidence(one: Advice, pair: Pair) -> Iterator[str]:
-    for number in one.evidence:
-        label = as_markdown(f"{number.label}: {number.subject}" if number.subject else number.label)
-        texts = (number.baseline_text, number.candidate_text)
-        sides = [f"{name} {text}" for name, text in zip(pair.headings, texts, strict=False)]
-        if not all(math.isnan(value) for value in (number.baseline, number.candidate)):
-            yield f"{label}: {', '.join(sides) if len(sides) > 1 else number.baseline_text}."
+OF_ALL_RUNS: dict[str, Make] = {
+    "step_times": partial(_over_steps, make=steps.step_times),
+    "step_distribution": partial(_over_steps, make=steps.step_distribution),
+}
+"""Charts of all runs, not of a pair alone."""
+STEP_CHARTS: dict[str, Make] = OF_ALL_RUNS | {
+    "step_parts_baseline": partial(_step_parts, role=0),
+    "step_parts_candidate": partial(_step_parts, role=1),
+}
+VIEW = View("overview", "Overview", blocks, {"waterfall": waterfall, "average_step": average_step} | STEP_CHARTS)

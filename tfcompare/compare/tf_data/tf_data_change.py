@@ -113,12 +113,13 @@ Sides = tuple[Analysis | None, Analysis | None]
 
 Names = tuple[str, str]
 """What sentences call the baseline and the candidate."""
+_NO_NAMES = "the baseline", "the candidate"
 
 
 def change(
     sides: Sides,
     are_bound: tuple[bool, bool],
-    names: Names = ("the baseline", "the candidate"),
+    names: Names = _NO_NAMES,
     *,
     identical: bool = False,
 ) -> str:
@@ -128,7 +129,8 @@ def change(
     same capture.
     """
     text = _change(sides, are_bound, names, identical)
-    return text[:1].upper() + text[1:]
+    begins_with_name = text.startswith(names) and names != _NO_NAMES
+    return text if begins_with_name else text[:1].upper() + text[1:]
 
 
 def _change(sides: Sides, are_bound: tuple[bool, bool], names: Names, identical: bool) -> str:

@@ -86,7 +86,7 @@ OVERLAP = (
 _MORE = " That is more than the step's change: threads overlap, or other ops changed the other way."
 
 
-def lengths(aligned: Aligned, letters: list[str]) -> str:
+def lengths(aligned: Aligned, letters: Sequence[str]) -> str:
     """`Step 12 of B takes 10.6 ms, step 10 of A 213 ms (−202 ms).` If just one is its run's typical step, says so."""
     if not aligned.steps:
         return (
@@ -105,7 +105,7 @@ def lengths(aligned: Aligned, letters: list[str]) -> str:
     )
 
 
-def where(aligned: Aligned, places: Sequence[Loss], letters: list[str]) -> str:
+def where(aligned: Aligned, places: Sequence[Loss], letters: Sequence[str]) -> str:
     """`B falls behind most in `MatMul` (+1.2 ms) and waiting before `Cast` (+0.3 ms).`"""
     if not places:
         return ""
@@ -150,7 +150,7 @@ def alone(aligned: Aligned) -> str:
     return f"{first} Longest on the {place.lower()}: {_joined(ops)}; {idle}."
 
 
-def hits(find: str, counts: list[int], letters: list[str]) -> str:
+def hits(find: str, counts: list[int], letters: Sequence[str]) -> str:
     """How many spans have a text."""
     if not any(counts):
         return f"No span of the compared step has {as_code(find)} in its name, op or op type."

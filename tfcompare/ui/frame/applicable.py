@@ -2,35 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import streamlit as st
 
-from tfcompare.run import Run
+from tfcompare.charts.pair import pairs_of
+from tfcompare.compare import Comparison
 from tfcompare.ui.frame.selection import Selection
-
-_TABLES = {
-    "Kernel stats": (("kernel_stats",), "No GPU kernels were captured."),
-    "Memory": (("memory_summary",), "No memory events were captured."),
-    "Input pipeline": (("steps", "input_pipeline"), "No steps and no input ops were captured."),
-    "tf.data": (("tf_data_pipelines",), "No tf.data events were captured."),
-    "XLA": (("hlo_ops", "compilations"), "No compiled XLA programs and no compilations were captured."),
-}
-"""The tables that each page shows; it has nothing to show if all of them are empty in all runs."""
+from tfcompare.views.registry import views
 
 _KNOWN = "tfcompare.applicable"
 
 
-def why_not(runs: Sequence[Run]) -> dict[str, str]:
+def why_not(comparison: Comparison) -> dict[str, str]:
     """The reason for each page, by its title, that has nothing to show for these runs."""
-    reasons = {
-        title: reason
-        for title, (tables, reason) in _TABLES.items()
-        if all(run.table(table).empty for run in runs for table in tables)
-    }
-    if all(len(run.host_names) < 2 and len(run.devices) < 2 for run in runs):
-        reasons["Hosts"] = "The runs have one host and at most one device."
-    return reasons
+    reasons = {view.title: [view.why_not(pair) for pair in pairs_of(comparison)] for view in views()}
+    return {title: of_pairs[0] for title, of_pairs in reasons.items() if all(of_pairs)}
 
 
 def remember(selection: Selection, reasons: dict[str, str]) -> None:

@@ -139,7 +139,7 @@ def setup(title: str, *, needs: Needs) -> View:
     if comparison.per != view.selection.per:
         host_slot.caption(f"Shown per {comparison.per}, since step times are missing.")
     sidebar.host_choice(host_slot, view.selection, baseline, candidates)
-    reasons = cached(comparison, "why_not", lambda: applicable.why_not([baseline, *candidates]))
+    reasons = cached(comparison, "why_not", lambda: applicable.why_not(comparison))
     applicable.remember(view.selection, reasons)
     if reasons != known:
         sidebar.links(link_slot, view.selection, reasons)

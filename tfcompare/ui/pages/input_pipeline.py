@@ -31,6 +31,7 @@ from tfcompare.ui.widgets.cards import cards
 from tfcompare.ui.widgets.figures import draw
 from tfcompare.ui.widgets.verdict_line import verdict_lines
 from tfcompare.units import format_percent, format_time_us
+from tfcompare.views import input_pipeline as view
 
 Waits = tuple[InputWait, InputWait]
 """The input wait of the baseline and of the candidate."""
@@ -44,12 +45,6 @@ HOW_TO_RECORD_INPUT = (
     "Record a program that reads through `tf.data`, with "
     "`tf.profiler.experimental.ProfilerOptions(host_tracer_level=2)`."
 )
-
-
-def waits_of(pair: Pair) -> Waits:
-    """How long each run waits for input, on the host that is shown or on the slowest host of each step."""
-    ours, theirs = (input_bound.wait_of(run, pair.host_of(run)) for run in pair.runs)
-    return ours, theirs
 
 
 def _steps(pair: Pair, run: Run) -> pd.DataFrame:
@@ -66,13 +61,7 @@ def headline(pair: Pair, waits: Waits) -> bool:
         st.markdown("### No step waits for input, and no input ops were recorded")
         st.info(HOW_TO_RECORD_INPUT)
         return False
-    if pair.is_single:
-        found = input_bound.finding(waits[0])
-        text = f"{found[:1].upper()}{found[1:]}"
-    else:
-        names = letter(0), letter(pair.position)
-        text = input_bound.headline(*waits, names, identical=_is_identical(pair)).removesuffix(".")
-    st.markdown(f"### {text}")
+    st.markdown(f"### {view.headline(pair, waits)}")
     return True
 
 

@@ -29,6 +29,7 @@ from tfcompare.ui.widgets.changes import largest
 from tfcompare.ui.widgets.figures import cached, draw
 from tfcompare.ui.widgets.side_by_side import side_by_side
 from tfcompare.units import format_value
+from tfcompare.views import kernel_stats as view
 
 By = KernelGrouping | Literal["launch"]
 
@@ -115,17 +116,9 @@ def _why_missing(runs: Sequence[Run]) -> str:
 
 def headline(pair: Pair) -> None:
     """The change in kernel time, as a sentence and as key figures."""
-    diff = pair.diff("kernel_stats")
-    figures = kernel_figures.kernel_figures(diff, pair.diff("copies"))
-    if pair.is_single:
-        st.markdown(f"### {kernel_figures.sentence_alone(diff)}")
-        figures = [figure.alone() for figure in figures if figure.label != kernel_figures.MATCHED_TIME]
-        cards(figures, len(figures))
-        return
-    if pair.is_identical:
-        st.markdown("### Both runs are the same capture: no kernel differs.")
-    elif sentence := kernel_figures.kernel_sentence(diff):
+    if sentence := view.headline(pair):
         st.markdown(f"### {sentence}")
+    figures = view.figures(pair)
     cards(figures, len(figures))
 
 

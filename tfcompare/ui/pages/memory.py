@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import streamlit as st
 
 from tfcompare.compare.matching.matching import pair_hosts
 from tfcompare.markdown import as_code
 from tfcompare.tools import memory as memory_sides
-from tfcompare.tools.key_figures import KeyFigure
 from tfcompare.tools.memory import Figures, Hosts, MemoryPair
 from tfcompare.tools.memory_timeline import Memory
 from tfcompare.ui.frame.pair import Pair
@@ -20,6 +18,7 @@ from tfcompare.ui.frame.shell import stop
 from tfcompare.ui.widgets.cards import cards
 from tfcompare.ui.widgets.figures import cached
 from tfcompare.ui.widgets.timeline_links import Moment, link_to_moment
+from tfcompare.views import memory as view
 
 ONE_OF_EACH = "a different one for each run …"
 HOW_TO_RECORD = (
@@ -107,26 +106,12 @@ def _label(memory: Memory, several_hosts: bool) -> str:
 
 def headline(chosen: Chosen) -> None:
     """A sentence about the peaks of the runs, or of the run that is shown alone."""
-    if chosen.pair.is_single:
-        name = as_code(chosen.pair.baseline.name)
-        st.markdown(f"### {memory_sides.headline_alone(chosen.figures['peak_bytes'][0], name)}")
-        return
-    names = [as_code(letter) for letter in chosen.pair.letters]
-    if not chosen.memories.has_one_name:
-        ids = (as_code(memory.memory_id) for memory in chosen.memories.memories if memory)
-        names = [f"{name} in {memory_id}" for name, memory_id in zip(names, ids, strict=True)]
-    sentence = memory_sides.headline(
-        chosen.memories, chosen.figures["peak_bytes"], (names[0], names[1]), identical=chosen.is_identical
-    )
-    st.markdown(f"### {sentence}")
+    st.markdown(f"### {view.headline(chosen.pair, chosen.memories, chosen.figures)}")
 
 
 def figures(chosen: Chosen) -> None:
     """Peak, heap since start, capacity used, fragmentation and allocations."""
-    shown = key_figures(chosen.figures, chosen.pair.comparison.per)
-    if chosen.pair.is_single:
-        shown = [replace(figure, candidate=figure.baseline).alone() for figure in shown]
-    cards(shown)
+    cards(view.figures(chosen.pair, chosen.figures))
     _links_to_peaks(chosen)
 
 
@@ -139,37 +124,3 @@ def _links_to_peaks(chosen: Chosen) -> None:
             if memory:
                 what = "the peak" if pair.is_single else f"the peak of {name}"
                 link_to_moment(pair, Moment(side, time_us, 0.0), memory.host, f"Show {what} in timeline")
-
-
-def key_figures(figures: Figures, per: str) -> list[KeyFigure]:
-    """The key figures of two memories."""
-    allocations = next(both for name, both in figures.items() if name.startswith("allocations"))
-    used = [
-        peak / capacity if capacity > 0 else math.nan
-        for peak, capacity in zip(figures["peak_bytes"], figures["capacity_bytes"], strict=True)
-    ]
-    fragmentation = figures["fragmentation"]
-    return [
-        _size("Peak in use", figures["peak_bytes"], "The largest sum of stack and heap within the profile."),
-        _size(
-            "Peak heap since start",
-            figures["peak_heap_bytes"],
-            "The largest heap since the program began, as reported by the allocator. It may be before the profile.",
-        ),
-        KeyFigure(
-            "Capacity used", "share", used[0], used[1], "neither",
-            "Peak as a share of the allocator's limit, which may differ from the memory of the device.",
-        ),
-        KeyFigure(
-            "Fragmentation", "share", fragmentation[0], fragmentation[1], "neither",
-            "Share of the free memory that is in small pieces at the peak, as reported by the allocator.",
-        ),
-        KeyFigure(
-            f"Allocations per {per}", "", allocations[0], allocations[1], "neither",
-            f"Number of allocations within the profile, per {per}.",
-        ),
-    ]  # fmt: skip
-
-
-def _size(label: str, sides: tuple[float, float], meaning: str) -> KeyFigure:
-    return KeyFigure(label, "bytes", sides[0], sides[1], "lower", meaning)

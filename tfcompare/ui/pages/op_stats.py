@@ -24,6 +24,7 @@ from tfcompare.ui.widgets.changes import largest
 from tfcompare.ui.widgets.figures import cached, draw
 from tfcompare.ui.widgets.side_by_side import side_by_side
 from tfcompare.ui.widgets.table_page import TablePage
+from tfcompare.views import op_stats as view
 
 Where = Literal["Device", "Host", "both"]
 
@@ -90,20 +91,8 @@ def controls(pair: Pair) -> Choice:
 
 def headline(pair: Pair) -> None:
     """The change of the self time in a sentence, and as key figures."""
-    rows, per = pair.ops(idle=False), pair.comparison.per
-    if pair.is_single:
-        st.markdown(f"### {op_figures.sentence_alone(rows, per)}")
-        figures = [figure.alone() for figure in op_figures.figures(rows, per)]
-        cards(figures, len(figures), CARD_PIXELS)
-        return
-    if pair.is_identical:
-        st.markdown("### Both runs are the same capture: no op differs.")
-    else:
-        st.markdown(f"### {op_figures.sentence(rows, per)}")
-    shares_matched = pair.comparison.coverage()
-    row = shares_matched[shares_matched["candidate"] == pair.candidate.id].iloc[0]
-    matched = op_figures.matched_time(row["matched_share"], row["exact_share"])
-    figures = [*op_figures.figures(rows, per), matched]
+    st.markdown(f"### {view.headline(pair)}")
+    figures = view.figures(pair)
     cards(figures, len(figures), CARD_PIXELS)
 
 

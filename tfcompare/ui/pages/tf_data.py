@@ -9,22 +9,20 @@ import pandas as pd
 import streamlit as st
 
 from tfcompare import schema
-from tfcompare.charts.style import letter
 from tfcompare.charts.verdicts import Judged
 from tfcompare.compare.aggregate import metric_in
 from tfcompare.compare.diff import Side, diff_table
 from tfcompare.compare.matching.matching import with_hosts_of
 from tfcompare.compare.tf_data.call_verdicts import CallVerdict
 from tfcompare.compare.tf_data.iterator_tree import whereabouts
-from tfcompare.compare.tf_data.tf_data_change import Analysis, Sides, analyse, change, finding
-from tfcompare.markdown import as_markdown
+from tfcompare.compare.tf_data.tf_data_change import Analysis, Sides, analyse
 from tfcompare.ui.frame import sidebar, state
 from tfcompare.ui.frame.pair import Pair
-from tfcompare.ui.pages.input_pipeline import waits_of
 from tfcompare.ui.pages.tf_data_graphs import HOW_TO_READ
 from tfcompare.ui.widgets.figures import cached
 from tfcompare.ui.widgets.table_page import TablePage
 from tfcompare.ui.widgets.verdict_line import verdict_lines
+from tfcompare.views import tf_data as view
 
 SUFFIXES = ("baseline", "candidate")
 MOST_SHOWN = 4
@@ -54,25 +52,14 @@ class Choice:
 def headline(pair: Pair) -> bool:
     """Show the bottlenecks, or how to record tf.data; returns whether there is more to show."""
     sides = _analysis_of(pair, 0), _analysis_of(pair, 1)
-    waits = waits_of(pair)
-    are_bound = waits[0].is_bound, waits[1].is_bound
     if sides == (None, None):
         st.markdown(f"### No tf.data calls were recorded{'' if pair.is_single else ' in either run'}")
         st.info(HOW_TO_RECORD)
         return False
-    st.markdown(f"### {as_markdown(_headline(pair, sides, are_bound).removesuffix('.'))}")
+    st.markdown(f"### {view.headline(pair, sides)}")
     if None in sides:
         st.info(HOW_TO_RECORD)
     return True
-
-
-def _headline(pair: Pair, sides: Sides, are_bound: tuple[bool, bool]) -> str:
-    if not pair.is_single or sides[0] is None:
-        identical = pair.is_identical
-        return change(sides, are_bound, (letter(0), letter(pair.position)), identical=identical)
-    if sides[0].feeds_device_only:
-        return "Only pipelines that pass elements to a device were recorded"
-    return f"{'Input-bound' if are_bound[0] else 'Not input-bound'}: {finding(sides[0], are_bound[0])}"
 
 
 def _analysis_of(pair: Pair, role: int, **chosen: str | int) -> Analysis | None:

@@ -22,6 +22,7 @@ from tfcompare.ui.pages.xla_instruction import open_instruction, row_key
 from tfcompare.ui.widgets.cards import FEWEST_IN_A_ROW, cards
 from tfcompare.ui.widgets.figures import cached
 from tfcompare.ui.widgets.table_page import TablePage
+from tfcompare.views import xla as view
 
 CHANGE = ("baseline", "candidate", "delta")
 CARD_PIXELS = 200
@@ -80,15 +81,9 @@ def choose_program(pair: Pair) -> Program:
 def headline(program: Program) -> None:
     """The time per execution as a sentence, and the key figures."""
     pair, found = program.pair, xla.figures(program.rows)
-    if pair.is_single:
-        st.markdown(f"### {xla.sentence_alone(program.rows, program.name)}")
-        found = [figure.alone() for figure in found]
-    elif pair.is_identical:
-        st.markdown("### Both runs are the same capture: no program differs.")
-    else:
-        baseline, candidate = pair.letters
-        st.markdown(f"### {xla.sentence(program.rows, program.name, (baseline, candidate))}")
-    cards(found, max(len(found), FEWEST_IN_A_ROW), CARD_PIXELS)
+    st.markdown(f"### {view.headline(pair, program.name, program.rows)}")
+    shown = [figure.alone() for figure in found] if pair.is_single else found
+    cards(shown, max(len(shown), FEWEST_IN_A_ROW), CARD_PIXELS)
 
 
 def controls() -> str:

@@ -7,9 +7,9 @@ import pytest
 
 from tests.profiles import compared_runs, loaded_run
 from tfcompare import Comparison, compare
-from tfcompare.charts.by_name import NAMES, figure_of
 from tfcompare.charts.pair import pairs_of
 from tfcompare.errors import TfcompareError, Unknown
+from tfcompare.views.registry import charts
 
 STEPS = {"step_times", "step_distribution", "step_parts_baseline", "input_wait"}
 PAIR = {*STEPS, "waterfall", "step_parts_candidate", "op_changes"}
@@ -29,7 +29,7 @@ HAVE = {
 @pytest.mark.parametrize("names", HAVE, ids=" ".join)
 def test_runs_have_the_charts_that_they_have_data_for(names: tuple[str, str]) -> None:
     (pair,) = pairs_of(compared_runs(*names))
-    found = {name: figure for name in NAMES if (figure := figure_of(pair, name)) is not None}
+    found = {name: figure for name, make in charts().items() if (figure := make(pair)) is not None}
     assert set(found) == HAVE[names]
     for name, figure in found.items():
         assert isinstance(figure, go.Figure) and len(figure.data)
@@ -73,4 +73,4 @@ def test_unknown_names_and_candidates_are_refused(several: Comparison) -> None:
 
 
 def test_the_documentation_names_every_chart() -> None:
-    assert [name for name in NAMES if f"`{name}`" not in str(Comparison.__doc__)] == []
+    assert [name for name in charts() if f"`{name}`" not in str(Comparison.__doc__)] == []

@@ -1,0 +1,149 @@
+"""Blocks as JSON values for programs: texts without marks, and findings with units, verdicts and what shows more."""
+
+from __future__ import annotations
+
+import json
+import math
+import shlex
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+import pandas as pd
+
+from tfcompare import __version__
+from tfcompare.charts.pair import Pair
+from tfcompare.compare import Comparison
+from tfcompare.compare.stats.verdict import wording
+from tfcompare.render.inline import plain
+from tfcompare.tools.caveats import caveats, runs_of
+from tfcompare.views.blocks import (
+    Block,
+    Cards,
+    Chart,
+    Code,
+    Facts,
+    Finding,
+    Items,
+    Section,
+    Table,
+    Text,
+    Timeline,
+    Verdict,
+)
+from tfcompare.views.view import View
+
+VERSION = 1
+"""Of the format: it grows when a field changes its meaning or goes; new fields may come at any time."""
+
+
+def as_json(comparison: Comparison, view: View, pairs: Sequence[Pair], words: Sequence[str], rows: int) -> str:
+    """What a view shows of each pair, as a JSON object; `docs/json.md` describes it.
+
+    `words` are the runs as they were typed, for the commands in `more`; of a table, the first `rows` are included.
+    """
+    content = {
+        "tfcompare": __version__,
+        "version": VERSION,
+        "view": view.name,
+        "per": comparison.per,
+        "host": comparison.host,
+        "runs": [
+            {"role": "baseline" if run is comparison.baseline else "candidate", "id": run.id, "name": run.name,
+             "digest": run.content_id, "captures": 1 + len(comparison.repeats_of(run))}
+            for run in runs_of(comparison)
+        ],
+        "caveats": list(map(plain, caveats(comparison))),
+        "candidates": [
+            {"candidate": pair.candidate.id, "blocks": _blocks(view.blocks(pair), words, rows)} for pair in pairs
+        ],
+    }  # fmt: skip
+    return json.dumps(jsonable(content), ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _blocks(blocks: Iterable[Block], words: Sequence[str], rows: int) -> list[dict[str, Any]]:
+    return [_block(block, words, rows) for block in blocks]
+
+
+def _block(block: Block, words: Sequence[str], rows: int) -> dict[str, Any]:
+    if isinstance(block, Section):
+        return {"kind": "section", "title": block.title, "blocks": _blocks(block.blocks, words, rows)}
+    if isinstance(block, Verdict):
+        found = {"kind": "verdict", "text": plain(block.headline), "badge": block.badge}
+        return found | {"basis": list(map(plain, block.basis)), "findings": _findings(block.findings, words)}
+    if isinstance(block, Text):
+        return {"kind": "text", "text": plain(block.text)}
+    if isinstance(block, Items):
+        items = [{"text": plain(text), "more": plain(more)} for text, more in block.items]
+        return {"kind": "list", "items": items, "findings": _findings(block.findings, words)}
+    if isinstance(block, Cards):
+        return {"kind": "figures", "findings": _findings(block.findings, words)}
+    if isinstance(block, Facts):
+        return {"kind": "facts", **_facts(block, words)}
+    if isinstance(block, Chart):
+        return {"kind": "chart", "name": block.name, **({} if block.facts is None else _facts(block.facts, words))}
+    if isinstance(block, Table):
+        return _table(block, rows)
+    if isinstance(block, Timeline):
+        return {"kind": "timeline"}
+    if isinstance(block, Code):
+        return {"kind": "code", "text": block.text}
+    raise TypeError(block)
+
+
+def _facts(facts: Facts, words: Sequence[str]) -> dict[str, Any]:
+    """The rows as findings, or as texts if they are no figures."""
+    found: dict[str, Any] = {"title": facts.header[0], "note": plain(facts.note)}
+    if facts.findings:
+        return found | {"findings": _findings(facts.findings, words)}
+    return found | {"columns": list(facts.header), "rows": [list(row) for row in facts.rows]}
+
+
+def _findings(findings: Sequence[Finding], words: Sequence[str]) -> list[dict[str, Any]]:
+    return [_finding(one, words) for one in findings]
+
+
+def _finding(one: Finding, words: Sequence[str]) -> dict[str, Any]:
+    """Without what is unknown; of a run alone, the figure is its `value`."""
+    has_both = not (math.isnan(one.baseline) or math.isnan(one.candidate))
+    alone = math.isnan(one.baseline) and not one.word
+    found: dict[str, Any] = {"id": one.id, "label": one.label, "unit": one.unit}
+    found |= {"value": one.candidate} if alone else {"baseline": one.baseline, "candidate": one.candidate}
+    if has_both:
+        ratio = one.candidate / one.baseline if one.baseline else 1.0 if one.candidate == 0 else math.inf
+        found |= {"delta": one.candidate - one.baseline, "ratio": ratio}
+    if one.word:
+        found |= {"verdict": wording(one.word, one.evidence), "evidence": one.evidence, "interval": one.interval}
+    if one.more:
+        found["more"] = shlex.join(["tfcompare", "view", one.more, *words])
+    return found
+
+
+def _table(table: Table, rows: int) -> dict[str, Any]:
+    """The first rows with the columns that are shown, in full precision and the units of `schema`."""
+    names = [column.name for column in table.columns]
+    return {
+        "kind": "table",
+        "name": table.name,
+        "title": table.title,
+        "columns": [{"name": column.name, "label": column.label, "unit": column.unit} for column in table.columns],
+        "rows": table.rows[names].head(rows).astype(object).to_numpy().tolist(),
+        "rows_left_out": max(len(table.rows) - rows, 0),
+    }
+
+
+def jsonable(value: Any) -> Any:
+    """The value as JSON can hold it: null for what is missing or infinite, ISO 8601 for times."""
+    if isinstance(value, dict):
+        return {str(key): jsonable(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [jsonable(one) for one in value]
+    if hasattr(value, "item"):
+        value = value.item()
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if pd.isna(value):
+        return None
+    return value.isoformat().replace("+00:00", "Z") if isinstance(value, datetime) else str(value)

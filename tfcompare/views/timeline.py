@@ -1,0 +1,48 @@
+"""The timeline of the typical step of both runs, or of one, on one axis."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tfcompare.charts.pair import Pair, has_steps
+from tfcompare.charts.timeline.data import data_of, state_of
+from tfcompare.compare.straggler import attributed_hosts
+from tfcompare.markdown import as_code
+from tfcompare.tools.timeline import words
+from tfcompare.tools.timeline.aligned import align
+from tfcompare.tools.timeline.drawing import Look
+from tfcompare.tools.timeline.losses import losses
+from tfcompare.tools.timeline.opened import open_timelines
+from tfcompare.views.blocks import Block, Text, Timeline
+from tfcompare.views.view import View
+
+WIDTH_PIXELS = 2_400
+
+
+def blocks(pair: Pair) -> Iterator[Block]:
+    """How long the typical steps take and where the time went, and the canvas; nothing without steps."""
+    if not all(has_steps(run) for _, run in pair.shown):
+        return
+    host, theirs = attributed_hosts(pair.comparison, pair.candidate)
+    timelines = open_timelines(pair.comparison, pair.candidate, host)
+    if not timelines.has_steps:
+        return
+    aligned = align(timelines)
+    places = losses(aligned)
+    look = Look(width_px=WIDTH_PIXELS)
+    if pair.is_single:
+        text = words.alone(aligned)
+    else:
+        text = f"{words.lengths(aligned, pair.marked)} {words.where(aligned, places, pair.marked)}"
+    if len(pair.candidate.host_names) > 1:
+        text = f"On {as_code(theirs)}: {text[:1].lower()}{text[1:]}"
+    data = data_of(
+        aligned, look, letters=pair.letters, marks=pair.letters,
+        colours=[side.colour for side, _ in pair.shown], token="typical step",
+        jumps=words.jumps(aligned, look, places),
+    )  # fmt: skip
+    yield Text(text)
+    yield Timeline(data, state_of(look))
+
+
+VIEW = View("timeline", "Timeline", blocks)
