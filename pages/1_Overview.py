@@ -18,11 +18,9 @@ with ui.page("Overview", needs="pair") as view:
     with left:
         overview.why(pair)
     with right if all(map(has_steps, pair.runs)) else left:
-        overview.top_changes(pair)
-    with right:
         overview.advice(pair)
+    overview.changes(pair)
     timeline.small(pair)
     overview_steps.step_times(pair)
     overview_steps.largest_gap(pair)
-    overview_steps.changes(pair)
     overview_runs.all_runs(comparison)

@@ -31,7 +31,6 @@ DRAWN_AT_THEIR_WIDTH = """() => [...document.querySelectorAll(".js-plotly-plot")
 TITLES = [
     "Average step by part: 213 ms → 10.9 ms",
     "Step time of every step",
-    "The 10 largest changes of self time",
 ]
 HEADLINE = f"{MAIN} h3"
 
@@ -56,8 +55,8 @@ def test_the_first_screen_answers(overview: Page) -> None:
     assert f"from {format_time_us(before).removesuffix(' ms')}" in step_time
     assert "−9" in step_time
     assert WIDE["height"] == 1000
-    for part in ("Why", "Top changes", "What to try next"):
-        assert box_of(overview.get_by_role("heading", name=part))["y"] < 700
+    for part in ("Why", "What to try next", "Largest changes"):
+        assert box_of(overview.get_by_role("heading", name=part))["y"] < 800
     advice = overview.locator("[data-testid=stExpander]").filter(has_text="input").first
     assert box_of(advice)["y"] < 800
 
@@ -148,7 +147,7 @@ def test_other_profiles_are_shown_without_an_error(page: Page, shared: Serve, pa
     ids = [f"corpus/{run_path(name).relative_to(CORPUS)}" for name in pair]
     opened(page, f"{shared(CORPUS)}/Overview?{urlencode({'baseline': ids[0], 'candidate': ids[1]})}")
     expect(page.get_by_role("button", name="Caveats")).to_be_visible()
-    expect(page.get_by_role("heading", name="Top changes")).to_be_visible()
+    expect(page.get_by_role("heading", name="Largest changes")).to_be_visible()
     assert page.locator("[data-testid=stException]").count() == 0
 
 

@@ -28,6 +28,12 @@ Tone = Literal["better", "worse", "likely-better", "likely-worse", "neutral"]
 _TONES: dict[str, Tone] = {FASTER: "better", LESS: "better", SLOWER: "worse", MORE: "worse"}
 _LIKELY_TONES: dict[str, Tone] = {FASTER: "likely-better", SLOWER: "likely-worse"}
 
+TONE_COLOURS: dict[Tone, str] = {
+    "better": style.BETTER,
+    "worse": style.WORSE,
+    "likely-better": style.LIKELY_BETTER,
+    "likely-worse": style.LIKELY_WORSE,
+}
 _COLOURS = {FASTER: style.BETTER, SLOWER: style.WORSE}
 _LIKELY_COLOURS = {FASTER: style.LIKELY_BETTER, SLOWER: style.LIKELY_WORSE}
 

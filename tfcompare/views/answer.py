@@ -36,21 +36,29 @@ def answer(pair: Pair, top: int | None = None) -> Iterator[Block]:
     attribution = pair.attribution
     if not pair.is_single and attribution.host_sentence:
         yield Text(attribution.host_sentence)
-    figures = dashboard(pair.comparison, pair.candidate, attribution.parts)
-    if figures:
-        yield Cards([one.alone() for one in figures] if pair.is_single else figures, pair.headings)
-    if not any(one.label == PEAK_MEMORY for one in figures):
-        which = "profile has" if pair.is_single else "profiles have"
-        yield Text(f"The peak memory is unknown: the {which} no allocations.", quiet=True)
+    yield from figures(pair, attribution.parts)
     yield from why(pair)
     yield from changes(pair, TOP if top is None else top)
 
 
-def verdict(pair: Pair) -> Verdict:
-    """Faster or slower, by how much, and how sure; of a run alone, its step time."""
+def figures(pair: Pair, parts: pd.DataFrame) -> Iterator[Block]:
+    """The key figures; `parts` are those of the average steps. Says so where the peak memory is unknown."""
+    found = dashboard(pair.comparison, pair.candidate, parts)
+    if found:
+        yield Cards([one.alone() for one in found] if pair.is_single else found, pair.headings)
+    if not any(one.label == PEAK_MEMORY for one in found):
+        which = "profile has" if pair.is_single else "profiles have"
+        yield Text(f"The peak memory is unknown: the {which} no allocations.", quiet=True)
+
+
+def verdict(pair: Pair, elsewhere: str = "") -> Verdict:
+    """Faster or slower, by how much, and how sure; of a run alone, its step time.
+
+    `elsewhere` is a clause on how else to get step times where a run has none.
+    """
     shown = dict(zip(pair.called, [run for _, run in pair.shown], strict=False))
     if not all(map(has_steps, shown.values())):
-        headline, how = without_step_times(pair.comparison, pair.candidate, shown)
+        headline, how = without_step_times(pair.comparison, pair.candidate, shown, elsewhere)
         return Verdict("", "neutral", headline, [how])
     slow = slow_steps(pair.comparison, shown)
     if pair.is_single:

@@ -7,10 +7,9 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from tfcompare.charts import ops, slow_steps, steps
+from tfcompare.charts import slow_steps, steps
 from tfcompare.charts.step_parts import parts_of_steps
 from tfcompare.charts.style import letter
-from tfcompare.compare.aggregate import largest_changes
 from tfcompare.compare.slow_step_words import sentences
 from tfcompare.run import Run
 from tfcompare.tables.step_times import on_slowest_host
@@ -20,7 +19,6 @@ from tfcompare.tools.caveats import runs_of
 from tfcompare.tools.overview import gap_sentence
 from tfcompare.ui.frame.pair import Pair, has_steps, sides, steps_of
 from tfcompare.ui.pages.overview import facts_of_sides
-from tfcompare.ui.widgets.changes import largest
 from tfcompare.ui.widgets.figures import cached, draw
 from tfcompare.ui.widgets.side_by_side import side_by_side
 from tfcompare.ui.widgets.timeline_links import Moment, link_to_moment
@@ -82,23 +80,27 @@ def _drawn(pair: Pair, run: Run, position: int) -> pd.DataFrame:
 
 
 def _slow_steps(pair: Pair) -> None:
-    """How many steps are slow, and why, with a link to the longest step of each such run."""
-    for texts, label, moment, host in cached(pair, "slow_steps", lambda: _found_slow_steps(pair)):
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.caption(" ".join(texts), help=SLOW, width="content")
+    """Links to the longest step of each run that has slow steps or a stray, which the verdict tells of."""
+    found = cached(pair, "slow_steps", lambda: _found_slow_steps(pair))
+    if not found:
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption("Slow steps", help=SLOW, width="content")
+        for label, moment, host in found:
             link_to_moment(pair, moment, host, label)
 
 
-def _found_slow_steps(pair: Pair) -> list[tuple[list[str], str, Moment, str]]:
-    """For each run with slow steps or a stray: sentences, the label of a link to its longest step, when it was, and on
-    which host."""
+def _found_slow_steps(pair: Pair) -> list[tuple[str, Moment, str]]:
+    """For each run with slow steps or a stray: the label of a link to its longest step, when it was, and on which
+    host."""
     found = []
     for side, (name, run) in enumerate(_lettered(pair)):
-        if texts := sentences(run, pair.host_of(run), name):
+        if sentences(run, pair.host_of(run), name):
             rows = on_slowest_host(run.table("steps", host=pair.host_of(run)))
             longest = rows[rows["included"] | rows["stray"]].sort_values("duration_us").iloc[-1]
             moment = Moment(side, float(longest["start_us"]), float(longest["duration_us"]))
-            found.append((texts, f"Show step {longest['step']} in timeline", moment, str(longest["host"])))
+            of_run = "" if pair.is_single else f" of {name}"
+            found.append((f"Show step {longest['step']}{of_run} in timeline", moment, str(longest["host"])))
     return found
 
 
@@ -130,14 +132,3 @@ def _link_to_gap(pair: Pair, run: Run, side: int, gap: Gap) -> None:
         nearest = same.iloc[int((same["duration_us"] - gap.length_us).abs().argmin())]
         moment = Moment(side, float(nearest["start_us"]), float(nearest["duration_us"]))
         link_to_moment(pair, moment, str(nearest["host"]))
-
-
-def changes(pair: Pair) -> None:
-    """The ten ops with the largest changes; nothing for a run that is shown alone."""
-    if pair.is_single:
-        return
-    found = cached(pair, "movers", lambda: largest_changes(pair.diff(), n=ops.TOP))
-    if found.empty:
-        st.markdown("No op changed its self time.")
-        return
-    largest(pair, found, "self_time_us")

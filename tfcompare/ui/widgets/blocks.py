@@ -1,0 +1,101 @@
+"""Blocks of a view as Streamlit elements."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from functools import partial
+
+import pandas as pd
+import streamlit as st
+
+from tfcompare.charts.verdicts import TONE_COLOURS, Tone
+from tfcompare.export.csv import for_spreadsheet
+from tfcompare.tools.columns import innermost_first
+from tfcompare.ui.frame.narrow import is_narrow
+from tfcompare.ui.widgets.table_layout import (
+    LETTER_PIXELS,
+    MARKER_PIXELS,
+    NARROW_PAGE_PIXELS,
+    PADDING_PIXELS,
+    PAGE_PIXELS,
+)
+from tfcompare.views.blocks import Facts, Items, Verdict
+
+BADGES: dict[Tone, str] = {
+    "better": "blue", "likely-better": "blue", "worse": "orange", "likely-worse": "orange", "neutral": "gray",
+}  # fmt: skip
+MOST_ITEMS = 3
+"""Items of a list on the first screen; the others are behind one more click."""
+FEWEST_NAME_PIXELS = 130
+"""Beside it, a narrow page has room for two more columns."""
+NO_BREAK = "\u00a0"
+
+
+def show_verdict(found: Verdict, meaning: str, details: str | None) -> None:
+    """The badge and the answer, with `meaning` as its help, and what it is based on, with `details`."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if found.badge:
+            st.badge(found.badge, color=BADGES[found.tone])  # type: ignore[arg-type]
+        st.markdown(f"### {found.headline}", help=meaning, width="stretch")
+    if found.basis:
+        st.caption(" ".join(found.basis), help=details)
+
+
+def show_items(items: Items) -> None:
+    """One-liners that unfold; those beyond the first behind one more."""
+    for line, more in items.items[:MOST_ITEMS]:
+        with st.expander(line.replace(" %", f"{NO_BREAK}%")):
+            st.markdown(more)
+    if others := items.items[MOST_ITEMS:]:
+        with st.popover(f"{len(others)} more", type="tertiary"):
+            for line, more in others:
+                st.markdown(f"**{line}**\n\n{more}")
+
+
+def show_facts(facts: Facts, *, key: str, help: str | None = None) -> str | None:
+    """A small table below its title; returns the id of the finding whose row is selected.
+
+    The selection is in the page's URL as `row`, prefixed with `key` and `_`. A narrow page leaves out optional columns.
+    """
+    st.subheader(facts.header[0], anchor=False, help=help)
+    ids = [one.id for one in facts.findings]
+    kept = [i for i in range(len(facts.header)) if not (is_narrow() and i in facts.optional)]
+    labels = ["" if i == 0 else facts.header[i] for i in kept]
+    frame = pd.DataFrame([[row[i] for i in kept] for row in facts.rows], columns=labels, dtype="str")
+    texts = [label for i, label in zip(kept, labels, strict=True) if i not in facts.numbers]
+    frame[texts] = for_spreadsheet(frame[texts])
+    colours = [TONE_COLOURS.get(tone, "") for tone in facts.tones] or [""] * len(frame)
+    others: list[Hashable] = [*labels[1:]]
+    coloured = frame.style.apply(lambda _: [f"color: {c}" if c else "" for c in colours], subset=others)
+    pixels = [_pixels([label, *frame[label]]) for label in labels]
+    page = NARROW_PAGE_PIXELS if is_narrow() else PAGE_PIXELS
+    pixels[0] = max(min(pixels[0], page - MARKER_PIXELS - sum(pixels[1:])), FEWEST_NAME_PIXELS)
+    chosen = st.query_params.get(f"{key}_row")
+    st.session_state[key] = {"selection": {"rows": [ids.index(chosen)] if chosen in ids else [], "columns": []}}
+    st.dataframe(
+        coloured.format({labels[0]: lambda name: innermost_first(str(name))}),
+        key=key,
+        hide_index=True,
+        height="content",
+        column_config={
+            label: st.column_config.TextColumn(width=width, alignment="right" if i in facts.numbers else None)
+            for i, label, width in zip(kept, labels, pixels, strict=True)
+        },
+        on_select=partial(_on_select, key, ids) if ids else "ignore",
+        selection_mode="single-row",
+    )
+    if facts.note:
+        st.caption(facts.note)
+    return chosen if chosen in ids else None
+
+
+def _pixels(texts: list[str]) -> int:
+    return round(max(map(len, texts)) * LETTER_PIXELS) + PADDING_PIXELS
+
+
+def _on_select(key: str, ids: list[str]) -> None:
+    rows = st.session_state[key]["selection"]["rows"]
+    if rows:
+        st.query_params[f"{key}_row"] = ids[rows[0]]
+    else:
+        st.query_params.pop(f"{key}_row", None)
