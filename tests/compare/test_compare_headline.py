@@ -195,7 +195,8 @@ def test_without_programs_the_time_of_each_device_leads_where_their_numbers_diff
 def test_a_change_in_a_table_has_the_words_of_the_headline() -> None:
     changes = [short_change(100.0, after) for after in (5.0, 66.0, 70.0, 99.99, 100.0, 100.4, 130.0, 150.0, 1400.0)]
     assert changes == [
-        "20× faster", "1.5× faster", "30 % less", "0 %", "0 %", "0.40 % more", "30 % more", "1.5× slower", "14× slower"
+        "20× faster", "1.5× faster", "30 % less time", "0 %", "0 %", "0.40 % more time", "30 % more time",
+        "1.5× slower", "14× slower",
     ]  # fmt: skip
 
 

@@ -155,6 +155,17 @@ def test_changes_are_those_of_the_step_time_to_the_baseline(home: AppTest) -> No
     assert dict(zip(table(home)["name"], table(home)["change"], strict=True))["filters_512_128"] == "20× slower"
 
 
+def test_runs_of_another_program_or_device_are_not_compared(home: AppTest) -> None:
+    with settings.override(Settings(places=(SAMPLES,))):
+        home.query_params["baseline"] = run_id("filters_512_128")
+        home.run()
+        home.run()  # the runs have been read
+        changes = dict(zip(table(home)["name"], table(home)["change"], strict=True))
+    assert {name for name, change in changes.items() if change} == {
+        "filters_512_128", "filters_16_8", "filters_16_8_again", "filters_16_8_better_input",
+    }  # fmt: skip
+
+
 def test_without_a_baseline_there_is_no_change(home: AppTest) -> None:
     home.query_params["candidate"] = run_id("filters_16_8")
     home.run()

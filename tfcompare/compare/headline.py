@@ -109,7 +109,7 @@ def faster_or_slower(before: float, after: float, likely: str = "") -> str:
 
 
 def short_change(before: float, after: float) -> str:
-    """`14× faster`, `2.3× slower`, `12 % less` for two times: the words of `faster_or_slower` in a table."""
+    """`14× faster`, `2.3× slower`, `12 % less time` for two times: the words of `faster_or_slower` in a table."""
     if before / after >= IN_MULTIPLES_FROM:
         return f"{_two_digits(before / after)}× faster"
     if after / before >= IN_MULTIPLES_FROM:
@@ -117,7 +117,7 @@ def short_change(before: float, after: float) -> str:
     percent = abs(after / before - 1) * 100
     if percent < 0.05:
         return "0 %"
-    return f"{_two_digits(percent)} % {'less' if after < before else 'more'}"
+    return f"{_two_digits(percent)} % {'less' if after < before else 'more'} time"
 
 
 def step_marker_call(runs: Iterable[RunInfo]) -> str:

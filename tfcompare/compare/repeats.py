@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _LEAST_OPS, _LEAST_SHAPES = 0.98, 0.9
 """Two captures of the guide's example share all ops and 93 % of the shapes, after a change of its filters 19 %."""
+_LEAST_RELATED = 0.5
+"""A change of a model leaves most ops: variants of one program share 77 % and more, unrelated ones 43 % and less."""
 _NO_COUNTERPART = " has no counterpart\0"
 """A suffix that no op name has."""
 
@@ -99,9 +101,16 @@ class Program:
         """
         if self.machine != other.machine or not self.shaped or not other.shaped:
             return False
-        ops = (self.ops & other.ops).total() / (self.ops | other.ops).total()
         shapes = len(self.shaped & other.shaped) / len(self.shaped | other.shaped)
-        return ops >= _LEAST_OPS and shapes >= _LEAST_SHAPES
+        return self._common_ops(other) >= _LEAST_OPS and shapes >= _LEAST_SHAPES
+
+    def is_related(self, other: Program) -> bool:
+        """Whether they may be variants of one program on one kind of device, so that their step times compare."""
+        return self.machine[0] == other.machine[0] and self._common_ops(other) >= _LEAST_RELATED
+
+    def _common_ops(self, other: Program) -> float:
+        every = (self.ops | other.ops).total()
+        return (self.ops & other.ops).total() / every if every else 0.0
 
 
 def program_of(run: Run) -> Program:

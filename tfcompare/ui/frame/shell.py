@@ -208,7 +208,7 @@ def _of_one_program(view: View, found: Sequence[FoundRun]) -> dict[str, tuple[st
     beside = {run.id: {host.id for host in hosts} for hosts in view.search.apart for run in hosts}
     cache = run_cache(view.settings)
     read = {run.id: cache.peek(run) for run in found if run.is_readable}
-    programs = {run_id: _program(run.content_id, run) for run_id, run in read.items() if isinstance(run, Run)}
+    programs = {run_id: program(run) for run_id, run in read.items() if isinstance(run, Run)}
     alike = {}
     for run_id in view.selection.compared:
         others = [other for other in programs if run_id in programs and programs[run_id].may_be(programs[other])]
@@ -216,6 +216,11 @@ def _of_one_program(view: View, found: Sequence[FoundRun]) -> dict[str, tuple[st
             taken = {*view.selection.recordings, *beside.get(run_id, ())}
             alike[run_id] = tuple(other for other in others if other not in taken)
     return {run_id: others for run_id, others in alike.items() if others}
+
+
+def program(run: Run) -> Program:
+    """The program of a run; cached."""
+    return _program(run.content_id, run)
 
 
 @st.cache_resource(max_entries=512, show_spinner=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, tzinfo
 from math import ceil, nan
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ from tfcompare.tools.listing import UNREAD, UNREADABLE, listing
 from tfcompare.ui.frame import annotated, state
 from tfcompare.ui.frame.narrow import is_narrow
 from tfcompare.ui.frame.selection import Selection, with_replicates
-from tfcompare.ui.frame.shell import View
+from tfcompare.ui.frame.shell import View, program
 from tfcompare.ui.frame.sidebar import short_names
 from tfcompare.ui.pages import home_edit
 from tfcompare.units import middle_ellipsis
@@ -75,7 +75,9 @@ def show(runs: Sequence[FoundRun], outcomes: Mapping[str, Run | TfcompareError],
     step_ms = listing([baseline], outcomes)["step_time_ms_mean"][0] if baseline is not None else nan
     tags = [", ".join(view.search.tags(run)) for run in runs]
     table = rows(listed, view.selection, zone, name_length).assign(
-        tags=tags, change=changes(listed, view.selection.baseline, step_ms), edit=EDIT
+        tags=tags,
+        change=changes(listed, view.selection.baseline, step_ms, _unrelated(view.selection.baseline, outcomes)),
+        edit=EDIT,
     )
     frame = for_spreadsheet(table)
     empty = {name for name in ("tags", "remarks") if not frame[name].ne("").any()}
@@ -133,13 +135,31 @@ def rows(listed: pd.DataFrame, selection: Selection, zone: tzinfo, name_length: 
     )
 
 
-def changes(listed: pd.DataFrame, baseline: str | None, baseline_step_ms: float) -> list[str]:
-    """The change of each run's step time to the baseline's, such as `20× faster`; empty if one of them is unknown."""
+def changes(
+    listed: pd.DataFrame, baseline: str | None, baseline_step_ms: float, unrelated: Collection[str] = ()
+) -> list[str]:
+    """The change of each run's step time to the baseline's, such as `20× faster`.
+
+    Empty if one of the times is unknown, and for `unrelated` runs, which are of another program.
+    """
     steps = zip(listed["run"], listed["step_time_ms_mean"], strict=True)
     return [
-        "baseline" if run == baseline else short_change(baseline_step_ms, step) if baseline_step_ms * step > 0 else ""
+        "baseline"
+        if run == baseline
+        else short_change(baseline_step_ms, step)
+        if baseline_step_ms * step > 0 and run not in unrelated
+        else ""
         for run, step in steps
     ]
+
+
+def _unrelated(baseline: str | None, outcomes: Mapping[str, Run | TfcompareError]) -> set[str]:
+    """The runs that were read and are of another program than the baseline, or ran on another kind of device."""
+    ours = outcomes.get(baseline) if baseline is not None else None
+    if not isinstance(ours, Run):
+        return set()
+    read = {run_id: run for run_id, run in outcomes.items() if isinstance(run, Run)}
+    return {run_id for run_id, run in read.items() if not program(run).is_related(program(ours))}
 
 
 def recorded_text(when: datetime, zone: tzinfo, *, is_sure: bool) -> str:
@@ -183,35 +203,35 @@ def _columns(clicked: Callable[[str], None], zone: tzinfo, *, narrow: bool) -> d
     kind = st.column_config
     return {
         "baseline": kind.ButtonColumn(
-            "Baseline", type="tertiary", width=68, key=_BASELINE, on_click=clicked, args=(_BASELINE,), pinned=True,
+            "Baseline", type="tertiary", width=66, key=_BASELINE, on_click=clicked, args=(_BASELINE,), pinned=True,
             help="The run that the others are compared with",
         ),
         "candidate": kind.ButtonColumn(
-            "Compare", type="tertiary", width=68, key=_CANDIDATE, on_click=clicked, args=(_CANDIDATE,), pinned=True,
+            "Compare", type="tertiary", width=66, key=_CANDIDATE, on_click=clicked, args=(_CANDIDATE,), pinned=True,
             help="The candidates: runs that are compared with the baseline",
         ),
-        "name": kind.TextColumn("Run", width=130 if narrow else 195),
+        "name": kind.TextColumn("Run", width=130 if narrow else 185),
         "edit": kind.ButtonColumn(
             "Edit", type="tertiary", width=44, key=_EDIT, on_click=clicked, args=(_EDIT,), help="Rename, tag or hide"
         ),
         "tags": kind.TextColumn("Tags", width=110),
         "recorded": kind.TextColumn(
-            "Recorded", width=142,
+            "Recorded", width=138,
             help=f"When the profile was started ({zone}). * From the folder's name or the file's time",
         ),
         "device": kind.TextColumn("Device", width=64),
-        "steps": kind.NumberColumn("Steps", width=52, help="Empty if the profile marks no steps"),
+        "steps": kind.NumberColumn("Steps", width=48, help="Empty if the profile marks no steps"),
         "step_time_ms_mean": kind.NumberColumn(
             "Step time", format="%.3f ms", width=92,
             help="Mean, without the first and last of more than five steps and a stray",
         ),
         "change": kind.TextColumn(
-            "Change", width=86, alignment="right",
-            help="Step time compared with the baseline's. It is not tested for significance. The headline above is, "
-            "with the steps that are chosen in the sidebar.",
+            "Change", width=96, alignment="right",
+            help="Step time compared with the baseline's, where both are of one program. It is not tested for "
+            "significance. The headline above is, with the steps that are chosen in the sidebar.",
         ),
-        "step_times_ms": kind.BarChartColumn("Step times", y_min=0, width=80, help="One bar per step, from 0"),
-        "hosts": kind.NumberColumn("Hosts", width=55),
+        "step_times_ms": kind.BarChartColumn("Step times", y_min=0, width=72, help="One bar per step, from 0"),
+        "hosts": kind.NumberColumn("Hosts", width=50),
         "size_bytes": kind.NumberColumn("Size", format="bytes", width=64),
         "remarks": kind.TextColumn("Remarks", width="large"),
     }  # fmt: skip
