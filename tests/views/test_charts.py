@@ -5,8 +5,8 @@ from __future__ import annotations
 import plotly.graph_objects as go
 import pytest
 
-from tests.profiles import compared_runs, loaded_run
-from tfcompare import Comparison, compare
+from tests.profiles import SAMPLE_RUNS, compared_runs, loaded_run, run_path
+from tfcompare import Comparison, compare, load
 from tfcompare.charts.pair import pairs_of
 from tfcompare.errors import TfcompareError, Unknown
 from tfcompare.views.registry import charts
@@ -74,3 +74,15 @@ def test_unknown_names_and_candidates_are_refused(several: Comparison) -> None:
 
 def test_the_documentation_names_every_chart() -> None:
     assert [name for name in charts() if f"`{name}`" not in str(Comparison.__doc__)] == []
+
+
+def test_a_single_step_is_a_figure_and_no_chart() -> None:
+    ours, theirs = (load(SAMPLE_RUNS[name], steps="5:5") for name in ("filters_512_128", "filters_16_8"))
+    drawn = set(compare(ours, theirs).figure_names())
+    assert not drawn & {*STEPS, "step_parts_candidate"}
+    assert "memory_step" in drawn
+    workers = compare(*(load(run_path(name), steps="5:5") for name in ("workers_balanced", "workers_slow_input")))
+    assert set(workers.figure_names()) & {"hosts_baseline", "hosts_candidate", "hosts_change", "host_parts"} == {
+        "host_parts"
+    }
+    assert "Busy time per step, by host" in str(workers.view("hosts"))

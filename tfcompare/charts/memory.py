@@ -61,7 +61,8 @@ def typical_step(steps: Lines, level: str, axis: Axis) -> go.Figure:
     scale = _scale([frame["high"] for _, frame in shown], level)
     counts = dict.fromkeys(f"{frame['steps'].iloc[0]:,}" for _, frame in shown)
     name = "Fragmentation" if level == "fragmentation" else f"Memory {LEVELS[level]}"
-    subtitle = f"line: median of {' and '.join(counts)} steps; band: lowest to highest"
+    several = f"line: median of {' and '.join(counts)} steps; band: lowest to highest"
+    subtitle = "" if list(counts) == ["1"] else several
     result = style.figure(f"{name} in one typical step", subtitle, height=370, legend_rows=len(shown))
     clock = style.time_scale(float(frame["time_us"].max()) for _, frame in shown)
     title = f"Time since the step's start ({clock.unit})" if axis == "time" else "Share of the step (%)"

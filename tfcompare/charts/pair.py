@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -190,6 +191,11 @@ def steps_of(comparison: Comparison, run: Run) -> pd.DataFrame:
 def has_steps(run: Run) -> bool:
     """Whether there is any step time to draw."""
     return run.info.has_steps and len(run.steps) > 0
+
+
+def may_draw(steps: Iterable[pd.DataFrame]) -> bool:
+    """Whether any of these runs has several steps: a single one is a figure and no chart."""
+    return any(len(frame) > 1 for frame in steps)
 
 
 def sides(comparison: Comparison) -> list[Side]:

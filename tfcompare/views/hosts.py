@@ -57,7 +57,7 @@ def _heat_map(pair: Pair, which: int) -> Any:
         return None
     paired = hosts.paired_steps(*pair.runs, by)
     matrices = paired.matrices("busy_us")
-    if not matrices[which].size:
+    if not matrices[which].size or matrices[which].shape[1] < 2:
         return None
     rows = matrices[which].loc[[name for name in paired.by_skew if name in matrices[which].index]]
     size = f"{len(rows):,} {by}s × {rows.shape[1]:,} steps, the slowest on top"

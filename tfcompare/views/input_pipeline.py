@@ -7,7 +7,7 @@ from typing import Any
 
 from tfcompare import schema
 from tfcompare.charts import input_pipeline
-from tfcompare.charts.pair import Pair
+from tfcompare.charts.pair import Pair, may_draw
 from tfcompare.compare.straggler import steps_of_straggler
 from tfcompare.tools import input_bound, input_ops
 from tfcompare.tools.input_bound import InputWait
@@ -45,7 +45,7 @@ def _wait(pair: Pair) -> Any:
         known = input_bound.wait_of(run, pair.host_of(run)).is_known
         frame = frame if known else frame.iloc[:0]
         series.append((side, frame.assign(input_share=input_bound.share_by_step(frame))))
-    return input_pipeline.step_times(series) if any(len(frame) for _, frame in series) else None
+    return input_pipeline.step_times(series) if may_draw(frame for _, frame in series) else None
 
 
 def _host(pair: Pair) -> Any:

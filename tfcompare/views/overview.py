@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from tfcompare.charts import step_parts, steps
-from tfcompare.charts.pair import Pair, has_steps, sides, steps_of
+from tfcompare.charts.pair import Pair, has_steps, may_draw, sides, steps_of
 from tfcompare.charts.style import Side
 from tfcompare.run import Run
 from tfcompare.tools import step_attribution
@@ -58,14 +58,14 @@ def _steps(pair: Pair, run: Run, *, is_drawn: bool) -> pd.DataFrame:
 
 def _over_steps(pair: Pair, make: Callable[[list[tuple[Side, pd.DataFrame]]], Any]) -> Any:
     series = _series(pair)
-    return make(series) if any(len(frame) for _, frame in series) else None
+    return make(series) if may_draw(frame for _, frame in series) else None
 
 
 def _step_parts(pair: Pair, role: int) -> Any:
     if role >= len(pair.shown) or not has_steps(pair.runs[role]):
         return None
     frames = step_attribution.attributed_steps(pair.comparison, pair.candidate)
-    return step_parts.parts_of_steps(pair.sides[role], frames[role])
+    return step_parts.parts_of_steps(pair.sides[role], frames[role]) if may_draw([frames[role]]) else None
 
 
 OF_ALL_RUNS: dict[str, Make] = {

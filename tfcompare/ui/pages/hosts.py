@@ -21,11 +21,13 @@ from tfcompare.ui.frame import applicable, sidebar, state
 from tfcompare.ui.frame.pair import Pair
 from tfcompare.ui.frame.selection import Selection
 from tfcompare.ui.frame.sidebar import HOME
+from tfcompare.ui.widgets.blocks import show_facts
 from tfcompare.ui.widgets.figures import cached, draw
 from tfcompare.ui.widgets.side_by_side import side_by_side
 from tfcompare.ui.widgets.table_page import TablePage
 from tfcompare.ui.widgets.timeline_links import Moment, link_to_hosts, link_to_moment
 from tfcompare.units import format_time_us
+from tfcompare.views import hosts as view
 
 LINKED_PAGES = {
     "Overview": "pages/1_Overview.py",
@@ -126,6 +128,9 @@ def heat_maps(pair: Pair, shown: Shown) -> list[str]:
     filled = [matrix for matrix in matrices[:2] if matrix.size]
     if not filled:
         st.info(f"The {_PLURALS[shown.by]} have no step in common, so there is nothing to draw.")
+        return names
+    if all(matrix.shape[1] < 2 for matrix in filled):
+        show_facts(view.busy_times(pair, shown.by), key="busy_times")
         return names
     limits = charts.value_range(filled)
     st.subheader(f"{_LABELS[shown.metric]} of each step")

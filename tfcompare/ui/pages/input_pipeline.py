@@ -11,6 +11,7 @@ import streamlit as st
 
 from tfcompare.charts import input_pipeline as charts
 from tfcompare.charts import style
+from tfcompare.charts.pair import may_draw
 from tfcompare.charts.style import letter
 from tfcompare.charts.verdicts import Judged
 from tfcompare.compare.headline import step_marker_call
@@ -160,7 +161,7 @@ def _figure(label: str, baseline: float, candidate: float, better: Better, meani
 
 def steps(pair: Pair, waits: Waits) -> None:
     """Each step with its input wait: as a time, or on request as a share of the step."""
-    if not any(wait.is_known for wait in waits):
+    if not may_draw(_frames(pair, waits)):
         return
     shown = st.segmented_control(
         "Input wait as", ["time", "share"], default="time", required=True, key="wait_as", bind="query-params",

@@ -8,6 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from tfcompare.charts import slow_steps, steps
+from tfcompare.charts.pair import may_draw
 from tfcompare.charts.step_parts import parts_of_steps
 from tfcompare.charts.style import letter
 from tfcompare.compare.slow_step_words import sentences
@@ -39,7 +40,7 @@ SLOW = (
 def step_times(pair: Pair) -> None:
     """Every step of all runs on one axis, and which are slow."""
     runs = runs_of(pair.comparison)
-    if not any(has_steps(run) for run in runs):
+    if not may_draw(run.steps for run in runs if has_steps(run)):
         return
     view = st.segmented_control(
         "Steps", VIEWS, default=VIEWS[0], required=True, key="steps_view", bind="query-params",
