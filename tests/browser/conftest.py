@@ -295,7 +295,7 @@ def click_table(page: Page, x: float, row: int, nth: int = 0) -> None:
 
 ROWS_SHOWN = re.compile("CSV of (this|these) ")
 """The button whose file holds the rows of the table above it."""
-EVERYTHING = "CSV of everything"
+EVERYTHING = "CSV: ungrouped, all columns"
 
 
 def downloaded(page: Page, button: str | re.Pattern[str], nth: int = 0, **options: Any) -> pd.DataFrame:

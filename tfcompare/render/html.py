@@ -126,7 +126,7 @@ def _cards(block: Cards) -> Iterator[str]:
 
 
 def _facts(block: Facts) -> str:
-    looks = [' class="number"' if i in block.numbers else "" for i in range(len(block.header))]
+    looks = [_look(block, i) for i in range(len(block.header))]
     tones: Sequence[str] = block.tones or [""] * len(block.rows)
     cells = zip(block.header, looks, strict=True)
     head = "".join(f"<th{look}>{html.escape(text)}</th>" for text, look in cells)
@@ -134,6 +134,11 @@ def _facts(block: Facts) -> str:
     note = f'<p class="quiet">{inline(block.note)}</p>' if block.note else ""
     table = f'<table class="facts"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
     return f'<div class="wide">{table}</div>{note}'
+
+
+def _look(block: Facts, column: int) -> str:
+    classes = ["number"] * (column in block.numbers) + ["optional"] * (column in block.optional)
+    return f' class="{" ".join(classes)}"' if classes else ""
 
 
 def _row(row: Sequence[str], looks: Sequence[str], tone: str) -> str:

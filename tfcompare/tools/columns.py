@@ -11,7 +11,7 @@ import pandas as pd
 
 from tfcompare import schema
 from tfcompare.compare.aggregate import UNITS_OF_SUMS
-from tfcompare.compare.diff import change
+from tfcompare.compare.diff import change, outcome
 from tfcompare.schema import Column
 
 ROLES = {"baseline": "Baseline", "candidate": "Candidate", "delta": "Change", "ratio": "Ratio"}
@@ -301,6 +301,20 @@ def changes_of(frame: pd.DataFrame, column: str) -> pd.Series:
         return frame[column]
     ours, theirs = (frame[side] for side in sides)
     return change(ours, theirs).where(ours.notna() | theirs.notna())
+
+
+def as_shown(rows: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+    """Columns of a diff for a file, in the words of the screen: changes, what became of a row, how it was matched.
+
+    As in a table, a row of one side is `added` or `removed` and has changed by its whole value.
+    """
+    found = pd.DataFrame({name: changes_of(rows, name) for name in names})
+    if "verdict" in names and {"status", "evidence"} <= set(rows.columns):
+        of_rows = zip(rows["status"], rows["verdict"], rows["evidence"], strict=True)
+        found["verdict"] = [outcome(*row) for row in of_rows]
+    if "match" in names:
+        found["match"] = rows["match"].map(lambda word: MATCH_WORDS.get(word, word), na_action="ignore")
+    return found
 
 
 def decimals(values: pd.DataFrame) -> int:

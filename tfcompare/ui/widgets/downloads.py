@@ -24,17 +24,17 @@ def csv_buttons(shown: pd.DataFrame, everything: Callable[[], pd.DataFrame], *, 
             mime="text/csv",
             icon=":material/download:",
             on_click="ignore",
-            help="The rows, columns and order of the table above, all pages of it, in full precision",
+            help="The rows, columns, words and order of the table above, all pages of it, in full precision",
             key=f"{key}_shown",
         )
         st.download_button(
-            "CSV of everything",
+            "CSV: ungrouped, all columns",
             lambda: spreadsheet_csv(everything()),
             file_name=f"{file_stem(name)}.csv",
             mime="text/csv",
             icon=":material/download:",
             on_click="ignore",
-            help="All rows and columns of all candidates, without any filter",
+            help="Every row and column of all candidates, without any filter, as `tfcompare diff` writes them",
             key=f"{key}_everything",
         )
 

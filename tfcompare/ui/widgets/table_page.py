@@ -11,7 +11,7 @@ import streamlit as st
 
 from tfcompare import schema
 from tfcompare.compare.aggregate import metric_in
-from tfcompare.tools.columns import of_one_run, shown, shown_alone
+from tfcompare.tools.columns import as_shown, of_one_run, shown, shown_alone
 from tfcompare.ui.frame.pair import Pair
 from tfcompare.ui.widgets.downloads import csv_buttons
 from tfcompare.ui.widgets.tables import sortable
@@ -116,7 +116,7 @@ class TablePage(Generic[C]):
             readings=self.readings(pair) if self.readings else None,
         )
         csv_buttons(
-            rows.iloc[ordered[_POSITION]][names].rename(columns=lambda name: _without_side(pair, name)),
+            as_shown(rows.iloc[ordered[_POSITION]], names).rename(columns=lambda name: _without_side(pair, name)),
             lambda: self._everything(pair),
             name=" ".join([self.table.name, *(run.name for _, run in pair.shown)]),
             key=f"{self.table.name}_csv",
