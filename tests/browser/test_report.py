@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlencode
+from zipfile import ZipFile
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -144,3 +145,9 @@ def test_every_page_that_compares_has_the_report(page: Page, autoencoder_url: st
     assert download.value.suggested_filename == "filters_16_8_better_input_vs_filters_16_8.html"
     text = Path(download.value.path()).read_text(encoding="utf-8")
     assert "<strong><code>B</code> is likely 1.5× faster than <code>A</code>" in text
+    page.get_by_role("radio", name="CSV").click()
+    settled(page)
+    with page.expect_download(timeout=60_000) as download:
+        page.get_by_role("button", name="Download the report").click()
+    assert download.value.suggested_filename == "filters_16_8_better_input_vs_filters_16_8.zip"
+    assert "op_stats.csv" in ZipFile(download.value.path()).namelist()

@@ -5,11 +5,20 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import zipfile
 
 import pandas as pd
 import pytest
 
-from tfcompare.export.csv import csv_text, for_spreadsheet, gzipped, spreadsheet_csv, spreadsheet_csv_of
+from tests.profiles import compared_runs
+from tfcompare.export.csv import (
+    csv_text,
+    for_spreadsheet,
+    gzipped,
+    spreadsheet_csv,
+    spreadsheet_csv_of,
+    zipped_diffs,
+)
 
 
 def test_names_numbers_and_absent_cells():
@@ -80,3 +89,13 @@ def test_a_frame_in_parts_is_the_same_file():
     parts = [frame.iloc[:2], frame.iloc[2:]]
     assert b"".join(spreadsheet_csv_of(parts)) == spreadsheet_csv(frame)
     assert gzip.decompress(gzipped(spreadsheet_csv_of(parts))) == spreadsheet_csv(frame)
+
+
+def test_all_diffs_are_one_archive() -> None:
+    comparison = compared_runs("filters_512_128", "filters_16_8")
+    with zipfile.ZipFile(io.BytesIO(zipped_diffs(comparison))) as archive:
+        names = archive.namelist()
+        ops = pd.read_csv(archive.open("op_stats.csv"), encoding="utf-8-sig")
+    assert "op_stats.csv" in names and "kernel_stats.csv" not in names
+    assert list(ops.columns) == list(comparison.table("op_stats").columns)
+    assert len(ops) == len(comparison.table("op_stats"))

@@ -5,11 +5,16 @@ from __future__ import annotations
 import gzip
 import io
 import re
+import zipfile
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from tfcompare import schema
+
 if TYPE_CHECKING:
     import pandas as pd
+
+    from tfcompare.compare import Comparison
 
 _MAY_RUN = re.compile(r"[\t\r\n]|[ \u00a0]*[=+\-@\uff1d\uff0b\uff0d\uff20]")
 """A spreadsheet may execute a text cell that begins so: it skips blanks, and takes full-width signs for plain ones."""
@@ -53,6 +58,16 @@ def spreadsheet_csv_of(parts: Iterable[pd.DataFrame]) -> Iterator[bytes]:
     for number, part in enumerate(parts):
         text = _spreadsheet_text(part)
         yield text.encode("utf-8-sig") if number == 0 else text.partition("\n")[2].encode()
+
+
+def zipped_diffs(comparison: Comparison) -> bytes:
+    """A zip archive with a file for each table that has a diff with rows, as `spreadsheet_csv` makes them."""
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as files:
+        for table in schema.TABLES.values():
+            if table.has_diff and len(rows := comparison.table(table.name)):
+                files.writestr(f"{table.name}.csv", spreadsheet_csv(rows))
+    return archive.getvalue()
 
 
 def _spreadsheet_text(frame: pd.DataFrame) -> str:

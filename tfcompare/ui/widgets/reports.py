@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Literal
 
 import streamlit as st
 
 from tfcompare.charts.style import letter
 from tfcompare.compare import Comparison
+from tfcompare.export.csv import zipped_diffs
 from tfcompare.tools.caveats import runs_of
 from tfcompare.ui.widgets.downloads import file_stem
 
-if TYPE_CHECKING:
-    from tfcompare.report.making import Format
-
+Format = Literal["html", "markdown", "json", "csv"]
 _FORMATS: dict[Format, tuple[str, str, str]] = {
     "html": ("HTML", "html", "text/html"),
     "markdown": ("Markdown", "md", "text/markdown"),
     "json": ("JSON", "json", "application/json"),
+    "csv": ("CSV", "zip", "application/zip"),
 }
 """The label, file suffix and media type of each format."""
 
@@ -25,7 +25,10 @@ _FORMATS: dict[Format, tuple[str, str, str]] = {
 def show(comparison: Comparison) -> None:
     """A button that unfolds the choice of a format and the download; the report is made on request."""
     with st.popover("Report", icon=":material/description:", type="tertiary", key="tfcompare.report"):
-        st.markdown("One file with the answer, charts, tables and the timeline, which opens without a network.")
+        st.markdown(
+            "One file with the answer, charts, tables and the timeline, which opens without a network. "
+            "CSV is an archive with a file for each table."
+        )
         form = st.segmented_control(
             "Format", list(_FORMATS), default="html", required=True, format_func=lambda one: _FORMATS[one][0],
             key="tfcompare.report.format",
@@ -47,9 +50,12 @@ def show(comparison: Comparison) -> None:
         )
 
 
-def _made(comparison: Comparison, form: Format, *, redact: bool) -> str:
+def _made(comparison: Comparison, form: Format, *, redact: bool) -> str | bytes:
     from tfcompare.report.making import report
+    from tfcompare.report.redaction import redacted
 
+    if form == "csv":
+        return zipped_diffs(redacted(comparison) if redact else comparison)
     return report(comparison, form, command=_command(comparison), redact=redact)
 
 
