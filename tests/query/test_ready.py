@@ -36,16 +36,17 @@ def rows(answers: dict[str, pd.DataFrame], beginning: str) -> pd.DataFrame:
     return answers[of(beginning).title]
 
 
-def test_shares_are_those_of_the_op_stats(answers: dict[str, pd.DataFrame]) -> None:
-    shares = rows(answers, "Ops whose share").set_index(["side", "op_type", "op_name"])
-    assert len(shares) == 30
-    for column, name in zip(("baseline_pct", "candidate_pct"), PAIR, strict=True):
-        ops = loaded_run(name).table("op_stats")
-        ops = ops[ops["op_type"] != schema.IDLE].set_index(["host_or_device", "op_type", "op_name"])
-        expected = 100 * ops["self_time_us"] / ops["self_time_us"].groupby(level=0).transform("sum")
-        assert shares[column].dropna().to_dict() == pytest.approx(expected[shares[column].dropna().index].to_dict())
-    assert shares["change_points"].is_monotonic_decreasing
-    assert shares["change_points"].iloc[0] > 0
+def test_changes_per_step_are_those_of_the_op_stats(answers: dict[str, pd.DataFrame]) -> None:
+    changes = rows(answers, "Ops whose time").set_index(["side", "op_type", "op_name"])
+    assert len(changes) == 30
+    for side, name in zip(("baseline", "candidate"), PAIR, strict=True):
+        ops, steps = loaded_run(name).table("op_stats"), loaded_run(name).info.step_count
+        expected = ops.set_index(["host_or_device", "op_type", "op_name"])["self_time_us"] / steps / 1000
+        given = changes[f"{side}_ms_per_step"].dropna()
+        assert given.to_dict() == pytest.approx(expected[given.index].to_dict())
+    sides = changes[["baseline_ms_per_step", "candidate_ms_per_step"]].fillna(0.0)
+    assert changes["change_ms_per_step"].tolist() == pytest.approx((sides.iloc[:, 1] - sides.iloc[:, 0]).tolist())
+    assert changes["change_ms_per_step"].abs().is_monotonic_decreasing
 
 
 def test_time_per_step_of_a_layer_is_that_of_its_ops(answers: dict[str, pd.DataFrame]) -> None:

@@ -103,7 +103,7 @@ def test_with_fewer_than_three_runs_it_says_what_to_do() -> None:
     with settings.override(Settings(places=(run_path("filters_16_8"), run_path("filters_512_128")))):
         page = opened(AppTest.from_file(str(ROOT / "pages" / "10_Series.py"), default_timeout=90))
     assert "A series needs at least 3 runs, and there are 2." in texts(page)
-    assert "tfcompare ingest PATH --tag commit=…" in texts(page)
+    assert page.code[0].value.startswith("tfcompare ingest logs/tonight --store runs/ --tag program=my_model")
 
 
 def test_names_and_tags_are_no_markup(tmp_path: Path) -> None:

@@ -26,24 +26,17 @@ _PARTS = ", ".join(STEP_PARTS)
 
 READY = (
     _ready(
-        "Ops whose share of the time grew most",
+        "Ops whose time per step changed most",
         f"""
-        -- share of the self time of all ops, on host and on device each
-        WITH ops AS (
-          SELECT position, host_or_device, op_type, op_name, sum(self_time_us) AS time_us
-          FROM op_stats JOIN runs USING (run)
-          WHERE op_type <> '{IDLE}' AND position <= 1
-          GROUP BY position, host_or_device, op_type, op_name
-        ), shares AS (
-          SELECT *, 100 * time_us / sum(time_us) OVER (PARTITION BY position, host_or_device) AS percent FROM ops
-        )
+        -- the whole profile divided by all its steps, excluded ones too; ops are paired by their names
         SELECT host_or_device AS side, op_type, op_name,
-               coalesce(c.percent, 0) - coalesce(b.percent, 0) AS change_points,
-               b.percent AS baseline_pct, c.percent AS candidate_pct
-        FROM (FROM shares WHERE position = 0) b
-        FULL JOIN (FROM shares WHERE position = 1) c USING (host_or_device, op_type, op_name)
-        WHERE (SELECT max(position) FROM runs) > 0
-        ORDER BY change_points DESC
+               sum(self_time_us / step_count) FILTER (role = 'baseline') / 1000 AS baseline_ms_per_step,
+               sum(self_time_us / step_count) FILTER (position = 1) / 1000 AS candidate_ms_per_step,
+               coalesce(candidate_ms_per_step, 0) - coalesce(baseline_ms_per_step, 0) AS change_ms_per_step
+        FROM op_stats JOIN run_info USING (run) JOIN runs USING (run)
+        WHERE op_type <> '{IDLE}' AND (SELECT max(position) FROM runs) > 0
+        GROUP BY ALL
+        ORDER BY abs(change_ms_per_step) DESC
         LIMIT 30
         """,
         "No op was recorded, or there is no candidate to compare with the baseline.",
@@ -56,11 +49,11 @@ READY = (
         SELECT host_or_device AS side, array_to_string(string_split(op_name, '/')[:2], '/') AS scope,
                sum(self_time_us / step_count) FILTER (role = 'baseline') / 1000 AS baseline_ms_per_step,
                sum(self_time_us / step_count) FILTER (position = 1) / 1000 AS candidate_ms_per_step,
-               candidate_ms_per_step - baseline_ms_per_step AS change_ms_per_step
+               coalesce(candidate_ms_per_step, 0) - coalesce(baseline_ms_per_step, 0) AS change_ms_per_step
         FROM op_stats JOIN run_info USING (run) JOIN runs USING (run)
         WHERE op_type <> '{IDLE}' AND contains(op_name, '/')
         GROUP BY ALL
-        ORDER BY greatest(baseline_ms_per_step, candidate_ms_per_step) DESC
+        ORDER BY abs(change_ms_per_step) DESC
         LIMIT 50
         """,
         "No op's name has parts: the profiles name no layers.",

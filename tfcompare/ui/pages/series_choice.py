@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NoReturn
 
 import streamlit as st
 
@@ -14,7 +15,8 @@ from tfcompare.sources.logdir.metadata import COMMIT
 from tfcompare.sources.programs import Program, most_frequent, programs_of
 from tfcompare.tools import series as tool
 from tfcompare.tools.series import Metric
-from tfcompare.ui.frame.shell import View, stop
+from tfcompare.ui.frame import sidebar
+from tfcompare.ui.frame.shell import View
 from tfcompare.ui.pages.home_filters import matching
 
 FEWEST = 3
@@ -35,6 +37,11 @@ _NAMING = (
 )
 
 
+_HOW_TO_GET_ONE = """\
+tfcompare ingest logs/tonight --store runs/ --tag program=my_model --tag commit=$(git rev-parse HEAD)
+tfcompare serve --store runs/"""
+
+
 @dataclass(frozen=True)
 class Choice:
     """What the page shows: the runs in order, and the metric; `by` is the metadata that orders them, empty for time."""
@@ -48,7 +55,7 @@ def choose(view: View) -> Choice:
     """The controls; stops the page if fewer than `FEWEST` runs are left, or no metric is chosen."""
     found = tool.ordered(view.search.without_hidden())
     if len(found) < FEWEST:
-        _stop_with_few(view)
+        _stop_without_series(view, f"A series needs at least {FEWEST} runs, and there are {len(view.found)}.")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         of_program = _of_program(view, found)
         metric = _metric()
@@ -65,13 +72,16 @@ def choose(view: View) -> Choice:
     return Choice(_bounded(runs), metric, by)
 
 
-def _stop_with_few(view: View) -> None:
-    stop(
-        f"A series needs at least {FEWEST} runs, and there are {len(view.found)}.",
-        "Add more on the home page, or put the runs of every night into a store with "
-        "`tfcompare ingest PATH --tag commit=…` and open that with `tfcompare serve --store URL`.",
-        view.selection,
+def _stop_without_series(view: View, why: str) -> NoReturn:
+    """Say why there is no series and how to get one, and stop the page."""
+    st.markdown(
+        f"### No series yet\n\n{why} A series shows a program's step time over weeks, and where it changed. Put each "
+        "capture into a store after it was made, from a script or from continuous integration, and open the store:"
     )
+    st.code(_HOW_TO_GET_ONE, language="sh")
+    st.caption(_NAMING)
+    sidebar.link(sidebar.HOME, "Home", view.selection, icon=":material/home:")
+    st.stop()
 
 
 def _of_program(view: View, found: Sequence[FoundRun]) -> list[FoundRun]:
@@ -80,8 +90,9 @@ def _of_program(view: View, found: Sequence[FoundRun]) -> list[FoundRun]:
     counts = Counter(programs.values())
     large = [program for program, count in counts.items() if count >= FEWEST]
     if not large:
-        stop(f"A series needs at least {FEWEST} runs of one program; no program here has that many.", _NAMING,
-             view.selection)  # fmt: skip
+        _stop_without_series(
+            view, f"A series needs at least {FEWEST} runs of one program; no program here has that many."
+        )
     chosen = most_frequent([program for program in programs.values() if program in large])
     if len(large) > 1:
         chosen = _asked(sorted(large), chosen)
