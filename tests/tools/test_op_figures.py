@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 
+import pandas as pd
 import pytest
 
 from tests.charts import chart_samples as samples
 from tests.charts.chart_samples import FAST, OPS, SLOW
 from tests.compare import compare_runs
 from tfcompare.compare import compare
-from tfcompare.schema import DEVICE
+from tfcompare.schema import DEVICE, HOST
 from tfcompare.tools.op_figures import (
     NAME_LENGTH,
     NO_OPS,
@@ -38,6 +39,17 @@ def test_the_sentence_gives_the_sums_and_the_largest_change():
 def test_the_sentence_is_about_the_device_if_any_op_ran_there():
     diff = samples.diff(samples.op_stats(SLOW, place=DEVICE), samples.op_stats(FAST, place=DEVICE))
     assert sentence(side_by_side(diff, idle=False), "step").startswith("Self time on the device per step fell")
+
+
+def test_a_larger_change_on_the_host_is_told_beside_that_on_the_device():
+    on_device = samples.op_stats(SLOW, place=DEVICE)
+    slow, fast = (pd.concat([samples.op_stats(of, place=HOST), on_device], ignore_index=True) for of in (SLOW, FAST))
+    fast.loc[fast["host_or_device"] == DEVICE, "self_time_us"] -= 1.0
+    text = sentence(side_by_side(samples.diff(slow, fast), idle=False), "step")
+    assert text.startswith("Self time on the device per step fell")
+    assert text.endswith(f" Larger on the host: `{middle_ellipsis(LONGEST, NAME_LENGTH)}` (−116 ms).")
+    slow_device = samples.diff(samples.op_stats(SLOW, place=DEVICE), samples.op_stats(FAST, place=DEVICE))
+    assert "on the host" not in sentence(side_by_side(slow_device, idle=False), "step")
 
 
 def test_a_run_alone_is_described_by_its_longest_op():

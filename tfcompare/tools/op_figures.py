@@ -42,13 +42,18 @@ def sentence(ops: pd.DataFrame, per: str) -> str:
     if math.isnan(ours) or math.isnan(theirs):
         return "Only one of the runs has ops." if len(ops) else NO_OPS
     about = f"Self time {_where(place, per)} {moved((ours, theirs), [*map(format_time_us, (ours, theirs))])}."
-    changes = largest_changes(ops[ops["host_or_device"] == place], n=1)
-    if changes.empty:
+    metric = metric_in(ops, "self_time_us")
+    largest = {where: largest_changes(ops[ops["host_or_device"] == where], n=1) for where in (DEVICE, HOST)}
+    changes = {where: (_name(row), float(row[f"{metric}_change"])) for where, rows in largest.items()
+               for _, row in rows.iterrows()}  # fmt: skip
+    if place not in changes:
         return about
-    metric = metric_in(changes, "self_time_us")
-    largest = changes.iloc[0]
-    delta = format_delta(float(largest[f"{metric}_change"]), "µs")
-    return f"{about} Largest change: {_name(largest)} ({delta})."
+    name, delta = changes[place]
+    about = f"{about} Largest change: {name} ({format_delta(delta, 'µs')})."
+    if place == DEVICE and abs(changes.get(HOST, ("", 0.0))[1]) > abs(delta):
+        name, delta = changes[HOST]
+        about = f"{about} Larger on the host: {name} ({format_delta(delta, 'µs')})."
+    return about
 
 
 def sentence_alone(ops: pd.DataFrame, per: str) -> str:

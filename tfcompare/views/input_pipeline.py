@@ -48,7 +48,8 @@ def _wait(pair: Pair) -> Any:
     return input_pipeline.step_times(series) if may_draw(frame for _, frame in series) else None
 
 
-def _host(pair: Pair) -> Any:
+def category_times(pair: Pair) -> Any:
+    """What the host does to prepare the input, as a figure; None without input ops."""
     diff = pair.diff("input_pipeline")
     if diff.empty:
         return None
@@ -56,7 +57,7 @@ def _host(pair: Pair) -> Any:
     return input_pipeline.category_times(input_ops.category_times(diff), shown, per=pair.comparison.per)
 
 
-CHARTS: dict[str, Make] = {"input_wait": _wait, "input_host": _host}
+CHARTS: dict[str, Make] = {"input_wait": _wait, "input_host": category_times}
 VIEW = View(
     "input_pipeline", "Input pipeline", blocks, CHARTS,
     without_rows("No steps and no input ops were captured.", "steps", "input_pipeline"),

@@ -57,7 +57,8 @@ def _changes(pair: Pair) -> Any:
     return changes_of_pair(pair, changes, "self_time_us", by="op_name", quantity=SELF_TIME)
 
 
-def _scopes(pair: Pair, place: str) -> Any:
+def scopes_of(pair: Pair, place: str) -> Any:
+    """The self time on host or device by name scope, as a figure; None if no op took any."""
     if not (pair.diff()["host_or_device"] == place).any():
         return None
     tree = pair.scopes()
@@ -70,7 +71,7 @@ def _scopes(pair: Pair, place: str) -> Any:
 
 CHARTS: dict[str, Make] = {
     "op_changes": _changes,
-    "scopes_device": partial(_scopes, place=DEVICE),
-    "scopes_host": partial(_scopes, place=HOST),
+    "scopes_device": partial(scopes_of, place=DEVICE),
+    "scopes_host": partial(scopes_of, place=HOST),
 }
 VIEW = View("op_stats", "Op stats", blocks, CHARTS)

@@ -188,12 +188,8 @@ def _frames(pair: Pair, waits: Waits) -> list[pd.DataFrame]:
 
 def on_host(pair: Pair) -> None:
     """What the host does to prepare the input, by category."""
-    diff = pair.diff("input_pipeline")
-    if diff.empty:
-        return
-    categories = input_ops.category_times(diff)
-    sides = [side for side, _ in pair.shown]
-    draw(pair, "category_times", partial(charts.category_times, categories, sides, per=pair.comparison.per))
+    if not pair.diff("input_pipeline").empty:
+        draw(pair, "category_times", partial(view.category_times, pair))
 
 
 def what_next(pair: Pair, waits: Waits, selection: Selection) -> None:

@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from tfcompare import schema
-from tfcompare.charts import scopes, shares
+from tfcompare.charts import shares
 from tfcompare.compare.aggregate import Grouping, largest_changes, metric_in, without_idle
 from tfcompare.compare.diff import INTERVAL
 from tfcompare.markdown import as_code
@@ -21,7 +21,7 @@ from tfcompare.ui.frame.pair import Pair, has_steps
 from tfcompare.ui.widgets import op_view
 from tfcompare.ui.widgets.cards import cards
 from tfcompare.ui.widgets.changes import largest
-from tfcompare.ui.widgets.figures import cached, draw
+from tfcompare.ui.widgets.figures import cached, draw, show
 from tfcompare.ui.widgets.side_by_side import side_by_side
 from tfcompare.ui.widgets.table_page import TablePage
 from tfcompare.views import op_stats as view
@@ -245,15 +245,8 @@ def by_scope(pair: Pair, choice: Choice) -> None:
     st.subheader("Name scopes", help=SCOPES_HELP)
     if coverage := op_figures.scoped_time(pair.ops(idle=False), is_single=pair.is_single):
         st.caption(coverage)
-    tree = pair.scopes()
-    roots = tree["node"].str.split("/", n=1).str[0]
-    metric = metric_in(tree, "self_time_us")
-    took_time = tree[[f"{metric}_{role}" for role in BOTH]].max(axis=1) > 0
     for place in choice.places:
-        here = tree[took_time & (roots == place)]
-        if here.empty:
+        if figure := cached(pair, ("scopes", place), partial(view.scopes_of, pair, place)):
+            show(figure, f"scopes_{place}")
+        else:
             st.info(f"No op took any time on {place.lower()}.")
-            continue
-        make = scopes.scope_icicle_alone if pair.is_single else scopes.scope_icicle
-        icicle = partial(make, here, metric, per=pair.comparison.per, place=place.lower())
-        draw(pair, f"scopes_{place}", icicle)
