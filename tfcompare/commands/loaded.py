@@ -5,14 +5,31 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from tfcompare.commands.judging import load_repeats, spread_of
-from tfcompare.commands.pairs import read_pairs
-from tfcompare.commands.reading import load_replicates, reading
+from tfcompare.commands.judging import add_judging, load_repeats, spread_of
+from tfcompare.commands.pairs import add_pairs, read_pairs
+from tfcompare.commands.reading import add_steps, add_store, load_replicates, reading
 from tfcompare.errors import TfcompareError
 
 if TYPE_CHECKING:
     from tfcompare.compare import Comparison
     from tfcompare.compare.comparison import Per
+
+
+def add_comparison(parser: argparse.ArgumentParser) -> None:
+    """Declare the runs, of which one may be alone, and the options of `load_comparison`."""
+    parser.add_argument("baseline", metavar="BASELINE", help="the run to compare with, or the only run")
+    parser.add_argument("candidates", metavar="CANDIDATE", nargs="*", help="the runs to compare with it")
+    parser.add_argument(
+        "--per",
+        choices=("step", "run", "device"),
+        default="step",
+        help="what sums are divided by (default: %(default)s)",
+    )
+    parser.add_argument("--host", metavar="H", help="only this host (default: all hosts)")
+    add_judging(parser)
+    add_store(parser)
+    add_steps(parser)
+    add_pairs(parser)
 
 
 def load_comparison(arguments: argparse.Namespace, per: Per = "step") -> Comparison:

@@ -14,11 +14,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from tfcompare.commands.judging import add_judging
-from tfcompare.commands.loaded import load_comparison
+from tfcompare.commands.loaded import add_comparison, load_comparison
 from tfcompare.commands.output import note
-from tfcompare.commands.pairs import add_pairs
-from tfcompare.commands.reading import add_steps, add_store
 from tfcompare.errors import TfcompareError
 from tfcompare.units import format_bytes
 
@@ -31,8 +28,6 @@ EXAMPLES = """examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("baseline", metavar="BASELINE", help="the run to compare with, or the only run")
-    parser.add_argument("candidates", metavar="CANDIDATE", nargs="*", help="the runs to compare with it")
     parser.add_argument("-o", "--out", metavar="FILE", type=Path, help="the file to write (default: print the report)")
     parser.add_argument(
         "--format",
@@ -42,17 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--redact", action="store_true", help="remove paths and the names of runs and hosts, to share the report"
     )
-    parser.add_argument(
-        "--per",
-        choices=("step", "run", "device"),
-        default="step",
-        help="what sums are divided by (default: %(default)s)",
-    )
-    parser.add_argument("--host", metavar="H", help="only this host (default: all hosts)")
-    add_judging(parser)
-    add_store(parser)
-    add_steps(parser)
-    add_pairs(parser)
+    add_comparison(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -1,8 +1,7 @@
 """Print what one page shows: of one run, or of what changed from a baseline to one or more candidates.
 
-NAME is a view: overview, op_stats, kernel_stats, memory, input_pipeline, tf_data, timeline, xla or hosts. As text, what
-can only be drawn is shown as its rows or left out; HTML has everything and opens without a network. JSON is for
-programs: findings with units, verdicts, confidence intervals, and the command that shows more.
+As text, what can only be drawn is shown as its rows or left out; HTML has everything and opens without a network. JSON
+is for programs: findings with units, verdicts, confidence intervals, and the command that shows more.
 
 Each of BASELINE and CANDIDATE is a profile file, a run folder, or a logdir that holds a single run, or several
 captures of one program by their names (run-1, run-2, …); with --store, a run of that store.
@@ -14,11 +13,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from tfcompare.commands.judging import add_judging
-from tfcompare.commands.loaded import capture_notes, load_comparison
+from tfcompare.commands.loaded import add_comparison, capture_notes, load_comparison
 from tfcompare.commands.output import note
-from tfcompare.commands.pairs import add_pairs
-from tfcompare.commands.reading import add_steps, add_store
 from tfcompare.errors import TfcompareError, Unknown
 from tfcompare.render.text_table import terminal_width
 from tfcompare.views import NAMES
@@ -33,25 +29,13 @@ EXAMPLES = """examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("view", metavar="NAME", help=f"one of: {', '.join(NAMES)}")
-    parser.add_argument("baseline", metavar="BASELINE", help="the run to compare with, or the only run")
-    parser.add_argument("candidates", metavar="CANDIDATE", nargs="*", help="the runs to compare with it")
     parser.add_argument("-o", "--out", metavar="FILE", type=Path, help="the file to write (default: print)")
     parser.add_argument(
         "--format", choices=("table", "json", "markdown", "html"), default="table", help="default: %(default)s, as text"
     )
     parser.add_argument("--limit", metavar="N", type=int, help="rows of each table, 0 for all (default: 20)")
     parser.add_argument("--all-columns", action="store_true", help="print all columns and full names")
-    parser.add_argument(
-        "--per",
-        choices=("step", "run", "device"),
-        default="step",
-        help="what sums are divided by (default: %(default)s)",
-    )
-    parser.add_argument("--host", metavar="H", help="only this host (default: all hosts)")
-    add_judging(parser)
-    add_store(parser)
-    add_steps(parser)
-    add_pairs(parser)
+    add_comparison(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
