@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.profiles import loaded_run
+from tests.profiles import SAMPLE_RUNS, loaded_run
 from tests.render.documents import payload_of
 from tests.views.golden import FOLDER, PAIRS, comparison_of, said
 from tfcompare.charts.pair import pairs_of
@@ -81,8 +81,7 @@ def test_json_has_the_findings_and_what_shows_more(pair: str, view: str) -> None
     found = list(findings(candidate["blocks"]))
     for one in found:
         assert one["id"] and one["label"]
-        is_of_one = comparison.is_single or one["id"].startswith("advice:") or one["label"] == "Time with a counterpart"
-        assert ("value" in one) == is_of_one
+        assert ("value" in one) == (comparison.is_single or one["id"].startswith("advice:"))
         if "more" in one:
             assert re.fullmatch(r"tfcompare view \w+ 'logs/a b' logs/c", one["more"])
     if view == "overview":
@@ -126,6 +125,54 @@ def test_several_candidates_each_have_their_part() -> None:
     assert text.count("Largest changes") == 2
     assert "\nfilters_16_8_again\n" in text
     assert len(json.loads(Shown.of(both, "memory").to("json"))["candidates"]) == 2
+
+
+def test_json_says_why_a_view_has_nothing_to_show_and_what_only_one_run_has() -> None:
+    (candidate,) = json.loads(comparison_of("cpu").view("kernel_stats").to("json"))["candidates"]
+    assert candidate["blocks"] == [{"kind": "text", "text": "No GPU kernels were captured."}]
+    ours, theirs = loaded_run("jax_filters_16_8"), loaded_run("filters_16_8")
+    for baseline, other in ((ours, theirs), (theirs, ours)):
+        (candidate,) = json.loads(compare(baseline, other).view("overview").to("json"))["candidates"]
+        (peak,) = [one for one in findings(candidate["blocks"]) if one["id"] == "figure:peak_memory"]
+        assert (peak["baseline"] is None, peak["candidate"] is None) == (baseline is ours, other is ours)
+        assert "value" not in peak and "delta" not in peak
+
+
+def test_rows_in_json_have_the_words_and_changes_of_the_table() -> None:
+    text = comparison_of("gpu").view("kernel_stats").to("json", rows=ALL_ROWS)
+    (table,) = [one for one in json.loads(text)["candidates"][0]["blocks"] if one["kind"] == "table"]
+    names = [column["name"] for column in table["columns"]]
+    rows = [dict(zip(names, row, strict=True)) for row in table["rows"]]
+    assert {row["verdict"] for row in rows} >= {"likely faster", "removed", "added"}
+    changes = sum(row["total_duration_us_per_step_delta"] for row in rows)
+    sides = [
+        sum(row[f"total_duration_us_per_step_{side}"] or 0.0 for row in rows) for side in ("baseline", "candidate")
+    ]
+    assert changes == pytest.approx(sides[1] - sides[0])
+    assert {column["unit"] for column in table["columns"] if column["name"].endswith("_ratio")} == {""}
+
+
+def test_the_command_that_shows_more_has_the_options(tfcompare) -> None:
+    runs = [str(SAMPLE_RUNS[name]) for name in ("filters_512_128", "filters_16_8")]
+    options = ["--steps", "2:20", "--per", "run"]
+    _, out, _ = tfcompare("view", "overview", *runs, *options, "--format", "json")
+    (candidate,) = json.loads(out)["candidates"]
+    more = next(findings(candidate["blocks"]))["more"].split()
+    assert more[:3] == ["tfcompare", "view", "timeline"]
+    assert more[3:5] == runs and sorted(more[5:]) == sorted(options)
+    assert tfcompare(*more[1:])[0] == 0
+    assert tfcompare("view", "overview", *runs, "--limit", "-1")[0] == 2
+
+
+def test_json_names_the_slowest_host_and_where_to_see_more() -> None:
+    shown = comparison_of("workers").view("overview").to("json", words=["a", "b"])
+    (candidate,) = json.loads(shown)["candidates"]
+    (sentence,) = [block for block in candidate["blocks"] if block.get("text", "").startswith("Slowest host: worker1")]
+    assert sentence["more"] == "tfcompare view hosts a b"
+    (candidate,) = json.loads(comparison_of("workers").view("hosts").to("json"))["candidates"]
+    found = {one["id"]: one for one in findings(candidate["blocks"])}
+    assert list(found) == ["host:worker1", "host:worker2", "host:worker0"]
+    assert found["host:worker1"]["delta"] == pytest.approx(6_300, rel=0.02)
 
 
 def test_an_unknown_view_or_format_is_refused() -> None:

@@ -32,6 +32,26 @@ def add_comparison(parser: argparse.ArgumentParser) -> None:
     add_pairs(parser)
 
 
+def words_of(arguments: argparse.Namespace) -> list[str]:
+    """The runs and the options as they are typed; a run that was given twice once."""
+    return [*dict.fromkeys([arguments.baseline, *arguments.candidates]), *options_of(arguments)]
+
+
+def options_of(arguments: argparse.Namespace, *, places: bool = True) -> list[str]:
+    """The options of `add_comparison` that differ from their defaults, as they are typed; without `places` no paths."""
+    of_places = {"store": arguments.store, "pairs": arguments.pairs} if places else {}
+    options = {name: getattr(arguments, name) for name in ("host", "spread", "steps", "step_marker")}
+    options |= {"per": arguments.per if arguments.per != "step" else None}
+    options |= {"stray": arguments.stray if arguments.stray != "exclude" else None}
+    words = ["--join"] if arguments.join else []
+    for option, value in {**of_places, **options}.items():
+        words += [] if value is None else [f"--{option.replace('_', '-')}", str(value)]
+    for side in ("baseline", "candidate") if places else ():
+        if repeats := getattr(arguments, f"{side}_repeat"):
+            words += [f"--{side}-repeat", *repeats]
+    return words
+
+
 def load_comparison(arguments: argparse.Namespace, per: Per = "step") -> Comparison:
     """The comparison of the runs that `arguments` name; without a candidate, of the run with itself.
 

@@ -36,7 +36,7 @@ def add_format(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--limit",
         metavar="N",
-        type=_at_least_0,
+        type=at_least_0,
         help="the maximum number of rows, per candidate if there are several; 0: all "
         f"(default: {ROWS_ON_SCREEN} for a table on a terminal, else all)",
     )
@@ -108,7 +108,8 @@ def _first(frame: pd.DataFrame, limit: int) -> pd.DataFrame:
     return frame.groupby("candidate", sort=False).head(limit) if "candidate" in frame else frame.head(limit)
 
 
-def _at_least_0(text: str) -> int:
+def at_least_0(text: str) -> int:
+    """The number of rows that an option gives. Raises `ValueError` for a negative one."""
     number = int(text)
     if number < 0:
         raise ValueError(text)

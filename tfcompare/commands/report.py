@@ -14,7 +14,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from tfcompare.commands.loaded import add_comparison, load_comparison
+from tfcompare.commands.loaded import add_comparison, load_comparison, options_of, words_of
 from tfcompare.commands.output import note
 from tfcompare.errors import TfcompareError
 from tfcompare.units import format_bytes
@@ -67,18 +67,9 @@ def write(text: str, path: Path | None) -> None:
 
 def _command(arguments: argparse.Namespace, form: str) -> list[str]:
     """The words that make the report again; with `--redact` without places."""
-    words = [arguments.baseline, *arguments.candidates]
-    places = {"store": arguments.store, "pairs": arguments.pairs}
+    words = words_of(arguments)
     if arguments.redact:
-        words, places = ["BASELINE", *(["CANDIDATE"] * len(arguments.candidates))], {}
-    options = {name: getattr(arguments, name) for name in ("host", "spread", "steps", "step_marker")}
-    if arguments.per != "step":
-        options["per"] = arguments.per
-    for option, value in {**places, **options}.items():
-        words += [] if value is None else [f"--{option.replace('_', '-')}", str(value)]
-    for side in () if arguments.redact else ("baseline", "candidate"):
-        if repeats := getattr(arguments, f"{side}_repeat"):
-            words += [f"--{side}-repeat", *repeats]
+        words = ["BASELINE", *(["CANDIDATE"] * len(arguments.candidates)), *options_of(arguments, places=False)]
     default = {"html": "report.html", "markdown": "report.md", "json": "report.json"}[form]
     words += ["-o", default if arguments.redact or not arguments.out else str(arguments.out)]
     return [*words, "--redact"] if arguments.redact else words

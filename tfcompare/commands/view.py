@@ -13,12 +13,13 @@ import argparse
 import sys
 from pathlib import Path
 
-from tfcompare.commands.loaded import add_comparison, capture_notes, load_comparison
-from tfcompare.commands.output import note
+from tfcompare.commands.loaded import add_comparison, capture_notes, load_comparison, words_of
+from tfcompare.commands.output import at_least_0, note
 from tfcompare.errors import TfcompareError, Unknown
 from tfcompare.render.text_table import terminal_width
 from tfcompare.views import NAMES
 
+_SUFFIXES = {".json": "json", ".md": "markdown", ".html": "html"}
 SUMMARY = "print what one page shows, as text, JSON, Markdown or HTML"
 EXAMPLES = """examples:
   tfcompare view overview logs/before logs/after
@@ -31,9 +32,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("view", metavar="NAME", help=f"one of: {', '.join(NAMES)}")
     parser.add_argument("-o", "--out", metavar="FILE", type=Path, help="the file to write (default: print)")
     parser.add_argument(
-        "--format", choices=("table", "json", "markdown", "html"), default="table", help="default: %(default)s, as text"
+        "--format",
+        choices=("table", "json", "markdown", "html"),
+        help="default: by the suffix of FILE (.json, .md, .html), else table, as text",
     )
-    parser.add_argument("--limit", metavar="N", type=int, help="rows of each table, 0 for all (default: 20)")
+    parser.add_argument("--limit", metavar="N", type=at_least_0, help="rows of each table, 0 for all (default: 20)")
     parser.add_argument("--all-columns", action="store_true", help="print all columns and full names")
     add_comparison(parser)
 
@@ -42,7 +45,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the view. Raises `Unknown` for another name, `TfcompareError` for HTML on a terminal."""
     if arguments.view not in NAMES:
         raise Unknown("view", arguments.view, list(NAMES))
-    if arguments.format == "html" and arguments.out is None and sys.stdout.isatty():
+    form = arguments.format or _SUFFIXES.get(arguments.out.suffix if arguments.out else "", "table")
+    if form == "html" and arguments.out is None and sys.stdout.isatty():
         raise TfcompareError("HTML is not for a terminal: write it to a file with -o view.html")
     from tfcompare.commands.report import write
     from tfcompare.render.shown import ALL_ROWS, Shown
@@ -50,9 +54,10 @@ def run(arguments: argparse.Namespace) -> int:
 
     comparison = load_comparison(arguments, arguments.per)
     width = None if arguments.all_columns or arguments.out else terminal_width()
-    words = [arguments.baseline, *arguments.candidates]
     rows = MOST_ROWS if arguments.limit is None else arguments.limit or ALL_ROWS
-    write(Shown.of(comparison, arguments.view).to(arguments.format, words=words, width=width, rows=rows), arguments.out)
+    write(
+        Shown.of(comparison, arguments.view).to(form, words=words_of(arguments), width=width, rows=rows), arguments.out
+    )
     for remark in capture_notes(comparison):
         note(f"note: {remark}")
     return 0

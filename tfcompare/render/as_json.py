@@ -5,18 +5,18 @@ from __future__ import annotations
 import json
 import math
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 import pandas as pd
 
 from tfcompare import __version__
-from tfcompare.charts.pair import Pair
 from tfcompare.compare import Comparison
 from tfcompare.compare.stats.verdict import wording
 from tfcompare.render.inline import plain
 from tfcompare.tools.caveats import caveats, runs_of
+from tfcompare.tools.columns import as_shown
 from tfcompare.views.blocks import (
     Block,
     Cards,
@@ -31,21 +31,22 @@ from tfcompare.views.blocks import (
     Timeline,
     Verdict,
 )
-from tfcompare.views.view import View
 
 VERSION = 1
 """Of the format: it grows when a field changes its meaning or goes; new fields may come at any time."""
 
 
-def as_json(comparison: Comparison, view: View, pairs: Sequence[Pair], words: Sequence[str], rows: int) -> str:
-    """What a view shows of each pair, as a JSON object; `docs/json.md` describes it.
+def as_json(
+    comparison: Comparison, view: str, blocks: Mapping[str, Sequence[Block]], words: Sequence[str], rows: int
+) -> str:
+    """What a view shows of each candidate by its id, as a JSON object; `docs/json.md` describes it.
 
     `words` are the runs as they were typed, for the commands in `more`; of a table, the first `rows` are included.
     """
     content = {
         "tfcompare": __version__,
         "version": VERSION,
-        "view": view.name,
+        "view": view,
         "per": comparison.per,
         "host": comparison.host,
         "runs": [
@@ -55,14 +56,16 @@ def as_json(comparison: Comparison, view: View, pairs: Sequence[Pair], words: Se
         ],
         "caveats": list(map(plain, caveats(comparison))),
         "candidates": [
-            {"candidate": pair.candidate.id, "blocks": _blocks(view.blocks(pair), words, rows)} for pair in pairs
+            {"candidate": candidate, "blocks": _blocks(of_pair, words, rows)} for candidate, of_pair in blocks.items()
         ],
     }  # fmt: skip
     return json.dumps(jsonable(content), ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def _blocks(blocks: Iterable[Block], words: Sequence[str], rows: int) -> list[dict[str, Any]]:
-    return [_block(block, words, rows) for block in blocks]
+    """Those that say something in JSON: a chart without rows can only be drawn."""
+    spoken = (block for block in blocks if not isinstance(block, Chart) or block.facts is not None)
+    return [_block(block, words, rows) for block in spoken]
 
 
 def _block(block: Block, words: Sequence[str], rows: int) -> dict[str, Any]:
@@ -72,7 +75,7 @@ def _block(block: Block, words: Sequence[str], rows: int) -> dict[str, Any]:
         found = {"kind": "verdict", "text": plain(block.headline), "badge": block.badge}
         return found | {"basis": list(map(plain, block.basis)), "findings": _findings(block.findings, words)}
     if isinstance(block, Text):
-        return {"kind": "text", "text": plain(block.text)}
+        return {"kind": "text", "text": plain(block.text)} | _more(block.more, words)
     if isinstance(block, Items):
         items = [{"text": plain(text), "more": plain(more)} for text, more in block.items]
         return {"kind": "list", "items": items, "findings": _findings(block.findings, words)}
@@ -106,17 +109,19 @@ def _findings(findings: Sequence[Finding], words: Sequence[str]) -> list[dict[st
 def _finding(one: Finding, words: Sequence[str]) -> dict[str, Any]:
     """Without what is unknown; of a run alone, the figure is its `value`."""
     has_both = not (math.isnan(one.baseline) or math.isnan(one.candidate))
-    alone = math.isnan(one.baseline) and not one.word
     found: dict[str, Any] = {"id": one.id, "label": one.label, "unit": one.unit}
-    found |= {"value": one.candidate} if alone else {"baseline": one.baseline, "candidate": one.candidate}
+    found |= {"value": one.candidate} if one.is_alone else {"baseline": one.baseline, "candidate": one.candidate}
     if has_both:
         ratio = one.candidate / one.baseline if one.baseline else 1.0 if one.candidate == 0 else math.inf
         found |= {"delta": one.candidate - one.baseline, "ratio": ratio}
     if one.word:
         found |= {"verdict": wording(one.word, one.evidence), "evidence": one.evidence, "interval": one.interval}
-    if one.more:
-        found["more"] = shlex.join(["tfcompare", "view", one.more, *words])
-    return found
+    return found | _more(one.more, words)
+
+
+def _more(view: str, words: Sequence[str]) -> dict[str, str]:
+    """The command that shows more, if a view does."""
+    return {"more": shlex.join(["tfcompare", "view", view, *words])} if view else {}
 
 
 def _table(table: Table, rows: int) -> dict[str, Any]:
@@ -126,10 +131,14 @@ def _table(table: Table, rows: int) -> dict[str, Any]:
         "kind": "table",
         "name": table.name,
         "title": table.title,
-        "columns": [{"name": column.name, "label": column.label, "unit": column.unit} for column in table.columns],
-        "rows": table.rows[names].head(rows).astype(object).to_numpy().tolist(),
+        "columns": [
+            {"name": one.name, "label": f"{one.heading}, {one.label.lower()}" if one.heading else one.label,
+             "unit": "" if one.format == "ratio" else one.unit}
+            for one in table.columns
+        ],
+        "rows": as_shown(table.rows.head(rows), names).astype(object).to_numpy().tolist(),
         "rows_left_out": max(len(table.rows) - rows, 0),
-    }
+    }  # fmt: skip
 
 
 def jsonable(value: Any) -> Any:

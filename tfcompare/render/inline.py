@@ -18,6 +18,13 @@ def inline(markdown: str, *, links: bool = False) -> str:
 
 
 def plain(markdown: str) -> str:
-    """The sentence as text for a terminal: without marks, links as their text."""
-    tokens = _LINKED.parseInline(markdown.replace(WORD_JOINER, ""))[0].children or []
-    return text_of("".join(token.content for token in tokens if token.type in ("text", "code_inline", "text_special")))
+    """The sentence as plain text: without marks, with the address of a link after its text."""
+    parts, address = [], ""
+    for token in _LINKED.parseInline(markdown.replace(WORD_JOINER, ""))[0].children or []:
+        if token.type in ("text", "code_inline", "text_special"):
+            parts.append(token.content)
+        elif token.type == "link_open":
+            address = str(token.attrs["href"])
+        elif token.type == "link_close":
+            parts.append(f" ({address})")
+    return text_of("".join(parts))

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from tfcompare.markdown import as_markdown
 from tfcompare.render.payload import first_rows
-from tfcompare.views.blocks import Block, Cards, Code, Facts, Items, Report, Section, Table, Text, Verdict
+from tfcompare.views.blocks import Block, Code, Facts, Items, Report, Section, Table, Text, Verdict, facts_of
 
 
 def as_text(report: Report, rows: int = 0) -> str:
@@ -37,12 +37,10 @@ def _lines(block: Block, rows: int) -> Iterator[str]:
         yield block.text
     elif isinstance(block, Items):
         yield "\n".join(f"- {line}{f'<br>{more}' if more else ''}" for line, more in block.items)
-    elif isinstance(block, Cards):
-        yield _table(block.facts)
-    elif isinstance(block, Facts):
-        yield _table(block)
-        if block.note:
-            yield block.note
+    elif (facts := facts_of(block)) is not None:
+        yield _table(facts)
+        if facts.note:
+            yield facts.note
     elif isinstance(block, Table) and rows:
         yield f"**{as_markdown(block.title)}**"
         facts = first_rows(block, rows)

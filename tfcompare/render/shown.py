@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -56,7 +56,9 @@ class Shown:
             return terminal.as_lines(self._blocks(), width, rows) + "\n"
         if form == "json":
             typed = words or [run.id for run in runs_of(self.comparison)]
-            return as_json.as_json(self.comparison, self.view, pairs_of(self.comparison, by_name=True), typed, rows)
+            pairs = pairs_of(self.comparison, by_name=True)
+            blocks = {pair.candidate.id: self._of_pair(pair) for pair in pairs}
+            return as_json.as_json(self.comparison, self.view.name, blocks, typed, rows)
         named = ", ".join(run.name for run in runs_of(self.comparison))
         about = f"Made by tfcompare {__version__}."
         report = Report(f"{self.view.title}: {named}", [Section("", self._blocks(), is_open=True)], about)
@@ -65,17 +67,16 @@ class Shown:
     def _blocks(self) -> list[Block]:
         """Of each candidate, below its name if there are several; then what to know before trusting the figures."""
         pairs = pairs_of(self.comparison, by_name=True)
-        blocks = [block for pair in pairs for block in self._of_pair(pair, alone=len(pairs) == 1)]
+        if len(pairs) == 1:
+            blocks = self._of_pair(pairs[0])
+        else:
+            blocks = [Section(pair.candidate.name, self._of_pair(pair), is_open=True) for pair in pairs]
         if found := caveats(self.comparison):
             blocks.append(Section(f"Caveats ({len(found)})", [Items([(one, "") for one in found])]))
         return blocks
 
-    def _of_pair(self, pair: Pair, *, alone: bool) -> Iterator[Block]:
-        why_not = self.view.why_not(pair)
-        blocks = list(self.view.blocks(pair)) if not why_not else [Text(why_not)]
-        if not blocks:
-            blocks = [Text("These runs have nothing that this view could show.")]
-        if alone:
-            yield from blocks
-        else:
-            yield Section(pair.candidate.name, blocks, is_open=True)
+    def _of_pair(self, pair: Pair) -> list[Block]:
+        """What the view shows of a pair, or why it has nothing to show."""
+        if why_not := self.view.why_not(pair):
+            return [Text(why_not)]
+        return list(self.view.blocks(pair)) or [Text("These runs have nothing that this view could show.")]

@@ -68,9 +68,10 @@ def _rows(table: Table, width: int | None, most: int) -> Iterator[str]:
 
 
 def _rank(position: int, columns: Sequence[Shown]) -> int:
-    """The name, what is judged, and the verdict stay; of the others, the last go first, below one heading together."""
+    """The name, the first figures and the verdict stay; others go from the last, those below one heading together."""
     column = columns[position]
-    if position == 0 or column.is_judged or column.name == "verdict":
+    first = next((one.heading for one in columns if one.heading), None)
+    if position == 0 or column.name == "verdict" or (column.heading and column.heading == first):
         return 0
     return next((i for i, one in enumerate(columns) if one.heading and one.heading == column.heading), position)
 

@@ -35,7 +35,7 @@ def answer(pair: Pair, top: int | None = None) -> Iterator[Block]:
     yield verdict(pair)
     attribution = pair.attribution
     if not pair.is_single and attribution.host_sentence:
-        yield Text(attribution.host_sentence)
+        yield Text(attribution.host_sentence, more="hosts")
     yield from figures(pair, attribution.parts)
     yield from why(pair)
     yield from changes(pair, TOP if top is None else top)
@@ -66,7 +66,7 @@ def verdict(pair: Pair, elsewhere: str = "") -> Verdict:
         counted = f"{run.info.steps_included:,} of {run.info.step_count:,} steps are included."
         time_us = pair.comparison.step_time_us(run)
         name = f"{quoted(run.name)}: " if pair.by_name else ""
-        step = Finding("step_time", "Step time", "µs", math.nan, time_us, more="timeline")
+        step = Finding("step_time", "Step time", "µs", math.nan, time_us, more="timeline", is_alone=True)
         return Verdict("", "neutral", f"{name}{format_time_us(time_us)} per step", [counted, *slow], [step])
     found = pair.comparison.verdict[pair.candidate.id]
     ratio = f" {format_ratio(found.ratio)}" if found.has_interval else ""
@@ -126,7 +126,14 @@ def _parts(pair: Pair) -> Facts:
     rows = [(label, times) for label, *times in zip(parts["label"], *sides, strict=True) if any(times)]
     rows.append(("Total", [float(times.sum()) for times in sides]))
     findings = [
-        Finding(f"part:{part}", label, "µs", *_sides(pair, times), more="op_stats")
+        Finding(
+            f"part:{part}",
+            label,
+            "µs",
+            *_sides(pair, times),
+            is_alone=pair.is_single,
+            more="input_pipeline" if part == "input_us" else "op_stats",
+        )
         for part, label, *times in zip(parts["part"], parts["label"], *sides, strict=True)
         if any(times)
     ]
@@ -194,7 +201,15 @@ def _longest(pair: Pair, per: str, top: int) -> Block:
     ]  # fmt: skip
     header = [f"Longest ops on the {main_side(stats).lower()}, {per}", "Type", "Time", "Share"]
     findings = [
-        Finding(_op_id(row), str(row["op_name"]), "µs", math.nan, row["self_time_us"] / divisor, more="op_stats")
+        Finding(
+            _op_id(row),
+            str(row["op_name"]),
+            "µs",
+            math.nan,
+            row["self_time_us"] / divisor,
+            more="op_stats",
+            is_alone=True,
+        )
         for row in ops.to_dict("records")
     ]
     return Facts(header, cells, (2, 3), optional=(1,), findings=findings)
@@ -237,7 +252,10 @@ def advice(pair: Pair) -> Iterator[Block]:
     if found.caveat:
         yield Text(found.caveat)
     elif found.advice:
-        saves = [Finding(f"advice:{one.rule}", one.title, "share", math.nan, one.saves) for one in found.advice]
+        saves = [
+            Finding(f"advice:{one.rule}", one.title.replace("`", ""), "share", math.nan, one.saves, is_alone=True)
+            for one in found.advice
+        ]
         yield Items([(_title(one), _advice_text(one, pair)) for one in found.advice], saves)
     else:
         yield Text("No known problem found.")

@@ -22,7 +22,7 @@ class Finding:
 
     `id` is the same in every comparison. `word` and `evidence` are those of `compare.stats.verdict`, or `word` is
     `added` or `removed`; `interval` is that of the ratio; empty and None without a verdict. `more` is the view that
-    shows more.
+    shows more. What `is_alone` has no two sides, and is the candidate's.
     """
 
     id: str
@@ -34,6 +34,7 @@ class Finding:
     evidence: str = ""
     interval: tuple[float, float] | None = None
     more: str = ""
+    is_alone: bool = False
 
 
 @dataclass(frozen=True)
@@ -55,10 +56,11 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Text:
-    """A paragraph; a `quiet` one is a caption."""
+    """A paragraph; a `quiet` one is a caption. `more` is the view that shows more."""
 
     text: str
     quiet: bool = False
+    more: str = ""
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,11 @@ class Cards:
     @property
     def findings(self) -> list[Finding]:
         """The figures for programs."""
-        return [Finding(figure_id(one.label), one.label, one.unit, one.baseline, one.candidate) for one in self.figures]
+        is_alone = len(self.sides) == 1
+        return [
+            Finding(figure_id(one.label), one.label, one.unit, one.baseline, one.candidate, is_alone=is_alone)
+            for one in self.figures
+        ]
 
 
 def figure_id(label: str) -> str:

@@ -12,7 +12,7 @@ from tfcompare.charts.pair import Pair
 from tfcompare.tools import hosts
 from tfcompare.tools.host_words import verdict_sentence
 from tfcompare.units import format_delta, format_time_us
-from tfcompare.views.blocks import Block, Facts, Text
+from tfcompare.views.blocks import Block, Facts, Finding, Text
 from tfcompare.views.view import Make, View, charts_of
 
 
@@ -41,7 +41,15 @@ def busy_times(pair: Pair, by: hosts.By) -> Facts:
         header.append("Change")
         cells = [[*row, format_delta(times[row[0]][1] - times[row[0]][0], "µs")] for row in cells]
     more = len(paired.by_skew) - len(names)
-    return Facts(header, cells, range(1, len(header)), note=f"{more:,} more {by}s." if more else "")
+    findings = [
+        Finding(
+            f"{by}:{name}", name, "µs", math.nan if pair.is_single else of_host[0], of_host[-1], more="timeline",
+            is_alone=pair.is_single,
+        )
+        for name, of_host in times.items()
+    ]  # fmt: skip
+    note = f"{more:,} more {by}s." if more else ""
+    return Facts(header, cells, range(1, len(header)), note=note, findings=findings)
 
 
 def grouping(pair: Pair) -> hosts.By | None:
