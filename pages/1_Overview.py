@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tfcompare import ui
-from tfcompare.ui.frame.pair import choose_pair, comparison_of, has_steps
+from tfcompare.charts.pair import has_steps
+from tfcompare.ui.frame.pair import choose_pair, comparison_of
 from tfcompare.ui.pages import overview, overview_runs, overview_steps, timeline
 from tfcompare.ui.widgets.side_by_side import side_by_side
 

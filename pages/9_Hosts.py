@@ -14,6 +14,6 @@ with ui.page("Hosts", needs="pair") as view:
     shown = hosts.controls(possible)
     names = hosts.heat_maps(pair, shown)
     hosts.parts(pair, shown, names)
-    hosts.links(pair)
+    hosts.one_host(pair)
     hosts.on_one_clock(pair)
     hosts.TABLE.show_rows(pair, shown)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from functools import partial
 
+import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.profiles import ROOT, SAMPLES
 from tfcompare import compare, load, settings
+from tfcompare.charts.pair import Pair
 from tfcompare.compare import Comparison
+from tfcompare.compare.cache import MOST_KEPT
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir import find_runs
-from tfcompare.ui.frame import comparison_cache
-from tfcompare.ui.frame.pair import Pair
+from tfcompare.ui.frame.loading import _comparisons
 from tfcompare.ui.widgets import figures
 
 RUNS = list(find_runs(SAMPLES / "autoencoder"))[:3]
@@ -57,7 +60,7 @@ def test_after_all_other_pages_a_page_shows_what_it_shows_at_first() -> None:
     candidates = (RUNS[1].id, RUNS[2].id)
     after_others = [drawn(page, query, *candidates) for page, query in VIEWS]
     for (page, query), shown in zip(VIEWS, after_others, strict=True):
-        comparison_cache._caches.clear()
+        _comparisons.clear()
         assert shown == drawn(page, query, *candidates), (page, query)
 
 
@@ -84,18 +87,20 @@ def _other() -> str:
     return "other"
 
 
-def test_the_cache_is_bounded_and_goes_with_its_comparison() -> None:
+def test_the_cache_is_bounded() -> None:
     own = compare(*map(load, RUNS[:2]))
-    before = len(comparison_cache._caches)
-    for i in range(comparison_cache.MAX_CACHED + 10):
-        figures.cached(own, i, lambda i=i: i)
-    (cache,) = (cache for comparison, cache in comparison_cache._caches.items() if comparison is own)
-    assert len(cache) == comparison_cache.MAX_CACHED
-    del own
-    import gc
+    for i in range(MOST_KEPT + 10):
+        own.cached(i, lambda i=i: i)
+    assert len(own._cache) == MOST_KEPT
+    assert own.cached(MOST_KEPT + 9, lambda: "made anew") == MOST_KEPT + 9
+    assert own.cached(0, lambda: "made anew") == "made anew"
 
-    gc.collect()
-    assert len(comparison_cache._caches) == before
+
+def test_the_memory_of_a_comparison_includes_frames_that_are_kept() -> None:
+    own = compare(*map(load, RUNS[:2]))
+    before = own.memory_bytes
+    frame = own.cached("frame", lambda: pd.DataFrame({"a": np.zeros(1000)}))
+    assert own.memory_bytes >= before + frame["a"].nbytes
 
 
 def test_text_comes_before_the_first_chart_of_a_session(monkeypatch: pytest.MonkeyPatch) -> None:

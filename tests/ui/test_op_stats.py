@@ -24,10 +24,10 @@ from tfcompare.tools.op_figures import outside_of_steps
 from tfcompare.tools.op_stats import op_table
 from tfcompare.ui.frame import narrow
 from tfcompare.ui.frame.pair import choose_pair
-from tfcompare.ui.widgets.changes import NOTHING_TESTED
-from tfcompare.ui.widgets.op_view import rows_named
 from tfcompare.ui.widgets.tables import PAGE_ROWS
 from tfcompare.units import format_percent, format_ratio, format_time_us
+from tfcompare.views.op import rows_named
+from tfcompare.views.view import NOTHING_TESTED
 
 RUNS = {run.path.parents[2].name: run for run in find_runs(SAMPLES)}
 IDS = {name: run.id for name, run in RUNS.items()}

@@ -14,8 +14,8 @@ GPU = ("filters_512_128_simulated", "filters_16_8_simulated")
 def page(op_name: str, names: tuple[str, ...]) -> None:
     from tests.profiles import loaded_run
     from tfcompare import compare
+    from tfcompare.charts.pair import Pair
     from tfcompare.ui.frame import state
-    from tfcompare.ui.frame.pair import Pair
     from tfcompare.ui.frame.selection import Selection
     from tfcompare.ui.widgets.op_view import open_op
 

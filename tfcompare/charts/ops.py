@@ -24,7 +24,7 @@ from tfcompare.units import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-TOP = 10
+TOP = 15
 MOVER_LENGTH = 48
 """Maximum length of a name next to a bar."""
 WIDE_BARS, NARROW_BARS = 0.74, 0.56

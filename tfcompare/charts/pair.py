@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import partial
+from typing import TypeVar
 
 import pandas as pd
 
@@ -20,6 +21,8 @@ from tfcompare.markdown import as_code
 from tfcompare.run import Run
 from tfcompare.tools import kernel_stats, step_attribution, step_series
 from tfcompare.tools.op_stats import side_by_side, with_shares
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,10 @@ class Pair:
             return self.letters
         return ["Run"] if self.is_single else ["Baseline", "Candidate"]
 
+    def cached(self, key: Hashable, make: Callable[[], T]) -> T:
+        """The result of `make`, kept for `key` with the comparison. Callers must not modify it."""
+        return self.comparison.cached((self.candidate.id, self.by_name, key), make)
+
     @property
     def manual_pairs(self) -> tuple[Choice, ...]:
         """The user's manual matches and separations that apply to both runs."""
@@ -131,39 +138,47 @@ class Pair:
 
     def ops(self, *, idle: bool) -> pd.DataFrame:
         """The diff with each side's ranks, averages and shares."""
-        return side_by_side(self.diff(), idle=idle)
+        return self.cached(("ops", idle), lambda: side_by_side(self.diff(), idle=idle)).copy(deep=False)
 
     def groups(self, by: Grouping, *, idle: bool) -> pd.DataFrame:
         """The ops aggregated by name, type or scope, with each side's shares."""
-        rows = with_distinct_names(self.ops(idle=idle), self.manual_pairs)
-        return with_shares(group_diff(rows, by, self.comparison.group_verdicts))
+
+        def make() -> pd.DataFrame:
+            rows = with_distinct_names(self.ops(idle=idle), self.manual_pairs)
+            return with_shares(group_diff(rows, by, self.comparison.group_verdicts))
+
+        return self.cached(("groups", by, idle), make).copy(deep=False)
 
     def scopes(self) -> pd.DataFrame:
         """The diff as a tree of name scopes."""
-        return self._scopes.copy(deep=False)
 
-    @cached_property
-    def _scopes(self) -> pd.DataFrame:
-        return scope_tree(with_distinct_names(self.diff(), self.manual_pairs), judge=self.comparison.group_verdicts)
+        def make() -> pd.DataFrame:
+            return scope_tree(with_distinct_names(self.diff(), self.manual_pairs), judge=self.comparison.group_verdicts)
 
-    @cached_property
+        return self.cached("scopes", make).copy(deep=False)
+
+    @property
     def attribution(self) -> step_attribution.Attribution:
         """How the average step of the candidate differs from the baseline's, by part."""
-        return step_attribution.attribution(self.comparison, self.candidate)
+        return self.cached("attribution", partial(step_attribution.attribution, self.comparison, self.candidate))
 
-    @cached_property
+    @property
     def kernels(self) -> pd.DataFrame:
         """The kernels by name, with `label` (short), ranks and shares."""
-        diff = self.diff("kernel_stats")
-        labels = kernel_labels([*diff["kernel_name"], *diff["kernel_name_candidate"].dropna()])
-        grouped = group_kernels(diff, "kernel_name", self.comparison.group_verdicts, self.manual_pairs)
-        return kernel_stats.with_ranks_and_shares(grouped).assign(label=grouped["kernel_name"].map(labels))
+
+        def make() -> pd.DataFrame:
+            diff = self.diff("kernel_stats")
+            labels = kernel_labels([*diff["kernel_name"], *diff["kernel_name_candidate"].dropna()])
+            grouped = group_kernels(diff, "kernel_name", self.comparison.group_verdicts, self.manual_pairs)
+            return kernel_stats.with_ranks_and_shares(grouped).assign(label=grouped["kernel_name"].map(labels))
+
+        return self.cached("kernels", make).copy(deep=False)
 
     def instructions(self) -> pd.DataFrame:
         """The instructions of all XLA programs on both sides, with their program and their times per execution."""
-        return executions.instructions_of(self.comparison, self.candidate)
+        return self.cached("instructions", partial(executions.instructions_of, self.comparison, self.candidate))
 
-    @cached_property
+    @property
     def program(self) -> tuple[str, pd.DataFrame] | None:
         """The XLA program that took the most time: its name and its instructions on both sides; None without any."""
         rows = self.instructions()

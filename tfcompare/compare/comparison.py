@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 import pandas as pd
 
 from tfcompare import schema
 from tfcompare.compare.aggregate import SIDES, Groups
+from tfcompare.compare.cache import Cache
 from tfcompare.compare.captures import (
     Captures,
     Replicates,
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from tfcompare.render.shown import Shown
     from tfcompare.run import Run
 
+T = TypeVar("T")
 Per = Literal["step", "run", "device"]
 PER: tuple[Per, ...] = ("step", "run", "device")
 _NAMED = 3
@@ -145,6 +147,7 @@ class Comparison:
     _replicates: Replicates
     manual_pairs: Mapping[str, tuple[Choice, ...]] = field(default_factory=dict)
     _diffs: dict[str, tuple[pd.DataFrame, int]] = field(default_factory=dict, init=False)
+    _cache: Cache = field(default_factory=Cache, init=False)
 
     def __repr__(self) -> str:
         if self.is_single:
@@ -249,8 +252,12 @@ class Comparison:
 
     @property
     def memory_bytes(self) -> int:
-        """Memory used by the diffs made so far, in bytes; that of the runs is not included."""
-        return sum(size_bytes for _, size_bytes in list(self._diffs.values()))
+        """Memory used by the diffs made so far, and by frames derived from them, in bytes; without that of the runs."""
+        return sum(size_bytes for _, size_bytes in list(self._diffs.values())) + self._cache.memory_bytes
+
+    def cached(self, key: Hashable, make: Callable[[], T]) -> T:
+        """The result of `make`, kept for `key` with this comparison. Callers must not modify it."""
+        return self._cache.get(key, make)
 
     def coverage(self, table: str = "op_stats") -> pd.DataFrame:
         """The shares of a table's headline metric that were matched; see `coverage.coverage`.

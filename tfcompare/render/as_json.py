@@ -18,13 +18,18 @@ from tfcompare.render.inline import plain
 from tfcompare.tools.caveats import caveats, runs_of
 from tfcompare.tools.columns import as_shown
 from tfcompare.views.blocks import (
+    Beside,
     Block,
     Cards,
     Chart,
+    Choose,
     Code,
     Facts,
     Finding,
     Items,
+    Judgements,
+    Links,
+    Live,
     Section,
     Table,
     Text,
@@ -63,9 +68,14 @@ def as_json(
 
 
 def _blocks(blocks: Iterable[Block], words: Sequence[str], rows: int) -> list[dict[str, Any]]:
-    """Those that say something in JSON: a chart without rows can only be drawn."""
-    spoken = (block for block in blocks if not isinstance(block, Chart) or block.facts is not None)
-    return [_block(block, words, rows) for block in spoken]
+    """Those that say something in JSON: a chart without rows can only be drawn, and links are of pages."""
+    found = []
+    for block in blocks:
+        if isinstance(block, Beside) or (isinstance(block, Section) and not block.title):
+            found += _blocks(block.blocks, words, rows)
+        elif not isinstance(block, Choose | Links | Live) and not (isinstance(block, Chart) and block.facts is None):
+            found.append(_block(block, words, rows))
+    return found
 
 
 def _block(block: Block, words: Sequence[str], rows: int) -> dict[str, Any]:
@@ -81,6 +91,8 @@ def _block(block: Block, words: Sequence[str], rows: int) -> dict[str, Any]:
         return {"kind": "list", "items": items, "findings": _findings(block.findings, words)}
     if isinstance(block, Cards):
         return {"kind": "figures", "findings": _findings(block.findings, words)}
+    if isinstance(block, Judgements):
+        return {"kind": "facts", **_facts(block.facts, words)}
     if isinstance(block, Facts):
         return {"kind": "facts", **_facts(block, words)}
     if isinstance(block, Chart):

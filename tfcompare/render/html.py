@@ -12,6 +12,7 @@ import hashlib
 import html
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -22,12 +23,17 @@ from tfcompare.render.inline import inline
 from tfcompare.render.payload import figure_json, table_json, timeline_json
 from tfcompare.tools.card_texts import card_texts
 from tfcompare.views.blocks import (
+    Beside,
     Block,
     Cards,
     Chart,
+    Choose,
     Code,
     Facts,
     Items,
+    Judgements,
+    Links,
+    Live,
     Report,
     Section,
     Table,
@@ -36,6 +42,8 @@ from tfcompare.views.blocks import (
     Verdict,
 )
 
+MOST_ROWS = 1_000
+"""Rows of a table; `tfcompare diff --format csv` has them all."""
 _ASSETS = Path(__file__).with_name("assets")
 _SCRIPTS = ("charts.js", "tables.js", "report.js")
 _DOCUMENT = Template((_ASSETS / "report.html").read_text(encoding="utf-8"))
@@ -44,7 +52,7 @@ _DOCUMENT = Template((_ASSETS / "report.html").read_text(encoding="utf-8"))
 def as_html(report: Report) -> str:
     """The report as an HTML document."""
     payload: list[dict[str, Any]] = []
-    body = "\n".join(_section(section, payload) for section in report.sections)
+    body = "\n".join(_top(section, payload) for section in report.sections)
     needs_plotly = any(one["kind"] == "chart" for one in payload)
     library = plotly_js() if needs_plotly else ""
     script = "\n".join([timeline.script(), *(_asset(name) for name in _SCRIPTS)])
@@ -73,12 +81,18 @@ def _packed(text: str) -> str:
     return base64.b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode() if text else ""
 
 
+def _top(section: Section, payload: list[dict[str, Any]]) -> str:
+    """A section of the document; the one without a title stands out."""
+    text = _section(section, payload)
+    return text if section.title or not text else f'<section class="answer">\n{text}\n</section>'
+
+
 def _section(section: Section, payload: list[dict[str, Any]]) -> str:
     blocks = "\n".join(_block(block, payload) for block in section.blocks)
     if not blocks.strip():
         return ""
     if not section.title:
-        return f'<section class="answer">\n{blocks}\n</section>'
+        return blocks
     is_open = " open" if section.is_open else ""
     return f"<details{is_open}><summary><h2>{html.escape(section.title)}</h2></summary>\n{blocks}\n</details>"
 
@@ -86,18 +100,22 @@ def _section(section: Section, payload: list[dict[str, Any]]) -> str:
 def _block(block: Block, payload: list[dict[str, Any]]) -> str:
     if isinstance(block, Section):
         return _section(block, payload)
+    if isinstance(block, Beside):
+        return "\n".join(_block(one, payload) for one in block.blocks)
+    if isinstance(block, Choose | Links | Live):
+        return ""
     if isinstance(block, Verdict):
         badge = f'<span class="badge {block.tone}">{html.escape(block.badge)}</span> ' if block.badge else ""
         basis = f'<p class="quiet">{inline(" ".join(block.basis))}</p>' if block.basis else ""
         return f'<p class="verdict">{badge}<strong>{inline(block.headline)}</strong></p>\n{basis}'
     if isinstance(block, Text):
-        return f"<p{_QUIET if block.quiet else ''}>{inline(block.text)}</p>"
+        return f"<p{_QUIET if block.look == 'quiet' else ''}>{inline(block.text)}</p>"
     if isinstance(block, Items):
         return f"<ul>{''.join(_items(block))}</ul>"
     if isinstance(block, Cards):
         return f'<div class="cards">{"".join(_cards(block))}</div>'
-    if isinstance(block, Facts):
-        return _facts(block)
+    if isinstance(block, Facts | Judgements):
+        return _facts(block if isinstance(block, Facts) else block.facts)
     if isinstance(block, Code):
         return f"<pre><code>{html.escape(block.text)}</code></pre>"
     return _drawn(block, payload)
@@ -157,7 +175,7 @@ def _drawn(block: Chart | Table | Timeline, payload: list[dict[str, Any]]) -> st
     if isinstance(block, Chart):
         drawn = block.draw()
         if drawn is None:
-            return ""
+            return f"<p{_QUIET}>{inline(block.nothing)}</p>" if block.nothing else ""
         figure = figure_json(drawn)
         payload.append({"kind": "chart", "figure": figure})
         height = int(figure["layout"].get("height", 400))
@@ -167,7 +185,12 @@ def _drawn(block: Chart | Table | Timeline, payload: list[dict[str, Any]]) -> st
     if isinstance(block, Timeline):
         payload.append({"kind": "timeline", **timeline_json(block)})
         return f'<div data-block="{number}"></div><p class="quiet" id="span-{number}"></p>'
-    payload.append({"kind": "table", **table_json(block)})
     title = f"<h3>{html.escape(block.title)}</h3>"
-    note = f'<p class="quiet">{html.escape(block.note)}</p>' if block.note else ""
+    if block.rows.empty:
+        return f"{title}<p{_QUIET}>{inline(block.nothing)}</p>"
+    left_out = len(block.rows) - MOST_ROWS
+    kept = replace(block, rows=block.rows.head(MOST_ROWS)) if left_out > 0 else block
+    payload.append({"kind": "table", **table_json(kept)})
+    notes = [block.note, f"The last {left_out:,} rows are left out." if left_out > 0 else ""]
+    note = "".join(f"<p{_QUIET}>{inline(one)}</p>" for one in notes if one)
     return f'{title}{note}<div class="table" data-block="{number}"></div>'

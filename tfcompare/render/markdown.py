@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from tfcompare.markdown import as_markdown
 from tfcompare.render.payload import first_rows
-from tfcompare.views.blocks import Block, Code, Facts, Items, Report, Section, Table, Text, Verdict, facts_of
+from tfcompare.views.blocks import Beside, Block, Code, Facts, Items, Report, Section, Table, Text, Verdict, facts_of
 
 
 def as_text(report: Report, rows: int = 0) -> str:
@@ -30,6 +30,8 @@ def _section(section: Section, rows: int) -> str:
 def _lines(block: Block, rows: int) -> Iterator[str]:
     if isinstance(block, Section):
         yield from filter(None, [_section(block, rows)])
+    elif isinstance(block, Beside):
+        yield from (line for one in block.blocks for line in _lines(one, rows))
     elif isinstance(block, Verdict):
         yield f"**{block.badge} · {block.headline}**" if block.badge else f"**{block.headline}**"
         yield " ".join(block.basis)
@@ -41,6 +43,8 @@ def _lines(block: Block, rows: int) -> Iterator[str]:
         yield _table(facts)
         if facts.note:
             yield facts.note
+    elif isinstance(block, Table) and block.rows.empty:
+        yield block.nothing
     elif isinstance(block, Table) and rows:
         yield f"**{as_markdown(block.title)}**"
         facts = first_rows(block, rows)

@@ -16,7 +16,7 @@ from tfcompare.tools.caveats import caveats
 from tfcompare.tools.listing import device_text
 from tfcompare.tools.short_names import shorten_distinct
 from tfcompare.views.answer import answer
-from tfcompare.views.blocks import Block, Facts, Items, Section, Table, Text, Verdict, facts_of
+from tfcompare.views.blocks import Beside, Block, Facts, Items, Section, Table, Text, Verdict, facts_of
 
 if TYPE_CHECKING:
     from tfcompare.compare import Comparison
@@ -85,15 +85,18 @@ def cell(blocks: Iterable[Block]) -> str:
 
 
 def _block(block: Block) -> Iterator[str]:
-    if isinstance(block, Section):
+    if isinstance(block, Beside) or (isinstance(block, Section) and not block.title):
+        yield from (part for one in block.blocks for part in _block(one))
+    elif isinstance(block, Section):
         inner = "".join(part for one in block.blocks for part in _block(one))
         yield f"<details{' open' * block.is_open}><summary>{_text(block.title)}</summary>{inner}</details>"
     elif isinstance(block, Items):
         yield f"<ul>{''.join(f'<li>{inline(text)}</li>' for text, _ in block.items)}</ul>"
     elif isinstance(block, Table):
         rows = first_rows(block, MOST_ROWS)
-        yield _table(rows)
-        yield from _paragraphs(rows.note)
+        if rows.rows:
+            yield _table(rows)
+        yield from _paragraphs(rows.note if rows.rows else block.nothing)
     elif isinstance(block, Verdict):
         yield from _paragraphs(block.headline, *block.sentences)
     elif isinstance(block, Text):

@@ -77,7 +77,8 @@ def _column(table: Table, column: Shown, unit: tuple[float, str, int] | None) ->
         tones = [tone_of(row["verdict"], row["evidence"]) for row in rows]
         return found | {"kind": "text", "texts": [outcome_text(row) for row in rows], "tones": tones}
     if column.format in ("text", "flag"):
-        return found | {"kind": "text", "texts": ["" if pd.isna(cell) else _word(column, cell) for cell in cells]}
+        texts = ["" if pd.isna(cell) else _word(column, table.readings.get(cell, cell)) for cell in cells]
+        return found | {"kind": "text", "texts": texts}
     values = changes_of(table.rows, column.name).astype("float64").tolist()
     texts = [_text(column, value, unit) for value in values]
     return found | {"kind": "number", "texts": texts, "values": [_finite(value) for value in values]}

@@ -12,7 +12,7 @@ from tfcompare.render.text_table import TextColumn, fitting, paragraph, render
 from tfcompare.text import text_of
 from tfcompare.tools.columns import Shown
 from tfcompare.units import MISSING
-from tfcompare.views.blocks import Block, Code, Facts, Items, Section, Table, Text, Verdict, facts_of
+from tfcompare.views.blocks import Beside, Block, Code, Facts, Items, Section, Table, Text, Verdict, facts_of
 
 MOST_ITEMS = 5
 """Items of a list on a screen."""
@@ -29,9 +29,10 @@ def as_lines(blocks: Iterable[Block], width: int | None, rows: int = MOST_ROWS) 
 
 
 def _lines(block: Block, width: int | None, rows: int) -> Iterator[str]:
-    if isinstance(block, Section):
+    if isinstance(block, Section | Beside):
+        title = block.title if isinstance(block, Section) else ""
         if text := as_lines(block.blocks, width, rows):
-            yield f"{paint(text_of(block.title), 'bold')}\n{text}"
+            yield f"{paint(text_of(title), 'bold')}\n{text}" if title else text
     elif isinstance(block, Verdict):
         yield _sentence(block.headline, width, "bold" if block.tone == "neutral" else block.tone)
         yield from (_sentence(one, width) for one in block.sentences)
@@ -52,6 +53,9 @@ def _lines(block: Block, width: int | None, rows: int) -> Iterator[str]:
 
 def _rows(table: Table, width: int | None, most: int) -> Iterator[str]:
     """The first rows of a table of a diff."""
+    if table.rows.empty:
+        yield _sentence(table.nothing, width)
+        return
     shown = table_json(replace(table, rows=table.rows.head(most)))["columns"]
     columns = [
         TextColumn(

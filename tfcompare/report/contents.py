@@ -108,12 +108,12 @@ def _of_pair(pair: Pair) -> Iterator[Section]:
     is_drawn_above = len(pair.comparison.candidates) > 1 and pair.position <= overview.DRAWN_CANDIDATES
     first: list[Block] = []
     sections = []
-    for block in overview.blocks(pair):
+    for block in overview.VIEW.blocks(pair):
         if not isinstance(block, Section):
             first.append(block)
             continue
         kept = [one for one in block.blocks if not (is_drawn_above and _is_of_all_runs(one))]
-        sections.append(replace(block, blocks=kept))
+        sections.append(replace(block, make=kept))
     yield Section(overview.VIEW.title, first, is_open=True)
     yield from sections
     for view in views():
@@ -153,7 +153,7 @@ def _compared(comparison: Comparison) -> list[Block]:
     else:
         rows = [row[:-1] for row in rows]
     hosts = " Op times are summed over all hosts." if not host and any(len(run.host_names) > 1 for run in runs) else ""
-    return [Facts(header, rows), Text(f"{per}{host}{hosts}", quiet=True)]
+    return [Facts(header, rows), Text(f"{per}{host}{hosts}", look="quiet")]
 
 
 def _captures(comparison: Comparison, run: Run) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tfcompare.ui.frame.shell import View, page, setup, stop
+    from tfcompare.ui.frame.shell import Page, page, setup, stop
 
-__all__ = ["View", "page", "setup", "stop"]
+__all__ = ["Page", "page", "setup", "stop"]
 
 
 def __getattr__(name: str) -> Any:

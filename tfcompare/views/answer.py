@@ -12,6 +12,7 @@ from tfcompare.charts.verdicts import colours_of_change, outcome_text, text_of, 
 from tfcompare.compare.aggregate import largest_changes, metric_in
 from tfcompare.compare.diff import MATCHED
 from tfcompare.compare.headline import quoted
+from tfcompare.compare.stats.estimates import STEP_TIME
 from tfcompare.markdown import as_markdown, first_sentence
 from tfcompare.tools.advice import Advice, advise_on, facts_of, with_repeats
 from tfcompare.tools.op_stats import main_side, top_ops
@@ -48,7 +49,7 @@ def figures(pair: Pair, parts: pd.DataFrame) -> Iterator[Block]:
         yield Cards([one.alone() for one in found] if pair.is_single else found, pair.headings)
     if not any(one.label == PEAK_MEMORY for one in found):
         which = "profile has" if pair.is_single else "profiles have"
-        yield Text(f"The peak memory is unknown: the {which} no allocations.", quiet=True)
+        yield Text(f"The peak memory is unknown: the {which} no allocations.", look="quiet")
 
 
 def verdict(pair: Pair, elsewhere: str = "") -> Verdict:
@@ -67,7 +68,8 @@ def verdict(pair: Pair, elsewhere: str = "") -> Verdict:
         time_us = pair.comparison.step_time_us(run)
         name = f"{quoted(run.name)}: " if pair.by_name else ""
         step = Finding("step_time", "Step time", "µs", math.nan, time_us, more="timeline", is_alone=True)
-        return Verdict("", "neutral", f"{name}{format_time_us(time_us)} per step", [counted, *slow], [step])
+        headline = f"{name}{format_time_us(time_us)} per step"
+        return Verdict("", "neutral", headline, [counted, *slow], [step], help=STEP_TIME)
     found = pair.comparison.verdict[pair.candidate.id]
     ratio = f" {format_ratio(found.ratio)}" if found.has_interval else ""
     outside = [of(pair.comparison, pair.candidate) for of in (between_steps_sentence, dispatch_sentence)]
@@ -84,6 +86,8 @@ def verdict(pair: Pair, elsewhere: str = "") -> Verdict:
                 interval=(found.low, found.high) if found.has_interval else None,
             )
         ],
+        help=STEP_TIME,
+        details=found.sensitivity.details() if found.sensitivity else "",
     )  # fmt: skip
 
 
@@ -100,7 +104,7 @@ def why(pair: Pair) -> Iterator[Block]:
         yield Chart("waterfall", partial(waterfall, pair), _parts(pair))
 
 
-def waterfall(pair: Pair) -> Any:
+def waterfall(pair: Pair, _options: Any = None) -> Any:
     """The change of the average step by part, as a figure; None without one."""
     from tfcompare.charts.attribution import step_waterfall
 
@@ -110,7 +114,7 @@ def waterfall(pair: Pair) -> Any:
     return step_waterfall(found, pair.sides, colours_of_change(pair.comparison.verdict[pair.candidate.id]))
 
 
-def average_step(pair: Pair) -> Any:
+def average_step(pair: Pair, _options: Any = None) -> Any:
     """What the average step of a run alone consists of, as a figure; None without steps."""
     from tfcompare.charts.step_parts import step_breakdown
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
 
-from tfcompare.charts.verdicts import Tone
+from tfcompare.charts.verdicts import Judged, Tone, word_of
 from tfcompare.tools.card_texts import row_texts, value_text
+from tfcompare.tools.columns import Shown, of_one_run, shown, shown_alone
 from tfcompare.tools.key_figures import KeyFigure
+from tfcompare.units import MISSING, format_ratio
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tfcompare.tools.columns import Shown
+    from tfcompare import schema
 
 
 @dataclass(frozen=True)
@@ -39,13 +41,18 @@ class Finding:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The first lines: a `badge` in a few words with its `tone`, the answer, and sentences on what it is based on."""
+    """The first lines: a `badge` in a few words with its `tone`, the answer, and sentences on what it is based on.
+
+    `help` says what is judged, `details` how sure the verdict is, for those who want to know.
+    """
 
     badge: str
     tone: Tone
     headline: str
     basis: Sequence[str] = ()
     findings: Sequence[Finding] = ()
+    help: str = ""
+    details: str = ""
 
     @property
     def sentences(self) -> list[str]:
@@ -54,13 +61,20 @@ class Verdict:
         return [f"{self.badge}: {first}" if self.badge and first else first or self.badge, *others]
 
 
+Look = Literal["plain", "headline", "quiet", "notice"]
+
+
 @dataclass(frozen=True)
 class Text:
-    """A paragraph; a `quiet` one is a caption. `more` is the view that shows more."""
+    """A paragraph: the headline of a view, a caption (`quiet`), or a `notice` on what is missing.
+
+    `more` is the view that shows more, `help` explains the words.
+    """
 
     text: str
-    quiet: bool = False
+    look: Look = "plain"
     more: str = ""
+    help: str = ""
 
 
 @dataclass(frozen=True)
@@ -77,7 +91,7 @@ class Facts:
 
     `numbers` are the positions of columns that hold numbers, `tones` those of the rows. Where room is scarce, the
     columns at `optional` are left out, the first of them first. `note` is a caption below. `findings` are the rows for
-    programs.
+    programs; `opens` takes the id of one, which is in a page's address after `address`.
     """
 
     header: Sequence[str]
@@ -87,6 +101,9 @@ class Facts:
     optional: Sequence[int] = ()
     note: str = ""
     findings: Sequence[Finding] = ()
+    opens: Opens | None = None
+    help: str = ""
+    address: str = ""
 
 
 @dataclass(frozen=True)
@@ -121,26 +138,105 @@ def figure_id(label: str) -> str:
 
 
 @dataclass(frozen=True)
+class Judgements:
+    """Verdicts with their confidence intervals, each with the name of what is judged."""
+
+    rows: Sequence[Judged]
+
+    @property
+    def facts(self) -> Facts:
+        """The verdicts as rows; where there is no interval, the reason for that."""
+        cells = []
+        for row in self.rows:
+            found = row.verdict
+            interval = f"{format_ratio(found.low)}–{format_ratio(found.high)}" if found.has_interval else MISSING
+            ratio = format_ratio(found.ratio) if found.has_interval else MISSING
+            cells.append([row.name, word_of(found), ratio, interval])
+        reasons = dict.fromkeys(row.verdict.reason for row in self.rows if not row.verdict.has_interval)
+        note = " ".join(f"{reason[:1].upper()}{reason[1:]}." for reason in reasons if reason)
+        return Facts(["Verdicts", "Verdict", "Ratio", "95 % CI"], cells, (2, 3), note=note)
+
+
+@dataclass(frozen=True)
 class Chart:
     """A Plotly figure by the name that it has in a view. `draw` makes it, or gives None if there is nothing to show.
 
-    `facts` is what it shows as texts, where nothing can be drawn.
+    `draw_narrow` does so for a narrow page; `on` is what the figure depends on apart from the pair, so that it may be
+    kept. `facts` is what it shows as texts, where nothing can be drawn; `nothing` says that there is nothing to show.
     """
 
     name: str
     draw: Callable[[], Any]
     facts: Facts | None = None
+    on: Hashable = None
+    draw_narrow: Callable[[], Any] | None = None
+    nothing: str = ""
+
+
+@dataclass(frozen=True)
+class Details:
+    """What opens when a row is selected."""
+
+    title: str
+    make: Callable[[], Iterable[Block]]
+
+    @property
+    def blocks(self) -> list[Block]:
+        """The blocks, made when they are asked for."""
+        return list(self.make())
+
+
+@dataclass(frozen=True)
+class Opens:
+    """How the rows of a table open: `keys` are unique and short, `details` what opens for one, `None` for nothing.
+
+    `keys` of `Facts` are the ids of its findings.
+    """
+
+    details: Callable[[str], Details | None]
+    keys: Callable[[pd.DataFrame], pd.Series] | None = None
+    hint: str = "Select a row at its left end to open its details."
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows with the columns to show; `name` is that of its CSV file, `note` is above it."""
+    """Rows of a diff, or of a run alone, with the columns `names`; of both runs, or of the first if it `is_alone`.
 
-    name: str
+    `every` are the names of all columns; `everything` makes the rows of the whole table for a file, by default those
+    of the diff of all candidates. `readings` is what is shown in place of texts that are too long to read. `note` is
+    above the rows, `nothing` (Markdown) in place of them. `address` distinguishes the tables of a page in its address.
+    A table that `is_small` is a part of something else, without files of its own.
+    """
+
+    table: schema.Table
     title: str
     rows: pd.DataFrame
-    columns: Sequence[Shown]
+    names: Sequence[str]
+    is_alone: bool = False
+    every: Sequence[str] = ()
     note: str = ""
+    nothing: str = ""
+    opens: Opens | None = None
+    everything: Callable[[], pd.DataFrame] | None = None
+    readings: Mapping[str, str] = field(default_factory=dict)
+    address: str = ""
+    is_small: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name of the table that the rows are of, and of their CSV file."""
+        return self.table.name
+
+    @property
+    def columns(self) -> list[Shown]:
+        """How the columns are shown."""
+        return self.columns_of(self.names)
+
+    def columns_of(self, names: Sequence[str]) -> list[Shown]:
+        """How these columns are shown; of a run alone, those that say something about it."""
+        if self.is_alone:
+            return [shown_alone(name, self.table) for name in of_one_run(names)]
+        return [shown(name, self.table) for name in names]
 
 
 @dataclass(frozen=True)
@@ -159,20 +255,86 @@ class Code:
 
 
 @dataclass(frozen=True)
+class Choose:
+    """Where the options of these names can be changed."""
+
+    names: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Link:
+    """A link to the page of a view, with parameters of its address; for one host, or for `every_host` again."""
+
+    label: str
+    view: str
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    host: str | None = None
+    every_host: bool = False
+
+
+@dataclass(frozen=True)
+class Links:
+    """Links in a row, after a text in Markdown."""
+
+    links: Sequence[Link]
+    text: str = ""
+    help: str = ""
+
+
+@dataclass(frozen=True)
+class Live:
+    """What acts rather than says something, such as the widgets of manual pairs: known to pages only, by its name."""
+
+    name: str
+    arguments: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Groups of blocks that belong next to each other, where there is room."""
+
+    parts: Sequence[Sequence[Block]]
+
+    @property
+    def blocks(self) -> list[Block]:
+        """The blocks of all groups."""
+        return [block for part in self.parts for block in part]
+
+
+@dataclass(frozen=True)
 class Section:
-    """Blocks under a title, which unfold unless it `is_open`."""
+    """Blocks under a title, which unfold unless it `is_open`; made when they are asked for, if that takes time.
+
+    `choose` are options that can be changed beside the title, which must not depend on any option then. Without a title
+    the blocks only belong together.
+    """
 
     title: str
-    blocks: Sequence[Block]
+    make: Sequence[Block] | Callable[[], Iterable[Block]]
     is_open: bool = False
+    choose: Sequence[str] = ()
+    help: str = ""
+
+    @property
+    def blocks(self) -> list[Block]:
+        """The blocks of the section."""
+        return list(self.make() if callable(self.make) else self.make)
 
 
-Block = Verdict | Text | Items | Cards | Chart | Table | Facts | Timeline | Code | Section
+Block = (
+    Verdict | Text | Items | Cards | Judgements | Chart | Table | Facts | Timeline | Code | Choose | Links | Live
+    | Beside | Section
+)  # fmt: skip
+
+
+def later(make: Callable[[], Iterable[Block]]) -> Section:
+    """Blocks that are made when they are asked for."""
+    return Section("", make, is_open=True)
 
 
 def facts_of(block: Block) -> Facts | None:
     """What the block shows as rows of texts; None if it is something else."""
-    if isinstance(block, Cards | Chart):
+    if isinstance(block, Cards | Chart | Judgements):
         return block.facts
     return block if isinstance(block, Facts) else None
 

@@ -16,7 +16,7 @@ from tfcompare.views.blocks import Block, Facts, Finding, Text
 from tfcompare.views.view import Make, View, charts_of
 
 
-def blocks(pair: Pair) -> Iterator[Block]:
+def blocks(pair: Pair, options: Any) -> Iterator[Block]:
     """The slowest host in a sentence, the busy time of each host in each step, and the parts of their steps."""
     by = grouping(pair)
     if by is None:
@@ -26,7 +26,7 @@ def blocks(pair: Pair) -> Iterator[Block]:
     if sentence := verdict_sentence(slow[1], None if is_alone else slow[0], alone=is_alone):
         yield Text(sentence)
     yield busy_times(pair, by)
-    yield from charts_of(pair, CHARTS)
+    yield from charts_of(pair, CHARTS, options)
 
 
 def busy_times(pair: Pair, by: hosts.By) -> Facts:
@@ -58,7 +58,7 @@ def grouping(pair: Pair) -> hosts.By | None:
     return next((by for by in groupings if any(by in hosts.groupings(run) for _, run in pair.shown)), None)
 
 
-def _heat_map(pair: Pair, which: int) -> Any:
+def _heat_map(pair: Pair, _options: Any, which: int) -> Any:
     """The busy time of each host in each step: of the baseline, of the candidate, or the difference."""
     by = grouping(pair)
     if by is None or (pair.is_single and which):
@@ -77,7 +77,7 @@ def _heat_map(pair: Pair, which: int) -> Any:
     return charts.heat_map(title, size, rows, limits)
 
 
-def _parts(pair: Pair) -> Any:
+def _parts(pair: Pair, _options: Any = None) -> Any:
     by = grouping(pair)
     if by is None:
         return None

@@ -15,10 +15,10 @@ from tfcompare.views.blocks import Block, Text
 from tfcompare.views.view import Make, View, charts_of, sides_of, table_of, without_rows
 
 
-def blocks(pair: Pair) -> Iterator[Block]:
+def blocks(pair: Pair, options: Any) -> Iterator[Block]:
     """How long the steps wait in a sentence, per step and by what the host does, and every input op."""
     yield Text(f"{headline(pair, waits_of(pair))}.")
-    yield from charts_of(pair, CHARTS)
+    yield from charts_of(pair, CHARTS, options)
     rows = pair.diff("input_pipeline")
     names = ["op_name", "category", *sides_of(rows, "self_time_us")]
     yield from table_of(pair, schema.INPUT_PIPELINE, "Input ops", rows, names)
@@ -38,7 +38,7 @@ def headline(pair: Pair, waits: tuple[InputWait, InputWait]) -> str:
     return input_bound.headline(*waits, pair.marked, identical=pair.is_identical).removesuffix(".")
 
 
-def _wait(pair: Pair) -> Any:
+def _wait(pair: Pair, _options: Any = None) -> Any:
     series = []
     for side, run in pair.shown:
         frame = steps_of_straggler(run.table("steps", host=pair.host_of(run)))
@@ -48,7 +48,7 @@ def _wait(pair: Pair) -> Any:
     return input_pipeline.step_times(series) if may_draw(frame for _, frame in series) else None
 
 
-def category_times(pair: Pair) -> Any:
+def category_times(pair: Pair, _options: Any = None) -> Any:
     """What the host does to prepare the input, as a figure; None without input ops."""
     diff = pair.diff("input_pipeline")
     if diff.empty:

@@ -18,14 +18,14 @@ from tfcompare.views.blocks import Block, Cards, Text
 from tfcompare.views.view import SIDES, Make, View, charts_of, sides_of, table_of, without_rows
 
 
-def blocks(pair: Pair) -> Iterator[Block]:
+def blocks(pair: Pair, options: Any) -> Iterator[Block]:
     """The kernel time in a sentence and as figures, what changed most, tensor cores, and every kernel."""
     if sentence := headline(pair):
         yield Text(sentence)
     yield Cards(figures(pair), pair.headings)
     if outside := outside_of_steps(pair.comparison, pair.candidate, "kernel_stats"):
-        yield Text(outside, quiet=True)
-    yield from charts_of(pair, CHARTS)
+        yield Text(outside, look="quiet")
+    yield from charts_of(pair, CHARTS, options)
     rows = pair.kernels
     names = ["kernel_name", *sides_of(rows, kernel_stats.TIME), "verdict"]
     names += [f"{metric_in(rows, 'occurrences')}_{role}" for role in SIDES]
@@ -50,7 +50,7 @@ def figures(pair: Pair) -> list[KeyFigure]:
     return [figure.alone() for figure in found if figure.label != kernel_stats.MATCHED_TIME]
 
 
-def _changes(pair: Pair) -> Any:
+def _changes(pair: Pair, _options: Any = None) -> Any:
     if pair.is_single or pair.diff("kernel_stats").empty:
         return None
     changes = largest_changes(pair.kernels, n=ops.TOP, metric=kernel_stats.TIME).assign(detail="")
@@ -59,7 +59,7 @@ def _changes(pair: Pair) -> Any:
     return changes_of_pair(pair, changes, kernel_stats.TIME, by="kernel_name", quantity=KERNEL_TIME)
 
 
-def _tensor_cores(pair: Pair) -> Any:
+def _tensor_cores(pair: Pair, _options: Any = None) -> Any:
     use = kernel_stats.tensor_core_use(pair.diff("kernel_stats"))
     if not use[[f"share_{role}" for role in SIDES[: len(pair.shown)]]].iloc[:2].to_numpy().any():
         return None

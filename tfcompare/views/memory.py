@@ -27,14 +27,14 @@ from tfcompare.views.blocks import Block, Cards, Text
 from tfcompare.views.view import CHANGE, Make, View, charts_of, table_of, without_rows
 
 
-def blocks(pair: Pair) -> Iterator[Block]:
+def blocks(pair: Pair, options: Any) -> Iterator[Block]:
     """The peaks in a sentence and as figures, the use in time, what changed at the peak, and all memories."""
     if (found := largest_memory(pair)) is not None:
         memories, hosts = found
         sides = memory_sides.figures(pair.diff("memory_summary"), memories, hosts)
         yield Text(headline(pair, memories, sides))
         yield Cards(figures(pair, sides), pair.headings)
-    yield from charts_of(pair, {name: make for name, make in CHARTS.items() if name != "memory_run"})
+    yield from charts_of(pair, {name: make for name, make in CHARTS.items() if name != "memory_run"}, options)
     rows = pair.diff("memory_summary")
     names = ["host", "memory_id", *(f"peak_bytes_{role}" for role in CHANGE)]
     yield from table_of(pair, schema.MEMORY_SUMMARY, "All memories", rows, names)
@@ -79,7 +79,7 @@ def _of_each(pair: Pair) -> list[tuple[Side, Run, Memory]]:
     return [(side, run, one) for (side, run), one in every if one is not None]
 
 
-def _step(pair: Pair) -> Any:
+def _step(pair: Pair, _options: Any = None) -> Any:
     drawn = [
         (side, memory_timeline.typical_step(run, one, "in_use_bytes"))
         for side, run, one in _of_each(pair)
@@ -88,7 +88,7 @@ def _step(pair: Pair) -> Any:
     return memory.typical_step(drawn, "in_use_bytes", "time") if any(len(frame) for _, frame in drawn) else None
 
 
-def _run(pair: Pair) -> Any:
+def _run(pair: Pair, _options: Any = None) -> Any:
     drawn = [(side, memory_timeline.drawn(run, one, "in_use_bytes", "time")) for side, run, one in _of_each(pair)]
     return memory.timeline(drawn, [], "in_use_bytes", "time") if any(len(frame) for _, frame in drawn) else None
 
@@ -105,7 +105,7 @@ def _peak_rows(pair: Pair) -> pd.DataFrame | None:
     return rows if len(rows) else None
 
 
-def _peak(pair: Pair) -> Any:
+def _peak(pair: Pair, _options: Any = None) -> Any:
     rows = _peak_rows(pair)
     if rows is None:
         return None
@@ -113,7 +113,7 @@ def _peak(pair: Pair) -> Any:
     return memory_peak.peak_treemap(memory_sides.tree_alone(tree) if pair.is_single else tree, shown, by="name scope")
 
 
-def _peak_changes(pair: Pair) -> Any:
+def _peak_changes(pair: Pair, _options: Any = None) -> Any:
     rows = None if pair.is_single else _peak_rows(pair)
     if rows is None:
         return None

@@ -3,33 +3,120 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
-from typing import Any
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any, Literal
+
+import pandas as pd
 
 from tfcompare import schema
 from tfcompare.charts import ops, scopes
+from tfcompare.charts.attribution import part_waterfall
 from tfcompare.charts.changes import changes_of_pair
-from tfcompare.charts.pair import Pair
+from tfcompare.charts.pair import Pair, has_steps
 from tfcompare.charts.style import SELF_TIME
-from tfcompare.compare.aggregate import largest_changes, metric_in, without_idle
+from tfcompare.charts.verdicts import colours_of_change
+from tfcompare.compare.aggregate import Grouping, largest_changes, metric_in, without_idle
+from tfcompare.compare.attribution import OTHER_HOSTS
+from tfcompare.compare.diff import INTERVAL
+from tfcompare.markdown import as_code
 from tfcompare.schema import DEVICE, HOST
-from tfcompare.tools import op_figures
+from tfcompare.tools import op_figures, step_attribution
+from tfcompare.tools import op_stats as tf_stats
 from tfcompare.tools.key_figures import KeyFigure
-from tfcompare.views.blocks import Block, Cards, Text
-from tfcompare.views.view import SIDES, Make, View, charts_of, sides_of, table_of
+from tfcompare.views import op, shares
+from tfcompare.views.blocks import (
+    Beside,
+    Block,
+    Cards,
+    Chart,
+    Choose,
+    Details,
+    Facts,
+    Live,
+    Opens,
+    Section,
+    Table,
+    Text,
+    later,
+)
+from tfcompare.views.options import option
+from tfcompare.views.view import CHANGE, SIDES, Make, View, changed, largest_first
+
+GROUPINGS: dict[Grouping, str] = {"op_name": "op", "op_type": "op type", "scope": "name scope"}
+MOST_TYPES = 5
+"""Op types that a text names."""
+
+SCOPES_HELP = (
+    "The self time by layer, as ops are named. An instruction that XLA compiled counts for the op that it came from, "
+    "which its program names. A fusion counts for one op: the one that XLA names for it, else the last one in it that "
+    "has a name. Ops without a scope are in no layer."
+)
+PARTS_HELP = (
+    "The mean step, part by part. Where several ops ran at once, each instant is divided equally among them, so that "
+    "the ops of a part add up to it."
+)
+PER_OCCURRENCE = (
+    "Divide the times in the table, and the changes, by how often the op ran: for runs whose ops ran more or less "
+    "often. Verdicts are on the time per step, so an op with other numbers of occurrences per step has none."
+)
+_RATES = ("flops_per_s", "bandwidth_bytes_per_s", "operational_intensity", "bound_by")
+_AVERAGES = ("avg_time_us", "avg_self_time_us", "cumulative_share")
 
 
-def blocks(pair: Pair) -> Iterator[Block]:
-    """The self time in a sentence and as figures, what changed most, the name scopes, and every op."""
-    yield Text(headline(pair))
+def _places(pair: Pair, _options: Any) -> dict[str, str]:
+    ran_on = set(without_idle(pair.diff())["host_or_device"])
+    present = [place for place in (DEVICE, HOST) if place in ran_on]
+    return {place: place for place in ([*present, "both"] if len(present) > 1 else present or [HOST])}
+
+
+def _parts(pair: Pair, _options: Any) -> dict[str, str]:
+    """The parts of the step in either run, that which changed most first."""
+    found = pair.attribution
+    if pair.is_single or found.moved_most is None:
+        return {}
+    there = found.parts[(found.parts["mean_us_baseline"] > 0) | (found.parts["mean_us_candidate"] > 0)]
+    parts = sorted(there["part"], key=lambda part: part != found.moved_most)
+    return {part: schema.STEPS.column(part).label for part in parts if part != OTHER_HOSTS}
+
+
+@dataclass(frozen=True)
+class Options:
+    """Which ops are shown, and how."""
+
+    by: Grouping = option("op_name", "Group by", GROUPINGS)
+    where: Literal["Device", "Host", "both"] = option("both", "Where", _places)
+    text: str = option(
+        "", "Filter", address="filter", hint="words in name or type",
+        help="All words must be in an op's name or type; case does not matter",
+    )  # fmt: skip
+    idle: bool = option(False, "IDLE", help="Show the time in which no op ran as an op, as TensorBoard does by default")
+    per_occurrence: bool = option(False, "Per occurrence", address="each", help=PER_OCCURRENCE)
+    part: str = option("", "Part of the step", _parts, is_list=True)
+    shares: bool = option(False, "Shares", help="Shares of each run's self time, which add up to 100 %")
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Host, device or both, the device first."""
+        return (DEVICE, HOST) if self.where == "both" else (self.where,)
+
+
+def blocks(pair: Pair, options: Options) -> Iterator[Block]:
+    """The self time in a sentence and as figures, every op, what changed most, where the time goes, name scopes."""
+    yield Text(headline(pair), "headline")
     yield Cards(figures(pair), pair.headings)
     if outside := op_figures.outside_of_steps(pair.comparison, pair.candidate):
-        yield Text(outside, quiet=True)
-    yield from charts_of(pair, CHARTS)
-    rows = without_idle(pair.diff())
-    names = ["op_name", "op_type", "host_or_device", *sides_of(rows, "self_time_us"), "verdict"]
-    names += [f"{metric_in(rows, 'occurrences')}_{role}" for role in SIDES]
-    yield from table_of(pair, schema.OP_STATS, "Every op", rows, names)
+        yield Text(outside, "quiet")
+    yield Choose(["by", "where", "text", "idle", "per_occurrence"])
+    rows = cache(partial(_rows, pair, options))
+    yield later(lambda: [_table(pair, rows(), options)])
+    if not pair.is_single:
+        yield Live("manual_pairs")
+        yield Section("What changed", lambda: _what_changed(pair, rows(), options), True)
+    if _parts(pair, None):
+        yield Section("By part of the step", partial(_within, pair, options), True, ["part"], PARTS_HELP)
+    yield Section("Where the time goes", partial(_distributions, pair, options), True, ["shares"])
+    yield Section("Name scopes", partial(_scopes, pair, options), True, help=SCOPES_HELP)
 
 
 def headline(pair: Pair) -> str:
@@ -50,14 +137,146 @@ def figures(pair: Pair) -> list[KeyFigure]:
     return [*found, op_figures.matched_time(row["matched_share"], row["exact_share"])]
 
 
-def _changes(pair: Pair) -> Any:
-    changes = largest_changes(pair.diff(), n=ops.TOP)
-    if pair.is_single or changes.empty:
+def _rows(pair: Pair, options: Options) -> pd.DataFrame:
+    """The rows of the table: ops or groups of them, on the chosen side, that contain the words of the filter."""
+    if options.by == "op_name":
+        rows, columns = pair.ops(idle=options.idle), ["op_name", "op_type", "op_name_candidate", "op_type_candidate"]
+    else:
+        rows, columns = pair.groups(options.by, idle=options.idle), [options.by]
+    if options.per_occurrence:
+        rows = pair.comparison.rows_per_occurrence(rows, "op_stats")
+    return tf_stats.with_words(rows[rows["host_or_device"].isin(options.places)], options.text, columns)
+
+
+def _table(pair: Pair, rows: pd.DataFrame, options: Options) -> Table:
+    filtered = f"No row has all words of {as_code(options.text)}. Clear the filter to see all."
+    return Table(
+        schema.OP_STATS,
+        f"Every {GROUPINGS[options.by]}",
+        largest_first(pair, schema.OP_STATS, rows),
+        _columns(pair, rows, options, every=False),
+        every=_columns(pair, rows, options, every=True),
+        is_alone=pair.is_single,
+        nothing=filtered if options.text else "No ops were recorded here.",
+        opens=Opens(partial(_details, pair, options), op.row_key) if options.by == "op_name" else None,
+        everything=partial(_everything, pair),
+    )
+
+
+def _columns(pair: Pair, rows: pd.DataFrame, options: Options, *, every: bool) -> list[str]:
+    """The table's columns, most important first."""
+    side = ["host_or_device"] if rows["host_or_device"].nunique() > 1 or every else []
+    self_time = [f"{metric_in(rows, 'self_time_us')}_{role}" for role in CHANGE]
+    shares_of = [f"self_share_{role}" for role in SIDES]
+    occurrences = _named(rows, "occurrences")
+    if options.by != "op_name":
+        names = [options.by, *side, *self_time, "verdict"]
+        return names + (["status", "evidence", *INTERVAL, *shares_of, *occurrences, "match"] if every else [])
+    wall_time = _named(rows, "wall_time_us") if every and any(map(has_steps, pair.runs)) else []
+    names = ["op_name", "op_type", *side, *self_time, *wall_time, "verdict"]
+    if pair.is_single and not every:
+        names += [*shares_of[:1], *occurrences[:1]]
+    elif options.per_occurrence and not every:
+        names += occurrences
+    if every:
+        names += ["status", "evidence", *INTERVAL, *shares_of, "match", *(f"rank_{role}" for role in SIDES)]
+        names += [*occurrences, *_named(rows, "total_time_us")]
+        names += [f"{name}_{role}" for name in _AVERAGES for role in SIDES]
+        known = [name for cost in ("flops", "bytes_accessed") for name in _named(rows, cost)]
+        if rows[known].notna().any(axis=None):
+            names += [*known, *(f"{name}_{role}" for name in _RATES for role in SIDES)]
+        names += [*(f"is_eager_{role}" for role in SIDES), "op_name_candidate", "op_type_candidate"]
+    return names
+
+
+def _named(rows: pd.DataFrame, metric: str) -> list[str]:
+    """The columns of a sum for both sides."""
+    return [f"{metric_in(rows, metric)}_{role}" for role in SIDES]
+
+
+def _everything(pair: Pair) -> pd.DataFrame:
+    """All rows and columns of all candidates."""
+    diff = pair.comparison.table("op_stats")
+    parts = [tf_stats.side_by_side(part, idle=True) for _, part in diff.groupby("candidate", sort=False)]
+    return pd.concat(parts, ignore_index=True)
+
+
+def _details(pair: Pair, options: Options, chosen: str) -> Details | None:
+    """The selected op, even if the filter hides it."""
+    every = pair.ops(idle=options.idle)
+    found = every[op.row_key(every) == chosen]
+    return None if found.empty else op.of_row(pair, found.iloc[0])
+
+
+def _what_changed(pair: Pair, rows: pd.DataFrame, options: Options) -> Iterator[Block]:
+    changes, make = largest_changes(rows, n=ops.TOP), partial(_changes, pair, options)
+    return changed("op_changes", changes, make, on=options, nothing="None of these rows changed its self time.")
+
+
+def _changes(pair: Pair, options: Options, letters: int = ops.MOVER_LENGTH) -> Any:
+    if pair.is_single:
         return None
-    return changes_of_pair(pair, changes, "self_time_us", by="op_name", quantity=SELF_TIME)
+    changes = largest_changes(_rows(pair, options), n=ops.TOP)
+    if changes.empty:
+        return None
+    return changes_of_pair(pair, changes, "self_time_us", by=options.by, quantity=SELF_TIME, letters=letters)
 
 
-def scopes_of(pair: Pair, place: str) -> Any:
+def _within(pair: Pair, options: Options) -> Iterator[Block]:
+    """What changed within the chosen part of the step."""
+    make = partial(step_attribution.within, pair.comparison, pair.candidate, options.part)
+    inside = pair.cached(("within", options.part), make)
+    yield Text(inside.sentence)
+    if inside.waterfall is not None and not inside.waterfall.is_empty:
+        colours = colours_of_change(pair.comparison.verdict[pair.candidate.id])
+        draw = partial(part_waterfall, inside.waterfall, pair.sides, schema.STEPS.column(options.part).label, colours)
+        yield Chart("part_waterfall", draw, on=options.part, draw_narrow=partial(draw, narrow=True))
+
+
+def _distributions(pair: Pair, options: Options) -> Iterator[Block]:
+    """Where the self time goes, by op and by op type."""
+    groupings: tuple[Grouping, ...] = ("op_name", "op_type")
+    for place in options.places:
+        groups = {by: _with_time(pair.groups(by, idle=options.idle), place) for by in groupings}
+        if groups["op_type"].empty:
+            yield Text(f"No op took any time on {place.lower()}.", "notice")
+            continue
+        times = {by: tf_stats.time_shares(rows, by) for by, rows in groups.items()}
+        reach = op_figures.largest_bar(list(times.values()), "self_time_us", len(pair.shown), as_shares=options.shares)
+        on = (options.idle, options.shares)
+        yield Beside([
+            [Chart(f"shares_{place}_{by}", partial(_bars, pair, rows, by, place, reach, options.shares), on=on,
+                   facts=_types(pair, rows, place) if by == "op_type" else None)]
+            for by, rows in times.items()
+        ])  # fmt: skip
+
+
+def _bars(pair: Pair, times: pd.DataFrame, by: Grouping, place: str, reach: float, as_shares: bool) -> Any:
+    title = f"Self time on {place.lower()} by {GROUPINGS[by]}"
+    return shares.bars(pair, times, "self_time_us", title=title, of="Self time", reach=reach, as_shares=as_shares)
+
+
+def _types(pair: Pair, times: pd.DataFrame, place: str) -> Facts:
+    """The largest op types with their shares, as texts."""
+    return shares.facts(pair, times, f"Share of self time on {place.lower()}", MOST_TYPES)
+
+
+def _with_time(rows: pd.DataFrame, place: str) -> pd.DataFrame:
+    metric = metric_in(rows, "self_time_us")
+    took_time = rows[[f"{metric}_{role}" for role in SIDES]].max(axis=1) > 0
+    return rows[took_time & (rows["host_or_device"] == place)]
+
+
+def _scopes(pair: Pair, options: Options) -> Iterator[Block]:
+    """The self time by name scope."""
+    if coverage := op_figures.scoped_time(pair.ops(idle=False), is_single=pair.is_single):
+        yield Text(coverage, "quiet")
+    for place in options.places:
+        nothing = f"No op took any time on {place.lower()}."
+        yield Chart(f"scopes_{place.lower()}", partial(scopes_of, pair, place=place), on=place, nothing=nothing)
+
+
+def scopes_of(pair: Pair, _options: Any = None, *, place: str) -> Any:
     """The self time on host or device by name scope, as a figure; None if no op took any."""
     if not (pair.diff()["host_or_device"] == place).any():
         return None
@@ -74,4 +293,4 @@ CHARTS: dict[str, Make] = {
     "scopes_device": partial(scopes_of, place=DEVICE),
     "scopes_host": partial(scopes_of, place=HOST),
 }
-VIEW = View("op_stats", "Op stats", blocks, CHARTS)
+VIEW = View("op_stats", "Op stats", blocks, CHARTS, options=Options)

@@ -21,12 +21,12 @@ from tfcompare.views.view import Make, View, charts_of
 DRAWN_CANDIDATES = 4
 
 
-def blocks(pair: Pair) -> Iterator[Block]:
+def blocks(pair: Pair, options: Any) -> Iterator[Block]:
     """The answer, what to try next, and every step."""
     yield from answer(pair)
     yield Section("What to try next", list(advice(pair)), is_open=True)
     if any(has_steps(run) for _, run in pair.shown):
-        yield Section("Steps", [_step_times(pair), *charts_of(pair, STEP_CHARTS)])
+        yield Section("Steps", [_step_times(pair), *charts_of(pair, STEP_CHARTS, options)])
 
 
 def _step_times(pair: Pair) -> Facts:
@@ -56,12 +56,12 @@ def _steps(pair: Pair, run: Run, *, is_drawn: bool) -> pd.DataFrame:
     return frame if is_drawn and has_steps(run) else frame.iloc[:0]
 
 
-def _over_steps(pair: Pair, make: Callable[[list[tuple[Side, pd.DataFrame]]], Any]) -> Any:
+def _over_steps(pair: Pair, _options: Any, make: Callable[[list[tuple[Side, pd.DataFrame]]], Any]) -> Any:
     series = _series(pair)
     return make(series) if may_draw(frame for _, frame in series) else None
 
 
-def _step_parts(pair: Pair, role: int) -> Any:
+def _step_parts(pair: Pair, _options: Any, role: int) -> Any:
     if role >= len(pair.shown) or not has_steps(pair.runs[role]):
         return None
     frames = step_attribution.attributed_steps(pair.comparison, pair.candidate)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 from importlib import import_module
 from typing import Any
 
@@ -10,6 +11,7 @@ from tfcompare.charts.pair import Pair, pairs_of
 from tfcompare.compare import Comparison
 from tfcompare.errors import TfcompareError, Unknown
 from tfcompare.views import NAMES
+from tfcompare.views.options import options_with
 from tfcompare.views.view import Make, View
 
 
@@ -28,9 +30,13 @@ def view(name: str) -> View:
 
 
 @cache
-def charts() -> dict[str, Make]:
-    """All charts by their names."""
-    return {name: make for one in views() for name, make in one.charts.items()}
+def charts() -> dict[str, Callable[[Pair], Any]]:
+    """All charts by their names, with the options that their views have if nothing is chosen."""
+    return {name: partial(_preset, one, make) for one in views() for name, make in one.charts.items()}
+
+
+def _preset(of: View, make: Make, pair: Pair) -> Any:
+    return make(pair, options_with(of.options, pair, {}))
 
 
 def figure(comparison: Comparison, name: str, candidate: str | None = None) -> Any:

@@ -21,12 +21,12 @@ from tfcompare.views.input_pipeline import waits_of
 from tfcompare.views.view import CHANGE, SIDES, Make, View, charts_of, table_of, without_rows
 
 
-def blocks(pair: Pair) -> Iterator[Block]:
+def blocks(pair: Pair, options: Any) -> Iterator[Block]:
     """The bottlenecks in a sentence, the graphs of the slowest executions, and every pipeline."""
     ours, theirs = (analyse(*tables) for tables in _tables(pair))
     if ours is not None or theirs is not None:
         yield Text(f"{headline(pair, (ours, theirs))}.")
-    yield from charts_of(pair, CHARTS)
+    yield from charts_of(pair, CHARTS, options)
     rows = pair.diff("tf_data_pipelines")
     names = ["pipeline", *(f"mean_latency_us_{role}" for role in CHANGE), "verdict"]
     names += [f"max_latency_us_{role}" for role in SIDES] + [f"{metric_in(rows, 'calls')}_{role}" for role in SIDES]
@@ -50,7 +50,7 @@ def _tables(pair: Pair) -> list[tuple[pd.DataFrame, pd.DataFrame]]:
     return list(zip(pair.tables("tf_data_pipelines"), pair.tables("tf_data"), strict=True))
 
 
-def _graph(pair: Pair, role: int) -> Any:
+def _graph(pair: Pair, _options: Any, role: int) -> Any:
     """The iterators of the slowest call to tf.data on one side."""
     if role >= len(pair.shown):
         return None

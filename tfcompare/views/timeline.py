@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from tfcompare.charts.pair import Pair, has_steps
 from tfcompare.charts.timeline.data import data_of, state_of
@@ -19,8 +20,9 @@ from tfcompare.views.view import View
 WIDTH_PIXELS = 2_400
 
 
-def blocks(pair: Pair) -> Iterator[Block]:
+def blocks(pair: Pair, options: Any) -> Iterator[Block]:
     """How long the typical steps take and where the time went, and the canvas; nothing without steps."""
+    del options
     if not all(has_steps(run) for _, run in pair.shown):
         return
     host, theirs = attributed_hosts(pair.comparison, pair.candidate)

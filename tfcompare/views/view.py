@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -12,32 +12,41 @@ import pandas as pd
 from tfcompare import schema
 from tfcompare.charts.pair import Pair
 from tfcompare.compare.aggregate import metric_in
-from tfcompare.tools.columns import of_one_run, shown, shown_alone
-from tfcompare.views.blocks import Block, Chart, Table
+from tfcompare.compare.diff import MATCHED
+from tfcompare.views.blocks import Block, Chart, Table, Text
+from tfcompare.views.options import NoOptions, options_with
 
-MOST_ROWS = 1_000
-"""Rows of a table; a note says how many are left out, and `tfcompare diff --format csv` has them all."""
 CHANGE = ("baseline", "candidate", "delta", "ratio")
 SIDES = CHANGE[:2]
+NARROW_LETTERS = 22
+"""The length of names next to bars on a narrow page."""
+NOTHING_TESTED = "No change was tested: a test needs nine or more marked steps in each run."
 _PLACES = ("host", "memory_id")
 """The keys that tell rows of the same name apart; shown where they differ."""
 
-Make = Callable[[Pair], Any]
-"""Makes a Plotly figure; None where the runs have nothing that it could show."""
+Make = Callable[[Pair, Any], Any]
+"""Makes a Plotly figure of a pair and the options of its view; None where the runs have nothing that it could show."""
 
 
 @dataclass(frozen=True)
 class View:
-    """What a page is about: `blocks` yields what it shows of a pair, `charts` are its charts by their names.
+    """What a page is about: `make` yields what it shows of a pair with options, `charts` are its charts by their names.
 
-    `why_not` says why it has nothing to show for a pair, and is empty otherwise.
+    What `make` yields differs from pair to pair, but with the options only within sections, which it does not make
+    itself. `why_not` says why it has nothing to show for a pair, and is empty otherwise; `remedy` what to do then.
     """
 
     name: str
     title: str
-    blocks: Callable[[Pair], Iterator[Block]]
+    make: Callable[[Pair, Any], Iterator[Block]]
     charts: Mapping[str, Make] = field(default_factory=dict)
     why_not: Callable[[Pair], str] = lambda _pair: ""
+    remedy: str = ""
+    options: type = NoOptions
+
+    def blocks(self, pair: Pair, **values: Any) -> Iterator[Block]:
+        """What it shows of a pair with these options. Raises `Unknown` for an option or value that it lacks."""
+        return self.make(pair, options_with(self.options, pair, values))
 
 
 def without_rows(why: str, *tables: str) -> Callable[[Pair], str]:
@@ -49,9 +58,9 @@ def without_rows(why: str, *tables: str) -> Callable[[Pair], str]:
     return why_not
 
 
-def charts_of(pair: Pair, charts: Mapping[str, Make]) -> Iterator[Chart]:
+def charts_of(pair: Pair, charts: Mapping[str, Make], options: Any = None) -> Iterator[Chart]:
     """These charts, to be drawn when they are needed."""
-    return (Chart(name, partial(make, pair)) for name, make in charts.items())
+    return (Chart(name, partial(make, pair, options), on=options) for name, make in charts.items())
 
 
 def sides_of(rows: pd.DataFrame, metric: str) -> list[str]:
@@ -65,17 +74,30 @@ def table_of(pair: Pair, table: schema.Table, title: str, rows: pd.DataFrame, na
         return
     places = [key for key in _PLACES if key in rows and key not in names and rows[key].nunique() > 1]
     names = [name for name in (names[0], *places, *names[1:]) if not _is_blank(rows[name])]
-    if pair.is_single:
-        columns = [shown_alone(name, table) for name in of_one_run(names)]
-        largest = next(column.name for column in columns if column.is_cost)
-        rows = rows.sort_values(largest, ascending=False, kind="stable")
-    else:
-        columns = [shown(name, table) for name in names]
-    kept = rows.head(MOST_ROWS)
-    which = "smallest" if pair.is_single else "rows that changed least"
-    left_out = len(rows) - len(kept)
-    note = f"The {left_out:,} {which} are left out." if left_out else ""
-    yield Table(table.name, title, kept.reset_index(drop=True), columns, note)
+    yield Table(table, title, largest_first(pair, table, rows), names, is_alone=pair.is_single)
+
+
+def changed(
+    name: str, changes: pd.DataFrame, make: Callable[..., Any], *, on: Hashable, nothing: str, is_time: bool = True
+) -> Iterator[Block]:
+    """The rows of `largest_changes` as the chart of that name, or that there are none; says if none was tested.
+
+    `make` takes the number of `letters` of names. `on` as of a chart.
+    """
+    if changes.empty:
+        yield Text(nothing, "notice")
+        return
+    is_tested = "interval_low" in changes and changes["interval_low"].notna().any()
+    if is_time and not is_tested and (changes["status"] == MATCHED).any():
+        yield Text(NOTHING_TESTED, "quiet")
+    yield Chart(name, make, on=on, draw_narrow=partial(make, letters=NARROW_LETTERS))
+
+
+def largest_first(pair: Pair, table: schema.Table, rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of a run alone by the headline metric: a diff is ordered by change, and nothing changed here."""
+    if not pair.is_single or table.headline is None:
+        return rows
+    return rows.sort_values(f"{metric_in(rows, table.headline)}_baseline", ascending=False, kind="stable")
 
 
 def _is_blank(cells: pd.Series) -> bool:

@@ -17,7 +17,7 @@ from tfcompare.views.view import CHANGE, SIDES, Make, View, charts_of, table_of,
 MAIN_MEMORY = 0
 
 
-def blocks(pair: Pair) -> Iterator[Block]:
+def blocks(pair: Pair, options: Any) -> Iterator[Block]:
     """The time per execution in a sentence and as figures, where it goes, and every instruction."""
     found = pair.program
     if found is None:
@@ -26,7 +26,7 @@ def blocks(pair: Pair) -> Iterator[Block]:
     figures = tools.figures(rows)
     yield Text(headline(pair, name, rows))
     yield Cards([one.alone() for one in figures] if pair.is_single else figures, pair.headings)
-    yield from charts_of(pair, CHARTS)
+    yield from charts_of(pair, CHARTS, options)
     names = ["hlo_op", "category", *(f"execution_time_us_{role}" for role in CHANGE)]
     names += [f"{name}_{role}" for name in ("flops_per_s", "bound_by") for role in SIDES]
     yield from table_of(pair, schema.HLO_OPS, f"Instructions of {name}", rows, names)
@@ -41,7 +41,7 @@ def headline(pair: Pair, name: str, rows: Any) -> str:
     return tools.sentence(rows, name, pair.called)
 
 
-def _time(pair: Pair) -> Any:
+def _time(pair: Pair, _options: Any = None) -> Any:
     found = pair.program
     if found is None:
         return None
@@ -49,14 +49,14 @@ def _time(pair: Pair) -> Any:
     return xla.time_icicle(xla_tree.time_tree(rows, name, "category"), by="category", alone=pair.is_single)
 
 
-def _roofline(pair: Pair) -> Any:
+def _roofline(pair: Pair, _options: Any = None) -> Any:
     found, shown = pair.program, [side for side, _ in pair.shown]
     if found is None or not xla.has_points(found[1], len(shown)):
         return None
     return xla.roofline(found[1], shown)
 
 
-def _memory(pair: Pair) -> Any:
+def _memory(pair: Pair, _options: Any = None) -> Any:
     found = pair.program
     if found is None:
         return None

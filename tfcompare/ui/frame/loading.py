@@ -23,7 +23,6 @@ from tfcompare.sources.logdir import FoundRun
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
 from tfcompare.store.building import READERS, BoundedBuilder, FrameBuilder, reader_within
 from tfcompare.ui.frame import annotated
-from tfcompare.ui.frame.comparison_cache import cached_bytes
 from tfcompare.ui.frame.run_cache import Comparisons, RunCache, outcome
 from tfcompare.units import format_bytes
 from tfcompare.xspace.reader import EXPECTED_SECONDS, needs_compilation
@@ -138,4 +137,4 @@ def compared(
 
 @st.cache_resource(show_spinner=False)
 def _comparisons(max_bytes: int) -> Comparisons:
-    return Comparisons(max_bytes, lambda comparison: comparison.memory_bytes + cached_bytes(comparison))
+    return Comparisons(max_bytes, lambda comparison: comparison.memory_bytes)

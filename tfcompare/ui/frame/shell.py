@@ -28,7 +28,6 @@ from tfcompare.sources.step_choice import StepChoice
 from tfcompare.text import text_of
 from tfcompare.tools.caveats import runs_of
 from tfcompare.ui.frame import access, applicable, cache_warning, login, narrow, on_disk, remote_links, sidebar, state
-from tfcompare.ui.frame.comparison_cache import cached
 from tfcompare.ui.frame.loading import compared, fetch, run_cache
 from tfcompare.ui.frame.search import Search, search
 from tfcompare.ui.frame.selection import Selection, default_runs, settle, with_replicates
@@ -63,7 +62,7 @@ _CHIP_COLOURS: tuple[Literal["gray", "violet", "yellow", "blue", "green"], ...] 
 
 
 @dataclass(frozen=True)
-class View:
+class Page:
     """What a page shows. With `needs="pair"`, `comparison` is set: of two or more runs, or of a run alone."""
 
     settings: Settings
@@ -90,7 +89,7 @@ class View:
 
 
 @contextmanager
-def page(title: str, *, needs: Needs) -> Iterator[View]:
+def page(title: str, *, needs: Needs) -> Iterator[Page]:
     """As `setup`, for a page that is shown inside a `with` block: it ends with one sentence if memory runs out, or if a
     table that it asks for cannot be read any more."""
     try:
@@ -101,7 +100,7 @@ def page(title: str, *, needs: Needs) -> Iterator[View]:
         st.error("This page takes more memory than the server has free. Choose fewer runs, or a range of steps.")
 
 
-def setup(title: str, *, needs: Needs) -> View:
+def setup(title: str, *, needs: Needs) -> Page:
     """Begin a page: its title, the shared sidebar, and with `needs="pair"` the loaded runs and their comparison.
 
     The selection comes from the URL, or else from the session, and is written to both. If the page cannot be shown,
@@ -139,7 +138,7 @@ def setup(title: str, *, needs: Needs) -> View:
     if comparison.per != view.selection.per:
         host_slot.caption(f"Shown per {comparison.per}, since step times are missing.")
     sidebar.host_choice(host_slot, view.selection, baseline, candidates)
-    reasons = cached(comparison, "why_not", lambda: applicable.why_not(comparison))
+    reasons = comparison.cached("why_not", lambda: applicable.why_not(comparison))
     applicable.remember(view.selection, reasons)
     if reasons != known:
         sidebar.links(link_slot, view.selection, reasons)
@@ -149,7 +148,7 @@ def setup(title: str, *, needs: Needs) -> View:
     return replace(view, comparison=comparison)
 
 
-def _begin() -> tuple[View, Selection, list[str]]:
+def _begin() -> tuple[Page, Selection, list[str]]:
     """The view before anything is loaded, the requested selection, and why parts of it are unavailable."""
     settings = settings_module.current()
     may_type = access.may_type(settings, st.context.headers.to_dict())
@@ -177,7 +176,7 @@ def _begin() -> tuple[View, Selection, list[str]]:
     complaints += [
         f"{as_code(bad.run)} is not counted as a replicate: {as_markdown(bad.why)}." for bad in settled.misplaced
     ]
-    return View(settings, result, settled.selection, may_type), wish, complaints
+    return Page(settings, result, settled.selection, may_type), wish, complaints
 
 
 def _with_usable_steps(wish: Selection, complaints: list[str]) -> tuple[Selection, list[str]]:
@@ -199,7 +198,7 @@ def _unknown_runs(unknown: Sequence[str], found: Sequence[FoundRun]) -> list[str
     return [f"There is no run {missing} here. {there}"]
 
 
-def _of_one_program(view: View, found: Sequence[FoundRun]) -> dict[str, tuple[str, ...]]:
+def _of_one_program(view: Page, found: Sequence[FoundRun]) -> dict[str, tuple[str, ...]]:
     """For the ids of compared runs, those of other runs that were read before and are of the same program.
 
     If two compared runs are of one program, it is unclear whose replicate a capture is: it is not offered. Nor is what
@@ -229,7 +228,7 @@ def _program(content_id: str, _run: Run) -> Program:
     return program_of(_run)
 
 
-def _stop_without_pair(view: View) -> None:
+def _stop_without_pair(view: Page) -> None:
     selection, readable = view.selection, [run for run in view.found if run.is_readable]
     if not readable:
         why = "; ".join(view.search.problems) or "none of the runs that were found can be read"
@@ -249,7 +248,7 @@ def stop(why: str, what_to_do: str, selection: Selection) -> NoReturn:
     st.stop()
 
 
-def _load(view: View) -> tuple[Run, list[Run], dict[str, tuple[Run, ...]]]:
+def _load(view: Page) -> tuple[Run, list[Run], dict[str, tuple[Run, ...]]]:
     """The loaded baseline, candidates and replicates; unreadable candidates and replicates are reported.
 
     Without candidates, the baseline is shown alone.
@@ -284,7 +283,7 @@ def _tell_refused(sentences: Sequence[str]) -> None:
             st.markdown("\n".join(f"- {sentence}" for sentence in listed))
 
 
-def choose_steps(view: View, runs: Sequence[Run]) -> None:
+def choose_steps(view: Page, runs: Sequence[Run]) -> None:
     """Show the choices of the step range and step event, and which runs have no such steps."""
     if view.marker_slot is not None:
         sidebar.step_marker_choice(view.marker_slot, view.selection, runs)

@@ -30,7 +30,7 @@ MOST_NAMED = 6
 MOST_AT_ONCE = 3
 """With more compared runs than this, the replicates of only one are shown at a time."""
 _FIELD_LENGTH, _CHIP_LENGTH, _INNER_LENGTH = 25, 20, 15
-_ICONS = {
+ICONS = {
     "Overview": ":material/speed:",
     "Op stats": ":material/table_chart:",
     "Kernel stats": ":material/memory:",
@@ -78,7 +78,7 @@ def links(slot: DeltaGenerator, selection: Selection, why_not: Mapping[str, str]
         link(HOME, "Home", selection, icon=":material/home:")
         for path in page_files():
             title = page_title(path)
-            link(f"pages/{path.name}", title, selection, icon=_ICONS.get(title), why_not=why_not.get(title))
+            link(f"pages/{path.name}", title, selection, icon=ICONS.get(title), why_not=why_not.get(title))
 
 
 def link(

@@ -29,7 +29,7 @@ from tfcompare.sources.private import make_private
 from tfcompare.ui.frame import state
 from tfcompare.ui.frame.loading import fetch
 from tfcompare.ui.frame.search import rescan
-from tfcompare.ui.frame.shell import View
+from tfcompare.ui.frame.shell import Page
 from tfcompare.ui.pages import capture_runs, home_add
 from tfcompare.ui.pages.home_runs import browser_zone, recorded_text
 from tfcompare.ui.widgets import deleting
@@ -42,7 +42,7 @@ _OFF_ON = ("0: off", "1: on")
 _WIDTH = 200
 
 
-def show(view: View) -> None:
+def show(view: Page) -> None:
     """Show the page below its title."""
     if not capture_runs.this_browser_may_record(view.settings):
         _refuse()
@@ -68,7 +68,7 @@ def _refuse() -> None:
     )
 
 
-def _form(view: View, *, is_busy: bool) -> None:
+def _form(view: Page, *, is_busy: bool) -> None:
     with st.container(border=True):
         with st.container(horizontal=True, vertical_alignment="bottom"):
             addresses = st.text_input(
@@ -155,7 +155,7 @@ def _follow(recording: BackgroundRecording) -> None:
     st.rerun()
 
 
-def _outcome(view: View, recording: BackgroundRecording) -> None:
+def _outcome(view: Page, recording: BackgroundRecording) -> None:
     try:
         recorded = recording.future.result()
     except Stopped as error:
@@ -179,7 +179,7 @@ def _outcome(view: View, recording: BackgroundRecording) -> None:
     _hand_over(view, found, recorded)
 
 
-def _hand_over(view: View, found: FoundRun, recorded: Recorded) -> None:
+def _hand_over(view: Page, found: FoundRun, recorded: Recorded) -> None:
     """Show what was captured, select it, and offer to open the comparison."""
     if st.session_state.get(_SELECTED) != found.id:
         st.session_state[_SELECTED] = found.id
@@ -218,7 +218,7 @@ def _summary(run: Run) -> str:
     return f"{hosts}, {info.step_count:,} steps of {format_ms(info.step_time_ms_mean)} on average"
 
 
-def _list_captures(view: View) -> None:
+def _list_captures(view: Page) -> None:
     """The runs that were captured here before, each with a delete button."""
     runs = {run.id: run for run in view.found if capture_runs.is_captured(view.settings, run.path)}
     if not runs:

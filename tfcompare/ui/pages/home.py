@@ -21,7 +21,7 @@ from tfcompare.ui.frame.narrow import is_narrow
 from tfcompare.ui.frame.run_cache import outcome
 from tfcompare.ui.frame.search import rescan
 from tfcompare.ui.frame.selection import Selection
-from tfcompare.ui.frame.shell import View, choose_steps, chosen_steps, usable_repeats
+from tfcompare.ui.frame.shell import Page, choose_steps, chosen_steps, usable_repeats
 from tfcompare.ui.pages import home_add, home_edit, home_filters, home_runs, home_uploads
 from tfcompare.units import format_bytes, format_ms
 
@@ -35,7 +35,7 @@ _Outcome = Run | TfcompareError | None
 Outcomes = Mapping[str, Run | TfcompareError]
 
 
-def show(view: View) -> None:
+def show(view: Page) -> None:
     """Show the page below its title. It shows what is loaded, and redraws as more runs have been read."""
     if added := home_uploads.arrived(view.found):
         state.choose_added(home_add.without_samples(view), added)
@@ -73,7 +73,7 @@ def show(view: View) -> None:
     keep_reading(with_steps, drawn, status_slot)
 
 
-def _offer_to_join(view: View) -> None:
+def _offer_to_join(view: Page) -> None:
     """A button that makes one run of hosts that were captured at the same time, or takes that back."""
     apart = view.search.apart
     if not apart and not view.selection.joins_hosts:
@@ -105,7 +105,7 @@ def _explain_remote_runs(runs: Sequence[FoundRun]) -> None:
         st.caption(f"{which} on another machine ({size}) and will be downloaded when selected.")
 
 
-def _count(filtered: home_filters.Filtered, view: View) -> str:
+def _count(filtered: home_filters.Filtered, view: Page) -> str:
     shown, found = len(filtered.runs), len(view.found)
     if not found:
         return "No runs found"
@@ -115,7 +115,7 @@ def _count(filtered: home_filters.Filtered, view: View) -> str:
     return f"{runs}{' that come with tfcompare' if view.search.are_samples else ''}{hidden}"
 
 
-def _request(view: View, runs: Sequence[FoundRun]) -> Requests:
+def _request(view: Page, runs: Sequence[FoundRun]) -> Requests:
     """Request the selected runs first, then those in view, and wait briefly for those that are quick to read.
 
     Unselected remote runs are only read if they were fetched before, and unselected runs in a store are not read.
@@ -128,7 +128,7 @@ def _request(view: View, runs: Sequence[FoundRun]) -> Requests:
     return requests
 
 
-def _request_with_steps(view: View, requests: Requests) -> Requests:
+def _request_with_steps(view: Page, requests: Requests) -> Requests:
     """The selected runs, requested with the selected steps; none if these are the default."""
     steps = view.selection.steps
     if steps.is_default:
@@ -152,7 +152,7 @@ def keep_reading(requests: Requests, drawn: Outcomes, slot: DeltaGenerator) -> N
     st.rerun()
 
 
-def headline(view: View, outcomes: Outcomes) -> None:
+def headline(view: Page, outcomes: Outcomes) -> None:
     """A sentence about each candidate of the selected runs, or about the only one, and a button to more."""
     selection = view.selection
     if not view.found:
@@ -176,7 +176,7 @@ def _open_button(selection: Selection) -> None:
         st.switch_page("pages/1_Overview.py", query_params=selection.as_query())
 
 
-def _what_changed(view: View, baseline: _Outcome, candidates: Sequence[_Outcome], outcomes: Outcomes) -> None:
+def _what_changed(view: Page, baseline: _Outcome, candidates: Sequence[_Outcome], outcomes: Outcomes) -> None:
     with st.container(gap="xxsmall"):
         for bad in (o for o in (baseline, *candidates) if isinstance(o, TfcompareError)):
             st.error(as_markdown(bad))
@@ -198,7 +198,7 @@ def _one_run(run: Run) -> None:
     st.caption("Select a run to compare with it, or open it alone.")
 
 
-def _sentences(view: View, baseline: Run, candidates: list[Run], outcomes: Outcomes) -> None:
+def _sentences(view: Page, baseline: Run, candidates: list[Run], outcomes: Outcomes) -> None:
     loaded = {run_id: outcome for run_id, outcome in outcomes.items() if isinstance(outcome, Run)}
     repeats = usable_repeats(view.selection, [baseline, *candidates], loaded).repeats
     try:

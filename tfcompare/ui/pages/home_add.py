@@ -16,7 +16,7 @@ from tfcompare.ui.frame import remote_links, sidebar, state
 from tfcompare.ui.frame.access import checked
 from tfcompare.ui.frame.search import opened
 from tfcompare.ui.frame.selection import Selection
-from tfcompare.ui.frame.shell import View
+from tfcompare.ui.frame.shell import Page
 from tfcompare.ui.pages import capture_runs, home_uploads
 from tfcompare.units import middle_ellipsis
 
@@ -26,7 +26,7 @@ _LONGEST_PLACE = 60
 _PATH_TAB, _UPLOAD_TAB = "Path or URL", "Upload"
 
 
-def button(view: View) -> None:
+def button(view: Page) -> None:
     """The button that opens all ways to add runs."""
     with st.popover("Add runs", icon=":material/add:", width="content", key="tfcompare.add"):
         first = _PATH_TAB if view.may_type_paths else _UPLOAD_TAB
@@ -41,7 +41,7 @@ def button(view: View) -> None:
             _capture(view)
 
 
-def _typed_place(view: View) -> None:
+def _typed_place(view: Page) -> None:
     if not view.may_type_paths:
         st.caption("Paths can be typed only in a browser on the machine that serves this page. Upload runs instead.")
         return
@@ -56,7 +56,7 @@ def _typed_place(view: View) -> None:
         st.error(as_markdown(problem))
 
 
-def _capture(view: View) -> None:
+def _capture(view: Page) -> None:
     if not capture_runs.this_browser_may_record(view.settings):
         st.caption("Only a browser on the machine that serves this page can capture runs.")
         return
@@ -64,7 +64,7 @@ def _capture(view: View) -> None:
     sidebar.link("pages/11_Capture.py", "Open Capture", view.selection, icon=":material/radio_button_checked:")
 
 
-def without_samples(view: View) -> Selection:
+def without_samples(view: Page) -> Selection:
     """The selection; without its runs if these are the samples that are shown to users who have added no run."""
     selection = view.selection
     is_default = not view.settings.places and not selection.places
@@ -74,7 +74,7 @@ def without_samples(view: View) -> Selection:
     return selection
 
 
-def places(view: View) -> None:
+def places(view: Page) -> None:
     """The places that are searched for runs, in one line; those that were typed can be removed."""
     given = [shown(place) for place in view.settings.places]
     if view.settings.store is not None:

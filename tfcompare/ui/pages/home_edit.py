@@ -12,7 +12,7 @@ from tfcompare.run import Run
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.store.annotations import LONGEST_NAME, LONGEST_TAG, MOST_TAGS, Annotation
 from tfcompare.ui.frame import annotated, state
-from tfcompare.ui.frame.shell import View
+from tfcompare.ui.frame.shell import Page
 
 _EDITED = "tfcompare.edited"
 _NAME, _TAGS, _HIDDEN, _SAVE = (f"{_EDITED}.{field}" for field in ("name", "tags", "hidden", "save"))
@@ -23,7 +23,7 @@ def open_for(run_id: str) -> None:
     st.session_state[_EDITED] = run_id
 
 
-def show(view: View, outcomes: Mapping[str, Run | TfcompareError]) -> None:
+def show(view: Page, outcomes: Mapping[str, Run | TfcompareError]) -> None:
     """Show the dialog if it is open."""
     run = next((run for run in view.found if run.id == st.session_state.get(_EDITED)), None)
     if run is None or not annotated.may_change():
@@ -33,7 +33,7 @@ def show(view: View, outcomes: Mapping[str, Run | TfcompareError]) -> None:
     st.dialog("Edit run", on_dismiss=_close)(_form)(view, run)
 
 
-def _form(view: View, run: FoundRun) -> None:
+def _form(view: Page, run: FoundRun) -> None:
     st.caption(as_code(run.id))
     if not annotated.content_id(run):
         st.info("This run has not been read yet. Select it in the table, and edit it once its step time is shown.")
@@ -57,7 +57,7 @@ def _form(view: View, run: FoundRun) -> None:
         _save(view, run, Annotation(" ".join(name.split()), tidy, is_hidden), before)
 
 
-def _save(view: View, run: FoundRun, annotation: Annotation, before: Annotation) -> None:
+def _save(view: Page, run: FoundRun, annotation: Annotation, before: Annotation) -> None:
     is_taken = any(annotation.name == other.name and other.id != run.id for other in view.found)
     if annotation.name and annotation.name != before.name and is_taken:
         st.error(f"Another run is named {as_code(annotation.name)}. Choose another name.")

@@ -16,7 +16,7 @@ from tfcompare.text import text_of
 from tfcompare.tools.listing import device_text
 from tfcompare.ui.frame import state
 from tfcompare.ui.frame.loading import run_cache
-from tfcompare.ui.frame.shell import View
+from tfcompare.ui.frame.shell import Page
 
 ROWS_ON_PAGE = 25
 TEXT, TAG, DEVICE, HOST = (f"tfcompare.filter{of}" for of in ("", ".tag", ".device", ".host"))
@@ -35,7 +35,7 @@ class Filtered:
     hidden_count: int
 
 
-def controls(view: View) -> Filtered:
+def controls(view: Page) -> Filtered:
     """Show the filters and return the runs that match: those just added first, then by time, the latest first."""
     typed = st.text_input(
         "Filter", key=TEXT, type="search", live=True, placeholder="Filter by name, path, host or tag",
@@ -93,16 +93,16 @@ def _choice(label: str, key: str, values: Iterable[str], fewest: int) -> list[st
     )  # fmt: skip
 
 
-def tags_of(view: View) -> Values:
+def tags_of(view: Page) -> Values:
     """The tags of each run, by run id."""
     return {run.id: view.search.tags(run) for run in view.found}
 
 
-def _hosts(view: View) -> Values:
+def _hosts(view: Page) -> Values:
     return {run.id: run.host_names for run in view.found}
 
 
-def _devices(view: View) -> Values:
+def _devices(view: Page) -> Values:
     """The devices of the runs that were read."""
     cache = run_cache(view.settings)
     devices = {}

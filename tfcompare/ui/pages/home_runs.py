@@ -20,7 +20,7 @@ from tfcompare.tools.listing import UNREAD, UNREADABLE, listing
 from tfcompare.ui.frame import annotated, state
 from tfcompare.ui.frame.narrow import is_narrow
 from tfcompare.ui.frame.selection import Selection, with_replicates
-from tfcompare.ui.frame.shell import View, program
+from tfcompare.ui.frame.shell import Page, program
 from tfcompare.ui.frame.sidebar import short_names
 from tfcompare.ui.pages import home_edit
 from tfcompare.units import middle_ellipsis
@@ -64,7 +64,7 @@ NARROW_COLUMNS = (*_FIRST_IF_NARROW, *(name for name in COLUMNS if name not in _
 """The columns in view on a narrow page: the step times come first."""
 
 
-def show(runs: Sequence[FoundRun], outcomes: Mapping[str, Run | TfcompareError], view: View) -> None:
+def show(runs: Sequence[FoundRun], outcomes: Mapping[str, Run | TfcompareError], view: Page) -> None:
     """Show the table. A click on a button changes the selection, or opens the dialog that edits a run."""
     zone = browser_zone()
     runs = newest_first(runs, outcomes)

@@ -10,6 +10,7 @@ import streamlit as st
 
 from tfcompare import schema
 from tfcompare.charts import hosts as charts
+from tfcompare.charts.pair import Pair
 from tfcompare.charts.style import Side, letter
 from tfcompare.markdown import as_code, as_markdown
 from tfcompare.run import Run
@@ -18,16 +19,17 @@ from tfcompare.tools.host_clocks import MOST_HOSTS, Clocks, clocks
 from tfcompare.tools.host_words import verdict_sentence
 from tfcompare.tools.hosts import By, PairedSteps
 from tfcompare.ui.frame import applicable, sidebar, state
-from tfcompare.ui.frame.pair import Pair
 from tfcompare.ui.frame.selection import Selection
 from tfcompare.ui.frame.sidebar import HOME
 from tfcompare.ui.widgets.blocks import show_facts
 from tfcompare.ui.widgets.figures import cached, draw
+from tfcompare.ui.widgets.links import show_link
 from tfcompare.ui.widgets.side_by_side import side_by_side
 from tfcompare.ui.widgets.table_page import TablePage
-from tfcompare.ui.widgets.timeline_links import Moment, link_to_hosts, link_to_moment
 from tfcompare.units import format_time_us
 from tfcompare.views import hosts as view
+from tfcompare.views import links
+from tfcompare.views.links import Moment
 
 LINKED_PAGES = {
     "Overview": "pages/1_Overview.py",
@@ -170,7 +172,7 @@ def _part_means(pair: Pair, by: By) -> list[tuple[Side, pd.DataFrame]]:
     return [(side, hosts.part_means(of_side)) for (side, _), of_side in zip(pair.shown, rows, strict=False)]
 
 
-def links(pair: Pair) -> None:
+def one_host(pair: Pair) -> None:
     """Links to one host on the other pages, and to its slowest step in the timeline."""
     rows = _steps(pair, "host").candidate
     if rows["name"].nunique() < 2:
@@ -187,7 +189,7 @@ def links(pair: Pair) -> None:
                 sidebar.link(page, label, selection)
         step = _slowest_step(rows[rows["name"] == name])
         moment = Moment(0 if pair.is_single else 1, float(step["start_us"]), float(step["duration_us"]))
-        link_to_moment(pair, moment, str(step["host"]), f"Show step {step['step']} in timeline")
+        show_link(pair, links.to_moment(pair, moment, str(step["host"]), f"Show step {step['step']} in timeline"))
         _link_beside(pair, rows, name, step, order)
 
 
@@ -202,7 +204,7 @@ def _link_beside(pair: Pair, rows: pd.DataFrame, name: str, step: pd.Series, ord
         return
     hosts = str(same["host"].iloc[0]), str(step["host"])
     label = f"Show {as_markdown(hosts[1])} beside {as_markdown(hosts[0])} in timeline"
-    link_to_hosts(pair, pair.candidate, hosts, int(same["step"].iloc[0]), label)
+    show_link(pair, links.to_hosts(pair, pair.candidate, hosts, int(same["step"].iloc[0]), label))
 
 
 def _slowest_step(rows: pd.DataFrame) -> pd.Series:

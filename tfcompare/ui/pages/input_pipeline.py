@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 from tfcompare.charts import input_pipeline as charts
 from tfcompare.charts import style
-from tfcompare.charts.pair import may_draw
+from tfcompare.charts.pair import Pair, may_draw
 from tfcompare.charts.style import letter
 from tfcompare.charts.verdicts import Judged
 from tfcompare.compare.headline import step_marker_call
@@ -26,10 +25,9 @@ from tfcompare.tools.input_bound import InputWait
 from tfcompare.tools.input_verdicts import on_waiting
 from tfcompare.tools.key_figures import Better, KeyFigure, better_by
 from tfcompare.ui.frame import sidebar
-from tfcompare.ui.frame.pair import Pair
 from tfcompare.ui.frame.selection import Selection
 from tfcompare.ui.widgets.cards import cards
-from tfcompare.ui.widgets.figures import draw
+from tfcompare.ui.widgets.figures import cached, draw
 from tfcompare.ui.widgets.verdict_line import verdict_lines
 from tfcompare.units import format_percent, format_time_us
 from tfcompare.views import input_pipeline as view
@@ -76,13 +74,11 @@ def _step_marker(pair: Pair) -> str:
 
 def input_verdicts(pair: Pair) -> InputVerdicts:
     """Whether the candidate's steps wait longer, and its calls to tf.data take longer; cached for the next rerun."""
-    return _verdicts(pair.key, pair)
+    return cached(pair, "verdicts", partial(_verdicts, pair))
 
 
-@st.cache_data(max_entries=16, show_spinner=False)
-def _verdicts(key: tuple[Any, ...], _pair: Pair) -> InputVerdicts:
-    del key
-    return on_waiting(_pair.comparison, _pair.candidate), _pair.comparison.slowest_call_verdict(_pair.candidate)
+def _verdicts(pair: Pair) -> InputVerdicts:
+    return on_waiting(pair.comparison, pair.candidate), pair.comparison.slowest_call_verdict(pair.candidate)
 
 
 def how_sure(pair: Pair) -> None:

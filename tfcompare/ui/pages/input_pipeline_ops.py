@@ -10,6 +10,7 @@ import streamlit as st
 
 from tfcompare import schema
 from tfcompare.charts import ops
+from tfcompare.charts.pair import Pair, has_steps
 from tfcompare.compare.aggregate import largest_changes, metric_in
 from tfcompare.compare.matching.matching import host_counterparts
 from tfcompare.markdown import as_code
@@ -18,13 +19,13 @@ from tfcompare.schema.input import INPUT_CATEGORIES
 from tfcompare.tools import input_ops, step_series
 from tfcompare.tools.op_stats import with_words
 from tfcompare.ui.frame.narrow import is_narrow
-from tfcompare.ui.frame.pair import Pair, has_steps
-from tfcompare.ui.pages import op_stats
 from tfcompare.ui.widgets.changes import NARROW_LETTERS
 from tfcompare.ui.widgets.details import open_details
 from tfcompare.ui.widgets.figures import draw, draw_op_in_steps
-from tfcompare.ui.widgets.op_links import op_link
+from tfcompare.ui.widgets.links import show_link
 from tfcompare.ui.widgets.table_page import TablePage
+from tfcompare.views import links
+from tfcompare.views.op import row_key as op_key
 
 MOVERS = 10
 BOTH = ("baseline", "candidate")
@@ -141,7 +142,7 @@ def _show_op(pair: Pair, row: pd.Series, chosen: str) -> None:
     in_stats = pair.ops(idle=False)
     in_stats = in_stats[(in_stats["host_or_device"] == schema.HOST) & (in_stats["op_name"] == row["op_name"])]
     if len(in_stats):
-        op_link(pair, op_stats.row_key(in_stats).iloc[0])
+        show_link(pair, links.to_op_view(op_key(in_stats).iloc[0]))
 
 
 def _in_steps(pair: Pair, row: pd.Series, role: str) -> pd.DataFrame:

@@ -11,6 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from tfcompare.charts import kernels, ops, shares, style
+from tfcompare.charts.pair import Pair
 from tfcompare.charts.style import Quantity
 from tfcompare.compare.aggregate import largest_changes, metric_in
 from tfcompare.compare.kernel_groups import KernelGrouping, counted_under, group_kernels
@@ -20,8 +21,8 @@ from tfcompare.run import Run
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.tools import kernel_stats as kernel_figures
 from tfcompare.tools.op_figures import largest_bar
+from tfcompare.tools.op_figures import outside_of_steps as outside
 from tfcompare.tools.op_stats import ROLES, longest_first, time_shares, with_words
-from tfcompare.ui.frame.pair import Pair
 from tfcompare.ui.frame.selection import SAMPLE_GPU_PAIR, Selection, sample_pair
 from tfcompare.ui.frame.sidebar import HOME, link
 from tfcompare.ui.widgets.cards import cards
@@ -119,7 +120,13 @@ def headline(pair: Pair) -> None:
     if sentence := view.headline(pair):
         st.markdown(f"### {sentence}")
     figures = view.figures(pair)
-    cards(figures, len(figures))
+    cards(figures)
+
+
+def outside_of_steps(pair: Pair) -> None:
+    """What ran outside of the included steps, which figures per step leave out."""
+    if sentence := outside(pair.comparison, pair.candidate, "kernel_stats"):
+        st.caption(sentence)
 
 
 def controls(pair: Pair) -> Choice:
@@ -163,13 +170,11 @@ def _rows(pair: Pair, by: By) -> pd.DataFrame:
 
 def readings_of(pair: Pair) -> dict[str, str]:
     """The short name of each kernel of the pair, and the text for no op; cached for the next rerun."""
-    return _readings(pair.key, pair)
+    return cached(pair, "readings", partial(_readings, pair))
 
 
-@st.cache_data(max_entries=16, show_spinner=False)
-def _readings(key: tuple[Any, ...], _pair: Pair) -> dict[str, str]:
-    del key
-    diff = _pair.diff("kernel_stats")
+def _readings(pair: Pair) -> dict[str, str]:
+    diff = pair.diff("kernel_stats")
     return {**kernel_labels([*diff["kernel_name"], *diff["kernel_name_candidate"].dropna()]), "": NO_OP}
 
 

@@ -6,9 +6,9 @@ import pandas as pd
 import streamlit as st
 
 from tfcompare import schema
+from tfcompare.charts.pair import Pair
 from tfcompare.compare.aggregate import group_copies, metric_in
 from tfcompare.tools.columns import of_one_run, shown_alone
-from tfcompare.ui.frame.pair import Pair
 from tfcompare.ui.widgets import tables
 from tfcompare.ui.widgets.downloads import csv_buttons
 

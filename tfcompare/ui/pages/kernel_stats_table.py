@@ -8,6 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from tfcompare import schema
+from tfcompare.charts.pair import Pair
 from tfcompare.compare.aggregate import metric_in, of_side
 from tfcompare.compare.diff import INTERVAL
 from tfcompare.compare.matching.manual import Name, names_of_rows
@@ -15,12 +16,12 @@ from tfcompare.markdown import as_code
 from tfcompare.tools import kernel_stats as kernel_figures
 from tfcompare.tools.columns import of_one_run, shown_alone
 from tfcompare.tools.row_keys import row_keys
-from tfcompare.ui.frame.pair import Pair
 from tfcompare.ui.pages.kernel_stats import GROUPINGS, NO_OP, By, Choice, controls, launches_of, readings_of, rows_of
 from tfcompare.ui.widgets import manual, op_view, tables
 from tfcompare.ui.widgets.details import open_details
+from tfcompare.ui.widgets.links import show_link
 from tfcompare.ui.widgets.table_page import TablePage
-from tfcompare.ui.widgets.timeline_links import link_to_kernel, link_to_op
+from tfcompare.views import links
 
 BOTH = ("baseline", "candidate")
 CHANGE = ("baseline", "candidate", "delta")
@@ -96,7 +97,7 @@ def open_row(pair: Pair, rows: pd.DataFrame, choice: Choice, chosen: str) -> Non
 def _op_details(pair: Pair, launches: pd.DataFrame, match: str) -> None:
     _show_launches(pair, launches)
     for op in _ops_of(launches):
-        link_to_op(pair, op)
+        show_link(pair, links.to_op(op))
         op_view.show_times(pair, op)
         op_view.show_memory(pair, op, op)
     _pair_manually(pair, launches, match, "op_name")
@@ -108,7 +109,7 @@ def _kernel_details(pair: Pair, launches: pd.DataFrame, kernel: str, match: str,
         if other != kernel:
             st.caption("In the candidate:")
             st.code(other, language=None, wrap_lines=True)
-    link_to_kernel(pair, kernel)
+    show_link(pair, links.to_kernel(kernel))
     _show_launches(pair, launches)
     if len(ops := _ops_of(launches)) == 1:
         st.markdown(f"**Op** {as_code(ops[0])}")

@@ -7,18 +7,20 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from tfcompare.charts.pair import Pair
 from tfcompare.compare.matching.matching import pair_hosts
 from tfcompare.markdown import as_code
 from tfcompare.tools import memory as memory_sides
 from tfcompare.tools.memory import Figures, Hosts, MemoryPair
 from tfcompare.tools.memory_timeline import Memory
-from tfcompare.ui.frame.pair import Pair
 from tfcompare.ui.frame.selection import Selection
 from tfcompare.ui.frame.shell import stop
 from tfcompare.ui.widgets.cards import cards
 from tfcompare.ui.widgets.figures import cached
-from tfcompare.ui.widgets.timeline_links import Moment, link_to_moment
+from tfcompare.ui.widgets.links import show_link
+from tfcompare.views import links
 from tfcompare.views import memory as view
+from tfcompare.views.links import Moment
 
 ONE_OF_EACH = "a different one for each run …"
 HOW_TO_RECORD = (
@@ -123,4 +125,6 @@ def _links_to_peaks(chosen: Chosen) -> None:
         for side, (name, memory, time_us) in enumerate(shown):
             if memory:
                 what = "the peak" if pair.is_single else f"the peak of {name}"
-                link_to_moment(pair, Moment(side, time_us, 0.0), memory.host, f"Show {what} in timeline")
+                show_link(
+                    pair, links.to_moment(pair, Moment(side, time_us, 0.0), memory.host, f"Show {what} in timeline")
+                )

@@ -10,13 +10,13 @@ import streamlit as st
 
 from tfcompare import schema
 from tfcompare.charts import memory_peak as charts
+from tfcompare.charts.pair import Pair
 from tfcompare.compare.aggregate import largest_changes
 from tfcompare.compare.diff import ADDED
 from tfcompare.frames.memory import UNEXPLAINED
 from tfcompare.markdown import as_code
 from tfcompare.tools import memory as memory_sides
 from tfcompare.tools.memory import Part
-from tfcompare.ui.frame.pair import Pair
 from tfcompare.ui.pages.memory import Chosen
 from tfcompare.ui.widgets.changes import largest
 from tfcompare.ui.widgets.figures import cached, draw

@@ -11,6 +11,7 @@ import streamlit as st
 
 from tfcompare.charts import memory as charts
 from tfcompare.charts.memory import Axis
+from tfcompare.charts.pair import has_steps
 from tfcompare.charts.style import Side
 from tfcompare.compare.headline import step_marker_call
 from tfcompare.export.csv import gzipped, spreadsheet_csv_of
@@ -18,7 +19,6 @@ from tfcompare.markdown import as_code
 from tfcompare.run import Run
 from tfcompare.tools import memory_timeline as memory_series
 from tfcompare.tools.memory_timeline import Align, Level, Memory
-from tfcompare.ui.frame.pair import has_steps
 from tfcompare.ui.pages.memory import Chosen
 from tfcompare.ui.widgets.downloads import file_stem
 from tfcompare.ui.widgets.figures import draw

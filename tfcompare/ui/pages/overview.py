@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import streamlit as st
 
 from tfcompare.charts.attribution import step_waterfall
+from tfcompare.charts.pair import Pair, has_steps
 from tfcompare.charts.verdicts import colours_of_change
-from tfcompare.compare.stats.estimates import STEP_TIME
 from tfcompare.run import Run
 from tfcompare.tools import step_attribution
 from tfcompare.tools.advice import Facts, facts_of
 from tfcompare.ui.frame import sidebar, state
 from tfcompare.ui.frame.narrow import is_narrow
-from tfcompare.ui.frame.pair import Pair, has_steps
 from tfcompare.ui.widgets.blocks import show_facts, show_items, show_verdict
-from tfcompare.ui.widgets.cards import FEWEST_IN_A_ROW, cards
+from tfcompare.ui.widgets.cards import cards
 from tfcompare.ui.widgets.figures import cached, draw
 from tfcompare.ui.widgets.op_view import open_op
 from tfcompare.views import answer
@@ -37,8 +35,7 @@ _MEAN = "Means over the included steps, as the step time is."
 def verdict(pair: Pair) -> None:
     """Faster or slower, by how much, and how sure: a badge, a sentence, and what they are based on."""
     found = cached(pair, "verdict", lambda: answer.verdict(pair, _ELSEWHERE))
-    judged = None if pair.is_single else pair.comparison.verdict[pair.candidate.id]
-    show_verdict(found, STEP_TIME, judged.sensitivity.details() if judged and judged.sensitivity else None)
+    show_verdict(found)
 
 
 def slow_host(pair: Pair) -> None:
@@ -55,20 +52,14 @@ def figures(pair: Pair) -> None:
     blocks = cached(pair, "figures", lambda: list(answer.figures(pair, attribution(pair).parts)))
     for block in blocks:
         if isinstance(block, Cards):
-            cards(block.figures, max(len(block.figures), FEWEST_IN_A_ROW))
+            cards(block.figures)
     if not any(isinstance(block, Cards) for block in blocks):
         st.info("The profile holds no steps and no ops. Capture it again while the program runs.")
 
 
 def attribution(pair: Pair) -> step_attribution.Attribution:
-    """The average steps of both runs by part; cached for the next rerun."""
-    return _attribution(pair.key, pair)
-
-
-@st.cache_data(max_entries=16, show_spinner=False)
-def _attribution(key: tuple[Any, ...], _pair: Pair) -> step_attribution.Attribution:
-    del key
-    return step_attribution.attribution(_pair.comparison, _pair.candidate)
+    """The average steps of both runs by part."""
+    return pair.attribution
 
 
 def why(pair: Pair) -> None:

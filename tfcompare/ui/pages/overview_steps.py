@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from tfcompare.charts import slow_steps, steps
-from tfcompare.charts.pair import may_draw
+from tfcompare.charts.pair import Pair, has_steps, may_draw, sides, steps_of
 from tfcompare.charts.step_parts import parts_of_steps
 from tfcompare.charts.style import letter
 from tfcompare.compare.slow_step_words import sentences
@@ -18,11 +18,12 @@ from tfcompare.tools import step_attribution
 from tfcompare.tools.advice.facts import Gap
 from tfcompare.tools.caveats import runs_of
 from tfcompare.tools.overview import gap_sentence
-from tfcompare.ui.frame.pair import Pair, has_steps, sides, steps_of
 from tfcompare.ui.pages.overview import facts_of_sides
 from tfcompare.ui.widgets.figures import cached, draw
+from tfcompare.ui.widgets.links import show_link
 from tfcompare.ui.widgets.side_by_side import side_by_side
-from tfcompare.ui.widgets.timeline_links import Moment, link_to_moment
+from tfcompare.views import links
+from tfcompare.views.links import Moment
 
 VIEWS = ("step time", "by part", "distribution")
 
@@ -88,7 +89,7 @@ def _slow_steps(pair: Pair) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption("Slow steps", help=SLOW, width="content")
         for label, moment, host in found:
-            link_to_moment(pair, moment, host, label)
+            show_link(pair, links.to_moment(pair, moment, host, label))
 
 
 def _found_slow_steps(pair: Pair) -> list[tuple[str, Moment, str]]:
@@ -132,4 +133,4 @@ def _link_to_gap(pair: Pair, run: Run, side: int, gap: Gap) -> None:
     if len(same):
         nearest = same.iloc[int((same["duration_us"] - gap.length_us).abs().argmin())]
         moment = Moment(side, float(nearest["start_us"]), float(nearest["duration_us"]))
-        link_to_moment(pair, moment, str(nearest["host"]))
+        show_link(pair, links.to_moment(pair, moment, str(nearest["host"])))

@@ -24,7 +24,7 @@ from tfcompare.query.tables import BASELINE, CANDIDATE, REPEAT, RunTables
 from tfcompare.run import Run
 from tfcompare.ui.frame.loading import QUIET_S, fetch
 from tfcompare.ui.frame.selection import Selection
-from tfcompare.ui.frame.shell import View, choose_steps, chosen_steps, stop
+from tfcompare.ui.frame.shell import Page, choose_steps, chosen_steps, stop
 from tfcompare.ui.pages import query_tables
 from tfcompare.ui.pages.query_tables import catalogue
 
@@ -42,7 +42,7 @@ _ASKED = "tfcompare.query.asked"
 _OUTCOME = "tfcompare.query.outcome"
 
 
-def show(view: View) -> None:
+def show(view: Page) -> None:
     """Show the page below its title."""
     tables = _tables(view)
     st.selectbox(
@@ -70,7 +70,7 @@ def _limits() -> Limits:
     return Limits(MOST_SECONDS, memory, MOST_ROWS, MOST_RESULT_BYTES, MOST_WAITING_SECONDS)
 
 
-def _tables(view: View) -> RunTables:
+def _tables(view: Page) -> RunTables:
     """The tables of baseline, candidates and replicates; of the only run if there is nothing to compare."""
     selection, readable = view.selection, [run for run in view.found if run.is_readable]
     if not readable:

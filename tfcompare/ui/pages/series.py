@@ -23,7 +23,7 @@ from tfcompare.tools import series_changes
 from tfcompare.tools.series import Metric
 from tfcompare.ui.frame.loading import QUIET_S, for_client, session
 from tfcompare.ui.frame.narrow import is_narrow
-from tfcompare.ui.frame.shell import View
+from tfcompare.ui.frame.shell import Page
 from tfcompare.ui.frame.sidebar import link
 from tfcompare.ui.pages.series_choice import KINDS, Choice
 from tfcompare.ui.widgets import figures
@@ -47,7 +47,7 @@ def opener() -> Callable[[FoundRun], Run]:
     return partial(load, build=for_client(reader_within(settings_module.read_limits(os.environ)), session()))
 
 
-def show(view: View, choice: Choice) -> None:
+def show(view: Page, choice: Choice) -> None:
     """The answer, the chart, the changes, and what explains the chosen one."""
     answer = st.empty()
     rows, choice = _on_one_device(_rows(choice), choice)
@@ -136,7 +136,7 @@ def _chosen_change(found: pd.DataFrame) -> int:
     return labels.index(st.selectbox("Change to explain", shown, key="change", bind="query-params", width=320))
 
 
-def _explain(view: View, found: pd.DataFrame, choice: Choice, at: int) -> pd.DataFrame:
+def _explain(view: Page, found: pd.DataFrame, choice: Choice, at: int) -> pd.DataFrame:
     """The ops that explain a change, and a link to the comparison of the runs next to it."""
     change = found.iloc[at]
     ids = [run.id for run in choice.runs]

@@ -16,7 +16,7 @@ from tfcompare.sources.programs import Program, most_frequent, programs_of
 from tfcompare.tools import series as tool
 from tfcompare.tools.series import Metric
 from tfcompare.ui.frame import sidebar
-from tfcompare.ui.frame.shell import View
+from tfcompare.ui.frame.shell import Page
 from tfcompare.ui.pages.home_filters import matching
 
 FEWEST = 3
@@ -51,7 +51,7 @@ class Choice:
     by: str
 
 
-def choose(view: View) -> Choice:
+def choose(view: Page) -> Choice:
     """The controls; stops the page if fewer than `FEWEST` runs are left, or no metric is chosen."""
     found = tool.ordered(view.search.without_hidden())
     if len(found) < FEWEST:
@@ -72,7 +72,7 @@ def choose(view: View) -> Choice:
     return Choice(_bounded(runs), metric, by)
 
 
-def _stop_without_series(view: View, why: str) -> NoReturn:
+def _stop_without_series(view: Page, why: str) -> NoReturn:
     """Say why there is no series and how to get one, and stop the page."""
     st.markdown(
         f"### No series yet\n\n{why} A series shows a program's step time over weeks, and where it changed. Put each "
@@ -84,7 +84,7 @@ def _stop_without_series(view: View, why: str) -> NoReturn:
     st.stop()
 
 
-def _of_program(view: View, found: Sequence[FoundRun]) -> list[FoundRun]:
+def _of_program(view: Page, found: Sequence[FoundRun]) -> list[FoundRun]:
     """The runs of the chosen program; which one is only asked if several have enough runs."""
     programs = programs_of(found)
     counts = Counter(programs.values())
@@ -121,7 +121,7 @@ def _metric() -> Metric | None:
     return Metric(kind, pattern.strip()) if pattern and pattern.strip() else None
 
 
-def _filtered(view: View, found: Sequence[FoundRun]) -> tuple[str, list[FoundRun]]:
+def _filtered(view: Page, found: Sequence[FoundRun]) -> tuple[str, list[FoundRun]]:
     """(the metadata that orders the runs, the runs that match the filters in that order)."""
     tags = {run.id: view.search.tags(run) for run in found}
     options = sorted({tag for each in tags.values() for tag in each if not tag.startswith(f"{COMMIT}=")})

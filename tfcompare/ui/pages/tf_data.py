@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 import pandas as pd
 import streamlit as st
 
 from tfcompare import schema
+from tfcompare.charts.pair import Pair
 from tfcompare.charts.verdicts import Judged
 from tfcompare.compare.aggregate import metric_in
 from tfcompare.compare.diff import Side, diff_table
@@ -17,7 +18,6 @@ from tfcompare.compare.tf_data.call_verdicts import CallVerdict
 from tfcompare.compare.tf_data.iterator_tree import whereabouts
 from tfcompare.compare.tf_data.tf_data_change import Analysis, Sides, analyse
 from tfcompare.ui.frame import sidebar, state
-from tfcompare.ui.frame.pair import Pair
 from tfcompare.ui.pages.tf_data_graphs import HOW_TO_READ
 from tfcompare.ui.widgets.figures import cached
 from tfcompare.ui.widgets.table_page import TablePage
@@ -73,7 +73,7 @@ def _analysis_of(pair: Pair, role: int, **chosen: str | int) -> Analysis | None:
 def verdicts(pair: Pair) -> None:
     """The verdict on the mean call to each pipeline, and a link to what the calls cost a step."""
     if not pair.is_identical:
-        calls = [call for call in _verdicts(pair.key, pair) if not call.feeds_device]
+        calls = [call for call in cached(pair, "verdicts", partial(_verdicts, pair)) if not call.feeds_device]
         longest = sorted(calls, key=lambda call: -max(call.baseline_us, call.candidate_us))
         several = len({call.host for call in calls}) > 1
         verdict_lines([
@@ -85,10 +85,8 @@ def verdicts(pair: Pair) -> None:
     sidebar.link("pages/5_Input_pipeline.py", "Input wait per step", state.chosen(), icon=":material/input:")
 
 
-@st.cache_data(max_entries=16, show_spinner=False)
-def _verdicts(key: tuple[Any, ...], _pair: Pair) -> list[CallVerdict]:
-    del key
-    return _pair.comparison.call_verdicts(_pair.candidate, _pair.diff("tf_data_pipelines"))
+def _verdicts(pair: Pair) -> list[CallVerdict]:
+    return pair.comparison.call_verdicts(pair.candidate, pair.diff("tf_data_pipelines"))
 
 
 def _pipeline_columns(pair: Pair, rows: pd.DataFrame, choice: None, every: bool) -> list[str]:

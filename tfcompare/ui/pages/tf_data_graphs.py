@@ -8,11 +8,11 @@ import pandas as pd
 import streamlit as st
 
 from tfcompare import schema
+from tfcompare.charts.pair import Pair
 from tfcompare.charts.tf_data import pipeline_graphs
 from tfcompare.compare.tf_data.tf_data_change import Analysis, Sides
 from tfcompare.compare.tf_data.tf_data_graph import Graph, graphs
 from tfcompare.markdown import as_code
-from tfcompare.ui.frame.pair import Pair
 from tfcompare.ui.widgets.figures import cached, show
 from tfcompare.ui.widgets.side_by_side import side_by_side
 from tfcompare.units import format_count, format_time_us

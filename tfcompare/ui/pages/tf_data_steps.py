@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import streamlit as st
 
+from tfcompare.charts.pair import Pair
 from tfcompare.compare.tf_data.iterator_tree import display_name
 from tfcompare.compare.tf_data.tf_data_change import Analysis, Sides
 from tfcompare.markdown import as_code, as_markdown
 from tfcompare.tools.advice.tf_data_advice import GUIDE, advice
 from tfcompare.tools.input_bound import InputWait
-from tfcompare.ui.frame.pair import Pair
+from tfcompare.ui.widgets.links import show_link
 from tfcompare.ui.widgets.side_by_side import side_by_side
-from tfcompare.ui.widgets.timeline_links import Moment, link_to_moment
 from tfcompare.units import format_count, format_time_us
+from tfcompare.views import links
+from tfcompare.views.links import Moment
 
 MOST_NAMED = 10
 """Longer paths are abbreviated in the middle."""
@@ -32,7 +34,7 @@ def five_steps(pair: Pair, sides: Sides, waits: Waits) -> None:
             st.markdown("This run does not have the pipeline." if side is None else _steps(side, wait))
             if side is not None and len(side.iterators):
                 moment = Moment(number, float(side.iterators["start_us"].min()), side.latency_us)
-                link_to_moment(pair, moment, side.host, "Show this call in timeline")
+                show_link(pair, links.to_moment(pair, moment, side.host, "Show this call in timeline"))
 
 
 def _steps(side: Analysis, wait: InputWait) -> str:

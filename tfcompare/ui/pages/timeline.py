@@ -8,6 +8,7 @@ from zlib import crc32
 
 import streamlit as st
 
+from tfcompare.charts.pair import Pair
 from tfcompare.compare.straggler import attributed_hosts
 from tfcompare.errors import TfcompareError
 from tfcompare.markdown import as_code, as_markdown
@@ -18,12 +19,13 @@ from tfcompare.tools.timeline.host_pair import meeting
 from tfcompare.tools.timeline.losses import Loss, losses
 from tfcompare.tools.timeline.opened import Timelines, open_timelines
 from tfcompare.tools.timeline.selected import drawn_selection, most_changed_kernel, most_changed_of
-from tfcompare.ui.frame.pair import Pair
 from tfcompare.ui.pages import timeline_hosts, timeline_panels, timeline_steps, timeline_words
 from tfcompare.ui.pages.timeline_hosts import Sides
+from tfcompare.ui.widgets.links import show_link
 from tfcompare.ui.widgets.timeline import State, address_of, show_timeline, state_of
-from tfcompare.ui.widgets.timeline_links import Moment, open_timeline
 from tfcompare.units import middle_ellipsis
+from tfcompare.views import links
+from tfcompare.views.links import Moment
 from tfcompare.xspace.space import PS_PER_US
 
 KEY, SMALL = "timeline", "timeline_small"
@@ -78,7 +80,7 @@ def _drawn(pair: Pair, sides: Sides, chosen: Chosen, places: list[Loss]) -> None
     """
     aligned = aligned_at(sides, chosen.steps, chosen.op)
     key = _key_of(KEY, sides)
-    token = f"{sides.pair.key} {sides.host} {chosen.steps} {chosen.op}"
+    token = f"{_of_pair(sides.pair)} {sides.host} {chosen.steps} {chosen.op}"
     state = state_of(key, token)
     state = replace(state, look=replace(state.look, stretch=chosen.stretch, find=chosen.find))
     state = _arrived(aligned, state)
@@ -109,12 +111,12 @@ def small(pair: Pair) -> None:
     places = losses(aligned)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.subheader("Typical step", anchor=False, width="content", help="The step nearest to the median of each run")
-        open_timeline(pair)
+        show_link(pair, links.to_timeline())
     if not pair.is_single:
         where = words.where(aligned, places, sides.labels)
         is_one_of_several = len(pair.baseline.host_names) > 1
         st.markdown(f"On {as_code(sides.host)}, {where}" if is_one_of_several else where, help=words.OVERLAP)
-    key, token = _key_of(SMALL, sides), f"{pair.key} {sides.host}"
+    key, token = _key_of(SMALL, sides), f"{_of_pair(pair)} {sides.host}"
     state = state_of(key, token, from_address=False)
     state = replace(state, look=replace(state.look, rows=SMALL_ROWS))
     show_timeline(
@@ -145,6 +147,13 @@ def _ids(pair: Pair) -> list[str]:
     return [run.id for run in pair.runs]
 
 
+def _of_pair(pair: Pair) -> tuple[Any, ...]:
+    """What tells this pair, as it is compared, from all others."""
+    repeats = (tuple(r.content_id for r in pair.comparison.repeats_of(run)) for run in pair.runs)
+    runs = tuple((run.content_id, run.id, more) for run, more in zip(pair.runs, repeats, strict=True))
+    return (*runs, pair.comparison.per, pair.comparison.host, pair.manual_pairs)
+
+
 def _key_of(drawing: str, sides: Sides) -> str:
     """The key of a drawing of these hosts; a span of other hosts is another span."""
     return f"{drawing}_{crc32(repr((_ids(sides.pair), sides.host)).encode())}"
@@ -156,7 +165,7 @@ def _colours(pair: Pair) -> list[str]:
 
 def opened(sides: Sides) -> Timelines:
     """The timelines; cached for the next rerun."""
-    return _opened(sides.pair.key, sides.host, sides.pair)
+    return _opened(_of_pair(sides.pair), sides.host, sides.pair)
 
 
 @st.cache_resource(max_entries=2, show_spinner="Laying out the timeline …")
@@ -167,7 +176,7 @@ def _opened(key: tuple[Any, ...], host: str, _pair: Pair) -> Timelines:
 
 def aligned_at(sides: Sides, steps: tuple[int, ...] | None, op: int | None) -> Aligned:
     """The timelines with their spans in pairs; cached for the next rerun. Raises the errors of `align`."""
-    return _aligned(sides.pair.key, sides.host, steps, op, sides)
+    return _aligned(_of_pair(sides.pair), sides.host, steps, op, sides)
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)

@@ -7,16 +7,15 @@ from functools import partial
 
 import streamlit as st
 
+from tfcompare.charts.pair import Pair
 from tfcompare.charts.style import letter, shorten_distinct
 from tfcompare.compare.matching.matching import host_counterparts
 from tfcompare.compare.straggler import attributed_hosts
 from tfcompare.markdown import as_code
 from tfcompare.run import Run
 from tfcompare.tools.timeline.host_pair import HostPair, compare_hosts
-from tfcompare.ui.frame.comparison_cache import cached
-from tfcompare.ui.frame.pair import Pair
 from tfcompare.ui.pages.timeline_steps import STEP_KEYS
-from tfcompare.ui.widgets.timeline_links import BESIDE, HOST, host_text
+from tfcompare.views.links import BESIDE, HOST, host_text
 
 NAME_LETTERS = 40
 _OF_HOSTS = ("at", "window", "range", "shift", "span", STEP_KEYS[1])
@@ -99,7 +98,7 @@ def _counterpart(pair: Pair, ours: tuple[Run, str]) -> tuple[Run, str] | None:
 
 def _of_hosts(pair: Pair, ours: tuple[Run, str], theirs: tuple[Run, str]) -> Sides:
     key = "hosts in the timeline", ours[0].id, ours[1], theirs[0].id, theirs[1]
-    hosts = cached(pair.comparison, key, partial(compare_hosts, ours, theirs))
+    hosts = pair.comparison.cached(key, partial(compare_hosts, ours, theirs))
     names = [ours[1], theirs[1]] if hosts.steps is not None else [host_text(pair, *side) for side in (ours, theirs)]
     both = Pair(hosts.comparison, hosts.comparison.candidates[0], 1)
     return Sides(both, ours[1], shorten_distinct(names, NAME_LETTERS), hosts)

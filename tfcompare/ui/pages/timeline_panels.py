@@ -12,6 +12,7 @@ import pandas as pd
 import streamlit as st
 
 from tfcompare import schema
+from tfcompare.charts.pair import Pair
 from tfcompare.charts.verdicts import text_of
 from tfcompare.export.csv import spreadsheet_csv
 from tfcompare.export.trace import chrome_trace, traced
@@ -23,15 +24,15 @@ from tfcompare.tools.timeline.host_pair import Meeting
 from tfcompare.tools.timeline.range_table import range_table
 from tfcompare.tools.timeline.selected import Selected, select
 from tfcompare.ui.frame import perfetto
-from tfcompare.ui.frame.pair import Pair
-from tfcompare.ui.pages.op_stats import row_key
 from tfcompare.ui.pages.timeline_hosts import Sides
 from tfcompare.ui.widgets.downloads import file_stem
-from tfcompare.ui.widgets.op_links import op_link
+from tfcompare.ui.widgets.links import show_link
 from tfcompare.ui.widgets.perfetto import show_perfetto
 from tfcompare.ui.widgets.tables import sortable
 from tfcompare.ui.widgets.timeline import State
 from tfcompare.units import MISSING, format_delta, format_percent, format_ratio, format_time_us, middle_ellipsis
+from tfcompare.views import links
+from tfcompare.views.op import row_key
 
 HEADING_LETTERS = 120
 START = "Start after time 0"
@@ -67,7 +68,7 @@ def show_selected(sides: Sides, aligned: Aligned, state: State) -> None:
     st.table(_numbers(spans, sides.labels, meeting).set_index(""), width="content")
     if one.op >= 0 and not sides.hosts:
         row = aligned.timelines.op_stats.iloc[[one.op]]
-        op_link(sides.pair, row_key(row).iloc[0])
+        show_link(sides.pair, links.to_op_view(row_key(row).iloc[0]))
 
 
 def _whole_names(sides: list[Selected | None], letters: list[str]) -> None:

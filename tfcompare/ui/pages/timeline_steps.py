@@ -8,8 +8,8 @@ from dataclasses import replace
 import streamlit as st
 
 from tfcompare.tools.timeline.opened import Side, Timelines
-from tfcompare.ui.widgets.timeline_links import Moment
 from tfcompare.units import format_time_us
+from tfcompare.views.links import Moment
 from tfcompare.xspace.space import PS_PER_US
 
 STEP_KEYS = ("step_a", "step_b")

@@ -10,16 +10,16 @@ import pandas as pd
 import streamlit as st
 
 from tfcompare import schema
+from tfcompare.charts.pair import Pair
 from tfcompare.compare import executions
 from tfcompare.compare.aggregate import metric_in
 from tfcompare.markdown import as_code
 from tfcompare.tools import xla
 from tfcompare.tools.op_stats import ROLES, with_words
-from tfcompare.ui.frame.pair import Pair
 from tfcompare.ui.frame.selection import Selection
 from tfcompare.ui.frame.sidebar import HOME, link
 from tfcompare.ui.pages.xla_instruction import open_instruction, row_key
-from tfcompare.ui.widgets.cards import FEWEST_IN_A_ROW, cards
+from tfcompare.ui.widgets.cards import cards
 from tfcompare.ui.widgets.figures import cached
 from tfcompare.ui.widgets.table_page import TablePage
 from tfcompare.views import xla as view
@@ -83,7 +83,7 @@ def headline(program: Program) -> None:
     pair, found = program.pair, xla.figures(program.rows)
     st.markdown(f"### {view.headline(pair, program.name, program.rows)}")
     shown = [figure.alone() for figure in found] if pair.is_single else found
-    cards(shown, max(len(shown), FEWEST_IN_A_ROW), CARD_PIXELS)
+    cards(shown)
 
 
 def controls() -> str:

@@ -6,9 +6,9 @@ import pandas as pd
 import streamlit as st
 
 from tfcompare import schema
+from tfcompare.charts.pair import Pair
 from tfcompare.tools import xla_compilation
 from tfcompare.tools.op_stats import ROLES
-from tfcompare.ui.frame.pair import Pair
 from tfcompare.ui.pages.xla import CHANGE
 from tfcompare.ui.widgets.figures import cached
 from tfcompare.ui.widgets.table_page import TablePage

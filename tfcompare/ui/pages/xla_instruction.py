@@ -8,6 +8,7 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
+from tfcompare.charts.pair import Pair
 from tfcompare.compare.aggregate import metric_in
 from tfcompare.compare.diff import ADDED, REMOVED
 from tfcompare.errors import TfcompareError
@@ -21,10 +22,10 @@ from tfcompare.tools.xla_text import (
     neighbours_that_ran,
     surroundings,
 )
-from tfcompare.ui.frame.pair import Pair
 from tfcompare.ui.widgets.details import open_details
-from tfcompare.ui.widgets.timeline_links import link_to_op, link_to_text
+from tfcompare.ui.widgets.links import show_link
 from tfcompare.units import MISSING, format_percent_change, format_value
+from tfcompare.views import links
 
 NUMBERS = {
     "execution_time_us": ("Time per execution of the program", "µs"),
@@ -77,9 +78,9 @@ def _show(pair: Pair, rows: pd.DataFrame, row: pd.Series) -> None:
 
 def _link(pair: Pair, row: pd.Series) -> None:
     if op := _text(row, "op_name", "baseline") or _text(row, "op_name", "candidate"):
-        link_to_op(pair, op)
+        show_link(pair, links.to_op(op))
     else:
-        link_to_text(pair, str(row["hlo_op"]))
+        show_link(pair, links.to_text(str(row["hlo_op"])))
 
 
 def _numbers(pair: Pair, row: pd.Series) -> pd.DataFrame:

@@ -10,11 +10,11 @@ import streamlit as st
 
 from tfcompare import schema
 from tfcompare.charts import xla_memory as charts
+from tfcompare.charts.pair import Pair
 from tfcompare.charts.style import Side
 from tfcompare.markdown import as_code
 from tfcompare.tools import xla_memory
 from tfcompare.tools.op_stats import ROLES
-from tfcompare.ui.frame.pair import Pair
 from tfcompare.ui.pages.xla import CHANGE, Program
 from tfcompare.ui.widgets.figures import cached, draw
 from tfcompare.ui.widgets.table_page import TablePage

@@ -1,4 +1,4 @@
-"""Blocks of a view as Streamlit elements."""
+"""Single blocks as Streamlit elements."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tfcompare.ui.widgets.table_layout import (
     PADDING_PIXELS,
     PAGE_PIXELS,
 )
-from tfcompare.views.blocks import Facts, Items, Verdict
+from tfcompare.views.blocks import Facts, Items, Text, Verdict
 
 BADGES: dict[Tone, str] = {
     "better": "blue", "likely-better": "blue", "worse": "orange", "likely-worse": "orange", "neutral": "gray",
@@ -31,14 +31,35 @@ FEWEST_NAME_PIXELS = 130
 NO_BREAK = "\u00a0"
 
 
-def show_verdict(found: Verdict, meaning: str, details: str | None) -> None:
-    """The badge and the answer, with `meaning` as its help, and what it is based on, with `details`."""
+def show_verdict(found: Verdict) -> None:
+    """The badge and the answer, and what it is based on."""
     with st.container(horizontal=True, vertical_alignment="center"):
         if found.badge:
             st.badge(found.badge, color=BADGES[found.tone])  # type: ignore[arg-type]
-        st.markdown(f"### {found.headline}", help=meaning, width="stretch")
+        st.markdown(f"### {found.headline}", help=found.help or None, width="stretch")
     if found.basis:
-        st.caption(" ".join(found.basis), help=details)
+        st.caption(" ".join(found.basis), help=found.details or None)
+
+
+def show_text(block: Text) -> None:
+    """A paragraph by its look."""
+    if block.look == "quiet":
+        st.caption(block.text, help=block.help or None)
+    elif block.look == "notice":
+        st.info(block.text)
+    else:
+        mark = "### " if block.look == "headline" else ""
+        st.markdown(f"{mark}{block.text}", help=block.help or None)
+
+
+def show_small_table(facts: Facts) -> None:
+    """A small table whose rows do not open; its title is the heading of the first column."""
+    if facts.header[0]:
+        st.markdown(f"**{facts.header[0]}**", help=facts.help or None)
+    header = ["", *facts.header[1:]]
+    st.table(pd.DataFrame(facts.rows, columns=header, dtype="str").set_index(""), width="content")
+    if facts.note:
+        st.caption(facts.note)
 
 
 def show_items(items: Items) -> None:

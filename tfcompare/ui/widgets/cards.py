@@ -10,10 +10,9 @@ import streamlit as st
 from tfcompare.tools.card_texts import before_text, change_text, value_text
 from tfcompare.tools.key_figures import KeyFigure
 
-CARDS_IN_A_ROW = 5
 FEWEST_IN_A_ROW = 4
 """With room for as many, few cards are not stretched over the page."""
-CARD_PIXELS = 170
+CARD_PIXELS, LABEL_LETTER_PIXELS, VALUE_LETTER_PIXELS = 170, 6.3, 16.6
 DELTA_COLOURS: dict[str, Literal["blue", "orange", "gray"]] = {
     "better": "blue",
     "worse": "orange",
@@ -22,9 +21,12 @@ DELTA_COLOURS: dict[str, Literal["blue", "orange", "gray"]] = {
 }
 
 
-def cards(figures: Sequence[KeyFigure], in_a_row: int = CARDS_IN_A_ROW, card_pixels: int = CARD_PIXELS) -> None:
-    """Show the key figures, each with its change; no card is narrower than `card_pixels`."""
-    with st.grid(in_a_row, min_column_width=card_pixels):
+def cards(figures: Sequence[KeyFigure]) -> None:
+    """Show the key figures, each with its change, in cards that have room for the longest label and value."""
+    labels = max((len(figure.label) for figure in figures), default=0)
+    values = max((len(value_text(figure, figure.candidate)) for figure in figures), default=0)
+    pixels = max(CARD_PIXELS, round(labels * LABEL_LETTER_PIXELS), round(values * VALUE_LETTER_PIXELS))
+    with st.grid(max(len(figures), FEWEST_IN_A_ROW), min_column_width=pixels):
         for figure in figures:
             _card(figure)
 

@@ -14,7 +14,6 @@ from tfcompare.markdown import as_markdown
 from tfcompare.run import Run
 from tfcompare.tools import caveats
 from tfcompare.tools.environment import environment
-from tfcompare.ui.frame.comparison_cache import cached
 
 WIDTH = 900
 
@@ -22,7 +21,7 @@ WIDTH = 900
 def show(comparison: Comparison) -> None:
     """A button that unfolds the caveats, and below them how each run was captured."""
     mismatches = {
-        run.id: cached(comparison, ("mismatches", run.id), partial(comparison.mismatches, run))
+        run.id: comparison.cached(("mismatches", run.id), partial(comparison.mismatches, run))
         for run in caveats.other_runs(comparison)
     }
     found = caveats.caveats(comparison, mismatches)

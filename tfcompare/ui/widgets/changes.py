@@ -9,10 +9,10 @@ import streamlit as st
 
 from tfcompare.charts import ops
 from tfcompare.charts.changes import changes_of_pair
+from tfcompare.charts.pair import Pair
 from tfcompare.charts.style import SELF_TIME, Quantity
 from tfcompare.compare.diff import MATCHED
 from tfcompare.ui.frame.narrow import is_narrow
-from tfcompare.ui.frame.pair import Pair
 from tfcompare.ui.widgets.figures import draw
 
 NARROW_LETTERS = 22

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from time import sleep
 from typing import Any, TypeVar
 
@@ -10,10 +11,8 @@ import pandas as pd
 import streamlit as st
 
 from tfcompare.charts import steps, style
+from tfcompare.charts.pair import Pair
 from tfcompare.compare import Comparison
-from tfcompare.ui.frame import comparison_cache
-from tfcompare.ui.frame.comparison_cache import origin
-from tfcompare.ui.frame.pair import Pair
 
 TEXT_FIRST_S = 0.4
 """How long a browser takes to show what it was sent, including what it loads for that."""
@@ -23,12 +22,15 @@ _HAS_DRAWN = "tfcompare.figures.has_drawn"
 T = TypeVar("T")
 
 
-def draw(of: Comparison | Pair, key: str, make: Callable[[], Any], *on: Hashable) -> None:
-    """Show the figure that `make` returns; it is cached as long as `of`, `key` and `on` are the same.
+def draw(of: Comparison | Pair, key: str, make: Callable[[], Any], *on: Hashable) -> bool:
+    """Show the figure that `make` returns, if any; it is cached as long as `of`, `key` and `on` are the same.
 
-    `on` is everything that the figure depends on, apart from the comparison or pair.
+    `on` is everything that the figure depends on, apart from the comparison or pair. Returns whether there is one.
     """
-    show(_cached(of, (origin(make), key, *on), make), key)
+    figure = _cached(of, (origin(make), key, *on), make)
+    if figure is not None:
+        show(figure, key)
+    return figure is not None
 
 
 def draw_op_in_steps(pair: Pair, op_name: str, frames: Sequence[pd.DataFrame], *on: Hashable) -> bool:
@@ -72,6 +74,10 @@ def cached(of: Comparison | Pair, key: Hashable, make: Callable[[], T]) -> T:
 
 
 def _cached(of: Comparison | Pair, key: Hashable, make: Callable[[], T]) -> T:
-    if isinstance(of, Comparison):
-        return comparison_cache.cached(of, (None, key), make)
-    return comparison_cache.cached(of.comparison, (of.candidate.id, key), make)
+    return of.cached(key, make)
+
+
+def origin(make: Any) -> tuple[str, str]:
+    """The module and qualified name of a function, also of a partial one, to tell apart equal keys."""
+    function = make.func if isinstance(make, partial) else make
+    return function.__module__, function.__qualname__

@@ -9,6 +9,7 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
+from tfcompare.charts.pair import Pair
 from tfcompare.compare.matching.manual import Choice, Name
 from tfcompare.compare.matching.manual_text import (
     MOST_CHOICES,
@@ -24,7 +25,6 @@ from tfcompare.errors import TfcompareError
 from tfcompare.markdown import as_code, as_markdown
 from tfcompare.tools.columns import MATCH_MEANINGS, MATCH_WORDS
 from tfcompare.ui.frame import state
-from tfcompare.ui.frame.pair import Pair
 from tfcompare.ui.widgets.downloads import file_stem
 from tfcompare.units import format_value, middle_ellipsis
 

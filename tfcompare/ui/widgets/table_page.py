@@ -10,9 +10,9 @@ import pandas as pd
 import streamlit as st
 
 from tfcompare import schema
+from tfcompare.charts.pair import Pair
 from tfcompare.compare.aggregate import metric_in
 from tfcompare.tools.columns import as_shown, of_one_run, shown, shown_alone
-from tfcompare.ui.frame.pair import Pair
 from tfcompare.ui.widgets.downloads import csv_buttons
 from tfcompare.ui.widgets.tables import sortable
 

@@ -1,0 +1,44 @@
+"""What acts on pages rather than says something: the functions that show `Live` blocks, by their names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+import pandas as pd
+
+from tfcompare.charts.pair import Pair
+from tfcompare.compare.aggregate import metric_in
+from tfcompare.compare.matching.manual import Name
+from tfcompare.ui.widgets import manual
+from tfcompare.ui.widgets.renderer import Acts
+
+
+def _manual_pairs(pair: Pair, readings: Mapping[str, str] | None = None) -> None:
+    """The list of manual pairs."""
+    manual.choices(pair, lambda name: (readings or {}).get(name, name))
+
+
+def _pair_op(pair: Pair, row: pd.Series) -> None:
+    """Widgets that pair the op of a row of `pair.ops` manually, or separate it from its counterpart."""
+    every = pair.ops(idle=True)
+    here = every[every["host_or_device"] == row["host_or_device"]]
+    side = "candidate" if row["status"] == "added" else "baseline"
+    subject = manual.Subject(
+        None if row["status"] == "added" else (str(row["op_name"]),),
+        None if row["status"] == "removed" else (str(row["op_name_candidate"]),),
+        kind=str(row["op_type"]),
+        time_us=float(row[f"{metric_in(every, 'self_time_us')}_{side}"]),
+        match=str(row["match"]),
+    )
+    address = partial(_op_address, str(row["host_or_device"]))
+    manual.of_row(pair, subject, manual.Rows(here, ("op_name",), "self_time_us", address))
+
+
+def _op_address(place: str, name: Name, kind: str, status: str) -> str:
+    """The key of the row of an op that it will be in."""
+    del status
+    return f"{place}:{kind}:{name[0]}"
+
+
+LIVE: dict[str, Acts] = {"manual_pairs": _manual_pairs, "pair_op": _pair_op}

@@ -1,0 +1,30 @@
+"""The page of a view: what it shows of the chosen runs, or why it has nothing to show of them."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from tfcompare.ui.frame import sidebar
+from tfcompare.ui.frame.pair import choose_pair, comparison_of
+from tfcompare.ui.frame.shell import Page, page
+from tfcompare.ui.pages.live import LIVE
+from tfcompare.ui.widgets.renderer import Renderer
+from tfcompare.views import registry
+from tfcompare.views.view import View
+
+
+def show(name: str) -> None:
+    """The page of the view of that name."""
+    view = registry.view(name)
+    with page(view.title, needs="pair") as shown:
+        pair = choose_pair(comparison_of(shown))
+        if why_not := view.why_not(pair):
+            _nothing(shown, view, why_not)
+        else:
+            Renderer(pair, LIVE).show_view(view)
+
+
+def _nothing(shown: Page, view: View, why_not: str) -> None:
+    """Why there is nothing to show, what to do, and where to go."""
+    st.info(f"{why_not} {view.remedy}")
+    sidebar.link(sidebar.HOME, "Choose other runs", shown.selection, icon=":material/home:")

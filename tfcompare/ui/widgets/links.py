@@ -1,0 +1,34 @@
+"""Links to the pages of views."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import streamlit as st
+
+from tfcompare.charts.pair import Pair
+from tfcompare.ui.frame import sidebar, state
+from tfcompare.views.blocks import Link, Links
+from tfcompare.views.registry import view
+
+
+def show_links(pair: Pair, block: Links) -> None:
+    """Links in a row, after their text."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if block.text:
+            st.markdown(block.text, width="content", help=block.help or None)
+        for link in block.links:
+            show_link(pair, link)
+
+
+def show_link(pair: Pair, link: Link) -> None:
+    """A link to the page of a view that shows the same pair."""
+    title = view(link.view).title
+    page = next(path for path in sidebar.page_files() if sidebar.page_title(path) == title)
+    selection = state.chosen()
+    if link.host is not None or link.every_host:
+        selection = replace(selection, host=link.host)
+    detail = {"detail": pair.candidate.id} if len(pair.comparison.candidates) > 1 else {}
+    sidebar.link(
+        f"pages/{page.name}", link.label, selection, icon=sidebar.ICONS[title], more=detail | dict(link.parameters)
+    )

@@ -1,0 +1,185 @@
+"""The Streamlit renderer: a view as a page, its options as widgets, its blocks as elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+
+import pandas as pd
+import streamlit as st
+
+from tfcompare.charts.pair import Pair
+from tfcompare.tools.columns import as_shown
+from tfcompare.ui.frame.narrow import is_narrow
+from tfcompare.ui.widgets import options as option_widgets
+from tfcompare.ui.widgets.blocks import show_facts, show_items, show_small_table, show_text, show_verdict
+from tfcompare.ui.widgets.cards import cards
+from tfcompare.ui.widgets.details import open_details
+from tfcompare.ui.widgets.downloads import csv_buttons
+from tfcompare.ui.widgets.figures import draw
+from tfcompare.ui.widgets.links import show_links
+from tfcompare.ui.widgets.side_by_side import side_by_side
+from tfcompare.ui.widgets.tables import sortable
+from tfcompare.ui.widgets.verdict_line import verdict_lines
+from tfcompare.views.blocks import (
+    Beside,
+    Block,
+    Cards,
+    Chart,
+    Choose,
+    Code,
+    Facts,
+    Items,
+    Judgements,
+    Links,
+    Live,
+    Opens,
+    Section,
+    Table,
+    Text,
+    Timeline,
+    Verdict,
+)
+from tfcompare.views.options import declared
+from tfcompare.views.view import View
+
+HOW_TO_SORT = "A click on a header sorts the table by that column."
+_POSITION = "position"
+
+Acts = Callable[..., None]
+"""Shows what a `Live` block of some name stands for, given the pair and the block's arguments."""
+
+
+class Renderer:
+    """Shows blocks on a pair of runs; `live` are the functions that show `Live` blocks, by their names."""
+
+    def __init__(self, pair: Pair, live: Mapping[str, Acts]) -> None:
+        self.pair, self.live = pair, live
+
+    def show_view(self, view: View) -> None:
+        """A whole view, its options as widgets.
+
+        The blocks are listed twice, since options act on blocks above their widgets too: once to register the widgets
+        where they stand, then to draw with what is chosen.
+        """
+        known = declared(view.options)
+        options = option_widgets.preset(known, self.pair, view.options())
+        places = []
+        for block in view.make(self.pair, options):
+            place = st.container()
+            places.append(place)
+            names = block.names if isinstance(block, Choose) else block.choose if isinstance(block, Section) else ()
+            if names:
+                with place, st.container(horizontal=True, vertical_alignment="bottom"):
+                    if isinstance(block, Section):
+                        st.subheader(block.title, anchor=False, width="content", help=block.help or None)
+                    options = option_widgets.choose(known, names, self.pair, options)
+        for place, block in zip(places, view.make(self.pair, options), strict=True):
+            with place:
+                self.show(block)
+
+    def show_all(self, blocks: Iterable[Block]) -> None:
+        """Blocks, one below the other."""
+        for block in blocks:
+            self.show(block)
+
+    def show(self, block: Block) -> None:
+        """One block; the title of a section with options is shown already."""
+        if isinstance(block, Section):
+            self._section(block)
+        elif isinstance(block, Beside):
+            for place, part in zip(side_by_side(len(block.parts)), block.parts, strict=True):
+                with place:
+                    self.show_all(part)
+        elif isinstance(block, Table):
+            self._table(block)
+        elif isinstance(block, Facts) and block.opens is not None:
+            self._open(block.opens, show_facts(block, key=block.address, help=block.help or None), f"{block.address}_")
+        elif isinstance(block, Chart):
+            make = block.draw_narrow if is_narrow() and block.draw_narrow else block.draw
+            if not draw(self.pair, block.name, make, block.on, is_narrow()) and block.nothing:
+                st.info(block.nothing)
+        elif isinstance(block, Live):
+            self.live[block.name](self.pair, *block.arguments)
+        elif isinstance(block, Links):
+            show_links(self.pair, block)
+        elif not isinstance(block, Choose):
+            _show_simple(block)
+
+    def _section(self, section: Section) -> None:
+        if not section.title or section.choose:
+            self.show_all(section.blocks)
+        elif section.is_open:
+            st.subheader(section.title, anchor=False, help=section.help or None)
+            self.show_all(section.blocks)
+        else:
+            with st.expander(section.title):
+                self.show_all(section.blocks)
+
+    def _table(self, table: Table) -> None:
+        """The table with its CSV files, and what opens for the selected row."""
+        opens = table.opens
+        if table.is_small:
+            st.markdown(f"**{table.title}**")
+            sortable(table.rows, table.columns, key=table.title, address=table.address, readings=table.readings)
+            return
+        with st.container(horizontal=True, vertical_alignment="center"):
+            hint = f"{HOW_TO_SORT} {opens.hint}" if opens else HOW_TO_SORT
+            st.subheader(table.title, anchor=False, width="content", help=hint)
+            every = False
+            if table.every:
+                every = st.toggle("All columns", key=f"{table.address}all_columns", bind="query-params")
+        if table.rows.empty:
+            st.info(table.nothing or "There are no rows.")
+            return
+        if table.note:
+            st.caption(table.note)
+        columns = table.columns_of(table.every if every else table.names)
+        ordered, chosen = sortable(
+            table.rows.assign(**{_POSITION: range(len(table.rows))}), columns,
+            key=f"{table.name} {table.title} {every}", row_key=opens.keys if opens else None, address=table.address,
+            readings=table.readings,
+        )  # fmt: skip
+        csv_buttons(
+            as_shown(table.rows.iloc[ordered[_POSITION]], [column.name for column in columns]).rename(
+                columns=self._in_file
+            ),
+            partial(self._everything, table),
+            name=" ".join([table.name, *(run.name for _, run in self.pair.shown)]),
+            key=f"{table.name}_csv",
+        )
+        if opens:
+            self._open(opens, chosen, table.address)
+
+    def _in_file(self, name: str) -> str:
+        return name.removesuffix("_baseline") if self.pair.is_single else name
+
+    def _everything(self, table: Table) -> pd.DataFrame:
+        if self.pair.is_single:
+            return self.pair.tables(table.name)[0]
+        return table.everything() if table.everything else self.pair.comparison.table(table.name)
+
+    def _open(self, opens: Opens, chosen: str | None, address: str) -> None:
+        """What opens for the row of that key, in a dialog; closing it deselects the row."""
+        if chosen is not None and (details := opens.details(chosen)) is not None:
+            open_details(details.title, lambda: self.show_all(details.blocks), address=address)
+
+
+def _show_simple(block: Block) -> None:
+    """A block that needs neither the pair nor other blocks."""
+    if isinstance(block, Text):
+        show_text(block)
+    elif isinstance(block, Verdict):
+        show_verdict(block)
+    elif isinstance(block, Cards):
+        cards(block.figures)
+    elif isinstance(block, Judgements):
+        verdict_lines(block.rows)
+    elif isinstance(block, Items):
+        show_items(block)
+    elif isinstance(block, Facts):
+        show_small_table(block)
+    elif isinstance(block, Code):
+        st.code(block.text, language=None, wrap_lines=True)
+    elif isinstance(block, Timeline):
+        raise TypeError("on a page, a timeline is a Live block, which answers to clicks")

@@ -1,0 +1,35 @@
+"""Where the time goes, as bars of times or shares, and as texts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from tfcompare.charts import shares as charts
+from tfcompare.charts.pair import Pair
+from tfcompare.tools.op_stats import longest_first
+from tfcompare.units import format_percent
+from tfcompare.views.blocks import Facts
+from tfcompare.views.view import SIDES
+
+
+def bars(
+    pair: Pair, times: pd.DataFrame, metric: str, *, title: str, of: str, reach: float = 0.0, as_shares: bool = False
+) -> Any:
+    """The rows of `time_shares` as bars, of times or of shares; `of` says what time it is, such as `Self time`."""
+    sides = [side for side, _ in pair.shown]
+    if as_shares:
+        axis = f"Share of {of[:1].lower()}{of[1:]}"
+        return charts.share_bars(times, sides, metric, title=title, axis=axis, reach=reach)
+    axis = f"{of} per {pair.comparison.per}"
+    return charts.time_bars(longest_first(times, metric), sides, metric, title=title, axis=axis, reach=reach)
+
+
+def facts(pair: Pair, times: pd.DataFrame, title: str, most: int) -> Facts:
+    """The largest shares of `time_shares` as texts."""
+    names = times["label" if "label" in times else "group"].head(most)
+    columns = [times[f"share_{role}"].head(most).map(format_percent) for role in SIDES[: len(pair.shown)]]
+    cells = [[str(name), *shares] for name, *shares in zip(names, *columns, strict=True)]
+    more = len(times) - len(cells)
+    return Facts([title, *pair.headings], cells, (1, 2), note=f"{more} more are left out." if more else "")
