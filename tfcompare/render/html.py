@@ -27,19 +27,17 @@ from tfcompare.views.blocks import (
     Block,
     Cards,
     Chart,
-    Choose,
     Code,
     Facts,
     Items,
     Judgements,
-    Links,
-    Live,
     Report,
     Section,
     Table,
     Text,
     Timeline,
     Verdict,
+    spoken,
 )
 
 MOST_ROWS = 1_000
@@ -101,9 +99,8 @@ def _block(block: Block, payload: list[dict[str, Any]]) -> str:
     if isinstance(block, Section):
         return _section(block, payload)
     if isinstance(block, Beside):
-        return "\n".join(_block(one, payload) for one in block.blocks)
-    if isinstance(block, Choose | Links | Live):
-        return ""
+        parts = ("\n".join(_block(one, payload) for one in part) for part in block.parts)
+        return f'<div class="beside">{"".join(f"<div>{part}</div>" for part in parts if part.strip())}</div>'
     if isinstance(block, Verdict):
         badge = f'<span class="badge {block.tone}">{html.escape(block.badge)}</span> ' if block.badge else ""
         basis = f'<p class="quiet">{inline(" ".join(block.basis))}</p>' if block.basis else ""
@@ -118,7 +115,10 @@ def _block(block: Block, payload: list[dict[str, Any]]) -> str:
         return _facts(block if isinstance(block, Facts) else block.facts)
     if isinstance(block, Code):
         return f"<pre><code>{html.escape(block.text)}</code></pre>"
-    return _drawn(block, payload)
+    if isinstance(block, Chart | Table | Timeline):
+        return _drawn(block, payload)
+    said = spoken(block)
+    return "" if said is None else _block(said, payload)
 
 
 _QUIET = ' class="quiet"'

@@ -206,7 +206,8 @@ class Table:
     `every` are the names of all columns; `everything` makes the rows of the whole table for a file, by default those
     of the diff of all candidates. `readings` is what is shown in place of texts that are too long to read. `note` is
     above the rows, `nothing` (Markdown) in place of them. `address` distinguishes the tables of a page in its address.
-    A table that `is_small` is a part of something else, without files of its own.
+    A table that `is_small` is a part of something else, without files of its own. `own` are columns that no schema
+    declares.
     """
 
     table: schema.Table
@@ -222,11 +223,13 @@ class Table:
     readings: Mapping[str, str] = field(default_factory=dict)
     address: str = ""
     is_small: bool = False
+    own: Sequence[Shown] = ()
+    file: str = ""
 
     @property
     def name(self) -> str:
-        """The name of the table that the rows are of, and of their CSV file."""
-        return self.table.name
+        """The name of the CSV file: that of the table which the rows are of, or `file`."""
+        return self.file or self.table.name
 
     @property
     def columns(self) -> list[Shown]:
@@ -235,6 +238,8 @@ class Table:
 
     def columns_of(self, names: Sequence[str]) -> list[Shown]:
         """How these columns are shown; of a run alone, those that say something about it."""
+        if self.own:
+            return [column for column in self.own if column.name in names]
         if self.is_alone:
             return [shown_alone(name, self.table) for name in of_one_run(names)]
         return [shown(name, self.table) for name in names]
@@ -331,6 +336,13 @@ Block = (
 def later(make: Callable[[], Iterable[Block]]) -> Section:
     """Blocks that are made when they are asked for."""
     return Section("", make, is_open=True)
+
+
+def spoken(block: Block) -> Block | None:
+    """The block as something that needs no page: of links their text, nothing of what only acts."""
+    if isinstance(block, Links):
+        return Text(block.text) if block.text else None
+    return None if isinstance(block, Choose | Live) else block
 
 
 def with_all_columns(blocks: Iterable[Block]) -> Iterator[Block]:

@@ -10,6 +10,7 @@ import pandas as pd
 from tfcompare.charts.pair import Pair
 from tfcompare.compare.aggregate import metric_in
 from tfcompare.compare.matching.manual import Name
+from tfcompare.ui.pages import timeline
 from tfcompare.ui.widgets import manual
 from tfcompare.ui.widgets.renderer import Acts
 
@@ -41,4 +42,4 @@ def _op_address(place: str, name: Name, kind: str, status: str) -> str:
     return f"{place}:{kind}:{name[0]}"
 
 
-LIVE: dict[str, Acts] = {"manual_pairs": _manual_pairs, "pair_op": _pair_op}
+LIVE: dict[str, Acts] = {"manual_pairs": _manual_pairs, "pair_op": _pair_op, "typical_step": timeline.small}

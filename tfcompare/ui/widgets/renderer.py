@@ -31,6 +31,7 @@ from tfcompare.views.blocks import (
     Facts,
     Items,
     Judgements,
+    Link,
     Links,
     Live,
     Opens,
@@ -41,6 +42,7 @@ from tfcompare.views.blocks import (
     Verdict,
 )
 from tfcompare.views.options import declared
+from tfcompare.views.registry import view
 from tfcompare.views.view import View
 
 HOW_TO_SORT = "A click on a header sorts the table by that column."
@@ -56,16 +58,16 @@ class Renderer:
     def __init__(self, pair: Pair, live: Mapping[str, Acts]) -> None:
         self.pair, self.live = pair, live
 
-    def show_view(self, view: View) -> None:
+    def show_view(self, of: View) -> None:
         """A whole view, its options as widgets.
 
         The blocks are listed twice, since options act on blocks above their widgets too: once to register the widgets
         where they stand, then to draw with what is chosen.
         """
-        known = declared(view.options)
-        options = option_widgets.preset(known, self.pair, view.options())
+        known = declared(of.options)
+        options = option_widgets.preset(known, self.pair, of.options())
         places = []
-        for block in view.make(self.pair, options):
+        for block in of.make(self.pair, options):
             place = st.container()
             places.append(place)
             names = block.names if isinstance(block, Choose) else block.choose if isinstance(block, Section) else ()
@@ -74,7 +76,7 @@ class Renderer:
                     if isinstance(block, Section):
                         st.subheader(block.title, anchor=False, width="content", help=block.help or None)
                     options = option_widgets.choose(known, names, self.pair, options)
-        for place, block in zip(places, view.make(self.pair, options), strict=True):
+        for place, block in zip(places, of.make(self.pair, options), strict=True):
             with place:
                 self.show(block)
 
@@ -103,6 +105,8 @@ class Renderer:
             self.live[block.name](self.pair, *block.arguments)
         elif isinstance(block, Links):
             show_links(self.pair, block)
+        elif isinstance(block, Text) and block.more:
+            show_links(self.pair, Links([Link(view(block.more).title, block.more)], block.text))
         elif not isinstance(block, Choose):
             _show_simple(block)
 
