@@ -11,7 +11,7 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from tfcompare import __version__
@@ -63,9 +63,16 @@ class _Parser(argparse.ArgumentParser):
 
 
 class _Command(_Parser):
-    """Reports unknown options itself, so that the message points to the help of this command."""
+    """Reports unknown options itself, so that the message points to the help of this command.
+
+    `declare` adds arguments that depend on what was typed.
+    """
+
+    declare: Callable[[argparse.ArgumentParser, Sequence[str]], None] | None = None
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        if self.declare is not None:
+            self.declare(self, args)
         found, unknown = super().parse_known_args(args, namespace)
         if unknown:
             options = re.findall(r"--([\w-]+)", self.format_usage())
@@ -95,6 +102,8 @@ def parser() -> argparse.ArgumentParser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         module.add_arguments(command)
+        if module is view:
+            command.declare = view.add_options
         command.set_defaults(run=module.run)
         declared += command.declared
     return top

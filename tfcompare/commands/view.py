@@ -3,6 +3,8 @@
 As text, what can only be drawn is shown as its rows or left out; HTML has everything and opens without a network. JSON
 is for programs: findings with units, verdicts, confidence intervals, and the command that shows more.
 
+What can be chosen on the page is an option here: `tfcompare view memory --help` lists those of the memory view.
+
 Each of BASELINE and CANDIDATE is a profile file, a run folder, or a logdir that holds a single run, or several
 captures of one program by their names (run-1, run-2, …); with --store, a run of that store.
 """
@@ -11,7 +13,9 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tfcompare.commands.loaded import add_comparison, capture_notes, load_comparison, words_of
 from tfcompare.commands.output import at_least_0, note
@@ -19,10 +23,16 @@ from tfcompare.errors import TfcompareError, Unknown
 from tfcompare.render.text_table import terminal_width
 from tfcompare.views import NAMES
 
+if TYPE_CHECKING:
+    from tfcompare.views.options import Option
+
+_OPTION = "option_"
+"""Before the names of a view's options among the arguments."""
 _SUFFIXES = {".json": "json", ".md": "markdown", ".html": "html"}
 SUMMARY = "print what one page shows, as text, JSON, Markdown or HTML"
 EXAMPLES = """examples:
   tfcompare view overview logs/before logs/after
+  tfcompare view op_stats logs/before logs/after --by op_type --where Device
   tfcompare view memory logs/before logs/after --format json
   tfcompare view timeline logs/before logs/after --format html -o step.html"""
 
@@ -41,6 +51,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_comparison(parser)
 
 
+def add_options(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
+    """Declare the options of the view that these words name, if one does."""
+    name = next((word for word in words if word in NAMES), None)
+    if name is None:
+        return
+    from tfcompare.views.options import declared
+    from tfcompare.views.registry import view
+
+    group = parser.add_argument_group(f"options of {name}")
+    for one in declared(view(name).options):
+        flag, dest = f"--{one.name.replace('_', '-')}", f"{_OPTION}{one.name}"
+        meaning = f"{one.help or one.label}{_choices(one)}".replace("%", "%%")
+        if isinstance(one.default, bool):
+            group.add_argument(flag, dest=dest, action="store_const", const=True, help=meaning)
+        else:
+            kind = int if isinstance(one.default, int) else str
+            group.add_argument(flag, dest=dest, metavar=kind.__name__.upper(), type=kind, help=meaning)
+
+
+def _choices(one: Option) -> str:
+    """What can be chosen, if it is the same for all runs."""
+    if callable(one.choices) or not one.choices:
+        return ""
+    return f"; one of: {', '.join(map(str, one.choices))} (default: {one.default})"
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Print the view. Raises `Unknown` for another name, `TfcompareError` for HTML on a terminal."""
     if arguments.view not in NAMES:
@@ -55,9 +91,9 @@ def run(arguments: argparse.Namespace) -> int:
     comparison = load_comparison(arguments, arguments.per)
     width = None if arguments.all_columns or arguments.out else terminal_width()
     rows = MOST_ROWS if arguments.limit is None else arguments.limit or ALL_ROWS
-    write(
-        Shown.of(comparison, arguments.view).to(form, words=words_of(arguments), width=width, rows=rows), arguments.out
-    )
+    given = {name.removeprefix(_OPTION): value for name, value in vars(arguments).items() if name.startswith(_OPTION)}
+    shown = Shown.of(comparison, arguments.view, **{name: value for name, value in given.items() if value is not None})
+    write(shown.to(form, words=words_of(arguments), width=width, rows=rows, every=arguments.all_columns), arguments.out)
     for remark in capture_notes(comparison):
         note(f"note: {remark}")
     return 0

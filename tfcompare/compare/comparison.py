@@ -400,14 +400,15 @@ class Comparison:
 
         return figure_names(self, candidate)
 
-    def view(self, name: str) -> Shown:
+    def view(self, name: str, **options: Any) -> Shown:
         """What one page shows: displayed in a notebook, `str` of it is text; `view("memory").to("json")` is JSON.
 
-        `name` is one of `tfcompare.views.NAMES`. Raises `Unknown` for another.
+        `name` is one of `tfcompare.views.NAMES`; what can be chosen on the page is an option, as in
+        `view("op_stats", by="op_type")`. Raises `Unknown` for another view, option or value.
         """
         from tfcompare.render.shown import Shown
 
-        return Shown.of(self, name)
+        return Shown.of(self, name, **options)
 
     def report(self, path: str | Path = "report.html", *, redact: bool = False) -> Path:
         """Write a report to a file: HTML, or what the suffix `.md` or `.json` asks for. Returns its path.

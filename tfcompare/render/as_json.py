@@ -6,6 +6,7 @@ import json
 import math
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -41,10 +42,17 @@ VERSION = 1
 """Of the format: it grows when a field changes its meaning or goes; new fields may come at any time."""
 
 
-def as_json(
-    comparison: Comparison, view: str, blocks: Mapping[str, Sequence[Block]], words: Sequence[str], rows: int
-) -> str:
-    """What a view shows of each candidate by its id, as a JSON object; `docs/json.md` describes it.
+@dataclass(frozen=True)
+class Candidate:
+    """What a view shows of the candidate with this id, with the options that hold for it."""
+
+    id: str
+    options: Mapping[str, Any]
+    blocks: Sequence[Block]
+
+
+def as_json(comparison: Comparison, view: str, candidates: Sequence[Candidate], words: Sequence[str], rows: int) -> str:
+    """What a view shows of each candidate, as a JSON object; `docs/json.md` describes it.
 
     `words` are the runs as they were typed, for the commands in `more`; of a table, the first `rows` are included.
     """
@@ -61,7 +69,8 @@ def as_json(
         ],
         "caveats": list(map(plain, caveats(comparison))),
         "candidates": [
-            {"candidate": candidate, "blocks": _blocks(of_pair, words, rows)} for candidate, of_pair in blocks.items()
+            {"candidate": one.id, "options": one.options, "blocks": _blocks(one.blocks, words, rows)}
+            for one in candidates
         ],
     }  # fmt: skip
     return json.dumps(jsonable(content), ensure_ascii=False, allow_nan=False) + "\n"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
 
 from tfcompare import __version__
 from tfcompare.charts.pair import Pair, pairs_of
@@ -12,7 +12,8 @@ from tfcompare.compare import Comparison
 from tfcompare.errors import Unknown
 from tfcompare.render import as_json, html, markdown, notebook, terminal
 from tfcompare.tools.caveats import caveats, runs_of
-from tfcompare.views.blocks import Block, Items, Report, Section, Text
+from tfcompare.views.blocks import Block, Items, Report, Section, Text, with_all_columns
+from tfcompare.views.options import options_with
 from tfcompare.views.registry import view
 from tfcompare.views.view import View
 
@@ -27,11 +28,15 @@ class Shown:
 
     comparison: Comparison
     view: View
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, comparison: Comparison, name: str) -> Shown:
-        """The view `name` of a comparison. Raises `Unknown`."""
-        return cls(comparison, view(name))
+    def of(cls, comparison: Comparison, name: str, **options: Any) -> Shown:
+        """The view `name` of a comparison with these options. Raises `Unknown` for the view, an option or a value."""
+        found = view(name)
+        for pair in pairs_of(comparison):
+            options_with(found.options, pair, options)
+        return cls(comparison, found, options)
 
     def __str__(self) -> str:
         return self.to("table")
@@ -43,40 +48,51 @@ class Shown:
         return notebook.cell(self._blocks())
 
     def to(
-        self, form: str, *, words: Sequence[str] = (), width: int | None = None, rows: int = terminal.MOST_ROWS
-    ) -> str:
+        self, form: str, *, words: Sequence[str] = (), width: int | None = None, rows: int = terminal.MOST_ROWS,
+        every: bool = False,
+    ) -> str:  # fmt: skip
         """The view as text, JSON, Markdown or HTML, with the first `rows` of its tables (HTML has all).
 
-        `words` are the runs as they are typed in commands, by default their ids; `width` is that of the terminal.
+        `words` are the runs as they are typed in commands, by default their ids; `width` is that of the terminal. Text
+        and JSON have all columns with `every`.
         Raises `Unknown` for another format.
         """
         if form not in FORMATS:
             raise Unknown("format", form, list(FORMATS))
         if form == "table":
-            return terminal.as_lines(self._blocks(), width, rows) + "\n"
+            return terminal.as_lines(self._blocks(every=every), width, rows) + "\n"
         if form == "json":
             typed = words or [run.id for run in runs_of(self.comparison)]
             pairs = pairs_of(self.comparison, by_name=True)
-            blocks = {pair.candidate.id: self._of_pair(pair) for pair in pairs}
-            return as_json.as_json(self.comparison, self.view.name, blocks, typed, rows)
+            found = [
+                as_json.Candidate(pair.candidate.id, self._values(pair), self._of_pair(pair, every)) for pair in pairs
+            ]
+            return as_json.as_json(self.comparison, self.view.name, found, typed, rows)
         named = ", ".join(run.name for run in runs_of(self.comparison))
         about = f"Made by tfcompare {__version__}."
         report = Report(f"{self.view.title}: {named}", [Section("", self._blocks(), is_open=True)], about)
         return markdown.as_text(report, rows) if form == "markdown" else html.as_html(report)
 
-    def _blocks(self) -> list[Block]:
+    def _values(self, pair: Pair) -> dict[str, Any]:
+        """The options by their names, as they hold for a pair."""
+        return asdict(options_with(self.view.options, pair, self.options))
+
+    def _blocks(self, *, every: bool = False) -> list[Block]:
         """Of each candidate, below its name if there are several; then what to know before trusting the figures."""
         pairs = pairs_of(self.comparison, by_name=True)
         if len(pairs) == 1:
-            blocks = self._of_pair(pairs[0])
+            blocks = self._of_pair(pairs[0], every)
         else:
-            blocks = [Section(pair.candidate.name, self._of_pair(pair), is_open=True) for pair in pairs]
+            blocks = [Section(pair.candidate.name, self._of_pair(pair, every), is_open=True) for pair in pairs]
         if found := caveats(self.comparison):
             blocks.append(Section(f"Caveats ({len(found)})", [Items([(one, "") for one in found])]))
         return blocks
 
-    def _of_pair(self, pair: Pair) -> list[Block]:
+    def _of_pair(self, pair: Pair, every: bool) -> list[Block]:
         """What the view shows of a pair, or why it has nothing to show."""
         if why_not := self.view.why_not(pair):
             return [Text(why_not)]
-        return list(self.view.blocks(pair)) or [Text("These runs have nothing that this view could show.")]
+        found = self.view.blocks(pair, **self.options)
+        return list(with_all_columns(found) if every else found) or [
+            Text("These runs have nothing that this view could show.")
+        ]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from tfcompare.charts.verdicts import Judged, Tone, word_of
@@ -330,6 +331,23 @@ Block = (
 def later(make: Callable[[], Iterable[Block]]) -> Section:
     """Blocks that are made when they are asked for."""
     return Section("", make, is_open=True)
+
+
+def with_all_columns(blocks: Iterable[Block]) -> Iterator[Block]:
+    """The blocks, and all columns of their tables."""
+    for block in blocks:
+        if isinstance(block, Table) and block.every:
+            yield replace(block, names=block.every)
+        elif isinstance(block, Section):
+            yield replace(block, make=partial(_of_section, block))
+        elif isinstance(block, Beside):
+            yield Beside([list(with_all_columns(part)) for part in block.parts])
+        else:
+            yield block
+
+
+def _of_section(section: Section) -> Iterator[Block]:
+    return with_all_columns(section.blocks)
 
 
 def facts_of(block: Block) -> Facts | None:

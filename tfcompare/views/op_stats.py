@@ -86,8 +86,8 @@ class Options:
 
     by: Grouping = option("op_name", "Group by", GROUPINGS)
     where: Literal["Device", "Host", "both"] = option("both", "Where", _places)
-    text: str = option(
-        "", "Filter", address="filter", hint="words in name or type",
+    filter: str = option(
+        "", "Filter", hint="words in name or type",
         help="All words must be in an op's name or type; case does not matter",
     )  # fmt: skip
     idle: bool = option(False, "IDLE", help="Show the time in which no op ran as an op, as TensorBoard does by default")
@@ -107,7 +107,7 @@ def blocks(pair: Pair, options: Options) -> Iterator[Block]:
     yield Cards(figures(pair), pair.headings)
     if outside := op_figures.outside_of_steps(pair.comparison, pair.candidate):
         yield Text(outside, "quiet")
-    yield Choose(["by", "where", "text", "idle", "per_occurrence"])
+    yield Choose(["by", "where", "filter", "idle", "per_occurrence"])
     rows = cache(partial(_rows, pair, options))
     yield later(lambda: [_table(pair, rows(), options)])
     if not pair.is_single:
@@ -145,11 +145,11 @@ def _rows(pair: Pair, options: Options) -> pd.DataFrame:
         rows, columns = pair.groups(options.by, idle=options.idle), [options.by]
     if options.per_occurrence:
         rows = pair.comparison.rows_per_occurrence(rows, "op_stats")
-    return tf_stats.with_words(rows[rows["host_or_device"].isin(options.places)], options.text, columns)
+    return tf_stats.with_words(rows[rows["host_or_device"].isin(options.places)], options.filter, columns)
 
 
 def _table(pair: Pair, rows: pd.DataFrame, options: Options) -> Table:
-    filtered = f"No row has all words of {as_code(options.text)}. Clear the filter to see all."
+    filtered = f"No row has all words of {as_code(options.filter)}. Clear the filter to see all."
     return Table(
         schema.OP_STATS,
         f"Every {GROUPINGS[options.by]}",
@@ -157,7 +157,7 @@ def _table(pair: Pair, rows: pd.DataFrame, options: Options) -> Table:
         _columns(pair, rows, options, every=False),
         every=_columns(pair, rows, options, every=True),
         is_alone=pair.is_single,
-        nothing=filtered if options.text else "No ops were recorded here.",
+        nothing=filtered if options.filter else "No ops were recorded here.",
         opens=Opens(partial(_details, pair, options), op.row_key) if options.by == "op_name" else None,
         everything=partial(_everything, pair),
     )

@@ -80,9 +80,9 @@ def options_with(options: type, pair: Pair, values: Mapping[str, Any]) -> Any:
     found = options()
     for one in known:
         value, offered = values.get(one.name), one.offered(pair, found)
+        if value is not None and offered is not None and value not in offered:
+            raise Unknown(one.label.lower(), str(value), list(map(str, offered)))
         if value is None or not one.is_open(pair, found):
             value = one.preset(pair, found)
-        elif offered is not None and value not in offered:
-            raise Unknown(one.label.lower(), str(value), list(map(str, offered)))
         found = replace(found, **{one.name: value})
     return found
