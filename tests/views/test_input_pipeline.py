@@ -108,8 +108,8 @@ def test_a_category_and_words_leave_the_rows_that_fit(pair: Pair) -> None:
     on_demand = {"category": "reading on demand"}
     assert set(table(pair, **on_demand).rows["category"]) == {"reading on demand"}
     expected = diff["op_name"].str.contains("FlatMap[1]", regex=False) & (diff["category"] == "reading on demand")
-    assert len(table(pair, **on_demand, text="flatmap[1]").rows) == expected.sum()
-    nothing = table(pair, text="no such op")
+    assert len(table(pair, **on_demand, filter="flatmap[1]").rows) == expected.sum()
+    nothing = table(pair, filter="no such op")
     assert nothing.rows.empty and "Clear it to see all" in nothing.nothing
 
 

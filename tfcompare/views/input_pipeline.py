@@ -59,8 +59,8 @@ def _categories(pair: Pair, _options: Any) -> dict[str, str]:
 class Options:
     """Which input ops are shown, and the input wait of each step as a time or as a share of it."""
 
-    text: str = option(
-        "", "Filter", address="filter", hint="words in the name",
+    filter: str = option(
+        "", "Filter", hint="words in the name",
         help="Shows ops whose names contain all words; case does not matter",
     )  # fmt: skip
     category: str | None = option(None, "Category", _categories)
@@ -76,11 +76,11 @@ def blocks(pair: Pair, options: Options) -> Iterator[Block]:
     yield later(partial(_figures, pair))
     yield later(partial(_what_next, pair))
     if not pair.diff("input_pipeline").empty:
-        yield Choose(["text", "category"])
-        rows = cache(partial(ops_view.rows_of, pair, options.text, options.category))
+        yield Choose(["filter", "category"])
+        rows = cache(partial(ops_view.rows_of, pair, options.filter, options.category))
         yield later(lambda: [ops_view.table(pair, rows())])
         if not pair.is_single:
-            yield later(lambda: ops_view.what_changed(pair, rows(), (options.text, options.category)))
+            yield later(lambda: ops_view.what_changed(pair, rows(), (options.filter, options.category)))
     if may_draw(frame for _, frame in _steps(pair)):
         yield Choose(["wait_as"])
         yield Chart("input_wait", partial(_wait, pair, options), on=options.wait_as)
