@@ -19,7 +19,7 @@ from typing import Any
 
 from tfcompare.charts import style, timeline
 from tfcompare.charts.library import plotly_js
-from tfcompare.render.inline import inline
+from tfcompare.render.inline import inline, plain
 from tfcompare.render.payload import figure_json, table_json, timeline_json
 from tfcompare.tools.card_texts import card_texts
 from tfcompare.views.blocks import (
@@ -138,7 +138,7 @@ def _cards(block: Cards) -> Iterator[str]:
         tone = figure.judgement if figure.judgement in ("better", "worse") else "neutral"
         below = f'<div class="change {tone}">{html.escape(change)}</div>' if change else ""
         below += f'<div class="before">{html.escape(before)}</div>' if before else ""
-        label, meaning = html.escape(figure.label), html.escape(figure.meaning)
+        label, meaning = html.escape(figure.label), html.escape(plain(figure.meaning.partition("\n")[0]))
         value = f'<div class="value">{html.escape(value)}</div>'
         yield f'<div class="card" title="{meaning}"><div>{label}</div>{value}{below}</div>'
 

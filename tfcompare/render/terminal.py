@@ -83,9 +83,9 @@ def _rank(position: int, columns: Sequence[Shown]) -> int:
 
 
 def _sentence(markdown: str, width: int | None, tone: Tone = "") -> str:
-    """A sentence in Markdown as lines that fit the terminal."""
-    text = paragraph(plain(markdown), width)
-    return "\n".join(paint(line, tone) for line in text.splitlines())
+    """Sentences in Markdown as lines that fit the terminal."""
+    lines = "\n".join(paragraph(line, width) for line in plain(markdown).split("\n")).splitlines()
+    return "\n".join(paint(line, tone) for line in lines)
 
 
 def _table(facts: Facts, width: int | None) -> Iterator[str]:

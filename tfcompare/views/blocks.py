@@ -205,9 +205,9 @@ class Table:
 
     `every` are the names of all columns; `everything` makes the rows of the whole table for a file, by default those
     of the diff of all candidates. `readings` is what is shown in place of texts that are too long to read. `note` is
-    above the rows, `nothing` (Markdown) in place of them. `address` distinguishes the tables of a page in its address.
-    A table that `is_small` is a part of something else, without files of its own. `own` are columns that no schema
-    declares.
+    above the rows, `nothing` (Markdown) in place of them. `address` distinguishes the tables of a page in its address,
+    where `switch` is what `All columns` is called, if it has a name of its own. A table that `is_small` is a part of
+    something else, without files of its own. `own` are columns that no schema declares, `file` names the CSV file then.
     """
 
     table: schema.Table
@@ -222,6 +222,7 @@ class Table:
     everything: Callable[[], pd.DataFrame] | None = None
     readings: Mapping[str, str] = field(default_factory=dict)
     address: str = ""
+    switch: str = ""
     is_small: bool = False
     own: Sequence[Shown] = ()
     file: str = ""
@@ -297,9 +298,10 @@ class Live:
 
 @dataclass(frozen=True)
 class Beside:
-    """Groups of blocks that belong next to each other, where there is room."""
+    """Groups of blocks that belong next to each other, where there is room; each in a frame if they are `framed`."""
 
     parts: Sequence[Sequence[Block]]
+    framed: bool = False
 
     @property
     def blocks(self) -> list[Block]:
@@ -353,7 +355,7 @@ def with_all_columns(blocks: Iterable[Block]) -> Iterator[Block]:
         elif isinstance(block, Section):
             yield replace(block, make=partial(_of_section, block))
         elif isinstance(block, Beside):
-            yield Beside([list(with_all_columns(part)) for part in block.parts])
+            yield replace(block, parts=[list(with_all_columns(part)) for part in block.parts])
         else:
             yield block
 

@@ -42,6 +42,7 @@ def _widget(one: Option, pair: Pair, options: Any) -> Any:
         return st.text_input(one.label, value, placeholder=one.hint, width=TEXT_PIXELS, icon=icon, **bound) or ""
     if isinstance(offered, range):
         least, most = offered[0], offered[-1]
+        bound["help"] = f"{one.help} ({least} to {most})"
         return int(st.number_input(one.label, least, most, value, width=NUMBER_PIXELS, **bound))
     wished = st.query_params.get(one.key)
     if wished is not None and wished not in offered.values() and one.key not in st.session_state:

@@ -91,7 +91,7 @@ class Renderer:
             self._section(block)
         elif isinstance(block, Beside):
             for place, part in zip(side_by_side(len(block.parts)), block.parts, strict=True):
-                with place:
+                with place.container(border=True, height="stretch") if block.framed else place:
                     self.show_all(part)
         elif isinstance(block, Table):
             self._table(block)
@@ -132,7 +132,8 @@ class Renderer:
             st.subheader(table.title, anchor=False, width="content", help=hint)
             every = False
             if table.every:
-                every = st.toggle("All columns", key=f"{table.address}all_columns", bind="query-params")
+                switch = table.switch or f"{table.address}all_columns"
+                every = st.toggle("All columns", key=switch, bind="query-params")
         if table.rows.empty:
             st.info(table.nothing or "There are no rows.")
             return
