@@ -22,7 +22,7 @@ from tfcompare.settings import Settings
 from tfcompare.sources.logdir import find_runs
 from tfcompare.tools.xla_memory import row_key as buffer_key
 from tfcompare.tools.xla_tree import node_key
-from tfcompare.ui.pages.xla_instruction import NEIGHBOURS, row_key
+from tfcompare.views.xla_instruction import NEIGHBOURS, row_key
 
 pytestmark = pytest.mark.skipif(not CORPUS.exists(), reason="the recorded profiles are not on this machine")
 

@@ -87,19 +87,19 @@ def _top(section: Section, payload: list[dict[str, Any]]) -> str:
     return text if section.title or not text else f'<section class="answer">\n{text}\n</section>'
 
 
-def _section(section: Section, payload: list[dict[str, Any]]) -> str:
+def _section(section: Section, payload: list[dict[str, Any]], heading: str = "h2") -> str:
     blocks = "\n".join(_block(block, payload) for block in section.blocks)
     if not blocks.strip():
         return ""
     if not section.title:
         return blocks
     is_open = " open" if section.is_open else ""
-    return f"<details{is_open}><summary><h2>{html.escape(section.title)}</h2></summary>\n{blocks}\n</details>"
+    return f"<details{is_open}><summary><{heading}>{html.escape(section.title)}</{heading}></summary>\n{blocks}\n</details>"
 
 
 def _block(block: Block, payload: list[dict[str, Any]]) -> str:
     if isinstance(block, Section):
-        return _section(block, payload)
+        return _section(block, payload, "h3")
     if isinstance(block, Beside):
         return "\n".join(_block(one, payload) for one in block.blocks)
     if isinstance(block, Choose | Links | Live):
@@ -117,11 +117,20 @@ def _block(block: Block, payload: list[dict[str, Any]]) -> str:
     if isinstance(block, Facts | Judgements):
         return _facts(block if isinstance(block, Facts) else block.facts)
     if isinstance(block, Code):
-        return f"<pre><code>{html.escape(block.text)}</code></pre>"
+        return f"<pre><code>{_code(block)}</code></pre>"
     return _drawn(block, payload)
 
 
 _QUIET = ' class="quiet"'
+_CHANGED = {"-": "removed", "+": "added"}
+
+
+def _code(block: Code) -> str:
+    """The text; in a diff, lines of one side have the class `removed` or `added`."""
+    if block.language != "diff":
+        return html.escape(block.text)
+    lines = [(html.escape(line), _CHANGED.get(line[:1])) for line in block.text.split("\n")]
+    return "\n".join(f'<span class="{changed}">{line}</span>' if changed else line for line, changed in lines)
 
 
 def _items(block: Items) -> Iterator[str]:

@@ -69,13 +69,15 @@ Look = Literal["plain", "headline", "quiet", "notice"]
 class Text:
     """A paragraph: the headline of a view, a caption (`quiet`), or a `notice` on what is missing.
 
-    `more` is the view that shows more, `help` explains the words.
+    `more` is the view that shows more, `help` explains the words. `clears` is the address of the option that restricts
+    what is shown to what the text names; a page can clear it.
     """
 
     text: str
     look: Look = "plain"
     more: str = ""
     help: str = ""
+    clears: str = ""
 
 
 @dataclass(frozen=True)
@@ -191,10 +193,11 @@ class Details:
 class Opens:
     """How the rows of a table open: `keys` are unique and short, `details` what opens for one, `None` for nothing.
 
-    `keys` of `Facts` are the ids of its findings.
+    `keys` of `Facts` are the ids of its findings. Without `details`, the key of the selected row is the value of an
+    option of the view that `is_row`.
     """
 
-    details: Callable[[str], Details | None]
+    details: Callable[[str], Details | None] | None
     keys: Callable[[pd.DataFrame], pd.Series] | None = None
     hint: str = "Select a row at its left end to open its details."
 
@@ -206,7 +209,8 @@ class Table:
     `every` are the names of all columns; `everything` makes the rows of the whole table for a file, by default those
     of the diff of all candidates. `readings` is what is shown in place of texts that are too long to read. `note` is
     above the rows, `nothing` (Markdown) in place of them. `address` distinguishes the tables of a page in its address.
-    A table that `is_small` is a part of something else, without files of its own.
+    A table that `is_small` is a part of something else, without files of its own. `others` is how columns are shown
+    that the table does not declare.
     """
 
     table: schema.Table
@@ -222,6 +226,7 @@ class Table:
     readings: Mapping[str, str] = field(default_factory=dict)
     address: str = ""
     is_small: bool = False
+    others: Mapping[str, Shown] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -235,9 +240,8 @@ class Table:
 
     def columns_of(self, names: Sequence[str]) -> list[Shown]:
         """How these columns are shown; of a run alone, those that say something about it."""
-        if self.is_alone:
-            return [shown_alone(name, self.table) for name in of_one_run(names)]
-        return [shown(name, self.table) for name in names]
+        names, show = (of_one_run(names), shown_alone) if self.is_alone else (names, shown)
+        return [self.others[name] if name in self.others else show(name, self.table) for name in names]
 
 
 @dataclass(frozen=True)
@@ -250,9 +254,10 @@ class Timeline:
 
 @dataclass(frozen=True)
 class Code:
-    """A command as it is typed."""
+    """A command or program as it is typed; a `diff` has lines that begin with `-`, `+` or a space."""
 
     text: str
+    language: Literal["", "diff"] = ""
 
 
 @dataclass(frozen=True)
@@ -292,9 +297,10 @@ class Live:
 
 @dataclass(frozen=True)
 class Beside:
-    """Groups of blocks that belong next to each other, where there is room."""
+    """Groups of blocks that belong next to each other, where there is room: for `pixels` each, if it says so."""
 
     parts: Sequence[Sequence[Block]]
+    pixels: int = 0
 
     @property
     def blocks(self) -> list[Block]:
