@@ -94,7 +94,8 @@ def _section(section: Section, payload: list[dict[str, Any]], heading: str = "h2
     if not section.title:
         return blocks
     is_open = " open" if section.is_open else ""
-    return f"<details{is_open}><summary><{heading}>{html.escape(section.title)}</{heading}></summary>\n{blocks}\n</details>"
+    title = f"<{heading}>{html.escape(section.title)}</{heading}>"
+    return f"<details{is_open}><summary>{title}</summary>\n{blocks}\n</details>"
 
 
 def _block(block: Block, payload: list[dict[str, Any]]) -> str:

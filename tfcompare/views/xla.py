@@ -19,7 +19,7 @@ from tfcompare.tools import xla, xla_compilation, xla_compiler, xla_tree
 from tfcompare.tools.columns import Shown
 from tfcompare.tools.op_stats import with_words
 from tfcompare.tools.xla_tree import TIME, By
-from tfcompare.units import format_count, format_time_us, format_value
+from tfcompare.units import MISSING, format_count, format_time_us, format_value
 from tfcompare.views import xla_instruction, xla_memory
 from tfcompare.views.blocks import Beside, Block, Cards, Chart, Choose, Facts, Opens, Section, Table, Text, later
 from tfcompare.views.options import option
@@ -270,8 +270,10 @@ def _largest_rates(pair: Pair, rows: pd.DataFrame) -> Facts:
 
 
 def _rate(row: pd.Series, role: str) -> str:
-    rate = format_value(row[f"flops_per_s_{role}"], "FLOP/s")
-    return f"{rate} at {format_value(row[f'operational_intensity_{role}'], 'FLOP/byte')}"
+    rate = row[f"flops_per_s_{role}"]
+    if pd.isna(rate):
+        return MISSING
+    return f"{format_value(rate, 'FLOP/s')} at {format_value(row[f'operational_intensity_{role}'], 'FLOP/byte')}"
 
 
 def _kinds(pair: Pair, rows: pd.DataFrame) -> Iterator[Block]:
