@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pandas as pd
 import pytest
 
 from tests.hlo.profiles import compiling, running, stored
 from tests.profiles import compared_runs, loaded_run
+from tests.views.shown import shown, texts
 from tfcompare import compare, load
 from tfcompare.charts.pair import Pair, pairs_of
 from tfcompare.render import html, markdown, terminal
@@ -18,7 +18,6 @@ from tfcompare.tools.columns import as_shown
 from tfcompare.tools.xla_memory import row_key as buffer_key
 from tfcompare.tools.xla_tree import node_key
 from tfcompare.views.blocks import (
-    Beside,
     Block,
     Cards,
     Chart,
@@ -34,7 +33,6 @@ from tfcompare.views.xla import INDENT, VIEW
 from tfcompare.views.xla_instruction import details, row_key
 
 CHANGED = "input_transpose_fusion"
-B = TypeVar("B")
 
 
 @pytest.fixture(scope="module")
@@ -52,21 +50,8 @@ def of_files(tmp_path: Path, *profiles: bytes) -> Pair:
     return pairs_of(compare(runs[0], runs[-1]))[0]
 
 
-def flat(blocks: Iterable[Block]) -> Iterator[Block]:
-    for block in blocks:
-        yield from flat(block.blocks) if isinstance(block, Section | Beside) else [block]
-
-
-def shown(pair: Pair, kind: type[B], **options: Any) -> list[B]:
-    return [block for block in flat(VIEW.blocks(pair, **options)) if isinstance(block, kind)]
-
-
-def texts(pair: Pair, **options: Any) -> list[str]:
-    return [block.text for block in shown(pair, Text, **options)]
-
-
 def table(pair: Pair, title: str = "Every instruction", **options: Any) -> pd.DataFrame:
-    (found,) = [one for one in shown(pair, Table, **options) if one.title == title]
+    (found,) = [one for one in shown(VIEW, pair, Table, **options) if one.title == title]
     return as_shown(found.rows, [column.name for column in found.columns]).reset_index(drop=True)
 
 
@@ -74,8 +59,8 @@ def test_a_pair_shows_its_program_per_execution(convolutions: Pair) -> None:
     assert (
         "`jit_forward_3d_conv` takes 689 µs per execution in `B`, "
         "717 µs in `A` (−3.98 %); largest change: `input_transpose_fusion` (−31.6 µs)."
-    ) in texts(convolutions)
-    (figures,) = shown(convolutions, Cards)
+    ) in texts(VIEW, convolutions)
+    (figures,) = shown(VIEW, convolutions, Cards)
     cells = {label: candidate for label, _, candidate, *_ in figures.facts.rows}
     assert cells["Time per execution"] == "689 µs"
     assert cells["FLOP rate"] == "47.5 TFLOP/s"
@@ -85,14 +70,16 @@ def test_a_pair_shows_its_program_per_execution(convolutions: Pair) -> None:
 
 
 def test_a_filter_that_nothing_passes_says_so(convolutions: Pair) -> None:
-    (found,) = [one for one in shown(convolutions, Table, filter="no*such`op") if one.title == "Every instruction"]
+    (found,) = [
+        one for one in shown(VIEW, convolutions, Table, filter="no*such`op") if one.title == "Every instruction"
+    ]
     assert found.rows.empty
     assert found.nothing == "No row has all words of `no*such'op`. Clear the filter to see all."
 
 
 def test_a_group_restricts_the_instructions_and_an_unknown_one_does_not(convolutions: Pair) -> None:
     group = node_key("category", "jit_forward_3d_conv\ncustom-call")
-    (text,) = [one for one in shown(convolutions, Text, group=group) if one.clears]
+    (text,) = [one for one in shown(VIEW, convolutions, Text, group=group) if one.clears]
     assert (text.text, text.clears) == ("Only instructions of `custom-call`", "tree_row")
     assert table(convolutions, group=group)["hlo_op"].tolist() == ["cudnn-conv.1.0"]
     assert len(table(convolutions, group="unknown")) == 4
@@ -107,13 +94,13 @@ def test_the_groups_are_those_of_the_icicle(convolutions: Pair) -> None:
 
 
 def test_the_buffer_of_the_option_is_in_the_chart(convolutions: Pair) -> None:
-    (buffers,) = [one for one in shown(convolutions, Table) if one.title == "Buffers at the peak"]
+    (buffers,) = [one for one in shown(VIEW, convolutions, Table) if one.title == "Buffers at the peak"]
     (row,) = buffers.rows[buffers.rows["hlo_op"] == "input_transpose_fusion.1"].to_dict("records")
     key = buffer_key(pd.DataFrame([row]))[0]
     drawn = {
         chosen: [trace.name for trace in chart.draw().data]
         for chosen in ("", key)
-        for chart in shown(convolutions, Chart, buffer=chosen)
+        for chart in shown(VIEW, convolutions, Chart, buffer=chosen)
         if chart.name == "xla_memory"
     }
     assert drawn[key][:2] == ["input_transpose_fusion.1, baseline", "input_transpose_fusion.1, candidate"]
@@ -122,8 +109,8 @@ def test_the_buffer_of_the_option_is_in_the_chart(convolutions: Pair) -> None:
 
 def test_a_run_alone_on_tpus_shows_its_longest_program() -> None:
     alone = pair_of("jax_tpu")
-    assert "`jit_f` takes 784 ms per execution. Longest instruction: `copy-done.4` (24.8 %)." in texts(alone)
-    assert "`convert_element_type` was compiled once (1.16 s)." in " ".join(texts(alone))
+    assert "`jit_f` takes 784 ms per execution. Longest instruction: `copy-done.4` (24.8 %)." in texts(VIEW, alone)
+    assert "`convert_element_type` was compiled once (1.16 s)." in " ".join(texts(VIEW, alone))
     assert table(alone, program="jit__psum")["hlo_op"].tolist() == ["all-reduce"]
 
 
@@ -137,15 +124,15 @@ def test_a_run_without_programs_beside_one_with_them_is_named() -> None:
     first = next(iter(VIEW.blocks(pair)))
     assert isinstance(first, Text) and first.look == "notice"
     assert first.text.startswith("`filters_512_128` ran no compiled XLA programs while being captured. JAX compiles")
-    assert any("ran only in `B`" in text for text in texts(pair))
+    assert any("ran only in `B`" in text for text in texts(VIEW, pair))
 
 
 def test_two_equal_runs_have_no_changes_to_draw(tmp_path: Path) -> None:
     pair = of_files(tmp_path, running("negate", 10), running("negate", 10))
-    found = texts(pair, by_change=True)
+    found = texts(VIEW, pair, by_change=True)
     assert "Both runs are the same capture: no program differs." in found
     assert "No instruction of this program changed its time." in found
-    assert "xla_time" not in [chart.name for chart in shown(pair, Chart, by_change=True)]
+    assert "xla_time" not in [chart.name for chart in shown(VIEW, pair, Chart, by_change=True)]
 
 
 def test_without_known_peaks_the_table_has_no_empty_columns() -> None:
@@ -156,7 +143,7 @@ def test_without_known_peaks_the_table_has_no_empty_columns() -> None:
 
 def test_the_chart_of_rates_is_a_table_where_nothing_can_be_drawn() -> None:
     (chart,) = [
-        one for one in shown(pair_of("jax_filters_128_32", "jax_filters_16_8"), Chart) if one.name == "roofline"
+        one for one in shown(VIEW, pair_of("jax_filters_128_32", "jax_filters_16_8"), Chart) if one.name == "roofline"
     ]
     assert isinstance(chart.facts, Facts)
     assert chart.facts.rows[0] == (
@@ -166,11 +153,11 @@ def test_the_chart_of_rates_is_a_table_where_nothing_can_be_drawn() -> None:
 
 def test_recompilation_is_shown_though_no_instruction_ran(tmp_path: Path) -> None:
     pair = of_files(tmp_path, compiling(0), compiling(2))
-    assert any("ran no compiled XLA programs" in text for text in texts(pair))
+    assert any("ran no compiled XLA programs" in text for text in texts(VIEW, pair))
     assert (
         "`f` was compiled 2 times (1.00 ms) in `B`, not once in `A`. The shapes of its arguments change: "
         "`bf16[8,64]`, `bf16[9,64]`."
-    ) in texts(pair)
+    ) in texts(VIEW, pair)
     rows = table(pair, "Functions")
     assert rows[["function", "phase", "occurrences_candidate"]].values.tolist() == [["f", "compiling", 2]]
     assert pd.isna(rows["occurrences_baseline"][0])
@@ -179,18 +166,18 @@ def test_recompilation_is_shown_though_no_instruction_ran(tmp_path: Path) -> Non
 def test_recompilation_of_a_run_alone(tmp_path: Path) -> None:
     pair = of_files(tmp_path, compiling(3))
     text = "`f` was compiled 3 times (1.50 ms). The shapes of its arguments change: `bf16[8,64]`"
-    assert text in " ".join(texts(pair))
+    assert text in " ".join(texts(VIEW, pair))
     assert table(pair, "Functions")["programs_baseline"].tolist() == [3]
 
 
 def test_runs_that_compiled_nothing_say_so_in_a_line(convolutions: Pair) -> None:
-    assert "Nothing was compiled during either capture." in texts(convolutions)
-    assert "Functions" not in [one.title for one in shown(convolutions, Table)]
+    assert "Nothing was compiled during either capture." in texts(VIEW, convolutions)
+    assert "Functions" not in [one.title for one in shown(VIEW, convolutions, Table)]
 
 
 def instruction(pair: Pair, name: str) -> list[Block]:
     """What the details of the instruction of that name show."""
-    (found,) = [one for one in shown(pair, Table) if one.title == "Every instruction"]
+    (found,) = [one for one in shown(VIEW, pair, Table) if one.title == "Every instruction"]
     rows = found.rows
     of_row = details(pair, rows, str(row_key(rows[rows["hlo_op"] == name]).iloc[0]))
     assert of_row is not None and of_row.title == name
