@@ -85,19 +85,20 @@ def _top(section: Section, payload: list[dict[str, Any]]) -> str:
     return text if section.title or not text else f'<section class="answer">\n{text}\n</section>'
 
 
-def _section(section: Section, payload: list[dict[str, Any]]) -> str:
+def _section(section: Section, payload: list[dict[str, Any]], heading: str = "h2") -> str:
     blocks = "\n".join(_block(block, payload) for block in section.blocks)
     if not blocks.strip():
         return ""
     if not section.title:
         return blocks
     is_open = " open" if section.is_open else ""
-    return f"<details{is_open}><summary><h2>{html.escape(section.title)}</h2></summary>\n{blocks}\n</details>"
+    title = f"<{heading}>{html.escape(section.title)}</{heading}>"
+    return f"<details{is_open}><summary>{title}</summary>\n{blocks}\n</details>"
 
 
 def _block(block: Block, payload: list[dict[str, Any]]) -> str:
     if isinstance(block, Section):
-        return _section(block, payload)
+        return _section(block, payload, "h3")
     if isinstance(block, Beside):
         parts = ("\n".join(_block(one, payload) for one in part) for part in block.parts)
         return f'<div class="beside">{"".join(f"<div>{part}</div>" for part in parts if part.strip())}</div>'
@@ -114,7 +115,7 @@ def _block(block: Block, payload: list[dict[str, Any]]) -> str:
     if isinstance(block, Facts | Judgements):
         return _facts(block if isinstance(block, Facts) else block.facts)
     if isinstance(block, Code):
-        return f"<pre><code>{html.escape(block.text)}</code></pre>"
+        return f"<pre><code>{_code(block)}</code></pre>"
     if isinstance(block, Chart | Table | Timeline):
         return _drawn(block, payload)
     said = spoken(block)
@@ -122,6 +123,15 @@ def _block(block: Block, payload: list[dict[str, Any]]) -> str:
 
 
 _QUIET = ' class="quiet"'
+_CHANGED = {"-": "removed", "+": "added"}
+
+
+def _code(block: Code) -> str:
+    """The text; in a diff, lines of one side have the class `removed` or `added`."""
+    if block.language != "diff":
+        return html.escape(block.text)
+    lines = [(html.escape(line), _CHANGED.get(line[:1])) for line in block.text.split("\n")]
+    return "\n".join(f'<span class="{changed}">{line}</span>' if changed else line for line, changed in lines)
 
 
 def _items(block: Items) -> Iterator[str]:

@@ -68,7 +68,7 @@ def _lines(block: Block, rows: int) -> Iterator[str]:
             yield facts.note
     elif isinstance(block, Code):
         fence = "`" * max(3, 1 + max(map(len, re.findall("`+", block.text)), default=0))
-        yield f"{fence}\n{block.text}\n{fence}"
+        yield f"{fence}{block.language}\n{block.text}\n{fence}"
 
 
 def _table(facts: Facts) -> str:

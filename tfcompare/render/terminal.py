@@ -9,7 +9,7 @@ from tfcompare.render.colour import Tone, paint
 from tfcompare.render.inline import plain
 from tfcompare.render.payload import table_json
 from tfcompare.render.text_table import TextColumn, fitting, paragraph, render
-from tfcompare.text import text_of
+from tfcompare.text import lines_of, text_of
 from tfcompare.tools.columns import Shown
 from tfcompare.units import MISSING
 from tfcompare.views.blocks import Beside, Block, Code, Facts, Items, Section, Table, Text, Verdict, facts_of, spoken
@@ -46,7 +46,7 @@ def _lines(block: Block, width: int | None, rows: int) -> Iterator[str]:
         if len(block.items) > MOST_ITEMS:
             yield f"and {len(block.items) - MOST_ITEMS} more"
     elif isinstance(block, Code):
-        yield text_of(block.text)
+        yield lines_of(block.text)
     elif isinstance(block, Table):
         yield from _rows(block, width, rows)
     elif (facts := facts_of(block)) is not None:

@@ -69,13 +69,15 @@ Look = Literal["plain", "headline", "quiet", "notice"]
 class Text:
     """A paragraph: the headline of a view, a caption (`quiet`), or a `notice` on what is missing.
 
-    `more` is the view that shows more, `help` explains the words.
+    `more` is the view that shows more, `help` explains the words. `clears` is the address of the option that restricts
+    what is shown to what the text names; a page can clear it.
     """
 
     text: str
     look: Look = "plain"
     more: str = ""
     help: str = ""
+    clears: str = ""
 
 
 @dataclass(frozen=True)
@@ -191,10 +193,11 @@ class Details:
 class Opens:
     """How the rows of a table open: `keys` are unique and short, `details` what opens for one, `None` for nothing.
 
-    `keys` of `Facts` are the ids of its findings.
+    `keys` of `Facts` are the ids of its findings. Without `details`, the key of the selected row is the value of an
+    option of the view that `is_row`.
     """
 
-    details: Callable[[str], Details | None]
+    details: Callable[[str], Details | None] | None
     keys: Callable[[pd.DataFrame], pd.Series] | None = None
     hint: str = "Select a row at its left end to open its details."
 
@@ -207,7 +210,8 @@ class Table:
     of the diff of all candidates. `readings` is what is shown in place of texts that are too long to read. `note` is
     above the rows, `nothing` (Markdown) in place of them. `address` distinguishes the tables of a page in its address,
     where `switch` is what `All columns` is called, if it has a name of its own. A table that `is_small` is a part of
-    something else, without files of its own. `own` are columns that no schema declares, `file` names the CSV file then.
+    something else, without files of its own. `others` is how columns are shown that the table does
+    not declare; `file` names the CSV file if the rows are of no table.
     """
 
     table: schema.Table
@@ -224,7 +228,7 @@ class Table:
     address: str = ""
     switch: str = ""
     is_small: bool = False
-    own: Sequence[Shown] = ()
+    others: Mapping[str, Shown] = field(default_factory=dict)
     file: str = ""
 
     @property
@@ -239,11 +243,8 @@ class Table:
 
     def columns_of(self, names: Sequence[str]) -> list[Shown]:
         """How these columns are shown; of a run alone, those that say something about it."""
-        if self.own:
-            return [column for column in self.own if column.name in names]
-        if self.is_alone:
-            return [shown_alone(name, self.table) for name in of_one_run(names)]
-        return [shown(name, self.table) for name in names]
+        names, show = (of_one_run(names), shown_alone) if self.is_alone else (names, shown)
+        return [self.others[name] if name in self.others else show(name, self.table) for name in names]
 
 
 @dataclass(frozen=True)
@@ -256,9 +257,10 @@ class Timeline:
 
 @dataclass(frozen=True)
 class Code:
-    """A command as it is typed."""
+    """A command or program as it is typed; a `diff` has lines that begin with `-`, `+` or a space."""
 
     text: str
+    language: Literal["", "diff"] = ""
 
 
 @dataclass(frozen=True)
@@ -298,10 +300,14 @@ class Live:
 
 @dataclass(frozen=True)
 class Beside:
-    """Groups of blocks that belong next to each other, where there is room; each in a frame if they are `framed`."""
+    """Groups of blocks that belong next to each other, where there is room: for `pixels` each, if it says so.
+
+    Each is in a frame if they are `framed`.
+    """
 
     parts: Sequence[Sequence[Block]]
     framed: bool = False
+    pixels: int = 0
 
     @property
     def blocks(self) -> list[Block]:

@@ -73,7 +73,7 @@ def ranking(comparison: Comparison) -> Iterator[Block]:
         "All runs, fastest first",
         rows,
         [column.name for column in columns],
-        own=columns,
+        others={column.name: column for column in columns},
         address="runs_",
         file="all_runs",
         everything=lambda: many_runs.fastest_first(runs),

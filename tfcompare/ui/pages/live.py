@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 
 import pandas as pd
+import streamlit as st
 
 from tfcompare.charts.pair import Pair
 from tfcompare.compare.aggregate import metric_in
@@ -42,4 +43,17 @@ def _op_address(place: str, name: Name, kind: str, status: str) -> str:
     return f"{place}:{kind}:{name[0]}"
 
 
-LIVE: dict[str, Acts] = {"manual_pairs": _manual_pairs, "pair_op": _pair_op, "typical_step": timeline.small}
+def _open_row(pair: Pair, label: str, names: Mapping[str, str], opened: str) -> None:
+    """Widgets that open another row than `opened` of a table; `names` are what rows are called, by their keys."""
+    del pair
+    if chosen := st.pills(label, list(names), format_func=names.__getitem__, key=f"{label} {opened}"):
+        st.query_params["row"] = chosen
+        st.rerun()
+
+
+LIVE: dict[str, Acts] = {
+    "manual_pairs": _manual_pairs,
+    "pair_op": _pair_op,
+    "open_row": _open_row,
+    "typical_step": timeline.small,
+}

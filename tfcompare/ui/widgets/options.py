@@ -26,9 +26,10 @@ def choose(declared: Sequence[Option], names: Sequence[str], pair: Pair, options
 
 
 def preset(declared: Sequence[Option], pair: Pair, options: Any) -> Any:
-    """The options where nothing was chosen."""
+    """The options where nothing was chosen in a widget."""
     for one in declared:
-        options = replace(options, **{one.name: one.preset(pair, options)})
+        value = one.preset(pair, options)
+        options = replace(options, **{one.name: st.query_params.get(one.key, value) if one.is_row else value})
     return options
 
 
