@@ -17,7 +17,7 @@ from tfcompare.compare import Comparison
 from tfcompare.compare.diff import outcome
 from tfcompare.report.making import report
 from tfcompare.run import Run
-from tfcompare.ui.widgets.op_view import verdict_sentence
+from tfcompare.views.op import verdict_sentence
 
 STEPS = 24
 OUTCOMES = {

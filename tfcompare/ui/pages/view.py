@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from tfcompare.charts.pair import Pair
 from tfcompare.ui.frame import sidebar
 from tfcompare.ui.frame.pair import choose_pair, comparison_of
 from tfcompare.ui.frame.shell import Page, page
@@ -19,12 +20,13 @@ def show(name: str) -> None:
     with page(view.title, needs="pair") as shown:
         pair = choose_pair(comparison_of(shown))
         if why_not := view.why_not(pair):
-            _nothing(shown, view, why_not)
+            _nothing(shown, view, pair, why_not)
         else:
             Renderer(pair, LIVE).show_view(view)
 
 
-def _nothing(shown: Page, view: View, why_not: str) -> None:
+def _nothing(shown: Page, view: View, pair: Pair, why_not: str) -> None:
     """Why there is nothing to show, what to do, and where to go."""
     st.info(f"{why_not} {view.remedy}")
+    Renderer(pair, LIVE).show_all(view.instead(pair))
     sidebar.link(sidebar.HOME, "Choose other runs", shown.selection, icon=":material/home:")

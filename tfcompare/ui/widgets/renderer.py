@@ -128,7 +128,7 @@ class Renderer:
             st.subheader(table.title, anchor=False, width="content", help=hint)
             every = False
             if table.every:
-                every = st.toggle("All columns", key=f"{table.address}all_columns", bind="query-params")
+                every = st.toggle("All columns", key=f"all_columns_{table.address}".rstrip("_"), bind="query-params")
         if table.rows.empty:
             st.info(table.nothing or "There are no rows.")
             return
