@@ -16,7 +16,7 @@ from tfcompare.compare.matching.manual_text import ELSEWHERE, OfRuns, to_address
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir import find_runs
 from tfcompare.ui.frame.selection import Selection, from_query
-from tfcompare.ui.pages.kernel_stats_table import _address
+from tfcompare.ui.pages.live import kernel_address
 
 IDS = {run.path.parents[2].name: run.id for run in find_runs(SAMPLES)}
 BEFORE, AFTER = IDS["filters_512_128"], IDS["filters_16_8"]
@@ -121,7 +121,7 @@ def test_kernels_are_parted_by_op_and_by_kernel(page):
     page.query_params["by"] = "op"
     frame = table(shown(page))
     op = str(frame["op_name"].iloc[1])
-    page.query_params["row"] = _address((op,), ("op_name",), "matched")
+    page.query_params["row"] = kernel_address((op,), ("op_name",), "matched")
     assert keys(shown(page)) == {"by_hand_part"}
     page.button(key="by_hand_part").click()
     names = table(shown(page))["op_name"].tolist()

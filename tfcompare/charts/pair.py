@@ -12,14 +12,12 @@ import pandas as pd
 from tfcompare.charts.style import Side, letter
 from tfcompare.compare import Comparison, executions
 from tfcompare.compare.aggregate import Grouping, group_diff
-from tfcompare.compare.kernel_groups import group_kernels
-from tfcompare.compare.matching.kernel_labels import kernel_labels
 from tfcompare.compare.matching.manual import Choice, with_distinct_names
 from tfcompare.compare.matching.matching import Evidence
 from tfcompare.compare.scope_tree import scope_tree
 from tfcompare.markdown import as_code
 from tfcompare.run import Run
-from tfcompare.tools import kernel_stats, step_attribution, step_series
+from tfcompare.tools import step_attribution, step_series
 from tfcompare.tools.op_stats import side_by_side, with_shares
 
 T = TypeVar("T")
@@ -161,18 +159,6 @@ class Pair:
     def attribution(self) -> step_attribution.Attribution:
         """How the average step of the candidate differs from the baseline's, by part."""
         return self.cached("attribution", partial(step_attribution.attribution, self.comparison, self.candidate))
-
-    @property
-    def kernels(self) -> pd.DataFrame:
-        """The kernels by name, with `label` (short), ranks and shares."""
-
-        def make() -> pd.DataFrame:
-            diff = self.diff("kernel_stats")
-            labels = kernel_labels([*diff["kernel_name"], *diff["kernel_name_candidate"].dropna()])
-            grouped = group_kernels(diff, "kernel_name", self.comparison.group_verdicts, self.manual_pairs)
-            return kernel_stats.with_ranks_and_shares(grouped).assign(label=grouped["kernel_name"].map(labels))
-
-        return self.cached("kernels", make).copy(deep=False)
 
     def instructions(self) -> pd.DataFrame:
         """The instructions of all XLA programs on both sides, with their program and their times per execution."""

@@ -2,38 +2,182 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any, Literal
+
+import pandas as pd
 
 from tfcompare import schema
-from tfcompare.charts import ops, shares
+from tfcompare.charts import ops, style
+from tfcompare.charts import shares as charts
 from tfcompare.charts.changes import changes_of_pair
-from tfcompare.charts.kernels import KERNEL_TIME
+from tfcompare.charts.kernels import KERNEL_TIME, LAUNCHES
 from tfcompare.charts.pair import Pair
-from tfcompare.compare.aggregate import largest_changes, metric_in
+from tfcompare.charts.style import Quantity
+from tfcompare.compare.aggregate import group_copies, largest_changes, metric_in
+from tfcompare.compare.diff import INTERVAL
+from tfcompare.markdown import as_code
+from tfcompare.run import Run
 from tfcompare.tools import kernel_stats
+from tfcompare.tools.kernel_stats import COUNT, TIME
 from tfcompare.tools.key_figures import KeyFigure
-from tfcompare.tools.op_figures import outside_of_steps
-from tfcompare.views.blocks import Block, Cards, Text
-from tfcompare.views.view import SIDES, Make, View, charts_of, sides_of, table_of, without_rows
+from tfcompare.tools.op_figures import largest_bar, outside_of_steps
+from tfcompare.tools.op_stats import time_shares, with_words
+from tfcompare.units import format_value
+from tfcompare.views import shares
+from tfcompare.views.blocks import (
+    Beside,
+    Block,
+    Cards,
+    Chart,
+    Choose,
+    Details,
+    Link,
+    Links,
+    Live,
+    Opens,
+    Section,
+    Table,
+    Text,
+    later,
+)
+from tfcompare.views.kernel_details import (
+    DURATIONS,
+    FLAGS,
+    LAUNCH,
+    NO_OP,
+    By,
+    of_row,
+    readings_of,
+    row_key,
+    rows_of,
+    sides_of,
+)
+from tfcompare.views.options import option
+from tfcompare.views.view import CHANGE, SIDES, Make, View, changed, largest_first
+
+GROUPINGS: dict[By, str] = {
+    "kernel_name": "kernel", "op_name": "op", "kernel_and_op": "kernel and op", "launch": "every launch",
+}  # fmt: skip
+QUANTITIES: dict[str, tuple[str, Quantity]] = {"time": (TIME, KERNEL_TIME), "launches": (COUNT, LAUNCHES)}
+HALF_A_LABEL = 23
+MOST_OPS = 5
+"""Ops that a text names."""
+
+GROUP_BY_HELP = (
+    "Times and launches are summed over hosts and devices. A launch is one kernel of one op with one block, grid, "
+    "number of registers and size of shared memory."
+)
+TENSOR_CORES_HELP = (
+    "Use of tensor cores (AMD: matrix cores) is inferred from kernel names. Eligible are ops that multiply matrices or "
+    "convolve; in 32 bits they need TF32 or mixed precision."
+)
+PER_LAUNCH = (
+    "Divide the times in the table, and the changes, by the number of launches: for runs that launched their kernels "
+    "more or less often. Verdicts are on the time per step, so a kernel with other numbers of launches has none."
+)
+NO_COPIES = "No copies were recorded. On AMD GPUs, copies within a device are kernels (`__amd_rocclr_copyBuffer`)."
+HOW_TO_ALLOW = (
+    "Profile on a machine with a GPU whose profiler may be used:",
+    "**NVIDIA:** `libcupti` must be on the library path, and the driver must let users profile: set the module option "
+    "`NVreg_RestrictProfilingToAdminUsers=0`, or run the container with `--cap-add=SYS_ADMIN`.",
+    "**AMD:** TensorFlow or JAX must be built with ROCm's profiler, and the user must be in the groups `render` and "
+    "`video`; a container needs `/dev/kfd` and `/dev/dri`.",
+)
+_WHY_MISSING = {
+    "TPU": "ran on TPUs, whose programs have no kernels.",
+    "GPU": "ran on GPUs without kernel events: the profiler was not allowed to record them.",
+    "CPU": "ran without GPU events: on the CPU only, or the profiler was not allowed to record the GPU.",
+}
+_KEYS: dict[By, list[str]] = {
+    "kernel_name": ["kernel_name"],
+    "op_name": ["op_name"],
+    "kernel_and_op": ["kernel_name", "op_name"],
+    "launch": ["kernel_name", "op_name", "block_dim", "grid_dim"],
+}
 
 
-def blocks(pair: Pair, options: Any) -> Iterator[Block]:
-    """The kernel time in a sentence and as figures, what changed most, tensor cores, and every kernel."""
+def _has_several_devices(pair: Pair, _options: Any) -> bool:
+    return len(pair.diff("copies")[["host", "device"]].drop_duplicates()) > 1
+
+
+@dataclass(frozen=True)
+class Options:
+    """Which kernels are shown, and how."""
+
+    by: By = option("kernel_name", "Group by", GROUPINGS, help=GROUP_BY_HELP)
+    filter: str = option(
+        "", "Filter", hint="words in kernel or op",
+        help="All words must be in the names of kernel and op; case does not matter",
+    )  # fmt: skip
+    per_launch: bool = option(False, "Per launch", address="each", help=PER_LAUNCH)
+    changes: Literal["time", "launches"] = option(
+        "time", "Changes of", {"time": "time", "launches": "launches"}, address="movers"
+    )
+    shares: bool = option(False, "Shares", help="Shares of each run's kernel time, which add up to 100 %")
+    by_device: bool = option(False, "Copies device by device", when=_has_several_devices)
+
+
+def blocks(pair: Pair, options: Options) -> Iterator[Block]:
+    """The kernel time in a sentence and as figures, every kernel, what changed most, tensor cores, and copies."""
+    if without := _without_kernels(pair):
+        yield Text(_why_missing(without), "notice")
+        yield from _how_to_record(without)
     if sentence := headline(pair):
-        yield Text(sentence)
+        yield Text(sentence, "headline")
     yield Cards(figures(pair), pair.headings)
     if outside := outside_of_steps(pair.comparison, pair.candidate, "kernel_stats"):
-        yield Text(outside, look="quiet")
-    yield from charts_of(pair, CHARTS, options)
-    rows = pair.kernels
-    names = ["kernel_name", *sides_of(rows, kernel_stats.TIME), "verdict"]
-    names += [f"{metric_in(rows, 'occurrences')}_{role}" for role in SIDES]
-    yield from table_of(pair, schema.KERNEL_STATS, "Every kernel", rows, names)
+        yield Text(outside, "quiet")
+    yield Choose(["by", "filter", "per_launch"])
+    rows = cache(partial(_rows, pair, options))
+    yield later(lambda: [_table(pair, rows(), options)])
+    if not pair.is_single:
+        yield later(lambda: [Live("manual_pairs", (readings_of(pair),))])
+        yield Section("What changed", lambda: _what_changed(pair, rows(), options), True, ["changes"])
+    yield Section("Where the time goes", partial(_distributions, pair, options), True, ["shares"])
+    if (use := _tensor_core_use(pair)) is not None:
+        facts = shares.facts(pair, use, "Share of kernel time", len(use))
+        chart = Chart("tensor_cores", partial(_tensor_cores, pair, options), facts, on=options.shares)
+        yield Section("Tensor cores", [chart], True, help=TENSOR_CORES_HELP)
+    yield Choose(["by_device"])
+    yield _copies(pair, options)
+
+
+def why_not(pair: Pair) -> str:
+    """Why no run has kernels; empty if one has."""
+    without = _without_kernels(pair)
+    return f"No kernels. {_why_missing(without)}" if len(without) == len(pair.shown) else ""
+
+
+def instead(pair: Pair) -> Iterator[Block]:
+    """How to record kernels, and where the ops are."""
+    yield from _how_to_record(_without_kernels(pair))
+    yield Links([Link("Show the ops instead", "op_stats")])
+
+
+def _without_kernels(pair: Pair) -> list[Run]:
+    tables = pair.tables("kernel_stats")
+    return [run for (_, run), rows in zip(pair.shown, tables, strict=False) if rows.empty]
+
+
+def _why_missing(runs: Sequence[Run]) -> str:
+    """Why runs have no kernels, those of one device type in one sentence."""
+    names: dict[str, list[str]] = {}
+    for run in runs:
+        device = run.info.device_type if run.info.device_type in _WHY_MISSING else "CPU"
+        names.setdefault(device, []).append(as_code(run.name))
+    return " ".join(f"{' and '.join(dict.fromkeys(names[device]))} {_WHY_MISSING[device]}" for device in names)
+
+
+def _how_to_record(without: Sequence[Run]) -> Iterator[Block]:
+    if any(run.info.device_type != "TPU" for run in without):
+        yield Section("How to record kernels", [Text(line) for line in HOW_TO_ALLOW])
 
 
 def headline(pair: Pair) -> str:
-    """The change of the kernel time, in Markdown; empty where no run has any."""
+    """The change of the kernel time, in Markdown; empty where a run has none."""
     diff = pair.diff("kernel_stats")
     if pair.is_single:
         return kernel_stats.sentence_alone(diff)
@@ -50,24 +194,155 @@ def figures(pair: Pair) -> list[KeyFigure]:
     return [figure.alone() for figure in found if figure.label != kernel_stats.MATCHED_TIME]
 
 
-def _changes(pair: Pair, _options: Any = None) -> Any:
+def _rows(pair: Pair, options: Options) -> pd.DataFrame:
+    """The rows of the table: groups of kernels or single launches that contain the words of the filter."""
+    rows = rows_of(pair, options.by)
+    if options.per_launch:
+        rows = pair.comparison.rows_per_occurrence(rows, "kernel_stats")
+    names = ["kernel_name", "op_name", "kernel_name_candidate", "op_name_candidate"]
+    return with_words(rows, options.filter, [name for name in names if name in rows])
+
+
+def _table(pair: Pair, rows: pd.DataFrame, options: Options) -> Table:
+    return Table(
+        schema.KERNEL_STATS,
+        "Every launch" if options.by == "launch" else f"Every {GROUPINGS[options.by]}",
+        largest_first(pair, schema.KERNEL_STATS, rows),
+        _columns(rows, options.by, every=False),
+        every=_columns(rows, options.by, every=True),
+        is_alone=pair.is_single,
+        nothing=f"No row has all words of {as_code(options.filter)}. Clear the filter to see all.",
+        opens=Opens(partial(_details, pair, options.by), row_key),
+        everything=partial(_everything, pair),
+        readings=readings_of(pair),
+    )
+
+
+def _columns(rows: pd.DataFrame, by: By, *, every: bool) -> list[str]:
+    """The table's columns, most important first; with `every`, all of TensorBoard's GPU kernel stats."""
+    time, count = (metric_in(rows, name) for name in (TIME, COUNT))
+    names = [*_KEYS[by], *sides_of(time, SIDES if by == "launch" else CHANGE[:3])]
+    if by in ("kernel_name", "op_name"):
+        names += sides_of(count, CHANGE[:3])
+    names += ["verdict"]
+    if every:
+        names += [*sides_of("time_rank"), *sides_of(time, CHANGE[2:]), *sides_of("time_share")]
+        names += [*sides_of("cumulative_time_share"), *sides_of(count, CHANGE)]
+        names += [*sides_of(DURATIONS[0], CHANGE[:3]), *(name for one in DURATIONS[1:] for name in sides_of(one))]
+        names += [name for flag in FLAGS for name in sides_of(flag)]
+        if by == "launch":
+            names += [name for key in LAUNCH for name in (key, f"{key}_candidate")]
+            names += ["host", "kernel_name_candidate", "op_name_candidate"]
+        names += ["status", "match", "evidence", *INTERVAL]
+    return list(dict.fromkeys(names))
+
+
+def _everything(pair: Pair) -> pd.DataFrame:
+    """All rows and columns of all candidates, launch by launch."""
+    diff = pair.comparison.table("kernel_stats")
+    parts = [kernel_stats.with_ranks_and_shares(part) for _, part in diff.groupby("candidate", sort=False)]
+    return pd.concat(parts, ignore_index=True)
+
+
+def _details(pair: Pair, by: By, chosen: str) -> Details | None:
+    """The selected kernel or op, even if the filter hides it."""
+    every = rows_of(pair, by)
+    found = every[row_key(every) == chosen]
+    return None if found.empty else of_row(pair, found.iloc[0], by)
+
+
+def _what_changed(pair: Pair, rows: pd.DataFrame, options: Options) -> Iterator[Block]:
+    metric, quantity = QUANTITIES[options.changes]
+    changes, make = largest_changes(rows, n=ops.TOP, metric=metric), partial(_changes, pair, options)
+    nothing = f"None of these rows changed its {quantity.name}."
+    return changed("kernel_changes", changes, make, on=options, nothing=nothing, is_time=metric == TIME)
+
+
+def _changes(pair: Pair, options: Options, letters: int = ops.MOVER_LENGTH) -> Any:
     if pair.is_single or pair.diff("kernel_stats").empty:
         return None
-    changes = largest_changes(pair.kernels, n=ops.TOP, metric=kernel_stats.TIME).assign(detail="")
+    metric, quantity = QUANTITIES[options.changes]
+    changes = largest_changes(_rows(pair, options), n=ops.TOP, metric=metric)
     if changes.empty:
         return None
-    return changes_of_pair(pair, changes, kernel_stats.TIME, by="kernel_name", quantity=KERNEL_TIME)
+    named = _named(changes, options.by, readings_of(pair))
+    named = named.assign(detail=(named["detail"] + " · " + _other(changes, metric)).str.removeprefix(" · "))
+    return changes_of_pair(pair, named, metric, by="name", quantity=quantity, letters=letters)
 
 
-def _tensor_cores(pair: Pair, _options: Any = None) -> Any:
+def _named(rows: pd.DataFrame, by: By, readings: dict[str, str]) -> pd.DataFrame:
+    """The rows with `name` (in full), `label` (short) and `detail` (what else distinguishes them)."""
+    op = rows["op_name"].replace("", NO_OP) if "op_name" in rows else pd.Series("", rows.index, dtype="str")
+    if by == "op_name":
+        return rows.assign(name=op, label=style.shorten_distinct(op.tolist(), ops.MOVER_LENGTH), detail="")
+    label, detail = rows["kernel_name"].map(readings), op
+    if by == "launch":
+        detail = op + " · block " + rows["block_dim"] + " · grid " + rows["grid_dim"]
+    if by != "kernel_name":
+        halves = (style.shorten_distinct(half.tolist(), HALF_A_LABEL) for half in (label, op))
+        label = _numbered(pd.Series([f"{kernel} · {of}" for kernel, of in zip(*halves, strict=True)], op.index))
+    return rows.assign(name=rows["kernel_name"], label=label, detail=detail)
+
+
+def _numbered(labels: pd.Series) -> pd.Series:
+    """The labels, with a number added to duplicates."""
+    place = labels.groupby(labels).cumcount()
+    return labels.where(place == 0, labels + " #" + (place + 1).astype("str"))
+
+
+def _other(rows: pd.DataFrame, metric: str) -> pd.Series:
+    """The launches of both sides as a text where `metric` is the time, and the other way round."""
+    other, unit, what = (COUNT, "", " launches") if metric == TIME else (TIME, "µs", "")
+    ours, theirs = (rows[name].map(partial(format_value, unit=unit)) for name in sides_of(metric_in(rows, other)))
+    return ours + " → " + theirs + what
+
+
+def _distributions(pair: Pair, options: Options) -> Iterator[Block]:
+    """Where the kernel time goes, by kernel and by op."""
+    groupings: tuple[By, ...] = ("kernel_name", "op_name")
+    times = {by: pair.cached(("kernel_times", by), partial(_times, pair, by)) for by in groupings}
+    reach = largest_bar(list(times.values()), TIME, len(pair.shown), as_shares=options.shares)
+    yield Beside([
+        [Chart(f"shares_{by}", partial(_bars, pair, rows, by, reach, options.shares), on=options.shares,
+               facts=shares.facts(pair, rows, "Share of kernel time by op", MOST_OPS) if by == "op_name" else None)]
+        for by, rows in times.items()
+    ])  # fmt: skip
+
+
+def _times(pair: Pair, by: By) -> pd.DataFrame:
+    readings = readings_of(pair)
+    times = time_shares(rows_of(pair, by).replace({by: {"": NO_OP}}), by, metric=TIME)
+    return times.assign(label=[readings.get(name, name) for name in times["group"]])
+
+
+def _bars(pair: Pair, times: pd.DataFrame, by: By, reach: float, as_shares: bool) -> Any:
+    title = f"Kernel time by {GROUPINGS[by]}"
+    return shares.bars(pair, times, TIME, title=title, of="Kernel time", reach=reach, as_shares=as_shares)
+
+
+def _tensor_core_use(pair: Pair) -> pd.DataFrame | None:
+    """The kernel time by use of tensor cores; None if no op is eligible for them."""
     use = kernel_stats.tensor_core_use(pair.diff("kernel_stats"))
-    if not use[[f"share_{role}" for role in SIDES[: len(pair.shown)]]].iloc[:2].to_numpy().any():
+    return use if use[sides_of("share", SIDES[: len(pair.shown)])].iloc[:2].to_numpy().any() else None
+
+
+def _tensor_cores(pair: Pair, options: Options) -> Any:
+    if (use := _tensor_core_use(pair)) is None:
         return None
-    title, axis = "Kernel time by use of tensor cores", f"Kernel time per {pair.comparison.per}"
-    return shares.time_bars(use, [side for side, _ in pair.shown], kernel_stats.TIME, title=title, axis=axis)
+    sides, title = [side for side, _ in pair.shown], "Kernel time by use of tensor cores"
+    if options.shares:
+        return charts.share_bars(use, sides, TIME, title=title, axis="Share of kernel time")
+    return charts.time_bars(use, sides, TIME, title=title, axis=f"Kernel time per {pair.comparison.per}")
+
+
+def _copies(pair: Pair, options: Options) -> Table:
+    """The count, bytes, time and bandwidth of copies, by kind or device by device."""
+    rows = pair.diff("copies") if options.by_device else group_copies(pair.diff("copies"))
+    time, count, size = (metric_in(rows, name) for name in ("duration_us", "occurrences", "size_bytes"))
+    names = ["kind", *(["host", "device"] if options.by_device else []), *sides_of(time, CHANGE[:3])]
+    names += [name for metric in (count, size, "bandwidth_bytes_per_s") for name in sides_of(metric)]
+    return Table(schema.COPIES, "Copies", rows, names, is_alone=pair.is_single, nothing=NO_COPIES, address="copies_")
 
 
 CHARTS: dict[str, Make] = {"kernel_changes": _changes, "tensor_cores": _tensor_cores}
-VIEW = View(
-    "kernel_stats", "Kernel stats", blocks, CHARTS, without_rows("No GPU kernels were captured.", "kernel_stats")
-)
+VIEW = View("kernel_stats", "Kernel stats", blocks, CHARTS, why_not, options=Options, instead=instead)

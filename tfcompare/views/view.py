@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -33,8 +33,8 @@ class View:
     """What a page is about: `make` yields what it shows of a pair with options, `charts` are its charts by their names.
 
     What `make` yields differs from pair to pair, but with the options only within sections, which it does not make
-    itself. `why_not` says why it has nothing to show for a pair, and is empty otherwise; `remedy` what to do then. One
-    that `is_of_all` is the same for all candidates.
+    itself. `why_not` says why it has nothing to show for a pair, and is empty otherwise; `remedy` what to do then;
+    `instead` are blocks that its page shows then. One that `is_of_all` is the same for all candidates.
     """
 
     name: str
@@ -45,6 +45,7 @@ class View:
     remedy: str = ""
     options: type = NoOptions
     is_of_all: bool = False
+    instead: Callable[[Pair], Iterable[Block]] = lambda _pair: ()
 
     def blocks(self, pair: Pair, **values: Any) -> Iterator[Block]:
         """What it shows of a pair with these options. Raises `Unknown` for an option or value that it lacks."""

@@ -30,10 +30,6 @@ SAMPLE_PAIR = ("filters_512_128", "filters_16_8")
 """Folders of the guide's example: the default comparison if only the sample runs are available."""
 
 
-SAMPLE_GPU_PAIR = ("filters_512_128_simulated", "filters_16_8_simulated")
-"""The same example on a simulated GPU."""
-
-
 @dataclass(frozen=True)
 class Selection:
     """The selection that all pages share. `places` were entered in the page, in addition to those given at startup.

@@ -9,11 +9,14 @@ import pandas as pd
 import streamlit as st
 
 from tfcompare.charts.pair import Pair
-from tfcompare.compare.aggregate import metric_in
-from tfcompare.compare.matching.manual import Name
+from tfcompare.compare.aggregate import metric_in, of_side
+from tfcompare.compare.matching.manual import Name, names_of_rows
+from tfcompare.tools import kernel_stats
 from tfcompare.ui.pages import timeline
 from tfcompare.ui.widgets import manual
 from tfcompare.ui.widgets.renderer import Acts
+from tfcompare.views import kernel_details
+from tfcompare.views.view import SIDES
 
 
 def _manual_pairs(pair: Pair, readings: Mapping[str, str] | None = None) -> None:
@@ -43,6 +46,36 @@ def _op_address(place: str, name: Name, kind: str, status: str) -> str:
     return f"{place}:{kind}:{name[0]}"
 
 
+def _pair_kernel(pair: Pair, launches: pd.DataFrame, match: str, columns: tuple[str, ...]) -> None:
+    """Widgets that pair the kernel or op of some launches manually, or separate it; nothing if a side has several."""
+    found = [_names(launches, side, columns) for side in SIDES]
+    if any(len(names) > 1 for names in found):
+        return
+    ours, theirs = (names[0] if names else None for names in found)
+    times = launches[[f"{metric_in(launches, kernel_stats.TIME)}_{side}" for side in SIDES]].sum()
+    readings = kernel_details.readings_of(pair)
+    rows = manual.Rows(
+        pair.diff("kernel_stats"),
+        columns,
+        kernel_stats.TIME,
+        lambda name, _, status: kernel_address(name, columns, status),
+        lambda name: readings.get(name, name),
+    )
+    manual.of_row(pair, manual.Subject(ours, theirs, time_us=float(times.max()), match=match), rows)
+
+
+def kernel_address(name: Name, columns: tuple[str, ...], status: str) -> str:
+    """The key of the row of kernel stats that aggregates this name."""
+    row = pd.DataFrame([{**dict(zip(columns, name, strict=True)), "status": status}])
+    return str(kernel_details.row_key(row).iloc[0])
+
+
+def _names(launches: pd.DataFrame, side: str, columns: tuple[str, ...]) -> list[Name]:
+    """The names of the launches on one side."""
+    own = "_candidate" if side == "candidate" else ""
+    return list(dict.fromkeys(names_of_rows(of_side(launches, side), [f"{column}{own}" for column in columns])))
+
+
 def _open_row(pair: Pair, label: str, names: Mapping[str, str], opened: str) -> None:
     """Widgets that open another row than `opened` of a table; `names` are what rows are called, by their keys."""
     del pair
@@ -54,6 +87,7 @@ def _open_row(pair: Pair, label: str, names: Mapping[str, str], opened: str) -> 
 LIVE: dict[str, Acts] = {
     "manual_pairs": _manual_pairs,
     "pair_op": _pair_op,
+    "pair_kernel": _pair_kernel,
     "open_row": _open_row,
     "typical_step": timeline.small,
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from tfcompare.charts.pair import pairs_of
+from tfcompare.charts.pair import Pair, pairs_of
 from tfcompare.ui.frame import sidebar
 from tfcompare.ui.frame.pair import choose_pair, comparison_of
 from tfcompare.ui.frame.shell import Page, page
@@ -24,14 +24,15 @@ def show(name: str) -> None:
             Renderer(pairs_of(comparison)[0], LIVE).show_all(candidates.ranking(comparison))
         pair = choose_pair(comparison)
         if why_not := view.why_not(pair):
-            _nothing(shown, view, why_not)
+            _nothing(shown, view, pair, why_not)
         else:
             Renderer(pair, LIVE).show_view(view)
         if ranks_all:
             Renderer(pair, LIVE).show_view(candidates.OVER_TIME)
 
 
-def _nothing(shown: Page, view: View, why_not: str) -> None:
+def _nothing(shown: Page, view: View, pair: Pair, why_not: str) -> None:
     """Why there is nothing to show, what to do, and where to go."""
     st.info(f"{why_not} {view.remedy}")
+    Renderer(pair, LIVE).show_all(view.instead(pair))
     sidebar.link(sidebar.HOME, "Choose other runs", shown.selection, icon=":material/home:")
