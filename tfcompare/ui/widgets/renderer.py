@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Literal
 
 import pandas as pd
 import streamlit as st
@@ -80,7 +81,9 @@ class Renderer:
             places.append(place)
             names = block.names if isinstance(block, Choose) else block.choose if isinstance(block, Section) else ()
             if names:
-                with place, st.container(horizontal=True, vertical_alignment="bottom"):
+                are_switches = all(isinstance(one.default, bool) for one in known if one.name in names)
+                alignment: Literal["center", "bottom"] = "center" if are_switches else "bottom"
+                with place, st.container(horizontal=True, vertical_alignment=alignment):
                     if isinstance(block, Section):
                         st.subheader(block.title, anchor=False, width="content", help=block.help or None)
                     options = option_widgets.choose(known, names, self.pair, options)
