@@ -14,13 +14,12 @@ from tfcompare.charts.memory import Axis
 from tfcompare.charts.pair import has_steps
 from tfcompare.charts.style import Side
 from tfcompare.compare.headline import step_marker_call
-from tfcompare.export.csv import gzipped, spreadsheet_csv_of
+from tfcompare.export.csv import file_stem, gzipped, spreadsheet_csv_of
 from tfcompare.markdown import as_code
 from tfcompare.run import Run
 from tfcompare.tools import memory_timeline as memory_series
 from tfcompare.tools.memory_timeline import Align, Level, Memory
 from tfcompare.ui.pages.memory import Chosen
-from tfcompare.ui.widgets.downloads import file_stem
 from tfcompare.ui.widgets.figures import draw
 from tfcompare.ui.widgets.side_by_side import side_by_side
 
