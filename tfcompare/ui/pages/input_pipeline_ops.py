@@ -19,13 +19,13 @@ from tfcompare.schema.input import INPUT_CATEGORIES
 from tfcompare.tools import input_ops, step_series
 from tfcompare.tools.op_stats import with_words
 from tfcompare.ui.frame.narrow import is_narrow
-from tfcompare.ui.widgets.changes import NARROW_LETTERS
 from tfcompare.ui.widgets.details import open_details
 from tfcompare.ui.widgets.figures import draw, draw_op_in_steps
 from tfcompare.ui.widgets.links import show_link
 from tfcompare.ui.widgets.table_page import TablePage
 from tfcompare.views import links
 from tfcompare.views.op import row_key as op_key
+from tfcompare.views.view import NARROW_LETTERS
 
 MOVERS = 10
 BOTH = ("baseline", "candidate")
