@@ -27,7 +27,7 @@ PARTS: dict[Part, str] = {"scope": "name scope", "region": "region"}
 FEWEST_TILES = 3
 """Fewer allocations are shown in the table only."""
 NO_CHANGE = "Both runs have the same allocations at their peaks."
-_NO_INFORMATION = (*memory_sides.NOT_NAMED, "INVALID", "unknown")
+_NO_INFORMATION = (*memory_sides.NOT_NAMED, memory_sides.NO_OP, "INVALID", "unknown")
 
 
 def rows_of(chosen: Chosen) -> pd.DataFrame:
@@ -60,7 +60,7 @@ def live_at_the_peak(chosen: Chosen) -> Iterator[Block]:
     yield Table(
         schema.MEMORY_PEAK,
         "Live at the peak",
-        _with_missing_texts(rows),
+        _readable(rows),
         names,
         every=every,
         is_alone=chosen.pair.is_single,
@@ -82,14 +82,15 @@ def _remarks(chosen: Chosen) -> Iterator[Block]:
             )
 
 
-def _with_missing_texts(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows with missing values in place of texts that say nothing."""
+def _readable(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows with missing values in place of texts that say nothing; those of no op say so."""
     texts = ["op_name", "region_type", "data_type", "shape", "op_name_candidate", "shape_candidate"]
-    return rows.assign(**{name: rows[name].mask(rows[name].isin(_NO_INFORMATION)) for name in texts})
+    rows = rows.assign(**{name: rows[name].mask(rows[name].isin(_NO_INFORMATION)) for name in texts})
+    return rows.assign(op_name=rows["op_name"].fillna(memory_sides.NO_OP))
 
 
 def row_key(rows: pd.DataFrame) -> pd.Series:
-    """A unique key of each row, with or without missing texts; an added row may have the same keys as a removed one."""
+    """A unique key of each row, of the diff or as it is shown; an added row may have the same keys as a removed one."""
     names = list(schema.MEMORY_PEAK.keys)
     known = rows[names].mask(rows[names].isin(_NO_INFORMATION)).fillna("").astype("str")
     keys = known[names[0]].str.cat(known[names[1:]], sep="|")
