@@ -10,11 +10,12 @@ import pandas as pd
 import pytest
 
 import tfcompare as tfc
+from tests.checked import checked as check
 from tests.profiles import ALL_RUNS, SAMPLES, loaded_run, run_path
 from tfcompare.compare import Comparison
 from tfcompare.compare.attribution import OTHER_HOSTS
 from tfcompare.compare.between_steps import window_of
-from tfcompare.compare.conditions import check, parse_condition
+from tfcompare.compare.conditions import parse_condition
 from tfcompare.compare.straggler import own_time_us, straggler
 from tfcompare.run import Run
 from tfcompare.schema import STEP_PARTS

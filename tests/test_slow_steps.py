@@ -10,10 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.checked import checked as check
 from tests.profiles import loaded_run
 from tests.step_programs import SLOW_OP, STEPS, capture, captures, drifting, even, every, halves, loaded, some
 from tfcompare.compare import Comparison, compare
-from tfcompare.compare.conditions import check, parse_condition
+from tfcompare.compare.conditions import parse_condition
 from tfcompare.compare.slow_step_words import sentences
 from tfcompare.errors import Unknown
 from tfcompare.run import Run, load

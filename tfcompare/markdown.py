@@ -9,6 +9,7 @@ from tfcompare.text import text_of
 _AUTOLINKS = re.compile(r"(?<=https:)(?=//)|(?<=http:)(?=//)|(?<=www)(?=\.)|(?=@)", re.IGNORECASE)
 """Where to break what GitHub's Markdown makes a link of by itself, escaped or not."""
 
+END_OF_LINE = "  \n"
 WORD_JOINER = "\u2060"  # has no width, and no line ends there
 _STEERING = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:^=&])")
 

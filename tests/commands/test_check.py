@@ -216,7 +216,7 @@ def test_other_devices_are_remarked_on_in_every_format(check) -> None:
         (["--fail-if", "step_time+5%"], "'step_time+5%' is no condition; expected METRIC OP PERCENT%"),
         (["--fail-if", "step_time>5"], "'step_time>5': step_time takes '%' (of change) or a value in: 'ns', 'us'"),
         (["--spread", "0.03"], "--spread '0.03': expected a percentage, such as 3%"),
-        (["--host", "nobody"], "unknown host of filters_16_8 'nobody'"),
+        (["--host", "nobody"], "'nobody'; must be one of: 'localhost'"),
         (["--format", "csv"], "invalid choice: 'csv'"),
     ],
 )

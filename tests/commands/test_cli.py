@@ -460,12 +460,12 @@ def test_serve_looks_at_the_port_of_the_address_that_it_will_listen_on(
 def test_the_server_imports_what_pages_need_before_anybody_comes() -> None:
     script = (
         "import runpy, sys; server = runpy.run_path(sys.argv[1]); server['import_all']();"
-        "named = {'pandas', 'plotly', 'tfcompare.run', 'tfcompare.ui.pages.overview', 'duckdb', 'xprof'};"
+        "named = {'pandas', 'plotly', 'tfcompare.run', 'tfcompare.ui.pages.view', 'duckdb', 'xprof'};"
         "print(sorted(named & set(sys.modules)))"
     )
     words = serve.command_line([], None)
     done = subprocess.run([sys.executable, "-c", script, words[2]], capture_output=True, text=True, timeout=120)
-    assert done.stdout.splitlines()[-1] == "['pandas', 'plotly', 'tfcompare.run', 'tfcompare.ui.pages.overview']"
+    assert done.stdout.splitlines()[-1] == "['pandas', 'plotly', 'tfcompare.run', 'tfcompare.ui.pages.view']"
 
 
 def test_a_command_that_runs_out_of_memory_ends_with_one_sentence(tfcompare, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,9 +17,9 @@ def sections(out: str) -> list[list[str]]:
     return [section.splitlines() for section in out.rstrip("\n").split("\n\n")]
 
 
-def test_diff_is_verdict_then_why_then_changes_then_advice(tfcompare) -> None:
+def test_diff_is_verdict_then_why_then_advice_then_changes(tfcompare) -> None:
     status, out, _ = tfcompare("diff", BASELINE, CANDIDATE)
-    verdict, figures, why, parts, changes, advice = sections(out)
+    verdict, figures, why, parts, advice, changes, steps, *gaps = sections(out)
     assert status == 0
     assert verdict[0] == "filters_16_8 is likely 20× faster than filters_512_128: 10.9 ms vs 213 ms per step."
     assert verdict[1].startswith(
@@ -29,7 +29,9 @@ def test_diff_is_verdict_then_why_then_changes_then_advice(tfcompare) -> None:
         "Key figures Baseline Candidate Change Ratio",
         "Step time 213 ms 10.9 ms −202 ms 0.0513×",
     ]
-    assert why == ["Why: Host compute fell by 201 ms and explains the whole change of −202 ms in the average step."]
+    assert why[0] == "Why"
+    assert why[1] == "Host compute fell by 201 ms and explains the whole change of −202 ms in the average step."
+    assert [steps[0], gaps[0][0]] == ["Steps", "Largest idle gap"]
     assert [" ".join(line.split()) for line in parts] == [
         "Average step Baseline Candidate Change Ratio",
         "Input 7.76 ms 6.79 ms −967 µs 0.875×",
@@ -41,24 +43,25 @@ def test_diff_is_verdict_then_why_then_changes_then_advice(tfcompare) -> None:
     assert len(changes) == 1 + 5 + 1
     assert changes[-1] == "340 more ops changed."
     found = advise(load(BASELINE), load(CANDIDATE)).advice[:3]
-    assert advice[0] == "What to try next in filters_16_8"
+    assert advice[0] == "What to try next"
     assert [line.partition(" · ")[0] for line in advice[1:]] == [
         f"{number}. {one.title}" for number, one in enumerate(found, start=1)
     ]
 
 
 def test_the_summary_shows_as_many_changes_as_asked_and_says_how_many_more(tfcompare) -> None:
-    changes = sections(tfcompare("diff", BASELINE, CANDIDATE, "--limit", "3")[1])[4]
+    changes = sections(tfcompare("diff", BASELINE, CANDIDATE, "--limit", "3")[1])[5]
     assert len(changes) == 1 + 3 + 1
     assert changes[-1] == "342 more ops changed."
-    every = sections(tfcompare("diff", BASELINE, CANDIDATE, "--limit", "0")[1])[4]
+    every = sections(tfcompare("diff", BASELINE, CANDIDATE, "--limit", "0")[1])[5]
     assert len(every) == 1 + 345
 
 
 def test_each_candidate_has_its_own_summary(tfcompare) -> None:
     _, out, _ = tfcompare("diff", BASELINE, CANDIDATE, AGAIN)
     assert out.count("faster than filters_512_128") == out.count("Average step  ") == out.count("Largest changes") == 2
-    assert all(f"What to try next in {name}\n" in out for name in ("filters_16_8", "filters_16_8_again"))
+    assert out.count("What to try next") == 2
+    assert all(f"\n{name}\n" in f"\n{out}" for name in ("filters_16_8", "filters_16_8_again"))
 
 
 def test_a_run_and_itself_are_the_same_and_shown_once(tfcompare) -> None:
@@ -80,7 +83,7 @@ def test_runs_without_steps_have_no_breakdown(tfcompare) -> None:
 
 def test_show_without_a_table_is_a_summary(tfcompare) -> None:
     status, out, err = tfcompare("show", CANDIDATE)
-    answer, figures, step, ops, advice, about, tables = sections(out)
+    answer, figures, step, advice, ops, _steps, _gap, about, tables = sections(out)
     assert (status, err) == (0, "")
     assert answer == ["filters_16_8: 10.9 ms per step", "20 of 22 steps are included."]
     values = [re.split("  +", line) for line in figures]
@@ -89,7 +92,7 @@ def test_show_without_a_table_is_a_summary(tfcompare) -> None:
     facts = dict(re.split("  +", line, maxsplit=1) for line in about)
     named = {name: facts[name] for name in ("Capture", "Device type", "Hosts", "Steps")}
     assert named == {"Capture": "filters_16_8", "Device type": "CPU", "Hosts": "1", "Steps": "22"}
-    assert [re.split("  +", line) for line in step[1:]] == [
+    assert [re.split("  +", line) for line in step[2:]] == [
         ["Input", "6.79 ms", "62.2 %"],
         ["Host compute", "3.74 ms", "34.2 %"],
         ["Other", "386 µs", "3.53 %"],

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.checked import checked as check
 from tests.compare import compare_runs
 from tfcompare import schema
 from tfcompare.compare.condition_metrics import COUNT, METRICS, TIME, Level, Measured
@@ -20,7 +21,6 @@ from tfcompare.compare.conditions import (
     Finding,
     Findings,
     Judgement,
-    check,
     forms,
     outcome,
     parse_condition,

@@ -13,6 +13,7 @@ import pytest
 from tests.profiles import compared_runs
 from tests.render.documents import hostile_comparison, payload_of
 from tests.ui.hostile_profile import EVIL
+from tests.views.flat import flat
 from tfcompare.charts.library import plotly_js
 from tfcompare.render.html import as_html
 from tfcompare.render.inline import inline
@@ -110,9 +111,8 @@ def test_markdown_becomes_html_without_markup_of_its_own(markdown: str, html: st
 def test_cells_are_as_in_the_app_and_csv_values_in_full_precision() -> None:
     comparison = compared_runs(*CPU)
     (table,) = [
-        block for section in contents(comparison).sections for block in section.blocks
-        if isinstance(block, Table) and block.name == "op_stats"
-    ]  # fmt: skip
+        block for block in flat(contents(comparison).sections) if isinstance(block, Table) and block.name == "op_stats"
+    ]
     columns = {column["csv"]: column for column in table_json(table)["columns"]}
     times = columns["self_time_us_per_step_baseline"]
     assert times["heading"] == "Self time (µs/step)" and times["label"] == "Baseline"

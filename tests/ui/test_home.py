@@ -24,7 +24,7 @@ from tfcompare.settings import Settings, app_folder
 from tfcompare.sources.logdir import FoundRun, find_runs
 from tfcompare.sources.uploads import Arrival, Uploads
 from tfcompare.tools.listing import listing
-from tfcompare.ui.frame import narrow
+from tfcompare.ui.frame import narrow, own_uploads
 from tfcompare.ui.frame.search import Search, rescan
 from tfcompare.ui.frame.selection import Selection
 from tfcompare.ui.pages import home_filters, home_runs, home_uploads
@@ -191,7 +191,7 @@ def test_uploaded_runs_are_selected_and_listed_first(home: AppTest, tmp_path: Pa
     here = Settings(places=(SAMPLE_RUNS["filters_16_8"],), data=tmp_path / "data")
     with settings.override(here):
         home.run()
-        uploads = Uploads(here.data_folder, home_uploads.LOCAL)
+        uploads = Uploads(here.data_folder, own_uploads.LOCAL)
         upload = uploads.receive([Arrival("mine.xplane.pb", io.BytesIO(profile), len(profile))])
         rescan()
         home.session_state[home_uploads._ARRIVED] = upload.place
@@ -209,7 +209,7 @@ def test_the_first_upload_replaces_the_selected_samples(bare_home: AppTest, tmp_
         bare_home.run()
         assert bare_home.selectbox[0].value.startswith("sample_logs/")
         sent = [Arrival(f"{name}.xplane.pb", io.BytesIO(profile + end), len(profile + end)) for name, end in FILES]
-        upload = Uploads(here.data_folder, home_uploads.LOCAL).receive(sent)
+        upload = Uploads(here.data_folder, own_uploads.LOCAL).receive(sent)
         rescan()
         bare_home.session_state[home_uploads._ARRIVED] = upload.place
         bare_home.run()

@@ -15,8 +15,7 @@ from tests.profiles import ROOT, SAMPLES
 from tfcompare import settings
 from tfcompare.settings import Settings
 from tfcompare.sources.uploads import Arrival, Uploads
-from tfcompare.ui.frame import access, login
-from tfcompare.ui.pages import home_uploads
+from tfcompare.ui.frame import access, login, own_uploads
 
 AUTH = {"redirect_uri": "http://localhost/oauth2callback", "cookie_secret": "s", "client_id": "c"}
 PAGES = ["app.py", *sorted(f"pages/{path.name}" for path in (ROOT / "pages").glob("[0-9]*.py"))]
@@ -84,14 +83,14 @@ def test_uploads_belong_to_the_account_or_else_to_the_session(tmp_path: Path, mo
     here = Settings(data=tmp_path)
     mine = {"ann": User(is_logged_in=True, sub="1"), "bob": User(is_logged_in=True, sub="2"), "nobody": User()}
     of_session = Uploads(tmp_path, "session-of-this-test")
-    monkeypatch.setattr(home_uploads, "_of_session", lambda *_: of_session)
+    monkeypatch.setattr(own_uploads, "_of_session", lambda *_: of_session)
     monkeypatch.setattr(access, "is_same_machine", lambda _: False)
     profile = next(SAMPLES.rglob("*.xplane.pb")).read_bytes()
     for name, user in mine.items():
         be(user, monkeypatch)
-        home_uploads.mine(here).receive([Arrival(f"{name}.xplane.pb", io.BytesIO(profile), len(profile))])
+        own_uploads.mine(here).receive([Arrival(f"{name}.xplane.pb", io.BytesIO(profile), len(profile))])
     for name, user in mine.items():
         be(user, monkeypatch)
-        assert [upload.name for upload in home_uploads.mine(here).all()] == [name]
+        assert [upload.name for upload in own_uploads.mine(here).all()] == [name]
     monkeypatch.setattr(access, "is_same_machine", lambda _: True)
-    assert home_uploads.mine(here).all() == []
+    assert own_uploads.mine(here).all() == []

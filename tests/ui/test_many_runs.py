@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 from tests.profiles import SAMPLE_RUNS, SIMULATED_RUNS, run_path
 from tfcompare import compare, load
 from tfcompare.tools.many_runs import fastest_first, runs_table
-from tfcompare.ui.pages.overview_runs import REFERENCE
+from tfcompare.views.candidates import REFERENCE
 
 TEN = [f"{name}{suffix}" for suffix in ("", "_copy", "_copy_2") for name in sorted(SAMPLE_RUNS)][:10]
 
@@ -22,11 +22,12 @@ def section(paths: list[str]) -> None:
     import streamlit as st
 
     from tfcompare import compare, load
-    from tfcompare.ui.pages.overview_runs import all_runs, ranking
+    from tfcompare.charts.pair import pairs_of
+    from tfcompare.ui.widgets.renderer import Renderer
+    from tfcompare.views.candidates import VIEW
 
     comparison = st.session_state.setdefault("comparison", compare(*map(load, paths)))
-    ranking(comparison)
-    all_runs(comparison)
+    Renderer(pairs_of(comparison)[0], {}).show_view(VIEW)
 
 
 def page(*paths: Path) -> AppTest:
@@ -96,8 +97,8 @@ def test_the_charts_say_what_they_show_and_the_rows_can_be_op_types(ten):
 
 
 def test_one_candidate_alone_is_not_many_runs():
-    app = shown(page(run_path("filters_512_128"), run_path("filters_16_8")))
-    assert not app.subheader and not app.dataframe
+    one = compare(load(run_path("filters_512_128")), load(run_path("filters_16_8")))
+    assert "There is only one candidate" in str(one.view("candidates"))
 
 
 def test_copies_of_one_run_have_no_op_that_changed(tmp_path):

@@ -9,7 +9,7 @@ PROGRAM = """
 import sys
 from tfcompare.ui.frame import server
 server.import_all()
-print(*(f"tfcompare.ui.{name}" in sys.modules for name in ("pages.overview", "frame.shell", "widgets.tables")))
+print(*(f"tfcompare.ui.{name}" in sys.modules for name in ("pages.view", "frame.shell", "widgets.tables")))
 """
 
 

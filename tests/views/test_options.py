@@ -55,8 +55,8 @@ def test_blocks_at_the_top_are_the_same_for_all_options(pair: str) -> None:
         kinds = [type(block) for block in one.make(of_pair, preset)]
         for option in declared(one.options):
             offered = option.offered(of_pair, preset)
-            is_switch = isinstance(option.default, bool)
-            for value in [True] if is_switch else ["no such word"] if offered is None else list(offered)[:6]:
+            other = {bool: True, int: 3, str: "no such word"}.get(type(option.default))
+            for value in [other] if offered is None else list(offered)[:6]:
                 if not option.is_open(of_pair, preset):
                     continue
                 options = options_with(one.options, of_pair, {option.name: value})

@@ -11,6 +11,7 @@ import pytest
 
 from tests.profiles import SAMPLE_RUNS, loaded_run
 from tests.render.documents import payload_of
+from tests.views.flat import flat
 from tests.views.golden import FOLDER, PAIRS, comparison_of, said
 from tfcompare.charts.pair import pairs_of
 from tfcompare.compare import Comparison, compare
@@ -19,7 +20,7 @@ from tfcompare.render.inline import plain
 from tfcompare.render.shown import ALL_ROWS, Shown
 from tfcompare.report.making import report
 from tfcompare.views import NAMES
-from tfcompare.views.blocks import Block, Cards, Facts, Section, Table, Text, Verdict
+from tfcompare.views.blocks import Block, Cards, Facts, Table, Text, Verdict
 from tfcompare.views.registry import views
 
 EVERY = [(pair, view) for pair in PAIRS for view in NAMES]
@@ -28,11 +29,6 @@ EVERY = [(pair, view) for pair in PAIRS for view in NAMES]
 def text_in(document: str) -> str:
     """The words of an HTML document in a row."""
     return " ".join(html.unescape(re.sub(r"<[^>]*>", "", document)).split())
-
-
-def flat(blocks: Iterator[Block]) -> Iterator[Block]:
-    for block in blocks:
-        yield from flat(iter(block.blocks)) if isinstance(block, Section) else [block]
 
 
 def shown_blocks(comparison: Comparison, view: str) -> list[Block]:

@@ -164,15 +164,6 @@ class Pair:
         """The instructions of all XLA programs on both sides, with their program and their times per execution."""
         return self.cached("instructions", partial(executions.instructions_of, self.comparison, self.candidate))
 
-    @property
-    def program(self) -> tuple[str, pd.DataFrame] | None:
-        """The XLA program that took the most time: its name and its instructions on both sides; None without any."""
-        rows = self.instructions()
-        if rows.empty:
-            return None
-        first = executions.programs(rows).iloc[0]
-        return str(first["label"]), executions.of_program(rows, str(first["program_key"]))
-
 
 def pairs_of(comparison: Comparison, *, by_name: bool = False) -> list[Pair]:
     """The baseline with each candidate; of a run alone, that run. `by_name` as in `Pair`."""

@@ -104,6 +104,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the results; returns the exit status of the overall result."""
+    from tfcompare.compare import compare
     from tfcompare.compare.conditions import check, parse_condition
 
     conditions = [parse_condition(text) for text in arguments.fail_if]
@@ -112,9 +113,8 @@ def run(arguments: argparse.Namespace) -> int:
     repeats = load_repeats(arguments, groups)
     baseline, candidate = (run for run, *_ in groups)
     is_series = arguments.against_series is not None
-    findings = check(
-        baseline, candidate, conditions, host=arguments.host, spread=spread, repeats=repeats, is_series=is_series
-    )
+    comparison = compare(baseline, candidate, host=arguments.host, spread=spread, repeats=repeats, is_series=is_series)
+    findings = check(comparison, conditions)
     judgement = findings.judge(strict=arguments.strict)
     names = (baseline.name, candidate.name)
     if is_series:
@@ -123,12 +123,8 @@ def run(arguments: argparse.Namespace) -> int:
         names = (shown(arguments.baseline), shown(arguments.candidate))
     sys.stdout.write(FORMATS[arguments.format](findings, names, judgement))
     if arguments.report is not None:
-        from tfcompare.compare import compare
         from tfcompare.report.making import form_of, report
 
-        comparison = compare(
-            baseline, candidate, host=arguments.host, spread=spread, repeats=repeats, is_series=is_series
-        )
         form = form_of(arguments.report)
         write(report(comparison, form, checked=as_checked(findings, names, judgement)), arguments.report)
     sys.stdout.flush()

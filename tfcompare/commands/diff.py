@@ -114,22 +114,14 @@ def _print(comparison: Comparison, arguments: argparse.Namespace) -> None:
 
 
 def _print_summary(comparison: Comparison, arguments: argparse.Namespace) -> None:
-    from tfcompare.charts.pair import pairs_of
+    from tfcompare.render.shown import Shown
     from tfcompare.render.terminal import as_lines
-    from tfcompare.views.answer import advice, answer
-    from tfcompare.views.blocks import Block, Section, Text
+    from tfcompare.views.blocks import Text
 
-    top = len(comparison.table(DEFAULT_TABLE)) if arguments.limit == 0 else arguments.limit
     width = None if arguments.all_columns else terminal_width()
-    blocks: list[Block] = []
     if comparison.is_single:
-        blocks.append(Text(comparison.headline()))
-    for pair in pairs_of(comparison, by_name=True):
-        blocks += [
-            *answer(pair, top),
-            Section(f"What to try next in {pair.candidate.name}", list(advice(pair))),
-        ]
-    print(as_lines(blocks, width))
+        print(as_lines([Text(comparison.headline())], width), end="\n\n")
+    print(Shown.of(comparison, "overview", top=arguments.limit).to("table", width=width), end="")
 
 
 def _coverage(comparison: Comparison, name: str, arguments: argparse.Namespace) -> list[str]:

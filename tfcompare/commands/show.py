@@ -64,13 +64,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _print_summary(arguments: argparse.Namespace) -> int:
-    from tfcompare.charts.pair import pairs_of
     from tfcompare.compare import compare
+    from tfcompare.render.shown import Shown
     from tfcompare.render.terminal import as_lines
     from tfcompare.render.text_table import terminal_width
     from tfcompare.tools.environment import environment
-    from tfcompare.views.answer import advice, answer
-    from tfcompare.views.blocks import Facts, Section, Text
+    from tfcompare.views.blocks import Block, Facts, Text
 
     if arguments.format != "table":
         raise TfcompareError(
@@ -78,15 +77,14 @@ def _print_summary(arguments: argparse.Namespace) -> int:
             f"{', '.join(schema.TABLES)}"
         )
     (one,) = load_runs([arguments.place], reading(arguments))
-    (pair,) = pairs_of(compare(one, one, host=arguments.host), by_name=True)
     names = [name for name in schema.TABLES if len(one.table(name, host=arguments.host))]
-    blocks = [
-        *answer(pair, len(one.table("op_stats")) if arguments.limit == 0 else arguments.limit),
-        Section("What to try next", list(advice(pair))),
+    width = None if arguments.all_columns else terminal_width()
+    print(Shown.of(compare(one, one, host=arguments.host), "overview", top=arguments.limit).to("table", width=width))
+    about: list[Block] = [
         Facts(["Capture", one.name], [[fact.label, fact.values[0]] for fact in environment([one.info])]),
         Text(f"Tables (`tfcompare show RUN TABLE`): {', '.join(map(as_markdown, names))}."),
     ]
-    print(as_lines(blocks, None if arguments.all_columns else terminal_width()))
+    print(as_lines(about, width))
     return 0
 
 

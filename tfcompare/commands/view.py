@@ -21,11 +21,12 @@ from tfcompare.commands.loaded import add_comparison, capture_notes, load_compar
 from tfcompare.commands.output import at_least_0, note
 from tfcompare.errors import TfcompareError, Unknown
 from tfcompare.render.text_table import terminal_width
-from tfcompare.views import NAMES
+from tfcompare.views import MORE, NAMES
 
 if TYPE_CHECKING:
     from tfcompare.views.options import Option
 
+_VIEWS = (*NAMES, *MORE)
 _OPTION = "option_"
 """Before the names of a view's options among the arguments."""
 _SUFFIXES = {".json": "json", ".md": "markdown", ".html": "html"}
@@ -39,7 +40,7 @@ EXAMPLES = """examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("view", metavar="NAME", help=f"one of: {', '.join(NAMES)}")
+    parser.add_argument("view", metavar="NAME", help=f"one of: {', '.join(_VIEWS)}")
     parser.add_argument("-o", "--out", metavar="FILE", type=Path, help="the file to write (default: print)")
     parser.add_argument(
         "--format",
@@ -53,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_options(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
     """Declare the options of the view that these words name, if one does."""
-    name = next((word for word in words if word in NAMES), None)
+    name = next((word for word in words if word in _VIEWS), None)
     if name is None:
         return
     from tfcompare.views.options import declared
@@ -79,8 +80,8 @@ def _choices(one: Option) -> str:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the view. Raises `Unknown` for another name, `TfcompareError` for HTML on a terminal."""
-    if arguments.view not in NAMES:
-        raise Unknown("view", arguments.view, list(NAMES))
+    if arguments.view not in _VIEWS:
+        raise Unknown("view", arguments.view, list(_VIEWS))
     form = arguments.format or _SUFFIXES.get(arguments.out.suffix if arguments.out else "", "table")
     if form == "html" and arguments.out is None and sys.stdout.isatty():
         raise TfcompareError("HTML is not for a terminal: write it to a file with -o view.html")

@@ -144,7 +144,7 @@ class Comparison:
     host: str | None
     _notes: tuple[str, ...]
     _hosts: Mapping[str, str | None]
-    _replicates: Replicates
+    replicates: Replicates
     manual_pairs: Mapping[str, tuple[Choice, ...]] = field(default_factory=dict)
     _diffs: dict[str, tuple[pd.DataFrame, int]] = field(default_factory=dict, init=False)
     _cache: Cache = field(default_factory=Cache, init=False)
@@ -177,7 +177,7 @@ class Comparison:
         """The same comparison with what `other` returns for each run: the same capture under another id and name, with
         these names in place of its hosts'; with `name_in` for the name of an op of a run, and `sentence` for a note."""
         runs = {run.id: other(run) for run in (self.baseline, *self.candidates)}
-        repeats = {runs[key].id: [*map(other, more)] for key, more in self._replicates.of_run.items() if key in runs}
+        repeats = {runs[key].id: [*map(other, more)] for key, more in self.replicates.of_run.items() if key in runs}
         ours = partial(name_in, self.baseline)
         return replace(
             self,
@@ -186,7 +186,7 @@ class Comparison:
             host=None if self.host is None else hosts[self.host],
             _notes=tuple(map(sentence, self._notes)),
             _hosts={runs[key].id: None if host is None else hosts[host] for key, host in self._hosts.items()},
-            _replicates=replace(self._replicates, of_run=repeats),
+            replicates=replace(self.replicates, of_run=repeats),
             manual_pairs={
                 runs[run.id].id: tuple(choice.renamed(ours, partial(name_in, run)) for choice in choices)
                 for run in self.candidates
@@ -274,7 +274,7 @@ class Comparison:
     def verdict(self) -> dict[str, Verdict]:
         """The verdict on the step time of each candidate, by its id."""
         ours = self.captures(self.baseline)
-        return {run.id: step_time_verdict(ours, self.captures(run), self._replicates) for run in self.candidates}
+        return {run.id: step_time_verdict(ours, self.captures(run), self.replicates) for run in self.candidates}
 
     @cached_property
     def longest_programs(self) -> dict[str, Execution | None]:
@@ -288,7 +288,7 @@ class Comparison:
         are tested as one family.
         """
         run = self._candidate(groups.candidate)
-        return group_verdicts(groups, self._sides(run), self._replicates, self.per_step(groups.ratios, run))
+        return group_verdicts(groups, self._sides(run), self.replicates, self.per_step(groups.ratios, run))
 
     def time_verdict(self, candidate: Run, times: tuple[list[Times], list[Times]], of: str) -> Verdict:
         """A verdict on the mean of individual host times, such as calls to an input pipeline.
@@ -296,7 +296,7 @@ class Comparison:
         Each side of `times` holds those of each capture, in chronological order; `of` names what is timed (`steps`,
         `calls`).
         """
-        spread = self._replicates.spread_between(self.baseline, candidate, on_host=True)
+        spread = self.replicates.spread_between(self.baseline, candidate, on_host=True)
         verdict = time_verdict(self._sides(candidate), times, ChangeTest(spread, of=of, can_be_absent=True))
         return verdict if self._is_identical(candidate) else replace(verdict, caveat=caveat(self.baseline, candidate))
 
@@ -313,7 +313,7 @@ class Comparison:
 
     def captures(self, run: Run) -> Captures:
         """One of the runs and its replicates, with the compared host of each."""
-        return self._replicates.captures(run, self.host_of(run))
+        return self.replicates.captures(run, self.host_of(run))
 
     def per_step(self, ratios: pd.Series, candidate: Run) -> pd.Series:
         """Converts ratios of sums, as in diffs, to ratios of the time per step, which verdicts refer to."""

@@ -10,15 +10,14 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tfcompare.compare.between_steps import in_words, window_of
-from tfcompare.compare.captures import Captures, Replicates, caveat
+from tfcompare.compare.captures import Captures, caveat
 from tfcompare.compare.condition_metrics import BYTES, COUNT, METRICS, RATE, TIME, Measured, Pair, Samples
 from tfcompare.compare.headline import step_marker_call
-from tfcompare.compare.matching.matching import host_counterparts
 from tfcompare.compare.slow_step_words import sentences
 from tfcompare.compare.stats.estimates import FEWEST_REPEATS
 from tfcompare.compare.stats.spread import percent
@@ -26,7 +25,7 @@ from tfcompare.compare.stats.verdict import UNCLEAR, UNTESTED, USUAL_MARGIN
 from tfcompare.errors import TfcompareError, Unknown
 
 if TYPE_CHECKING:
-    from tfcompare.run import Run
+    from tfcompare.compare.comparison import Comparison
 
 PASSED = "passed"
 FAILED = "failed"
@@ -237,27 +236,16 @@ def _value(match: re.Match[str], unit: str, text: str) -> float:
     return float(match["number"]) * known[match["unit"]]
 
 
-def check(
-    baseline: Run,
-    candidate: Run,
-    conditions: Sequence[Condition],
-    *,
-    host: str | None = None,
-    spread: float | None = None,
-    repeats: Mapping[str, Sequence[Run]] | None = None,
-    is_series: bool = False,
-) -> Findings:
-    """Checks the conditions on two runs, in order; without conditions, returns verdicts on `WITHOUT_CONDITIONS`.
+def check(comparison: Comparison, conditions: Sequence[Condition]) -> Findings:
+    """Checks the conditions on the baseline and the only candidate of a comparison, in order.
 
-    `host` restricts the check to one of the baseline's hosts and its counterpart; `spread` is the standard deviation
-    between captures of one program, as a share, which overrides the default of the device; `repeats` maps the id of
-    either run to further captures of its program, which verdicts on times then use as well; `is_series`: those of the
-    baseline are earlier runs of a series, and the candidate varies as they do. Raises `Unknown` for a host
-    that a run does not have.
+    Without conditions, returns verdicts on `WITHOUT_CONDITIONS`. Raises `TfcompareError` for several candidates.
     """
-    theirs = _counterpart(baseline, candidate, host)
-    replicates = Replicates(dict(repeats or {}), spread, is_series)
-    pair = Pair(replicates.captures(baseline, host), replicates.captures(candidate, theirs), replicates)
+    if len(comparison.candidates) > 1:
+        raise TfcompareError(f"a check needs one candidate, found {len(comparison.candidates)}; check them one by one")
+    baseline, candidate = comparison.baseline, comparison.candidates[0]
+    host, theirs = comparison.host, comparison.host_of(candidate)
+    pair = Pair(comparison.captures(baseline), comparison.captures(candidate), comparison.replicates)
     if conditions:
         found = [_checked(condition, pair) for condition in conditions]
     else:
@@ -270,16 +258,6 @@ def check(
     if theirs != host:
         notes.append(f"host {host} of the baseline is compared with host {theirs} of the candidate")
     return Findings(tuple(found), tuple(note for note in notes if note))
-
-
-def _counterpart(baseline: Run, candidate: Run, host: str | None) -> str | None:
-    if host is None:
-        return None
-    counterparts = host_counterparts(baseline.host_names, candidate.host_names)
-    for run, known in ((baseline, baseline.host_names), (candidate, counterparts)):
-        if host not in known:
-            raise Unknown(f"host of {run.name}", host, sorted(run.host_names))
-    return counterparts[host]
 
 
 def _checked(condition: Condition, pair: Pair) -> Finding:

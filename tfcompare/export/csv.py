@@ -87,3 +87,8 @@ def gzipped(parts: Iterable[bytes]) -> bytes:
 def defused(cell: object) -> object:
     """`cell` with a `'` before it if it is a text that a spreadsheet would run as a formula."""
     return f"'{cell}" if isinstance(cell, str) and _MAY_RUN.match(cell) else cell
+
+
+def file_stem(name: str) -> str:
+    """`name` as the beginning of a file name that is valid on any system."""
+    return re.sub(r"[^\w.-]+", "_", name).strip("._")[:120] or "tfcompare"

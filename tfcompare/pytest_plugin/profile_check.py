@@ -105,6 +105,7 @@ class ProfileCheck:
         """The result of `check`; the candidate's process varies as those of the baseline do."""
         from tfcompare.commands.judging import usable_repeats
         from tfcompare.commands.reading import load_replicates
+        from tfcompare.compare import compare
         from tfcompare.compare.conditions import check
 
         try:
@@ -113,7 +114,8 @@ class ProfileCheck:
             raise TfcompareError(f"{error}; to write the baseline anew: {self._how_to_write}") from error
         ((candidate,),) = load_replicates([str(self.candidate)])
         repeats = usable_repeats([baseline, candidate], {baseline.id: captures})
-        return check(baseline, candidate, conditions, spread=spread, repeats=repeats, is_series=True)
+        comparison = compare(baseline, candidate, spread=spread, repeats=repeats, is_series=True)
+        return check(comparison, conditions)
 
     def _report(self, findings: Findings, judgement: Judgement) -> None:
         from tfcompare.commands.check_output import interval, text_of_width

@@ -23,19 +23,17 @@ from tfcompare.views.blocks import (
     Block,
     Cards,
     Chart,
-    Choose,
     Code,
     Facts,
     Finding,
     Items,
     Judgements,
-    Links,
-    Live,
     Section,
     Table,
     Text,
     Timeline,
     Verdict,
+    spoken,
 )
 
 VERSION = 1
@@ -79,10 +77,12 @@ def as_json(comparison: Comparison, view: str, candidates: Sequence[Candidate], 
 def _blocks(blocks: Iterable[Block], words: Sequence[str], rows: int) -> list[dict[str, Any]]:
     """Those that say something in JSON: a chart without rows can only be drawn, and links are of pages."""
     found = []
-    for block in blocks:
+    for one in blocks:
+        if (block := spoken(one)) is None:
+            continue
         if isinstance(block, Beside) or (isinstance(block, Section) and not block.title):
             found += _blocks(block.blocks, words, rows)
-        elif not isinstance(block, Choose | Links | Live) and not (isinstance(block, Chart) and block.facts is None):
+        elif not (isinstance(block, Chart) and block.facts is None):
             found.append(_block(block, words, rows))
     return found
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from tfcompare.charts import style, timeline
 from tfcompare.charts.library import plotly_js
-from tfcompare.render.inline import inline
+from tfcompare.render.inline import inline, plain
 from tfcompare.render.payload import figure_json, table_json, timeline_json
 from tfcompare.tools.card_texts import card_texts
 from tfcompare.views.blocks import (
@@ -27,19 +27,17 @@ from tfcompare.views.blocks import (
     Block,
     Cards,
     Chart,
-    Choose,
     Code,
     Facts,
     Items,
     Judgements,
-    Links,
-    Live,
     Report,
     Section,
     Table,
     Text,
     Timeline,
     Verdict,
+    spoken,
 )
 
 MOST_ROWS = 1_000
@@ -87,23 +85,23 @@ def _top(section: Section, payload: list[dict[str, Any]]) -> str:
     return text if section.title or not text else f'<section class="answer">\n{text}\n</section>'
 
 
-def _section(section: Section, payload: list[dict[str, Any]]) -> str:
+def _section(section: Section, payload: list[dict[str, Any]], heading: str = "h2") -> str:
     blocks = "\n".join(_block(block, payload) for block in section.blocks)
     if not blocks.strip():
         return ""
     if not section.title:
         return blocks
     is_open = " open" if section.is_open else ""
-    return f"<details{is_open}><summary><h2>{html.escape(section.title)}</h2></summary>\n{blocks}\n</details>"
+    title = f"<{heading}>{html.escape(section.title)}</{heading}>"
+    return f"<details{is_open}><summary>{title}</summary>\n{blocks}\n</details>"
 
 
 def _block(block: Block, payload: list[dict[str, Any]]) -> str:
     if isinstance(block, Section):
-        return _section(block, payload)
+        return _section(block, payload, "h3")
     if isinstance(block, Beside):
-        return "\n".join(_block(one, payload) for one in block.blocks)
-    if isinstance(block, Choose | Links | Live):
-        return ""
+        parts = ("\n".join(_block(one, payload) for one in part) for part in block.parts)
+        return f'<div class="beside">{"".join(f"<div>{part}</div>" for part in parts if part.strip())}</div>'
     if isinstance(block, Verdict):
         badge = f'<span class="badge {block.tone}">{html.escape(block.badge)}</span> ' if block.badge else ""
         basis = f'<p class="quiet">{inline(" ".join(block.basis))}</p>' if block.basis else ""
@@ -117,11 +115,23 @@ def _block(block: Block, payload: list[dict[str, Any]]) -> str:
     if isinstance(block, Facts | Judgements):
         return _facts(block if isinstance(block, Facts) else block.facts)
     if isinstance(block, Code):
-        return f"<pre><code>{html.escape(block.text)}</code></pre>"
-    return _drawn(block, payload)
+        return f"<pre><code>{_code(block)}</code></pre>"
+    if isinstance(block, Chart | Table | Timeline):
+        return _drawn(block, payload)
+    said = spoken(block)
+    return "" if said is None else _block(said, payload)
 
 
 _QUIET = ' class="quiet"'
+_CHANGED = {"-": "removed", "+": "added"}
+
+
+def _code(block: Code) -> str:
+    """The text; in a diff, lines of one side have the class `removed` or `added`."""
+    if block.language != "diff":
+        return html.escape(block.text)
+    lines = [(html.escape(line), _CHANGED.get(line[:1])) for line in block.text.split("\n")]
+    return "\n".join(f'<span class="{changed}">{line}</span>' if changed else line for line, changed in lines)
 
 
 def _items(block: Items) -> Iterator[str]:
@@ -138,7 +148,7 @@ def _cards(block: Cards) -> Iterator[str]:
         tone = figure.judgement if figure.judgement in ("better", "worse") else "neutral"
         below = f'<div class="change {tone}">{html.escape(change)}</div>' if change else ""
         below += f'<div class="before">{html.escape(before)}</div>' if before else ""
-        label, meaning = html.escape(figure.label), html.escape(figure.meaning)
+        label, meaning = html.escape(figure.label), html.escape(plain(figure.meaning.partition("\n")[0]))
         value = f'<div class="value">{html.escape(value)}</div>'
         yield f'<div class="card" title="{meaning}"><div>{label}</div>{value}{below}</div>'
 

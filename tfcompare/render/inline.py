@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from markdown_it import MarkdownIt
 
-from tfcompare.markdown import WORD_JOINER
+from tfcompare.markdown import END_OF_LINE, WORD_JOINER
 from tfcompare.text import text_of
 
 _PLAIN = MarkdownIt("zero").enable(["backticks", "emphasis", "escape"])
@@ -12,15 +12,20 @@ _LINKED = MarkdownIt("zero").enable(["backticks", "emphasis", "escape", "link"])
 
 
 def inline(markdown: str, *, links: bool = False) -> str:
-    """The sentence as HTML; HTML in it is shown as it is written. `links` is for texts of our own."""
+    """The sentences as HTML; HTML in them is shown as it is written. `links` is for texts of our own."""
     renderer = _LINKED if links else _PLAIN
-    return str(renderer.renderInline(text_of(markdown.replace(WORD_JOINER, ""))))
+    lines = markdown.replace(WORD_JOINER, "").split(END_OF_LINE)
+    return "<br>".join(str(renderer.renderInline(text_of(line))) for line in lines)
 
 
 def plain(markdown: str) -> str:
-    """The sentence as plain text: without marks, with the address of a link after its text."""
+    """The sentences as plain text: without marks, with the address of a link after its text."""
+    return "\n".join(map(_plain_line, markdown.replace(WORD_JOINER, "").split(END_OF_LINE)))
+
+
+def _plain_line(markdown: str) -> str:
     parts, address = [], ""
-    for token in _LINKED.parseInline(markdown.replace(WORD_JOINER, ""))[0].children or []:
+    for token in _LINKED.parseInline(markdown)[0].children or []:
         if token.type in ("text", "code_inline", "text_special"):
             parts.append(token.content)
         elif token.type == "link_open":

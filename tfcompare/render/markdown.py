@@ -8,7 +8,20 @@ from collections.abc import Iterator
 
 from tfcompare.markdown import as_markdown
 from tfcompare.render.payload import first_rows
-from tfcompare.views.blocks import Beside, Block, Code, Facts, Items, Report, Section, Table, Text, Verdict, facts_of
+from tfcompare.views.blocks import (
+    Beside,
+    Block,
+    Code,
+    Facts,
+    Items,
+    Report,
+    Section,
+    Table,
+    Text,
+    Verdict,
+    facts_of,
+    spoken,
+)
 
 
 def as_text(report: Report, rows: int = 0) -> str:
@@ -30,6 +43,8 @@ def _section(section: Section, rows: int) -> str:
 def _lines(block: Block, rows: int) -> Iterator[str]:
     if isinstance(block, Section):
         yield from filter(None, [_section(block, rows)])
+    elif (said := spoken(block)) is not block:
+        yield from () if said is None else _lines(said, rows)
     elif isinstance(block, Beside):
         yield from (line for one in block.blocks for line in _lines(one, rows))
     elif isinstance(block, Verdict):
@@ -53,7 +68,7 @@ def _lines(block: Block, rows: int) -> Iterator[str]:
             yield facts.note
     elif isinstance(block, Code):
         fence = "`" * max(3, 1 + max(map(len, re.findall("`+", block.text)), default=0))
-        yield f"{fence}\n{block.text}\n{fence}"
+        yield f"{fence}{block.language}\n{block.text}\n{fence}"
 
 
 def _table(facts: Facts) -> str:

@@ -16,7 +16,7 @@ from tfcompare.tools.caveats import caveats
 from tfcompare.tools.listing import device_text
 from tfcompare.tools.short_names import shorten_distinct
 from tfcompare.views.answer import answer
-from tfcompare.views.blocks import Beside, Block, Facts, Items, Section, Table, Text, Verdict, facts_of
+from tfcompare.views.blocks import Beside, Block, Facts, Items, Section, Table, Text, Verdict, facts_of, spoken
 
 if TYPE_CHECKING:
     from tfcompare.compare import Comparison
@@ -87,6 +87,8 @@ def cell(blocks: Iterable[Block]) -> str:
 def _block(block: Block) -> Iterator[str]:
     if isinstance(block, Beside) or (isinstance(block, Section) and not block.title):
         yield from (part for one in block.blocks for part in _block(one))
+    elif (said := spoken(block)) is not block:
+        yield from () if said is None else _block(said)
     elif isinstance(block, Section):
         inner = "".join(part for one in block.blocks for part in _block(one))
         yield f"<details{' open' * block.is_open}><summary>{_text(block.title)}</summary>{inner}</details>"

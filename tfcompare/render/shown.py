@@ -63,7 +63,7 @@ class Shown:
             return terminal.as_lines(self._blocks(every=every), width, rows) + "\n"
         if form == "json":
             typed = words or [run.id for run in runs_of(self.comparison)]
-            pairs = pairs_of(self.comparison, by_name=True)
+            pairs = self._pairs()
             found = [
                 as_json.Candidate(pair.candidate.id, self._values(pair), self._of_pair(pair, every)) for pair in pairs
             ]
@@ -73,13 +73,17 @@ class Shown:
         report = Report(f"{self.view.title}: {named}", [Section("", self._blocks(), is_open=True)], about)
         return markdown.as_text(report, rows) if form == "markdown" else html.as_html(report)
 
+    def _pairs(self) -> list[Pair]:
+        """The pairs that the view is about."""
+        return pairs_of(self.comparison, by_name=True)[: 1 if self.view.is_of_all else None]
+
     def _values(self, pair: Pair) -> dict[str, Any]:
         """The options by their names, as they hold for a pair."""
         return asdict(options_with(self.view.options, pair, self.options))
 
     def _blocks(self, *, every: bool = False) -> list[Block]:
         """Of each candidate, below its name if there are several; then what to know before trusting the figures."""
-        pairs = pairs_of(self.comparison, by_name=True)
+        pairs = self._pairs()
         if len(pairs) == 1:
             blocks = self._of_pair(pairs[0], every)
         else:

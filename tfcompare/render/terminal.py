@@ -9,10 +9,10 @@ from tfcompare.render.colour import Tone, paint
 from tfcompare.render.inline import plain
 from tfcompare.render.payload import table_json
 from tfcompare.render.text_table import TextColumn, fitting, paragraph, render
-from tfcompare.text import text_of
+from tfcompare.text import lines_of, text_of
 from tfcompare.tools.columns import Shown
 from tfcompare.units import MISSING
-from tfcompare.views.blocks import Beside, Block, Code, Facts, Items, Section, Table, Text, Verdict, facts_of
+from tfcompare.views.blocks import Beside, Block, Code, Facts, Items, Section, Table, Text, Verdict, facts_of, spoken
 
 MOST_ITEMS = 5
 """Items of a list on a screen."""
@@ -33,6 +33,8 @@ def _lines(block: Block, width: int | None, rows: int) -> Iterator[str]:
         title = block.title if isinstance(block, Section) else ""
         if text := as_lines(block.blocks, width, rows):
             yield f"{paint(text_of(title), 'bold')}\n{text}" if title else text
+    elif (said := spoken(block)) is not block:
+        yield from () if said is None else _lines(said, width, rows)
     elif isinstance(block, Verdict):
         yield _sentence(block.headline, width, "bold" if block.tone == "neutral" else block.tone)
         yield from (_sentence(one, width) for one in block.sentences)
@@ -44,7 +46,7 @@ def _lines(block: Block, width: int | None, rows: int) -> Iterator[str]:
         if len(block.items) > MOST_ITEMS:
             yield f"and {len(block.items) - MOST_ITEMS} more"
     elif isinstance(block, Code):
-        yield text_of(block.text)
+        yield lines_of(block.text)
     elif isinstance(block, Table):
         yield from _rows(block, width, rows)
     elif (facts := facts_of(block)) is not None:
@@ -81,9 +83,9 @@ def _rank(position: int, columns: Sequence[Shown]) -> int:
 
 
 def _sentence(markdown: str, width: int | None, tone: Tone = "") -> str:
-    """A sentence in Markdown as lines that fit the terminal."""
-    text = paragraph(plain(markdown), width)
-    return "\n".join(paint(line, tone) for line in text.splitlines())
+    """Sentences in Markdown as lines that fit the terminal."""
+    lines = "\n".join(paragraph(line, width) for line in plain(markdown).split("\n")).splitlines()
+    return "\n".join(paint(line, tone) for line in lines)
 
 
 def _table(facts: Facts, width: int | None) -> Iterator[str]:

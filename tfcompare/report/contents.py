@@ -19,13 +19,14 @@ from tfcompare.text import text_of
 from tfcompare.tools.caveats import caveats, other_runs, runs_of
 from tfcompare.tools.environment import environment
 from tfcompare.units import MISSING
-from tfcompare.views import overview, timeline
-from tfcompare.views.answer import verdict
+from tfcompare.views import candidates, overview, timeline
 from tfcompare.views.blocks import Block, Chart, Code, Facts, Items, Report, Section, Text
 from tfcompare.views.registry import views
 from tfcompare.views.view import charts_of
 
 DIGEST_LETTERS = 12
+MOST_CHANGES = 10
+"""Ops that are named first: more than on a page, where others are a click away."""
 
 
 @dataclass(frozen=True)
@@ -108,12 +109,12 @@ def _of_pair(pair: Pair) -> Iterator[Section]:
     is_drawn_above = len(pair.comparison.candidates) > 1 and pair.position <= overview.DRAWN_CANDIDATES
     first: list[Block] = []
     sections = []
-    for block in overview.VIEW.blocks(pair):
-        if not isinstance(block, Section):
+    for block in overview.VIEW.blocks(pair, steps_as="all", top=MOST_CHANGES):
+        if isinstance(block, Section) and block.title:
+            kept = [one for one in block.blocks if not (is_drawn_above and _is_of_all_runs(one))]
+            sections.append(replace(block, make=kept))
+        else:
             first.append(block)
-            continue
-        kept = [one for one in block.blocks if not (is_drawn_above and _is_of_all_runs(one))]
-        sections.append(replace(block, make=kept))
     yield Section(overview.VIEW.title, first, is_open=True)
     yield from sections
     for view in views():
@@ -130,11 +131,8 @@ def _caveats(found: Sequence[str], *, is_open: bool) -> Section:
 
 
 def _all_candidates(pairs: Sequence[Pair]) -> list[Block]:
-    """The answer on each candidate, and the steps of all runs."""
-    lines = [verdict(pair) for pair in pairs]
-    blocks: list[Block] = [Items([(f"{one.badge} — {one.headline}" if one.badge else one.headline, " ".join(one.basis))
-                                  for one in lines])]  # fmt: skip
-    return [*blocks, *charts_of(pairs[0], overview.OF_ALL_RUNS)]
+    """The candidates beside each other, and the steps of all runs."""
+    return [*candidates.VIEW.blocks(pairs[0]), *charts_of(pairs[0], overview.OF_ALL_RUNS)]
 
 
 def _compared(comparison: Comparison) -> list[Block]:

@@ -30,12 +30,17 @@ def evidence(comparison: Comparison, candidate: Run) -> str:
     return " ".join(filter(None, [f"{as_markdown(found.reason)}.", needed, caveat]))
 
 
-def without_step_times(
-    comparison: Comparison, candidate: Run, shown: Mapping[str, Run], elsewhere: str = ""
-) -> tuple[str, str]:
+ELSEWHERE = (
+    ", or choose the host event that begins each step (“Steps begin with” in the sidebar, `--step-marker` on the "
+    "command line)"
+)
+"""How else to get step times."""
+
+
+def without_step_times(comparison: Comparison, candidate: Run, shown: Mapping[str, Run]) -> tuple[str, str]:
     """A headline on runs that lack step times, and how to get them, in Markdown.
 
-    `shown` are the runs by the letters that they go by; `elsewhere` is a clause on how else to get step times.
+    `shown` are the runs by the letters that they go by.
     """
     missing = {letter: run for letter, run in shown.items() if not has_steps(run.info)}
     consequence = "there is no step time" if comparison.is_single else "step times cannot be compared"
@@ -43,7 +48,7 @@ def without_step_times(
     if untimed:
         return _capitalized(consequence), " ".join(f"{_capitalized(sentence)}." for sentence in untimed)
     where = "" if comparison.is_single else f" in {' and '.join(missing)}"
-    how = f"ecord again with each step inside `{step_marker_call(run.info for run in missing.values())}`{elsewhere}."
+    how = f"ecord again with each step inside `{step_marker_call(run.info for run in missing.values())}`{ELSEWHERE}."
     first, *others = shown
     if others and (lead := leading_sentence(comparison, candidate, (first, others[0]))):
         return lead.removesuffix("."), f"No verdict, since there are no step markers{where}: r{how}"

@@ -15,51 +15,60 @@ from tfcompare.compare.headline import quoted
 from tfcompare.compare.stats.estimates import STEP_TIME
 from tfcompare.markdown import as_markdown, first_sentence
 from tfcompare.tools.advice import Advice, advise_on, facts_of, with_repeats
+from tfcompare.tools.advice import Facts as AdviceFacts
 from tfcompare.tools.op_stats import main_side, top_ops
 from tfcompare.tools.overview import PEAK_MEMORY, dashboard
 from tfcompare.tools.throughput import between_steps_sentence, dispatch_sentence
 from tfcompare.tools.verdict_words import evidence, slow_steps, without_step_times
 from tfcompare.units import MISSING, format_delta, format_percent, format_ratio, format_time_us
-from tfcompare.views.blocks import Block, Cards, Chart, Facts, Finding, Items, Text, Verdict
+from tfcompare.views import op
+from tfcompare.views.blocks import Block, Cards, Chart, Facts, Finding, Items, Opens, Section, Text, Verdict
 
 if TYPE_CHECKING:
     import pandas as pd
 
+_SELF_TIME = (
+    "Self time, summed over all threads and devices: it can be longer than the step. Select a row for the op's steps, "
+    "kernels and memory."
+)
 TOP = 5
 """The number of ops that are shown first."""
 ALL = 0.9995
 """A share from here on is written as 100 %."""
 
 
-def answer(pair: Pair, top: int | None = None) -> Iterator[Block]:
-    """What answers first; `top` is the number of ops, by default `TOP`."""
-    yield verdict(pair)
-    attribution = pair.attribution
-    if not pair.is_single and attribution.host_sentence:
-        yield Text(attribution.host_sentence, more="hosts")
-    yield from figures(pair, attribution.parts)
+def answer(pair: Pair) -> Iterator[Block]:
+    """What answers first, where there is room for no more."""
+    yield from first(pair)
     yield from why(pair)
-    yield from changes(pair, TOP if top is None else top)
+    yield from changes(pair, TOP)
 
 
-def figures(pair: Pair, parts: pd.DataFrame) -> Iterator[Block]:
-    """The key figures; `parts` are those of the average steps. Says so where the peak memory is unknown."""
-    found = dashboard(pair.comparison, pair.candidate, parts)
-    if found:
-        yield Cards([one.alone() for one in found] if pair.is_single else found, pair.headings)
+def first(pair: Pair) -> Iterator[Block]:
+    """The verdict, the slowest host and the key figures."""
+    yield verdict(pair)
+    if not pair.is_single and pair.attribution.host_sentence:
+        yield Text(pair.attribution.host_sentence, more="hosts")
+    yield from figures(pair)
+
+
+def figures(pair: Pair) -> Iterator[Block]:
+    """The key figures; says so where the peak memory is unknown, or if there are none."""
+    found = dashboard(pair.comparison, pair.candidate, pair.attribution.parts)
+    if not found:
+        yield Text("The profile holds no steps and no ops. Capture it again while the program runs.", "notice")
+        return
+    yield Cards([one.alone() for one in found] if pair.is_single else found, pair.headings)
     if not any(one.label == PEAK_MEMORY for one in found):
         which = "profile has" if pair.is_single else "profiles have"
         yield Text(f"The peak memory is unknown: the {which} no allocations.", look="quiet")
 
 
-def verdict(pair: Pair, elsewhere: str = "") -> Verdict:
-    """Faster or slower, by how much, and how sure; of a run alone, its step time.
-
-    `elsewhere` is a clause on how else to get step times where a run has none.
-    """
+def verdict(pair: Pair) -> Verdict:
+    """Faster or slower, by how much, and how sure; of a run alone, its step time."""
     shown = dict(zip(pair.called, [run for _, run in pair.shown], strict=False))
     if not all(map(has_steps, shown.values())):
-        headline, how = without_step_times(pair.comparison, pair.candidate, shown, elsewhere)
+        headline, how = without_step_times(pair.comparison, pair.candidate, shown)
         return Verdict("", "neutral", headline, [how])
     slow = slow_steps(pair.comparison, shown)
     if pair.is_single:
@@ -97,21 +106,26 @@ def why(pair: Pair) -> Iterator[Block]:
     if found.waterfall is None:
         return
     if pair.is_single:
-        yield Chart("average_step", partial(average_step, pair), _parts(pair))
+        yield Section("Where the time goes", [Chart("average_step", partial(average_step, pair), _parts(pair))], True)
         return
-    yield Text(f"**Why:** {found.sentence}")
+    blocks: list[Block] = [Text(found.sentence)]
     if not found.waterfall.is_empty:
-        yield Chart("waterfall", partial(waterfall, pair), _parts(pair))
+        narrow = partial(waterfall, pair, narrow=True)
+        blocks.append(Chart("waterfall", partial(waterfall, pair), _parts(pair), draw_narrow=narrow))
+    has_replicates = any(pair.comparison.repeats_of(run) for run in pair.runs)
+    of_one = " Of the runs themselves, without their replicates." if has_replicates else ""
+    yield Section("Why", blocks, True, help=f"Means over the included steps, as the step time is.{of_one}")
 
 
-def waterfall(pair: Pair, _options: Any = None) -> Any:
+def waterfall(pair: Pair, _options: Any = None, *, narrow: bool = False) -> Any:
     """The change of the average step by part, as a figure; None without one."""
     from tfcompare.charts.attribution import step_waterfall
 
     found = pair.attribution.waterfall
     if pair.is_single or found is None or found.is_empty:
         return None
-    return step_waterfall(found, pair.sides, colours_of_change(pair.comparison.verdict[pair.candidate.id]))
+    colours = colours_of_change(pair.comparison.verdict[pair.candidate.id])
+    return step_waterfall(found, pair.sides, colours, narrow=narrow)
 
 
 def average_step(pair: Pair, _options: Any = None) -> Any:
@@ -162,7 +176,7 @@ def _ratio(ours: float, theirs: float) -> str:
 
 
 def changes(pair: Pair, top: int) -> Iterator[Block]:
-    """The ops that changed most; of a run alone, its longest ops."""
+    """The `top` ops that changed most, 0 for all; of a run alone, its longest ops."""
     several = pair.comparison.host is None and any(len(run.host_names) > 1 for run in pair.runs)
     per = f"self time per {pair.comparison.per}{', all hosts together' if several else ''}"
     if pair.is_single:
@@ -173,13 +187,22 @@ def changes(pair: Pair, top: int) -> Iterator[Block]:
     if every.empty:
         yield Text("No op changed its self time.")
         return
-    found = every.head(top)
+    found = every.head(top or len(every))
     header = [f"Largest changes, {per}", "Change", *pair.headings, "Ratio", "95 % CI", "Verdict"]
     cells = [_change(pair, row) for _, row in found.iterrows()]
     tones = list(map(tone_of, found["verdict"], found["evidence"]))
     findings = [_finding(pair, row) for _, row in found.iterrows()]
     note = _note(pair, len(found), len(every))
-    yield Facts(header, cells, (1, 2, 3, 4, 5), tones, optional=(5, 2, 3), note=note, findings=findings)
+    yield Facts(
+        header, cells, (1, 2, 3, 4, 5), tones, optional=(5, 2, 3), note=note, findings=findings,
+        opens=_opens(pair, findings), help=_SELF_TIME, address="change",
+    )  # fmt: skip
+
+
+def _opens(pair: Pair, findings: Sequence[Finding]) -> Opens:
+    """Opens the op of a finding by its id."""
+    names = {one.id: one.label for one in findings}
+    return Opens(lambda chosen: op.named(pair, names[chosen]) if chosen in names else None)
 
 
 def _note(pair: Pair, shown: int, changed: int) -> str:
@@ -194,7 +217,7 @@ def _note(pair: Pair, shown: int, changed: int) -> str:
 def _longest(pair: Pair, per: str, top: int) -> Block:
     run = pair.baseline
     stats = run.in_steps("op_stats", host=pair.host_of(run))
-    ops = top_ops(stats, top)
+    ops = top_ops(stats, top or len(stats))
     if ops.empty:
         return Text("The profile has no ops.")
     divisor = pair.comparison.captures(run).step_count if pair.comparison.per == "step" else 1
@@ -216,7 +239,10 @@ def _longest(pair: Pair, per: str, top: int) -> Block:
         )
         for row in ops.to_dict("records")
     ]
-    return Facts(header, cells, (2, 3), optional=(1,), findings=findings)
+    return Facts(
+        header, cells, (2, 3), optional=(1,), findings=findings, opens=_opens(pair, findings), help=_SELF_TIME,
+        address="change",
+    )  # fmt: skip
 
 
 def _op_id(row: Mapping[Any, Any] | pd.Series) -> str:
@@ -249,10 +275,16 @@ def _change(pair: Pair, row: pd.Series) -> list[str]:
     ]
 
 
+def side_facts(pair: Pair) -> list[AdviceFacts]:
+    """What advice is based on, of baseline and candidate."""
+    hosts = [(run, pair.host_of(run)) for run in pair.runs]
+    return [pair.comparison.cached(("facts", run.id, host), partial(facts_of, run, host)) for run, host in hosts]
+
+
 def advice(pair: Pair) -> Iterator[Block]:
     """What to try next, the piece that could save most first."""
-    facts = (with_repeats(facts_of(run, pair.host_of(run)), pair.comparison.captures(run)) for run in pair.runs)
-    found = advise_on(*facts)
+    captures = (pair.comparison.captures(run) for run in pair.runs)
+    found = advise_on(*map(with_repeats, side_facts(pair), captures))
     if found.caveat:
         yield Text(found.caveat)
     elif found.advice:

@@ -69,13 +69,15 @@ Look = Literal["plain", "headline", "quiet", "notice"]
 class Text:
     """A paragraph: the headline of a view, a caption (`quiet`), or a `notice` on what is missing.
 
-    `more` is the view that shows more, `help` explains the words.
+    `more` is the view that shows more, `help` explains the words. `clears` is the address of the option that restricts
+    what is shown to what the text names; a page can clear it.
     """
 
     text: str
     look: Look = "plain"
     more: str = ""
     help: str = ""
+    clears: str = ""
 
 
 @dataclass(frozen=True)
@@ -191,10 +193,11 @@ class Details:
 class Opens:
     """How the rows of a table open: `keys` are unique and short, `details` what opens for one, `None` for nothing.
 
-    `keys` of `Facts` are the ids of its findings.
+    `keys` of `Facts` are the ids of its findings. Without `details`, the key of the selected row is the value of an
+    option of the view that `is_row`.
     """
 
-    details: Callable[[str], Details | None]
+    details: Callable[[str], Details | None] | None
     keys: Callable[[pd.DataFrame], pd.Series] | None = None
     hint: str = "Select a row at its left end to open its details."
 
@@ -205,8 +208,10 @@ class Table:
 
     `every` are the names of all columns; `everything` makes the rows of the whole table for a file, by default those
     of the diff of all candidates. `readings` is what is shown in place of texts that are too long to read. `note` is
-    above the rows, `nothing` (Markdown) in place of them. `address` distinguishes the tables of a page in its address.
-    A table that `is_small` is a part of something else, without files of its own.
+    above the rows, `nothing` (Markdown) in place of them. `address` distinguishes the tables of a page in its address,
+    where `switch` is what `All columns` is called, if it has a name of its own. A table that `is_small` is a part of
+    something else, without files of its own. `others` is how columns are shown that the table does
+    not declare; `file` names the CSV file if the rows are of no table.
     """
 
     table: schema.Table
@@ -221,12 +226,15 @@ class Table:
     everything: Callable[[], pd.DataFrame] | None = None
     readings: Mapping[str, str] = field(default_factory=dict)
     address: str = ""
+    switch: str = ""
     is_small: bool = False
+    others: Mapping[str, Shown] = field(default_factory=dict)
+    file: str = ""
 
     @property
     def name(self) -> str:
-        """The name of the table that the rows are of, and of their CSV file."""
-        return self.table.name
+        """The name of the CSV file: that of the table which the rows are of, or `file`."""
+        return self.file or self.table.name
 
     @property
     def columns(self) -> list[Shown]:
@@ -235,9 +243,8 @@ class Table:
 
     def columns_of(self, names: Sequence[str]) -> list[Shown]:
         """How these columns are shown; of a run alone, those that say something about it."""
-        if self.is_alone:
-            return [shown_alone(name, self.table) for name in of_one_run(names)]
-        return [shown(name, self.table) for name in names]
+        names, show = (of_one_run(names), shown_alone) if self.is_alone else (names, shown)
+        return [self.others[name] if name in self.others else show(name, self.table) for name in names]
 
 
 @dataclass(frozen=True)
@@ -250,9 +257,10 @@ class Timeline:
 
 @dataclass(frozen=True)
 class Code:
-    """A command as it is typed."""
+    """A command or program as it is typed; a `diff` has lines that begin with `-`, `+` or a space."""
 
     text: str
+    language: Literal["", "diff"] = ""
 
 
 @dataclass(frozen=True)
@@ -292,9 +300,14 @@ class Live:
 
 @dataclass(frozen=True)
 class Beside:
-    """Groups of blocks that belong next to each other, where there is room."""
+    """Groups of blocks that belong next to each other, where there is room: for `pixels` each, if it says so.
+
+    Each is in a frame if they are `framed`.
+    """
 
     parts: Sequence[Sequence[Block]]
+    framed: bool = False
+    pixels: int = 0
 
     @property
     def blocks(self) -> list[Block]:
@@ -333,6 +346,13 @@ def later(make: Callable[[], Iterable[Block]]) -> Section:
     return Section("", make, is_open=True)
 
 
+def spoken(block: Block) -> Block | None:
+    """The block as something that needs no page: of links their text, nothing of what only acts."""
+    if isinstance(block, Links):
+        return Text(block.text) if block.text else None
+    return None if isinstance(block, Choose | Live) else block
+
+
 def with_all_columns(blocks: Iterable[Block]) -> Iterator[Block]:
     """The blocks, and all columns of their tables."""
     for block in blocks:
@@ -341,7 +361,7 @@ def with_all_columns(blocks: Iterable[Block]) -> Iterator[Block]:
         elif isinstance(block, Section):
             yield replace(block, make=partial(_of_section, block))
         elif isinstance(block, Beside):
-            yield Beside([list(with_all_columns(part)) for part in block.parts])
+            yield replace(block, parts=[list(with_all_columns(part)) for part in block.parts])
         else:
             yield block
 

@@ -4,98 +4,286 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import pandas as pd
+
+from tfcompare import schema
 from tfcompare.charts import hosts as charts
 from tfcompare.charts.pair import Pair
+from tfcompare.markdown import as_code
 from tfcompare.tools import hosts
 from tfcompare.tools.host_words import verdict_sentence
-from tfcompare.units import format_delta, format_time_us
-from tfcompare.views.blocks import Block, Facts, Finding, Text
-from tfcompare.views.view import Make, View, charts_of
+from tfcompare.tools.hosts import By, PairedSteps
+from tfcompare.units import MISSING, format_delta, format_time_us
+from tfcompare.views import hosts_clocks, hosts_links
+from tfcompare.views.blocks import Beside, Block, Chart, Choose, Facts, Finding, Section, Table, Text, later
+from tfcompare.views.options import option
+from tfcompare.views.view import SIDES, Make, View
+
+PLURALS: dict[By, str] = {"host": "hosts", "device": "devices"}
+LABELS = {column.name: column.label for column in schema.HOSTS.columns}
+MOST_NAMED = 5
+MOST_PARTS = 2
+"""Parts of a step that a text names."""
+HOW_DECIDED = (
+    "In synchronous training all hosts' steps end together, because the others wait for the slowest in a collective. "
+    "The slowest host is the one with the longest busy time: the step without its time in collectives. It stands out "
+    "if that is significantly more than the median of the others, by at least 5 % and in three quarters of the steps."
+)
+HOW_TO_CAPTURE = (
+    "Capture all workers of a program into one run: on the Capture page, or with several addresses in "
+    "`tf.profiler.experimental.client.trace`."
+)
 
 
-def blocks(pair: Pair, options: Any) -> Iterator[Block]:
-    """The slowest host in a sentence, the busy time of each host in each step, and the parts of their steps."""
-    by = grouping(pair)
-    if by is None:
-        return
-    slow = [hosts.slowest_host(run, by) for run in pair.runs]
+def groupings(pair: Pair, _options: Any = None) -> dict[By, str]:
+    """What can be compared, hosts or devices: where either run has several with steps."""
+
+    def make() -> dict[By, str]:
+        found = [hosts.groupings(run) for _, run in pair.shown]
+        return {by: plural for by, plural in PLURALS.items() if any(by in one for one in found)}
+
+    return pair.cached("host_groupings", make)
+
+
+def _hosts(pair: Pair, _options: Any = None) -> dict[str, str]:
+    """The candidate's hosts with steps, the slowest first."""
+
+    def make() -> dict[str, str]:
+        rows = steps_by(pair, "host").candidate
+        return {name: name for name in hosts.by_skew(hosts.matrix(rows, "busy_us"))}
+
+    return pair.cached("host_names", make)
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is compared, by which time, and which host is looked at."""
+
+    by: By = option("host", "Compare", groupings)
+    metric: str = option(
+        "busy_us", "Show", {metric: LABELS[metric] for metric in hosts.METRICS}, is_list=True,
+        help="Busy time is the step without its time in collectives",
+    )  # fmt: skip
+    one_host: str = option("", "Host", _hosts, is_list=True, help="The slowest comes first")
+
+
+def blocks(pair: Pair, options: Options) -> Iterator[Block]:
+    """The slowest host in a sentence, a time of each host in each step, the parts of their steps, and every step."""
+    yield later(partial(_answer, pair))
+    yield Choose(["by", "metric"])
+    yield later(partial(_heat_maps, pair, options))
+    yield later(partial(_parts, pair, options))
+    if len(_hosts(pair)) > 1:
+        make = partial(hosts_links.blocks, pair, steps_by(pair, "host").candidate, list(_hosts(pair)), options.one_host)
+        yield Section("Look at one host", make, True, ["one_host"])
+    yield later(partial(hosts_clocks.blocks, pair))
+    yield later(lambda: [_table(pair, options)])
+
+
+def steps_by(pair: Pair, by: By) -> PairedSteps:
+    """The steps of each host or device of both runs."""
+    return pair.cached(("host_steps", by), partial(hosts.paired_steps, *pair.runs, by))
+
+
+def _answer(pair: Pair) -> Iterator[Block]:
+    """Who is slowest, why, and whether it was so before; how hosts are paired; which hosts are left out."""
+    by = next(iter(groupings(pair)))
     is_alone = pair.is_single or pair.is_identical
-    if sentence := verdict_sentence(slow[1], None if is_alone else slow[0], alone=is_alone):
-        yield Text(sentence)
-    yield busy_times(pair, by)
-    yield from charts_of(pair, CHARTS, options)
+    slow = pair.cached(("slowest", by), lambda: [hosts.slowest_host(run, by) for run in pair.runs])
+    sentence = verdict_sentence(slow[1], None if is_alone else slow[0], alone=is_alone)
+    if not sentence:
+        baseline, candidate = pair.marked
+        alone = verdict_sentence(slow[0], None, alone=True)
+        of_baseline = f" {baseline}: {alone}" if alone and not is_alone else ""
+        sentence = f"{candidate} has fewer than two {PLURALS[by]} with common steps.{of_baseline}"
+    yield Text(sentence, "headline", help=HOW_DECIDED)
+    if notes := " ".join(_notes(pair, by, is_alone)):
+        yield Text(notes, "quiet")
 
 
-def busy_times(pair: Pair, by: hosts.By) -> Facts:
-    """The mean busy time of the steps of each host, the slowest first."""
-    paired = hosts.paired_steps(*pair.runs, by)
-    sides = [matrix.mean(axis=1) for matrix in paired.matrices("busy_us")[: len(pair.shown)]]
-    names = paired.by_skew[: charts.MOST_BARS]
+def _notes(pair: Pair, by: By, is_alone: bool) -> Iterator[str]:
+    """How hosts are paired, which have no steps, and that all are compared where one was chosen."""
+    if not is_alone:
+        yield steps_by(pair, by).pairing.sentence(PLURALS[by])
+    for run, name in list(zip(pair.runs, pair.marked, strict=True))[: 1 if is_alone else 2]:
+        if missing := hosts.without_steps(run):
+            names = ", ".join(map(as_code, missing[:MOST_NAMED])) + (" and more" if len(missing) > MOST_NAMED else "")
+            yield f"Without steps, and so left out of {name}: {names}."
+    if pair.comparison.host is not None:
+        yield f"All hosts are compared here; only the table of steps is of {as_code(pair.comparison.host)} alone."
+
+
+def _heat_maps(pair: Pair, options: Options) -> Iterator[Block]:
+    """Steps × hosts of both sides on one colour scale, and the difference."""
+    plural, matrices = PLURALS[options.by], _matrices(pair, options)
+    if not any(matrix.size for matrix in matrices):
+        yield Text(f"The {plural} have no step in common, so there is nothing to draw.", "notice")
+        return
+    if not _has_maps(matrices):
+        yield _means(pair, options)
+        return
+    maps: list[Block] = []
+    for which, (name, matrix) in enumerate(zip(MAPS, matrices, strict=False)):
+        if matrix.size:
+            facts = _means(pair, options) if not maps else None
+            maps.append(
+                Chart(name, partial(_heat_map, pair, options, which=which), facts, (options.by, options.metric))
+            )
+        elif which < len(pair.shown):
+            run = "Run" if pair.is_single else f"{pair.marked[which]} ({SIDES[which]})"
+            maps.append(Text(f"{run} has no {plural} with common steps.", "notice"))
+    yield Section(f"{LABELS[options.metric]} of each step", [Beside([[one] for one in maps])], True)
+
+
+def _matrices(pair: Pair, options: Options) -> list[pd.DataFrame]:
+    """The metric of each host in each step: of both sides and the difference, or of a run alone."""
+    make = partial(steps_by(pair, options.by).matrices, options.metric)
+    return list(pair.cached(("host_matrices", options.by, options.metric), make))[: 1 if pair.is_single else 3]
+
+
+def _has_maps(matrices: list[pd.DataFrame]) -> bool:
+    """Whether there are several steps: those of a single one are a table."""
+    return any(matrix.size and matrix.shape[1] > 1 for matrix in matrices[:2])
+
+
+def _names(pair: Pair, by: By) -> list[str]:
+    """The hosts of both runs, the slowest first."""
+    return pair.cached(("host_order", by), lambda: steps_by(pair, by).by_skew)
+
+
+def _heat_map(pair: Pair, options: Options, which: int) -> Any:
+    """The time of each host in each step: of the baseline, of the candidate, or the difference."""
+    if not groupings(pair):
+        return None
+    matrices = _matrices(pair, options)
+    if which >= len(matrices) or not matrices[which].size or not _has_maps(matrices):
+        return None
+    matrix, title = matrices[which], f"{LABELS[options.metric]} of each step"
+    rows = matrix.loc[[name for name in _names(pair, options.by) if name in matrix.index]]
+    if which == 2:
+        return charts.change_map(f"{title}, {pair.letters[-1]} − {pair.letters[0]}", "blue: less; orange: more", rows)
+    size = f"{len(rows):,} {PLURALS[options.by]} × {rows.shape[1]:,} steps, the slowest on top"
+    limits = charts.value_range([one for one in matrices[:2] if one.size])
+    return charts.heat_map(title if pair.is_single else f"{title}, {pair.letters[which]}", size, rows, limits)
+
+
+def _means(pair: Pair, options: Options) -> Facts:
+    """The mean of the metric over the steps of each host, the slowest first."""
+    by, metric = options.by, options.metric
+    sides = [matrix.mean(axis=1) for matrix in _matrices(pair, options)[: len(pair.shown)]]
+    every = _names(pair, by)
+    names = every[: charts.MOST_BARS]
     times = {name: [float(means.get(name, math.nan)) for means in sides] for name in names}
     cells = [[name, *map(format_time_us, of_host)] for name, of_host in times.items()]
-    header = [f"Busy time per step, by {by}", *pair.headings]
+    header = [f"{LABELS[metric]} per step, by {by}", *pair.headings]
     if not pair.is_single:
         header.append("Change")
         cells = [[*row, format_delta(times[row[0]][1] - times[row[0]][0], "µs")] for row in cells]
-    more = len(paired.by_skew) - len(names)
+    more = len(every) - len(names)
     findings = [
         Finding(
-            f"{by}:{name}", name, "µs", math.nan if pair.is_single else of_host[0], of_host[-1], more="timeline",
-            is_alone=pair.is_single,
+            f"{by}:{name}" if metric == "busy_us" else f"{by}:{name}:{metric}", name, "µs",
+            math.nan if pair.is_single else of_host[0], of_host[-1], more="timeline", is_alone=pair.is_single,
         )
         for name, of_host in times.items()
     ]  # fmt: skip
-    note = f"{more:,} more {by}s." if more else ""
+    note = f"{more:,} more {PLURALS[by]}." if more else ""
     return Facts(header, cells, range(1, len(header)), note=note, findings=findings)
 
 
-def grouping(pair: Pair) -> hosts.By | None:
-    """What can be compared: `host`, else `device`, if a run has several with steps."""
-    groupings: tuple[hosts.By, ...] = ("host", "device")
-    return next((by for by in groupings if any(by in hosts.groupings(run) for _, run in pair.shown)), None)
+def _parts(pair: Pair, options: Options) -> Iterator[Block]:
+    """The parts of each host's average step."""
+    names = _names(pair, options.by)
+    few = names[: charts.MOST_BARS]
+    inner: list[Block] = []
+    if len(names) > len(few):
+        inner.append(Text(f"The {len(few)} slowest of {len(names):,} {PLURALS[options.by]}.", "quiet"))
+    draw = partial(_host_parts, pair, options)
+    inner.append(Chart("host_parts", draw, _longest_parts(pair, options.by, few), options.by))
+    yield Section(f"Where each {options.by}'s time goes", inner, True)
 
 
-def _heat_map(pair: Pair, _options: Any, which: int) -> Any:
-    """The busy time of each host in each step: of the baseline, of the candidate, or the difference."""
-    by = grouping(pair)
-    if by is None or (pair.is_single and which):
+def _host_parts(pair: Pair, options: Options) -> Any:
+    if not groupings(pair):
         return None
-    paired = hosts.paired_steps(*pair.runs, by)
-    matrices = paired.matrices("busy_us")
-    if not matrices[which].size or matrices[which].shape[1] < 2:
-        return None
-    rows = matrices[which].loc[[name for name in paired.by_skew if name in matrices[which].index]]
-    size = f"{len(rows):,} {by}s × {rows.shape[1]:,} steps, the slowest on top"
-    if which == 2:
-        title = f"Busy time of each step, {pair.letters[-1]} − {pair.letters[0]}"
-        return charts.change_map(title, "blue: less; orange: more", rows)
-    title = "Busy time of each step" if pair.is_single else f"Busy time of each step, {pair.letters[which]}"
-    limits = charts.value_range([matrix for matrix in matrices[:2] if matrix.size])
-    return charts.heat_map(title, size, rows, limits)
+    return charts.host_parts(
+        list(zip([side for side, _ in pair.shown], _part_means(pair, options.by), strict=True)),
+        _names(pair, options.by)[: charts.MOST_BARS],
+    )
 
 
-def _parts(pair: Pair, _options: Any = None) -> Any:
-    by = grouping(pair)
-    if by is None:
-        return None
-    paired = hosts.paired_steps(*pair.runs, by)
-    rows = zip(pair.shown, (paired.baseline, paired.candidate), strict=False)
-    means = [(side, hosts.part_means(of_side)) for (side, _), of_side in rows]
-    return charts.host_parts(means, paired.by_skew[: charts.MOST_BARS])
+def _part_means(pair: Pair, by: By) -> list[pd.DataFrame]:
+    steps = steps_by(pair, by)
+    return [hosts.part_means(rows) for rows in (steps.baseline, steps.candidate)[: len(pair.shown)]]
+
+
+def _longest_parts(pair: Pair, by: By, names: list[str]) -> Facts:
+    """The longest parts of the average step of each host, as texts."""
+    sides = _part_means(pair, by)
+    cells = [[name, *(_longest(means, name) for means in sides)] for name in names]
+    return Facts([f"Longest parts, by {by}", *pair.headings], cells)
+
+
+def _longest(means: pd.DataFrame, name: str) -> str:
+    if name not in means.index:
+        return MISSING
+    longest = means.loc[[name]].iloc[0].sort_values(ascending=False, kind="stable").head(MOST_PARTS)
+    return ", ".join(f"{LABELS[str(part)]} {format_time_us(time)}" for part, time in longest.items() if time > 0)
+
+
+def _table(pair: Pair, options: Options) -> Table:
+    rows = pair.cached("host_rows", partial(_by_skew, pair))
+    chosen = pair.comparison.host
+    return Table(
+        schema.HOSTS,
+        "Every step of every host" if chosen is None else "Every step of the chosen host",
+        rows,
+        _columns(pair, rows, options, every=False),
+        every=_columns(pair, rows, options, every=True),
+        is_alone=pair.is_single,
+    )
+
+
+def _columns(pair: Pair, rows: pd.DataFrame, options: Options, *, every: bool) -> list[str]:
+    """The table's columns: times of both sides for what is shown, or all."""
+    sides = SIDES[: len(pair.shown)]
+    several = rows["device"].nunique() > 1 or every
+    names = ["host", *(["device"] if several else []), "step"]
+    metrics = dict.fromkeys(("busy_us", "busy_skew_us", "collectives_us", "duration_us", options.metric))
+    if every:
+        metrics = dict.fromkeys(c.name for c in schema.HOSTS.metrics if c.is_number)
+    for metric in metrics:
+        names += [f"{metric}_{role}" for role in (*sides, *([] if pair.is_single else ["delta"]))]
+        names += [f"{metric}_ratio"] if every and not pair.is_single else []
+    return [*names, *(["status", "match", "step_candidate", "host_candidate"] if every and not pair.is_single else [])]
+
+
+def _by_skew(pair: Pair) -> pd.DataFrame:
+    """The diff, largest skew of the candidate first."""
+    rows = pair.diff("hosts")
+    skew = rows["busy_skew_us_candidate"].fillna(rows["busy_skew_us_baseline"]).astype("float64")
+    return rows.loc[skew.sort_values(ascending=False, kind="stable").index].reset_index(drop=True)
 
 
 def _why_not(pair: Pair) -> str:
-    several = any(len(run.host_names) > 1 or len(run.devices) > 1 for run in pair.runs)
-    return "" if several else "The runs have one host and at most one device."
+    if not any(len(run.host_names) > 1 or len(run.devices) > 1 for run in pair.runs):
+        return "The runs have one host and at most one device."
+    if groupings(pair):
+        return ""
+    names = " and ".join(as_code(run.name) for _, run in pair.shown)
+    return (
+        f"{names} {'has' if pair.is_single else 'have'} no steps on more than one host or device, so there is nothing "
+        "to compare between hosts."
+    )
 
 
+MAPS = ("hosts_baseline", "hosts_candidate", "hosts_change")
 CHARTS: dict[str, Make] = {
-    "hosts_baseline": partial(_heat_map, which=0),
-    "hosts_candidate": partial(_heat_map, which=1),
-    "hosts_change": partial(_heat_map, which=2),
-    "host_parts": _parts,
+    **{name: partial(_heat_map, which=which) for which, name in enumerate(MAPS)},
+    "host_parts": _host_parts,
 }
-VIEW = View("hosts", "Hosts", blocks, CHARTS, _why_not)
+VIEW = View("hosts", "Hosts", blocks, CHARTS, _why_not, HOW_TO_CAPTURE, Options)

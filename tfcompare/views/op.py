@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -22,8 +23,9 @@ from tfcompare.schema import DEVICE
 from tfcompare.tools import step_series
 from tfcompare.units import MISSING, format_percent, format_percent_change, format_ratio, format_value
 from tfcompare.views import links
-from tfcompare.views.blocks import Block, Chart, Details, Facts, Links, Live, Table, Text
-from tfcompare.views.view import CHANGE, SIDES
+from tfcompare.views.blocks import Block, Chart, Choose, Details, Facts, Links, Live, Table, Text, later
+from tfcompare.views.options import option
+from tfcompare.views.view import CHANGE, SIDES, View, largest_first
 
 LACKING = {"baseline": "added", "candidate": "removed"}
 """The status of a row that a side lacks."""
@@ -224,3 +226,30 @@ def small_table(
     return Table(
         table, title, rows, names, is_alone=pair.is_single, address=address, readings=readings or {}, is_small=True
     )
+
+
+def _names(pair: Pair, _options: Any) -> dict[str, str]:
+    """The ops of either run, those that changed most, or of a run alone took longest, first."""
+    rows = largest_first(pair, schema.OP_STATS, pair.ops(idle=False))
+    return {name: name for name in rows["op_name"]}
+
+
+@dataclass(frozen=True)
+class Options:
+    """Which op is shown."""
+
+    op: str = option("", "Op", _names, is_list=True, help="The name of an op, as in the table op_stats")
+
+
+def blocks(pair: Pair, options: Options) -> Iterator[Block]:
+    """Everything about an op, by default the one that changed most."""
+    yield Text(as_code(options.op), "headline")
+    yield Choose(["op"])
+    yield later(partial(_of_name, pair, options.op))
+
+
+def _why_not(pair: Pair) -> str:
+    return "No ops were recorded." if pair.ops(idle=False).empty else ""
+
+
+VIEW = View("op", "Op", blocks, why_not=_why_not, options=Options)

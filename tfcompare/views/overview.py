@@ -3,30 +3,79 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 
-from tfcompare.charts import step_parts, steps
+from tfcompare.charts import slow_steps, step_parts, steps
 from tfcompare.charts.pair import Pair, has_steps, may_draw, sides, steps_of
 from tfcompare.charts.style import Side
+from tfcompare.compare.slow_step_words import sentences
 from tfcompare.run import Run
+from tfcompare.tables.step_times import on_slowest_host
 from tfcompare.tools import step_attribution
+from tfcompare.tools.advice.facts import Gap
+from tfcompare.tools.caveats import runs_of
+from tfcompare.tools.overview import gap_sentence
 from tfcompare.units import format_time_us
-from tfcompare.views.answer import advice, answer, average_step, waterfall
-from tfcompare.views.blocks import Block, Facts, Section
-from tfcompare.views.view import Make, View, charts_of
+from tfcompare.views import answer, links
+from tfcompare.views.answer import TOP
+from tfcompare.views.blocks import Beside, Block, Chart, Facts, Link, Links, Live, Section, Text
+from tfcompare.views.links import Moment
+from tfcompare.views.options import option
+from tfcompare.views.view import Make, View
 
 DRAWN_CANDIDATES = 4
+"""The number of candidates that can be distinguished in one chart."""
+MOST_ON_ONE_SCALE = 4.0
+AXIS_ROOM = 1.05
+
+SLOW = (
+    "Slow: more than 1.5 times the median of the run's steps, and 5 robust standard deviations above it. Slow steps "
+    "count in full. A stray, which is the only step far beyond all others, is excluded unless strays are counted."
+)
 
 
-def blocks(pair: Pair, options: Any) -> Iterator[Block]:
-    """The answer, what to try next, and every step."""
-    yield from answer(pair)
-    yield Section("What to try next", list(advice(pair)), is_open=True)
+@dataclass(frozen=True)
+class Options:
+    """How the steps are shown, all three ways where nothing can be clicked; `top`: how many ops, 0 for all."""
+
+    steps_as: Literal["time", "part", "distribution", "all"] = option(
+        "time", "Show as", {"time": "step time", "part": "by part", "distribution": "distribution", "all": "all three"},
+        address="steps_view",
+    )  # fmt: skip
+    top: int = option(TOP, "Ops", help=f"The number of ops that changed most, 0 for all (default: {TOP})")
+
+
+def blocks(pair: Pair, options: Options) -> Iterator[Block]:
+    """The answer, what to try next, the typical step, every step, and the largest idle gap."""
+    yield from answer.first(pair)
+    yield Beside([list(answer.why(pair)), [Section("What to try next", partial(answer.advice, pair), is_open=True)]])
+    yield from answer.changes(pair, options.top)
+    yield Live("typical_step")
     if any(has_steps(run) for _, run in pair.shown):
-        yield Section("Steps", [_step_times(pair), *charts_of(pair, STEP_CHARTS, options)])
+        can_choose = may_draw(run.steps for run in runs_of(pair.comparison) if has_steps(run))
+        yield Section("Steps", partial(_steps, pair, options), True, ["steps_as"] if can_choose else [], SLOW)
+        yield Section("Largest idle gap", partial(_gaps, pair), is_open=True)
+
+
+def _steps(pair: Pair, options: Options) -> Iterator[Block]:
+    """Every step of all runs, in the chosen way, and links to the longest of those that are slow."""
+    every = options.steps_as == "all"
+    if every or options.steps_as == "time":
+        yield Chart("step_times", partial(CHARTS["step_times"], pair, options), _step_times(pair))
+    if every or options.steps_as == "distribution":
+        yield Chart("step_distribution", partial(CHARTS["step_distribution"], pair, options))
+    if every or options.steps_as == "part":
+        yield from _by_part(pair)
+    if len(runs_of(pair.comparison)) > DRAWN_CANDIDATES + 1 and options.steps_as != "part":
+        yield Text(
+            f"The baseline, the first {DRAWN_CANDIDATES} candidates and the one shown in detail are drawn.", "quiet"
+        )
+    if found := list(_slow_steps(pair)):
+        yield Links(found)
 
 
 def _step_times(pair: Pair) -> Facts:
@@ -42,16 +91,61 @@ def _step_times(pair: Pair) -> Facts:
     return Facts(header, rows, range(1, len(header)), optional=(4, 5))
 
 
+def _by_part(pair: Pair) -> Iterator[Block]:
+    """Every step of each run by its parts; on one scale unless that would flatten the shorter steps."""
+    roles = [role for role, (_, run) in enumerate(pair.shown) if has_steps(run)]
+    frames = step_attribution.attributed_steps(pair.comparison, pair.candidate)
+    ends = [
+        slow_steps.axis_end([frames[role]], "duration_us") or float(frames[role]["duration_us"].max()) for role in roles
+    ]
+    is_one_scale = len(roles) > 1 and max(ends) <= MOST_ON_ONE_SCALE * min(ends)
+    top_us = AXIS_ROOM * max(ends) if is_one_scale else None
+    names = ("step_parts_baseline", "step_parts_candidate")
+    yield Beside([[Chart(names[role], partial(_step_parts, pair, None, role=role, top_us=top_us))] for role in roles])
+    if len(roles) > 1 and not is_one_scale:
+        yield Text("Each run has its own scale.", "quiet")
+
+
+def _slow_steps(pair: Pair) -> Iterator[Link]:
+    """A link to the longest step of each run that has slow steps or a stray, which the verdict tells of."""
+    for side, (name, (_, run)) in enumerate(zip(pair.marked, pair.shown, strict=False)):
+        if sentences(run, pair.host_of(run), name):
+            rows = on_slowest_host(run.table("steps", host=pair.host_of(run)))
+            longest = rows[rows["included"] | rows["stray"]].sort_values("duration_us").iloc[-1]
+            moment = Moment(side, float(longest["start_us"]), float(longest["duration_us"]))
+            of_run = "" if pair.is_single else f" of {name}"
+            label = f"Show step {longest['step']}{of_run} in timeline"
+            yield links.to_moment(pair, moment, str(longest["host"]), label)
+
+
+def _gaps(pair: Pair) -> Iterator[Block]:
+    """The largest idle gap of each run's steps, and between which ops it is."""
+    every = zip(pair.marked, pair.shown, answer.side_facts(pair), strict=False)
+    for side, (name, (_, run), facts) in enumerate(every):
+        if has_steps(run):
+            sentence = f"{'' if pair.is_single else f'**{name}:** '}{gap_sentence(facts)}"
+            yield Links([] if facts.gap is None else list(_to_gap(pair, run, side, facts.gap)), sentence)
+
+
+def _to_gap(pair: Pair, run: Run, side: int, gap: Gap) -> Iterator[Link]:
+    """A link to the occurrence of a recurring gap that is nearest to its mean length."""
+    every = run.table("idle_gaps", host=pair.host_of(run))
+    same = every[(every["op_before"] == gap.op_before) & (every["op_after"] == gap.op_after)]
+    if len(same):
+        nearest = same.iloc[int((same["duration_us"] - gap.length_us).abs().argmin())]
+        moment = Moment(side, float(nearest["start_us"]), float(nearest["duration_us"]))
+        yield links.to_moment(pair, moment, str(nearest["host"]))
+
+
 def _series(pair: Pair) -> list[tuple[Side, pd.DataFrame]]:
     """The steps of all runs; none of a candidate that is not drawn, so that the others keep their colours."""
-    runs = [pair.baseline, *([] if pair.is_single else pair.comparison.candidates)]
     return [
-        (side, _steps(pair, run, is_drawn=position <= DRAWN_CANDIDATES or run is pair.candidate))
-        for position, (side, run) in enumerate(zip(sides(pair.comparison), runs, strict=True))
+        (side, _drawn_steps(pair, run, is_drawn=position <= DRAWN_CANDIDATES or run is pair.candidate))
+        for position, (side, run) in enumerate(zip(sides(pair.comparison), runs_of(pair.comparison), strict=True))
     ]
 
 
-def _steps(pair: Pair, run: Run, *, is_drawn: bool) -> pd.DataFrame:
+def _drawn_steps(pair: Pair, run: Run, *, is_drawn: bool) -> pd.DataFrame:
     frame = steps_of(pair.comparison, run)
     return frame if is_drawn and has_steps(run) else frame.iloc[:0]
 
@@ -61,11 +155,11 @@ def _over_steps(pair: Pair, _options: Any, make: Callable[[list[tuple[Side, pd.D
     return make(series) if may_draw(frame for _, frame in series) else None
 
 
-def _step_parts(pair: Pair, _options: Any, role: int) -> Any:
+def _step_parts(pair: Pair, _options: Any, role: int, top_us: float | None = None) -> Any:
     if role >= len(pair.shown) or not has_steps(pair.runs[role]):
         return None
     frames = step_attribution.attributed_steps(pair.comparison, pair.candidate)
-    return step_parts.parts_of_steps(pair.sides[role], frames[role]) if may_draw([frames[role]]) else None
+    return step_parts.parts_of_steps(pair.sides[role], frames[role], top_us) if may_draw([frames[role]]) else None
 
 
 OF_ALL_RUNS: dict[str, Make] = {
@@ -73,8 +167,11 @@ OF_ALL_RUNS: dict[str, Make] = {
     "step_distribution": partial(_over_steps, make=steps.step_distribution),
 }
 """Charts of all runs, not of a pair alone."""
-STEP_CHARTS: dict[str, Make] = OF_ALL_RUNS | {
+CHARTS: dict[str, Make] = {
+    "waterfall": answer.waterfall,
+    "average_step": answer.average_step,
+    **OF_ALL_RUNS,
     "step_parts_baseline": partial(_step_parts, role=0),
     "step_parts_candidate": partial(_step_parts, role=1),
 }
-VIEW = View("overview", "Overview", blocks, {"waterfall": waterfall, "average_step": average_step} | STEP_CHARTS)
+VIEW = View("overview", "Overview", blocks, CHARTS, options=Options)

@@ -10,21 +10,21 @@ from typing import Any
 from tfcompare.charts.pair import Pair, pairs_of
 from tfcompare.compare import Comparison
 from tfcompare.errors import TfcompareError, Unknown
-from tfcompare.views import NAMES
+from tfcompare.views import MORE, NAMES
 from tfcompare.views.options import options_with
 from tfcompare.views.view import Make, View
 
 
 @cache
 def views() -> list[View]:
-    """All views, in the order of the pages."""
+    """The views that have a page, in the order of the pages."""
     return list(map(view, NAMES))
 
 
 def view(name: str) -> View:
-    """The view of that name. Raises `Unknown`."""
-    if name not in NAMES:
-        raise Unknown("view", name, list(NAMES))
+    """The view of that name, also one without a page. Raises `Unknown`."""
+    if name not in (*NAMES, *MORE):
+        raise Unknown("view", name, [*NAMES, *MORE])
     found: View = import_module(f"tfcompare.views.{name}").VIEW
     return found
 

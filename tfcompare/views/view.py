@@ -34,7 +34,7 @@ class View:
 
     What `make` yields differs from pair to pair, but with the options only within sections, which it does not make
     itself. `why_not` says why it has nothing to show for a pair, and is empty otherwise; `remedy` what to do then;
-    `instead` are blocks that its page shows then.
+    `instead` are blocks that its page shows then. One that `is_of_all` is the same for all candidates.
     """
 
     name: str
@@ -44,6 +44,7 @@ class View:
     why_not: Callable[[Pair], str] = lambda _pair: ""
     remedy: str = ""
     options: type = NoOptions
+    is_of_all: bool = False
     instead: Callable[[Pair], Iterable[Block]] = lambda _pair: ()
 
     def blocks(self, pair: Pair, **values: Any) -> Iterator[Block]:

@@ -14,8 +14,8 @@ from tests.sources.capture.workers import free_ports
 from tfcompare import settings
 from tfcompare.settings import Settings, app_folder
 from tfcompare.sources.remote.places import RemotePath
+from tfcompare.ui.frame import own_captures
 from tfcompare.ui.frame.search import rescan
-from tfcompare.ui.pages import capture_runs
 
 HERE = {"Host": "localhost:8501"}
 PROXY = {"Host": "localhost:8501", "X-Forwarded-For": "127.0.0.1"}
@@ -208,13 +208,13 @@ def test_to_delete_is_asked_once_more(page: AppTest, browser: Asking, captured: 
 def test_only_what_was_captured_here_can_be_deleted(page: AppTest, captured: list[Path], tmp_path: Path) -> None:
     page.run()
     here = Settings(data=tmp_path / "data")
-    assert capture_runs.is_captured(here, captured[0])
-    own = capture_runs.folder(here)
+    assert own_captures.is_captured(here, captured[0])
+    own = own_captures.folder(here)
     for path in (
         own, own / "before", captured[0].parent, captured[0] / "x", own / "x" / captured[0].relative_to(own),
         SAMPLE_RUNS["filters_16_8"], tmp_path / "logs" / "plugins" / "profile" / STAMPS[0], RemotePath("s3:", "x"),
     ):  # fmt: skip
-        assert not capture_runs.is_captured(here, path), path
+        assert not own_captures.is_captured(here, path), path
 
 
 def test_one_that_cannot_be_deleted_says_why(page: AppTest, captured: list[Path], monkeypatch) -> None:

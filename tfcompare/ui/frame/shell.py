@@ -27,12 +27,24 @@ from tfcompare.sources.private import why_not_private
 from tfcompare.sources.step_choice import StepChoice
 from tfcompare.text import text_of
 from tfcompare.tools.caveats import runs_of
-from tfcompare.ui.frame import access, applicable, cache_warning, login, narrow, on_disk, remote_links, sidebar, state
+from tfcompare.ui.frame import (
+    access,
+    applicable,
+    cache_warning,
+    caveats,
+    login,
+    narrow,
+    on_disk,
+    own_captures,
+    own_uploads,
+    remote_links,
+    reports,
+    sidebar,
+    state,
+)
 from tfcompare.ui.frame.loading import compared, fetch, run_cache
 from tfcompare.ui.frame.search import Search, search
 from tfcompare.ui.frame.selection import Selection, default_runs, settle, with_replicates
-from tfcompare.ui.pages import capture_runs, home_uploads
-from tfcompare.ui.widgets import caveats, reports
 from tfcompare.units import middle_ellipsis
 
 ICON = (
@@ -164,7 +176,7 @@ def _begin() -> tuple[Page, Selection, list[str]]:
         complaints.append(f"{as_code(str(settings.data_folder))}: uploads and captures are not shown, since {why}.")
         stored_here: tuple[Path, ...] = ()
     else:
-        stored_here = (*home_uploads.places(settings), *capture_runs.places(settings))
+        stored_here = (*own_uploads.places(settings), *own_captures.places(settings))
     result = search(settings, wish.places, stored_here, joins_hosts=wish.joins_hosts)
     wish, complaints = _with_usable_steps(wish, complaints)
     settled = settle(wish, result.found, lambda: default_runs(result.without_hidden(), result.places))

@@ -26,11 +26,11 @@ from tfcompare.sources.capture import (
 )
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.sources.private import make_private
-from tfcompare.ui.frame import state
+from tfcompare.ui.frame import own_captures, state
 from tfcompare.ui.frame.loading import fetch
 from tfcompare.ui.frame.search import rescan
 from tfcompare.ui.frame.shell import Page
-from tfcompare.ui.pages import capture_runs, home_add
+from tfcompare.ui.pages import home_add
 from tfcompare.ui.pages.home_runs import browser_zone, recorded_text
 from tfcompare.ui.widgets import deleting
 from tfcompare.units import format_bytes, format_ms
@@ -44,7 +44,7 @@ _WIDTH = 200
 
 def show(view: Page) -> None:
     """Show the page below its title."""
-    if not capture_runs.this_browser_may_record(view.settings):
+    if not own_captures.this_browser_may_record(view.settings):
         _refuse()
         return
     st.markdown(
@@ -123,7 +123,7 @@ def _details(defaults: Request, *, is_busy: bool) -> Request:
 
 def _start(settings: Settings, addresses: str, name: str, wish: Request) -> None:
     """Start the capture, if the user is still allowed to."""
-    if not capture_runs.this_browser_may_record(settings):
+    if not own_captures.this_browser_may_record(settings):
         st.rerun()
     try:
         request = replace(wish, addresses=parse_addresses([addresses]))
@@ -137,7 +137,7 @@ def _start(settings: Settings, addresses: str, name: str, wish: Request) -> None
         reason = as_markdown(f"{settings.data_folder}: {error.strerror or error}")
         st.error(f"Captures cannot be stored: {reason}. Set TFCOMPARE\\_DATA to another folder.")
         return
-    st.session_state[_RECORDING] = BackgroundRecording(request, capture_runs.folder(settings), name)
+    st.session_state[_RECORDING] = BackgroundRecording(request, own_captures.folder(settings), name)
     st.rerun()
 
 
@@ -220,7 +220,7 @@ def _summary(run: Run) -> str:
 
 def _list_captures(view: Page) -> None:
     """The runs that were captured here before, each with a delete button."""
-    runs = {run.id: run for run in view.found if capture_runs.is_captured(view.settings, run.path)}
+    runs = {run.id: run for run in view.found if own_captures.is_captured(view.settings, run.path)}
     if not runs:
         return
     st.subheader("Captured here")
@@ -243,7 +243,7 @@ def _delete(settings: Settings, run: FoundRun) -> None:
     """Delete a run, if the user is still allowed to, and remove it from the selection."""
     _clear_problem()
     try:
-        if not capture_runs.delete(settings, run.path):
+        if not own_captures.delete(settings, run.path):
             return
     except OSError as error:
         st.session_state[_PROBLEM] = f"{as_code(run.name)} cannot be deleted: {as_markdown(error.strerror or error)}."

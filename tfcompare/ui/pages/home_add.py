@@ -12,12 +12,12 @@ from tfcompare.errors import TfcompareError
 from tfcompare.markdown import as_code, as_markdown
 from tfcompare.settings import sample_runs
 from tfcompare.sources.remote.places import shown
-from tfcompare.ui.frame import remote_links, sidebar, state
+from tfcompare.ui.frame import own_captures, remote_links, sidebar, state
 from tfcompare.ui.frame.access import checked
 from tfcompare.ui.frame.search import opened
 from tfcompare.ui.frame.selection import Selection
 from tfcompare.ui.frame.shell import Page
-from tfcompare.ui.pages import capture_runs, home_uploads
+from tfcompare.ui.pages import home_uploads
 from tfcompare.units import middle_ellipsis
 
 _PATH = "tfcompare.path"
@@ -57,7 +57,7 @@ def _typed_place(view: Page) -> None:
 
 
 def _capture(view: Page) -> None:
-    if not capture_runs.this_browser_may_record(view.settings):
+    if not own_captures.this_browser_may_record(view.settings):
         st.caption("Only a browser on the machine that serves this page can capture runs.")
         return
     st.markdown("Profile a program while it runs, and compare it with the baseline.")

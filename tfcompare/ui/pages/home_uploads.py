@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from secrets import token_hex
 from typing import Any
 
 import streamlit as st
@@ -20,13 +19,12 @@ from tfcompare.settings import Settings
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.sources.logdir.files import is_profile
 from tfcompare.sources.private import why_not_private
-from tfcompare.sources.uploads import Arrival, Limits, Quotas, Upload, Uploads, clean, session_owner
-from tfcompare.ui.frame import access, arriving, login
+from tfcompare.sources.uploads import Arrival, Upload, Uploads
+from tfcompare.ui.frame import arriving, own_uploads
 from tfcompare.ui.frame.search import rescan
 from tfcompare.ui.widgets import deleting
 from tfcompare.units import format_bytes
 
-LOCAL = "local"
 _ROUND, _MESSAGE, _TOGETHER, _ARRIVED = (
     f"tfcompare.uploads.{of}" for of in ("round", "message", "together", "arrived")
 )
@@ -46,23 +44,6 @@ class Message:
     is_good: bool
 
 
-def places(settings: Settings) -> tuple[Path, ...]:
-    """The folders of this browser's uploads."""
-    return tuple(upload.place for upload in mine(settings).all())
-
-
-def mine(settings: Settings) -> Uploads:
-    """The uploads that this browser may see."""
-    limits = Limits(total_bytes=settings.upload_bytes, file_bytes=min(Limits().file_bytes, settings.upload_bytes))
-    quotas = Quotas(owner_bytes=settings.user_uploads_bytes, all_bytes=settings.uploads_bytes)
-    _clean(settings.data_folder)
-    if access.is_same_machine(st.context.headers.to_dict()):
-        return Uploads(settings.data_folder, LOCAL, limits, quotas)
-    if account := login.account():
-        return Uploads(settings.data_folder, f"account {account}", limits, quotas)
-    return _of_session(settings.data_folder, limits, quotas)
-
-
 def arrived(found: Sequence[FoundRun]) -> list[str]:
     """The ids of the runs of the last upload, once: the oldest first, at most as many as are compared at once."""
     place: Path | None = st.session_state.pop(_ARRIVED, None)
@@ -77,7 +58,7 @@ def section(settings: Settings) -> None:
     if why := why_not_private(settings.data_folder):
         st.caption(f"Uploads are off because the folder for them is not safe: {why}.")
         return
-    store = mine(settings)
+    store = own_uploads.mine(settings)
     if message := st.session_state.get(_MESSAGE):
         (st.success if message.is_good else st.error)(message.text)
     number = st.session_state.setdefault(_ROUND, 0)
@@ -174,18 +155,3 @@ def _delete(store: Uploads, upload: Upload) -> None:
     store.delete(upload.digest)
     st.session_state[_MESSAGE] = Message(f"{as_code(upload.name)} was deleted.", is_good=True)
     rescan()
-
-
-def _of_session(data: Path, limits: Limits, quotas: Quotas) -> Uploads:
-    return _session_uploads(data, limits, quotas)
-
-
-@st.cache_resource(scope="session", show_spinner=False, on_release=lambda uploads: uploads.delete_all())
-def _session_uploads(data: Path, limits: Limits, quotas: Quotas) -> Uploads:
-    return Uploads(data, session_owner(token_hex(16)), limits, quotas)
-
-
-@st.cache_resource(show_spinner=False)
-def _clean(data: Path) -> None:
-    """Remove what killed processes left behind; runs once per server."""
-    clean(data)

@@ -11,12 +11,12 @@ import streamlit as st
 from tfcompare.charts.pair import Pair
 from tfcompare.compare.aggregate import metric_in, of_side
 from tfcompare.compare.matching.manual import Name, names_of_rows
-from tfcompare.export.csv import gzipped, spreadsheet_csv_of
+from tfcompare.export.csv import file_stem, gzipped, spreadsheet_csv_of
 from tfcompare.run import Run
 from tfcompare.tools import kernel_stats
 from tfcompare.tools.memory_timeline import event_count, timeline_parts
+from tfcompare.ui.pages import timeline
 from tfcompare.ui.widgets import manual
-from tfcompare.ui.widgets.downloads import file_stem
 from tfcompare.ui.widgets.renderer import Acts
 from tfcompare.views import kernel_details
 from tfcompare.views.view import SIDES
@@ -108,9 +108,19 @@ def memory_events_csv(run: Run, host: str | None, is_long: bool) -> bytes:
     return join(spreadsheet_csv_of(timeline_parts(run, host)))
 
 
+def _open_row(pair: Pair, label: str, names: Mapping[str, str], opened: str) -> None:
+    """Widgets that open another row than `opened` of a table; `names` are what rows are called, by their keys."""
+    del pair
+    if chosen := st.pills(label, list(names), format_func=names.__getitem__, key=f"{label} {opened}"):
+        st.query_params["row"] = chosen
+        st.rerun()
+
+
 LIVE: dict[str, Acts] = {
     "manual_pairs": _manual_pairs,
     "pair_op": _pair_op,
     "pair_kernel": _pair_kernel,
     "memory_events": _memory_events,
+    "open_row": _open_row,
+    "typical_step": timeline.small,
 }

@@ -14,7 +14,7 @@ import streamlit as st
 from tfcompare import schema
 from tfcompare.charts.pair import Pair
 from tfcompare.charts.verdicts import text_of
-from tfcompare.export.csv import spreadsheet_csv
+from tfcompare.export.csv import file_stem, spreadsheet_csv
 from tfcompare.export.trace import chrome_trace, traced
 from tfcompare.markdown import as_code, as_markdown
 from tfcompare.tools.columns import ROLES, of_one_run, shown, shown_alone
@@ -25,7 +25,6 @@ from tfcompare.tools.timeline.range_table import range_table
 from tfcompare.tools.timeline.selected import Selected, select
 from tfcompare.ui.frame import perfetto
 from tfcompare.ui.pages.timeline_hosts import Sides
-from tfcompare.ui.widgets.downloads import file_stem
 from tfcompare.ui.widgets.links import show_link
 from tfcompare.ui.widgets.perfetto import show_perfetto
 from tfcompare.ui.widgets.tables import sortable

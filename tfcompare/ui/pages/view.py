@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import streamlit as st
 
-from tfcompare.charts.pair import Pair
+from tfcompare.charts.pair import Pair, pairs_of
 from tfcompare.ui.frame import sidebar
 from tfcompare.ui.frame.pair import choose_pair, comparison_of
 from tfcompare.ui.frame.shell import Page, page
 from tfcompare.ui.pages.live import LIVE
 from tfcompare.ui.widgets.renderer import Renderer
-from tfcompare.views import registry
+from tfcompare.views import candidates, registry
 from tfcompare.views.view import View
 
 
@@ -18,11 +18,17 @@ def show(name: str) -> None:
     """The page of the view of that name."""
     view = registry.view(name)
     with page(view.title, needs="pair") as shown:
-        pair = choose_pair(comparison_of(shown))
+        comparison = comparison_of(shown)
+        ranks_all = name == "overview" and len(comparison.candidates) > 1
+        if ranks_all:
+            Renderer(pairs_of(comparison)[0], LIVE).show_all(candidates.ranking(comparison))
+        pair = choose_pair(comparison)
         if why_not := view.why_not(pair):
             _nothing(shown, view, pair, why_not)
         else:
             Renderer(pair, LIVE).show_view(view)
+        if ranks_all:
+            Renderer(pair, LIVE).show_view(candidates.OVER_TIME)
 
 
 def _nothing(shown: Page, view: View, pair: Pair, why_not: str) -> None:

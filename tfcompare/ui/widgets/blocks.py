@@ -47,9 +47,17 @@ def show_text(block: Text) -> None:
         st.caption(block.text, help=block.help or None)
     elif block.look == "notice":
         st.info(block.text)
+    elif block.clears:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(block.text, width="content")
+            st.button("Show all", key=f"clear {block.clears}", on_click=partial(_clear, block.clears))
     else:
         mark = "### " if block.look == "headline" else ""
         st.markdown(f"{mark}{block.text}", help=block.help or None)
+
+
+def _clear(address: str) -> None:
+    st.query_params.pop(address, None)
 
 
 def show_small_table(facts: Facts) -> None:

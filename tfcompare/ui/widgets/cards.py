@@ -12,7 +12,9 @@ from tfcompare.tools.key_figures import KeyFigure
 
 FEWEST_IN_A_ROW = 4
 """With room for as many, few cards are not stretched over the page."""
-CARD_PIXELS, LABEL_LETTER_PIXELS, VALUE_LETTER_PIXELS = 170, 6.3, 16.6
+CARD_PIXELS, LABEL_LETTER_PIXELS, PADDING_PIXELS = 170, 6.3, 34
+CAPITAL_PIXELS, LETTER_PIXELS = 15.0, 11.5
+"""The widths of letters of a value: `GFLOP/s` needs more room than `steps/s`."""
 DELTA_COLOURS: dict[str, Literal["blue", "orange", "gray"]] = {
     "better": "blue",
     "worse": "orange",
@@ -24,11 +26,16 @@ DELTA_COLOURS: dict[str, Literal["blue", "orange", "gray"]] = {
 def cards(figures: Sequence[KeyFigure]) -> None:
     """Show the key figures, each with its change, in cards that have room for the longest label and value."""
     labels = max((len(figure.label) for figure in figures), default=0)
-    values = max((len(value_text(figure, figure.candidate)) for figure in figures), default=0)
-    pixels = max(CARD_PIXELS, round(labels * LABEL_LETTER_PIXELS), round(values * VALUE_LETTER_PIXELS))
+    values = max((_pixels(value_text(figure, figure.candidate)) for figure in figures), default=0)
+    pixels = max(CARD_PIXELS, round(labels * LABEL_LETTER_PIXELS), values)
     with st.grid(max(len(figures), FEWEST_IN_A_ROW), min_column_width=pixels):
         for figure in figures:
             _card(figure)
+
+
+def _pixels(value: str) -> int:
+    """The width of a card that shows this value in full."""
+    return PADDING_PIXELS + round(sum(CAPITAL_PIXELS if letter.isupper() else LETTER_PIXELS for letter in value))
 
 
 def _card(figure: KeyFigure) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 import pandas as pd
 import streamlit as st
 
-from tfcompare.export.csv import spreadsheet_csv
+from tfcompare.export.csv import file_stem, spreadsheet_csv
 
 
 def csv_buttons(shown: pd.DataFrame, everything: Callable[[], pd.DataFrame], *, name: str, key: str) -> None:
@@ -37,8 +36,3 @@ def csv_buttons(shown: pd.DataFrame, everything: Callable[[], pd.DataFrame], *, 
             help="Every row and column of all candidates, without any filter, as `tfcompare diff` writes them",
             key=f"{key}_everything",
         )
-
-
-def file_stem(name: str) -> str:
-    """`name` as the beginning of a file name that is valid on any system."""
-    return re.sub(r"[^\w.-]+", "_", name).strip("._")[:120] or "tfcompare"

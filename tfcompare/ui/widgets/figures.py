@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from functools import partial
 from time import sleep
 from typing import Any, TypeVar
 
-import pandas as pd
 import streamlit as st
 
-from tfcompare.charts import steps, style
+from tfcompare.charts import style
 from tfcompare.charts.pair import Pair
 from tfcompare.compare import Comparison
 
@@ -31,19 +30,6 @@ def draw(of: Comparison | Pair, key: str, make: Callable[[], Any], *on: Hashable
     if figure is not None:
         show(figure, key)
     return figure is not None
-
-
-def draw_op_in_steps(pair: Pair, op_name: str, frames: Sequence[pd.DataFrame], *on: Hashable) -> bool:
-    """Show one op in every step of each run, or that there are no steps; returns whether there are any.
-
-    `frames` are those of `step_series.op_by_step` for each side; `on` as for `draw`.
-    """
-    if all(frame.empty for frame in frames):
-        st.info("No steps to show: no step markers were found, or the op ran outside of the steps.")
-        return False
-    series = [(side, frame) for (side, _), frame in zip(pair.shown, frames, strict=False)]
-    draw(pair, "chosen_op", lambda: steps.op_in_steps(series, op_name), *on)
-    return True
 
 
 def show(figure: Any, key: str) -> None:

@@ -26,9 +26,10 @@ def choose(declared: Sequence[Option], names: Sequence[str], pair: Pair, options
 
 
 def preset(declared: Sequence[Option], pair: Pair, options: Any) -> Any:
-    """The options where nothing was chosen."""
+    """The options where nothing was chosen in a widget."""
     for one in declared:
-        options = replace(options, **{one.name: one.preset(pair, options)})
+        value = one.preset(pair, options)
+        options = replace(options, **{one.name: st.query_params.get(one.key, value) if one.is_row else value})
     return options
 
 
@@ -42,6 +43,7 @@ def _widget(one: Option, pair: Pair, options: Any) -> Any:
         return st.text_input(one.label, value, placeholder=one.hint, width=TEXT_PIXELS, icon=icon, **bound) or ""
     if isinstance(offered, range):
         least, most = offered[0], offered[-1]
+        bound["help"] = f"{one.help} ({least} to {most})"
         return int(st.number_input(one.label, least, most, value, width=NUMBER_PIXELS, **bound))
     wished = st.query_params.get(one.key)
     if wished is not None and wished not in offered.values() and one.key not in st.session_state:

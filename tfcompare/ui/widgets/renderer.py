@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Literal
 
 import pandas as pd
 import streamlit as st
@@ -19,6 +21,7 @@ from tfcompare.ui.widgets.downloads import csv_buttons
 from tfcompare.ui.widgets.figures import draw
 from tfcompare.ui.widgets.links import show_links
 from tfcompare.ui.widgets.side_by_side import side_by_side
+from tfcompare.ui.widgets.table_layout import PAGE_PIXELS
 from tfcompare.ui.widgets.tables import sortable
 from tfcompare.ui.widgets.verdict_line import verdict_lines
 from tfcompare.views.blocks import (
@@ -31,6 +34,7 @@ from tfcompare.views.blocks import (
     Facts,
     Items,
     Judgements,
+    Link,
     Links,
     Live,
     Opens,
@@ -41,6 +45,7 @@ from tfcompare.views.blocks import (
     Verdict,
 )
 from tfcompare.views.options import declared
+from tfcompare.views.registry import view
 from tfcompare.views.view import View
 
 HOW_TO_SORT = "A click on a header sorts the table by that column."
@@ -50,31 +55,39 @@ Acts = Callable[..., None]
 """Shows what a `Live` block of some name stands for, given the pair and the block's arguments."""
 
 
+@dataclass(frozen=True)
 class Renderer:
-    """Shows blocks on a pair of runs; `live` are the functions that show `Live` blocks, by their names."""
+    """Shows blocks on a pair of runs; `live` are the functions that show `Live` blocks, by their names.
 
-    def __init__(self, pair: Pair, live: Mapping[str, Acts]) -> None:
-        self.pair, self.live = pair, live
+    `pixels` is the width that the blocks have in a window of 1440 px, `is_within` whether they are below a title.
+    """
 
-    def show_view(self, view: View) -> None:
+    pair: Pair
+    live: Mapping[str, Acts]
+    pixels: int = PAGE_PIXELS
+    is_within: bool = False
+
+    def show_view(self, of: View) -> None:
         """A whole view, its options as widgets.
 
         The blocks are listed twice, since options act on blocks above their widgets too: once to register the widgets
         where they stand, then to draw with what is chosen.
         """
-        known = declared(view.options)
-        options = option_widgets.preset(known, self.pair, view.options())
+        known = declared(of.options)
+        options = option_widgets.preset(known, self.pair, of.options())
         places = []
-        for block in view.make(self.pair, options):
+        for block in of.make(self.pair, options):
             place = st.container()
             places.append(place)
             names = block.names if isinstance(block, Choose) else block.choose if isinstance(block, Section) else ()
             if names:
-                with place, st.container(horizontal=True, vertical_alignment="bottom"):
+                are_switches = all(isinstance(one.default, bool) for one in known if one.name in names)
+                alignment: Literal["center", "bottom"] = "center" if are_switches else "bottom"
+                with place, st.container(horizontal=True, vertical_alignment=alignment):
                     if isinstance(block, Section):
                         st.subheader(block.title, anchor=False, width="content", help=block.help or None)
                     options = option_widgets.choose(known, names, self.pair, options)
-        for place, block in zip(places, view.make(self.pair, options), strict=True):
+        for place, block in zip(places, of.make(self.pair, options), strict=True):
             with place:
                 self.show(block)
 
@@ -88,9 +101,10 @@ class Renderer:
         if isinstance(block, Section):
             self._section(block)
         elif isinstance(block, Beside):
-            for place, part in zip(side_by_side(len(block.parts)), block.parts, strict=True):
-                with place:
-                    self.show_all(part)
+            beside = replace(self, pixels=block.pixels or self.pixels // max(len(block.parts), 1))
+            for place, part in zip(side_by_side(len(block.parts), block.pixels), block.parts, strict=True):
+                with place.container(border=True, height="stretch") if block.framed else place:
+                    beside.show_all(part)
         elif isinstance(block, Table):
             self._table(block)
         elif isinstance(block, Facts) and block.opens is not None:
@@ -103,32 +117,41 @@ class Renderer:
             self.live[block.name](self.pair, *block.arguments)
         elif isinstance(block, Links):
             show_links(self.pair, block)
+        elif isinstance(block, Text) and block.more:
+            show_links(self.pair, Links([Link(view(block.more).title, block.more)], block.text))
         elif not isinstance(block, Choose):
             _show_simple(block)
 
     def _section(self, section: Section) -> None:
-        if not section.title or section.choose:
+        if not section.title:
             self.show_all(section.blocks)
+            return
+        within = replace(self, is_within=True)
+        if section.choose:
+            within.show_all(section.blocks)
         elif section.is_open:
             st.subheader(section.title, anchor=False, help=section.help or None)
-            self.show_all(section.blocks)
+            within.show_all(section.blocks)
         else:
             with st.expander(section.title):
-                self.show_all(section.blocks)
+                within.show_all(section.blocks)
 
     def _table(self, table: Table) -> None:
         """The table with its CSV files, and what opens for the selected row."""
         opens = table.opens
         if table.is_small:
-            st.markdown(f"**{table.title}**")
-            sortable(table.rows, table.columns, key=table.title, address=table.address, readings=table.readings)
+            self._small_table(table)
             return
         with st.container(horizontal=True, vertical_alignment="center"):
             hint = f"{HOW_TO_SORT} {opens.hint}" if opens else HOW_TO_SORT
-            st.subheader(table.title, anchor=False, width="content", help=hint)
+            if self.is_within:
+                st.markdown(f"#### {table.title}", width="content", help=hint)
+            else:
+                st.subheader(table.title, anchor=False, width="content", help=hint)
             every = False
             if table.every:
-                every = st.toggle("All columns", key=f"all_columns_{table.address}".rstrip("_"), bind="query-params")
+                switch = table.switch or f"all_columns_{table.address}".strip("_")
+                every = st.toggle("All columns", key=switch, bind="query-params")
         if table.rows.empty:
             st.info(table.nothing or "There are no rows.")
             return
@@ -138,7 +161,7 @@ class Renderer:
         ordered, chosen = sortable(
             table.rows.assign(**{_POSITION: range(len(table.rows))}), columns,
             key=f"{table.name} {table.title} {every}", row_key=opens.keys if opens else None, address=table.address,
-            readings=table.readings,
+            readings=table.readings, page_pixels=self.pixels,
         )  # fmt: skip
         csv_buttons(
             as_shown(table.rows.iloc[ordered[_POSITION]], [column.name for column in columns]).rename(
@@ -151,6 +174,17 @@ class Renderer:
         if opens:
             self._open(opens, chosen, table.address)
 
+    def _small_table(self, table: Table) -> None:
+        opens = table.opens
+        st.markdown(f"**{table.title}**")
+        _, chosen = sortable(
+            table.rows, table.columns, key=table.title, row_key=opens.keys if opens else None, address=table.address,
+            readings=table.readings, page_pixels=self.pixels,
+        )  # fmt: skip
+        if opens:
+            st.caption(opens.hint)
+            self._open(opens, chosen, table.address)
+
     def _in_file(self, name: str) -> str:
         return name.removesuffix("_baseline") if self.pair.is_single else name
 
@@ -161,7 +195,7 @@ class Renderer:
 
     def _open(self, opens: Opens, chosen: str | None, address: str) -> None:
         """What opens for the row of that key, in a dialog; closing it deselects the row."""
-        if chosen is not None and (details := opens.details(chosen)) is not None:
+        if chosen is not None and opens.details and (details := opens.details(chosen)) is not None:
             open_details(details.title, lambda: self.show_all(details.blocks), address=address)
 
 
@@ -180,6 +214,6 @@ def _show_simple(block: Block) -> None:
     elif isinstance(block, Facts):
         show_small_table(block)
     elif isinstance(block, Code):
-        st.code(block.text, language=None, wrap_lines=True)
+        st.code(block.text, language=block.language or None, wrap_lines=True)
     elif isinstance(block, Timeline):
         raise TypeError("on a page, a timeline is a Live block, which answers to clicks")

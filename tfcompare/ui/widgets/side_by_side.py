@@ -9,12 +9,15 @@ from streamlit.delta_generator import DeltaGenerator
 
 from tfcompare.ui.frame.narrow import is_narrow
 
-CHART_PIXELS = 420
-"""A narrower chart is not readable."""
 
+def side_by_side(count: int, pixels: int = 0) -> Sequence[DeltaGenerator]:
+    """`count` places of the same width, next to each other; on a narrow page, one below the other.
 
-def side_by_side(count: int) -> Sequence[DeltaGenerator]:
-    """`count` places of the same width, next to each other; on a narrow page, one below the other."""
+    With `pixels`, they are as many in a row as have that width.
+    """
     if count < 2 or is_narrow():
         return [st.container() for _ in range(count)]
+    if pixels:
+        with st.grid(count, min_column_width=pixels):
+            return [st.container() for _ in range(count)]
     return st.columns(count)

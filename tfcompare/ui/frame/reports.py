@@ -8,9 +8,8 @@ import streamlit as st
 
 from tfcompare.charts.style import letter
 from tfcompare.compare import Comparison
-from tfcompare.export.csv import zipped_diffs
+from tfcompare.export.csv import file_stem, zipped_diffs
 from tfcompare.tools.caveats import runs_of
-from tfcompare.ui.widgets.downloads import file_stem
 
 Format = Literal["html", "markdown", "json", "csv"]
 _FORMATS: dict[Format, tuple[str, str, str]] = {

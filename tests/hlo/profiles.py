@@ -1,0 +1,51 @@
+"""Profiles of runs with one small XLA program, as bytes and on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.hlo.builder import BF16, computation, instruction, parameter, program
+from tests.xspace_builder import chunk, event, integer, line, meta, plane, space
+
+
+def running(name: str, took_us: float) -> bytes:
+    """A run of a program whose every name is `name`."""
+    origin = chunk(2, name) + chunk(3, name) + b"\x20\x07"
+    made = program(
+        computation(
+            1,
+            parameter("p", BF16[64, 64]),
+            instruction(name, "negate", BF16[64, 64], "p", others=chunk(7, origin)),
+        ),
+        name=name,
+    )
+    stats = {"hlo_op": name, "hlo_module": name, "program_id": 7}
+    kernels = [event(name, 100 * i, took_us, stats) for i in range(3)]
+    compiling = event(f"XlaCompile:#module={name.replace(',', '').replace('#', '')}#", 0, took_us)
+    entry = event(meta(f"{name}(7)", "", {"Hlo Proto": made}), 0, 0)
+    return space(
+        plane("/host:CPU", line("python", compiling)),
+        plane("/device:GPU:0", line("Stream #1(Kernel)", *kernels, id=1)),
+        plane("/host:metadata", line("m", entry)),
+    )
+
+
+def compiling(times: int) -> bytes:
+    """A run that compiled `f` that often, for other shapes each time, and ran no instructions."""
+    entries = []
+    for i in range(times):
+        made = program(computation(1, parameter("x", BF16[8 + i, 64])), name="jit_f", others=integer(6, 1))
+        entries.append(event(meta(f"jit_f({i})", "", {"Hlo Proto": made}), 0, 0))
+    events = [event("backend_compile", 1000 * i, 500) for i in range(times)]
+    calls = [event("PjitFunction(f)", 1000 * i, 900) for i in range(times)]
+    return space(plane("/host:CPU", line("python", *calls, *events)), plane("/host:metadata", line("m", *entries)))
+
+
+def stored(folder: Path, profiles: Sequence[bytes], names: Sequence[str] = "ab") -> list[Path]:
+    """The run folders of these profiles below a logdir `logs`."""
+    runs = [folder / "logs" / "plugins" / "profile" / name for name in names[: len(profiles)]]
+    for run, profile in zip(runs, profiles, strict=True):
+        run.mkdir(parents=True)
+        (run / "vm.xplane.pb").write_bytes(profile)
+    return runs

@@ -1,0 +1,161 @@
+"""All candidates of a comparison: ranked, over time, and op by op."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC
+from functools import partial
+from typing import Literal
+
+import pandas as pd
+
+from tfcompare import schema
+from tfcompare.charts import many_runs as charts
+from tfcompare.charts import style
+from tfcompare.charts.pair import Pair
+from tfcompare.charts.verdicts import text_of
+from tfcompare.compare import Comparison
+from tfcompare.compare.headline import step_marker_call
+from tfcompare.compare.stats.estimates import STEP_TIME
+from tfcompare.markdown import as_code, as_markdown
+from tfcompare.tools import many_runs
+from tfcompare.tools.columns import Shown
+from tfcompare.tools.many_runs import BASELINE, By
+from tfcompare.views.blocks import Block, Chart, Section, Table, Text
+from tfcompare.views.options import option
+from tfcompare.views.view import View
+
+GROUPINGS: dict[By, str] = {"op_name": "op", "op_type": "op type"}
+REFERENCE = "● baseline"
+"""Shown for the baseline in place of a verdict."""
+_RATIO = "Of the step times, as is the interval; no interval where it was not tested."
+_ASCII_UNITS: dict[str, Literal["s", "ms", "us"]] = {"s": "s", "ms": "ms", "µs": "us"}
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the changes are shown by."""
+
+    changes_by: By = option("op_name", "Group by", GROUPINGS)
+
+
+def blocks(pair: Pair, options: Options) -> Iterator[Block]:
+    """The runs, fastest first; their step times over time, and the ops that changed."""
+    yield from ranking(pair.comparison)
+    yield from over_time(pair, options)
+
+
+def over_time(pair: Pair, options: Options) -> Iterator[Block]:
+    """Step times of all runs, and the ops that changed, in the order of the captures."""
+    yield Section("All runs", partial(_step_times, pair.comparison), is_open=True)
+    yield Section("Changes of all runs", partial(_changes, pair.comparison, options), True, ["changes_by"])
+
+
+def ranking(comparison: Comparison) -> Iterator[Block]:
+    """The table of runs, fastest first, and what the stars in it mean."""
+    runs = _runs(comparison)
+    scale = style.time_scale(runs["step_time_us_mean"])
+    step_time = f"step_time_{_ASCII_UNITS[scale.unit]}"
+    rows = many_runs.fastest_first(runs)
+    times = {f"{step_time}_{of}": scale.of(rows[f"step_time_us_{of}"]) for of in ("mean", "median")}
+    words = zip(*(rows[name] for name in ("role", "verdict", "evidence", "caveat")), strict=True)
+    starts = zip(rows["start_time"], rows["start_time_source"], strict=True)
+    rows = rows.assign(**times).assign(
+        verdict_text=[_verdict_text(*row) for row in words],
+        start_time=[
+            f"{when.astimezone(UTC):%Y-%m-%d %H:%M:%S}{'' if source == 'profile' else ' *'}" for when, source in starts
+        ],
+    )
+    columns = [column for column in _columns(step_time, scale.unit) if rows[column.name].notna().any()]
+    yield Table(
+        schema.OP_STATS,
+        "All runs, fastest first",
+        rows,
+        [column.name for column in columns],
+        others={column.name: column for column in columns},
+        address="runs_",
+        file="all_runs",
+        everything=lambda: many_runs.fastest_first(runs),
+    )
+    candidates = runs[runs["role"] != BASELINE]
+    for caveat, of_caveat in candidates[candidates["caveat"] != ""].groupby("caveat", sort=False):
+        of_all = len(of_caveat) == len(candidates)
+        names = "all candidates" if of_all else ", ".join(as_code(name) for name in of_caveat["name"])
+        yield Text(f"\\* {names}: {as_markdown(caveat)}.", "quiet")
+
+
+def _runs(comparison: Comparison) -> pd.DataFrame:
+    return comparison.cached("runs", partial(many_runs.runs_table, comparison))
+
+
+def _verdict_text(role: str, verdict: str, evidence: str, caveat: str) -> str:
+    """The verdict with its symbol; no text may begin with `=`, which a spreadsheet would execute."""
+    if role == BASELINE:
+        return REFERENCE
+    text = text_of(verdict, evidence).replace("=", "\u2009=")
+    return f"{text} *" if caveat else text
+
+
+def _columns(step_time: str, unit: str) -> list[Shown]:
+    change = "Step time, candidate ÷ baseline"
+    largest = "The largest peak of any memory within the profile."
+    differs = "Whether the step time differs from the baseline's significantly. * See below."
+    recorded = "When the profile began. * No time in the profile: its folder's."
+    return [
+        Shown("name", "", "Run", "The run; a double click shows the whole name.", "text"),
+        Shown("verdict_text", "", "Verdict", differs, "text"),
+        Shown(f"{step_time}_mean", "Step time", f"Mean ({unit})", STEP_TIME, "number", unit),
+        Shown(f"{step_time}_median", "Step time", f"Median ({unit})", "Median of the same steps.", "number", unit),
+        Shown("ratio", change, "Ratio", _RATIO, "ratio"),
+        Shown("interval_low", change, "At least", "Lower end of the 95 % confidence interval of the ratio.", "ratio"),
+        Shown("interval_high", change, "At most", "Upper end of the 95 % confidence interval of the ratio.", "ratio"),
+        Shown("peak_bytes", "Peak memory (bytes)", "Peak", largest, "number", "bytes"),
+        Shown(
+            "peak_bytes_delta", "Peak memory (bytes)", "Change", f"{largest} Less the baseline's.", "change", "bytes"
+        ),
+        Shown("input_share", "Input", "Share", "Share of the step time spent waiting for input.", "share"),
+        Shown("start_time", "", "Recorded (UTC)", recorded, "text"),
+    ]
+
+
+def _step_times(comparison: Comparison) -> Iterator[Block]:
+    """The step time of the runs in chronological order."""
+    runs = _runs(comparison)
+    timed = runs["step_time_us_mean"].notna()
+    if not timed.any():
+        infos = [run.info for run in (comparison.baseline, *comparison.candidates)]
+        yield Text(
+            "No step times to show: none of these runs marks its steps. Record again with each step inside "
+            f"`{step_marker_call(infos)}`, or choose the host event that begins each.",
+            "notice",
+        )
+        return
+    yield Chart("all_step_times", lambda: charts.step_times(many_runs.in_time_order(runs[timed])))
+    if not timed.all():
+        yield Text(
+            f"Not drawn, since they mark no steps: {', '.join(map(as_code, runs.loc[~timed, 'name']))}.", "quiet"
+        )
+
+
+def _changes(comparison: Comparison, options: Options) -> Iterator[Block]:
+    """The ops with the largest change in any run, shown for all runs."""
+    by, runs = options.changes_by, _runs(comparison)
+    make = partial(many_runs.changes_by_run, comparison.table("op_stats"), by)
+    cells = comparison.cached(("changes by run", by), make)
+    if cells.empty:
+        yield Text("No op's self time differs between the baseline and any of these runs.", "notice")
+        return
+    candidates = many_runs.in_time_order(runs[runs["role"] != BASELINE])
+    names = dict(zip(candidates["run"], candidates["name"], strict=True))
+    yield Chart("change_map", lambda: charts.change_map(cells, names, per=comparison.per), on=by)
+
+
+def _why_not(pair: Pair) -> str:
+    several = len(pair.comparison.candidates) >= many_runs.FEWEST_CANDIDATES
+    return "" if several else "There is only one candidate: the overview says all about it."
+
+
+VIEW = View("candidates", "All candidates", blocks, why_not=_why_not, options=Options, is_of_all=True)
+OVER_TIME = View("over_time", "All candidates", over_time, why_not=_why_not, options=Options, is_of_all=True)
+"""What the page of the overview shows last."""
