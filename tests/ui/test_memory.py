@@ -14,13 +14,12 @@ from streamlit.testing.v1 import AppTest
 from tests.memory_runs import allocate, free, saved, step, work
 from tests.profiles import CORPUS, ROOT, loaded_run, run_path
 from tests.xspace_builder import Event
-from tfcompare import compare, load, settings
+from tfcompare import compare, settings
 from tfcompare.export.csv import spreadsheet_csv
 from tfcompare.settings import Settings
-from tfcompare.ui.pages.memory import ONE_OF_EACH
-from tfcompare.ui.pages.memory_peak import row_key
-from tfcompare.ui.pages.memory_timeline import _timeline_csv
+from tfcompare.ui.pages.live import memory_events_csv
 from tfcompare.units import format_bytes
+from tfcompare.views.memory_choice import ONE_OF_EACH
 
 STEPS = [event for i in range(2) for event in (step(i, 100.0 * i, 90), work(100.0 * i + 1))]
 MEMORY_OF_EACH = ("memory_baseline", "memory_candidate")
@@ -116,21 +115,12 @@ def test_the_tables_have_the_numbers_of_the_diff(page: AppTest) -> None:
     assert "peak_bytes_candidate" not in summary, "the cards show it"
 
 
-@pytest.mark.parametrize(
-    ("level", "title"),
-    [
-        ("in use", "Memory in use"),
-        ("stack", "Memory reserved for the stack"),
-        ("free", "Memory free"),
-        ("fragmentation", "Fragmentation"),
-    ],
-)
-@pytest.mark.parametrize(
-    ("span", "ends"), [("one typical step", "in one typical step"), ("the whole run", "over time")]
-)
-def test_the_level_in_the_address_is_drawn(page: AppTest, level: str, title: str, span: str, ends: str) -> None:
-    page.query_params["level"], page.query_params["span"] = level, span
-    assert titles(shown(page))[0] == f"{title} {ends}"
+def test_the_address_says_what_is_drawn(page: AppTest) -> None:
+    page.query_params.update({"level": "free", "span": "the whole run", "align": "by time", "parts_by": "region"})
+    drawn = titles(shown(page))
+    assert (drawn[0], drawn[-1]) == ("Memory free over time", "Live at the peak of each run, by region")
+    figure = json.loads(page.get("plotly_chart")[0].proto.spec)
+    assert figure["layout"]["xaxis"]["title"]["text"] == "Time since the first event (s)"
 
 
 def test_stack_heap_and_free_are_drawn_for_each_run_when_asked_for(page: AppTest) -> None:
@@ -141,24 +131,6 @@ def test_stack_heap_and_free_are_drawn_for_each_run_when_asked_for(page: AppTest
     assert [title.rpartition(" ")[2] for title in stacked] == ["filters_512_128", "filters_16_8"]
 
 
-@pytest.mark.parametrize(
-    ("align", "axis"), [("by time", "Time since the first event (s)"), ("step by step", "Step, by position")]
-)
-def test_the_runs_are_laid_over_one_another_as_the_address_says(page: AppTest, align: str, axis: str) -> None:
-    page.query_params["span"], page.query_params["align"] = "the whole run", align
-    figure = json.loads(shown(page).get("plotly_chart")[0].proto.spec)
-    assert figure["layout"]["xaxis"]["title"]["text"] == axis
-
-
-@pytest.mark.parametrize(
-    ("by", "axis"), [("time", "Time since the step's start (ms)"), ("share of the step", "Share of the step (%)")]
-)
-def test_a_typical_step_has_the_axis_of_the_address(page: AppTest, by: str, axis: str) -> None:
-    page.query_params["axis"] = by
-    figure = json.loads(shown(page).get("plotly_chart")[0].proto.spec)
-    assert figure["layout"]["xaxis"]["title"]["text"] == axis
-
-
 def test_all_columns_are_there_when_asked_for(page: AppTest) -> None:
     page.query_params["all_columns"] = page.query_params["all_columns_summary"] = "true"
     shown(page)
@@ -167,16 +139,10 @@ def test_all_columns_are_there_when_asked_for(page: AppTest) -> None:
     assert {"peak_time_us_baseline", "stack_bytes_candidate", "fragmentation_delta"} <= set(table(page, 1).columns)
 
 
-def test_the_treemap_by_region(page: AppTest) -> None:
-    page.query_params["parts_by"] = "region"
-    figure = json.loads(shown(page).get("plotly_chart")[-1].proto.spec)
-    assert {"output", "temp"} <= set(figure["data"][0]["labels"])
-
-
 @pytest.mark.parametrize("is_long", [False, True])
 def test_the_file_of_a_timeline_is_the_whole_table(is_long: bool) -> None:
     run = loaded_run("filters_16_8")
-    data = _timeline_csv(run, None, is_long)()
+    data = memory_events_csv(run, None, is_long)
     whole = gzip.decompress(data) if is_long else data
     assert whole == spreadsheet_csv(run.table("memory_timeline"))
 
@@ -232,7 +198,7 @@ def test_memories_of_other_names_are_chosen_one_for_each_run(page: AppTest) -> N
         "2",
     )
     assert "`B` in `2` uses **more** memory" in headline(page)
-    assert set(table(page, 0)["op_name"].dropna()) == {"unused preallocated device memory", "stack"}
+    assert set(table(page, 0)["op_name"]) == {"unused preallocated device memory", "stack", "(no op named)"}
 
 
 def test_where_names_pair_one_of_each_can_still_be_chosen(page: AppTest) -> None:
@@ -243,11 +209,6 @@ def test_where_names_pair_one_of_each_can_still_be_chosen(page: AppTest) -> None
     assert page.metric[0].value == format_bytes(peak_of("jax_conv_legacy", "GPU_5_bfc"))
 
 
-def test_memories_on_several_hosts_are_told_apart(page: AppTest) -> None:
-    of_corpus(page, "tf_gpu", "tf_cpu_base")
-    assert "GPU_4_bfc on 34.83.195.180_6003" in page.selectbox(key="memory_baseline").options
-
-
 # What there is not
 
 
@@ -256,80 +217,3 @@ def test_without_memory_events_the_page_says_how_to_record_them(page: AppTest, t
     assert "No memory events were captured." in told(page)
     assert "host_tracer_level=2" in told(page)
     assert not page.metric
-
-
-@pytest.mark.parametrize(("ours", "theirs"), [(HELD, []), ([], HELD)])
-def test_a_run_that_has_memory_events_stands_alone(
-    page: AppTest, tmp_path: Path, ours: list[Event], theirs: list[Event]
-) -> None:
-    of_two(page, tmp_path, [*STEPS, *ours], [*STEPS, *theirs])
-    silent = "after" if ours else "before"
-    assert f"`{silent}` has no memory events" in told(page)
-    other, without = ("A", "B") if ours else ("B", "A")
-    assert headline(page) == f"### Only `{other}` has this memory: 300 B at its peak. `{without}` has no events of it."
-    assert "Memory in use in one typical step" in titles(page)
-
-
-def test_without_steps_the_runs_are_laid_over_one_another_by_time_and_it_says_why(
-    page: AppTest, tmp_path: Path
-) -> None:
-    of_two(page, tmp_path, [work(0), *HELD], [*STEPS, *HELD])
-    assert "A typical step needs step markers, but none were found in `before`." in told(page)
-    assert not [control for control in page.segmented_control if control.key == "align"]
-    figure = json.loads(page.get("plotly_chart")[0].proto.spec)
-    assert figure["layout"]["xaxis"]["title"]["text"].startswith("Time")
-
-
-def test_a_run_that_only_freed_says_that_nothing_more_is_known(page: AppTest, tmp_path: Path) -> None:
-    of_two(page, tmp_path, [*STEPS, free(10, 200, 100)], [*STEPS, *HELD])
-    assert "`before` only freed memory while it was profiled" in told(page)
-    assert "unused preallocated device memory" in table(page, 0)["op_name"].tolist()
-
-
-def test_a_memory_that_held_nothing_says_so(page: AppTest, tmp_path: Path) -> None:
-    empty = [allocate(10, 0, 0), free(20, 0, 0)]
-    of_two(page, tmp_path, [*STEPS, *empty], [*STEPS, *empty, allocate(30, 0, 0)])
-    assert "`before` used nothing of this memory" in told(page)
-    assert "the **same**" in headline(page)
-
-
-def test_a_memory_without_fragmentation_is_shown_without_its_panel(page: AppTest, tmp_path: Path) -> None:
-    untold = [allocate(10, 300, 300, fragmentation=None)]
-    of_two(page, tmp_path, [*STEPS, *untold], [*STEPS, *untold, work(60)])
-    page.segmented_control(key="span").set_value("run")
-    with settings.override(Settings(places=(tmp_path,))):
-        shown(page)
-    figure = json.loads(page.get("plotly_chart")[0].proto.spec)
-    assert "yaxis2" not in figure["layout"]
-    page.segmented_control(key="level").set_value("fragmentation")
-    with settings.override(Settings(places=(tmp_path,))):
-        shown(page)
-    assert "No event reports fragmentation." in told(page)
-
-
-def test_two_copies_of_one_recording_are_the_same(page: AppTest, tmp_path: Path) -> None:
-    of_two(page, tmp_path, [*STEPS, *HELD], [*STEPS, *HELD])
-    assert "are the same capture" in headline(page)
-    assert [card.delta for card in page.metric] == ["unchanged"] * 5
-    assert "Both runs have the same allocations at their peaks." in told(page)
-
-
-@pytest.mark.parametrize("name", ["tf_cpu_base", "tf_gpu", "jax_elementwise", "jax_tpu", "tf_cpu_sleepy"])
-def test_every_kind_of_profile_is_shown(page: AppTest, name: str) -> None:
-    of_corpus(page, name, "jax_conv_08")
-    assert len(page.dataframe) == 2
-    assert not table(page, 0).empty
-
-
-def test_a_row_leads_to_the_view_of_the_op_that_allocated_it(page: AppTest, tmp_path: Path) -> None:
-    of_two(page, tmp_path, HELD, [allocate(10, 200, 200, 0x1, tf_op="m/conv"), free(120, 0, 200, 0x1)])
-    table = page.dataframe[0].value
-    name = table.columns[0]
-    assert "m/conv" in str(table[name].iloc[0])
-    comparison = compare(*(load(tmp_path / run) for run in ("before", "after")))
-    keys = row_key(comparison.table("memory_peak"))
-    assert keys.is_unique
-    page.query_params["row"] = keys.iloc[0]
-    with settings.override(Settings(places=(tmp_path,))):
-        shown(page)
-    assert "No time was recorded for this op." in [info.value for info in page.info], "the view of m/conv is open"

@@ -10,10 +10,9 @@ from typing import Any, Literal
 import pandas as pd
 
 from tfcompare import schema
-from tfcompare.charts import ops, style
+from tfcompare.charts import kernels, ops
 from tfcompare.charts import shares as charts
 from tfcompare.charts.changes import changes_of_pair
-from tfcompare.charts.kernels import KERNEL_TIME, LAUNCHES
 from tfcompare.charts.pair import Pair
 from tfcompare.charts.style import Quantity
 from tfcompare.compare.aggregate import group_copies, largest_changes, metric_in
@@ -25,7 +24,6 @@ from tfcompare.tools.kernel_stats import COUNT, TIME
 from tfcompare.tools.key_figures import KeyFigure
 from tfcompare.tools.op_figures import largest_bar, outside_of_steps
 from tfcompare.tools.op_stats import time_shares, with_words
-from tfcompare.units import format_value
 from tfcompare.views import shares
 from tfcompare.views.blocks import (
     Beside,
@@ -61,8 +59,10 @@ from tfcompare.views.view import CHANGE, SIDES, Make, View, changed, largest_fir
 GROUPINGS: dict[By, str] = {
     "kernel_name": "kernel", "op_name": "op", "kernel_and_op": "kernel and op", "launch": "every launch",
 }  # fmt: skip
-QUANTITIES: dict[str, tuple[str, Quantity]] = {"time": (TIME, KERNEL_TIME), "launches": (COUNT, LAUNCHES)}
-HALF_A_LABEL = 23
+QUANTITIES: dict[str, tuple[str, Quantity]] = {
+    "time": (TIME, kernels.KERNEL_TIME),
+    "launches": (COUNT, kernels.LAUNCHES),
+}
 MOST_OPS = 5
 """Ops that a text names."""
 
@@ -265,36 +265,8 @@ def _changes(pair: Pair, options: Options, letters: int = ops.MOVER_LENGTH) -> A
     changes = largest_changes(_rows(pair, options), n=ops.TOP, metric=metric)
     if changes.empty:
         return None
-    named = _named(changes, options.by, readings_of(pair))
-    named = named.assign(detail=(named["detail"] + " · " + _other(changes, metric)).str.removeprefix(" · "))
+    named = kernels.labelled(changes, metric, options.by, readings_of(pair))
     return changes_of_pair(pair, named, metric, by="name", quantity=quantity, letters=letters)
-
-
-def _named(rows: pd.DataFrame, by: By, readings: dict[str, str]) -> pd.DataFrame:
-    """The rows with `name` (in full), `label` (short) and `detail` (what else distinguishes them)."""
-    op = rows["op_name"].replace("", NO_OP) if "op_name" in rows else pd.Series("", rows.index, dtype="str")
-    if by == "op_name":
-        return rows.assign(name=op, label=style.shorten_distinct(op.tolist(), ops.MOVER_LENGTH), detail="")
-    label, detail = rows["kernel_name"].map(readings), op
-    if by == "launch":
-        detail = op + " · block " + rows["block_dim"] + " · grid " + rows["grid_dim"]
-    if by != "kernel_name":
-        halves = (style.shorten_distinct(half.tolist(), HALF_A_LABEL) for half in (label, op))
-        label = _numbered(pd.Series([f"{kernel} · {of}" for kernel, of in zip(*halves, strict=True)], op.index))
-    return rows.assign(name=rows["kernel_name"], label=label, detail=detail)
-
-
-def _numbered(labels: pd.Series) -> pd.Series:
-    """The labels, with a number added to duplicates."""
-    place = labels.groupby(labels).cumcount()
-    return labels.where(place == 0, labels + " #" + (place + 1).astype("str"))
-
-
-def _other(rows: pd.DataFrame, metric: str) -> pd.Series:
-    """The launches of both sides as a text where `metric` is the time, and the other way round."""
-    other, unit, what = (COUNT, "", " launches") if metric == TIME else (TIME, "µs", "")
-    ours, theirs = (rows[name].map(partial(format_value, unit=unit)) for name in sides_of(metric_in(rows, other)))
-    return ours + " → " + theirs + what
 
 
 def _distributions(pair: Pair, options: Options) -> Iterator[Block]:

@@ -11,12 +11,18 @@ import streamlit as st
 from tfcompare.charts.pair import Pair
 from tfcompare.compare.aggregate import metric_in, of_side
 from tfcompare.compare.matching.manual import Name, names_of_rows
+from tfcompare.export.csv import file_stem, gzipped, spreadsheet_csv_of
+from tfcompare.run import Run
 from tfcompare.tools import kernel_stats
+from tfcompare.tools.memory_timeline import event_count, timeline_parts
 from tfcompare.ui.pages import timeline
 from tfcompare.ui.widgets import manual
 from tfcompare.ui.widgets.renderer import Acts
 from tfcompare.views import kernel_details
 from tfcompare.views.view import SIDES
+
+GZIP_FROM_ROWS = 200_000
+"""A longer CSV is sent compressed: it would be as large as the profile itself."""
 
 
 def _manual_pairs(pair: Pair, readings: Mapping[str, str] | None = None) -> None:
@@ -76,6 +82,32 @@ def _names(launches: pd.DataFrame, side: str, columns: tuple[str, ...]) -> list[
     return list(dict.fromkeys(names_of_rows(of_side(launches, side), [f"{column}{own}" for column in columns])))
 
 
+def _memory_events(pair: Pair) -> None:
+    """A button per run: every event of all its memories, as a file made on request."""
+    with st.container(horizontal=True):
+        for side, run in pair.shown:
+            host = pair.host_of(run)
+            rows = event_count(run, host)
+            if rows:
+                is_long = rows > GZIP_FROM_ROWS
+                st.download_button(
+                    f"CSV of the {side.role_in_text}'s events{' (compressed)' if is_long else ''}",
+                    partial(memory_events_csv, run, host, is_long),
+                    file_name=f"memory_timeline_{file_stem(run.name)}.csv{'.gz' if is_long else ''}",
+                    mime="application/gzip" if is_long else "text/csv",
+                    icon=":material/download:",
+                    on_click="ignore",
+                    help=f"{rows:,} events of all memories, in full precision",
+                    key=f"timeline_csv_{side.position > 0}",
+                )
+
+
+def memory_events_csv(run: Run, host: str | None, is_long: bool) -> bytes:
+    """The table `memory_timeline` of one host or all as a CSV file, compressed if it is long."""
+    join = gzipped if is_long else b"".join
+    return join(spreadsheet_csv_of(timeline_parts(run, host)))
+
+
 def _open_row(pair: Pair, label: str, names: Mapping[str, str], opened: str) -> None:
     """Widgets that open another row than `opened` of a table; `names` are what rows are called, by their keys."""
     del pair
@@ -88,6 +120,7 @@ LIVE: dict[str, Acts] = {
     "manual_pairs": _manual_pairs,
     "pair_op": _pair_op,
     "pair_kernel": _pair_kernel,
+    "memory_events": _memory_events,
     "open_row": _open_row,
     "typical_step": timeline.small,
 }

@@ -1,0 +1,85 @@
+"""The view of an op by its name, as from a row of memory: times on device and host, kernels, memory."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.profiles import loaded_run
+from tfcompare import compare
+from tfcompare.charts.pair import pairs_of
+from tfcompare.units import format_value
+from tfcompare.views import op
+from tfcompare.views.blocks import Block, Facts, Table, Text
+
+GPU = ("filters_512_128_simulated", "filters_16_8_simulated")
+
+
+def opened(op_name: str, names: tuple[str, ...]) -> list[Block]:
+    runs = [loaded_run(name) for name in names]
+    (pair,) = pairs_of(compare(runs[0], runs[-1]))
+    return op.named(pair, op_name).blocks
+
+
+def words(blocks: list[Block]) -> list[str]:
+    return [block.text for block in blocks if isinstance(block, Text)]
+
+
+def tables(blocks: list[Block]) -> dict[str, Table]:
+    return {block.title: block for block in blocks if isinstance(block, Table)}
+
+
+def numbers(blocks: list[Block]) -> tuple[list[str], dict[str, list[str]]]:
+    """The header of the first small table, and its rows by their labels."""
+    facts = next(block for block in blocks if isinstance(block, Facts))
+    return list(facts.header[1:]), {row[0]: list(row[1:]) for row in facts.rows}
+
+
+@pytest.mark.parametrize("names", [GPU, GPU[:1]])
+def test_an_op_is_shown_with_its_times_and_kernels(names):
+    kernels = loaded_run(GPU[0]).table("kernel_stats")
+    op_name = str(kernels.loc[kernels["op_name"] != "", "op_name"].iloc[0])
+    blocks = opened(op_name, names)
+    assert "Kernels" in tables(blocks)
+    assert any(text.endswith("on device**") for text in words(blocks))
+    assert any("confidence interval" in text for text in words(blocks)) == (len(names) == 2)
+    assert ("Candidate" in numbers(blocks)[0]) == (len(names) == 2)
+
+
+def test_memory_at_the_peak_is_shown():
+    peak = loaded_run("filters_512_128").table("memory_peak")
+    named = peak[peak["op_name"].isin(loaded_run("filters_512_128").table("op_stats")["op_name"])]
+    row = named.sort_values("allocation_bytes").iloc[-1]
+    found = tables(opened(str(row["op_name"]), ("filters_512_128",)))["Memory at the peak"]
+    assert row["memory_id"] in found.rows["memory_id"].tolist()
+
+
+def test_an_op_without_time_says_so():
+    assert "No time was recorded for this op." in words(opened("no/such/op", GPU))
+
+
+XLA = ("tensorflow_filters_128_32", "tensorflow_filters_16_8")
+COSTS = ["FLOPs per step", "Bytes accessed per step", "FLOP rate", "Bandwidth", "Intensity"]
+
+
+def test_an_op_of_a_compiled_program_is_shown_with_what_it_costs():
+    header, found = numbers(opened("decoder_inner/Relu", XLA))
+    assert set(COSTS) <= set(found)
+    runs = [loaded_run(name) for name in XLA]
+    rows = [run.table("op_stats").set_index("op_name").loc["decoder_inner/Relu"] for run in runs]
+    expected = [format_value(row["flops"] / run.info.step_count, "FLOP") for row, run in zip(rows, runs, strict=True)]
+    assert header[:2] == ["Baseline", "Candidate"]
+    assert found["FLOPs per step"][:2] == expected
+    assert "Bound by" not in found  # no peaks of CPUs are known
+
+
+def test_what_bounds_an_op_is_shown_where_the_peaks_are_known():
+    assert numbers(opened("jit(f)/jit(main)/add", ("jax_tpu",)))[1]["Bound by"] == ["memory"]
+    convolution = "jit(forward_3d_conv)/jit(main)/conv_general_dilated"
+    both = numbers(opened(convolution, ("jax_conv_legacy", "jax_conv_08")))[1]
+    assert both["Bound by"] == ["memory", "memory", "unchanged"]
+
+
+def test_costs_that_are_unknown_are_not_shown():
+    found = numbers(opened("autoencoder_1/image_1/convolution", ("filters_512_128",)))[1]
+    assert "Self time per step" in found
+    assert not set(COSTS) & set(found)

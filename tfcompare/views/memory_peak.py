@@ -1,0 +1,141 @@
+"""What is live at the peak of a memory: a table, the largest changes, and a treemap."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import pandas as pd
+
+from tfcompare import schema
+from tfcompare.charts import memory_peak as charts
+from tfcompare.charts import ops
+from tfcompare.charts.changes import changes_of_pair
+from tfcompare.compare.aggregate import largest_changes
+from tfcompare.compare.diff import ADDED
+from tfcompare.frames.memory import UNEXPLAINED
+from tfcompare.markdown import as_code
+from tfcompare.tools import memory as memory_sides
+from tfcompare.tools.memory import Part
+from tfcompare.views import op
+from tfcompare.views.blocks import Block, Chart, Details, Opens, Table, Text
+from tfcompare.views.memory_choice import Chosen
+from tfcompare.views.view import CHANGE, SIDES, changed, largest_first
+
+PARTS: dict[Part, str] = {"scope": "name scope", "region": "region"}
+FEWEST_TILES = 3
+"""Fewer allocations are shown in the table only."""
+NO_CHANGE = "Both runs have the same allocations at their peaks."
+_NO_INFORMATION = (*memory_sides.NOT_NAMED, memory_sides.NO_OP, "INVALID", "unknown")
+
+
+def rows_of(chosen: Chosen) -> pd.DataFrame:
+    """The diff of what is live at the peaks."""
+
+    def make() -> pd.DataFrame:
+        pair = chosen.pair
+        return memory_sides.peak_diff(
+            pair.diff("memory_peak"), chosen.memories, chosen.hosts, pair.tables("memory_peak"),
+            identical=chosen.is_identical, manual_pairs=pair.manual_pairs, evidence=pair.evidence,
+        )  # fmt: skip
+
+    return chosen.pair.cached(("memory_peaks", chosen.memories), make)
+
+
+def has_tiles(chosen: Chosen) -> bool:
+    """Whether there are enough allocations for a treemap."""
+    return len(rows_of(chosen)) >= FEWEST_TILES
+
+
+def live_at_the_peak(chosen: Chosen) -> Iterator[Block]:
+    """The allocations as a table, and why there may be fewer than expected."""
+    yield from _remarks(chosen)
+    names = ["op_name", "region_type", "data_type", "shape", *(f"allocation_bytes_{role}" for role in CHANGE[:3])]
+    names += [f"occurrences_{role}" for role in SIDES]
+    every = [*names, "status", "match", "verdict", "allocation_bytes_ratio"]
+    every += [f"requested_bytes_{role}" for role in CHANGE]
+    every += ["op_name_candidate", "shape_candidate", "host", "memory_id"]
+    rows = largest_first(chosen.pair, schema.MEMORY_PEAK, rows_of(chosen))
+    yield Table(
+        schema.MEMORY_PEAK,
+        "Live at the peak",
+        _readable(rows),
+        names,
+        every=every,
+        is_alone=chosen.pair.is_single,
+        opens=Opens(partial(_details, chosen), row_key),
+    )
+
+
+def _remarks(chosen: Chosen) -> Iterator[Block]:
+    figures = chosen.figures
+    allocations = next(both for name, both in figures.items() if name.startswith("allocations"))
+    for (_, run), peak, allocated in zip(chosen.pair.shown, figures["peak_bytes"], allocations, strict=False):
+        if peak == 0:
+            yield Text(f"{as_code(run.name)} used nothing of this memory while it was profiled.", "notice")
+        elif allocated == 0:
+            yield Text(
+                f"{as_code(run.name)} only freed memory while it was profiled, so the ops of its allocations are "
+                "unknown. Start the profiler earlier to see them.",
+                "notice",
+            )
+
+
+def _readable(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows with missing values in place of texts that say nothing; those of no op say so."""
+    texts = ["op_name", "region_type", "data_type", "shape", "op_name_candidate", "shape_candidate"]
+    rows = rows.assign(**{name: rows[name].mask(rows[name].isin(_NO_INFORMATION)) for name in texts})
+    return rows.assign(op_name=rows["op_name"].fillna(memory_sides.NO_OP))
+
+
+def row_key(rows: pd.DataFrame) -> pd.Series:
+    """A unique key of each row, of the diff or as it is shown; an added row may have the same keys as a removed one."""
+    names = list(schema.MEMORY_PEAK.keys)
+    known = rows[names].mask(rows[names].isin(_NO_INFORMATION)).fillna("").astype("str")
+    keys = known[names[0]].str.cat(known[names[1:]], sep="|")
+    return keys.mask(rows["status"] == ADDED, "+" + keys)
+
+
+def _details(chosen: Chosen, key: str) -> Details | None:
+    """The op that made the selected allocation, if the profile names one."""
+    rows = rows_of(chosen)
+    found = rows.loc[row_key(rows) == key, "op_name"]
+    if found.empty or found.iloc[0] in (*memory_sides.NOT_NAMED, UNEXPLAINED):
+        return None
+    return op.named(chosen.pair, str(found.iloc[0]))
+
+
+def what_changed(chosen: Chosen) -> Iterator[Block]:
+    """The largest changes of what is live at the peaks."""
+    if not rows_of(chosen).empty:
+        make = partial(changes, chosen)
+        yield from changed("memory_peak_changes", _largest(chosen), make, on=chosen.memories, nothing=NO_CHANGE,
+                           is_time=False)  # fmt: skip
+
+
+def changes(chosen: Chosen, letters: int = ops.MOVER_LENGTH) -> Any:
+    """The largest changes as a figure; None if nothing changed."""
+    found = _largest(chosen)
+    if found.empty:
+        return None
+    return changes_of_pair(chosen.pair, found, "allocation_bytes", by="what", quantity=charts.LIVE, letters=letters)
+
+
+def _largest(chosen: Chosen) -> pd.DataFrame:
+    return largest_changes(memory_sides.named(rows_of(chosen)), n=ops.TOP, metric="allocation_bytes")
+
+
+def tiles(chosen: Chosen, by: Part) -> Iterator[Block]:
+    """The allocations as a treemap, unless there are few."""
+    if has_tiles(chosen):
+        yield Chart("memory_peak", partial(treemap, chosen, by), on=(chosen.memories, by))
+
+
+def treemap(chosen: Chosen, by: Part) -> Any:
+    """The allocations as a treemap by scope or region; None if there are none."""
+    rows = rows_of(chosen)
+    if rows.empty:
+        return None
+    tree, sides = memory_sides.peak_tree(rows, by), [side for side, _ in chosen.pair.shown]
+    return charts.peak_treemap(memory_sides.tree_alone(tree) if chosen.pair.is_single else tree, sides, by=PARTS[by])
