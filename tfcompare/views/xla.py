@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -209,7 +209,7 @@ def _groups(pair: Pair, options: Options) -> Table:
     share = "Its part of the program's time"
     share += "" if pair.is_single else ", with the longer time of both runs for each instruction"
     return Table(
-        schema.HLO_OPS,
+        replace(schema.HLO_OPS, name="hlo_op_groups"),
         f"By {by}",
         nodes.assign(label=labels),
         ["label", *(f"{TIME}_{role}" for role in CHANGE[:3]), "width_share"],
