@@ -1,10 +1,11 @@
 """Query the tables of runs in SQL.
 
 The statement is one SELECT (or WITH, FROM, DESCRIBE, SHOW, SUMMARIZE, …) in DuckDB's dialect. It sees the tables that
-`show` prints, with the rows of all runs and a first column `run`, and the table `runs` with one row per run: the first
-has the role `baseline`, the others `candidate`. A folder of several runs stands for all of them, in the order of
-capture. `SHOW TABLES` lists the tables, `DESCRIBE op_stats` the columns of one. A query cannot read anything else, or
-write.
+`show` prints, with the rows of all runs and a first column `run`, and the table `runs` with one row per run: the
+first has the role `baseline`, the others `candidate`. Of several runs there are also the diffs, such as
+`op_stats_diff`: the first run against each other, with rows paired, changes and verdicts as `diff` prints them. A
+folder of several runs stands for all of them, in the order of capture. `SHOW TABLES` lists the tables, `DESCRIBE
+op_stats` the columns of one. A query cannot read anything else, or write.
 
 Exit status: 0 done, 2 the query or a run is bad.
 """
@@ -31,6 +32,7 @@ EXAMPLES = """examples:
   tfcompare query 'SHOW TABLES' logs/before
   tfcompare query 'SELECT run, avg(duration_us) / 1000 AS step_ms FROM steps WHERE included GROUP BY run' \\
     logs/before logs/after
+  tfcompare query "FROM op_stats_diff WHERE verdict = 'slower'" logs/before logs/after
   tfcompare query 'SELECT run, step_time_ms_mean FROM run_info' logs/
   tfcompare query 'FROM op_stats ORDER BY self_time_us DESC' logs/before --limit 20 --format csv"""
 
@@ -70,11 +72,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the result. Errors in the query are printed as DuckDB's message, on several lines."""
     from tfcompare import settings
+    from tfcompare.compare import compare
     from tfcompare.query.asking import Limits, QueryFailed, ask
     from tfcompare.query.tables import RunTables
+    from tfcompare.tools.diff_tables import DiffTables
 
     limits = Limits(arguments.timeout, settings.query_bytes(os.environ), rows=arguments.limit or None)
-    tables = RunTables.of(load_runs_below(arguments.places, reading(arguments)))
+    runs = load_runs_below(arguments.places, reading(arguments))
+    diffs = DiffTables(compare(*runs)) if len(runs) > 1 else None
+    tables = RunTables.of(runs, diffs)
     try:
         answer = ask(arguments.sql, tables, limits)
     except QueryFailed as error:

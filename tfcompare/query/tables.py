@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import pandas as pd
 
@@ -42,6 +42,7 @@ _TYPES = {
     "int64": "BIGINT",
     "Int64": "BIGINT",
     "bool": "BOOLEAN",
+    "boolean": "BOOLEAN",
     "datetime64[us, UTC]": "TIMESTAMP WITH TIME ZONE",
 }
 """The DuckDB type of each column dtype. Missing values of any kind are NULL."""
@@ -61,26 +62,43 @@ def type_of(column: Column) -> str:
     return _TYPES[column.dtype]
 
 
+class Diffs(Protocol):
+    """The diffs of a comparison, as `tools.diff_tables.DiffTables` makes them."""
+
+    @property
+    def dtypes(self) -> dict[str, dict[str, str]]:
+        """The columns of each diff by its name, with their dtypes."""
+
+    def table(self, name: str) -> pd.DataFrame:
+        """The diff of this name."""
+
+
 @dataclass(frozen=True)
 class RunTables:
-    """The tables of some runs, made on demand. `roles`: the role of each run in the comparison."""
+    """The tables of some runs, made on demand. `roles`: the role of each run in the comparison; `diffs`: theirs."""
 
     runs: tuple[Run, ...]
     roles: tuple[str, ...]
     most_bytes: int = MOST_BYTES
+    diffs: Diffs | None = None
 
     @classmethod
-    def of(cls, runs: Sequence[Run]) -> RunTables:
+    def of(cls, runs: Sequence[Run], diffs: Diffs | None = None) -> RunTables:
         """The first run as the baseline, the others as candidates."""
-        return cls(tuple(runs), (BASELINE, *[CANDIDATE] * (len(runs) - 1)))
+        return cls(tuple(runs), (BASELINE, *[CANDIDATE] * (len(runs) - 1)), diffs=diffs)
 
     def columns(self) -> dict[str, dict[str, str]]:
         """The columns of each table with their types."""
-        return {name: {c.name: type_of(c) for c in table.columns} for name, table in every_table().items()}
+        of_runs = {name: {c.name: type_of(c) for c in table.columns} for name, table in every_table().items()}
+        of_diffs = {} if self.diffs is None else self.diffs.dtypes
+        return of_runs | {
+            name: {column: _TYPES[dtype] for column, dtype in dtypes.items()} for name, dtypes in of_diffs.items()
+        }
 
     def table(self, name: str) -> pa.Table:
         """The rows of all runs. Raises `Unknown` for an unknown table, `TfcompareError` for one that is too large."""
-
+        if self.diffs is not None and name in self.diffs.dtypes:
+            return _as_arrow([self.diffs.table(name)])
         if name == RUNS.name:
             return _as_arrow([self._runs()])
         schema.table(name)

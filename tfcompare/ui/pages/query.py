@@ -22,7 +22,8 @@ from tfcompare.query.asking import AT_ONCE, Answer, Asked, Limits
 from tfcompare.query.ready import READY
 from tfcompare.query.tables import BASELINE, CANDIDATE, REPEAT, RunTables
 from tfcompare.run import Run
-from tfcompare.ui.frame.loading import QUIET_S, fetch
+from tfcompare.tools.diff_tables import DiffTables
+from tfcompare.ui.frame.loading import QUIET_S, compared, fetch
 from tfcompare.ui.frame.selection import Selection
 from tfcompare.ui.frame.shell import Page, choose_steps, chosen_steps, stop
 from tfcompare.ui.pages import query_tables
@@ -51,7 +52,7 @@ def show(view: Page) -> None:
     )  # fmt: skip
     _follow_address(tables)
     _editor()
-    catalogue()
+    catalogue(tables)
     sql = st.session_state[_ASKED]
     identity = (sql, tables.roles, tuple((run.content_id, run.id, run.name) for run in tables.runs))
     stored: tuple[Any, Answer | str] | None = st.session_state.get(_OUTCOME)
@@ -96,8 +97,16 @@ def _tables(view: Page) -> RunTables:
         stop("None of the chosen runs can be read.", "Choose others in the sidebar.", selection)
     choose_steps(view, runs)
     names = ", ".join(as_code(run.name) for run in runs)
-    st.caption(f"Tables of {names}. Sums are over the whole profile, not per step{chosen_steps(runs)}.")
-    return RunTables(tuple(runs), tuple(_role(run.id, ids[0], repeats, selection) for run in runs))
+    st.caption(f"Tables of {names}. Sums are over the whole profile, in diffs per step{chosen_steps(runs)}.")
+    roles = tuple(_role(run.id, ids[0], repeats, selection) for run in runs)
+    return RunTables(tuple(runs), roles, diffs=_diffs(runs, roles))
+
+
+def _diffs(runs: Sequence[Run], roles: Sequence[str]) -> DiffTables | None:
+    """The diffs of the candidates against the baseline, if there are both."""
+    baseline = next((run for run, role in zip(runs, roles, strict=True) if role == BASELINE), None)
+    candidates = [run for run, role in zip(runs, roles, strict=True) if role == CANDIDATE]
+    return None if baseline is None or not candidates else DiffTables(compared(baseline, candidates, "step", None))
 
 
 def _role(run_id: str, first: str, repeats: Sequence[str], selection: Selection) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -9,6 +11,7 @@ import streamlit as st
 from tfcompare.export.csv import defused, spreadsheet_csv
 from tfcompare.query.asking import Answer, Limits
 from tfcompare.query.tables import RunTables, every_table, type_of
+from tfcompare.tools.diff_tables import SUFFIX, DiffTables
 from tfcompare.ui.widgets import tables
 from tfcompare.units import format_bytes, format_time_us, middle_ellipsis
 
@@ -107,23 +110,34 @@ def _meaning(label: str) -> str:
 _TABLE = "tfcompare.query.table"
 
 
-def catalogue() -> None:
+def catalogue(tables: RunTables) -> None:
     """An expander with a table selector and the columns of the selected table."""
     with st.expander("Tables and columns", icon=":material/table_rows:"):
-        known = every_table()
+        known, columns = every_table(), tables.columns()
         name = st.selectbox(
-            "Table", list(known), key=_TABLE, width=420,
-            help="Each table has the rows of all chosen runs; the column `run` identifies the run.",
+            "Table", list(columns), key=_TABLE, width=420,
+            help="Each table has the rows of all chosen runs; the column `run` identifies the run. Those that end with "
+            "`_diff` compare the baseline with each candidate.",
         )  # fmt: skip
-        st.caption(known[name].meaning)
+        st.caption(known[name.removesuffix(SUFFIX)].meaning)
         st.dataframe(
-            columns_of(name), hide_index=True, height="content", key="tfcompare.query.columns",
+            columns_of(name) if name in known else columns_of_diff(name, columns[name], tables),
+            hide_index=True, height="content", key="tfcompare.query.columns",
             column_config={
                 "Column": st.column_config.TextColumn(width=220),
                 "Type": st.column_config.TextColumn(width=100),
                 "Unit": st.column_config.TextColumn(width=70),
             },
         )  # fmt: skip
+
+
+def columns_of_diff(name: str, types: Mapping[str, str], tables: RunTables) -> pd.DataFrame:
+    """One row per column of a diff, as `columns_of`; units are in the names."""
+    rows = [
+        (column, type_, "", tables.diffs.meaning(name, column) if isinstance(tables.diffs, DiffTables) else "")
+        for column, type_ in types.items()
+    ]
+    return pd.DataFrame(rows, columns=["Column", "Type", "Unit", "Meaning"])
 
 
 def columns_of(name: str) -> pd.DataFrame:

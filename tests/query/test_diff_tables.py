@@ -1,0 +1,50 @@
+"""The diffs as tables of queries."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.profiles import SAMPLE_RUNS, compared_runs, loaded_run
+from tests.views.golden import PAIRS
+from tfcompare import schema
+from tfcompare.query.asking import ask
+from tfcompare.query.tables import _TYPES, RunTables
+from tfcompare.tools.diff_tables import SUFFIX, DiffTables
+
+
+@pytest.mark.parametrize("names", [pair for pair in PAIRS.values() if len(pair) == 2], ids=" ".join)
+def test_the_declared_columns_are_those_of_the_diffs(names: tuple[str, str]) -> None:
+    diffs = DiffTables(compared_runs(*names))
+    assert list(diffs.dtypes) == [f"{name}{SUFFIX}" for name, table in schema.TABLES.items() if table.has_diff]
+    for name, dtypes in diffs.dtypes.items():
+        found = diffs.table(name)
+        assert list(found.columns) == list(dtypes)
+        for column, dtype in found.dtypes.items():
+            assert _TYPES[str(dtype)] == _TYPES[dtypes[str(column)]], (name, column)
+            assert column in ("baseline", "candidate") or diffs.meaning(name, str(column)), column
+
+
+def test_a_query_reads_verdicts_and_changes() -> None:
+    names = ("filters_512_128", "filters_16_8")
+    comparison = compared_runs(*names)
+    tables = RunTables.of([loaded_run(name) for name in names], DiffTables(comparison))
+    sql = """SELECT op_name, self_time_us_per_step_delta, verdict FROM op_stats_diff
+             WHERE op_type <> 'IDLE' ORDER BY abs(self_time_us_per_step_delta) DESC LIMIT 3"""
+    found = ask(sql, tables).named()
+    expected = comparison.table("op_stats").query("op_type != 'IDLE'").head(3)
+    assert found["op_name"].tolist() == expected["op_name"].tolist()
+    assert found["self_time_us_per_step_delta"].tolist() == pytest.approx(expected["self_time_us_per_step_delta"])
+    assert found["verdict"].tolist() == ["faster"] * 3
+    fused = ask("SELECT count(*) AS n FROM op_stats_diff WHERE constituents_baseline <> ''", tables).named()
+    assert fused["n"].tolist() == [0]
+
+
+def test_the_command_has_diffs_of_two_runs_and_none_of_one(tfcompare) -> None:
+    runs = [str(SAMPLE_RUNS[name]) for name in ("filters_512_128", "filters_16_8")]
+    status, out, _ = tfcompare("query", "SELECT count(*) AS n FROM memory_peak_diff", *runs, "--format", "csv")
+    assert (status, out.splitlines()[1]) == (
+        0,
+        str(len(compared_runs("filters_512_128", "filters_16_8").table("memory_peak"))),
+    )
+    status, _, error = tfcompare("query", "FROM memory_peak_diff", runs[0])
+    assert status == 2 and "memory_peak_diff" in error

@@ -1,0 +1,57 @@
+"""The diffs of a comparison as tables of queries: `op_stats_diff` has what `diff` and the CSV files of pages have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import pandas as pd
+
+from tfcompare import schema
+from tfcompare.compare import Comparison
+from tfcompare.compare.diff import INTERVAL, diff_columns, metric_name
+from tfcompare.schema.columns import Table
+from tfcompare.tools.columns import shown
+
+SUFFIX = "_diff"
+
+
+@dataclass(frozen=True)
+class DiffTables:
+    """The diffs of all candidates; sums are as in the comparison, per step where all runs have steps."""
+
+    comparison: Comparison
+
+    @cached_property
+    def dtypes(self) -> dict[str, dict[str, str]]:
+        """The columns of each diff by its name, with their dtypes; no diff is made for it."""
+        return {f"{table.name}{SUFFIX}": self._dtypes(table) for table in schema.TABLES.values() if table.has_diff}
+
+    def _dtypes(self, table: Table) -> dict[str, str]:
+        """As the diff of a table has them: sums per step are fractions, cells of an absent side are missing."""
+        per = self.comparison.per
+        found = dict.fromkeys(["baseline", *diff_columns(table, per)], "str")
+        found |= {key: table.column(key).dtype for key in table.keys}
+        found |= {f"{key}_candidate": table.column(key).dtype for key in table.keys if f"{key}_candidate" in found}
+        for metric in table.metrics:
+            name = metric_name(metric, per)
+            dtype = metric.dtype if name == metric.name else "float64"
+            found |= {f"{name}_{role}": dtype for role in ("baseline", "candidate")}
+            if metric.is_number:
+                found |= {f"{name}_delta": dtype, f"{name}_ratio": "float64"}
+        return found | {name: "float64" for name in INTERVAL if name in found}
+
+    def meaning(self, name: str, column: str) -> str:
+        """What a column of a diff means; empty for the ids of the runs."""
+        table = schema.table(name.removesuffix(SUFFIX))
+        return "" if column in ("baseline", "candidate") else shown(column, table).help
+
+    def table(self, name: str) -> pd.DataFrame:
+        """The diff of this name. Raises `Unknown` for one that there is not."""
+        return _plain(self.comparison.table(name.removesuffix(SUFFIX)))
+
+
+def _plain(diff: pd.DataFrame) -> pd.DataFrame:
+    """The diff with texts in place of lists, as those of what a fused op was made of."""
+    lists = [name for name, dtype in diff.dtypes.items() if dtype == "object"]
+    return diff.assign(**{str(name): diff[name].map(", ".join, na_action="ignore").astype("str") for name in lists})
