@@ -12,7 +12,7 @@ from tests.profiles import SAMPLES, loaded_run
 from tests.xspace_builder import Event, event, line, plane, space
 from tfcompare.run import Run
 from tfcompare.tools import hosts
-from tfcompare.tools.host_words import host_sentence, host_sentences, verdict_sentence
+from tfcompare.tools.host_words import host_sentence, verdict_sentence
 
 STEPS = 12
 LAYER, SLEEP = "model/layer:MatMul", "model/sleep:PyFunc"
@@ -106,13 +106,6 @@ def test_the_verdict_follows_the_candidate_when_the_sides_are_swapped() -> None:
     assert "in the baseline no host stood out" in host_sentence(there, two)
     assert "No host has a longer busy time" in host_sentence(back, one)
     assert "in the baseline `c` was the slowest" in host_sentence(back, one)
-    assert host_sentences(there, two).short == (
-        "Slowest host: `c`, 6.00 ms more than the others per step, spent in `model/layer` (host compute)."
-    )
-    assert host_sentences(back, one).short == (
-        "No host stands out; in the baseline `c` was the slowest, 6.00 ms more than the others."
-    )
-    assert host_sentences(tfc.compare(one, one), one).short == ""
     ours, theirs, change = hosts.paired_steps(one, two, "host").matrices("busy_us")
     swapped = hosts.paired_steps(two, one, "host").matrices("busy_us")
     assert swapped[0].equals(theirs)

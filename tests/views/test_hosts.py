@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.profiles import compared_runs, loaded_run
-from tests.views.shown import flat, shown, texts
+from tests.views.flat import flat, shown, texts
 from tfcompare import compare
 from tfcompare.charts.pair import Pair, pairs_of
 from tfcompare.views.blocks import Chart, Facts, Link, Links, Section, Table

@@ -28,7 +28,7 @@ EVERY = [(pair, view) for pair in PAIRS for view in NAMES]
 
 def text_in(document: str) -> str:
     """The words of an HTML document in a row."""
-    return " ".join(html.unescape(re.sub(r"<[^>]*>", "", document)).split())
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", "", document.replace("<br>", " "))).split())
 
 
 def shown_blocks(comparison: Comparison, view: str) -> list[Block]:

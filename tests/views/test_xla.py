@@ -10,7 +10,7 @@ import pytest
 
 from tests.hlo.profiles import compiling, running, stored
 from tests.profiles import compared_runs, loaded_run
-from tests.views.shown import shown, texts
+from tests.views.flat import shown, texts
 from tfcompare import compare, load
 from tfcompare.charts.pair import Pair, pairs_of
 from tfcompare.render import html, markdown, terminal

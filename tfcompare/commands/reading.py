@@ -84,10 +84,11 @@ def load_runs(places: Sequence[str], how: Reading = Reading()) -> list[Run]:
     Raises `TfcompareError` if a place has no run, several runs, or an unreadable one. All places are located before the
     first is read, so that a misspelt one is reported at once.
     """
-    from tfcompare.sources.logdir import find_run
+    from tfcompare.sources.logdir.runs import only, runs_at
 
     if how.store is None:
-        return _load(_distinctly_named([find_run(place, join=how.join) for place in places], places, how), how)
+        found = zip(runs_at(places, join=how.join), places, strict=True)
+        return _load([only(runs, place, join=how.join) for runs, place in found], how)
     from tfcompare.store.stored import Store
     from tfcompare.store.stored_run import one_of
 
@@ -100,29 +101,21 @@ def load_replicates(places: Sequence[str], how: Reading = Reading()) -> list[tup
     names)."""
     if how.store is not None:
         return [(run,) for run in load_runs(places, how)]
-    groups = [_captures_at(place, how) for place in places]
-    runs = iter(_load(_distinctly_named([run for group in groups for run in group], places, how), how))
-    return [tuple(next(runs) for _ in group) for group in groups]
+    from tfcompare.sources.logdir.runs import runs_at
+
+    found = zip(runs_at(places, join=how.join), places, strict=True)
+    groups = [_captures_at(runs, place, how) for runs, place in found]
+    loaded = iter(_load([run for group in groups for run in group], how))
+    return [tuple(next(loaded) for _ in group) for group in groups]
 
 
-def _distinctly_named(found: Sequence[FoundRun], places: Sequence[str], how: Reading) -> list[FoundRun]:
-    """The runs by names that tell them apart: runs that are found one by one may have the same name."""
-    from tfcompare.sources.logdir import find_runs
-
-    if len({run.name for run in found}) == len(found):
-        return list(found)
-    names = {run.path: run.name for run in find_runs(*places, join=how.join)}
-    return [replace(run, name=names.get(run.path, run.name)) for run in found]
-
-
-def _captures_at(place: str, how: Reading) -> list[FoundRun]:
-    """The run at a place, or all captures of one program. Raises as `find_run` does."""
-    from tfcompare.sources.logdir import find_run, find_runs
+def _captures_at(found: Sequence[FoundRun], place: str, how: Reading) -> list[FoundRun]:
+    """The run found at a place, or all captures of one program. Raises as `find_run` does."""
+    from tfcompare.sources.logdir.runs import only
     from tfcompare.sources.replicates import is_one_program
 
-    found = find_runs(place, join=how.join)
     if len(found) < 2 or not is_one_program(found):
-        return [find_run(place, join=how.join)]
+        return [only(found, place, join=how.join)]
     captures = _readable(found, place)
     note(f"note: {shown(place)}: {len(captures)} captures of one program, by their names")
     return captures

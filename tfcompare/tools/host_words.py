@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tfcompare import schema
@@ -38,41 +37,17 @@ def verdict_sentence(candidate: SlowHost | None, baseline: SlowHost | None, *, a
     return f"{', '.join(clauses)}{waits}{'' if alone else _before(candidate, baseline)}."
 
 
-def short_sentence(candidate: SlowHost | None, baseline: SlowHost | None) -> str:
-    """Who stands out, in one line: the slowest host of the candidate, else that of the baseline; empty for nobody."""
-    if candidate is None or not candidate.found.stands_out:
-        if candidate is None or baseline is None or not baseline.found.stands_out:
-            return ""
-        return f"No {candidate.by} stands out{_before(candidate, baseline)}."
-    excess = f"{format_time_us(candidate.found.excess)} more than the others per step"
-    where = f", spent {_where(candidate.cause)}" if candidate.cause is not None else ""
-    return f"Slowest {candidate.by}: {_code(candidate.name)}, {excess}{where}."
-
-
-@dataclass(frozen=True)
-class HostSentences:
-    """The verdict on the hosts of a candidate, and its `short` form, which is empty where no host stands out."""
-
-    verdict: str
-    short: str
-
-
-def host_sentences(comparison: Comparison, candidate: Run) -> HostSentences:
-    """Both empty for a single host, and if one host was chosen."""
-    if comparison.host is not None or len(candidate.host_names) < 2:
-        return HostSentences("", "")
-    alone = comparison.baseline.content_id == candidate.content_id
-    found, before = slowest_host(candidate, "host"), None if alone else slowest_host(comparison.baseline, "host")
-    short, sentence = short_sentence(found, before), verdict_sentence(found, before, alone=alone)
-    _, broken_down = attributed_hosts(comparison, candidate)
-    if found is None or (found.found.stands_out and broken_down == found.name):
-        return HostSentences(sentence, short)
-    return HostSentences(f"{sentence} The breakdown of the step is that of {_code(broken_down)}.", short)
-
-
 def host_sentence(comparison: Comparison, candidate: Run) -> str:
     """The verdict on the hosts of a candidate; empty for a single host, and if one host was chosen."""
-    return host_sentences(comparison, candidate).verdict
+    if comparison.host is not None or len(candidate.host_names) < 2:
+        return ""
+    alone = comparison.baseline.content_id == candidate.content_id
+    found, before = slowest_host(candidate, "host"), None if alone else slowest_host(comparison.baseline, "host")
+    sentence = verdict_sentence(found, before, alone=alone)
+    _, broken_down = attributed_hosts(comparison, candidate)
+    if found is None or (found.found.stands_out and broken_down == found.name):
+        return sentence
+    return f"{sentence} The breakdown of the step is that of {_code(broken_down)}."
 
 
 def _nobody(slow: SlowHost) -> str:

@@ -21,7 +21,7 @@ from tfcompare.compare.headline import step_marker_call
 from tfcompare.compare.stats.verdict import UNCLEAR, UNTESTED
 from tfcompare.compare.straggler import attributed_hosts, mean_step_us
 from tfcompare.schema import STEP_PARTS
-from tfcompare.tools.host_words import host_sentences
+from tfcompare.tools.host_words import host_sentence
 from tfcompare.tools.part_times import HostSteps, host_steps
 
 _WITHOUT_CLAIM = {UNCLEAR: "has no conclusive change", UNTESTED: "was not tested"}
@@ -38,10 +38,8 @@ class Attribution:
     """A pair's average steps, part by part, of one host of each run.
 
     `hosts`: baseline's and candidate's; `parts` as `compare.attribution.part_means` gives them, with
-    what other hosts add. `waterfall` is None
-    where a run has no steps; `sentence` then says so. `host_sentence`: who is the slowest of several hosts, empty for
-    one; `slow_host`: the same in one line, empty where nobody stands out. `moved_most` is the part that changed the
-    most, None where none did.
+    what other hosts add. `waterfall` is None where a run has no steps; `sentence` then says so. `host_sentence`: who is
+    the slowest of several hosts, empty for one. `moved_most` is the part that changed the most, None where none did.
     """
 
     hosts: tuple[str, str]
@@ -49,7 +47,6 @@ class Attribution:
     waterfall: Waterfall | None
     sentence: str
     host_sentence: str = ""
-    slow_host: str = ""
 
     @property
     def moved_most(self) -> str | None:
@@ -74,18 +71,18 @@ def attribution(comparison: Comparison, candidate: Run) -> Attribution:
     hosts = attributed_hosts(comparison, candidate)
     means = step_means_us(comparison, candidate)
     parts = with_other_hosts(part_means(*attributed_steps(comparison, candidate)), means)
-    of_hosts = host_sentences(comparison, candidate)
+    of_hosts = host_sentence(comparison, candidate)
     if why := _why_none(comparison.baseline, candidate):
-        return Attribution(hosts, parts, None, why, of_hosts.verdict, of_hosts.short)
+        return Attribution(hosts, parts, None, why, of_hosts)
     if not has_both(parts):
         why = "No breakdown: a run has no included step."
-        return Attribution(hosts, parts, None, why, of_hosts.verdict, of_hosts.short)
+        return Attribution(hosts, parts, None, why, of_hosts)
     waterfall = step_waterfall(parts)
     if comparison.baseline.content_id == candidate.content_id:
         same = "Both runs are the same capture: no part of the step differs."
-        return Attribution(hosts, parts, waterfall, same, of_hosts.verdict, of_hosts.short)
+        return Attribution(hosts, parts, waterfall, same, of_hosts)
     sentence = caution(comparison, candidate) + step_sentence(parts)
-    return Attribution(hosts, parts, waterfall, sentence, of_hosts.verdict, of_hosts.short)
+    return Attribution(hosts, parts, waterfall, sentence, of_hosts)
 
 
 def step_means_us(comparison: Comparison, candidate: Run) -> tuple[float, float]:

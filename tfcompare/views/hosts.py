@@ -73,6 +73,8 @@ class Options:
 
 def blocks(pair: Pair, options: Options) -> Iterator[Block]:
     """The slowest host in a sentence, a time of each host in each step, the parts of their steps, and every step."""
+    if not groupings(pair):
+        return
     yield later(partial(_answer, pair))
     yield Choose(["by", "metric"])
     yield later(partial(_heat_maps, pair, options))

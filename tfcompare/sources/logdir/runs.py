@@ -108,13 +108,29 @@ def survey(
     return Survey(runs, tuple(lost), unnamed=real)
 
 
+def runs_at(places: Sequence[str | Path], *, join: bool = False) -> list[list[FoundRun]]:
+    """The runs at and below each place, found as by `find_runs` at once, so that all names differ."""
+    every = find_runs(*places, join=join)
+    paths = [open_places([place])[0].path for place in places]  # a place may be given twice
+    return [[run for run in every if any(lies_in(file, path) for file in _files(run))] for path in paths]
+
+
+def _files(run: FoundRun) -> list[PurePath]:
+    """Where a run lies: its files, or its place if it has none that can be read."""
+    return [file.where for file in run.files] or [run.path]
+
+
 def find_run(place: str | Path, *, join: bool = False) -> FoundRun:
     """The one run at or below `place`, found as by `find_runs`.
 
     Raises `SeveralRuns`, which lists them, if there are several; `NoRuns` if there is none or the only one cannot be
     read; `NoSuchPlace` for a place that is missing or cannot be opened.
     """
-    runs = find_runs(place, join=join)
+    return only(find_runs(place, join=join), place, join=join)
+
+
+def only(runs: Sequence[FoundRun], place: str | Path, *, join: bool = False) -> FoundRun:
+    """The one of the runs that were found at a place. Raises as `find_run` does."""
     if len(runs) > 1:
         listed = ", ".join(f"{run.name} ({text_of(str(run.path))})" for run in runs[:_MOST_NAMED])
         more = f", and {len(runs) - _MOST_NAMED:,} more" if len(runs) > _MOST_NAMED else ""
