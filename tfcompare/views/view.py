@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -13,7 +13,7 @@ from tfcompare import schema
 from tfcompare.charts.pair import Pair
 from tfcompare.compare.aggregate import metric_in
 from tfcompare.compare.diff import MATCHED
-from tfcompare.views.blocks import Block, Chart, Table, Text
+from tfcompare.views.blocks import Block, Chart, Text
 from tfcompare.views.options import NoOptions, options_with
 
 CHANGE = ("baseline", "candidate", "delta", "ratio")
@@ -21,8 +21,6 @@ SIDES = CHANGE[:2]
 NARROW_LETTERS = 22
 """The length of names next to bars on a narrow page."""
 NOTHING_TESTED = "No change was tested: a test needs nine or more marked steps in each run."
-_PLACES = ("host", "memory_id")
-"""The keys that tell rows of the same name apart; shown where they differ."""
 
 Make = Callable[[Pair, Any], Any]
 """Makes a Plotly figure of a pair and the options of its view; None where the runs have nothing that it could show."""
@@ -66,20 +64,6 @@ def charts_of(pair: Pair, charts: Mapping[str, Make], options: Any = None) -> It
     return (Chart(name, partial(make, pair, options), on=options) for name, make in charts.items())
 
 
-def sides_of(rows: pd.DataFrame, metric: str) -> list[str]:
-    """The columns of a sum in a diff: both sides, the change and the ratio."""
-    return [f"{metric_in(rows, metric)}_{role}" for role in CHANGE]
-
-
-def table_of(pair: Pair, table: schema.Table, title: str, rows: pd.DataFrame, names: Sequence[str]) -> Iterator[Table]:
-    """A table of some rows of a diff with these columns, or of the baseline's for a run alone; nothing without rows."""
-    if rows.empty:
-        return
-    places = [key for key in _PLACES if key in rows and key not in names and rows[key].nunique() > 1]
-    names = [name for name in (names[0], *places, *names[1:]) if not _is_blank(rows[name])]
-    yield Table(table, title, largest_first(pair, table, rows), names, is_alone=pair.is_single)
-
-
 def changed(
     name: str, changes: pd.DataFrame, make: Callable[..., Any], *, on: Hashable, nothing: str, is_time: bool = True
 ) -> Iterator[Block]:
@@ -101,8 +85,3 @@ def largest_first(pair: Pair, table: schema.Table, rows: pd.DataFrame) -> pd.Dat
     if not pair.is_single or table.headline is None:
         return rows
     return rows.sort_values(f"{metric_in(rows, table.headline)}_baseline", ascending=False, kind="stable")
-
-
-def _is_blank(cells: pd.Series) -> bool:
-    """Whether no cell of a column of texts has any text."""
-    return cells.dtype == "str" and not cells.fillna("").str.len().any()
