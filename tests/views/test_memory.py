@@ -207,3 +207,9 @@ def test_a_row_opens_the_op_that_allocated_it(tmp_path: Path) -> None:
     assert details is not None and details.title == "m/conv"
     assert [one.text for one in details.blocks if isinstance(one, Text)] == ["No time was recorded for this op."]
     assert found.opens.details("nothing") is None
+
+
+def test_runs_without_memory_events_lead_to_what_xla_planned(sample) -> None:
+    (links,) = VIEW.instead(pair_of(compared_runs("jax_filters_128_32", "jax_filters_16_8")))
+    assert [link.view for link in links.links] == ["xla"]
+    assert not list(VIEW.instead(sample))

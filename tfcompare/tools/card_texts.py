@@ -32,7 +32,7 @@ def row_texts(figure: KeyFigure) -> list[str]:
     ratio = after / before if before else 1.0 if after == 0 else math.inf
     change = after - before
     if figure.unit == "share":
-        changed = MISSING if math.isnan(change) else _points(change)
+        changed = MISSING if math.isnan(change) else points_text(change)
     else:
         changed = format_delta(change, figure.unit)
     return [
@@ -50,14 +50,14 @@ def change_text(figure: KeyFigure) -> str:
     if figure.candidate == figure.baseline:
         return "unchanged"
     if figure.unit == "share":
-        return _points(figure.candidate - figure.baseline)
+        return points_text(figure.candidate - figure.baseline)
     if math.isnan(figure.baseline) or figure.baseline <= 0:
         return ""
     ratio = figure.candidate / figure.baseline
     return format_ratio(ratio) if ratio >= SMALLEST_RATIO else format_percent_change(ratio)
 
 
-def _points(change: float) -> str:
+def points_text(change: float) -> str:
     """`+1.20 pp`: a change of a share, in percentage points, with at most two decimals; a tiny one is none."""
     if abs(change) < SMALLEST_POINTS:
         return "unchanged"

@@ -16,7 +16,7 @@ from tfcompare.tools.key_figures import KeyFigure
 from tfcompare.tools.memory import Part
 from tfcompare.tools.memory_timeline import Align, Level
 from tfcompare.views import links, memory_choice, memory_peak, memory_timeline
-from tfcompare.views.blocks import Block, Cards, Choose, Links, Section, Table, Text, later
+from tfcompare.views.blocks import Block, Cards, Choose, Link, Links, Section, Table, Text, later
 from tfcompare.views.links import Moment
 from tfcompare.views.memory_choice import Chosen, chosen
 from tfcompare.views.memory_timeline import Span
@@ -169,7 +169,15 @@ CHARTS: dict[str, Make] = {
     "memory_peak": _chart(lambda found, options: memory_peak.treemap(found, options.parts_by)),
     "memory_peak_changes": _chart(lambda found, _options: None if found.pair.is_single else memory_peak.changes(found)),
 }
+
+
+def _planned(pair: Pair) -> Iterator[Block]:
+    """Where the memory is that XLA planned, for runs without memory events: of JAX on CPUs nothing else is recorded."""
+    if any(len(rows) for rows in pair.tables("hlo_memory")):
+        yield Links([Link("Show the buffers that XLA planned", "xla")])
+
+
 VIEW = View(
     "memory", "Memory", blocks, CHARTS, without_rows("No memory events were captured.", "memory_summary"),
-    remedy=HOW_TO_RECORD, options=Options,
+    remedy=HOW_TO_RECORD, options=Options, instead=_planned,
 )  # fmt: skip

@@ -21,6 +21,7 @@ from tfcompare.compare.matching.tiers import FUSED
 from tfcompare.markdown import as_code
 from tfcompare.schema import DEVICE
 from tfcompare.tools import step_series
+from tfcompare.tools.card_texts import points_text
 from tfcompare.units import MISSING, format_percent, format_percent_change, format_ratio, format_value
 from tfcompare.views import links
 from tfcompare.views.blocks import Block, Chart, Choose, Details, Facts, Links, Live, Table, Text, later
@@ -173,7 +174,7 @@ def change_of(ours: Any, theirs: Any, unit: str) -> str:
     if ours == theirs:
         return "unchanged"
     if unit == "share":
-        return f"{100 * (theirs - ours):+.1f} pp".replace("-", "−")
+        return points_text(theirs - ours)
     return format_percent_change(theirs / ours) if ours > 0 else MISSING
 
 
