@@ -67,7 +67,7 @@ def test_check_holds_its_conditions_against_the_same_figures(number_of_repeats: 
     )
     repeats = {ours.id: more[:number_of_repeats]}
     comparison = compare(ours, theirs, repeats=repeats)
-    (found,) = check(ours, theirs, [parse_condition("step_time>+5%")], repeats=repeats).found
+    (found,) = check(comparison, [parse_condition("step_time>+5%")]).found
     assert found.measured.baseline == pytest.approx(comparison.step_time_us(ours), rel=1e-12)
     assert found.measured.candidate == pytest.approx(comparison.step_time_us(theirs), rel=1e-12)
     assert found.measured.verdict.ratio == pytest.approx(comparison.verdict[theirs.id].ratio, rel=1e-12)

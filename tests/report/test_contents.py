@@ -80,7 +80,7 @@ def test_a_table_has_the_rows_and_times_of_the_diff() -> None:
 def test_rows_of_several_hosts_and_memories_say_which() -> None:
     tables = {one.name: one for one in blocks_of(contents(compared_runs(*PAIRS["workers"])), Table)}
     names = {name: [column.name for column in table.columns] for name, table in tables.items()}
-    assert names["input_pipeline"][:2] == ["op_name", "host"]
+    assert names["input_pipeline"][:3] == ["op_name", "category", "host"]
     assert not tables["input_pipeline"].rows.duplicated(["op_name", "host"]).any()
     assert "host" not in names["op_stats"], "ops are summed over hosts"
 

@@ -105,7 +105,7 @@ def test_without_calls_on_a_side_there_is_no_verdict_on_them():
 def test_check_and_the_page_judge_the_slowest_pipeline_alike(one: str, other: str):
     comparison = of(one, other)
     runs = comparison.baseline, comparison.candidates[0]
-    (found,) = [f for f in check(*runs, [parse_condition("input_latency>+5%")]).found if f.condition]
+    (found,) = [f for f in check(compare(*runs), [parse_condition("input_latency>+5%")]).found if f.condition]
     call = comparison.slowest_call_verdict(runs[1])
     assert call is not None
     assert found.measured.verdict == replace(call.verdict, caveat="")

@@ -26,7 +26,7 @@ from tfcompare.ui.frame.pair import choose_pair
 
 view = ui.setup("A page", needs="pair")
 pair = choose_pair(view.comparison)
-st.session_state["key"] = pair.key
+st.session_state["key"] = id(view.comparison)
 st.session_state["words"] = {name: verdict.reason for name, verdict in view.comparison.verdict.items()}
 st.session_state["ratio"] = view.comparison.verdict[pair.candidate.id].ratio
 """

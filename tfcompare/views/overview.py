@@ -51,14 +51,16 @@ class Options:
 
 def blocks(pair: Pair, options: Options) -> Iterator[Block]:
     """The answer, what to try next, the typical step, every step, and the largest idle gap."""
-    yield from answer.first(pair)
-    yield Beside([list(answer.why(pair)), [Section("What to try next", partial(answer.advice, pair), is_open=True)]])
-    yield from answer.changes(pair, options.top)
+    yield from pair.cached("first", lambda: list(answer.first(pair)))
+    why = pair.cached("why", lambda: list(answer.why(pair)))
+    advice = partial(pair.cached, "advice", lambda: list(answer.advice(pair)))
+    yield Beside([why, [Section("What to try next", advice, is_open=True)]])
+    yield from pair.cached(("changes", options.top), lambda: list(answer.changes(pair, options.top)))
     yield Live("typical_step")
     if any(has_steps(run) for _, run in pair.shown):
         can_choose = may_draw(run.steps for run in runs_of(pair.comparison) if has_steps(run))
         yield Section("Steps", partial(_steps, pair, options), True, ["steps_as"] if can_choose else [], SLOW)
-        yield Section("Largest idle gap", partial(_gaps, pair), is_open=True)
+        yield Section("Largest idle gap", partial(pair.cached, "gaps", lambda: list(_gaps(pair))), is_open=True)
 
 
 def _steps(pair: Pair, options: Options) -> Iterator[Block]:
@@ -74,7 +76,7 @@ def _steps(pair: Pair, options: Options) -> Iterator[Block]:
         yield Text(
             f"The baseline, the first {DRAWN_CANDIDATES} candidates and the one shown in detail are drawn.", "quiet"
         )
-    if found := list(_slow_steps(pair)):
+    if found := pair.cached("slow steps", lambda: list(_slow_steps(pair))):
         yield Links(found)
 
 
