@@ -9,6 +9,8 @@ from typing import Any
 from tfcompare.text import lines_of
 
 _MAX_NAME_LENGTH = 200
+_MOST_NAMED = 60
+"""More than there are tables or columns; there may be thousands of ops."""
 
 
 class TfcompareError(Exception):
@@ -144,5 +146,6 @@ class Unknown(TfcompareError):
         self.kind = kind
         self.name = name
         self.known = known
-        choices = ", ".join(repr(k) for k in known) if known else "none"
+        choices = ", ".join(repr(k) for k in known[:_MOST_NAMED]) if known else "none"
+        choices += f" and {len(known) - _MOST_NAMED:,} more" if len(known) > _MOST_NAMED else ""
         super().__init__(f"unknown {kind} {name!r}; must be one of: {choices}")

@@ -8,14 +8,14 @@ from tests.profiles import SAMPLE_RUNS, compared_runs, loaded_run
 from tests.views.golden import PAIRS
 from tfcompare import schema
 from tfcompare.query.asking import ask
-from tfcompare.query.tables import _TYPES, RunTables
-from tfcompare.tools.diff_tables import SUFFIX, DiffTables
+from tfcompare.query.tables import _TYPES, DIFF, RunTables
+from tfcompare.tools.diff_tables import DiffTables
 
 
 @pytest.mark.parametrize("names", [pair for pair in PAIRS.values() if len(pair) == 2], ids=" ".join)
 def test_the_declared_columns_are_those_of_the_diffs(names: tuple[str, str]) -> None:
     diffs = DiffTables(compared_runs(*names))
-    assert list(diffs.dtypes) == [f"{name}{SUFFIX}" for name, table in schema.TABLES.items() if table.has_diff]
+    assert list(diffs.dtypes) == [f"{name}{DIFF}" for name, table in schema.TABLES.items() if table.has_diff]
     for name, dtypes in diffs.dtypes.items():
         found = diffs.table(name)
         assert list(found.columns) == list(dtypes)

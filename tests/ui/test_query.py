@@ -64,7 +64,9 @@ def test_the_page_begins_with_an_answer_and_takes_others() -> None:
     page = opened()
     assert page.text_area[0].value == READY[0].sql
     assert page.query_params["sql"] == READY[0].sql
-    assert "Tables of `filters_512_128`, `filters_16_8`. Sums are over the whole profile, in diffs per step." in told(page)
+    assert "Tables of `filters_512_128`, `filters_16_8`. Sums are over the whole profile, in diffs per step." in told(
+        page
+    )
     assert len(page.dataframe[-1].value) == 30
 
     ask(page, "SELECT role, count(*) AS steps FROM steps JOIN runs USING (run) GROUP BY role ORDER BY role")

@@ -124,7 +124,7 @@ def test_several_candidates_each_have_their_part() -> None:
 
 def test_json_says_why_a_view_has_nothing_to_show_and_what_only_one_run_has() -> None:
     (candidate,) = json.loads(comparison_of("cpu").view("kernel_stats").to("json"))["candidates"]
-    (why_not,) = candidate["blocks"]
+    why_not, *_how_to_record = candidate["blocks"]
     assert why_not["text"].startswith("No kernels. filters_512_128 and filters_16_8 ran without GPU events")
     ours, theirs = loaded_run("jax_filters_16_8"), loaded_run("filters_16_8")
     for baseline, other in ((ours, theirs), (theirs, ours)):

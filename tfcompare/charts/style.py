@@ -126,7 +126,7 @@ def time_scale(times_us: Iterable[float]) -> Scale:
 
 def safe(text: str) -> str:
     """A name from a profile, escaped for Plotly."""
-    return html.escape(text, quote=False)
+    return html.escape(text, quote=False).replace("$", "&#36;")  # between two of them, Plotly expects a formula
 
 
 def wrap_text(text: str) -> str:

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 MOST_BYTES = 2 << 30
 """The memory that a table of all runs may take, if it is derived for the query."""
 
+DIFF = "_diff"
+"""The end of the names of diffs."""
+
 BASELINE, CANDIDATE, REPEAT = "baseline", "candidate", "repeat"
 
 RUN = key("run", "Run", "The run's identity: its path relative to the place it was found under.")
@@ -97,18 +100,18 @@ class RunTables:
 
     def table(self, name: str) -> pa.Table:
         """The rows of all runs. Raises `Unknown` for an unknown table, `TfcompareError` for one that is too large."""
-        if self.diffs is not None and name in self.diffs.dtypes:
-            return _as_arrow([self.diffs.table(name)])
         if name == RUNS.name:
             return _as_arrow([self._runs()])
-        schema.table(name)
-        size = sum(run.derived_bytes(name) for run in self.runs)
+        is_diff = self.diffs is not None and name in self.diffs.dtypes
+        of_runs = name.removesuffix(DIFF) if is_diff else name
+        schema.table(of_runs)
+        size = sum(run.derived_bytes(of_runs) for run in self.runs)
         if size > self.most_bytes:
             raise TfcompareError(
                 f"The table {name} of these runs takes {format_bytes(size)}, and a query may read "
                 f"{format_bytes(self.most_bytes)} of it: choose fewer runs or a range of steps."
             )
-        return _as_arrow(self._of_each(name))
+        return _as_arrow([self.diffs.table(name)] if is_diff and self.diffs else self._of_each(name))
 
     def _runs(self) -> pd.DataFrame:
         first = 0 if BASELINE in self.roles else 1

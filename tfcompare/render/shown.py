@@ -95,7 +95,7 @@ class Shown:
     def _of_pair(self, pair: Pair, every: bool) -> list[Block]:
         """What the view shows of a pair, or why it has nothing to show."""
         if why_not := self.view.why_not(pair):
-            return [Text(why_not)]
+            return [Text(" ".join(filter(None, [why_not, self.view.remedy]))), *self.view.instead(pair)]
         found = self.view.blocks(pair, **self.options)
         return list(with_all_columns(found) if every else found) or [
             Text("These runs have nothing that this view could show.")

@@ -10,10 +10,9 @@ import pandas as pd
 from tfcompare import schema
 from tfcompare.compare import Comparison
 from tfcompare.compare.diff import INTERVAL, diff_columns, metric_name
+from tfcompare.query.tables import DIFF
 from tfcompare.schema.columns import Table
 from tfcompare.tools.columns import shown
-
-SUFFIX = "_diff"
 
 
 @dataclass(frozen=True)
@@ -25,7 +24,7 @@ class DiffTables:
     @cached_property
     def dtypes(self) -> dict[str, dict[str, str]]:
         """The columns of each diff by its name, with their dtypes; no diff is made for it."""
-        return {f"{table.name}{SUFFIX}": self._dtypes(table) for table in schema.TABLES.values() if table.has_diff}
+        return {f"{table.name}{DIFF}": self._dtypes(table) for table in schema.TABLES.values() if table.has_diff}
 
     def _dtypes(self, table: Table) -> dict[str, str]:
         """As the diff of a table has them: sums per step are fractions, cells of an absent side are missing."""
@@ -43,12 +42,12 @@ class DiffTables:
 
     def meaning(self, name: str, column: str) -> str:
         """What a column of a diff means; empty for the ids of the runs."""
-        table = schema.table(name.removesuffix(SUFFIX))
+        table = schema.table(name.removesuffix(DIFF))
         return "" if column in ("baseline", "candidate") else shown(column, table).help
 
     def table(self, name: str) -> pd.DataFrame:
         """The diff of this name. Raises `Unknown` for one that there is not."""
-        return _plain(self.comparison.table(name.removesuffix(SUFFIX)))
+        return _plain(self.comparison.table(name.removesuffix(DIFF)))
 
 
 def _plain(diff: pd.DataFrame) -> pd.DataFrame:

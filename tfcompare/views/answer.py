@@ -47,8 +47,8 @@ def answer(pair: Pair) -> Iterator[Block]:
 def first(pair: Pair) -> Iterator[Block]:
     """The verdict, the slowest host and the key figures."""
     yield verdict(pair)
-    if not pair.is_single and pair.attribution.host_sentence:
-        yield Text(pair.attribution.host_sentence, more="hosts")
+    if sentence := pair.attribution.host_sentence:
+        yield Text(sentence, more="hosts")
     yield from figures(pair)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from tfcompare.charts.pair import Pair
-from tfcompare.errors import Unknown
+from tfcompare.errors import TfcompareError, Unknown
 
 Choices = Mapping[Any, str] | range
 """Labels by value, or whole numbers."""
@@ -75,7 +75,8 @@ def declared(options: type) -> list[Option]:
 
 
 def options_with(options: type, pair: Pair, values: Mapping[str, Any]) -> Any:
-    """Options with these values by name, for a pair. Raises `Unknown` for a name or value that it does not have."""
+    """Options with these values by name, for a pair. Raises `Unknown` for a name or value that it does not have,
+    `TfcompareError` for an option that has no effect on them."""
     known = declared(options)
     if (other := next((name for name in values if name not in {one.name for one in known}), None)) is not None:
         raise Unknown("option", other, [one.name for one in known])
@@ -84,7 +85,9 @@ def options_with(options: type, pair: Pair, values: Mapping[str, Any]) -> Any:
         value, offered = values.get(one.name), one.offered(pair, found)
         if value is not None and offered is not None and value not in offered:
             raise Unknown(one.label.lower(), str(value), list(map(str, offered)))
-        if value is None or not one.is_open(pair, found):
-            value = one.preset(pair, found)
+        preset = one.preset(pair, found)
+        if value is not None and value != preset and not one.is_open(pair, found):
+            raise TfcompareError(f"the option {one.name} ({one.label}) changes nothing here; leave it out")
+        value = preset if value is None else value
         found = replace(found, **{one.name: value})
     return found

@@ -30,9 +30,10 @@ Make = Callable[[Pair, Any], Any]
 class View:
     """What a page is about: `make` yields what it shows of a pair with options, `charts` are its charts by their names.
 
-    What `make` yields differs from pair to pair, but with the options only within sections, which it does not make
-    itself. `why_not` says why it has nothing to show for a pair, and is empty otherwise; `remedy` what to do then;
-    `instead` are blocks that its page shows then. One that `is_of_all` is the same for all candidates.
+    Which blocks `make` yields depends on the pair, never on options; what depends on options stands in the thunk of a
+    section, at the place of their widgets or below. `why_not` says why it has nothing to show for a pair, and is empty
+    otherwise; `remedy` what to do then; `instead` are blocks that its page shows then. One that `is_of_all` is the same
+    for all candidates.
     """
 
     name: str

@@ -136,6 +136,8 @@ def _every_instruction(pair: Pair, options: Options, rows: pd.DataFrame) -> Iter
     """The instructions of the chosen group that have all words of the filter."""
     found = xla_tree.below_node(rows, options.program, options.group) if options.group else None
     label, within = found or ("", rows)
+    if options.group and found is None:
+        yield Text("There is no such group of instructions: all are shown.", "quiet")
     if label:
         yield Text(f"Only instructions of {as_code(label)}", clears=f"{GROUPS}row")
     names = ["hlo_op", "category", "hlo_op_candidate"]

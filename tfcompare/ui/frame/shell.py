@@ -346,7 +346,7 @@ def _compare(
     """The comparison of the chosen host, or of all hosts if that host is not available."""
     try:
         return compared(
-            baseline, candidates, selection.per, selection.host, repeats, _manual_pairs(selection, candidates)
+            baseline, candidates, selection.per, selection.host, repeats, manual_pairs(selection, candidates)
         )
     except TfcompareError as error:
         if selection.host is None:
@@ -356,7 +356,7 @@ def _compare(
     return _compare(replace(selection, host=None), baseline, candidates, repeats)
 
 
-def _manual_pairs(selection: Selection, candidates: Sequence[Run]) -> ManualPairs:
+def manual_pairs(selection: Selection, candidates: Sequence[Run]) -> ManualPairs:
     """The manual pairs of each candidate."""
     return {run.id: of_runs(selection.manual_pairs, selection.baseline, run.id) for run in candidates}
 

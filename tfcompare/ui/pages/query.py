@@ -25,7 +25,7 @@ from tfcompare.run import Run
 from tfcompare.tools.diff_tables import DiffTables
 from tfcompare.ui.frame.loading import QUIET_S, compared, fetch
 from tfcompare.ui.frame.selection import Selection
-from tfcompare.ui.frame.shell import Page, choose_steps, chosen_steps, stop
+from tfcompare.ui.frame.shell import Page, choose_steps, chosen_steps, manual_pairs, stop, usable_repeats
 from tfcompare.ui.pages import query_tables
 from tfcompare.ui.pages.query_tables import catalogue
 
@@ -54,7 +54,8 @@ def show(view: Page) -> None:
     _editor()
     catalogue(tables)
     sql = st.session_state[_ASKED]
-    identity = (sql, tables.roles, tuple((run.content_id, run.id, run.name) for run in tables.runs))
+    of_diffs = id(tables.diffs.comparison) if isinstance(tables.diffs, DiffTables) else 0
+    identity = (sql, tables.roles, tuple((run.content_id, run.id, run.name) for run in tables.runs), of_diffs)
     stored: tuple[Any, Answer | str] | None = st.session_state.get(_OUTCOME)
     if stored is None or stored[0] != identity:
         stored = st.session_state[_OUTCOME] = (identity, _outcome(sql, tables))
@@ -96,17 +97,23 @@ def _tables(view: Page) -> RunTables:
     if not runs:
         stop("None of the chosen runs can be read.", "Choose others in the sidebar.", selection)
     choose_steps(view, runs)
-    names = ", ".join(as_code(run.name) for run in runs)
-    st.caption(f"Tables of {names}. Sums are over the whole profile, in diffs per step{chosen_steps(runs)}.")
     roles = tuple(_role(run.id, ids[0], repeats, selection) for run in runs)
-    return RunTables(tuple(runs), roles, diffs=_diffs(runs, roles))
+    diffs = _diffs(selection, runs, roles)
+    names = ", ".join(as_code(run.name) for run in runs)
+    of_diffs = "" if diffs is None else f", in diffs per {diffs.comparison.per}"
+    st.caption(f"Tables of {names}. Sums are over the whole profile{of_diffs}{chosen_steps(runs)}.")
+    return RunTables(tuple(runs), roles, diffs=diffs)
 
 
-def _diffs(runs: Sequence[Run], roles: Sequence[str]) -> DiffTables | None:
-    """The diffs of the candidates against the baseline, if there are both."""
+def _diffs(selection: Selection, runs: Sequence[Run], roles: Sequence[str]) -> DiffTables | None:
+    """The diffs of the candidates against the baseline, if there are both, as other pages have them."""
     baseline = next((run for run, role in zip(runs, roles, strict=True) if role == BASELINE), None)
     candidates = [run for run, role in zip(runs, roles, strict=True) if role == CANDIDATE]
-    return None if baseline is None or not candidates else DiffTables(compared(baseline, candidates, "step", None))
+    if baseline is None or not candidates:
+        return None
+    repeats = usable_repeats(selection, [baseline, *candidates], {run.id: run for run in runs}).repeats
+    pairs = manual_pairs(selection, candidates)
+    return DiffTables(compared(baseline, candidates, "step", None, repeats, pairs))
 
 
 def _role(run_id: str, first: str, repeats: Sequence[str], selection: Selection) -> str:

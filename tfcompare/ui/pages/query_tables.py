@@ -10,8 +10,8 @@ import streamlit as st
 
 from tfcompare.export.csv import defused, spreadsheet_csv
 from tfcompare.query.asking import Answer, Limits
-from tfcompare.query.tables import RunTables, every_table, type_of
-from tfcompare.tools.diff_tables import SUFFIX, DiffTables
+from tfcompare.query.tables import DIFF, RunTables, every_table, type_of
+from tfcompare.tools.diff_tables import DiffTables
 from tfcompare.ui.widgets import tables
 from tfcompare.units import format_bytes, format_time_us, middle_ellipsis
 
@@ -119,7 +119,7 @@ def catalogue(tables: RunTables) -> None:
             help="Each table has the rows of all chosen runs; the column `run` identifies the run. Those that end with "
             "`_diff` compare the baseline with each candidate.",
         )  # fmt: skip
-        st.caption(known[name.removesuffix(SUFFIX)].meaning)
+        st.caption(known[name.removesuffix(DIFF)].meaning)
         st.dataframe(
             columns_of(name) if name in known else columns_of_diff(name, columns[name], tables),
             hide_index=True, height="content", key="tfcompare.query.columns",

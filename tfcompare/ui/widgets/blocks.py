@@ -10,6 +10,7 @@ import streamlit as st
 
 from tfcompare.charts.verdicts import TONE_COLOURS, Tone
 from tfcompare.export.csv import for_spreadsheet
+from tfcompare.markdown import as_markdown
 from tfcompare.tools.columns import innermost_first
 from tfcompare.ui.frame.narrow import is_narrow
 from tfcompare.ui.widgets.table_layout import (
@@ -64,8 +65,10 @@ def show_small_table(facts: Facts) -> None:
     """A small table whose rows do not open; its title is the heading of the first column."""
     if facts.header[0]:
         st.markdown(f"**{facts.header[0]}**", help=facts.help or None)
-    header = ["", *facts.header[1:]]
-    st.table(pd.DataFrame(facts.rows, columns=header, dtype="str").set_index(""), width="content")
+    # A cell is Markdown, and may be a name from a profile unless it is a number.
+    rows = [[cell if i in facts.numbers else as_markdown(cell) for i, cell in enumerate(row)] for row in facts.rows]
+    header = ["", *map(as_markdown, facts.header[1:])]
+    st.table(pd.DataFrame(rows, columns=header, dtype="str").set_index(""), width="content")
     if facts.note:
         st.caption(facts.note)
 

@@ -68,28 +68,25 @@ class Renderer:
     is_within: bool = False
 
     def show_view(self, of: View) -> None:
-        """A whole view, its options as widgets.
+        """A whole view, its options as widgets, each of which acts on the blocks at its place and below.
 
-        The blocks are listed twice, since options act on blocks above their widgets too: once to register the widgets
-        where they stand, then to draw with what is chosen.
+        The blocks are listed again after each group of widgets; they are of the same kinds whatever is chosen.
         """
         known = declared(of.options)
         options = option_widgets.preset(known, self.pair, of.options())
-        places = []
-        for block in of.make(self.pair, options):
-            place = st.container()
-            places.append(place)
+        blocks = list(of.make(self.pair, options))
+        for position in range(len(blocks)):
+            block = blocks[position]
             names = block.names if isinstance(block, Choose) else block.choose if isinstance(block, Section) else ()
             if names:
                 are_switches = all(isinstance(one.default, bool) for one in known if one.name in names)
                 alignment: Literal["center", "bottom"] = "center" if are_switches else "bottom"
-                with place, st.container(horizontal=True, vertical_alignment=alignment):
+                with st.container(horizontal=True, vertical_alignment=alignment):
                     if isinstance(block, Section):
                         st.subheader(block.title, anchor=False, width="content", help=block.help or None)
                     options = option_widgets.choose(known, names, self.pair, options)
-        for place, block in zip(places, of.make(self.pair, options), strict=True):
-            with place:
-                self.show(block)
+                blocks = list(of.make(self.pair, options))
+            self.show(blocks[position])
 
     def show_all(self, blocks: Iterable[Block]) -> None:
         """Blocks, one below the other."""
