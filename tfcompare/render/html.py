@@ -201,6 +201,5 @@ def _drawn(block: Chart | Table | Timeline, payload: list[dict[str, Any]]) -> st
     left_out = len(block.rows) - MOST_ROWS
     kept = replace(block, rows=block.rows.head(MOST_ROWS)) if left_out > 0 else block
     payload.append({"kind": "table", **table_json(kept)})
-    notes = [block.note, f"The last {left_out:,} rows are left out." if left_out > 0 else ""]
-    note = "".join(f"<p{_QUIET}>{inline(one)}</p>" for one in notes if one)
+    note = f"<p{_QUIET}>The last {left_out:,} rows are left out.</p>" if left_out > 0 else ""
     return f'{title}{note}<div class="table" data-block="{number}"></div>'

@@ -42,7 +42,7 @@ def first_rows(table: Table, most: int) -> Facts:
     header = [f"{one['heading']}, {one['label'].lower()}" if one["heading"] else one["label"] for one in columns]
     texts = [[text or MISSING for text in one["texts"]] for one in columns]
     more = len(table.rows) - most
-    note = f"{more:,} more rows. {table.note}" if more > 0 else table.note
+    note = f"{more:,} more rows." if more > 0 else ""
     numbers = [i for i, one in enumerate(columns) if one["kind"] == "number"]
     return Facts(header, list(zip(*texts, strict=True)), numbers, note=note)
 

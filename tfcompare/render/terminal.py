@@ -70,7 +70,6 @@ def _rows(table: Table, width: int | None, most: int) -> Iterator[str]:
     yield from _fitted(columns, width)
     if len(table.rows) > most:
         yield f"{len(table.rows) - most:,} more rows (--limit 0 shows all)"
-    yield _sentence(table.note, width)
 
 
 def _rank(position: int, columns: Sequence[Shown]) -> int:

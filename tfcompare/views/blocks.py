@@ -207,8 +207,8 @@ class Table:
     """Rows of a diff, or of a run alone, with the columns `names`; of both runs, or of the first if it `is_alone`.
 
     `every` are the names of all columns; `everything` makes the rows of the whole table for a file, by default those
-    of the diff of all candidates. `readings` is what is shown in place of texts that are too long to read. `note` is
-    above the rows, `nothing` (Markdown) in place of them. `address` distinguishes the tables of a page in its address,
+    of the diff of all candidates. `readings` is what is shown in place of texts that are too long to read. `nothing`
+    (Markdown) is shown in place of rows. `address` distinguishes the tables of a page in its address,
     where `switch` is what `All columns` is called, if it has a name of its own. A table that `is_small` is a part of
     something else, without files of its own. `others` is how columns are shown that the table does
     not declare; `file` names the CSV file if the rows are of no table.
@@ -220,7 +220,6 @@ class Table:
     names: Sequence[str]
     is_alone: bool = False
     every: Sequence[str] = ()
-    note: str = ""
     nothing: str = ""
     opens: Opens | None = None
     everything: Callable[[], pd.DataFrame] | None = None

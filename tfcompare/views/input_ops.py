@@ -19,7 +19,7 @@ from tfcompare.tools.op_stats import with_words
 from tfcompare.views import links, op
 from tfcompare.views.blocks import Block, Chart, Details, Links, Opens, Table, Text
 from tfcompare.views.op import LACKING
-from tfcompare.views.view import CHANGE, SIDES, changed, largest_first
+from tfcompare.views.view import CHANGE, SIDES, changed, everything, largest_first
 
 MOVERS = 10
 _WORDS_IN = ["op_name", "category", "op_name_candidate", "category_candidate"]
@@ -48,7 +48,7 @@ def table(pair: Pair, rows: pd.DataFrame) -> Table:
         is_alone=pair.is_single,
         nothing="No input op matches the filter. Clear it to see all.",
         opens=Opens(partial(_details, pair), row_key),
-        everything=partial(_everything, pair),
+        everything=partial(everything, pair, schema.INPUT_PIPELINE, input_ops.with_shares),
     )
 
 
@@ -66,13 +66,6 @@ def _columns(rows: pd.DataFrame, *, every: bool) -> list[str]:
         names += [f"input_total_share_{role}" for role in SIDES]
         names += ["status", "match", "verdict", "op_name_candidate", "category_candidate"]
     return names
-
-
-def _everything(pair: Pair) -> pd.DataFrame:
-    """All rows and columns of all candidates."""
-    diff = pair.comparison.table("input_pipeline")
-    parts = [input_ops.with_shares(part) for _, part in diff.groupby("candidate", sort=False)]
-    return pd.concat(parts, ignore_index=True)
 
 
 def row_key(rows: pd.DataFrame) -> pd.Series:

@@ -50,8 +50,11 @@ HOW_TO_RECORD = (
 
 
 def _categories(pair: Pair, _options: Any) -> dict[str, str]:
-    diff = pair.diff("input_pipeline")
-    there = {*diff["category"], *diff["category_candidate"].dropna()}
+    def make() -> set[str]:
+        diff = pair.diff("input_pipeline")
+        return {*diff["category"], *diff["category_candidate"].dropna()}
+
+    there = pair.cached("input categories", make)
     return {name: name for name in INPUT_CATEGORIES if name in there}
 
 
@@ -85,7 +88,7 @@ def blocks(pair: Pair, options: Options) -> Iterator[Block]:
         yield Choose(["wait_as"])
         yield Chart("input_wait", partial(_wait, pair, options), on=options.wait_as)
     if not pair.diff("input_pipeline").empty:
-        yield Chart("input_host", partial(_category_times, pair), _categories_as_facts(pair))
+        yield later(lambda: [Chart("input_host", partial(_category_times, pair), _categories_as_facts(pair))])
 
 
 def headline(pair: Pair) -> str:

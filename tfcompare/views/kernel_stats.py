@@ -54,7 +54,7 @@ from tfcompare.views.kernel_details import (
     sides_of,
 )
 from tfcompare.views.options import option
-from tfcompare.views.view import CHANGE, SIDES, Make, View, changed, largest_first
+from tfcompare.views.view import CHANGE, SIDES, Make, View, changed, everything, kept, largest_first
 
 GROUPINGS: dict[By, str] = {
     "kernel_name": "kernel", "op_name": "op", "kernel_and_op": "kernel and op", "launch": "every launch",
@@ -100,7 +100,7 @@ _KEYS: dict[By, list[str]] = {
 
 
 def _has_several_devices(pair: Pair, _options: Any) -> bool:
-    return len(pair.diff("copies")[["host", "device"]].drop_duplicates()) > 1
+    return pair.cached("copying devices", lambda: len(pair.diff("copies")[["host", "device"]].drop_duplicates())) > 1
 
 
 @dataclass(frozen=True)
@@ -122,6 +122,24 @@ class Options:
 
 def blocks(pair: Pair, options: Options) -> Iterator[Block]:
     """The kernel time in a sentence and as figures, every kernel, what changed most, tensor cores, and copies."""
+    yield kept(pair, "kernel_stats", _answer)
+    yield Choose(["by", "filter", "per_launch"])
+    rows = cache(partial(_rows, pair, options))
+    yield later(lambda: [_table(pair, rows(), options)])
+    if not pair.is_single:
+        yield later(lambda: [Live("manual_pairs", (readings_of(pair),))])
+        yield Section("What changed", lambda: _what_changed(pair, rows(), options), True, ["changes"])
+    yield Section("Where the time goes", partial(_distributions, pair, options), True, ["shares"])
+    if (use := pair.cached("tensor cores", partial(_tensor_core_use, pair))) is not None:
+        facts = shares.facts(pair, use, "Share of kernel time", len(use))
+        chart = Chart("tensor_cores", partial(_tensor_cores, pair, options), facts, on=options.shares)
+        yield Section("Tensor cores", [chart], True, help=TENSOR_CORES_HELP)
+    yield Choose(["by_device"])
+    yield later(lambda: [_copies(pair, options)])
+
+
+def _answer(pair: Pair) -> Iterator[Block]:
+    """Who lacks kernels, the kernel time in a sentence and as figures, and what ran outside of the steps."""
     if without := _without_kernels(pair):
         yield Text(_why_missing(without), "notice")
         yield from _how_to_record(without)
@@ -130,19 +148,6 @@ def blocks(pair: Pair, options: Options) -> Iterator[Block]:
     yield Cards(figures(pair), pair.headings)
     if outside := outside_of_steps(pair.comparison, pair.candidate, "kernel_stats"):
         yield Text(outside, "quiet")
-    yield Choose(["by", "filter", "per_launch"])
-    rows = cache(partial(_rows, pair, options))
-    yield later(lambda: [_table(pair, rows(), options)])
-    if not pair.is_single:
-        yield later(lambda: [Live("manual_pairs", (readings_of(pair),))])
-        yield Section("What changed", lambda: _what_changed(pair, rows(), options), True, ["changes"])
-    yield Section("Where the time goes", partial(_distributions, pair, options), True, ["shares"])
-    if (use := _tensor_core_use(pair)) is not None:
-        facts = shares.facts(pair, use, "Share of kernel time", len(use))
-        chart = Chart("tensor_cores", partial(_tensor_cores, pair, options), facts, on=options.shares)
-        yield Section("Tensor cores", [chart], True, help=TENSOR_CORES_HELP)
-    yield Choose(["by_device"])
-    yield _copies(pair, options)
 
 
 def why_not(pair: Pair) -> str:
@@ -213,7 +218,7 @@ def _table(pair: Pair, rows: pd.DataFrame, options: Options) -> Table:
         is_alone=pair.is_single,
         nothing=f"No row has all words of {as_code(options.filter)}. Clear the filter to see all.",
         opens=Opens(partial(_details, pair, options.by), row_key),
-        everything=partial(_everything, pair),
+        everything=partial(everything, pair, schema.KERNEL_STATS, kernel_stats.with_ranks_and_shares),
         readings=readings_of(pair),
     )
 
@@ -235,13 +240,6 @@ def _columns(rows: pd.DataFrame, by: By, *, every: bool) -> list[str]:
             names += ["host", "kernel_name_candidate", "op_name_candidate"]
         names += ["status", "match", "evidence", *INTERVAL]
     return list(dict.fromkeys(names))
-
-
-def _everything(pair: Pair) -> pd.DataFrame:
-    """All rows and columns of all candidates, launch by launch."""
-    diff = pair.comparison.table("kernel_stats")
-    parts = [kernel_stats.with_ranks_and_shares(part) for _, part in diff.groupby("candidate", sort=False)]
-    return pd.concat(parts, ignore_index=True)
 
 
 def _details(pair: Pair, by: By, chosen: str) -> Details | None:

@@ -41,7 +41,7 @@ from tfcompare.views.blocks import (
     later,
 )
 from tfcompare.views.options import option
-from tfcompare.views.view import CHANGE, SIDES, Make, View, changed, largest_first
+from tfcompare.views.view import CHANGE, SIDES, Make, View, changed, everything, kept, largest_first
 
 GROUPINGS: dict[Grouping, str] = {"op_name": "op", "op_type": "op type", "scope": "name scope"}
 MOST_TYPES = 5
@@ -65,7 +65,7 @@ _AVERAGES = ("avg_time_us", "avg_self_time_us", "cumulative_share")
 
 
 def _places(pair: Pair, _options: Any) -> dict[str, str]:
-    ran_on = set(without_idle(pair.diff())["host_or_device"])
+    ran_on = pair.cached("places", lambda: set(without_idle(pair.diff())["host_or_device"]))
     present = [place for place in (DEVICE, HOST) if place in ran_on]
     return {place: place for place in ([*present, "both"] if len(present) > 1 else present or [HOST])}
 
@@ -103,10 +103,7 @@ class Options:
 
 def blocks(pair: Pair, options: Options) -> Iterator[Block]:
     """The self time in a sentence and as figures, every op, what changed most, where the time goes, name scopes."""
-    yield Text(headline(pair), "headline")
-    yield Cards(figures(pair), pair.headings)
-    if outside := op_figures.outside_of_steps(pair.comparison, pair.candidate):
-        yield Text(outside, "quiet")
+    yield kept(pair, "op_stats", _answer)
     yield Choose(["by", "where", "filter", "idle", "per_occurrence"])
     rows = cache(partial(_rows, pair, options))
     yield later(lambda: [_table(pair, rows(), options)])
@@ -117,6 +114,14 @@ def blocks(pair: Pair, options: Options) -> Iterator[Block]:
         yield Section("By part of the step", partial(_within, pair, options), True, ["part"], PARTS_HELP)
     yield Section("Where the time goes", partial(_distributions, pair, options), True, ["shares"])
     yield Section("Name scopes", partial(_scopes, pair, options), True, help=SCOPES_HELP)
+
+
+def _answer(pair: Pair) -> Iterator[Block]:
+    """The self time in a sentence and as figures, and what ran outside of the steps."""
+    yield Text(headline(pair), "headline")
+    yield Cards(figures(pair), pair.headings)
+    if outside := op_figures.outside_of_steps(pair.comparison, pair.candidate):
+        yield Text(outside, "quiet")
 
 
 def headline(pair: Pair) -> str:
@@ -159,7 +164,7 @@ def _table(pair: Pair, rows: pd.DataFrame, options: Options) -> Table:
         is_alone=pair.is_single,
         nothing=filtered if options.filter else "No ops were recorded here.",
         opens=Opens(partial(_details, pair, options), op.row_key) if options.by == "op_name" else None,
-        everything=partial(_everything, pair),
+        everything=partial(everything, pair, schema.OP_STATS, partial(tf_stats.side_by_side, idle=True)),
     )
 
 
@@ -192,13 +197,6 @@ def _columns(pair: Pair, rows: pd.DataFrame, options: Options, *, every: bool) -
 def _named(rows: pd.DataFrame, metric: str) -> list[str]:
     """The columns of a sum for both sides."""
     return [f"{metric_in(rows, metric)}_{role}" for role in SIDES]
-
-
-def _everything(pair: Pair) -> pd.DataFrame:
-    """All rows and columns of all candidates."""
-    diff = pair.comparison.table("op_stats")
-    parts = [tf_stats.side_by_side(part, idle=True) for _, part in diff.groupby("candidate", sort=False)]
-    return pd.concat(parts, ignore_index=True)
 
 
 def _details(pair: Pair, options: Options, chosen: str) -> Details | None:

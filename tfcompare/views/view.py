@@ -13,7 +13,7 @@ from tfcompare import schema
 from tfcompare.charts.pair import Pair
 from tfcompare.compare.aggregate import metric_in
 from tfcompare.compare.diff import MATCHED
-from tfcompare.views.blocks import Block, Chart, Text
+from tfcompare.views.blocks import Block, Chart, Section, Text, later
 from tfcompare.views.options import NoOptions, options_with
 
 CHANGE = ("baseline", "candidate", "delta", "ratio")
@@ -63,6 +63,17 @@ def without_rows(why: str, *tables: str) -> Callable[[Pair], str]:
 def charts_of(pair: Pair, charts: Mapping[str, Make], options: Any = None) -> Iterator[Chart]:
     """These charts, to be drawn when they are needed."""
     return (Chart(name, partial(make, pair, options), on=options) for name, make in charts.items())
+
+
+def kept(pair: Pair, name: str, make: Callable[[Pair], Iterable[Block]]) -> Section:
+    """Blocks on a pair that depend on no option: made when they are asked for, and kept with the comparison."""
+    return later(partial(pair.cached, ("blocks", name), lambda: list(make(pair))))
+
+
+def everything(pair: Pair, table: schema.Table, enriched: Callable[[pd.DataFrame], pd.DataFrame]) -> pd.DataFrame:
+    """The diff of all candidates for a file, with what `enriched` adds to the rows of one of them."""
+    parts = [enriched(part) for _, part in pair.comparison.table(table.name).groupby("candidate", sort=False)]
+    return pd.concat(parts, ignore_index=True)
 
 
 def changed(

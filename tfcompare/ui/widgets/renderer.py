@@ -152,8 +152,6 @@ class Renderer:
         if table.rows.empty:
             st.info(table.nothing or "There are no rows.")
             return
-        if table.note:
-            st.caption(table.note)
         columns = table.columns_of(table.every if every else table.names)
         ordered, chosen = sortable(
             table.rows.assign(**{_POSITION: range(len(table.rows))}), columns,
