@@ -69,6 +69,15 @@ def test_ratios_and_percentages():
     assert units.format_percent_change(None) == "–"
 
 
+@pytest.mark.parametrize(
+    ("baseline", "candidate", "ratio"),
+    [(2.0, 3.0, 1.5), (2.0, 0.0, 0.0), (0.0, 0.0, 1.0), (0.0, 3.0, math.inf), (0.0, math.nan, math.nan),
+     (math.nan, 3.0, math.nan)],
+)  # fmt: skip
+def test_a_ratio_is_known_where_the_baseline_is_0(baseline: float, candidate: float, ratio: float) -> None:
+    assert units.ratio_of(baseline, candidate) == pytest.approx(ratio, nan_ok=True)
+
+
 def test_values_and_deltas_by_the_unit_of_the_schema():
     assert units.format_value(1500, "µs") == "1.50 ms"
     assert units.format_value(1.5, "ms") == "1.50 ms"

@@ -80,6 +80,15 @@ def format_count(count: float | None) -> str:
     return _signed(f"{size:,.0f}" if number == round(number) or size >= 999.5 else _three(size), number)
 
 
+def ratio_of(baseline: float, candidate: float) -> float:
+    """Candidate ÷ baseline: 1 if both are 0, infinite if only the baseline is; NaN if either is unknown."""
+    if baseline != 0:
+        return candidate / baseline
+    if math.isnan(candidate):
+        return math.nan
+    return 1.0 if candidate == 0 else math.inf
+
+
 def format_ratio(ratio: float | None) -> str:
     """`1.23×` for candidate ÷ baseline; `∞` if the baseline was 0."""
     number = _number(ratio)

@@ -64,23 +64,36 @@ def test_after_all_other_pages_a_page_shows_what_it_shows_at_first() -> None:
         assert shown == drawn(page, query, *candidates), (page, query)
 
 
-def test_a_figure_is_made_once_and_anew_for_what_it_depends_on(comparison: Comparison) -> None:
-    made = []
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """What `draw` shows, in order."""
+    found: list[object] = []
+    monkeypatch.setattr(figures, "show", lambda figure, _key: found.append(figure))
+    return found
+
+
+def test_a_figure_is_made_once_and_anew_for_what_it_depends_on(comparison: Comparison, shown: list[object]) -> None:
+    made, pair = [], Pair(comparison, comparison.candidates[0], 1)
 
     def make(number: int) -> int:
         made.append(number)
         return number
 
-    assert [figures.cached(comparison, ("a", i), partial(make, i)) for i in (1, 2, 1, 2)] == [1, 2, 1, 2]
+    assert all(figures.draw(pair, "a", partial(make, i), i) for i in (1, 2, 1, 2))
+    assert shown == [1, 2, 1, 2]
     assert made == [1, 2]
 
 
-def test_candidates_and_places_in_the_code_do_not_share_what_they_make(comparison: Comparison) -> None:
+def test_candidates_and_places_in_the_code_do_not_share_what_they_make(
+    comparison: Comparison, shown: list[object]
+) -> None:
     pairs = [Pair(comparison, run, position) for position, run in enumerate(comparison.candidates, 1)]
-    found = [figures.cached(pair, "key", lambda pair=pair: pair.position) for pair in pairs]
-    assert found == [1, 2]
-    assert figures.cached(pairs[0], "key", _other) == "other"
-    assert figures.cached(comparison, "key", _other) == "other"
+    for pair in pairs:
+        figures.draw(pair, "key", lambda pair=pair: pair.position)
+    figures.draw(pairs[0], "key", _other)
+    assert shown == [1, 2, "other"]
+    assert pairs[0].cached("key", lambda: "of the pair") == "of the pair"
+    assert comparison.cached("key", _other) == "other"
 
 
 def _other() -> str:

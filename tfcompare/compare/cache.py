@@ -43,6 +43,6 @@ class Cache:
 
     @property
     def memory_bytes(self) -> int:
-        """The memory of the frames that are kept, in bytes; figures are small."""
+        """The memory of the frames that are kept, in bytes. Figures are not counted: they are small."""
         with self._lock:
             return sum(size_bytes for _, size_bytes in self._kept.values())

@@ -18,6 +18,7 @@ from tfcompare.compare.stats.verdict import wording
 from tfcompare.render.inline import plain
 from tfcompare.tools.caveats import caveats, runs_of
 from tfcompare.tools.columns import as_shown
+from tfcompare.units import ratio_of
 from tfcompare.views.blocks import (
     Beside,
     Block,
@@ -133,8 +134,7 @@ def _finding(one: Finding, words: Sequence[str]) -> dict[str, Any]:
     found: dict[str, Any] = {"id": one.id, "label": one.label, "unit": one.unit}
     found |= {"value": one.candidate} if one.is_alone else {"baseline": one.baseline, "candidate": one.candidate}
     if has_both:
-        ratio = one.candidate / one.baseline if one.baseline else 1.0 if one.candidate == 0 else math.inf
-        found |= {"delta": one.candidate - one.baseline, "ratio": ratio}
+        found |= {"delta": one.candidate - one.baseline, "ratio": ratio_of(one.baseline, one.candidate)}
     if one.word:
         found |= {"verdict": wording(one.word, one.evidence), "evidence": one.evidence, "interval": one.interval}
     return found | _more(one.more, words)

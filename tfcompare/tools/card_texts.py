@@ -13,6 +13,7 @@ from tfcompare.units import (
     format_percent_change,
     format_ratio,
     format_value,
+    ratio_of,
 )
 
 SMALLEST_POINTS = 5e-5
@@ -29,7 +30,6 @@ def card_texts(figure: KeyFigure) -> tuple[str, str, str]:
 def row_texts(figure: KeyFigure) -> list[str]:
     """The baseline's value, the candidate's, the change and the ratio, for a row of a table."""
     before, after = figure.baseline, figure.candidate
-    ratio = after / before if before else 1.0 if after == 0 else math.inf
     change = after - before
     if figure.unit == "share":
         changed = MISSING if math.isnan(change) else points_text(change)
@@ -39,7 +39,7 @@ def row_texts(figure: KeyFigure) -> list[str]:
         value_text(figure, before),
         value_text(figure, after),
         changed,
-        format_ratio(math.nan if math.isnan(after) else ratio),
+        format_ratio(ratio_of(before, after)),
     ]
 
 

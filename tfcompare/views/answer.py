@@ -20,9 +20,10 @@ from tfcompare.tools.op_stats import main_side, top_ops
 from tfcompare.tools.overview import PEAK_MEMORY, dashboard
 from tfcompare.tools.throughput import between_steps_sentence, dispatch_sentence
 from tfcompare.tools.verdict_words import evidence, slow_steps, without_step_times
-from tfcompare.units import MISSING, format_delta, format_percent, format_ratio, format_time_us
+from tfcompare.units import MISSING, format_delta, format_percent, format_ratio, format_time_us, ratio_of
 from tfcompare.views import op
-from tfcompare.views.blocks import Block, Cards, Chart, Facts, Finding, Items, Opens, Section, Text, Verdict
+from tfcompare.views.blocks import Block, Chart, Facts, Finding, Items, Opens, Section, Text, Verdict
+from tfcompare.views.view import SIDES, cards, sides_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,7 +59,7 @@ def figures(pair: Pair) -> Iterator[Block]:
     if not found:
         yield Text("The profile holds no steps and no ops. Capture it again while the program runs.", "notice")
         return
-    yield Cards([one.alone() for one in found] if pair.is_single else found, pair.headings)
+    yield cards(pair, found)
     if not any(one.label == PEAK_MEMORY for one in found):
         which = "profile has" if pair.is_single else "profiles have"
         yield Text(f"The peak memory is unknown: the {which} no allocations.", look="quiet")
@@ -140,27 +141,28 @@ def average_step(pair: Pair, _options: Any = None) -> Any:
 def _parts(pair: Pair) -> Facts:
     """The parts of the average step, without those that are 0 on all sides; the last row is their sum."""
     parts = pair.attribution.parts
-    sides = [parts[f"mean_us_{role}"].fillna(0.0) for role in ("baseline", "candidate")[: len(pair.shown)]]
-    rows = [(label, times) for label, *times in zip(parts["label"], *sides, strict=True) if any(times)]
+    sides = [parts[name].fillna(0.0) for name in sides_of("mean_us", SIDES[: len(pair.shown)])]
+    rows, findings = [], []
+    for part, label, *times in zip(parts["part"], parts["label"], *sides, strict=True):
+        if any(times):
+            more = "input_pipeline" if part == "input_us" else "op_stats"
+            rows.append((label, times))
+            findings.append(
+                Finding(f"part:{part}", label, "µs", *_sides(pair, times), is_alone=pair.is_single, more=more)
+            )
     rows.append(("Total", [float(times.sum()) for times in sides]))
-    findings = [
-        Finding(
-            f"part:{part}",
-            label,
-            "µs",
-            *_sides(pair, times),
-            is_alone=pair.is_single,
-            more="input_pipeline" if part == "input_us" else "op_stats",
-        )
-        for part, label, *times in zip(parts["part"], parts["label"], *sides, strict=True)
-        if any(times)
-    ]
     if pair.is_single:
         whole = rows[-1][1][0]
         cells = [[label, format_time_us(time), format_percent(time / whole)] for label, (time,) in rows]
         return Facts(["Average step", "Time", "Share"], cells, (1, 2), findings=findings)
     cells = [
-        [label, format_time_us(ours), format_time_us(theirs), format_delta(theirs - ours, "µs"), _ratio(ours, theirs)]
+        [
+            label,
+            format_time_us(ours),
+            format_time_us(theirs),
+            format_delta(theirs - ours, "µs"),
+            format_ratio(ratio_of(ours, theirs)),
+        ]
         for label, (ours, theirs) in rows
     ]
     return Facts(["Average step", *pair.headings, "Change", "Ratio"], cells, (1, 2, 3, 4), findings=findings)
@@ -169,10 +171,6 @@ def _parts(pair: Pair) -> Facts:
 def _sides(pair: Pair, values: Sequence[float]) -> tuple[float, float]:
     """Baseline and candidate; of a run alone, its value is the candidate's."""
     return (math.nan, float(values[0])) if pair.is_single else (float(values[0]), float(values[1]))
-
-
-def _ratio(ours: float, theirs: float) -> str:
-    return format_ratio(theirs / ours if ours else 1.0 if theirs == 0 else math.inf)
 
 
 def changes(pair: Pair, top: int) -> Iterator[Block]:
@@ -251,7 +249,7 @@ def _op_id(row: Mapping[Any, Any] | pd.Series) -> str:
 
 def _finding(pair: Pair, row: pd.Series) -> Finding:
     metric = metric_in(row.to_frame().T, "self_time_us")
-    ours, theirs = (float(row[f"{metric}_{role}"]) for role in ("baseline", "candidate"))
+    ours, theirs = (float(row[name]) for name in sides_of(metric))
     low, high = pair.interval(row)
     return Finding(
         _op_id(row), str(row["op_name"]), "µs", ours, theirs,
@@ -268,7 +266,7 @@ def _change(pair: Pair, row: pd.Series) -> list[str]:
     return [
         str(row["op_name"]),
         format_delta(float(row[f"{metric}_change"]), "µs"),
-        *(format_time_us(row[f"{metric}_{role}"]) for role in ("baseline", "candidate")),
+        *(format_time_us(row[name]) for name in sides_of(metric)),
         format_ratio(row[f"{metric}_ratio"]),
         MISSING if math.isnan(low) else f"{format_ratio(low)}–{format_ratio(high)}",
         outcome_text(row.to_dict()),

@@ -157,5 +157,5 @@ def _why_not(pair: Pair) -> str:
 
 
 VIEW = View("candidates", "All candidates", blocks, why_not=_why_not, options=Options, is_of_all=True)
-OVER_TIME = View("over_time", "All candidates", over_time, why_not=_why_not, options=Options, is_of_all=True)
+OVER_TIME = View("over_time", "All candidates", over_time, why_not=_why_not, options=Options)
 """What the page of the overview shows last."""

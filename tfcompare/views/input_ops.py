@@ -19,7 +19,7 @@ from tfcompare.tools.op_stats import with_words
 from tfcompare.views import links, op
 from tfcompare.views.blocks import Block, Chart, Details, Links, Opens, Table, Text
 from tfcompare.views.op import LACKING
-from tfcompare.views.view import CHANGE, SIDES, changed, everything, largest_first
+from tfcompare.views.view import CHANGE, SIDES, changed, everything, largest_first, sides_of
 
 MOVERS = 10
 _WORDS_IN = ["op_name", "category", "op_name_candidate", "category_candidate"]
@@ -58,12 +58,12 @@ def _columns(rows: pd.DataFrame, *, every: bool) -> list[str]:
     host = ["host"] if every or rows["host"].nunique() > 1 else []
     moved = rows["category_candidate"].notna() & (rows["category"] != rows["category_candidate"])
     category = ["category", *(["category_candidate"] if moved.any() and not every else [])]
-    names = ["op_name", *category, *host, *(f"{self_time}_{role}" for role in CHANGE[:3])]
-    names += [f"input_self_share_{role}" for role in SIDES]
+    names = ["op_name", *category, *host, *sides_of(self_time, CHANGE[:3])]
+    names += sides_of("input_self_share")
     if every:
         others = [metric_in(rows, name) for name in ("occurrences", "total_time_us")]
         names += [f"{self_time}_ratio", *(f"{name}_{role}" for name in others for role in CHANGE)]
-        names += [f"input_total_share_{role}" for role in SIDES]
+        names += sides_of("input_total_share")
         names += ["status", "match", "verdict", "op_name_candidate", "category_candidate"]
     return names
 

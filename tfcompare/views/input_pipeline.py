@@ -29,7 +29,6 @@ from tfcompare.units import format_percent, format_time_us
 from tfcompare.views import input_ops as ops_view
 from tfcompare.views.blocks import (
     Block,
-    Cards,
     Chart,
     Choose,
     Facts,
@@ -41,7 +40,7 @@ from tfcompare.views.blocks import (
     later,
 )
 from tfcompare.views.options import option
-from tfcompare.views.view import SIDES, Make, View
+from tfcompare.views.view import SIDES, Make, View, cards, sides_of
 
 HOW_TO_RECORD = (
     "Record a program that reads through `tf.data`, with "
@@ -139,7 +138,7 @@ def _figures(pair: Pair) -> Iterator[Block]:
     figures = [_waiting(pair, waiting), _share(pair), _step_time(pair), _on_host(pair), _mean_call(pair, calls)]
     known = [one for one in figures if not (math.isnan(one.baseline) and math.isnan(one.candidate))]
     if known:
-        yield Cards([one.alone() for one in known] if pair.is_single else known, pair.headings)
+        yield cards(pair, known)
 
 
 def _verdicts(pair: Pair) -> tuple[Verdict, CallVerdict | None]:
@@ -168,7 +167,7 @@ def _step_time(pair: Pair) -> KeyFigure:
 
 
 def _on_host(pair: Pair) -> KeyFigure:
-    per, categories = pair.comparison.per, input_ops.category_times(pair.diff("input_pipeline"))
+    per, categories = pair.comparison.per, _by_category(pair)
     ours, theirs = (input_ops.host_input_time_us(categories, role) for role in SIDES)
     meaning = (
         f"Self time of all input ops per {per}, summed over all threads and hosts. It includes work ahead of time, "
@@ -212,7 +211,7 @@ def _what_next(pair: Pair) -> Iterator[Block]:
     """The largest part of the input time of the candidate or of a run alone, with advice, and a link to tf.data."""
     wait, diff = waits_of(pair)[1], pair.diff("input_pipeline")
     role, who = ("baseline", "") if pair.is_single else ("candidate", pair.marked[1])
-    found = input_ops.dominant(input_ops.category_times(diff), role)
+    found = input_ops.dominant(_by_category(pair), role)
     if found is None:
         yield Text(f"No input ops were recorded{f' in {who}' if who else ''}. {HOW_TO_RECORD}")
     elif wait.level != "not":
@@ -248,18 +247,22 @@ def _wait(pair: Pair, options: Options) -> Any:
     return charts.input_shares(series) if options.wait_as == "share" else charts.step_times(series)
 
 
+def _by_category(pair: Pair) -> pd.DataFrame:
+    """The self time of input ops by category."""
+    return pair.cached("input_categories", lambda: input_ops.category_times(pair.diff("input_pipeline")))
+
+
 def _category_times(pair: Pair, _options: Any = None) -> Any:
     """What the host does to prepare the input, as a figure; None without input ops."""
-    diff = pair.diff("input_pipeline")
-    if diff.empty:
+    if pair.diff("input_pipeline").empty:
         return None
     shown = [side for side, _ in pair.shown]
-    return charts.category_times(input_ops.category_times(diff), shown, per=pair.comparison.per)
+    return charts.category_times(_by_category(pair), shown, per=pair.comparison.per)
 
 
 def _categories_as_facts(pair: Pair) -> Facts:
-    times = input_ops.category_times(pair.diff("input_pipeline"))
-    columns = [times[f"self_time_us_{role}"].map(format_time_us) for role in SIDES[: len(pair.shown)]]
+    times = _by_category(pair)
+    columns = [times[name].map(format_time_us) for name in sides_of("self_time_us", SIDES[: len(pair.shown)])]
     rows = [list(cells) for cells in zip(times["category"], *columns, strict=True)]
     return Facts([f"Self time of input ops per {pair.comparison.per}", *pair.headings], rows, (1, 2))
 

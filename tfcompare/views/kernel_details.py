@@ -19,7 +19,7 @@ from tfcompare.tools.kernel_stats import COUNT, TIME, with_ranks_and_shares
 from tfcompare.tools.row_keys import row_keys
 from tfcompare.views import links, op
 from tfcompare.views.blocks import Block, Code, Details, Links, Live, Text
-from tfcompare.views.view import CHANGE, SIDES
+from tfcompare.views.view import CHANGE, sides_of
 
 By = KernelGrouping | Literal["launch"]
 
@@ -56,11 +56,6 @@ def row_key(rows: pd.DataFrame) -> pd.Series:
     """A key for each row that is unique and short enough for a URL."""
     keys = [name for name in ("host", "kernel_name", "op_name", *LAUNCH, "status") if name in rows]
     return row_keys(rows, keys)
-
-
-def sides_of(name: str, roles: tuple[str, ...] = SIDES) -> list[str]:
-    """The columns of a diff for a metric as it is named there."""
-    return [f"{name}_{role}" for role in roles]
 
 
 def of_row(pair: Pair, row: pd.Series, by: By) -> Details:

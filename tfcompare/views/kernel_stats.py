@@ -51,10 +51,9 @@ from tfcompare.views.kernel_details import (
     readings_of,
     row_key,
     rows_of,
-    sides_of,
 )
 from tfcompare.views.options import option
-from tfcompare.views.view import CHANGE, SIDES, Make, View, changed, everything, kept, largest_first
+from tfcompare.views.view import CHANGE, SIDES, Make, View, changed, everything, kept, largest_first, sides_of
 
 GROUPINGS: dict[By, str] = {
     "kernel_name": "kernel", "op_name": "op", "kernel_and_op": "kernel and op", "launch": "every launch",
@@ -130,7 +129,7 @@ def blocks(pair: Pair, options: Options) -> Iterator[Block]:
         yield later(lambda: [Live("manual_pairs", (readings_of(pair),))])
         yield Section("What changed", lambda: _what_changed(pair, rows(), options), True, ["changes"])
     yield Section("Where the time goes", partial(_distributions, pair, options), True, ["shares"])
-    if (use := pair.cached("tensor cores", partial(_tensor_core_use, pair))) is not None:
+    if (use := _tensor_core_use(pair)) is not None:
         facts = shares.facts(pair, use, "Share of kernel time", len(use))
         chart = Chart("tensor_cores", partial(_tensor_cores, pair, options), facts, on=options.shares)
         yield Section("Tensor cores", [chart], True, help=TENSOR_CORES_HELP)
@@ -292,7 +291,7 @@ def _bars(pair: Pair, times: pd.DataFrame, by: By, reach: float, as_shares: bool
 
 def _tensor_core_use(pair: Pair) -> pd.DataFrame | None:
     """The kernel time by use of tensor cores; None if no op is eligible for them."""
-    use = kernel_stats.tensor_core_use(pair.diff("kernel_stats"))
+    use = pair.cached("tensor cores", lambda: kernel_stats.tensor_core_use(pair.diff("kernel_stats")))
     return use if use[sides_of("share", SIDES[: len(pair.shown)])].iloc[:2].to_numpy().any() else None
 
 

@@ -21,7 +21,7 @@ from tfcompare.tools.memory import Part
 from tfcompare.views import op
 from tfcompare.views.blocks import Block, Chart, Details, Opens, Table, Text
 from tfcompare.views.memory_choice import Chosen
-from tfcompare.views.view import CHANGE, SIDES, changed, largest_first
+from tfcompare.views.view import CHANGE, changed, largest_first, sides_of
 
 PARTS: dict[Part, str] = {"scope": "name scope", "region": "region"}
 FEWEST_TILES = 3
@@ -51,10 +51,10 @@ def has_tiles(chosen: Chosen) -> bool:
 def live_at_the_peak(chosen: Chosen) -> Iterator[Block]:
     """The allocations as a table, and why there may be fewer than expected."""
     yield from _remarks(chosen)
-    names = ["op_name", "region_type", "data_type", "shape", *(f"allocation_bytes_{role}" for role in CHANGE[:3])]
-    names += [f"occurrences_{role}" for role in SIDES]
+    names = ["op_name", "region_type", "data_type", "shape", *sides_of("allocation_bytes", CHANGE[:3])]
+    names += sides_of("occurrences")
     every = [*names, "status", "match", "verdict", "allocation_bytes_ratio"]
-    every += [f"requested_bytes_{role}" for role in CHANGE]
+    every += sides_of("requested_bytes", CHANGE)
     every += ["op_name_candidate", "shape_candidate", "host", "memory_id"]
     rows = largest_first(chosen.pair, schema.MEMORY_PEAK, rows_of(chosen))
     yield Table(

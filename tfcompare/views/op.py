@@ -26,7 +26,7 @@ from tfcompare.units import MISSING, format_percent, format_percent_change, form
 from tfcompare.views import links
 from tfcompare.views.blocks import Block, Chart, Choose, Details, Facts, Links, Live, Table, Text, later
 from tfcompare.views.options import option
-from tfcompare.views.view import CHANGE, SIDES, View, largest_first
+from tfcompare.views.view import CHANGE, SIDES, View, largest_first, sides_of
 
 LACKING = {"baseline": "added", "candidate": "removed"}
 """The status of a row that a side lacks."""
@@ -204,8 +204,8 @@ def kernels(pair: Pair, baseline: str | None, candidate: str | None) -> Iterator
     if rows.empty:
         return
     time, count = (metric_in(rows, name) for name in ("total_duration_us", "occurrences"))
-    names = ["kernel_name", "block_dim", "grid_dim", *(f"{time}_{role}" for role in CHANGE[:3])]
-    names += [*(f"{count}_{role}" for role in SIDES), "verdict"]
+    names = ["kernel_name", "block_dim", "grid_dim", *sides_of(time, CHANGE[:3])]
+    names += [*sides_of(count), "verdict"]
     readings = kernel_labels([*rows["kernel_name"], *rows["kernel_name_candidate"].dropna()])
     yield small_table(pair, schema.KERNEL_STATS, "Kernels", rows, names, "op_kernels_", readings)
 
@@ -215,7 +215,7 @@ def memory(pair: Pair, baseline: str | None, candidate: str | None) -> Iterator[
     rows = rows_named(pair.diff("memory_peak"), baseline, candidate)
     if rows.empty:
         return
-    names = ["memory_id", "region_type", "data_type", "shape", *(f"allocation_bytes_{role}" for role in CHANGE[:3])]
+    names = ["memory_id", "region_type", "data_type", "shape", *sides_of("allocation_bytes", CHANGE[:3])]
     yield small_table(pair, schema.MEMORY_PEAK, "Memory at the peak", rows, names, "op_memory_")
 
 

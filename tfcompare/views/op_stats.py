@@ -41,7 +41,7 @@ from tfcompare.views.blocks import (
     later,
 )
 from tfcompare.views.options import option
-from tfcompare.views.view import CHANGE, SIDES, Make, View, changed, everything, kept, largest_first
+from tfcompare.views.view import CHANGE, SIDES, Make, View, changed, everything, kept, largest_first, sides_of
 
 GROUPINGS: dict[Grouping, str] = {"op_name": "op", "op_type": "op type", "scope": "name scope"}
 MOST_TYPES = 5
@@ -171,8 +171,8 @@ def _table(pair: Pair, rows: pd.DataFrame, options: Options) -> Table:
 def _columns(pair: Pair, rows: pd.DataFrame, options: Options, *, every: bool) -> list[str]:
     """The table's columns, most important first."""
     side = ["host_or_device"] if rows["host_or_device"].nunique() > 1 or every else []
-    self_time = [f"{metric_in(rows, 'self_time_us')}_{role}" for role in CHANGE]
-    shares_of = [f"self_share_{role}" for role in SIDES]
+    self_time = sides_of(metric_in(rows, "self_time_us"), CHANGE)
+    shares_of = sides_of("self_share")
     occurrences = _named(rows, "occurrences")
     if options.by != "op_name":
         names = [options.by, *side, *self_time, "verdict"]
@@ -184,19 +184,19 @@ def _columns(pair: Pair, rows: pd.DataFrame, options: Options, *, every: bool) -
     elif options.per_occurrence and not every:
         names += occurrences
     if every:
-        names += ["status", "evidence", *INTERVAL, *shares_of, "match", *(f"rank_{role}" for role in SIDES)]
+        names += ["status", "evidence", *INTERVAL, *shares_of, "match", *sides_of("rank")]
         names += [*occurrences, *_named(rows, "total_time_us")]
         names += [f"{name}_{role}" for name in _AVERAGES for role in SIDES]
         known = [name for cost in ("flops", "bytes_accessed") for name in _named(rows, cost)]
         if rows[known].notna().any(axis=None):
             names += [*known, *(f"{name}_{role}" for name in _RATES for role in SIDES)]
-        names += [*(f"is_eager_{role}" for role in SIDES), "op_name_candidate", "op_type_candidate"]
+        names += [*sides_of("is_eager"), "op_name_candidate", "op_type_candidate"]
     return names
 
 
 def _named(rows: pd.DataFrame, metric: str) -> list[str]:
     """The columns of a sum for both sides."""
-    return [f"{metric_in(rows, metric)}_{role}" for role in SIDES]
+    return sides_of(metric_in(rows, metric))
 
 
 def _details(pair: Pair, options: Options, chosen: str) -> Details | None:
@@ -261,7 +261,7 @@ def _types(pair: Pair, times: pd.DataFrame, place: str) -> Facts:
 
 def _with_time(rows: pd.DataFrame, place: str) -> pd.DataFrame:
     metric = metric_in(rows, "self_time_us")
-    took_time = rows[[f"{metric}_{role}" for role in SIDES]].max(axis=1) > 0
+    took_time = rows[sides_of(metric)].max(axis=1) > 0
     return rows[took_time & (rows["host_or_device"] == place)]
 
 
@@ -280,7 +280,7 @@ def scopes_of(pair: Pair, _options: Any = None, *, place: str) -> Any:
         return None
     tree = pair.scopes()
     metric = metric_in(tree, "self_time_us")
-    took_time = tree[[f"{metric}_{role}" for role in SIDES]].max(axis=1) > 0
+    took_time = tree[sides_of(metric)].max(axis=1) > 0
     here = tree[took_time & (tree["node"].str.split("/", n=1).str[0] == place)]
     make = scopes.scope_icicle_alone if pair.is_single else scopes.scope_icicle
     return None if here.empty else make(here, metric, per=pair.comparison.per, place=place.lower())

@@ -22,7 +22,7 @@ from tfcompare.views.blocks import Block, Judgements, Link, Links, Section, Tabl
 from tfcompare.views.input_pipeline import waits_of
 from tfcompare.views.options import option
 from tfcompare.views.tf_data_execution import Choice, analysis_of
-from tfcompare.views.view import CHANGE, SIDES, Make, View, largest_first
+from tfcompare.views.view import CHANGE, SIDES, Make, View, largest_first, sides_of
 
 MOST_SHOWN = 4
 """The number of pipelines whose verdict is shown above the table: those with the longest mean call."""
@@ -48,7 +48,7 @@ def _names(pair: Pair, options: Options) -> dict[str, str]:
 
 def _ranks(pair: Pair, options: Options) -> range:
     row = _row(pair, options)
-    return range(1) if row is None else range(int(max(row[[f"executions_kept_{role}" for role in SIDES]].dropna())))
+    return range(1) if row is None else range(int(max(row[sides_of("executions_kept")].dropna())))
 
 
 @dataclass(frozen=True)
@@ -135,9 +135,9 @@ def _columns(rows: pd.DataFrame, *, every: bool) -> list[str]:
     calls, slow_calls = (metric_in(rows, name) for name in ("calls", "slow_calls"))
     names = ["pipeline", *(["host"] if every or rows["host"].nunique() > 1 else [])]
     names += ["pipeline_candidate"] if every or _are_renamed(rows) else []
-    names += [f"mean_latency_us_{role}" for role in CHANGE] + ["verdict"]
-    names += [f"max_latency_us_{role}" for role in (CHANGE if every else SIDES)]
-    names += [f"{calls}_{role}" for role in SIDES]
+    names += [*sides_of("mean_latency_us", CHANGE), "verdict"]
+    names += sides_of("max_latency_us", CHANGE if every else SIDES)
+    names += sides_of(calls)
     names += ["status"] if every or (rows["status"] != MATCHED).any() else []
     if not every:
         return names
@@ -155,8 +155,8 @@ def _ranked(pair: Pair) -> pd.DataFrame:
 
     def make() -> pd.DataFrame:
         rows = largest_first(pair, schema.TF_DATA_PIPELINES, pair.diff("tf_data_pipelines"))
-        longest = rows[[f"max_latency_us_{role}" for role in SIDES]].max(axis=1)
-        feeds = rows[[f"feeds_device_{role}" for role in SIDES]].fillna(False).any(axis=1)
+        longest = rows[sides_of("max_latency_us")].max(axis=1)
+        feeds = rows[sides_of("feeds_device")].fillna(False).any(axis=1)
         rows = rows.assign(longest=longest, feeds=feeds, name=[_name(row) for row in rows.to_dict("records")])
         return rows.sort_values(["feeds", "longest"], ascending=[True, False], kind="stable")
 

@@ -26,7 +26,7 @@ from tfcompare.views.blocks import Beside, Block, Chart, Items, Links, Table, Te
 from tfcompare.views.input_pipeline import waits_of
 from tfcompare.views.links import Moment
 from tfcompare.views.op import LACKING
-from tfcompare.views.view import CHANGE, SIDES
+from tfcompare.views.view import CHANGE, SIDES, sides_of
 
 MOST_NAMED = 10
 """Longer paths are abbreviated in the middle."""
@@ -258,7 +258,7 @@ def _distinct(iterator: pd.Series, rows: pd.DataFrame) -> pd.Series:
 
 
 def _columns(*, every: bool) -> list[str]:
-    names = ["iterator", *(f"self_time_us_{role}" for role in CHANGE), "status"]
+    names = ["iterator", *sides_of("self_time_us", CHANGE), "status"]
     names += [f"{name}_{role}" for name in ("total_duration_us", "calls") for role in SIDES]
     if not every:
         return names

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -13,7 +13,8 @@ from tfcompare import schema
 from tfcompare.charts.pair import Pair
 from tfcompare.compare.aggregate import metric_in
 from tfcompare.compare.diff import MATCHED
-from tfcompare.views.blocks import Block, Chart, Section, Text, later
+from tfcompare.tools.key_figures import KeyFigure
+from tfcompare.views.blocks import Block, Cards, Chart, Section, Text, later
 from tfcompare.views.options import NoOptions, options_with
 
 CHANGE = ("baseline", "candidate", "delta", "ratio")
@@ -49,6 +50,16 @@ class View:
     def blocks(self, pair: Pair, **values: Any) -> Iterator[Block]:
         """What it shows of a pair with these options. Raises `Unknown` for an option or value that it lacks."""
         return self.make(pair, options_with(self.options, pair, values))
+
+
+def sides_of(name: str, roles: Sequence[str] = SIDES) -> list[str]:
+    """The columns of a diff for a metric as it is named there."""
+    return [f"{name}_{role}" for role in roles]
+
+
+def cards(pair: Pair, figures: Sequence[KeyFigure]) -> Cards:
+    """Key figures as cards; of a run alone, without a change."""
+    return Cards([one.alone() for one in figures] if pair.is_single else figures, pair.headings)
 
 
 def without_rows(why: str, *tables: str) -> Callable[[Pair], str]:

@@ -21,9 +21,9 @@ from tfcompare.tools.op_stats import with_words
 from tfcompare.tools.xla_tree import TIME, By
 from tfcompare.units import MISSING, format_count, format_time_us, format_value
 from tfcompare.views import xla_instruction, xla_memory
-from tfcompare.views.blocks import Beside, Block, Cards, Chart, Choose, Facts, Opens, Section, Table, Text, later
+from tfcompare.views.blocks import Beside, Block, Chart, Choose, Facts, Opens, Section, Table, Text, later
 from tfcompare.views.options import option
-from tfcompare.views.view import CHANGE, SIDES, Make, View, largest_first, without_rows
+from tfcompare.views.view import CHANGE, SIDES, Make, View, cards, largest_first, sides_of, without_rows
 
 GROUPINGS: dict[By, str] = {"category": "category", "source": "source line", "scope": "name scope"}
 HOW_TO_COMPILE = "JAX compiles every `jit`; TensorFlow compiles a `tf.function` with `jit_compile=True`."
@@ -120,7 +120,7 @@ def instructions(pair: Pair, options: Options) -> pd.DataFrame:
 def _answer(pair: Pair, name: str, rows: pd.DataFrame) -> Iterator[Block]:
     figures = xla.figures(rows)
     yield Text(headline(pair, name, rows), "headline")
-    yield Cards([one.alone() for one in figures] if pair.is_single else figures, pair.headings)
+    yield cards(pair, figures)
 
 
 def headline(pair: Pair, name: str, rows: pd.DataFrame) -> str:
@@ -161,9 +161,9 @@ def _columns(pair: Pair, rows: pd.DataFrame, chosen: pd.DataFrame, *, every: boo
     What could be saved is shown only if the peaks of a device are known for any of `rows`.
     """
     sides = SIDES[: len(pair.shown)]
-    has_peaks = every or rows[[f"excess_us_{role}" for role in sides]].notna().any(axis=None)
+    has_peaks = every or rows[sides_of("excess_us", sides)].notna().any(axis=None)
     names = ["hlo_op", "category", *(["host"] if chosen["host"].nunique() > 1 or every else [])]
-    names += [f"{TIME}_{role}" for role in CHANGE]
+    names += sides_of(TIME, CHANGE)
     costs = [*(["excess_us"] if has_peaks else []), "flops_per_s"]
     costs += ["bandwidth_bytes_per_s"] if pair.is_single or every else []
     costs += ["bound_by"] if every else []
@@ -214,7 +214,7 @@ def _groups(pair: Pair, options: Options) -> Table:
         replace(schema.HLO_OPS, name="hlo_op_groups"),
         f"By {by}",
         nodes.assign(label=labels),
-        ["label", *(f"{TIME}_{role}" for role in CHANGE[:3]), "width_share"],
+        ["label", *sides_of(TIME, CHANGE[:3]), "width_share"],
         is_alone=pair.is_single,
         is_small=True,
         opens=Opens(
@@ -262,8 +262,8 @@ def _roofline(pair: Pair, options: Options) -> Any:
 def _largest_rates(pair: Pair, rows: pd.DataFrame) -> Facts:
     """The place of the longest instructions in the chart, as texts."""
     sides = SIDES[: len(pair.shown)]
-    known = rows[rows[[f"flops_per_s_{role}" for role in sides]].notna().any(axis=1)]
-    times = known[[f"{TIME}_{role}" for role in SIDES]].astype("float64").max(axis=1)
+    known = rows[rows[sides_of("flops_per_s", sides)].notna().any(axis=1)]
+    times = known[sides_of(TIME)].astype("float64").max(axis=1)
     longest = known.loc[times.sort_values(ascending=False, kind="stable").index[:MOST_RATES]]
     cells = [[str(row["hlo_op"]), *(_rate(row, role) for role in sides)] for _, row in longest.iterrows()]
     more = len(known) - len(cells)
@@ -301,9 +301,9 @@ def _compilation(pair: Pair) -> Iterator[Block]:
     if rows.empty:
         return
     sides = SIDES[: len(pair.shown)]
-    times = [f"total_time_us_{role}" for role in CHANGE[:3]]
+    times = sides_of("total_time_us", CHANGE[:3])
     numbers = [f"{name}_{role}" for name in ("longest_us", "programs", "shapes") for role in sides]
-    names = [*(f"occurrences_{role}" for role in sides), *times, *numbers]
+    names = [*sides_of("occurrences", sides), *times, *numbers]
     host = ["host"] if rows["host"].nunique() > 1 else []
     yield Table(
         schema.COMPILATIONS,

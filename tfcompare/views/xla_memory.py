@@ -16,7 +16,7 @@ from tfcompare.markdown import as_code
 from tfcompare.tools import xla_memory
 from tfcompare.units import format_bytes
 from tfcompare.views.blocks import Block, Chart, Opens, Section, Table, Text
-from tfcompare.views.view import CHANGE, SIDES, largest_first
+from tfcompare.views.view import CHANGE, SIDES, largest_first, sides_of
 
 ADDRESS = "memory_"
 MAIN = 0
@@ -117,8 +117,8 @@ def _columns(pair: Pair, buffers: pd.DataFrame, *, every: bool) -> list[str]:
     sides = SIDES[: len(pair.shown)]
     places = ("output_index", "memory_space", "host")
     names = ["hlo_op", *(name for name in places if every or buffers[name].nunique() > 1)]
-    names += [f"peak_size_bytes_{role}" for role in CHANGE[:3]]
-    names += [f"shape_{role}" for role in sides]
+    names += sides_of("peak_size_bytes", CHANGE[:3])
+    names += sides_of("shape", sides)
     names += [f"kind_{sides[-1]}"]
     if every:
         more = ["kind", "source", "op_name", "size_bytes", "is_live_at_peak"]

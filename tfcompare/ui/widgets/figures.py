@@ -1,32 +1,29 @@
-"""Shows figures, and caches them and their data per comparison for the next rerun of a page."""
+"""Shows figures, and caches them per comparison for the next rerun of a page."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from functools import partial
 from time import sleep
-from typing import Any, TypeVar
+from typing import Any
 
 import streamlit as st
 
 from tfcompare.charts import style
 from tfcompare.charts.pair import Pair
-from tfcompare.compare import Comparison
 
 TEXT_FIRST_S = 0.4
 """How long a browser takes to show what it was sent, including what it loads for that."""
 
 _HAS_DRAWN = "tfcompare.figures.has_drawn"
 
-T = TypeVar("T")
 
+def draw(pair: Pair, key: str, make: Callable[[], Any], *on: Hashable) -> bool:
+    """Show the figure that `make` returns, if any; it is cached as long as `pair`, `key` and `on` are the same.
 
-def draw(of: Comparison | Pair, key: str, make: Callable[[], Any], *on: Hashable) -> bool:
-    """Show the figure that `make` returns, if any; it is cached as long as `of`, `key` and `on` are the same.
-
-    `on` is everything that the figure depends on, apart from the comparison or pair. Returns whether there is one.
+    `on` is everything that the figure depends on, apart from the pair. Returns whether there is one.
     """
-    figure = _cached(of, (origin(make), key, *on), make)
+    figure = pair.cached((origin(make), key, *on), make)
     if figure is not None:
         show(figure, key)
     return figure is not None
@@ -49,18 +46,6 @@ def _wait_before_first_chart() -> None:
     if _HAS_DRAWN not in st.session_state:
         st.session_state[_HAS_DRAWN] = True
         sleep(TEXT_FIRST_S)
-
-
-def cached(of: Comparison | Pair, key: Hashable, make: Callable[[], T]) -> T:
-    """The result of `make`, cached for the comparison or pair and `key`. Callers must not modify it.
-
-    Each function has a separate cache, even for the same key.
-    """
-    return _cached(of, (origin(make), key), make)
-
-
-def _cached(of: Comparison | Pair, key: Hashable, make: Callable[[], T]) -> T:
-    return of.cached(key, make)
 
 
 def origin(make: Any) -> tuple[str, str]:
