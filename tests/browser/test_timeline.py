@@ -221,7 +221,7 @@ def test_a_range_dragged_on_the_ruler_has_a_table_of_its_ops(page: Page, samples
 def test_spans_are_found_by_words_and_the_next_step_is_chosen(page: Page, samples_url: str) -> None:
     opened(page, address(samples_url))
     root = timeline(page)
-    expect(page.get_by_text("Step 110 of B takes")).to_be_visible()
+    expect(page.get_by_text("Step 11 of B takes")).to_be_visible()
     box = page.get_by_role("textbox", name="Find")
     box.fill("conv2d")
     box.press("Enter")
@@ -230,7 +230,7 @@ def test_spans_are_found_by_words_and_the_next_step_is_chosen(page: Page, sample
     settled(page)
     drawn = int(root.get_attribute("data-drawn") or 0)
     page.get_by_role("button", name="chevron_right").click()
-    expect(page.get_by_text("Step 111 of B takes")).to_be_visible()
+    expect(page.get_by_text("Step 12 of B takes")).to_be_visible()
     settled(page)
     assert (query(page)["step_a"], query(page)["step_b"]) == (["104"], ["111"])
     becomes(page, lambda: int(root.get_attribute("data-drawn") or 0) > drawn, True)
@@ -372,9 +372,9 @@ def test_colours_by_op_type_have_a_legend(page: Page, samples_url: str) -> None:
     expect(legend.first).to_have_text("slower")
     root.get_by_role("button", name="Colour by type of op").click()
     kinds = [types for types in drawing(aligned_pair(*GPU_PAIR), Look())["kinds"] if types]
-    expect(legend).to_have_count(len(kinds) + 1)
     expect(legend.first).to_contain_text(kinds[0][0])
-    expect(legend.last).to_have_text("no op")
+    expect(legend.nth(len(kinds))).to_have_text("no op")
+    expect(legend.last).to_have_text("several, with gaps")
 
 
 def test_a_link_with_a_window_beyond_all_numbers_is_drawn(page: Page, samples_url: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import BrowserContext, Locator, Page, expect
 
 from tests.browser.conftest import opened, query, settled
-from tests.profiles import SAMPLES
+from tests.profiles import SAMPLES, loaded_run
 from tfcompare.sources.logdir import find_runs
 
 IDS = {run.path.parents[2].name: run.id for run in find_runs(SAMPLES)}
@@ -53,7 +53,8 @@ def test_the_slow_host_is_shown_beside_another_by_click_and_by_link(
     (beside,), (step,) = query(page)["timeline_beside"], query(page)["step_a"]
     assert beside == "worker1 (B)"
     said = sentence(page).inner_text()
-    assert said.startswith(f"In step {step}, ")
+    position = 1 + loaded_run("workers_slow_input").steps["step"].to_list().index(int(step))
+    assert said.startswith(f"In step {position}, ")
 
     root.get_by_role("button", name="the collective").click()
     expect(root.locator(".said")).to_contain_text("CollectiveReduceV2")
@@ -70,5 +71,5 @@ def test_the_slow_host_is_shown_beside_another_by_click_and_by_link(
     expect(other.get_by_role("heading", name="CollectiveReduceV2")).to_be_visible()
 
     other.get_by_role("button", name="chevron_right").click()
-    expect(sentence(other)).to_contain_text(f"In step {int(step) + 1}, ")
+    expect(sentence(other)).to_contain_text(f"In step {position + 1}, ")
     assert query(other)["timeline_beside"] == [beside]

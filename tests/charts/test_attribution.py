@@ -123,7 +123,7 @@ def test_factors_that_lead_below_0_are_in_view_and_that_is_said():
 
 
 def test_on_a_narrow_page_half_of_the_width_is_for_text_and_names_are_short():
-    long = WITHIN.moves.assign(name=[f"{'scope/' * 20}{name}" for name in WITHIN.moves["name"]])
+    long = WITHIN.moves.assign(name=[f"{at}{'scope/' * 20}{name}" for at, name in enumerate(WITHIN.moves["name"])])
     wide, narrow = (part_waterfall(Waterfall(100.0, 20.0, long), SIDES, "Host", narrow=n) for n in (False, True))
     longest = {False: 100 / wide.layout.xaxis.range[1], True: 100 / narrow.layout.xaxis.range[1]}
     assert longest[False] > 0.7

@@ -35,8 +35,8 @@ def test_each_run_has_a_panel_and_both_one_scale():
     assert [trace.xaxis for trace in figure.data] == ["x", "x", "x2", "x2"]
     assert figure.layout.yaxis2.matches == "y"
     assert [note.text for note in figure.layout.annotations] == [
-        "<b>Baseline</b> · before",
-        "<b>Candidate</b> · after &lt;b&gt;",
+        "<b>Baseline</b><br>before",
+        "<b>Candidate</b><br>after &lt;b&gt;",
     ]
 
 

@@ -58,7 +58,7 @@ def test_hovering_tells_what_the_guide_lists() -> None:
     (trace, _) = timeline([(SIDES[0], BEFORE)], [], "in_use_bytes", "time").data
     assert said(trace, 1) == (
         "<b>allocation of 100 B</b>, requested 90 B<br>a&lt;b&gt;/conv<br>temp · float · [2,3]"
-        "<br>in use 4.00 MB: stack 0 B, heap 4.00 MB<br>free 6.00 MB, fragmentation 25.0 %<br>step 7, at 1.00 ms"
+        "<br>in use 4.00 MB: stack 0 B, heap 4.00 MB<br>free 6.00 MB, fragmentation 25.0 %<br>step number 7, at 1.00 ms"
     )
 
 
@@ -67,7 +67,7 @@ def test_what_was_not_recorded_is_left_out_or_a_dash() -> None:
                  fragmentation=float("nan"))  # fmt: skip
     text = said(timeline([(SIDES[0], frame)], [], "in_use_bytes", "time").data[0], 0)
     assert text.startswith(f"<b>allocation of 100 B</b>, requested {MISSING}<br>in use 5 B")
-    assert f"fragmentation {MISSING}<br>step {MISSING}" in text
+    assert f"fragmentation {MISSING}<br>step number {MISSING}" in text
 
 
 def test_the_fragmentation_has_a_panel_of_its_own_on_the_same_time() -> None:

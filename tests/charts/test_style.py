@@ -73,6 +73,13 @@ def test_names_that_would_read_alike_show_where_they_differ():
     assert max(map(len, labels)) <= 36
 
 
+def test_a_path_that_all_names_have_in_common_goes_first():
+    names = ["jit(train_step)/jvp(autoencoder)/encoder/conv", "jit(train_step)/jvp(autoencoder)/decoder/dot_general"]
+    assert shorten_distinct(names, 28) == ["…encoder/conv", "…decoder/dot_general"]
+    assert shorten_distinct(names, 60) == names, "where there is room, nothing goes"
+    assert shorten_distinct([names[0], names[0]], 28) == ["jit(train…oder)/encoder/conv"] * 2
+
+
 def test_names_that_no_cut_tells_apart_are_numbered():
     names = ["a" * 40 + "1" + "b" * 40, "a" * 40 + "2" + "b" * 40]
     first, second = shorten_distinct(names, 20)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from tfcompare.tables.step_times import run_steps
+from tfcompare.tables.step_times import positions_in_run, run_steps
 
 ONE_HOST = pd.DataFrame(
     {
@@ -31,3 +31,11 @@ def test_steps_of_one_host_are_in_order_of_their_start_and_then_their_number() -
 def test_a_second_host_with_the_same_steps_changes_nothing() -> None:
     both = pd.concat([ONE_HOST, ONE_HOST.assign(host="b")], ignore_index=True)
     pd.testing.assert_frame_equal(run_steps(both), run_steps(ONE_HOST))
+
+
+def test_positions_count_from_1_in_the_order_of_the_run_and_are_the_same_on_each_host() -> None:
+    both = pd.concat([ONE_HOST, ONE_HOST.assign(host="b")], ignore_index=True)
+    assert positions_in_run(both).tolist() == [4, 1, 3, 2] * 2
+    later = ONE_HOST.sort_values("start_us").assign(host="b", step=[101, 102, 103, 104])
+    assert positions_in_run(pd.concat([ONE_HOST.sort_values("start_us"), later])).tolist() == [1, 2, 3, 4] * 2
+    assert positions_in_run(ONE_HOST.iloc[:0]).empty

@@ -78,7 +78,7 @@ def columns(page: AppTest) -> set[str]:
 
 def test_the_typical_steps_are_compared_and_where_time_is_gained_is_said(page: AppTest) -> None:
     shown(page)
-    assert "Step 8 of B takes **10.9 ms**, step 10 of A **213 ms** (−202 ms). B gains most in " in texts(page)
+    assert "Step 4 of B takes **10.9 ms**, step 6 of A **213 ms** (−202 ms). B gains most in " in texts(page)
     assert "Conv2DBackpropFilter` (−130 ms)" in texts(page)
     assert "Click a span to see its times" in texts(page)
     drawing = sent(page)["drawing"]
@@ -132,7 +132,7 @@ def test_a_run_alone_has_its_longest_ops_and_when_none_runs_in_a_sentence(name, 
     until = (spans["start_ps"] + spans["duration_ps"])[start.index].clip(begin, end).cummax()
     idle = (start - until.shift(fill_value=begin)).clip(lower=0).sum() + end - until.iloc[-1]
     (sentence,) = [one.value for one in page.markdown if "Longest on the" in one.value]
-    assert sentence.startswith(f"Step {aligned.steps[0]} takes **{format_time_us((end - begin) / PS_PER_US)}**. ")
+    assert sentence.startswith(f"Step {aligned.positions[0]} takes **{format_time_us((end - begin) / PS_PER_US)}**. ")
     assert f"Longest on the {place}: `{longest or ''}" in sentence
     assert sentence.endswith(f"; for {format_percent(idle / (end - begin))} of it, no op runs there.")
 
@@ -202,7 +202,9 @@ def test_a_selected_span_is_shown_with_its_partner_its_op_and_its_launch() -> No
     assert {"Start after time 0", "Duration", "Self time", "Launched by", "Starts after its launch", "Step"} <= set(
         cells.index
     )
-    assert cells.loc["Step", ["A", "B"]].tolist() == [str(step) for step in aligned_pair(*GPU_PAIR).steps]
+    aligned = aligned_pair(*GPU_PAIR)
+    steps = [f"{place} (number {step})" for place, step in zip(aligned.positions, aligned.steps, strict=True)]
+    assert cells.loc["Step", ["A", "B"]].str.replace("\\", "").tolist() == steps
     assert cells.loc["Lane", "A"].replace("\\", "") in lanes
     assert "over all steps" in texts(page)
     assert "here B takes " in texts(page)
@@ -226,9 +228,14 @@ def test_the_next_the_previous_and_the_longest_steps_are_chosen_with_buttons(pag
     assert sent(page)["drawing"]["compared"] == [10, 8]
     press(page, "The longest step of each run")
     lengths = [box.options for box in page.selectbox if box.key in ("step_a", "step_b")]
-    for options, number in zip(lengths, sent(page)["drawing"]["compared"], strict=True):
+    for side, options in enumerate(lengths):
         times = {text.partition(" · ")[0]: float(text.partition(" · ")[2].split()[0]) for text in options}
-        assert times[str(number)] == max(times.values())
+        assert times[str(position_of_compared(page, side))] == max(times.values())
+
+
+def position_of_compared(page: AppTest, side: int) -> int:
+    drawing = sent(page)["drawing"]
+    return next(place for number, _, _, place in drawing["steps"][side] if number == drawing["compared"][side])
 
 
 def press(page: AppTest, what: str) -> None:
@@ -263,7 +270,7 @@ def test_the_sentence_is_of_the_whole_step_wherever_time_0_is() -> None:
     with settings.override(Settings()):
         page = shown(chosen(*GPU_PAIR))
         sentence = next(one.value for one in page.markdown if "gains most" in one.value)
-        assert "Step 110 of B takes **4.48 ms**, step 103 of A **9.48 ms** (−5.00 ms)" in sentence
+        assert "Step 11 of B takes **4.48 ms**, step 4 of A **9.48 ms** (−5.00 ms)" in sentence
         for op in page.selectbox(key="align").options[1:20:6]:
             page.selectbox(key="align").select(op)
             shown(page)
@@ -375,8 +382,8 @@ def test_one_typical_step_beside_another_is_called_so(page: AppTest) -> None:
     compared = sent(shown(page))["drawing"]["compared"]
     assert compared[0] == 10
     assert compared[1] != 8
-    assert f"Step {compared[1]} of B takes **" in texts(page)
-    assert "**, the typical step of A (10) **213 ms** (" in texts(page)
+    assert f"Step {position_of_compared(page, 1)} of B takes **" in texts(page)
+    assert "**, the typical step of A (6) **213 ms** (" in texts(page)
 
 
 def test_the_places_that_the_sentence_names_have_buttons_that_show_both_sides() -> None:

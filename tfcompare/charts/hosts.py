@@ -66,7 +66,7 @@ def _map(
     colours: str | list[list[object]],
     scale: style.Scale,
 ) -> go.Figure:
-    rows, steps = matrix.shape
+    rows = len(matrix)
     names = style.shorten_distinct([str(name) for name in matrix.index], LABEL_LENGTH)
     categories = [style.safe(str(name)) for name in matrix.index]
     height = 150 + min(max(rows, 3) * _ROW_PIXELS, _MOST_PIXELS)
@@ -74,7 +74,7 @@ def _map(
     result.add_trace(
         go.Heatmap(
             z=(matrix.to_numpy(np.float64) / scale.size).round(4),
-            x=np.arange(1, steps + 1),
+            x=matrix.columns.to_list(),
             y=categories,
             zmin=limits[0],
             zmax=limits[1],
@@ -98,7 +98,7 @@ def _map(
         ticktext=[style.safe(names[row]) for row in shown], range=[rows - 0.5, -0.5],
         showgrid=False, zeroline=False,
     )  # fmt: skip
-    result.update_xaxes(title={"text": "Step", "standoff": 4}, showgrid=False, zeroline=False)
+    result.update_xaxes(title={"text": "Step, by position", "standoff": 4}, showgrid=False, zeroline=False)
     return result.update_layout(margin_b=96)
 
 

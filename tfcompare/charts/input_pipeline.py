@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 ROLES = ("baseline", "candidate")
 REST_OPACITY = 0.35
-PANEL_NAME_LENGTH = 24
+PANEL_NAME_LENGTH = 22
 
 
 def step_times(series: Series) -> go.Figure:
@@ -35,7 +35,7 @@ def step_times(series: Series) -> go.Figure:
     notes.append(downsampling.note(max((len(frame) for _, frame in shown), default=0), downsampling.MAX_AREA_POINTS))
     result = style.figure(
         "Step time and input wait", "<br>".join(filter(None, notes)),
-        height=340, legend_rows=2, showlegend=False, barmode="stack", barcornerradius=0, bargap=0.15,
+        height=350, legend_rows=3, showlegend=False, barmode="stack", barcornerradius=0, bargap=0.15,
     )  # fmt: skip
     result.set_subplots(1, max(len(shown), 1), shared_yaxes=True, horizontal_spacing=0.04)
     scale = style.time_scale(tallest)
@@ -59,8 +59,9 @@ def _has_hollow(series: Series) -> bool:
 def _name_panel(result: go.Figure, column: int, side: Side) -> None:
     number = "" if column == 1 else str(column)
     result.add_annotation(
-        text=f"<b>{side.role}</b> · {style.safe(middle_ellipsis(side.name, PANEL_NAME_LENGTH))}",
-        xref=f"x{number} domain", yref=f"y{number} domain", x=0, y=1, xanchor="left", yanchor="bottom", showarrow=False,
+        text=f"<b>{side.role}</b><br>{style.safe(middle_ellipsis(side.name, PANEL_NAME_LENGTH))}",
+        xref=f"x{number} domain", yref=f"y{number} domain", x=0, y=1, xanchor="left", yanchor="bottom", align="left",
+        showarrow=False,
     )  # fmt: skip
 
 
@@ -74,7 +75,7 @@ def _step_bars(side: Side, frame: pd.DataFrame, scale: style.Scale) -> list[go.B
         "x": positions + 1,
         "customdata": _step_hover(frame),
         "hovertemplate": (
-            "step %{customdata[0]} (position %{x})<br><b>waits %{customdata[1]}</b> of %{customdata[2]} "
+            "step %{x} (number %{customdata[0]})<br><b>waits %{customdata[1]}</b> of %{customdata[2]} "
             "(%{customdata[3]})<br>host %{customdata[4]}%{customdata[5]}<extra></extra>"
         ),
     }
@@ -148,7 +149,7 @@ def input_shares(series: Series) -> go.Figure:
             },
             customdata=_step_hover(frame),
             hovertemplate=(
-                "step %{customdata[0]} (position %{x})<br><b>%{customdata[3]}</b>: %{customdata[1]} of %{customdata[2]}"
+                "step %{x} (number %{customdata[0]})<br><b>%{customdata[3]}</b>: %{customdata[1]} of %{customdata[2]}"
                 "<br>host %{customdata[4]}%{customdata[5]}"
             ),
         )  # fmt: skip

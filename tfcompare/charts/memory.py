@@ -179,7 +179,7 @@ def _as_float32(values: NDArray[np.float64]) -> NDArray[np.float32]:
 _DETAILS = (
     "<b>%{customdata[0]} of %{customdata[1]}</b>, requested %{customdata[2]}%{customdata[3]}"
     "<br>in use %{customdata[4]}: stack %{customdata[5]}, heap %{customdata[6]}"
-    "<br>free %{customdata[7]}, fragmentation %{customdata[8]}<br>step %{customdata[9]}, at %{customdata[10]}"
+    "<br>free %{customdata[7]}, fragmentation %{customdata[8]}<br>step number %{customdata[9]}, at %{customdata[10]}"
 )
 """Hover text of each event: the fields of the TensorFlow guide, in its order."""
 

@@ -96,7 +96,7 @@ def _marks(
         marker={"symbol": "triangle-up", "size": 10},
         customdata=np.column_stack([rows["step"].astype(str), times]),
         hovertemplate=(
-            "step %{customdata[0]} (position %{x})<br><b>%{customdata[1]}</b>, beyond the axis<extra></extra>"
+            "step %{x} (number %{customdata[0]})<br><b>%{customdata[1]}</b>, beyond the axis<extra></extra>"
         ),
         showlegend=False,
         cliponaxis=False,

@@ -156,7 +156,7 @@ def _of_part(part: str, steps: pd.DataFrame, scale: style.Scale, hover: list[lis
         "y": scale.of(times),
         "customdata": own,
         "hovertemplate": (
-            f"step %{{customdata[0]}} (position %{{x}})<br><b>{label} %{{customdata[4]}}</b> (%{{customdata[5]}})"
+            f"step %{{x}} (number %{{customdata[0]}})<br><b>{label} %{{customdata[4]}}</b> (%{{customdata[5]}})"
             " of %{customdata[1]}<br>host %{customdata[2]}%{customdata[3]}<extra></extra>"
         ),
     }

@@ -136,7 +136,7 @@ def _step_trace(
             ]
         ),
         hovertemplate=(
-            "step %{customdata[0]} (position %{x})<br><b>%{customdata[1]}</b><br>host %{customdata[2]}%{customdata[3]}"
+            "step %{x} (number %{customdata[0]})<br><b>%{customdata[1]}</b><br>host %{customdata[2]}%{customdata[3]}"
         ),
     )
 
@@ -218,7 +218,7 @@ def _box(label: str, side: Side, frame: pd.DataFrame, x: Floats) -> go.Box:
         width=0.4,
         marker={"color": side.colour, "symbol": side.symbol, "size": 6, "opacity": 0.75},
         line={"color": side.colour, "width": 1.5},
-        hovertemplate="step %{customdata[0]}<br><b>%{customdata[1]}</b><extra></extra>",
+        hovertemplate="step number %{customdata[0]}<br><b>%{customdata[1]}</b><extra></extra>",
         hoveron="points",
     )
     if len(positions) == len(x):

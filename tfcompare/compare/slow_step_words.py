@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from tfcompare.compare.attribution_words import NAME_LENGTH, PART_WORDS
+from tfcompare.tables.step_times import run_steps
 from tfcompare.units import format_percent, format_time_us, middle_ellipsis
 
 if TYPE_CHECKING:
@@ -37,9 +38,11 @@ def sentences(run: Run, host: str | None, name: str) -> list[str]:
     if row is None:
         return []
     is_counted = run.choice.counts_stray
+    number = row["stray_step"]
+    stray = "" if pd.isna(number) else f"Step {_position(run.table('steps', host=host), number)} of {name}"
     is_told_as_stray = is_counted and row["slow_steps"] == 1 and pd.notna(row["stray_step"])
     slow = "" if is_told_as_stray else _slow_sentence(row, name)
-    return [sentence for sentence in (slow, _stray_sentence(row, name, is_counted=is_counted)) if sentence]
+    return [sentence for sentence in (slow, _stray_sentence(row, stray, is_counted=is_counted)) if sentence]
 
 
 def _slow_sentence(row: pd.Series, name: str) -> str:
@@ -54,14 +57,19 @@ def _slow_sentence(row: pd.Series, name: str) -> str:
     return f"{_count(row)} of {name}{regular} {are} slow: {times}, {share} of the time{extra}."
 
 
-def _stray_sentence(row: pd.Series, name: str, *, is_counted: bool) -> str:
-    """Which step of the run called `name` (in Markdown) is a stray, and what it does more; empty without one."""
-    if pd.isna(row["stray_step"]):
+def _position(steps: pd.DataFrame, number: int) -> int:
+    """The position of a step of a run, by the number that `on_slowest_host` has for it."""
+    return 1 + run_steps(steps)["step"].to_list().index(number)
+
+
+def _stray_sentence(row: pd.Series, stray: str, *, is_counted: bool) -> str:
+    """What the step that is called `stray` does more than others; empty without one."""
+    if not stray:
         return ""
     others = format_time_us(row["usual_step_us"])
     cause = _cause(row, "stray_")
     what = "is far longer than all others" if is_counted else "is excluded as a stray"
-    return f"Step {row['stray_step']} of {name} {what}: {format_time_us(row['stray_us'])} instead of {others}{cause}."
+    return f"{stray} {what}: {format_time_us(row['stray_us'])} instead of {others}{cause}."
 
 
 def _takes(row: pd.Series, name: str) -> str:

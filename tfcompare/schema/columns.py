@@ -120,4 +120,4 @@ HOST_KEY = key("host", "Host", f"Host the row comes from; `{ALL_HOSTS}` when sum
 SIDE_KEY = key("host_or_device", "Host or device", f"`{HOST}` or `{DEVICE}`: where the op ran.")
 OP_TYPE_KEY = key("op_type", "Op type", "Kind of op, e.g. `Conv2D`; `Unknown` where the profile names none.")
 OP_NAME_KEY = key("op_name", "Op", "Name of the op in its graph, e.g. `model/dense/MatMul`.")
-STEP_KEY = key("step", "Step", "The step's number as the program gave it, else its position.", "int64")
+STEP_KEY = key("step", "Step number", "The step's number as the program gave it, else its position.", "int64")

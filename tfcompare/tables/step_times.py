@@ -62,6 +62,17 @@ def common_step_ids(steps: pd.DataFrame) -> pd.Series:
     return steps["step"] if numbered_alike(steps) else steps.groupby("host").cumcount()
 
 
+def positions_in_run(steps: pd.DataFrame) -> pd.Series:
+    """The position of the step of each row among the steps of the run, counted from 1: what texts and charts call it.
+
+    `steps` is as for `run_steps`; the result has its index.
+    """
+    if steps.empty:
+        return pd.Series(dtype="int64")
+    order = run_steps(steps)["step"]
+    return common_step_ids(steps).map(dict(zip(order, range(1, len(order) + 1), strict=True))).astype("int64")
+
+
 def numbered_alike(steps: pd.DataFrame) -> bool:
     """Whether every host has most of the step numbers of the host with the fewest steps."""
     numbers = [set(of_host) for _, of_host in steps.groupby("host")["step"]]

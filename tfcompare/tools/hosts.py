@@ -16,7 +16,7 @@ from tfcompare import schema
 from tfcompare.compare.matching.matching import pair_devices, pair_hosts, with_hosts_of
 from tfcompare.compare.stats.outstanding import DEVICE_SPREAD, HOST_SPREAD, Outstanding, slowest
 from tfcompare.tables.hosts import COLLECTIVE_PARTS
-from tfcompare.tables.step_times import common_step_ids
+from tfcompare.tables.step_times import positions_in_run
 from tfcompare.tools.host_causes import Cause, cause_of, collective_of
 
 if TYPE_CHECKING:
@@ -57,13 +57,13 @@ def groupings(run: Run) -> tuple[By, ...]:
 def steps_by(run: Run, by: By) -> pd.DataFrame:
     """One row for each step of each host or device.
 
-    Columns: `name` of the host or device, `host`, `step`, `place` (the same for the same step on every host),
+    Columns: `name` of the host or device, `host`, `step`, `place` (the position of the step in the run, from 1),
     `start_us`, `included`, and `METRICS`. Devices are named with their host if the run has several.
     """
     steps = run.table("steps")
     if steps.empty:
         return steps.assign(name="", place=0, busy_us=0.0, collectives_us=0.0)[_COLUMNS]
-    steps = steps.assign(place=common_step_ids)
+    steps = steps.assign(place=positions_in_run)
     rows = steps if by == "host" else run.table("hosts")
     name = rows["host"] if by == "host" else rows["device"].str.removeprefix("/device:")
     if by == "device" and rows["host"].nunique() > 1:
@@ -79,7 +79,7 @@ _COLUMNS = ["name", "host", "step", "place", "start_us", "included", *METRICS]
 
 
 def matrix(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """A metric of the included steps that all hosts have: one row for each host, one column for each step.
+    """A metric of the included steps that all hosts have: one row for each host, one column for each step's position.
 
     `rows` is the result of `steps_by`.
     """
@@ -166,15 +166,11 @@ class PairedSteps:
     def matrices(self, metric: str) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
         """`matrix` of both runs, and the difference: of the hosts and steps that both have.
 
-        Columns are positions of steps from 0: runs number their steps differently.
+        Columns are positions of steps from 1: runs number their steps differently.
         """
-        ours, theirs = (
-            found.set_axis(range(found.shape[1]), axis=1)
-            for found in (matrix(self.baseline, metric), matrix(self.candidate, metric))
-        )
-        both = ours.index.intersection(theirs.index)
-        count = min(ours.shape[1], theirs.shape[1])
-        return ours, theirs, theirs.loc[both].iloc[:, :count] - ours.loc[both].iloc[:, :count]
+        ours, theirs = (matrix(steps, metric) for steps in (self.baseline, self.candidate))
+        hosts, steps = ours.index.intersection(theirs.index), ours.columns.intersection(theirs.columns)
+        return ours, theirs, theirs.loc[hosts, steps] - ours.loc[hosts, steps]
 
     @property
     def by_skew(self) -> list[str]:

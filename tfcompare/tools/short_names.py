@@ -15,10 +15,13 @@ def shorten_distinct(names: list[str], length: int = LABEL_LENGTH) -> list[str]:
     The rule for names in charts; tables show names whole, the innermost part first. A single text, such as a title, is
     cut by `units.middle_ellipsis`.
 
+    If any is longer, the path that all have in common goes first.
+
     Those that would read alike show where they begin to differ instead of how they begin; where even that is not enough
     they are numbered.
     """
-    labels = [_cut(name, length) for name in names]
+    same = _common_scope(names) if any(len(name) > length for name in names) else 0
+    labels = ["…" + _cut(name[same:], length - 1) if same else _cut(name, length) for name in names]
     for alike in _ambiguous(labels, names):
         start = _common_scope([names[i] for i in alike])
         for i in alike:
@@ -42,10 +45,11 @@ def _cut(name: str, length: int) -> str:
 
 
 def _common_scope(names: list[str]) -> int:
-    """Length of the common prefix of the names, up to and including the last `/`."""
+    """Length of the common prefix of different names, up to and including the last `/`; 0 if one is no more than it."""
     first, last = min(names), max(names)
     same = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
-    return first[:same].rfind("/") + 1
+    end = first[:same].rfind("/") + 1
+    return end if first != last and len(first) > end else 0
 
 
 def _ambiguous(labels: list[str], names: list[str]) -> list[list[int]]:

@@ -23,7 +23,7 @@ def blocks(pair: Pair, rows: pd.DataFrame, order: Sequence[str], name: str) -> I
         found = [Link(one.title, one.name, host=name) for one in shown]
     step = _slowest_step(rows[rows["name"] == name])
     moment = links.Moment(0 if pair.is_single else 1, float(step["start_us"]), float(step["duration_us"]))
-    found.append(links.to_moment(pair, moment, str(step["host"]), f"Show step {step['step']} in timeline"))
+    found.append(links.to_moment(pair, moment, str(step["host"]), f"Show step {step['place']} in timeline"))
     yield Links([*found, *_beside(pair, rows, order, name, step)])
 
 

@@ -112,11 +112,12 @@ def _slow_steps(pair: Pair) -> Iterator[Link]:
     """A link to the longest step of each run that has slow steps or a stray, which the verdict tells of."""
     for side, (name, (_, run)) in enumerate(zip(pair.marked, pair.shown, strict=False)):
         if sentences(run, pair.host_of(run), name):
-            rows = on_slowest_host(run.table("steps", host=pair.host_of(run)))
+            steps = run.table("steps", host=pair.host_of(run))
+            rows = on_slowest_host(steps).assign(position=lambda every: range(1, len(every) + 1))
             longest = rows[rows["included"] | rows["stray"]].sort_values("duration_us").iloc[-1]
             moment = Moment(side, float(longest["start_us"]), float(longest["duration_us"]))
             of_run = "" if pair.is_single else f" of {name}"
-            label = f"Show step {longest['step']}{of_run} in timeline"
+            label = f"Show step {longest['position']}{of_run} in timeline"
             yield links.to_moment(pair, moment, str(longest["host"]), label)
 
 

@@ -72,7 +72,7 @@ def test_a_shift_moves_the_candidate_and_stretching_draws_its_step_as_long(tmp_p
     candidate = spans_of(both, look).query("side == 1")
     assert placed(candidate) == {(1, "train", 7, 100), (1, "x:MatMul", 27, 20), (1, "z:Cast", 82, 5)}
     steps = drawing(both, look)["steps"]
-    assert steps == [[[3, 0.0, 100.0]], [[3, 7.0, 100.0]]]
+    assert steps == [[[3, 0.0, 100.0, 1]], [[3, 7.0, 100.0, 1]]]
 
 
 def test_changes_and_statuses_are_seen_from_the_baseline_to_the_candidate(tmp_path: Path) -> None:

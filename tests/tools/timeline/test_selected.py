@@ -56,8 +56,8 @@ def test_a_kernel_and_its_partner_have_times_and_launches(tmp_path: Path) -> Non
         ours, theirs = select(both, side, span_named(both, side, "conv"))
         op = int(both.timelines.op_rows(0)[span_named(both, 0, "conv")])
         lane = "GPU:0 Stream #7(Compute)"
-        assert ours == Selected("conv", op, "x", 4, lane, 30.0, 40.0, 40.0, "cuLaunchKernel", 20.0)
-        assert theirs == Selected("conv", op, "x", 4, lane, 50.0, 45.0, 45.0, "cuLaunchKernel", 40.0)
+        assert ours == Selected("conv", op, "x", "1 (number 4)", lane, 30.0, 40.0, 40.0, "cuLaunchKernel", 20.0)
+        assert theirs == Selected("conv", op, "x", "1 (number 4)", lane, 50.0, 45.0, 45.0, "cuLaunchKernel", 40.0)
 
 
 def test_the_kernel_and_its_launch_are_drawn_where_they_are(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ function controls(bar, jumps, help, actions) {
     colour.setAttribute("aria-pressed", String(view.colour === "type"));
     shift.hidden = !view.shift;
     shift.textContent = `${data.letters[1]} shifted by ${formatTime(view.shift)} ×`;
-    legend.replaceChildren(...(isPair && view.colour === "change" ? changeLegend(colours) : typeLegend(data, colours)));
+    legend.replaceChildren(...(isPair && view.colour === "change" ? changeLegend(data, colours) : typeLegend(data, colours)));
     if (shownJumps !== JSON.stringify(data.jumps)) showJumps(jumps, data.jumps ?? [], actions.jump);
     shownJumps = JSON.stringify(data.jumps);
   };
@@ -66,17 +66,23 @@ function showJumps(row, jumps, jump) {
   }
 }
 
-function changeLegend(colours) {
+function changeLegend(data, colours) {
   return legendOf([
     [colours.shades[1][SHADES], "slower"], [colours.shades[0][SHADES], "faster"], [colours.shades[0][0], "unchanged"],
-    [null, "only on one side"], [colours.neutral, "not compared"],
+    [null, "only on one side"], [colours.neutral, "not compared", "In a step without a counterpart in the other run, or outside of steps"], ...pale(data, colours),
   ]);
 }
 
 // The op types that are drawn; those that share a colour share an entry.
 function typeLegend(data, colours) {
   const entries = data.kinds.map((types, kind) => [KINDS[kind], types.slice(0, 2).join(", ") + (types.length > 2 ? " …" : ""), types.join(", ")]);
-  return legendOf([...entries.filter(([, text]) => text), [colours.neutral, "no op"]]);
+  return legendOf([...entries.filter(([, text]) => text), [colours.neutral, "no op"], ...pale(data, colours)]);
+}
+
+// What pale colours are, if there are any: of several spans drawn as one, how much of the time they are busy.
+function pale(data, colours) {
+  const title = "Several short spans, drawn as one: the paler, the less of the time they run. Zoom in to see each";
+  return data.spans.count.some((count) => count > 1) ? [[`linear-gradient(90deg, ${colours.shades[0][SHADES]}, ${colours.back})`, "several, with gaps", title]] : [];
 }
 
 // Entries of [colour, text, title]; no colour for the hatching of spans that only one run has.

@@ -52,6 +52,7 @@ function drawDrift(context, data, scale, colours, top, height, width) {
     context.lineTo(scale.x(at[i]), y(behind[i]));
     context.stroke();
   }
+  drawDirections(context, scale, colours, top, height, y(0));
   context.restore();
   context.fillStyle = colours.text;
   let label = driftLabel(data, data.letters, scale, width);
@@ -83,17 +84,36 @@ function driftLabel(data, names, scale, width) {
   return [`${theirs} ${behind[last] < 0 ? "ahead of" : "behind"} ${ours}`, `${by} at ${isEnd ? "end" : "right"}`, `at times of ${ours}`];
 }
 
+// Which side of zero is which, where there is room for it.
+function drawDirections(context, scale, colours, top, height, zero) {
+  context.font = `10px ${colours.font}`;
+  for (const [text, y, room] of [["↑ behind", zero - 8, zero - top], ["↓ ahead", zero + 9, top + height - zero]]) {
+    if (room < 18) continue;
+    const [x, width] = [scale.left + scale.width - 50, 50];
+    context.fillStyle = colours.back;
+    context.fillRect(x, y - 6, width, 12);
+    context.fillStyle = colours.text;
+    context.fillText(text, x + 3, y);
+  }
+  context.font = `11px ${colours.font}`;
+}
+
 function clockLabel({ error, late }, ours, theirs) {
   if (Math.abs(late) <= error) return [`${theirs} and ${ours}`, `within ${formatDuration(error)}`, "at the collective"];
   return [`${theirs} ${late < 0 ? "ahead of" : "behind"} ${ours}`, `${formatDuration(Math.abs(late))} at the collective`, `at times of ${ours}`];
 }
 
-// The whole profile: the steps of each side, and the window that is shown.
+// Where a time is on the map.
+function mapScale(data, scale) {
+  const [from, to] = extent(data);
+  return (time) => scale.left + ((time - from) / Math.max(to - from, 1e-6)) * scale.width;
+}
+
+// The whole profile: the steps of each side, pale but for the compared one, and the window that is shown.
 function drawMap(canvas, { data, view, scale, colours, height }) {
   const width = scale.left + scale.width;
   const context = prepare(canvas, width, height);
-  const [from, to] = extent(data);
-  const x = (time) => scale.left + ((time - from) / Math.max(to - from, 1e-6)) * scale.width;
+  const x = mapScale(data, scale);
   const strip = (height - 6) / data.colours.length;
   context.fillStyle = colours.band;
   context.fillRect(scale.left, 0, scale.width, height);

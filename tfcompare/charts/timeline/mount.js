@@ -313,7 +313,11 @@ export function mount(element, data, state, onChange) {
     map.setPointerCapture(event.pointerId);
     overMap(event);
   });
-  map.addEventListener("pointermove", overMap);
+  map.addEventListener("pointermove", (event) => {
+    showTip(event, event.buttons ? "" : describeSteps(data, scale(), event.clientX - map.getBoundingClientRect().left));
+    overMap(event);
+  });
+  map.addEventListener("pointerleave", () => (tip.hidden = true));
 
   scroll.addEventListener("scroll", () => {
     hover = -1;

@@ -23,6 +23,20 @@ function describe(data, i) {
   return lines.join("\n");
 }
 
+// The step of each side at a place on the map.
+function describeSteps(data, scale, at) {
+  const x = mapScale(data, scale);
+  const lines = data.steps.map((steps, side) => {
+    const step = steps.find(([, start, duration]) => x(start) <= at && at <= x(start + duration));
+    if (!step) return "";
+    const [number, , duration, position] = step;
+    const own = number === position ? "" : ` (number ${number})`;
+    const isCompared = number === data.compared[side] ? ", the compared one" : "";
+    return `${data.letters.length > 1 ? `${data.letters[side]}: ` : ""}step ${position}${own}, ${formatDuration(duration / data.scales[side])}${isCompared}`;
+  });
+  return lines.filter(Boolean).join("\n");
+}
+
 // A gap between two spans of a lane, and how far apart their partners are.
 function describeGap(data, index, gap) {
   const { spans } = data;

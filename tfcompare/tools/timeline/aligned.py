@@ -52,6 +52,11 @@ class Aligned:
     meeting: Meeting | None = None
 
     @property
+    def positions(self) -> tuple[int, ...]:
+        """The positions of the compared steps among those of their runs, counted from 1; empty without steps."""
+        return tuple(side.position_of(step) for side, step in zip(self.timelines.sides, self.steps or (), strict=False))
+
+    @property
     def since_ps(self) -> tuple[int, ...]:
         """What the drift is counted from: the begin of what is compared; of hosts on one clock, the same instant."""
         return _since(self.begin_ps, self.meeting)

@@ -91,17 +91,16 @@ def default_window_us(aligned: Aligned, look: Look) -> tuple[float, float]:
 def drawing(aligned: Aligned, look: Look) -> dict[str, Any]:
     """All that is drawn of a window, as JSON values and frames.
 
-    `sides` (names), `lanes` (as `Aligned.lanes`), `steps` (number, start and duration of each, by side), `compared`
-    (the number of the compared step of each side), `rows` (of a lane that is neither folded nor opened), `scales` (how
-    much longer each side is drawn), `clock` (of two hosts: its `error`, as closer events have no known order, and how
-    `late` the second reaches the collective; None for runs), `window`, `extents` (first start and last end of each
-    side), `names`, `kinds` (the op types of each colour, those that take longest first); the frames `drift` (`at`,
-    `behind`) and `spans`, one row
-    for each rectangle: `side`, `lane`, `row`, `start`, `duration`, `busy` (the share of it that spans cover), `count`,
-    `name` (its position in `names`; of a long kernel, its label), `op` (the same of its op, −1 if that says no more),
-    `kind` of op type, `change` (log2 of candidate ÷ baseline), `status` (0 not compared, 1 matched, 2 only in this
-    run), `marked`, and, of single spans, `id` and `partner`, their positions in the tables of spans. All times are in
-    µs.
+    `sides` (names), `lanes` (as `Aligned.lanes`), `steps` (number, start, duration and position of each, by side),
+    `compared` (the number of the compared step of each side), `rows` (of a lane that is neither folded nor opened),
+    `scales` (how much longer each side is drawn), `clock` (of two hosts: its `error`, as closer events have no known
+    order, and how `late` the second reaches the collective; None for runs), `window`, `extents` (first start and last
+    end of each side), `names`, `kinds` (the op types of each colour, those that take longest first); the frames
+    `drift` (`at`, `behind`) and `spans`, one row for each rectangle: `side`, `lane`, `row`, `start`, `duration`, `busy`
+    (the share of it that spans cover), `count`, `name` (its position in `names`; of a long kernel, its label), `op`
+    (the same of its op, −1 if that says no more), `kind` of op type, `change` (log2 of candidate ÷ baseline), `status`
+    (0 not compared, 1 matched, 2 only in this run), `marked`, and, of single spans, `id` and `partner`, their positions
+    in the tables of spans. All times are in µs.
     """
     window = look.window_us or default_window_us(aligned, look)
     on = axes(aligned, look)
@@ -239,4 +238,5 @@ def found(aligned: Aligned, text: str) -> list[int]:
 def _steps(side: Side, axis: Axis) -> list[list[float]]:
     """Number, start and duration of each step."""
     start, duration = axis.us(side.steps["start_ps"]), side.steps["duration_ps"] / PS_PER_US * axis.scale
-    return [list(row) for row in zip(side.steps["step"].tolist(), start.tolist(), duration.tolist(), strict=True)]
+    columns = side.steps["step"], start, duration, side.steps["position"]
+    return [list(row) for row in zip(*(column.tolist() for column in columns), strict=True)]

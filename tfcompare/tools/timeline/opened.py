@@ -15,6 +15,7 @@ from tfcompare.compare.diff import MATCHED
 from tfcompare.compare.matching.matching import host_counterparts
 from tfcompare.frames.nesting import self_times
 from tfcompare.schema import DEVICE, IDLE
+from tfcompare.tables.step_times import positions_in_run
 from tfcompare.tools.timeline.lanes import LanePair, lane_pairs
 from tfcompare.tools.timeline.layout import Layout, lay_out
 from tfcompare.tools.timeline.of_run import NONE, HostTimeline, typical_step
@@ -32,7 +33,8 @@ Int64 = npt.NDArray[np.int64]
 class Side:
     """One host of a run: its timeline, the rows of its spans, and its steps, sorted by start.
 
-    `steps` has the columns `step`, `start_ps`, `duration_ps`, `included`; it is empty if the run marks none.
+    `steps` has the columns `step`, `position` (among the steps of the run, from 1), `start_ps`, `duration_ps`,
+    `included`; it is empty if the run marks none.
     """
 
     run: str
@@ -44,6 +46,10 @@ class Side:
     def typical(self) -> int | None:
         """The number of the typical step of this host."""
         return typical_step(self.steps.assign(duration_us=self.steps["duration_ps"]))
+
+    def position_of(self, step: int) -> int:
+        """The position of the step with this number among the steps of the run, counted from 1."""
+        return int(self.steps.loc[self.steps["step"] == step, "position"].iloc[0])
 
     @property
     def extent_ps(self) -> tuple[int, int]:
@@ -156,7 +162,12 @@ def _mirrored(pair: LanePair) -> LanePair:
 
 def _side(run: Run, host: str) -> Side:
     timeline = HostTimeline(host, *run.timeline(host), zero_ps=0)
-    steps = run.table("steps", host=host) if run.info.has_steps else run.table("steps", host=host).iloc[:0]
+    every = run.table("steps") if run.info.has_steps else run.table("steps").iloc[:0]
+    steps = every.assign(position=positions_in_run(every))[every["host"] == host]
     times = {f"{name}_ps": (steps[f"{name}_us"] * PS_PER_US).round().astype("int64") for name in ("start", "duration")}
-    steps = steps[["step", "included"]].assign(**times).sort_values("start_ps", kind="stable", ignore_index=True)
+    steps = (
+        steps[["step", "position", "included"]]
+        .assign(**times)
+        .sort_values("start_ps", kind="stable", ignore_index=True)
+    )
     return Side(run.name, timeline, lay_out(timeline.spans), steps)

@@ -11,6 +11,7 @@ import numpy as np
 from tfcompare.tools.timeline.aligned import Aligned
 from tfcompare.tools.timeline.drawing import Axis, Look, axes
 from tfcompare.tools.timeline.of_run import NONE
+from tfcompare.tools.timeline.opened import Side
 from tfcompare.xspace.space import PS_PER_US
 
 
@@ -18,16 +19,16 @@ from tfcompare.xspace.space import PS_PER_US
 class Selected:
     """A span of one side. Times are in µs; `start_us` counts from the side's time 0.
 
-    `op` is the row of `op_stats` that it belongs to, `NONE` for none; `step` is negative outside of steps; `lane` is
-    the label of its lane; `self_time_us` is that of `Timelines.self_time_ps`. `launched_by` is the name of the host's
-    call, empty if unknown, and `delay_us` the time from the begin of that call to the start of the span; NaN without a
-    call, and on TPUs, whose clock differs from the host's by up to 0.2 s.
+    `op` is the row of `op_stats` that it belongs to, `NONE` for none; `step` says which one it is in, empty outside of
+    steps; `lane` is the label of its lane; `self_time_us` is that of `Timelines.self_time_ps`. `launched_by` is the
+    name of the host's call, empty if unknown, and `delay_us` the time from the begin of that call to the start of the
+    span; NaN without a call, and on TPUs, whose clock differs from the host's by up to 0.2 s.
     """
 
     name: str
     op: int
     op_name: str
-    step: int
+    step: str
     lane: str
     start_us: float
     duration_us: float
@@ -83,6 +84,14 @@ def _with_partner(aligned: Aligned, side: int, span: int) -> list[int]:
     return [partner, span] if side else [span, partner]
 
 
+def _step(side: Side, number: int) -> str:
+    """`3 (number 8)`: the position of a step in the run and, if it is another, the number that the program gave it."""
+    if number < 0 or not side.has_steps:
+        return ""
+    position = side.position_of(number)
+    return str(position) if position == number else f"{position} (number {number})"
+
+
 def _selected(aligned: Aligned, side: int, span: int) -> Selected:
     timelines = aligned.timelines
     spans = timelines.sides[side].timeline.spans
@@ -93,7 +102,8 @@ def _selected(aligned: Aligned, side: int, span: int) -> Selected:
     has_delay = launch != NONE and not on_tpu
     delay_us = (int(row["start_ps"]) - int(spans["start_ps"].iloc[launch])) / PS_PER_US if has_delay else math.nan
     return Selected(
-        str(row["name"]), int(timelines.op_rows(side)[span]), str(row["op_name"]), int(row["step"]),
+        str(row["name"]), int(timelines.op_rows(side)[span]), str(row["op_name"]),
+        _step(timelines.sides[side], int(row["step"])),
         timelines.lanes[lane].label if lane != NONE else "", (int(row["start_ps"]) - aligned.zero_ps[side]) / PS_PER_US,
         int(row["duration_ps"]) / PS_PER_US, int(timelines.self_time_ps[side][span]) / PS_PER_US,
         str(spans["name"].iloc[launch]) if launch != NONE else "", delay_us,

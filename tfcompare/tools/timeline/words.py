@@ -42,7 +42,7 @@ def arrivals(aligned: Aligned, places: Sequence[Loss], labels: list[str]) -> str
     meeting = aligned.meeting
     if meeting is None or aligned.steps is None:
         return f"{ours} and {theirs} have no common collective here, so the order of their events is unknown."
-    collective, step = as_code(meeting.collective), f"In step {aligned.steps[0]}"
+    collective, step = as_code(meeting.collective), f"In step {aligned.positions[0]}"
     if not meeting.is_ordered(meeting.late_us):
         why = (
             f"they reach it closer together than the clock error of {format_time_us(meeting.error_us)}"
@@ -93,10 +93,10 @@ def lengths(aligned: Aligned, letters: Sequence[str]) -> str:
             "The runs do not both mark steps, so time 0 is the start of the same op, and what follows it is compared."
         )
     is_typical = [side.typical == step for side, step in zip(aligned.timelines.sides, aligned.steps, strict=True)]
-    names = [f"step {step} of {letter}" for letter, step in zip(letters, aligned.steps, strict=True)]
+    names = [f"step {position} of {letter}" for letter, position in zip(letters, aligned.positions, strict=True)]
     if is_typical[0] != is_typical[1]:
         side = is_typical.index(True)
-        names[side] = f"the typical step of {letters[side]} ({aligned.steps[side]})"
+        names[side] = f"the typical step of {letters[side]} ({aligned.positions[side]})"
     ours, theirs = (length / PS_PER_US for length in aligned.lengths_ps)
     change = format_delta(theirs - ours, "µs")
     return (
@@ -135,7 +135,7 @@ def alone(aligned: Aligned) -> str:
     """`Step 12 takes 10.6 ms. Longest on the host: `MatMul` (2 ms); for 8 % of it, no op runs there.`"""
     (axis,) = axes(aligned, Look())
     begin, end = axis.us(aligned.begin_ps[0]), axis.us(aligned.end_ps[0])
-    subject = f"Step {aligned.steps[0]} takes" if aligned.steps else "The profile covers"
+    subject = f"Step {aligned.positions[0]} takes" if aligned.steps else "The profile covers"
     first = f"{subject} **{format_time_us(end - begin)}**."
     rows, coverage = range_table(aligned, Look(), (begin, end))
     if coverage.empty:

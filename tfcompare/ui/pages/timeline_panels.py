@@ -109,7 +109,7 @@ def _numbers(sides: list[Selected | None], letters: list[str], meeting: Meeting 
         "Self time": lambda side: side.self_time_us,
     }
     texts: dict[str, Callable[[Selected], str]] = {
-        "Step": lambda side: str(side.step) if side.step >= 0 else MISSING,
+        "Step": lambda side: side.step or MISSING,
         "Lane": lambda side: side.lane,
     }
     if any(side and side.launched_by for side in sides):

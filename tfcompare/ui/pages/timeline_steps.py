@@ -46,12 +46,17 @@ def _choose_steps(sides: Sequence[Side], labels: Sequence[str]) -> tuple[int, ..
 
 def _step(side: Side, label: str, key: str) -> int:
     """The widget that chooses a step of one side; by default its typical step."""
-    lengths = dict(zip(side.steps["step"].astype(str), side.steps["duration_ps"] / PS_PER_US, strict=True))
+    times = side.steps["duration_ps"] / PS_PER_US
+    names = {
+        str(number): f"{position} · {format_time_us(us)}"
+        for number, position, us in zip(side.steps["step"], side.steps["position"], times, strict=True)
+    }
     st.session_state[key] = shown = _chosen_step(side, key)
     number = st.selectbox(
-        label, list(lengths), key=key, width=130, format_func=lambda one: f"{one} · {format_time_us(lengths[one])}",
-        help="By default the typical step: the one nearest to the mean", on_change=_step_changed,
+        label, list(names), key=key, width=130, format_func=lambda one: names[one], on_change=_step_changed,
         args=(key, shown),
+        help=f"By position in the run; the program calls it {shown}. By default the typical step: the one nearest to "
+        "the mean",
     )  # fmt: skip
     return int(number)
 
