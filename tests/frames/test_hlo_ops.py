@@ -236,3 +236,16 @@ def test_instructions_of_programs_that_the_file_lacks_have_empty_texts() -> None
     unknown = event("x", 200, 5, hlo_op="x", hlo_module="jit_h", program_id=3)
     texts = run_of(space(plane("/host:CPU", line("main", unknown)), metadata(jit_f=7))).table("hlo_texts")
     assert texts[["program", "hlo_op", "operands", "users", "fused"]].values.tolist() == [["jit_h(3)", "x", "", "", ""]]
+
+
+def test_programs_that_ran_have_all_their_instructions() -> None:
+    kernels = [kernel("k", 0, 10, "dot.1"), event("x", 200, 5, hlo_op="x", hlo_module="jit_h", program_id=3)]
+    rows = run_of(space(gpu(*kernels), metadata(jit_f=7, jit_g=8))).table("hlo_programs")
+    assert rows["program"].unique().tolist() == ["jit_f(7)"]
+    assert rows["position"].tolist() == list(range(len(rows)))
+    by_name = rows.set_index("hlo_op")
+    assert by_name.loc["dot.1", "expression"] == (
+        "%dot.1 = bf16[1024,4096] dot(bf16[1024,2048] %p, bf16[2048,4096] %q)"
+    )
+    assert by_name.loc["dot.1", "operands"] == " ".join(str(by_name.loc[name, "position"]) for name in "pq")
+    assert rows["digest"].nunique() == len(rows)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tfcompare.hlo.names import function_name, plain_program
+from tfcompare.hlo.names import function_name, plain_instruction, plain_program
 
 MUST = "__XlaMustCompile_true_config_proto_1356_executor_type_1116_.2"
 
@@ -27,3 +27,8 @@ MUST = "__XlaMustCompile_true_config_proto_1356_executor_type_1116_.2"
 )
 def test_names(program: str, plain: str, function: str) -> None:
     assert (plain_program(program), function_name(program)) == (plain, function)
+
+
+def test_numbers_at_the_end_of_an_instruction_are_left_out() -> None:
+    names = ["fusion.12", "copy.1.2", "negate.remat", "p0", "v1.2x", ""]
+    assert list(map(plain_instruction, names)) == ["fusion", "copy", "negate.remat", "p0", "v1.2x", ""]

@@ -15,6 +15,7 @@ from tfcompare.frames.arrow import dense_text_bytes, host_table
 from tfcompare.frames.hlo.compilations import compilations
 from tfcompare.frames.hlo.hlo_memory import hlo_memory
 from tfcompare.frames.hlo.hlo_ops import hlo_ops
+from tfcompare.frames.hlo.hlo_programs import hlo_programs
 from tfcompare.frames.hlo.hlo_texts import hlo_texts
 from tfcompare.frames.links import Links
 from tfcompare.frames.memory import memory_peak, memory_summary
@@ -140,7 +141,7 @@ def build(
         tables: dict[str, pa.Table] = timeline(space, steps, _op_events(space, steps, is_eager))
     elif group == "programs":
         ran = hlo_ops(space, _op_events(space, steps, is_eager))
-        tables = {"hlo_texts": hlo_texts(space, ran)}
+        tables = {"hlo_texts": hlo_texts(space, ran), "hlo_programs": hlo_programs(space, ran)}
     else:
         around = links.around if links is not None else None
         del links

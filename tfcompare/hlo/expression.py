@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from hashlib import blake2b
 
 import numpy as np
 
 from tfcompare.hlo.custom_calls import TARGET
-from tfcompare.hlo.program import Int64, Lists, Program
+from tfcompare.hlo.names import plain_instruction
+from tfcompare.hlo.program import PARAMETER_NUMBER, Int64, Lists, Program
 from tfcompare.xspace.texts import LONGEST_BYTES, text_of
 
 FUSION_KIND = 11
 """The field of an instruction with the kind of a fusion."""
+_ATTRIBUTES = (
+    PARAMETER_NUMBER, FUSION_KIND, 13, 63, 50, 58, 31, TARGET,
+    8, 14, 15, 16, 17, 20, 21, 30, 32, 33, 34, 48, 49, 51, 52, 87,
+)  # fmt: skip
+"""The fields of an instruction that tell what it computes: besides those with names, the element of a tuple, the
+direction of a comparison, groups of features and batches, a constant's value, dimensions, the window and dimensions of
+a convolution, slices and their sizes, padding, dimensions of products, gathers, scatters and Fourier transforms, the
+devices that communicate, and precision."""
+_DIGEST_BYTES = 8
 _MOST_SHOWN = 50
 _LONGEST_LETTER = 4  # bytes
 
@@ -41,6 +52,28 @@ def expressions(program: Program, rows: Int64) -> list[str]:
 def signatures(program: Program, rows: Int64) -> list[str]:
     """Instructions with their results, without their operands, for instance `%sum = f32[8] fusion`."""
     return list(map(_shortened, _heads(program, rows)))
+
+
+def digests(program: Program, rows: Int64) -> list[str]:
+    """A digest of each instruction that is equal for instructions which compute the same of their operands.
+
+    Of its name without numbers at the end, shape, opcode, shapes of operands and attributes; not of layouts, names of
+    operands, and what the backend was told. Raises `NotAProfile` for damage.
+    """
+    names = map(plain_instruction, program.names(rows))
+    opcodes = [program.opcodes[code] for code in program.opcode[rows].tolist()]
+    operands = _listed(program.operands, rows, lambda some: _shapes(program, some), "?")
+    attributes = program.fields(rows, *_ATTRIBUTES)
+    integers = attributes[:, :, 2].tolist()
+    out = []
+    for at, texts in enumerate(zip(names, _shapes(program, rows), opcodes, operands, integers, strict=True)):
+        digest = blake2b(repr(texts).encode(errors="surrogatepass"), digest_size=_DIGEST_BYTES)
+        for number, place in zip(_ATTRIBUTES, attributes[at], strict=True):
+            if (content := program.content(place)) is not None:
+                digest.update(b"%d %d " % (number, len(content)))
+                digest.update(content)
+        out.append(digest.hexdigest())
+    return out
 
 
 def _heads(program: Program, rows: Int64) -> list[str]:

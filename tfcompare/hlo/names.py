@@ -1,4 +1,4 @@
-"""Names of compiled programs, and of the functions that they were compiled from."""
+"""Names of compiled programs, of their instructions, and of the functions that they were compiled from."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ _ID = re.compile(r"\((\d*)\)$")
 _TENSORFLOW_FUNCTION = re.compile(r"a_((?:inference|forward|backward)_.+)_\d+__(?:XlaMustCompile_.*|(?:\.\d+)?$)")
 _JAX_PREFIX = re.compile(r"(?:jit|pjit|pmap)_")
 _LAMBDA = re.compile(r"_lambda_?")
+_NUMBERS_AT_END = re.compile(r"(?:\.\d+)+$")
 
 
 def plain_program(program: str) -> str:
@@ -18,6 +19,11 @@ def plain_program(program: str) -> str:
     name = _ID.sub("", program)
     function = _TENSORFLOW_FUNCTION.match(name)
     return function[1] if function else name
+
+
+def plain_instruction(name: str) -> str:
+    """An instruction's name without the numbers at its end, which the compiler gives anew: `fusion.12` is `fusion`."""
+    return _NUMBERS_AT_END.sub("", name)
 
 
 def function_name(program: str) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from tfcompare.errors import Unknown
 from tfcompare.schema.columns import ALL_HOSTS, DEVICE, HOST, IDLE, Column, Kind, Table
-from tfcompare.schema.hlo import COMPILATIONS, HLO_MEMORY, HLO_OPS, HLO_TEXTS, OP_PROFILE
+from tfcompare.schema.hlo import COMPILATIONS, HLO_MEMORY, HLO_OPS, HLO_PROGRAMS, HLO_TEXTS, OP_PROFILE
 from tfcompare.schema.host_tables import HOST_TABLES, Group, HostColumn, HostTable
 from tfcompare.schema.input import INPUT_PIPELINE, TF_DATA, TF_DATA_CALLS, TF_DATA_PIPELINES
 from tfcompare.schema.kernels import COPIES, KERNEL_STATS, KERNEL_STEPS
@@ -25,6 +25,7 @@ __all__ = [
     "DEVICE",
     "HLO_MEMORY",
     "HLO_OPS",
+    "HLO_PROGRAMS",
     "HLO_TEXTS",
     "HOST",
     "HOSTS",
@@ -76,6 +77,7 @@ TABLES: dict[str, Table] = {
         COPIES,
         HLO_OPS,
         HLO_TEXTS,
+        HLO_PROGRAMS,
         OP_PROFILE,
         HLO_MEMORY,
         COMPILATIONS,

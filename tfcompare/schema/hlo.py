@@ -62,6 +62,37 @@ HLO_TEXTS = Table(
     has_diff=False,
 )
 
+HLO_PROGRAMS = Table(
+    "hlo_programs",
+    "One row for each instruction of each XLA program that ran, whether the instruction ran or not, in program order.",
+    (
+        HOST_KEY,
+        PROGRAM_KEY,
+        key(
+            "position",
+            "Position",
+            "Place of the instruction in the program, from 0: computation by computation.",
+            "int64",
+        ),
+        text("computation", "Computation", "Name of the computation that it is part of, e.g. `fused_computation.1`."),
+        text("hlo_op", "Instruction", "Name of the instruction in the program, e.g. `loop_add_fusion.2`."),
+        text("expression", "HLO", "The instruction in XLA's notation."),
+        text(
+            "operands",
+            "Operands",
+            "Positions of the instructions whose values it uses, and of the roots of the computations that it calls; "
+            "-1 for one that is missing.",
+        ),
+        text(
+            "digest",
+            "Digest",
+            "Equal for instructions with the same name without numbers at its end, shape, opcode, shapes of operands, "
+            "and attributes.",
+        ),
+    ),
+    has_diff=False,
+)
+
 HLO_MEMORY = Table(
     "hlo_memory",
     "One row for each buffer of each XLA program in the profile, as the compiler placed it.",

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from tfcompare.schema.columns import Table
-from tfcompare.schema.hlo import COMPILATIONS, HLO_MEMORY, HLO_OPS, HLO_TEXTS
+from tfcompare.schema.hlo import COMPILATIONS, HLO_MEMORY, HLO_OPS, HLO_PROGRAMS, HLO_TEXTS
 from tfcompare.schema.input import TF_DATA, TF_DATA_CALLS, TF_DATA_PIPELINES
 from tfcompare.schema.kernels import COPIES, KERNEL_STATS
 from tfcompare.schema.memory import MEMORY_PEAK, MEMORY_SUMMARY
@@ -204,6 +204,7 @@ HOST_TABLES: dict[str, HostTable] = {
             {"lane": "timeline_lanes", "launch": "timeline_spans"},
         ),
         _public(HLO_TEXTS, "programs", unique=HLO_TEXTS.keys),
+        _public(HLO_PROGRAMS, "programs", unique=HLO_PROGRAMS.keys),
     )
 }
 """Every table of a host file, group by group."""

@@ -20,7 +20,7 @@ from tfcompare.tools.columns import Shown
 from tfcompare.tools.op_stats import with_words
 from tfcompare.tools.xla_tree import TIME, By
 from tfcompare.units import MISSING, format_count, format_time_us, format_value
-from tfcompare.views import xla_instruction, xla_memory
+from tfcompare.views import xla_instruction, xla_memory, xla_program
 from tfcompare.views.blocks import Beside, Block, Chart, Choose, Facts, Opens, Section, Table, Text, later
 from tfcompare.views.options import option
 from tfcompare.views.view import CHANGE, SIDES, Make, View, cards, largest_first, sides_of, without_rows
@@ -103,6 +103,7 @@ def blocks(pair: Pair, options: Options) -> Iterator[Block]:
         help_text = "As the compiler placed the program's buffers, for one execution"
         yield Section("Memory", lambda: of_program(rows()), True, help=help_text)
         yield later(lambda: _kinds(pair, rows()))
+        yield later(lambda: xla_program.section(pair, options.program, rows()))
     yield Section("Compilation", partial(_compilation, pair), True, help=COMPILATION_HELP)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from tfcompare.compare.matching.plain_names import plain_name
-from tfcompare.hlo.names import plain_program
+from tfcompare.hlo.names import plain_instruction, plain_program
 
 Contents = dict[str, frozenset[Hashable]]
 """The contents of each program, in the order of their ids."""
@@ -29,7 +29,6 @@ _Names = dict[str, dict[tuple[str, str], str]]
 
 PROGRAM_KEYS = ("named", "like", "guessed")
 _ID = re.compile(r"\((\d*)\)$")
-_NUMBERS_AT_END = re.compile(r"(?:\.\d+)+$")
 _FEWEST = 2  # instructions of programs that match by their contents alone
 
 
@@ -72,7 +71,7 @@ def _described(side: pd.DataFrame, names: _Names, placeholder: str) -> pd.DataFr
     }
     described = programs.assign(**pd.DataFrame(columns, programs.index, dtype="str"))
     keys = side[["host", "program"]].merge(described, how="left").drop(columns=["host", "program"])
-    stem = _of_names(side["hlo_op"], lambda name: _NUMBERS_AT_END.sub("", name), placeholder)
+    stem = _of_names(side["hlo_op"], plain_instruction, placeholder)
     origin = _of_names(side["op_name"], plain_name, placeholder)
     return side.assign(**keys.set_axis(side.index), stem=stem, origin=origin)
 

@@ -1,0 +1,189 @@
+"""The diff of a whole XLA program, of programs written by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+
+from tests.hlo.builder import BF16, F32, Instruction, computation, instruction, parameter, program
+from tests.hlo.profiles import stored
+from tests.profiles import compared_runs
+from tests.views.flat import flat
+from tests.xspace_builder import chunk, event, line, meta, plane, space
+from tfcompare import load
+from tfcompare.charts.pair import Pair, pairs_of
+from tfcompare.compare import compare
+from tfcompare.render import html, markdown
+from tfcompare.tools.xla_program import is_too_large, program_diff
+from tfcompare.views.blocks import Block, Code, Report, Section, Text
+from tfcompare.views.xla import VIEW
+
+TITLE = "The whole program"
+COLUMNS = ("computation", "hlo_op", "expression", "operands", "digest")
+SAME = "`jit_f` is the same program on both sides: all 8 instructions are equal."
+LAYERS = [
+    parameter("x.1", F32[8, 8]),
+    parameter("w.2", F32[8, 8], 1),
+    *(instruction(f"layer.{i}", "tanh", F32[8, 8], "x.1" if i == 3 else f"layer.{i - 1}") for i in range(3, 7)),
+    instruction("dot.7", "dot", F32[8, 8], "layer.6", "w.2"),
+    instruction("out.8", "negate", F32[8, 8], "dot.7"),
+]
+
+
+def profile(*instructions: Instruction, name: str = "jit_f") -> bytes:
+    """A run of the program of these instructions, whose last one ran."""
+    made = program(computation(1, *instructions), name=name)
+    stats = {"hlo_op": instructions[-1].name, "hlo_module": name, "program_id": 7}
+    return space(
+        plane("/device:GPU:0", line("Stream #1(Kernel)", *(event("k", 100 * i, 10, stats) for i in range(3)), id=1)),
+        plane("/host:metadata", line("m", event(meta(f"{name}(7)", "", {"Hlo Proto": made}), 0, 0))),
+    )
+
+
+def pair_of(folder: Path, *profiles: bytes) -> Pair:
+    return pairs_of(compare(*map(load, stored(folder, profiles))))[0]
+
+
+def sections(pair: Pair) -> list[Section]:
+    outer = [one for one in VIEW.blocks(pair) if isinstance(one, Section) and not one.title]
+    return [one for section in outer for one in section.blocks if isinstance(one, Section) and one.title == TITLE]
+
+
+def blocks(pair: Pair) -> list[Block]:
+    (section,) = sections(pair)
+    assert not section.is_open
+    return list(flat([section]))
+
+
+def sentence_and_diff(folder: Path, *profiles: bytes) -> tuple[str, list[str]]:
+    text, *codes = blocks(pair_of(folder, *profiles))
+    assert isinstance(text, Text)
+    return text.text, [text for code in codes if isinstance(code, Code) for text in code.text.split("\n")]
+
+
+def with_names(rename: Callable[[str], str]) -> list[Instruction]:
+    return [
+        instruction(rename(one.name), one.opcode, one.shape, *map(rename, one.operands), others=one.others)
+        for one in LAYERS
+    ]
+
+
+def test_equal_programs_are_the_same(tmp_path: Path) -> None:
+    assert sentence_and_diff(tmp_path, profile(*LAYERS), profile(*LAYERS)) == (SAME, [])
+
+
+def test_numbers_of_names_do_not_count_but_other_names_do(tmp_path: Path) -> None:
+    renumbered = with_names(lambda name: f"{name.partition('.')[0]}.{100 - int(name.partition('.')[2])}.1")
+    assert sentence_and_diff(tmp_path / "numbers", profile(*LAYERS), profile(*renumbered)) == (SAME, [])
+    renamed = with_names(lambda name: name.replace("out", "result"))
+    text, lines = sentence_and_diff(tmp_path / "names", profile(*LAYERS), profile(*renamed))
+    assert text == "`jit_f`: 2 of 9 instructions differ: 1 added, 1 removed."
+    assert lines[-2:] == [
+        "- %out.8 = f32[8,8] negate(f32[8,8] %dot.7)",
+        "+ %result.8 = f32[8,8] negate(f32[8,8] %dot.7)",
+    ]
+
+
+def test_another_type_changes_the_instruction_and_its_users(tmp_path: Path) -> None:
+    changed = [*LAYERS[:-2], instruction("dot.7", "dot", BF16[8, 8], "layer.6", "w.2"), LAYERS[-1]]
+    assert sentence_and_diff(tmp_path, profile(*LAYERS), profile(*changed)) == (
+        "`jit_f`: 2 of 8 instructions differ: 2 changed.",
+        [
+            "  … 3 equal instructions, then in %computation.1:",
+            "  %layer.4 = f32[8,8] tanh(f32[8,8] %layer.3)",
+            "  %layer.5 = f32[8,8] tanh(f32[8,8] %layer.4)",
+            "  %layer.6 = f32[8,8] tanh(f32[8,8] %layer.5)",
+            "- %dot.7 = f32[8,8] dot(f32[8,8] %layer.6, f32[8,8] %w.2)",
+            "+ %dot.7 = bf16[8,8] dot(f32[8,8] %layer.6, f32[8,8] %w.2)",
+            "- %out.8 = f32[8,8] negate(f32[8,8] %dot.7)",
+            "+ %out.8 = f32[8,8] negate(bf16[8,8] %dot.7)",
+        ],
+    )
+
+
+def test_an_added_transpose_is_one_line_and_what_it_feeds_is_changed(tmp_path: Path) -> None:
+    added = [
+        *LAYERS[:2],
+        instruction("transpose.1", "transpose", F32[8, 8], "w.2"),
+        *LAYERS[2:-2],
+        instruction("dot.7", "dot", F32[8, 8], "layer.6", "transpose.1"),
+        LAYERS[-1],
+    ]
+    text, lines = sentence_and_diff(tmp_path / "added", profile(*LAYERS), profile(*added))
+    assert text == "`jit_f`: 2 of 9 instructions differ: 1 added, 1 changed."
+    assert [text for text in lines if text[0] in "+-"] == [
+        "+ %transpose.1 = f32[8,8] transpose(f32[8,8] %w.2)",
+        "- %dot.7 = f32[8,8] dot(f32[8,8] %layer.6, f32[8,8] %w.2)",
+        "+ %dot.7 = f32[8,8] dot(f32[8,8] %layer.6, f32[8,8] %transpose.1)",
+    ]
+    text, mirrored = sentence_and_diff(tmp_path / "removed", profile(*added), profile(*LAYERS))
+    assert text == "`jit_f`: 2 of 9 instructions differ: 1 removed, 1 changed."
+    assert sorted(text[2:] for text in mirrored if text[0] == "-") == sorted(
+        text[2:] for text in lines if text[0] == "+"
+    )
+
+
+def test_exchanged_operands_of_one_name_are_a_change(tmp_path: Path) -> None:
+    both = [parameter("p.1", F32[8]), parameter("p.2", F32[8], 1)]
+    programs = [
+        profile(*both, instruction("sub.3", "subtract", F32[8], *names)) for names in (("p.1", "p.2"), ("p.2", "p.1"))
+    ]
+    assert sentence_and_diff(tmp_path, *programs)[0] == "`jit_f`: 1 of 3 instructions differs: 1 changed."
+
+
+def test_another_value_of_a_constant_is_a_change(tmp_path: Path) -> None:
+    programs = [profile(instruction("rate", "constant", F32[()], others=chunk(8, value))) for value in (b"a", b"b")]
+    assert sentence_and_diff(tmp_path, *programs)[0] == "`jit_f`: 1 of 1 instructions differs: 1 changed."
+
+
+def test_only_programs_of_both_runs_have_a_diff(tmp_path: Path) -> None:
+    assert not sections(pair_of(tmp_path, profile(*LAYERS), profile(*LAYERS, name="jit_g")))
+    alone = compared_runs("jax_filters_128_32", "jax_filters_128_32")
+    assert alone.is_single and not sections(pairs_of(alone)[0])
+
+
+def test_both_sides_exchanged_are_a_mirror_image() -> None:
+    (pair,), (other,) = map(
+        pairs_of,
+        (
+            compared_runs("jax_filters_128_32", "jax_filters_16_8"),
+            compared_runs("jax_filters_16_8", "jax_filters_128_32"),
+        ),
+    )
+    ours, theirs = (program_diff(*one.tables("hlo_programs")) for one in (pair, other))
+    assert ours.added > 0 < ours.removed and ours.changed > 0
+    assert (ours.added, ours.removed, ours.changed) == (theirs.removed, theirs.added, theirs.changed)
+    assert ours.instructions == theirs.instructions
+
+
+def test_names_are_neither_html_nor_markdown_nor_lines_of_their_own(tmp_path: Path) -> None:
+    evil = "<b>`x`</b>\n- forged\n```"
+    programs = [profile(instruction(evil, "negate", shape), name="<i>f`") for shape in (F32[8], F32[9])]
+    found = blocks(pair_of(tmp_path, *programs))
+    report = Report("Diff", [Section("", found)], "")
+    page = html.as_html(report)
+    assert "<b>" not in page and "<i>" not in page
+    (code,) = [one for one in found if isinstance(one, Code)]
+    assert [text[0] for text in code.text.split("\n")] == [" ", "-", "+"]
+    assert "````diff" in markdown.as_text(report)
+
+
+def test_large_programs_are_compared_while_most_instructions_stay_in_place() -> None:
+    rows = compared_runs("jax_filters_128_32", "jax_filters_16_8").baseline.table("hlo_programs")
+    large = rows.iloc[[0] * 20_001]
+    other = large.assign(digest=[f"{i}" for i in range(len(large))])
+    assert not is_too_large(large, large)
+    assert is_too_large(large, other)
+    few = large.assign(digest=["changed", *large["digest"][1:]], operands="")
+    found = program_diff(large.assign(operands=""), few)
+    assert (found.summary, len(found.lines)) == ("1 of 20,001 instructions differs: 1 changed", 7)
+
+
+def test_pairs_are_the_same_where_difflib_finds_others_from_the_other_side() -> None:
+    def rows(letters: str) -> pd.DataFrame:
+        return pd.DataFrame([dict.fromkeys(COLUMNS, letter) | {"operands": ""} for letter in letters])
+
+    ours, theirs = program_diff(rows("accbc"), rows("bbccc")), program_diff(rows("bbccc"), rows("accbc"))
+    assert (ours.added, ours.removed, ours.instructions) == (theirs.removed, theirs.added, theirs.instructions)

@@ -1,0 +1,156 @@
+"""How the text of a whole XLA program differs between two runs, instruction by instruction."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from itertools import groupby
+from operator import eq
+
+import pandas as pd
+
+from tfcompare.hlo.names import plain_instruction
+from tfcompare.text import text_of
+
+MOST_INSTRUCTIONS = 20_000
+"""Of programs that are compared though few instructions are at the same position: that takes up to ten seconds."""
+MOST_ALIKE = 500_000
+"""Pairs of equal texts up to which all of them are looked at; above, difflib leaves out frequent texts (`autojunk`)."""
+_CONTEXT = 3
+_Pairs = list[tuple[int, int]]
+"""Positions of instructions in baseline and candidate, −1 for none, in program order."""
+
+
+@dataclass(frozen=True)
+class ProgramDiff:
+    """How many instructions both sides have, each pair once, and how many were `added`, `removed` and `changed`.
+
+    `lines` begin with `-` (baseline only), `+` (candidate only) or a space; those far from any difference are left out.
+    """
+
+    instructions: int
+    added: int
+    removed: int
+    changed: int
+    lines: Sequence[str]
+
+    @property
+    def summary(self) -> str:
+        """`12 of 1,204 instructions differ: 1 added, 11 changed`; empty if none does."""
+        counts = {"added": self.added, "removed": self.removed, "changed": self.changed}
+        listed = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count)
+        different = sum(counts.values())
+        verb = "differs" if different == 1 else "differ"
+        return f"{different:,} of {self.instructions:,} instructions {verb}: {listed}" if listed else ""
+
+
+def is_too_large(baseline: pd.DataFrame, candidate: pd.DataFrame) -> bool:
+    """Whether `program_diff` would take too long."""
+    is_large = max(len(baseline), len(candidate)) > MOST_INSTRUCTIONS
+    return is_large and not _are_mostly_in_place(list(baseline["digest"]), list(candidate["digest"]))
+
+
+def program_diff(baseline: pd.DataFrame, candidate: pd.DataFrame) -> ProgramDiff:
+    """The instructions of one program on both sides, compared. The frames are its rows of `hlo_programs`.
+
+    Instructions are paired by digest and by name without its number. A pair is equal if its digests are, and if the
+    instructions that both use or call are pairs, too; other pairs are changed.
+    """
+    pairs = _pairs(baseline, candidate)
+    differs = [not one for one in _are_equal(baseline, candidate, pairs)]
+    differing = [pair for pair, is_other in zip(pairs, differs, strict=True) if is_other]
+    added, removed = (sum(pair[side] < 0 for pair in differing) for side in (0, 1))
+    lines = list(_lines(baseline, candidate, pairs, differs))
+    return ProgramDiff(len(pairs), added, removed, len(differing) - added - removed, lines)
+
+
+def _pairs(baseline: pd.DataFrame, candidate: pd.DataFrame) -> _Pairs:
+    """All instructions of both sides, paired by digest and then by name, or the other way round if few digests are
+    equal: then these are of constants and the like, which are the same anywhere."""
+    ours, theirs = ([list(side["digest"]), [*map(plain_instruction, side["hlo_op"])]] for side in (baseline, candidate))
+    if 2 * (Counter(ours[0]) & Counter(theirs[0])).total() < min(len(baseline), len(candidate)):
+        ours, theirs = ours[::-1], theirs[::-1]
+    if theirs < ours:  # difflib finds other pairs if the sides are exchanged
+        return [(one, other) for other, one in _aligned(theirs, ours)]
+    return list(_aligned(ours, theirs))
+
+
+def _aligned(ours: list[list[str]], theirs: list[list[str]]) -> Iterator[tuple[int, int]]:
+    """Pairs of positions with equal texts in the first list of both sides, and between these in the next list."""
+    for kind, begin, end, there, until in _blocks(ours[0], theirs[0]):
+        if kind == "equal":
+            yield from zip(range(begin, end), range(there, until), strict=True)
+        elif kind == "replace" and ours[1:]:
+            inner = _aligned([one[begin:end] for one in ours[1:]], [one[there:until] for one in theirs[1:]])
+            yield from ((at + begin if at >= 0 else -1, to + there if to >= 0 else -1) for at, to in inner)
+        else:
+            yield from ((at, -1) for at in range(begin, end))
+            yield from ((-1, to) for to in range(there, until))
+
+
+def _blocks(ours: list[str], theirs: list[str]) -> Iterator[tuple[str, int, int, int, int]]:
+    """The parts of both lists that are equal and those that are not, as difflib's `get_opcodes`.
+
+    In a program of many equal layers, the longest equal parts may be of different layers: where most texts are at the
+    same place in both lists, they stay there.
+    """
+    if _are_mostly_in_place(ours, theirs):
+        at = 0
+        for is_same, run in groupby(map(eq, ours, theirs)):
+            end = at + len(list(run))
+            yield "equal" if is_same else "replace", at, end, at, end
+            at = end
+    elif max(len(ours), len(theirs)) > MOST_INSTRUCTIONS:
+        yield "replace", 0, len(ours), 0, len(theirs)
+    else:
+        counts = Counter(theirs)
+        is_many = sum(counts[one] for one in ours) > MOST_ALIKE
+        yield from SequenceMatcher(None, ours, theirs, autojunk=is_many).get_opcodes()
+
+
+def _are_mostly_in_place(ours: list[str], theirs: list[str]) -> bool:
+    """Whether most texts are at the same place in both lists."""
+    return len(ours) == len(theirs) and 2 * sum(map(eq, ours, theirs)) > len(ours)
+
+
+def _are_equal(baseline: pd.DataFrame, candidate: pd.DataFrame, pairs: _Pairs) -> Iterator[bool]:
+    """Whether the instructions of each pair compute the same of the same."""
+    columns = ([list(side[name]) for side in (baseline, candidate)] for name in ("digest", "operands"))
+    (digests, other_digests), (operands, other_operands) = columns
+    counterpart = {str(at): str(to) for at, to in pairs if at >= 0 <= to}
+    paired = set(counterpart.values())
+    for at, to in pairs:
+        if at < 0 or to < 0 or digests[at] != other_digests[to]:
+            yield False
+            continue
+        used, other_used = operands[at].split(), other_operands[to].split()
+        yield len(used) == len(other_used) and all(
+            counterpart[one] == other if one in counterpart else other not in paired
+            for one, other in zip(used, other_used, strict=True)
+        )
+
+
+def _lines(baseline: pd.DataFrame, candidate: pd.DataFrame, pairs: _Pairs, differs: list[bool]) -> Iterator[str]:
+    """The differing instructions with those around them, below the name of their computation."""
+    near = sorted({p for at in range(len(pairs)) if differs[at] for p in range(at - _CONTEXT, at + _CONTEXT + 1)})
+    before, above = -1, None
+    columns = ([list(side[name]) for side in (baseline, candidate)] for name in ("expression", "computation"))
+    texts, computations = columns
+    for place in (place for place in near if 0 <= place < len(pairs)):
+        at, to = pairs[place]
+        computation = computations[0][at] if at >= 0 else computations[1][to]
+        if place > before + 1 or computation != above:
+            skipped = f"{place - before - 1:,} equal instructions, then " if place > before + 1 else ""
+            yield f"  … {skipped}in %{text_of(computation)}:"
+        before, above = place, computation
+        if not differs[place]:
+            yield f"  {text_of(texts[0][at])}"
+            continue
+        if at >= 0:
+            yield f"- {text_of(texts[0][at])}"
+        if to >= 0:
+            yield f"+ {text_of(texts[1][to])}"
+    if 0 <= before < len(pairs) - 1:
+        yield f"  … {len(pairs) - 1 - before:,} equal instructions"
