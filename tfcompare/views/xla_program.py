@@ -13,7 +13,7 @@ from tfcompare.tools.xla_memory import program_names
 from tfcompare.tools.xla_program import ProgramDiff, is_too_large, program_diff
 from tfcompare.views.blocks import Block, Code, Section, Text
 
-MOST_LINES = 200
+MOST_LINES = 100
 """Lines of the diff that are shown; the table `hlo_programs` has all."""
 HELP = (
     "Every instruction in program order, with its name, shape, opcode and operands. `-`: only in the baseline, `+`: "
