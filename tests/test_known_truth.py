@@ -84,8 +84,8 @@ def test_what_runs_in_a_function_of_tf_data_is_input_and_never_host_compute(name
 
 def test_a_sleep_within_the_step_is_time_that_no_event_explains() -> None:
     found, _ = taken_apart("no_sleep", "sleep_inside_10ms")
-    assert found.moved_most == "other_us"
-    assert found.parts.set_index("part")["delta_us"]["other_us"] == pytest.approx(10 * MS, rel=0.1)
+    assert found.moved_most == "idle_us"
+    assert found.parts.set_index("part")["delta_us"]["idle_us"] == pytest.approx(10 * MS, rel=0.1)
 
 
 def test_a_sleep_between_steps_is_in_no_step_and_is_mentioned_and_checked() -> None:

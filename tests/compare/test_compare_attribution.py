@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pandas as pd
@@ -27,7 +28,7 @@ from tfcompare.compare.attribution import (
     part_waterfall,
     step_waterfall,
 )
-from tfcompare.compare.attribution_words import PART_WORDS, inner_op_sentence, part_sentence, step_sentence
+from tfcompare.compare.attribution_words import PART_WORDS, inner_op_sentence, part_sentence, step_budget
 from tfcompare.schema import STEP_PARTS
 
 PAIR_COLUMNS = [*OP, "op_type_candidate", "op_name_candidate", "status"]
@@ -117,7 +118,7 @@ def test_a_run_beside_itself_moves_nothing():
     assert waterfall.is_empty
     assert (waterfall.moves["delta_us"] == 0).all()
     assert moved_most(parts) is None
-    assert step_sentence(parts) == "No part of the average step takes more or less time than before."
+    assert step_budget(parts, {}) == "No part of the average step takes more or less time than before."
 
 
 some_steps = st.lists(
@@ -216,48 +217,57 @@ def test_the_factors_of_a_product_add_up_and_mirror(counts, times_us):
         (
             {"device_compute_us": 8000, "kernel_launch_us": 700},
             {"device_compute_us": 1000, "kernel_launch_us": 2700},
-            "Device compute fell by 7.00 ms; kernel launch grew by 2.00 ms; the average step takes 5.00 ms less.",
+            "**−5.00 ms per step** = −7.00 ms device compute + 2.00 ms kernel launch.",
         ),
         (
             {"host_compute_us": 5000, "other_us": 10},
             {"host_compute_us": 9000, "other_us": 20},
-            "Host compute grew by 4.00 ms and explains the whole change of +4.01 ms in the average step.",
+            "**+4.01 ms per step** = 4.00 ms host compute + 0.01 ms everything else.",
         ),
         (
-            {"input_us": 300, "output_us": 200},
-            {"input_us": 900, "output_us": 600},
-            "Input grew by 600 µs and explains 60.0 % of the change of +1.00 ms in the average step; "
-            "output grew by 400 µs.",
-        ),
-        (
-            {"host_compute_us": 1000, "other_us": 40},
-            {"host_compute_us": 500, "other_us": 65},
-            "Host compute fell by 500 µs and explains a little more than the whole change of −475 µs "
-            "in the average step.",
+            {"idle_us": 300, "output_us": 200},
+            {"idle_us": 900, "output_us": 600},
+            "**+1.00 ms per step** = 0.60 ms idle time before `X` + 0.40 ms output.",
         ),
         (
             {"input_us": 900},
             {"host_compute_us": 900},
-            "Input fell by 900 µs, but host compute grew by 900 µs: the average step takes as long as before.",
+            "**±0 µs per step** = −900 µs input + 900 µs host compute.",
         ),
         (
             {"input_us": 1000},
             {"host_compute_us": 600, "other_us": 700},
-            "Input fell by 1.00 ms, but host compute grew by 600 µs and time that nothing explains grew by 700 µs: "
-            "the average step takes 300 µs more.",
+            "**+0.30 ms per step** = −1.00 ms input + 0.70 ms work of no known step + 0.60 ms host compute.",
         ),
     ],
 )  # fmt: skip
-def test_the_sentence_on_a_step(before, after, sentence):
-    said = step_sentence(means(before, after))
-    order = "time that nothing explains grew by 700 µs and host compute grew by 600 µs"
-    assert said == sentence.replace("host compute grew by 600 µs and time that nothing explains grew by 700 µs", order)
+def test_the_budget_of_a_step(before, after, sentence):
+    assert step_budget(means(before, after), {"idle_us": "before `X`"}) == sentence
+
+
+@law(50)
+@given(st.dictionaries(st.sampled_from(STEP_PARTS), st.integers(-(10**9), 10**9), min_size=1))
+def test_the_terms_of_a_budget_add_up_as_they_are_written_and_mirror(deltas):
+    before = dict.fromkeys(deltas, 1e9)
+    after = {part: 1e9 + delta for part, delta in deltas.items()}
+    said, mirrored = step_budget(means(before, after), {}), step_budget(means(after, before), {})
+    if "=" not in said:
+        assert not any(deltas.values())
+        return
+    (whole, *terms), turned = numbers_of(said), numbers_of(mirrored)
+    assert whole == pytest.approx(sum(terms), abs=1e-9)
+    assert turned == [-number for number in (whole, *terms)]
+
+
+def numbers_of(budget: str) -> list[float]:
+    texts = re.findall(r"(?:([−+±]) ?)?([\d.,]+) (?:µs|ms|s) ", budget)
+    return [float(number.replace(",", "")) * (-1 if sign == "−" else 1) for sign, number in texts]
 
 
 def test_what_is_small_beside_the_largest_move_is_not_said():
     after = dict.fromkeys(STEP_PARTS[1:], 12.0)
-    said = step_sentence(means({"compile_us": 1000}, {**after, "input_us": 960}))
-    assert said.startswith("Compilation fell by 1.00 ms, but input grew by 960 µs: the average step takes 56.0 µs more")
+    said = step_budget(means({"compile_us": 1000}, {**after, "input_us": 960}), {})
+    assert said == "**+0.07 ms per step** = −1.00 ms compilation + 0.96 ms input + 0.11 ms everything else."
 
 
 def test_every_part_has_words():

@@ -55,7 +55,7 @@ def test_a_step_reaches_from_its_first_to_its_last_program() -> None:
     found = run(*TWELVE, functions=("step", "metrics"))
     steps = found.table("steps")
     assert steps["duration_us"].tolist() == [2 * 2_000 + GAP_US] * 12
-    assert steps["other_us"].tolist() == [GAP_US] * 12
+    assert steps["idle_us"].tolist() == [GAP_US] * 12
     assert occurrences(found) == [[1] * 4] * 12
 
 

@@ -17,7 +17,7 @@ def step(start: float, length: float, number: int = 0, **more: Value) -> Event:
 
 
 def parts(*planes: object) -> list[str]:
-    """The parts of each step that are not 0: `input 5 other 3`."""
+    """The parts of each step that are not 0: `input 5 idle 3`."""
     table = run_of(space(*planes)).table("steps")
     return [
         " ".join(f"{name.removesuffix('_us')} {row[name]:g}" for name in schema.STEP_PARTS if row[name])
@@ -45,24 +45,24 @@ def on_gpu(device: list[Event], *host: Event) -> list[str]:
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("MatMul:MatMul", "host_compute 30 other 70"),
-        ("any Python code", "host_compute 30 other 70"),
-        ("ExecutorState::Process", "host_compute 30 other 70"),
-        ("IteratorGetNextOp::DoCompute", "input 30 host_compute 1 other 69"),
-        ("IteratorGetNext:IteratorGetNext", "input 30 host_compute 1 other 69"),
-        ("a/b:MultiDeviceIteratorGetNextFromShard", "input 30 host_compute 1 other 69"),
-        ("feed:InfeedEnqueueTuple", "input 30 host_compute 1 other 69"),
-        ("MEMCPYHtoD", "input 30 host_compute 1 other 69"),
-        ("MemcpyHtoH", "host_compute 1 other 99"),
-        ("backend_compile", "compile 30 host_compute 1 other 69"),
-        ("$compiler.py:244 backend_compile", "compile 30 host_compute 1 other 69"),
-        ("XlaCompile", "compile 30 host_compute 1 other 69"),
-        ("TfrtTpuCompiler::Compile", "compile 30 host_compute 1 other 69"),
-        ("cluster_0/xla_compile:_XlaCompile", "compile 30 host_compute 1 other 69"),
-        ("$re.py:250 compile", "host_compute 30 other 70"),
-        ("EagerExecute: MatMul", "host_compute 1 other 99"),
-        ("FunctionRun", "host_compute 1 other 99"),
-        ("train_step", "host_compute 1 other 99"),
+        ("MatMul:MatMul", "host_compute 30 idle 70"),
+        ("any Python code", "host_compute 30 idle 70"),
+        ("ExecutorState::Process", "host_compute 30 idle 70"),
+        ("IteratorGetNextOp::DoCompute", "input 30 host_compute 1 idle 69"),
+        ("IteratorGetNext:IteratorGetNext", "input 30 host_compute 1 idle 69"),
+        ("a/b:MultiDeviceIteratorGetNextFromShard", "input 30 host_compute 1 idle 69"),
+        ("feed:InfeedEnqueueTuple", "input 30 host_compute 1 idle 69"),
+        ("MEMCPYHtoD", "input 30 host_compute 1 idle 69"),
+        ("MemcpyHtoH", "host_compute 1 idle 69 other 30"),
+        ("backend_compile", "compile 30 host_compute 1 idle 69"),
+        ("$compiler.py:244 backend_compile", "compile 30 host_compute 1 idle 69"),
+        ("XlaCompile", "compile 30 host_compute 1 idle 69"),
+        ("TfrtTpuCompiler::Compile", "compile 30 host_compute 1 idle 69"),
+        ("cluster_0/xla_compile:_XlaCompile", "compile 30 host_compute 1 idle 69"),
+        ("$re.py:250 compile", "host_compute 30 idle 70"),
+        ("EagerExecute: MatMul", "host_compute 1 idle 99"),
+        ("FunctionRun", "host_compute 1 idle 99"),
+        ("train_step", "host_compute 1 idle 99"),
     ],
 )
 def test_what_the_host_does_by_its_name(name: str, expected: str) -> None:
@@ -77,22 +77,22 @@ def test_the_first_in_order_explains_what_several_share() -> None:
     handed = [event("Schedule", i, 0.1, _pt=1, _p=i) for i in range(len(names))]
     threads = [line(f"{i}", event(n, 10, 10 * (i + 1), _ct=1, _c=i), id=i + 1) for i, n in enumerate(names)]
     assert parts(plane("/host:CPU", line("python", step(0, 100), *handed), *threads)) == [
-        "compile 10 input 20 host_compute 10.5 other 59.5"
+        "compile 10 input 20 host_compute 10.5 idle 49.5 other 10"
     ]
 
 
 def test_events_that_overlap_or_nest_count_once() -> None:
-    assert on_cpu(event("a:A", 10, 30), event("b:B", 20, 10), event("c:C", 30, 30)) == ["host_compute 50 other 50"]
+    assert on_cpu(event("a:A", 10, 30), event("b:B", 20, 10), event("c:C", 30, 30)) == ["host_compute 50 idle 50"]
 
 
 def test_events_are_cut_to_their_step() -> None:
     thread = line("pool", event("late:B", 90, 50, _ct=1, _c=1), id=1)
     host = plane("/host:CPU", line("python", step(0, 100), event("Schedule", 10, 1, _pt=1, _p=1)), thread)
-    assert parts(host) == ["host_compute 11 other 89"]
+    assert parts(host) == ["host_compute 11 idle 89"]
 
 
 def test_what_takes_no_time_explains_none() -> None:
-    assert on_cpu(event("IteratorGetNext", 50, 0), event("op:A", 10, 5)) == ["host_compute 5 other 95"]
+    assert on_cpu(event("IteratorGetNext", 50, 0), event("op:A", 10, 5)) == ["host_compute 5 idle 95"]
 
 
 def test_work_that_no_step_led_to_explains_none_on_cpu() -> None:
@@ -109,7 +109,7 @@ def test_hosts_wait_for_each_other_from_asking_to_the_answer_on_another_thread()
     answer = event("CollectiveExecutor::CompleteParamsAsync::Done", 50, 4, _ct=2, _c=7)
     python = line("python", step(0, 100), event("layer:MatMul", 10, 5), event("other:MatMul", 35, 5))
     host = plane("/host:CPU", python, line("collective_ops", *asks, collective, id=1), line("rpc", answer, id=2))
-    assert parts(host) == ["host_compute 10 host_collectives 35 other 55"]
+    assert parts(host) == ["host_compute 10 host_collectives 35 idle 55"]
 
 
 def test_functions_that_tf_data_runs_are_waited_for_but_not_computing() -> None:
@@ -125,18 +125,18 @@ def test_functions_that_tf_data_runs_are_waited_for_but_not_computing() -> None:
         id=1,
     )
     python = line("python", step(0, 100), waiting, run, event("Schedule", 12, 1, _pt=1, _p=1))
-    assert parts(plane("/host:CPU", python, pool)) == ["input 40 host_compute 5 other 55"]
+    assert parts(plane("/host:CPU", python, pool)) == ["input 40 host_compute 5 idle 55"]
 
 
 def test_root_stages_of_a_marked_input_pipeline_are_waited_for() -> None:
     outer = event("next_batch", 10, 30, _ipl_stage_id=1, _ipl_stage_name="batch", _ipl_stage_cat="preprocessing")
     inner = event("read", 15, 10, _ipl_stage_id=2, _ipl_stage_name="read", _ipl_stage_cat="read")
-    assert on_cpu(outer, inner, event("op:A", 50, 5)) == ["input 30 host_compute 5 other 65"]
+    assert on_cpu(outer, inner, event("op:A", 50, 5)) == ["input 30 host_compute 5 idle 65"]
 
 
 def test_a_stage_that_another_handed_over_is_not_waited_for() -> None:
     stage = event("read", 10, 30, _ct=1, _c=1, _ipl_stage_id=1, _ipl_stage_name="read", _ipl_stage_cat="read")
-    assert on_cpu(event("made", 1, 1, _pt=1, _p=1), stage) == ["host_compute 31 other 69"]
+    assert on_cpu(event("made", 1, 1, _pt=1, _p=1), stage) == ["host_compute 31 idle 69"]
 
 
 @pytest.mark.parametrize(
@@ -146,27 +146,27 @@ def test_a_stage_that_another_handed_over_is_not_waited_for() -> None:
 def test_steps_of_every_kind_of_marker_have_parts(name: str, stats: dict[str, Value]) -> None:
     marker = event(name, 0, 100, stats)
     host = plane("/host:CPU", line("python", marker, event("IteratorGetNext", 5, 20), event("op:A", 30, 40)))
-    assert parts(host) == ["input 20 host_compute 40 other 40"]
+    assert parts(host) == ["input 20 host_compute 40 idle 40"]
 
 
 def test_the_marker_that_the_user_names_explains_nothing_itself() -> None:
     host = plane("/host:CPU", line("python", event("mine", 0, 100), event("op:A", 30, 40)))
     row = run_of(space(host), step_marker="mine").table("steps").iloc[0]
-    assert (row["host_compute_us"], row["other_us"]) == (40, 60)
+    assert (row["host_compute_us"], row["idle_us"]) == (40, 60)
 
 
 def test_stored_groups() -> None:
     host = [event("op:A", 30, 40, group_id=1), event("IteratorGetNext", 5, 20, group_id=1), event("op:A", 80, 9)]
     marker = event("root", 0, 100, group_id=1, step_name="3")
-    assert parts(plane("/host:CPU", line("python", marker, *host))) == ["input 20 host_compute 40 other 40"]
+    assert parts(plane("/host:CPU", line("python", marker, *host))) == ["input 20 host_compute 40 idle 31 other 9"]
 
 
 def test_steps_that_overlap_are_each_explained_in_full() -> None:
     context = [event("TraceContext", 20, 60, step_num=9), event("inner:B", 30, 5)]
     host = plane("/host:CPU", line("python", step(0, 100), event("op:A", 5, 10), *context))
     assert parts(host, gpu(line("Stream", event("k", 50, 8)))) == [
-        "host_compute 10 device_compute 8 other 82",
-        "host_compute 5 device_compute 8 other 47",
+        "host_compute 10 device_compute 8 idle 77 other 5",
+        "host_compute 5 device_compute 8 idle 47",
     ]
 
 
@@ -204,7 +204,7 @@ def test_without_steps_there_are_no_rows() -> None:
     ],
 )
 def test_what_a_gpu_does_by_its_name(name: str, part: str) -> None:
-    expected = {"host_compute": 1.0, "other": 69.0}
+    expected = {"host_compute": 1.0, "idle": 69.0}
     expected[part] = expected.get(part, 0) + 30
     shown = [f"{n.removesuffix('_us')} {expected[n.removesuffix('_us')]:g}" for n in schema.STEP_PARTS
              if n.removesuffix("_us") in expected]  # fmt: skip
@@ -214,7 +214,7 @@ def test_what_a_gpu_does_by_its_name(name: str, part: str) -> None:
 def test_a_copy_whose_stream_alone_tells_its_kind() -> None:
     copy = line("Stream #2(MemcpyH2D)", event("x", 10, 30, memcpy_details="size:8"))
     assert parts(plane("/host:CPU", line("python", step(0, 100), event("op:A", 60, 1))), gpu(copy)) == [
-        "input 30 host_compute 1 other 69"
+        "input 30 host_compute 1 idle 69"
     ]
 
 
@@ -223,14 +223,14 @@ def test_order_on_a_gpu() -> None:
     names = ["gemm", "MemcpyD2H", "MemcpyD2D", "ncclKernel", "MemcpyH2D"]
     streams = [line(f"{i}", event(n, 10, 10 * (i + 1)), id=i) for i, n in enumerate(names)]
     assert parts(plane("/host:CPU", line("python", step(0, 100), event("op:A", 80, 1))), gpu(*streams)) == [
-        "input 10 output 10 host_compute 1 device_collectives 10 device_to_device 10 device_compute 10 other 49"
+        "input 10 output 10 host_compute 1 device_collectives 10 device_to_device 10 device_compute 10 idle 49"
     ]
 
 
 def test_what_the_host_does_explains_the_time_in_which_no_device_is_busy() -> None:
     """The kernel hides the wait but for its first 10 µs, the launch but for its last 5."""
     host = [event("IteratorGetNext", 0, 30), event("cuLaunchKernel", 40, 15, LAUNCHED)]
-    assert on_gpu([event("gemm", 10, 40, LAUNCHED)], *host) == ["input 10 kernel_launch 5 device_compute 40 other 45"]
+    assert on_gpu([event("gemm", 10, 40, LAUNCHED)], *host) == ["input 10 kernel_launch 5 device_compute 40 idle 45"]
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def test_what_the_host_does_explains_the_time_in_which_no_device_is_busy() -> No
 def test_launching_is_told_from_computing(host: list[Event], expected: str) -> None:
     total = sum(float(n) for n in expected.split()[1::2])
     assert on_gpu([event("k", 90, 1), event("Memset", 95, 0)], *host, event("op:A", 90, 1)) == [
-        f"{expected} device_compute 1 other {99 - total:g}"
+        f"{expected} device_compute 1 idle {99 - total:g}"
     ]
 
 
@@ -274,15 +274,15 @@ def test_kernels_and_launches_count_when_they_run_whoever_led_to_them() -> None:
         event("k", start, length, correlation_id=i) for i, start, length in [(1, 110, 10), (3, 140, 10), (2, 195, 20)]
     ]
     assert parts(plane("/host:CPU", python, other), gpu(line("Stream", *kernels))) == [
-        "kernel_launch 5 device_compute 20 other 15",
-        "kernel_launch 5 host_compute 1 device_compute 25 other 69",
+        "kernel_launch 5 device_compute 20 idle 15",
+        "kernel_launch 5 host_compute 1 device_compute 25 idle 69",
     ]
 
 
 def test_devices_are_busy_while_any_of_them_is() -> None:
     two = [plane(f"/device:GPU:{i}", line("Stream", event("k", 10 + 20 * i, 30))) for i in range(2)]
     assert parts(plane("/host:CPU", line("python", step(0, 100), event("op:A", 80, 1))), *two) == [
-        "host_compute 1 device_compute 50 other 49"
+        "host_compute 1 device_compute 50 idle 49"
     ]
 
 
@@ -291,7 +291,7 @@ def test_a_steps_line_without_groups_goes_by_names_that_say_enough() -> None:
     host = [event("IteratorGetNext", 5, 10), event("op:A", 20, 30), event("cuLaunchKernel", 60, 5, LAUNCHED)]
     device = gpu(line("Steps", event("1", 0, 100), id=-559038737), line("Stream", event("k", 70, 20, LAUNCHED)))
     assert parts(plane("/host:CPU", line("python", *host)), device) == [
-        "input 10 kernel_launch 5 device_compute 20 other 65"
+        "input 10 kernel_launch 5 device_compute 20 idle 35 other 30"
     ]
 
 
@@ -317,7 +317,7 @@ def test_what_a_tpu_does_by_category_or_name() -> None:
     tpu = plane(
         "/device:TPU:0", line("Steps", event("1", 0, 100)), line("XLA Ops", *ops), line("Other", event("x", 80, 9))
     )
-    assert parts(tpu) == ["input 10 output 10 device_collectives 10 device_to_device 5 device_compute 30 other 35"]
+    assert parts(tpu) == ["input 10 output 10 device_collectives 10 device_to_device 5 device_compute 30 idle 35"]
 
 
 # The table
@@ -340,5 +340,6 @@ def test_parts_are_declared_in_the_order_of_the_contract() -> None:
         device_collectives_us
         device_to_device_us
         device_compute_us
+        idle_us
         other_us
     """)

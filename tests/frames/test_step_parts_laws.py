@@ -19,7 +19,7 @@ from tfcompare.frames.steps import groups as grouping
 from tfcompare.frames.steps.activities import Activity
 from tfcompare.frames.steps.device_activities import device_activities
 from tfcompare.frames.steps.host_activities import host_activities, timed_host_events
-from tfcompare.frames.steps.step_parts import activity_times, step_parts
+from tfcompare.frames.steps.step_parts import activity_times, find_activities, idle_times, step_parts
 from tfcompare.frames.steps.step_sources import find_steps
 from tfcompare.frames.steps.steps import Steps
 from tfcompare.xspace import XSpace, read
@@ -35,7 +35,13 @@ def steps_of(xspace: XSpace) -> Steps:
 def times(xspace: XSpace) -> tuple[np.ndarray, np.ndarray]:
     """(picoseconds of every part and step, length of every step)."""
     steps = steps_of(xspace)
-    return np.array(list(step_parts(activity_times(xspace, steps), steps).values())), steps.end_ps - steps.start_ps
+    return parts_of(xspace, steps), steps.end_ps - steps.start_ps
+
+
+def parts_of(xspace: XSpace, steps: Steps) -> np.ndarray:
+    """Picoseconds of every part and step."""
+    idle_ps = idle_times(xspace, steps, find_activities(xspace, steps), [])
+    return np.array(list(step_parts(activity_times(xspace, steps), steps, idle_ps).values()))
 
 
 @pytest.mark.parametrize("name", ALL_RUNS)
@@ -104,7 +110,7 @@ def test_parts_make_up_every_step_and_are_those_painted_instant_by_instant(
             np.minimum(here, what, out=here)
         expected = np.bincount(painted, minlength=len(Activity) + 1)[: len(Activity)] * 10**6
         assert found[i].tolist() == expected.tolist()
-    made_up = np.array(list(step_parts(activity_times(xspace, steps), steps).values()))
+    made_up = parts_of(xspace, steps)
     assert made_up.sum(axis=0).tolist() == (steps.end_ps - steps.start_ps).tolist()
     assert (made_up >= 0).all()
 

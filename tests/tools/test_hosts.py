@@ -64,7 +64,7 @@ def slowed(host: str = "b", **how: float) -> Run:
         ({"layer": 12}, "host_compute_us", "model/layer"),
         ({"sleep": 8}, "host_compute_us", "model/sleep"),
         ({"input_ms": 7}, "input_us", ""),
-        ({"gap": 6}, "other_us", ""),
+        ({"gap": 6}, "idle_us", ""),
     ],
 )
 def test_a_planted_slow_host_is_named_with_its_cause(host: str, how: dict[str, float], part: str, op: str) -> None:
@@ -83,7 +83,7 @@ def test_a_planted_slow_host_is_named_with_its_cause(host: str, how: dict[str, f
 def test_a_delay_in_which_no_op_runs_is_placed_between_ops() -> None:
     assert verdict_sentence(hosts.slowest_host(slowed(gap=6)), hosts.slowest_host(balanced())) == (
         "Slowest host: `b` in 10 of 10 steps, 6.00 ms more than the others per step (95 % confidence interval "
-        "4.00 ms to 8.31 ms), spent between `model/layer` and `model/sleep`, where no op runs (other); the others wait "
+        "4.00 ms to 8.31 ms), spent between `model/layer` and `model/sleep`, where no op runs (idle); the others wait "
         "for it in `CollectiveReduceV2`; in the baseline no host stood out."
     )
 

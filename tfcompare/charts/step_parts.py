@@ -26,10 +26,17 @@ PART_COLOURS = {
     "device_collectives_us": "#B0309A",
     "device_to_device_us": "#5E8C3A",
     "device_compute_us": "#3C7FC4",
+    "idle_us": "#B9BFC8",
     "other_us": "#8C96A3",
 }
 OTHER_HOSTS_COLOUR = "#B0B7C3"
-PART_PATTERNS = {"other_us": "/", "host_collectives_us": "+", "device_collectives_us": "x", "device_to_device_us": "."}
+PART_PATTERNS = {
+    "idle_us": "-",
+    "other_us": "/",
+    "host_collectives_us": "+",
+    "device_collectives_us": "x",
+    "device_to_device_us": ".",
+}
 
 EXCLUDED_OPACITY = 0.35
 EXCLUDED_NOTE = "pale: excluded (first, last and stray step)"

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from tfcompare.compare.attribution import FACTOR, NEGLIGIBLE_US, NO_OP, OTHER_HOSTS, OTHERS, Waterfall
 from tfcompare.frames.ops.op_names import DATASET, UNKNOWN
-from tfcompare.units import format_delta, format_percent, format_time_us, middle_ellipsis
+from tfcompare.units import MINUS, format_delta, format_time_us, middle_ellipsis, scale
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import pandas as pd
 
 PART_WORDS = {
@@ -21,7 +24,8 @@ PART_WORDS = {
     "device_collectives_us": "communication between devices",
     "device_to_device_us": "copying between devices",
     "device_compute_us": "device compute",
-    "other_us": "time that nothing explains",
+    "idle_us": "idle time",
+    "other_us": "work of no known step",
     OTHER_HOSTS: "time in which other hosts are slower",
 }
 """The name of each part of a step in sentences."""
@@ -29,55 +33,50 @@ PART_WORDS = {
 NAME_LENGTH = 80
 _WORTH_SAYING = 0.1
 """Share of the largest move below which moves are not mentioned."""
-_CANCELS = 0.2
-"""If the total change is below this share of the largest move, the moves mostly cancel each other out. One of the other
-eight is then worth mentioning."""
-_WHOLE = 0.02
+_MOST_TERMS = 3
+"""More terms than these, beside "everything else", are a table and no sentence."""
 
 
-def step_sentence(parts: pd.DataFrame) -> str:
-    """A sentence on the part that explains most of the step's change; `parts` is the result of `part_means`."""
-    deltas = parts.set_index("part")["delta_us"]
+def told_parts(parts: pd.DataFrame) -> pd.Series:
+    """The changes in µs of the parts that a budget names, by part, the largest first; `parts` as of `part_means`."""
+    deltas: pd.Series = parts.set_index("part")["delta_us"]
     moved = deltas[deltas.abs() >= NEGLIGIBLE_US]
-    if moved.empty:
-        return "No part of the average step takes more or less time than before."
     moved = moved.loc[moved.abs().sort_values(ascending=False, kind="stable").index]
-    whole, largest = float(moved.sum()), float(moved.iloc[0])
-    main = _moved(moved.index[0], largest)
-    main = main[0].upper() + main[1:]
-    others = moved.iloc[1:][moved.iloc[1:].abs() >= _WORTH_SAYING * abs(largest)]
-    if abs(whole) < _CANCELS * abs(largest) or (whole > 0) != (largest > 0):
-        against = others[(others > 0) != (largest > 0)]
-        how = _together([_moved(part, delta) for part, delta in against.items()])
-        return f"{main}, but {how}: {_outcome(whole)}."
-    also = _together([_moved(part, delta) for part, delta in others.head(2).items()])
-    if largest / whole > 1 + _WHOLE and also:
-        return f"{main}; {also}; {_outcome(whole)}."
-    return f"{main} and explains {_share(largest / whole, whole)}" + (f"; {also}." if also else ".")
+    told: pd.Series = moved[moved.abs() >= _WORTH_SAYING * moved.abs().max()].head(_MOST_TERMS)
+    return told
 
 
-def _moved(part: object, delta_us: float) -> str:
-    return f"{PART_WORDS[str(part)]} {_fell_or_grew(delta_us)}"
+def step_budget(parts: pd.DataFrame, causes: Mapping[str, str]) -> str:
+    """`**+49.9 ms per step** = 48.6 ms idle time before `LogicalAnd` + 1.7 ms device compute − 0.4 ms everything else.`
+
+    A Markdown sentence on the change of the average step whose terms add up as they are written. `parts` is the result
+    of `part_means`; `causes` says where in a part most of its change is, for those where that is known.
+    """
+    told = told_parts(parts)
+    if told.empty:
+        return "No part of the average step takes more or less time than before."
+    whole_us = float(parts["delta_us"].sum())
+    unit = scale([whole_us, *told], "µs")
+    largest = max(abs(whole_us), float(told.abs().max())) / unit.size
+    decimals = max(0, 2 - math.floor(math.log10(largest)))
+    terms = [(round(us / unit.size, decimals), _term(part, causes.get(str(part), ""))) for part, us in told.items()]
+    whole = round(whole_us / unit.size, decimals)
+    terms.append((round(whole - sum(number for number, _ in terms), decimals), "everything else"))
+    texts = [(number, f"{abs(number):,.{decimals}f} {unit.unit} {words}") for number, words in terms if number]
+    (first, text), *others = texts
+    sum_of = f"{MINUS if first < 0 else ''}{text}" + "".join(
+        f" {MINUS if number < 0 else '+'} {one}" for number, one in others
+    )
+    sign = "+" if whole > 0 else MINUS if whole < 0 else "±"
+    return f"**{sign}{abs(whole):,.{decimals}f} {unit.unit} per step** = {sum_of}."
+
+
+def _term(part: object, cause: str) -> str:
+    return f"{PART_WORDS[str(part)]} {cause}".rstrip()
 
 
 def _fell_or_grew(delta_us: float) -> str:
     return f"{'fell' if delta_us < 0 else 'grew'} by {format_time_us(abs(delta_us))}"
-
-
-def _share(share: float, whole_us: float) -> str:
-    """A phrase for `share` of the change, which is at least a fifth."""
-    change = f"change of {format_delta(whole_us, 'µs')} in the average step"
-    if share < 1 - _WHOLE:
-        return f"{format_percent(share)} of the {change}"
-    if share <= 1 + _WHOLE:
-        return f"the whole {change}"
-    return f"a little more than the whole {change}" if share < 1.1 else f"{share:.1f} times the {change}"
-
-
-def _outcome(whole_us: float) -> str:
-    if abs(whole_us) < NEGLIGIBLE_US:
-        return "the average step takes as long as before"
-    return f"the average step takes {format_time_us(abs(whole_us))} {'less' if whole_us < 0 else 'more'}"
 
 
 def _together(clauses: list[str]) -> str:

@@ -33,7 +33,7 @@ from tfcompare.frames.steps import groups as grouping
 from tfcompare.frames.steps.device_steps import device_steps
 from tfcompare.frames.steps.idle_gaps import idle_gaps
 from tfcompare.frames.steps.likely_markers import likely_markers
-from tfcompare.frames.steps.step_parts import NO_ACTIVITIES, find_activities
+from tfcompare.frames.steps.step_parts import NO_ACTIVITIES, find_activities, idle_times
 from tfcompare.frames.steps.step_sources import find_steps
 from tfcompare.frames.steps.steps import Steps, in_range
 from tfcompare.frames.steps.steps_table import steps_frame
@@ -167,7 +167,8 @@ def _core(space: XSpace, steps: Steps, is_eager: Bools, around: Int32 | None) ->
     activities = find_activities(space, steps, functions) if steps.has_markers else NO_ACTIVITIES
     parts = op_parts(ops, steps.number)
     times, wall, wall_totals = op_wall_times(space, steps, ops, parts, functions, activities)
-    of_devices = device_steps(space, steps, times, activities)
+    idle_ps = idle_times(space, steps, activities, ops)
+    of_devices = device_steps(space, steps, times, idle_ps, activities)
     del activities
     idle = _idle(ops)
     gaps = idle_gaps(space, steps, ops)
@@ -176,7 +177,7 @@ def _core(space: XSpace, steps: Steps, is_eager: Bools, around: Int32 | None) ->
     del ops
     memory, kernels = memory_events(space, steps), kernels_of(space, steps)
     tables = {
-        "steps": steps_frame(steps, times),
+        "steps": steps_frame(steps, times, idle_ps),
         "device_steps": of_devices,
         "op_parts": with_shapes(parts.parts, memory),
         "op_totals": parts.totals,

@@ -16,7 +16,15 @@ from tfcompare.schema.input import INPUT_PIPELINE, TF_DATA, TF_DATA_CALLS, TF_DA
 from tfcompare.schema.kernels import COPIES, KERNEL_STATS, KERNEL_STEPS
 from tfcompare.schema.memory import MEMORY_PEAK, MEMORY_SUMMARY, MEMORY_TIMELINE
 from tfcompare.schema.ops import IDLE_GAPS, OP_STATS, OP_STEPS
-from tfcompare.schema.runs import HOSTS, RUN_INFO, SLOW_STEPS, STEP_PARTS, STEP_PRECISIONS, STEPS
+from tfcompare.schema.runs import (
+    HOSTS,
+    RUN_INFO,
+    SLOW_STEPS,
+    STEP_PARTS,
+    STEP_PRECISIONS,
+    STEPS,
+    UNEXPLAINED_PARTS,
+)
 
 __all__ = [
     "ALL_HOSTS",
@@ -52,6 +60,7 @@ __all__ = [
     "TF_DATA",
     "TF_DATA_CALLS",
     "TF_DATA_PIPELINES",
+    "UNEXPLAINED_PARTS",
     "Column",
     "Group",
     "HostColumn",

@@ -27,7 +27,19 @@ _PARTS = (
     level("device_collectives_us", "µs", "Device collectives", "Time in which devices communicate with one another."),
     level("device_to_device_us", "µs", "Device to device", "Time in which memory is copied within or between devices."),
     level("device_compute_us", "µs", "Device compute", "Time in which a device computes."),
-    level("other_us", "µs", "Other", "What is left of the step: time that nothing in the profile explains."),
+    level(
+        "idle_us",
+        "µs",
+        "Idle",
+        "Time that nothing explains, in which no op, kernel, copy or input runs anywhere on the host or its devices.",
+    ),
+    level(
+        "other_us",
+        "µs",
+        "Other",
+        "What is left of the step: copies within the host, and time in which only work of other steps or of the "
+        "background runs.",
+    ),
 )
 _PRECISIONS = (
     level(
@@ -43,6 +55,9 @@ _PRECISIONS = (
 
 STEP_PARTS = tuple(part.name for part in _PARTS)
 """The columns of `STEPS` that split a step's time: they do not overlap and add up to `duration_us`."""
+
+UNEXPLAINED_PARTS = ("idle_us", "other_us")
+"""Those of them that nothing recorded explains; xprof's "all others"."""
 
 STEP_PRECISIONS = tuple(column.name for column in _PRECISIONS)
 """The columns of `STEPS` with the portions of `device_compute_us` of known precision."""

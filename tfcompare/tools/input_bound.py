@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from tfcompare.compare.straggler import steps_of_straggler
 from tfcompare.frames.steps.steps import XLA_MODULE
+from tfcompare.schema import UNEXPLAINED_PARTS
 from tfcompare.units import format_percent, format_time_us
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ def input_wait(steps: pd.DataFrame, info: RunInfo) -> InputWait:
     if whole <= 0:
         return unknown("no step takes any time")
     share = float(waiting.sum()) / whole
-    unexplained = float(counted["other_us"].sum()) / whole
+    unexplained = float(counted[list(UNEXPLAINED_PARTS)].to_numpy().sum()) / whole
     return InputWait(
         level_of(share),
         len(counted),

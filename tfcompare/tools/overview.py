@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from tfcompare.compare.stats.estimates import STEP_TIME as MEANING
 from tfcompare.tools import input_bound
-from tfcompare.tools.advice.model import code
 from tfcompare.tools.input_verdicts import on_waiting
 from tfcompare.tools.key_figures import KeyFigure, better_by, op_times
 from tfcompare.tools.many_runs import peak_bytes
@@ -89,7 +88,5 @@ def gap_sentence(facts: Facts) -> str:
     if gap is None:
         return "No idle gap recurs in most steps."
     what = "No device is busy" if gap.on_device else "No op runs"
-    after = f"after {code(gap.op_before)}" if gap.op_before else "from the start of the step"
-    before = f"before {code(gap.op_after)}" if gap.op_after else "until the end of the step"
     share = f", {format_percent(gap.length_us / facts.step_us)} of the step" if facts.step_us > 0 else ""
-    return f"{what} for {format_time_us(gap.length_us)}{share}, {after}, {before}."
+    return f"{what} for {format_time_us(gap.length_us)}{share}, {gap.place}."

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tfcompare.compare.attribution import (
+    FACTOR,
+    SIDES,
     Waterfall,
     factor_moves,
     has_both,
@@ -16,21 +18,41 @@ from tfcompare.compare.attribution import (
     step_waterfall,
     with_other_hosts,
 )
-from tfcompare.compare.attribution_words import inner_op_sentence, part_sentence, step_sentence
+from tfcompare.compare.attribution_words import NAME_LENGTH, inner_op_sentence, part_sentence, step_budget, told_parts
 from tfcompare.compare.headline import step_marker_call
 from tfcompare.compare.stats.verdict import UNCLEAR, UNTESTED
 from tfcompare.compare.straggler import attributed_hosts, mean_step_us
+from tfcompare.markdown import as_code
 from tfcompare.schema import STEP_PARTS
 from tfcompare.tools.host_words import host_sentence
+from tfcompare.tools.idle_gaps import Gap, gap_of_steps
 from tfcompare.tools.part_times import HostSteps, host_steps
+from tfcompare.units import format_time_us, middle_ellipsis
 
+IDLE = "idle_us"
+_WORTH_NAMING = 0.25
+"""The share of a part's change from which on an op or a gap is named as its place."""
 _WITHOUT_CLAIM = {UNCLEAR: "has no conclusive change", UNTESTED: "was not tested"}
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     import pandas as pd
 
     from tfcompare.compare import Comparison
     from tfcompare.run import Run
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Where much of the change of a part of the step is: an op, or an idle gap of a side (0 for the baseline)."""
+
+    part: str
+    delta_us: float
+    words: str
+    op_name: str = ""
+    gap: Gap | None = None
+    side: int = 0
 
 
 @dataclass(frozen=True)
@@ -39,7 +61,8 @@ class Attribution:
 
     `hosts`: baseline's and candidate's; `parts` as `compare.attribution.part_means` gives them, with
     what other hosts add. `waterfall` is None where a run has no steps; `sentence` then says so. `host_sentence`: who is
-    the slowest of several hosts, empty for one. `moved_most` is the part that changed the most, None where none did.
+    the slowest of several hosts, empty for one; `causes`: where much of the change of a part is. `moved_most` is the
+    part that changed the most, None where none did.
     """
 
     hosts: tuple[str, str]
@@ -47,6 +70,7 @@ class Attribution:
     waterfall: Waterfall | None
     sentence: str
     host_sentence: str = ""
+    causes: tuple[Cause, ...] = ()
 
     @property
     def moved_most(self) -> str | None:
@@ -81,8 +105,9 @@ def attribution(comparison: Comparison, candidate: Run) -> Attribution:
     if comparison.baseline.content_id == candidate.content_id:
         same = "Both runs are the same capture: no part of the step differs."
         return Attribution(hosts, parts, waterfall, same, of_hosts)
-    sentence = caution(comparison, candidate) + step_sentence(parts)
-    return Attribution(hosts, parts, waterfall, sentence, of_hosts)
+    causes = tuple(_causes(comparison, candidate, parts))
+    sentence = caution(comparison, candidate) + step_budget(parts, {one.part: one.words for one in causes})
+    return Attribution(hosts, parts, waterfall, sentence, of_hosts, causes)
 
 
 def step_means_us(comparison: Comparison, candidate: Run) -> tuple[float, float]:
@@ -107,16 +132,47 @@ def attributed_steps(comparison: Comparison, candidate: Run) -> tuple[pd.DataFra
     return comparison.baseline.table("steps", host=ours), candidate.table("steps", host=theirs)
 
 
+def _causes(comparison: Comparison, candidate: Run, parts: pd.DataFrame) -> Iterator[Cause]:
+    """The op, or the idle gap, with a good part of the change of each part that the budget names."""
+    runs, hosts = (comparison.baseline, candidate), attributed_hosts(comparison, candidate)
+    sides = [host_steps(run, host) for run, host in zip(runs, hosts, strict=True)]
+    for part, delta_us in told_parts(parts).items():
+        if part == IDLE:
+            gaps = [gap_of_steps(run, side.steps) for run, side in zip(runs, sides, strict=True)]
+            side = int(delta_us > 0)
+            gap, other = gaps[side], gaps[1 - side]
+            if gap is not None:
+                same = other is not None and (other.op_before, other.op_after) == (gap.op_before, gap.op_after)
+                more_us = gap.length_us - (other.length_us if same and other else 0.0)
+                if more_us >= _WORTH_NAMING * abs(delta_us):
+                    yield Cause(part, delta_us, gap.before, gap=gap, side=side)
+        elif part in STEP_PARTS:
+            moves = _moves(comparison, candidate, part, sides[0], sides[1])
+            if moves is not None and len(moves) and float(moves["delta_us"].iloc[0]) / delta_us >= _WORTH_NAMING:
+                name, is_op = str(moves["name"].iloc[0]), moves["kind"].iloc[0] != FACTOR
+                what = as_code(middle_ellipsis(name, NAME_LENGTH)) if is_op else f"the {name.lower()}"
+                yield Cause(str(part), delta_us, f"(above all {what})", name if is_op else "")
+
+
+def _moves(
+    comparison: Comparison, candidate: Run, part: str, ours: HostSteps, theirs: HostSteps
+) -> pd.DataFrame | None:
+    """The changes of the ops, or of number and time of launches, in a part of the step; None where there are none."""
+    if part == "kernel_launch_us":
+        return _launch_moves(ours, theirs)
+    diff = comparison.table("op_stats")
+    return op_moves(diff[diff["candidate"] == candidate.id], ours.ops(part), theirs.ops(part))
+
+
 def within(comparison: Comparison, candidate: Run, part: str) -> Within:
     """The changes within one of `schema.STEP_PARTS`, by its ops or launches. Both runs must have steps."""
     runs, hosts = (comparison.baseline, candidate), attributed_hosts(comparison, candidate)
     ours, theirs = (host_steps(run, host) for run, host in zip(runs, hosts, strict=True))
+    if part == IDLE:
+        gaps = [gap_of_steps(run, side.steps) for run, side in zip(runs, (ours, theirs), strict=True)]
+        return Within(part, None, _gaps_sentence(gaps))
     means = part_means(ours.steps, theirs.steps)
-    diff = comparison.table("op_stats")
-    pairs = diff[diff["candidate"] == candidate.id]
-    moves = (
-        _launch_moves(ours, theirs) if part == "kernel_launch_us" else op_moves(pairs, ours.ops(part), theirs.ops(part))
-    )
+    moves = _moves(comparison, candidate, part, ours, theirs)
     if moves is None or moves.empty:
         return Within(part, None, "The profiles have no ops for this part of the step.")
     waterfall = part_waterfall(means.iloc[STEP_PARTS.index(part)], moves)
@@ -124,6 +180,16 @@ def within(comparison: Comparison, candidate: Run, part: str) -> Within:
     if part == "input_us":
         sentence += _function_sentence(moves, ours, theirs)
     return Within(part, waterfall, sentence)
+
+
+def _gaps_sentence(gaps: Sequence[Gap | None]) -> str:
+    texts = [
+        f"{format_time_us(gap.length_us)} {gap.place} ({side})"
+        for gap, side in zip(gaps, SIDES, strict=True)
+        if gap is not None
+    ]
+    longest = f" The longest gap of most steps: {'; '.join(texts)}." if texts else ""
+    return f"No op runs in idle time.{longest}"
 
 
 def _launch_moves(ours: HostSteps, theirs: HostSteps) -> pd.DataFrame | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tfcompare.charts.pair import Pair, has_steps
 from tfcompare.charts.verdicts import colours_of_change, outcome_text, text_of, tone_of
 from tfcompare.compare.aggregate import largest_changes, metric_in
+from tfcompare.compare.attribution_words import PART_WORDS
 from tfcompare.compare.diff import MATCHED
 from tfcompare.compare.headline import quoted
 from tfcompare.compare.stats.estimates import STEP_TIME
@@ -21,8 +22,8 @@ from tfcompare.tools.overview import PEAK_MEMORY, dashboard
 from tfcompare.tools.throughput import between_steps_sentence, dispatch_sentence
 from tfcompare.tools.verdict_words import evidence, slow_steps, without_step_times
 from tfcompare.units import MISSING, format_delta, format_percent, format_ratio, format_time_us, ratio_of
-from tfcompare.views import op
-from tfcompare.views.blocks import Block, Chart, Facts, Finding, Items, Opens, Section, Text, Verdict
+from tfcompare.views import links, op
+from tfcompare.views.blocks import Block, Chart, Facts, Finding, Items, Link, Links, Opens, Section, Text, Verdict
 from tfcompare.views.view import SIDES, cards, sides_of
 
 if TYPE_CHECKING:
@@ -110,12 +111,24 @@ def why(pair: Pair) -> Iterator[Block]:
         yield Section("Where the time goes", [Chart("average_step", partial(average_step, pair), _parts(pair))], True)
         return
     blocks: list[Block] = [Text(found.sentence)]
+    if places := list(_places(pair)):
+        blocks.append(Links(places))
     if not found.waterfall.is_empty:
         narrow = partial(waterfall, pair, narrow=True)
         blocks.append(Chart("waterfall", partial(waterfall, pair), _parts(pair), draw_narrow=narrow))
     has_replicates = any(pair.comparison.repeats_of(run) for run in pair.runs)
     of_one = " Of the runs themselves, without their replicates." if has_replicates else ""
     yield Section("Why", blocks, True, help=f"Means over the included steps, as the step time is.{of_one}")
+
+
+def _places(pair: Pair) -> Iterator[Link]:
+    """A link to where each term of the budget is in the timeline, as far as that is known."""
+    for cause in pair.attribution.causes:
+        label = f"{format_delta(cause.delta_us, 'µs')} {PART_WORDS[cause.part]} in timeline"
+        if cause.gap is not None:
+            yield from links.to_gap(pair, cause.side, cause.gap, label)
+        elif cause.op_name:
+            yield links.to_op(cause.op_name, label)
 
 
 def waterfall(pair: Pair, _options: Any = None, *, narrow: bool = False) -> Any:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tfcompare.charts.pair import Pair
 from tfcompare.charts.style import letter
 from tfcompare.compare.matching.matching import pair_hosts
 from tfcompare.run import Run
+from tfcompare.tools.idle_gaps import Gap
 from tfcompare.views.blocks import Link
 
 HOST, BESIDE = "timeline_host", "timeline_beside"
@@ -50,9 +52,9 @@ def to_timeline() -> Link:
     return Link("Open timeline", "timeline")
 
 
-def to_op(op_name: str) -> Link:
+def to_op(op_name: str, label: str = SHOW) -> Link:
     """Where an op changed most in the typical step."""
-    return Link(SHOW, "timeline", {"op": op_name})
+    return Link(label, "timeline", {"op": op_name})
 
 
 def to_kernel(kernel_name: str) -> Link:
@@ -72,6 +74,17 @@ def to_moment(pair: Pair, moment: Moment, host: str, label: str = SHOW) -> Link:
     several = any(len(run.host_names) > 1 for run in pair.runs)
     of_host = {HOST: host_text(pair, pair.baseline, host)} if several else {}
     return Link(label, "timeline", {"at": moment.to_text(), **of_host})
+
+
+def to_gap(pair: Pair, side: int, gap: Gap, label: str = SHOW) -> Iterator[Link]:
+    """The occurrence of a recurring gap of a side that is nearest to its mean length; none where it never occurs."""
+    run = pair.runs[side]
+    every = run.table("idle_gaps", host=pair.host_of(run))
+    same = every[(every["op_before"] == gap.op_before) & (every["op_after"] == gap.op_after)]
+    if len(same):
+        nearest = same.iloc[int((same["duration_us"] - gap.length_us).abs().argmin())]
+        moment = Moment(side, float(nearest["start_us"]), float(nearest["duration_us"]))
+        yield to_moment(pair, moment, str(nearest["host"]), label)
 
 
 def to_hosts(pair: Pair, run: Run, hosts: tuple[str, str], step: int, label: str) -> Link:

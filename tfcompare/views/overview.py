@@ -16,7 +16,6 @@ from tfcompare.compare.slow_step_words import sentences
 from tfcompare.run import Run
 from tfcompare.tables.step_times import on_slowest_host
 from tfcompare.tools import step_attribution
-from tfcompare.tools.advice.facts import Gap
 from tfcompare.tools.caveats import runs_of
 from tfcompare.tools.overview import gap_sentence
 from tfcompare.units import format_time_us
@@ -127,17 +126,7 @@ def _gaps(pair: Pair) -> Iterator[Block]:
     for side, (name, (_, run), facts) in enumerate(every):
         if has_steps(run):
             sentence = f"{'' if pair.is_single else f'**{name}:** '}{gap_sentence(facts)}"
-            yield Links([] if facts.gap is None else list(_to_gap(pair, run, side, facts.gap)), sentence)
-
-
-def _to_gap(pair: Pair, run: Run, side: int, gap: Gap) -> Iterator[Link]:
-    """A link to the occurrence of a recurring gap that is nearest to its mean length."""
-    every = run.table("idle_gaps", host=pair.host_of(run))
-    same = every[(every["op_before"] == gap.op_before) & (every["op_after"] == gap.op_after)]
-    if len(same):
-        nearest = same.iloc[int((same["duration_us"] - gap.length_us).abs().argmin())]
-        moment = Moment(side, float(nearest["start_us"]), float(nearest["duration_us"]))
-        yield links.to_moment(pair, moment, str(nearest["host"]))
+            yield Links([] if facts.gap is None else list(links.to_gap(pair, side, facts.gap)), sentence)
 
 
 def _series(pair: Pair) -> list[tuple[Side, pd.DataFrame]]:

@@ -114,8 +114,8 @@ def told_and_recomputed(name: str) -> tuple[dict[tuple[str, str], float], dict[t
     tables = {
         ("input_bound", "Waiting for input per step"): mean["input_us"],
         ("input_bound", "Average step"): mean["duration_us"],
-        ("other_time", "Unexplained per step"): mean["other_us"],
-        ("other_time", "Share of the step time"): mean["other_us"] / mean["duration_us"],
+        ("other_time", "Unexplained per step"): mean["idle_us"] + mean["other_us"],
+        ("other_time", "Share of the step time"): (mean["idle_us"] + mean["other_us"]) / mean["duration_us"],
         ("launch_bound", "Kernel launch per step"): mean["kernel_launch_us"],
         ("launch_bound", "Kernels per " + per): kernel_stats["occurrences"].sum() / count,
         ("layout", "Layout changes per " + per): kernel_stats.loc[moved, "total_duration_us"].sum() / count,

@@ -22,13 +22,13 @@ Int64 = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 
-def device_steps(space: XSpace, steps: Steps, times: Int64, activities: Activities) -> pa.Table:
+def device_steps(space: XSpace, steps: Steps, times: Int64, idle_ps: Int64, activities: Activities) -> pa.Table:
     """Columns `device`, `step` and `schema.STEP_PARTS`: each step of the host on each of its devices with events.
 
     A device's parts are those that the step would have if the host's other devices did nothing; they add up to the
     step. A host with at most one device has the parts of its steps; without a device, it is the device `/host:CPU`.
-    No rows if nothing marks steps. `times` is the result of `step_parts.explain` for all devices together, `activities`
-    that of `find_activities`.
+    No rows if nothing marks steps. `times` is the result of `step_parts.explain` for all devices together, `idle_ps`
+    that of `idle_times`, `activities` that of `find_activities`.
     """
     if not steps.has_markers:
         return empty("device_steps")
@@ -42,7 +42,7 @@ def device_steps(space: XSpace, steps: Steps, times: Int64, activities: Activiti
         times_of_devices = [
             explain(space, steps, _of_device(activities, device == i), NO_SEGMENTS)[0] for i in range(len(devices))
         ]
-    parts = [step_parts(of_device, steps) for of_device in times_of_devices]
+    parts = [step_parts(of_device, steps, idle_ps) for of_device in times_of_devices]
     return host_table(
         "device_steps",
         {

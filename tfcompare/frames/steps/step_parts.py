@@ -7,7 +7,7 @@ background work (prefetched input) explains nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
@@ -15,6 +15,7 @@ from itertools import groupby
 import numpy as np
 import numpy.typing as npt
 
+from tfcompare.frames.ops.op_parts import OpEvents
 from tfcompare.frames.ops.op_segments import NO_SEGMENTS, OpSegments
 from tfcompare.frames.spans import NO_SPANS, Spans
 from tfcompare.frames.steps.activities import COUNTED_BY_NAME, COUNTED_BY_TIME, NONE, Activity
@@ -33,7 +34,7 @@ Int64 = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 
-_OTHER = "other_us"
+_IDLE, _OTHER = "idle_us", "other_us"
 _ROWS_AT_ONCE = 1 << 18
 _PART_OF = {
     Activity.SIXTEEN_BIT_COMPUTE: "device_compute_us",
@@ -68,16 +69,18 @@ _PRECISION_OF = {
 }
 
 
-def step_parts(times: Int64, steps: Steps) -> dict[str, Int64]:
+def step_parts(times: Int64, steps: Steps, idle_ps: Int64) -> dict[str, Int64]:
     """The time of each of `schema.STEP_PARTS` in each step, in picoseconds; the parts add up to the step's length
     exactly.
 
-    `times` is the result of `activity_times`.
+    `times` is the result of `activity_times`, `idle_ps` that of `idle_times`.
     """
     parts = {part: np.zeros(len(steps.number), np.int64) for part in STEP_PARTS}
     for activity, part in _PART_OF.items():
         parts[part] += times[:, activity]
-    parts[_OTHER] += steps.end_ps - steps.start_ps - times.sum(axis=1)
+    unexplained = steps.end_ps - steps.start_ps - times.sum(axis=1)
+    parts[_IDLE] += np.minimum(idle_ps, unexplained)
+    parts[_OTHER] += unexplained - parts[_IDLE]
     return parts
 
 
@@ -136,6 +139,19 @@ def find_activities(space: XSpace, steps: Steps, functions: TfDataFunctions | No
         on_host.take(explaining),
         host_activity.take(explaining),
     )
+
+
+def idle_times(space: XSpace, steps: Steps, activities: Activities, ops: Sequence[OpEvents]) -> Int64:
+    """The time of each step in which nothing of `activities` runs, and none of `ops`, of whatever step, in
+    picoseconds."""
+    events, busy = space.events, NO_SPANS
+    on_host = activities.host_rows[activities.host_activity != NONE]
+    every: list[Int32] = [activities.rows, on_host, *(plane.rows for plane in ops)]
+    for rows in every:
+        for some in np.array_split(rows, len(rows) // _ROWS_AT_ONCE + 1):
+            start = events.start_ps.take(some)
+            busy = busy.union(start, start + events.duration_ps.take(some))
+    return steps.end_ps - steps.start_ps - busy.covered_between(steps.start_ps, steps.end_ps)
 
 
 def activity_times(space: XSpace, steps: Steps) -> Int64:

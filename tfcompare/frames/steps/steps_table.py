@@ -14,9 +14,9 @@ from tfcompare.xspace.space import PS_PER_US
 Int64 = npt.NDArray[np.int64]
 
 
-def steps_frame(steps: Steps, times: Int64) -> pa.Table:
+def steps_frame(steps: Steps, times: Int64, idle_ps: Int64) -> pa.Table:
     """Columns of `schema.STEPS` for one host; no rows if nothing marks steps. `times` is the result of
-    `step_parts.explain`."""
+    `step_parts.explain`, `idle_ps` that of `step_parts.idle_times`."""
     if not steps.has_markers:
         return empty("steps")
     return host_table(
@@ -30,7 +30,7 @@ def steps_frame(steps: Steps, times: Int64) -> pa.Table:
             "host_start_us": steps.host.first_start_ps / PS_PER_US,
             "host_span_us": steps.host.length_ps / PS_PER_US,
             "device_span_us": steps.device.length_ps / PS_PER_US,
-            **{part: ps / PS_PER_US for part, ps in step_parts(times, steps).items()},
+            **{part: ps / PS_PER_US for part, ps in step_parts(times, steps, idle_ps).items()},
             **{column: ps / PS_PER_US for column, ps in compute_precisions(times).items()},
         },
     )

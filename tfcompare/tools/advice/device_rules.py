@@ -10,7 +10,7 @@ from tfcompare.schema import DEVICE
 from tfcompare.schema.kernels import DEVICE_TO_HOST, HOST_TO_DEVICE
 from tfcompare.tools.advice.facts import Facts, ratio
 from tfcompare.tools.advice.gaps import with_gap
-from tfcompare.tools.advice.host_rules import HOST_OPS_SHARE, UNEXPLAINED_SHARE
+from tfcompare.tools.advice.host_rules import HOST_OPS_SHARE, OTHER_SHARE, UNEXPLAINED_SHARE
 from tfcompare.tools.advice.model import DATA_GUIDE, GPU_GUIDE, SHARE, WORTH_IT, XLA_GUIDE, Figure, Found, code
 from tfcompare.tools.input_bound import MODERATELY_SHARE
 
@@ -178,7 +178,6 @@ def idle_device(facts: Facts) -> Found | None:
 _TOLD_ELSEWHERE = {
     "kernel_launch_us": LAUNCH_SHARE,
     "host_compute_us": HOST_OPS_SHARE,
-    "other_us": UNEXPLAINED_SHARE,
     "compile_us": WORTH_IT,
     "input_us": MODERATELY_SHARE,
 }
@@ -187,7 +186,8 @@ _TOLD_ELSEWHERE = {
 def _idle_in_steps(facts: Facts) -> Found | None:
     if not IDLE_OF_STEP.of(facts) >= IDLE_SHARE:
         return None
-    if any(facts.part_share(part) >= limit for part, limit in _TOLD_ELSEWHERE.items()):
+    told = any(facts.part_share(part) >= limit for part, limit in _TOLD_ELSEWHERE.items())
+    if told or OTHER_SHARE.of(facts) >= UNEXPLAINED_SHARE:
         return None
     text = (
         f"No device is busy for {IDLE_TIME.text(facts)} of each step, shared among launches, input, host ops "

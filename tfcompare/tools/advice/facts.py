@@ -17,6 +17,7 @@ from tfcompare.compare.tf_data.tf_data_change import Analysis, analyse, stages
 from tfcompare.frames.ops.op_names import DATASET
 from tfcompare.schema import DEVICE, HOST, IDLE
 from tfcompare.schema.kernels import MEMORY_SET
+from tfcompare.tools.idle_gaps import Gap, gap_of_steps
 from tfcompare.tools.input_bound import InputWait, input_wait, wait_of
 from tfcompare.tools.part_times import HostSteps, eager_share, host_steps
 from tfcompare.xspace.space import PS_PER_US
@@ -28,19 +29,6 @@ _BUSY_PARTS = ("output_us", "device_collectives_us", "device_to_device_us", "dev
 
 FEWEST_STEPS = 3
 """The minimum number of included steps for advice on times: with fewer, a single exception could dominate."""
-
-MOST_STEPS = 0.5
-"""The minimum share of included steps in which a gap between the same two ops must occur to be typical."""
-
-
-@dataclass(frozen=True)
-class Gap:
-    """The longest idle gap of most steps: `length_us` is the mean of these; an op is empty at the step's edge."""
-
-    on_device: bool
-    op_before: str
-    op_after: str
-    length_us: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,7 +188,7 @@ def facts_of(run: Run, host: str | None = None) -> Facts:
         pipeline=None if analysis is None or analysis.feeds_device_only else analysis,
         host_steps=host_steps(run, str(steps["host"].iloc[0])) if run.info.has_steps and len(steps) else None,
         window=window_of(run, host),
-        gap=_gap(run, counted),
+        gap=gap_of_steps(run, counted),
         eager_share=eager_share(run, host),
         cores=cores_of(tables["tf_data"]),
         ops=ops,
@@ -216,14 +204,6 @@ def facts_of(run: Run, host: str | None = None) -> Facts:
         captures=(own,),
         busy_threads=busy_threads(ops, run.info.duration_ms * 1e3, run.info.hosts if host is None else 1),
     )
-
-
-def _gap(run: Run, counted: pd.DataFrame) -> Gap | None:
-    """The usual gap of these steps, which are those of one host."""
-    if counted.empty:
-        return None
-    gaps = run.table("idle_gaps", host=str(counted["host"].iloc[0]))
-    return usual_gap(gaps[gaps["step"].isin(counted["step"])])
 
 
 def cores_of(iterators: pd.DataFrame) -> float:
@@ -285,22 +265,6 @@ def _device_times(run: Run, host: str | None) -> dict[str, float]:
     device = parts["device"].where(parts["host_or_device"] == DEVICE).to_numpy()[cells["part"]]
     times = (cells["self_time_ps"].groupby(device).sum() / PS_PER_US).to_dict()
     return {device: times[device] for device in run.devices if device in times}
-
-
-def usual_gap(gaps: pd.DataFrame) -> Gap | None:
-    """The gap between the two ops that enclose the longest gap of most steps; None where they change from step to step.
-
-    `gaps` are rows of `idle_gaps`, those of the steps that count on one host.
-    """
-    if gaps.empty:
-        return None
-    ops = ["op_before", "op_after"]
-    same = gaps.groupby(ops)["duration_us"].agg(["size", "mean"]).sort_values("size", ascending=False, kind="stable")
-    first = same.iloc[0]
-    if first["size"] < MOST_STEPS * len(gaps):
-        return None
-    before, after = (str(name) for name in same.index[0])
-    return Gap(bool((gaps["host_or_device"] == DEVICE).any()), before, after, float(first["mean"]))
 
 
 def ratio(part: float, whole: float) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from tfcompare.tools.advice.model import WORTH_IT, Figure, code
+from tfcompare.tools.advice.model import WORTH_IT, Figure
 
 if TYPE_CHECKING:
     from tfcompare.tools.advice.facts import Facts
@@ -18,7 +18,5 @@ def with_gap(text: str, figures: tuple[Figure, ...], facts: Facts) -> tuple[str,
     gap = facts.gap
     if gap is None or not gap.length_us >= WORTH_IT * facts.step_us:
         return text, figures
-    after = f"after {code(gap.op_before)}" if gap.op_before else "from the beginning of the step"
-    before = f"before {code(gap.op_after)}" if gap.op_after else "until the end of the step"
     what = "no device is busy" if gap.on_device else "no op runs"
-    return f"{text} Longest gap in most steps: {what} for {GAP.text(facts)} {after}, {before}.", (*figures, GAP)
+    return f"{text} Longest gap in most steps: {what} for {GAP.text(facts)} {gap.place}.", (*figures, GAP)

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from tfcompare.frames.ops.op_names import EAGER_EXECUTION
-from tfcompare.schema import HOST
+from tfcompare.schema import HOST, UNEXPLAINED_PARTS
 from tfcompare.tools.advice.compile_rules import RECOMPILE_SHARE
 from tfcompare.tools.advice.facts import longest, ratio
 from tfcompare.tools.advice.gaps import with_gap
@@ -28,8 +28,8 @@ BETWEEN_STEPS_SHARE = 0.1
 CROWDED = 1.0
 """Threads within ops ÷ cores: from there on, on average over the profile, each core has an op, and others wait."""
 
-OTHER_TIME = Figure("Unexplained per step", "µs", lambda f: f.part_us("other_us"))
-OTHER_SHARE = Figure("Share of the step time", SHARE, lambda f: f.part_share("other_us"))
+OTHER_TIME = Figure("Unexplained per step", "µs", lambda f: sum(map(f.part_us, UNEXPLAINED_PARTS)))
+OTHER_SHARE = Figure("Share of the step time", SHARE, lambda f: sum(map(f.part_share, UNEXPLAINED_PARTS)))
 
 
 def other_time(facts: Facts) -> Found | None:
