@@ -86,6 +86,11 @@ def test_a_sleep_within_the_step_is_time_that_no_event_explains() -> None:
     found, _ = taken_apart("no_sleep", "sleep_inside_10ms")
     assert found.moved_most == "idle_us"
     assert found.parts.set_index("part")["delta_us"]["idle_us"] == pytest.approx(10 * MS, rel=0.1)
+    (cause,) = [one for one in found.causes if one.part == "idle_us"]
+    assert cause.side == 1
+    assert cause.gap is not None
+    assert cause.gap.length_us == pytest.approx(10 * MS, rel=0.1)
+    assert f" ms idle time {cause.gap.before}" in found.sentence
 
 
 def test_a_sleep_between_steps_is_in_no_step_and_is_mentioned_and_checked() -> None:

@@ -86,7 +86,7 @@ def test_a_run_is_renamed_and_hidden_from_the_table(page: Page, serve: Serve) ->
     settled(page)
     dialog.get_by_role("button", name="Save").click()
     expect(dialog).to_have_count(0)
-    expect(page.locator(HEADLINE)).to_contain_text("Small model is likely")
+    expect(page.locator(HEADLINE)).to_contain_text("Small model is")
     assert becomes(page, lambda: "Small model" in names(page), True)
     click_table(page, EDIT_X, row_of(page, "filters_16_8_again"))
     dialog.get_by_text("Hidden", exact=True).click()

@@ -39,7 +39,7 @@ def test_a_typed_url_leads_to_the_overview(page: Page, serve: Serve) -> None:
     expect(page.get_by_text("3 runs")).to_be_visible()
     settled(page)
     assert query(page)["dir"] == ["s3://bucket/team/logs"]
-    expect(page.locator("[data-testid=stMain] h4")).to_contain_text("filters_16_8 is likely 20× faster")
+    expect(page.locator("[data-testid=stMain] h4")).to_contain_text("filters_16_8 is 20× faster")
     settled(page)
     expect(page.locator("[data-testid=stDataFrame] canvas tbody tr")).to_have_count(len(NAMES))  # drawn a little later
     assert [cells[2] for cells in table_texts(page)] == list(NAMES[::-1])

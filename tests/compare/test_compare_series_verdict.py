@@ -33,9 +33,9 @@ def test_what_the_declared_spread_can_explain_is_unclear() -> None:
     verdict = ChangeTest(declared_spread("CPU"))(before, after)
     assert verdict.word == "unclear"
     assert re.fullmatch(
-        r"95 % confidence interval 0\.\d+×–1\.\d+×, from 20 steps per run\. "
-        r"(Steps are correlated \(effective n = [\d.]+\) and r|R)"
-        r"un-to-run variation is assumed to be 5 % \(CPU default\)",
+        r"95 % confidence interval of the ratio 0\.\d+×–1\.\d+×, from 20 steps per run\. "
+        r"(The 20 steps carry the information of [\d.]+\. )?"
+        r"Run-to-run variation is assumed to be 5 % \(CPU default\)",
         verdict.reason,
     )
 
@@ -43,7 +43,7 @@ def test_what_the_declared_spread_can_explain_is_unclear() -> None:
 def test_strong_correlation_is_mentioned() -> None:
     drifting = 100.0 * np.exp(np.linspace(0, 0.2, 20))
     verdict = ChangeTest(QUIET)([Times.of(drifting)], [Times.of(drifting[::-1])])
-    assert "Steps are strongly correlated (effective n = 1.6)" in verdict.reason
+    assert "The 20 steps carry the information of 1.6. " in verdict.reason
 
 
 def test_under_load_the_assumed_spread_is_wider() -> None:

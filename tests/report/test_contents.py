@@ -8,7 +8,8 @@ from tests.profiles import compared_runs, loaded_run
 from tests.views.flat import flat
 from tfcompare.compare import Comparison, compare
 from tfcompare.report.contents import contents, title_of
-from tfcompare.views.blocks import Block, Cards, Chart, Code, Facts, Report, Table, Timeline, Verdict
+from tfcompare.report.making import for_pull_request
+from tfcompare.views.blocks import Block, Cards, Chart, Code, Facts, Report, Table, Text, Timeline, Verdict
 from tfcompare.views.registry import charts
 
 PAIRS = {
@@ -36,6 +37,27 @@ def test_every_chart_has_a_place() -> None:
     assert drawn >= {*charts()} - {"memory_run"}, "the whole run's memory is too large"
 
 
+def test_a_comment_on_a_pull_request_is_the_answer_and_no_more() -> None:
+    comparison = compared_runs(*PAIRS["cpu"])
+    said = for_pull_request(comparison).splitlines()
+    assert said[0] == r"### B filters\_16\_8 compared with A filters\_512\_128"
+    assert "`B` is 20× faster than `A` (15×–25×, one capture each): 10.9 ms vs 213 ms per step." in said[2]
+    assert any(line.startswith("**−202 ms per step** = −201 ms host compute") for line in said)
+    assert len(said) < 40
+    several = for_pull_request(compare(*map(loaded_run, ("filters_512_128", "filters_16_8", "filters_16_8_again"))))
+    assert r"#### B filters\_16\_8" in several and r"#### C filters\_16\_8\_again" in several
+
+
+def test_slow_steps_are_told_once_in_the_headline_and_once_with_the_steps() -> None:
+    first, *others = contents(compared_runs(*PAIRS["jax"])).sections
+    (verdict,) = [block for block in first.blocks if isinstance(block, Verdict)]
+    assert "3 of 18 steps of `A` take 213 ms, the others 126 ms" in verdict.headline
+    assert not any("slow:" in line for line in verdict.basis)
+    (steps,) = [section for section in others if section.title == "Steps"]
+    told = [block.text for block in flat([steps]) if isinstance(block, Text)]
+    assert any(line.startswith("3 of 18 steps of A are slow: 213 ms instead of 126 ms, 25.3 % of") for line in told)
+
+
 def test_the_answer_comes_first() -> None:
     comparison = compared_runs(*PAIRS["cpu"])
     report = contents(comparison, command=["tfcompare", "report", "logs/a b"])
@@ -43,7 +65,7 @@ def test_the_answer_comes_first() -> None:
     assert first.title == "" and first.is_open
     verdict = first.blocks[0]
     assert isinstance(verdict, Verdict)
-    assert verdict.headline == "`B` is likely 20× faster than `A`: 10.9 ms vs 213 ms per step."
+    assert verdict.headline == "`B` is 20× faster than `A` (15×–25×, one capture each): 10.9 ms vs 213 ms per step."
     assert verdict.tone == "likely-better"
     assert [block.name for block in flat([first]) if isinstance(block, Chart)] == ["waterfall"]
     (changes,) = [block for block in first.blocks if isinstance(block, Facts)]
@@ -119,7 +141,7 @@ def test_each_of_several_candidates_has_its_own_answer() -> None:
     verdicts = dict(zip(ranking.rows["name"], ranking.rows["verdict_text"], strict=True))
     assert verdicts[names[2]] == "▼ likely faster"
     verdicts_in_words = [block.headline for block in blocks_of(report, Verdict)]
-    assert any("`C` is likely 1.5× faster than `A`" in headline for headline in verdicts_in_words)
+    assert any("`C` is 1.5× faster than `A`" in headline for headline in verdicts_in_words)
 
 
 def test_a_comparison_with_itself_claims_nothing() -> None:

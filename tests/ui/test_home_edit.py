@@ -64,7 +64,7 @@ def test_a_renamed_run_has_its_name_everywhere_and_again_after_a_restart(
     assert not home.exception
     assert home.session_state[home_edit._EDITED] is None, "the dialog is closed"
     assert "Small model" in table(home)["name"]
-    assert "`Small model` is likely 20× faster than `filters_512_128`" in texts(home)
+    assert "`Small model` is 20× faster than `filters_512_128`" in texts(home)
     monkeypatch.setattr(annotated, "_content_ids", {})
     other = AppTest.from_file(str(app_folder() / "app.py"), default_timeout=90).run()
     assert "Small model" in table(other)["name"]
@@ -87,7 +87,7 @@ def test_a_link_by_the_new_name_works(home: AppTest) -> None:
     home.run()
     assert not home.error
     assert home.query_params["candidate"] == AGAIN.id
-    assert "`Second try` is likely" in texts(home)
+    assert "`Second try` is" in texts(home)
 
 
 def test_a_copy_of_a_run_has_its_name_once_it_is_read(home: AppTest, tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_a_hidden_run_that_a_link_selects_is_shown(home: AppTest) -> None:
     home.query_params["candidate"] = AGAIN.id
     home.run()
     assert "filters_16_8_again" in table(home)["name"]
-    assert "`filters_16_8_again` is likely" in texts(home)
+    assert "`filters_16_8_again` is" in texts(home)
 
 
 def test_the_default_selection_has_no_hidden_run(home: AppTest) -> None:

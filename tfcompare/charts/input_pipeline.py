@@ -35,7 +35,8 @@ def step_times(series: Series) -> go.Figure:
     notes.append(downsampling.note(max((len(frame) for _, frame in shown), default=0), downsampling.MAX_AREA_POINTS))
     result = style.figure(
         "Step time and input wait", "<br>".join(filter(None, notes)),
-        height=350, legend_rows=3, showlegend=False, barmode="stack", barcornerradius=0, bargap=0.15,
+        height=350, legend_rows=3 if len(shown) > 1 else 0,
+        showlegend=False, barmode="stack", barcornerradius=0, bargap=0.15,
     )  # fmt: skip
     result.set_subplots(1, max(len(shown), 1), shared_yaxes=True, horizontal_spacing=0.04)
     scale = style.time_scale(tallest)

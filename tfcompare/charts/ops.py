@@ -92,7 +92,7 @@ def movers(
     margin = 0.04 * (high - low) / scale.size
     unit = f"{scale.unit}{per}".strip()
     result.update_xaxes(
-        title_text=f"Change of {quantity.name} ({unit})" if unit else f"Change of {quantity.name}",
+        title_text=f"Change ({unit})" if unit else "Change",
         tickformat="~r",
         range=[low / scale.size - margin, high / scale.size + margin],
         zeroline=True,

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from tfcompare.compare.stats.verdict import IDENTICAL, SAME, SINGLE, UNCLEAR, UNTESTED
+from tfcompare.compare.stats.verdict import IDENTICAL, SAME, UNCLEAR, UNTESTED
 from tfcompare.units import format_ratio, format_time_us
 
 if TYPE_CHECKING:
@@ -43,15 +43,31 @@ def step_time_headline(
     times = f"{format_time_us(after)} vs {format_time_us(before)} per step"
     times += f"; {slow_steps}" if slow_steps else ""
     if verdict.is_claim:
-        likely = "likely " if verdict.evidence == SINGLE else ""
-        sentence = f"{theirs} {faster_or_slower(before, after, likely)} {ours}: {times}."
+        sentence = f"{theirs} {faster_or_slower(before, after)} {ours} ({_how_sure(before, after, verdict)}): {times}."
     elif verdict.word == SAME:
         sentence = f"{theirs} is as fast as {ours}: {times}. {_interval(verdict)}"
     elif verdict.word == UNCLEAR:
         sentence = f"Inconclusive: {theirs} vs {ours}, {times}. {_interval(verdict)}{_how_to_tell(verdict)}"
+    elif all(info.steps_included == 1 for info in infos):
+        sentence = _of_one_step(before, after, names, infos)
     else:
         sentence = f"Difference not tested: {theirs} vs {ours}, {times}."
     return " ".join([sentence, *_reservations(*infos, (ours, theirs))])
+
+
+def _of_one_step(before: float, after: float, names: tuple[str, str], infos: tuple[RunInfo, RunInfo]) -> str:
+    """What two runs of one step each show, and how to record more."""
+    ours, theirs = names
+    factor = max(before, after) / min(before, after)
+    word = "longer" if after > before else "shorter"
+    much = f"{_two_digits(factor)}× {word} than" if round(factor, 2) > 1 else "as long as"
+    more = (
+        f"Record 20 steps or more, each inside `{_JAX_STEP}`."
+        if any(info.framework == "JAX" for info in infos)
+        else "To record more: `TensorBoard(profile_batch=(10, 40))`."
+    )
+    times = f"{format_time_us(after)} vs {format_time_us(before)}"
+    return f"{theirs}'s one step is {much} {ours}'s (1 step each: not tested): {times}. {more}"
 
 
 def quoted(name: str) -> str:
@@ -64,7 +80,26 @@ def _interval(verdict: Verdict) -> str:
 
 
 def _how_to_tell(verdict: Verdict) -> str:
-    return "" if verdict.sensitivity is None else f" {verdict.sensitivity.how_to_detect()}"
+    return "" if verdict.sensitivity is None else f" {verdict.sensitivity.what_would_show()}"
+
+
+def _how_sure(before: float, after: float, verdict: Verdict) -> str:
+    """`15×–25×, one capture each`: the interval in the words of `faster_or_slower`, and what it rests on."""
+    is_multiple = max(before / after, after / before) >= IN_MULTIPLES_FROM
+    ratios = verdict.low, verdict.high
+    if is_multiple:
+        ends = sorted(1 / ratio if after < before else ratio for ratio in ratios)
+    else:
+        ends = sorted(abs(ratio - 1) * 100 for ratio in ratios)
+    low, high = map(_two_digits, ends)
+    if low == high:
+        low, high = (f"{end:.3g}" for end in ends)
+    interval = f"{low}×–{high}×" if is_multiple else f"{low}–{high} %"
+    if verdict.sensitivity is None:
+        return interval
+    ours, theirs = verdict.sensitivity.captures
+    captures = f"{ours} captures each" if ours > 1 else "one capture each"
+    return f"{interval}, {captures if ours == theirs else f'{ours} and {theirs} captures'}"
 
 
 def doubt(verdict: Verdict) -> str:
@@ -85,7 +120,7 @@ def _reservations(baseline: RunInfo, candidate: RunInfo, names: tuple[str, str])
         if ours and theirs and ours != theirs:
             out.append(f"They ran on different {what} ({ours} and {theirs}), which alone can explain the difference.")
     few = [name for name, info in zip(names, (baseline, candidate), strict=True) if info.steps_included < _FEW_STEPS]
-    if few:
+    if few and baseline.steps_included + candidate.steps_included > 2:  # else the sentence before says it
         out.append(f"{' and '.join(few)} {'have' if len(few) > 1 else 'has'} fewer than {_FEW_STEPS} steps.")
     return out
 
@@ -95,17 +130,14 @@ def has_steps(info: RunInfo) -> bool:
     return info.has_steps and info.step_count > 0 and info.step_time_ms_mean > 0
 
 
-def faster_or_slower(before: float, after: float, likely: str = "") -> str:
-    """`is 14× faster than`, `is 2.3× slower than`, `takes 12 % less time per step than`, for two step times.
-
-    `likely` is empty, or `likely ` with a trailing space.
-    """
+def faster_or_slower(before: float, after: float) -> str:
+    """`is 14× faster than`, `is 2.3× slower than`, `takes 12 % less time per step than`, for two step times."""
     if before / after >= IN_MULTIPLES_FROM:
-        return f"is {likely}{_two_digits(before / after)}× faster than"
+        return f"is {_two_digits(before / after)}× faster than"
     if after / before >= IN_MULTIPLES_FROM:
-        return f"is {likely}{_two_digits(after / before)}× slower than"
+        return f"is {_two_digits(after / before)}× slower than"
     percent = abs(after / before - 1) * 100
-    return f"{likely}takes {_two_digits(percent)} % {'less' if after < before else 'more'} time per step than"
+    return f"takes {_two_digits(percent)} % {'less' if after < before else 'more'} time per step than"
 
 
 def short_change(before: float, after: float) -> str:

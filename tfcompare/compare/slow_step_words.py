@@ -34,20 +34,16 @@ def clause(rows: tuple[pd.Series | None, pd.Series | None], names: tuple[str, st
 
 def sentences(run: Run, host: str | None, name: str) -> list[str]:
     """Markdown sentences on the slow steps and the stray of a run that is called `name` (in Markdown)."""
+    return list(filter(None, [slow_steps(run, host, name), stray(run, host, name)]))
+
+
+def slow_steps(run: Run, host: str | None, name: str) -> str:
+    """How many steps of a run called `name` (in Markdown) are slow, and what they do more; empty without any, or if it
+    is the stray."""
     row = row_of(run, host)
-    if row is None:
-        return []
-    is_counted = run.choice.counts_stray
-    number = row["stray_step"]
-    stray = "" if pd.isna(number) else f"Step {_position(run.table('steps', host=host), number)} of {name}"
-    is_told_as_stray = is_counted and row["slow_steps"] == 1 and pd.notna(row["stray_step"])
-    slow = "" if is_told_as_stray else _slow_sentence(row, name)
-    return [sentence for sentence in (slow, _stray_sentence(row, stray, is_counted=is_counted)) if sentence]
-
-
-def _slow_sentence(row: pd.Series, name: str) -> str:
-    """How many steps of the run called `name` (in Markdown) are slow, and what they do more; empty without any."""
-    if not row["slow_steps"]:
+    if row is None or not row["slow_steps"]:
+        return ""
+    if run.choice.counts_stray and row["slow_steps"] == 1 and pd.notna(row["stray_step"]):
         return ""
     share = format_percent(row["slow_share"])
     extra = _cause(row, "")
@@ -57,19 +53,16 @@ def _slow_sentence(row: pd.Series, name: str) -> str:
     return f"{_count(row)} of {name}{regular} {are} slow: {times}, {share} of the time{extra}."
 
 
-def _position(steps: pd.DataFrame, number: int) -> int:
-    """The position of a step of a run, by the number that `on_slowest_host` has for it."""
-    return 1 + run_steps(steps)["step"].to_list().index(number)
-
-
-def _stray_sentence(row: pd.Series, stray: str, *, is_counted: bool) -> str:
-    """What the step that is called `stray` does more than others; empty without one."""
-    if not stray:
+def stray(run: Run, host: str | None, name: str) -> str:
+    """Which step of a run called `name` (in Markdown) is a stray, and what it does more; empty without one."""
+    row = row_of(run, host)
+    if row is None or pd.isna(row["stray_step"]):
         return ""
+    position = 1 + run_steps(run.table("steps", host=host))["step"].to_list().index(row["stray_step"])
     others = format_time_us(row["usual_step_us"])
     cause = _cause(row, "stray_")
-    what = "is far longer than all others" if is_counted else "is excluded as a stray"
-    return f"{stray} {what}: {format_time_us(row['stray_us'])} instead of {others}{cause}."
+    what = "is far longer than all others" if run.choice.counts_stray else "is excluded as a stray"
+    return f"Step {position} of {name} {what}: {format_time_us(row['stray_us'])} instead of {others}{cause}."
 
 
 def _takes(row: pd.Series, name: str) -> str:

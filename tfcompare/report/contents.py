@@ -20,6 +20,7 @@ from tfcompare.tools.caveats import caveats, other_runs, runs_of
 from tfcompare.tools.environment import environment
 from tfcompare.units import MISSING
 from tfcompare.views import candidates, overview, timeline
+from tfcompare.views.answer import answer
 from tfcompare.views.blocks import Block, Chart, Code, Facts, Items, Report, Section, Text
 from tfcompare.views.registry import views
 from tfcompare.views.view import charts_of
@@ -56,6 +57,17 @@ def contents(comparison: Comparison, *, command: Sequence[str] = (), checked: Ch
         [section for section in _sections(comparison, pairs, command, checked) if section.blocks],
         f"Made by tfcompare {__version__} on {made}.",
     )
+
+
+def brief(comparison: Comparison) -> Report:
+    """What a comment on a pull request says: the answer on each candidate, and the caveats."""
+    pairs = pairs_of(comparison)
+    sections = [Section(_lettered(comparison)[one.position], list(answer(one)), is_open=True) for one in pairs]
+    if len(pairs) == 1:
+        sections = [replace(sections[0], title="")]
+    if found := caveats(comparison, {run.id: comparison.mismatches(run) for run in other_runs(comparison)}):
+        sections.append(_caveats(found, is_open=False))
+    return Report(title_of(comparison), sections, f"tfcompare {__version__}")
 
 
 def title_of(comparison: Comparison) -> str:

@@ -15,7 +15,7 @@ from tfcompare.errors import TfcompareError, Unknown
 from tfcompare.render.html import as_html
 from tfcompare.render.markdown import as_text
 from tfcompare.report.as_json import as_json
-from tfcompare.report.contents import Checked, contents
+from tfcompare.report.contents import Checked, brief, contents
 from tfcompare.report.redaction import redacted
 
 Format = Literal["html", "markdown", "json"]
@@ -60,6 +60,11 @@ def write(text: str, path: Path) -> None:
         path.write_text(text, encoding="utf-8")
     finally:
         arriving.unlink(missing_ok=True)
+
+
+def for_pull_request(comparison: Comparison) -> str:
+    """The answer as Markdown, short enough for a comment on a pull request."""
+    return as_text(brief(comparison))
 
 
 def report(

@@ -106,7 +106,9 @@ def attribution(comparison: Comparison, candidate: Run) -> Attribution:
         same = "Both runs are the same capture: no part of the step differs."
         return Attribution(hosts, parts, waterfall, same, of_hosts)
     causes = tuple(_causes(comparison, candidate, parts))
-    sentence = caution(comparison, candidate) + step_budget(parts, {one.part: one.words for one in causes})
+    several = comparison.host is None and len(candidate.host_names) > 1
+    where = f"On {as_code(hosts[1])}: " if several else ""
+    sentence = caution(comparison, candidate) + where + step_budget(parts, {one.part: one.words for one in causes})
     return Attribution(hosts, parts, waterfall, sentence, of_hosts, causes)
 
 

@@ -13,14 +13,16 @@ from tfcompare.compare.aggregate import largest_changes, metric_in
 from tfcompare.compare.attribution_words import PART_WORDS
 from tfcompare.compare.diff import MATCHED
 from tfcompare.compare.headline import quoted
+from tfcompare.compare.slow_step_words import sentences
 from tfcompare.compare.stats.estimates import STEP_TIME
+from tfcompare.compare.stats.verdict import UNCLEAR
 from tfcompare.markdown import as_markdown, first_sentence
 from tfcompare.tools.advice import Advice, advise_on, facts_of, with_repeats
 from tfcompare.tools.advice import Facts as AdviceFacts
 from tfcompare.tools.op_stats import main_side, top_ops
 from tfcompare.tools.overview import PEAK_MEMORY, dashboard
 from tfcompare.tools.throughput import between_steps_sentence, dispatch_sentence
-from tfcompare.tools.verdict_words import evidence, slow_steps, without_step_times
+from tfcompare.tools.verdict_words import evidence, strays, without_step_times
 from tfcompare.units import MISSING, format_delta, format_percent, format_ratio, format_time_us, ratio_of
 from tfcompare.views import links, op
 from tfcompare.views.blocks import Block, Chart, Facts, Finding, Items, Link, Links, Opens, Section, Text, Verdict
@@ -72,7 +74,6 @@ def verdict(pair: Pair) -> Verdict:
     if not all(map(has_steps, shown.values())):
         headline, how = without_step_times(pair.comparison, pair.candidate, shown)
         return Verdict("", "neutral", headline, [how])
-    slow = slow_steps(pair.comparison, shown)
     if pair.is_single:
         run = pair.baseline
         counted = f"{run.info.steps_included:,} of {run.info.step_count:,} steps are included."
@@ -80,15 +81,15 @@ def verdict(pair: Pair) -> Verdict:
         name = f"{quoted(run.name)}: " if pair.by_name else ""
         step = Finding("step_time", "Step time", "µs", math.nan, time_us, more="timeline", is_alone=True)
         headline = f"{name}{format_time_us(time_us)} per step"
+        slow = sentences(run, pair.host_of(run), quoted(pair.called[0]))
         return Verdict("", "neutral", headline, [counted, *slow], [step], help=STEP_TIME)
     found = pair.comparison.verdict[pair.candidate.id]
-    ratio = f" {format_ratio(found.ratio)}" if found.has_interval else ""
     outside = [of(pair.comparison, pair.candidate) for of in (between_steps_sentence, dispatch_sentence)]
     return Verdict(
-        f"{text_of(found.word, found.evidence)}{ratio}",
+        text_of(found.word, found.evidence),
         tone_of(found.word, found.evidence),
         first_sentence(pair.comparison.headline(pair.candidate.id, pair.called)),
-        list(filter(None, [evidence(pair.comparison, pair.candidate), *slow, *outside])),
+        list(filter(None, [evidence(pair.comparison, pair.candidate), *strays(pair.comparison, shown), *outside])),
         [
             Finding(
                 "step_time", "Step time", "µs",
@@ -203,7 +204,7 @@ def changes(pair: Pair, top: int) -> Iterator[Block]:
     cells = [_change(pair, row) for _, row in found.iterrows()]
     tones = list(map(tone_of, found["verdict"], found["evidence"]))
     findings = [_finding(pair, row) for _, row in found.iterrows()]
-    note = _note(pair, len(found), len(every))
+    note = _note(pair, found, len(every))
     yield Facts(
         header, cells, (1, 2, 3, 4, 5), tones, optional=(5, 2, 3), note=note, findings=findings,
         opens=_opens(pair, findings), help=_SELF_TIME, address="change",
@@ -216,13 +217,22 @@ def _opens(pair: Pair, findings: Sequence[Finding]) -> Opens:
     return Opens(lambda chosen: op.named(pair, names[chosen]) if chosen in names else None)
 
 
-def _note(pair: Pair, shown: int, changed: int) -> str:
-    """How many more ops changed, and how much of the time is in ops of both runs, unless it is all."""
+def _note(pair: Pair, found: pd.DataFrame, changed: int) -> str:
+    """How many more ops changed than are shown, how much of the time is in ops of both runs, unless it is all, and why
+    an interval without 1 can be inconclusive, where one is."""
     of_pair = pair.comparison.coverage()
     share = float(of_pair.loc[of_pair["candidate"] == pair.candidate.id, "matched_share"].iloc[0])
-    left_out = f"{changed - shown:,} more ops changed." if changed > shown else ""
+    left_out = f"{changed - len(found):,} more ops changed." if changed > len(found) else ""
+    is_apart = (found["interval_low"] > 1) | (found["interval_high"] < 1)
+    tested = int(pair.diff()["interval_low"].notna().sum())
+    why = (
+        f"Inconclusive although the interval excludes 1×: a claim must hold among all {tested:,} ops that were tested, "
+        "and with strays counted."
+        if (is_apart & (found["verdict"] == UNCLEAR)).any()
+        else ""
+    )
     unmatched = f"Time with a counterpart in the other run: {format_percent(share)}." if share < ALL else ""
-    return " ".join(filter(None, [left_out, unmatched]))
+    return " ".join(filter(None, [left_out, unmatched, why]))
 
 
 def _longest(pair: Pair, per: str, top: int) -> Block:

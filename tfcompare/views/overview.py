@@ -12,7 +12,7 @@ import pandas as pd
 from tfcompare.charts import slow_steps, step_parts, steps
 from tfcompare.charts.pair import Pair, has_steps, may_draw, sides, steps_of
 from tfcompare.charts.style import Side
-from tfcompare.compare.slow_step_words import sentences
+from tfcompare.compare import slow_step_words
 from tfcompare.run import Run
 from tfcompare.tables.step_times import on_slowest_host
 from tfcompare.tools import step_attribution
@@ -75,7 +75,14 @@ def _steps(pair: Pair, options: Options) -> Iterator[Block]:
         yield Text(
             f"The baseline, the first {DRAWN_CANDIDATES} candidates and the one shown in detail are drawn.", "quiet"
         )
-    if found := pair.cached("slow steps", lambda: list(_slow_steps(pair))):
+    found = pair.cached("slow steps", lambda: list(_slow_steps(pair)))
+    told = [
+        slow_step_words.slow_steps(run, pair.host_of(run), name)
+        for name, (_, run) in zip(pair.marked, pair.shown, strict=False)
+    ]
+    if any(told) and not pair.is_single:  # of a run alone, the verdict has it
+        yield Text(" ".join(filter(None, told)))
+    if found:
         yield Links(found)
 
 
@@ -110,7 +117,7 @@ def _by_part(pair: Pair) -> Iterator[Block]:
 def _slow_steps(pair: Pair) -> Iterator[Link]:
     """A link to the longest step of each run that has slow steps or a stray, which the verdict tells of."""
     for side, (name, (_, run)) in enumerate(zip(pair.marked, pair.shown, strict=False)):
-        if sentences(run, pair.host_of(run), name):
+        if slow_step_words.sentences(run, pair.host_of(run), name):
             steps = run.table("steps", host=pair.host_of(run))
             rows = on_slowest_host(steps).assign(position=lambda every: range(1, len(every) + 1))
             longest = rows[rows["included"] | rows["stray"]].sort_values("duration_us").iloc[-1]

@@ -3,6 +3,7 @@
 const BETTER = [43, 123, 214]; // the colours of changes in all charts
 const WORSE = [221, 107, 0];
 const KINDS = ["#4C78A8", "#B279A2", "#72B7B2", "#E0A030", "#54A24B", "#9D755D", "#D67195", "#7B6FD0"];
+const LIGHT_KINDS = new Set(["#72B7B2", "#E0A030", "#54A24B", "#B279A2", "#D67195"]); // white on these has too little contrast
 const UNCHANGED = 0.07; // log2: changes of less than 5 % are not coloured
 const MOST_CHANGE = 1; // log2: twice as fast or slow has the full colour
 const SHADES = 10;
@@ -143,8 +144,9 @@ function drawName(context, name, spans, i, box, width, scale, colours, look) {
   const letters = Math.floor(room / 6);
   if (letters < 4) return;
   const text = spans.count[i] > 1 ? `${spans.count[i]} × ${name}` : name;
-  const isStrong = look.colour === "type" ? spans.kind[i] < KINDS.length : spans.status[i] === 1 && Math.abs(spans.change[i]) > 0.45;
-  context.fillStyle = isStrong ? "#ffffff" : colours.text;
+  const kind = look.colour === "type" ? KINDS[spans.kind[i]] : undefined;
+  const isStrong = look.colour !== "type" && spans.status[i] === 1 && Math.abs(spans.change[i]) > 0.45;
+  context.fillStyle = kind ? (LIGHT_KINDS.has(kind) ? "#1b2430" : "#ffffff") : isStrong ? "#ffffff" : colours.text;
   context.fillText(text.length > letters ? `${text.slice(0, letters - 1)}…` : text, from, box.y + ROW / 2);
 }
 
@@ -241,7 +243,7 @@ function drawLabels(context, data, lanes, view, scale, colours, top, height) {
   }
 }
 
-// A label in at most `most` lines, the last one cut with an ellipsis.
+// A label in at most `most` lines, the last one cut before its end: names of threads and streams end with a number.
 function wrapped(context, text, room, most) {
   const lines = [];
   let rest = text;
@@ -249,7 +251,7 @@ function wrapped(context, text, room, most) {
     let fits = rest.length;
     while (fits > 1 && context.measureText(rest.slice(0, fits)).width > room) fits--;
     if (fits < rest.length && lines.length === most - 1) {
-      lines.push(`${rest.slice(0, Math.max(fits - 1, 1))}…`);
+      lines.push(`${rest.slice(0, Math.max(fits - 4, 1))}…${rest.slice(-3)}`);
       break;
     }
     const space = fits < rest.length ? rest.lastIndexOf(" ", fits) : -1;

@@ -48,7 +48,7 @@ SMALLEST_SHARE = 0.005
 _ROUNDING = 1e-9
 _FEW_SLOW = 2, 5
 """From so many slow steps on they limit the degrees of freedom, and up to so many that matters."""
-_CORRELATED, _STRONGLY_CORRELATED = 0.75, 0.25
+_CORRELATED = 0.75
 """Steps are called so if their effective sample size is below this share of their number."""
 
 
@@ -251,12 +251,13 @@ def _basis(ours: Sequence[Sides], theirs: Sequence[Sides], spread: Spread, found
     """The sample sizes and variation behind the interval, in one or two sentences without the final full stop."""
     interval = f"{format_ratio(float(found.low[0]))}–{format_ratio(float(found.high[0]))}"
     correlated = _correlation(ours, theirs, found, of)
-    variation = f"run-to-run variation is {_variation(ours, theirs, spread)}"
-    second = f"{correlated} and {variation}" if correlated else variation[0].upper() + variation[1:]
+    variation = f"Run-to-run variation is {_variation(ours, theirs, spread)}"
+    second = ". ".join(filter(None, [correlated, variation]))
     few = _few_slow(ours, theirs, of)
     if _have_strays((*ours, *theirs)):
         few += f"With strays counted, the ratio is {format_ratio(float(found.ratio_with_strays[0]))}. "
-    return f"{LEVEL * 100:.0f} % confidence interval {interval}, from {_counts(ours, theirs, of)}. {few}{second}"
+    counts = _counts(ours, theirs, of)
+    return f"{LEVEL * 100:.0f} % confidence interval of the ratio {interval}, from {counts}. {few}{second}"
 
 
 def _few_slow(ours: Sequence[Sides], theirs: Sequence[Sides], of: str) -> str:
@@ -292,16 +293,16 @@ def _counts(ours: Sequence[Sides], theirs: Sequence[Sides], of: str) -> str:
 
 
 def _correlation(ours: Sequence[Sides], theirs: Sequence[Sides], found: Changes, of: str) -> str:
-    """`Steps are strongly correlated (effective n = 2.0)`, if that affects the interval; else empty."""
+    """`The 20 steps carry the information of 2.0`, if that affects the interval; else empty."""
     if _is_measured(ours, theirs):
         return ""
     effective = [float(n[0]) for n in found.effective_steps]
     share = min(n / sum(one.steps for one in side) for n, side in zip(effective, (ours, theirs), strict=True))
     if share >= _CORRELATED:
         return ""
-    counts = " and ".join(dict.fromkeys(_count(n) for n in effective))
-    how = "strongly correlated" if share < _STRONGLY_CORRELATED else "correlated"
-    return f"{of[0].upper()}{of[1:]} are {how} (effective n = {counts})"
+    steps = " and ".join(dict.fromkeys(f"{sum(one.steps for one in side)}" for side in (ours, theirs)))
+    counts = " and ".join(dict.fromkeys(map(_count, effective)))
+    return f"The {steps} {of} carry the information of {counts}"
 
 
 def _count(effective: float) -> str:

@@ -75,6 +75,19 @@ class Sensitivity:
             f"(80 % power, {variation} variation)."
         )
 
+    def what_would_show(self) -> str:
+        """`These runs can show only changes above 53 %; 5 captures per side would measure how much they vary.`
+
+        Where their variation is measured, how many captures detect a change of `USUAL_MARGIN`.
+        """
+        if min(self.captures) >= FEWEST_REPEATS:
+            return self.how_to_detect()
+        size = percent(self.smallest_change) if self.smallest_change < _HUGE else f"{100 * _HUGE:,.0f} %"
+        return (
+            f"These runs can show only changes above {size}; {FEWEST_REPLICATES} captures per side would measure how "
+            "much they vary."
+        )
+
     def details(self) -> str:
         """The summary and the captures needed to detect a change of `USUAL_MARGIN`, as sentences."""
         return f"{self.summary()}. {self.how_to_detect()}"

@@ -47,6 +47,17 @@ def show(comparison: Comparison) -> None:
             on_click="ignore",
             key="tfcompare.report.download",
         )
+        if st.button("Copy for a pull request", icon=":material/content_copy:", key="tfcompare.report.copy"):
+            _copy(comparison, redact=redact)
+
+
+@st.dialog("For a pull request", width="large")
+def _copy(comparison: Comparison, *, redact: bool) -> None:
+    """The answer as Markdown, with a button that copies it."""
+    from tfcompare.report.making import for_pull_request
+    from tfcompare.report.redaction import redacted
+
+    st.code(for_pull_request(redacted(comparison) if redact else comparison), language="markdown", wrap_lines=True)
 
 
 def _made(comparison: Comparison, form: Format, *, redact: bool) -> str | bytes:

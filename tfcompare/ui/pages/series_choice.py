@@ -56,8 +56,9 @@ def choose(view: Page) -> Choice:
     found = tool.ordered(view.search.without_hidden())
     if len(found) < FEWEST:
         _stop_without_series(view, f"A series needs at least {FEWEST} runs, and there are {len(view.found)}.")
+    programs = _with_enough_runs(view, found)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        of_program = _of_program(view, found)
+        of_program = _of_program(found, programs)
         metric = _metric()
         by, runs = _filtered(view, of_program)
     others = len(found) - len(of_program)
@@ -84,15 +85,19 @@ def _stop_without_series(view: Page, why: str) -> NoReturn:
     st.stop()
 
 
-def _of_program(view: Page, found: Sequence[FoundRun]) -> list[FoundRun]:
-    """The runs of the chosen program; which one is only asked if several have enough runs."""
-    programs = programs_of(found)
-    counts = Counter(programs.values())
-    large = [program for program, count in counts.items() if count >= FEWEST]
+def _with_enough_runs(view: Page, found: Sequence[FoundRun]) -> list[Program]:
+    """The programs that have enough runs; stops the page without any."""
+    large = [program for program, count in Counter(programs_of(found).values()).items() if count >= FEWEST]
     if not large:
         _stop_without_series(
             view, f"A series needs at least {FEWEST} runs of one program; no program here has that many."
         )
+    return large
+
+
+def _of_program(found: Sequence[FoundRun], large: Sequence[Program]) -> list[FoundRun]:
+    """The runs of the chosen one of the `large` programs; which one is only asked if there are several."""
+    programs = programs_of(found)
     chosen = most_frequent([program for program in programs.values() if program in large])
     if len(large) > 1:
         chosen = _asked(sorted(large), chosen)

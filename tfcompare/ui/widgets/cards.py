@@ -12,8 +12,10 @@ from tfcompare.tools.key_figures import KeyFigure
 
 FEWEST_IN_A_ROW = 4
 """With room for as many, few cards are not stretched over the page."""
-CARD_PIXELS, LABEL_LETTER_PIXELS, PADDING_PIXELS, HELP_PIXELS = 170, 6.3, 34, 37
+CARD_PIXELS, LABEL_LETTER_PIXELS, PADDING_PIXELS, HELP_PIXELS = 170, 7.0, 34, 37
 """The sign of the help text takes the padding at its side."""
+CHANGE_LETTER_PIXELS, CHANGE_PADDING_PIXELS = 7.2, 74
+"""Of the line with the change, its arrow, and the value before it."""
 CAPITAL_PIXELS, LETTER_PIXELS = 15.0, 11.5
 """The widths of letters of a value: `GFLOP/s` needs more room than `steps/s`."""
 DELTA_COLOURS: dict[str, Literal["blue", "orange", "gray"]] = {
@@ -25,10 +27,12 @@ DELTA_COLOURS: dict[str, Literal["blue", "orange", "gray"]] = {
 
 
 def cards(figures: Sequence[KeyFigure]) -> None:
-    """Show the key figures, each with its change, in cards that have room for the longest label and value."""
+    """Show the key figures, each with its change, in cards that have room for the longest label, value and change."""
     labels = max((len(figure.label) for figure in figures), default=0)
     values = max((_pixels(value_text(figure, figure.candidate)) for figure in figures), default=0)
-    pixels = max(CARD_PIXELS, HELP_PIXELS + round(labels * LABEL_LETTER_PIXELS), values)
+    changes = max((len(change_text(one) + before_text(one)) for one in figures if one.has_baseline), default=0)
+    change = CHANGE_PADDING_PIXELS + round(changes * CHANGE_LETTER_PIXELS) if changes else 0
+    pixels = max(CARD_PIXELS, HELP_PIXELS + round(labels * LABEL_LETTER_PIXELS), values, change)
     with st.grid(max(len(figures), FEWEST_IN_A_ROW), min_column_width=pixels):
         for figure in figures:
             _card(figure)
