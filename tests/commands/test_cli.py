@@ -203,8 +203,8 @@ def test_diff_of_one_table_has_the_verdict_and_coverage_above_it(tfcompare) -> N
     status, out, err = tfcompare("diff", BASELINE, CANDIDATE, "--table", "op_stats")
     lines = out.splitlines()
     assert (status, err) == (0, "")
-    assert lines[0].startswith("filters_16_8 is 20× faster than filters_512_128: ")
-    assert "95 % confidence interval 0.0394×–0.0667×" in lines[1]
+    assert lines[0].startswith("filters_16_8 is 20× faster than filters_512_128 (15×–25×, one capture each): ")
+    assert "95 % confidence interval of the ratio 0.0394×–0.0667×" in lines[1]
     assert lines[3] == "Matched self time: 100 % (100 % exactly). Figures are per step."
     assert re.fullmatch(r"Outside of the included steps: \d.* ms of self time in all, baseline \d.* ms\.", lines[4])
     assert "self time (ms/step)" in lines[6]

@@ -30,9 +30,9 @@ def test_check_judges_times_by_all_recordings_and_bytes_by_the_run_itself(tfcomp
     grouped = findings(out)
     assert (status, err) == (1, "")
     assert "from 20 and 60 steps" in str(grouped["step_time>+5%"]["reason"])
-    assert "run-to-run variation is measured: " in str(grouped["step_time>+5%"]["reason"])
+    assert "un-to-run variation is measured: " in str(grouped["step_time>+5%"]["reason"])
     for condition in conditions[1:3]:
-        assert "run-to-run variation is measured: " in str(grouped[condition]["reason"])
+        assert "un-to-run variation is measured: " in str(grouped[condition]["reason"])
         assert grouped[condition]["candidate"] != alone[condition]["candidate"]
     assert grouped["peak_memory>+10%"] == alone["peak_memory>+10%"]
     step_time = grouped["step_time>+5%"]

@@ -87,7 +87,7 @@ def test_repeats_are_chosen_by_hand_for_each_run_and_taken_away_again(page: AppT
     repeats_of(page, LARGE).set_value([AGAIN, OTHER]).run()
     assert "**A** filters_512_128 (+2 replicates)" in chips(page)
     assert page.query_params["repeat"] == [f"0:{AGAIN}", f"0:{OTHER}"]
-    assert "run-to-run variation is measured: " in reason(page)
+    assert "un-to-run variation is measured: " in reason(page)
     assert repeats_of(page, SMALL).options == [], "a recording belongs to one run"
     repeats_of(page, LARGE).set_value([]).run()
     assert "repeat" not in page.query_params
