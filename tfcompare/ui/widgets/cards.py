@@ -12,9 +12,9 @@ from tfcompare.tools.key_figures import KeyFigure
 
 FEWEST_IN_A_ROW = 4
 """With room for as many, few cards are not stretched over the page."""
-CARD_PIXELS, LABEL_LETTER_PIXELS, PADDING_PIXELS, HELP_PIXELS = 170, 7.0, 34, 37
+CARD_PIXELS, LABEL_LETTER_PIXELS, PADDING_PIXELS, HELP_PIXELS = 170, 6.6, 34, 37
 """The sign of the help text takes the padding at its side."""
-CHANGE_LETTER_PIXELS, CHANGE_PADDING_PIXELS = 7.2, 74
+CHANGE_LETTER_PIXELS, CHANGE_PADDING_PIXELS = 6.3, 66
 """Of the line with the change, its arrow, and the value before it."""
 CAPITAL_PIXELS, LETTER_PIXELS = 15.0, 11.5
 """The widths of letters of a value: `GFLOP/s` needs more room than `steps/s`."""
