@@ -12,6 +12,7 @@ candidate.
           time_between_steps    time outside steps, from the first step to the last, per step
           input_latency         the mean latency of calls to the slowest tf.data pipeline
           peak_memory           the largest peak of any memory; peak_memory:MEMORY for one memory, such as GPU_0_bfc
+          memory_growth         bytes that a memory holds more after each step: the slope over the included steps
           kernel_launches       kernels launched per step
           op:PATTERN            self time per step of all ops whose name or type matches, such as op:*Conv2D*
           kernel:PATTERN        time per step of all kernels whose name matches

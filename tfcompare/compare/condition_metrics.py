@@ -15,6 +15,7 @@ import pandas as pd
 
 from tfcompare.compare.between_steps import Window, window_of
 from tfcompare.compare.captures import SAME_CAPTURE, Captures, Replicates, no_steps, time_verdict
+from tfcompare.compare.memory_growth import FEWEST_STEPS, growth_of
 from tfcompare.compare.stats.change_test import ChangeTest, Level
 from tfcompare.compare.stats.estimates import Floats, Sides, Times, quantile_sides, sides
 from tfcompare.compare.stats.step_series import step_series
@@ -22,6 +23,7 @@ from tfcompare.compare.stats.verdict import LESS, MORE, SAME, UNTESTED, Verdict
 from tfcompare.compare.tf_data.call_verdicts import calls_by_pipeline, slowest_pipeline
 from tfcompare.tables.step_cells import StepCells
 from tfcompare.text import close_matches, did_you_mean
+from tfcompare.units import format_bytes
 
 if TYPE_CHECKING:
     from tfcompare.run import Run
@@ -192,6 +194,19 @@ def _peak_memory(pair: Pair, pattern: str) -> Measured:
     return _counted(BYTES, _largest(ours[shared]), _largest(theirs[shared]), reason, of_candidate=_largest(theirs))
 
 
+def _memory_growth(pair: Pair, _: str) -> Measured:
+    """The slope of the memory that grows most; 0 where its interval includes no growth."""
+    ours, theirs = (growth_of(side.runs[0], side.hosts[0]) for side in pair.sides)
+    if ours is None and theirs is None:
+        return _missing(BYTES, f"neither run has a record of memory over {FEWEST_STEPS} steps or more")
+    before, after = (math.nan if one is None else one.bytes_per_step if one.low > 0 else 0.0 for one in (ours, theirs))
+    if ours is None or theirs is None:
+        lacks = _who_lacks(ours is None, theirs is None)
+        return _counted(BYTES, before, after, f"{lacks} record of memory over {FEWEST_STEPS} steps or more")
+    ends = " to ".join(map(format_bytes, (theirs.low, theirs.high)))
+    return _counted(BYTES, before, after, f"slope over {theirs.steps} steps, 95 % confidence interval {ends}")
+
+
 def _peaks(side: Captures) -> pd.Series:
     """The peak of each memory; the largest if several hosts have a memory of that name."""
     memories = side.runs[0].table("memory_summary", host=side.hosts[0])
@@ -347,6 +362,7 @@ METRICS = {
     "input_latency": Metric("input_latency", TIME, _input_latency),
     "peak_memory": Metric("peak_memory", BYTES, _peak_memory),
     "peak_memory:": Metric("peak_memory:MEMORY", BYTES, _peak_memory),
+    "memory_growth": Metric("memory_growth", BYTES, _memory_growth),
     "kernel_launches": Metric("kernel_launches", COUNT, _kernel_launches),
     "op:": Metric("op:PATTERN", TIME, _op_time),
     "kernel:": Metric("kernel:PATTERN", TIME, _kernel_time),

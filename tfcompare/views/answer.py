@@ -13,17 +13,18 @@ from tfcompare.compare.aggregate import largest_changes, metric_in
 from tfcompare.compare.attribution_words import PART_WORDS
 from tfcompare.compare.diff import MATCHED
 from tfcompare.compare.headline import quoted
+from tfcompare.compare.memory_growth import growth_of
 from tfcompare.compare.slow_step_words import sentences
 from tfcompare.compare.stats.estimates import STEP_TIME
 from tfcompare.compare.stats.verdict import UNCLEAR
-from tfcompare.markdown import as_markdown, first_sentence
+from tfcompare.markdown import as_code, as_markdown, first_sentence
 from tfcompare.tools.advice import Advice, advise_on, facts_of, with_repeats
 from tfcompare.tools.advice import Facts as AdviceFacts
 from tfcompare.tools.op_stats import main_side, top_ops
 from tfcompare.tools.overview import PEAK_MEMORY, dashboard
 from tfcompare.tools.throughput import between_steps_sentence, dispatch_sentence
 from tfcompare.tools.verdict_words import evidence, strays, without_step_times
-from tfcompare.units import MISSING, format_delta, format_percent, format_ratio, format_time_us, ratio_of
+from tfcompare.units import MISSING, format_bytes, format_delta, format_percent, format_ratio, format_time_us, ratio_of
 from tfcompare.views import links, op
 from tfcompare.views.blocks import Block, Chart, Facts, Finding, Items, Link, Links, Opens, Section, Text, Verdict
 from tfcompare.views.view import SIDES, cards, sides_of
@@ -54,6 +55,25 @@ def first(pair: Pair) -> Iterator[Block]:
     if sentence := pair.attribution.host_sentence:
         yield Text(sentence, more="hosts")
     yield from figures(pair)
+    yield from memory_growth(pair)
+
+
+def memory_growth(pair: Pair) -> Iterator[Block]:
+    """How much more memory a run holds after each step, if that grows for certain in either."""
+    grown = [growth_of(run, pair.host_of(run)) for _, run in pair.shown]
+    told = [(name, one) for name, one in zip(pair.marked, grown, strict=False) if one is not None and one.is_growth]
+    for name, one in told:
+        where = "" if pair.is_single else f" in {name}"
+        ends = f"{format_bytes(one.low)} to {format_bytes(one.high)}"
+        sentence = (
+            f"Memory grows by **{format_bytes(one.bytes_per_step)} per step**{where} (95 % confidence interval {ends}, "
+            f"over {one.steps} steps of {as_code(one.memory_id)})"
+        )
+        live = f": {as_code(one.op_name)} {as_markdown(one.shape)}".rstrip() + " stays live" if one.op_name else ""
+        yield Text(f"{sentence}{live}.", more="memory")
+    if len(told) == 1 and not pair.is_single:
+        (other,) = (name for name in pair.marked if name != told[0][0])
+        yield Text(f"In {other}, no growth is certain.", look="quiet")
 
 
 def figures(pair: Pair) -> Iterator[Block]:
