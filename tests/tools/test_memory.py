@@ -12,7 +12,9 @@ from tests.memory_runs import allocate, free, loaded, step, work
 from tests.profiles import ALL_RUNS, loaded_run
 from tfcompare import compare
 from tfcompare.compare.matching.matching import pair_hosts
+from tfcompare.compare.stats.verdict import verdict_on_size
 from tfcompare.run import Run
+from tfcompare.tools.key_figures import KeyFigure
 from tfcompare.tools.memory import (
     BOTH,
     MemoryPair,
@@ -25,7 +27,6 @@ from tfcompare.tools.memory import (
     peak_diff,
     peak_tree,
     tree_alone,
-    verdict_on_peak,
 )
 from tfcompare.tools.memory_timeline import Memory
 
@@ -118,9 +119,17 @@ def test_figures_find_a_candidate_on_a_host_of_another_name(tmp_path: Path) -> N
     assert figures(diff, pair, {"elsewhere": "vm"})["peak_bytes"] == (100, 50)
 
 
-@pytest.mark.parametrize(("peaks", "word"), [((2, 1), "less"), ((1, 2), "more"), ((2, 2), "same"), ((0, 0), "same")])
-def test_bytes_are_judged_exactly(peaks: tuple[float, float], word: str) -> None:
-    assert verdict_on_peak(*peaks) == word
+@pytest.mark.parametrize(
+    ("peaks", "word"),
+    [
+        ((2, 1), "less"), ((1, 2), "more"), ((2, 2), "same"), ((0, 0), "same"), ((0, 1), "more"), ((1, 0), "less"),
+        ((1000, 1009), "same"), ((1000, 991), "same"), ((1000, 1011), "more"), ((1000, 989), "less"),
+    ],
+)  # fmt: skip
+def test_sizes_that_differ_by_less_than_a_hundredth_are_the_same(peaks: tuple[float, float], word: str) -> None:
+    assert verdict_on_size(*peaks) == word
+    figure = KeyFigure("Peak", "bytes", *peaks, "lower", "")
+    assert figure.judgement == {"less": "better", "more": "worse", "same": "same"}[word]
     assert f"**{word}**" in headline(MemoryPair(A, A), peaks, ("`x`", "`y`"), identical=False)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from tfcompare.compare.aggregate import metric_in, without_idle
 from tfcompare.compare.diff import MATCHED
 from tfcompare.compare.stats.estimates import STEP_TIME as MEANING
-from tfcompare.compare.stats.verdict import Verdict
+from tfcompare.compare.stats.verdict import SAME, Verdict, verdict_on_size
 from tfcompare.schema import DEVICE, HOST, IDLE
 from tfcompare.tools.op_stats import ROLES
 
@@ -51,7 +51,8 @@ class KeyFigure:
         """How the candidate compares with the baseline; `neither` if neither direction is better."""
         if self.better == "neither" or math.isnan(self.baseline) or math.isnan(self.candidate):
             return "neither"
-        if self.candidate == self.baseline:
+        is_size = self.unit == "bytes" and verdict_on_size(self.baseline, self.candidate) == SAME
+        if is_size or self.candidate == self.baseline:
             return "same"
         return "better" if self.candidate < self.baseline else "worse"
 

@@ -14,7 +14,7 @@ from tfcompare.compare.aggregate import metric_in, scope_of
 from tfcompare.compare.diff import Side, diff_table
 from tfcompare.compare.matching.manual import Choice
 from tfcompare.compare.matching.matching import NO_EVIDENCE, Evidence
-from tfcompare.compare.stats.verdict import LESS, MORE, SAME
+from tfcompare.compare.stats.verdict import SAME, verdict_on_size
 from tfcompare.tools.key_figures import KeyFigure
 from tfcompare.tools.memory_timeline import Memory
 from tfcompare.units import MINUS, format_bytes, format_percent_change, format_ratio
@@ -174,11 +174,6 @@ def _of(table: pd.DataFrame, memory: Memory | None) -> pd.DataFrame:
     return rows.reset_index(drop=True)
 
 
-def verdict_on_peak(baseline: float, candidate: float) -> str:
-    """`less`, `more` or `same`: bytes are exact."""
-    return LESS if candidate < baseline else MORE if candidate > baseline else SAME
-
-
 def headline(pair: MemoryPair, peaks: tuple[float, float], names: tuple[str, str], *, identical: bool) -> str:
     """A sentence in Markdown on the peaks of the two memories, in bytes.
 
@@ -190,10 +185,11 @@ def headline(pair: MemoryPair, peaks: tuple[float, float], names: tuple[str, str
         return f"Only {side} has this memory: {format_bytes(peak)} at its peak. {other} has no events of it."
     if identical:
         return f"{theirs} and {ours} are the same capture: {format_bytes(after)} at their peak, the **same**."
-    verdict = verdict_on_peak(before, after)
-    if verdict == SAME:
-        return f"{theirs} uses the **same** memory at its peak as {ours}: {format_bytes(after)}."
+    verdict = verdict_on_size(before, after)
     ratio = after / before if before > 0 else math.inf
+    if verdict == SAME:
+        change = f" ({format_percent_change(ratio)})" if after != before else ""
+        return f"{theirs} uses the **same** memory at its peak as {ours}: {format_bytes(after)}{change}."
     is_multiple = ratio >= MULTIPLE
     change = "" if is_multiple else f"{format_percent_change(ratio).lstrip(f'+{MINUS}')} "
     times = f" ({format_ratio(ratio)})" if is_multiple and before > 0 else ""

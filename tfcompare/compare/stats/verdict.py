@@ -28,6 +28,8 @@ SMALLEST_EFFECT = 0.02
 """The smallest change claimed from single captures; also the equivalence margin within which a change is `same`."""
 _CLEAR_OF_NOTHING = 0.01
 """With single captures, the interval must be this far from no change; otherwise +1 % would be claimed too often."""
+SMALLEST_SIZE = 0.01
+"""Sizes of memory that differ by less are the `same`: the peaks of two captures of one program differ by 0.07 %."""
 FALSE_DISCOVERIES = 0.04
 """The target false discovery rate among the ops that are claimed to have changed."""
 
@@ -142,6 +144,13 @@ class Verdict:
 IDENTICAL = Verdict(SAME, "identical file")
 
 _TEXTS = {UNCLEAR: "inconclusive", UNTESTED: "not tested"}
+
+
+def verdict_on_size(baseline: float, candidate: float) -> str:
+    """`less`, `more` or `same`, for sizes of memory."""
+    if abs(candidate - baseline) < SMALLEST_SIZE * baseline or candidate == baseline:
+        return SAME
+    return LESS if candidate < baseline else MORE
 
 
 def evidence_of(captures: tuple[int, int]) -> str:
