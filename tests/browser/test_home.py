@@ -101,7 +101,7 @@ def test_clicks_hit_the_right_run_after_sorting(page: Page, autoencoder_url: str
     click_table(page, 230, -1)  # by name: filters_16_8 comes first, and shown last before
     page.wait_for_timeout(500)
     click_table(page, BASELINE_X, 0)
-    expect(page.locator(HEADLINE).first).to_contain_text("than filters_16_8:")
+    expect(page.locator(HEADLINE).first).to_contain_text("than filters_16_8 (")
     settled(page)
     assert query(page)["baseline"] == [IDS["filters_16_8"]]
 

@@ -99,7 +99,7 @@ def test_a_host_that_stands_out_is_on_the_first_screen_of_the_overview(page: Pag
     assert box is not None
     assert box["y"] + box["height"] < FIRST_SCREEN
     assert box["height"] < 80, "two lines"
-    page.get_by_test_id("stMain").get_by_role("link", name="Hosts").click()
+    page.get_by_test_id("stMain").get_by_role("link", name="Hosts", exact=True).click()
     expect(page.get_by_role("heading", name="Busy time of each step")).to_be_visible()
     settled(page)
     assert query(page)["candidate"] == [SLOW]

@@ -18,7 +18,7 @@ from tfcompare.compare.attribution import (
     step_waterfall,
     with_other_hosts,
 )
-from tfcompare.compare.attribution_words import NAME_LENGTH, inner_op_sentence, part_sentence, step_budget, told_parts
+from tfcompare.compare.attribution_words import inner_op_sentence, part_sentence, step_budget, told_parts
 from tfcompare.compare.headline import step_marker_call
 from tfcompare.compare.stats.verdict import UNCLEAR, UNTESTED
 from tfcompare.compare.straggler import attributed_hosts, mean_step_us
@@ -30,6 +30,8 @@ from tfcompare.tools.part_times import HostSteps, host_steps
 from tfcompare.units import format_time_us, middle_ellipsis
 
 IDLE = "idle_us"
+_NAME_LETTERS = 48
+"""Of an op in the budget, which is a sentence of several."""
 _WORTH_NAMING = 0.25
 """The share of a part's change from which on an op or a gap is named as its place."""
 _WITHOUT_CLAIM = {UNCLEAR: "has no conclusive change", UNTESTED: "was not tested"}
@@ -152,7 +154,7 @@ def _causes(comparison: Comparison, candidate: Run, parts: pd.DataFrame) -> Iter
             moves = _moves(comparison, candidate, part, sides[0], sides[1])
             if moves is not None and len(moves) and float(moves["delta_us"].iloc[0]) / delta_us >= _WORTH_NAMING:
                 name, is_op = str(moves["name"].iloc[0]), moves["kind"].iloc[0] != FACTOR
-                what = as_code(middle_ellipsis(name, NAME_LENGTH)) if is_op else f"the {name.lower()}"
+                what = as_code(middle_ellipsis(name, _NAME_LETTERS)) if is_op else f"the {name.lower()}"
                 yield Cause(str(part), delta_us, f"(above all {what})", name if is_op else "")
 
 

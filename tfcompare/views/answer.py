@@ -145,7 +145,7 @@ def why(pair: Pair) -> Iterator[Block]:
 def _places(pair: Pair) -> Iterator[Link]:
     """A link to where each term of the budget is in the timeline, as far as that is known."""
     for cause in pair.attribution.causes:
-        label = f"{format_delta(cause.delta_us, 'µs')} {PART_WORDS[cause.part]} in timeline"
+        label = f"{format_delta(cause.delta_us, 'µs')} {PART_WORDS[cause.part]}"
         if cause.gap is not None:
             yield from links.to_gap(pair, cause.side, cause.gap, label)
         elif cause.op_name:
