@@ -149,6 +149,7 @@ def test_every_page_that_compares_has_the_report(page: Page, autoencoder_url: st
     text = Path(download.value.path()).read_text(encoding="utf-8")
     assert "<strong><code>B</code> is 1.5× faster than <code>A</code>" in text
     page.get_by_role("radio", name="CSV").click()
+    page.wait_for_timeout(500)  # nothing on the page tells that the choice has arrived
     settled(page)
     with page.expect_download(timeout=60_000) as download:
         page.get_by_role("button", name="Download the report").click()
