@@ -128,7 +128,8 @@ def test_the_headline_says_it_in_its_second_clause_and_diff_in_its_first_lines(
     after = captures(tmp_path / "after", every(5, 42, 2), seed=2)
     comparison = compared(loaded(baseline), loaded(after))
     assert re.fullmatch(
-        r"`run-1` is 2\.5× slower than `run-1`: 10\.\d ms vs 4\.\d+ ms per step; every 5th step of `run-1` takes "
+        r"`run-1` is 2\.5× slower than `run-1` \(2\.\d+×–2\.\d+×, 5 captures each\): 10\.\d ms vs 4\.\d+ ms per step; "
+        r"every 5th step of `run-1` takes "
         r"42\.\d ms, the others [12]\.\d+ ms\.",
         comparison.headline(names=("run-1", "run-1")),
     )

@@ -9,7 +9,7 @@ from tests.views.flat import flat
 from tfcompare.compare import Comparison, compare
 from tfcompare.report.contents import contents, title_of
 from tfcompare.report.making import for_pull_request
-from tfcompare.views.blocks import Block, Cards, Chart, Code, Facts, Report, Table, Text, Timeline, Verdict
+from tfcompare.views.blocks import Block, Cards, Chart, Code, Facts, Report, Table, Timeline, Verdict
 from tfcompare.views.registry import charts
 
 PAIRS = {
@@ -46,16 +46,6 @@ def test_a_comment_on_a_pull_request_is_the_answer_and_no_more() -> None:
     assert len(said) < 40
     several = for_pull_request(compare(*map(loaded_run, ("filters_512_128", "filters_16_8", "filters_16_8_again"))))
     assert r"#### B filters\_16\_8" in several and r"#### C filters\_16\_8\_again" in several
-
-
-def test_slow_steps_are_told_once_in_the_headline_and_once_with_the_steps() -> None:
-    first, *others = contents(compared_runs(*PAIRS["jax"])).sections
-    (verdict,) = [block for block in first.blocks if isinstance(block, Verdict)]
-    assert "3 of 18 steps of `A` take 213 ms, the others 126 ms" in verdict.headline
-    assert not any("slow:" in line for line in verdict.basis)
-    (steps,) = [section for section in others if section.title == "Steps"]
-    told = [block.text for block in flat([steps]) if isinstance(block, Text)]
-    assert any(line.startswith("3 of 18 steps of A are slow: 213 ms instead of 126 ms, 25.3 % of") for line in told)
 
 
 def test_the_answer_comes_first() -> None:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy import stats
 
 from tfcompare.frames.memory_events import Floats, MemoryEvents
 from tfcompare.xspace.space import PS_PER_US
@@ -88,8 +87,10 @@ def _ends_of_steps(steps: pd.DataFrame) -> Floats:
 
 
 def _growth(run: Run, host: str, memory_id: str, steps: npt.NDArray[np.int64], levels: Floats) -> Growth:
+    from scipy.stats import theilslopes
+
     some = np.linspace(0, len(steps) - 1, min(len(steps), MOST_STEPS)).round().astype(np.int64)
-    slope, _, low, high = stats.theilslopes(levels[some], steps[some])
+    slope, _, low, high = theilslopes(levels[some], steps[some])
     found = Growth(host, memory_id, float(slope), float(low), float(high), len(steps), float(levels[-1]))
     if not found.is_growth:
         return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfcompare.compare.headline import has_steps, quoted, step_marker_call
-from tfcompare.compare.slow_step_words import stray
+from tfcompare.compare.slow_step_words import sentences
 from tfcompare.compare.stats.verdict import IDENTICAL, UNCLEAR, UNTESTED
 from tfcompare.compare.without_steps import leading_sentence
 from tfcompare.markdown import as_markdown
@@ -59,6 +59,6 @@ def _capitalized(sentence: str) -> str:
     return f"{sentence[0].upper()}{sentence[1:]}"
 
 
-def strays(comparison: Comparison, runs: Mapping[str, Run]) -> list[str]:
-    """Markdown sentences on the strays of runs by what they are called."""
-    return list(filter(None, (stray(run, comparison.host_of(run), quoted(name)) for name, run in runs.items())))
+def slow_steps(comparison: Comparison, runs: Mapping[str, Run]) -> list[str]:
+    """Markdown sentences on the slow steps and the strays of runs by what they are called."""
+    return [one for name, run in runs.items() for one in sentences(run, comparison.host_of(run), quoted(name))]

@@ -14,7 +14,6 @@ from tfcompare.compare.attribution_words import PART_WORDS
 from tfcompare.compare.diff import MATCHED
 from tfcompare.compare.headline import quoted
 from tfcompare.compare.memory_growth import growth_of
-from tfcompare.compare.slow_step_words import sentences
 from tfcompare.compare.stats.estimates import STEP_TIME
 from tfcompare.compare.stats.verdict import UNCLEAR
 from tfcompare.markdown import as_code, as_markdown, first_sentence
@@ -23,7 +22,7 @@ from tfcompare.tools.advice import Facts as AdviceFacts
 from tfcompare.tools.op_stats import main_side, top_ops
 from tfcompare.tools.overview import PEAK_MEMORY, dashboard
 from tfcompare.tools.throughput import between_steps_sentence, dispatch_sentence
-from tfcompare.tools.verdict_words import evidence, strays, without_step_times
+from tfcompare.tools.verdict_words import evidence, slow_steps, without_step_times
 from tfcompare.units import MISSING, format_bytes, format_delta, format_percent, format_ratio, format_time_us, ratio_of
 from tfcompare.views import links, op
 from tfcompare.views.blocks import Block, Chart, Facts, Finding, Items, Link, Links, Opens, Section, Text, Verdict
@@ -94,6 +93,7 @@ def verdict(pair: Pair) -> Verdict:
     if not all(map(has_steps, shown.values())):
         headline, how = without_step_times(pair.comparison, pair.candidate, shown)
         return Verdict("", "neutral", headline, [how])
+    slow = slow_steps(pair.comparison, shown)
     if pair.is_single:
         run = pair.baseline
         counted = f"{run.info.steps_included:,} of {run.info.step_count:,} steps are included."
@@ -101,7 +101,6 @@ def verdict(pair: Pair) -> Verdict:
         name = f"{quoted(run.name)}: " if pair.by_name else ""
         step = Finding("step_time", "Step time", "µs", math.nan, time_us, more="timeline", is_alone=True)
         headline = f"{name}{format_time_us(time_us)} per step"
-        slow = sentences(run, pair.host_of(run), quoted(pair.called[0]))
         return Verdict("", "neutral", headline, [counted, *slow], [step], help=STEP_TIME)
     found = pair.comparison.verdict[pair.candidate.id]
     outside = [of(pair.comparison, pair.candidate) for of in (between_steps_sentence, dispatch_sentence)]
@@ -109,7 +108,7 @@ def verdict(pair: Pair) -> Verdict:
         text_of(found.word, found.evidence),
         tone_of(found.word, found.evidence),
         first_sentence(pair.comparison.headline(pair.candidate.id, pair.called)),
-        list(filter(None, [evidence(pair.comparison, pair.candidate), *strays(pair.comparison, shown), *outside])),
+        list(filter(None, [evidence(pair.comparison, pair.candidate), *slow, *outside])),
         [
             Finding(
                 "step_time", "Step time", "µs",

@@ -76,12 +76,6 @@ def _steps(pair: Pair, options: Options) -> Iterator[Block]:
             f"The baseline, the first {DRAWN_CANDIDATES} candidates and the one shown in detail are drawn.", "quiet"
         )
     found = pair.cached("slow steps", lambda: list(_slow_steps(pair)))
-    told = [
-        slow_step_words.slow_steps(run, pair.host_of(run), name)
-        for name, (_, run) in zip(pair.marked, pair.shown, strict=False)
-    ]
-    if any(told) and not pair.is_single:  # of a run alone, the verdict has it
-        yield Text(" ".join(filter(None, told)))
     if found:
         yield Links(found)
 
