@@ -54,8 +54,9 @@ def movers(
     `changes` are those of `compare.aggregate.largest_changes`, named by their column `by`, with `<metric>_change` (an
     absent side counts as 0) in the quantity's unit. Times have the columns `diff.VERDICT`, whose interval is that of
     the ratio. An optional column `detail` is shown on hover, and `label` replaces the name. Names are cut to `letters`
-    and followed by both values. With fewer than `MOVER_LENGTH`, for a narrow page, the values are left out, and the
-    numbers at the right get a larger share of the width. `per` is `step`, `run`, or empty if the metric is no sum.
+    and followed by both values. With fewer than `MOVER_LENGTH`, for a narrow page, the values are left out, the title
+    of the axis is short, and the numbers at the right get a larger share of the width. `per` is `step`, `run`, or empty
+    if the metric is no sum.
 
     Significant changes are solid blue or orange; others are thin outlines; rows that only one side has are hatched.
     Bytes and counts are exact and need no verdict; counts are neither better nor worse.
@@ -90,16 +91,17 @@ def movers(
             lines = _interval_lines(np.flatnonzero(known), scale.of(ends["low"][known]), scale.of(ends["high"][known]))
             result.add_trace(lines.update(legendgroup=name, line_color=tint, marker_color=tint))
     margin = 0.04 * (high - low) / scale.size
-    unit = f"{scale.unit}{per}".strip()
+    is_narrow = letters < MOVER_LENGTH
+    what, unit = "Change" if is_narrow else f"Change of {quantity.name}", f"{scale.unit}{per}".strip()
     result.update_xaxes(
-        title_text=f"Change ({unit})" if unit else "Change",
+        title_text=f"{what} ({unit})" if unit else what,
         tickformat="~r",
         range=[low / scale.size - margin, high / scale.size + margin],
         zeroline=True,
-        domain=[0, WIDE_BARS if letters >= MOVER_LENGTH else NARROW_BARS],
+        domain=[0, NARROW_BARS if is_narrow else WIDE_BARS],
     )
     labels = labels_of(changes, by, letters)
-    if letters >= MOVER_LENGTH:
+    if not is_narrow:
         labels = [f"{label} · {ours} → {theirs}" for label, (ours, theirs) in zip(labels, texts.values, strict=True)]
     style.name_rows(result, labels)
     result.layout.annotations = [*result.layout.annotations, *texts.annotations()]

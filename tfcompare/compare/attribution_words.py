@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tfcompare.compare.attribution import FACTOR, NEGLIGIBLE_US, NO_OP, OTHER_HOSTS, OTHERS, Waterfall
 from tfcompare.frames.ops.op_names import DATASET, UNKNOWN
+from tfcompare.markdown import as_code
 from tfcompare.units import MINUS, format_delta, format_time_us, middle_ellipsis, scale
 
 if TYPE_CHECKING:
@@ -37,13 +38,13 @@ _MOST_TERMS = 3
 """More terms than these, beside "everything else", are a table and no sentence."""
 
 
-def told_parts(parts: pd.DataFrame) -> pd.Series:
+def named_parts(parts: pd.DataFrame) -> pd.Series:
     """The changes in µs of the parts that a budget names, by part, the largest first; `parts` as of `part_means`."""
     deltas: pd.Series = parts.set_index("part")["delta_us"]
     moved = deltas[deltas.abs() >= NEGLIGIBLE_US]
     moved = moved.loc[moved.abs().sort_values(ascending=False, kind="stable").index]
-    told: pd.Series = moved[moved.abs() >= _WORTH_SAYING * moved.abs().max()].head(_MOST_TERMS)
-    return told
+    named: pd.Series = moved[moved.abs() >= _WORTH_SAYING * moved.abs().max()].head(_MOST_TERMS)
+    return named
 
 
 def step_budget(parts: pd.DataFrame, causes: Mapping[str, str]) -> str:
@@ -52,14 +53,14 @@ def step_budget(parts: pd.DataFrame, causes: Mapping[str, str]) -> str:
     A Markdown sentence on the change of the average step whose terms add up as they are written. `parts` is the result
     of `part_means`; `causes` says where in a part most of its change is, for those where that is known.
     """
-    told = told_parts(parts)
-    if told.empty:
+    named = named_parts(parts)
+    if named.empty:
         return "No part of the average step takes more or less time than before."
     whole_us = float(parts["delta_us"].sum())
-    unit = scale([whole_us, *told], "µs")
-    largest = max(abs(whole_us), float(told.abs().max())) / unit.size
+    unit = scale([whole_us, *named], "µs")
+    largest = max(abs(whole_us), float(named.abs().max())) / unit.size
     decimals = max(0, 2 - math.floor(math.log10(largest)))
-    terms = [(round(us / unit.size, decimals), _term(part, causes.get(str(part), ""))) for part, us in told.items()]
+    terms = [(round(us / unit.size, decimals), _term(part, causes.get(str(part), ""))) for part, us in named.items()]
     whole = round(whole_us / unit.size, decimals)
     terms.append((round(whole - sum(number for number, _ in terms), decimals), "everything else"))
     texts = [(number, f"{abs(number):,.{decimals}f} {unit.unit} {words}") for number, words in terms if number]
@@ -108,16 +109,16 @@ def _most_moved(moves: pd.DataFrame, kind: pd.Series, totals: pd.Series) -> str:
     of_type = moves[(kind == main) & (moves["delta_us"].abs() >= NEGLIGIBLE_US)]
     first = of_type.iloc[0]
     if len(of_type) == 1 or main in ("", UNKNOWN):
-        return f"{_code(_short(first))} {_what_became(first)}"
+        return f"{code(_short(first))} {_what_became(first)}"
     return (
-        f"the {len(of_type)} {_code(main)} ops {_fell_or_grew(float(totals[main]))} per step together, most of all "
-        f"{_code(_short(first))} ({format_delta(float(first['delta_us']), 'µs')})"
+        f"the {len(of_type)} {code(main)} ops {_fell_or_grew(float(totals[main]))} per step together, most of all "
+        f"{code(_short(first))} ({format_delta(float(first['delta_us']), 'µs')})"
     )
 
 
 def inner_op_sentence(op_name: str, delta_us: float) -> str:
     """A sentence on the op that caused the change of a tf.data function, to follow the sentence on the function."""
-    return f" In its function, most of that is {_code(op_name)} ({format_delta(delta_us, 'µs')})."
+    return f" In its function, most of that is {code(op_name)} ({format_delta(delta_us, 'µs')})."
 
 
 def _stage(long_name: str) -> str:
@@ -138,5 +139,6 @@ def _what_became(move: pd.Series) -> str:
     return f"changed the most: it {_fell_or_grew(float(move['delta_us']))} per step"
 
 
-def _code(name: str) -> str:
-    return f"`{middle_ellipsis(' '.join(name.split()), NAME_LENGTH).replace('`', chr(39)) or ' '}`"
+def code(name: str, letters: int = NAME_LENGTH) -> str:
+    """A name in a sentence: as code in Markdown, on one line and cut in its middle."""
+    return as_code(middle_ellipsis(" ".join(name.split()), letters))

@@ -43,6 +43,6 @@ class Cache:
 
     @property
     def memory_bytes(self) -> int:
-        """The memory of the frames that are kept, in bytes. Figures are not counted: they are small."""
+        """How many bytes the kept frames take. Figures are small and do not count."""
         with self._lock:
             return sum(size_bytes for _, size_bytes in self._kept.values())

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from tfcompare.frames.memory_events import Floats, MemoryEvents
+from tfcompare.tables.step_times import host_starts_and_end
 from tfcompare.xspace.space import PS_PER_US
 
 if TYPE_CHECKING:
@@ -78,10 +79,9 @@ def _of_host(run: Run, host: str, events: MemoryEvents) -> list[Growth]:
 
 def _ends_of_steps(steps: pd.DataFrame) -> Floats:
     """The end of each included step in µs, which is the start of the next one, on the host, which allocates."""
-    start = steps["host_start_us"].fillna(steps["start_us"])
-    end = start + steps["host_span_us"].fillna(steps["duration_us"])
-    order = np.argsort(start.to_numpy(np.float64), kind="stable")
-    until = np.append(start.to_numpy(np.float64)[order][1:], end.max())
+    start, end = host_starts_and_end(steps)
+    order = np.argsort(start, kind="stable")
+    until = np.append(start[order][1:], end)
     included: Floats = until[steps["included"].to_numpy(np.bool_)[order]]
     return included
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from tfcompare.compare.attribution_words import NAME_LENGTH, PART_WORDS
-from tfcompare.tables.step_times import run_steps
-from tfcompare.units import format_percent, format_time_us, middle_ellipsis
+from tfcompare.compare.attribution_words import PART_WORDS, code
+from tfcompare.tables.step_times import position_of
+from tfcompare.units import format_percent, format_time_us
 
 if TYPE_CHECKING:
     from tfcompare.run import Run
@@ -34,16 +34,22 @@ def clause(rows: tuple[pd.Series | None, pd.Series | None], names: tuple[str, st
 
 def sentences(run: Run, host: str | None, name: str) -> list[str]:
     """Markdown sentences on the slow steps and the stray of a run that is called `name` (in Markdown)."""
-    return list(filter(None, [slow_steps(run, host, name), stray(run, host, name)]))
-
-
-def slow_steps(run: Run, host: str | None, name: str) -> str:
-    """How many steps of a run called `name` (in Markdown) are slow, and what they do more; empty without any, or if it
-    is the stray."""
     row = row_of(run, host)
-    if row is None or not row["slow_steps"]:
-        return ""
-    if run.choice.counts_stray and row["slow_steps"] == 1 and pd.notna(row["stray_step"]):
+    if row is None:
+        return []
+    is_counted = run.choice.counts_stray
+    is_told_as_stray = is_counted and row["slow_steps"] == 1 and pd.notna(row["stray_step"])
+    slow = "" if is_told_as_stray else _slow_sentence(row, name)
+    stray = ""
+    if pd.notna(row["stray_step"]):
+        position = position_of(run.table("steps", host=host), row["stray_step"])
+        stray = _stray_sentence(row, f"Step {position} of {name}", is_counted=is_counted)
+    return [sentence for sentence in (slow, stray) if sentence]
+
+
+def _slow_sentence(row: pd.Series, name: str) -> str:
+    """How many steps of the run called `name` (in Markdown) are slow, and what they do more; empty without any."""
+    if not row["slow_steps"]:
         return ""
     share = format_percent(row["slow_share"])
     extra = _cause(row, "")
@@ -53,16 +59,12 @@ def slow_steps(run: Run, host: str | None, name: str) -> str:
     return f"{_count(row)} of {name}{regular} {are} slow: {times}, {share} of the time{extra}."
 
 
-def stray(run: Run, host: str | None, name: str) -> str:
-    """Which step of a run called `name` (in Markdown) is a stray, and what it does more; empty without one."""
-    row = row_of(run, host)
-    if row is None or pd.isna(row["stray_step"]):
-        return ""
-    position = 1 + run_steps(run.table("steps", host=host))["step"].to_list().index(row["stray_step"])
+def _stray_sentence(row: pd.Series, step: str, *, is_counted: bool) -> str:
+    """What the stray, which is called `step` (in Markdown), does more than other steps."""
     others = format_time_us(row["usual_step_us"])
     cause = _cause(row, "stray_")
-    what = "is far longer than all others" if run.choice.counts_stray else "is excluded as a stray"
-    return f"Step {position} of {name} {what}: {format_time_us(row['stray_us'])} instead of {others}{cause}."
+    what = "is far longer than all others" if is_counted else "is excluded as a stray"
+    return f"{step} {what}: {format_time_us(row['stray_us'])} instead of {others}{cause}."
 
 
 def _takes(row: pd.Series, name: str) -> str:
@@ -92,8 +94,8 @@ def _cause(row: pd.Series, of: str) -> str:
     """`; 97 % of the extra is input, 95 % in …`, empty if no part has much of it. `of` is the prefix of the columns."""
     if not (part := row[f"{of}part"]):
         return ""
-    op_name = str(row[f"{of}op_name"]).replace("`", "'")
-    op = f", {_amount(row[f'{of}op_share'])} in `{middle_ellipsis(op_name, NAME_LENGTH)}`" if op_name else ""
+    op_name = str(row[f"{of}op_name"])
+    op = f", {_amount(row[f'{of}op_share'])} in {code(op_name)}" if op_name else ""
     return f"; {_amount(row[f'{of}part_share'])} of the extra is {PART_WORDS[part]}{op}"
 
 

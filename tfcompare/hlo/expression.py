@@ -58,7 +58,7 @@ def digests(program: Program, rows: Int64) -> list[str]:
     """A digest of each instruction that is equal for instructions which compute the same of their operands.
 
     Of its name without numbers at the end, shape, opcode, shapes of operands and attributes; not of layouts, names of
-    operands, and what the backend was told. Raises `NotAProfile` for damage.
+    operands, and options of the backend. Raises `NotAProfile` for damage.
     """
     names = map(plain_instruction, program.names(rows))
     opcodes = [program.opcodes[code] for code in program.opcode[rows].tolist()]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 _COLUMNS = ["step", "duration_us", "included", "stray"]
@@ -71,6 +73,21 @@ def positions_in_run(steps: pd.DataFrame) -> pd.Series:
         return pd.Series(dtype="int64")
     order = run_steps(steps)["step"]
     return common_step_ids(steps).map(dict(zip(order, range(1, len(order) + 1), strict=True))).astype("int64")
+
+
+def position_of(steps: pd.DataFrame, step: int) -> int:
+    """The position of one step among those of the run, counted from 1, by what `run_steps` calls it."""
+    return 1 + run_steps(steps)["step"].to_list().index(step)
+
+
+def host_starts_and_end(steps: pd.DataFrame) -> tuple[npt.NDArray[np.float64], float]:
+    """The start of each step and the end of the last, in µs: of the host span if known, as of what the host does.
+
+    `steps` are those of one host.
+    """
+    start = steps["host_start_us"].fillna(steps["start_us"])
+    end = (start + steps["host_span_us"].fillna(steps["duration_us"])).max()
+    return start.to_numpy(dtype=np.float64), float(end)
 
 
 def numbered_alike(steps: pd.DataFrame) -> bool:

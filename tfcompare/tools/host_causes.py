@@ -10,6 +10,7 @@ import pandas as pd
 
 from tfcompare import schema
 from tfcompare.tables.hosts import COLLECTIVE_PARTS
+from tfcompare.tools.idle_gaps import gaps_of_steps
 
 if TYPE_CHECKING:
     from tfcompare.run import Run
@@ -113,10 +114,7 @@ def _longest_within(run: Run, rows: pd.DataFrame, host: str, iterator: str) -> s
 
 def _usual_gap(run: Run, steps: pd.DataFrame) -> tuple[str, str] | None:
     """The ops before and after the gaps in which the host's included steps lose most time without any op running."""
-    if steps.empty:
-        return None
-    gaps = run.table("idle_gaps", host=str(steps["host"].iloc[0]))
-    gaps = gaps[gaps["step"].isin(steps["step"])]
+    gaps = gaps_of_steps(run, steps)
     if gaps.empty:
         return None
     total = gaps.groupby(["op_before", "op_after"], as_index=False)["duration_us"].sum()

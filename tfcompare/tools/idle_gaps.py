@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tfcompare.compare.attribution_words import NAME_LENGTH
-from tfcompare.markdown import as_code
+from tfcompare.compare.attribution_words import code
 from tfcompare.schema import DEVICE
-from tfcompare.units import middle_ellipsis
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,28 +29,28 @@ class Gap:
     @property
     def before(self) -> str:
         """What it comes before, in Markdown."""
-        return f"before {_code(self.op_after)}" if self.op_after else "until the end of the step"
+        return f"before {code(self.op_after)}" if self.op_after else "until the end of the step"
 
     @property
     def place(self) -> str:
         """What it comes after and before, in Markdown."""
-        after = f"after {_code(self.op_before)}" if self.op_before else "from the start of the step"
+        after = f"after {code(self.op_before)}" if self.op_before else "from the start of the step"
         return f"{after}, {self.before}"
 
 
-def gap_of_steps(run: Run, steps: pd.DataFrame) -> Gap | None:
-    """The usual gap of these steps of a run, which are those of one host; None without steps."""
-    if steps.empty:
-        return None
-    gaps = run.table("idle_gaps", host=str(steps["host"].iloc[0]))
-    return usual_gap(gaps[gaps["step"].isin(steps["step"])])
+def gaps_of_steps(run: Run, steps: pd.DataFrame) -> pd.DataFrame:
+    """The rows of `idle_gaps` on these steps of a run, which are those of one host."""
+    host = str(steps["host"].iloc[0]) if len(steps) else None
+    gaps = run.table("idle_gaps", host=host)
+    return gaps[gaps["step"].isin(steps["step"])]
 
 
-def usual_gap(gaps: pd.DataFrame) -> Gap | None:
+def usual_gap(run: Run, steps: pd.DataFrame) -> Gap | None:
     """The gap between the two ops that enclose the longest gap of most steps; None where they change from step to step.
 
-    `gaps` are rows of `idle_gaps`, those of the steps that count on one host.
+    `steps` are the steps that count on one host.
     """
+    gaps = gaps_of_steps(run, steps)
     if gaps.empty:
         return None
     same = gaps.groupby(["op_before", "op_after"])["duration_us"].agg(["size", "mean"])
@@ -62,7 +60,3 @@ def usual_gap(gaps: pd.DataFrame) -> Gap | None:
         return None
     before, after = (str(name) for name in same.index[0])
     return Gap(bool((gaps["host_or_device"] == DEVICE).any()), before, after, float(first["mean"]))
-
-
-def _code(name: str) -> str:
-    return as_code(middle_ellipsis(name, NAME_LENGTH))

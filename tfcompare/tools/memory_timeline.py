@@ -13,6 +13,7 @@ from tsdownsample import M4Downsampler
 from tfcompare.frames.memory_events import Floats, Int64, MemoryEvents
 from tfcompare.run import Run
 from tfcompare.tables.memory_timeline import memory_timeline
+from tfcompare.tables.step_times import host_starts_and_end
 from tfcompare.xspace.space import PS_PER_US
 
 Align = Literal["time", "step"]
@@ -95,18 +96,11 @@ def typical_step(run: Run, memory: Memory, level: Level, slices: int = SLICES) -
 
 def _spans(steps: pd.DataFrame) -> tuple[Floats, Floats]:
     """(start, length) of each included step of one host, in µs; a step reaches to the start of the next."""
-    start, end = _starts_and_end(steps)
+    start, end = host_starts_and_end(steps)
     order = np.argsort(start, kind="stable")
     length = np.diff(start[order], append=end)
     chosen = steps["included"].to_numpy(dtype=np.bool_)[order] & (length > 0)
     return start[order][chosen], length[chosen]
-
-
-def _starts_and_end(steps: pd.DataFrame) -> tuple[Floats, float]:
-    """The start of each step and the end of the last, in µs: of the host span if known, since the host allocates."""
-    start = steps["host_start_us"].fillna(steps["start_us"])
-    end = (start + steps["host_span_us"].fillna(steps["duration_us"])).max()
-    return start.to_numpy(dtype=np.float64), float(end)
 
 
 def _by_slice(time_us: Floats, values: Floats, start: Floats, length: Floats, slices: int, *, lowest: bool) -> Floats:
@@ -155,7 +149,7 @@ def step_positions(time_us: Floats, steps: pd.DataFrame) -> Floats:
     where there is one, since the host allocates. What comes before the first step lies between 0 and 1, what comes
     after the last one between n + 1 and n + 2.
     """
-    starts, end = _starts_and_end(steps)
+    starts, end = host_starts_and_end(steps)
     starts = np.sort(starts)
     first = min(0.0, float(time_us.min()))
     last = max(end, float(time_us.max()))

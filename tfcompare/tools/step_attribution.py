@@ -18,16 +18,16 @@ from tfcompare.compare.attribution import (
     step_waterfall,
     with_other_hosts,
 )
-from tfcompare.compare.attribution_words import inner_op_sentence, part_sentence, step_budget, told_parts
+from tfcompare.compare.attribution_words import code, inner_op_sentence, named_parts, part_sentence, step_budget
 from tfcompare.compare.headline import step_marker_call
 from tfcompare.compare.stats.verdict import UNCLEAR, UNTESTED
 from tfcompare.compare.straggler import attributed_hosts, mean_step_us
 from tfcompare.markdown import as_code
 from tfcompare.schema import STEP_PARTS
 from tfcompare.tools.host_words import host_sentence
-from tfcompare.tools.idle_gaps import Gap, gap_of_steps
+from tfcompare.tools.idle_gaps import Gap, usual_gap
 from tfcompare.tools.part_times import HostSteps, host_steps
-from tfcompare.units import format_time_us, middle_ellipsis
+from tfcompare.units import format_time_us
 
 IDLE = "idle_us"
 _NAME_LETTERS = 48
@@ -138,11 +138,10 @@ def attributed_steps(comparison: Comparison, candidate: Run) -> tuple[pd.DataFra
 
 def _causes(comparison: Comparison, candidate: Run, parts: pd.DataFrame) -> Iterator[Cause]:
     """The op, or the idle gap, with a good part of the change of each part that the budget names."""
-    runs, hosts = (comparison.baseline, candidate), attributed_hosts(comparison, candidate)
-    sides = [host_steps(run, host) for run, host in zip(runs, hosts, strict=True)]
-    for part, delta_us in told_parts(parts).items():
+    sides = _host_steps(comparison, candidate)
+    for part, delta_us in named_parts(parts).items():
         if part == IDLE:
-            gaps = [gap_of_steps(run, side.steps) for run, side in zip(runs, sides, strict=True)]
+            gaps = _usual_gaps(comparison, candidate, sides)
             side = int(delta_us > 0)
             gap, other = gaps[side], gaps[1 - side]
             if gap is not None:
@@ -151,11 +150,22 @@ def _causes(comparison: Comparison, candidate: Run, parts: pd.DataFrame) -> Iter
                 if more_us >= _WORTH_NAMING * abs(delta_us):
                     yield Cause(part, delta_us, gap.before, gap=gap, side=side)
         elif part in STEP_PARTS:
-            moves = _moves(comparison, candidate, part, sides[0], sides[1])
+            moves = _moves(comparison, candidate, part, *sides)
             if moves is not None and len(moves) and float(moves["delta_us"].iloc[0]) / delta_us >= _WORTH_NAMING:
                 name, is_op = str(moves["name"].iloc[0]), moves["kind"].iloc[0] != FACTOR
-                what = as_code(middle_ellipsis(name, _NAME_LETTERS)) if is_op else f"the {name.lower()}"
+                what = code(name, _NAME_LETTERS) if is_op else f"the {name.lower()}"
                 yield Cause(str(part), delta_us, f"(above all {what})", name if is_op else "")
+
+
+def _host_steps(comparison: Comparison, candidate: Run) -> tuple[HostSteps, HostSteps]:
+    """The average step of the compared host of the baseline, and of the candidate."""
+    ours, theirs = attributed_hosts(comparison, candidate)
+    return host_steps(comparison.baseline, ours), host_steps(candidate, theirs)
+
+
+def _usual_gaps(comparison: Comparison, candidate: Run, sides: Sequence[HostSteps]) -> list[Gap | None]:
+    runs = comparison.baseline, candidate
+    return [usual_gap(run, side.steps) for run, side in zip(runs, sides, strict=True)]
 
 
 def _moves(
@@ -170,11 +180,9 @@ def _moves(
 
 def within(comparison: Comparison, candidate: Run, part: str) -> Within:
     """The changes within one of `schema.STEP_PARTS`, by its ops or launches. Both runs must have steps."""
-    runs, hosts = (comparison.baseline, candidate), attributed_hosts(comparison, candidate)
-    ours, theirs = (host_steps(run, host) for run, host in zip(runs, hosts, strict=True))
+    ours, theirs = _host_steps(comparison, candidate)
     if part == IDLE:
-        gaps = [gap_of_steps(run, side.steps) for run, side in zip(runs, (ours, theirs), strict=True)]
-        return Within(part, None, _gaps_sentence(gaps))
+        return Within(part, None, _gaps_sentence(_usual_gaps(comparison, candidate, (ours, theirs))))
     means = part_means(ours.steps, theirs.steps)
     moves = _moves(comparison, candidate, part, ours, theirs)
     if moves is None or moves.empty:

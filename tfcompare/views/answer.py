@@ -60,8 +60,8 @@ def first(pair: Pair) -> Iterator[Block]:
 def memory_growth(pair: Pair) -> Iterator[Block]:
     """How much more memory a run holds after each step, if that grows for certain in either."""
     grown = [growth_of(run, pair.host_of(run)) for _, run in pair.shown]
-    told = [(name, one) for name, one in zip(pair.marked, grown, strict=False) if one is not None and one.is_growth]
-    for name, one in told:
+    growing = [(name, one) for name, one in zip(pair.marked, grown, strict=False) if one is not None and one.is_growth]
+    for name, one in growing:
         where = "" if pair.is_single else f" in {name}"
         ends = f"{format_bytes(one.low)} to {format_bytes(one.high)}"
         sentence = (
@@ -70,8 +70,8 @@ def memory_growth(pair: Pair) -> Iterator[Block]:
         )
         live = f": {as_code(one.op_name)} {as_markdown(one.shape)}".rstrip() + " stays live" if one.op_name else ""
         yield Text(f"{sentence}{live}.", more="memory")
-    if len(told) == 1 and not pair.is_single:
-        (other,) = (name for name in pair.marked if name != told[0][0])
+    if len(growing) == 1 and not pair.is_single:
+        (other,) = (name for name in pair.marked if name != growing[0][0])
         yield Text(f"In {other}, no growth is certain.", look="quiet")
 
 

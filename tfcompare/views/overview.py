@@ -12,9 +12,9 @@ import pandas as pd
 from tfcompare.charts import slow_steps, step_parts, steps
 from tfcompare.charts.pair import Pair, has_steps, may_draw, sides, steps_of
 from tfcompare.charts.style import Side
-from tfcompare.compare import slow_step_words
+from tfcompare.compare.slow_step_words import sentences
 from tfcompare.run import Run
-from tfcompare.tables.step_times import on_slowest_host
+from tfcompare.tables.step_times import on_slowest_host, position_of
 from tfcompare.tools import step_attribution
 from tfcompare.tools.caveats import runs_of
 from tfcompare.tools.overview import gap_sentence
@@ -75,8 +75,7 @@ def _steps(pair: Pair, options: Options) -> Iterator[Block]:
         yield Text(
             f"The baseline, the first {DRAWN_CANDIDATES} candidates and the one shown in detail are drawn.", "quiet"
         )
-    found = pair.cached("slow steps", lambda: list(_slow_steps(pair)))
-    if found:
+    if found := pair.cached("slow steps", lambda: list(_slow_steps(pair))):
         yield Links(found)
 
 
@@ -111,13 +110,13 @@ def _by_part(pair: Pair) -> Iterator[Block]:
 def _slow_steps(pair: Pair) -> Iterator[Link]:
     """A link to the longest step of each run that has slow steps or a stray, which the verdict tells of."""
     for side, (name, (_, run)) in enumerate(zip(pair.marked, pair.shown, strict=False)):
-        if slow_step_words.sentences(run, pair.host_of(run), name):
+        if sentences(run, pair.host_of(run), name):
             steps = run.table("steps", host=pair.host_of(run))
-            rows = on_slowest_host(steps).assign(position=lambda every: range(1, len(every) + 1))
+            rows = on_slowest_host(steps)
             longest = rows[rows["included"] | rows["stray"]].sort_values("duration_us").iloc[-1]
             moment = Moment(side, float(longest["start_us"]), float(longest["duration_us"]))
             of_run = "" if pair.is_single else f" of {name}"
-            label = f"Show step {longest['position']}{of_run} in timeline"
+            label = f"Show step {position_of(steps, longest['step'])}{of_run} in timeline"
             yield links.to_moment(pair, moment, str(longest["host"]), label)
 
 

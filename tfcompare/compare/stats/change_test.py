@@ -49,7 +49,7 @@ _ROUNDING = 1e-9
 _FEW_SLOW = 2, 5
 """From so many slow steps on they limit the degrees of freedom, and up to so many that matters."""
 _CORRELATED = 0.75
-"""Steps are called so if their effective sample size is below this share of their number."""
+"""It is said how much steps tell if their effective sample size is below this share of their number."""
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from tfcompare.compare.tf_data.tf_data_change import Analysis, analyse, stages
 from tfcompare.frames.ops.op_names import DATASET
 from tfcompare.schema import DEVICE, HOST, IDLE
 from tfcompare.schema.kernels import MEMORY_SET
-from tfcompare.tools.idle_gaps import Gap, gap_of_steps
+from tfcompare.tools.idle_gaps import Gap, usual_gap
 from tfcompare.tools.input_bound import InputWait, input_wait, wait_of
 from tfcompare.tools.part_times import HostSteps, eager_share, host_steps
 from tfcompare.xspace.space import PS_PER_US
@@ -188,7 +188,7 @@ def facts_of(run: Run, host: str | None = None) -> Facts:
         pipeline=None if analysis is None or analysis.feeds_device_only else analysis,
         host_steps=host_steps(run, str(steps["host"].iloc[0])) if run.info.has_steps and len(steps) else None,
         window=window_of(run, host),
-        gap=gap_of_steps(run, counted),
+        gap=usual_gap(run, counted),
         eager_share=eager_share(run, host),
         cores=cores_of(tables["tf_data"]),
         ops=ops,

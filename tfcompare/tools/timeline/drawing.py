@@ -236,7 +236,7 @@ def found(aligned: Aligned, text: str) -> list[int]:
 
 
 def _steps(side: Side, axis: Axis) -> list[list[float]]:
-    """Number, start and duration of each step."""
+    """Number, start, duration and position of each step."""
     start, duration = axis.us(side.steps["start_ps"]), side.steps["duration_ps"] / PS_PER_US * axis.scale
     columns = side.steps["step"], start, duration, side.steps["position"]
     return [list(row) for row in zip(*(column.tolist() for column in columns), strict=True)]
