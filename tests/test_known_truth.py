@@ -16,6 +16,7 @@ from tfcompare.compare import Comparison
 from tfcompare.compare.attribution import OTHER_HOSTS
 from tfcompare.compare.between_steps import window_of
 from tfcompare.compare.conditions import parse_condition
+from tfcompare.compare.examples import examples_per_step
 from tfcompare.compare.straggler import own_time_us, straggler
 from tfcompare.run import Run
 from tfcompare.schema import STEP_PARTS
@@ -24,7 +25,7 @@ from tfcompare.tools.input_bound import wait_of
 from tfcompare.tools.input_verdicts import on_waiting
 from tfcompare.tools.overview import dashboard
 from tfcompare.tools.step_attribution import Attribution, Within, attribution, within
-from tfcompare.tools.throughput import batch_size, between_steps_sentence, window_figures
+from tfcompare.tools.throughput import between_steps_sentence, window_figures
 
 FOLDER = Path(__file__).parent / "known_truth"
 NAMES = sorted(path.name for path in FOLDER.iterdir() if path.is_dir() and path.name != "__pycache__")
@@ -116,10 +117,10 @@ def test_throughput_is_of_the_window_and_examples_of_the_batch() -> None:
     found = window_of(recorded("map_8ms"))
     assert found is not None
     assert figures["Throughput"].candidate == pytest.approx(1000 / 8, rel=0.05)
-    assert batch_size(recorded("map_8ms")) == 1
+    assert examples_per_step(recorded("map_8ms")) == 1
     assert figures["Examples"].candidate == figures["Throughput"].candidate
-    assert batch_size(loaded_run("filters_16_8")) == 16
-    assert np.isnan(batch_size(recorded("no_sleep")))
+    assert examples_per_step(loaded_run("filters_16_8")) == 16
+    assert np.isnan(examples_per_step(recorded("no_sleep")))
     assert "Host dispatch per step" not in figures
 
 

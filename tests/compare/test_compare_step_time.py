@@ -32,6 +32,8 @@ def said_ratio(headline: str) -> tuple[float, float]:
     if found := re.search(r" is (?:likely )?([\d.,]+)× (faster|slower) than ", headline):
         number = float(found[1].replace(",", ""))
         return (1 / number if found[2] == "faster" else number), 0.06
+    if found := re.search(r" in ([\d.,]+)× the time ", headline):
+        return float(found[1].replace(",", "")), 0.06
     found = re.search(r" takes ([\d.]+) % (less|more) time per step than", headline)
     assert found, headline
     return 1 + float(found[1]) / 100 * (-1 if found[2] == "less" else 1), 0.006

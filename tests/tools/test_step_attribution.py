@@ -35,7 +35,7 @@ def test_fewer_filters_are_blamed_on_the_convolutions():
 def test_a_better_input_pipeline_is_credited_to_what_the_step_no_longer_waits_for():
     found, inside = looked_into("filters_16_8", "filters_16_8_better_input")
     assert found.sentence.startswith(
-        "**−3.78 ms per step** = −6.45 ms input (above all `Iterator::Root::BatchV2::Map`) + "
+        "**−3.78 ms per step** = −6.45 ms input (above all `DecodePng` in `Iterator::Root::BatchV2::Map`) + "
     )
     assert inside.waterfall is not None
     first = inside.waterfall.moves.iloc[0]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tfcompare.compare.examples import examples_per_step
 from tfcompare.compare.per_device import computing_devices
 from tfcompare.compare.stats.estimates import FEWEST_STEPS
 from tfcompare.schema import DEVICE, IDLE
@@ -46,10 +48,13 @@ def mismatches(baseline: Run, candidate: Run) -> list[Mismatch]:
 
 
 def batch_size(run: Run) -> int | None:
-    """The first dimension of the elements of the program's first input pipeline, if all components share it.
+    """The examples per step of all hosts; where no pipeline tells, the first dimension of the elements of the program's
+    first input pipeline, if all components share it.
 
     None if the profile does not show it, or if the elements have no common first dimension.
     """
+    if not math.isnan(examples := examples_per_step(run)):
+        return int(examples)
     rows = run.table("tf_data")
     roots = rows[(rows["execution"] == 0) & (rows["parent_id"] == "") & rows["pipeline"].str.startswith("Host:")]
     if roots.empty:

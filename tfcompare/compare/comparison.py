@@ -25,6 +25,7 @@ from tfcompare.compare.captures import (
 )
 from tfcompare.compare.comparability import Mismatch, mismatches
 from tfcompare.compare.diff import MATCHED, VERDICT, Side, diff_table, metric_name
+from tfcompare.compare.examples import differing_examples
 from tfcompare.compare.group_verdicts import group_verdicts
 from tfcompare.compare.headline import doubt, has_steps, no_step_times, quoted, step_time_headline
 from tfcompare.compare.matching import coverage as coverage_of
@@ -363,7 +364,8 @@ class Comparison:
         slow_steps = clause((row_of(self.baseline, self.host), row_of(run, self.host_of(run))), (ours, theirs))
         infos = self.baseline.info, run.info
         lead = leading_sentence(self, run, (ours, theirs))
-        return lead or step_time_headline(infos, times, (ours, theirs), self.verdict[run.id], slow_steps)
+        examples = differing_examples(self.baseline, run)
+        return lead or step_time_headline(infos, times, (ours, theirs), self.verdict[run.id], slow_steps, examples)
 
     def names_of(self, candidate: Run) -> tuple[str, str]:
         """The names of baseline and candidate, or their ids if the names are equal."""

@@ -26,11 +26,13 @@ def step_time_headline(
     names: tuple[str, str],
     verdict: Verdict,
     slow_steps: str = "",
+    examples: tuple[float, float] | None = None,
 ) -> str:
     """One or two Markdown sentences on the step times of both runs and the change between them.
 
     `times_us` are the step times and `names` the displayed names in Markdown, baseline first; `verdict` is the verdict
-    on the step times; `slow_steps` is a clause on slow steps. A change is stated only if the verdict is a claim.
+    on the step times; `slow_steps` is a clause on slow steps; `examples` are those of a step, where they differ. A
+    change is stated only if the verdict is a claim.
     """
     ours, theirs = names
     if verdict == IDENTICAL:
@@ -42,32 +44,36 @@ def step_time_headline(
     before, after = times_us
     times = f"{format_time_us(after)} vs {format_time_us(before)} per step"
     times += f"; {slow_steps}" if slow_steps else ""
-    if verdict.is_claim:
+    if verdict.is_claim and examples is not None:
+        sentence = f"{_examples_and_time(examples, times_us, names, verdict)}: {times}."
+    elif verdict.is_claim:
         sentence = f"{theirs} {faster_or_slower(before, after)} {ours} ({_how_sure(before, after, verdict)}): {times}."
     elif verdict.word == SAME:
         sentence = f"{theirs} is as fast as {ours}: {times}. {_interval(verdict)}"
     elif verdict.word == UNCLEAR:
         sentence = f"Inconclusive: {theirs} vs {ours}, {times}. {_interval(verdict)}{_how_to_tell(verdict)}"
     elif all(info.steps_included == 1 for info in infos):
-        sentence = _of_one_step(before, after, names, infos)
+        sentence = f"{_of_one_step(before, after, names)} {how_to_record_more(infos)}"
     else:
         sentence = f"Difference not tested: {theirs} vs {ours}, {times}."
     return " ".join([sentence, *_reservations(*infos, (ours, theirs))])
 
 
-def _of_one_step(before: float, after: float, names: tuple[str, str], infos: tuple[RunInfo, RunInfo]) -> str:
-    """What two runs of one step each show, and how to record more."""
+def _of_one_step(before: float, after: float, names: tuple[str, str]) -> str:
+    """What two runs of one step each show."""
     ours, theirs = names
     factor = max(before, after) / min(before, after)
     word = "longer" if after > before else "shorter"
     much = f"{_two_digits(factor)}× {word} than" if round(factor, 2) > 1 else "as long as"
-    more = (
-        f"Record 20 steps or more, each inside `{_JAX_STEP}`."
-        if any(info.framework == "JAX" for info in infos)
-        else "To record more: `TensorBoard(profile_batch=(10, 40))`."
-    )
     times = f"{format_time_us(after)} vs {format_time_us(before)}"
-    return f"{theirs}'s one step is {much} {ours}'s (1 step each: not tested): {times}. {more}"
+    return f"{theirs}'s one step is {much} {ours}'s (1 step each: not tested): {times}."
+
+
+def how_to_record_more(infos: Iterable[RunInfo]) -> str:
+    """How to record enough steps for a verdict."""
+    if any(info.framework == "JAX" for info in infos):
+        return f"To record more: 20 steps or more, each inside `{_JAX_STEP}`."
+    return "To record more: `TensorBoard(profile_batch=(10, 40))`."
 
 
 def quoted(name: str) -> str:
@@ -83,6 +89,20 @@ def _how_to_tell(verdict: Verdict) -> str:
     return "" if verdict.sensitivity is None else f" {verdict.sensitivity.what_would_show()}"
 
 
+def _examples_and_time(
+    of_step: tuple[float, float], times_us: tuple[float, float], names: tuple[str, str], verdict: Verdict
+) -> str:
+    """`B handles 2× the examples of A in 1.2× the time (1.1×–1.3×, one capture each), 1.7× as many per second of its
+    steps`, for steps of different batch sizes."""
+    examples, time = of_step[1] / of_step[0], times_us[1] / times_us[0]
+    interval = f"{_two_digits(verdict.low)}×–{_two_digits(verdict.high)}×"
+    return (
+        f"{names[1]} handles {examples:.3g}× the examples of {names[0]} in {_two_digits(time)}× the time "
+        f"({', '.join(filter(None, [interval, _captures(verdict)]))}), {_two_digits(examples / time)}× as many per "
+        "second of its steps"
+    )
+
+
 def _how_sure(before: float, after: float, verdict: Verdict) -> str:
     """`15×–25×, one capture each`: the interval in the words of `faster_or_slower`, and what it rests on."""
     is_multiple = max(before / after, after / before) >= IN_MULTIPLES_FROM
@@ -95,11 +115,17 @@ def _how_sure(before: float, after: float, verdict: Verdict) -> str:
     if low == high:
         low, high = (f"{end:.3g}" for end in ends)
     interval = f"{low}×–{high}×" if is_multiple else f"{low}–{high} %"
+    return ", ".join(filter(None, [interval, _captures(verdict)]))
+
+
+def _captures(verdict: Verdict) -> str:
+    """`one capture each`, or how many; empty where nothing was tested."""
     if verdict.sensitivity is None:
-        return interval
+        return ""
     ours, theirs = verdict.sensitivity.captures
-    captures = f"{ours} captures each" if ours > 1 else "one capture each"
-    return f"{interval}, {captures if ours == theirs else f'{ours} and {theirs} captures'}"
+    if ours != theirs:
+        return f"{ours} and {theirs} captures"
+    return f"{ours} captures each" if ours > 1 else "one capture each"
 
 
 def doubt(verdict: Verdict) -> str:

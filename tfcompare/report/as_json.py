@@ -15,6 +15,7 @@ from tfcompare.compare import Comparison
 from tfcompare.render.as_json import jsonable
 from tfcompare.tools.caveats import caveats, runs_of
 from tfcompare.tools.overview import dashboard
+from tfcompare.views.answer import headline
 
 
 def as_json(comparison: Comparison, checked: Mapping[str, Any] | None = None) -> str:
@@ -38,7 +39,7 @@ def as_json(comparison: Comparison, checked: Mapping[str, Any] | None = None) ->
         ],
         "caveats": caveats(comparison),
         **({} if checked is None else {"check": checked}),
-        "candidates": [_pair(pair) for pair in pairs_of(comparison)],
+        "candidates": [_pair(pair) for pair in pairs_of(comparison, by_name=True)],
     }  # fmt: skip
     return json.dumps(jsonable(content), ensure_ascii=False, allow_nan=False) + "\n"
 
@@ -49,7 +50,7 @@ def _pair(pair: Pair) -> dict[str, Any]:
     verdict = comparison.verdict[candidate.id]
     return {
         "id": candidate.id,
-        "headline": comparison.headline(candidate.id),
+        "headline": headline(pair),
         "verdict": {
             "word": verdict.word, "evidence": verdict.evidence, "ratio": verdict.ratio, "low": verdict.low,
             "high": verdict.high, "reason": verdict.reason, "caveat": verdict.caveat,

@@ -1,10 +1,10 @@
-"""The verdict on the time that the steps of two runs wait for input."""
+"""The verdict on the time that the steps of two runs wait for input, or spend in another part."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfcompare.compare.captures import StepsOf
+from tfcompare.compare.captures import Captures, StepsOf
 from tfcompare.compare.stats.estimates import Times
 from tfcompare.compare.stats.verdict import UNTESTED, Verdict
 from tfcompare.compare.straggler import steps_of_straggler
@@ -23,13 +23,21 @@ def on_waiting(comparison: Comparison, candidate: Run) -> Verdict:
     for role, run in (("baseline", comparison.baseline), ("candidate", candidate)):
         if why := input_bound.why_unknown(run.info):
             return Verdict(UNTESTED, f"the {role}'s input wait is unknown: {why}")
-    ours, theirs = (_waiting(comparison, run) for run in (comparison.baseline, candidate))
+    return on_part(comparison, candidate, "input_us", (comparison.host, comparison.host_of(candidate)))
+
+
+def on_part(comparison: Comparison, candidate: Run, part: str, hosts: tuple[str | None, str | None]) -> Verdict:
+    """The verdict on a part of the included steps, one of `schema.STEP_PARTS`, on a host of baseline and candidate;
+    None: on the straggler. Device parts, too, are taken to vary between captures as host work does."""
+    ours, theirs = (
+        _times(comparison.replicates.captures(run, host), part)
+        for run, host in zip((comparison.baseline, candidate), hosts, strict=True)
+    )
     return comparison.time_verdict(candidate, (ours, theirs), "steps")
 
 
-def _waiting(comparison: Comparison, run: Run) -> list[Times]:
-    captures = comparison.captures(run)
+def _times(captures: Captures, part: str) -> list[Times]:
     return [
-        StepsOf.of(steps_of_straggler(capture.table("steps", host=host))).times("input_us")
+        StepsOf.of(steps_of_straggler(capture.table("steps", host=host))).times(part)
         for capture, host in zip(captures.runs, captures.hosts, strict=True)
     ]

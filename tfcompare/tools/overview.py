@@ -5,15 +5,18 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from tfcompare.compare.examples import differing_examples
 from tfcompare.compare.stats.estimates import STEP_TIME as MEANING
 from tfcompare.tools import input_bound
 from tfcompare.tools.input_verdicts import on_waiting
 from tfcompare.tools.key_figures import KeyFigure, better_by, op_times
 from tfcompare.tools.many_runs import peak_bytes
-from tfcompare.tools.throughput import window_figures
+from tfcompare.tools.throughput import EXAMPLES, THROUGHPUT, window_figures
 from tfcompare.units import format_percent, format_time_us
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import pandas as pd
 
     from tfcompare.compare import Comparison
@@ -43,11 +46,19 @@ def dashboard(comparison: Comparison, candidate: Run, parts: pd.DataFrame) -> li
     )
     figures = [
         KeyFigure(STEP_TIME, "µs", *times, better_by(comparison.verdict[candidate.id]), MEANING),
-        *(figure for figure in window_figures(comparison, candidate) if figure.label == "Throughput"),
+        *_throughput(comparison, candidate),
         *_parts(comparison, candidate, parts),
         KeyFigure(PEAK_MEMORY, "bytes", *peaks, "lower", _PEAK),
     ]
     return [figure for figure in figures if not (math.isnan(figure.baseline) and math.isnan(figure.candidate))]
+
+
+def _throughput(comparison: Comparison, candidate: Run) -> Iterator[KeyFigure]:
+    """Steps per second; examples per second where steps handle different numbers of them."""
+    figures = {figure.label: figure for figure in window_figures(comparison, candidate)}
+    differ = differing_examples(comparison.baseline, candidate) is not None
+    if found := figures.get(EXAMPLES if differ else THROUGHPUT):
+        yield found
 
 
 def _parts(comparison: Comparison, candidate: Run, parts: pd.DataFrame) -> list[KeyFigure]:

@@ -18,7 +18,14 @@ from tfcompare.compare.attribution import (
     step_waterfall,
     with_other_hosts,
 )
-from tfcompare.compare.attribution_words import code, inner_op_sentence, named_parts, part_sentence, step_budget
+from tfcompare.compare.attribution_words import (
+    PART_WORDS,
+    code,
+    inner_op_sentence,
+    named_parts,
+    part_sentence,
+    step_budget,
+)
 from tfcompare.compare.headline import step_marker_call
 from tfcompare.compare.stats.verdict import UNCLEAR, UNTESTED
 from tfcompare.compare.straggler import attributed_hosts, mean_step_us
@@ -26,10 +33,12 @@ from tfcompare.markdown import as_code
 from tfcompare.schema import STEP_PARTS
 from tfcompare.tools.host_words import host_sentence
 from tfcompare.tools.idle_gaps import Gap, usual_gap
+from tfcompare.tools.input_verdicts import on_part
 from tfcompare.tools.part_times import HostSteps, host_steps
 from tfcompare.units import format_time_us
 
 IDLE = "idle_us"
+INPUT = "input_us"
 _NAME_LETTERS = 48
 """Of an op in the budget, which is a sentence of several."""
 _WORTH_NAMING = 0.25
@@ -42,6 +51,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from tfcompare.compare import Comparison
+    from tfcompare.compare.stats.verdict import Verdict
     from tfcompare.run import Run
 
 
@@ -63,8 +73,9 @@ class Attribution:
 
     `hosts`: baseline's and candidate's; `parts` as `compare.attribution.part_means` gives them, with
     what other hosts add. `waterfall` is None where a run has no steps; `sentence` then says so. `host_sentence`: who is
-    the slowest of several hosts, empty for one; `causes`: where much of the change of a part is. `moved_most` is the
-    part that changed the most, None where none did.
+    the slowest of several hosts, empty for one; `causes`: where much of the change of a part is; `certain`: the parts
+    with the largest changes that are significant by themselves, where that of the step time is unclear. `moved_most` is
+    the part that changed the most, None where none did.
     """
 
     hosts: tuple[str, str]
@@ -73,6 +84,7 @@ class Attribution:
     sentence: str
     host_sentence: str = ""
     causes: tuple[Cause, ...] = ()
+    certain: tuple[tuple[str, Verdict], ...] = ()
 
     @property
     def moved_most(self) -> str | None:
@@ -110,8 +122,10 @@ def attribution(comparison: Comparison, candidate: Run) -> Attribution:
     causes = tuple(_causes(comparison, candidate, parts))
     several = comparison.host is None and len(candidate.host_names) > 1
     where = f"On {as_code(hosts[1])}: " if several else ""
-    sentence = caution(comparison, candidate) + where + step_budget(parts, {one.part: one.words for one in causes})
-    return Attribution(hosts, parts, waterfall, sentence, of_hosts, causes)
+    certain = tuple(_certain(comparison, candidate, parts, hosts))
+    doubt = caution(comparison, candidate, [part for part, _ in certain])
+    sentence = doubt + where + step_budget(parts, {one.part: one.words for one in causes})
+    return Attribution(hosts, parts, waterfall, sentence, of_hosts, causes, certain)
 
 
 def step_means_us(comparison: Comparison, candidate: Run) -> tuple[float, float]:
@@ -121,13 +135,28 @@ def step_means_us(comparison: Comparison, candidate: Run) -> tuple[float, float]
     return ours, theirs
 
 
-def caution(comparison: Comparison, candidate: Run) -> str:
-    """A prefix for sentences on differences if the step time has no significant change; else empty."""
+def _certain(
+    comparison: Comparison, candidate: Run, parts: pd.DataFrame, hosts: tuple[str, str]
+) -> Iterator[tuple[str, Verdict]]:
+    """The parts that the budget names whose change is significant, if that of the step time is unclear."""
+    if comparison.verdict[candidate.id].word == UNCLEAR:
+        for part in filter(STEP_PARTS.__contains__, named_parts(parts).index):
+            found = on_part(comparison, candidate, part, hosts)
+            if found.is_claim:
+                yield part, found
+
+
+def caution(comparison: Comparison, candidate: Run, certain: Sequence[str] = ()) -> str:
+    """A prefix for sentences on differences if the step time has no significant change; else empty.
+
+    `certain`: the parts whose own change is significant.
+    """
     verdict = comparison.verdict[candidate.id]
     if verdict.is_claim or comparison.baseline.content_id == candidate.content_id:
         return ""
     why = _WITHOUT_CLAIM.get(verdict.word, "did not change significantly")
-    return f"The step time {why}, so the following may be chance. "
+    but = f", except for {' and '.join(PART_WORDS[part] for part in certain)}" if certain else ""
+    return f"The step time {why}, so the following may be chance{but}. "
 
 
 def attributed_steps(comparison: Comparison, candidate: Run) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -154,6 +183,9 @@ def _causes(comparison: Comparison, candidate: Run, parts: pd.DataFrame) -> Iter
             if moves is not None and len(moves) and float(moves["delta_us"].iloc[0]) / delta_us >= _WORTH_NAMING:
                 name, is_op = str(moves["name"].iloc[0]), moves["kind"].iloc[0] != FACTOR
                 what = code(name, _NAME_LETTERS) if is_op else f"the {name.lower()}"
+                inner = _function_op(moves, *sides) if part == INPUT else None
+                if inner is not None and inner[1] / delta_us >= _WORTH_NAMING:
+                    what = f"{code(inner[0], _NAME_LETTERS)} in {what}"
                 yield Cause(str(part), delta_us, f"(above all {what})", name if is_op else "")
 
 
@@ -189,8 +221,8 @@ def within(comparison: Comparison, candidate: Run, part: str) -> Within:
         return Within(part, None, "The profiles have no ops for this part of the step.")
     waterfall = part_waterfall(means.iloc[STEP_PARTS.index(part)], moves)
     sentence = caution(comparison, candidate) + part_sentence(part, waterfall, moves)
-    if part == "input_us":
-        sentence += _function_sentence(moves, ours, theirs)
+    if part == INPUT and (inner := _function_op(moves, ours, theirs)) is not None:
+        sentence += inner_op_sentence(*inner)
     return Within(part, waterfall, sentence)
 
 
@@ -212,16 +244,17 @@ def _launch_moves(ours: HostSteps, theirs: HostSteps) -> pd.DataFrame | None:
     return factor_moves(launches, each, ("Number of launches", "Time per launch while no device is busy"))
 
 
-def _function_sentence(moves: pd.DataFrame, ours: HostSteps, theirs: HostSteps) -> str:
-    """A sentence on the op that caused the largest change of an iterator's function; empty if there is none."""
+def _function_op(moves: pd.DataFrame, ours: HostSteps, theirs: HostSteps) -> tuple[str, float] | None:
+    """The op that changed most in the function of the iterator that moved most, and by how many µs; None if none did
+    in the iterator's direction."""
     first = moves.iloc[0]
     before, after = (side.function_ops(str(first["name"])) for side in (ours, theirs))
     delta = after.sub(before, fill_value=0.0)
     delta = delta[delta * float(first["delta_us"]) > 0]
     if delta.empty:
-        return ""
+        return None
     largest = int(delta.abs().argmax())
-    return inner_op_sentence(str(delta.index[largest]), float(delta.iloc[largest]))
+    return str(delta.index[largest]), float(delta.iloc[largest])
 
 
 def _why_none(*runs: Run) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-import re
 from typing import TYPE_CHECKING
 
 from tfcompare.compare.between_steps import in_words, window_of
+from tfcompare.compare.examples import examples_per_step
 from tfcompare.compare.stats.estimates import FEWEST_STEPS, Times, levels, sides
 from tfcompare.compare.stats.verdict import Verdict
 from tfcompare.compare.straggler import steps_of_straggler
@@ -14,8 +14,6 @@ from tfcompare.tools.key_figures import KeyFigure, Unit, better_by
 from tfcompare.units import format_time_us
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from tfcompare.compare import Comparison
     from tfcompare.run import Run
 
@@ -23,17 +21,19 @@ LEAST_CHANGE = 0.01
 """The share of the window below which a change of the time between steps is not mentioned, even if significant."""
 
 BETWEEN = "Between steps, per step"
+THROUGHPUT = "Throughput"
+EXAMPLES = "Examples"
 _FIGURES: dict[str, tuple[Unit, str]] = {
     BETWEEN: (
         "µs",
         "Time from the first step to the last that is in no step, divided by the number of steps; no part of the "
         "step time.",
     ),
-    "Throughput": (
+    THROUGHPUT: (
         "steps/s",
         "Steps per second from the start of the first step to the end of the last, with the time between steps.",
     ),
-    "Examples": (
+    EXAMPLES: (
         "examples/s",
         "Throughput times the batch size of the input pipeline that is asked once a step.",
     ),
@@ -43,9 +43,6 @@ _FIGURES: dict[str, tuple[Unit, str]] = {
         "wait for it.",
     ),
 }
-_BATCH_SIZE = re.compile(r"\bbatch_size=(\d{1,9})\b")
-_ONCE_A_STEP = (0.5, 1.5)
-"""A pipeline with this many calls per step provides each step's batch."""
 
 
 def steps_per_s(run: Run) -> tuple[float, float, float]:
@@ -77,13 +74,15 @@ def verdict_on_gaps(comparison: Comparison, candidate: Run) -> Verdict:
 def between_steps_sentence(comparison: Comparison, candidate: Run) -> str:
     """A sentence on the time between steps if it is a large part of either run or has changed; else empty."""
     ours, theirs = (window_of(run, comparison.host_of(run)) for run in (comparison.baseline, candidate))
-    has_changed = (
-        ours is not None
-        and theirs is not None
-        and abs(theirs.share - ours.share) >= LEAST_CHANGE
-        and verdict_on_gaps(comparison, candidate).is_claim
-    )
-    return in_words(ours, theirs, has_changed=has_changed)
+    return in_words(ours, theirs, has_changed=between_steps_changed(comparison, candidate))
+
+
+def between_steps_changed(comparison: Comparison, candidate: Run) -> bool:
+    """Whether the time between steps changed significantly, by a good part of the whole."""
+    ours, theirs = (window_of(run, comparison.host_of(run)) for run in (comparison.baseline, candidate))
+    if ours is None or theirs is None or abs(theirs.share - ours.share) < LEAST_CHANGE:
+        return False
+    return verdict_on_gaps(comparison, candidate).is_claim
 
 
 def dispatch_sentence(comparison: Comparison, candidate: Run) -> str:
@@ -106,32 +105,6 @@ def dispatch_us(run: Run, host: str | None = None) -> float:
     return float(counted["host_span_us"].mean()) if len(counted) and on_device.mean() > 0.5 else math.nan
 
 
-def batch_size(run: Run, host: str | None = None) -> float:
-    """Examples per step according to the input pipelines, over all hosts or on one; NaN if unknown for any of them."""
-    total = 0.0
-    hosts = run.host_names if host is None else (host,)
-    for name in hosts:
-        steps = len(run.table("steps", host=name))
-        found = _batch_size_of(run.table("tf_data", host=name), run.table("tf_data_pipelines", host=name), steps)
-        if math.isnan(found):
-            return math.nan
-        total += found
-    return total
-
-
-def _batch_size_of(executions: pd.DataFrame, pipelines: pd.DataFrame, steps: int) -> float:
-    """The batch size of a host's only pipeline with one call per step, from its outermost batching iterator."""
-    asked = pipelines[~pipelines["feeds_device"].astype(bool)]
-    low, high = (steps * share for share in _ONCE_A_STEP)
-    names = asked.loc[asked["calls"].between(low, high), "pipeline"]
-    if len(names) != 1:
-        return math.nan
-    iterators = executions[(executions["pipeline"] == names.iloc[0]) & (executions["execution"] == 0)]
-    sizes = iterators["settings"].str.extract(_BATCH_SIZE, expand=False)
-    outermost = iterators["long_name"].str.count("::").where(sizes.notna())
-    return math.nan if outermost.isna().all() else float(sizes.loc[outermost.idxmin()])
-
-
 def window_figures(comparison: Comparison, candidate: Run) -> list[KeyFigure]:
     """Key figures of both runs over their windows: time between steps, throughput and, if known, dispatch time."""
     ours, theirs = (_figures_of(run, comparison.host_of(run)) for run in (comparison.baseline, candidate))
@@ -150,7 +123,7 @@ def _figures_of(run: Run, host: str | None) -> dict[str, float]:
     per_s = math.nan if found is None else found.steps_per_s
     return {
         BETWEEN: math.nan if found is None else found.between_us,
-        "Throughput": per_s,
-        "Examples": per_s * batch_size(run, host),
+        THROUGHPUT: per_s,
+        EXAMPLES: per_s * examples_per_step(run, host),
         "Host dispatch per step": dispatch_us(run, host),
     }

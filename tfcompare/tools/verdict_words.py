@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfcompare.compare.headline import has_steps, quoted, step_marker_call
+from tfcompare.compare.headline import has_steps, how_to_record_more, quoted, step_marker_call
 from tfcompare.compare.slow_step_words import sentences
+from tfcompare.compare.stats.estimates import FEWEST_REPEATS, FEWEST_STEPS
+from tfcompare.compare.stats.spread import UNDER_LOAD
 from tfcompare.compare.stats.verdict import IDENTICAL, UNCLEAR, UNTESTED
 from tfcompare.compare.without_steps import leading_sentence
 from tfcompare.markdown import as_markdown
@@ -18,16 +20,34 @@ if TYPE_CHECKING:
 
 
 def evidence(comparison: Comparison, candidate: Run) -> str:
-    """What the verdict on the step time rests on, in Markdown: the interval and the steps, what would settle an unclear
-    one, and what speaks against a claim."""
+    """What the verdict on the step time rests on, in Markdown: the interval and the steps, whether the machine may have
+    been busy, and what speaks against a claim."""
     found = comparison.verdict[candidate.id]
     if found == IDENTICAL:
         return ""  # the headline says so
-    if found.word == UNTESTED:
-        return comparison.doubt(candidate.id)
-    needed = found.sensitivity.what_would_show() if found.sensitivity and found.word == UNCLEAR else ""
     caveat = f"**But {as_markdown(found.caveat)}.**" if found.caveat else ""
-    return " ".join(filter(None, [f"{as_markdown(found.reason)}.", needed, caveat]))
+    return " ".join(
+        filter(None, [f"{as_markdown(_capitalized(found.reason))}.", _unknown_load(comparison, candidate), caveat])
+    )
+
+
+def next_step(comparison: Comparison, candidate: Run) -> str:
+    """What to do to settle an inconclusive verdict on the step time, or to get one at all; else empty."""
+    found = comparison.verdict[candidate.id]
+    if found.word == UNCLEAR and found.sensitivity:
+        return found.sensitivity.what_would_show()
+    infos = comparison.baseline.info, candidate.info
+    few = found.word == UNTESTED and min(info.steps_included for info in infos) < FEWEST_STEPS
+    return how_to_record_more(infos) if few else ""
+
+
+def _unknown_load(comparison: Comparison, candidate: Run) -> str:
+    """That the runs may vary as those of a busy machine, where nobody knows its load and their variation is assumed."""
+    found = comparison.verdict[candidate.id].sensitivity
+    is_assumed = found is not None and min(found.captures) < FEWEST_REPEATS and comparison.replicates.spread is None
+    if not is_assumed or all(run.machine_load is not None for run in (comparison.baseline, candidate)):
+        return ""
+    return f"The machine's load is unknown; on a busy one, runs vary {UNDER_LOAD:.0f} times as much."
 
 
 ELSEWHERE = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from tfcompare.charts.pair import Pair, has_steps
@@ -19,10 +20,11 @@ from tfcompare.compare.stats.verdict import UNCLEAR
 from tfcompare.markdown import as_code, as_markdown, first_sentence
 from tfcompare.tools.advice import Advice, advise_on, facts_of, with_repeats
 from tfcompare.tools.advice import Facts as AdviceFacts
+from tfcompare.tools.certain import certainties
 from tfcompare.tools.op_stats import main_side, top_ops
 from tfcompare.tools.overview import PEAK_MEMORY, dashboard
 from tfcompare.tools.throughput import between_steps_sentence, dispatch_sentence
-from tfcompare.tools.verdict_words import evidence, slow_steps, without_step_times
+from tfcompare.tools.verdict_words import evidence, next_step, slow_steps, without_step_times
 from tfcompare.units import MISSING, format_bytes, format_delta, format_percent, format_ratio, format_time_us, ratio_of
 from tfcompare.views import links, op
 from tfcompare.views.blocks import Block, Chart, Facts, Finding, Items, Link, Links, Opens, Section, Text, Verdict
@@ -91,8 +93,8 @@ def verdict(pair: Pair) -> Verdict:
     """Faster or slower, by how much, and how sure; of a run alone, its step time."""
     shown = dict(zip(pair.called, [run for _, run in pair.shown], strict=False))
     if not all(map(has_steps, shown.values())):
-        headline, how = without_step_times(pair.comparison, pair.candidate, shown)
-        return Verdict("", "neutral", headline, [how])
+        sentence, how = without_step_times(pair.comparison, pair.candidate, shown)
+        return Verdict("", "neutral", sentence, [how])
     slow = slow_steps(pair.comparison, shown)
     if pair.is_single:
         run = pair.baseline
@@ -100,15 +102,16 @@ def verdict(pair: Pair) -> Verdict:
         time_us = pair.comparison.step_time_us(run)
         name = f"{quoted(run.name)}: " if pair.by_name else ""
         step = Finding("step_time", "Step time", "µs", math.nan, time_us, more="timeline", is_alone=True)
-        headline = f"{name}{format_time_us(time_us)} per step"
-        return Verdict("", "neutral", headline, [counted, *slow], [step], help=STEP_TIME)
+        sentence = f"{name}{format_time_us(time_us)} per step"
+        return Verdict("", "neutral", sentence, [counted, *slow], [step], help=STEP_TIME)
     found = pair.comparison.verdict[pair.candidate.id]
-    outside = [of(pair.comparison, pair.candidate) for of in (between_steps_sentence, dispatch_sentence)]
+    about = pair.comparison, pair.candidate
+    basis = [evidence(*about), *slow, between_steps_sentence(*about), dispatch_sentence(*about), next_step(*about)]
     return Verdict(
         text_of(found.word, found.evidence),
         tone_of(found.word, found.evidence),
-        first_sentence(pair.comparison.headline(pair.candidate.id, pair.called)),
-        list(filter(None, [evidence(pair.comparison, pair.candidate), *slow, *outside])),
+        headline(pair),
+        list(filter(None, basis)),
         [
             Finding(
                 "step_time", "Step time", "µs",
@@ -120,6 +123,18 @@ def verdict(pair: Pair) -> Verdict:
         help=STEP_TIME,
         details=found.sensitivity.details() if found.sensitivity else "",
     )  # fmt: skip
+
+
+def headline(pair: Pair) -> str:
+    """What the comparison's headline says first; where that is inconclusive, after what is certain."""
+    said = first_sentence(pair.comparison.headline(pair.candidate.id, pair.called))
+    if pair.comparison.verdict[pair.candidate.id].word != UNCLEAR:
+        return said
+    certain = list(islice(certainties(pair.comparison, pair.candidate, pair.attribution, pair.marked), 2))
+    if not certain:
+        return said
+    known = " and ".join(certain)
+    return f"{known[0].upper()}{known[1:]}; {said[0].lower()}{said[1:]}"
 
 
 def why(pair: Pair) -> Iterator[Block]:

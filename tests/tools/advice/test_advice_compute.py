@@ -95,6 +95,7 @@ def test_convolutions_that_dominate() -> None:
     assert found is not None
     assert found.title == "Convolutions take 80.0 % of the op time"
     assert "8.00 ms a step" in found.text
+    assert found.saves == 0, "it is work, of which nothing tells how much is needless"
     assert "`gradient_tape/a/Conv2DBackpropFilter` with 5.00 ms" in found.text
     others = ops(*CONVOLUTIONS, ("Host", "MatMul", "dense/MatMul", 1, 9000.0))
     assert model_rules.convolutions(facts(ops=others)) is None

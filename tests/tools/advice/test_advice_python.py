@@ -13,6 +13,7 @@ def test_python_that_makes_the_input() -> None:
     makes = {"input_us": 5000.0}
     found = python_rules.python_input(facts(WAITING, ops=CALLED, python=makes))
     assert found is not None and found.title == "`py_function` produces the input"
+    assert "Python (`f`) produces the input" in found.text
     assert "waits for it 50.0 % of the time (calls: 2 a step)" in found.text
     assert found.saves == 0.5
     assert python_rules.python_input(facts(WAITING, ops=CALLED, python={"input_us": 400.0})) is None

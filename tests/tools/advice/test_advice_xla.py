@@ -110,6 +110,26 @@ def test_few_layout_changes_and_asynchronous_copies_are_fine(row: dict[str, Any]
     assert xla_rules.layout_changes(device(row, REST)) is None
 
 
+COPY_DONE = {
+    "hlo_op": "copy-done.4",
+    "category": "copy-done",
+    "expression": "%copy-done.4 = f32[5,256]{1,0:T(8,128)} copy-done((f32[5,256]{1,0:T(8,128)}, "
+    "f32[5,256]{1,0:T(8,128)S(5)}, u32[]{:S(2)}) %copy-start.4)",
+}
+
+
+def test_waiting_for_copies_says_between_which_memories() -> None:
+    found = xla_rules.awaited_copies(device(COPY_DONE | {"self_time_us": 6000.0}, REST, device_type="TPU"))
+    assert found is not None and found.saves == pytest.approx(0.6 * 0.9)
+    assert found.title == "Devices wait for copies 60.0 % of the time in programs"
+    assert "for a copy of `f32[5,256]` between the host's memory and the device's" in found.text
+    assert "take 6.00 ms a step" in found.text
+    near = COPY_DONE | {"self_time_us": 6000.0, "expression": COPY_DONE["expression"].replace("S(5)", "S(1)")}
+    found = xla_rules.awaited_copies(device(near, REST, device_type="TPU"))
+    assert found is not None and "within the device's memory" in found.text
+    assert xla_rules.awaited_copies(device(COPY_DONE | {"self_time_us": 100.0}, REST)) is None
+
+
 def test_wide_products_on_a_tpu() -> None:
     found = xla_rules.wide_products(device(TPU_DOT, REST, device_type="TPU"))
     assert found is not None and found.saves == 0.0
@@ -136,7 +156,7 @@ def test_no_rule_on_programs_speaks_of_a_cpu() -> None:
     rows = instructions(TPU_DOT | SLOW, GPU_DOT | SLOW, TRANSPOSE)
     padded = buffers(("copy.1", "f32[4096,130]", 1 << 23))
     one = facts({"host_compute": 9000.0}, hlo_ops=rows, hlo_memory=padded)
-    assert [rule(one) for rule in (*xla_rules.RULES, memory_rules.padded)] == [None] * 4
+    assert [rule(one) for rule in (*xla_rules.RULES, memory_rules.padded)] == [None] * 5
 
 
 MIB = 1 << 20

@@ -172,7 +172,7 @@ def idle_device(facts: Facts) -> Found | None:
         f"program started. Record again with each step inside `{step_marker_call([facts.info])}`."
     )
     title = f"The devices idle {IDLE_OF_PROFILE.text(facts)} of the time"
-    return Found(title, text, (IDLE_OF_PROFILE, DEVICE_IDLE), GPU_GUIDE, IDLE_OF_PROFILE.of(facts))
+    return Found(title, text, (IDLE_OF_PROFILE, DEVICE_IDLE), GPU_GUIDE)
 
 
 _TOLD_ELSEWHERE = {

@@ -71,7 +71,7 @@ def convolutions(facts: Facts) -> Found | None:
     )
     title = f"Convolutions take {CONVOLUTION_OF_OPS.text(facts)} of the op time"
     figures = (CONVOLUTION_OF_OPS, CONVOLUTION_TIME, longest)
-    return Found(title, text, figures, GPU_GUIDE, share * facts.compute_share)
+    return Found(title, text, figures, GPU_GUIDE)  # the time is work: what is left of it, only another model tells
 
 
 def _op_us(facts: Facts, name: str) -> float:

@@ -70,8 +70,9 @@ def python_input(facts: Facts) -> Found | None:
         if generator
         else "Write the function in TensorFlow ops, or do it once and store the result"
     )
+    name = code(longest(_python(facts), "wall_time_us")["op_name"])
     text = (
-        f"Python produces the input; the program waits for it {INPUT_SHARE.text(facts)} of the time (calls: "
+        f"Python ({name}) produces the input; the program waits for it {INPUT_SHARE.text(facts)} of the time (calls: "
         f"{CALLS.text(facts)} {facts.each}). {how}. Otherwise let one call produce a whole batch, or call it in "
         "parallel (`num_parallel_calls`): that helps where the function waits or computes in NumPy, not where Python "
         "itself computes, as only one thread runs Python at a time."

@@ -36,6 +36,10 @@ _PRODUCT_OF_LIBRARY = 'custom_call_target="[^"]*(?:conv|gemm|matmul)'
 _LAYOUT = "transpose|copy"
 _ARRAY = re.compile(r"([a-z]\w*)\[([\d,]+)\](?:\{([\d,]+)(?::T\((\d+),(\d+)\))?)?")
 _OPERANDS = re.compile(r"[a-z]\w*\[[^ ]* %")
+_COPY_DONE = "copy-done"
+_COPIED = re.compile(r"([a-z]\w*\[[\d,]*\])(?:\{[^}]*?(S\(\d+\))?\})?")
+_HOST_SPACE = "S(5)"
+"""How layouts in XLA's texts mark the host's memory."""
 _DATA_FORMATTING = "data formatting"
 _MOST_ELEMENTS = 1 << 60
 _FLOATS = ("bf16", "f16", "f32")
@@ -187,6 +191,45 @@ def _origin(row: pd.Series) -> str:
 
 
 @_once
+def _awaited_copies(facts: Facts) -> pd.DataFrame:
+    """The ends of asynchronous copies, in which a device waits for what `copy-start` began."""
+    return facts.hlo_ops[(facts.hlo_ops["category"] == _COPY_DONE) & facts.has_device]
+
+
+AWAITED_COPIES_SHARE = Figure(
+    "Waiting for copies, of the time in programs", SHARE, lambda f: _share(f, _awaited_copies(f))
+)
+AWAITED_COPIES_TIME = Figure("Waiting for copies", "µs", lambda f: _per_step(f, _awaited_copies(f)), summed=True)
+
+
+def awaited_copies(facts: Facts) -> Found | None:
+    """Devices wait for the end of copies that they began earlier."""
+    share = AWAITED_COPIES_SHARE.of(facts)
+    saves = share * facts.compute_share
+    if not saves >= WORTH_IT:
+        return None
+    row = longest(_awaited_copies(facts))
+    expression = str(row["expression"])
+    arrays = _COPIED.findall(expression)
+    of_host = any(space == _HOST_SPACE for _, space in arrays)
+    what = f" of {code(arrays[0][0])}" if arrays else ""
+    where = "between the host's memory and the device's" if of_host else "within the device's memory"
+    how = (
+        "Keep on the device what fits there, move smaller types or less often, and give the device more to compute per "
+        "byte that is moved."
+        if of_host
+        else "XLA prefetches operands into faster memory, and the computation is too short to hide that: larger "
+        "batches or fused operations compute more per byte."
+    )
+    text = (
+        f"{code(row['hlo_op'])} of {code(row['program'])} waits the longest, for a copy{what} {where}. All such waits "
+        f"take {AWAITED_COPIES_TIME.text(facts)} {facts.each}, summed over the devices. {how}{_origin(row)}"
+    )
+    title = f"Devices wait for copies {AWAITED_COPIES_SHARE.text(facts)} of the time in programs"
+    return Found(title, text, (AWAITED_COPIES_SHARE, AWAITED_COPIES_TIME), XLA_GUIDE, saves)
+
+
+@_once
 def _layout_changes(facts: Facts) -> pd.DataFrame:
     """Transposes, copies and fusions named after them that compute nothing."""
     if not facts.has_device:
@@ -277,4 +320,4 @@ def wide_products(facts: Facts) -> Found | None:
     return Found(title, text, figures, TPU_GUIDE, saves if saves >= WORTH_IT else 0.0)
 
 
-RULES = (matrix_units, layout_changes, wide_products)
+RULES = (matrix_units, awaited_copies, layout_changes, wide_products)

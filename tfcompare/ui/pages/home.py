@@ -10,6 +10,7 @@ from time import monotonic
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from tfcompare.charts.pair import pairs_of
 from tfcompare.errors import TfcompareError
 from tfcompare.markdown import as_code, as_markdown
 from tfcompare.run import Run
@@ -24,6 +25,7 @@ from tfcompare.ui.frame.selection import Selection
 from tfcompare.ui.frame.shell import Page, choose_steps, chosen_steps, usable_repeats
 from tfcompare.ui.pages import home_add, home_edit, home_filters, home_runs, home_uploads
 from tfcompare.units import format_bytes, format_ms
+from tfcompare.views import answer
 
 _REDRAW_S = 1.0
 _MOST_NAMED = 5
@@ -206,9 +208,9 @@ def _sentences(view: Page, baseline: Run, candidates: list[Run], outcomes: Outco
     except TfcompareError as error:
         st.error(as_markdown(error))
         return
-    for candidate in comparison.candidates:
-        st.markdown(f"#### {comparison.headline(candidate.id)}")
-        if doubt := comparison.doubt(candidate.id):
+    for pair in pairs_of(comparison, by_name=True):
+        st.markdown(f"#### {answer.headline(pair)}")
+        if doubt := comparison.doubt(pair.candidate.id):
             st.markdown(doubt)
     if steps := chosen_steps((baseline, *candidates)):
         st.caption(f"Per {comparison.per}{steps}.")

@@ -1,0 +1,109 @@
+"""The first lines of an answer hold the cause: on samples, on programs whose truth is known, and on real profiles."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.profiles import ALL_RUNS, loaded_run
+from tfcompare import compare, load
+from tfcompare.compare import Comparison
+from tfcompare.render.shown import Shown
+from tfcompare.run import Run
+
+TRUTH = Path(__file__).parents[1] / "known_truth"
+NO_CUT = 10_000
+
+
+def named(name: str) -> Run:
+    return loaded_run(name) if name in ALL_RUNS else load(TRUTH / name)
+
+
+def said(comparison: Comparison) -> tuple[str, str, str]:
+    """(the headline, what the verdict is based on, the budget of the step) of the Overview as text."""
+    text = Shown.of(comparison, "overview").to("table", width=NO_CUT)
+    headline, *basis = text.split("\n\nKey figures")[0].splitlines()
+    budget = re.search(r"^.* per step = .*$", text, re.M)
+    return headline, "\n".join(basis), budget[0] if budget else ""
+
+
+CAUSES = [
+    (
+        "filters_512_128",
+        "filters_16_8",
+        "is 20× faster",
+        "201 ms host compute (above all gradient_tape/",
+    ),
+    ("filters_16_8", "filters_16_8_again", "Inconclusive: ", "may be chance. "),
+    ("filters_16_8", "filters_16_8_better_input", "is 1.5× faster", "6.45 ms input (above all DecodePng in Iterator::"),
+    ("filters_512_128_simulated", "filters_16_8_simulated", "is 2.1× faster", "+ 2.08 ms kernel launch"),
+    (
+        "tensorflow_filters_128_32",
+        "tensorflow_filters_16_8",
+        "is 6.7× faster",
+        "(above all __inference_train_step",
+    ),
+    ("jax_filters_128_32", "jax_filters_16_8", "is 27× faster", "(above all jit(train_step)"),
+    (
+        "workers_balanced",
+        "workers_slow_input",
+        "worker1 is the slowest host",
+        "7.51 ms input (above all read in",
+    ),
+    ("tf_cpu_base", "tf_cpu_zoo", "0.5× the examples of base in 0.43× the time", "dense_b_1/MatMul/MatMul)"),
+    ("tf_cpu_zoo", "tf_cpu_base", "2× the examples of zoo in 2.3× the time", "dense_b_1/MatMul/MatMul)"),
+    ("tf_cpu_zoo", "tf_cpu_sleepy", "sleepy has 2.63 ms more input per step", "input (above all PyFunc in Iterator::"),
+    ("tf_cpu_base", "tf_gpu", "Difference not tested: ", "14.9 ms device compute"),
+    ("map_5ms", "map_8ms", "is 1.6× slower", "input (above all slow_map in Iterator::"),
+    ("map_parallel_5ms", "map_parallel_8ms", "is 1.6× slower", "input (above all slow_map in Iterator::"),
+    ("py_op_none", "py_op_5ms", "is 5.4× slower", "host compute (above all slow_python)"),
+    ("no_sleep", "sleep_between_10ms", "has 9.20 ms between its steps", ""),
+    ("no_sleep", "sleep_inside_10ms", "is 12× slower", "10.1 ms idle time until the end of the step"),
+    ("no_sleep", "tensor_64mib", "is 11× slower", "host compute (above all large_tensor)"),
+    ("workers_even", "workers_uneven", "is 2.4× slower", "On worker1: +8.50 ms per step = 8.26 ms host compute"),
+]
+
+
+@pytest.mark.parametrize(("one", "other", "headline", "cause"), CAUSES)
+def test_the_first_lines_hold_the_cause(one: str, other: str, headline: str, cause: str) -> None:
+    first, _, budget = said(compare(named(one), named(other)))
+    assert headline in first
+    assert cause in budget
+
+
+def test_an_inconclusive_verdict_says_first_what_is_certain_and_last_what_to_do() -> None:
+    for one, other in (("workers_balanced", "workers_slow_input"), ("workers_slow_input", "workers_balanced")):
+        first, basis, budget = said(compare(named(one), named(other)))
+        assert "is the slowest host of slow_input in 19 of 19 steps; inconclusive: " in first
+        assert "These runs can show only changes above " in basis
+        assert "may be chance, except for input. " in budget
+
+
+def test_a_part_that_hardly_matters_does_not_lead() -> None:
+    """The idle time of 2 % of the step is certain, and no answer."""
+    first, _, budget = said(compare(named("jax_blocks_behind_loop"), named("jax_blocks_in_step")))
+    assert first.startswith("Inconclusive: ")
+    assert "except for idle time" in budget
+
+
+def test_memory_is_certain_where_times_are_not() -> None:
+    first, _, _ = said(compare(named("eager_loop"), named("eager_in_one_step")))
+    assert re.match(r"The peak memory of \S+ is 9.51× that of \S+ \(788 kB vs 82.9 kB\); inconclusive: ", first)
+
+
+def test_runs_of_one_step_each_say_how_to_record_more() -> None:
+    one, other = (load(TRUTH / name, steps="5:5") for name in ("py_op_none", "py_op_5ms"))
+    first, basis, budget = said(compare(one, other))
+    assert "(1 step each: not tested)" in first
+    assert basis.endswith("To record more: TensorBoard(profile_batch=(10, 40)).")
+    assert "(above all slow_python)" in budget
+
+
+def test_that_the_load_is_unknown_is_said_where_the_variation_is_assumed() -> None:
+    ours, theirs = named("filters_512_128"), named("filters_16_8")
+    sentence = "The machine's load is unknown; on a busy one, runs vary 5 times as much."
+    assert said(compare(ours, theirs))[1].count(sentence) == 1
+    assert sentence not in said(compare(ours, theirs, spread=0.05))[1]
+    assert sentence not in said(compare(named("jax_blocks_in_step"), named("jax_blocks_behind_loop")))[1], "recorded"

@@ -1,0 +1,81 @@
+"""What is known of a pair of runs although it is unclear whether their step times differ."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tfcompare.compare.attribution_words import PART_WORDS
+from tfcompare.compare.between_steps import window_of
+from tfcompare.compare.memory_growth import growth_of
+from tfcompare.compare.stats.verdict import SAME, verdict_on_size
+from tfcompare.markdown import as_code
+from tfcompare.tools.advice.model import WORTH_IT
+from tfcompare.tools.hosts import slowest_host
+from tfcompare.tools.many_runs import peak_bytes
+from tfcompare.tools.throughput import between_steps_changed
+from tfcompare.units import format_bytes, format_ratio, format_time_us
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tfcompare.compare import Comparison
+    from tfcompare.run import Run
+    from tfcompare.tools.step_attribution import Attribution
+
+
+def certainties(
+    comparison: Comparison, candidate: Run, attribution: Attribution, names: tuple[str, str]
+) -> Iterator[str]:
+    """Markdown clauses, the most important first: a host that stands out, the part of the step that changed most for
+    certain, the peak memory, growth of memory. `names` are what baseline and candidate are called, in Markdown."""
+    ours, theirs = names
+    if clause := _between_steps(comparison, candidate, names):
+        yield clause
+    if clause := _slow_host(comparison, candidate, names) or _part(attribution, theirs):
+        yield clause
+    runs = comparison.baseline, candidate
+    peaks = [peak_bytes(run, comparison.host_of(run)) for run in runs]
+    if all(peak > 0 for peak in peaks) and verdict_on_size(*peaks) != SAME:  # NaN where it is unknown
+        before, after = map(format_bytes, peaks)
+        ratio = format_ratio(peaks[1] / peaks[0])
+        yield f"the peak memory of {theirs} is {ratio} that of {ours} ({after} vs {before})"
+    for run, name in zip(runs, names, strict=True):
+        found = growth_of(run, comparison.host_of(run))
+        if found is not None and found.is_growth:
+            yield f"the memory of {name} grows by {format_bytes(found.bytes_per_step)} per step"
+
+
+def _between_steps(comparison: Comparison, candidate: Run, names: tuple[str, str]) -> str:
+    """How much time is between the steps of both, in none of them, where that has changed."""
+    if not between_steps_changed(comparison, candidate):
+        return ""
+    runs = comparison.baseline, candidate
+    before, after = (format_time_us(one.between_us) for run in runs if (one := window_of(run, comparison.host_of(run))))
+    return f"{names[1]} has {after} between its steps, {names[0]} {before}, which is in no step time"
+
+
+def _slow_host(comparison: Comparison, candidate: Run, names: tuple[str, str]) -> str:
+    """That a host of one run is slower than its others, where that is not so in the other run."""
+    if comparison.host is not None:
+        return ""
+    found = [slowest_host(run, "host") for run in (comparison.baseline, candidate)]
+    before, after = (one if one is not None and one.found.stands_out else None for one in found)
+    if before is not None and after is not None and before.name == after.name:
+        return ""
+    one, name = (after, names[1]) if after is not None else (before, names[0])
+    if one is None:
+        return ""
+    return f"{as_code(one.name)} is the slowest host of {name} in {one.found.slowest_steps} of {one.found.steps} steps"
+
+
+def _part(attribution: Attribution, name: str) -> str:
+    """By how much the part moved that moved most of those whose change is significant."""
+    if attribution.waterfall is None or not attribution.certain:
+        return ""
+    part, found = attribution.certain[0]
+    delta_us = float(attribution.parts.set_index("part")["delta_us"][part])
+    if abs(delta_us) < WORTH_IT * max(attribution.waterfall.baseline_us, attribution.waterfall.candidate_us):
+        return ""
+    word = "more" if delta_us > 0 else "less"
+    ends = f" ({format_ratio(found.low)}–{format_ratio(found.high)})" if 0 < found.low < found.high else ""
+    return f"{name} has {format_time_us(abs(delta_us))} {word} {PART_WORDS[part]} per step{ends}"
