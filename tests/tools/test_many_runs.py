@@ -11,7 +11,7 @@ import pytest
 from tests.compare.compare_runs import FakeRun, ops, run, steps
 from tests.profiles import loaded_run
 from tfcompare import compare, schema
-from tfcompare.compare.diff import ADDED, MATCHED, REMOVED
+from tfcompare.compare.diff import ADDED, MATCHED, REMOVED, metric_name
 from tfcompare.errors import Unknown
 from tfcompare.tools.many_runs import (
     COLUMNS,
@@ -20,6 +20,7 @@ from tfcompare.tools.many_runs import (
     fastest_first,
     in_time_order,
     runs_table,
+    side_by_side,
 )
 
 OPS = """
@@ -227,3 +228,33 @@ def test_on_real_runs_the_cells_are_those_of_the_diff():
         expected = rows.loc[keys, f"self_time_us_per_step_{metric}"].astype(float)
         assert matched[column].tolist() == expected.tolist()
     assert matched["verdict"].tolist() == rows.loc[keys, "verdict"].tolist()
+
+
+def test_a_table_beside_all_runs_has_the_figures_of_each_diff() -> None:
+    names = ("filters_512_128", "filters_16_8", "filters_16_8_better_input")
+    comparison = compare(*map(loaded_run, names))
+    for name in ("op_stats", "memory_peak", "input_pipeline"):
+        found = side_by_side(comparison, name)
+        metric = metric_name(schema.table(name).column(str(schema.table(name).headline)), comparison.per)
+        diff = comparison.table(name)
+        if name == "op_stats":
+            diff = diff[diff["op_type"] != schema.IDLE]
+        for position, candidate in enumerate(comparison.candidates, start=1):
+            of_run = diff[diff["candidate"] == candidate.id]
+            assert found[f"value_{position}"].sum() == pytest.approx(of_run[f"{metric}_candidate"].sum())
+            assert found["value_0"].sum() == pytest.approx(of_run[f"{metric}_baseline"].sum())
+            both = found[found["value_0"].gt(0) & found[f"value_{position}"].notna()]
+            assert both[f"ratio_{position}"].tolist() == pytest.approx(
+                (both[f"value_{position}"] / both["value_0"]).tolist()
+            )
+
+
+def test_a_table_beside_all_runs_keeps_rows_of_one_run_apart() -> None:
+    found = side_by_side(compare(BASELINE, recorded("a", 1, FASTER), recorded("b", 2, OTHER)), "op_stats")
+    cells = found.set_index("op_type")[["value_0", "value_1", "value_2"]]
+    assert cells.loc["MatMul"].tolist() == [100, 40, 90]
+    assert cells.loc["Relu"].tolist()[:2] == [10, 12] and np.isnan(cells.loc["Relu", "value_2"])
+    assert np.isnan(cells.loc["Cast"].tolist()[:2]).all() and cells.loc["Cast", "value_2"] == 30
+    assert found["op_type"].tolist()[0] == "MatMul", "what changed most in any run is first"
+    with pytest.raises(Unknown, match="table with a headline metric"):
+        side_by_side(compare(BASELINE, recorded("a", 1)), "steps")

@@ -66,12 +66,14 @@ def titles(app: AppTest) -> list[str]:
 def test_of_ten_runs_each_has_a_row_the_fastest_first(ten):
     rows = table(shown(page(*ten)))
     expected = fastest_first(runs_table(compare(*map(load, ten))))
-    assert rows["name"].tolist() == expected["name"].tolist()
+    letters, names = zip(*rows["name"].str.split(" · "), strict=True)
+    assert list(names) == expected["name"].tolist()
+    assert sorted(letters) == list("ABCDEFGHIJ"), "the letters of the charts and sentences"
     for of in ("mean", "median"):
         assert rows[f"step_time_ms_{of}"].tolist() == (expected[f"step_time_us_{of}"] / 1000).tolist()
     assert rows["ratio"].dropna().tolist() == expected["ratio"].dropna().tolist()
     baseline = rows[rows["verdict_text"] == REFERENCE]
-    assert baseline["name"].tolist() == ["filters_512_128"]
+    assert baseline["name"].tolist() == ["A · filters_512_128"]
     assert baseline[["ratio", "peak_bytes_delta"]].isna().all(axis=None)
     assert set(rows["verdict_text"].str[1:].str.strip(" =")) >= {"likely faster", "same"}
     assert not rows["verdict_text"].str.startswith("'").any()
@@ -113,7 +115,8 @@ def test_copies_of_one_run_have_no_op_that_changed(tmp_path):
 
 def test_what_keeps_a_verdict_from_being_one_on_the_program_is_said_below():
     app = shown(page(*SAMPLE_RUNS.values(), *SIMULATED_RUNS.values()))
-    rows = table(app).set_index("name")
+    rows = table(app)
+    rows = rows.set_index(rows["name"].str.partition(" · ")[2])
     for name in SIMULATED_RUNS:
         assert rows.loc[name, "verdict_text"].endswith(" *")
     assert any("device type" in caption.value for caption in app.caption)

@@ -9,9 +9,12 @@ import pytest
 
 from tests.profiles import ALL_RUNS, loaded_run
 from tfcompare import compare, load
+from tfcompare.charts.pair import pairs_of
 from tfcompare.compare import Comparison
 from tfcompare.render.shown import Shown
 from tfcompare.run import Run
+from tfcompare.views import candidates
+from tfcompare.views.blocks import Table, Text
 
 TRUTH = Path(__file__).parents[1] / "known_truth"
 NO_CUT = 10_000
@@ -107,3 +110,40 @@ def test_that_the_load_is_unknown_is_said_where_the_variation_is_assumed() -> No
     assert said(compare(ours, theirs))[1].count(sentence) == 1
     assert sentence not in said(compare(ours, theirs, spread=0.05))[1]
     assert sentence not in said(compare(named("jax_blocks_in_step"), named("jax_blocks_behind_loop")))[1], "recorded"
+
+
+SEVERAL = ("filters_512_128", "filters_16_8", "filters_16_8_again", "filters_16_8_better_input")
+
+
+@pytest.mark.parametrize(
+    ("names", "sentence"),
+    [
+        (
+            SEVERAL,
+            "filters_16_8_better_input is the fastest of 4 runs: it is 1.5× faster than filters_16_8 (1.1×–2.1×,",
+        ),
+        (SEVERAL[::-1], "filters_16_8_better_input (the baseline) is the fastest of 4 runs: it is 1.5× faster than "),
+        (
+            SEVERAL[:3],
+            "filters_16_8 has the shortest step of 3 runs; inconclusive: filters_16_8 vs filters_16_8_again, ",
+        ),
+    ],
+)
+def test_of_several_candidates_it_says_first_which_is_the_fastest_and_whether_it_is(
+    names: tuple[str, ...], sentence: str
+) -> None:
+    comparison = compare(*map(loaded_run, names))
+    text = Shown.of(comparison, "overview").to("table", width=NO_CUT)
+    assert text.startswith(sentence)
+    assert text.index("All runs, fastest first") < text.index("Key figures")
+    assert Shown.of(comparison, "candidates").to("table", width=NO_CUT).startswith(sentence)
+
+
+def test_pages_call_every_run_by_its_letter() -> None:
+    (pair, *_) = pairs_of(compare(*map(loaded_run, SEVERAL)))
+    first, table, *_ = candidates.ranking(pair)
+    assert isinstance(first, Text) and first.text.startswith(
+        "`D` is the fastest of 4 runs: it is 1.5× faster than `B` "
+    )
+    assert isinstance(table, Table)
+    assert sorted(table.rows["name"]) == [f"{letter} · {name}" for letter, name in zip("ABCD", SEVERAL, strict=True)]

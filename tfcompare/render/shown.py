@@ -87,7 +87,8 @@ class Shown:
         if len(pairs) == 1:
             blocks = self._of_pair(pairs[0], every)
         else:
-            blocks = [Section(pair.candidate.name, self._of_pair(pair, every), is_open=True) for pair in pairs]
+            of_each = [Section(pair.candidate.name, self._of_pair(pair, every), is_open=True) for pair in pairs]
+            blocks = [*self.view.of_several(pairs[0]), *of_each]
         if found := caveats(self.comparison):
             blocks.append(Section(f"Caveats ({len(found)})", [Items([(one, "") for one in found])]))
         return blocks

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pandas as pd
 
+from tfcompare import schema
+from tfcompare.compare import compare
 from tfcompare.compare.aggregate import group_diff, metric_in, without_idle
-from tfcompare.compare.diff import ADDED, change, ratio
+from tfcompare.compare.diff import ADDED, change, metric_name, ratio
 from tfcompare.compare.fused_rows import single_ops
 from tfcompare.compare.headline import has_steps
 from tfcompare.compare.matching.tiers import CANONICAL, FUSED
@@ -119,6 +121,54 @@ def fastest_first(runs: pd.DataFrame) -> pd.DataFrame:
 def in_time_order(runs: pd.DataFrame) -> pd.DataFrame:
     """The rows of `runs_table` sorted by capture time."""
     return runs.sort_values(["start_time", "run"], ignore_index=True)
+
+
+def fastest_and_next(comparison: Comparison) -> Comparison | None:
+    """The run with the shortest step as the candidate, compared with the next; None if fewer than two have steps."""
+    times = {run: comparison.step_time_us(run) for run in (comparison.baseline, *comparison.candidates)}
+    timed = sorted((run for run in times if times[run] > 0), key=times.__getitem__)  # NaN without steps
+    if len(timed) < 2:
+        return None
+    fastest, runner_up = timed[:2]
+    replicates = comparison.replicates
+    return compare(
+        runner_up, fastest, host=comparison.host_of(runner_up), repeats=replicates.of_run, spread=replicates.spread
+    )
+
+
+def side_by_side(comparison: Comparison, name: str) -> pd.DataFrame:
+    """The headline metric of a table in all runs: one row for each that any run has, by the largest change first.
+
+    Columns: the table's keys as the baseline has them (those of a candidate for a row that only candidates have), and
+    for each run by its position, from 0 for the baseline, `value_<position>` (missing without the row), for
+    candidates also `ratio_<position>` (candidate ÷ baseline). Sums are per step, run or device as in the diff. IDLE is
+    left out. Raises `Unknown` for a table without a headline metric or a diff.
+    """
+    table = schema.table(name)
+    if table.headline is None or not table.has_diff:
+        raise Unknown("table with a headline metric", name, tables_with_headline())
+    rows = comparison.table(name)
+    metric = metric_name(table.column(table.headline), comparison.per)
+    if name == schema.OP_STATS.name:
+        rows = _alike_for_all(without_idle(rows), metric)
+    rows = rows.assign(is_added=rows["status"] == ADDED)
+    keys = [*table.keys, "is_added"]
+    found = rows.groupby(keys, sort=False, dropna=False)[[f"{metric}_{BASELINE}"]].first()
+    found = found.astype("float64").set_axis(["value_0"], axis=1)
+    moved = []
+    for position, run in enumerate(comparison.candidates, start=1):
+        of_run = rows[rows["candidate"] == run.id].groupby(keys, sort=False, dropna=False)[f"{metric}_{CANDIDATE}"]
+        values = of_run.sum(min_count=1).astype("float64").reindex(found.index)
+        found[f"value_{position}"] = values
+        found[f"ratio_{position}"] = ratio(found["value_0"], values)
+        moved.append(change(found["value_0"], values).abs())
+    order = pd.concat(moved, axis=1).max(axis=1).sort_values(ascending=False, kind="stable").index
+    return found.loc[order].reset_index().drop(columns="is_added")
+
+
+def tables_with_headline() -> list[str]:
+    """The tables that `side_by_side` takes."""
+    return [table.name for table in schema.TABLES.values() if table.has_diff and table.headline is not None]
 
 
 def changes_by_run(diff: pd.DataFrame, by: By = "op_name", n: int = ROWS) -> pd.DataFrame:

@@ -14,18 +14,25 @@ from tfcompare import schema
 from tfcompare.charts import many_runs as charts
 from tfcompare.charts import style
 from tfcompare.charts.pair import Pair
+from tfcompare.charts.style import letter
 from tfcompare.charts.verdicts import text_of
-from tfcompare.compare import Comparison
-from tfcompare.compare.headline import step_marker_call
+from tfcompare.compare.headline import quoted, step_marker_call
 from tfcompare.compare.stats.estimates import STEP_TIME
-from tfcompare.markdown import as_code, as_markdown
+from tfcompare.markdown import as_code, as_markdown, first_sentence
 from tfcompare.tools import many_runs
-from tfcompare.tools.columns import Shown
+from tfcompare.tools.caveats import runs_of
+from tfcompare.tools.columns import NAMES, Shown
 from tfcompare.tools.many_runs import BASELINE, By
 from tfcompare.views.blocks import Block, Chart, Section, Table, Text
 from tfcompare.views.options import option
 from tfcompare.views.view import View
 
+TABLES = {
+    "op_stats": "ops", "kernel_stats": "kernels", "hlo_ops": "XLA instructions", "memory_summary": "peak memory",
+    "memory_peak": "allocations at the peak", "input_pipeline": "input ops", "copies": "copies",
+    "compilations": "compilations",
+}  # fmt: skip
+"""What a table with a column for each run can be about."""
 GROUPINGS: dict[By, str] = {"op_name": "op", "op_type": "op type"}
 REFERENCE = "● baseline"
 """Shown for the baseline in place of a verdict."""
@@ -35,26 +42,30 @@ _ASCII_UNITS: dict[str, Literal["s", "ms", "us"]] = {"s": "s", "ms": "ms", "µs"
 
 @dataclass(frozen=True)
 class Options:
-    """What the changes are shown by."""
+    """What the changes are shown by, and the table with a column for each run."""
 
     changes_by: By = option("op_name", "Group by", GROUPINGS)
+    beside: str = option("op_stats", "Table", lambda pair, _options: _tables(pair), is_list=True)
 
 
 def blocks(pair: Pair, options: Options) -> Iterator[Block]:
     """The runs, fastest first; their step times over time, and the ops that changed."""
-    yield from ranking(pair.comparison)
+    yield from ranking(pair)
     yield from over_time(pair, options)
 
 
 def over_time(pair: Pair, options: Options) -> Iterator[Block]:
-    """Step times of all runs, and the ops that changed, in the order of the captures."""
-    yield Section("All runs", partial(_step_times, pair.comparison), is_open=True)
-    yield Section("Changes of all runs", partial(_changes, pair.comparison, options), True, ["changes_by"])
+    """Step times of all runs, and the ops that changed, in the order of the captures; a table with all runs."""
+    yield Section("All runs", partial(_step_times, pair), is_open=True)
+    yield Section("Changes of all runs", partial(_changes, pair, options), True, ["changes_by"])
+    yield Section("All runs beside each other", partial(_beside, pair, options), True, ["beside"])
 
 
-def ranking(comparison: Comparison) -> Iterator[Block]:
-    """The table of runs, fastest first, and what the stars in it mean."""
-    runs = _runs(comparison)
+def ranking(pair: Pair) -> Iterator[Block]:
+    """Which run is the fastest, whether it is for certain, and the table of runs, fastest first."""
+    if sentence := pair.cached("fastest", partial(_fastest, pair)):
+        yield Text(sentence, "headline")
+    runs = _runs(pair)
     scale = style.time_scale(runs["step_time_us_mean"])
     step_time = f"step_time_{_ASCII_UNITS[scale.unit]}"
     rows = many_runs.fastest_first(runs)
@@ -85,8 +96,27 @@ def ranking(comparison: Comparison) -> Iterator[Block]:
         yield Text(f"\\* {names}: {as_markdown(caveat)}.", "quiet")
 
 
-def _runs(comparison: Comparison) -> pd.DataFrame:
-    return comparison.cached("runs", partial(many_runs.runs_table, comparison))
+def _fastest(pair: Pair) -> str:
+    """`C` is the fastest of 4 runs: it is 1.5× faster than `B` (1.1×–2.1×, one capture each): 7.13 ms vs 10.9 ms per
+    step.; in Markdown. Empty where fewer than two runs have steps."""
+    found = many_runs.fastest_and_next(pair.comparison)
+    if found is None:
+        return ""
+    runs = runs_of(pair.comparison)
+    (fastest,) = found.candidates
+    names = [runs[i].name if pair.by_name else letter(i) for i in map(runs.index, (found.baseline, fastest))]
+    said = first_sentence(found.headline(names=(names[0], names[1])))
+    first = f"{quoted(names[1])}{' (the baseline)' if fastest is pair.baseline else ''}"
+    of_runs = f"of {len(runs):,} runs"
+    if found.verdict[fastest.id].is_claim:
+        return f"{first} is the fastest {of_runs}: it {said.removeprefix(quoted(names[1])).lstrip()}"
+    return f"{first} has the shortest step {of_runs}; {said[0].lower()}{said[1:]}"
+
+
+def _runs(pair: Pair) -> pd.DataFrame:
+    """The table of runs, which go by their letters and names, as everywhere; or by their names alone."""
+    runs = pair.comparison.cached("runs", partial(many_runs.runs_table, pair.comparison))
+    return runs if pair.by_name else runs.assign(name=[f"{letter(i)} · {name}" for i, name in enumerate(runs["name"])])
 
 
 def _verdict_text(role: str, verdict: str, evidence: str, caveat: str) -> str:
@@ -119,12 +149,12 @@ def _columns(step_time: str, unit: str) -> list[Shown]:
     ]
 
 
-def _step_times(comparison: Comparison) -> Iterator[Block]:
+def _step_times(pair: Pair) -> Iterator[Block]:
     """The step time of the runs in chronological order."""
-    runs = _runs(comparison)
+    runs = _runs(pair)
     timed = runs["step_time_us_mean"].notna()
     if not timed.any():
-        infos = [run.info for run in (comparison.baseline, *comparison.candidates)]
+        infos = [run.info for run in runs_of(pair.comparison)]
         yield Text(
             "No step times to show: none of these runs marks its steps. Record again with each step inside "
             f"`{step_marker_call(infos)}`, or choose the host event that begins each.",
@@ -138,9 +168,9 @@ def _step_times(comparison: Comparison) -> Iterator[Block]:
         )
 
 
-def _changes(comparison: Comparison, options: Options) -> Iterator[Block]:
+def _changes(pair: Pair, options: Options) -> Iterator[Block]:
     """The ops with the largest change in any run, shown for all runs."""
-    by, runs = options.changes_by, _runs(comparison)
+    comparison, by, runs = pair.comparison, options.changes_by, _runs(pair)
     make = partial(many_runs.changes_by_run, comparison.table("op_stats"), by)
     cells = comparison.cached(("changes by run", by), make)
     if cells.empty:
@@ -149,6 +179,36 @@ def _changes(comparison: Comparison, options: Options) -> Iterator[Block]:
     candidates = many_runs.in_time_order(runs[runs["role"] != BASELINE])
     names = dict(zip(candidates["run"], candidates["name"], strict=True))
     yield Chart("change_map", lambda: charts.change_map(cells, names, per=comparison.per), on=by)
+
+
+def _tables(pair: Pair) -> dict[str, str]:
+    """The tables that any of the runs has rows of, by their names."""
+    runs = runs_of(pair.comparison)
+    have = (name for name in TABLES if any(len(run.table(name, host=pair.host_of(run))) for run in runs))
+    return {name: TABLES[name] for name in have} or {"op_stats": TABLES["op_stats"]}
+
+
+def _beside(pair: Pair, options: Options) -> Iterator[Block]:
+    """A table's figures in all runs, a column for each."""
+    comparison, table = pair.comparison, schema.table(options.beside)
+    make = partial(many_runs.side_by_side, comparison, table.name)
+    rows = comparison.cached(("beside", table.name), make)
+    keys = [key for key in table.keys if rows[key].nunique() > 1] or [table.keys[-1]]
+    headline = table.column(str(table.headline))
+    per = f"/{comparison.per}" if headline.kind == "sum" and comparison.per != "run" else ""
+    label = f"{headline.label} ({headline.unit}{per})"
+    figures = []
+    for position, run in enumerate(runs_of(comparison)):
+        of_run = run.name if pair.by_name else f"{letter(position)} · {run.name}"
+        figures.append(Shown(f"value_{position}", of_run, label, headline.meaning, "number", headline.unit))
+        if position:
+            figures.append(Shown(f"ratio_{position}", of_run, "Ratio", "Candidate ÷ baseline.", "ratio"))
+    names = sorted(keys, key=lambda key: key not in NAMES)
+    yield Table(
+        table, TABLES[table.name].capitalize(), rows, [*names, *(one.name for one in figures)],
+        others={one.name: one for one in figures}, address="beside_", file=f"{table.name}_of_all_runs",
+        nothing="None of these runs has any.", everything=lambda: rows,
+    )  # fmt: skip
 
 
 def _why_not(pair: Pair) -> str:

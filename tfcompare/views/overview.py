@@ -19,7 +19,7 @@ from tfcompare.tools import step_attribution
 from tfcompare.tools.caveats import runs_of
 from tfcompare.tools.overview import gap_sentence
 from tfcompare.units import format_time_us
-from tfcompare.views import answer, links
+from tfcompare.views import answer, candidates, links
 from tfcompare.views.answer import TOP
 from tfcompare.views.blocks import Beside, Block, Chart, Facts, Link, Links, Live, Section, Text
 from tfcompare.views.links import Moment
@@ -166,4 +166,4 @@ CHARTS: dict[str, Make] = {
     "step_parts_baseline": partial(_step_parts, role=0),
     "step_parts_candidate": partial(_step_parts, role=1),
 }
-VIEW = View("overview", "Overview", blocks, CHARTS, options=Options)
+VIEW = View("overview", "Overview", blocks, CHARTS, options=Options, of_several=candidates.ranking)

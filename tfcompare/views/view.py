@@ -34,7 +34,7 @@ class View:
     Which blocks `make` yields depends on the pair, never on options; what depends on options stands in the thunk of a
     section, at the place of their widgets or below. `why_not` says why it has nothing to show for a pair, and is empty
     otherwise; `remedy` what to do then; `instead` are blocks that its page shows then. One that `is_of_all` is the same
-    for all candidates.
+    for all candidates; `of_several` comes first where there are several.
     """
 
     name: str
@@ -46,6 +46,7 @@ class View:
     options: type = NoOptions
     is_of_all: bool = False
     instead: Callable[[Pair], Iterable[Block]] = lambda _pair: ()
+    of_several: Callable[[Pair], Iterable[Block]] = lambda _pair: ()
 
     def blocks(self, pair: Pair, **values: Any) -> Iterator[Block]:
         """What it shows of a pair with these options. Raises `Unknown` for an option or value that it lacks."""

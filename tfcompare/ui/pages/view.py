@@ -19,15 +19,16 @@ def show(name: str) -> None:
     view = registry.view(name)
     with page(view.title, needs="pair") as shown:
         comparison = comparison_of(shown)
-        ranks_all = name == "overview" and len(comparison.candidates) > 1
-        if ranks_all:
-            Renderer(pairs_of(comparison)[0], LIVE).show_all(candidates.ranking(comparison))
+        several = len(comparison.candidates) > 1
+        if several:
+            first = pairs_of(comparison)[0]
+            Renderer(first, LIVE).show_all(view.of_several(first))
         pair = choose_pair(comparison)
         if why_not := view.why_not(pair):
             _nothing(shown, view, pair, why_not)
         else:
             Renderer(pair, LIVE).show_view(view)
-        if ranks_all:
+        if several and name == "overview":
             Renderer(pair, LIVE).show_view(candidates.OVER_TIME)
 
 
