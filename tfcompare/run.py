@@ -72,6 +72,7 @@ class RunInfo:
     device_type: str
     device_name: str
     device_count: int
+    clock_mhz: float
     start_time: datetime
     start_time_source: str
     duration_ms: float
@@ -581,6 +582,7 @@ def _info(run: Run) -> RunInfo:
         device_type=_join_distinct(o.device_type for o in origins),
         device_name=_join_distinct(o.device_name for o in origins),
         device_count=sum(o.device_count for o in origins),
+        clock_mhz=max(o.clock_mhz for o in origins),
         start_time=start_time,
         start_time_source=source,
         duration_ms=max(o.duration_us for o in origins) / _US_PER_MS,

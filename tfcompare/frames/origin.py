@@ -23,17 +23,21 @@ _MODELS: dict[tuple[object, object, object], tuple[str, int, int]] = {
 }
 """NVIDIA's models, as in its data sheets: (compute capability, SMs) and from how many GB of memory to how many."""
 _MAX_REMARK_LENGTH = 300
+_MOST_KHZ = 1e8
+"""100 GHz: no device has a clock like that."""
 
 
 @dataclass(frozen=True)
 class Origin:
-    """The environment of one host. `start_ns` is Unix time in nanoseconds, 0 if unknown."""
+    """The environment of one host. `start_ns` is Unix time in nanoseconds, 0 if unknown; `clock_mhz` is the highest
+    clock rate of its devices as they say, 0 if unknown."""
 
     host_name: str
     framework: str
     device_type: str
     device_name: str
     device_count: int
+    clock_mhz: float
     start_ns: int
     duration_us: float
     remarks: tuple[str, ...]
@@ -51,6 +55,7 @@ def origin_of(space: XSpace) -> Origin:
         device_type=device_kind(space),
         device_name=_device_name(used[0]) if used else "",
         device_count=len(used),
+        clock_mhz=max((_clock_mhz(plane) for plane in used), default=0.0),
         start_ns=started if isinstance(started, int) else 0,
         duration_us=(end - start) / PS_PER_US,
         remarks=(*(_one_line(text) for text in (*space.errors, *space.warnings)), *_remarks(space)),
@@ -71,6 +76,12 @@ def _framework(space: XSpace) -> str:
     if any(n.startswith(("EagerExecute", "EagerLocalExecute", "ExecutorState", "FunctionRun")) for n in names):
         return "TensorFlow"
     return "JAX" if any("PjRt" in n for n in names) else ""
+
+
+def _clock_mhz(plane: Plane) -> float:
+    """What the device says of its clock, in kHz, as MHz; 0 if it says nothing that can be."""
+    rate = plane.stats.get("clock_rate")
+    return rate / 1000 if isinstance(rate, int) and 0 < rate < _MOST_KHZ else 0.0
 
 
 def _device_name(plane: Plane) -> str:

@@ -77,6 +77,12 @@ RUN_INFO = Table(
         level(
             "device_count", "", "Devices", "Devices (GPUs, TPU cores) with recorded events, over all hosts.", "int64"
         ),
+        level(
+            "clock_mhz",
+            "MHz",
+            "Highest clock",
+            "The highest clock rate of the devices as their planes tell it, which is no measurement; 0 if unknown.",
+        ),
         Column("start_time", "datetime64[us, UTC]", "time_point", "UTC", "Recorded", "When the profile was started."),
         text(
             "start_time_source", "Time from", "`profile`, `folder name` or `file time`: where `start_time` comes from."

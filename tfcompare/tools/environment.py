@@ -19,6 +19,7 @@ SHOWN = (
     "device_type",
     "device_name",
     "device_count",
+    "clock_mhz",
     "hosts",
     "host_names",
     "step_source",
@@ -74,4 +75,6 @@ def _text(name: str, value: object, time_zone: str | None) -> str:
         return format_ms(value)
     if name == "size_bytes" and isinstance(value, int):
         return format_bytes(value)
+    if name == "clock_mhz" and isinstance(value, float):
+        return f"{value:,.0f} MHz" if value else MISSING
     return f"{value:,}" if isinstance(value, int) else str(value or MISSING)

@@ -21,6 +21,7 @@ from tfcompare.markdown import as_code, as_markdown, first_sentence
 from tfcompare.tools.advice import Advice, advise_on, facts_of, with_repeats
 from tfcompare.tools.advice import Facts as AdviceFacts
 from tfcompare.tools.certain import certainties
+from tfcompare.tools.clock_change import clock_change
 from tfcompare.tools.op_stats import main_side, top_ops
 from tfcompare.tools.overview import PEAK_MEMORY, dashboard
 from tfcompare.tools.throughput import between_steps_sentence, dispatch_sentence
@@ -55,8 +56,23 @@ def first(pair: Pair) -> Iterator[Block]:
     yield verdict(pair)
     if sentence := pair.attribution.host_sentence:
         yield Text(sentence, more="hosts")
+    if sentence := pair.cached("clock", partial(_clock, pair)):
+        yield Text(sentence, more="kernel_stats")
     yield from figures(pair)
     yield from memory_growth(pair)
+
+
+def _clock(pair: Pair) -> str:
+    """That only what computes changed its speed, where that is so: then another clock is likelier than the program."""
+    found = None if pair.is_identical else clock_change(pair.comparison, pair.candidate)
+    if found is None:
+        return ""
+    compute, memory = (f"{format_ratio(low)} to {format_ratio(high)}" for low, high in (found.compute, found.memory))
+    return (
+        f"This looks like another clock or power limit, not like the program: of {found.count:,} {found.of} that are "
+        f"the same in both runs, and run as often, those that compute take **{compute}** as long in {pair.marked[1]}, "
+        f"those that move memory {memory}."
+    )
 
 
 def memory_growth(pair: Pair) -> Iterator[Block]:

@@ -21,7 +21,7 @@ SIXTEEN_BIT_GAIN = 0.5
 WIDE_SHARE = 0.2
 """Of the kernel time: where less is in 32-bit matrix products, 16 bits change little."""
 
-_LAYOUT = re.compile(
+LAYOUT = re.compile(
     r"transpose|SwapDimension1And2InTensor3|ShuffleInTensor3|nchwToNhwc|nhwcToNchw|Im\d?d?2Col|Col2Im", re.I
 )
 _CONVOLUTION = re.compile(r"conv", re.I)
@@ -43,13 +43,13 @@ def _holding(names: pd.Series, pattern: re.Pattern[str]) -> pd.Series:
 
 def layout_kernels(facts: Facts) -> pd.DataFrame:
     """Kernels that only transpose tensors or rearrange them for a convolution."""
-    return facts.kernels[_matching(facts.kernels, _LAYOUT)]
+    return facts.kernels[_matching(facts.kernels, LAYOUT)]
 
 
 def _products(facts: Facts) -> pd.DataFrame:
     """Kernels of ops that tensor cores could do, less those that only change the layout."""
     kernels = facts.kernels[facts.kernels["is_op_tensor_core_eligible"].astype(bool)]
-    return kernels[~_matching(kernels, _LAYOUT)]
+    return kernels[~_matching(kernels, LAYOUT)]
 
 
 def _wide(facts: Facts) -> pd.DataFrame:
