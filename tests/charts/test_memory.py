@@ -193,3 +193,5 @@ def test_a_treemap_has_the_bytes_of_both_runs_and_their_change() -> None:
     ]  # fmt: skip
     assert trace.customdata[0][2].endswith("−50.0 %")
     assert trace.marker.colors[0] < 0 < trace.marker.colors[4]
+    (nearly,) = peak_treemap(tree.assign(label=tree["what"], candidate_bytes=4_020_000.0), SIDES, by="region").data
+    assert nearly.marker.colors[0] == 0, "a difference of 0.5 % is none"

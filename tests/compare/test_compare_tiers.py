@@ -117,3 +117,22 @@ def test_each_host_of_the_candidate_stands_beside_its_counterpart() -> None:
     ours.frames["copies"] = table("copies", host=["a", "b"], kind=["peer", "peer"], duration_us=[1.0, 2.0])
     theirs.frames["copies"] = table("copies", host=["b", "a"], kind=["peer", "peer"], duration_us=[2.0, 1.0])
     assert (compare(ours, theirs).table("copies")["duration_us_per_step_delta"] == 0).all()
+
+
+def test_allocations_pair_by_op_before_shape() -> None:
+    """With half the filters, the kernel of one side has the shape that the bias had, and is no bias."""
+    op = {"op_name": ["conv"] * 2, "memory_id": ["gpu"] * 2, "region_type": ["output"] * 2, "data_type": ["float"] * 2}
+    before = table("memory_peak", **op, shape=["[64,16]", "[16]"], allocation_bytes=[4096, 64])
+    after = table("memory_peak", **op, shape=["[16]", "[4]"], allocation_bytes=[64, 16])
+    rows = diff("memory_peak", before, after)
+    assert pairs(rows, "shape", "shape_candidate") == {
+        ("[64,16]", "[16]", "matched", "structural"),
+        ("[16]", "[4]", "matched", "structural"),
+    }
+    less = table("memory_peak", **{key: texts[:1] for key, texts in op.items()}, shape=["[16]"], allocation_bytes=[64])
+    assert pairs(diff("memory_peak", before, less), "shape", "shape_candidate") == {
+        ("[64,16]", "", "removed", ""),
+        ("[16]", "[16]", "matched", "exact"),
+    }
+    forged = table("memory_peak", **op, shape=[f"[{'9' * 5000}]", "[]"], allocation_bytes=[1, 1])
+    assert set(diff("memory_peak", forged, forged)["status"]) == {"matched"}

@@ -9,7 +9,7 @@ from tests.views.flat import flat
 from tfcompare.compare import Comparison, compare
 from tfcompare.report.contents import contents, title_of
 from tfcompare.report.making import for_pull_request
-from tfcompare.views.blocks import Block, Cards, Chart, Code, Facts, Report, Table, Timeline, Verdict
+from tfcompare.views.blocks import Block, Cards, Chart, Code, Facts, Report, Table, Text, Timeline, Verdict
 from tfcompare.views.registry import charts
 
 PAIRS = {
@@ -126,10 +126,11 @@ def test_each_of_several_candidates_has_its_own_answer() -> None:
     assert "B: Op stats" in titles and "C: Op stats" in titles
     drawn = [chart.name for chart in blocks_of(report, Chart)]
     assert drawn.count("step_times") == drawn.count("step_distribution") == 1, "one chart has the steps of all runs"
-    ranking = report.sections[0].blocks[0]
+    first, ranking, *_ = report.sections[0].blocks
+    assert isinstance(first, Text) and first.text.startswith("`C` is the fastest of 3 runs: ")
     assert isinstance(ranking, Table)
     verdicts = dict(zip(ranking.rows["name"], ranking.rows["verdict_text"], strict=True))
-    assert verdicts[names[2]] == "▼ likely faster"
+    assert verdicts[f"C · {names[2]}"] == "▼ likely faster"
     verdicts_in_words = [block.headline for block in blocks_of(report, Verdict)]
     assert any("`C` is 1.5× faster than `A`" in headline for headline in verdicts_in_words)
 

@@ -17,6 +17,7 @@ from tests.ui.test_hosts import evil_worker
 from tfcompare import settings
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir import find_runs
+from tfcompare.views.links import ANOTHER_STEP
 
 IDS = {run.path.parents[2].name: run.id for run in find_runs(SAMPLES)}
 KEYS = ("timeline_host", "timeline_beside")
@@ -54,7 +55,7 @@ def test_runs_with_one_host_have_no_such_controls(page: AppTest) -> None:
 def test_a_host_of_a_run_alone_is_shown_alone_until_another_is_chosen(page: AppTest) -> None:
     drawn = sent(shown(page, "slow_input"))["drawing"]
     assert (drawn["letters"], drawn["clock"]) == (["A"], None)
-    assert boxes(page)["timeline_beside"] == ["no other host", "worker0", "worker2"], "the slowest is shown"
+    assert boxes(page)["timeline_beside"] == ["no other host", "worker0", "worker2", ANOTHER_STEP]
     page.selectbox(key="timeline_beside").select("worker0")
     drawn = sent(shown(page))["drawing"]
     assert (drawn["letters"], drawn["marks"]) == (["worker1", "worker0"], ["1", "2"])
@@ -123,7 +124,7 @@ def test_hosts_of_the_candidate_are_aligned_too_and_have_its_letter(page: AppTes
     assert "In step 4, `worker1` reaches `CollectiveReduceV2` **8.63 ms** after `worker0`. " in texts(page)
     assert given["drawing"]["sides"] == ["slow_input (worker0)", "slow_input (worker1)"]
     assert boxes(page)["timeline_beside"] == [
-        "same host of A", "worker1 (A)", "worker2 (A)", "worker1 (B)", "worker2 (B)",
+        "same host of A", "worker1 (A)", "worker2 (A)", "worker1 (B)", "worker2 (B)", ANOTHER_STEP,
     ]  # fmt: skip
 
 
@@ -172,3 +173,14 @@ def test_names_of_hosts_are_text(tmp_path: Path) -> None:
     assert any("reaches `sum`" in text for text in markdown_of(page))
     for text in [*markdown_of(page), *map(str, page.table[-1].value.columns)]:
         assert not live_parts(text), text
+
+
+def test_a_slow_step_is_beside_a_usual_one_of_its_run(page: AppTest) -> None:
+    """As the Overview links to it; runs of one host have the choice of hosts only then."""
+    where = {"timeline_host": "localhost (B)", "timeline_beside": ANOTHER_STEP, "step_a": "20", "step_b": "6"}
+    drawn = sent(shown(page, "tensorflow_filters_128_32", "tensorflow_filters_16_8", **where))["drawing"]
+    assert drawn["compared"] == [20, 6]
+    assert drawn["letters"] == ["B", "B again"]
+    assert "Step 2 of `B again` takes **6.32 ms**, step 16 of `B` **3.09 ms** (+3.23 ms)." in texts(page)
+    page.selectbox(key="timeline_beside").select_index(0)
+    assert sent(shown(page))["drawing"]["letters"] == ["A", "B"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from tests.profiles import ALL_RUNS, loaded_run
@@ -13,6 +14,7 @@ from tfcompare.charts.pair import pairs_of
 from tfcompare.compare import Comparison
 from tfcompare.render.shown import Shown
 from tfcompare.run import Run
+from tfcompare.tools.overview import dashboard
 from tfcompare.views import candidates
 from tfcompare.views.blocks import Table, Text
 
@@ -30,6 +32,10 @@ def said(comparison: Comparison) -> tuple[str, str, str]:
     headline, *basis = text.split("\n\nKey figures")[0].splitlines()
     budget = re.search(r"^.* per step = .*$", text, re.M)
     return headline, "\n".join(basis), budget[0] if budget else ""
+
+
+def comparison_parts(comparison: Comparison) -> pd.DataFrame:
+    return pairs_of(comparison)[0].attribution.parts
 
 
 CAUSES = [
@@ -94,6 +100,48 @@ def test_a_part_that_hardly_matters_does_not_lead() -> None:
 def test_memory_is_certain_where_times_are_not() -> None:
     first, _, _ = said(compare(named("eager_loop"), named("eager_in_one_step")))
     assert re.match(r"The peak memory of \S+ is 9.51× that of \S+ \(788 kB vs 82.9 kB\); inconclusive: ", first)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "sentence"),
+    [
+        (
+            "filters_512_128", "filters_16_8",
+            "The peaks are at different moments, so other tensors are live: that of filters_512_128 while ",
+        ),
+        (
+            "filters_512_128_simulated", "filters_16_8_simulated",
+            "Of the peak memory (−241 MB), gradient_tape/a…/convolution/Conv2DBackpropInput [4,1024,4608] changed ",
+        ),
+        ("jax_filters_128_32", "jax_filters_16_8", "the peak memory is what XLA planned for its largest program."),
+    ],
+)  # fmt: skip
+def test_the_answer_says_what_became_of_the_memory(one: str, other: str, sentence: str) -> None:
+    comparison = compare(named(one), named(other))
+    text = Shown.of(comparison, "overview").to("table", width=NO_CUT)
+    assert sentence in text
+    back = Shown.of(compare(named(other), named(one)), "overview").to("table", width=NO_CUT)
+    assert sentence.partition(":")[0].partition("), ")[0].replace("−", "+") in back
+    same = Shown.of(compare(named(one), named(one)), "overview").to("table", width=NO_CUT)
+    assert sentence.partition(" (")[0].partition(":")[0] not in same or "planned" in sentence
+
+
+def test_memory_that_differs_by_less_than_the_captures_of_one_program_is_not_mentioned() -> None:
+    text = Shown.of(compare(named("filters_16_8"), named("filters_16_8_again")), "overview").to("table", width=NO_CUT)
+    assert "Of the peak memory" not in text and "different moments" not in text
+
+
+def test_planned_memory_stands_in_where_no_allocations_were_recorded() -> None:
+    comparison = compare(named("jax_filters_128_32"), named("jax_filters_16_8"))
+    figures = {one.label: one for one in dashboard(comparison, comparison.candidates[0], comparison_parts(comparison))}
+    planned = figures["Planned peak memory"]
+    for run, shown in zip(
+        (comparison.baseline, *comparison.candidates), (planned.baseline, planned.candidate), strict=True
+    ):
+        rows = run.table("hlo_memory")
+        live = rows[rows["is_live_at_peak"] & (rows["memory_space"] == 0)]
+        assert shown == max(own["size_bytes"].sum() for _, own in live.groupby("program"))
+    assert "Peak memory" not in figures
 
 
 def test_runs_of_one_step_each_say_how_to_record_more() -> None:

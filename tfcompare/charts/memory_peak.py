@@ -12,6 +12,7 @@ from tfcompare.charts import style
 from tfcompare.charts.ops import ROLES
 from tfcompare.charts.scopes import change_colours
 from tfcompare.charts.style import Quantity, Side
+from tfcompare.compare.stats.verdict import SMALLEST_SIZE
 from tfcompare.units import format_bytes, format_percent_change, middle_ellipsis
 
 if TYPE_CHECKING:
@@ -54,10 +55,15 @@ def peak_treemap(tree: pd.DataFrame, sides: Sequence[Side], *, by: str) -> go.Fi
             hovertemplate=f"%{{customdata[0]}}<br>%{{customdata[{1 if alone else 2}]}}<extra></extra>",
             marker={"colors": [style.NEUTRAL] * len(tree)}
             if alone
-            else change_colours(before.to_numpy(), after.to_numpy(), "memory"),
+            else change_colours(before.to_numpy(), _unless_same(before, after).to_numpy(), "memory"),
         )
     )
     return result
+
+
+def _unless_same(before: pd.Series, after: pd.Series) -> pd.Series:
+    """`after`, or `before` where the difference is too small to count."""
+    return after.where((after - before).abs() >= SMALLEST_SIZE * before, before)
 
 
 def _names(tree: pd.DataFrame, titles: dict[str, str]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import pandas as pd
 
@@ -18,6 +18,9 @@ from tfcompare.compare.stats.verdict import SAME, verdict_on_size
 from tfcompare.tools.key_figures import KeyFigure
 from tfcompare.tools.memory_timeline import Memory
 from tfcompare.units import MINUS, format_bytes, format_percent_change, format_ratio
+
+if TYPE_CHECKING:
+    from tfcompare.run import Run
 
 Role = Literal["baseline", "candidate"]
 Part = Literal["scope", "region"]
@@ -172,6 +175,13 @@ def _of(table: pd.DataFrame, memory: Memory | None) -> pd.DataFrame:
         return table.iloc[:0]
     rows = table[(table["host"] == memory.host) & (table["memory_id"] == memory.memory_id)]
     return rows.reset_index(drop=True)
+
+
+def op_at_peak(run: Run, memory: Memory) -> str:
+    """The op whose allocation made the peak of a memory; empty where the profile names none."""
+    ((_, events),) = run.memory_events(host=memory.host)
+    peak = int(events.peaks()[events.memory_ids.index(memory.memory_id)])
+    return events.op_name.labels[int(events.op_name.code[peak])]
 
 
 def headline(pair: MemoryPair, peaks: tuple[float, float], names: tuple[str, str], *, identical: bool) -> str:

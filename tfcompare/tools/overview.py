@@ -12,6 +12,7 @@ from tfcompare.tools.input_verdicts import on_waiting
 from tfcompare.tools.key_figures import KeyFigure, better_by, op_times
 from tfcompare.tools.many_runs import peak_bytes
 from tfcompare.tools.throughput import EXAMPLES, THROUGHPUT, window_figures
+from tfcompare.tools.xla_memory import MAIN_MEMORY
 from tfcompare.units import format_percent, format_time_us
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 STEP_TIME = "Step time"
 PEAK_MEMORY = "Peak memory"
+PLANNED_MEMORY = "Planned peak memory"
 DEVICE_PARTS = ("device_compute_us", "device_collectives_us", "device_to_device_us")
 _DEVICE_BUSY = (
     "Mean time per step in which a device computes, communicates or copies between devices, as in the step breakdown."
@@ -32,6 +34,7 @@ _DEVICE_BUSY = (
 _HOST_COMPUTE = "Mean time per step in which the host computes and nothing else explains the step, as in the breakdown."
 _INPUT = "Mean time per step spent waiting for input or copying it to the device."
 _PEAK = "The largest peak of any memory within the profile."
+_PLANNED = "The peak of device memory that XLA planned for one execution of its largest program, on one host."
 
 
 def dashboard(comparison: Comparison, candidate: Run, parts: pd.DataFrame) -> list[KeyFigure]:
@@ -40,17 +43,31 @@ def dashboard(comparison: Comparison, candidate: Run, parts: pd.DataFrame) -> li
 
     `parts` is the result of `compare.attribution.part_means`. Without steps, op times per run replace the parts.
     """
-    times, peaks = (
-        (of(comparison.baseline), of(candidate))
-        for of in (comparison.step_time_us, lambda run: peak_bytes(run, comparison.host_of(run)))
-    )
+    times = comparison.step_time_us(comparison.baseline), comparison.step_time_us(candidate)
     figures = [
         KeyFigure(STEP_TIME, "µs", *times, better_by(comparison.verdict[candidate.id]), MEANING),
         *_throughput(comparison, candidate),
         *_parts(comparison, candidate, parts),
-        KeyFigure(PEAK_MEMORY, "bytes", *peaks, "lower", _PEAK),
+        _memory(comparison, candidate),
     ]
     return [figure for figure in figures if not (math.isnan(figure.baseline) and math.isnan(figure.candidate))]
+
+
+def _memory(comparison: Comparison, candidate: Run) -> KeyFigure:
+    """The peak memory; where no allocations were recorded on either side, what XLA planned."""
+    of_runs = [(run, comparison.host_of(run)) for run in (comparison.baseline, candidate)]
+    peaks = [peak_bytes(*run) for run in of_runs]
+    if all(map(math.isnan, peaks)):
+        ours, theirs = (planned_bytes(*run) for run in of_runs)
+        return KeyFigure(PLANNED_MEMORY, "bytes", ours, theirs, "lower", _PLANNED)
+    return KeyFigure(PEAK_MEMORY, "bytes", peaks[0], peaks[1], "lower", _PEAK)
+
+
+def planned_bytes(run: Run, host: str | None) -> float:
+    """The largest peak of device memory that XLA planned for a program of a run, or of a host; NaN without any."""
+    buffers = run.table("hlo_memory", host=host)
+    live = buffers[buffers["is_live_at_peak"].astype(bool) & (buffers["memory_space"] == MAIN_MEMORY)]
+    return float(live.groupby(["host", "program"])["size_bytes"].sum().max())
 
 
 def _throughput(comparison: Comparison, candidate: Run) -> Iterator[KeyFigure]:

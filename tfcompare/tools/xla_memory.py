@@ -14,6 +14,8 @@ from tfcompare.tools.op_stats import ROLES
 from tfcompare.tools.row_keys import row_keys
 from tfcompare.units import format_bytes
 
+MAIN_MEMORY = 0
+"""The memory space that is a device's main memory."""
 _KEYS = ("host", "program", "memory_space", "hlo_op", "output_index", "status")
 
 

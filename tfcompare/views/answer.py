@@ -23,11 +23,11 @@ from tfcompare.tools.advice import Facts as AdviceFacts
 from tfcompare.tools.certain import certainties
 from tfcompare.tools.clock_change import clock_change
 from tfcompare.tools.op_stats import main_side, top_ops
-from tfcompare.tools.overview import PEAK_MEMORY, dashboard
+from tfcompare.tools.overview import PEAK_MEMORY, PLANNED_MEMORY, dashboard
 from tfcompare.tools.throughput import between_steps_sentence, dispatch_sentence
 from tfcompare.tools.verdict_words import evidence, next_step, slow_steps, without_step_times
 from tfcompare.units import MISSING, format_bytes, format_delta, format_percent, format_ratio, format_time_us, ratio_of
-from tfcompare.views import links, op
+from tfcompare.views import links, memory_peak, op
 from tfcompare.views.blocks import Block, Chart, Facts, Finding, Items, Link, Links, Opens, Section, Text, Verdict
 from tfcompare.views.view import SIDES, cards, sides_of
 
@@ -59,6 +59,8 @@ def first(pair: Pair) -> Iterator[Block]:
     if sentence := pair.cached("clock", partial(_clock, pair)):
         yield Text(sentence, more="kernel_stats")
     yield from figures(pair)
+    if sentence := pair.cached("largest change of memory", partial(memory_peak.largest_change, pair)):
+        yield Text(sentence, more="memory")
     yield from memory_growth(pair)
 
 
@@ -100,7 +102,11 @@ def figures(pair: Pair) -> Iterator[Block]:
         yield Text("The profile holds no steps and no ops. Capture it again while the program runs.", "notice")
         return
     yield cards(pair, found)
-    if not any(one.label == PEAK_MEMORY for one in found):
+    labels = {one.label for one in found}
+    if PLANNED_MEMORY in labels:
+        text = "No allocations were recorded: the peak memory is what XLA planned for its largest program."
+        yield Text(text, look="quiet", more="xla")
+    elif PEAK_MEMORY not in labels:
         which = "profile has" if pair.is_single else "profiles have"
         yield Text(f"The peak memory is unknown: the {which} no allocations.", look="quiet")
 

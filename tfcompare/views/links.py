@@ -14,6 +14,8 @@ from tfcompare.views.blocks import Link
 
 HOST, BESIDE = "timeline_host", "timeline_beside"
 """Parameters of the page's address: the host that is shown, and another one beside it, as `host_text` names them."""
+ANOTHER_STEP = "another of its steps"
+"""What can be beside a host in place of another one."""
 SHOW = "Show in timeline"
 
 
@@ -91,6 +93,13 @@ def to_hosts(pair: Pair, run: Run, hosts: tuple[str, str], step: int, label: str
     """A step of two hosts of a run, the second compared with the first. `step` is its number on the first."""
     ours, theirs = (host_text(pair, run, host) for host in hosts)
     return Link(label, "timeline", {HOST: ours, BESIDE: theirs, "step_a": str(step)}, every_host=True)
+
+
+def to_two_steps(pair: Pair, run: Run, host: str, steps: tuple[int, int], label: str) -> Link:
+    """Two steps of one host of a run beside each other, by their numbers."""
+    first, second = map(str, steps)
+    of_host = {HOST: host_text(pair, run, host), BESIDE: ANOTHER_STEP}
+    return Link(label, "timeline", {**of_host, "step_a": first, "step_b": second}, every_host=True)
 
 
 def to_op_view(row_key: str) -> Link:

@@ -95,6 +95,8 @@ def _top(chosen: Chosen) -> Iterator[Block]:
     """The peaks in a sentence and as figures, and where they are in the timeline."""
     yield Text(headline(chosen), "headline")
     yield Cards(figures(chosen), chosen.pair.headings)
+    if sentence := memory_peak.moments(chosen):
+        yield Text(sentence)
     yield Links(_links_to_peaks(chosen))
 
 

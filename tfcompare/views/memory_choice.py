@@ -65,6 +65,13 @@ def chosen(pair: Pair, options: Any) -> Chosen | None:
     return Chosen(pair, found.pairs[options.memory], found.hosts) if options.memory else None
 
 
+def largest(pair: Pair) -> Chosen | None:
+    """The memory with the largest peak of those that both runs have; None without any."""
+    found = _offered(pair)
+    both = (one for one in found.pairs.values() if None not in one.memories)
+    return next((Chosen(pair, one, found.hosts) for one in both), None)
+
+
 def by_name(pair: Pair, _options: Any) -> dict[str, str]:
     """The choices of `memory`, the largest peak first."""
     found = _offered(pair)

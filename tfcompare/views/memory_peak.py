@@ -12,18 +12,24 @@ from tfcompare import schema
 from tfcompare.charts import memory_peak as charts
 from tfcompare.charts import ops
 from tfcompare.charts.changes import changes_of_pair
+from tfcompare.charts.pair import Pair
 from tfcompare.compare.aggregate import largest_changes
+from tfcompare.compare.attribution_words import code
 from tfcompare.compare.diff import ADDED
+from tfcompare.compare.stats.verdict import SAME, verdict_on_size
 from tfcompare.frames.memory import UNEXPLAINED
-from tfcompare.markdown import as_code
+from tfcompare.markdown import as_code, as_markdown
 from tfcompare.tools import memory as memory_sides
 from tfcompare.tools.memory import Part
-from tfcompare.views import op
+from tfcompare.units import format_delta
+from tfcompare.views import memory_choice, op
 from tfcompare.views.blocks import Block, Chart, Details, Opens, Table, Text
 from tfcompare.views.memory_choice import Chosen
 from tfcompare.views.view import CHANGE, changed, largest_first, sides_of
 
 PARTS: dict[Part, str] = {"scope": "name scope", "region": "region"}
+_LETTERS = 48
+"""Of an op in a sentence on several."""
 FEWEST_TILES = 3
 """Fewer allocations are shown in the table only."""
 NO_CHANGE = "Both runs have the same allocations at their peaks."
@@ -104,6 +110,43 @@ def _details(chosen: Chosen, key: str) -> Details | None:
     if found.empty or found.iloc[0] in (*memory_sides.NOT_NAMED, UNEXPLAINED):
         return None
     return op.named(chosen.pair, str(found.iloc[0]))
+
+
+def moments(chosen: Chosen) -> str:
+    """That the peaks are at different moments of the program, which allocate for different ops, in Markdown; empty
+    where they are not, or where that is unknown."""
+    pair = chosen.pair
+    if pair.is_single or chosen.is_identical or len(chosen.shown) < 2:
+        return ""
+    ours, theirs = (memory_sides.op_at_peak(run, memory) for _, run, memory in chosen.shown)
+    diff = pair.diff()
+    counterparts = dict(zip(diff["op_name_candidate"].fillna(diff["op_name"]), diff["op_name"], strict=True))
+    if not ours or not theirs or counterparts.get(theirs, theirs) == ours:
+        return ""
+    named = zip(pair.marked, (ours, theirs), strict=True)
+    places = [f"that of {name} while {code(op_name, _LETTERS)} allocates" for name, op_name in named]
+    return f"The peaks are at different moments, so other tensors are live: {', '.join(places)}."
+
+
+def largest_change(pair: Pair) -> str:
+    """Which allocation changed the peak most, if the peak changed, or that the peaks are at different moments, in
+    Markdown; else empty."""
+    found = memory_choice.largest(pair)
+    if found is None or pair.is_single or found.is_identical:
+        return ""
+    before, after = found.figures["peak_bytes"]
+    if verdict_on_size(before, after) == SAME:
+        return ""
+    if sentence := moments(found):
+        return sentence
+    moved = _largest(found)
+    moved = moved[(moved["allocation_bytes_change"] > 0) == (after > before)]
+    if moved.empty:
+        return ""
+    first = moved.iloc[0]
+    what = f"{code(first['op_name'] or memory_sides.NO_OP, _LETTERS)} {as_markdown(str(first['shape']))}".rstrip()
+    much = format_delta(float(first["allocation_bytes_change"]), "bytes")
+    return f"Of the peak memory ({format_delta(after - before, 'bytes')}), {what} changed the most: {much}."
 
 
 def what_changed(chosen: Chosen) -> Iterator[Block]:

@@ -22,7 +22,6 @@ from tfcompare.units import format_time_us
 from tfcompare.views import answer, candidates, links
 from tfcompare.views.answer import TOP
 from tfcompare.views.blocks import Beside, Block, Chart, Facts, Link, Links, Live, Section, Text
-from tfcompare.views.links import Moment
 from tfcompare.views.options import option
 from tfcompare.views.view import Make, View
 
@@ -108,16 +107,20 @@ def _by_part(pair: Pair) -> Iterator[Block]:
 
 
 def _slow_steps(pair: Pair) -> Iterator[Link]:
-    """A link to the longest step of each run that has slow steps or a stray, which the verdict tells of."""
-    for side, (name, (_, run)) in enumerate(zip(pair.marked, pair.shown, strict=False)):
+    """A link to the longest step of each run that has slow steps or a stray, which the verdict tells of, beside the
+    step of its host that is nearest to the usual one."""
+    for name, (_, run) in zip(pair.marked, pair.shown, strict=False):
         if sentences(run, pair.host_of(run), name):
             steps = run.table("steps", host=pair.host_of(run))
             rows = on_slowest_host(steps)
             longest = rows[rows["included"] | rows["stray"]].sort_values("duration_us").iloc[-1]
-            moment = Moment(side, float(longest["start_us"]), float(longest["duration_us"]))
+            of_host = steps[(steps["host"] == longest["host"]) & steps["included"].astype(bool)]
+            from_usual = (of_host["duration_us"] - of_host["duration_us"].median()).abs()
+            usual = of_host.loc[from_usual.idxmin()]
+            places = [position_of(steps, one["step"]) for one in (usual, longest)]
             of_run = "" if pair.is_single else f" of {name}"
-            label = f"Show step {position_of(steps, longest['step'])}{of_run} in timeline"
-            yield links.to_moment(pair, moment, str(longest["host"]), label)
+            label = f"Show step {places[1]}{of_run} beside step {places[0]}, a usual one, in timeline"
+            yield links.to_two_steps(pair, run, str(longest["host"]), (int(usual["step"]), int(longest["step"])), label)
 
 
 def _gaps(pair: Pair) -> Iterator[Block]:

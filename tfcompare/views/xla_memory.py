@@ -14,13 +14,12 @@ from tfcompare.charts.pair import Pair
 from tfcompare.charts.style import Side
 from tfcompare.markdown import as_code
 from tfcompare.tools import xla_memory
+from tfcompare.tools.xla_memory import MAIN_MEMORY
 from tfcompare.units import format_bytes
 from tfcompare.views.blocks import Block, Chart, Opens, Section, Table, Text
 from tfcompare.views.view import CHANGE, SIDES, largest_first, sides_of
 
 ADDRESS = "memory_"
-MAIN = 0
-"""The memory space that is a device's main memory."""
 
 
 def blocks(pair: Pair, program: str, rows: pd.DataFrame, chosen: str) -> Iterator[Block]:
@@ -33,7 +32,7 @@ def blocks(pair: Pair, program: str, rows: pd.DataFrame, chosen: str) -> Iterato
     for space, *peaks in xla_memory.peaks(buffers).itertuples(index=False, name=None):
         here = buffers[buffers["memory_space"] == space]
         over_time = _over_program_order(pair, program, rows, space, chosen)
-        if space == MAIN or (shown["memory_space"] == space).any():
+        if space == MAIN_MEMORY or (shown["memory_space"] == space).any():
             yield Text(_peak(pair, f"**{_name(space)}**", list(map(as_code, pair.called)), here, peaks))
             yield over_time
         else:
@@ -52,7 +51,7 @@ def blocks(pair: Pair, program: str, rows: pd.DataFrame, chosen: str) -> Iterato
     )
 
 
-def chart(pair: Pair, program: str, rows: pd.DataFrame, chosen: str, space: int = MAIN) -> Any:
+def chart(pair: Pair, program: str, rows: pd.DataFrame, chosen: str, space: int = MAIN_MEMORY) -> Any:
     """The live bytes over program order as a figure, with the chosen buffer; None if the compiler recorded no order."""
     lines = _lines(pair, program, rows, space)
     if not _has_order(lines):
@@ -63,13 +62,13 @@ def chart(pair: Pair, program: str, rows: pd.DataFrame, chosen: str, space: int 
 
 
 def _name(space: int) -> str:
-    return "Device memory" if space == MAIN else f"Memory space {space}"
+    return "Device memory" if space == MAIN_MEMORY else f"Memory space {space}"
 
 
 def _over_program_order(pair: Pair, program: str, rows: pd.DataFrame, space: int, chosen: str) -> Block:
     if not _has_order(_lines(pair, program, rows, space)):
         return Text("The compiler recorded no order of allocations: all of it counts as live throughout.", "quiet")
-    name = "xla_memory" if space == MAIN else f"xla_memory_{space}"
+    name = "xla_memory" if space == MAIN_MEMORY else f"xla_memory_{space}"
     return Chart(name, partial(chart, pair, program, rows, chosen, space), on=(program, chosen))
 
 

@@ -14,7 +14,7 @@ from tfcompare.errors import Unknown
 from tfcompare.run import Run
 from tfcompare.tools.timeline.aligned import Aligned, align
 from tfcompare.tools.timeline.drawing import Look, axes, drawing
-from tfcompare.tools.timeline.host_pair import compare_hosts, meeting
+from tfcompare.tools.timeline.host_pair import compare_hosts, meeting, with_itself
 from tfcompare.tools.timeline.losses import Loss, losses, window_of
 from tfcompare.tools.timeline.opened import open_timelines
 
@@ -194,3 +194,16 @@ def test_the_recorded_slow_worker_is_late_by_the_8_ms_that_it_reads_longer() -> 
             assert begin < end
     assert 7_000 < np.median(late) < 10_000
     assert np.mean(np.array(apart) <= meets.error_us) > 0.8
+
+
+def test_two_steps_of_one_host_are_compared_like_those_of_two_runs() -> None:
+    run = loaded_run("tensorflow_filters_16_8")
+    pair = with_itself(run, "localhost")
+    ours, (theirs,) = pair.comparison.baseline, pair.comparison.candidates
+    assert ours.id != theirs.id and not pair.comparison.is_single
+    assert pair.steps is None, "each side chooses a step of its own"
+    aligned = align(open_timelines(pair.comparison, theirs, "localhost"), (20, 6))
+    lengths = run.table("steps").set_index("step")["duration_us"]
+    shown = [side.steps.set_index("step")["duration_ps"] / 1e6 for side in aligned.timelines.sides]
+    assert [shown[0][20], shown[1][6]] == pytest.approx([lengths[20], lengths[6]])
+    assert max(one.lost_us for one in losses(aligned)) > 1_000, "the slow step loses time against the usual one"

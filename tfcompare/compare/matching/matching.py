@@ -20,6 +20,7 @@ matches are unaffected.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -260,7 +261,21 @@ def _described(side: pd.DataFrame, name: str) -> pd.DataFrame:
         side = side.assign(plain_type=side["op_type"].map(plain_type).astype("str"))
     if "kernel_name" in side:
         side = side.assign(canonical=side["kernel_name"].map(canonical_kernel).astype("str"))
+    if "shape" in side:
+        side = side.assign(**_among_its_op(side))
     return side
+
+
+_NUMBER = re.compile(r"\d{1,18}")
+_OF_OP = ["host", "memory_id", "op_name", "region_type", "data_type"]
+
+
+def _among_its_op(allocations: pd.DataFrame) -> dict[str, pd.Series]:
+    """`nth`, the place of each allocation among those of its op, region and data type, by the size of its shape; `of`,
+    how many these are."""
+    elements = allocations["shape"].map(lambda shape: float(math.prod(map(float, _NUMBER.findall(shape)))))
+    of_op = allocations.assign(elements=elements).sort_values(["elements", "shape"], kind="stable").groupby(_OF_OP)
+    return {"nth": of_op.cumcount().reindex(allocations.index), "of": of_op["shape"].transform("size")}
 
 
 def _aligned(candidate: pd.DataFrame, name: str, column: str, counterparts: dict[str, str]) -> pd.DataFrame:

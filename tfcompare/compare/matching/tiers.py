@@ -26,7 +26,9 @@ class Tier:
     - `guessed`: as `aligned`, for further names matched by similarity, and for doubtful equal names;
     - `leaf`: the last component of the op's name;
     - `plain_type`: the op type without the number of a traced function;
-    - `canonical`: the kernel's canonical name (`kernel_names.py`).
+    - `canonical`: the kernel's canonical name (`kernel_names.py`);
+    - `nth` and `of`: an allocation's place among those of its op, region and data type by the size of its shape, and
+      how many these are.
     """
 
     name: str
@@ -54,6 +56,7 @@ class Naming:
 
 
 _LAUNCH = ("block_dim", "grid_dim", "registers_per_thread", "shared_memory_bytes")
+_AMONG = ("nth", "of")
 _MEMORY = ("host", "memory_id", "aligned", "region_type", "data_type")
 
 
@@ -106,9 +109,11 @@ NAMINGS = {
         None,
         two_sided=("op_name", "shape"),
         tiers=(
+            Tier(EXACT, (*_MEMORY, "op_name", "shape", *_AMONG)),
+            Tier(CANONICAL, (*_MEMORY, "shape", *_AMONG)),
+            Tier(STRUCTURAL, (*_MEMORY, *_AMONG)),
             Tier(EXACT, (*_MEMORY, "op_name", "shape")),
             Tier(CANONICAL, (*_MEMORY, "shape")),
-            Tier(STRUCTURAL, _MEMORY),
             *(Tier(STRUCTURAL, keys) for keys in _memory_of("placed")),
             *(Tier(PROBABLE, keys) for keys in _memory_of("guessed")),
         ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tfcompare.compare import compare
@@ -24,7 +24,7 @@ class HostPair:
     """Two hosts, compared as if each were a run.
 
     `steps` maps each step of the first host to the number of the same step on the second; None for hosts of different
-    runs, which have no step in common. `clocks` has their offset, None if unknown.
+    runs, which have no step in common, and for a host with itself. `clocks` has their offset, None if unknown.
     """
 
     comparison: Comparison
@@ -59,6 +59,12 @@ def compare_hosts(ours: tuple[Run, str], theirs: tuple[Run, str]) -> HostPair:
     return HostPair(
         comparison, _same_steps(both.table("steps"), ours[1], theirs[1]), clocks(both) if has_steps else None
     )
+
+
+def with_itself(run: Run, host: str) -> HostPair:
+    """Compares a host with itself, to see two of its steps beside each other. Raises `Unknown` for an unknown host."""
+    one = run.only(host)
+    return HostPair(compare(one, replace(one, id=f"{one.id} again")), None, None)
 
 
 def _same_steps(steps: pd.DataFrame, ours: str, theirs: str) -> dict[int, int]:

@@ -13,9 +13,9 @@ from tfcompare.compare.matching.matching import host_counterparts
 from tfcompare.compare.straggler import attributed_hosts
 from tfcompare.markdown import as_code
 from tfcompare.run import Run
-from tfcompare.tools.timeline.host_pair import HostPair, compare_hosts
+from tfcompare.tools.timeline.host_pair import HostPair, compare_hosts, with_itself
 from tfcompare.ui.pages.timeline_steps import STEP_KEYS
-from tfcompare.views.links import BESIDE, HOST, host_text
+from tfcompare.views.links import ANOTHER_STEP, BESIDE, HOST, host_text
 
 NAME_LETTERS = 40
 _OF_HOSTS = ("at", "window", "range", "shift", "span", STEP_KEYS[1])
@@ -56,7 +56,7 @@ def choose(pair: Pair) -> Sides:
     if (host := pair.host_of(pair.baseline)) is not None:
         return of_runs(pair, host)
     every = {host_text(pair, run, host): (run, host) for _, run in pair.shown for host in run.host_names}
-    if len(every) == len(pair.shown):
+    if len(every) == len(pair.shown) and st.query_params.get(BESIDE) != ANOTHER_STEP:
         return of_runs(pair, pair.baseline.host_names[0])
     if (plain := st.query_params.get(HOST)) in pair.baseline.host_names and plain not in every:
         st.session_state[HOST] = host_text(pair, pair.baseline, plain)  # as older links name it
@@ -70,10 +70,12 @@ def choose(pair: Pair) -> Sides:
         counterpart = _counterpart(pair, ours)
         others = [text for text, theirs in every.items() if theirs not in (ours, counterpart)]
         beside = st.selectbox(
-            "Beside", [_usual(pair, ours[0]), *others], key=BESIDE, bind="query-params", width=300,
+            "Beside", [_usual(pair, ours[0]), *others, ANOTHER_STEP], key=BESIDE, bind="query-params", width=300,
             on_change=_hosts_changed, help="Two hosts of one run are aligned at the end of the collective in which "
             "they wait for each other",
         )  # fmt: skip
+    if beside == ANOTHER_STEP:
+        return _of_steps(pair, ours)
     if beside in every:
         return _of_hosts(pair, ours, every[beside])
     host = ours[1] if ours[0] is pair.baseline else counterpart[1] if counterpart else pair.baseline.host_names[0]
@@ -102,6 +104,16 @@ def _of_hosts(pair: Pair, ours: tuple[Run, str], theirs: tuple[Run, str]) -> Sid
     names = [ours[1], theirs[1]] if hosts.steps is not None else [host_text(pair, *side) for side in (ours, theirs)]
     both = Pair(hosts.comparison, hosts.comparison.candidates[0], 1)
     return Sides(both, ours[1], shorten_distinct(names, NAME_LETTERS), hosts)
+
+
+def _of_steps(pair: Pair, ours: tuple[Run, str]) -> Sides:
+    """Two steps of one host."""
+    key = "steps in the timeline", ours[0].id, ours[1]
+    hosts = pair.comparison.cached(key, partial(with_itself, *ours))
+    is_alone = len(ours[0].host_names) == 1
+    name = letter(0 if ours[0] is pair.baseline else pair.position) if is_alone else host_text(pair, *ours)
+    both = Pair(hosts.comparison, hosts.comparison.candidates[0], 1)
+    return Sides(both, ours[1], [name, f"{name} again"], hosts)
 
 
 def _hosts_changed() -> None:
