@@ -11,7 +11,13 @@ _AUTOLINKS = re.compile(r"(?<=https:)(?=//)|(?<=http:)(?=//)|(?<=www)(?=\.)|(?=@
 
 END_OF_LINE = "  \n"
 WORD_JOINER = "\u2060"  # has no width, and no line ends there
-_STEERING = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:^=&])")
+_STEERING = re.compile(
+    r"([\\`*{}\[\]<>#|~$^&]"  # anywhere
+    r"|(?<![^\W_])_|_(?![^\W_])"  # emphasis: not within a word
+    r"|:(?=[^\W\d]|[+\-])|(?<!\d):(?=\d)"  # an icon or a colour of Streamlit; not within a time of day
+    r"|^[-+=](?=[-+=\s]|$))"  # a list, a rule, or what makes a heading of the line above
+)
+_NUMBERED = re.compile(r"^(\d{1,9})([.)])(?=\s|$)")
 
 
 def as_markdown(text: object) -> str:
@@ -20,7 +26,7 @@ def as_markdown(text: object) -> str:
     Only an invisible character keeps a URL or mail address from becoming a link.
     """
     plain = text_of(" ".join(str(text).split()))
-    return _STEERING.sub(r"\\\1", _AUTOLINKS.sub(WORD_JOINER, plain))
+    return _NUMBERED.sub(r"\1\\\2", _STEERING.sub(r"\\\1", _AUTOLINKS.sub(WORD_JOINER, plain)))
 
 
 def as_code(text: str) -> str:

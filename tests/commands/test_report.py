@@ -33,7 +33,7 @@ def test_without_a_file_it_is_printed(capsys: pytest.CaptureFixture[str]) -> Non
 def test_a_run_alone(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", AFTER, "--format", "markdown"]) == 0
     printed = capsys.readouterr().out
-    assert printed.startswith("### filters\\_16\\_8\n") and "**10.9 ms per step**" in printed
+    assert printed.startswith("### filters_16_8\n") and "**10.9 ms per step**" in printed
 
 
 def test_it_says_how_to_make_it_again(capsys: pytest.CaptureFixture[str]) -> None:

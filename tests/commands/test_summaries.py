@@ -19,7 +19,7 @@ def sections(out: str) -> list[list[str]]:
 
 def test_diff_is_verdict_then_why_then_advice_then_changes(tfcompare) -> None:
     status, out, _ = tfcompare("diff", BASELINE, CANDIDATE)
-    verdict, figures, why, parts, advice, changes, steps, *gaps = sections(out)
+    verdict, budget, figures, parts, advice, changes, memory, steps, *gaps = sections(out)
     assert status == 0
     assert (
         verdict[0]
@@ -32,11 +32,13 @@ def test_diff_is_verdict_then_why_then_advice_then_changes(tfcompare) -> None:
         "Key figures Baseline Candidate Change Ratio",
         "Step time 213 ms 10.9 ms −202 ms 0.0513×",
     ]
-    assert why[0] == "Why"
     conv = "gradient_tape/a…convolution/Conv2DBackpropFilter"
-    assert why[1] == f"−202 ms per step = −201 ms host compute (above all {conv}) − 1 ms everything else."
+    assert budget == [f"−202 ms per step = −201 ms host compute (above all {conv}) − 1 ms everything else."]
+    assert out.splitlines().index(budget[0]) < 10, "the cause is in the first ten lines"
+    assert memory[0].startswith("The peaks are at different moments, ")
     assert [steps[0], gaps[0][0]] == ["Steps", "Largest idle gap"]
     assert [" ".join(line.split()) for line in parts] == [
+        "Why",
         "Average step Baseline Candidate Change Ratio",
         "Input 7.76 ms 6.79 ms −967 µs 0.875×",
         "Host compute 204 ms 3.74 ms −201 ms 0.0183×",

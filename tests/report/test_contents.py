@@ -40,12 +40,12 @@ def test_every_chart_has_a_place() -> None:
 def test_a_comment_on_a_pull_request_is_the_answer_and_no_more() -> None:
     comparison = compared_runs(*PAIRS["cpu"])
     said = for_pull_request(comparison).splitlines()
-    assert said[0] == r"### B filters\_16\_8 compared with A filters\_512\_128"
+    assert said[0] == "### B filters_16_8 compared with A filters_512_128"
     assert "`B` is 20× faster than `A` (15×–25×, one capture each): 10.9 ms vs 213 ms per step." in said[2]
     assert any(line.startswith("**−202 ms per step** = −201 ms host compute") for line in said)
     assert len(said) < 40
     several = for_pull_request(compare(*map(loaded_run, ("filters_512_128", "filters_16_8", "filters_16_8_again"))))
-    assert r"#### B filters\_16\_8" in several and r"#### C filters\_16\_8\_again" in several
+    assert "#### B filters_16_8" in several and "#### C filters_16_8_again" in several
 
 
 def test_the_answer_comes_first() -> None:

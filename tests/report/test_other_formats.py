@@ -30,9 +30,9 @@ WORKERS = ("workers_balanced", "workers_slow_input")
 
 def test_markdown_has_the_answer_and_no_charts() -> None:
     text = report(compared_runs(*CPU), "markdown")
-    assert text.startswith("### B filters\\_16\\_8 compared with A filters\\_512\\_128\n")
+    assert text.startswith("### B filters_16_8 compared with A filters_512_128\n")
     assert "`B` is 20× faster than `A` (15×–25×, one capture each): 10.9 ms vs 213 ms per step." in text
-    assert "| Step time | 213 ms | 10\\.9 ms | −202 ms | 0\\.0513× |" in text
+    assert "| Step time | 213 ms | 10.9 ms | −202 ms | 0.0513× |" in text
     assert len(text) < 20_000
 
 
@@ -67,7 +67,7 @@ def test_what_a_check_found_stands_on_top() -> None:
     )  # fmt: skip
     text = report(compared_runs(*CPU), "markdown", checked=checked)
     assert text.index("Check FAILED") < text.index("is 20× faster")
-    assert "step\\_time\\>\\+5%" in text and "because" in text
+    assert "step_time\\>+5%" in text and "because" in text
 
 
 @pytest.mark.parametrize("form", ["html", "markdown", "json"])

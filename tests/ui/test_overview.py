@@ -124,7 +124,7 @@ def test_one_run_alone_has_its_figures_ops_and_advice(page):
 
 def test_the_captures_are_described_behind_the_caveats(page):
     facts = shown(page).table[0].value
-    assert list(facts.columns) == ["A filters\\_512\\_128", "B filters\\_16\\_8", "Differs"]
+    assert list(facts.columns) == ["A filters_512_128", "B filters_16_8", "Differs"]
     assert facts.loc["Device type"].tolist() == ["CPU", "CPU", ""]
 
 

@@ -71,8 +71,8 @@ def test_grouping_by_name_takes_one_click_and_changes_what_the_verdict_rests_on(
     assert "from 20 steps per run" in reason(page)
     alone = page.session_state["key"], page.session_state["ratio"]
     button = page.button(key="tfcompare.group")
-    assert button.label == "Add filters\\_16\\_8\\_again as a replicate"
-    assert "filters\\_16\\_8\\_again as replicates of filters\\_16\\_8" in button.help
+    assert button.label == "Add filters_16_8_again as a replicate"
+    assert "filters_16_8_again as replicates of filters_16_8" in button.help
     button.click().run()
     assert chips(page) == ":gray-badge[**A** filters_512_128] :violet-badge[**B** filters_16_8 (+1 replicate)]"
     assert "from 20 and 40 steps" in reason(page)
@@ -83,7 +83,7 @@ def test_grouping_by_name_takes_one_click_and_changes_what_the_verdict_rests_on(
 
 def test_repeats_are_chosen_by_hand_for_each_run_and_taken_away_again(page: AppTest) -> None:
     page.run()
-    assert repeats_of(page, LARGE).label == "More captures of filters\\_512\\_128"
+    assert repeats_of(page, LARGE).label == "More captures of filters_512_128"
     repeats_of(page, LARGE).set_value([AGAIN, OTHER]).run()
     assert "**A** filters_512_128 (+2 replicates)" in chips(page)
     assert page.query_params["repeat"] == [f"0:{AGAIN}", f"0:{OTHER}"]

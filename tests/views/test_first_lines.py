@@ -29,7 +29,7 @@ def named(name: str) -> Run:
 def said(comparison: Comparison) -> tuple[str, str, str]:
     """(the headline, what the verdict is based on, the budget of the step) of the Overview as text."""
     text = Shown.of(comparison, "overview").to("table", width=NO_CUT)
-    headline, *basis = text.split("\n\nKey figures")[0].splitlines()
+    headline, *basis = text.split("\n\n")[0].splitlines()
     budget = re.search(r"^.* per step = .*$", text, re.M)
     return headline, "\n".join(basis), budget[0] if budget else ""
 

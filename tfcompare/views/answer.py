@@ -49,18 +49,20 @@ def answer(pair: Pair) -> Iterator[Block]:
     yield from first(pair)
     yield from why(pair)
     yield from changes(pair, TOP)
+    yield from memory(pair)
 
 
 def first(pair: Pair) -> Iterator[Block]:
-    """The verdict, the slowest host and the key figures."""
+    """The verdict, why, the slowest host and the key figures."""
     yield verdict(pair)
-    if sentence := pair.attribution.host_sentence:
-        yield Text(sentence, more="hosts")
+    found = pair.attribution
+    if found.waterfall is not None and not (pair.is_single or pair.is_identical):
+        yield Text(found.sentence)
+    if found.host_sentence:
+        yield Text(found.host_sentence, more="hosts")
     if sentence := pair.cached("clock", partial(_clock, pair)):
         yield Text(sentence, more="kernel_stats")
     yield from figures(pair)
-    if sentence := pair.cached("largest change of memory", partial(memory_peak.largest_change, pair)):
-        yield Text(sentence, more="memory")
     yield from memory_growth(pair)
 
 
@@ -75,6 +77,12 @@ def _clock(pair: Pair) -> str:
         f"the same in both runs, and run as often, those that compute take **{compute}** as long in {pair.marked[1]}, "
         f"those that move memory {memory}."
     )
+
+
+def memory(pair: Pair) -> Iterator[Block]:
+    """What changed the peak memory, if it changed."""
+    if sentence := pair.cached("largest change of memory", partial(memory_peak.largest_change, pair)):
+        yield Text(sentence, more="memory")
 
 
 def memory_growth(pair: Pair) -> Iterator[Block]:
@@ -160,22 +168,21 @@ def headline(pair: Pair) -> str:
 
 
 def why(pair: Pair) -> Iterator[Block]:
-    """Which part of the average step changed; of a run alone, what its average step consists of."""
+    """The parts of the average step and how they changed; of a run alone, what its average step consists of."""
     found = pair.attribution
     if found.waterfall is None:
         return
     if pair.is_single:
         yield Section("Where the time goes", [Chart("average_step", partial(average_step, pair), _parts(pair))], True)
         return
-    blocks: list[Block] = [Text(found.sentence)]
-    if places := list(_places(pair)):
-        blocks.append(Links(places))
+    blocks: list[Block] = [Links(places)] if (places := list(_places(pair))) else []
     if not found.waterfall.is_empty:
         narrow = partial(waterfall, pair, narrow=True)
         blocks.append(Chart("waterfall", partial(waterfall, pair), _parts(pair), draw_narrow=narrow))
     has_replicates = any(pair.comparison.repeats_of(run) for run in pair.runs)
     of_one = " Of the runs themselves, without their replicates." if has_replicates else ""
-    yield Section("Why", blocks, True, help=f"Means over the included steps, as the step time is.{of_one}")
+    if blocks:
+        yield Section("Why", blocks, True, help=f"Means over the included steps, as the step time is.{of_one}")
 
 
 def _places(pair: Pair) -> Iterator[Link]:

@@ -54,6 +54,7 @@ def blocks(pair: Pair, options: Options) -> Iterator[Block]:
     advice = partial(pair.cached, "advice", lambda: list(answer.advice(pair)))
     yield Beside([why, [Section("What to try next", advice, is_open=True)]])
     yield from pair.cached(("changes", options.top), lambda: list(answer.changes(pair, max(options.top, 0))))
+    yield from answer.memory(pair)
     yield Live("typical_step")
     if any(has_steps(run) for _, run in pair.shown):
         can_choose = may_draw(run.steps for run in runs_of(pair.comparison) if has_steps(run))
