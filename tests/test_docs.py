@@ -16,8 +16,9 @@ import pytest
 from docs import reference
 from tests.profiles import ROOT
 from tests.screenshots.pictures import MOST_BYTES, PICTURES
-from tfcompare import cli
+from tfcompare import cli, schema
 from tfcompare.errors import TfcompareError
+from tfcompare.views.registry import views
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 _LINK = re.compile(r"(!?)\[[^\]]*\]\(([^)\s]+)\)")
@@ -112,3 +113,13 @@ def test_commands_are_understood(page: str, arguments: tuple[str, ...]) -> None:
 
 def test_every_kind_of_page_has_commands() -> None:
     assert {"README.md", "ci.md", "getting-started.md", "many-runs.md", "remote.md"} <= {page for page, _ in commands()}
+
+
+def test_what_tensorboard_has_is_where_it_is_said_to_be() -> None:
+    """Columns are there, and every page is named."""
+    text = (ROOT / "docs" / "from-tensorboard.md").read_text(encoding="utf-8")
+    places = re.findall(r"`([a-z_]+)\.([a-z0-9_]+)`", text)
+    assert len(places) > 50
+    for table, column in places:
+        assert column in schema.table(table).column_names, f"{table}.{column}"
+    assert {view.title for view in views()} <= set(re.findall(r"\[([^\]]+)\]\(pages\.md#", text))

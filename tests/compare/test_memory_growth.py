@@ -14,6 +14,7 @@ from tfcompare.charts.pair import Pair
 from tfcompare.compare.conditions import check, parse_condition
 from tfcompare.compare.memory_growth import Growth, growth_of
 from tfcompare.run import Run
+from tfcompare.tools.overview import dashboard
 from tfcompare.views.answer import memory_growth
 from tfcompare.views.blocks import Text
 
@@ -84,6 +85,13 @@ def test_the_answer_tells_of_it_once_and_the_check_fails(tmp_path: Path) -> None
         "`leak` \\[5\\] stays live."
     )
     assert other.text == "In A, no growth is certain."
+    figures = {one.label: one for one in dashboard(comparison, leaking, Pair(comparison, leaking, 1).attribution.parts)}
+    growth = figures["Memory growth per step"]
+    assert (growth.baseline, growth.candidate, growth.unit) == (0, 5, "bytes")
+    alone = compare(steady, steady)
+    assert not {"Memory growth per step"} & {
+        one.label for one in dashboard(alone, steady, Pair(alone, steady, 0).attribution.parts)
+    }
     assert not list(memory_growth(Pair(compare(steady, steady), steady, 0)))
     outcomes = {
         text: check(comparison, [parse_condition(text)]).found[0].outcome

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from tfcompare.compare.examples import differing_examples
+from tfcompare.compare.memory_growth import growth_of
 from tfcompare.compare.stats.estimates import STEP_TIME as MEANING
 from tfcompare.tools import input_bound
 from tfcompare.tools.input_verdicts import on_waiting
@@ -34,6 +35,9 @@ _DEVICE_BUSY = (
 _HOST_COMPUTE = "Mean time per step in which the host computes and nothing else explains the step, as in the breakdown."
 _INPUT = "Mean time per step spent waiting for input or copying it to the device."
 _PEAK = "The largest peak of any memory within the profile."
+_GROWTH = (
+    "How much more of the memory with the largest peak is in use after each step: the median slope over the steps."
+)
 _PLANNED = "The peak of device memory that XLA planned for one execution of its largest program, on one host."
 
 
@@ -49,6 +53,7 @@ def dashboard(comparison: Comparison, candidate: Run, parts: pd.DataFrame) -> li
         *_throughput(comparison, candidate),
         *_parts(comparison, candidate, parts),
         _memory(comparison, candidate),
+        *_growth(comparison, candidate),
     ]
     return [figure for figure in figures if not (math.isnan(figure.baseline) and math.isnan(figure.candidate))]
 
@@ -61,6 +66,14 @@ def _memory(comparison: Comparison, candidate: Run) -> KeyFigure:
         ours, theirs = (planned_bytes(*run) for run in of_runs)
         return KeyFigure(PLANNED_MEMORY, "bytes", ours, theirs, "lower", _PLANNED)
     return KeyFigure(PEAK_MEMORY, "bytes", peaks[0], peaks[1], "lower", _PEAK)
+
+
+def _growth(comparison: Comparison, candidate: Run) -> Iterator[KeyFigure]:
+    """How much more memory is held after each step, if that grows for certain in either run."""
+    found = [growth_of(run, comparison.host_of(run)) for run in (comparison.baseline, candidate)]
+    if any(one is not None and one.is_growth for one in found):
+        ours, theirs = (math.nan if one is None else one.bytes_per_step for one in found)
+        yield KeyFigure("Memory growth per step", "bytes", ours, theirs, "lower", _GROWTH)
 
 
 def planned_bytes(run: Run, host: str | None) -> float:
