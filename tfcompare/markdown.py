@@ -14,7 +14,7 @@ WORD_JOINER = "\u2060"  # has no width, and no line ends there
 _STEERING = re.compile(
     r"([\\`*{}\[\]<>#|~$^&]"  # anywhere
     r"|(?<![^\W_])_|_(?![^\W_])"  # emphasis: not within a word
-    r"|:(?=[^\W\d]|[+\-])|(?<!\d):(?=\d)"  # an icon or a colour of Streamlit; not within a time of day
+    r"|:(?=[\w+\-])"  # an icon or a colour of Streamlit
     r"|^[-+=](?=[-+=\s]|$))"  # a list, a rule, or what makes a heading of the line above
 )
 _NUMBERED = re.compile(r"^(\d{1,9})([.)])(?=\s|$)")

@@ -35,7 +35,8 @@ def test_diff_is_verdict_then_why_then_advice_then_changes(tfcompare) -> None:
     conv = "gradient_tape/a…convolution/Conv2DBackpropFilter"
     assert budget == [f"−202 ms per step = −201 ms host compute (above all {conv}) − 1 ms everything else."]
     assert out.splitlines().index(budget[0]) < 10, "the cause is in the first ten lines"
-    assert memory[0].startswith("The peaks are at different moments, ")
+    assert memory[0].startswith("Peak memory −99.8 MB: above all gradient_tape/a…convolution/Conv2DBackpropFilter ")
+    assert "The peaks are at different moments, " in " ".join(memory)
     assert [steps[0], gaps[0][0]] == ["Steps", "Largest idle gap"]
     assert [" ".join(line.split()) for line in parts] == [
         "Why",

@@ -122,6 +122,7 @@ def test_a_comparison_shows_the_answer_first() -> None:
         "0.00661×–0.0144× | ▼ likely faster",
         *shown[18:22],
         "340 more ops changed.",
+        "Peak memory −99.8 MB: above all gradient_tape/a…convolution/Conv2DBackpropFilter [2,1024,4608] (−37.7 MB). "
         "The peaks are at different moments, so other tensors are live: that of filters_512_128 while "
         "gradient_tape/a…v_transpose/Conv2DBackpropFilter allocates, that of filters_16_8 while "
         "gradient_tape/a…convolution/Conv2DBackpropFilter allocates.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ import pytest
 from tests.profiles import compared_runs, loaded_run, run_path
 from tests.xspace.plain import xplane_pb2
 from tfcompare import compare, load
+from tfcompare.compare import Comparison
+from tfcompare.compare.executions import instructions_of
 from tfcompare.run import Run
 from tfcompare.tools.clock_change import ClockChange, clock_change
 
@@ -35,7 +38,12 @@ def with_kernels_shortened(folder: Path, name: str, factor: float, *, moving_too
 
 
 def of(baseline: Run, candidate: Run) -> ClockChange | None:
-    return clock_change(compare(baseline, candidate), candidate)
+    return of_comparison(compare(baseline, candidate))
+
+
+def of_comparison(comparison: Comparison) -> ClockChange | None:
+    (candidate,) = comparison.candidates
+    return clock_change(comparison, candidate, partial(instructions_of, comparison, candidate))
 
 
 def test_a_slower_clock_is_told_by_what_computes_and_what_moves_memory(tmp_path: Path) -> None:
@@ -69,8 +77,7 @@ def test_what_else_changes_the_time_is_no_clock(tmp_path: Path) -> None:
     ],
 )
 def test_no_pair_of_real_runs_differs_in_the_clock_alone(one: str, other: str) -> None:
-    comparison = compared_runs(one, other)
-    assert clock_change(comparison, comparison.candidates[0]) is None
+    assert of_comparison(compared_runs(one, other)) is None
 
 
 def test_the_clock_that_devices_tell_is_in_the_environment() -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -12,6 +14,7 @@ from tests.profiles import ALL_RUNS, loaded_run
 from tfcompare import compare, load
 from tfcompare.charts.pair import pairs_of
 from tfcompare.compare import Comparison
+from tfcompare.compare.stats.estimates import Times
 from tfcompare.render.shown import Shown
 from tfcompare.run import Run
 from tfcompare.tools.overview import dashboard
@@ -107,11 +110,11 @@ def test_memory_is_certain_where_times_are_not() -> None:
     [
         (
             "filters_512_128", "filters_16_8",
-            "The peaks are at different moments, so other tensors are live: that of filters_512_128 while ",
+            "Peak memory −99.8 MB: above all gradient_tape/a…convolution/Conv2DBackpropFilter [2,1024,4608] (",
         ),
         (
             "filters_512_128_simulated", "filters_16_8_simulated",
-            "Of the peak memory (−241 MB), gradient_tape/a…/convolution/Conv2DBackpropInput [4,1024,4608] changed ",
+            "Peak memory −241 MB: above all gradient_tape/a…/convolution/Conv2DBackpropInput [4,1024,4608] (",
         ),
         ("jax_filters_128_32", "jax_filters_16_8", "the peak memory is what XLA planned for its largest program."),
     ],
@@ -121,14 +124,26 @@ def test_the_answer_says_what_became_of_the_memory(one: str, other: str, sentenc
     text = Shown.of(comparison, "overview").to("table", width=NO_CUT)
     assert sentence in text
     back = Shown.of(compare(named(other), named(one)), "overview").to("table", width=NO_CUT)
-    assert sentence.partition(":")[0].partition("), ")[0].replace("−", "+") in back
+    assert sentence.partition(": above")[0].replace("−", "+") in back
     same = Shown.of(compare(named(one), named(one)), "overview").to("table", width=NO_CUT)
-    assert sentence.partition(" (")[0].partition(":")[0] not in same or "planned" in sentence
+    assert ": above all" not in same
+
+
+def test_peaks_at_different_moments_are_told_where_other_tensors_are_live() -> None:
+    text = Shown.of(compare(named("filters_512_128"), named("filters_16_8")), "overview").to("table", width=NO_CUT)
+    assert "The peaks are at different moments, so other tensors are live: that of filters_512_128 while " in text
+    again = Shown.of(compare(named("filters_16_8"), named("filters_16_8_again")), "memory").to("table", width=NO_CUT)
+    assert "The peaks are at different moments" in again, "98 % of what is live differs"
+    for one, other in (("matmuls_10", "matmuls_20"), ("layers_unfused", "layers_fused")):
+        of_pair = compare(named(one), named(other))
+        assert "different moments" not in Shown.of(of_pair, "memory").to("table", width=NO_CUT), "only names differ"
 
 
 def test_memory_that_differs_by_less_than_the_captures_of_one_program_is_not_mentioned() -> None:
     text = Shown.of(compare(named("filters_16_8"), named("filters_16_8_again")), "overview").to("table", width=NO_CUT)
-    assert "Of the peak memory" not in text and "different moments" not in text
+    assert (
+        ": above all" not in text.partition("Key figures")[2].partition("Steps")[0] and "different moments" not in text
+    )
 
 
 def test_planned_memory_stands_in_where_no_allocations_were_recorded() -> None:
@@ -185,6 +200,29 @@ def test_of_several_candidates_it_says_first_which_is_the_fastest_and_whether_it
     assert text.startswith(sentence)
     assert text.index("All runs, fastest first") < text.index("Key figures")
     assert Shown.of(comparison, "candidates").to("table", width=NO_CUT).startswith(sentence)
+
+
+def test_what_differs_in_more_than_the_program_is_not_called_the_fastest() -> None:
+    names = ("tf_cpu_base", "tf_cpu_zoo", "filters_16_8")
+    text = Shown.of(compare(*map(named, names)), "overview").to("table", width=NO_CUT)
+    assert text.startswith(
+        "zoo has the shortest step of 3 runs; zoo handles 0.5× the examples of base in 0.43× the time"
+    )
+    assert "But the runs differ in batch size, which alone can change times." in text.splitlines()[0]
+    twice = compare(named("filters_512_128"), named("filters_16_8"), replace(named("filters_16_8"), id="again"))
+    said = Shown.of(twice, "overview").to("table", width=NO_CUT).splitlines()[0]
+    assert said.endswith(", the same capture, have the shortest step of 3 runs.")
+
+
+def test_one_odd_step_makes_no_part_certain() -> None:
+    ours, theirs = named("filters_16_8"), named("filters_16_8_again")
+    steps = theirs.table("steps").copy()
+    odd = steps.index[steps["included"]][5]
+    steps.loc[odd, ["compile_us", "duration_us"]] += 20_000.0
+    times = Times.of(steps.loc[steps["included"], "compile_us"].to_numpy())
+    none = Times.of(np.zeros(times.steps))
+    found = compare(ours, theirs).time_verdict(theirs, ([none], [times]), "steps")
+    assert found.is_claim and not found.evidence, "it has no interval, so no sentence may rest on it"
 
 
 def test_pages_call_every_run_by_its_letter() -> None:

@@ -43,18 +43,15 @@ def mismatches(baseline: Run, candidate: Run) -> list[Mismatch]:
         for ours, theirs in [(fact.of(baseline), fact.of(candidate))]
         if ours and theirs and ours != theirs
     ]
-    few = _few_steps(baseline, candidate)
-    return sorted([*found, *few], key=lambda m: not m.is_hard)
+    more = _batch_sizes(baseline, candidate) + _few_steps(baseline, candidate)
+    return sorted([*found, *more], key=lambda m: not m.is_hard)
 
 
 def batch_size(run: Run) -> int | None:
-    """The examples per step of all hosts; where no pipeline tells, the first dimension of the elements of the program's
-    first input pipeline, if all components share it.
+    """The first dimension of the elements of the program's first input pipeline, if all components share it.
 
     None if the profile does not show it, or if the elements have no common first dimension.
     """
-    if not math.isnan(examples := examples_per_step(run)):
-        return int(examples)
     rows = run.table("tf_data")
     roots = rows[(rows["execution"] == 0) & (rows["parent_id"] == "") & rows["pipeline"].str.startswith("Host:")]
     if roots.empty:
@@ -95,7 +92,6 @@ _FACTS = (
     _Fact("Device", lambda r: r.info.device_name, "another model of device alone makes other times", True),
     _Fact("Devices", _devices, "the work is spread over more devices on one side", True),
     _Fact("Hosts", lambda r: _count(r.info.hosts), "the work is spread over more hosts on one side", True),
-    _Fact("Batch size", lambda r: _count(batch_size(r)), "a step handles more examples on one side", True),
     _Fact(
         "How steps were found",
         lambda r: r.info.step_source,
@@ -104,6 +100,17 @@ _FACTS = (
     ),
     _Fact("Device ops", _device_ops, "one profile has no device ops", False),
 )
+
+
+def _batch_sizes(baseline: Run, candidate: Run) -> list[Mismatch]:
+    """Another number of examples per step: as the pipelines of both runs tell, else by the shapes of their elements."""
+    sizes: list[float | None] = [examples_per_step(run) for run in (baseline, candidate)]
+    if any(size is None or math.isnan(size) for size in sizes):
+        sizes = [batch_size(baseline), batch_size(candidate)]
+    ours, theirs = sizes
+    if not ours or not theirs or ours == theirs:
+        return []
+    return [Mismatch("Batch size", f"{ours:,.0f}", f"{theirs:,.0f}", "a step handles more examples on one side", True)]
 
 
 def _few_steps(baseline: Run, candidate: Run) -> list[Mismatch]:

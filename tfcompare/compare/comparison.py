@@ -364,7 +364,7 @@ class Comparison:
         slow_steps = clause((row_of(self.baseline, self.host), row_of(run, self.host_of(run))), (ours, theirs))
         infos = self.baseline.info, run.info
         lead = leading_sentence(self, run, (ours, theirs))
-        examples = differing_examples(self.baseline, run)
+        examples = differing_examples(self.baseline, run, (self.host, self.host_of(run)))
         return lead or step_time_headline(infos, times, (ours, theirs), self.verdict[run.id], slow_steps, examples)
 
     def names_of(self, candidate: Run) -> tuple[str, str]:

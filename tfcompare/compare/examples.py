@@ -23,9 +23,11 @@ def examples_per_step(run: Run, host: str | None = None) -> float:
     return sum(_batch_size(*(table[table["host"] == name] for table in tables)) for name in hosts)
 
 
-def differing_examples(baseline: Run, candidate: Run) -> tuple[float, float] | None:
-    """The examples per step of both runs, where they are known and differ."""
-    ours, theirs = examples_per_step(baseline), examples_per_step(candidate)
+def differing_examples(
+    baseline: Run, candidate: Run, hosts: tuple[str | None, str | None] = (None, None)
+) -> tuple[float, float] | None:
+    """The examples per step of both runs, over all hosts or on one each, where they are known and differ."""
+    ours, theirs = (examples_per_step(run, host) for run, host in zip((baseline, candidate), hosts, strict=True))
     return (ours, theirs) if ours > 0 and theirs > 0 and ours != theirs else None
 
 

@@ -50,7 +50,7 @@ def _pair(pair: Pair) -> dict[str, Any]:
     verdict = comparison.verdict[candidate.id]
     return {
         "id": candidate.id,
-        "headline": headline(pair),
+        "headline": headline(pair, whole=True),
         "verdict": {
             "word": verdict.word, "evidence": verdict.evidence, "ratio": verdict.ratio, "low": verdict.low,
             "high": verdict.high, "reason": verdict.reason, "caveat": verdict.caveat,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from tfcompare.compare.attribution_words import PART_WORDS
 from tfcompare.compare.between_steps import window_of
+from tfcompare.compare.matching.matching import host_counterparts
 from tfcompare.compare.memory_growth import growth_of
 from tfcompare.compare.stats.verdict import SAME, verdict_on_size
 from tfcompare.markdown import as_code
@@ -51,7 +52,7 @@ def _between_steps(comparison: Comparison, candidate: Run, names: tuple[str, str
         return ""
     runs = comparison.baseline, candidate
     before, after = (format_time_us(one.between_us) for run in runs if (one := window_of(run, comparison.host_of(run))))
-    return f"{names[1]} has {after} between its steps, {names[0]} {before}, which is in no step time"
+    return f"{names[1]} has {after} between its steps, {names[0]} {before}"
 
 
 def _slow_host(comparison: Comparison, candidate: Run, names: tuple[str, str]) -> str:
@@ -60,7 +61,8 @@ def _slow_host(comparison: Comparison, candidate: Run, names: tuple[str, str]) -
         return ""
     found = [slowest_host(run, "host") for run in (comparison.baseline, candidate)]
     before, after = (one if one is not None and one.found.stands_out else None for one in found)
-    if before is not None and after is not None and before.name == after.name:
+    counterparts = host_counterparts(comparison.baseline.host_names, candidate.host_names)
+    if before is not None and after is not None and counterparts.get(before.name) == after.name:
         return ""
     one, name = (after, names[1]) if after is not None else (before, names[0])
     if one is None:

@@ -11,14 +11,16 @@ import pandas as pd
 
 from tfcompare.compare.aggregate import metric_in
 from tfcompare.compare.diff import MATCHED, ratio
-from tfcompare.compare.executions import instructions_of
 from tfcompare.schema import DEVICE
 from tfcompare.tools.advice.kernel_rules import LAYOUT
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tfcompare.compare import Comparison
     from tfcompare.run import Run
 
+CPU = "CPU"
 COMPUTE = "compute"
 MEMORY = "memory"
 
@@ -53,11 +55,18 @@ class ClockChange:
     of: str
 
 
-def clock_change(comparison: Comparison, candidate: Run) -> ClockChange | None:
-    """The ratios of both groups where only that of compute changed, in work that is the same; else None."""
+def clock_change(
+    comparison: Comparison, candidate: Run, instructions: Callable[[], pd.DataFrame]
+) -> ClockChange | None:
+    """The ratios of both groups where only that of compute changed, in work on devices that is the same; else None.
+
+    `instructions` are those of `executions.instructions_of`, made where no kernels were recorded.
+    """
+    if CPU in (comparison.baseline.info.device_type, candidate.info.device_type):
+        return None
     rows, of = _kernels(comparison, candidate), "kernels"
     if rows.empty:
-        rows, of = _instructions(comparison, candidate), "instructions"
+        rows, of = _instructions(instructions()), "instructions"
     same = rows[rows["is_same"]]
     for side in ("ours", "theirs"):
         if not same[side].sum() >= _SAME_WORK * rows[side].sum() > 0:
@@ -91,9 +100,8 @@ def _kernels(comparison: Comparison, candidate: Run) -> pd.DataFrame:
     return _work(diff, total, count, by_op.where(by_op.isin([COMPUTE, MEMORY]), by_name))
 
 
-def _instructions(comparison: Comparison, candidate: Run) -> pd.DataFrame:
+def _instructions(diff: pd.DataFrame) -> pd.DataFrame:
     """As `_kernels`, for the instructions of XLA programs, whose costs say what they are bound by."""
-    diff = instructions_of(comparison, candidate)
     total, count = (metric_in(diff, name) for name in ("self_time_us", "executions"))
     return _work(diff, total, count, diff["bound_by_baseline"].fillna(""))
 

@@ -86,7 +86,8 @@ def planned_bytes(run: Run, host: str | None) -> float:
 def _throughput(comparison: Comparison, candidate: Run) -> Iterator[KeyFigure]:
     """Steps per second; examples per second where steps handle different numbers of them."""
     figures = {figure.label: figure for figure in window_figures(comparison, candidate)}
-    differ = differing_examples(comparison.baseline, candidate) is not None
+    hosts = comparison.host, comparison.host_of(candidate)
+    differ = differing_examples(comparison.baseline, candidate, hosts) is not None
     if found := figures.get(EXAMPLES if differ else THROUGHPUT):
         yield found
 

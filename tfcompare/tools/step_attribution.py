@@ -138,11 +138,15 @@ def step_means_us(comparison: Comparison, candidate: Run) -> tuple[float, float]
 def _certain(
     comparison: Comparison, candidate: Run, parts: pd.DataFrame, hosts: tuple[str, str]
 ) -> Iterator[tuple[str, Verdict]]:
-    """The parts that the budget names whose change is significant, if that of the step time is unclear."""
+    """The parts that the budget names whose change is significant, if that of the step time is unclear.
+
+    With replicates, the verdict is on all captures and the budget on those shown: both must say the same.
+    """
     if comparison.verdict[candidate.id].word == UNCLEAR:
+        shown = parts.set_index("part")["ratio"]
         for part in filter(STEP_PARTS.__contains__, named_parts(parts).index):
             found = on_part(comparison, candidate, part, hosts)
-            if found.is_claim:
+            if found.is_claim and found.evidence and found.low <= float(shown[part]) <= found.high:
                 yield part, found
 
 

@@ -68,7 +68,7 @@ def first(pair: Pair) -> Iterator[Block]:
 
 def _clock(pair: Pair) -> str:
     """That only what computes changed its speed, where that is so: then another clock is likelier than the program."""
-    found = None if pair.is_identical else clock_change(pair.comparison, pair.candidate)
+    found = None if pair.is_identical else clock_change(pair.comparison, pair.candidate, pair.instructions)
     if found is None:
         return ""
     compute, memory = (f"{format_ratio(low)} to {format_ratio(high)}" for low, high in (found.compute, found.memory))
@@ -155,16 +155,20 @@ def verdict(pair: Pair) -> Verdict:
     )  # fmt: skip
 
 
-def headline(pair: Pair) -> str:
-    """What the comparison's headline says first; where that is inconclusive, after what is certain."""
-    said = first_sentence(pair.comparison.headline(pair.candidate.id, pair.called))
+def headline(pair: Pair, *, whole: bool = False) -> str:
+    """What the comparison's headline says first, or all of it; where that is inconclusive, after what is certain."""
+    said = pair.comparison.headline(pair.candidate.id, pair.called)
+    said = said if whole else first_sentence(said)
+    certain = pair.cached("certain", partial(_certain, pair))
+    return f"{certain}; {said[0].lower()}{said[1:]}" if certain else said
+
+
+def _certain(pair: Pair) -> str:
+    """The two most important things that are certain though the step time is inconclusive, in Markdown."""
     if pair.comparison.verdict[pair.candidate.id].word != UNCLEAR:
-        return said
-    certain = list(islice(certainties(pair.comparison, pair.candidate, pair.attribution, pair.marked), 2))
-    if not certain:
-        return said
-    known = " and ".join(certain)
-    return f"{known[0].upper()}{known[1:]}; {said[0].lower()}{said[1:]}"
+        return ""
+    known = " and ".join(islice(certainties(pair.comparison, pair.candidate, pair.attribution, pair.marked), 2))
+    return f"{known[:1].upper()}{known[1:]}"
 
 
 def why(pair: Pair) -> Iterator[Block]:

@@ -18,6 +18,7 @@ from tfcompare.charts.style import letter
 from tfcompare.charts.verdicts import text_of
 from tfcompare.compare.headline import quoted, step_marker_call
 from tfcompare.compare.stats.estimates import STEP_TIME
+from tfcompare.compare.stats.verdict import IDENTICAL
 from tfcompare.markdown import as_code, as_markdown, first_sentence
 from tfcompare.tools import many_runs
 from tfcompare.tools.caveats import runs_of
@@ -104,13 +105,17 @@ def _fastest(pair: Pair) -> str:
         return ""
     runs = runs_of(pair.comparison)
     (fastest,) = found.candidates
-    names = [runs[i].name if pair.by_name else letter(i) for i in map(runs.index, (found.baseline, fastest))]
-    said = first_sentence(found.headline(names=(names[0], names[1])))
+    called = (letter(runs.index(found.baseline)), letter(runs.index(fastest)))
+    names = found.names_of(fastest) if pair.by_name else called
+    verdict = found.verdict[fastest.id]
     first = f"{quoted(names[1])}{' (the baseline)' if fastest is pair.baseline else ''}"
-    of_runs = f"of {len(runs):,} runs"
-    if found.verdict[fastest.id].is_claim:
-        return f"{first} is the fastest {of_runs}: it {said.removeprefix(quoted(names[1])).lstrip()}"
-    return f"{first} has the shortest step {of_runs}; {said[0].lower()}{said[1:]}"
+    if verdict == IDENTICAL:
+        return f"{first} and {quoted(names[0])}, the same capture, have the shortest step of {len(runs):,} runs."
+    said = first_sentence(found.headline(names=names))
+    if verdict.is_claim and not verdict.caveat:
+        return f"{first} is the fastest of {len(runs):,} runs: it {said.removeprefix(quoted(names[1])).lstrip()}"
+    but = f" But {as_markdown(verdict.caveat)}." if verdict.caveat else ""
+    return f"{first} has the shortest step of {len(runs):,} runs; {said[0].lower()}{said[1:]}{but}"
 
 
 def _runs(pair: Pair) -> pd.DataFrame:

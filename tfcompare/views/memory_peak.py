@@ -15,7 +15,9 @@ from tfcompare.charts.changes import changes_of_pair
 from tfcompare.charts.pair import Pair
 from tfcompare.compare.aggregate import largest_changes
 from tfcompare.compare.attribution_words import code
-from tfcompare.compare.diff import ADDED
+from tfcompare.compare.diff import ADDED, MATCHED
+from tfcompare.compare.fused_rows import CONSTITUENTS
+from tfcompare.compare.matching.tiers import FUSED
 from tfcompare.compare.stats.verdict import SAME, verdict_on_size
 from tfcompare.frames.memory import UNEXPLAINED
 from tfcompare.markdown import as_code, as_markdown
@@ -30,6 +32,8 @@ from tfcompare.views.view import CHANGE, changed, largest_first, sides_of
 PARTS: dict[Part, str] = {"scope": "name scope", "region": "region"}
 _LETTERS = 48
 """Of an op in a sentence on several."""
+_MOSTLY = 0.5
+"""Of the bytes that are live at the peaks."""
 FEWEST_TILES = 3
 """Fewer allocations are shown in the table only."""
 NO_CHANGE = "Both runs have the same allocations at their peaks."
@@ -113,23 +117,33 @@ def _details(chosen: Chosen, key: str) -> Details | None:
 
 
 def moments(chosen: Chosen) -> str:
-    """That the peaks are at different moments of the program, which allocate for different ops, in Markdown; empty
-    where they are not, or where that is unknown."""
+    """That the peaks are at different moments of the program, in Markdown: they allocate for different ops, and most of
+    what is live at one is not at the other. Empty where that is not so, or unknown."""
     pair = chosen.pair
     if pair.is_single or chosen.is_identical or len(chosen.shown) < 2:
         return ""
     ours, theirs = (memory_sides.op_at_peak(run, memory) for _, run, memory in chosen.shown)
-    diff = pair.diff()
-    counterparts = dict(zip(diff["op_name_candidate"].fillna(diff["op_name"]), diff["op_name"], strict=True))
-    if not ours or not theirs or counterparts.get(theirs, theirs) == ours:
+    rows = rows_of(chosen)
+    live = rows[sides_of("allocation_bytes")].astype("float64").sum(axis=1)
+    is_other = live[rows["status"] != MATCHED].sum() >= _MOSTLY * live.sum()
+    if not ours or not theirs or ours == theirs or not is_other or _are_fused(pair, ours, theirs):
         return ""
     named = zip(pair.marked, (ours, theirs), strict=True)
     places = [f"that of {name} while {code(op_name, _LETTERS)} allocates" for name, op_name in named]
     return f"The peaks are at different moments, so other tensors are live: {', '.join(places)}."
 
 
+def _are_fused(pair: Pair, ours: str, theirs: str) -> bool:
+    """Whether these ops are one, which one of the runs has fused with others."""
+    diff = pair.diff()
+    fused = diff[diff["match"] == FUSED]
+    sides = zip(fused[f"{CONSTITUENTS}_baseline"], fused[f"{CONSTITUENTS}_candidate"], strict=True)
+    names = ([{one.rpartition(":")[0] for one in side} for side in both] for both in sides)
+    return any(ours in before and theirs in after for before, after in names)
+
+
 def largest_change(pair: Pair) -> str:
-    """Which allocation changed the peak most, if the peak changed, or that the peaks are at different moments, in
+    """Which allocation changed the peak most, if the peak changed, and whether the peaks are at different moments, in
     Markdown; else empty."""
     found = memory_choice.largest(pair)
     if found is None or pair.is_single or found.is_identical:
@@ -137,16 +151,16 @@ def largest_change(pair: Pair) -> str:
     before, after = found.figures["peak_bytes"]
     if verdict_on_size(before, after) == SAME:
         return ""
-    if sentence := moments(found):
-        return sentence
     moved = _largest(found)
     moved = moved[(moved["allocation_bytes_change"] > 0) == (after > before)]
     if moved.empty:
-        return ""
+        return moments(found)
     first = moved.iloc[0]
-    what = f"{code(first['op_name'] or memory_sides.NO_OP, _LETTERS)} {as_markdown(str(first['shape']))}".rstrip()
+    op_name = code(str(first["op_name"]), _LETTERS) if first["op_name"] else "memory of no op"
+    what = f"{op_name} {as_markdown(str(first['shape']))}".rstrip()
     much = format_delta(float(first["allocation_bytes_change"]), "bytes")
-    return f"Of the peak memory ({format_delta(after - before, 'bytes')}), {what} changed the most: {much}."
+    change = f"Peak memory {format_delta(after - before, 'bytes')}: above all {what} ({much})."
+    return " ".join(filter(None, [change, moments(found)]))
 
 
 def what_changed(chosen: Chosen) -> Iterator[Block]:

@@ -116,6 +116,9 @@ def _slow_steps(pair: Pair) -> Iterator[Link]:
             rows = on_slowest_host(steps)
             longest = rows[rows["included"] | rows["stray"]].sort_values("duration_us").iloc[-1]
             of_host = steps[(steps["host"] == longest["host"]) & steps["included"].astype(bool)]
+            of_host = of_host[of_host["step"] != longest["step"]]
+            if of_host.empty:
+                continue
             from_usual = (of_host["duration_us"] - of_host["duration_us"].median()).abs()
             usual = of_host.loc[from_usual.idxmin()]
             places = [position_of(steps, one["step"]) for one in (usual, longest)]

@@ -49,6 +49,19 @@ def test_an_execution_around_an_op_that_has_a_name_is_not_counted_twice() -> Non
     assert host_rules.EAGER_OPS.of(facts(ops=ops(*rows, eager=True))) == 100
 
 
+def test_input_that_is_read_between_steps() -> None:
+    """As `for step, batch in enumerate(dataset)` does: 7 ms of calls, and no waiting in any step."""
+    outside = facts({"host_compute": 9000.0}, between_us=8_000.0, pipeline=NAIVE)
+    found = host_rules.input_between_steps(outside)
+    assert found is not None and "calls to the input pipeline outside of steps take 7.00 ms per step" in found.text
+    assert host_rules.between_steps(outside) is None, "it is said once"
+    within = facts({"host_compute": 2000.0, "input": 7000.0}, between_us=8_000.0, pipeline=NAIVE)
+    assert host_rules.input_between_steps(within) is None and host_rules.between_steps(within) is not None
+    long = facts({"host_compute": 9000.0}, between_us=20_000.0, pipeline=NAIVE)
+    assert host_rules.input_between_steps(long) is None, "most of that is something else"
+    assert host_rules.input_between_steps(facts(between_us=8_000.0)) is None
+
+
 def test_much_time_between_steps() -> None:
     found = host_rules.between_steps(facts(between_us=10_000.0))
     assert found is not None

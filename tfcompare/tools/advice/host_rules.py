@@ -25,6 +25,8 @@ EAGER_SHARE = 0.1
 """Of the step: below that, eager ops are a metric or a summary and not the model."""
 BETWEEN_STEPS_SHARE = 0.1
 """Of the window: less of it between steps is what the loop itself takes."""
+MOST_OF_BETWEEN = 0.5
+"""Of the time between steps: if calls to the input pipeline take more of it, it is theirs."""
 CROWDED = 1.0
 """Threads within ops ÷ cores: from there on, on average over the profile, each core has an op, and others wait."""
 
@@ -94,7 +96,7 @@ BETWEEN_SHARE = Figure("Share of the window", SHARE, lambda f: f.window.share if
 
 def between_steps(facts: Facts) -> Found | None:
     """Much of the time from the first step to the last is in no step."""
-    if not BETWEEN_SHARE.of(facts) >= BETWEEN_STEPS_SHARE:
+    if not BETWEEN_SHARE.of(facts) >= BETWEEN_STEPS_SHARE or input_between_steps(facts) is not None:
         return None
     text = (
         f"Between steps lie {BETWEEN_TIME.text(facts)} per step, {BETWEEN_SHARE.text(facts)} of the time from the "
@@ -103,6 +105,33 @@ def between_steps(facts: Facts) -> Found | None:
     )
     title = f"{BETWEEN_SHARE.text(facts)} of the time is between steps"
     return Found(title, text, (BETWEEN_SHARE, BETWEEN_TIME), GUIDE, BETWEEN_SHARE.of(facts))
+
+
+def _calls_us(facts: Facts) -> float:
+    """The time of the calls to the input pipeline per step, those within steps left out; NaN if unknown."""
+    if facts.pipeline is None or not facts.has_parts:
+        return math.nan
+    return max(facts.per_step(facts.pipeline.calls * facts.pipeline.mean_us) - facts.part_us("input_us"), 0.0)
+
+
+INPUT_BETWEEN = Figure("Calls to the input pipeline outside of steps, per step", "µs", _calls_us)
+
+
+def input_between_steps(facts: Facts) -> Found | None:
+    """The input is read between the steps, so that no step time has it."""
+    if not BETWEEN_SHARE.of(facts) >= BETWEEN_STEPS_SHARE:
+        return None
+    if not INPUT_BETWEEN.of(facts) >= MOST_OF_BETWEEN * BETWEEN_TIME.of(facts):
+        return None
+    text = (
+        f"Between steps lie {BETWEEN_TIME.text(facts)} per step, {BETWEEN_SHARE.text(facts)} of the time from the "
+        f"first step to the last, and calls to the input pipeline outside of steps take {INPUT_BETWEEN.text(facts)} "
+        "per step. No step time contains them, so no comparison does: `for step, batch in enumerate(dataset)` reads "
+        "the batch before the step begins. Take it inside: `batches = iter(dataset)`, and "
+        "`train_step(next(batches))` within the step's marker. Then the input pipeline can be examined."
+    )
+    title = f"The input is read between the steps, {BETWEEN_SHARE.text(facts)} of the time"
+    return Found(title, text, (BETWEEN_SHARE, BETWEEN_TIME, INPUT_BETWEEN), GUIDE, BETWEEN_SHARE.of(facts))
 
 
 def _eager(facts: Facts) -> pd.DataFrame:
@@ -159,4 +188,4 @@ def threads(facts: Facts) -> Found | None:
     return Found("All host cores are busy", text, (BUSY_THREADS, CORES), GPU_GUIDE, saves)
 
 
-RULES = (other_time, between_steps, compiling, host_ops, eager, threads)
+RULES = (other_time, input_between_steps, between_steps, compiling, host_ops, eager, threads)

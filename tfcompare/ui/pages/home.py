@@ -209,7 +209,7 @@ def _sentences(view: Page, baseline: Run, candidates: list[Run], outcomes: Outco
         st.error(as_markdown(error))
         return
     for pair in pairs_of(comparison, by_name=True):
-        st.markdown(f"#### {answer.headline(pair)}")
+        st.markdown(f"#### {answer.headline(pair, whole=True)}")
         if doubt := comparison.doubt(pair.candidate.id):
             st.markdown(doubt)
     if steps := chosen_steps((baseline, *candidates)):
