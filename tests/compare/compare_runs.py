@@ -129,7 +129,7 @@ class FakeRun:
             return steps if host is None else steps[steps["host"] == host]
         if host is None:
             return self.frames[name] if name in self.frames else schema.table(name).empty()
-        return self.by_host[host][name]
+        return self.by_host.get(host, {}).get(name, schema.table(name).empty())
 
 
 def run(

@@ -53,13 +53,13 @@ def answer(pair: Pair) -> Iterator[Block]:
 
 
 def first(pair: Pair) -> Iterator[Block]:
-    """The verdict, why, the slowest host and the key figures."""
+    """The verdict, the slowest host, why, and the key figures."""
     yield verdict(pair)
     found = pair.attribution
-    if found.waterfall is not None and not (pair.is_single or pair.is_identical):
-        yield Text(found.sentence)
     if found.host_sentence:
         yield Text(found.host_sentence, more="hosts")
+    if found.waterfall is not None and not (pair.is_single or pair.is_identical):
+        yield Text(found.sentence)
     if sentence := pair.cached("clock", partial(_clock, pair)):
         yield Text(sentence, more="kernel_stats")
     yield from figures(pair)
