@@ -104,10 +104,8 @@ _FACTS = (
 
 def _batch_sizes(baseline: Run, candidate: Run) -> list[Mismatch]:
     """Another number of examples per step: as the pipelines of both runs tell, else by the shapes of their elements."""
-    sizes: list[float | None] = [examples_per_step(run) for run in (baseline, candidate)]
-    if any(size is None or math.isnan(size) for size in sizes):
-        sizes = [batch_size(baseline), batch_size(candidate)]
-    ours, theirs = sizes
+    sizes = [examples_per_step(run) for run in (baseline, candidate)]
+    ours, theirs = sizes if not any(map(math.isnan, sizes)) else map(batch_size, (baseline, candidate))
     if not ours or not theirs or ours == theirs:
         return []
     return [Mismatch("Batch size", f"{ours:,.0f}", f"{theirs:,.0f}", "a step handles more examples on one side", True)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +15,7 @@ from tfcompare.tables.step_times import host_starts_and_end
 from tfcompare.xspace.space import PS_PER_US
 
 if TYPE_CHECKING:
+    from tfcompare.compare.comparison import Comparison
     from tfcompare.run import Run
 
 FEWEST_STEPS = 5
@@ -46,6 +48,12 @@ class Growth:
     def is_growth(self) -> bool:
         """Whether it grows for certain, by a good part of what it holds at the end."""
         return self.low > 0 and self.low * self.steps >= LEAST_SHARE * self.last_bytes
+
+
+def growth_in(comparison: Comparison, run: Run) -> Growth | None:
+    """As `growth_of`, of a run of a comparison on its compared host; kept with the comparison."""
+    host = comparison.host_of(run)
+    return comparison.cached(("memory growth", run.id), partial(growth_of, run, host))
 
 
 def growth_of(run: Run, host: str | None = None) -> Growth | None:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from tfcompare.compare.attribution_words import PART_WORDS
 from tfcompare.compare.between_steps import window_of
 from tfcompare.compare.matching.matching import host_counterparts
-from tfcompare.compare.memory_growth import growth_of
+from tfcompare.compare.memory_growth import growth_in
 from tfcompare.compare.stats.verdict import SAME, verdict_on_size
 from tfcompare.markdown import as_code
 from tfcompare.tools.advice.model import WORTH_IT
-from tfcompare.tools.hosts import slowest_host
+from tfcompare.tools.hosts import slowest_host_in
 from tfcompare.tools.many_runs import peak_bytes
 from tfcompare.tools.throughput import between_steps_changed
 from tfcompare.units import format_bytes, format_ratio, format_time_us
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 def certainties(
     comparison: Comparison, candidate: Run, attribution: Attribution, names: tuple[str, str]
 ) -> Iterator[str]:
-    """Markdown clauses, the most important first: a host that stands out, the part of the step that changed most for
-    certain, the peak memory, growth of memory. `names` are what baseline and candidate are called, in Markdown."""
+    """Markdown clauses, the most important first: time between steps, a host that stands out or else the part of step
+    that changed most, the peak memory, growth of memory. `names` are those of baseline and candidate in Markdown."""
     ours, theirs = names
     if clause := _between_steps(comparison, candidate, names):
         yield clause
@@ -41,7 +41,7 @@ def certainties(
         ratio = format_ratio(peaks[1] / peaks[0])
         yield f"the peak memory of {theirs} is {ratio} that of {ours} ({after} vs {before})"
     for run, name in zip(runs, names, strict=True):
-        found = growth_of(run, comparison.host_of(run))
+        found = growth_in(comparison, run)
         if found is not None and found.is_growth:
             yield f"the memory of {name} grows by {format_bytes(found.bytes_per_step)} per step"
 
@@ -59,7 +59,7 @@ def _slow_host(comparison: Comparison, candidate: Run, names: tuple[str, str]) -
     """That a host of one run is slower than its others, where that is not so in the other run."""
     if comparison.host is not None:
         return ""
-    found = [slowest_host(run, "host") for run in (comparison.baseline, candidate)]
+    found = [slowest_host_in(comparison, run) for run in (comparison.baseline, candidate)]
     before, after = (one if one is not None and one.found.stands_out else None for one in found)
     counterparts = host_counterparts(comparison.baseline.host_names, candidate.host_names)
     if before is not None and after is not None and counterparts.get(before.name) == after.name:

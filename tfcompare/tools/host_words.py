@@ -9,7 +9,7 @@ from tfcompare import schema
 from tfcompare.compare.stats.estimates import FEWEST_STEPS, LEVEL
 from tfcompare.compare.straggler import attributed_hosts
 from tfcompare.tools.host_causes import INPUT, Cause
-from tfcompare.tools.hosts import SlowHost, slowest_host
+from tfcompare.tools.hosts import SlowHost, slowest_host_in
 from tfcompare.units import format_time_us
 
 if TYPE_CHECKING:
@@ -42,7 +42,8 @@ def host_sentence(comparison: Comparison, candidate: Run) -> str:
     if comparison.host is not None or len(candidate.host_names) < 2:
         return ""
     alone = comparison.baseline.content_id == candidate.content_id
-    found, before = slowest_host(candidate, "host"), None if alone else slowest_host(comparison.baseline, "host")
+    found = slowest_host_in(comparison, candidate)
+    before = None if alone else slowest_host_in(comparison, comparison.baseline)
     sentence = verdict_sentence(found, before, alone=alone)
     _, broken_down = attributed_hosts(comparison, candidate)
     if found is None or (found.found.stands_out and broken_down == found.name):

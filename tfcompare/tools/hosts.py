@@ -7,6 +7,7 @@ slowest host is therefore the one with the longest busy time: the step without i
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -20,6 +21,7 @@ from tfcompare.tables.step_times import positions_in_run
 from tfcompare.tools.host_causes import Cause, cause_of, collective_of
 
 if TYPE_CHECKING:
+    from tfcompare.compare import Comparison
     from tfcompare.run import Run
 
 By = Literal["host", "device"]
@@ -104,6 +106,11 @@ def slowest_host(run: Run, by: By | None = None) -> SlowHost | None:
     cause = cause_of(run, rows, name, by_host=chosen == "host") if found.stands_out else None
     collective = collective_of(run, rows, name) if found.stands_out and more_us > 0 else ""
     return SlowHost(name, chosen, found, cause, collective, max(more_us, 0.0))
+
+
+def slowest_host_in(comparison: Comparison, run: Run, by: By = "host") -> SlowHost | None:
+    """As `slowest_host`, of a run of a comparison; kept with the comparison."""
+    return comparison.cached(("slowest", run.id, by), partial(slowest_host, run, by))
 
 
 def without_steps(run: Run) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from tfcompare.compare.examples import differing_examples
-from tfcompare.compare.memory_growth import growth_of
+from tfcompare.compare.memory_growth import growth_in
 from tfcompare.compare.stats.estimates import STEP_TIME as MEANING
 from tfcompare.tools import input_bound
 from tfcompare.tools.input_verdicts import on_waiting
@@ -70,7 +70,7 @@ def _memory(comparison: Comparison, candidate: Run) -> KeyFigure:
 
 def _growth(comparison: Comparison, candidate: Run) -> Iterator[KeyFigure]:
     """How much more memory is held after each step, if that grows for certain in either run."""
-    found = [growth_of(run, comparison.host_of(run)) for run in (comparison.baseline, candidate)]
+    found = [growth_in(comparison, run) for run in (comparison.baseline, candidate)]
     if any(one is not None and one.is_growth for one in found):
         ours, theirs = (math.nan if one is None else one.bytes_per_step for one in found)
         yield KeyFigure("Memory growth per step", "bytes", ours, theirs, "lower", _GROWTH)

@@ -14,7 +14,7 @@ from tfcompare.compare.aggregate import largest_changes, metric_in
 from tfcompare.compare.attribution_words import PART_WORDS
 from tfcompare.compare.diff import MATCHED
 from tfcompare.compare.headline import quoted
-from tfcompare.compare.memory_growth import growth_of
+from tfcompare.compare.memory_growth import growth_in
 from tfcompare.compare.stats.estimates import STEP_TIME
 from tfcompare.compare.stats.verdict import UNCLEAR
 from tfcompare.markdown import as_code, as_markdown, first_sentence
@@ -87,7 +87,7 @@ def memory(pair: Pair) -> Iterator[Block]:
 
 def memory_growth(pair: Pair) -> Iterator[Block]:
     """How much more memory a run holds after each step, if that grows for certain in either."""
-    grown = [growth_of(run, pair.host_of(run)) for _, run in pair.shown]
+    grown = [growth_in(pair.comparison, run) for _, run in pair.shown]
     growing = [(name, one) for name, one in zip(pair.marked, grown, strict=False) if one is not None and one.is_growth]
     for name, one in growing:
         where = "" if pair.is_single else f" in {name}"

@@ -95,7 +95,7 @@ def _answer(pair: Pair) -> Iterator[Block]:
     """Who is slowest, why, and whether it was so before; how hosts are paired; which hosts are left out."""
     by = next(iter(groupings(pair)))
     is_alone = pair.is_single or pair.is_identical
-    slow = pair.cached(("slowest", by), lambda: [hosts.slowest_host(run, by) for run in pair.runs])
+    slow = [hosts.slowest_host_in(pair.comparison, run, by) for run in pair.runs]
     sentence = verdict_sentence(slow[1], None if is_alone else slow[0], alone=is_alone)
     if not sentence:
         baseline, candidate = pair.marked
