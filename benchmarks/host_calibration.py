@@ -14,13 +14,17 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.calibration import put, table
-from tfcompare.compare.stats.outstanding import slowest
+from tfcompare.compare.stats.outstanding import slowest, slowest_group
 
 Floats = npt.NDArray[np.float64]
 
 _BEGIN, _END = "<!-- begin of what benchmarks/host_calibration.py writes -->\n", "<!-- end of hosts -->\n"
-HOSTS, STEPS = (2, 3, 8, 64), (10, 20, 50)
+HOSTS, STEPS = (2, 3, 8, 64, 256), (10, 20, 50)
+RACKS, RACK_STEPS = ((2, 4), (8, 8), (32, 8)), 20
+"""(racks, hosts of each), and how many steps they have."""
 SPREADS = (0.0, 0.02, 0.04)
+ALIKE, ALIKE_SLOWER = 0.005, (0.03, 0.05)
+"""The spread and the noise of hosts that agree, and by how much one of them is slower."""
 SLOWER = (0.05, 0.1, 0.2, 0.5)
 BUSY_US, OUTLIERS, COMMON = 30_000, 0.05, 0.05
 CALM, RESTLESS = (0.03, 0.3), (0.1, 0.6)
@@ -54,6 +58,18 @@ def named(
     return count / trials
 
 
+def groups_named(rng: np.random.Generator, trials: int, racks: int, hosts: int, spread: float, slower: float) -> float:
+    """The share of runs in which a rack of hosts is named; with the last rack `slower`, in which it is that one."""
+    rows = [range(first, first + hosts) for first in range(0, racks * hosts, hosts)]
+    count = 0
+    for _ in range(trials):
+        times = simulated(rng, racks * hosts, RACK_STEPS, spread, *CALM)
+        times[-hosts:] *= 1 + slower
+        found = slowest_group(times, rows)
+        count += found is not None and (not slower or found == racks - 1)
+    return count / trials
+
+
 def report(trials: int, seed: int) -> str:
     """The table, as Markdown."""
     rng = np.random.default_rng(seed)
@@ -62,19 +78,35 @@ def report(trials: int, seed: int) -> str:
         for steps in STEPS:
             false = [named(rng, trials, hosts, steps, spread, 0.0, *CALM) for spread in SPREADS]
             false.append(named(rng, trials, hosts, steps, SPREADS[-1], 0.0, *RESTLESS))
-            right = [named(rng, trials, hosts, steps, SPREADS[1], slower, *CALM) for slower in SLOWER]
+            right = [named(rng, trials, hosts, steps, ALIKE, slower, ALIKE, CALM[1]) for slower in ALIKE_SLOWER]
+            right += [named(rng, trials, hosts, steps, SPREADS[1], slower, *CALM) for slower in SLOWER]
             rows.append(
                 [str(hosts), str(steps), *(f"{100 * x:.1f}" for x in false), *(f"{100 * x:.0f}" for x in right)]
             )
     balanced = [f"balanced, spread {100 * spread:.0f} %" for spread in SPREADS]
-    slow = [f"one {100 * slower:.0f} % slower" for slower in SLOWER]
+    slow = [f"one {100 * slower:.0f} % slower{where}" for where, slower in _slowed()]
     heads = ["hosts", "steps", *balanced, f"{balanced[-1]}, restless", *slow]
+    racks = [
+        [f"{racks} × {hosts}"]
+        + [f"{100 * groups_named(rng, trials, racks, hosts, spread, 0.0):.1f}" for spread in SPREADS]
+        + [f"{100 * groups_named(rng, trials, racks, hosts, SPREADS[1], slower):.0f}" for slower in SLOWER]
+        for racks, hosts in RACKS
+    ]
+    rack_heads = ["racks × hosts", *balanced, *(f"one {100 * slower:.0f} % slower" for slower in SLOWER)]
     return f"""
 {trials:,} runs a cell, seed {seed}: how often a host is named, in percent; of slow hosts, how often the right one
 (spread {100 * SPREADS[1]:.0f} %). Steps have {100 * CALM[0]:.0f} % of noise with a correlation of {CALM[1]}, restless
-ones {100 * RESTLESS[0]:.0f} % and {RESTLESS[1]}; {100 * OUTLIERS:.0f} % are outliers of up to three times.
+ones {100 * RESTLESS[0]:.0f} % and {RESTLESS[1]}; of hosts that are “alike”, spread and noise are {100 * ALIKE:.1f} %;
+{100 * OUTLIERS:.0f} % of all steps are outliers of up to three times.
 
-{table(heads, rows)}"""
+{table(heads, rows)}
+How often a rack is named, with {RACK_STEPS} steps; of slow racks, how often the right one:
+
+{table(rack_heads, racks)}"""
+
+
+def _slowed() -> list[tuple[str, float]]:
+    return [(", alike", slower) for slower in ALIKE_SLOWER] + [("", slower) for slower in SLOWER]
 
 
 def main(argv: Sequence[str] | None = None) -> None:

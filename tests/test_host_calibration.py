@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.host_calibration import BUSY_US, CALM, RESTLESS, named, simulated
+from benchmarks.host_calibration import BUSY_US, CALM, RESTLESS, groups_named, named, simulated
 from tfcompare.compare.stats.outstanding import slowest
 
 TRIALS = 200
 CHANCE = 3 * np.sqrt(0.05 * 0.95 / TRIALS)
 
 
-@pytest.mark.parametrize("hosts", [2, 3, 8, 32])
+@pytest.mark.parametrize("hosts", [2, 3, 8, 32, 128])
 @pytest.mark.parametrize(("noise", "correlation"), [(0.002, 0.0), CALM, RESTLESS])
 def test_a_host_of_a_balanced_run_is_named_in_at_most_one_of_twenty_runs(
     hosts: int, noise: float, correlation: float
@@ -24,6 +24,17 @@ def test_a_host_of_a_balanced_run_is_named_in_at_most_one_of_twenty_runs(
 @pytest.mark.parametrize("hosts", [2, 3, 8, 32])
 def test_a_host_that_takes_25_percent_longer_is_named_in_most_runs(hosts: int) -> None:
     assert named(np.random.default_rng(hosts), 60, hosts, 20, 0.02, 0.25) >= 0.9
+
+
+@pytest.mark.parametrize("hosts", [8, 32, 128])
+def test_a_host_that_takes_4_percent_longer_than_many_that_agree_is_named_in_most_runs(hosts: int) -> None:
+    assert named(np.random.default_rng(hosts), 60, hosts, 20, 0.005, 0.04, 0.005) >= 0.8
+
+
+def test_a_rack_is_named_where_it_is_slow_and_hardly_ever_else() -> None:
+    rng = np.random.default_rng(6)
+    assert groups_named(rng, TRIALS, 4, 4, 0.04, 0.0) <= 0.05 + CHANCE
+    assert groups_named(rng, 60, 4, 4, 0.02, 0.2) >= 0.8
 
 
 def test_the_interval_holds_the_true_excess() -> None:

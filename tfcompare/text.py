@@ -27,6 +27,11 @@ def _escaped(character: str) -> str:
     return character.encode("unicode_escape").decode("ascii")
 
 
+def by_number(name: str) -> list[tuple[str, int]]:
+    """A natural sort key: `worker-10` comes after `worker-2`."""
+    return [(text, int(digits or 0)) for text, digits in re.findall(r"(\D*)(\d{0,18})", name)]
+
+
 def close_matches(wanted: str, known: Iterable[str], most: int = 1) -> list[str]:
     """The names in `known` closest to `wanted`, closest first, ignoring case."""
     by_folded = {name.casefold(): name for name in known}

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from tfcompare.compare.stats.outstanding import slowest
+from tfcompare.compare.stats.outstanding import group_of, slowest, slowest_group
 from tfcompare.compare.stats.spread import Spread
 
 
@@ -41,15 +41,46 @@ def test_a_host_without_any_time_is_not_tested() -> None:
     assert not found.stands_out
 
 
-def test_a_small_excess_is_not_named_however_sure_it_is() -> None:
-    times = np.full((64, 50), 10_000.0) + np.arange(50)
+@pytest.mark.parametrize(("hosts", "named", "not_named"), [(64, 1.03, 1.015), (8, 1.03, 1.015), (7, 1.06, 1.04)])
+def test_a_small_excess_is_not_named_however_sure_it_is(hosts: int, named: float, not_named: float) -> None:
+    """From eight hosts on, how much they differ is measured, and less is worth naming."""
+    times = np.full((hosts, 50), 10_000.0) + np.arange(50)
+    for slower in (named, not_named):
+        slow = times.copy()
+        slow[3] *= slower
+        found = slowest(slow, Spread(0.0001, "of this test"))
+        assert (found.position, found.longer_steps) == (3, 50)
+        assert found.p < 1e-6
+        assert found.stands_out == (slower == named)
+
+
+def test_a_host_stands_out_among_many_that_agree_whatever_spread_is_assumed() -> None:
+    rng = np.random.default_rng(8)
+    times = 30_000 * np.exp(0.005 * rng.standard_normal((200, 1)) + 0.005 * rng.standard_normal((200, 20)))
+    assert not slowest(times).stands_out
     times[7] *= 1.04
-    found = slowest(times, Spread(0.0001, "of this test"))
-    assert (found.position, found.longer_steps) == (7, 50)
-    assert found.p < 1e-6
-    assert not found.stands_out
-    times[7] *= 1.02
-    assert slowest(times, Spread(0.0001, "of this test")).stands_out
+    found = slowest(times)
+    assert (found.position, found.stands_out) == (7, True)
+    assert found.low <= 0.04 * 30_000 <= found.high
+
+
+def test_a_group_is_named_where_all_of_its_hosts_are_slow() -> None:
+    rng = np.random.default_rng(9)
+    racks = [range(first, first + 4) for first in range(0, 16, 4)]
+    times = 30_000 * np.exp(0.005 * rng.standard_normal((16, 1)) + 0.01 * rng.standard_normal((16, 20)))
+    assert slowest_group(times, racks) is None
+    slow = times.copy()
+    slow[4:8] *= 1.1
+    assert slowest_group(slow, racks) == 1
+    assert slowest_group(slow[::-1], racks) == 2
+    found = group_of(slow, racks[1], len(racks))
+    assert found.low <= 0.1 * 30_000 <= found.high
+    assert found.slowest_steps == 20
+    slow[4:7] /= 1.1
+    assert slowest_group(slow, racks) is None, "a single host of it is slow"
+    slow[4:8] = 1.1 * times[4:8]
+    slow[5] *= 1.4
+    assert slowest_group(slow, racks) is None, "one of it is slower than the rest of it by far"
 
 
 def test_short_times_need_a_larger_excess() -> None:

@@ -57,6 +57,67 @@ def slowed(host: str = "b", **how: float) -> Run:
     return run_of("slowed", **workers)
 
 
+def rack(racks: int, hosts: int, *, slow: str, **how: float) -> Run:
+    """Racks of as many hosts each, of which those whose names begin with `slow` are slowed."""
+    names = [f"rack{rack}-host{host}" for rack in range(racks) for host in range(hosts)]
+    return run_of("racks", **{name: worker(**(how if name.startswith(slow) else {})) for name in names})
+
+
+def test_hosts_of_one_name_that_are_slow_together_are_named_together() -> None:
+    run = rack(4, 3, slow="rack2", layer=9)
+    found = hosts.slowest_host(run)
+    assert found is not None
+    assert found.group == ("rack2-host0", "rack2-host1", "rack2-host2")
+    assert found.found.excess == pytest.approx(3 * MS, rel=0.05)
+    sentence = verdict_sentence(found, None, alone=True)
+    assert sentence.startswith(f"Slowest hosts: the 3 hosts `rack2-host…` in {STEPS - 2} of {STEPS - 2} steps, ")
+    assert "spent in `model/layer` (host compute); the others wait for them in `CollectiveReduceV2`." in sentence
+    again = verdict_sentence(found, found)
+    assert again.endswith("in the baseline they were the slowest, too, 3.00 ms more than the others.")
+    alone = hosts.slowest_host(rack(4, 3, slow="rack2-host1", layer=9))
+    assert alone is not None
+    assert (alone.group, alone.group_name) == (("rack2-host1",), "")
+
+
+def test_a_host_on_which_all_ops_take_longer_is_said_to_be_a_slower_machine() -> None:
+    def many(factor: float) -> bytes:
+        events = []
+        for number in range(STEPS):
+            start = number * 20 * MS
+            events.append(event("train", start, 20 * MS, step_num=number, _r=1))
+            begin = start
+            for op in range(6):
+                events.append(event(f"layer{op}:MatMul", begin, (op + 1) * 400 * factor))
+                begin += (op + 1) * 400 * factor
+            events.append(event("sum:CollectiveReduceV2", begin, start + 20 * MS - begin))
+        return space(plane("/host:CPU", line("python", *events)))
+
+    found = hosts.slowest_host(run_of(a=many(1), b=many(1.3), c=many(1)))
+    assert found is not None
+    assert found.cause is not None
+    assert found.cause.alike == pytest.approx((1.3, 1.3))
+    sentence = verdict_sentence(found, None, alone=True)
+    assert "in host compute, where all its ops take 1.30× as long as the others', as on a slower" in sentence
+
+
+def test_an_op_that_runs_more_often_or_on_one_host_only_is_said_to() -> None:
+    def times(sleeps: int) -> bytes:
+        events = []
+        for number in range(STEPS):
+            start = number * 20 * MS
+            events.append(event("train", start, 20 * MS, step_num=number, _r=1))
+            events += [event("layer:MatMul", start, 4 * MS)]
+            begin = start + 4 * MS
+            events += [event(SLEEP, begin + 2 * MS * i, 2 * MS) for i in range(sleeps)]
+            begin += 2 * MS * sleeps
+            events.append(event("sum:CollectiveReduceV2", begin, start + 20 * MS - begin))
+        return space(plane("/host:CPU", line("python", *events)))
+
+    for usual, slow, expected in ((2, 4, "which it runs 2.00× as often as the others"), (0, 3, "which only it runs")):
+        found = hosts.slowest_host(run_of(a=times(usual), b=times(slow), c=times(usual)))
+        assert f"spent in `model/sleep` (host compute), {expected}; the" in verdict_sentence(found, None, alone=True)
+
+
 @pytest.mark.parametrize("host", ["a", "b", "c"])
 @pytest.mark.parametrize(
     ("how", "part", "op"),

@@ -7,8 +7,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.frames.tables import run_of
 from tests.input_runs import MARKED, UNMARKED, pipelines, steps
 from tests.profiles import loaded_run
+from tests.xspace_builder import event, line, plane, space
 from tfcompare.tables.step_times import on_slowest_host
 from tfcompare.tools.input_bound import (
     InputWait,
@@ -16,6 +18,7 @@ from tfcompare.tools.input_bound import (
     headline,
     input_wait,
     level_of,
+    share_by_core,
     wait_by_calls,
     words,
 )
@@ -155,3 +158,34 @@ def test_the_samples_are_input_bound_as_their_recording_made_them():
     assert naive.level == wait_of("filters_16_8_again").level == "highly"
     assert not better.is_bound, "it is read ahead and in parallel"
     assert better.input_time_us.average < naive.input_time_us.average / 5
+
+
+def test_the_input_wait_of_each_step_ranges_over_the_hosts():
+    run = loaded_run("workers_slow_input")
+    found = share_by_core(run, None)
+    steps = run.table("steps").query("included")
+    assert found["cores"].eq(3).all() and len(found) == steps["step"].nunique()
+    shares = (steps["input_us"] / steps["duration_us"]).groupby(steps["step"])
+    for column, expected in (("least", shares.min()), ("mean", shares.mean()), ("largest", shares.max())):
+        assert found[column].tolist() == pytest.approx(expected.tolist())
+    alone = share_by_core(run, "worker1")
+    assert alone["least"].tolist() == alone["largest"].tolist() == pytest.approx(found["largest"].tolist())
+
+
+def test_the_input_wait_of_each_step_ranges_over_the_devices():
+    """Two devices get their input at the same time: the copies of the second take three times as long."""
+    copies = {0: 10.0, 1: 30.0}
+    steps = [event("train", 100 * i, 90, step_num=i, _r=1) for i in range(12)]
+    launches = [event("a:A", 100 * i + 1, 2, correlation_id=i) for i in range(12)]
+    devices = []
+    for number, takes in copies.items():
+        copied = [event("MemcpyH2D", 100 * i + 5, takes, correlation_id=i) for i in range(12)]
+        computed = [event("k", 100 * i + 5 + takes, 80 - takes, correlation_id=i) for i in range(12)]
+        lines = line("Stream #1(MemcpyH2D)", *copied, id=1), line("Stream #2(Compute)", *computed, id=2)
+        devices.append(plane(f"/device:GPU:{number}", *lines))
+    run = run_of(space(plane("/host:CPU", line("python", *steps, *launches)), *devices))
+    found = share_by_core(run, None)
+    durations = run.table("steps").query("included")["duration_us"]
+    assert found["least"].tolist() == pytest.approx((10 / durations).tolist(), abs=0.03)
+    assert found["largest"].tolist() == pytest.approx((30 / durations).tolist(), abs=0.03)
+    assert found["cores"].eq(2).all()

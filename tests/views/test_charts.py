@@ -20,7 +20,7 @@ HAVE = {
     ("filters_512_128_simulated", "filters_16_8_simulated"): PAIR | MEMORY | INPUT
     | {"memory_peak_changes", "scopes_host", "scopes_device", "kernel_changes", "tensor_cores"},
     ("workers_balanced", "workers_slow_input"): PAIR | INPUT
-    | {"scopes_host", "hosts_baseline", "hosts_candidate", "hosts_change", "host_parts"},
+    | {"scopes_host", "hosts_baseline", "hosts_candidate", "hosts_change", "host_parts", "input_by_core"},
     ("jax_filters_128_32", "jax_filters_16_8"): PAIR | {"scopes_host", "xla_time", "roofline", "xla_memory"},
 }  # fmt: skip
 """What the sample runs recorded (sample_logs/README.md), as charts."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -20,13 +20,16 @@ if TYPE_CHECKING:
 LABEL_LENGTH = 24
 MOST_LABELS = 24
 """More hosts than this are labelled at intervals."""
-MOST_BARS = 16
-"""The bars of average steps show at most so many hosts."""
+MOST_COLUMN_LABELS = 32
 LEAST = 0.002
 """Parts below this share of the longest step on all hosts are not drawn."""
 LOW_TO_HIGH = "Cividis"
 CHANGE = [[0.0, style.BETTER], [0.5, "#D9DCE1"], [1.0, style.WORSE]]
+MOST_CLICKABLE = 20_000
+"""Heat maps of more cells are drawn without a point in each, which would be more data than the heat map itself."""
 _ROW_PIXELS, _MOST_PIXELS = 32, 560
+_PANEL_PIXELS, _SLANTED_PIXELS = 180, 60
+"""The height of a panel of columns, and what names at an angle take below it."""
 _LEGEND_ENTRIES_IN_A_ROW = 3
 
 
@@ -88,11 +91,20 @@ def _map(
                 "ticksuffix": f" {scale.unit}",
                 "nticks": 5,
             },
-            hovertemplate=f"<b>%{{y}}</b><br>step %{{x}}: %{{z:.4~g}} {scale.unit}<extra></extra>",
+            hovertemplate=_hover_of_cell("z", scale),
         )
     )
     every = max(1, -(-rows // MOST_LABELS))
     shown = list(range(0, rows, every))
+    if matrix.size <= MOST_CLICKABLE:
+        # No page hears of a click on a heat map, but of one on a point: each cell has one that nobody sees.
+        result.update_traces(hoverinfo="skip", hovertemplate=None)
+        result.add_scatter(
+            x=np.tile(matrix.columns.to_numpy(), rows), y=np.repeat(categories, matrix.shape[1]), mode="markers",
+            marker={"opacity": 0, "size": 1}, customdata=(matrix.to_numpy(np.float64) / scale.size).round(4).ravel(),
+            hovertemplate=_hover_of_cell("customdata", scale), showlegend=False,
+        )  # fmt: skip
+        result.update_layout(hoverdistance=-1)
     result.update_yaxes(
         type="category", tickvals=[categories[row] for row in shown],
         ticktext=[style.safe(names[row]) for row in shown], range=[rows - 0.5, -0.5],
@@ -102,49 +114,104 @@ def _map(
     return result.update_layout(margin_b=96)
 
 
-def host_parts(sides: Sequence[tuple[Side, pd.DataFrame]], names: Sequence[str]) -> go.Figure:
-    """The parts of each host's average step as stacked bars: for each of `names` one bar for each side, one below the
-    other.
+def _hover_of_cell(value: str, scale: style.Scale) -> str:
+    return f"<b>%{{y}}</b><br>step %{{x}}: %{{{value}:.4~g}} {scale.unit}<extra></extra>"
+
+
+def host_parts(
+    title: str, sides: Sequence[tuple[Side, pd.DataFrame]], names: Sequence[str], labels: Sequence[str]
+) -> go.Figure:
+    """The parts of a step of each host as stacked bars: for each of `names`, called as in `labels`, one bar for each
+    side, one below the other.
 
     Each frame has one row for each host and one column for each part of the step, in µs.
     """
-    totals = [float(frame.sum(axis=1).max()) for _, frame in sides if len(frame)] or [1.0]
-    scale = style.time_scale(totals)
-    parts = [
-        part for part in PART_COLOURS if any((frame[part] > 0.002 * max(totals, default=1)).any() for _, frame in sides)
-    ]
+    scale, parts = _scale_and_parts(sides, names)
     offsets, thickness = style.bar_offsets(len(sides))
     result = style.figure(
-        "Average step by part", _order_of(sides), height=style.rows_height(len(names), len(sides)), legend_rows=0,
-        barmode="stack",
-    )  # fmt: skip
+        title, _order_of(sides), height=style.rows_height(len(names), len(sides)), legend_rows=0, barmode="stack"
+    )
     for part in parts:
         for position, ((side, frame), offset) in enumerate(zip(sides, offsets, strict=True)):
             there = [name for name in names if name in frame.index]
-            values = frame.loc[there, part].to_numpy(np.float64)
             result.add_trace(
                 go.Bar(
                     orientation="h",
-                    x=values / scale.size,
+                    x=frame.loc[there, part].to_numpy(np.float64) / scale.size,
                     y=[names.index(name) + offset for name in there],
                     width=thickness,
-                    name=STEPS.column(part).label,
-                    legendgroup=part,
                     showlegend=position == 0,
-                    marker={"color": PART_COLOURS[part], "pattern": {"shape": PART_PATTERNS.get(part, "")}},
-                    customdata=[
-                        [style.safe(name), format_time_us(value)] for name, value in zip(there, values, strict=True)
-                    ],
-                    hovertemplate=f"<b>%{{customdata[0]}}</b><br>{STEPS.column(part).label}: %{{customdata[1]}}"
-                    f"<extra>{style.safe(side.role)}</extra>",
+                    customdata=[_hover(side, frame, name, parts) for name in there],
+                    hovertemplate="%{customdata}<extra></extra>",
+                    **_looks(part),
                 )
             )
-    style.name_rows(result, style.shorten_distinct(list(names), style.LABEL_LENGTH))
-    result.update_xaxes(title_text=f"Mean over the included steps ({scale.unit})")
+    style.name_rows(result, list(labels))
+    result.update_xaxes(title_text=f"Time ({scale.unit})")
+    return _with_parts_below(result, parts)
+
+
+def all_host_parts(title: str, sides: Sequence[tuple[Side, pd.DataFrame]], names: Sequence[str]) -> go.Figure:
+    """As `host_parts`, for many hosts: thin columns in the order of `names`, each side in a panel of its own."""
+    scale, parts = _scale_and_parts(sides, names)
+    longest = max((float(frame.sum(axis=1).max()) for _, frame in sides if len(frame)), default=1.0) / scale.size
+    result = style.figure(
+        title, "", height=120 + _PANEL_PIXELS * len(sides), legend_rows=0, barmode="stack", bargap=0, barcornerradius=0,
+        hovermode="x unified",
+    )  # fmt: skip
+    result.set_subplots(len(sides), 1, shared_xaxes=True, vertical_spacing=0.08)
+    short = style.shorten_distinct(list(names), LABEL_LENGTH)
+    every = max(1, -(-len(names) // MOST_COLUMN_LABELS))
+    shown = list(range(0, len(names), every))
+    for row, (side, frame) in enumerate(sides, 1):
+        there = [name for name in names if name in frame.index]
+        for part in parts:
+            times = frame.loc[there, part].to_numpy(np.float64)
+            bar = go.Bar(
+                x=[names.index(name) for name in there],
+                y=times / scale.size,
+                showlegend=row == 1,
+                customdata=[[style.safe(name), format_time_us(us)] for name, us in zip(there, times, strict=True)],
+                hovertemplate="%{customdata[1]}",
+                **_looks(part),
+            )
+            result.add_trace(bar, row=row, col=1)
+        result.update_yaxes(title_text=f"{side.role} ({scale.unit})" if len(sides) > 1 else f"Time ({scale.unit})",
+                            range=[0, 1.03 * longest], row=row, col=1)  # fmt: skip
+        result.update_xaxes(
+            tickvals=shown, ticktext=[style.safe(short[at]) for at in shown], tickangle=-60,
+            unifiedhovertitle={"text": "<b>%{customdata[0]}</b>"}, range=[-0.5, len(names) - 0.5], row=row, col=1,
+        )  # fmt: skip
+    return _with_parts_below(result, parts, more=_SLANTED_PIXELS)
+
+
+def _scale_and_parts(sides: Sequence[tuple[Side, pd.DataFrame]], names: Sequence[str]) -> tuple[style.Scale, list[str]]:
+    """The unit of the longest step, and the parts that are long enough to be drawn."""
+    frames = [frame.loc[frame.index.intersection(list(names))] for _, frame in sides]
+    longest = max((float(frame.sum(axis=1).max()) for frame in frames if len(frame)), default=1.0)
+    parts = [part for part in PART_COLOURS if any((frame[part] > LEAST * longest).any() for frame in frames)]
+    return style.time_scale([longest]), parts
+
+
+def _looks(part: str) -> dict[str, Any]:
+    marker = {"color": PART_COLOURS[part], "pattern": {"shape": PART_PATTERNS.get(part, "")}}
+    return {"name": STEPS.column(part).label, "legendgroup": part, "marker": marker}
+
+
+def _hover(side: Side, frame: pd.DataFrame, name: str, parts: Sequence[str]) -> str:
+    """All parts of a host's step, the longest first."""
+    times = frame.loc[[name]].iloc[0].astype("float64")
+    longest = times[[part for part in parts if times[part] > 0]].sort_values(ascending=False, kind="stable")
+    lines = [f"{STEPS.column(str(part)).label}: {format_time_us(time)}" for part, time in longest.items()]
+    return "<br>".join([f"<b>{style.safe(name)}</b> ({side.role}): {format_time_us(float(times.sum()))}", *lines])
+
+
+def _with_parts_below(result: go.Figure, parts: Sequence[str], more: int = 0) -> go.Figure:
+    """The legend of the parts below the axis, with room for its rows."""
     room = 44 + style.LEGEND_ROW_PIXELS * -(-len(parts) // _LEGEND_ENTRIES_IN_A_ROW)
     return result.update_layout(
-        height=result.layout.height + room,
-        margin_b=room + 32,
+        height=result.layout.height + room + more,
+        margin_b=room + more + 32,
         legend={"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "traceorder": "normal"},
     )
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 ROLES = ("baseline", "candidate")
 REST_OPACITY = 0.35
+BAND_OPACITY = 0.25
 PANEL_NAME_LENGTH = 22
 
 
@@ -155,6 +156,42 @@ def input_shares(series: Series) -> go.Figure:
             ),
         )  # fmt: skip
     result.update_xaxes(position_axis(frame for _, frame in shown), rangemode="tozero")
+    result.update_yaxes(title_text="Share of the step", rangemode="tozero", tickformat="~%")
+    result.layout.margin.l = style.WIDE_AXIS_PIXELS
+    return result
+
+
+def shares_by_core(series: Series, cores: str) -> go.Figure:
+    """Between which shares of each step the cores wait for input: a band for each run, with a line at their mean.
+
+    `cores` is what they are called, devices or hosts.
+
+    The frames are results of `tools.input_bound.share_by_core`.
+    """
+    shown = [(side, frame) for side, frame in series if len(frame)]
+    notes = [f"band: least to largest of all {cores}; line: mean"]
+    notes.append(downsampling.note(max((len(frame) for _, frame in shown), default=0), downsampling.MAX_AREA_POINTS))
+    result = style.figure(
+        f"Input wait of the {cores} as a share of each step", "<br>".join(filter(None, notes)), height=340,
+        legend_rows=len(shown) if len(shown) > 1 else 0, showlegend=len(shown) > 1,
+    )  # fmt: skip
+    for side, frame in shown:
+        half = downsampling.MAX_AREA_POINTS // 2
+        drawn = [downsampling.steps_to_draw(frame[of].to_numpy(np.float64), points=half) for of in ("least", "largest")]
+        frame = frame.iloc[np.union1d(*drawn)]
+        result.add_scatter(
+            x=[*frame["step"], *frame["step"][::-1]], y=[*frame["largest"], *frame["least"][::-1]], fill="toself",
+            mode="lines", line={"width": 0}, fillcolor=_with_opacity(side.colour, BAND_OPACITY), hoverinfo="skip",
+            showlegend=False,
+        )  # fmt: skip
+        texts = [frame[name].map(format_percent) for name in ("mean", "least", "largest")]
+        result.add_scatter(
+            name=side.label, x=frame["step"], y=frame["mean"], mode="lines", line={"color": side.colour, "width": 1.5},
+            customdata=np.column_stack([*texts, frame["cores"].astype(str)]),
+            hovertemplate="step %{x}: <b>%{customdata[0]}</b> on average,<br>%{customdata[1]} to %{customdata[2]} on "
+            f"%{{customdata[3]}} {cores}",
+        )  # fmt: skip
+    result.update_xaxes(position_axis(frame for _, frame in shown))
     result.update_yaxes(title_text="Share of the step", rangemode="tozero", tickformat="~%")
     result.layout.margin.l = style.WIDE_AXIS_PIXELS
     return result

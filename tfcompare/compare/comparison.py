@@ -134,7 +134,7 @@ class Comparison:
       `step_parts_candidate`
     - ops: `op_changes`, `scopes_device`, `scopes_host`, `kernel_changes`, `tensor_cores`
     - memory: `memory_step`, `memory_run`, `memory_peak`, `memory_peak_changes`
-    - input: `input_wait`, `input_host`, `tf_data_baseline`, `tf_data_candidate`
+    - input: `input_wait`, `input_by_core`, `input_host`, `tf_data_baseline`, `tf_data_candidate`
     - hosts: `hosts_baseline`, `hosts_candidate`, `hosts_change`, `host_parts`
     - XLA programs: `xla_time`, `roofline`, `xla_memory`
     """

@@ -9,8 +9,8 @@ from tfcompare.compare.between_steps import window_of
 from tfcompare.compare.matching.matching import host_counterparts
 from tfcompare.compare.memory_growth import growth_in
 from tfcompare.compare.stats.verdict import SAME, verdict_on_size
-from tfcompare.markdown import as_code
 from tfcompare.tools.advice.model import WORTH_IT
+from tfcompare.tools.host_words import how_often, who
 from tfcompare.tools.hosts import slowest_host_in
 from tfcompare.tools.many_runs import peak_bytes
 from tfcompare.tools.throughput import between_steps_changed
@@ -67,7 +67,9 @@ def _slow_host(comparison: Comparison, candidate: Run, names: tuple[str, str]) -
     one, name = (after, names[1]) if after is not None else (before, names[0])
     if one is None:
         return ""
-    return f"{as_code(one.name)} is the slowest host of {name} in {one.found.slowest_steps} of {one.found.steps} steps"
+    are = "are the slowest" if one.group_name else "is the slowest host"
+    often = how_often(one.found)
+    return f"{who(one)} {are} of {name}{' ' if often.startswith('in') else ', '}{often}"
 
 
 def _part(attribution: Attribution, name: str) -> str:

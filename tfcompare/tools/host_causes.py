@@ -1,4 +1,5 @@
-"""What a slow host does longer than the others: the part of the step, and the op."""
+"""What a slow host does longer than the others, and what is different about it: the part of the step, the op, all ops
+alike, how often they run, its device."""
 
 from __future__ import annotations
 
@@ -21,6 +22,15 @@ WORTH_NAMING = 0.5
 """An op is named as the cause if it explains at least this share of the part's excess."""
 
 INPUT = "input_us"
+DEVICE_PARTS = ("device_compute_us", "device_to_device_us", "output_us")
+"""Parts of a step in which a device works, so that its model and clock matter."""
+ALIKE, ALIKE_FROM, FEWEST_ALIKE = 1.15, 1.05, 3
+"""All ops of a part are longer alike if the shortest of their ratios is at least the second, and the longest at most
+the first number times the shortest, for at least so many ops: clocks differ by some per cent, and so do single ops."""
+MOST_OF = (0.05, 0.95)
+"""Between which shares of their time the ratios of ops count: those of the shortest ops are anything."""
+MORE_OFTEN = 1.1
+"""An op runs more often than on the others from this ratio on: the ends of a profile cut off less."""
 _OP = ["host_or_device", "op_type", "op_name"]
 
 
@@ -30,7 +40,9 @@ class Cause:
 
     `op` is an op, or an iterator of the input pipeline if the part is `input_us`; `inner` the op in that iterator's
     function that takes longest. If no op explains the excess, `op` is empty, and `gap` are the ops before and after the
-    host's usual gap ("" at the step's begin or end).
+    host's usual gap ("" at the step's begin or end); or `alike` are the ratios between which all its ops take longer.
+    `often`: how many times as often as on the others the op runs, infinite if it runs on this host only, 1 if as often.
+    `device`: what differs between its device and those of the others, as (its own, theirs); empty if nothing does.
     """
 
     part: str
@@ -39,12 +51,16 @@ class Cause:
     op_excess_us: float
     inner: str = ""
     gap: tuple[str, str] | None = None
+    alike: tuple[float, float] | None = None
+    often: float = 1.0
+    device: tuple[str, str] = ("", "")
 
 
 def cause_of(run: Run, rows: pd.DataFrame, name: str, *, by_host: bool) -> Cause | None:
     """The cause of a slow host's or device's excess; None if no part other than collectives is longer.
 
-    `rows` is the result of `hosts.steps_by`. Ops are known for hosts, not for single devices.
+    `rows` is the result of `hosts.steps_by`, without other hosts that are slow. Ops are known for hosts, not for single
+    devices.
     """
     counted = rows[rows["included"].astype(bool)]
     parts = [part for part in schema.STEP_PARTS if part not in COLLECTIVE_PARTS]
@@ -59,12 +75,53 @@ def cause_of(run: Run, rows: pd.DataFrame, name: str, *, by_host: bool) -> Cause
     times = {host: _op_times(run, rows, host, part) for host in _compared(rows, name)}
     own = times.pop(name)
     others = pd.DataFrame(times).fillna(0.0).median(axis=1)
+    device = _device(run, name, list(times)) if part in DEVICE_PARTS else ("", "")
+    if part != INPUT and (alike := _alike(own, others)):
+        return Cause(part, more_us, "", 0.0, alike=alike, device=device)
     longer = own.sub(others, fill_value=0.0)
     if longer.empty or float(longer.max()) < WORTH_NAMING * more_us:
-        return Cause(part, more_us, "", 0.0, gap=_usual_gap(run, counted[counted["name"] == name]))
-    op = longer.idxmax()
-    inner = _longest_within(run, rows, name, str(op)) if part == INPUT else ""
-    return Cause(part, more_us, str(op), float(longer.max()), inner)
+        return Cause(part, more_us, "", 0.0, gap=_usual_gap(run, counted[counted["name"] == name]), device=device)
+    op = str(longer.idxmax())
+    inner = _longest_within(run, rows, name, op) if part == INPUT else ""
+    often = 1.0 if part == INPUT else _often(run, rows, op, name, list(times))
+    return Cause(part, more_us, op, float(longer.max()), inner, often=often, device=device)
+
+
+def _alike(own: pd.Series, others: pd.Series) -> tuple[float, float] | None:
+    """Between which ratios all ops take longer than on the others; None if some do not, or by far more than others."""
+    usual = others.reindex(own.index).fillna(0.0)
+    ratios = (own / usual.where(usual > 0)).fillna(np.inf).sort_values()
+    weights = own[ratios.index].cumsum() / own.sum()
+    low, high = (float(ratios.iloc[int(np.searchsorted(weights, share))]) for share in MOST_OF) if len(own) else (0, 0)
+    return (low, high) if len(own) >= FEWEST_ALIKE and low >= ALIKE_FROM and high <= ALIKE * low < np.inf else None
+
+
+def _often(run: Run, rows: pd.DataFrame, op: str, name: str, others: list[str]) -> float:
+    """How many times as often per included step an op runs on a host as on the others."""
+    own, *usual = (_count(run, rows, host, op) for host in (name, *others))
+    middle = float(np.median(usual))
+    if middle == 0:
+        return np.inf
+    return own / middle if own >= MORE_OFTEN * middle else 1.0
+
+
+def _count(run: Run, rows: pd.DataFrame, host: str, op: str) -> float:
+    included = rows.loc[(rows["host"] == host) & rows["included"].astype(bool), "step"].unique()
+    steps = run.table("op_steps", host=host)
+    mine = steps[(steps["op_name"] == op) & steps["step"].isin(included)]
+    return float(mine["occurrences"].sum()) / max(len(included), 1)
+
+
+def _device(run: Run, name: str, others: list[str]) -> tuple[str, str]:
+    """What a host's device is and those of the others, where they differ: the model, else the clock that it says."""
+    origins = {host.host: host.origin for host in run.hosts}
+    own, theirs = origins[name], [origins[host] for host in others]
+    models, clocks = {one.device_name for one in theirs}, {one.clock_mhz for one in theirs}
+    if own.device_name not in models:
+        return own.device_name, " or ".join(sorted(models))
+    if own.clock_mhz not in clocks and 0 not in {own.clock_mhz, *clocks}:
+        return f"{own.clock_mhz:,.0f} MHz", " or ".join(f"{one:,.0f} MHz" for one in sorted(clocks))
+    return "", ""
 
 
 def collective_of(run: Run, rows: pd.DataFrame, name: str) -> str:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from tfcompare import schema
 from tfcompare.compare.stats.estimates import FEWEST_STEPS, LEVEL
+from tfcompare.compare.stats.outstanding import CONSISTENT, Outstanding
 from tfcompare.compare.straggler import attributed_hosts
-from tfcompare.tools.host_causes import INPUT, Cause
+from tfcompare.tools.host_causes import DEVICE_PARTS, INPUT, Cause
 from tfcompare.tools.hosts import SlowHost, slowest_host_in
-from tfcompare.units import format_time_us
+from tfcompare.units import format_ratio, format_time_us
 
 if TYPE_CHECKING:
     from tfcompare.compare import Comparison
@@ -27,13 +28,18 @@ def verdict_sentence(candidate: SlowHost | None, baseline: SlowHost | None, *, a
     if not candidate.found.stands_out:
         return f"{_nobody(candidate)}{'' if alone else _before(candidate, baseline)}."
     found = candidate.found
+    plural = "s" if candidate.group_name else ""
     clauses = [
-        f"Slowest {candidate.by}: {_code(candidate.name)} in {found.slowest_steps} of {found.steps} steps",
+        f"Slowest {candidate.by}{plural}: {who(candidate)} {how_often(found)}",
         f"{format_time_us(found.excess)} more than the others per step ({_interval(found.low, found.high)})",
     ]
     if candidate.cause is not None:
-        clauses.append(f"spent {_where(candidate.cause)}")
-    waits = f"; the others wait for it in {_code(candidate.collective)}" if candidate.collective else ""
+        clauses.append(f"spent {_where(candidate.cause)}{_device(candidate.cause)}")
+    waits = (
+        f"; the others wait for {'them' if plural else 'it'} in {_code(candidate.collective)}"
+        if candidate.collective
+        else ""
+    )
     return f"{', '.join(clauses)}{waits}{'' if alone else _before(candidate, baseline)}."
 
 
@@ -49,6 +55,19 @@ def host_sentence(comparison: Comparison, candidate: Run) -> str:
     if found is None or (found.found.stands_out and broken_down == found.name):
         return sentence
     return f"{sentence} The breakdown of the step is that of {_code(broken_down)}."
+
+
+def who(slow: SlowHost) -> str:
+    """The slowest host, `worker1`, or those that are slow together: ``the 8 hosts `rack3-…` ``, in Markdown."""
+    return f"the {len(slow.group):,} hosts {_code(slow.group_name)}" if slow.group_name else _code(slow.name)
+
+
+def how_often(found: Outstanding) -> str:
+    """In how many steps a host is the slowest of all; of many, in which others are odd ones, in how many it takes
+    longer than most."""
+    if found.slowest_steps >= CONSISTENT * found.steps:
+        return f"in {found.slowest_steps} of {found.steps} steps"
+    return f"above the others' median in {found.longer_steps} of {found.steps} steps"
 
 
 def _nobody(slow: SlowHost) -> str:
@@ -70,9 +89,11 @@ def _before(candidate: SlowHost, baseline: SlowHost | None) -> str:
     if not baseline.found.stands_out:
         return f"; in the baseline no {baseline.by} stood out"
     more = f"{format_time_us(baseline.found.excess)} more than the others"
-    if baseline.name == candidate.name:
-        return f"; in the baseline it {'was the slowest, too' if candidate.found.stands_out else 'stood out'}, {more}"
-    return f"; in the baseline {_code(baseline.name)} was the slowest, {more}"
+    was = "were" if baseline.group_name else "was"
+    if (baseline.name, baseline.group_name) != (candidate.name, candidate.group_name):
+        return f"; in the baseline {who(baseline)} {was} the slowest, {more}"
+    too = f"{was} the slowest, too" if candidate.found.stands_out else "stood out"
+    return f"; in the baseline {'they' if candidate.group_name else 'it'} {too}, {more}"
 
 
 def _where(cause: Cause) -> str:
@@ -82,7 +103,13 @@ def _where(cause: Cause) -> str:
         iterator = cause.op.rpartition("::")[2]
         return f"in {_code(iterator)} of its input pipeline{f' ({_code(cause.inner)})' if cause.inner else ''}"
     if cause.op:
-        return f"in {_code(cause.op)} ({part})"
+        return f"in {_code(cause.op)} ({part}){_often(cause.often)}"
+    if cause.alike is not None:
+        ratios = "–".join(dict.fromkeys(map(format_ratio, cause.alike)))
+        why = "with a lower clock, a power limit or other work on its device"
+        if cause.part not in DEVICE_PARTS:
+            why = "on a slower or busier machine"
+        return f"in {part}, where all its ops take {ratios} as long as the others', as {why}"
     if cause.gap is None:
         return f"in {part}"
     before, after = cause.gap
@@ -90,6 +117,17 @@ def _where(cause: Cause) -> str:
     end = f"before {_code(after)}" if after else "up to the end of the step"
     between = f"between {_code(before)} and {_code(after)}" if before and after else begin if not after else end
     return f"{between}, where no op runs ({part})"
+
+
+def _often(often: float) -> str:
+    if math.isinf(often):
+        return ", which only it runs"
+    return f", which it runs {format_ratio(often)} as often as the others" if often > 1 else ""
+
+
+def _device(cause: Cause) -> str:
+    own, theirs = cause.device
+    return f"; its device is {_code(own)}, the others' {_code(theirs)}" if own or theirs else ""
 
 
 def _interval(low: float, high: float) -> str:

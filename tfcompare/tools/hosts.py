@@ -15,10 +15,18 @@ import pandas as pd
 
 from tfcompare import schema
 from tfcompare.compare.matching.matching import pair_devices, pair_hosts, with_hosts_of
-from tfcompare.compare.stats.outstanding import DEVICE_SPREAD, HOST_SPREAD, Outstanding, slowest
+from tfcompare.compare.stats.outstanding import (
+    DEVICE_SPREAD,
+    HOST_SPREAD,
+    Outstanding,
+    group_of,
+    slowest,
+    slowest_group,
+)
 from tfcompare.tables.hosts import COLLECTIVE_PARTS
 from tfcompare.tables.step_times import positions_in_run
 from tfcompare.tools.host_causes import Cause, cause_of, collective_of
+from tfcompare.tools.host_groups import groups_of
 
 if TYPE_CHECKING:
     from tfcompare.compare import Comparison
@@ -33,6 +41,8 @@ METRICS = ("duration_us", "busy_us", "collectives_us", *schema.STEP_PARTS)
 class SlowHost:
     """The slowest host or device of a run: `found` says whether it stands out, `cause` what it does longer.
 
+    Where hosts that are named alike are slow together, `found` is about all of them, `group` their names, `name` the
+    slowest of them and `group_name` what their names share, as in `rack3-…`; else `group` has `name` alone.
     `collective` is the op in which the others wait for it, by `waiting_us` per step longer than it waits itself; empty
     and 0 if the profile shows no waiting. `cause` is None if the host does not stand out.
     """
@@ -43,6 +53,8 @@ class SlowHost:
     cause: Cause | None
     collective: str
     waiting_us: float
+    group: tuple[str, ...] = ()
+    group_name: str = ""
 
 
 def groupings(run: Run) -> tuple[By, ...]:
@@ -99,13 +111,23 @@ def slowest_host(run: Run, by: By | None = None) -> SlowHost | None:
     busy = matrix(rows, "busy_us")
     if len(busy) < 2 or busy.empty:
         return None
-    found = slowest(busy.to_numpy(), HOST_SPREAD if chosen == "host" else DEVICE_SPREAD)
-    name = str(busy.index[found.position])
+    spread = HOST_SPREAD if chosen == "host" else DEVICE_SPREAD
+    found = slowest(busy.to_numpy(), spread)
+    name, group_name = str(busy.index[found.position]), ""
+    group: tuple[int, ...] = (found.position,)
+    if chosen == "host":
+        groups = groups_of(list(busy.index))
+        slow = slowest_group(busy.to_numpy(), list(groups.values()), spread)
+        if slow is not None:
+            group_name, group = list(groups.items())[slow]
+            found = group_of(busy.to_numpy(), group, len(groups), spread)
+    names = tuple(busy.index[list(group)].astype(str))
+    rows = rows[~rows["name"].isin(set(names) - {name})]
     waiting = matrix(rows, "collectives_us").mean(axis=1)
     more_us = float(waiting.drop(name).median() - waiting[name])
     cause = cause_of(run, rows, name, by_host=chosen == "host") if found.stands_out else None
     collective = collective_of(run, rows, name) if found.stands_out and more_us > 0 else ""
-    return SlowHost(name, chosen, found, cause, collective, max(more_us, 0.0))
+    return SlowHost(name, chosen, found, cause, collective, max(more_us, 0.0), names, group_name)
 
 
 def slowest_host_in(comparison: Comparison, run: Run, by: By = "host") -> SlowHost | None:
@@ -202,6 +224,16 @@ def part_means(rows: pd.DataFrame) -> pd.DataFrame:
     common = matrix(rows, "busy_us").columns
     counted = rows[rows["included"].astype(bool) & rows["place"].isin(common)]
     return counted.groupby("name")[list(schema.STEP_PARTS)].mean()
+
+
+def parts_of_step(rows: pd.DataFrame, place: int) -> pd.DataFrame:
+    """The parts of the step at this position in each host that has it, as `part_means`."""
+    return rows[rows["place"] == place].set_index("name")[list(schema.STEP_PARTS)].astype("float64")
+
+
+def busy_of(parts: pd.DataFrame) -> pd.Series:
+    """The busy time of each host from the parts of its step, in µs: all but its time in collectives."""
+    return parts.drop(columns=list(COLLECTIVE_PARTS)).sum(axis=1)
 
 
 def by_skew(busy: pd.DataFrame) -> list[str]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from tfcompare.compare.straggler import steps_of_straggler
 from tfcompare.frames.steps.steps import XLA_MODULE
 from tfcompare.schema import UNEXPLAINED_PARTS
+from tfcompare.tools.hosts import steps_by
 from tfcompare.units import format_percent, format_time_us
 
 if TYPE_CHECKING:
@@ -226,3 +227,18 @@ def headline(
 
 def _capitalised(text: str) -> str:
     return text[:1].upper() + text[1:]
+
+
+def share_by_core(run: Run, host: str | None) -> pd.DataFrame:
+    """How the wait for input differs between devices, or between hosts without any, of all hosts or of one.
+
+    One row for each included step, by its position `step` from 1: `least`, `mean` and `largest`, the shares of the
+    step's time that its devices wait for input, or copy it there, and `cores`, how many they are. As the range in
+    TensorBoard's input pipeline analyzer, which has it for the cores of TPUs.
+    """
+    rows = steps_by(run, "device")
+    rows = rows[rows["included"].astype(bool) & (rows["duration_us"] > 0)]
+    if host is not None:
+        rows = rows[rows["host"] == host]
+    shares = (rows["input_us"] / rows["duration_us"]).groupby(rows["place"]).agg(["min", "mean", "max", "size"])
+    return shares.set_axis(["least", "mean", "largest", "cores"], axis=1).rename_axis("step").reset_index()

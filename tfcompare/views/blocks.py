@@ -166,6 +166,7 @@ class Chart:
 
     `draw_narrow` does so for a narrow page; `on` is what the figure depends on apart from the pair, so that it may be
     kept. `facts` is what it shows as texts, where nothing can be drawn; `nothing` says that there is nothing to show.
+    `chooses` is the address of an option that takes the x of a point on which one clicks.
     """
 
     name: str
@@ -174,6 +175,7 @@ class Chart:
     on: Hashable = None
     draw_narrow: Callable[[], Any] | None = None
     nothing: str = ""
+    chooses: str = ""
 
 
 @dataclass(frozen=True)

@@ -17,21 +17,21 @@ from tfcompare.markdown import as_code
 from tfcompare.tools import hosts
 from tfcompare.tools.host_words import verdict_sentence
 from tfcompare.tools.hosts import By, PairedSteps
-from tfcompare.units import MISSING, format_delta, format_time_us
-from tfcompare.views import hosts_clocks, hosts_links
+from tfcompare.units import format_delta, format_time_us
+from tfcompare.views import host_parts, hosts_clocks, hosts_links
 from tfcompare.views.blocks import Beside, Block, Chart, Choose, Facts, Finding, Section, Table, Text, later
+from tfcompare.views.host_parts import HostParts
 from tfcompare.views.options import option
 from tfcompare.views.view import SIDES, Make, View
 
 PLURALS: dict[By, str] = {"host": "hosts", "device": "devices"}
 LABELS = {column.name: column.label for column in schema.HOSTS.columns}
 MOST_NAMED = 5
-MOST_PARTS = 2
-"""Parts of a step that a text names."""
 HOW_DECIDED = (
     "In synchronous training all hosts' steps end together, because the others wait for the slowest in a collective. "
     "The slowest host is the one with the longest busy time: the step without its time in collectives. It stands out "
-    "if that is significantly more than the median of the others, by at least 5 % and in three quarters of the steps."
+    "if that is significantly more than the median of the others, in three quarters of the steps and by at least 5 %, "
+    "or 2 % from eight hosts on, where it is measured how much hosts differ."
 )
 HOW_TO_CAPTURE = (
     "Capture all workers of a program into one run: on the Capture page, or with several addresses in "
@@ -59,6 +59,15 @@ def _hosts(pair: Pair, _options: Any = None) -> dict[str, str]:
     return pair.cached("host_names", make)
 
 
+def _steps(pair: Pair, options: Options) -> dict[int, str]:
+    """The positions of the steps that count, by their labels, and first the average of all."""
+    return pair.cached(("host step positions", options.by), lambda: host_parts.places(steps_by(pair, options.by)))
+
+
+def _are_many(pair: Pair, options: Options) -> bool:
+    return len(_names(pair, options.by)) > host_parts.MOST_BARS
+
+
 @dataclass(frozen=True)
 class Options:
     """What is compared, by which time, and which host is looked at."""
@@ -68,6 +77,11 @@ class Options:
         "busy_us", "Show", {metric: LABELS[metric] for metric in hosts.METRICS}, is_list=True,
         help="Busy time is the step without its time in collectives",
     )  # fmt: skip
+    at_step: int = option(
+        host_parts.AVERAGE, "Step", _steps, is_slider=True,
+        help="By its position in the run; a click on a heat map chooses it, too",
+    )  # fmt: skip
+    every_host: bool = option(False, "Show all", when=_are_many, help="Not only the slowest and the usual one")
     one_host: str = option("", "Host", _hosts, is_list=True, help="The slowest comes first")
 
 
@@ -78,7 +92,12 @@ def blocks(pair: Pair, options: Options) -> Iterator[Block]:
     yield later(partial(_answer, pair))
     yield Choose(["by", "metric"])
     yield later(partial(_heat_maps, pair, options))
-    yield later(partial(_parts, pair, options))
+    yield Section(
+        f"Where each {options.by}'s time goes",
+        lambda: host_parts.blocks(pair, _parts_of(pair, options), every_host=options.every_host),
+        True,
+        ["at_step", "every_host"],
+    )
     if len(_hosts(pair)) > 1:
         make = partial(hosts_links.blocks, pair, steps_by(pair, "host").candidate, list(_hosts(pair)), options.one_host)
         yield Section("Look at one host", make, True, ["one_host"])
@@ -133,12 +152,19 @@ def _heat_maps(pair: Pair, options: Options) -> Iterator[Block]:
         if matrix.size:
             facts = _means(pair, options) if not maps else None
             maps.append(
-                Chart(name, partial(_heat_map, pair, options, which=which), facts, (options.by, options.metric))
+                Chart(
+                    name,
+                    partial(_heat_map, pair, options, which=which),
+                    facts,
+                    (options.by, options.metric),
+                    chooses="at_step",
+                )
             )
         elif which < len(pair.shown):
             run = "Run" if pair.is_single else f"{pair.marked[which]} ({SIDES[which]})"
             maps.append(Text(f"{run} has no {plural} with common steps.", "notice"))
-    yield Section(f"{LABELS[options.metric]} of each step", [Beside([[one] for one in maps])], True)
+    title = f"{LABELS[options.metric]} of each step"
+    yield Section(title, [Beside([[one] for one in maps])], True, help="A click on a step shows its parts below.")
 
 
 def _matrices(pair: Pair, options: Options) -> list[pd.DataFrame]:
@@ -178,7 +204,7 @@ def _means(pair: Pair, options: Options) -> Facts:
     by, metric = options.by, options.metric
     sides = [matrix.mean(axis=1) for matrix in _matrices(pair, options)[: len(pair.shown)]]
     every = _names(pair, by)
-    names = every[: charts.MOST_BARS]
+    names = every[: host_parts.MOST_BARS]
     times = {name: [float(means.get(name, math.nan)) for means in sides] for name in names}
     cells = [[name, *map(format_time_us, of_host)] for name, of_host in times.items()]
     header = [f"{LABELS[metric]} per step, by {by}", *pair.headings]
@@ -195,46 +221,6 @@ def _means(pair: Pair, options: Options) -> Facts:
     ]  # fmt: skip
     note = f"{more:,} more {PLURALS[by]}." if more else ""
     return Facts(header, cells, range(1, len(header)), note=note, findings=findings)
-
-
-def _parts(pair: Pair, options: Options) -> Iterator[Block]:
-    """The parts of each host's average step."""
-    names = _names(pair, options.by)
-    few = names[: charts.MOST_BARS]
-    inner: list[Block] = []
-    if len(names) > len(few):
-        inner.append(Text(f"The {len(few)} slowest of {len(names):,} {PLURALS[options.by]}.", "quiet"))
-    draw = partial(_host_parts, pair, options)
-    inner.append(Chart("host_parts", draw, _longest_parts(pair, options.by, few), options.by))
-    yield Section(f"Where each {options.by}'s time goes", inner, True)
-
-
-def _host_parts(pair: Pair, options: Options) -> Any:
-    if not groupings(pair):
-        return None
-    return charts.host_parts(
-        list(zip([side for side, _ in pair.shown], _part_means(pair, options.by), strict=True)),
-        _names(pair, options.by)[: charts.MOST_BARS],
-    )
-
-
-def _part_means(pair: Pair, by: By) -> list[pd.DataFrame]:
-    steps = steps_by(pair, by)
-    return [hosts.part_means(rows) for rows in (steps.baseline, steps.candidate)[: len(pair.shown)]]
-
-
-def _longest_parts(pair: Pair, by: By, names: list[str]) -> Facts:
-    """The longest parts of the average step of each host, as texts."""
-    sides = _part_means(pair, by)
-    cells = [[name, *(_longest(means, name) for means in sides)] for name in names]
-    return Facts([f"Longest parts, by {by}", *pair.headings], cells)
-
-
-def _longest(means: pd.DataFrame, name: str) -> str:
-    if name not in means.index:
-        return MISSING
-    longest = means.loc[[name]].iloc[0].sort_values(ascending=False, kind="stable").head(MOST_PARTS)
-    return ", ".join(f"{LABELS[str(part)]} {format_time_us(time)}" for part, time in longest.items() if time > 0)
 
 
 def _table(pair: Pair, options: Options) -> Table:
@@ -281,6 +267,17 @@ def _why_not(pair: Pair) -> str:
         f"{names} {'has' if pair.is_single else 'have'} no steps on more than one host or device, so there is nothing "
         "to compare between hosts."
     )
+
+
+def _host_parts(pair: Pair, options: Options) -> Any:
+    """The parts of the chosen step, or of the average one, of each host."""
+    if not groupings(pair):
+        return None
+    return host_parts.draw(pair, _parts_of(pair, options), every_host=options.every_host)
+
+
+def _parts_of(pair: Pair, options: Options) -> HostParts:
+    return HostParts.of(pair, steps_by(pair, options.by), options.by, options.at_step)
 
 
 MAPS = ("hosts_baseline", "hosts_candidate", "hosts_change")

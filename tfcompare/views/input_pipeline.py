@@ -25,7 +25,7 @@ from tfcompare.tools.advice import input_category_advice
 from tfcompare.tools.input_bound import InputWait
 from tfcompare.tools.input_verdicts import on_waiting
 from tfcompare.tools.key_figures import Better, KeyFigure, better_by
-from tfcompare.units import format_percent, format_time_us
+from tfcompare.units import MISSING, format_percent, format_time_us
 from tfcompare.views import input_ops as ops_view
 from tfcompare.views.blocks import (
     Block,
@@ -86,6 +86,8 @@ def blocks(pair: Pair, options: Options) -> Iterator[Block]:
     if may_draw(frame for _, frame in _steps(pair)):
         yield Choose(["wait_as"])
         yield Chart("input_wait", partial(_wait, pair, options), on=options.wait_as)
+    if _by_core(pair):
+        yield later(lambda: [Chart("input_by_core", partial(_cores, pair), _cores_as_facts(pair))])
     if not pair.diff("input_pipeline").empty:
         yield later(lambda: [Chart("input_host", partial(_category_times, pair), _categories_as_facts(pair))])
 
@@ -247,6 +249,39 @@ def _wait(pair: Pair, options: Options) -> Any:
     return charts.input_shares(series) if options.wait_as == "share" else charts.step_times(series)
 
 
+def _by_core(pair: Pair) -> list[tuple[Side, pd.DataFrame]]:
+    """How the input wait of each step differs between the cores of each run; none where no run has several."""
+
+    def make() -> list[tuple[Side, pd.DataFrame]]:
+        found = [(side, input_bound.share_by_core(run, pair.host_of(run))) for side, run in pair.shown]
+        return found if any((frame["cores"] > 1).any() and frame["largest"].any() for _, frame in found) else []
+
+    return pair.cached("input_by_core", make)
+
+
+def _cores(pair: Pair, _options: Any = None) -> Any:
+    """Between which shares of each step the cores wait for input, as a figure; None without several cores."""
+    series = _by_core(pair)
+    return charts.shares_by_core(series, _what_cores_are(pair)) if may_draw(frame for _, frame in series) else None
+
+
+def _what_cores_are(pair: Pair) -> str:
+    return "devices" if any(run.devices for _, run in pair.shown) else "hosts"
+
+
+def _cores_as_facts(pair: Pair) -> Facts:
+    """Of the steps together: the least and the largest share of any core, and the mean of all."""
+    columns = [
+        [format_percent(frame["least"].min()), format_percent(frame["mean"].mean()),
+         format_percent(frame["largest"].max()), f"{frame['cores'].max():,}"] if len(frame) else [MISSING] * 4
+        for _, frame in _by_core(pair)
+    ]  # fmt: skip
+    what = _what_cores_are(pair)
+    labels = ("Least", "Mean", "Largest", what.capitalize())
+    rows = [[label, *cells] for label, *cells in zip(labels, *columns, strict=True)]
+    return Facts([f"Input wait of the {what}, share of a step", *pair.headings], rows, range(1, len(columns) + 1))
+
+
 def _by_category(pair: Pair) -> pd.DataFrame:
     """The self time of input ops by category."""
     return pair.cached("input_categories", lambda: input_ops.category_times(pair.diff("input_pipeline")))
@@ -267,5 +302,5 @@ def _categories_as_facts(pair: Pair) -> Facts:
     return Facts([f"Self time of input ops per {pair.comparison.per}", *pair.headings], rows, (1, 2))
 
 
-CHARTS: dict[str, Make] = {"input_wait": _wait, "input_host": _category_times}
+CHARTS: dict[str, Make] = {"input_wait": _wait, "input_by_core": _cores, "input_host": _category_times}
 VIEW = View("input_pipeline", "Input pipeline", blocks, CHARTS, _why_not, remedy=HOW_TO_RECORD, options=Options)

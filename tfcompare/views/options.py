@@ -20,8 +20,8 @@ class Option:
     `choices` may be made for a pair and the options before this one; what is declared as default but is not among them
     is the first of them, and with a default of None nothing need be chosen. `when` says for which pairs it can be
     changed. `address` is its name in the address of a page, which has labels; everything else has names and values.
-    `is_list`: the choices are many or long. `is_row`: a text without a widget, which is chosen by selecting a row of a
-    table of the page; `address` is then that of the table, and `row`.
+    `is_list`: the choices are many or long; `is_slider`: they are many and in order. `is_row`: a text without a widget,
+    which is chosen by selecting a row of a table of the page; `address` is then that of the table, and `row`.
     """
 
     name: str
@@ -33,6 +33,7 @@ class Option:
     help: str = ""
     hint: str = ""
     is_list: bool = False
+    is_slider: bool = False
     is_row: bool = False
 
     @property

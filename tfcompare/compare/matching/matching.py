@@ -52,6 +52,7 @@ from tfcompare.compare.tf_data.iterators import align_iterators
 from tfcompare.compare.tf_data.pipelines import pair_executions
 from tfcompare.schema import Table
 from tfcompare.tables.op_evidence import OpEvidence
+from tfcompare.text import by_number
 
 Evidence = tuple[OpEvidence, OpEvidence]
 """Shapes and positions of the ops of baseline and candidate, which help to identify them beyond their names."""
@@ -77,7 +78,7 @@ def pair_hosts(baseline: Iterable[str], candidate: Iterable[str]) -> dict[str, s
     ours, theirs = set(baseline), set(candidate)
     pairs = {host: host for host in ours & theirs}
     if len(ours) == len(theirs) or not pairs:
-        left = zip(sorted(ours - theirs, key=_by_number), sorted(theirs - ours, key=_by_number), strict=False)
+        left = zip(sorted(ours - theirs, key=by_number), sorted(theirs - ours, key=by_number), strict=False)
         pairs.update({their_host: our_host for our_host, their_host in left})
     return pairs
 
@@ -353,8 +354,3 @@ def _pair_steps(baseline: pd.DataFrame, candidate: pd.DataFrame) -> Pairing:
     match = np.full(len(both), None, dtype=object)
     match[(positions >= 0).all(axis=1)] = POSITION
     return Pairing(positions[:, 0], positions[:, 1], match)
-
-
-def _by_number(host: str) -> list[tuple[str, int]]:
-    """A natural sort key: `worker-10` comes after `worker-2`."""
-    return [(text, int(digits or 0)) for text, digits in re.findall(r"(\D*)(\d{0,18})", host)]

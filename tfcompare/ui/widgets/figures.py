@@ -18,21 +18,33 @@ TEXT_FIRST_S = 0.4
 _HAS_DRAWN = "tfcompare.figures.has_drawn"
 
 
-def draw(pair: Pair, key: str, make: Callable[[], Any], *on: Hashable) -> bool:
+def draw(pair: Pair, key: str, make: Callable[[], Any], *on: Hashable, chooses: str = "") -> bool:
     """Show the figure that `make` returns, if any; it is cached as long as `pair`, `key` and `on` are the same.
 
-    `on` is everything that the figure depends on, apart from the pair. Returns whether there is one.
+    `on` is everything that the figure depends on, apart from the pair. A click on a point sets the widget with the key
+    `chooses` to its x. Returns whether there is a figure.
     """
     figure = pair.cached((origin(make), key, *on), make)
     if figure is not None:
-        show(figure, key)
+        show(figure, key, chooses)
     return figure is not None
 
 
-def show(figure: Any, key: str) -> None:
-    """Show a figure in the page's theme, after the text above it."""
+def show(figure: Any, key: str, chooses: str = "") -> None:
+    """Show a figure in the page's theme, after the text above it; `chooses` as of `draw`."""
     _wait_before_first_chart()
-    show_at_once(figure, key)
+    if not chooses:
+        show_at_once(figure, key)
+        return
+    st.plotly_chart(
+        figure, key=key, config=style.CONFIG, alt=figure.layout.title.text, selection_mode="points",
+        on_select=partial(_choose, key, chooses),
+    )  # fmt: skip
+
+
+def _choose(key: str, chooses: str) -> None:
+    if points := st.session_state[key].selection.points:
+        st.session_state[chooses] = points[0]["x"]
 
 
 def show_at_once(figure: Any, key: str) -> None:

@@ -51,6 +51,8 @@ def _widget(one: Option, pair: Pair, options: Any) -> Any:
     values, label = list(offered), offered.__getitem__
     if value is None:
         return st.pills(one.label, values, format_func=label, **bound)
+    if one.is_slider:
+        return st.select_slider(one.label, values, value, format_func=label, width=LIST_PIXELS, **bound)
     if one.is_list:
         return st.selectbox(one.label, values, values.index(value), format_func=label, width=LIST_PIXELS, **bound)
     return st.segmented_control(one.label, values, default=value, required=True, format_func=label, **bound)

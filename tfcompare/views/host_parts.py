@@ -1,0 +1,141 @@
+"""The parts of a step of each host or device, of the average step or of one: the pod viewer of TensorBoard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import pandas as pd
+
+from tfcompare import schema
+from tfcompare.charts import hosts as charts
+from tfcompare.charts.pair import Pair
+from tfcompare.charts.style import shorten_distinct
+from tfcompare.markdown import as_code
+from tfcompare.text import by_number
+from tfcompare.tools import hosts
+from tfcompare.tools.hosts import By, PairedSteps
+from tfcompare.units import MISSING, format_time_us
+from tfcompare.views.blocks import Block, Chart, Facts, Text
+
+AVERAGE = 0
+"""In place of the position of a step: the average of all that count."""
+MOST_BARS = 16
+"""So many hosts have bars of their own; of more, the `SLOWEST` do, and the one in the middle."""
+SLOWEST = 10
+MOST_PARTS = 2
+"""Parts of a step that a text names."""
+
+
+@dataclass(frozen=True)
+class HostParts:
+    """The parts of a step in each host or device: `frames` has one frame for each run that is shown, in µs, with a row
+    for each of them that has the step."""
+
+    by: By
+    at_step: int
+    frames: Sequence[pd.DataFrame]
+
+    @classmethod
+    def of(cls, pair: Pair, steps: PairedSteps, by: By, at_step: int) -> HostParts:
+        """Of the step at this position, or of the average step."""
+        sides = (steps.baseline, steps.candidate)[: len(pair.shown)]
+        if at_step == AVERAGE:
+            return cls(by, at_step, [hosts.part_means(rows) for rows in sides])
+        return cls(by, at_step, [hosts.parts_of_step(rows, at_step) for rows in sides])
+
+    @property
+    def names(self) -> list[str]:
+        """All hosts, by name."""
+        return sorted({str(name) for frame in self.frames for name in frame.index}, key=by_number)
+
+    @property
+    def slowest_first(self) -> list[str]:
+        """The hosts of the last run that has any, by their busy time."""
+        frame = next((frame for frame in reversed(self.frames) if len(frame)), self.frames[0])
+        return [str(name) for name in hosts.busy_of(frame).sort_values(ascending=False, kind="stable").index]
+
+    def slowest(self, side: int) -> str:
+        """The host with the longest busy time in a run; empty if no other is faster."""
+        busy = hosts.busy_of(self.frames[side])
+        return str(busy.idxmax()) if len(busy) and busy.max() > busy.min() else ""
+
+    @property
+    def shown(self) -> dict[str, str]:
+        """The hosts that have bars of their own, and what each is: all by name, or the slowest and the middle one."""
+        names, roles = self.names, dict[str, list[str]]()
+        if len(names) > MOST_BARS:
+            order = self.slowest_first
+            names = [*order[:SLOWEST], order[len(order) // 2]]
+            roles[names[-1]] = ["median"]
+        for side, letter in zip(range(len(self.frames)), "AB", strict=False):
+            if slowest := self.slowest(side):
+                roles.setdefault(slowest, []).append(f"slowest in {letter}" if len(self.frames) > 1 else "slowest")
+        return {name: ", ".join(roles.get(name, [])).replace("in A, slowest in B", "in both") for name in names}
+
+
+def places(steps: PairedSteps) -> dict[int, str]:
+    """The positions of the steps that count in either run, by what they are called, and first the average."""
+    there = {int(at) for rows in (steps.baseline, steps.candidate) for at in rows.loc[rows["included"] == 1, "place"]}
+    return {AVERAGE: "average", **{at: str(at) for at in sorted(there)}}
+
+
+def blocks(pair: Pair, parts: HostParts, *, every_host: bool) -> Iterator[Block]:
+    """Who is slowest in the chosen step, and its parts in each host."""
+    if parts.at_step != AVERAGE:
+        yield Text(" ".join(_slowest(pair, parts)))
+    shown = parts.shown
+    if len(shown) < len(parts.names) and not every_host:
+        text = f"The {SLOWEST} slowest of {len(parts.names):,} {parts.by}s and the one in the middle"
+        yield Text(f"{text}{'' if pair.is_single else f', as in {pair.letters[-1]}'}.", "quiet")
+    on = (parts.by, parts.at_step, every_host)
+    yield Chart("host_parts", partial(draw, pair, parts, every_host=every_host), _longest_parts(pair, parts, shown), on)
+
+
+def _slowest(pair: Pair, parts: HostParts) -> Iterator[str]:
+    """Which host takes longest in the step, in each run."""
+    for side, (name, frame) in enumerate(zip(pair.marked, parts.frames, strict=False)):
+        who = f"Step {parts.at_step}" if pair.is_single else f"{name}, step {parts.at_step}"
+        if frame.empty:
+            yield f"{who}: there is no such step."
+        elif slowest := parts.slowest(side):
+            busy = hosts.busy_of(frame)
+            more_us = busy[slowest] - busy.drop(slowest).median()
+            yield (
+                f"{who}: {as_code(slowest)} is busy longest, {format_time_us(busy[slowest])}: "
+                f"{format_time_us(more_us)} more than the median of the others."
+            )
+        else:
+            yield f"{who}: all {parts.by}s are busy equally long."
+
+
+def draw(pair: Pair, parts: HostParts, *, every_host: bool) -> Any:
+    """The parts as a figure: of the hosts that are shown as bars, of every host as columns."""
+    sides = list(zip([side for side, _ in pair.shown], parts.frames, strict=True))
+    title = "Average step by part" if parts.at_step == AVERAGE else f"Step {parts.at_step} by part"
+    shown = parts.shown
+    if every_host and len(shown) < len(parts.names):
+        return charts.all_host_parts(title, sides, parts.names)
+    names = shorten_distinct(list(shown), charts.LABEL_LENGTH)
+    labels = [f"{name}: {role}" if role else name for name, role in zip(names, shown.values(), strict=True)]
+    return charts.host_parts(title, sides, list(shown), labels)
+
+
+def _longest_parts(pair: Pair, parts: HostParts, shown: dict[str, str]) -> Facts:
+    """The longest parts of the step of each host, as texts."""
+    cells = [
+        [f"{name} ({role})" if role else name, *(_longest(frame, name) for frame in parts.frames)]
+        for name, role in shown.items()
+    ]
+    return Facts([f"Longest parts, by {parts.by}", *pair.headings], cells)
+
+
+def _longest(frame: pd.DataFrame, name: str) -> str:
+    if name not in frame.index:
+        return MISSING
+    longest = frame.loc[[name]].iloc[0].sort_values(ascending=False, kind="stable").head(MOST_PARTS)
+    return ", ".join(
+        f"{schema.STEPS.column(str(part)).label} {format_time_us(time)}" for part, time in longest.items() if time > 0
+    )
