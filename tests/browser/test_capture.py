@@ -35,6 +35,8 @@ def test_two_workers_are_recorded_and_compared_with_the_baseline(
     main.get_by_label("Run name", exact=True).fill("live")
     main.get_by_role("button", name="Capture", exact=True).click()
     expect(main.get_by_test_id("stAlert")).to_contain_text("live was captured: 2 hosts (")
+    for worker in workers:
+        expect(main.get_by_test_id("stTable").get_by_role("row", name=worker)).to_contain_text("captured: ")
     settled(page)
     asked = query(page)
     assert asked["candidate"][0] == IDS["filters_16_8"]

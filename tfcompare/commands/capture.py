@@ -1,8 +1,14 @@
 """Capture a profile of running programs through their profiler servers.
 
 One line in the program starts the server: tf.profiler.experimental.server.start(6009), or
-jax.profiler.start_server(6009). ADDRESS is host:port or grpc://host:port. Several workers become one run with several
-hosts. Addresses that do not answer are reported, and the others are captured. The run gets a folder of its own in
+jax.profiler.start_server(6009). Several workers become one run with several hosts. ADDRESS is
+
+  host:port        one worker; also grpc://host:port
+  dns:name:port    all addresses that DNS has for the name
+  tpu:name         all workers of a Cloud TPU; also tpu:zone/name, tpu:project/zone/name
+
+A TPU's name is resolved by gcloud, and its workers are reached in the TPU's network, at port 8466 unless :port follows.
+What each address returned is reported; those that do not answer are left out. The run gets a folder of its own in
 LOGDIR, which is created if it does not exist; the path of that folder is printed. The load of the machine is stored
 with the run.
 
@@ -16,6 +22,7 @@ Exit status: 0 captured, 2 nothing was captured.
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +32,7 @@ from tfcompare.errors import TfcompareError
 from tfcompare.units import format_ms
 
 if TYPE_CHECKING:
+    from tfcompare.run import RunInfo
     from tfcompare.sources.capture import Progress, Request
 
 MAX_REPEATS = 100
@@ -32,13 +40,14 @@ SUMMARY = "capture a profile of running programs"
 EXAMPLES = """examples:
   tfcompare capture localhost:6009 logs/now --duration-ms 2000
   tfcompare capture worker0:6009 worker1:6009 logs --name bigger_batch --retries 10
+  tfcompare capture tpu:us-central1-a/my-tpu logs/now
   tfcompare diff logs/before "$(tfcompare capture localhost:6009 logs/now)"
   tfcompare check logs/before "$(tfcompare capture localhost:6009 logs/now --repeat 3)\""""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("addresses", metavar="ADDRESS", nargs="+", help="address of a profiler server")
+    parser.add_argument("addresses", metavar="ADDRESS", nargs="+", help="address of a profiler server, or a name")
     parser.add_argument("logdir", metavar="LOGDIR", help="folder to store the run in")
     parser.add_argument(
         "--duration-ms", metavar="N", type=int, default=2000, help="length of the capture (default: %(default)s)"
@@ -109,13 +118,19 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _record(request: Request, folder: Path, name: str) -> Path:
     """Capture a run now; returns its folder."""
+    from tfcompare.run import load
     from tfcompare.sources import capture
 
     recorded = capture.record(request, folder, name, tell=_note_progress)
     for missing in recorded.left_out:
         note(f"not in the run: {missing}")
     note_if_compiling()
-    note(_summary(recorded.path))
+    run = load(recorded.path)
+    if len(recorded.size_bytes) + len(recorded.left_out) > 1:
+        steps = Counter(run.table("steps")["host"]) if run.info.has_steps else {}
+        for address, result in recorded.captured(steps).items():
+            note(f"{address} {result}")
+    note(_summary(run.info))
     return recorded.path
 
 
@@ -128,7 +143,7 @@ def _folder(text: str) -> Path:
         raise TfcompareError(f"{text}: expected LOGDIR, a folder on this machine, but this is a URL")
     if not path.exists():
         try:
-            capture.parse_address(text)
+            capture.parse_addresses([text])
         except capture.BadAddress:
             return path
         raise TfcompareError(f"{text}: expected LOGDIR, the folder to store the run in, but this is an address")
@@ -141,11 +156,7 @@ def _note_progress(progress: Progress) -> None:
     note(f"{progress.sentence}, {progress.seconds:.1f} s" if progress.seconds else progress.sentence)
 
 
-def _summary(path: Path) -> str:
-    from tfcompare.run import load
-
-    run = load(path)
-    info = run.info
+def _summary(info: RunInfo) -> str:
     hosts = f"{info.hosts} hosts" if info.hosts > 1 else "1 host"
     if not info.has_steps:
         return f"captured {hosts}; no step markers were found (docs/recording.md explains how to add them)"

@@ -11,7 +11,7 @@ import pytest
 
 from tests.sources.capture.workers import free_ports
 from tfcompare.sources.capture import Address, BadAddress, parse_address, parse_addresses
-from tfcompare.sources.capture.addresses import silent
+from tfcompare.sources.capture.addresses import DnsName, TpuName, silent
 
 SETTINGS_FRAME = b"\0\0\0\x04\0\0\0\0\0"
 
@@ -75,6 +75,53 @@ def test_no_address_at_all_is_told() -> None:
         parse_addresses([" , ", ""])
 
 
+@pytest.mark.parametrize(
+    ("text", "target"),
+    [
+        ("tpu:my-tpu", TpuName("my-tpu", port=8466)),
+        ("tpu:my-tpu:6009", TpuName("my-tpu", port=6009)),
+        ("tpu:us-central1-a/t", TpuName("t", "us-central1-a")),
+        ("tpu:my-project/us-central1-a/t:1", TpuName("t", "us-central1-a", "my-project", 1)),
+        ("tpu:example.com:my-project/us-east1-d/t", TpuName("t", "us-east1-d", "example.com:my-project")),
+        ("dns:Workers.training.svc:6009", DnsName("workers.training.svc", 6009)),
+        ("tpu:6009", Address("tpu", 6009)),
+        ("dns:6009", Address("dns", 6009)),
+    ],
+)
+def test_names_stand_for_several_workers(text: str, target: object) -> None:
+    assert parse_addresses([text]) == (target,)
+    assert str(target) == text.lower()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("tpu:My_TPU", "tpu:My_TPU: is no name of a TPU; expected tpu:NAME, tpu:ZONE/NAME or tpu:PROJECT/ZONE/NAME"),
+        ("tpu:--help", "is no name of a TPU"),
+        ("tpu:-z/t", "is no name of a TPU"),
+        ("tpu:--project=x/us-east1-d/t", "is no name of a TPU"),
+        ("tpu:-x:p/us-east1-d/t", "is no name of a TPU"),
+        ("tpu:a b", "is no name of a TPU"),
+        ("tpu:t$(id)", "is no name of a TPU"),
+        ("tpu:t-", "is no name of a TPU"),
+        ("tpu:" + "t" * 64, "is no name of a TPU"),
+        ("tpu:a/b/c/d", "is no name of a TPU"),
+        ("tpu:/t", "is no name of a TPU"),
+        ("tpu:t:", "tpu:t:: '' is no port"),
+        ("tpu:t:0", "'0' is no port"),
+        ("tpu:t:http", "'http' is no port"),
+        ("dns:workers", "workers: has no port"),
+        ("dns:workers:0", "'0' is no port"),
+        ("dns:-x:6009", "'-x' is no name of a machine"),
+        ("dns:///workers:6009", "has a path"),
+    ],
+)
+def test_what_is_no_such_name_is_told(text: str, message: str) -> None:
+    with pytest.raises(BadAddress) as refused:
+        parse_addresses([text])
+    assert message in str(refused.value)
+
+
 def test_workers_of_one_machine_have_files_of_their_own() -> None:
     names = [parse_address(text).file_name for text in ("localhost:6009", "localhost:6010", "[::1]:6009")]
     assert names == ["localhost_6009.xplane.pb", "localhost_6010.xplane.pb", "__1_6009.xplane.pb"]
@@ -124,3 +171,8 @@ def test_all_are_asked_at_once_and_those_missing_are_named() -> None:
     assert list(reasons) == [refused, nowhere]
     assert "has no profiler server listening; start it in the program: tf.profiler" in reasons[refused]
     assert "no machine that can be found" in reasons[nowhere]
+
+
+def test_names_that_dns_cannot_have_are_told() -> None:
+    address = Address("a..b", 6009)
+    assert "no machine that can be found" in silent([address])[address]

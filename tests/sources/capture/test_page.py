@@ -13,6 +13,7 @@ from tests.profiles import SAMPLE_RUNS, SAMPLES
 from tests.sources.capture.workers import free_ports
 from tfcompare import settings
 from tfcompare.settings import Settings, app_folder
+from tfcompare.sources.capture import Address, LeftOut, Recorded, Request
 from tfcompare.sources.remote.places import RemotePath
 from tfcompare.ui.frame import own_captures
 from tfcompare.ui.frame.search import rescan
@@ -119,6 +120,7 @@ def test_a_link_fills_the_form_and_records_nothing(page: AppTest, tmp_path: Path
     [
         ("address", "localhost", "localhost: has no port; expected host:port"),
         ("address", "http://localhost:6009", "is no scheme of a profiler service"),
+        ("address", "tpu:--help", "tpu:--help: is no name of a TPU; expected tpu:NAME"),
         ("tfcompare.capture.name", "../elsewhere", "'../elsewhere' cannot be the name of a run"),
     ],
 )
@@ -140,6 +142,41 @@ def test_an_address_that_does_not_answer_is_told(page: AppTest) -> None:
         page.run()
     assert f"nothing was recorded: {address} has no profiler server listening" in said(page)
     assert not record_button(page).disabled
+
+
+def test_where_captures_are_stored_and_which_addresses_there_are_is_said_before(page: AppTest, tmp_path: Path) -> None:
+    page.run()
+    assert [caption.value for caption in page.main.caption] == [
+        f"Captures are stored in `{tmp_path / 'data' / 'captures'}`"
+    ]
+    told = page.text_input(key="address").help or ""
+    assert all(form in told for form in ("`host:port`", "`dns:name:port`", "`tpu:name`"))
+
+
+def test_the_result_of_each_address_is_shown(page: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    def record(request: Request, logdir: Path, name: str, **_: object) -> Recorded:
+        run = logdir / name / "plugins" / "profile" / STAMPS[0]
+        run.mkdir(parents=True)
+        target, tpu = request.addresses
+        assert isinstance(target, Address)
+        profile = next(SAMPLE_RUNS["filters_16_8_again"].rglob("*.xplane.pb")).read_bytes()
+        (run / target.file_name).write_bytes(profile)
+        return Recorded(run, {target: len(profile)}, (LeftOut(tpu, "has *no* network"),))
+
+    monkeypatch.setattr("tfcompare.sources.capture.background.record", record)
+    page.run()
+    page.text_input(key="address").set_value("worker:1,tpu:zone-a/t")
+    record_button(page).click().run()
+    until = time.monotonic() + 90
+    while not page.success and not page.exception and time.monotonic() < until:
+        page.run()
+    assert "Not in the run: 1 of 2 addresses" in said(page)
+    table = page.main.table[0].value
+    assert table["Result"].to_dict() == {
+        r"worker\:1": "captured: 22 steps, 1.58 MB",
+        r"tpu\:zone-a/t": r"has \*no\* network",
+    }
+    assert f"/capture/plugins/profile/{STAMPS[0]}`" in page.main.caption[-1].value
 
 
 STAMPS = ("2026_11_21_18_43_09", "2026_11_21_18_50_00")

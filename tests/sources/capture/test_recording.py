@@ -12,20 +12,24 @@ import pytest
 from tests.profiles import SAMPLE_RUNS
 from tfcompare.errors import TfcompareError
 from tfcompare.sources.capture import (
+    LeftOut,
     NothingRecorded,
     Progress,
     Recorded,
     Request,
     Stopped,
     check_name,
+    parse_address,
     parse_addresses,
     record,
 )
+from tfcompare.sources.capture.addresses import TpuName
 from tfcompare.sources.leftovers import ARRIVING, this_process
 from tfcompare.sources.logdir import find_runs
 from tfcompare.sources.machine_load import MachineLoad, read_load
 from tfcompare.sources.replicates import is_one_program
 from tfcompare.sources.xprof_process import Ended, Trace
+from tfcompare.units import format_bytes
 
 PROFILE = next(SAMPLE_RUNS["filters_16_8"].rglob("*.xplane.pb")).read_bytes()
 NO_EVENTS = "UNAVAILABLE: No trace event was collected because there were no responses from clients"
@@ -130,6 +134,40 @@ def test_repeated_captures_are_replicates(tmp_path: Path, tfcompare, monkeypatch
     assert "--repeat 0: expected a number from 1 to 100" in err
 
 
+def test_a_name_is_resolved_and_each_of_its_workers_reported(tmp_path: Path, tfcompare, monkeypatch) -> None:
+    def resolve(targets: object) -> object:
+        assert [str(target) for target in targets] == ["dns:workers:1", "tpu:gone"]  # type: ignore[attr-defined]
+        return tuple(map(parse_address, ("10.0.0.1:1", "10.0.0.2:1"))), (LeftOut(TpuName("gone"), "is not there"),)
+
+    monkeypatch.setattr("tfcompare.sources.capture.recording.resolve", resolve)
+    monkeypatch.setattr("tfcompare.sources.capture.recording.silent", lambda _: {})
+    calls = Calls({"10.0.0.1:1": [good], "10.0.0.2:1": [failed(""), good]})
+    monkeypatch.setattr("tfcompare.sources.capture.recording.Call", calls)
+    words = "capture", "dns:workers:1", "tpu:gone", str(tmp_path), "--duration-ms", "1"
+    status, out, err = tfcompare(*words)
+    assert (status, err.splitlines()[0]) == (0, "Resolving dns:workers:1, tpu:gone")
+    assert "not in the run: tpu:gone is not there\n" in err
+    assert "not in the run: 10.0.0.2:1 gave no profile" in err
+    assert f"10.0.0.1:1 captured: 22 steps, {format_bytes(len(PROFILE))}\n" in err
+    status, out, err = tfcompare(*words)
+    assert "10.0.0.2:1 captured: 22 steps" in err
+    assert sorted(file.name for file in Path(out.strip()).iterdir()) == ["10.0.0.1_1.xplane.pb", "10.0.0.2_1.xplane.pb"]
+
+
+def test_without_any_profile_each_address_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    deaf = parse_address("b:1")
+    monkeypatch.setattr("tfcompare.sources.capture.recording.silent", lambda _: {deaf: "is deaf"})
+    monkeypatch.setattr("tfcompare.sources.capture.recording.Call", Calls({"a:1": [failed("")]}))
+    with pytest.raises(NothingRecorded, match="b:1 is deaf; a:1 gave no profile"):
+        record(Request(parse_addresses(["a:1,b:1"]), duration_ms=1, retries=0), tmp_path / "logs")
+
+
+def test_an_address_for_the_folder_is_a_slip(tfcompare) -> None:
+    for slip in ("localhost:6009", "tpu:my-tpu", "dns:workers:6009"):
+        status, _, err = tfcompare("capture", "localhost:1", slip)
+        assert (status, f"{slip}: expected LOGDIR, the folder to store the run in" in err) == (2, True)
+
+
 def test_workers_are_asked_to_begin_at_one_time_and_one_alone_at_once(recorded) -> None:
     recorded({"a:1": [good], "b:1": [good]})
     first, second = recorded.calls.made
@@ -154,7 +192,7 @@ def test_workers_are_asked_to_begin_at_one_time_and_one_alone_at_once(recorded) 
 )
 def test_a_worker_that_gives_nothing_is_named_and_the_others_are_kept(recorded, outcome: Outcome, told: str) -> None:
     run = recorded({"a:1": [good], "b:1": [outcome], "c:1": [good]})
-    assert [str(address) for address in run.addresses] == ["a:1", "c:1"]
+    assert [str(address) for address in run.size_bytes] == ["a:1", "c:1"]
     assert str(run.left_out[0]).startswith(f"b:1 {told}")
     assert sorted(file.name for file in run.path.iterdir()) == ["a_1.xplane.pb", "c_1.xplane.pb"]
 
@@ -177,7 +215,7 @@ def test_a_profile_that_breaks_off_is_not_kept(recorded) -> None:
 def test_attempts_go_on_until_something_was_recorded(recorded) -> None:
     run = recorded({"a:1": [failed(NO_EVENTS), good], "b:1": [failed(NO_EVENTS)]}, retries=3)
     assert len(recorded.calls.made) == 4, "both were asked twice"
-    assert [str(address) for address in run.addresses] == ["a:1"]
+    assert [str(address) for address in run.size_bytes] == ["a:1"]
     with pytest.raises(NothingRecorded):
         recorded({"a:1": [failed(NO_EVENTS)]}, retries=2)
     assert len(recorded.calls.made) == 3

@@ -1,4 +1,4 @@
-"""Addresses of profiler services: parsing, and checking whether a service responds."""
+"""Addresses of profiler services and names that stand for several: parsing, and checking whether a service responds."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import re
 import socket
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from tfcompare.errors import TfcompareError
 from tfcompare.sources.logdir.files import text_of
@@ -18,15 +19,25 @@ PATIENCE_S = 3.0
 HOW_TO_START = "start it in the program: tf.profiler.experimental.server.start(6009) or jax.profiler.start_server(6009)"
 
 _SCHEME = "grpc://"
-_FORM = "expected host:port or grpc://host:port, such as localhost:6009"
+TPU_PORT = 8466
+"""The port of the profiler service in Google's TPU runtime, which TensorBoard takes for the name of a TPU, too."""
+
+_FORM = "expected host:port, such as localhost:6009, or dns:name:port or tpu:name"
+_TPU_FORM = "expected tpu:NAME, tpu:ZONE/NAME or tpu:PROJECT/ZONE/NAME, with :PORT behind it if it is not 8466"
 _HOST = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_.])?")
 _IPV6 = re.compile(r"\[[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*(%\w+)?\]")
+_LABEL = r"[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?"
+"""The name of a TPU, zone or project in Google Cloud. Options begin with a hyphen, so none of them is one."""
+_TPU = re.compile(rf"tpu:(?:(?:((?:[a-z][a-z0-9.-]*:)?{_LABEL})/)?({_LABEL})/)?({_LABEL})(?::([^:]*))?")
 _HIGHEST_PORT = 65535
 _MOST_CHARACTERS = 300
 _HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\x04\0\0\0\0\0"
 """The first bytes from a gRPC client: the HTTP/2 preface, and an empty settings frame."""
 _HEADER_BYTES, _TYPE_AT, _SETTINGS = 9, 3, 4
 """The first bytes of a gRPC server's response: the header of its settings frame."""
+
+Key = TypeVar("Key")
+Answer = TypeVar("Answer")
 
 
 class BadAddress(TfcompareError):
@@ -54,21 +65,64 @@ class Address:
         return f"{re.sub(r'[^A-Za-z0-9_.-]', '_', self.host.strip('[]'))}_{self.port}.xplane.pb"
 
 
-def parse_addresses(texts: Iterable[str]) -> tuple[Address, ...]:
-    """The addresses in `texts`, without duplicates; commas or line breaks separate several in one text.
+@dataclass(frozen=True)
+class TpuName:
+    """The name of a Cloud TPU, whose workers all have a profiler service at `port`.
 
-    Raises `BadAddress` for an invalid address, or if there are none.
+    Without `zone` or `project`, those that gcloud is configured for.
+    """
+
+    name: str
+    zone: str = ""
+    project: str = ""
+    port: int = TPU_PORT
+
+    def __str__(self) -> str:
+        path = "/".join(filter(None, (self.project, self.zone, self.name)))
+        return f"tpu:{path}" + (f":{self.port}" if self.port != TPU_PORT else "")
+
+
+@dataclass(frozen=True)
+class DnsName:
+    """A name in DNS each of whose addresses is a worker with a profiler service at `port`."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"dns:{self.host}:{self.port}"
+
+
+Target = Address | TpuName | DnsName
+
+
+def parse_addresses(texts: Iterable[str]) -> tuple[Target, ...]:
+    """The addresses and names in `texts`, without duplicates; commas or line breaks separate several in one text.
+
+    Raises `BadAddress` for an invalid one, or if there are none.
     """
     parts = [part.strip() for text in texts for part in re.split(r"[,\n]", text)]
-    addresses = tuple(dict.fromkeys(parse_address(part) for part in parts if part))
-    if not addresses:
+    targets = tuple(dict.fromkeys(_parse(part) for part in parts if part))
+    if not targets:
         raise BadAddress(f"no address was given: {_FORM}")
-    return addresses
+    return targets
+
+
+def _parse(text: str) -> Target:
+    if re.fullmatch(r"(tpu|dns):\d*", text) or not text.startswith(("tpu:", "dns:")):  # a machine may be named so
+        return parse_address(text)
+    if text.startswith("dns:"):
+        address = parse_address(text.removeprefix("dns:"))
+        return DnsName(address.host, address.port)
+    if (match := _TPU.fullmatch(text)) is None:
+        raise BadAddress(f"{_shown(text)}: is no name of a TPU; {_TPU_FORM}")
+    project, zone, name, port = match.groups()
+    return TpuName(name, zone or "", project or "", TPU_PORT if port is None else _port(port, text))
 
 
 def parse_address(text: str) -> Address:
     """The address in `text`, with or without `grpc://`. Raises `BadAddress` with the reason if it is invalid."""
-    shown = text_of(text if len(text) <= _MOST_CHARACTERS else text[:_MOST_CHARACTERS] + "…")
+    shown = _shown(text)
     rest = text[len(_SCHEME) :] if text.lower().startswith(_SCHEME) else text
     if "://" in rest:
         raise BadAddress(f"{shown}: {rest.partition('://')[0]}:// is no scheme of a profiler service; {_FORM}")
@@ -82,9 +136,17 @@ def parse_address(text: str) -> Address:
     if not (_HOST.fullmatch(host) or _IPV6.fullmatch(host)):
         hint = "a number of IPv6 stands in brackets, as in [::1]:6009" if ":" in host else _FORM
         raise BadAddress(f"{shown}: {host!r} is no name of a machine; {hint}")
+    return Address(host.lower(), _port(port, text))
+
+
+def _port(port: str, text: str) -> int:
     if not (re.fullmatch(r"[0-9]{1,5}", port) and 1 <= int(port) <= _HIGHEST_PORT):
-        raise BadAddress(f"{shown}: {port!r} is no port; {_FORM}, with a port from 1 to {_HIGHEST_PORT}")
-    return Address(host.lower(), int(port))
+        raise BadAddress(f"{_shown(text)}: {port!r} is no port; {_FORM}, with a port from 1 to {_HIGHEST_PORT}")
+    return int(port)
+
+
+def _shown(text: str) -> str:
+    return text_of(text if len(text) <= _MOST_CHARACTERS else text[:_MOST_CHARACTERS] + "…")
 
 
 def silent(addresses: Sequence[Address], patience_s: float = PATIENCE_S) -> dict[Address, str]:
@@ -93,26 +155,31 @@ def silent(addresses: Sequence[Address], patience_s: float = PATIENCE_S) -> dict
     A reason completes a sentence that begins with the address.
     """
     longest_s = 2 * patience_s
-    reasons = dict.fromkeys(addresses, f"could not be reached within {longest_s:g} s; check the address")
+    late = f"could not be reached within {longest_s:g} s; check the address"
+    reasons = answers(lambda address: _why_silent(address, patience_s), addresses, longest_s)
+    return {address: reason for address in addresses if (reason := reasons.get(address, late))}
 
-    def ask(address: Address) -> None:
-        reasons[address] = _why_silent(address, patience_s)
 
-    # Name resolution has no timeout, so threads that exceed their time are abandoned.
-    threads = [threading.Thread(target=ask, args=(address,), daemon=True) for address in addresses]
+def answers(ask: Callable[[Key], Answer], keys: Iterable[Key], longest_s: float) -> dict[Key, Answer]:
+    """What `ask` returns for each key, asked in parallel; keys that take longer than `longest_s` are missing.
+
+    Name resolution has no timeout, so threads that exceed their time are abandoned.
+    """
+    found: dict[Key, Answer] = {}
+    threads = [threading.Thread(target=lambda key=key: found.update({key: ask(key)}), daemon=True) for key in keys]
     for thread in threads:
         thread.start()
     until = time.monotonic() + longest_s
     for thread in threads:
         thread.join(max(0.0, until - time.monotonic()))
-    return {address: reason for address, reason in dict(reasons).items() if reason}
+    return dict(found)
 
 
 def _why_silent(address: Address, patience_s: float) -> str:
     """Why no profiler service responds there; empty if one does."""
     try:
         connection = socket.create_connection((address.host.strip("[]"), address.port), patience_s)
-    except socket.gaierror:
+    except (socket.gaierror, UnicodeError):  # the latter for an empty or overlong part of a name
         return "is the name of no machine that can be found; check its spelling"
     except ConnectionRefusedError:
         return f"has no profiler server listening; {HOW_TO_START}"

@@ -16,14 +16,15 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from tempfile import mkdtemp
 
 from tfcompare.errors import TfcompareError
-from tfcompare.sources.capture.addresses import Address, silent
+from tfcompare.sources.capture.addresses import Address, Target, silent
 from tfcompare.sources.capture.request import LeftOut, NothingRecorded, Recorded, Request, Stopped
+from tfcompare.sources.capture.resolving import resolve
 from tfcompare.sources.leftovers import ARRIVING, remove_left, this_process
 from tfcompare.sources.logdir import check_file
 from tfcompare.sources.machine_load import load_average, write_load
@@ -66,10 +67,13 @@ def record(
     if not is_installed():
         raise TfcompareError(HOW_TO_INSTALL)
     load_before = load_average()
+    if names := [target for target in request.addresses if not isinstance(target, Address)]:
+        tell(Progress(f"Resolving {_listed(names)}"))
+    addresses, unresolved = resolve(request.addresses)
     tell(Progress("Looking who answers"))
-    reasons = silent(request.addresses)
-    deaf = tuple(LeftOut(address, reasons[address]) for address in request.addresses if address in reasons)
-    there = tuple(address for address in request.addresses if address not in reasons)
+    reasons = silent(addresses)
+    deaf = (*unresolved, *(LeftOut(address, reasons[address]) for address in addresses if address in reasons))
+    there = tuple(address for address in addresses if address not in reasons)
     if not there:
         raise NothingRecorded(deaf)
     is_new = not logdir.exists()
@@ -77,7 +81,9 @@ def record(
     remove_left(logdir)
     folder = Path(mkdtemp(prefix=f"{ARRIVING}{this_process()}-", dir=logdir))
     try:
-        files, failed = _attempts(replace(request, addresses=there), folder, tell, stop or threading.Event())
+        files, failed = _attempts(request, there, folder, tell, stop or threading.Event())
+        if not files:
+            raise NothingRecorded((*deaf, *failed))
         run = _run_folder(files, folder)
         if all(address.is_local for address in files):
             write_load(run, load_before)
@@ -87,34 +93,35 @@ def record(
         if is_new:
             with suppress(OSError):  # it contains another run
                 logdir.rmdir()
-    return Recorded(path, tuple(files), (*deaf, *failed))
+    sizes = {address: (path / address.file_name).stat().st_size for address in files}
+    return Recorded(path, sizes, (*deaf, *failed))
 
 
 def _attempts(
-    request: Request, folder: Path, tell: Tell, stop: threading.Event
+    request: Request, addresses: Sequence[Address], folder: Path, tell: Tell, stop: threading.Event
 ) -> tuple[dict[Address, Path], tuple[LeftOut, ...]]:
-    """(the host files of the first successful attempt, the missing workers); raises `NothingRecorded`."""
-    failed: tuple[LeftOut, ...] = ()
+    """(the host files of the first successful attempt, the workers that are missing in the last attempt)."""
+    files, failed = dict[Address, Path](), tuple[LeftOut, ...]()
     for attempt in range(1 + request.retries):
-        here = folder / str(attempt)
+        here, which = folder / str(attempt), f" (attempt {attempt + 1})" if attempt else ""
         here.mkdir()
-        files, failed = _attempt(request, here, f" (attempt {attempt + 1})" if attempt else "", tell, stop)
+        files, failed = _attempt(request, addresses, here, which, tell, stop)
         if files:
-            return files, failed
-    raise NothingRecorded(failed)
+            break
+    return files, failed
 
 
 def _attempt(
-    request: Request, folder: Path, which: str, tell: Tell, stop: threading.Event
+    request: Request, addresses: Sequence[Address], folder: Path, which: str, tell: Tell, stop: threading.Event
 ) -> tuple[dict[Address, Path], tuple[LeftOut, ...]]:
-    delay_s = max(request.delay_ms / 1000, TOGETHER_S if len(request.addresses) > 1 else 0)
+    delay_s = max(request.delay_ms / 1000, TOGETHER_S if len(addresses) > 1 else 0)
     start_ns = time.time_ns() + round(delay_s * 1e9)
     window_s = delay_s + request.duration_ms / 1000
     calls: dict[Address, Call] = {}
     try:
-        for number, address in enumerate(request.addresses):
+        for number, address in enumerate(addresses):
             calls[address] = _call(request, address, folder / str(number), start_ns if delay_s else 0)
-        tell(Progress(f"Recording {_listed(request.addresses)}{which}", window_s))
+        tell(Progress(f"Recording {_listed(addresses)}{which}", window_s))
         _wait(calls, time.monotonic() + window_s + _SETTLE_S, stop)
         if late := [address for address, call in calls.items() if call.is_running]:
             tell(Progress(f"Waiting for the profile of {_listed(late)}{which}"))
@@ -122,7 +129,7 @@ def _attempt(
     finally:
         ended = {address: call.end() for address, call in calls.items()}
     files, failed = dict[Address, Path](), []
-    for number, address in enumerate(request.addresses):
+    for number, address in enumerate(addresses):
         file, why = _outcome(ended[address], folder / str(number), request)
         if file is None:
             failed.append(LeftOut(address, why))
@@ -198,6 +205,6 @@ def _move_to_logdir(run: Path, logdir: Path) -> Path:
     raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(runs / stamp))
 
 
-def _listed(addresses: Sequence[Address]) -> str:
+def _listed(addresses: Sequence[Target]) -> str:
     more = len(addresses) - _MOST_NAMED
     return ", ".join(map(str, addresses[:_MOST_NAMED])) + (f" and {more} more" if more > 0 else "")

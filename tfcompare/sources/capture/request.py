@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from tfcompare.errors import TfcompareError
-from tfcompare.sources.capture.addresses import Address
-from tfcompare.sources.logdir.files import text_of
+from tfcompare.sources.capture.addresses import Address, Target
+from tfcompare.sources.logdir.files import host_of, text_of
+from tfcompare.units import format_bytes
 
 LONGEST_MS = 600_000
 MOST_RETRIES = 100
@@ -24,7 +26,7 @@ class Request:
     value that is out of range.
     """
 
-    addresses: tuple[Address, ...]
+    addresses: tuple[Target, ...]
     duration_ms: int = 2_000
     host_level: int = 2
     device_level: int = 1
@@ -48,9 +50,9 @@ class Request:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """An address that is missing from a capture; `why` completes a sentence that begins with it."""
+    """An address or name that is missing from a capture; `why` completes a sentence that begins with it."""
 
-    address: Address
+    address: Target
     why: str
 
     def __str__(self) -> str:
@@ -59,11 +61,19 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Recorded:
-    """A captured run: its folder, the addresses whose profiles are in it, and those that are missing."""
+    """A captured run: its folder, the bytes of the profile from each address in it, and what is missing."""
 
     path: Path
-    addresses: tuple[Address, ...]
+    size_bytes: Mapping[Address, int]
     left_out: tuple[LeftOut, ...] = ()
+
+    def captured(self, step_counts: Mapping[str, int]) -> dict[Address, str]:
+        """What each address returned, such as "captured: 38 steps, 1.58 MB". `step_counts`: steps by host."""
+        steps = {address: step_counts.get(host_of(address.file_name)) for address in self.size_bytes}
+        return {
+            address: f"captured: {f'{steps[address]:,}' if steps[address] else 'no'} steps, {format_bytes(size)}"
+            for address, size in self.size_bytes.items()
+        }
 
 
 class NothingRecorded(TfcompareError):

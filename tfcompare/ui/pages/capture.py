@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 
 import streamlit as st
@@ -33,7 +35,9 @@ from tfcompare.ui.frame.shell import Page
 from tfcompare.ui.pages import home_add
 from tfcompare.ui.pages.home_runs import browser_zone, recorded_text
 from tfcompare.ui.widgets import deleting
+from tfcompare.ui.widgets.blocks import show_small_table
 from tfcompare.units import format_bytes, format_ms
+from tfcompare.views.blocks import Facts
 
 _RECORDING, _PROBLEM, _SELECTED = (f"tfcompare.capture.{of}" for of in ("recording", "problem", "selected"))
 _REDRAW_S = 0.2
@@ -73,8 +77,9 @@ def _form(view: Page, *, is_busy: bool) -> None:
         with st.container(horizontal=True, vertical_alignment="bottom"):
             addresses = st.text_input(
                 "Addresses", "localhost:6009", key="address", bind="query-params", disabled=is_busy, width=420,
-                help="Addresses of profiler servers, separated by commas: `host:port` or `grpc://host:port`. "
-                "Several workers become one run with several hosts.",
+                help="Separated by commas: `host:port` of a profiler server; `dns:name:port` for all addresses that "
+                "DNS has for a name; `tpu:name` or `tpu:zone/name` for all workers of a Cloud TPU. Several workers "
+                "become one run with several hosts.",
             )  # fmt: skip
             duration_ms = st.number_input(
                 "Duration (ms)", 1, LONGEST_MS, 2_000, step=500, key="duration", bind="query-params", disabled=is_busy,
@@ -88,6 +93,7 @@ def _form(view: Page, *, is_busy: bool) -> None:
             wish = _details(Request((), int(duration_ms)), is_busy=is_busy)
         if st.button("Capture", icon=":material/radio_button_checked:", type="primary", disabled=is_busy):
             _start(view.settings, addresses, name, wish)
+        st.caption(f"Captures are stored in {as_code(str(own_captures.folder(view.settings)))}")
 
 
 def _details(defaults: Request, *, is_busy: bool) -> Request:
@@ -170,8 +176,6 @@ def _outcome(view: Page, recording: BackgroundRecording) -> None:
             f"The capture could not be stored ({reason}). Free space on the server's disk, or ask its administrator."
         )
         return
-    for missing in recorded.left_out:
-        st.warning(f"Missing in the run: {as_markdown(missing)}", icon=":material/warning:")
     found = next((run for run in view.found if run.path == recorded.path), None)
     if found is None:
         st.error(f"The captured run no longer exists: {as_code(str(recorded.path))}")
@@ -187,8 +191,10 @@ def _hand_over(view: Page, found: FoundRun, recorded: Recorded) -> None:
         st.rerun()  # the sidebar has been drawn
     run = fetch([found], view.settings)[found.id]
     if isinstance(run, TfcompareError):
+        _show_results(recorded, {})
         st.error(as_markdown(run))
         return
+    _show_results(recorded, Counter(run.table("steps")["host"]) if run.info.has_steps else {})
     st.success(f"{as_code(found.name)} was captured: {_summary(run)}.", icon=":material/check:")
     if not run.info.has_steps:
         st.info(
@@ -208,6 +214,16 @@ def _hand_over(view: Page, found: FoundRun, recorded: Recorded) -> None:
         if selection.baseline != found.id:
             st.button("Use as baseline", icon=":material/flag:", on_click=_use_as_baseline, args=(found.id,))
     st.caption(f"Stored in {as_code(str(recorded.path))}")
+
+
+def _show_results(recorded: Recorded, step_counts: Mapping[str, int]) -> None:
+    """Show what came of each address, if there were several."""
+    rows = [(str(address), result) for address, result in recorded.captured(step_counts).items()]
+    rows += [(str(missing.address), missing.why) for missing in recorded.left_out]
+    if recorded.left_out:
+        st.warning(f"Not in the run: {len(recorded.left_out)} of {len(rows)} addresses", icon=":material/warning:")
+    if len(rows) > 1:
+        show_small_table(Facts(["", "Result"], rows))
 
 
 def _summary(run: Run) -> str:
