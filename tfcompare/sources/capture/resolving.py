@@ -79,6 +79,7 @@ def _of_tpu(tpu: TpuName, patience_s: float) -> _Resolved:
             return f"could not be looked up: gcloud did not answer within {patience_s:g} s; check the network"
     if process.returncode:
         reason = err.rpartition("ERROR: ")[2].removeprefix("(gcloud.compute.tpus.tpu-vm.describe) ")
+        reason = reason.partition("The attribute can be set in the following ways")[0]  # a list of options follows
         return f"could not be looked up by gcloud: {shorten(reason, _MOST_CHARACTERS, placeholder=' …')}"
     try:
         node = json.loads(out)
