@@ -121,7 +121,7 @@ def _print_summary(comparison: Comparison, arguments: argparse.Namespace) -> Non
     width = None if arguments.all_columns else terminal_width()
     if comparison.is_single:
         print(as_lines([Text(comparison.headline())], width), end="\n\n")
-    print(Shown.of(comparison, "overview", top=arguments.limit).to("table", width=width), end="")
+    print(Shown.of(comparison, "overview", top=arguments.limit, short=True).to("table", width=width), end="")
 
 
 def _coverage(comparison: Comparison, name: str, arguments: argparse.Namespace) -> list[str]:

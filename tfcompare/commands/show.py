@@ -79,7 +79,11 @@ def _print_summary(arguments: argparse.Namespace) -> int:
     (one,) = load_runs([arguments.place], reading(arguments))
     names = [name for name in schema.TABLES if len(one.table(name, host=arguments.host))]
     width = None if arguments.all_columns else terminal_width()
-    print(Shown.of(compare(one, one, host=arguments.host), "overview", top=arguments.limit).to("table", width=width))
+    print(
+        Shown.of(compare(one, one, host=arguments.host), "overview", top=arguments.limit, short=True).to(
+            "table", width=width
+        )
+    )
     about: list[Block] = [
         Facts(["Capture", one.name], [[fact.label, fact.values[0]] for fact in environment([one.info])]),
         Text(f"Tables (`tfcompare show RUN TABLE`): {', '.join(map(as_markdown, names))}."),

@@ -18,7 +18,7 @@ from tfcompare.compare.memory_growth import growth_in
 from tfcompare.compare.stats.estimates import STEP_TIME
 from tfcompare.compare.stats.verdict import UNCLEAR
 from tfcompare.markdown import as_code, as_markdown, first_sentence
-from tfcompare.tools.advice import Advice, advise_on, facts_of, with_repeats
+from tfcompare.tools.advice import Advice, Findings, advise_on, facts_of, with_repeats
 from tfcompare.tools.advice import Facts as AdviceFacts
 from tfcompare.tools.certain import certainties
 from tfcompare.tools.clock_change import clock_change
@@ -369,10 +369,15 @@ def side_facts(pair: Pair) -> list[AdviceFacts]:
     return [pair.comparison.cached(("facts", run.id, host), partial(facts_of, run, host)) for run, host in hosts]
 
 
+def findings(pair: Pair) -> Findings:
+    """The advice on the candidate, computed once."""
+    captures = (pair.comparison.captures(run) for run in pair.runs)
+    return pair.cached("findings", lambda: advise_on(*map(with_repeats, side_facts(pair), captures)))
+
+
 def advice(pair: Pair) -> Iterator[Block]:
     """What to try next, the piece that could save most first."""
-    captures = (pair.comparison.captures(run) for run in pair.runs)
-    found = advise_on(*map(with_repeats, side_facts(pair), captures))
+    found = findings(pair)
     if found.caveat:
         yield Text(found.caveat)
     elif found.advice:
@@ -383,6 +388,19 @@ def advice(pair: Pair) -> Iterator[Block]:
         yield Items([(_title(one), _advice_text(one, pair)) for one in found.advice], saves)
     else:
         yield Text("No known problem found.")
+
+
+def also_worth_trying(pair: Pair) -> Iterator[Block]:
+    """Suggestions for the candidate that the profile shows nothing for or against; nothing where there are none."""
+    found = findings(pair).also_worth_trying
+    if not found:
+        return
+    yield Text("These are no findings: the profile shows nothing for or against them.", look="quiet")
+    ids = [
+        Finding(f"also_worth_trying:{one.name}", one.title.replace("`", ""), "", math.nan, math.nan, is_alone=True)
+        for one in found
+    ]
+    yield Items([(one.title, f"{one.text} [More in the guide]({one.link})") for one in found], ids)
 
 
 def _title(one: Advice) -> str:

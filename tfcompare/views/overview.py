@@ -38,13 +38,15 @@ SLOW = (
 
 @dataclass(frozen=True)
 class Options:
-    """How the steps are shown, all three ways where nothing can be clicked; `top`: how many ops, 0 for all."""
+    """How the steps are shown, all three ways where nothing can be clicked; `top`: how many ops, 0 for all; `short`:
+    whether suggestions without evidence are left out."""
 
     steps_as: Literal["time", "part", "distribution", "all"] = option(
         "time", "Show as", {"time": "step time", "part": "by part", "distribution": "distribution", "all": "all three"},
         address="steps_view",
     )  # fmt: skip
     top: int = option(TOP, "Ops", help=f"The number of ops that changed most, 0 for all (default: {TOP})")
+    short: bool = option(False, "Short", help="Without suggestions for which the profile shows nothing")
 
 
 def blocks(pair: Pair, options: Options) -> Iterator[Block]:
@@ -52,7 +54,10 @@ def blocks(pair: Pair, options: Options) -> Iterator[Block]:
     yield from pair.cached("first", lambda: list(answer.first(pair)))
     why = pair.cached("why", lambda: list(answer.why(pair)))
     advice = partial(pair.cached, "advice", lambda: list(answer.advice(pair)))
-    yield Beside([why, [Section("What to try next", advice, is_open=True)]])
+    next_steps = [Section("What to try next", advice, is_open=True)]
+    if not options.short and (also := pair.cached("also", lambda: list(answer.also_worth_trying(pair)))):
+        next_steps.append(Section("Also worth trying", also))
+    yield Beside([why, next_steps])
     yield from pair.cached(("changes", options.top), lambda: list(answer.changes(pair, max(options.top, 0))))
     yield from answer.memory(pair)
     yield Live("typical_step")

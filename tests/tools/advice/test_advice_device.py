@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from tests.tools.advice.advice_facts import copies, facts, kernels, memory, ops
+from tests.tools.advice.advice_facts import BETTER, STEP_US, copies, facts, kernels, memory, ops
 from tfcompare.tools.advice import device_rules, memory_rules
 
 BUSY = {"device_compute": 8000.0}
 TWO = {"/device:GPU:0": 100_000.0, "/device:GPU:1": 5_000.0}
 
 
-@pytest.mark.parametrize(("framework", "call"), [("TensorFlow", "TF_GPU_THREAD_MODE"), ("JAX", "`jax.jit`")])
+@pytest.mark.parametrize(("framework", "call"), [("TensorFlow", "jit_compile=True"), ("JAX", "`jax.jit`")])
 def test_launches_that_the_device_waits_for(framework: str, call: str) -> None:
     tiny = kernels(("k", "op", 500, 1000, False, False))
     found = device_rules.launch_bound(
@@ -20,6 +22,43 @@ def test_launches_that_the_device_waits_for(framework: str, call: str) -> None:
     assert found is not None and call in found.text
     assert "500 kernels of 2.00 µs on average" in found.text
     assert device_rules.launch_bound(facts({"kernel_launch": 1400}, device_type="GPU", kernels=tiny)) is None
+
+
+def crowded(threads: float, cores: int) -> dict[str, Any]:
+    """What makes as many threads busy on as many cores."""
+    return {
+        "pipeline": BETTER,
+        "changed": {"ParallelMapV2": {"settings": f"cpu_budget={cores}"}},
+        "ops": ops(("Host", "Mul", "m", 1, threads * STEP_US)),
+    }
+
+
+def test_launches_that_share_busy_threads() -> None:
+    run = facts({"kernel_launch": 1600}, device_type="GPU", **crowded(3.0, 4))
+    found = device_rules.launch_threads(run)
+    assert found is not None and "`TF_GPU_THREAD_MODE=gpu_private`" in found.text
+    assert "for 1.60 ms of each step" in found.text and "3 threads are within an op, on 4 cores" in found.text
+    assert device_rules.launch_threads(facts({"kernel_launch": 1400}, device_type="GPU", **crowded(3.0, 4))) is None
+    assert device_rules.launch_threads(facts({"kernel_launch": 1600}, device_type="GPU", **crowded(1.9, 4))) is None
+    jax = facts({"kernel_launch": 1600}, device_type="GPU", framework="JAX", **crowded(3.0, 4))
+    assert device_rules.launch_threads(jax) is None
+
+
+def test_room_for_a_larger_batch_where_the_device_waits_for_the_host() -> None:
+    waiting = {"kernel_launch": 1500.0, "host_compute": 500.0, "other": 500.0, "device_compute": 7500.0}
+    run = facts(waiting, device_type="GPU", memory=memory("GPU_0_bfc", 4_000_000, 10_000_000))
+    found = device_rules.larger_batch(run)
+    assert found is not None
+    assert found.title == "A larger batch fits, and the device waits for the host 25.0 % of the step"
+    assert "holds 4.00 MB of 10.0 MB at its peak, and for 2.50 ms of each step" in found.text
+    for silent in (
+        facts(waiting, device_type="GPU", memory=memory("GPU_0_bfc", 5_000_000, 10_000_000)),
+        facts(waiting, device_type="GPU", memory=memory("gpu_host_bfc", 1, 10_000_000)),
+        facts(waiting, memory=memory("GPU_0_bfc", 1, 10_000_000)),
+        facts(waiting, device_type="GPU"),
+        facts({"device_compute": 8500.0}, device_type="GPU", memory=memory("GPU_0_bfc", 1, 10_000_000)),
+    ):
+        assert device_rules.larger_batch(silent) is None
 
 
 @pytest.mark.parametrize(

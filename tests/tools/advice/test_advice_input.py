@@ -109,6 +109,31 @@ def test_sharding_of_records_reads_every_file_on_every_worker() -> None:
     assert input_rules.shard(facts(WAITING, pipeline=by_file, hosts=4)) is None
 
 
+LATE = """
+Root 1 critical
+ BatchV2 30 critical
+  Shard 10 critical
+   ParallelMapV2 5000 critical blamed
+    Range 4 critical
+"""
+
+
+def test_what_is_made_below_a_shard_and_dropped() -> None:
+    calls = {"Shard": {"calls": 32}, "ParallelMapV2": {"calls": 128}}
+    found = input_rules.late_shard(facts(WAITING, pipeline=LATE, changed=calls))
+    assert found is not None and found.title == "`shard` drops 75.0 % of what was made"
+    assert "Each step waits 5.00 ms for elements made below `shard`" in found.text
+    assert found.saves == pytest.approx(0.5 * 0.75)
+    as_many = {"Shard": {"calls": 32}, "ParallelMapV2": {"calls": 32}}
+    assert input_rules.late_shard(facts(WAITING, pipeline=LATE, changed=as_many)) is None
+    cheap = facts(WAITING, pipeline=LATE, changed=calls, waits={"ParallelMapV2": 500.0})
+    assert input_rules.late_shard(cheap) is None
+    assert input_rules.late_shard(facts(WAITING, pipeline=NAIVE, changed=calls)) is None
+    read = facts(WAITING, pipeline=LATE.replace("Range", "TFRecord"), changed=calls, hosts=4)
+    assert input_rules.shard(read) is not None and input_rules.late_shard(read) is None
+    assert input_rules.late_shard(facts({"input": 100.0}, pipeline=LATE, changed=calls)) is None
+
+
 CAST = """
 Root 1 critical
  Map 7000 critical blamed

@@ -22,6 +22,14 @@ def test_python_that_makes_the_input() -> None:
     blamed = NAIVE.replace("Map", "Generator")
     found = python_rules.python_input(facts(WAITING, pipeline=blamed, ops=CALLED, python=makes))
     assert found is not None and found.title == "`from_generator` produces the input"
+    behind = facts(WAITING, pipeline=NAIVE.replace("TFRecord", "Generator"), ops=CALLED, python=makes)
+    assert behind.bottleneck is not None and behind.bottleneck["iterator"] == "Map"
+    found = python_rules.python_input(behind)
+    assert found is not None and found.title == "`py_function` produces the input", "the generator takes 100 µs"
+    waited = {"Generator": 3000.0}
+    behind = facts(WAITING, pipeline=NAIVE.replace("TFRecord", "Generator"), ops=CALLED, python=makes, waits=waited)
+    found = python_rules.python_input(behind)
+    assert found is not None and found.title == "`from_generator` produces the input"
 
 
 def test_parallel_calls_are_never_called_useless() -> None:

@@ -2,11 +2,24 @@
 
 Each rule examines the `Facts` of one run and gives no advice without evidence; every number in its text is part of its
 evidence. Each family of rules has a file: input, compilation,
-host, device, kernels, XLA programs, model, memory. `changes` lists what changed.
+host, device, kernels, XLA programs, model, memory. `worth_trying` has suggestions that no profile can judge; `changes`
+lists what changed.
 """
 
 from tfcompare.tools.advice.advise import advise, advise_on
 from tfcompare.tools.advice.facts import Facts, facts_of, with_repeats
 from tfcompare.tools.advice.model import Advice, Change, Evidence, Findings
+from tfcompare.tools.advice.worth_trying import Suggestion
 
-__all__ = ["Advice", "Change", "Evidence", "Facts", "Findings", "advise", "advise_on", "facts_of", "with_repeats"]
+__all__ = [
+    "Advice",
+    "Change",
+    "Evidence",
+    "Facts",
+    "Findings",
+    "Suggestion",
+    "advise",
+    "advise_on",
+    "facts_of",
+    "with_repeats",
+]

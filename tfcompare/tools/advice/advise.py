@@ -18,6 +18,7 @@ from tfcompare.tools.advice import (
 from tfcompare.tools.advice.changes import STEP, changes, unchanged
 from tfcompare.tools.advice.facts import FEWEST_STEPS, Facts, facts_of
 from tfcompare.tools.advice.model import WORTH_IT, Advice, Findings, Found, Rule, Side, evidence
+from tfcompare.tools.advice.worth_trying import worth_trying
 
 if TYPE_CHECKING:
     from tfcompare.run import Run
@@ -45,7 +46,9 @@ def advise_on(baseline: Facts, candidate: Facts) -> Findings:
     improvements, regressions = changes(baseline, candidate)
     has_step_changed = any(change.figure == STEP for change in (*improvements, *regressions))
     same = unchanged(baseline, candidate) if has_step_changed else ()
-    return Findings(tuple(advice), improvements, regressions, same, _caveat(candidate))
+    caveat = _caveat(candidate)
+    also = () if caveat else worth_trying(candidate, {one.rule for one in advice})
+    return Findings(tuple(advice), improvements, regressions, same, caveat, also)
 
 
 def _caveat(candidate: Facts) -> str:

@@ -6,16 +6,18 @@ import math
 from typing import TYPE_CHECKING
 
 from tfcompare.compare.headline import step_marker_call
-from tfcompare.schema import DEVICE
+from tfcompare.schema import DEVICE, UNEXPLAINED_PARTS
 from tfcompare.schema.kernels import DEVICE_TO_HOST, HOST_TO_DEVICE
 from tfcompare.tools.advice.facts import Facts, ratio
 from tfcompare.tools.advice.gaps import with_gap
-from tfcompare.tools.advice.host_rules import HOST_OPS_SHARE, OTHER_SHARE, UNEXPLAINED_SHARE
+from tfcompare.tools.advice.host_rules import BUSY_THREADS, CORES, HOST_OPS_SHARE, OTHER_SHARE, UNEXPLAINED_SHARE
 from tfcompare.tools.advice.model import DATA_GUIDE, GPU_GUIDE, SHARE, WORTH_IT, XLA_GUIDE, Figure, Found, code
 from tfcompare.tools.input_bound import MODERATELY_SHARE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    import pandas as pd
 
 
 LAUNCH_SHARE = 0.15
@@ -31,6 +33,11 @@ IDLE_PROFILE_SHARE = 0.5
 """Of a profile without steps, which holds the program's beginning and end too."""
 UNUSED_DEVICE = 0.1
 """Share of the busiest device's time below which a device is considered unused."""
+BUSY_CORES = 0.5
+"""Threads within ops ÷ cores, on average over the profile: from there on, all cores are busy at times."""
+ROOMY = 0.5
+"""Share of its capacity below which a memory has room for a batch twice as large."""
+_HOST_MEMORY = "cpu|host"
 
 LAUNCH_TIME = Figure("Kernel launch per step", "µs", lambda f: f.part_us("kernel_launch_us"))
 LAUNCH_OF_STEP = Figure("Share of the step time", SHARE, lambda f: f.part_share("kernel_launch_us"))
@@ -52,11 +59,27 @@ def launch_bound(facts: Facts) -> Found | None:
         "and use larger batches where memory allows."
         if facts.is_jax
         else "Launch fewer and larger ones: let XLA fuse ops with `tf.function(jit_compile=True)` (Keras: "
-        "`model.compile(…, jit_compile=True)`), and use larger batches where memory allows. "
-        "`TF_GPU_THREAD_MODE=gpu_private` gives launching a thread of its own."
+        "`model.compile(…, jit_compile=True)`), and use larger batches where memory allows."
     )
     title = f"The device waits for kernel launches {LAUNCH_OF_STEP.text(facts)} of the step"
     return Found(title, f"{found} {how}", figures, XLA_GUIDE, LAUNCH_OF_STEP.of(facts))
+
+
+def launch_threads(facts: Facts) -> Found | None:
+    """The devices wait for launches while the host's cores are busy with other ops."""
+    load = ratio(BUSY_THREADS.of(facts), CORES.of(facts))
+    if facts.is_jax or facts.info.device_type != "GPU":
+        return None
+    if not (LAUNCH_OF_STEP.of(facts) >= LAUNCH_SHARE and load >= BUSY_CORES):
+        return None
+    text = (
+        f"No device is busy for {LAUNCH_TIME.text(facts)} of each step while the host launches work, and on average "
+        f"{BUSY_THREADS.text(facts)} threads are within an op, on {CORES.text(facts)} cores: launches share "
+        "threads with other ops. `TF_GPU_THREAD_MODE=gpu_private` with `TF_GPU_THREAD_COUNT=2` gives each GPU threads "
+        "of its own for launching."
+    )
+    figures = (LAUNCH_OF_STEP, LAUNCH_TIME, BUSY_THREADS, CORES)
+    return Found("Launches share the host's threads with other ops", text, figures, GPU_GUIDE)
 
 
 def _copies(kind: str, column: str) -> Callable[[Facts], float]:
@@ -223,4 +246,42 @@ def collectives(facts: Facts) -> Found | None:
     return Found(title, text, figures, GPU_GUIDE, COLLECTIVE_SHARE.of(facts))
 
 
-RULES = (launch_bound, copies, collectives, uneven_devices, idle_device)
+def device_memory(facts: Facts) -> pd.DataFrame:
+    """The rows of `memory_summary` on the memories of devices, by their ids, whose capacity is known."""
+    rows = facts.memory[facts.memory["capacity_bytes"] > 0]
+    return rows[~rows["memory_id"].str.contains(_HOST_MEMORY, case=False)]
+
+
+def _fullest(facts: Facts, column: str) -> float:
+    """A column of the device memory that is fullest at its peak; NaN without one."""
+    rows = device_memory(facts)
+    if rows.empty:
+        return math.nan
+    return float(rows.iloc[int((rows["peak_bytes"] / rows["capacity_bytes"]).to_numpy(dtype=float).argmax())][column])
+
+
+FULLEST_PEAK = Figure("Peak of the fullest device memory", "bytes", lambda f: _fullest(f, "peak_bytes"))
+FULLEST_CAPACITY = Figure("Its capacity", "bytes", lambda f: _fullest(f, "capacity_bytes"))
+_OF_HOST = ("kernel_launch_us", "host_compute_us", *UNEXPLAINED_PARTS)
+HOST_ONLY_TIME = Figure("Device waits for the host, per step", "µs", lambda f: sum(map(f.part_us, _OF_HOST)))
+HOST_ONLY_SHARE = Figure("Share of the step time", SHARE, lambda f: sum(map(f.part_share, _OF_HOST)))
+
+
+def larger_batch(facts: Facts) -> Found | None:
+    """The devices wait for the host in each step, and their memory has room for a larger batch."""
+    if not (facts.has_device and ratio(FULLEST_PEAK.of(facts), FULLEST_CAPACITY.of(facts)) < ROOMY):
+        return None
+    if not HOST_ONLY_SHARE.of(facts) >= IDLE_SHARE:
+        return None
+    text = (
+        f"The fullest memory of a device holds {FULLEST_PEAK.text(facts)} of {FULLEST_CAPACITY.text(facts)} at its "
+        f"peak, and for {HOST_ONLY_TIME.text(facts)} of each step the device waits for launches, host ops and what is "
+        "unexplained. Most of that is the same for a larger batch: double the batch as long as the step takes less "
+        "than twice as long, and compare examples per second. The learning rate may have to follow."
+    )
+    title = f"A larger batch fits, and the device waits for the host {HOST_ONLY_SHARE.text(facts)} of the step"
+    figures = (HOST_ONLY_SHARE, HOST_ONLY_TIME, FULLEST_PEAK, FULLEST_CAPACITY)
+    return Found(title, text, figures, GPU_GUIDE)  # how much of it a batch makes up for, only a trial tells
+
+
+RULES = (launch_bound, launch_threads, copies, collectives, uneven_devices, idle_device, larger_batch)

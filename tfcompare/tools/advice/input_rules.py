@@ -6,6 +6,7 @@ import math
 import re
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 
 from tfcompare.compare.tf_data.iterator_tree import display_name, transformation
@@ -185,6 +186,23 @@ def shard(facts: Facts) -> Found | None:
     return Found("Every worker reads every file", text, (hosts, time), DATA_GUIDE, facts.input_share)
 
 
+def late_shard(facts: Facts) -> Found | None:
+    """Elements are made that `shard` then drops, and no reader below it is known on several hosts (`shard`)."""
+    if not facts.waits_for_input or shard(facts) is not None or math.isnan(_dropped(facts)):
+        return None
+    time = Figure("Waiting for what is below `shard`, per step", "µs", _below_shard_us)
+    dropped = Figure("Elements that `shard` drops", SHARE, _dropped)
+    saves = ratio(time.of(facts), facts.step_us) * dropped.of(facts)
+    if not saves >= WORTH_IT:
+        return None
+    text = (
+        f"Each step waits {time.text(facts)} for elements made below `shard`, which drops {dropped.text(facts)} of "
+        "them by its number of calls. Shard first: `files.shard(num_workers, index)` on the names of files, before "
+        "they are read, parsed and mapped."
+    )
+    return Found(f"`shard` drops {dropped.text(facts)} of what was made", text, (dropped, time), DATA_GUIDE, saves)
+
+
 def late_casts(facts: Facts) -> Found | None:
     """Elements are widened to floats before other work is done on them."""
     if not facts.waits_for_input or math.isnan(_widened(facts)[1]):
@@ -221,7 +239,7 @@ def decode_on_gpu(facts: Facts) -> Found | None:
     return Found("Host cores limit the input", text, figures, f"{GPU_GUIDE}", facts.input_share)
 
 
-RULES = (input_bound, prefetch, parallel, cache, shard, late_casts, decode_on_gpu)
+RULES = (input_bound, prefetch, parallel, cache, shard, late_shard, late_casts, decode_on_gpu)
 
 
 def _works_ahead(row: pd.Series) -> bool:
@@ -265,6 +283,30 @@ def _sharded_reading_us(facts: Facts) -> float:
         for name in rows["long_name"]
     ]
     return float(rows.loc[chosen, "self_time_us"].sum(min_count=1))
+
+
+def _below_shard(facts: Facts) -> pd.DataFrame:
+    """The iterators below the first `shard` that make elements, not only pass them on."""
+    rows = facts.pipeline.iterators if facts.pipeline is not None else pd.DataFrame(columns=["long_name", "iterator"])
+    is_below = [any(p.startswith("Shard") for p in _stages(name)[:-1]) for name in rows["long_name"]]
+    rows = rows[np.array(is_below, dtype=bool)]
+    return rows[~rows["iterator"].map(transformation).isin(_PASSING_ON)]
+
+
+def _below_shard_us(facts: Facts) -> float:
+    return facts.iterator_us(set(_below_shard(facts)["long_name"]))
+
+
+def _dropped(facts: Facts) -> float:
+    """The share of the elements that `shard` drops: 1 − its calls ÷ those of what it asks; NaN where it asks nothing of
+    what makes elements."""
+    below = _below_shard(facts)
+    if facts.pipeline is None or below.empty:
+        return math.nan
+    rows = facts.pipeline.iterators
+    shards = rows[rows["iterator"].str.startswith("Shard")]
+    asked = rows[rows["parent_id"].isin(shards["iterator_id"])]
+    return 1 - ratio(float(shards["calls"].sum()), float(asked["calls"].sum()))
 
 
 def _stages(long_name: str) -> list[str]:

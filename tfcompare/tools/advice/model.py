@@ -11,6 +11,7 @@ from tfcompare.units import format_percent, format_value, middle_ellipsis
 
 if TYPE_CHECKING:
     from tfcompare.tools.advice.facts import Facts
+    from tfcompare.tools.advice.worth_trying import Suggestion
 
 GUIDE = "https://www.tensorflow.org/guide/profiler"
 GPU_GUIDE = "https://www.tensorflow.org/guide/gpu_performance_analysis"
@@ -86,13 +87,15 @@ class Change:
 class Findings:
     """All there is to say of a pair: advice, what could save the most first; what got better and what got worse; and,
     where the step did, which large parts of it stayed about the same. `caveat`: why there is no advice on times; empty
-    where there may be."""
+    where there may be. `also_worth_trying`: suggestions for which the profile shows nothing, as no rule's advice does.
+    """
 
     advice: tuple[Advice, ...] = ()
     improvements: tuple[Change, ...] = ()
     regressions: tuple[Change, ...] = ()
     unchanged: tuple[Change, ...] = ()
     caveat: str = ""
+    also_worth_trying: tuple[Suggestion, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -64,7 +64,7 @@ def python_input(facts: Facts) -> Found | None:
     """Python functions produce the input."""
     if not facts.waits_for_input or not INPUT_SHARE.of(facts) >= WORTH_IT:
         return None
-    generator = facts.bottleneck is not None and transformation(str(facts.bottleneck["iterator"])) == "Generator"
+    generator = _waits_for_generator(facts)
     how = (
         "Write the output of `Dataset.from_generator` to TFRecord files once and read those"
         if generator
@@ -80,6 +80,16 @@ def python_input(facts: Facts) -> Found | None:
     what = "`from_generator`" if generator else "`py_function`"
     figures = (INPUT_SHARE, CALLS)
     return Found(f"{what} produces the input", text, figures, DATA_GUIDE, INPUT_SHARE.of(facts))
+
+
+def _waits_for_generator(facts: Facts) -> bool:
+    """Whether a generator is the bottleneck, or steps wait for one long enough to be worth a change."""
+    if facts.pipeline is None or facts.bottleneck is None:
+        return False
+    rows = facts.pipeline.iterators
+    names = rows.loc[rows["iterator"].map(transformation) == "Generator", "long_name"]
+    is_bottleneck = transformation(str(facts.bottleneck["iterator"])) == "Generator"
+    return is_bottleneck or facts.iterator_us(set(names)) >= WORTH_IT * facts.step_us
 
 
 RULES = (python_op, python_input)
