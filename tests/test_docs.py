@@ -18,6 +18,8 @@ from tests.profiles import ROOT
 from tests.screenshots.pictures import MOST_BYTES, PICTURES
 from tfcompare import cli, schema
 from tfcompare.errors import TfcompareError
+from tfcompare.tools.advice.advise import RULES
+from tfcompare.tools.advice.worth_trying import SUGGESTIONS
 from tfcompare.views.registry import views
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -123,3 +125,18 @@ def test_what_tensorboard_has_is_where_it_is_said_to_be() -> None:
     for table, column in places:
         assert column in schema.table(table).column_names, f"{table}.{column}"
     assert {view.title for view in views()} <= set(re.findall(r"\[([^\]]+)\]\(pages\.md#", text))
+
+
+def test_advice_of_the_guide_has_rules_and_suggestions_that_exist() -> None:
+    """Each piece has a place, and each suggestion is there for a piece."""
+    text = (ROOT / "docs" / "from-tensorboard.md").read_text(encoding="utf-8")
+    section = text.partition("## Advice of the guide\n")[2].partition("\n## ")[0]
+    rows = [
+        line.split("|")[1:-1]
+        for line in re.findall(r"^\| (?:Input|Threads|Device|Loop|Model|Symptom): .*$", section, re.MULTILINE)
+    ]
+    assert len(rows) == 37
+    rules, suggestions = ({name for row in rows for name in re.findall(r"`([^`]+)`", row[i])} for i in (1, 2))
+    assert rules <= set(RULES)
+    assert suggestions == set(SUGGESTIONS)
+    assert all(re.search(r"`|\]\(", " ".join(row[1:])) for row in rows)

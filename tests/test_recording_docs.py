@@ -15,7 +15,7 @@ from tfcompare.run import Run
 
 PAGE = (ROOT / "docs" / "recording.md").read_text(encoding="utf-8")
 SNIPPETS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-COMMANDS = re.findall(r"^tfcompare (.*?)(?: +#.*)?$", PAGE, re.MULTILINE)
+COMMANDS = re.findall(r"^tfcompare (capture .*?)(?: +#.*)?$", PAGE, re.MULTILINE)
 
 PROGRAM = """
 import os, sys

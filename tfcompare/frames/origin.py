@@ -5,7 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tfcompare.frames.lost_launches import lost_launches
-from tfcompare.frames.planes import ENVIRONMENT_PLANE, device_kind, device_planes, host_plane, profile_span_ps
+from tfcompare.frames.ops.kernel_details import is_kernel
+from tfcompare.frames.planes import (
+    ENVIRONMENT_PLANE,
+    device_kind,
+    device_planes,
+    host_plane,
+    other_devices,
+    profile_span_ps,
+)
 from tfcompare.xspace import Plane, XSpace
 from tfcompare.xspace.space import PS_PER_US
 
@@ -122,6 +130,13 @@ def _remarks(space: XSpace) -> list[str]:
         out.append(f"events with times that cannot be: {space.events.odd_times:,}; do not trust their place and length")
     if lost := lost_launches(space):
         out.append(lost)
+    if others := other_devices(space):
+        out.append(f"devices that are neither GPUs nor TPUs are read like GPUs: {_one_line(', '.join(others))}")
+    if device_kind(space) == "GPU" and not is_kernel(space).any():
+        out.append(
+            "the profiler of the devices recorded when ops ran and nothing of their kernels, as those of plug-in "
+            "devices may: launch sizes, tensor cores, precision and perhaps copies are unknown"
+        )
     if not device_planes(space) or device_kind(space) != "CPU":
         return out
     out.append(f"devices without any events: {len(device_planes(space))}; the times are those of the host only")

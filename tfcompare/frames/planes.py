@@ -13,12 +13,14 @@ ENVIRONMENT_PLANE = "Task Environment"
 HLO_OP = "hlo_op"
 """The stat that names the instruction of an XLA program that an event ran."""
 
-_TPU, _GPU = "/device:TPU:", "/device:GPU:"
+_TPU, _GPU, _DEVICE = "/device:TPU:", "/device:GPU:", "/device:"
 
 _FIRST_DERIVED_LINE = -559038737  # 0xdeadbeef as a signed 32-bit number
 _LAST_DERIVED_LINE = _FIRST_DERIVED_LINE + 405
 STEPS_LINE = _FIRST_DERIVED_LINE
-_COUNTERS_LINE = "_counters_"  # samples of hardware counters: nothing ran there
+_NOTHING_RAN = ("_counters_", "Host Runtime Call")
+"""Lines of device planes on which nothing ran there: samples of hardware counters, and calls of the host, which Intel's
+plug-in profiler puts beside its queues (`XPU queue/0`)."""
 
 
 def host_plane(space: XSpace) -> Plane | None:
@@ -27,13 +29,23 @@ def host_plane(space: XSpace) -> Plane | None:
 
 
 def device_planes(space: XSpace) -> list[Plane]:
-    """The TPU planes if there are any, else the GPU planes, in file order."""
-    tpus = [p for p in space.planes if p.name.startswith(_TPU)]
-    return tpus or [p for p in space.planes if p.name.startswith(_GPU)]
+    """The TPU planes if there are any, else the GPU planes, else those of other devices, in file order.
+
+    Profilers of plug-in devices choose the names of their planes: TensorFlow's example and Intel's write
+    `/device:GPU:0`; what Apple's closed tensorflow-metal writes is not known.
+    """
+    of_kinds = ([p for p in space.planes if p.name.startswith(prefix)] for prefix in (_TPU, _GPU, _DEVICE))
+    return next(filter(None, of_kinds), [])
+
+
+def other_devices(space: XSpace) -> list[str]:
+    """The names of devices that ran something and are neither TPUs nor GPUs by their planes, such as `METAL:0`."""
+    names = [p.name for p in device_planes(space) if p.event_count]
+    return [name.removeprefix(_DEVICE) for name in names if not name.startswith((_TPU, _GPU))]
 
 
 def device_kind(space: XSpace) -> str:
-    """`TPU` or `GPU` if the profile has events of such devices, else `CPU`."""
+    """`TPU` or `GPU` if the profile has events of such devices, else `CPU`; other devices are read as GPUs are."""
     planes = [p for p in device_planes(space) if p.event_count]
     if not planes:
         return "CPU"
@@ -50,7 +62,7 @@ def recorded_lines(space: XSpace) -> npt.NDArray[np.bool_]:
     samples of counters."""
     short = space.lines.id.astype(np.int32)
     is_derived = (short >= _FIRST_DERIVED_LINE) & (short <= _LAST_DERIVED_LINE)
-    return ~is_derived & np.array([name != _COUNTERS_LINE for name in space.lines.name], np.bool_)
+    return ~is_derived & np.array([name not in _NOTHING_RAN for name in space.lines.name], np.bool_)
 
 
 def recorded_on(space: XSpace, plane: Plane) -> npt.NDArray[np.bool_]:

@@ -396,11 +396,7 @@ def also_worth_trying(pair: Pair) -> Iterator[Block]:
     if not found:
         return
     yield Text("These are no findings: the profile shows nothing for or against them.", look="quiet")
-    ids = [
-        Finding(f"also_worth_trying:{one.name}", one.title.replace("`", ""), "", math.nan, math.nan, is_alone=True)
-        for one in found
-    ]
-    yield Items([(one.title, f"{one.text} [More in the guide]({one.link})") for one in found], ids)
+    yield Items([(one.title, f"{one.text} [More in the guide]({one.link})") for one in found])
 
 
 def _title(one: Advice) -> str:

@@ -96,6 +96,8 @@ def _of_kernel(pair: Pair, launches: pd.DataFrame, kernel: str, match: str, by: 
             yield Code(other)
     yield Links([links.to_kernel(kernel)])
     yield _launches(pair, launches)
+    if launches["registers_per_thread"].isna().all():
+        yield Text("The profile has no numbers of registers; profilers of AMD GPUs do not record them.", "quiet")
     if len(ops := _ops_of(launches)) == 1:
         yield Text(f"**Op** {as_code(ops[0])}")
         yield from op.times(pair, ops[0])

@@ -87,7 +87,8 @@ HOW_TO_ALLOW = (
 )
 _WHY_MISSING = {
     "TPU": "ran on TPUs, whose programs have no kernels.",
-    "GPU": "ran on GPUs without kernel events: the profiler was not allowed to record them.",
+    "GPU": "ran on GPUs without kernel events: the profiler was not allowed to record them, or records only when ops "
+    "ran, as those of plug-in devices may.",
     "CPU": "ran without GPU events: on the CPU only, or the profiler was not allowed to record the GPU.",
 }
 _KEYS: dict[By, list[str]] = {

@@ -67,6 +67,9 @@ def live_at_the_peak(chosen: Chosen) -> Iterator[Block]:
     every += sides_of("requested_bytes", CHANGE)
     every += ["op_name_candidate", "shape_candidate", "host", "memory_id"]
     rows = largest_first(chosen.pair, schema.MEMORY_PEAK, rows_of(chosen))
+    if len(rows) and rows["shape"].isin(_NO_INFORMATION).all():
+        text = "The profile names no op and no shape of an allocation; JAX records none. XLA's plan has both."
+        yield Text(text, "quiet", more="xla")
     yield Table(
         schema.MEMORY_PEAK,
         "Live at the peak",
