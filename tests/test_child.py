@@ -145,6 +145,30 @@ def test_the_time_of_earlier_calls_and_of_starting_does_not_count() -> None:
         processes.close()
 
 
+def test_processes_are_prepared_one_after_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PREPARING", str(tmp_path / "preparing"))
+    processes = Children(3, prepare=prepare_alone)
+    try:
+        with ThreadPoolExecutor(3) as pool:
+            calls = [pool.submit(processes.call, wait_for, tmp_path / "preparing.done") for _ in range(3)]
+            assert [call.result() for call in calls] == [True] * 3
+            assert len(processes._idle) == 3
+    finally:
+        processes.close()
+
+
+def prepare_alone() -> None:
+    """Fails if another process is preparing."""
+    preparing = Path(os.environ["PREPARING"])
+    preparing.touch(exist_ok=False)
+    time.sleep(0.1)
+    preparing.unlink()
+    with (done := preparing.with_suffix(".count")).open("a") as file:
+        file.write("x")
+    if done.stat().st_size == 3:
+        preparing.with_suffix(".done").touch()
+
+
 WORK_S = 0.3
 
 

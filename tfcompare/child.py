@@ -138,13 +138,14 @@ class Child:
 class Children:
     """At most `count` processes, which are started on demand and reused; further calls wait, as `Turns` describes.
 
-    `prepare` is called once in each process, before its memory is measured, for imports that calls need.
+    `prepare` is called once in each process, before its memory is measured, for imports that calls need. Processes are
+    prepared one after the other: what the first one compiles, the others load.
     """
 
     def __init__(self, count: int, prepare: Callable[[], object] | None = None, per_client: int | None = None) -> None:
         self._prepare = prepare
         self._turns = Turns(count, per_client)
-        self._lock = threading.Lock()
+        self._lock, self._preparing = threading.Lock(), threading.Lock()
         self._idle: list[Child] = []
         self._busy: set[Child] = set()
         self._is_closed = False
@@ -167,8 +168,9 @@ class Children:
             child, is_new = self._free_child()
             try:
                 if is_new and self._prepare is not None:
-                    child.begin(self._prepare)
-                    child.result()
+                    with self._preparing:
+                        child.begin(self._prepare)
+                        child.result()
                 child.begin(function, *arguments, memory_bytes=memory_bytes, seconds=seconds)
                 return child.result(meanwhile)
             finally:
