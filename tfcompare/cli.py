@@ -18,6 +18,7 @@ from tfcompare import __version__
 from tfcompare.commands import (
     capture,
     check,
+    demo,
     diff,
     ingest,
     query,
@@ -41,7 +42,7 @@ _NARROWEST = 40
 
 _INVALID_CHOICE = re.compile(r"invalid choice: '(?P<value>[^']*)' \(choose from (?P<choices>.*)\)")
 
-_COMMANDS = (runs, show, diff, view, report, check, series, trace, query, ingest, store, capture, serve)
+_COMMANDS = (runs, show, diff, view, report, check, series, trace, query, ingest, store, capture, serve, demo)
 
 
 class _Parser(argparse.ArgumentParser):

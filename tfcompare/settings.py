@@ -23,6 +23,7 @@ Options take precedence over environment variables:
 | `TFCOMPARE_STORE` | | folder of the cache of tables; `off` for no cache | the user's cache folder |
 | `TFCOMPARE_STORE_MB` | | size limit of this cache, in megabytes; least recently used are deleted first | 4096 |
 | `TFCOMPARE_PACK_MB` | | size limit of the tables of one host file in a store, in megabytes | 4096 |
+| | `--demo` | open on the Overview, with guidance, as `tfcompare demo` does | |
 """
 
 from __future__ import annotations
@@ -75,6 +76,14 @@ _URL = rf"[a-zA-Z][a-zA-Z0-9+.-]*://(?:\[[^\]/]*\]|[^/{_SEPARATOR}]*)(?:{_SEPARA
 ROOT_OPTION = "--root"
 CAPTURE_OPTION = "--allow-capture"
 STORE_OPTION = "--store"
+DEMO_OPTION = "--demo"
+
+DEMO_GUIDANCE = (
+    "Read the headline: how much faster the candidate is, and how certain that is.",
+    "“Why” names the parts of the step and the ops that changed the most.",
+    "Then open Op stats for every op, or Timeline for both runs on one time axis.",
+)
+"""What to look at first, in the terminal and on the Overview of `tfcompare demo`."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +91,7 @@ class Settings:
     """The settings of one process. Without `places` the sample runs are shown; without `roots` any path may be opened.
 
     A place is a URL (text) or a path. `data` is None for the user's data folder (see `data_folder`). `store` is a URL
-    or path, None if no store was given.
+    or path, None if no store was given. `is_demo`: the app opens on the Overview, with guidance.
     """
 
     places: tuple[str | Path, ...] = ()
@@ -94,6 +103,7 @@ class Settings:
     user_uploads_bytes: int = DEFAULT_USER_UPLOADS_MB * 2**20
     uploads_bytes: int = DEFAULT_UPLOADS_MB * 2**20
     store: str | None = None
+    is_demo: bool = False
 
     @property
     def data_folder(self) -> Path:
@@ -139,6 +149,7 @@ def read(arguments: Sequence[str], environment: Mapping[str, str]) -> Settings:
         user_uploads_bytes=_megabytes(USER_UPLOADS_VARIABLE, environment, DEFAULT_USER_UPLOADS_MB),
         uploads_bytes=_megabytes(UPLOADS_VARIABLE, environment, DEFAULT_UPLOADS_MB),
         store=store or environment.get(STORE_URL_VARIABLE, "") or None,
+        is_demo=DEMO_OPTION in arguments,
     )
 
 
@@ -157,12 +168,12 @@ def _arguments(arguments: Sequence[str]) -> tuple[list[str], list[str], bool, st
             store = word.partition("=")[2] if "=" in word else next(left, "")
             if not store:
                 raise TfcompareError(f"{STORE_OPTION} needs a folder or URL behind it")
-        elif word.startswith("-") and word != "--":
+        elif word.startswith("-") and word not in ("--", DEMO_OPTION):
             raise TfcompareError(
                 f"unknown option {word!r}; after `app.py --` there are paths, {ROOT_OPTION} DIR, {STORE_OPTION} URL "
                 f"and {CAPTURE_OPTION}"
             )
-        elif word != "--":
+        elif word not in ("--", DEMO_OPTION):
             places.append(word)
     return places, roots, allow_capture, store
 

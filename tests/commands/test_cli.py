@@ -30,7 +30,7 @@ from tfcompare.render.text_table import scale
 BASELINE = str(SAMPLE_RUNS["filters_512_128"])
 CANDIDATE = str(SAMPLE_RUNS["filters_16_8"])
 AUTOENCODER = str(SAMPLES / "autoencoder")
-COMMANDS = ("runs", "show", "diff", "check", "capture", "serve")
+COMMANDS = ("runs", "show", "diff", "check", "capture", "serve", "demo")
 
 
 def rows(text: str) -> list[dict[str, str]]:
@@ -455,6 +455,16 @@ def test_serve_looks_at_the_port_of_the_address_that_it_will_listen_on(
     monkeypatch.setenv("STREAMLIT_SERVER_ADDRESS", "192.0.2.1")  # an address of nobody: Streamlit tells
     tfcompare("serve", "--port", port)
     assert len(no_server) == 2
+
+
+def test_demo_serves_the_samples_and_prints_what_to_look_at(tfcompare, no_server: list[list[str]]) -> None:
+    out = tfcompare("demo", "--port", "8699")[1]
+    assert out.splitlines()[1:] == [f"  {n}. {sentence}" for n, sentence in enumerate(settings.DEMO_GUIDANCE, 1)]
+    ((*_, port, dashes, place, option),) = no_server
+    assert (port, dashes, place) == ("8699", "--", str(settings.sample_runs()))
+    read = settings.read([place, option], {"TFCOMPARE_PLACES": "/elsewhere"})
+    assert (read.places, read.is_demo) == ((settings.sample_runs(),), True)
+    assert not settings.read([place], {}).is_demo
 
 
 def test_the_server_imports_what_pages_need_before_anybody_comes() -> None:

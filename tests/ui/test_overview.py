@@ -19,6 +19,7 @@ from tfcompare.sources.logdir import find_runs
 from tfcompare.units import format_bytes, format_time_us
 
 RUNS = {run.path.parents[2].name: run for run in find_runs(SAMPLES)}
+GUIDING = [RUNS["filters_512_128"], RUNS["filters_16_8"]]
 IDS = {name: run.id for name, run in RUNS.items()}
 NAMES = {name: run.name for name, run in RUNS.items()}
 
@@ -33,6 +34,27 @@ def shown(page: AppTest) -> AppTest:
     page.run()
     assert not page.exception
     return page
+
+
+def test_the_demo_says_what_to_look_at_until_it_is_hidden(page):
+    def guidance() -> list[str]:
+        return [caption.value for caption in shown(page).caption if settings.DEMO_GUIDANCE[0] in caption.value]
+
+    assert guidance() == []
+    with settings.override(Settings(places=(SAMPLES,), is_demo=True)):
+        (text,) = guidance()
+        assert all(sentence in text for sentence in settings.DEMO_GUIDANCE)
+        next(button for button in page.button if button.label == "Hide").click()
+        assert guidance() == []
+
+
+def test_the_demo_goes_from_the_home_page_to_the_overview_once() -> None:
+    home = AppTest.from_file(str(ROOT / "app.py"), default_timeout=90)
+    with settings.override(Settings(places=(SAMPLES,), is_demo=True)):
+        shown(home)
+        assert f"### {compare(*map(load, GUIDING)).headline(names=('A', 'B'))}" in [m.value for m in home.markdown]
+        home.switch_page("app.py")
+        assert "Compare profile runs" in [title.value for title in shown(home).title]
 
 
 def headings(page: AppTest) -> list[str]:

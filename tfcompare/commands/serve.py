@@ -28,9 +28,7 @@ EXAMPLES += "  tfcompare serve --store s3://bucket/store"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("paths", metavar="PATH", nargs="*", type=_place, help="where to look for runs")
-    parser.add_argument(
-        "--port", metavar="N", type=_port, help=f"port to listen on (default: the first free from {FIRST_PORT})"
-    )
+    add_port(parser)
     parser.add_argument(
         settings.ROOT_OPTION, metavar="DIR", dest="roots", action="append", type=Path, default=[],
         help="open no path outside DIR that is typed or in a link; can be given several times",
@@ -40,6 +38,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         settings.CAPTURE_OPTION, action="store_true", help="allow capturing from any browser, not only on this machine"
+    )
+
+
+def add_port(parser: argparse.ArgumentParser) -> None:
+    """Declare `--port`."""
+    parser.add_argument(
+        "--port", metavar="N", type=_port, help=f"port to listen on (default: the first free from {FIRST_PORT})"
     )
 
 

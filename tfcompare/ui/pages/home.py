@@ -23,7 +23,7 @@ from tfcompare.ui.frame.run_cache import outcome
 from tfcompare.ui.frame.search import rescan
 from tfcompare.ui.frame.selection import Selection
 from tfcompare.ui.frame.shell import Page, choose_steps, chosen_steps, usable_repeats
-from tfcompare.ui.pages import home_add, home_edit, home_filters, home_runs, home_uploads
+from tfcompare.ui.pages import demo, home_add, home_edit, home_filters, home_runs, home_uploads
 from tfcompare.units import format_bytes, format_ms
 from tfcompare.views import answer
 
@@ -39,6 +39,7 @@ Outcomes = Mapping[str, Run | TfcompareError]
 
 def show(view: Page) -> None:
     """Show the page below its title. It shows what is loaded, and redraws as more runs have been read."""
+    demo.begin(view)
     if added := home_uploads.arrived(view.found):
         state.choose_added(home_add.without_samples(view), added)
         st.rerun()

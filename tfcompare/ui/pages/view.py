@@ -8,6 +8,7 @@ from tfcompare.charts.pair import Pair, pairs_of
 from tfcompare.ui.frame import sidebar
 from tfcompare.ui.frame.pair import choose_pair, comparison_of
 from tfcompare.ui.frame.shell import Page, page
+from tfcompare.ui.pages import demo
 from tfcompare.ui.pages.live import LIVE
 from tfcompare.ui.widgets.renderer import Renderer
 from tfcompare.views import candidates, registry
@@ -18,6 +19,8 @@ def show(name: str) -> None:
     """The page of the view of that name."""
     view = registry.view(name)
     with page(view.title, needs="pair") as shown:
+        if name == "overview":
+            demo.show_guidance(shown)
         comparison = comparison_of(shown)
         several = len(comparison.candidates) > 1
         if several:
