@@ -275,12 +275,52 @@ def test_broken_runs_stand_beside_good_ones(tmp_path: Path, home: AppTest) -> No
     assert runs["baseline"][broken] == "", "what cannot be read cannot be chosen"
 
 
-def test_a_folder_without_runs_says_so(tmp_path: Path, home: AppTest) -> None:
-    with settings.override(Settings(places=(tmp_path,))):
+WAYS = {"path": "Open a path or URL", "upload": "Upload", "capture": "Capture", "samples": "Try the sample runs"}
+
+
+@pytest.mark.parametrize(
+    ("is_here", "roots", "allow_capture", "is_private", "expected"),
+    [
+        (True, False, False, True, ["path", "upload", "capture", "samples"]),
+        (True, True, False, True, ["path", "upload", "capture"]),
+        (True, False, False, False, ["path", "samples"]),
+        (False, False, False, True, ["upload"]),
+        (False, True, False, True, ["path", "upload"]),
+        (False, False, True, True, ["upload", "capture"]),
+        (False, False, False, False, []),
+    ],
+)
+def test_a_folder_without_runs_leads_to_the_ways_in_that_are_allowed(
+    tmp_path: Path, home: AppTest, monkeypatch: pytest.MonkeyPatch,
+    is_here: bool, roots: bool, allow_capture: bool, is_private: bool, expected: list[str],
+) -> None:  # fmt: skip
+    (tmp_path / "data").mkdir(mode=0o700 if is_private else 0o777)
+    (tmp_path / "data").chmod(0o700 if is_private else 0o777)
+    (tmp_path / "logs").mkdir()
+    monkeypatch.setattr("tfcompare.ui.frame.access.is_same_machine", lambda _: is_here)
+    here = Settings(
+        places=(tmp_path / "logs",), roots=(tmp_path,) * roots, allow_capture=allow_capture, data=tmp_path / "data"
+    )
+    with settings.override(here):
         home.run()
     assert not home.exception
-    assert "no profile run here" in home.error[0].value.replace("\\", "")
-    assert not home.dataframe
+    assert sum("no profile run here" in error.value.replace("\\", "") for error in home.error) == 1
+    bold = [element.value.strip("*") for element in home.main.markdown if element.value.startswith("**")]
+    assert bold == [WAYS[way] for way in expected]
+    assert ("This browser may not add runs" in texts(home)) == (not expected)
+    assert bool([field for field in home.text_input if field.key == PATH_FIELD]) == ("path" in expected)
+    assert not home.dataframe and not home.selectbox and not home.multiselect
+    assert not [field for field in home.text_input if field.key == home_filters.TEXT]
+
+
+def test_a_home_page_without_runs_opens_the_samples(tmp_path: Path, home: AppTest) -> None:
+    with settings.override(Settings(places=(tmp_path,))):
+        home.run()
+        next(button for button in home.button if button.label == "Open the samples").click().run()
+        assert not home.exception
+        assert "× faster than" in texts(home)
+        assert home.query_params["dir"] == str(settings.sample_runs())
+        assert "repeat" not in home.query_params
 
 
 def test_a_file_that_breaks_on_reading_costs_one_message(tmp_path: Path, home: AppTest) -> None:

@@ -133,7 +133,8 @@ def setup(title: str, *, needs: Needs) -> Page:
     known = applicable.known(view.selection)
     sidebar.links(link_slot, view.selection, known)
     shown = view.search.without_hidden(view.selection.recordings)
-    sidebar.choices(view.selection, shown, _of_one_program(view, shown))
+    if view.found:
+        sidebar.choices(view.selection, shown, _of_one_program(view, shown))
     host_slot = st.sidebar.container()
     view = replace(view, marker_slot=st.sidebar.container())
     login.show()

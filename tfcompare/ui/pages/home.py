@@ -43,14 +43,21 @@ def show(view: Page) -> None:
     if added := home_uploads.arrived(view.found):
         state.choose_added(home_add.without_samples(view), added)
         st.rerun()
+    nothing_slot = st.empty()  # it is cleared at once when there are runs, also while these are being read
+    if not view.found:
+        with nothing_slot.container():
+            _show_problems(view)
+            home_add.ways(view)
+            with st.container(horizontal=True, vertical_alignment="center"):
+                _refresh_button()
+                home_add.places(view)
+        return
     headline_slot = st.container(border=True, height=_NARROW_HEADLINE_PIXELS if is_narrow() else _HEADLINE_PIXELS)
     with st.container(horizontal=True, vertical_alignment="center"):
         filtered = home_filters.controls(view)
-        st.button("Refresh", icon=":material/refresh:", type="tertiary", on_click=rescan,
-                  help="Search again for new runs")  # fmt: skip
+        _refresh_button()
         home_add.button(view)
-    for problem in view.search.problems:
-        st.error(as_markdown(problem))
+    _show_problems(view)
     _offer_to_join(view)
     with st.container(horizontal=True, vertical_alignment="center"):
         status_slot = st.empty()
@@ -69,11 +76,20 @@ def show(view: Page) -> None:
             home_runs.show(runs, outcomes, view)
             not_fetched = [run for run in runs if run.bytes_at_hand < run.size_bytes and run not in requests]
             _explain_remote_runs(not_fetched)
-        elif view.found:
+        else:
             st.info("No run matches the filters. Clear them to see all runs.")
     home_edit.show(view, outcomes)
     keep_reading(requests, outcomes, status_slot)
     keep_reading(with_steps, drawn, status_slot)
+
+
+def _show_problems(view: Page) -> None:
+    for problem in view.search.problems:
+        st.error(as_markdown(problem))
+
+
+def _refresh_button() -> None:
+    st.button("Refresh", icon=":material/refresh:", type="tertiary", on_click=rescan, help="Search again for new runs")
 
 
 def _offer_to_join(view: Page) -> None:
@@ -110,8 +126,6 @@ def _explain_remote_runs(runs: Sequence[FoundRun]) -> None:
 
 def _count(filtered: home_filters.Filtered, view: Page) -> str:
     shown, found = len(filtered.runs), len(view.found)
-    if not found:
-        return "No runs found"
     of_all = f"{shown:,} of " if shown < found else ""
     runs = f"{of_all}{found:,} {'sample ' if view.search.are_samples else ''}run{'s' if found > 1 else ''}"
     hidden = f", {filtered.hidden_count:,} hidden" if filtered.hidden_count else ""
@@ -158,9 +172,6 @@ def keep_reading(requests: Requests, drawn: Outcomes, slot: DeltaGenerator) -> N
 def headline(view: Page, outcomes: Outcomes) -> None:
     """A sentence about each candidate of the selected runs, or about the only one, and a button to more."""
     selection = view.selection
-    if not view.found:
-        st.markdown("**No runs found.** Add runs by path, URL, upload or capture: “Add runs”.")
-        return
     if selection.baseline is None:
         st.markdown("**Select a baseline** and the runs to compare with it, in the table or in the sidebar.")
         return

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import streamlit as st
 
@@ -11,11 +13,12 @@ from tfcompare import settings
 from tfcompare.errors import TfcompareError
 from tfcompare.markdown import as_code, as_markdown
 from tfcompare.settings import sample_runs
+from tfcompare.sources.private import why_not_private
 from tfcompare.sources.remote.places import shown
-from tfcompare.ui.frame import own_captures, remote_links, sidebar, state
+from tfcompare.ui.frame import access, own_captures, remote_links, sidebar, state
 from tfcompare.ui.frame.access import checked
 from tfcompare.ui.frame.search import opened
-from tfcompare.ui.frame.selection import Selection
+from tfcompare.ui.frame.selection import SAMPLE_PAIR, Selection
 from tfcompare.ui.frame.shell import Page
 from tfcompare.ui.pages import home_uploads
 from tfcompare.units import middle_ellipsis
@@ -23,6 +26,7 @@ from tfcompare.units import middle_ellipsis
 _PATH = "tfcompare.path"
 _PATH_PROBLEM = "tfcompare.path_problem"
 _LONGEST_PLACE = 60
+_WAYS_IN_ROW = 2
 _PATH_TAB, _UPLOAD_TAB = "Path or URL", "Upload"
 
 
@@ -41,13 +45,60 @@ def button(view: Page) -> None:
             _capture(view)
 
 
-def _typed_place(view: Page) -> None:
+def ways(view: Page) -> None:
+    """What this browser may do to see runs, side by side; for a home page that has none."""
+    is_private = not why_not_private(view.settings.data_folder)
+    samples, _ = access.opened(view.settings, [str(sample_runs())])
+    may_record = own_captures.this_browser_may_record(view.settings)
+    allowed: dict[str, Callable[[], None]] = {}
+    if view.may_type_paths:
+        allowed["Open a path or URL"] = lambda: _path(view)
+    if is_private:
+        allowed["Upload"] = lambda: _upload(view)
+    if is_private and may_record:
+        allowed["Capture"] = lambda: _capture(view)
+    if view.may_type_paths and samples:
+        allowed["Try the sample runs"] = lambda: _samples(*samples)
+    if not allowed:
+        st.info("This browser may not add runs. Ask the person who started the server.")
+    left = list(allowed.items())
+    while left:
+        for column, (title, way) in zip(st.columns(_WAYS_IN_ROW), left, strict=False):
+            with column, st.container(border=True, height="stretch"):
+                st.markdown(f"**{title}**")
+                way()
+        left = left[_WAYS_IN_ROW:]
+
+
+def _path(view: Page) -> None:
+    st.markdown("Name a logdir, or a folder that contains some.")
+    _typed_place(view, "stretch")
+
+
+def _upload(view: Page) -> None:
+    st.markdown("Send a logdir, an archive or profiles from your machine to this page.")
+    with st.popover("Upload", icon=":material/upload:"):
+        home_uploads.section(view.settings)
+
+
+def _samples(place: str) -> None:
+    st.markdown("Look at recorded runs that come with tfcompare.")
+    st.button("Open the samples", icon=":material/folder_open:", on_click=_open_samples, args=(place,))
+
+
+def _open_samples(place: str) -> None:
+    before, after = SAMPLE_PAIR
+    selection = state.chosen()
+    state.choose(replace(selection, places=(*selection.places, place), baseline=before, candidates=(after,)))
+
+
+def _typed_place(view: Page, width: int | Literal["stretch"] = 330) -> None:
     if not view.may_type_paths:
         st.caption("Paths can be typed only in a browser on the machine that serves this page. Upload runs instead.")
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.text_input(
-            "Path on this machine, or URL", key=_PATH, placeholder="/path/to/logs or s3://bucket/logs", width=330,
+            "Path on this machine, or URL", key=_PATH, placeholder="/path/to/logs or s3://bucket/logs", width=width,
             on_change=_add, args=(view.search.are_samples,),
             help="A logdir, a folder that contains some, a run folder, or a profile.",
         )  # fmt: skip
@@ -60,7 +111,7 @@ def _capture(view: Page) -> None:
     if not own_captures.this_browser_may_record(view.settings):
         st.caption("Only a browser on the machine that serves this page can capture runs.")
         return
-    st.markdown("Profile a program while it runs, and compare it with the baseline.")
+    st.markdown("Profile a program while it runs.")
     sidebar.link("pages/11_Capture.py", "Open Capture", view.selection, icon=":material/radio_button_checked:")
 
 
