@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.charts import chart_samples as samples
-from tfcompare.charts.shares import ABSENT, share_bars, time_bars
+from tfcompare.charts.shares import ABSENT, share_bars, share_rows, time_bars
 from tfcompare.charts.style import Side
 from tfcompare.compare.aggregate import group_diff
 from tfcompare.tools.op_stats import time_shares
@@ -62,3 +62,25 @@ def test_a_candidate_keeps_its_colour_in_every_chart():
     third = Side("third", 3, 4)
     figure = time_bars(times(by="op_type"), (Side("before", 0, 4), third), TIME, title="Self time", axis="Time")
     assert figure.data[1].marker.color == third.colour
+
+
+def test_distributions_at_a_glance_are_whole_bars_and_a_group_has_one_colour_on_both_sides():
+    rows = [("Host by op", times(by="op_name")), ("Host by op type", times(by="op_type"))]
+    figure = share_rows(rows, SIDES, title="Shares")
+    lengths, colours = {}, {}
+    for trace in figure.data:
+        for name, y, share in zip(trace.customdata, trace.y, trace.x, strict=True):
+            lengths[y] = lengths.get(y, 0.0) + share
+            colours.setdefault((round(y), name[0]), set()).add(trace.marker.color)
+    assert len(lengths) == 4
+    assert list(lengths.values()) == pytest.approx([1.0] * 4)
+    assert all(len(of_group) == 1 for of_group in colours.values())
+    assert [one.text for one in figure.layout.annotations] == ["Host by op", "Host by op type"]
+
+
+def test_a_segment_without_room_has_no_text_but_tells_its_name_on_hovering():
+    figure = share_rows([("Host by op", times(by="op_name"))], SIDES, title="Shares", pixels=300)
+    written = [(text, share) for trace in figure.data for text, share in zip(trace.text, trace.x, strict=True)]
+    assert any(text for text, _ in written)
+    assert all(not text for text, share in written if share < 0.1)
+    assert all(name[0] for trace in figure.data for name in trace.customdata)

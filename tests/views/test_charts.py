@@ -12,7 +12,7 @@ from tfcompare.errors import TfcompareError, Unknown
 from tfcompare.views.registry import charts
 
 STEPS = {"step_times", "step_distribution", "step_parts_baseline", "input_wait"}
-PAIR = {*STEPS, "waterfall", "step_parts_candidate", "op_changes"}
+PAIR = {*STEPS, "waterfall", "step_parts_candidate", "op_changes", "op_shares"}
 MEMORY = {"memory_step", "memory_run", "memory_peak"}
 INPUT = {"input_host", "tf_data_baseline", "tf_data_candidate"}
 HAVE = {
@@ -40,7 +40,7 @@ def test_a_run_alone_has_the_charts_of_one_side() -> None:
     run = loaded_run("filters_16_8")
     comparison = compare(run, run)
     assert set(comparison.figure_names()) == STEPS | MEMORY | {
-        "average_step", "scopes_host", "input_host", "tf_data_baseline",
+        "average_step", "op_shares", "scopes_host", "input_host", "tf_data_baseline",
     }  # fmt: skip
     assert isinstance(comparison.figure("average_step"), go.Figure)
 

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from tfcompare.charts import style
 from tfcompare.charts.style import Side
-from tfcompare.units import format_percent, format_time_us
+from tfcompare.units import format_percent, format_time_us, middle_ellipsis
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,6 +18,16 @@ if TYPE_CHECKING:
 
 ROLES = ("baseline", "candidate")
 ABSENT = "not in this run"
+SEGMENTS = (
+    "#3C6FB4", "#0A7A6E", "#8A6A00", "#A0458C", "#B04A2E", "#5B54B8", "#4F7A1F", "#8C4A5A", "#37718E", "#5F6873"
+)  # fmt: skip
+"""Of the groups of a row in their order, for white text: from 4.5:1 on in contrast. The last is that of all others."""
+_GAP = {"color": "rgba(255,255,255,0.4)", "width": 0.5}
+_WRITTEN_BAR, _NAME_PIXELS = 21, 26
+"""The height in pixels of a bar with names in it, and of the label above."""
+WIDE, NARROW = 800, 280
+"""The width in pixels of whole bars in a window of 1,280 px, and in a narrow one; texts shrink where it is less."""
+_LETTER_PIXELS, _FEWEST_LETTERS = 5.5, 5
 _ROOM_FOR_TEXT = 1.22
 
 
@@ -49,6 +59,53 @@ def share_bars(
     _include(result, reach)
     result.update_xaxes(tickformat=".0%", title_text=axis)
     return result
+
+
+def share_rows(
+    rows: Sequence[tuple[str, pd.DataFrame]], sides: Sequence[Side], *, title: str, pixels: int = WIDE
+) -> go.Figure:
+    """Several distributions at a glance: for each of `rows`, a label and its groups, one whole bar for each side.
+
+    The groups are as for `share_bars`, at most as many as `SEGMENTS`; a group has the same colour on both sides. Names
+    are written where bars of this width have room for them, all are told on hovering.
+    """
+    row = _NAME_PIXELS + _WRITTEN_BAR * len(sides)
+    result = style.figure(
+        title, "upper bar: baseline; lower bar: candidate" if len(sides) > 1 else "",
+        height=118 + row * max(len(rows), 2), legend_rows=0, barmode="stack", barcornerradius=0, showlegend=False,
+    )  # fmt: skip
+    offsets, width = [(_WRITTEN_BAR * (at + 0.9)) / row for at in range(len(sides))], (_WRITTEN_BAR - 2) / row
+    for role, side, below in zip(ROLES, sides, offsets, strict=False):
+        for rank, colour in enumerate(SEGMENTS):
+            there = [(at, shares) for at, (_, shares) in enumerate(rows) if rank < len(shares)]
+            if not there:
+                break
+            groups = [shares.iloc[rank] for _, shares in there]
+            parts = [float(group[f"share_{role}"]) for group in groups]
+            result.add_bar(
+                orientation="h", x=parts, y=[at + below for at, _ in there], width=width,
+                marker={"color": colour, "line": _GAP},
+                text=[_written(str(group["group"]), part, pixels) for group, part in zip(groups, parts, strict=True)],
+                textposition="inside", insidetextanchor="start", textangle=0, constraintext="inside",
+                insidetextfont={"color": "#FFFFFF"},
+                customdata=[[_called(group), format_percent(part)] for group, part in zip(groups, parts, strict=True)],
+                hovertemplate=f"<b>%{{customdata[0]}}</b><br>{side.role_in_text}: %{{customdata[1]}}<extra></extra>",
+            )  # fmt: skip
+    result.update_xaxes(tickformat=".0%", range=[0, 1], title_text="Share of self time")
+    style.name_rows(result, [label for label, _ in rows])
+    return result
+
+
+def _written(name: str, share: float, pixels: int) -> str:
+    """What is written on a segment: the name, shortened to the room that there is, and the share; else nothing."""
+    percent = format_percent(share)
+    letters = int(share * pixels / _LETTER_PIXELS) - len(percent) - 2
+    return f"{style.safe(middle_ellipsis(name, letters))} {percent}" if letters >= _FEWEST_LETTERS else ""
+
+
+def _called(group: pd.Series) -> str:
+    more = f" ({group['others']:,} more)" if group["others"] else ""
+    return style.wrap_text(f"{group['group']}{more}")
 
 
 def _include(result: go.Figure, reach: float) -> None:

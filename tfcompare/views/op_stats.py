@@ -14,6 +14,7 @@ from tfcompare.charts import ops, scopes
 from tfcompare.charts.attribution import part_waterfall
 from tfcompare.charts.changes import changes_of_pair
 from tfcompare.charts.pair import Pair, has_steps
+from tfcompare.charts.shares import NARROW, WIDE, share_rows
 from tfcompare.charts.style import SELF_TIME
 from tfcompare.charts.verdicts import colours_of_change
 from tfcompare.compare.aggregate import Grouping, largest_changes, metric_in, without_idle
@@ -232,14 +233,14 @@ def _within(pair: Pair, options: Options) -> Iterator[Block]:
 
 
 def _distributions(pair: Pair, options: Options) -> Iterator[Block]:
-    """Where the self time goes, by op and by op type."""
-    groupings: tuple[Grouping, ...] = ("op_name", "op_type")
+    """Where the self time goes, by op and by op type: all shares at a glance, then each as bars."""
+    draw = partial(_at_a_glance, pair, options)
+    yield Chart("op_shares", draw, on=(options.places, options.idle), draw_narrow=partial(draw, pixels=NARROW))
     for place in options.places:
-        groups = {by: _with_time(pair.groups(by, idle=options.idle), place) for by in groupings}
-        if groups["op_type"].empty:
+        times = _shares_on(pair, place, idle=options.idle)
+        if times["op_type"].empty:
             yield Text(f"No op took any time on {place.lower()}.", "notice")
             continue
-        times = {by: tf_stats.time_shares(rows, by) for by, rows in groups.items()}
         reach = op_figures.largest_bar(list(times.values()), "self_time_us", len(pair.shown), as_shares=options.shares)
         on = (options.idle, options.shares)
         yield Beside([
@@ -247,6 +248,28 @@ def _distributions(pair: Pair, options: Options) -> Iterator[Block]:
                    facts=_types(pair, rows, place) if by == "op_type" else None)]
             for by, rows in times.items()
         ])  # fmt: skip
+
+
+def _shares_on(pair: Pair, place: str, *, idle: bool) -> dict[Grouping, pd.DataFrame]:
+    """The self time on host or device by op and by op type, as `time_shares`."""
+
+    def make(by: Grouping) -> pd.DataFrame:
+        return tf_stats.time_shares(_with_time(pair.groups(by, idle=idle), place), by)
+
+    groupings: tuple[Grouping, ...] = ("op_name", "op_type")
+    return {by: pair.cached(("shares", place, by, idle), partial(make, by)) for by in groupings}
+
+
+def _at_a_glance(pair: Pair, options: Options, pixels: int = WIDE) -> Any:
+    """The shares of self time on host and device, by op and by op type, as a figure; None if no op took any."""
+    rows = [
+        (f"{place} by {GROUPINGS[by]}", times)
+        for place in options.places
+        for by, times in _shares_on(pair, place, idle=options.idle).items()
+        if len(times)
+    ]
+    title = f"Shares of self time, {'with' if options.idle else 'without'} IDLE"
+    return share_rows(rows, [side for side, _ in pair.shown], title=title, pixels=pixels) if rows else None
 
 
 def _bars(pair: Pair, times: pd.DataFrame, by: Grouping, place: str, reach: float, as_shares: bool) -> Any:
@@ -288,6 +311,7 @@ def scopes_of(pair: Pair, _options: Any = None, *, place: str) -> Any:
 
 CHARTS: dict[str, Make] = {
     "op_changes": _changes,
+    "op_shares": _at_a_glance,
     "scopes_device": partial(scopes_of, place=DEVICE),
     "scopes_host": partial(scopes_of, place=HOST),
 }
