@@ -20,6 +20,7 @@ from tfcompare import cli, schema
 from tfcompare.errors import TfcompareError
 from tfcompare.tools.advice.advise import RULES
 from tfcompare.tools.advice.worth_trying import SUGGESTIONS
+from tfcompare.ui.frame.sidebar import IN_TENSORBOARD
 from tfcompare.views.registry import views
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -125,6 +126,8 @@ def test_what_tensorboard_has_is_where_it_is_said_to_be() -> None:
     for table, column in places:
         assert column in schema.table(table).column_names, f"{table}.{column}"
     assert {view.title for view in views()} <= set(re.findall(r"\[([^\]]+)\]\(pages\.md#", text))
+    tools = dict(re.findall(r"^\| ([^|]+) \| \[([^\]]+)\]\(pages\.md#", text, re.MULTILINE))
+    assert {page: tool for tool, page in tools.items()} == IN_TENSORBOARD, "the hints in the sidebar"
 
 
 def test_advice_of_the_guide_has_rules_and_suggestions_that_exist() -> None:

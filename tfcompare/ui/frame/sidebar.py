@@ -44,6 +44,19 @@ ICONS = {
     "Query": ":material/database_search:",
     "Series": ":material/show_chart:",
 }
+IN_TENSORBOARD = {
+    "Overview": "Overview Page",
+    "Op stats": "TensorFlow Stats, Framework Op Stats",
+    "Kernel stats": "GPU Kernel Stats",
+    "Memory": "Memory Profile, Memory Viewer",
+    "Input pipeline": "Input Pipeline Analyzer",
+    "tf.data": "tf.data Bottleneck Analysis",
+    "Timeline": "Trace Viewer",
+    "XLA": "HLO Op Profile, HLO Op Stats, Roofline, Graph Viewer",
+    "Hosts": "Pod Viewer",
+    "Capture": "Capture Profile",
+}
+"""What the pages are called in TensorBoard's profiler, for those who look for its tools."""
 _SPELLED = {"tf data": "tf.data"}
 """Page titles that cannot be derived from a file name."""
 
@@ -78,7 +91,8 @@ def links(slot: DeltaGenerator, selection: Selection, why_not: Mapping[str, str]
         link(HOME, "Home", selection, icon=":material/home:")
         for path in page_files():
             title = page_title(path)
-            link(f"pages/{path.name}", title, selection, icon=ICONS.get(title), why_not=why_not.get(title))
+            known = f"In TensorBoard: {IN_TENSORBOARD[title]}" if title in IN_TENSORBOARD else None
+            link(f"pages/{path.name}", title, selection, icon=ICONS.get(title), why_not=why_not.get(title), known=known)
 
 
 def link(
@@ -89,14 +103,17 @@ def link(
     icon: str | None = None,
     more: Mapping[str, str] | None = None,
     why_not: str | None = None,
+    known: str | None = None,
 ) -> None:
     """Show a link to a page, with the selection in its URL, and `more` parameters of that page.
 
-    With a reason `why_not`, it is dimmed and shows that on hovering.
+    With a reason `why_not`, it is dimmed and shows that on hovering; else `known`.
     """
     query = {name: values for name, values in selection.as_query().items() if values} | dict(more or {})
     try:
-        st.page_link(page, label=label, icon=icon, query_params=query, help=why_not, disabled=why_not is not None)
+        st.page_link(
+            page, label=label, icon=icon, query_params=query, help=why_not or known, disabled=why_not is not None
+        )
     except StreamlitAPIException:  # a page that is run on its own, as in tests, does not know the others
         st.markdown(label)
 
