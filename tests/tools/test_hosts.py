@@ -63,6 +63,41 @@ def rack(racks: int, hosts: int, *, slow: str, **how: float) -> Run:
     return run_of("racks", **{name: worker(**(how if name.startswith(slow) else {})) for name in names})
 
 
+def gpu_worker(kernel_ms: float, **stats: object) -> bytes:
+    """A worker with one GPU that says `stats` of itself: in each step a kernel, then an all-reduce up to the end."""
+    starts = [100 * MS * number for number in range(STEPS)]
+    steps = [event("train", start, 90 * MS, step_num=i, _r=1) for i, start in enumerate(starts)]
+    launches = [event("a:A", start, MS, correlation_id=i) for i, start in enumerate(starts)]
+    begin, length = 5 * MS, kernel_ms * MS
+    kernels = [event("k", start + begin, length, correlation_id=i) for i, start in enumerate(starts)]
+    waits = [
+        event("ncclAllReduce", start + begin + length, 80 * MS - length, correlation_id=i)
+        for i, start in enumerate(starts)
+    ]
+    device = plane("/device:GPU:0", line("Stream #1(Compute)", *kernels, *waits, id=1), stats=stats)
+    return space(plane("/host:CPU", line("python", *steps, *launches)), device)
+
+
+@pytest.mark.parametrize(
+    ("usual", "own", "said"),
+    [
+        ({"clock_rate": 1_980_000}, {"clock_rate": 1_400_000}, "its device is `1,400 MHz`, the others' `1,980 MHz`"),
+        ({"device_type_string": "H100"}, {"device_type_string": "A100"}, "its device is `A100`, the others' `H100`"),
+        ({"clock_rate": 1_980_000}, {}, ""),
+        ({"clock_rate": 1_980_000}, {"clock_rate": 1_980_000}, ""),
+    ],
+)
+def test_another_device_or_clock_of_the_slow_host_is_said(
+    usual: dict[str, object], own: dict[str, object], said: str
+) -> None:
+    found = hosts.slowest_host(run_of(a=gpu_worker(20, **usual), b=gpu_worker(40, **own), c=gpu_worker(20, **usual)))
+    assert found is not None
+    assert (found.name, found.found.stands_out) == ("b", True)
+    sentence = verdict_sentence(found, None, alone=True)
+    assert ("its device is" in sentence) == bool(said)
+    assert said in sentence
+
+
 def test_hosts_of_one_name_that_are_slow_together_are_named_together() -> None:
     run = rack(4, 3, slow="rack2", layer=9)
     found = hosts.slowest_host(run)

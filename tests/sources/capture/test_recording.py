@@ -285,3 +285,9 @@ def test_names_that_folders_can_have(name: str) -> None:
 def test_names_that_they_cannot_have(name: str) -> None:
     with pytest.raises(TfcompareError, match="cannot be the name of a run"):
         check_name(name)
+
+
+def test_more_workers_than_this_machine_can_ask_at_once_are_refused(recorded, tmp_path: Path) -> None:
+    with pytest.raises(TfcompareError, match="65 workers: at most 64 can be recorded at once"):
+        recorded({f"localhost:{port}": [good] for port in range(1, 66)})
+    assert not (tmp_path / "logs").exists()

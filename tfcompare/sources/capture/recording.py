@@ -30,6 +30,8 @@ from tfcompare.sources.logdir import check_file
 from tfcompare.sources.machine_load import load_average, write_load
 from tfcompare.sources.xprof_process import Call, Ended, Trace, is_installed
 
+MOST_WORKERS = 64
+"""Each is asked by a process of its own on this machine, and a name in DNS may have thousands of addresses."""
 TOGETHER_S = 1.0
 """With several workers, the capture starts this long after the requests, so that all start at the same time."""
 
@@ -70,6 +72,11 @@ def record(
     if names := [target for target in request.addresses if not isinstance(target, Address)]:
         tell(Progress(f"Resolving {_listed(names)}"))
     addresses, unresolved = resolve(request.addresses)
+    if len(addresses) > MOST_WORKERS:
+        raise TfcompareError(
+            f"{len(addresses):,} workers: at most {MOST_WORKERS} can be recorded at once, as each takes a process on "
+            "this machine; name fewer addresses"
+        )
     tell(Progress("Looking who answers"))
     reasons = silent(addresses)
     deaf = (*unresolved, *(LeftOut(address, reasons[address]) for address in addresses if address in reasons))
