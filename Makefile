@@ -63,10 +63,13 @@ clean:
 	$(PYTHON) -m venv .venv
 
 # Looking at runs needs no TensorFlow, so `make run` does not wait for it.
+# Modules are compiled when they are first imported: to compile all of them takes as long as the rest of the installation.
 .venv/run.stamp: pyproject.toml | .venv/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable .
 	@touch $@
 
+# Tests start hundreds of processes, some where nothing compiled may be written; a file of a package may not compile.
 .venv/test.stamp: requirements.txt .venv/run.stamp
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements.txt
+	-@$(BIN)/python -m compileall -q -j 0 .venv/lib
 	@touch $@
