@@ -84,6 +84,7 @@ def gpu_worker(kernel_ms: float, **stats: object) -> bytes:
         ({"clock_rate": 1_980_000}, {"clock_rate": 1_400_000}, "its device is `1,400 MHz`, the others' `1,980 MHz`"),
         ({"device_type_string": "H100"}, {"device_type_string": "A100"}, "its device is `A100`, the others' `H100`"),
         ({"clock_rate": 1_980_000}, {}, ""),
+        ({"device_type_string": "H100"}, {}, ""),
         ({"clock_rate": 1_980_000}, {"clock_rate": 1_980_000}, ""),
     ],
 )

@@ -117,7 +117,7 @@ def _device(run: Run, name: str, others: list[str]) -> tuple[str, str]:
     origins = {host.host: host.origin for host in run.hosts}
     own, theirs = origins[name], [origins[host] for host in others]
     models, clocks = {one.device_name for one in theirs}, {one.clock_mhz for one in theirs}
-    if own.device_name not in models:
+    if own.device_name not in models and "" not in {own.device_name, *models}:
         return own.device_name, " or ".join(sorted(models))
     if own.clock_mhz not in clocks and 0 not in {own.clock_mhz, *clocks}:
         return f"{own.clock_mhz:,.0f} MHz", " or ".join(f"{one:,.0f} MHz" for one in sorted(clocks))
