@@ -12,6 +12,7 @@ import pytest
 from tests.profiles import ROOT
 from tfcompare import cli, load
 from tfcompare.run import Run
+from tfcompare.sources.capture import parse_addresses
 
 PAGE = (ROOT / "docs" / "recording.md").read_text(encoding="utf-8")
 SNIPPETS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
@@ -88,7 +89,8 @@ def test_without_marks_the_whole_profile_is_one_step(logs: Path) -> None:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_commands_are_understood(command: str) -> None:
-    assert len(COMMANDS) == 3
+    assert len(COMMANDS) == 5
     chosen = cli.parser().parse_args(command.split())
-    assert chosen.addresses[-1].endswith(":6009")
+    assert chosen.addresses[-1].startswith("tpu:") or chosen.addresses[-1].endswith(":6009")
+    assert parse_addresses(chosen.addresses)
     assert chosen.logdir.startswith("logs")

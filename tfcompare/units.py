@@ -51,8 +51,9 @@ def scale(values: Iterable[float], unit: str) -> Scale:
 
 
 def format_time_us(us: float | None) -> str:
-    """`12.3 µs`, `351 ms`, `1.24 s` for a time in microseconds."""
-    return _scaled(us, _TIME_IN_US, zero="0 µs")
+    """`12.3 µs`, `351 ms`, `1.24 s` for a time in microseconds; what rounds to 0 ps, in which profiles count, is 0."""
+    number = _number(us)
+    return _scaled(None if number is None else round(number, 6) + 0.0, _TIME_IN_US, zero="0 µs")
 
 
 def format_ms(ms: float | None) -> str:

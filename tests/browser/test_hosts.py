@@ -103,3 +103,21 @@ def test_a_host_that_stands_out_is_on_the_first_screen_of_the_overview(page: Pag
     expect(page.get_by_role("heading", name="Busy time of each step")).to_be_visible()
     settled(page)
     assert query(page)["candidate"] == [SLOW]
+
+
+def test_a_click_on_a_heat_map_shows_that_step_and_back_the_average(page: Page, samples_url: str) -> None:
+    opened(page, address(samples_url, baseline=BALANCED, candidate=SLOW))
+    expect(page.get_by_text("Average step by part")).to_be_visible()
+    plot = page.locator(".js-plotly-plot:has(.heatmaplayer .hm) .nsewdrag").nth(1)
+    box = plot.bounding_box()
+    assert box is not None
+    steps = drawn(page)[1][0]
+    seventh = box["width"] * (6.5 / len(steps))  # the steps that count begin with the second
+    plot.hover(position={"x": seventh, "y": box["height"] / 2})
+    plot.click(position={"x": seventh, "y": box["height"] / 2})
+    expect(page.get_by_text("Step 8 by part")).to_be_visible()
+    expect(page.get_by_text("worker1 is busy longest")).to_be_visible()
+    settled(page)
+    assert query(page)["at_step"] == ["8"]
+    page.go_back()
+    expect(page.get_by_text("Average step by part")).to_be_visible()

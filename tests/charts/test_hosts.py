@@ -75,13 +75,15 @@ def test_bars_of_both_sides_add_up_to_the_steps() -> None:
 
 def test_many_hosts_are_thin_columns_which_add_up_to_their_steps_too() -> None:
     sides = list(zip(SIDES, (means(a=1, b=2), means(b=5, c=7)), strict=True))
-    figure = hosts.all_host_parts("Step 3 by part", sides, ["a", "b", "c"])
+    figure = hosts.all_host_parts("Step 3 by part", sides, ["a", "b", "c"], ["b", "c"])
     heights: dict[tuple[str, str], float] = {}
     for trace in figure.data:
         for (name, _), height in zip(trace.customdata, trace.y, strict=True):
             key = (str(trace.xaxis), name)
             heights[key] = heights.get(key, 0.0) + float(height)
     assert heights == pytest.approx({("x", "a"): 3, ("x", "b"): 4, ("x2", "b"): 7, ("x2", "c"): 9})
+    marks = [(one.text, one.x, one.xref) for one in figure.layout.annotations]
+    assert marks == [("slowest: b", 1, "x"), ("slowest: c", 2, "x2")]
 
 
 def test_each_cell_has_a_point_to_click_on_unless_there_are_too_many() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -68,7 +69,7 @@ def test_after_all_other_pages_a_page_shows_what_it_shows_at_first() -> None:
 def shown(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """What `draw` shows, in order."""
     found: list[object] = []
-    monkeypatch.setattr(figures, "show", lambda figure, _key: found.append(figure))
+    monkeypatch.setattr(figures, "show", lambda figure, *_: found.append(figure))
     return found
 
 
@@ -126,3 +127,14 @@ def test_text_comes_before_the_first_chart_of_a_session(monkeypatch: pytest.Monk
         for key in ("first", "second"):
             figures.show(go.Figure(layout={"title": {"text": key}}), key)
     assert seen == [0.4, "first", "second"] * 2
+
+
+def test_a_click_on_a_point_chooses_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    state = SimpleNamespace(selection=SimpleNamespace(points=[{"x": 7, "y": "worker1"}]))
+    session = {"hosts": state}
+    monkeypatch.setattr(figures.st, "session_state", session)
+    figures._choose("hosts", "at_step")
+    assert session["at_step"] == 7
+    state.selection.points = []
+    figures._choose("hosts", "at_step")
+    assert session["at_step"] == 7, "a click beside all points keeps what was chosen"

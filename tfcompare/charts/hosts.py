@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 LABEL_LENGTH = 24
 MOST_LABELS = 24
 """More hosts than this are labelled at intervals."""
-MOST_COLUMN_LABELS = 32
+MOST_COLUMN_LABELS, FEW_COLUMN_LABELS = 32, 10
+"""Names below columns in a wide and in a narrow window."""
 LEAST = 0.002
 """Parts below this share of the longest step on all hosts are not drawn."""
 LOW_TO_HIGH = "Cividis"
@@ -151,8 +152,17 @@ def host_parts(
     return _with_parts_below(result, parts)
 
 
-def all_host_parts(title: str, sides: Sequence[tuple[Side, pd.DataFrame]], names: Sequence[str]) -> go.Figure:
-    """As `host_parts`, for many hosts: thin columns in the order of `names`, each side in a panel of its own."""
+def all_host_parts(
+    title: str,
+    sides: Sequence[tuple[Side, pd.DataFrame]],
+    names: Sequence[str],
+    slowest: Sequence[str],
+    labels: int = MOST_COLUMN_LABELS,
+) -> go.Figure:
+    """As `host_parts`, for many hosts: thin columns in the order of `names`, each side in a panel of its own.
+
+    `slowest` is the slowest host of each side, which is marked, or empty; so many `labels` are below the columns.
+    """
     scale, parts = _scale_and_parts(sides, names)
     longest = max((float(frame.sum(axis=1).max()) for _, frame in sides if len(frame)), default=1.0) / scale.size
     result = style.figure(
@@ -161,10 +171,13 @@ def all_host_parts(title: str, sides: Sequence[tuple[Side, pd.DataFrame]], names
     )  # fmt: skip
     result.set_subplots(len(sides), 1, shared_xaxes=True, vertical_spacing=0.08)
     short = style.shorten_distinct(list(names), LABEL_LENGTH)
-    every = max(1, -(-len(names) // MOST_COLUMN_LABELS))
+    every = max(1, -(-len(names) // labels))
     shown = list(range(0, len(names), every))
     for row, (side, frame) in enumerate(sides, 1):
         there = [name for name in names if name in frame.index]
+        if name := slowest[row - 1]:
+            place = {"x": names.index(name), "y": longest, "ax": 0, "ay": -18}
+            result.add_annotation(place, text=f"slowest: {style.safe(name)}", row=row, col=1)
         for part in parts:
             times = frame.loc[there, part].to_numpy(np.float64)
             bar = go.Bar(
@@ -177,7 +190,7 @@ def all_host_parts(title: str, sides: Sequence[tuple[Side, pd.DataFrame]], names
             )
             result.add_trace(bar, row=row, col=1)
         result.update_yaxes(title_text=f"{side.role} ({scale.unit})" if len(sides) > 1 else f"Time ({scale.unit})",
-                            range=[0, 1.03 * longest], row=row, col=1)  # fmt: skip
+                            range=[0, 1.2 * longest], row=row, col=1)  # fmt: skip
         result.update_xaxes(
             tickvals=shown, ticktext=[style.safe(short[at]) for at in shown], tickangle=-60,
             unifiedhovertitle={"text": "<b>%{customdata[0]}</b>"}, range=[-0.5, len(names) - 0.5], row=row, col=1,

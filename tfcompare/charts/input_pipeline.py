@@ -187,9 +187,9 @@ def shares_by_core(series: Series, cores: str) -> go.Figure:
         texts = [frame[name].map(format_percent) for name in ("mean", "least", "largest")]
         result.add_scatter(
             name=side.label, x=frame["step"], y=frame["mean"], mode="lines", line={"color": side.colour, "width": 1.5},
-            customdata=np.column_stack([*texts, frame["cores"].astype(str)]),
-            hovertemplate="step %{x}: <b>%{customdata[0]}</b> on average,<br>%{customdata[1]} to %{customdata[2]} on "
-            f"%{{customdata[3]}} {cores}",
+            customdata=np.column_stack([*texts, frame["cores"].astype(str), frame["largest_on"].map(style.safe)]),
+            hovertemplate=f"step %{{x}}: <b>%{{customdata[0]}}</b> on average of %{{customdata[3]}} {cores},<br>"
+            "%{customdata[1]} to %{customdata[2]} (%{customdata[4]})",
         )  # fmt: skip
     result.update_xaxes(position_axis(frame for _, frame in shown))
     result.update_yaxes(title_text="Share of the step", rangemode="tozero", tickformat="~%")

@@ -28,9 +28,9 @@ def verdict_sentence(candidate: SlowHost | None, baseline: SlowHost | None, *, a
     if not candidate.found.stands_out:
         return f"{_nobody(candidate)}{'' if alone else _before(candidate, baseline)}."
     found = candidate.found
-    plural = "s" if candidate.group_name else ""
+    plural, often = "s" if candidate.group_name else "", how_often(found)
     clauses = [
-        f"Slowest {candidate.by}{plural}: {who(candidate)} {how_often(found)}",
+        f"Slowest {candidate.by}{plural}: {who(candidate)}{' ' if often.startswith('in') else ', '}{often}",
         f"{format_time_us(found.excess)} more than the others per step ({_interval(found.low, found.high)})",
     ]
     if candidate.cause is not None:
@@ -67,7 +67,7 @@ def how_often(found: Outstanding) -> str:
     longer than most."""
     if found.slowest_steps >= CONSISTENT * found.steps:
         return f"in {found.slowest_steps} of {found.steps} steps"
-    return f"above the others' median in {found.longer_steps} of {found.steps} steps"
+    return f"longer than the others' median in {found.longer_steps} of {found.steps} steps"
 
 
 def _nobody(slow: SlowHost) -> str:

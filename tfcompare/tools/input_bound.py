@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from tfcompare.compare.straggler import steps_of_straggler
+from tfcompare.frames.planes import HOST_PLANE
 from tfcompare.frames.steps.steps import XLA_MODULE
 from tfcompare.schema import UNEXPLAINED_PARTS
 from tfcompare.tools.hosts import steps_by
@@ -233,12 +234,16 @@ def share_by_core(run: Run, host: str | None) -> pd.DataFrame:
     """How the wait for input differs between devices, or between hosts without any, of all hosts or of one.
 
     One row for each included step, by its position `step` from 1: `least`, `mean` and `largest`, the shares of the
-    step's time that its devices wait for input, or copy it there, and `cores`, how many they are. As the range in
-    TensorBoard's input pipeline analyzer, which has it for the cores of TPUs.
+    step's time that its devices wait for input, or copy it there, `largest_on`, the name of the device or host with the
+    largest, and `cores`, how many they are. As the range in TensorBoard's input pipeline analyzer, which has it for the
+    cores of TPUs.
     """
     rows = steps_by(run, "device")
     rows = rows[rows["included"].astype(bool) & (rows["duration_us"] > 0)]
     if host is not None:
         rows = rows[rows["host"] == host]
-    shares = (rows["input_us"] / rows["duration_us"]).groupby(rows["place"]).agg(["min", "mean", "max", "size"])
-    return shares.set_axis(["least", "mean", "largest", "cores"], axis=1).rename_axis("step").reset_index()
+    rows = rows.assign(share=rows["input_us"] / rows["duration_us"])
+    by_step = rows.groupby("place")["share"]
+    shares = by_step.agg(["min", "mean", "max", "size"]).set_axis(["least", "mean", "largest", "cores"], axis=1)
+    name = rows["name"].str.removesuffix(f" {HOST_PLANE}")
+    return shares.assign(largest_on=name[by_step.idxmax()].to_numpy()).rename_axis("step").reset_index()

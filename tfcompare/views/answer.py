@@ -22,6 +22,8 @@ from tfcompare.tools.advice import Advice, Findings, advise_on, facts_of, with_r
 from tfcompare.tools.advice import Facts as AdviceFacts
 from tfcompare.tools.certain import certainties
 from tfcompare.tools.clock_change import clock_change
+from tfcompare.tools.host_words import who
+from tfcompare.tools.hosts import slowest_host_in
 from tfcompare.tools.op_stats import main_side, top_ops
 from tfcompare.tools.overview import PEAK_MEMORY, PLANNED_MEMORY, dashboard
 from tfcompare.tools.throughput import between_steps_sentence, dispatch_sentence
@@ -387,7 +389,14 @@ def advice(pair: Pair) -> Iterator[Block]:
         ]
         yield Items([(_title(one), _advice_text(one, pair)) for one in found.advice], saves)
     else:
-        yield Text("No known problem found.")
+        run = pair.candidate
+        slow = (
+            slowest_host_in(pair.comparison, run) if len(run.host_names) > 1 and pair.comparison.host is None else None
+        )
+        if slow is not None and slow.found.stands_out:
+            yield Text(f"No known problem but {who(slow)}, for which the others wait.", more="hosts")
+        else:
+            yield Text("No known problem found.")
 
 
 def also_worth_trying(pair: Pair) -> Iterator[Block]:

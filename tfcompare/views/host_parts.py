@@ -32,19 +32,23 @@ MOST_PARTS = 2
 @dataclass(frozen=True)
 class HostParts:
     """The parts of a step in each host or device: `frames` has one frame for each run that is shown, in µs, with a row
-    for each of them that has the step."""
+    for each of them that has the step. `numbers`: what each run's program calls the step, where that is not its
+    position, as ` (number 18)`."""
 
     by: By
     at_step: int
     frames: Sequence[pd.DataFrame]
+    numbers: Sequence[str]
 
     @classmethod
     def of(cls, pair: Pair, steps: PairedSteps, by: By, at_step: int) -> HostParts:
         """Of the step at this position, or of the average step."""
         sides = (steps.baseline, steps.candidate)[: len(pair.shown)]
         if at_step == AVERAGE:
-            return cls(by, at_step, [hosts.part_means(rows) for rows in sides])
-        return cls(by, at_step, [hosts.parts_of_step(rows, at_step) for rows in sides])
+            return cls(by, at_step, [hosts.part_means(rows) for rows in sides], [""] * len(sides))
+        called = [rows.loc[rows["place"] == at_step, "step"].unique() for rows in sides]
+        numbers = [f" (number {of[0]})" if len(of) == 1 and of[0] != at_step else "" for of in called]
+        return cls(by, at_step, [hosts.parts_of_step(rows, at_step) for rows in sides], numbers)
 
     @property
     def names(self) -> list[str]:
@@ -68,8 +72,10 @@ class HostParts:
         names, roles = self.names, dict[str, list[str]]()
         if len(names) > MOST_BARS:
             order = self.slowest_first
-            names = [*order[:SLOWEST], order[len(order) // 2]]
-            roles[names[-1]] = ["median"]
+            middle = order[len(order) // 2]
+            of_sides = [name for name in map(self.slowest, range(len(self.frames))) if name]
+            names = list(dict.fromkeys([*order[:SLOWEST], middle, *of_sides]))
+            roles[middle] = ["median"]
         for side, letter in zip(range(len(self.frames)), "AB", strict=False):
             if slowest := self.slowest(side):
                 roles.setdefault(slowest, []).append(f"slowest in {letter}" if len(self.frames) > 1 else "slowest")
@@ -90,37 +96,42 @@ def blocks(pair: Pair, parts: HostParts, *, every_host: bool) -> Iterator[Block]
     if len(shown) < len(parts.names) and not every_host:
         text = f"The {SLOWEST} slowest of {len(parts.names):,} {parts.by}s and the one in the middle"
         yield Text(f"{text}{'' if pair.is_single else f', as in {pair.letters[-1]}'}.", "quiet")
-    on = (parts.by, parts.at_step, every_host)
-    yield Chart("host_parts", partial(draw, pair, parts, every_host=every_host), _longest_parts(pair, parts, shown), on)
+    make = partial(draw, pair, parts, every_host=every_host)
+    yield Chart(
+        "host_parts", make, _longest_parts(pair, parts, shown), (parts.by, parts.at_step, every_host),
+        partial(make, labels=charts.FEW_COLUMN_LABELS),
+    )  # fmt: skip
 
 
 def _slowest(pair: Pair, parts: HostParts) -> Iterator[str]:
     """Which host takes longest in the step, in each run."""
     for side, (name, frame) in enumerate(zip(pair.marked, parts.frames, strict=False)):
-        who = f"Step {parts.at_step}" if pair.is_single else f"{name}, step {parts.at_step}"
+        step = f"{parts.at_step}{parts.numbers[side]}"
+        who = f"Step {step}" if pair.is_single else f"{name}, step {step}"
         if frame.empty:
             yield f"{who}: there is no such step."
         elif slowest := parts.slowest(side):
             busy = hosts.busy_of(frame)
-            more_us = busy[slowest] - busy.drop(slowest).median()
+            more_us = busy[slowest] - busy.median()  # as the column `busy_skew_us`
             yield (
                 f"{who}: {as_code(slowest)} is busy longest, {format_time_us(busy[slowest])}: "
-                f"{format_time_us(more_us)} more than the median of the others."
+                f"{format_time_us(more_us)} more than the median of all."
             )
         else:
             yield f"{who}: all {parts.by}s are busy equally long."
 
 
-def draw(pair: Pair, parts: HostParts, *, every_host: bool) -> Any:
-    """The parts as a figure: of the hosts that are shown as bars, of every host as columns."""
+def draw(pair: Pair, parts: HostParts, *, every_host: bool, labels: int = charts.MOST_COLUMN_LABELS) -> Any:
+    """The parts as a figure: of the hosts that are shown as bars, of every host as columns with so many `labels`."""
     sides = list(zip([side for side, _ in pair.shown], parts.frames, strict=True))
     title = "Average step by part" if parts.at_step == AVERAGE else f"Step {parts.at_step} by part"
     shown = parts.shown
     if every_host and len(shown) < len(parts.names):
-        return charts.all_host_parts(title, sides, parts.names)
+        slowest = [parts.slowest(side) for side in range(len(sides))]
+        return charts.all_host_parts(title, sides, parts.names, slowest, labels)
     names = shorten_distinct(list(shown), charts.LABEL_LENGTH)
-    labels = [f"{name}: {role}" if role else name for name, role in zip(names, shown.values(), strict=True)]
-    return charts.host_parts(title, sides, list(shown), labels)
+    called = [f"{name}: {role}" if role else name for name, role in zip(names, shown.values(), strict=True)]
+    return charts.host_parts(title, sides, list(shown), called)
 
 
 def _longest_parts(pair: Pair, parts: HostParts, shown: dict[str, str]) -> Facts:

@@ -194,7 +194,8 @@ def _heat_map(pair: Pair, options: Options, which: int) -> Any:
     rows = matrix.loc[[name for name in _names(pair, options.by) if name in matrix.index]]
     if which == 2:
         return charts.change_map(f"{title}, {pair.letters[-1]} − {pair.letters[0]}", "blue: less; orange: more", rows)
-    size = f"{len(rows):,} {PLURALS[options.by]} × {rows.shape[1]:,} steps, the slowest on top"
+    order = "the slowest on top" if pair.is_single or which else f"in the order of {pair.letters[-1]}"
+    size = f"{len(rows):,} {PLURALS[options.by]} × {rows.shape[1]:,} steps, {order}"
     limits = charts.value_range([one for one in matrices[:2] if one.size])
     return charts.heat_map(title if pair.is_single else f"{title}, {pair.letters[which]}", size, rows, limits)
 

@@ -45,6 +45,9 @@ def _last(found: Clocks) -> str:
     """Who was last in how many steps."""
     counts = sorted(((count, host) for host, count in found.last.items() if count), reverse=True)
     parts = [f"{as_code(host)} in {count} of {found.steps} steps" for count, host in counts[:MOST_LAST]]
+    if others := counts[MOST_LAST:]:
+        which = "another host" if len(others) == 1 else f"{len(others):,} other hosts"
+        parts.append(f"{which} in {sum(count for count, _ in others)}")
     if found.undecided:
         which = "all" if found.undecided == found.steps else str(found.undecided)
         steps = f"{which} of {found.steps} steps"

@@ -75,6 +75,7 @@ def test_the_input_is_spoken_of_where_the_run_waits_for_it() -> None:
     assert not of_input & fitting(run_on("GPU", parts={"input": 100.0, "device_compute": 8000.0}))
     assert "no_python_input" in fitting(run_on("CPU", pipeline=""))
     assert "shard_files" in fitting(run_on("CPU", hosts=2)) - fitting(run_on("CPU"))
+    assert "shard_files" not in fitting(run_on("CPU", hosts=2, pipeline="Root 1 critical\n Range 30 critical\n"))
 
 
 def test_few_steps_and_no_ops_give_none() -> None:

@@ -109,7 +109,7 @@ def parse_addresses(texts: Iterable[str]) -> tuple[Target, ...]:
 
 
 def _parse(text: str) -> Target:
-    if re.fullmatch(r"(tpu|dns):\d*", text) or not text.startswith(("tpu:", "dns:")):  # a machine may be named so
+    if re.fullmatch(r"(tpu|dns):\d+", text) or not text.startswith(("tpu:", "dns:")):  # a machine may be named so
         return parse_address(text)
     if text.startswith("dns:"):
         address = parse_address(text.removeprefix("dns:"))

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from tfcompare.compare.tf_data.iterator_tree import transformation
 from tfcompare.tools.advice.facts import longest, ratio
@@ -21,8 +24,17 @@ def _python(facts: Facts) -> pd.DataFrame:
     return facts.ops[facts.ops["op_type"].str.fullmatch(_PYTHON)]
 
 
-def _calls(facts: Facts) -> float:
-    return facts.per_step(float(_python(facts)["occurrences"].sum()))
+def _working(facts: Facts, *, of_input: bool) -> pd.DataFrame:
+    """The Python functions that work in the input, or outside of it; without steps all of them."""
+    python = _python(facts)
+    if facts.host_steps is None:
+        return python
+    worked = [facts.host_steps.times_us([name], of_input=of_input).any() for name in python["op_name"]]
+    return python[np.array(worked, np.bool_)]
+
+
+def _calls(facts: Facts, *, of_input: bool) -> float:
+    return facts.per_step(float(_working(facts, of_input=of_input)["occurrences"].sum()))
 
 
 def _step_share(facts: Facts) -> float:
@@ -40,7 +52,8 @@ def _input_share(facts: Facts) -> float:
     return min(ratio(float(python["self_time_us"].sum()), facts.info.duration_ms * 1e3), facts.input_share)
 
 
-CALLS = Figure("Calls of Python functions", "", _calls, summed=True)
+CALLS = Figure("Calls of Python functions", "", partial(_calls, of_input=False), summed=True)
+INPUT_CALLS = Figure("Calls of Python functions", "", partial(_calls, of_input=True), summed=True)
 STEP_SHARE = Figure("Python functions, of the step time", SHARE, _step_share)
 INPUT_SHARE = Figure("Waiting for Python functions of the input", SHARE, _input_share)
 
@@ -49,7 +62,7 @@ def python_op(facts: Facts) -> Found | None:
     """Python functions delay the step."""
     if not STEP_SHARE.of(facts) >= WORTH_IT:
         return None
-    name = code(longest(_python(facts), "wall_time_us")["op_name"])
+    name = code(longest(_working(facts, of_input=False), "wall_time_us")["op_name"])
     text = (
         f"Ops that call Python, {name} the longest, take {STEP_SHARE.text(facts)} of the step (calls: "
         f"{CALLS.text(facts)} {facts.each}). Python runs on the host, one thread at a time, and XLA cannot compile it: "
@@ -70,15 +83,15 @@ def python_input(facts: Facts) -> Found | None:
         if generator
         else "Write the function in TensorFlow ops, or do it once and store the result"
     )
-    name = code(longest(_python(facts), "wall_time_us")["op_name"])
+    name = code(longest(_working(facts, of_input=True), "wall_time_us")["op_name"])
     text = (
         f"Python ({name}) produces the input; the program waits for it {INPUT_SHARE.text(facts)} of the time (calls: "
-        f"{CALLS.text(facts)} {facts.each}). {how}. Otherwise let one call produce a whole batch, or call it in "
+        f"{INPUT_CALLS.text(facts)} {facts.each}). {how}. Otherwise let one call produce a whole batch, or call it in "
         "parallel (`num_parallel_calls`): that helps where the function waits or computes in NumPy, not where Python "
         "itself computes, as only one thread runs Python at a time."
     )
     what = "`from_generator`" if generator else "`py_function`"
-    figures = (INPUT_SHARE, CALLS)
+    figures = (INPUT_SHARE, INPUT_CALLS)
     return Found(f"{what} produces the input", text, figures, DATA_GUIDE, INPUT_SHARE.of(facts))
 
 

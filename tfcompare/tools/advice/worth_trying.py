@@ -27,6 +27,7 @@ _API = "https://www.tensorflow.org/api_docs/python/tf"
 _GRAPH_GUIDE = "https://www.tensorflow.org/guide/graph_optimization"
 _MODEL_GUIDE = "https://www.tensorflow.org/model_optimization/guide"
 _CONVOLUTION = re.compile(r"Conv[23]D|conv_general_dilated")
+_READING = re.compile(r"TFRecord|TextLine|FixedLengthRecord|CSV|Interleave|ReadFile", re.IGNORECASE)
 _DECODING = re.compile(r"Decode(?:AndCrop)?(?:Jpeg|Png|Image|Bmp|Gif|Webp)")
 
 
@@ -68,8 +69,9 @@ def _is_nvidia(facts: Facts) -> bool:
     return facts.has_device and facts.info.device_name.lower().startswith("nvidia")
 
 
-def _reads_input(facts: Facts) -> bool:
-    return facts.pipeline is not None or not facts.input_ops.empty or facts.input_share > 0
+def _reads_files(facts: Facts) -> bool:
+    names = () if facts.pipeline is None else tuple(facts.pipeline.iterators["long_name"])
+    return any(_READING.search(str(name)) for name in names)
 
 
 def _waits_for_input(facts: Facts) -> bool:
@@ -108,7 +110,7 @@ _ALL = (
         "Shard files early",
         "Give each worker its own files, by `files.shard(…)` before `interleave`, so that none reads others' records.",
         DATA_GUIDE,
-        lambda f: f.info.hosts > 1 and _reads_input(f) and _is_tensorflow(f),
+        lambda f: f.info.hosts > 1 and _reads_files(f) and _is_tensorflow(f),
         ("shard", "late_shard"),
     ),
     Suggestion(

@@ -91,7 +91,7 @@ def links(slot: DeltaGenerator, selection: Selection, why_not: Mapping[str, str]
         link(HOME, "Home", selection, icon=":material/home:")
         for path in page_files():
             title = page_title(path)
-            known = f"In TensorBoard: {IN_TENSORBOARD[title]}" if title in IN_TENSORBOARD else None
+            known = f"In TensorBoard: {IN_TENSORBOARD[title]}" if title in IN_TENSORBOARD else ""
             link(f"pages/{path.name}", title, selection, icon=ICONS.get(title), why_not=why_not.get(title), known=known)
 
 
@@ -103,17 +103,16 @@ def link(
     icon: str | None = None,
     more: Mapping[str, str] | None = None,
     why_not: str | None = None,
-    known: str | None = None,
+    known: str = "",
 ) -> None:
     """Show a link to a page, with the selection in its URL, and `more` parameters of that page.
 
-    With a reason `why_not`, it is dimmed and shows that on hovering; else `known`.
+    With a reason `why_not`, it is dimmed. It shows that and `known` on hovering.
     """
     query = {name: values for name, values in selection.as_query().items() if values} | dict(more or {})
+    about = "\n\n".join(filter(None, (why_not, known))) or None
     try:
-        st.page_link(
-            page, label=label, icon=icon, query_params=query, help=why_not or known, disabled=why_not is not None
-        )
+        st.page_link(page, label=label, icon=icon, query_params=query, help=about, disabled=why_not is not None)
     except StreamlitAPIException:  # a page that is run on its own, as in tests, does not know the others
         st.markdown(label)
 

@@ -78,8 +78,8 @@ def _form(view: Page, *, is_busy: bool) -> None:
             addresses = st.text_input(
                 "Addresses", "localhost:6009", key="address", bind="query-params", disabled=is_busy, width=420,
                 help="Separated by commas: `host:port` of a profiler server; `dns:name:port` for all addresses that "
-                "DNS has for a name; `tpu:name` or `tpu:zone/name` for all workers of a Cloud TPU. Several workers "
-                "become one run with several hosts.",
+                "DNS has for a name, such as a headless service of Kubernetes; `tpu:name` or `tpu:zone/name` for all "
+                "workers of a Cloud TPU. Several workers become one run with several hosts.",
             )  # fmt: skip
             duration_ms = st.number_input(
                 "Duration (ms)", 1, LONGEST_MS, 2_000, step=500, key="duration", bind="query-params", disabled=is_busy,
