@@ -86,13 +86,24 @@ def test_many_hosts_are_thin_columns_which_add_up_to_their_steps_too() -> None:
     assert marks == [("slowest: b", 1, "x"), ("slowest: c", 2, "x2")]
 
 
-def test_each_cell_has_a_point_to_click_on_unless_there_are_too_many() -> None:
+def test_each_cell_has_a_point_to_click_on_unless_there_are_too_many_steps() -> None:
     heat, points = hosts.heat_map("A", "", matrix([1, 2, 3], [4, 5, 6]), (MS, 6 * MS)).data
-    cells = list(zip(points.x, points.y, points.customdata, strict=True))
-    assert cells == [(0, "a", 1), (1, "a", 2), (2, "a", 3), (0, "b", 4), (1, "b", 5), (2, "b", 6)]
+    cells = list(zip(points.x, points.y, points.text, points.customdata, strict=True))
+    assert cells == [(step, name, name, str(1 + step + 3 * row)) for row, name in enumerate("ab") for step in range(3)]
     assert heat.hoverinfo == "skip"
-    many = pd.DataFrame(np.ones((200, hosts.MOST_CLICKABLE // 200 + 1)) * MS)
-    assert len(hosts.heat_map("A", "", many, (MS, 2 * MS)).data) == 1
+    long = pd.DataFrame(np.ones((1, hosts.MOST_CLICKABLE + 1)) * MS)
+    assert len(hosts.heat_map("A", "", long, (MS, 2 * MS)).data) == 1
+
+
+def test_thin_rows_share_their_points() -> None:
+    many = pd.DataFrame(
+        np.arange(50 * 2).reshape(50, 2) * MS, index=pd.Index([f"host-{number}" for number in range(50)])
+    )
+    points = hosts.heat_map("A", "", many, (0, 100 * MS)).data[1]
+    assert len(points.x) == 2 * 17
+    assert points.text[0] == "host-0 and 2 below"
+    assert (points.y[0], points.customdata[0], points.customdata[1]) == ("host-1", "0 to 4", "1 to 5")
+    assert points.text[-1] == "host-48 and 1 below"
 
 
 def test_256_hosts_of_100_steps_are_drawn_as_one_map_with_few_labels() -> None:
