@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.calibration import put, table
-from tfcompare.compare.stats.outstanding import slowest, slowest_group
+from tfcompare.compare.stats.straggler_test import slowest, slowest_group
 
 Floats = npt.NDArray[np.float64]
 

@@ -28,9 +28,9 @@ from tfcompare.ingest.ingesting import Summary, ingest
 from tfcompare.ingest.pools import Here
 from tfcompare.run import load
 from tfcompare.settings import OFF, STORE_VARIABLE, sample_runs
+from tfcompare.store.file_names import INDEX
 from tfcompare.store.index import _read
-from tfcompare.store.names import INDEX
-from tfcompare.store.stored import Store
+from tfcompare.store.run_store import Store
 from tfcompare.store.stored_run import StoredRun, named, runs_in
 from tfcompare.tools.listing import listing
 from tfcompare.units import format_bytes

@@ -23,8 +23,8 @@ from tfcompare.frames.steps.steps import WHOLE_PROFILE
 from tfcompare.sources.logdir import FoundRun, find_run
 from tfcompare.sources.machine_load import MachineLoad, read_load
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice, step_choice
-from tfcompare.store.building import FrameBuilder, build_here
 from tfcompare.store.cached_frames import frame_cache
+from tfcompare.store.frame_builders import FrameBuilder, build_here
 from tfcompare.store.reading import HostReader, Progress, read_hosts
 from tfcompare.tables.frames import frame_bytes, of_hosts, with_categories
 from tfcompare.tables.hosts import hosts_frame

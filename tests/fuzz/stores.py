@@ -31,13 +31,13 @@ from tfcompare.run import Run, load
 from tfcompare.sources.logdir import find_runs
 from tfcompare.store import cached_frames
 from tfcompare.store.cached_frames import frame_cache
-from tfcompare.store.names import INDEX, MARK, all_packs
+from tfcompare.store.file_names import INDEX, MARK, all_packs
 from tfcompare.store.records import record_name
-from tfcompare.store.stored import Store
+from tfcompare.store.run_store import Store
 from tfcompare.store.stored_run import named, runs_in
 from tfcompare.tools.listing import listing
 from tfcompare.tools.timeline.layout import lay_out
-from tfcompare.tools.timeline.of_run import timelines
+from tfcompare.tools.timeline.run_timeline import timelines
 
 KINDS = ("record", "index", "pack", "pack", "pack", "seen", "own pack", "mark")
 _VALUES: tuple[Any, ...] = (

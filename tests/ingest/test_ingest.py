@@ -19,8 +19,8 @@ from tfcompare.ingest import tasks
 from tfcompare.ingest.ingesting import Ingest, ingest
 from tfcompare.ingest.pools import Here, Processes
 from tfcompare.run import load
-from tfcompare.store import building, cached_frames, reading
-from tfcompare.store.stored import Store
+from tfcompare.store import cached_frames, frame_builders, reading
+from tfcompare.store.run_store import Store
 from tfcompare.store.stored_run import runs_in
 
 __all__ = ["cache_folder", "s3", "s3_for_all"]
@@ -92,7 +92,7 @@ def test_without_a_store_it_goes_where_the_app_looks(
     monkeypatch.setenv("TFCOMPARE_STORE", str(tmp_path / "own"))
     folder = copied(OURS, tmp_path / "logs")
     assert tfcompare("ingest", str(tmp_path / "logs"))[0] == 0
-    monkeypatch.setattr(building, "read", lambda path: pytest.fail(f"{path} was read"))
+    monkeypatch.setattr(frame_builders, "read", lambda path: pytest.fail(f"{path} was read"))
     assert load(folder).remarks == ()
     status, out, _ = tfcompare("runs", "--store", str(tmp_path / "own"))
     assert (status, OURS in out) == (0, True)
@@ -128,7 +128,9 @@ def test_the_largest_file_of_a_run_is_begun_first(
     three_hosts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files: list[str] = []
-    monkeypatch.setattr(building, "read", lambda path, real=building.read: (files.append(path.name), real(path))[1])
+    monkeypatch.setattr(
+        frame_builders, "read", lambda path, real=frame_builders.read: (files.append(path.name), real(path))[1]
+    )
     sizes = {file.name: file.stat().st_size for file in three_hosts.iterdir()}
     assert ingest([three_hosts], str(tmp_path / "store"), Here).host_files == 3
     assert [*dict.fromkeys(files)] == sorted(sorted(sizes), key=lambda name: -sizes[name])

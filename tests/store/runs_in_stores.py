@@ -16,7 +16,7 @@ from tfcompare.compare import compare
 from tfcompare.ingest.ingesting import Summary, ingest
 from tfcompare.ingest.pools import Here
 from tfcompare.run import Run, load
-from tfcompare.store.stored import Store
+from tfcompare.store.run_store import Store
 from tfcompare.store.stored_run import StoredRun, named, runs_in
 
 

@@ -17,7 +17,7 @@ from tests.profiles import SAMPLE_RUNS
 from tests.store.runs_in_stores import pipe_to_full_disk
 from tfcompare.errors import TfcompareError
 from tfcompare.run import Run, load
-from tfcompare.store import building, cached_frames
+from tfcompare.store import cached_frames, frame_builders
 from tfcompare.store.cached_frames import FrameCache, frame_cache
 from tfcompare.store.files import StoreFiles
 
@@ -43,7 +43,9 @@ def profile(tmp_path: Path) -> Path:
 def read_anew(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The files that were read, not taken from the store."""
     files: list[str] = []
-    monkeypatch.setattr(building, "read", lambda path, real=building.read: (files.append(path.name), real(path))[1])
+    monkeypatch.setattr(
+        frame_builders, "read", lambda path, real=frame_builders.read: (files.append(path.name), real(path))[1]
+    )
     return files
 
 
@@ -171,12 +173,12 @@ def test_what_was_doubtful_is_sure_once_time_has_passed(profile: Path, monkeypat
 def test_a_file_that_changes_while_it_is_read_is_not_cached(
     store: Path, profile: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def read_and_change(path: Path, real=building.read):
+    def read_and_change(path: Path, real=frame_builders.read):
         read = real(path)
         _written_over(path)
         return read
 
-    monkeypatch.setattr(building, "read", read_and_change)
+    monkeypatch.setattr(frame_builders, "read", read_and_change)
     opened(profile)
     assert packs(store) == []
 

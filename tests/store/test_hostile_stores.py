@@ -23,10 +23,10 @@ from tfcompare.sources.logdir.metadata import Metadata
 from tfcompare.store import cached_frames, index, reading, records
 from tfcompare.store.cached_frames import frame_cache
 from tfcompare.store.contents import Damaged, from_json, sealed
+from tfcompare.store.file_names import NotOfAStore
 from tfcompare.store.files import StoreFiles, store_files
 from tfcompare.store.index import Entry
-from tfcompare.store.names import NotOfAStore
-from tfcompare.store.stored import Store
+from tfcompare.store.run_store import Store
 from tfcompare.store.stored_run import runs_in
 
 RUN = "filters_16_8"
@@ -217,7 +217,7 @@ def test_a_file_that_is_too_large_is_not_read(tmp_path: Path, memory: fsspec.Abs
         file.truncate(1 << 40)
     with pytest.raises(Damaged, match="is larger than"):
         StoreFiles(str(tmp_path)).read(record)
-    monkeypatch.setattr("tfcompare.store.names._MOST_BYTES", 10)
+    monkeypatch.setattr("tfcompare.store.file_names._MOST_BYTES", 10)
     memory.pipe(f"/store/{record}", bytes(11))
     with pytest.raises(Damaged, match="is larger than 10 B"):
         store_files("memory://store").read(record)

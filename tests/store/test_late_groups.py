@@ -22,9 +22,9 @@ from tfcompare.frames import host as frames_host
 from tfcompare.run import Run, load
 from tfcompare.schema import Group
 from tfcompare.schema.host_tables import LATE
-from tfcompare.store import building, cached_frames
+from tfcompare.store import cached_frames, frame_builders
 from tfcompare.store.cached_frames import frame_cache
-from tfcompare.store.names import all_packs, late_pack
+from tfcompare.store.file_names import all_packs, late_pack
 
 OURS, THEIRS = "jax_filters_16_8", "jax_filters_128_32"
 
@@ -64,13 +64,13 @@ def given(logs: Path) -> Iterator[None]:
 def built(monkeypatch: pytest.MonkeyPatch) -> list[Group]:
     """The groups that were built from profiles."""
     groups: list[Group] = []
-    real = building.build
+    real = frame_builders.build
 
     def build(*args, group: Group = "core", **more):
         groups.append(group)
         return real(*args, group=group, **more)
 
-    monkeypatch.setattr(building, "build", build)
+    monkeypatch.setattr(frame_builders, "build", build)
     return groups
 
 

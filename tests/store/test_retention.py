@@ -13,7 +13,7 @@ from tests.store.runs_in_stores import copied, put, stored
 from tfcompare.run import load
 from tfcompare.store import records
 from tfcompare.store.retention import holdings, shrink
-from tfcompare.store.stored import Store
+from tfcompare.store.run_store import Store
 
 NAMES = list(SAMPLE_RUNS)[:3]
 

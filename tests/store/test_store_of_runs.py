@@ -21,11 +21,11 @@ from tfcompare.ingest import ingesting, plan, tasks
 from tfcompare.run import load
 from tfcompare.settings import STORE_VARIABLE
 from tfcompare.sources.logdir import FoundRun, find_runs
-from tfcompare.store import building, cached_frames, records, stored_run
+from tfcompare.store import cached_frames, frame_builders, records, stored_run
 from tfcompare.store import stored as stored_module
 from tfcompare.store.cached_frames import frame_cache
-from tfcompare.store.names import MARK, all_packs
-from tfcompare.store.stored import Store
+from tfcompare.store.file_names import MARK, all_packs
+from tfcompare.store.run_store import Store
 from tfcompare.store.stored_run import StoredRun, named, one_of, runs_in
 from tfcompare.tools.listing import listing
 
@@ -43,7 +43,9 @@ def settled(monkeypatch: pytest.MonkeyPatch) -> None:
 def read_anew(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The profiles that were read."""
     files: list[str] = []
-    monkeypatch.setattr(building, "read", lambda path, real=building.read: (files.append(path.name), real(path))[1])
+    monkeypatch.setattr(
+        frame_builders, "read", lambda path, real=frame_builders.read: (files.append(path.name), real(path))[1]
+    )
     return files
 
 

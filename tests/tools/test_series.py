@@ -15,7 +15,7 @@ from tfcompare.errors import Unknown
 from tfcompare.run import load
 from tfcompare.sources.logdir import FoundRun, find_runs
 from tfcompare.store import cached_frames
-from tfcompare.store.stored import Store
+from tfcompare.store.run_store import Store
 from tfcompare.store.stored_run import named, runs_in
 from tfcompare.tools import series as tool
 from tfcompare.tools import series_changes

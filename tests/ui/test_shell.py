@@ -20,7 +20,7 @@ from tfcompare.compare import compare
 from tfcompare.run import Run, Stray, load
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir import FoundRun, find_runs
-from tfcompare.store.building import FrameBuilder
+from tfcompare.store.frame_builders import FrameBuilder
 from tfcompare.ui.frame.applicable import why_not
 from tfcompare.ui.frame.loading import reading_sentence
 

@@ -89,7 +89,7 @@ def load_runs(places: Sequence[str], how: Reading = Reading()) -> list[Run]:
     if how.store is None:
         found = zip(runs_at(places, join=how.join), places, strict=True)
         return _load([only(runs, place, join=how.join) for runs, place in found], how)
-    from tfcompare.store.stored import Store
+    from tfcompare.store.run_store import Store
     from tfcompare.store.stored_run import one_of
 
     stored = stored_runs(how.store)
@@ -143,7 +143,7 @@ def load_runs_below(places: Sequence[str], how: Reading = Reading()) -> list[Run
 
 
 def _stored_below(stored: Sequence[StoredRun], place: str, store: str) -> Sequence[FoundRun]:
-    from tfcompare.store.stored import Store
+    from tfcompare.store.run_store import Store
     from tfcompare.store.stored_run import one_of
 
     below = [run for run in stored if is_at_or_below(run.id, place)]
@@ -177,7 +177,7 @@ def _load(found: Sequence[FoundRun], how: Reading) -> list[Run]:
 def load_with(found: FoundRun, choice: StepChoice | None) -> Run:
     """The run with the chosen steps; shows progress on the terminal while it is downloaded."""
     from tfcompare.run import Stray, load
-    from tfcompare.store.building import reader_within
+    from tfcompare.store.frame_builders import reader_within
 
     fetching, build = fetch_progress(found.name), reader_within(settings.read_limits(os.environ))
     if choice is None:
@@ -197,7 +197,7 @@ def stored_runs(store: str, below: Sequence[str] = ()) -> list[StoredRun]:
 
     Raises `TfcompareError` if there is no store, or no run below one of the ids.
     """
-    from tfcompare.store.stored import Store
+    from tfcompare.store.run_store import Store
     from tfcompare.store.stored_run import named, nearest, runs_in
 
     runs, problems = runs_in(Store(store))

@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
         if not root.is_dir():
             raise NoSuchPlace(f"{root}: is not a folder; {settings.ROOT_OPTION} takes a folder that contains runs")
     if arguments.store is not None:
-        from tfcompare.store.stored import Store
+        from tfcompare.store.run_store import Store
 
         Store(arguments.store).check()
     if arguments.port is not None:

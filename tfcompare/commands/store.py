@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Clear or shrink the store if asked to, and print its size."""
     from tfcompare.store.retention import clear, holdings, shrink
-    from tfcompare.store.stored import Outdated, Store
+    from tfcompare.store.run_store import Outdated, Store
 
     store = Store(arguments.store or local_store())
     if arguments.store is not None:

@@ -23,7 +23,7 @@ from tfcompare.units import format_bytes
 if TYPE_CHECKING:
     from tfcompare.export.trace import Traced
     from tfcompare.run import Run
-    from tfcompare.tools.timeline.of_run import Alignment
+    from tfcompare.tools.timeline.run_timeline import Alignment
 
 SUMMARY = "write the timelines of runs to a file for Perfetto"
 EXAMPLES = """examples:
@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Write the file, and print what it holds."""
     from tfcompare.export.trace import chrome_trace
-    from tfcompare.tools.timeline.of_run import Alignment
+    from tfcompare.tools.timeline.run_timeline import Alignment
 
     if not arguments.out.name.endswith((".json", ".json.gz")):
         raise TfcompareError(f"{arguments.out}: expected a name that ends with .json or .json.gz")
@@ -74,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _hosts(run: Run, name: str, align: Alignment, arguments: argparse.Namespace) -> list[Traced]:
     """What to trace of each host of a run."""
     from tfcompare.export.trace import traced
-    from tfcompare.tools.timeline.of_run import timelines
+    from tfcompare.tools.timeline.run_timeline import timelines
 
     window = arguments.from_us, arguments.to_us
     return [traced(run, name, timeline, *window) for timeline in timelines(run, align, arguments.host)]

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from tfcompare.tools.timeline.of_run import within
+from tfcompare.tools.timeline.run_timeline import within
 from tfcompare.xspace.compilation import Array, compiled
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from tfcompare.run import Run
-    from tfcompare.tools.timeline.of_run import HostTimeline
+    from tfcompare.tools.timeline.run_timeline import HostTimeline
 
 Int64 = npt.NDArray[np.int64]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from tfcompare.frames.combinations import combinations
+from tfcompare.frames.grouping import combinations
 from tfcompare.frames.planes import device_planes, events_of_lines, host_plane
 from tfcompare.xspace import XSpace
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass, fields
 import numpy as np
 import numpy.typing as npt
 
-from tfcompare.frames.combinations import combinations, largest
 from tfcompare.frames.edges import contexts
+from tfcompare.frames.grouping import combinations, largest
 from tfcompare.frames.hlo.host_instructions import host_instructions
 from tfcompare.xspace import XSpace, lookup
 

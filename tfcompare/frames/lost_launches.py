@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tfcompare.frames.combinations import any_of, combinations
+from tfcompare.frames.grouping import any_of, combinations
 from tfcompare.frames.planes import device_kind, host_plane
 from tfcompare.xspace import XSpace
 from tfcompare.xspace.space import PS_PER_US

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from tfcompare.frames.arrow import host_table, texts
-from tfcompare.frames.combinations import combinations, sums
+from tfcompare.frames.grouping import combinations, sums
 from tfcompare.frames.memory_events import NOT_RECORDED, Int64, MemoryEvents, Texts
 from tfcompare.xspace.space import PS_PER_US
 

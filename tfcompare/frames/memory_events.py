@@ -11,8 +11,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tfcompare.frames.arrow import host_table, texts
-from tfcompare.frames.combinations import combinations, distinct
 from tfcompare.frames.data_types import data_type_name
+from tfcompare.frames.grouping import combinations, distinct
 from tfcompare.frames.planes import host_plane
 from tfcompare.frames.steps.steps import Steps
 from tfcompare.xspace import XSpace, lookup, wire

@@ -16,7 +16,7 @@ from tfcompare.sources.logdir import HostFile
 from tfcompare.sources.logdir.metadata import NO_METADATA, Metadata
 from tfcompare.store.files import full_address
 from tfcompare.store.records import StoredHost
-from tfcompare.store.stored import Store
+from tfcompare.store.run_store import Store
 from tfcompare.store.version import reader_version
 
 

@@ -14,9 +14,9 @@ from tfcompare.sources.logdir.metadata import NO_METADATA, Metadata, why_invalid
 from tfcompare.sources.logdir.places import open_places
 from tfcompare.sources.logdir.runs import survey
 from tfcompare.store.contents import Damaged
-from tfcompare.store.names import all_packs
+from tfcompare.store.file_names import all_packs
 from tfcompare.store.records import Record, Row, StoredHost, check, record_name, unread
-from tfcompare.store.stored import Store
+from tfcompare.store.run_store import Store
 from tfcompare.store.version import reader_version
 
 _AT_ONCE = 32

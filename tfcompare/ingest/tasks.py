@@ -12,12 +12,12 @@ from tfcompare.schema.host_tables import LATE
 from tfcompare.sources.logdir import FoundRun, HostFile, StoredPack
 from tfcompare.sources.step_choice import OWN_STEPS
 from tfcompare.store.cached_frames import frame_cache, pack_name
+from tfcompare.store.file_names import late_pack
 from tfcompare.store.files import is_own
-from tfcompare.store.names import late_pack
 from tfcompare.store.packing import pack
 from tfcompare.store.reading import HostReader
 from tfcompare.store.records import Record, row_of
-from tfcompare.store.stored import Store
+from tfcompare.store.run_store import Store
 from tfcompare.store.stored_run import StoredRun
 from tfcompare.store.version import reader_version
 from tfcompare.text import text_of

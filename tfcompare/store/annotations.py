@@ -19,8 +19,8 @@ from tempfile import mkstemp
 from threading import Lock
 
 from tfcompare.errors import TfcompareError
+from tfcompare.sources.folder_permissions import make_private, why_not_private
 from tfcompare.sources.logdir import FoundRun
-from tfcompare.sources.private import make_private, why_not_private
 from tfcompare.store.contents import Damaged, from_json, to_json
 from tfcompare.text import text_of
 from tfcompare.units import format_bytes

@@ -26,12 +26,12 @@ from tfcompare import settings
 from tfcompare.errors import TfcompareError
 from tfcompare.frames import HostTables
 from tfcompare.schema import Group
+from tfcompare.sources.folder_permissions import make_private, why_not_private
 from tfcompare.sources.logdir import HostFile, open_untouched
-from tfcompare.sources.private import make_private, why_not_private
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
 from tfcompare.store.contents import Damaged, from_json, to_json
+from tfcompare.store.file_names import first_pack
 from tfcompare.store.files import StoreFiles, store_files
-from tfcompare.store.names import first_pack
 from tfcompare.store.packing import pack, unpack
 from tfcompare.store.version import reader_version
 from tfcompare.text import text_of

@@ -25,7 +25,7 @@ from tfcompare.sources.remote.files import version_and_time
 from tfcompare.sources.remote.places import WEB, parse
 from tfcompare.sources.remote.stores import Objects, connect, forget_connections
 from tfcompare.store.contents import Damaged
-from tfcompare.store.names import FOLDERS, NotOfAStore, check_size, checked, checked_folder, is_name, most_bytes
+from tfcompare.store.file_names import FOLDERS, NotOfAStore, check_size, checked, checked_folder, is_name, most_bytes
 from tfcompare.text import is_url, text_of
 
 _LOCAL = LocalFileSystem()

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from tfcompare.store.contents import Damaged, sealed, unsealed
+from tfcompare.store.file_names import INDEX
 from tfcompare.store.files import StoredFile, StoreFiles
-from tfcompare.store.names import INDEX
 from tfcompare.store.records import Row, check_run, record_name
 from tfcompare.units import format_bytes
 

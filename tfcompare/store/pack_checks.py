@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tfcompare import schema
-from tfcompare.frames.combinations import combinations
+from tfcompare.frames.grouping import combinations
 from tfcompare.frames.ops.op_parts import NO_STEP
 from tfcompare.schema import HostColumn
 from tfcompare.store.contents import Damaged

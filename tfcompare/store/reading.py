@@ -29,13 +29,13 @@ from tfcompare.sources.logdir import FoundRun, HostFile, StoredPack, remote_cach
 from tfcompare.sources.remote.fetching import Copy
 from tfcompare.sources.remote.places import shown
 from tfcompare.sources.step_choice import StepChoice
-from tfcompare.store.building import FrameBuilder, build_here
+from tfcompare.store.allowed_places import REMEDY, may_be_read
 from tfcompare.store.cached_frames import FrameCache, named, pack_name, stamp_of
 from tfcompare.store.contents import Damaged
+from tfcompare.store.file_names import late_pack
 from tfcompare.store.files import is_own, store_files
-from tfcompare.store.names import late_pack
+from tfcompare.store.frame_builders import FrameBuilder, build_here
 from tfcompare.store.packing import pack, unpack, unpack_checked
-from tfcompare.store.trusted import REMEDY, may_be_read
 from tfcompare.text import text_of
 
 _READERS = 4

@@ -20,7 +20,7 @@ from tfcompare.sources.remote.files import RemoteFile
 from tfcompare.sources.remote.places import parse
 from tfcompare.store.cached_frames import stamp_of
 from tfcompare.store.contents import Damaged, sealed, unsealed
-from tfcompare.store.names import is_pack
+from tfcompare.store.file_names import is_pack
 from tfcompare.store.version import reader_version
 from tfcompare.text import is_url, text_of
 

@@ -12,10 +12,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from tfcompare.store.contents import Damaged
+from tfcompare.store.file_names import FOLDERS, INDEX, MARK, first_pack, is_pack
 from tfcompare.store.files import StoredFile
-from tfcompare.store.names import FOLDERS, INDEX, MARK, first_pack, is_pack
 from tfcompare.store.records import Record, record_name
-from tfcompare.store.stored import Store
+from tfcompare.store.run_store import Store
 
 _AT_ONCE = 32
 _BEING_INGESTED_NS = 24 * 3600 * 10**9

@@ -18,7 +18,7 @@ from tfcompare.sources.remote.places import parse, shown
 from tfcompare.store.contents import Damaged
 from tfcompare.store.files import is_own
 from tfcompare.store.records import Row, record_name, row_of
-from tfcompare.store.stored import Store
+from tfcompare.store.run_store import Store
 from tfcompare.store.version import reader_version
 from tfcompare.text import is_url, text_of
 

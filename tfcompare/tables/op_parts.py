@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from tfcompare import schema
 from tfcompare.frames import HostTables
-from tfcompare.frames.combinations import any_of, combinations, distinct, sums
+from tfcompare.frames.grouping import any_of, combinations, distinct, sums
 from tfcompare.frames.ops.op_parts import NO_STEP, SUMMED
 from tfcompare.tables.frames import arrays_of, frame_bytes, frame_of
 

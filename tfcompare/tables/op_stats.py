@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from tfcompare import schema
-from tfcompare.frames.combinations import any_of, distinct, sums
+from tfcompare.frames.grouping import any_of, distinct, sums
 from tfcompare.frames.ops.op_parts import NO_STEP, SUMMED
 from tfcompare.tables.op_costs import with_costs
 from tfcompare.tables.op_parts import OpParts

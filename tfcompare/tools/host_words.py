@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tfcompare import schema
 from tfcompare.compare.stats.estimates import FEWEST_STEPS, LEVEL
-from tfcompare.compare.stats.outstanding import CONSISTENT, Outstanding
+from tfcompare.compare.stats.straggler_test import CONSISTENT, Outstanding
 from tfcompare.compare.straggler import attributed_hosts
 from tfcompare.tools.host_causes import DEVICE_PARTS, INPUT, Cause
 from tfcompare.tools.hosts import SlowHost, slowest_host_in

@@ -8,7 +8,7 @@ from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
 from tfcompare.errors import TfcompareError
-from tfcompare.sources.logdir.found import RunSummary
+from tfcompare.sources.logdir.found_run import RunSummary
 from tfcompare.text import text_of
 from tfcompare.tools.throughput import steps_per_s
 

@@ -9,11 +9,11 @@ from tfcompare.charts.pair import Pair, has_steps
 from tfcompare.charts.timeline.data import data_of, state_of
 from tfcompare.compare.straggler import attributed_hosts
 from tfcompare.markdown import as_code
-from tfcompare.tools.timeline import words
+from tfcompare.tools.timeline import sentences
 from tfcompare.tools.timeline.aligned import align
 from tfcompare.tools.timeline.drawing import Look
 from tfcompare.tools.timeline.losses import losses
-from tfcompare.tools.timeline.opened import open_timelines
+from tfcompare.tools.timeline.run_pair import open_timelines
 from tfcompare.views.blocks import Block, Text, Timeline
 from tfcompare.views.view import View
 
@@ -33,15 +33,15 @@ def blocks(pair: Pair, options: Any) -> Iterator[Block]:
     places = losses(aligned)
     look = Look(width_px=WIDTH_PIXELS)
     if pair.is_single:
-        text = words.alone(aligned)
+        text = sentences.alone(aligned)
     else:
-        text = f"{words.lengths(aligned, pair.marked)} {words.where(aligned, places, pair.marked)}"
+        text = f"{sentences.lengths(aligned, pair.marked)} {sentences.where(aligned, places, pair.marked)}"
     if len(pair.candidate.host_names) > 1:
         text = f"On {as_code(theirs)}: {text[:1].lower()}{text[1:]}"
     data = data_of(
         aligned, look, letters=pair.letters, marks=pair.letters,
         colours=[side.colour for side, _ in pair.shown], token="typical step",
-        jumps=words.jumps(aligned, look, places),
+        jumps=sentences.jumps(aligned, look, places),
     )  # fmt: skip
     yield Text(text)
     yield Timeline(data, state_of(look))

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 import numba
 import numpy.typing as npt
 
-from tfcompare.sources.private import why_not_private
+from tfcompare.sources.folder_permissions import why_not_private
 
 Array = npt.NDArray[Any]
 Int = Any  # a 64-bit integer of Python or numpy, which are the same in compiled code

@@ -258,7 +258,7 @@ def test_one_that_cannot_be_deleted_says_why(page: AppTest, captured: list[Path]
     def refuse(*_: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("tfcompare.sources.leftovers.delete", refuse)
+    monkeypatch.setattr("tfcompare.sources.abandoned_folders.delete", refuse)
     press(press(page.run(), "Delete"), "Delete for good")
     assert said(page) == f"`captures/before/{STAMPS[0]}` cannot be deleted: Permission denied."
     assert all(run.exists() for run in captured)

@@ -11,6 +11,7 @@ import pytest
 
 from tests.profiles import SAMPLE_RUNS
 from tfcompare.errors import TfcompareError
+from tfcompare.sources.abandoned_folders import ARRIVING, this_process
 from tfcompare.sources.capture import (
     LeftOut,
     NothingRecorded,
@@ -24,7 +25,6 @@ from tfcompare.sources.capture import (
     record,
 )
 from tfcompare.sources.capture.addresses import TpuName
-from tfcompare.sources.leftovers import ARRIVING, this_process
 from tfcompare.sources.logdir import find_runs
 from tfcompare.sources.machine_load import MachineLoad, read_load
 from tfcompare.sources.replicates import is_one_program

@@ -20,7 +20,7 @@ from tests.profiles import ROOT, SAMPLE_RUNS
 from tests.sources.remote.servers import Web
 from tfcompare.errors import NotFetched
 from tfcompare.sources.logdir import FoundRun, find_run, remote_cache
-from tfcompare.sources.logdir.found import HostFile
+from tfcompare.sources.logdir.found_run import HostFile
 from tfcompare.sources.remote import downloading
 from tfcompare.sources.remote.fetching import Cache
 from tfcompare.sources.remote.files import RemoteFile

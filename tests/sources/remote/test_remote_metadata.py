@@ -12,7 +12,7 @@ from tests.sources.remote.servers import S3, Web
 from tests.sources.remote.test_s3 import requests_to_s3
 from tfcompare.sources.logdir import find_run, find_runs
 from tfcompare.sources.logdir.metadata import FILE_NAME
-from tfcompare.store.stored import Store
+from tfcompare.store.run_store import Store
 from tfcompare.store.stored_run import runs_in
 
 (PROFILE,) = SAMPLE_RUNS["filters_16_8"].rglob("*.xplane.pb")

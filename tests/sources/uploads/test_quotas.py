@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.sources.uploads.hostile import zipped
-from tfcompare.sources.leftovers import session_owner, this_process
+from tfcompare.sources.abandoned_folders import session_owner, this_process
 from tfcompare.sources.uploads.limits import BadUpload
 from tfcompare.sources.uploads.quotas import Quotas
 from tfcompare.sources.uploads.stored import Arrival, Uploads

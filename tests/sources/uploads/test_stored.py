@@ -17,7 +17,7 @@ import tfcompare as tfc
 from tests.profiles import ROOT, SAMPLES
 from tests.sources.test_hosts_of_runs import profile
 from tests.sources.uploads.hostile import HOSTILE, tarred, zipped
-from tfcompare.sources.leftovers import clean, session_owner, this_process
+from tfcompare.sources.abandoned_folders import clean, session_owner, this_process
 from tfcompare.sources.uploads.limits import BadUpload, Limits
 from tfcompare.sources.uploads.stored import ABOUT, Arrival, Upload, Uploads
 

@@ -15,8 +15,8 @@ from tests.xspace_builder import PS_PER_US, Event, Plane, event, line, plane, sp
 from tfcompare.compare import compare
 from tfcompare.run import Run, load
 from tfcompare.tools.timeline.aligned import Aligned, align
-from tfcompare.tools.timeline.of_run import NONE, HostTimeline
-from tfcompare.tools.timeline.opened import Timelines, open_timelines
+from tfcompare.tools.timeline.run_pair import Timelines, open_timelines
+from tfcompare.tools.timeline.run_timeline import NONE, HostTimeline
 
 PAIRS = [
     ("filters_512_128", "filters_16_8"),

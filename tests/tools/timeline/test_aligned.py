@@ -27,7 +27,7 @@ from tfcompare.run import Run
 from tfcompare.tools.timeline.aligned import MOST_DRIFT_POINTS, Aligned, align
 from tfcompare.tools.timeline.drawing import Look
 from tfcompare.tools.timeline.losses import Loss, losses, window_of
-from tfcompare.tools.timeline.of_run import NONE, typical_step
+from tfcompare.tools.timeline.run_timeline import NONE, typical_step
 
 EVER = (-(10**15), 10**15)
 

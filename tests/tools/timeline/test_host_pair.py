@@ -16,7 +16,7 @@ from tfcompare.tools.timeline.aligned import Aligned, align
 from tfcompare.tools.timeline.drawing import Look, axes, drawing
 from tfcompare.tools.timeline.host_pair import compare_hosts, meeting, with_itself
 from tfcompare.tools.timeline.losses import Loss, losses, window_of
-from tfcompare.tools.timeline.opened import open_timelines
+from tfcompare.tools.timeline.run_pair import open_timelines
 
 STEPS = 8
 EVER = (-(10**15), 10**15)

@@ -10,7 +10,7 @@ from tests.laws import law
 from tests.profiles import ALL_RUNS
 from tests.tools.timeline.cases import PAIRS, bare_timeline, recorded_pair
 from tfcompare.tools.timeline.lanes import lane_pairs
-from tfcompare.tools.timeline.of_run import HostTimeline
+from tfcompare.tools.timeline.run_timeline import HostTimeline
 
 HOST, GPU = "/host:CPU", "/device:GPU:0"
 LANE = st.tuples(

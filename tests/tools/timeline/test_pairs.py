@@ -27,8 +27,8 @@ from tfcompare.run import Run
 from tfcompare.tools.timeline.aligned import Aligned, align
 from tfcompare.tools.timeline.drawing import Look, drawing
 from tfcompare.tools.timeline.losses import losses
-from tfcompare.tools.timeline.of_run import NONE
-from tfcompare.tools.timeline.opened import Timelines
+from tfcompare.tools.timeline.run_pair import Timelines
+from tfcompare.tools.timeline.run_timeline import NONE
 from tfcompare.tools.timeline.window import ALONE
 
 

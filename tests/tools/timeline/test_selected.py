@@ -26,8 +26,8 @@ from tfcompare.run import Run
 from tfcompare.tools.timeline.aligned import align
 from tfcompare.tools.timeline.drawing import Look
 from tfcompare.tools.timeline.layout import MOST_ROWS
-from tfcompare.tools.timeline.of_run import NONE
 from tfcompare.tools.timeline.pairs import OP
+from tfcompare.tools.timeline.run_timeline import NONE
 from tfcompare.tools.timeline.selected import (
     Selected,
     drawn_selection,

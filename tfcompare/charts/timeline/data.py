@@ -9,7 +9,7 @@ from typing import Any
 from tfcompare.tools.timeline.aligned import Aligned
 from tfcompare.tools.timeline.drawing import Look, default_window_us, drawing
 from tfcompare.tools.timeline.selected import drawn_selection
-from tfcompare.tools.timeline.words import Jump
+from tfcompare.tools.timeline.sentences import Jump
 
 
 def data_of(

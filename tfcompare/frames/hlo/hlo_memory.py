@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from tfcompare.errors import NotAProfile
 from tfcompare.frames.arrow import empty, host_table
-from tfcompare.frames.combinations import combinations
+from tfcompare.frames.grouping import combinations
 from tfcompare.frames.hlo.programs import programs_of
 from tfcompare.hlo.buffers import Buffer, buffers
 from tfcompare.hlo.program import Program

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from tfcompare import schema
 from tfcompare.frames.arrow import empty, host_table
-from tfcompare.frames.combinations import combinations, distinct, sums
+from tfcompare.frames.grouping import combinations, distinct, sums
 from tfcompare.frames.hlo.host_instructions import host_instructions, late_ps
 from tfcompare.frames.hlo.programs import Programs, instruction_name, programs_of
 from tfcompare.frames.nesting import order_by_start, self_times

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tfcompare.frames.arrow import empty, host_table, texts
-from tfcompare.frames.combinations import distinct, sums
+from tfcompare.frames.grouping import distinct, sums
 from tfcompare.frames.ops.kernel_details import is_kernel
 from tfcompare.frames.ops.launches import stream_events
 from tfcompare.frames.planes import device_kind, device_planes

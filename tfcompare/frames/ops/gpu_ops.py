@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tfcompare import schema
-from tfcompare.frames.combinations import distinct
+from tfcompare.frames.grouping import distinct
 from tfcompare.frames.nesting import order_by_start
 from tfcompare.frames.ops.launches import Launch, launches
 from tfcompare.frames.ops.op_counts import executions_on_streams

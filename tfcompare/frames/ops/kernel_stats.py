@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tfcompare.frames.arrow import empty, host_table
-from tfcompare.frames.combinations import any_of, combinations, distinct, largest, sums
+from tfcompare.frames.grouping import any_of, combinations, distinct, largest, sums
 from tfcompare.frames.ops.kernel_details import KERNEL_DETAILS, is_kernel, parse_kernel_details
 from tfcompare.frames.ops.launches import launches, stream_events
 from tfcompare.frames.ops.tensor_cores import is_eligible, uses_tensor_cores

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tfcompare.frames.combinations import combinations
+from tfcompare.frames.grouping import combinations
 from tfcompare.frames.hlo.programs import Programs, programs_of
 from tfcompare.frames.ops.op_names import UNKNOWN, Op, parse_op
 from tfcompare.frames.planes import events_of_lines, recorded_lines

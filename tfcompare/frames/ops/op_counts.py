@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tfcompare.frames.combinations import combinations, largest
+from tfcompare.frames.grouping import combinations, largest
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tfcompare.frames.arrow import empty, host_table
-from tfcompare.frames.combinations import any_of, distinct, largest, sums
+from tfcompare.frames.grouping import any_of, distinct, largest, sums
 from tfcompare.frames.ops.op_counts import op_occurrences
 
 Int32 = npt.NDArray[np.int32]

@@ -12,7 +12,7 @@ import re
 import numpy as np
 import numpy.typing as npt
 
-from tfcompare.frames.combinations import combinations
+from tfcompare.frames.grouping import combinations
 from tfcompare.frames.hlo.programs import programs_of
 from tfcompare.hlo.shapes import mask_of
 from tfcompare.xspace import XSpace

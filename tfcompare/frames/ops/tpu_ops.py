@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tfcompare import schema
-from tfcompare.frames.combinations import distinct
+from tfcompare.frames.grouping import distinct
 from tfcompare.frames.nesting import order_by_start, self_times
 from tfcompare.frames.ops.op_names import UNKNOWN, Op, parse_op
 from tfcompare.frames.ops.op_parts import PART_TEXTS, OpEvents

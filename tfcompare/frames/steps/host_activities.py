@@ -7,7 +7,7 @@ import re
 import numpy as np
 import numpy.typing as npt
 
-from tfcompare.frames.combinations import combinations
+from tfcompare.frames.grouping import combinations
 from tfcompare.frames.nesting import count_started, order_by_start, parents_in_time
 from tfcompare.frames.ops.op_names import DATASET, parse_op
 from tfcompare.frames.planes import device_kind, host_plane, recorded_on

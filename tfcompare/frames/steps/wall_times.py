@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tfcompare.frames.arrow import empty, host_table
-from tfcompare.frames.combinations import combinations, distinct
+from tfcompare.frames.grouping import combinations, distinct
 from tfcompare.frames.ops.op_parts import OpEvents, OpParts
 from tfcompare.frames.ops.op_segments import op_segments
 from tfcompare.frames.steps.activities import Activity

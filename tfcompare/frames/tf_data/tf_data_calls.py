@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tfcompare.frames.combinations import combinations
+from tfcompare.frames.grouping import combinations
 from tfcompare.frames.links import directly_around
 from tfcompare.frames.nesting import order_by_start
 from tfcompare.frames.planes import host_plane, recorded_on

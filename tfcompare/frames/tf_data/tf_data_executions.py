@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tfcompare.frames.combinations import any_of, sums
+from tfcompare.frames.grouping import any_of, sums
 from tfcompare.frames.tf_data.tf_data_calls import Calls, find_calls
 from tfcompare.xspace import XSpace
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tfcompare.frames.combinations import any_of, largest
+from tfcompare.frames.grouping import any_of, largest
 from tfcompare.frames.tf_data.tf_data_executions import Analysis
 from tfcompare.xspace import XSpace, wire
 

@@ -22,10 +22,10 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 from tfcompare.errors import TfcompareError
+from tfcompare.sources.abandoned_folders import ARRIVING, remove_left, this_process
 from tfcompare.sources.capture.addresses import Address, Target, silent
 from tfcompare.sources.capture.request import LeftOut, NothingRecorded, Recorded, Request, Stopped
 from tfcompare.sources.capture.resolving import resolve
-from tfcompare.sources.leftovers import ARRIVING, remove_left, this_process
 from tfcompare.sources.logdir import check_file
 from tfcompare.sources.machine_load import load_average, write_load
 from tfcompare.sources.xprof_process import Call, Ended, Trace, is_installed

@@ -2,9 +2,9 @@
 
 from tfcompare.sources.logdir.check import check_file
 from tfcompare.sources.logdir.files import open_untouched
-from tfcompare.sources.logdir.found import FoundRun, HostFile, RunSummary, StoredPack
+from tfcompare.sources.logdir.found_run import FoundRun, HostFile, RunSummary, StoredPack
 from tfcompare.sources.logdir.hosts import joinable, joined
-from tfcompare.sources.logdir.listed import remote_cache
+from tfcompare.sources.logdir.remote_folders import remote_cache
 from tfcompare.sources.logdir.runs import find_run, find_runs
 
 __all__ = [

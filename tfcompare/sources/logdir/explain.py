@@ -13,7 +13,7 @@ from tfcompare.sources.logdir.files import (
     is_trace_file,
     text_of,
 )
-from tfcompare.sources.logdir.found import Folder
+from tfcompare.sources.logdir.found_run import Folder
 
 _MOST_NAMED = 3
 _HOW_TO_RECORD = "record a run with tf.profiler.experimental.start, or name the folder that holds plugins/profile"

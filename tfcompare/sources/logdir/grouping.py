@@ -10,7 +10,7 @@ from pathlib import PurePath
 
 from tfcompare.sources.logdir import explain
 from tfcompare.sources.logdir.files import host_of, is_event_file, is_profile, text_of
-from tfcompare.sources.logdir.found import Folder, FoundRun, HostFile
+from tfcompare.sources.logdir.found_run import Folder, FoundRun, HostFile
 from tfcompare.sources.logdir.hosts import captured_together
 from tfcompare.sources.logdir.metadata import NO_METADATA, Metadata
 from tfcompare.sources.logdir.naming import Address, stamp_time

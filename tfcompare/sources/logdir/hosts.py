@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path, PurePath
 
 from tfcompare.sources.logdir.explain import is_run_folder
-from tfcompare.sources.logdir.found import FoundRun, HostFile
+from tfcompare.sources.logdir.found_run import FoundRun, HostFile
 from tfcompare.sources.logdir.naming import stamp_time
 from tfcompare.sources.logdir.outline import Outline, outline
 

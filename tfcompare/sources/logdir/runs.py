@@ -9,14 +9,14 @@ from pathlib import Path, PurePath
 from tfcompare.errors import NoRuns, NoSuchPlace, SeveralRuns
 from tfcompare.sources.logdir.explain import is_run_folder
 from tfcompare.sources.logdir.files import is_profile, text_of
-from tfcompare.sources.logdir.found import FoundRun
+from tfcompare.sources.logdir.found_run import FoundRun
 from tfcompare.sources.logdir.grouping import Taken, UnnamedRun, run_of_file, runs_in_folders, unnamed_run
 from tfcompare.sources.logdir.hosts import joinable, joined
-from tfcompare.sources.logdir.listed import ListedFolder, listed_folders
 from tfcompare.sources.logdir.listed_metadata import listed_metadata
 from tfcompare.sources.logdir.metadata import NO_METADATA, Metadata, read_metadata
 from tfcompare.sources.logdir.naming import display_names
 from tfcompare.sources.logdir.places import Place, lies_in, open_places
+from tfcompare.sources.logdir.remote_folders import ListedFolder, listed_folders
 from tfcompare.sources.logdir.walk import LocalFolder, identity_of, walk
 from tfcompare.sources.remote.files import Listing
 from tfcompare.sources.remote.listing import look

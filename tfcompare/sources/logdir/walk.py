@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tfcompare.sources.logdir.check import check_outline, check_status
 from tfcompare.sources.logdir.files import cannot_be_opened, is_profile, no_status, open_untouched
-from tfcompare.sources.logdir.found import Folder, HostFile
+from tfcompare.sources.logdir.found_run import Folder, HostFile
 from tfcompare.sources.remote.files import is_looked_into
 
 Identity = tuple[int, int]

@@ -22,7 +22,7 @@ from functools import partial
 from pathlib import Path
 
 from tfcompare.errors import NotFetched
-from tfcompare.sources.private import NotPrivate, make_private
+from tfcompare.sources.folder_permissions import NotPrivate, make_private
 from tfcompare.sources.remote.downloading import Progress, Useless, download, shown
 from tfcompare.sources.remote.files import RemoteFile
 from tfcompare.sources.remote.locks import locked_to_read, locked_to_write

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from threading import Lock
 
-from tfcompare.sources.leftovers import remove_left, this_process
+from tfcompare.sources.abandoned_folders import remove_left, this_process
 
 PREFIX = "tfcompare-copies-"
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tfcompare.settings import UPLOADS_VARIABLE, USER_UPLOADS_VARIABLE
-from tfcompare.sources.leftovers import ARRIVING, clean
+from tfcompare.sources.abandoned_folders import ARRIVING, clean
 from tfcompare.sources.uploads.limits import BadUpload
 from tfcompare.units import format_bytes
 

@@ -23,7 +23,7 @@ from pathlib import Path, PurePosixPath
 from tempfile import mkdtemp
 from typing import BinaryIO
 
-from tfcompare.sources.leftovers import ARRIVING, delete, this_process
+from tfcompare.sources.abandoned_folders import ARRIVING, delete, this_process
 from tfcompare.sources.logdir.files import PROFILE_SUFFIXES, is_profile, text_of
 from tfcompare.sources.uploads import examine
 from tfcompare.sources.uploads.archives import Progress, is_archive, write

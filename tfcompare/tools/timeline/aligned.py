@@ -13,9 +13,9 @@ import pandas as pd
 from tfcompare.errors import TfcompareError
 from tfcompare.schema import DEVICE
 from tfcompare.tools.timeline.host_pair import Meeting
-from tfcompare.tools.timeline.of_run import NONE
-from tfcompare.tools.timeline.opened import Side, Timelines
 from tfcompare.tools.timeline.pairs import SpanPairs, span_pairs
+from tfcompare.tools.timeline.run_pair import Side, Timelines
+from tfcompare.tools.timeline.run_timeline import NONE
 from tfcompare.tools.timeline.window import ALONE, NEUTRAL, rectangles
 
 Int64 = npt.NDArray[np.int64]

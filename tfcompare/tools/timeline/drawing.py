@@ -13,8 +13,8 @@ import pandas as pd
 from tfcompare.compare.matching.kernel_labels import kernel_label
 from tfcompare.tools.timeline.aligned import Aligned
 from tfcompare.tools.timeline.host_pair import Meeting
-from tfcompare.tools.timeline.of_run import NONE
-from tfcompare.tools.timeline.opened import Side
+from tfcompare.tools.timeline.run_pair import Side
+from tfcompare.tools.timeline.run_timeline import NONE
 from tfcompare.tools.timeline.window import MOST_RECTANGLES, Rectangles, rectangles
 from tfcompare.xspace.space import PS_PER_US
 

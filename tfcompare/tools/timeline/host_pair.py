@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from tfcompare.compare import Comparison
     from tfcompare.run import Run
-    from tfcompare.tools.timeline.opened import Side, Timelines
+    from tfcompare.tools.timeline.run_pair import Side, Timelines
 
 
 @dataclass(frozen=True, eq=False)

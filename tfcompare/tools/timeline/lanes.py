@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tfcompare.frames.planes import HOST_PLANE
-from tfcompare.tools.timeline.of_run import HostTimeline
+from tfcompare.tools.timeline.run_timeline import HostTimeline
 
 Lanes = tuple[int | None, int | None]
 

@@ -9,7 +9,7 @@ import pandas as pd
 
 from tfcompare.tools.timeline.aligned import Aligned, telling
 from tfcompare.tools.timeline.drawing import Look, axes
-from tfcompare.tools.timeline.of_run import NONE
+from tfcompare.tools.timeline.run_timeline import NONE
 from tfcompare.xspace.space import PS_PER_US
 
 WORTH_NAMING = 0.1

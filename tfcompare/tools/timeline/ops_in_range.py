@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tfcompare.tools.timeline.of_run import HostTimeline
+from tfcompare.tools.timeline.run_timeline import HostTimeline
 from tfcompare.xspace.compilation import Array, compiled
 from tfcompare.xspace.space import PS_PER_US
 

@@ -14,10 +14,10 @@ from tfcompare.compare.aggregate import SIDES, metric_in
 from tfcompare.compare.diff import ADDED, MATCHED, REMOVED
 from tfcompare.compare.fused_rows import single_ops
 from tfcompare.compare.matching.plain_names import plain_type
-from tfcompare.frames.combinations import combinations
+from tfcompare.frames.grouping import combinations
 from tfcompare.frames.planes import HOST_PLANE
 from tfcompare.tools.timeline.lanes import LanePair
-from tfcompare.tools.timeline.of_run import NONE, HostTimeline
+from tfcompare.tools.timeline.run_timeline import NONE, HostTimeline
 
 Int64 = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]

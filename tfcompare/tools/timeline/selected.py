@@ -10,8 +10,8 @@ import numpy as np
 
 from tfcompare.tools.timeline.aligned import Aligned
 from tfcompare.tools.timeline.drawing import Axis, Look, axes
-from tfcompare.tools.timeline.of_run import NONE
-from tfcompare.tools.timeline.opened import Side
+from tfcompare.tools.timeline.run_pair import Side
+from tfcompare.tools.timeline.run_timeline import NONE
 from tfcompare.xspace.space import PS_PER_US
 
 

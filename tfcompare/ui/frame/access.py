@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from tfcompare.errors import NoSuchPlace, TfcompareError
 from tfcompare.settings import Settings
-from tfcompare.sources.fence import fenced, is_inside
+from tfcompare.sources.allowed_roots import fenced, is_inside
 from tfcompare.sources.logdir import FoundRun
 
 FORWARDING = frozenset({"forwarded", "via", "x-real-ip", "x-client-ip", "true-client-ip", "cf-connecting-ip"})

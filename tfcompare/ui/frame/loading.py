@@ -21,7 +21,7 @@ from tfcompare.run import Run, Stray, load
 from tfcompare.settings import ReadLimits, Settings
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
-from tfcompare.store.building import READERS, BoundedBuilder, FrameBuilder, reader_within
+from tfcompare.store.frame_builders import READERS, BoundedBuilder, FrameBuilder, reader_within
 from tfcompare.ui.frame import annotated
 from tfcompare.ui.frame.run_cache import Comparisons, RunCache, outcome
 from tfcompare.units import format_bytes

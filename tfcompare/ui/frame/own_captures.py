@@ -9,7 +9,7 @@ from pathlib import Path, PurePath
 import streamlit as st
 
 from tfcompare.settings import Settings
-from tfcompare.sources import leftovers
+from tfcompare.sources import abandoned_folders
 from tfcompare.ui.frame import access
 
 
@@ -49,7 +49,7 @@ def delete(settings: Settings, path: PurePath) -> bool:
     """
     if not this_browser_may_record(settings) or not is_captured(settings, path):
         return False
-    leftovers.delete(Path(path), folder(settings))
+    abandoned_folders.delete(Path(path), folder(settings))
     with suppress(OSError):  # it contains another run
         for parent in Path(path).parents[:3]:
             parent.rmdir()

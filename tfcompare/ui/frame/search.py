@@ -19,7 +19,7 @@ from tfcompare.sources.remote import listing
 from tfcompare.sources.remote.files import Listing
 from tfcompare.sources.remote.places import RemotePlace, parse, shown
 from tfcompare.store.annotations import Annotation, renamed
-from tfcompare.store.stored import Store
+from tfcompare.store.run_store import Store
 from tfcompare.store.stored_run import runs_in
 from tfcompare.text import is_url
 from tfcompare.ui.frame import annotated

@@ -22,8 +22,8 @@ from tfcompare.errors import TfcompareError
 from tfcompare.markdown import as_code, as_markdown
 from tfcompare.run import Run
 from tfcompare.settings import Settings
+from tfcompare.sources.folder_permissions import why_not_private
 from tfcompare.sources.logdir import FoundRun
-from tfcompare.sources.private import why_not_private
 from tfcompare.sources.step_choice import StepChoice
 from tfcompare.text import text_of
 from tfcompare.tools.caveats import runs_of

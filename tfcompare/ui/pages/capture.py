@@ -26,8 +26,8 @@ from tfcompare.sources.capture import (
     check_name,
     parse_addresses,
 )
+from tfcompare.sources.folder_permissions import make_private
 from tfcompare.sources.logdir import FoundRun
-from tfcompare.sources.private import make_private
 from tfcompare.ui.frame import own_captures, state
 from tfcompare.ui.frame.loading import fetch
 from tfcompare.ui.frame.search import rescan

@@ -13,7 +13,7 @@ from tfcompare import settings
 from tfcompare.errors import TfcompareError
 from tfcompare.markdown import as_code, as_markdown
 from tfcompare.settings import sample_runs
-from tfcompare.sources.private import why_not_private
+from tfcompare.sources.folder_permissions import why_not_private
 from tfcompare.sources.remote.places import shown
 from tfcompare.ui.frame import access, own_captures, remote_links, sidebar, state
 from tfcompare.ui.frame.access import checked

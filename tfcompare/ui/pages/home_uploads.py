@@ -16,9 +16,9 @@ import streamlit as st
 from tfcompare.errors import TfcompareError
 from tfcompare.markdown import as_code, as_markdown
 from tfcompare.settings import Settings
+from tfcompare.sources.folder_permissions import why_not_private
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.sources.logdir.files import is_profile
-from tfcompare.sources.private import why_not_private
 from tfcompare.sources.uploads import Arrival, Upload, Uploads
 from tfcompare.ui.frame import arriving, own_uploads
 from tfcompare.ui.frame.search import rescan

@@ -17,7 +17,7 @@ from tfcompare.export.csv import spreadsheet_csv
 from tfcompare.markdown import as_markdown
 from tfcompare.run import Run, load
 from tfcompare.sources.logdir import FoundRun
-from tfcompare.store.building import reader_within
+from tfcompare.store.frame_builders import reader_within
 from tfcompare.tools import series as tool
 from tfcompare.tools import series_changes
 from tfcompare.tools.series import Metric

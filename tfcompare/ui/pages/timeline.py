@@ -12,12 +12,12 @@ from tfcompare.charts.pair import Pair
 from tfcompare.compare.straggler import attributed_hosts
 from tfcompare.errors import TfcompareError
 from tfcompare.markdown import as_code, as_markdown
-from tfcompare.tools.timeline import words
+from tfcompare.tools.timeline import sentences
 from tfcompare.tools.timeline.aligned import Aligned, align
 from tfcompare.tools.timeline.drawing import axes
 from tfcompare.tools.timeline.host_pair import meeting
 from tfcompare.tools.timeline.losses import Loss, losses
-from tfcompare.tools.timeline.opened import Timelines, open_timelines
+from tfcompare.tools.timeline.run_pair import Timelines, open_timelines
 from tfcompare.tools.timeline.selected import drawn_selection, most_changed_kernel, most_changed_of
 from tfcompare.ui.pages import timeline_hosts, timeline_panels, timeline_steps, timeline_words
 from tfcompare.ui.pages.timeline_hosts import Sides
@@ -89,7 +89,7 @@ def _drawn(pair: Pair, sides: Sides, chosen: Chosen, places: list[Loss]) -> None
     said = timeline_panels.in_words(aligned, state, sides.names)
     show_timeline(
         aligned, state, key=key, letters=sides.names, marks=sides.marks, colours=_colours(sides.pair), token=token,
-        said=said, jumps=words.jumps(aligned, state.look, places),
+        said=said, jumps=sentences.jumps(aligned, state.look, places),
     )  # fmt: skip
     timeline_panels.show_selected(sides, aligned, state)
     timeline_panels.show_range(sides, aligned, state)
@@ -113,15 +113,15 @@ def small(pair: Pair) -> None:
         st.subheader("Typical step", anchor=False, width="content", help="The step nearest to the median of each run")
         show_link(pair, links.to_timeline())
     if not pair.is_single:
-        where = words.where(aligned, places, sides.labels)
+        where = sentences.where(aligned, places, sides.labels)
         is_one_of_several = len(pair.baseline.host_names) > 1
-        st.markdown(f"On {as_code(sides.host)}, {where}" if is_one_of_several else where, help=words.OVERLAP)
+        st.markdown(f"On {as_code(sides.host)}, {where}" if is_one_of_several else where, help=sentences.OVERLAP)
     key, token = _key_of(SMALL, sides), f"{_of_pair(pair)} {sides.host}"
     state = state_of(key, token, from_address=False)
     state = replace(state, look=replace(state.look, rows=SMALL_ROWS))
     show_timeline(
         aligned, state, key=key, letters=sides.names, marks=sides.marks, colours=_colours(pair), token=token,
-        compact=True, jumps=words.jumps(aligned, state.look, places),
+        compact=True, jumps=sentences.jumps(aligned, state.look, places),
     )  # fmt: skip
 
 

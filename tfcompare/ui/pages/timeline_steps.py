@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from tfcompare.tools.timeline.opened import Side, Timelines
+from tfcompare.tools.timeline.run_pair import Side, Timelines
 from tfcompare.units import format_time_us
 from tfcompare.views.links import Moment
 from tfcompare.xspace.space import PS_PER_US

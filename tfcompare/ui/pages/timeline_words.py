@@ -9,7 +9,7 @@ import streamlit as st
 from tfcompare.tools.timeline.aligned import Aligned
 from tfcompare.tools.timeline.drawing import found
 from tfcompare.tools.timeline.losses import Loss
-from tfcompare.tools.timeline.words import OVERLAP, aligned_how, alone, arrivals, hits, lengths, where
+from tfcompare.tools.timeline.sentences import OVERLAP, aligned_how, alone, arrivals, hits, lengths, where
 from tfcompare.ui.pages import timeline_panels
 from tfcompare.ui.pages.timeline_hosts import Sides
 

@@ -14,7 +14,7 @@ from tfcompare.charts.timeline.data import data_of
 from tfcompare.charts.timeline.data import state_of as drawing_state
 from tfcompare.tools.timeline.aligned import Aligned
 from tfcompare.tools.timeline.drawing import Look, default_window_us
-from tfcompare.tools.timeline.words import Jump
+from tfcompare.tools.timeline.sentences import Jump
 from tfcompare.views.links import numbers_in
 
 _ADAPTER = Path(__file__).with_name("timeline.js").read_text(encoding="utf-8")

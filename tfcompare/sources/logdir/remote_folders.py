@@ -9,7 +9,7 @@ from pathlib import PurePath
 
 from tfcompare import settings
 from tfcompare.sources.logdir import explain
-from tfcompare.sources.logdir.found import Folder, HostFile
+from tfcompare.sources.logdir.found_run import Folder, HostFile
 from tfcompare.sources.remote.fetching import Cache
 from tfcompare.sources.remote.files import Listing, RemoteFile
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tfcompare.sources import private
-from tfcompare.sources.private import NotPrivate, make_private, why_not_private
+from tfcompare.sources import folder_permissions
+from tfcompare.sources.folder_permissions import NotPrivate, make_private, why_not_private
 
 
 def test_a_new_folder_is_for_its_user_alone(tmp_path: Path) -> None:
@@ -36,11 +36,11 @@ def test_a_folder_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest
 def test_a_group_may_write_if_the_user_is_alone_in_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, others: tuple[str, ...], why: str
 ) -> None:
-    user = private.pwd.getpwuid(os.geteuid())
+    user = folder_permissions.pwd.getpwuid(os.geteuid())
     own = grp.struct_group((user.pw_name, "x", user.pw_gid, list(others)))
-    monkeypatch.setattr(private.grp, "getgrgid", lambda _: own)
+    monkeypatch.setattr(folder_permissions.grp, "getgrgid", lambda _: own)
     os.chown(tmp_path, -1, user.pw_gid)
     tmp_path.chmod(0o770)
-    private._is_own_group.cache_clear()
+    folder_permissions._is_own_group.cache_clear()
     assert why_not_private(tmp_path) == why
-    private._is_own_group.cache_clear()
+    folder_permissions._is_own_group.cache_clear()

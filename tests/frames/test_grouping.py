@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.laws import law
-from tfcompare.frames.combinations import combinations
+from tfcompare.frames.grouping import combinations
 
 NUMBERS = st.sampled_from([0, 1, 2, 5, -1, 10**15, 2**63 - 1, -(2**63), 1 << 50, 1 << 62])
 

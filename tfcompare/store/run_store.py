@@ -11,9 +11,9 @@ from typing import Any
 from tfcompare.errors import NoRuns, TfcompareError
 from tfcompare.sources.remote.places import shown
 from tfcompare.store.contents import Damaged, from_json, to_json
+from tfcompare.store.file_names import INDEX, MARK
 from tfcompare.store.files import StoredFile, StoreFiles, is_own, store_files
 from tfcompare.store.index import Entry, read_index, write_index
-from tfcompare.store.names import INDEX, MARK
 from tfcompare.store.records import Record, Row, from_bytes, record_name, row_of, to_bytes
 
 _FORMAT = 2

@@ -15,8 +15,8 @@ from tfcompare.errors import NoSuchMarker, NoSuchPlace, NoSuchSteps, NotAProfile
 from tfcompare.run import load
 from tfcompare.settings import ReadLimits
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
-from tfcompare.store import building
-from tfcompare.store.building import BoundedBuilder, build_here, reading_processes
+from tfcompare.store import frame_builders
+from tfcompare.store.frame_builders import BoundedBuilder, build_here, reading_processes
 from tfcompare.store.packing import pack
 
 MB = 2**20
@@ -93,6 +93,6 @@ def test_memory_that_runs_out_in_this_process_makes_the_file_unreadable(
     def read(_: Path) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(building, "read", read)
+    monkeypatch.setattr(frame_builders, "read", read)
     with pytest.raises(TooLarge, match=r"vm\.xplane\.pb: cannot be read: reading it takes more memory than there is"):
         load(run_folder(tmp_path, vm=PROFILE))

@@ -18,8 +18,8 @@ from tfcompare.schema import DEVICE, IDLE
 from tfcompare.tables.step_times import positions_in_run
 from tfcompare.tools.timeline.lanes import LanePair, lane_pairs
 from tfcompare.tools.timeline.layout import Layout, lay_out
-from tfcompare.tools.timeline.of_run import NONE, HostTimeline, typical_step
 from tfcompare.tools.timeline.pairs import Identities, identities
+from tfcompare.tools.timeline.run_timeline import NONE, HostTimeline, typical_step
 from tfcompare.xspace.space import PS_PER_US
 
 if TYPE_CHECKING:

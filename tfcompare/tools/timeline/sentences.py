@@ -12,8 +12,8 @@ from tfcompare.tools.timeline.aligned import Aligned
 from tfcompare.tools.timeline.drawing import Look, axes
 from tfcompare.tools.timeline.host_pair import Meeting
 from tfcompare.tools.timeline.losses import Loss, window_of
-from tfcompare.tools.timeline.of_run import NONE
 from tfcompare.tools.timeline.range_table import range_table
+from tfcompare.tools.timeline.run_timeline import NONE
 from tfcompare.units import format_delta, format_percent, format_time_us
 from tfcompare.xspace.space import PS_PER_US
 

@@ -11,7 +11,7 @@ from pathlib import Path, PurePath
 from tfcompare import settings
 from tfcompare.errors import NoSuchPlace
 from tfcompare.settings import PLACES_VARIABLE
-from tfcompare.sources.fence import is_inside
+from tfcompare.sources.allowed_roots import is_inside
 from tfcompare.sources.remote.places import RemotePath, parse
 from tfcompare.store.files import is_own
 from tfcompare.text import is_url

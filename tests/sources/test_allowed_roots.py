@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.fence_yard import WAYS_OUT, yard
-from tfcompare.sources.fence import Outside, fenced, is_inside
+from tfcompare.sources.allowed_roots import Outside, fenced, is_inside
 
 __all__ = ["yard"]
 
