@@ -12,8 +12,8 @@ from tfcompare.compare.matching.manual import Choice, effective
 from tfcompare.compare.matching.manual_text import (
     ELSEWHERE,
     MOST_CHOICES,
-    Kept,
-    OfRuns,
+    ChoicesOfPair,
+    SessionChoices,
     fits_an_address,
     from_address,
     from_file,
@@ -35,13 +35,13 @@ QUERY = (Choice(True, ("q=b&c",), ("[\"é\",'/']",)), Choice(False, ("op", "k<1>
 
 @given(NAMES, NAMES, SAID)
 def test_an_address_gives_back_what_it_was_made_of(baseline: str, candidate: str, said: tuple[Choice, ...]) -> None:
-    kept = (OfRuns(baseline, candidate, said),)
+    kept = (ChoicesOfPair(baseline, candidate, said),)
     assert not fits_an_address(kept) or from_address(to_address(kept)) == kept
 
 
 @given(NAMES, NAMES, SAID)
 def test_a_file_gives_back_what_it_was_made_of(baseline: str, candidate: str, said: tuple[Choice, ...]) -> None:
-    runs = OfRuns(baseline, candidate, said)
+    runs = ChoicesOfPair(baseline, candidate, said)
     assert from_file(to_file(runs), "pairs.json") == runs
 
 
@@ -55,12 +55,14 @@ def test_runs_in_each_others_place_have_the_mirrored_choices() -> None:
 def test_choices_belong_to_their_two_runs() -> None:
     kept = with_choices(with_choices((), "a", "b", QUERY), "a", "c", QUERY[:1])
     assert of_runs(kept, "a", "b") == QUERY and of_runs(kept, "a", "c") == QUERY[:1]
-    assert with_choices(kept, "b", "a", ()) == (OfRuns("a", "c", QUERY[:1]),)
+    assert with_choices(kept, "b", "a", ()) == (ChoicesOfPair("a", "c", QUERY[:1]),)
 
 
 @pytest.mark.parametrize(("count", "length"), [(MOST_CHOICES + 1, 1), (3, 1500)])
 def test_what_is_too_much_for_an_address_is_kept_elsewhere(count: int, length: int) -> None:
-    kept: Kept = (OfRuns("a", "b", tuple(Choice(False, (f"{i}",), ("x" * length,)) for i in range(count))),)
+    kept: SessionChoices = (
+        ChoicesOfPair("a", "b", tuple(Choice(False, (f"{i}",), ("x" * length,)) for i in range(count))),
+    )
     assert to_address(kept) == [ELSEWHERE]
     assert not fits_an_address(kept)
     assert from_address(to_address(kept)) is None

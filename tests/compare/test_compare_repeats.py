@@ -10,7 +10,7 @@ from tests.compare import compare_runs
 from tests.compare.compare_runs import FakeRun, op_stats, steps
 from tfcompare import schema
 from tfcompare.compare import compare
-from tfcompare.compare.repeats import vetted, with_names_of
+from tfcompare.compare.repeats import accept_replicates, with_names_of
 from tfcompare.tables.step_cells import StepCells
 
 STEPS = 20
@@ -64,7 +64,7 @@ def test_a_copy_adds_nothing_wherever_it_lies() -> None:
         more,
         recording("copy_of_more", content="more"),
     ]
-    found = vetted([before, after], {"before": copies})
+    found = accept_replicates([before, after], {"before": copies})
     assert found.repeats == {"before": (more,)}
     assert found.refused == (
         "copy_of_before is not counted as a replicate of before: it is a copy of before, so it adds nothing.",
@@ -75,7 +75,7 @@ def test_a_copy_adds_nothing_wherever_it_lies() -> None:
 
 def test_what_was_recorded_otherwise_is_no_repeat() -> None:
     gpu, short = recording("gpu", device_type="GPU"), recording("short", number=5)
-    found = vetted([recording("before"), recording("after")], {"after": [gpu, short]})
+    found = accept_replicates([recording("before"), recording("after")], {"after": [gpu, short]})
     assert found.repeats == {}
     assert found.refused == (
         "gpu is not counted as a replicate of after: the two differ in device type (CPU and GPU).",
@@ -85,13 +85,13 @@ def test_what_was_recorded_otherwise_is_no_repeat() -> None:
 
 def test_a_recording_counts_for_one_side_only() -> None:
     more = recording("more")
-    found = vetted([recording("before"), recording("after")], {"before": [more], "after": [more]})
+    found = accept_replicates([recording("before"), recording("after")], {"before": [more], "after": [more]})
     assert found.repeats == {"before": (more,)}
     assert found.refused == ("more is not counted as a replicate of after: it is compared, or counted, already.",)
 
 
 def test_runs_of_one_name_are_told_apart_by_their_paths() -> None:
-    found = vetted([recording("a/x"), recording("after")], {"a/x": [recording("b/x", device_type="GPU")]})
+    found = accept_replicates([recording("a/x"), recording("after")], {"a/x": [recording("b/x", device_type="GPU")]})
     assert found.refused[0].startswith("/logs/b/x is not counted as a replicate of /logs/a/x: ")
 
 

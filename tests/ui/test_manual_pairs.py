@@ -12,7 +12,7 @@ from tests.profiles import ROOT, SAMPLES
 from tests.ui.op_stats_page import CONVOLUTION, shown, table
 from tfcompare import settings
 from tfcompare.compare.matching.manual import Choice
-from tfcompare.compare.matching.manual_text import ELSEWHERE, OfRuns, to_address
+from tfcompare.compare.matching.manual_text import ELSEWHERE, ChoicesOfPair, to_address
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir import find_runs
 from tfcompare.ui.frame.selection import Selection, from_query
@@ -41,7 +41,7 @@ def rows_of(page: AppTest, name: str) -> list[str]:
 
 def told(page: AppTest, *choices: Choice) -> AppTest:
     page.query_params["baseline"], page.query_params["candidate"] = BEFORE, AFTER
-    page.query_params["by_hand"] = to_address((OfRuns(BEFORE, AFTER, choices),))
+    page.query_params["by_hand"] = to_address((ChoicesOfPair(BEFORE, AFTER, choices),))
     return shown(page)
 
 
@@ -94,7 +94,7 @@ def test_a_link_that_does_not_hold_its_choices_says_so(page, value):
 def test_more_choices_than_a_link_holds_are_kept_by_the_session(page):
     many = tuple(Choice(False, (f"no_op_{i}",), (NAME,)) for i in range(60))
     told(page, PART)
-    kept = (OfRuns(BEFORE, AFTER, (PART, *many)),)
+    kept = (ChoicesOfPair(BEFORE, AFTER, (PART, *many)),)
     page.session_state["tfcompare.selection"] = Selection(BEFORE, (AFTER,), manual_pairs=kept)
     page.query_params["by_hand"] = ELSEWHERE
     shown(page)
@@ -103,7 +103,7 @@ def test_more_choices_than_a_link_holds_are_kept_by_the_session(page):
 
 
 def test_the_address_says_everything_on_choices_unless_it_says_that_it_does_not():
-    kept = (OfRuns("a", "b", (PART,)),)
+    kept = (ChoicesOfPair("a", "b", (PART,)),)
     remembered = Selection("a", ("b",), manual_pairs=kept)
     assert from_query(remembered.as_query(), Selection()) == remembered
     assert from_query({"baseline": ["a"], "candidate": ["b"]}, remembered).manual_pairs == ()

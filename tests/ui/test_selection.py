@@ -9,7 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.ui.found_runs import found
-from tfcompare.ui.frame.selection import Selection, default_runs, from_query, settle
+from tfcompare.ui.frame.selection import Selection, default_runs, from_query, resolve_selection
 
 CHOSEN = Selection(
     "a", ("b", "c"), "run", "host-1", ("/logs",), step_marker="train_step", step_range="5:25", counts_stray=True
@@ -77,21 +77,21 @@ def test_toggling_candidates() -> None:
 
 def test_settling_drops_what_is_not_there_and_says_so() -> None:
     runs = [found("a"), found("b"), found("bad", readable=False)]
-    settled = settle(Selection("a", ("b", "gone", "bad", "a")), runs, no_default)
+    settled = resolve_selection(Selection("a", ("b", "gone", "bad", "a")), runs, no_default)
     assert settled.selection == Selection("a", ("b",))
     assert settled.unknown == ("gone",)
     assert [run.id for run in settled.unreadable] == ["bad"]
 
 
 def test_a_wish_that_cannot_be_had_is_not_replaced_by_another() -> None:
-    settled = settle(Selection("gone", ("b",)), [found("a"), found("b")], lambda: ("a", "b"))
+    settled = resolve_selection(Selection("gone", ("b",)), [found("a"), found("b")], lambda: ("a", "b"))
     assert settled.selection == Selection(None, ("b",))
 
 
 def test_the_default_is_taken_only_where_nothing_was_wished_for() -> None:
     runs = [found("a"), found("b")]
-    assert settle(Selection(per="run"), runs, lambda: ("a", "b")).selection == Selection("a", ("b",), "run")
-    assert settle(Selection(), runs, no_default).selection == Selection()
+    assert resolve_selection(Selection(per="run"), runs, lambda: ("a", "b")).selection == Selection("a", ("b",), "run")
+    assert resolve_selection(Selection(), runs, no_default).selection == Selection()
 
 
 def test_the_newest_run_is_compared_with_the_one_before_it() -> None:
@@ -111,20 +111,20 @@ def test_one_run_alone_is_the_baseline_by_default() -> None:
     runs = [found("a"), found("bad", readable=False)]
     assert default_runs(runs, [Path("/logs")]) == ("a",)
     assert default_runs(runs[1:], [Path("/logs")]) == ()
-    assert settle(Selection(), runs, lambda: ("a",)).selection == Selection("a")
+    assert resolve_selection(Selection(), runs, lambda: ("a",)).selection == Selection("a")
 
 
 def test_a_link_may_name_runs_by_their_display_names() -> None:
     runs = [replace(found(f"logs/{name}/1"), name=name) for name in ("a", "b", "c")]
     query = {"baseline": ["a"], "candidate": ["logs/b/1", "d"], "repeat": ["0:c"]}
-    settled = settle(from_query(query, Selection()), runs, no_default)
+    settled = resolve_selection(from_query(query, Selection()), runs, no_default)
     assert settled.selection == Selection("logs/a/1", ("logs/b/1",), repeats=(("logs/a/1", "logs/c/1"),))
     assert settled.unknown == ("d",)
 
 
 def test_an_id_comes_before_the_name_of_another_run() -> None:
     runs = [replace(found("a"), name="b"), replace(found("b"), name="c")]
-    assert settle(Selection("b"), runs, no_default).selection == Selection("b")
+    assert resolve_selection(Selection("b"), runs, no_default).selection == Selection("b")
 
 
 def test_of_two_places_the_first_is_the_baseline() -> None:
@@ -189,7 +189,7 @@ def test_settling_tells_which_repeats_cannot_be_had() -> None:
         },
         Selection(),
     )
-    settled = settle(wish, runs, no_default)
+    settled = resolve_selection(wish, runs, no_default)
     assert settled.selection == Selection("a", ("b",), repeats=(("a", "a2"),))
     assert settled.unknown == ("missing", "nonsense")
     assert [run.id for run in settled.unreadable] == ["bad"]
@@ -203,7 +203,7 @@ def test_settling_tells_which_repeats_cannot_be_had() -> None:
 
 def test_repeats_of_runs_that_were_not_chosen_go_to_no_default() -> None:
     runs = [found(run) for run in ("a", "b", "c")]
-    settled = settle(from_query({"repeat": ["0:c"]}, Selection()), runs, lambda: ("a", "b"))
+    settled = resolve_selection(from_query({"repeat": ["0:c"]}, Selection()), runs, lambda: ("a", "b"))
     assert settled.selection == Selection("a", ("b",))
     assert [bad.run for bad in settled.misplaced] == ["c"]
 

@@ -65,9 +65,9 @@ def load_repeats(arguments: argparse.Namespace, groups: Sequence[Sequence[Run]])
 
 def usable_repeats(compared: Sequence[Run], repeats: Mapping[str, Sequence[Run]]) -> dict[str, tuple[Run, ...]]:
     """The usable ones among the `repeats` of the compared runs, by the id of their run; notes why others are not."""
-    from tfcompare.compare.repeats import vetted
+    from tfcompare.compare.repeats import accept_replicates
 
-    found = vetted(compared, repeats)
+    found = accept_replicates(compared, repeats)
     for sentence in found.refused:
         note(f"note: {sentence}")
     return found.repeats

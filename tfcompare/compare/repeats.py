@@ -34,14 +34,14 @@ _NO_COUNTERPART = " has no counterpart\0"
 
 
 @dataclass(frozen=True)
-class Vetted:
+class AcceptedReplicates:
     """The accepted replicates, by the id of their run, and a sentence on each rejected one."""
 
     repeats: dict[str, tuple[Run, ...]]
     refused: tuple[str, ...]
 
 
-def vetted(compared: Sequence[Run], repeats: Mapping[str, Sequence[Run]]) -> Vetted:
+def accept_replicates(compared: Sequence[Run], repeats: Mapping[str, Sequence[Run]]) -> AcceptedReplicates:
     """Checks the `repeats` of the compared runs and rejects unusable ones.
 
     Rejected are copies of a capture already in use, captures on another device or with another batch size
@@ -58,7 +58,7 @@ def vetted(compared: Sequence[Run], repeats: Mapping[str, Sequence[Run]]) -> Vet
                 continue
             taken[run.content_id] = run
             accepted[primary.id] = (*accepted.get(primary.id, ()), run)
-    return Vetted(accepted, tuple(refused))
+    return AcceptedReplicates(accepted, tuple(refused))
 
 
 def _why_not(primary: Run, run: Run, taken: Mapping[str, Run], called: Mapping[PurePath, str]) -> str:

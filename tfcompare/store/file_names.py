@@ -67,12 +67,12 @@ def checked_folder(name: str) -> str:
     return name
 
 
-def most_bytes(name: str) -> int:
+def size_limit(name: str) -> int:
     """The size limit of a file of this name."""
     return settings.pack_bytes(os.environ) if name.startswith("packs/") else _MOST_BYTES
 
 
 def check_size(name: str, size_bytes: int) -> None:
     """Raises `Damaged` if a file of this name is larger than tfcompare makes them."""
-    if size_bytes > (most := most_bytes(name)):
+    if size_bytes > (most := size_limit(name)):
         raise Damaged(f"is larger than {format_bytes(most)}")

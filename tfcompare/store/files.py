@@ -25,7 +25,7 @@ from tfcompare.sources.remote.files import version_and_time
 from tfcompare.sources.remote.places import WEB, parse
 from tfcompare.sources.remote.stores import Objects, connect, forget_connections
 from tfcompare.store.contents import Damaged
-from tfcompare.store.file_names import FOLDERS, NotOfAStore, check_size, checked, checked_folder, is_name, most_bytes
+from tfcompare.store.file_names import FOLDERS, NotOfAStore, check_size, checked, checked_folder, is_name, size_limit
 from tfcompare.text import is_url, text_of
 
 _LOCAL = LocalFileSystem()
@@ -93,7 +93,7 @@ class StoreFiles:
         # Without this option S3's driver first requests the size, to fetch large files in pieces.
         options = {"max_concurrency": 1} if self._protocol in ("s3", "s3a") else {}
         try:
-            data: bytes = self._ask("cat_file", key, start=0, end=most_bytes(name) + 1, **options)
+            data: bytes = self._ask("cat_file", key, start=0, end=size_limit(name) + 1, **options)
         except Exception:
             file = self.info(name)
             if file is None or file.size_bytes:

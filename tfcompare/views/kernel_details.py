@@ -42,7 +42,7 @@ def rows_of(pair: Pair, by: By) -> pd.DataFrame:
     return pair.cached(("kernel_rows", by), make)
 
 
-def readings_of(pair: Pair) -> dict[str, str]:
+def display_names(pair: Pair) -> dict[str, str]:
     """The short name of each kernel of the pair, and the text for no op."""
 
     def make() -> dict[str, str]:
@@ -64,7 +64,7 @@ def of_row(pair: Pair, row: pd.Series, by: By) -> Details:
     if by == "op_name":
         return Details(str(row["op_name"]) or NO_OP, partial(_of_op, pair, launches, match))
     kernel = str(row["kernel_name"])
-    title = readings_of(pair).get(kernel, kernel)
+    title = display_names(pair).get(kernel, kernel)
     return Details(title, partial(_of_kernel, pair, launches, kernel, match, by))
 
 
@@ -124,7 +124,7 @@ def _launches(pair: Pair, launches: pd.DataFrame) -> Block:
     names += [*launch["registers_per_thread"], *launch["shared_memory_bytes"]]
     names += [name for duration in DURATIONS for name in sides_of(duration)]
     names += [*(name for flag in FLAGS for name in sides_of(flag)), "status"]
-    return op.small_table(pair, schema.KERNEL_STATS, "Launches", launches, names, "launches_", readings_of(pair))
+    return op.small_table(pair, schema.KERNEL_STATS, "Launches", launches, names, "launches_", display_names(pair))
 
 
 def _is_same(launches: pd.DataFrame, key: str) -> bool:

@@ -47,8 +47,8 @@ from tfcompare.views.kernel_details import (
     LAUNCH,
     NO_OP,
     By,
+    display_names,
     of_row,
-    readings_of,
     row_key,
     rows_of,
 )
@@ -127,7 +127,7 @@ def blocks(pair: Pair, options: Options) -> Iterator[Block]:
     rows = cache(partial(_rows, pair, options))
     yield later(lambda: [_table(pair, rows(), options)])
     if not pair.is_single:
-        yield later(lambda: [Live("manual_pairs", (readings_of(pair),))])
+        yield later(lambda: [Live("manual_pairs", (display_names(pair),))])
         yield Section("What changed", lambda: _what_changed(pair, rows(), options), True, ["changes"])
     yield Section("Where the time goes", partial(_distributions, pair, options), True, ["shares"])
     if (use := _tensor_core_use(pair)) is not None:
@@ -219,7 +219,7 @@ def _table(pair: Pair, rows: pd.DataFrame, options: Options) -> Table:
         nothing=f"No row has all words of {as_code(options.filter)}. Clear the filter to see all.",
         opens=Opens(partial(_details, pair, options.by), row_key),
         everything=partial(everything, pair, schema.KERNEL_STATS, kernel_stats.with_ranks_and_shares),
-        readings=readings_of(pair),
+        readings=display_names(pair),
     )
 
 
@@ -263,7 +263,7 @@ def _changes(pair: Pair, options: Options, letters: int = ops.MOVER_LENGTH) -> A
     changes = largest_changes(_rows(pair, options), n=ops.TOP, metric=metric)
     if changes.empty:
         return None
-    named = kernels.labelled(changes, metric, options.by, readings_of(pair))
+    named = kernels.labelled(changes, metric, options.by, display_names(pair))
     return changes_of_pair(pair, named, metric, by="name", quantity=quantity, letters=letters)
 
 
@@ -280,7 +280,7 @@ def _distributions(pair: Pair, options: Options) -> Iterator[Block]:
 
 
 def _times(pair: Pair, by: By) -> pd.DataFrame:
-    readings = readings_of(pair)
+    readings = display_names(pair)
     times = time_shares(rows_of(pair, by).replace({by: {"": NO_OP}}), by, metric=TIME)
     return times.assign(label=[readings.get(name, name) for name in times["group"]])
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tfcompare.charts.pair import Pair, has_steps
-from tfcompare.charts.timeline.data import data_of, state_of
+from tfcompare.charts.timeline.data import component_data, state_of
 from tfcompare.compare.straggler import attributed_hosts
 from tfcompare.markdown import as_code
 from tfcompare.tools.timeline import sentences
@@ -38,7 +38,7 @@ def blocks(pair: Pair, options: Any) -> Iterator[Block]:
         text = f"{sentences.lengths(aligned, pair.marked)} {sentences.where(aligned, places, pair.marked)}"
     if len(pair.candidate.host_names) > 1:
         text = f"On {as_code(theirs)}: {text[:1].lower()}{text[1:]}"
-    data = data_of(
+    data = component_data(
         aligned, look, letters=pair.letters, marks=pair.letters,
         colours=[side.colour for side, _ in pair.shown], token="typical step",
         jumps=sentences.jumps(aligned, look, places),

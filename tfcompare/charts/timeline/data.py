@@ -12,7 +12,7 @@ from tfcompare.tools.timeline.selected import drawn_selection
 from tfcompare.tools.timeline.sentences import Jump
 
 
-def data_of(
+def component_data(
     aligned: Aligned,
     look: Look,
     *,

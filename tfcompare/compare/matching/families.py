@@ -202,7 +202,7 @@ def _gain(ours: Sequence[Counter[Any]], theirs: Sequence[Counter[Any]]) -> int:
 
 
 def _gradients(node: Node) -> Counter[NameAndType]:
-    return sum((paths_below(echo) for echo in node.echoes), Counter())
+    return sum((paths_below(echo) for echo in node.gradient_scopes), Counter())
 
 
 def _are_numbered(members: list[Node]) -> bool:

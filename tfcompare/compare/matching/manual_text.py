@@ -22,7 +22,7 @@ _PAIR, _PART = "pair", "part"
 _SIGNS = {"=": True, "!": False}
 
 
-class OfRuns(NamedTuple):
+class ChoicesOfPair(NamedTuple):
     """The choices for two runs, given by their ids. They also apply, mirrored, if the two runs are swapped."""
 
     baseline: str
@@ -30,11 +30,11 @@ class OfRuns(NamedTuple):
     choices: tuple[Choice, ...]
 
 
-Kept = tuple[OfRuns, ...]
+SessionChoices = tuple[ChoicesOfPair, ...]
 """All choices of a session."""
 
 
-def of_runs(kept: Kept, baseline: str | None, candidate: str) -> tuple[Choice, ...]:
+def of_runs(kept: SessionChoices, baseline: str | None, candidate: str) -> tuple[Choice, ...]:
     """The choices for these two runs."""
     found: list[Choice] = []
     for ours, theirs, choices in kept:
@@ -45,14 +45,14 @@ def of_runs(kept: Kept, baseline: str | None, candidate: str) -> tuple[Choice, .
     return effective(found)
 
 
-def with_choices(kept: Kept, baseline: str, candidate: str, choices: Iterable[Choice]) -> Kept:
+def with_choices(kept: SessionChoices, baseline: str, candidate: str, choices: Iterable[Choice]) -> SessionChoices:
     """`kept` with the choices for these two runs replaced by `choices`."""
     others = [runs for runs in kept if {runs.baseline, runs.candidate} != {baseline, candidate}]
     holding = effective(choices)
-    return (*others, OfRuns(baseline, candidate, holding)) if holding else tuple(others)
+    return (*others, ChoicesOfPair(baseline, candidate, holding)) if holding else tuple(others)
 
 
-def to_address(kept: Kept) -> list[str]:
+def to_address(kept: SessionChoices) -> list[str]:
     """The values of the query parameter, one per pair of runs; just `ELSEWHERE` if the choices exceed the limits."""
     values = [
         json.dumps([baseline, candidate, *map(_as_list, choices)], ensure_ascii=False, separators=(",", ":"))
@@ -61,7 +61,7 @@ def to_address(kept: Kept) -> list[str]:
     return values if fits_an_address(kept, values) else [ELSEWHERE]
 
 
-def fits_an_address(kept: Kept, values: Sequence[str] | None = None) -> bool:
+def fits_an_address(kept: SessionChoices, values: Sequence[str] | None = None) -> bool:
     """Whether a link can hold all choices."""
     if values is None:
         return to_address(kept) != [ELSEWHERE]
@@ -69,18 +69,21 @@ def fits_an_address(kept: Kept, values: Sequence[str] | None = None) -> bool:
     return few and sum(len(quote(value)) for value in values) <= MOST_LETTERS
 
 
-def from_address(values: Sequence[str]) -> Kept | None:
+def from_address(values: Sequence[str]) -> SessionChoices | None:
     """Parses the values of `to_address`; None if they are `ELSEWHERE` or invalid."""
     if len("".join(values)) > MOST_LETTERS:
         return None
-    kept: Kept = ()
+    kept: SessionChoices = ()
     for value in values:
         try:
             content = json.loads(value)
             json.dumps(content, ensure_ascii=False).encode()  # half a surrogate pair is no text
             match content:
                 case [str(baseline), str(candidate), *choices]:
-                    kept = (*kept, OfRuns(baseline, candidate, effective([_of_list(choice) for choice in choices])))
+                    kept = (
+                        *kept,
+                        ChoicesOfPair(baseline, candidate, effective([_of_list(choice) for choice in choices])),
+                    )
                 case _:
                     return None
         except (ValueError, RecursionError):
@@ -88,7 +91,7 @@ def from_address(values: Sequence[str]) -> Kept | None:
     return kept
 
 
-def to_file(runs: OfRuns) -> str:
+def to_file(runs: ChoicesOfPair) -> str:
     """The choices for two runs as JSON; the runs' ids identify the two sides."""
     choices = [
         {
@@ -102,7 +105,7 @@ def to_file(runs: OfRuns) -> str:
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
-def from_file(text: str, where: str) -> OfRuns:
+def from_file(text: str, where: str) -> ChoicesOfPair:
     """Parses the text of `to_file`; raises `TfcompareError` naming `where` and the invalid choice."""
     try:
         content = json.loads(text)
@@ -120,7 +123,7 @@ def from_file(text: str, where: str) -> OfRuns:
     if len(found) > MOST_IN_A_FILE:
         raise TfcompareError(f"{where}: holds {len(found):,} choices; at most {MOST_IN_A_FILE:,} are read")
     choices = [_of_object(choice, f"{where}: choice {number}") for number, choice in enumerate(found, 1)]
-    return OfRuns(baseline, candidate, effective(choices))
+    return ChoicesOfPair(baseline, candidate, effective(choices))
 
 
 def _of_object(choice: Any, where: str) -> Choice:

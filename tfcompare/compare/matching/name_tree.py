@@ -43,18 +43,19 @@ class Node:
     """One component of a name: a scope, an op, or both.
 
     `weight` is the op's self time (or bytes), `shape` its shapes, empty if unknown; `place` is where it ends in the
-    execution order of a step; `echoes` are the scopes of its gradients. Once it is matched, `partner` is its
+    execution order of a step; `gradient_scopes` are the scopes of its gradients. Once it is matched, `partner` is its
     counterpart on the other side, and `is_doubtful` is whether that match, or one above it, is at most probable.
     """
 
     __slots__ = (
-        "children", "echoes", "is_doubtful", "label", "name", "partner", "place", "shape", "shaped", "types", "weight"
+        "children", "gradient_scopes", "is_doubtful", "label", "name", "partner", "place", "shape", "shaped", "types",
+        "weight",
     )  # fmt: skip
 
     def __init__(self, label: str) -> None:
         self.label = label
         self.children: dict[str, Node] = {}
-        self.echoes: list[Node] = []
+        self.gradient_scopes: list[Node] = []
         self.name: str | None = None
         self.types: frozenset[str] = frozenset()
         self.weight = 0.0
@@ -132,7 +133,7 @@ def shapes_below(node: Node) -> Counter[Hashable]:
     """The known shapes at and below a node and its gradients, counted with their paths and op types."""
     if node.shaped is None:
         node.shaped = Counter()
-        for place, top in enumerate([node, *node.echoes]):
+        for place, top in enumerate([node, *node.gradient_scopes]):
             waiting = [("", top)]
             while waiting:
                 path, current = waiting.pop()
@@ -156,7 +157,7 @@ def paths_below(node: Node) -> Counter[NameAndType]:
 def kinds_below(node: Node) -> Counter[tuple[int, str]]:
     """Counts the ops of each type below a node (0) and in its gradients (1)."""
     below: Counter[tuple[int, str]] = Counter()
-    for place, top in enumerate([node, *node.echoes]):
+    for place, top in enumerate([node, *node.gradient_scopes]):
         waiting = [top]
         while waiting:
             current = waiting.pop()
@@ -167,7 +168,7 @@ def kinds_below(node: Node) -> Counter[tuple[int, str]]:
 
 def weight_below(node: Node) -> float:
     """The weight of all ops below a node and in its gradients."""
-    total, waiting = 0.0, [node, *node.echoes]
+    total, waiting = 0.0, [node, *node.gradient_scopes]
     while waiting:
         current = waiting.pop()
         total += current.weight
@@ -195,5 +196,5 @@ def _link(gradients: Node, forward: Node) -> None:
         for label, node in echo.children.items():
             found = original.children.get(label)
             if found is not None and found.children and node.children:
-                found.echoes.append(node)
+                found.gradient_scopes.append(node)
                 waiting.append((node, found))

@@ -91,8 +91,8 @@ def _shaped(node: Node, numbers: dict[Hashable, int]) -> Hashable:
 
 
 def _labelled(node: Node, _: dict[Hashable, int]) -> Hashable:
-    echoes = Counter(frozenset(paths_below(echo).items()) for echo in node.echoes)
-    return frozenset(paths_below(node).items()), frozenset(echoes.items())
+    gradient_scopes = Counter(frozenset(paths_below(echo).items()) for echo in node.gradient_scopes)
+    return frozenset(paths_below(node).items()), frozenset(gradient_scopes.items())
 
 
 def _nested(node: Node, numbers: dict[Hashable, int]) -> Hashable:
@@ -102,7 +102,7 @@ def _nested(node: Node, numbers: dict[Hashable, int]) -> Hashable:
         below = tuple(sorted(number(child) for child in of.children.values()))
         return numbers.setdefault((of.kinds, below), len(numbers))
 
-    return number(node), tuple(sorted(number(echo) for echo in node.echoes))
+    return number(node), tuple(sorted(number(echo) for echo in node.gradient_scopes))
 
 
 def _in_order(siblings: Siblings, keys: dict[int, Hashable]) -> list[Pair]:

@@ -49,7 +49,8 @@ def graphs(
     levels = _levels(*sides, partners[0])
     marked = _marked(*sides, partners, names)
     ours, theirs = (
-        _few(_merged(side.assign(level=level)), most_nodes) for side, level in zip(marked, levels, strict=True)
+        _largest_nodes(_merged(side.assign(level=level)), most_nodes)
+        for side, level in zip(marked, levels, strict=True)
     )
     return _without_gaps(ours, theirs)
 
@@ -155,7 +156,7 @@ def _merged(rows: pd.DataFrame) -> pd.DataFrame:
     return kept.assign(above=np.array(above, np.int64)).reset_index(drop=True)
 
 
-def _few(nodes: pd.DataFrame, most: int) -> Graph:
+def _largest_nodes(nodes: pd.DataFrame, most: int) -> Graph:
     """The graph reduced to at most `most` nodes; the root is always included."""
     if len(nodes) <= most:
         return Graph(nodes.assign(skipped=0), 0)

@@ -54,5 +54,5 @@ def ask(settings: Settings, places: Sequence[str]) -> None:
 
 
 def _leave_out(place: str) -> None:
-    wish = state.wished()
+    wish = state.requested_selection()
     state.choose(replace(wish, places=tuple(p for p in wish.places if p != place)))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tfcompare.compare.comparison import Per
-from tfcompare.compare.matching.manual_text import Kept, from_address, to_address
+from tfcompare.compare.matching.manual_text import SessionChoices, from_address, to_address
 from tfcompare.errors import NoSuchPlace
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.sources.logdir.places import lies_in
@@ -47,7 +47,7 @@ class Selection:
     host: str | None = None
     places: tuple[str, ...] = ()
     repeats: tuple[Repeat, ...] = ()
-    manual_pairs: Kept = ()
+    manual_pairs: SessionChoices = ()
     are_manual_pairs_lost: bool = False
     step_marker: str | None = None
     step_range: str | None = None
@@ -191,7 +191,7 @@ def _repeats(values: tuple[str, ...], selection: Selection) -> tuple[Repeat, ...
 
 
 @dataclass(frozen=True)
-class Settled:
+class Resolved:
     """A selection of available runs, and what could not be selected.
 
     The latter are ids of unknown runs, unreadable runs, and replicates that are already used or belong to no run.
@@ -211,7 +211,7 @@ class Misplaced:
     why: str
 
 
-def settle(wish: Selection, found: Sequence[FoundRun], default: Callable[[], Sequence[str]]) -> Settled:
+def resolve_selection(wish: Selection, found: Sequence[FoundRun], default: Callable[[], Sequence[str]]) -> Resolved:
     """Resolve `wish`, which contains ids or names of runs, to the available runs.
 
     Only if it is empty, `default` is called for the runs to select, the baseline first.
@@ -219,7 +219,7 @@ def settle(wish: Selection, found: Sequence[FoundRun], default: Callable[[], Seq
     if wish.baseline is None and not wish.candidates:
         runs_to_select = default()
         if not runs_to_select:
-            return Settled(replace(wish, repeats=()))
+            return Resolved(replace(wish, repeats=()))
         wish = replace(wish, baseline=runs_to_select[0], candidates=tuple(runs_to_select[1:]))
     runs = {run.id: run for run in found}
     wish = _by_id(wish, {run.name: run.id for run in found} | {run_id: run_id for run_id in runs})
@@ -231,8 +231,8 @@ def settle(wish: Selection, found: Sequence[FoundRun], default: Callable[[], Seq
         candidates=tuple(c for c in dict.fromkeys(wish.candidates) if c in usable and c != wish.baseline),
         repeats=(),
     )
-    repeats, misplaced = _settled_repeats([pair for pair in wish.repeats if pair[1] in usable], compared)
-    return Settled(
+    repeats, misplaced = _resolved_repeats([pair for pair in wish.repeats if pair[1] in usable], compared)
+    return Resolved(
         replace(compared, repeats=repeats),
         unknown=tuple(run_id for run_id in wanted if run_id not in runs),
         unreadable=tuple(runs[run_id] for run_id in wanted if run_id in runs and not runs[run_id].is_readable),
@@ -250,7 +250,7 @@ def _by_id(wish: Selection, ids: Mapping[str, str]) -> Selection:
     )
 
 
-def _settled_repeats(
+def _resolved_repeats(
     wanted: Sequence[Repeat], selection: Selection
 ) -> tuple[tuple[Repeat, ...], tuple[Misplaced, ...]]:
     """(the replicates of compared runs, each run once; the invalid ones)."""

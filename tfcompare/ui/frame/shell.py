@@ -17,7 +17,7 @@ from tfcompare.compare import Comparison
 from tfcompare.compare.comparison import Per
 from tfcompare.compare.matching.manual import ManualPairs
 from tfcompare.compare.matching.manual_text import of_runs
-from tfcompare.compare.repeats import Program, Vetted, program_of, vetted
+from tfcompare.compare.repeats import AcceptedReplicates, Program, accept_replicates, program_of
 from tfcompare.errors import TfcompareError
 from tfcompare.markdown import as_code, as_markdown
 from tfcompare.run import Run
@@ -44,7 +44,7 @@ from tfcompare.ui.frame import (
 )
 from tfcompare.ui.frame.loading import compared, fetch, run_cache
 from tfcompare.ui.frame.search import Search, search
-from tfcompare.ui.frame.selection import Selection, default_runs, settle, with_replicates
+from tfcompare.ui.frame.selection import Selection, default_runs, resolve_selection, with_replicates
 from tfcompare.units import middle_ellipsis
 
 ICON = (
@@ -165,7 +165,7 @@ def _begin() -> tuple[Page, Selection, list[str]]:
     """The view before anything is loaded, the requested selection, and why parts of it are unavailable."""
     settings = settings_module.current()
     may_type = access.may_type(settings, st.context.headers.to_dict())
-    wish, complaints = state.wished(), []
+    wish, complaints = state.requested_selection(), []
     if wish.places and not may_type:
         complaints.append("Paths in a link are opened only for a browser on the machine that serves this page.")
         wish = replace(wish, places=())
@@ -180,7 +180,7 @@ def _begin() -> tuple[Page, Selection, list[str]]:
         stored_here = (*own_uploads.places(settings), *own_captures.places(settings))
     result = search(settings, wish.places, stored_here, joins_hosts=wish.joins_hosts)
     wish, complaints = _with_usable_steps(wish, complaints)
-    settled = settle(wish, result.found, lambda: default_runs(result.without_hidden(), result.places))
+    settled = resolve_selection(wish, result.found, lambda: default_runs(result.without_hidden(), result.places))
     if not wish.compared and len(result.places) == _BEFORE_AND_AFTER:
         settled = replace(settled, selection=with_replicates(settled.selection, wish, result.without_hidden()))
     state.choose(settled.selection)
@@ -335,10 +335,10 @@ def _marker_text(marker: str) -> str:
     return as_code(middle_ellipsis(marker, _MARKER_LENGTH))
 
 
-def usable_repeats(selection: Selection, compared: Sequence[Run], loaded: Mapping[str, Run]) -> Vetted:
+def usable_repeats(selection: Selection, compared: Sequence[Run], loaded: Mapping[str, Run]) -> AcceptedReplicates:
     """The loaded replicates of the compared runs that are comparable, and why others are not."""
     wanted = {run.id: [loaded[r] for r in selection.repeats_of(run.id) if r in loaded] for run in compared}
-    return vetted(compared, wanted)
+    return accept_replicates(compared, wanted)
 
 
 def _compare(

@@ -14,7 +14,7 @@ _TURN = "tfcompare.turn"
 _WRITTEN = "tfcompare.written"
 
 
-def wished() -> Selection:
+def requested_selection() -> Selection:
     """The selection in the page's URL, or else the session's last one."""
     query = {name: st.query_params.get_all(name) for name in st.query_params}
     return from_query(query, st.session_state.get(_SELECTION, Selection()))

@@ -59,7 +59,7 @@ def _pair_kernel(pair: Pair, launches: pd.DataFrame, match: str, columns: tuple[
         return
     ours, theirs = (names[0] if names else None for names in found)
     times = launches[[f"{metric_in(launches, kernel_stats.TIME)}_{side}" for side in SIDES]].sum()
-    readings = kernel_details.readings_of(pair)
+    readings = kernel_details.display_names(pair)
     rows = manual.Rows(
         pair.diff("kernel_stats"),
         columns,

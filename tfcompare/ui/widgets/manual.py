@@ -13,7 +13,7 @@ from tfcompare.charts.pair import Pair
 from tfcompare.compare.matching.manual import Choice, Name
 from tfcompare.compare.matching.manual_text import (
     MOST_CHOICES,
-    OfRuns,
+    ChoicesOfPair,
     fits_an_address,
     from_file,
     of_runs,
@@ -182,7 +182,7 @@ def _file_buttons(pair: Pair, choices: Sequence[Choice]) -> None:
     st.button("Undo all", icon=":material/undo:", key="by_hand_undo_all", on_click=partial(_set_choices, pair, ()))
     st.download_button(
         "Save as a file",
-        to_file(OfRuns(pair.baseline.id, pair.candidate.id, tuple(choices))),
+        to_file(ChoicesOfPair(pair.baseline.id, pair.candidate.id, tuple(choices))),
         file_name=f"{file_stem(f'pairs {pair.baseline.name} {pair.candidate.name}')}.json",
         mime="application/json",
         icon=":material/download:",

@@ -10,7 +10,7 @@ from typing import Any
 import streamlit as st
 
 from tfcompare.charts import timeline
-from tfcompare.charts.timeline.data import data_of
+from tfcompare.charts.timeline.data import component_data
 from tfcompare.charts.timeline.data import state_of as drawing_state
 from tfcompare.tools.timeline.aligned import Aligned
 from tfcompare.tools.timeline.drawing import Look, default_window_us
@@ -106,7 +106,7 @@ def show_timeline(
     wider = Look(**(vars(look) | {
         "window_us": (seen[0] - margin, seen[1] + margin), "width_px": round(look.width_px * (1 + 2 * _BESIDE)),
     }))  # fmt: skip
-    drawn = data_of(
+    drawn = component_data(
         aligned,
         wider,
         letters=letters,
