@@ -84,6 +84,11 @@ def test_hosts_stand_in_the_order_of_their_numbers_and_the_slowest_is_marked(wor
     assert labels(bars(alone)) == ["worker0", "worker1: slowest", "worker2"]
 
 
+def test_the_second_candidate_is_called_by_its_own_letter() -> None:
+    runs = [loaded_run(name) for name in ("workers_balanced", "filters_16_8", "workers_slow_input")]
+    assert labels(bars(pairs_of(compare(*runs))[1])) == ["worker0", "worker1: slowest in C", "worker2: slowest in A"]
+
+
 def test_of_many_hosts_the_slowest_and_the_middle_one_are_shown(many: Pair) -> None:
     found = labels(bars(many))
     assert found == [

@@ -32,12 +32,13 @@ MOST_PARTS = 2
 @dataclass(frozen=True)
 class HostParts:
     """The parts of a step in each host or device: `frames` has one frame for each run that is shown, in µs, with a row
-    for each of them that has the step. `numbers`: what each run's program calls the step, where that is not its
-    position, as ` (number 18)`."""
+    for each of them that has the step. `letters` are those of the runs. `numbers`: what each run's program calls the
+    step, where that is not its position, as ` (number 18)`."""
 
     by: By
     at_step: int
     frames: Sequence[pd.DataFrame]
+    letters: Sequence[str]
     numbers: Sequence[str]
 
     @classmethod
@@ -45,10 +46,11 @@ class HostParts:
         """Of the step at this position, or of the average step."""
         sides = (steps.baseline, steps.candidate)[: len(pair.shown)]
         if at_step == AVERAGE:
-            return cls(by, at_step, [hosts.part_means(rows) for rows in sides], [""] * len(sides))
+            means = [hosts.part_means(rows) for rows in sides]
+            return cls(by, at_step, means, pair.letters, [""] * len(sides))
         called = [rows.loc[rows["place"] == at_step, "step"].unique() for rows in sides]
         numbers = [f" (number {of[0]})" if len(of) == 1 and of[0] != at_step else "" for of in called]
-        return cls(by, at_step, [hosts.parts_of_step(rows, at_step) for rows in sides], numbers)
+        return cls(by, at_step, [hosts.parts_of_step(rows, at_step) for rows in sides], pair.letters, numbers)
 
     @property
     def names(self) -> list[str]:
@@ -76,10 +78,11 @@ class HostParts:
             of_sides = [name for name in map(self.slowest, range(len(self.frames))) if name]
             names = list(dict.fromkeys([*order[:SLOWEST], middle, *of_sides]))
             roles[middle] = ["median"]
-        for side, letter in zip(range(len(self.frames)), "AB", strict=False):
-            if slowest := self.slowest(side):
-                roles.setdefault(slowest, []).append(f"slowest in {letter}" if len(self.frames) > 1 else "slowest")
-        return {name: ", ".join(roles.get(name, [])).replace("in A, slowest in B", "in both") for name in names}
+        longest = [self.slowest(side) for side in range(len(self.frames))]
+        for slowest, letter in zip(longest, self.letters, strict=False):
+            which = "" if len(longest) == 1 else " in both" if longest[0] == longest[1] else f" in {letter}"
+            roles.setdefault(slowest, []).append(f"slowest{which}")
+        return {name: ", ".join(dict.fromkeys(roles.get(name, []))) for name in names}
 
 
 def places(steps: PairedSteps) -> dict[int, str]:
