@@ -189,8 +189,8 @@ def test_the_stragglers_steps_are_compared_with_those_of_the_same_host() -> None
         "Slowest host: `worker1` in 10 of 10 steps, 9.12 ms more than the others per step"
     )
     assert (
-        "spent in `slow_work` (host compute), which only it runs; the others wait for it in `CollectiveReduceV2`"
-        in found.host_sentence
+        "spent in `slow_work` (host compute), which the others do not run; the others wait for it in "
+        "`CollectiveReduceV2`" in found.host_sentence
     )
     assert found.moved_most == "host_compute_us"
     parts = found.parts.set_index("part")["mean_us_candidate"]

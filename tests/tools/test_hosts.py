@@ -136,6 +136,38 @@ def test_a_host_on_which_all_ops_take_longer_is_said_to_be_a_slower_machine() ->
     assert "in host compute, where all its ops take 1.30× as long as the others', as on a slower" in sentence
 
 
+def test_a_host_that_runs_all_its_ops_more_often_is_no_slower_machine() -> None:
+    def batches(count: int) -> bytes:
+        events = []
+        for number in range(STEPS):
+            start = begin = number * 30 * MS
+            events.append(event("train", start, 30 * MS, step_num=number, _r=1))
+            for _ in range(count):
+                for op in range(6):
+                    events.append(event(f"layer{op}:MatMul", begin, (op + 1) * 200))
+                    begin += (op + 1) * 200
+            events.append(event("sum:CollectiveReduceV2", begin, start + 30 * MS - begin))
+        return space(plane("/host:CPU", line("python", *events)))
+
+    found = hosts.slowest_host(run_of(a=batches(3), b=batches(5), c=batches(3)))
+    assert found is not None
+    sentence = verdict_sentence(found, None, alone=True)
+    assert "in host compute, where it runs its ops 1.67× as often as the others" in sentence
+    assert "slower" not in sentence.replace("Slowest", "")
+
+
+def test_a_group_is_the_same_whichever_of_its_hosts_is_slowest() -> None:
+    def slow_rack(slowest: str) -> Run:
+        names = [f"rack{rack}-host{host}" for rack in range(4) for host in range(3)]
+        times = {name: 9 + 0.02 * (name == slowest) if name.startswith("rack2") else 6 for name in names}
+        return run_of("racks", **{name: worker(layer=layer) for name, layer in times.items()})
+
+    ours, theirs = (hosts.slowest_host(slow_rack(f"rack2-host{number}")) for number in (0, 1))
+    assert ours is not None and theirs is not None
+    assert (ours.name, theirs.name) == ("rack2-host0", "rack2-host1")
+    assert "in the baseline they were the slowest, too" in verdict_sentence(theirs, ours)
+
+
 def test_an_op_that_runs_more_often_or_on_one_host_only_is_said_to() -> None:
     def times(sleeps: int) -> bytes:
         events = []
@@ -149,7 +181,10 @@ def test_an_op_that_runs_more_often_or_on_one_host_only_is_said_to() -> None:
             events.append(event("sum:CollectiveReduceV2", begin, start + 20 * MS - begin))
         return space(plane("/host:CPU", line("python", *events)))
 
-    for usual, slow, expected in ((2, 4, "which it runs 2.00× as often as the others"), (0, 3, "which only it runs")):
+    for usual, slow, expected in (
+        (2, 4, "which it runs 2.00× as often as the others"),
+        (0, 3, "which the others do not run"),
+    ):
         found = hosts.slowest_host(run_of(a=times(usual), b=times(slow), c=times(usual)))
         assert f"spent in `model/sleep` (host compute), {expected}; the" in verdict_sentence(found, None, alone=True)
 

@@ -169,16 +169,17 @@ def shares_by_core(series: Series, cores: str) -> go.Figure:
     The frames are results of `tools.input_bound.share_by_core`.
     """
     shown = [(side, frame) for side, frame in series if len(frame)]
+    most, longest = downsampling.MAX_AREA_POINTS, max((len(frame) for _, frame in shown), default=0)
     notes = [f"band: least to largest of all {cores}; line: mean"]
-    notes.append(downsampling.note(max((len(frame) for _, frame in shown), default=0), downsampling.MAX_AREA_POINTS))
+    notes.append(f"{most:,} of {longest:,} steps, those with the extremes among them" if longest > most else "")
     result = style.figure(
         f"Input wait of the {cores} as a share of each step", "<br>".join(filter(None, notes)), height=340,
         legend_rows=len(shown) if len(shown) > 1 else 0, showlegend=len(shown) > 1,
     )  # fmt: skip
     for side, frame in shown:
-        half = downsampling.MAX_AREA_POINTS // 2
-        drawn = [downsampling.steps_to_draw(frame[of].to_numpy(np.float64), points=half) for of in ("least", "largest")]
-        frame = frame.iloc[np.union1d(*drawn)]
+        if len(frame) > most:
+            ends = [frame[of].to_numpy(np.float64) for of in ("least", "largest")]
+            frame = frame.iloc[np.union1d(*(downsampling.steps_to_draw(end, points=most // 2) for end in ends))]
         result.add_scatter(
             x=[*frame["step"], *frame["step"][::-1]], y=[*frame["largest"], *frame["least"][::-1]], fill="toself",
             mode="lines", line={"width": 0}, fillcolor=_with_opacity(side.colour, BAND_OPACITY), hoverinfo="skip",

@@ -134,8 +134,8 @@ def _remarks(space: XSpace) -> list[str]:
         out.append(f"devices that are neither GPUs nor TPUs are read like GPUs: {_one_line(', '.join(others))}")
     if device_kind(space) == "GPU" and not is_kernel(space).any():
         out.append(
-            "the profiler of the devices recorded when ops ran and nothing of their kernels, as those of plug-in "
-            "devices may: launch sizes, tensor cores, precision and perhaps copies are unknown"
+            "the profiler of the devices recorded no kernels, as those of plug-in devices may: launch sizes, tensor "
+            "cores and precision are unknown"
         )
     if not device_planes(space) or device_kind(space) != "CPU":
         return out

@@ -14,6 +14,8 @@ HLO_OP = "hlo_op"
 """The stat that names the instruction of an XLA program that an event ran."""
 
 _TPU, _GPU, _DEVICE = "/device:TPU:", "/device:GPU:", "/device:"
+_CUSTOM = "/device:CUSTOM:"
+"""Planes of XLA beside those of devices, such as `/device:CUSTOM:Megascale Trace`: no device."""
 
 _FIRST_DERIVED_LINE = -559038737  # 0xdeadbeef as a signed 32-bit number
 _LAST_DERIVED_LINE = _FIRST_DERIVED_LINE + 405
@@ -34,7 +36,8 @@ def device_planes(space: XSpace) -> list[Plane]:
     Profilers of plug-in devices choose the names of their planes: TensorFlow's example and Intel's write
     `/device:GPU:0`; what Apple's closed tensorflow-metal writes is not known.
     """
-    of_kinds = ([p for p in space.planes if p.name.startswith(prefix)] for prefix in (_TPU, _GPU, _DEVICE))
+    planes = [p for p in space.planes if not p.name.startswith(_CUSTOM)]
+    of_kinds = ([p for p in planes if p.name.startswith(prefix)] for prefix in (_TPU, _GPU, _DEVICE))
     return next(filter(None, of_kinds), [])
 
 

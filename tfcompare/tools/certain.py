@@ -62,7 +62,7 @@ def _slow_host(comparison: Comparison, candidate: Run, names: tuple[str, str]) -
     found = [slowest_host_in(comparison, run) for run in (comparison.baseline, candidate)]
     before, after = (one if one is not None and one.found.stands_out else None for one in found)
     counterparts = host_counterparts(comparison.baseline.host_names, candidate.host_names)
-    if before is not None and after is not None and counterparts.get(before.name) == after.name:
+    if before is not None and after is not None and {counterparts.get(host) for host in before.group} == {*after.group}:
         return ""
     one, name = (after, names[1]) if after is not None else (before, names[0])
     if one is None:

@@ -41,7 +41,8 @@ class Cause:
     `op` is an op, or an iterator of the input pipeline if the part is `input_us`; `inner` the op in that iterator's
     function that takes longest. If no op explains the excess, `op` is empty, and `gap` are the ops before and after the
     host's usual gap ("" at the step's begin or end); or `alike` are the ratios between which all its ops take longer.
-    `often`: how many times as often as on the others the op runs, infinite if it runs on this host only, 1 if as often.
+    `often`: how many times as often as on the others the op runs, or all ops that are `alike`; infinite if it runs on
+    none of those that were compared, 1 if it is not clearly more often.
     `device`: what differs between its device and those of the others, as (its own, theirs); empty if nothing does.
     """
 
@@ -77,13 +78,14 @@ def cause_of(run: Run, rows: pd.DataFrame, name: str, *, by_host: bool) -> Cause
     others = pd.DataFrame(times).fillna(0.0).median(axis=1)
     device = _device(run, name, list(times)) if part in DEVICE_PARTS else ("", "")
     if part != INPUT and (alike := _alike(own, others)):
-        return Cause(part, more_us, "", 0.0, alike=alike, device=device)
+        often = _often(run, rows, list(own.index), name, list(times))
+        return Cause(part, more_us, "", 0.0, alike=alike, often=often, device=device)
     longer = own.sub(others, fill_value=0.0)
     if longer.empty or float(longer.max()) < WORTH_NAMING * more_us:
         return Cause(part, more_us, "", 0.0, gap=_usual_gap(run, counted[counted["name"] == name]), device=device)
     op = str(longer.idxmax())
     inner = _longest_within(run, rows, name, op) if part == INPUT else ""
-    often = 1.0 if part == INPUT else _often(run, rows, op, name, list(times))
+    often = 1.0 if part == INPUT else _often(run, rows, [op], name, list(times))
     return Cause(part, more_us, op, float(longer.max()), inner, often=often, device=device)
 
 
@@ -96,19 +98,20 @@ def _alike(own: pd.Series, others: pd.Series) -> tuple[float, float] | None:
     return (low, high) if len(own) >= FEWEST_ALIKE and low >= ALIKE_FROM and high <= ALIKE * low < np.inf else None
 
 
-def _often(run: Run, rows: pd.DataFrame, op: str, name: str, others: list[str]) -> float:
-    """How many times as often per included step an op runs on a host as on the others."""
-    own, *usual = (_count(run, rows, host, op) for host in (name, *others))
-    middle = float(np.median(usual))
-    if middle == 0:
+def _often(run: Run, rows: pd.DataFrame, ops: list[str], name: str, others: list[str]) -> float:
+    """How many times as often per included step these ops run on a host as on the others; infinite if they run on none
+    of those that are compared, 1 if it is not clearly more."""
+    own, *usual = (_count(run, rows, host, ops) for host in (name, *others))
+    if own > 0 and max(usual) == 0:
         return np.inf
-    return own / middle if own >= MORE_OFTEN * middle else 1.0
+    middle = float(np.median(usual))
+    return own / middle if middle > 0 and own >= MORE_OFTEN * middle else 1.0
 
 
-def _count(run: Run, rows: pd.DataFrame, host: str, op: str) -> float:
+def _count(run: Run, rows: pd.DataFrame, host: str, ops: list[str]) -> float:
     included = rows.loc[(rows["host"] == host) & rows["included"].astype(bool), "step"].unique()
     steps = run.table("op_steps", host=host)
-    mine = steps[(steps["op_name"] == op) & steps["step"].isin(included)]
+    mine = steps[steps["op_name"].isin(ops) & steps["step"].isin(included)]
     return float(mine["occurrences"].sum()) / max(len(included), 1)
 
 

@@ -90,7 +90,7 @@ def _before(candidate: SlowHost, baseline: SlowHost | None) -> str:
         return f"; in the baseline no {baseline.by} stood out"
     more = f"{format_time_us(baseline.found.excess)} more than the others"
     was = "were" if baseline.group_name else "was"
-    if (baseline.name, baseline.group_name) != (candidate.name, candidate.group_name):
+    if not (set(baseline.group) == set(candidate.group) or baseline.group_name == candidate.group_name != ""):
         return f"; in the baseline {who(baseline)} {was} the slowest, {more}"
     too = f"{was} the slowest, too" if candidate.found.stands_out else "stood out"
     return f"; in the baseline {'they' if candidate.group_name else 'it'} {too}, {more}"
@@ -106,6 +106,8 @@ def _where(cause: Cause) -> str:
         return f"in {_code(cause.op)} ({part}){_often(cause.often)}"
     if cause.alike is not None:
         ratios = "–".join(dict.fromkeys(map(format_ratio, cause.alike)))
+        if cause.often > 1:
+            return f"in {part}, where it runs its ops {format_ratio(cause.often)} as often as the others"
         why = "with a lower clock, a power limit or other work on its device"
         if cause.part not in DEVICE_PARTS:
             why = "on a slower or busier machine"
@@ -121,7 +123,7 @@ def _where(cause: Cause) -> str:
 
 def _often(often: float) -> str:
     if math.isinf(often):
-        return ", which only it runs"
+        return ", which the others do not run"
     return f", which it runs {format_ratio(often)} as often as the others" if often > 1 else ""
 
 

@@ -58,10 +58,15 @@ class HostParts:
         return sorted({str(name) for frame in self.frames for name in frame.index}, key=by_number)
 
     @property
+    def ordered_by(self) -> int:
+        """The run by which hosts are ordered: the last of those with most of them."""
+        return max(range(len(self.frames)), key=lambda side: (len(self.frames[side]), side))
+
+    @property
     def slowest_first(self) -> list[str]:
-        """The hosts of the last run that has any, by their busy time."""
-        frame = next((frame for frame in reversed(self.frames) if len(frame)), self.frames[0])
-        return [str(name) for name in hosts.busy_of(frame).sort_values(ascending=False, kind="stable").index]
+        """The hosts of that run, by their busy time."""
+        busy = hosts.busy_of(self.frames[self.ordered_by])
+        return [str(name) for name in busy.sort_values(ascending=False, kind="stable").index]
 
     def slowest(self, side: int) -> str:
         """The host with the longest busy time in a run; empty if no other is faster."""
@@ -98,7 +103,7 @@ def blocks(pair: Pair, parts: HostParts, *, every_host: bool) -> Iterator[Block]
     shown = parts.shown
     if len(shown) < len(parts.names) and not every_host:
         text = f"The {SLOWEST} slowest of {len(parts.names):,} {parts.by}s and the one in the middle"
-        yield Text(f"{text}{'' if pair.is_single else f', as in {pair.letters[-1]}'}.", "quiet")
+        yield Text(f"{text}{'' if pair.is_single else f', as in {parts.letters[parts.ordered_by]}'}.", "quiet")
     make = partial(draw, pair, parts, every_host=every_host)
     yield Chart(
         "host_parts", make, _longest_parts(pair, parts, shown), (parts.by, parts.at_step, every_host),

@@ -287,6 +287,17 @@ def test_names_that_they_cannot_have(name: str) -> None:
         check_name(name)
 
 
+def test_a_recording_that_is_stopped_while_it_looks_who_answers_is_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tfcompare.sources.capture.recording.silent", lambda _: {})
+    stop = threading.Event()
+    stop.set()
+    with pytest.raises(Stopped):
+        record(Request(parse_addresses(["localhost:1"])), tmp_path / "logs", stop=stop)
+    assert not (tmp_path / "logs").exists()
+
+
 def test_more_workers_than_this_machine_can_ask_at_once_are_refused(recorded, tmp_path: Path) -> None:
     with pytest.raises(TfcompareError, match="65 workers: at most 64 can be recorded at once"):
         recorded({f"localhost:{port}": [good] for port in range(1, 66)})

@@ -72,6 +72,7 @@ def record(
     if names := [target for target in request.addresses if not isinstance(target, Address)]:
         tell(Progress(f"Resolving {_listed(names)}"))
     addresses, unresolved = resolve(request.addresses)
+    _unless_stopped(stop)
     if len(addresses) > MOST_WORKERS:
         raise TfcompareError(
             f"{len(addresses):,} workers: at most {MOST_WORKERS} can be recorded at once, as each takes a process on "
@@ -79,6 +80,7 @@ def record(
         )
     tell(Progress("Looking who answers"))
     reasons = silent(addresses)
+    _unless_stopped(stop)
     deaf = (*unresolved, *(LeftOut(address, reasons[address]) for address in addresses if address in reasons))
     there = tuple(address for address in addresses if address not in reasons)
     if not there:
@@ -102,6 +104,11 @@ def record(
                 logdir.rmdir()
     sizes = {address: (path / address.file_name).stat().st_size for address in files}
     return Recorded(path, sizes, (*deaf, *failed))
+
+
+def _unless_stopped(stop: threading.Event | None) -> None:
+    if stop is not None and stop.is_set():
+        raise Stopped
 
 
 def _attempts(

@@ -257,7 +257,9 @@ def _fullest(facts: Facts, column: str) -> float:
     rows = device_memory(facts)
     if rows.empty:
         return math.nan
-    return float(rows.iloc[int((rows["peak_bytes"] / rows["capacity_bytes"]).to_numpy(dtype=float).argmax())][column])
+    highest = rows[["peak_bytes", "peak_heap_bytes"]].max(axis=1)  # of the profile, and since the program began
+    rows = rows.assign(peak_bytes=highest)
+    return float(rows.iloc[int((highest / rows["capacity_bytes"]).to_numpy(dtype=float).argmax())][column])
 
 
 FULLEST_PEAK = Figure("Peak of the fullest device memory", "bytes", lambda f: _fullest(f, "peak_bytes"))

@@ -96,13 +96,14 @@ def python_input(facts: Facts) -> Found | None:
 
 
 def _waits_for_generator(facts: Facts) -> bool:
-    """Whether a generator is the bottleneck, or steps wait for one long enough to be worth a change."""
+    """Whether a generator is the bottleneck, or steps wait for one long enough to be worth a change, and for at least
+    half of what they wait for Python."""
     if facts.pipeline is None or facts.bottleneck is None:
         return False
     rows = facts.pipeline.iterators
     names = rows.loc[rows["iterator"].map(transformation) == "Generator", "long_name"]
     is_bottleneck = transformation(str(facts.bottleneck["iterator"])) == "Generator"
-    return is_bottleneck or facts.iterator_us(set(names)) >= WORTH_IT * facts.step_us
+    return is_bottleneck or facts.iterator_us(set(names)) >= max(WORTH_IT, INPUT_SHARE.of(facts) / 2) * facts.step_us
 
 
 RULES = (python_op, python_input)
