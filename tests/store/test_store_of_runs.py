@@ -22,7 +22,7 @@ from tfcompare.run import load
 from tfcompare.settings import STORE_VARIABLE
 from tfcompare.sources.logdir import FoundRun, find_runs
 from tfcompare.store import cached_frames, frame_builders, records, stored_run
-from tfcompare.store import stored as stored_module
+from tfcompare.store import run_store as stored_module
 from tfcompare.store.cached_frames import frame_cache
 from tfcompare.store.file_names import MARK, all_packs
 from tfcompare.store.run_store import Store

@@ -56,7 +56,7 @@ IN_TENSORBOARD = {
     "Hosts": "Pod Viewer",
     "Capture": "Capture Profile",
 }
-"""What the pages are called in TensorBoard's profiler, for those who look for its tools."""
+"""What the pages are called in TensorBoard's profiler, for those who look for a tool and find its page dimmed."""
 _SPELLED = {"tf data": "tf.data"}
 """Page titles that cannot be derived from a file name."""
 
@@ -91,8 +91,10 @@ def links(slot: DeltaGenerator, selection: Selection, why_not: Mapping[str, str]
         link(HOME, "Home", selection, icon=":material/home:")
         for path in page_files():
             title = page_title(path)
-            known = f"In TensorBoard: {IN_TENSORBOARD[title]}" if title in IN_TENSORBOARD else ""
-            link(f"pages/{path.name}", title, selection, icon=ICONS.get(title), why_not=why_not.get(title), known=known)
+            why = why_not.get(title)
+            if why is not None and title in IN_TENSORBOARD:
+                why = f"{why}\n\nIn TensorBoard: {IN_TENSORBOARD[title]}"
+            link(f"pages/{path.name}", title, selection, icon=ICONS.get(title), why_not=why)
 
 
 def link(
@@ -103,16 +105,14 @@ def link(
     icon: str | None = None,
     more: Mapping[str, str] | None = None,
     why_not: str | None = None,
-    known: str = "",
 ) -> None:
     """Show a link to a page, with the selection in its URL, and `more` parameters of that page.
 
-    With a reason `why_not`, it is dimmed. It shows that and `known` on hovering.
+    With a reason `why_not`, it is dimmed and shows that on hovering; others show nothing, which would cover links.
     """
     query = {name: values for name, values in selection.as_query().items() if values} | dict(more or {})
-    about = "\n\n".join(filter(None, (why_not, known))) or None
     try:
-        st.page_link(page, label=label, icon=icon, query_params=query, help=about, disabled=why_not is not None)
+        st.page_link(page, label=label, icon=icon, query_params=query, help=why_not, disabled=why_not is not None)
     except StreamlitAPIException:  # a page that is run on its own, as in tests, does not know the others
         st.markdown(label)
 
