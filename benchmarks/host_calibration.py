@@ -84,15 +84,14 @@ def report(trials: int, seed: int) -> str:
                 [str(hosts), str(steps), *(f"{100 * x:.1f}" for x in false), *(f"{100 * x:.0f}" for x in right)]
             )
     balanced = [f"balanced, spread {100 * spread:.0f} %" for spread in SPREADS]
-    slow = [f"one {100 * slower:.0f} % slower{where}" for where, slower in _slowed()]
-    heads = ["hosts", "steps", *balanced, f"{balanced[-1]}, restless", *slow]
+    alike, slow = ([f"one {100 * slower:.0f} % slower" for slower in of] for of in (ALIKE_SLOWER, SLOWER))
+    heads = ["hosts", "steps", *balanced, f"{balanced[-1]}, restless", *(f"{one}, alike" for one in alike), *slow]
     racks = [
         [f"{racks} × {hosts}"]
         + [f"{100 * groups_named(rng, trials, racks, hosts, spread, 0.0):.1f}" for spread in SPREADS]
         + [f"{100 * groups_named(rng, trials, racks, hosts, SPREADS[1], slower):.0f}" for slower in SLOWER]
         for racks, hosts in RACKS
     ]
-    rack_heads = ["racks × hosts", *balanced, *(f"one {100 * slower:.0f} % slower" for slower in SLOWER)]
     return f"""
 {trials:,} runs a cell, seed {seed}: how often a host is named, in percent; of slow hosts, how often the right one
 (spread {100 * SPREADS[1]:.0f} %). Steps have {100 * CALM[0]:.0f} % of noise with a correlation of {CALM[1]}, restless
@@ -102,11 +101,7 @@ ones {100 * RESTLESS[0]:.0f} % and {RESTLESS[1]}; of hosts that are “alike”,
 {table(heads, rows)}
 How often a rack is named, with {RACK_STEPS} steps; of slow racks, how often the right one:
 
-{table(rack_heads, racks)}"""
-
-
-def _slowed() -> list[tuple[str, float]]:
-    return [(", alike", slower) for slower in ALIKE_SLOWER] + [("", slower) for slower in SLOWER]
+{table(["racks × hosts", *balanced, *slow], racks)}"""
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from tfcompare.charts import style
-from tfcompare.charts.step_parts import PART_COLOURS, PART_PATTERNS
+from tfcompare.charts.step_parts import PART_COLOURS, PART_PATTERNS, legend_below
 from tfcompare.charts.style import Side
 from tfcompare.schema import STEPS
 from tfcompare.units import format_time_us
@@ -31,7 +31,6 @@ MOST_CLICKABLE = 5_000
 _ROW_PIXELS, _MOST_PIXELS = 32, 560
 _PANEL_PIXELS, _SLANTED_PIXELS = 180, 60
 """The height of a panel of columns, and what names at an angle take below it."""
-_LEGEND_ENTRIES_IN_A_ROW = 3
 
 
 def value_range(matrices: Sequence[pd.DataFrame]) -> tuple[float, float]:
@@ -95,25 +94,9 @@ def _map(
             hovertemplate=f"<b>%{{y}}</b><br>step %{{x}}: %{{z:.4~g}} {scale.unit}<extra></extra>",
         )
     )
-    every = max(1, -(-rows // MOST_LABELS))
-    shown = list(range(0, rows, every))
+    shown = _at_intervals(rows, MOST_LABELS)
     if len(shown) * matrix.shape[1] <= MOST_CLICKABLE:
-        # No page hears of a click on a heat map, but of one on a point: each row, or a few of them that are too thin to
-        # be hit one by one, has one in each step that nobody sees.
-        values = result.data[0].z
-        of_rows = [values[row : row + every] for row in shown]
-        low, high = (np.array([pick(block, axis=0) for block in of_rows]).ravel() for pick in (np.min, np.max))
-        result.update_traces(hoverinfo="skip", hovertemplate=None)
-        result.add_scatter(
-            x=np.tile(matrix.columns.to_numpy(), len(shown)),
-            y=np.repeat([categories[min(row + every // 2, rows - 1)] for row in shown], matrix.shape[1]),
-            mode="markers", marker={"opacity": 0, "size": 1}, showlegend=False,
-            text=np.repeat([_called(categories[row], min(every, rows - row)) for row in shown], matrix.shape[1]),
-            customdata=[f"{one:.4g}" if one == other else f"{one:.4g} to {other:.4g}"
-                        for one, other in zip(low, high, strict=True)],
-            hovertemplate=f"<b>%{{text}}</b><br>step %{{x}}: %{{customdata}} {scale.unit}<extra></extra>",
-        )  # fmt: skip
-        result.update_layout(hoverdistance=-1)
+        _add_points(result, matrix.columns, categories, shown, scale.unit)
     result.update_yaxes(
         type="category", tickvals=[categories[row] for row in shown],
         ticktext=[style.safe(names[row]) for row in shown], range=[rows - 0.5, -0.5],
@@ -123,8 +106,32 @@ def _map(
     return result.update_layout(margin_b=96)
 
 
-def _called(name: str, rows: int) -> str:
-    return name if rows == 1 else f"{name} and {rows - 1} below"
+def _at_intervals(count: int, most: int) -> range:
+    """At most so many of `count` positions, evenly spaced."""
+    return range(0, count, max(1, -(-count // most)))
+
+
+def _add_points(result: go.Figure, steps: pd.Index, categories: Sequence[str], shown: range, unit: str) -> None:
+    """Put points that nobody sees on a heat map: no page hears of a click on it, but of one on a point.
+
+    Each of the rows `shown` has one in each step, for itself and the rows up to the next, which are too thin to be hit
+    one by one.
+    """
+    rows, every, values = len(categories), shown.step, result.data[0].z
+    blocks = [values[row : row + every] for row in shown]
+    low, high = (np.array([pick(block, axis=0) for block in blocks]).ravel() for pick in (np.min, np.max))
+    called = [f"{categories[row]} and {len(block) - 1} below" if len(block) > 1 else categories[row]
+              for row, block in zip(shown, blocks, strict=True)]  # fmt: skip
+    result.update_traces(hoverinfo="skip", hovertemplate=None)
+    result.add_scatter(
+        x=np.tile(steps.to_numpy(), len(shown)),
+        y=np.repeat([categories[min(row + every // 2, rows - 1)] for row in shown], len(steps)),
+        mode="markers", marker={"opacity": 0, "size": 1}, showlegend=False, text=np.repeat(called, len(steps)),
+        customdata=[f"{one:.4g}" if one == other else f"{one:.4g} to {other:.4g}"
+                    for one, other in zip(low, high, strict=True)],
+        hovertemplate=f"<b>%{{text}}</b><br>step %{{x}}: %{{customdata}} {unit}<extra></extra>",
+    )  # fmt: skip
+    result.update_layout(hoverdistance=-1)
 
 
 def host_parts(
@@ -135,7 +142,7 @@ def host_parts(
 
     Each frame has one row for each host and one column for each part of the step, in µs.
     """
-    scale, parts = _scale_and_parts(sides, names)
+    scale, parts, _ = _scale_and_parts(sides, names)
     offsets, thickness = style.bar_offsets(len(sides))
     result = style.figure(
         title, _order_of(sides), height=style.rows_height(len(names), len(sides)), legend_rows=0, barmode="stack"
@@ -157,7 +164,8 @@ def host_parts(
             )
     style.name_rows(result, list(labels))
     result.update_xaxes(title_text=f"Time ({scale.unit})")
-    return _with_parts_below(result, parts)
+    legend_below(result, len(parts))
+    return result
 
 
 def all_host_parts(
@@ -171,16 +179,14 @@ def all_host_parts(
 
     `slowest` is the slowest host of each side, which is marked, or empty; so many `labels` are below the columns.
     """
-    scale, parts = _scale_and_parts(sides, names)
-    longest = max((float(frame.sum(axis=1).max()) for _, frame in sides if len(frame)), default=1.0) / scale.size
+    scale, parts, longest = _scale_and_parts(sides, names)
     result = style.figure(
         title, "", height=120 + _PANEL_PIXELS * len(sides), legend_rows=0, barmode="stack", bargap=0, barcornerradius=0,
         hovermode="x unified",
     )  # fmt: skip
     result.set_subplots(len(sides), 1, shared_xaxes=True, vertical_spacing=0.08)
     short = style.shorten_distinct(list(names), LABEL_LENGTH)
-    every = max(1, -(-len(names) // labels))
-    shown = list(range(0, len(names), every))
+    shown = _at_intervals(len(names), labels)
     for row, (side, frame) in enumerate(sides, 1):
         there = [name for name in names if name in frame.index]
         if name := slowest[row - 1]:
@@ -200,18 +206,22 @@ def all_host_parts(
         result.update_yaxes(title_text=f"{side.role} ({scale.unit})" if len(sides) > 1 else f"Time ({scale.unit})",
                             range=[0, 1.2 * longest], row=row, col=1)  # fmt: skip
         result.update_xaxes(
-            tickvals=shown, ticktext=[style.safe(short[at]) for at in shown], tickangle=-60,
+            tickvals=list(shown), ticktext=[style.safe(short[at]) for at in shown], tickangle=-60,
             unifiedhovertitle={"text": "<b>%{customdata[0]}</b>"}, range=[-0.5, len(names) - 0.5], row=row, col=1,
         )  # fmt: skip
-    return _with_parts_below(result, parts, more=_SLANTED_PIXELS)
+    legend_below(result, len(parts), _SLANTED_PIXELS)
+    return result
 
 
-def _scale_and_parts(sides: Sequence[tuple[Side, pd.DataFrame]], names: Sequence[str]) -> tuple[style.Scale, list[str]]:
-    """The unit of the longest step, and the parts that are long enough to be drawn."""
+def _scale_and_parts(
+    sides: Sequence[tuple[Side, pd.DataFrame]], names: Sequence[str]
+) -> tuple[style.Scale, list[str], float]:
+    """The unit of the longest step, the parts that are long enough to be drawn, and that step in the unit."""
     frames = [frame.loc[frame.index.intersection(list(names))] for _, frame in sides]
     longest = max((float(frame.sum(axis=1).max()) for frame in frames if len(frame)), default=1.0)
     parts = [part for part in PART_COLOURS if any((frame[part] > LEAST * longest).any() for frame in frames)]
-    return style.time_scale([longest]), parts
+    scale = style.time_scale([longest])
+    return scale, parts, longest / scale.size
 
 
 def _looks(part: str) -> dict[str, Any]:
@@ -225,16 +235,6 @@ def _hover(side: Side, frame: pd.DataFrame, name: str, parts: Sequence[str]) -> 
     longest = times[[part for part in parts if times[part] > 0]].sort_values(ascending=False, kind="stable")
     lines = [f"{STEPS.column(str(part)).label}: {format_time_us(time)}" for part, time in longest.items()]
     return "<br>".join([f"<b>{style.safe(name)}</b> ({side.role}): {format_time_us(float(times.sum()))}", *lines])
-
-
-def _with_parts_below(result: go.Figure, parts: Sequence[str], more: int = 0) -> go.Figure:
-    """The legend of the parts below the axis, with room for its rows."""
-    room = 44 + style.LEGEND_ROW_PIXELS * -(-len(parts) // _LEGEND_ENTRIES_IN_A_ROW)
-    return result.update_layout(
-        height=result.layout.height + room + more,
-        margin_b=room + more + 32,
-        legend={"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "traceorder": "normal"},
-    )
 
 
 def _order_of(sides: Sequence[tuple[Side, pd.DataFrame]]) -> str:

@@ -67,7 +67,7 @@ def share_rows(
     """Several distributions at a glance: for each of `rows`, a label and its groups, one whole bar for each side.
 
     The groups are as for `share_bars`, at most as many as `SEGMENTS`; a group has the same colour on both sides. Names
-    are written where bars of this width have room for them, all are told on hovering.
+    are written where there is room in bars of this width; hovering shows every name.
     """
     row = _NAME_PIXELS + _WRITTEN_BAR * len(sides)
     result = style.figure(

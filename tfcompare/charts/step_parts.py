@@ -76,9 +76,9 @@ def step_breakdown(parts: pd.DataFrame, side: Side) -> go.Figure:
     return result
 
 
-def _legend_below(result: go.Figure, entries: int) -> None:
-    """Move the legend below the axis, with room for several rows."""
-    room = 44 + style.LEGEND_ROW_PIXELS * -(-entries // ENTRIES_IN_A_ROW)
+def legend_below(result: go.Figure, entries: int, more_pixels: int = 0) -> None:
+    """Move the legend below the axis, with room for several rows, and for `more_pixels` of labels above it."""
+    room = 44 + more_pixels + style.LEGEND_ROW_PIXELS * -(-entries // ENTRIES_IN_A_ROW)
     result.update_layout(
         height=result.layout.height + room,
         margin_b=room + LEGEND_PIXELS,
@@ -123,7 +123,7 @@ def parts_of_steps(side: Side, steps: pd.DataFrame, top_us: float | None = None)
     for part in parts:
         trace = (_area if areas else _bars)(part, drawn, scale, hover)
         result.add_trace(trace.update(x=positions + 1))
-    _legend_below(result, len(parts))
+    legend_below(result, len(parts))
     result.update_xaxes(
         title_text="Step, by position", tickformat=",d", range=[0.4, max(len(steps), MIN_STEPS_SHOWN) + 0.6]
     )

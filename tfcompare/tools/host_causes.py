@@ -4,7 +4,7 @@ alike, how often they run, its device."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -31,7 +31,6 @@ MOST_OF = (0.05, 0.95)
 """Between which shares of their time the ratios of ops count: those of the shortest ops are anything."""
 MORE_OFTEN = 1.1
 """An op runs more often than on the others from this ratio on: the ends of a profile cut off less."""
-_OP = ["host_or_device", "op_type", "op_name"]
 
 
 @dataclass(frozen=True)
@@ -109,8 +108,7 @@ def _often(run: Run, rows: pd.DataFrame, ops: list[str], name: str, others: list
 
 
 def _count(run: Run, rows: pd.DataFrame, host: str, ops: list[str]) -> float:
-    included = rows.loc[(rows["host"] == host) & rows["included"].astype(bool), "step"].unique()
-    steps = run.table("op_steps", host=host)
+    included, steps = _included(rows, host), run.table("op_steps", host=host)
     mine = steps[steps["op_name"].isin(ops) & steps["step"].isin(included)]
     return float(mine["occurrences"].sum()) / max(len(included), 1)
 
@@ -147,15 +145,19 @@ def _compared(rows: pd.DataFrame, name: str) -> list[str]:
 
 def _shares(run: Run, rows: pd.DataFrame, host: str, parts: tuple[str, ...]) -> pd.DataFrame:
     """The rows of `Run.op_shares` in these parts of the included steps."""
-    included = rows.loc[(rows["host"] == host) & rows["included"].astype(bool), "step"].unique()
     shares = run.op_shares(host)
-    return shares[shares["step_part"].isin(parts) & shares["step"].isin(included)]
+    return shares[shares["step_part"].isin(parts) & shares["step"].isin(_included(rows, host))]
+
+
+def _included(rows: pd.DataFrame, host: str) -> Any:
+    """The numbers of the included steps of a host."""
+    return rows.loc[(rows["host"] == host) & rows["included"].astype(bool), "step"].unique()
 
 
 def _op_times(run: Run, rows: pd.DataFrame, host: str, part: str) -> pd.Series:
     """The mean time per included step of each op in a part; of input, of each iterator with the ops that it calls."""
     shares = _shares(run, rows, host, (part,))
-    steps = rows.loc[(rows["host"] == host) & rows["included"].astype(bool), "step"].nunique()
+    steps = len(_included(rows, host))
     key = shares["op_name"]
     if part == INPUT:
         key = shares["stage"].astype("str").where(shares["stage"].astype("str") != "", key)

@@ -6,6 +6,8 @@ slowest host is therefore the one with the longest busy time: the step without i
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Literal
@@ -26,12 +28,13 @@ from tfcompare.compare.stats.straggler_test import (
 from tfcompare.tables.hosts import COLLECTIVE_PARTS
 from tfcompare.tables.step_times import positions_in_run
 from tfcompare.tools.host_causes import Cause, cause_of, collective_of
-from tfcompare.tools.host_groups import groups_of
 
 if TYPE_CHECKING:
     from tfcompare.compare import Comparison
     from tfcompare.run import Run
 
+_WORD = re.compile(r"[A-Za-z]+|[0-9]+|[^A-Za-z0-9]+")
+_SEPARATOR = re.compile(r"[^A-Za-z0-9]+")
 By = Literal["host", "device"]
 METRICS = ("duration_us", "busy_us", "collectives_us", *schema.STEP_PARTS)
 """What the page can show of each step."""
@@ -241,3 +244,29 @@ def by_skew(busy: pd.DataFrame) -> list[str]:
     skew = (busy - busy.median()).mean(axis=1)
     order = np.lexsort((skew.index.to_numpy(str), -skew.to_numpy()))
     return [str(name) for name in skew.index[order]]
+
+
+def groups_of(names: Sequence[str]) -> dict[str, tuple[int, ...]]:
+    """The positions of the hosts of each group, by what their names have in common: `rack3-…`, `….rack3.dc1`.
+
+    A group has at least two hosts and at most half of them. Names are cut between letters, digits and separators at the
+    front, and at separators at the end, where domains are. Of the texts that the same hosts share, the longest counts.
+    """
+    found: dict[str, list[int]] = {}
+    for position, name in enumerate(names):
+        for text in (*_beginnings(name), *_ends(name)):
+            found.setdefault(text, []).append(position)
+    by_hosts: dict[tuple[int, ...], str] = {}
+    for text, positions in found.items():
+        if 2 <= len(positions) <= len(names) / 2:
+            hosts = tuple(positions)
+            by_hosts[hosts] = max(by_hosts.get(hosts, ""), text, key=len)
+    return {text: hosts for hosts, text in by_hosts.items()}
+
+
+def _beginnings(name: str) -> list[str]:
+    return [f"{name[: match.end()]}…" for match in _WORD.finditer(name)][:-1]
+
+
+def _ends(name: str) -> list[str]:
+    return [f"…{name[match.start() :]}" for match in _SEPARATOR.finditer(name)]

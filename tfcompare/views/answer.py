@@ -389,10 +389,7 @@ def advice(pair: Pair) -> Iterator[Block]:
         ]
         yield Items([(_title(one), _advice_text(one, pair)) for one in found.advice], saves)
     else:
-        run = pair.candidate
-        slow = (
-            slowest_host_in(pair.comparison, run) if len(run.host_names) > 1 and pair.comparison.host is None else None
-        )
+        slow = None if pair.comparison.host is not None else slowest_host_in(pair.comparison, pair.candidate)
         if slow is not None and slow.found.stands_out:
             yield Text(f"No known problem but {who(slow)}, for which the others wait.", more="hosts")
         else:

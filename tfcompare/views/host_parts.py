@@ -77,13 +77,12 @@ class HostParts:
     def shown(self) -> dict[str, str]:
         """The hosts that have bars of their own, and what each is: all by name, or the slowest and the middle one."""
         names, roles = self.names, dict[str, list[str]]()
+        longest = [self.slowest(side) for side in range(len(self.frames))]
         if len(names) > MOST_BARS:
             order = self.slowest_first
             middle = order[len(order) // 2]
-            of_sides = [name for name in map(self.slowest, range(len(self.frames))) if name]
-            names = list(dict.fromkeys([*order[:SLOWEST], middle, *of_sides]))
+            names = list(dict.fromkeys([*order[:SLOWEST], middle, *filter(None, longest)]))
             roles[middle] = ["median"]
-        longest = [self.slowest(side) for side in range(len(self.frames))]
         for slowest, letter in zip(longest, self.letters, strict=False):
             which = "" if len(longest) == 1 else " in both" if longest[0] == longest[1] else f" in {letter}"
             roles.setdefault(slowest, []).append(f"slowest{which}")

@@ -21,7 +21,7 @@ from tfcompare.tools.overview import gap_sentence
 from tfcompare.units import format_time_us
 from tfcompare.views import answer, candidates, links
 from tfcompare.views.answer import TOP
-from tfcompare.views.blocks import Beside, Block, Chart, Facts, Link, Links, Live, Section, Text
+from tfcompare.views.blocks import Beside, Block, Chart, Facts, Link, Links, Live, Section, Text, later
 from tfcompare.views.options import option
 from tfcompare.views.view import Make, View
 
@@ -49,15 +49,18 @@ class Options:
     short: bool = option(False, "Short", help="Without suggestions for which the profile shows nothing")
 
 
+def _also_worth_trying(pair: Pair, options: Options) -> Iterator[Block]:
+    if not options.short and (also := pair.cached("also", lambda: list(answer.also_worth_trying(pair)))):
+        yield Section("Also worth trying", also)
+
+
 def blocks(pair: Pair, options: Options) -> Iterator[Block]:
     """The answer, what to try next, the typical step, every step, and the largest idle gap."""
     yield from pair.cached("first", lambda: list(answer.first(pair)))
     why = pair.cached("why", lambda: list(answer.why(pair)))
     advice = partial(pair.cached, "advice", lambda: list(answer.advice(pair)))
-    next_steps = [Section("What to try next", advice, is_open=True)]
-    if not options.short and (also := pair.cached("also", lambda: list(answer.also_worth_trying(pair)))):
-        next_steps.append(Section("Also worth trying", also))
-    yield Beside([why, next_steps])
+    also = later(partial(_also_worth_trying, pair, options))
+    yield Beside([why, [Section("What to try next", advice, is_open=True), also]])
     yield from pair.cached(("changes", options.top), lambda: list(answer.changes(pair, max(options.top, 0))))
     yield from answer.memory(pair)
     yield Live("typical_step")

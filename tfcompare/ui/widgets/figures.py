@@ -33,13 +33,7 @@ def draw(pair: Pair, key: str, make: Callable[[], Any], *on: Hashable, chooses: 
 def show(figure: Any, key: str, chooses: str = "") -> None:
     """Show a figure in the page's theme, after the text above it; `chooses` as of `draw`."""
     _wait_before_first_chart()
-    if not chooses:
-        show_at_once(figure, key)
-        return
-    st.plotly_chart(
-        figure, key=key, config=style.CONFIG, alt=figure.layout.title.text, selection_mode="points",
-        on_select=partial(_choose, key, chooses),
-    )  # fmt: skip
+    show_at_once(figure, key, chooses)
 
 
 def _choose(key: str, chooses: str) -> None:
@@ -47,10 +41,13 @@ def _choose(key: str, chooses: str) -> None:
         st.session_state[chooses] = points[0]["x"]
 
 
-def show_at_once(figure: Any, key: str) -> None:
+def show_at_once(figure: Any, key: str, chooses: str = "") -> None:
     """As `show`, for a page that is about one chart: the browser may load Plotly before it shows all text."""
     st.session_state[_HAS_DRAWN] = True
-    st.plotly_chart(figure, key=key, config=style.CONFIG, alt=figure.layout.title.text)
+    click: dict[str, Any] = {}
+    if chooses:
+        click = {"selection_mode": "points", "on_select": partial(_choose, key, chooses)}
+    st.plotly_chart(figure, key=key, config=style.CONFIG, alt=figure.layout.title.text, **click)
 
 
 def _wait_before_first_chart() -> None:
