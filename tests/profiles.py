@@ -31,15 +31,16 @@ MORE_CORPUS_RUNS = {"jax_te": "jax_te_mi355/plugins/profile/te_fused_attn"}
 
 SAMPLE_RUNS = {run.name: run for run in sorted((SAMPLES / "autoencoder").glob("filters_*"))}
 SIMULATED_RUNS = {run.name: run for run in sorted((SAMPLES / "autoencoder_gpu_simulated").glob("filters_*"))}
+GPU_RUNS = {run.name: run / f"{run.name}_run-1" for run in sorted((SAMPLES / "autoencoder_gpu").glob("h100_*"))}
 XLA_RUNS = {run.name: run for run in sorted((SAMPLES / "autoencoder_xla").glob("*_filters_*"))}
 WORKER_RUNS = {f"workers_{name}": SAMPLES / "workers" / name for name in ("balanced", "slow_input")}
 
-ALL_RUNS = [*CORPUS_RUNS, *SAMPLE_RUNS, *SIMULATED_RUNS, *XLA_RUNS, *WORKER_RUNS]
+ALL_RUNS = [*CORPUS_RUNS, *SAMPLE_RUNS, *SIMULATED_RUNS, *GPU_RUNS, *XLA_RUNS, *WORKER_RUNS]
 
 
 def run_path(name: str) -> Path:
     """The run folder or logdir of that name; skips the test where the corpus is not at hand."""
-    shipped = SAMPLE_RUNS | SIMULATED_RUNS | XLA_RUNS | WORKER_RUNS
+    shipped = SAMPLE_RUNS | SIMULATED_RUNS | GPU_RUNS | XLA_RUNS | WORKER_RUNS
     if name in shipped:
         return shipped[name]
     if not CORPUS.is_dir():

@@ -10,19 +10,25 @@ from typing import Any
 import pytest
 
 from tests.profiles import WORKER_RUNS
-from tfcompare import load
+from tfcompare import compare, load
 
 SAMPLES = Path(__file__).parents[1] / "sample_logs"
 LOGDIRS = ["filters_512_128", "filters_16_8", "filters_16_8_again", "filters_16_8_better_input"]
 XLA_LOGDIRS = [
     f"{framework}_filters_{filters}" for framework in ("jax", "tensorflow") for filters in ("128_32", "16_8")
 ]
+GPU_LOGDIRS = ["h100_512_128", "h100_16_8", "h100_16_8_command_buffers"]
+GPU_PROFILES = sorted(SAMPLES.glob("autoencoder_gpu/h100_*/h100_*_run-[123]/plugins/profile/*/localhost.xplane.pb"))
 CONVOLUTIONS = ["Conv2D", "Conv2DBackpropInput", "Conv2DBackpropFilter"]
 
 
 def sample(logdir: str) -> Path:
     (path,) = SAMPLES.glob(f"autoencoder*/{logdir}/plugins/profile/*/*.xplane.pb")
     return path
+
+
+def profile_id(path: Path) -> str:
+    return "/".join(path.relative_to(SAMPLES).parts[:-4])
 
 
 @cache
@@ -47,29 +53,26 @@ def total_ms(logdir: str) -> Counter[str]:
 
 def test_nothing_but_profiles_and_what_made_them_lies_in_the_samples() -> None:
     simulated = SAMPLES / "autoencoder_gpu_simulated"
-    recorded = ("autoencoder", "autoencoder_xla", "workers")
+    recorded = ("autoencoder", "autoencoder_gpu", "autoencoder_xla", "workers")
     scripts = {*(SAMPLES / name / "record.py" for name in recorded), *simulated.glob("*.py")}
     workers = [path for run in WORKER_RUNS.values() for path in run.glob("plugins/profile/*/worker[012].xplane.pb")]
     profiles = {
         *map(sample, LOGDIRS + XLA_LOGDIRS),
         *simulated.glob("*_simulated/plugins/profile/*/simulated.xplane.pb"),
         *workers,
+        *GPU_PROFILES,
     }
     expected = {SAMPLES / "README.md", *scripts, *profiles}
-    assert len(profiles) == len(LOGDIRS) + len(XLA_LOGDIRS) + 2 + 3 * len(WORKER_RUNS)
+    assert len(profiles) == len(LOGDIRS) + len(XLA_LOGDIRS) + 2 + 3 * len(WORKER_RUNS) + 3 * len(GPU_LOGDIRS)
     found = {path for path in SAMPLES.rglob("*") if path.is_file() and "__pycache__" not in path.parts}
     assert found == expected
 
 
-@pytest.mark.parametrize("logdir", LOGDIRS + XLA_LOGDIRS)
-def test_sample_is_small(logdir: str) -> None:
-    assert sample(logdir).stat().st_size < 3_000_000
-
-
-@pytest.mark.parametrize("logdir", LOGDIRS + XLA_LOGDIRS)
-@pytest.mark.parametrize("trace", [b"/home/", b"/root/", b"/tmp/", b"/work", b"/Users/", b".venv"])
-def test_sample_holds_no_path_of_the_recording_machine(logdir: str, trace: bytes) -> None:
-    assert trace not in sample(logdir).read_bytes()
+@pytest.mark.parametrize("profile", [*map(sample, LOGDIRS + XLA_LOGDIRS), *GPU_PROFILES], ids=profile_id)
+def test_sample_is_small_and_holds_no_path_of_the_recording_machine(profile: Path) -> None:
+    assert profile.stat().st_size < 3_000_000
+    found = profile.read_bytes()
+    assert not [trace for trace in (b"/home/", b"/root/", b"/tmp/", b"/work", b"/Users/", b".venv") if trace in found]
 
 
 @pytest.mark.parametrize("logdir", LOGDIRS)
@@ -106,9 +109,26 @@ def test_the_same_program_recorded_again_has_the_same_ops() -> None:
     assert ops("filters_16_8") == ops("filters_16_8_again")
 
 
-@pytest.mark.parametrize("logdir", LOGDIRS)
+@pytest.mark.parametrize("logdir", LOGDIRS + GPU_LOGDIRS)
 def test_readme_tells_of_every_sample(logdir: str) -> None:
     assert f"`{logdir}`" in (SAMPLES / "README.md").read_text(encoding="utf-8")
+
+
+def test_three_captures_on_a_gpu_make_the_change_of_filters_plain() -> None:
+    """The device has little left to do at 16/8; what the host does for each step stays."""
+    baseline, candidate = (
+        [load(SAMPLES / "autoencoder_gpu" / name / f"{name}_run-{number}") for number in (1, 2, 3)]
+        for name in ("h100_512_128", "h100_16_8")
+    )
+    repeats = {runs[0].id: runs[1:] for runs in (baseline, candidate)}
+    comparison = compare(baseline[0], candidate[0], repeats=repeats)
+    verdict = comparison.verdict[candidate[0].id]
+    assert verdict.is_claim
+    assert 0.2 < verdict.low < verdict.ratio < verdict.high < 0.3
+    parts = {part: [run.table("steps").query("included")[part].mean() for run in (*baseline, *candidate)]
+             for part in ("device_compute_us", "host_compute_us")}  # fmt: skip
+    assert min(parts["device_compute_us"][:3]) > 35 * max(parts["device_compute_us"][3:])
+    assert max(parts["host_compute_us"][:3]) < 1.5 * min(parts["host_compute_us"][3:])
 
 
 @pytest.mark.parametrize("framework", ["jax", "tensorflow"])

@@ -46,6 +46,12 @@ filters_16_8_better_input, bfc_cpu_allocator_for_gpu: 49, 26, 0
 filters_512_128, bfc_cpu_allocator_for_gpu: 26, 23, 25
 filters_512_128_simulated, GPU_0_bfc: 22, 22, 0
 filters_16_8_simulated, GPU_0_bfc: 22, 22, 0
+h100_16_8, GPU_0_bfc: 25, 15, 0
+h100_16_8, xla_gpu_host_bfc: 2, 2, 0
+h100_16_8_command_buffers, GPU_0_bfc: 25, 15, 0
+h100_16_8_command_buffers, xla_gpu_host_bfc: 2, 2, 0
+h100_512_128, GPU_0_bfc: 25, 15, 0
+h100_512_128, xla_gpu_host_bfc: 2, 2, 0
 tensorflow_filters_128_32, mklcpu: 1, 1, 0
 tensorflow_filters_16_8, mklcpu: 1, 1, 0
 """

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.profiles import ALL_RUNS, WORKER_RUNS, XLA_RUNS, loaded_run, run_path
+from tests.profiles import ALL_RUNS, GPU_RUNS, WORKER_RUNS, XLA_RUNS, loaded_run, run_path
 from tests.xprof_oracle import tool_data
 from tfcompare import compare
 from tfcompare.schema.input import ENQUEUING, IN_ADVANCE, ON_DEMAND, OTHER_INPUT, PREPROCESSING
@@ -20,7 +20,8 @@ ON_CPU = [
     "tf_cpu_base", "tf_cpu_zoo", "tf_cpu_sleepy", "filters_16_8", "filters_16_8_again", "filters_16_8_better_input",
     "filters_512_128",
 ]  # fmt: skip
-ON_GPU = ["tf_gpu", "filters_16_8_simulated", "filters_512_128_simulated"]
+TF_ON_GPU = ["tf_gpu", "filters_16_8_simulated", "filters_512_128_simulated"]
+ON_GPU = [*TF_ON_GPU, *GPU_RUNS]
 
 WORDS = {"HIGHLY": "highly", "MODERATELY": "moderately", "NOT": "not"}
 
@@ -104,7 +105,7 @@ def test_where_xprof_cannot_tell_neither_can_we(name):
     assert not ours(name).is_known
 
 
-@pytest.mark.parametrize("name", [*ON_CPU, *ON_GPU])
+@pytest.mark.parametrize("name", [*ON_CPU, *TF_ON_GPU])
 def test_the_host_spends_its_time_in_the_same_categories(name):
     said = properties(name, 2)
     run = loaded_run(name)

@@ -181,8 +181,8 @@ def test_filters_by_device_and_host_are_shown_where_they_differ(home: AppTest) -
         home.run()  # the runs have been read
         home.multiselect(key=home_filters.DEVICE).set_value(["GPU"]).run()
         assert set(table(home)["device"]) == {"GPU"}
-        assert len(table(home)["name"]) == 2
-        home.text_input(key=home_filters.TEXT).set_value("16_8").run()
+        assert len(table(home)["name"]) == 2 + 9
+        home.text_input(key=home_filters.TEXT).set_value("16_8_simulated").run()
         assert table(home)["name"] == ["filters_16_8_simulated"]
 
 

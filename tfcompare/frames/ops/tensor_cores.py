@@ -1,6 +1,8 @@
 """Whether a kernel uses tensor cores (AMD: matrix cores), and whether its op could, judged by their names.
 
-Profiles do not record this. The names are those that xprof 2.24.2 uses.
+Profiles do not record this. The names are those that xprof 2.24.2 uses, and those of newer NVIDIA libraries that it does
+not know: seen on an H100 with cuBLAS 13 and cuDNN 9, where a bfloat16 matrix product at 80 % of the peak was no tensor
+core kernel to xprof.
 """
 
 from __future__ import annotations
@@ -12,6 +14,10 @@ _NVIDIA = re.compile(
     r"|xmma_warp_specialized_implicit_gemm|conv1x1|conv2d_c1_k1|dgrad_1x1_stride_2x2|direct_group"
     r"|first_layer_wgrad_kernel"
 )
+_NVIDIA_NEWER = re.compile(r"nvjet_|tensorop|warpgroupsize|_tensor\d+x\d+x\d+")
+"""cuBLAS' products since Hopper, CUTLASS' tensor operations, and cuDNN's names that say the shape of the instruction."""
+_NVIDIA_FP32 = re.compile(r"_ffma_|_simt_")
+"""NVIDIA kernels that multiply in plain float32, even if their name matches one of the above (`xmma_gemm…_ffma_`)."""
 _AMD = re.compile(
     r"_xdl|mfma|wmma|_MI\d+x\d+x\d+|Custom_Cijk_|gemm_fusion|gtcx|moe_gemm|moe_mxgemm|miopenSp3AsmConvRage|aiter|attn_fwd"
     r"|FMHA_FWD|bwd_kernel_|Tile(Gemm|Fmha|FmhaBwd|Flatmm|SageAttn)Shape<",
@@ -33,8 +39,8 @@ def uses_tensor_cores(kernel_name: str, vendor: str) -> bool:
     `vendor` is the device plane's; if it is empty, names of both vendors count.
     """
     vendor = vendor.casefold()
-    if vendor in ("nvidia", "") and _NVIDIA.search(kernel_name):
-        return True
+    if vendor in ("nvidia", "") and (_NVIDIA.search(kernel_name) or _NVIDIA_NEWER.search(kernel_name)):
+        return not _NVIDIA_FP32.search(kernel_name)
     is_amd = vendor in ("amd", "") and _AMD.search(kernel_name) is not None
     return is_amd and not _AMD_HELPER.search(kernel_name)
 
