@@ -108,7 +108,9 @@ def told_and_recomputed(name: str) -> tuple[dict[tuple[str, str], float], dict[t
     convolutions = ops_there[
         ops_there["op_type"].str.contains("Conv2D|conv_general", regex=True) & (ops_there["host_or_device"] == side)
     ]
-    moved = kernel_stats["kernel_name"].str.contains("ranspose|SwapDimension|ShuffleInTensor|3d2Col", regex=True)
+    moved = kernel_stats["kernel_name"].str.contains(
+        "ranspose|SwapDimension|ShuffleInTensor|3d2Col|nchwToNhwc|nhwcToNchw", regex=True
+    )
     of_convolutions = kernel_stats["op_name"].isin(convolutions["op_name"])
     mean = {column: float(pd.to_numeric(steps[column]).mean()) for column in steps if column.endswith("_us")}
     tables = {
