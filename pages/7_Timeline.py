@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from tfcompare import ui
 from tfcompare.ui.frame.pair import choose_pair, comparison_of
+
+from tfcompare import ui
 from tfcompare.ui.pages import timeline
 
 with ui.page("Timeline", needs="pair") as view:

@@ -145,7 +145,11 @@ def host_parts(
     scale, parts, _ = _scale_and_parts(sides, names)
     offsets, thickness = style.bar_offsets(len(sides))
     result = style.figure(
-        title, _order_of(sides), height=style.rows_height(len(names), len(sides)), legend_rows=0, barmode="stack"
+        title,
+        "" if len(sides) < 2 else "upper bar: baseline; lower bar: candidate",
+        height=style.rows_height(len(names), len(sides)),
+        legend_rows=0,
+        barmode="stack",
     )
     for part in parts:
         for position, ((side, frame), offset) in enumerate(zip(sides, offsets, strict=True)):
@@ -235,7 +239,3 @@ def _hover(side: Side, frame: pd.DataFrame, name: str, parts: Sequence[str]) -> 
     longest = times[[part for part in parts if times[part] > 0]].sort_values(ascending=False, kind="stable")
     lines = [f"{STEPS.column(str(part)).label}: {format_time_us(time)}" for part, time in longest.items()]
     return "<br>".join([f"<b>{style.safe(name)}</b> ({side.role}): {format_time_us(float(times.sum()))}", *lines])
-
-
-def _order_of(sides: Sequence[tuple[Side, pd.DataFrame]]) -> str:
-    return "" if len(sides) < 2 else "upper bar: baseline; lower bar: candidate"

@@ -96,7 +96,7 @@ def as_text(frame: pd.DataFrame, table: schema.Table) -> list[TextColumn]:
     """The table's columns for a terminal: a single row is transposed, and the host omitted if there is only one."""
     if len(table.keys) == 1 and len(frame) == 1:
         return _transposed(frame, table)
-    columns = [column for column in table.columns if not _is_one_host(frame, column)]
+    columns = [column for column in table.columns if not (column.name == "host" and frame["host"].nunique() == 1)]
     return [replace(_column(frame, column), rank=_rank(frame, column, table)) for column in columns]
 
 
@@ -112,10 +112,6 @@ def _rank(frame: pd.DataFrame, column: schema.Column, table: schema.Table) -> in
     if column.kind == "time_point":
         return _TIME_POINT_RANK
     return KEY_RANKS.get(column.name, 0) if column.kind == "key" else _METRIC_RANK + table.columns.index(column)
-
-
-def _is_one_host(frame: pd.DataFrame, column: schema.Column) -> bool:
-    return column.name == "host" and frame["host"].nunique() == 1
 
 
 def _column(frame: pd.DataFrame, column: schema.Column) -> TextColumn:

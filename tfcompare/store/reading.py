@@ -7,11 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePath
 from threading import Lock, Semaphore
 
 import pyarrow as pa
 
+from tfcompare import settings
 from tfcompare.errors import (
     NoOtherSteps,
     NoSuchMarker,
@@ -25,18 +26,19 @@ from tfcompare.errors import (
 from tfcompare.frames import HostTables
 from tfcompare.frames.host import Late
 from tfcompare.schema import Group
+from tfcompare.settings import PLACES_VARIABLE
+from tfcompare.sources.allowed_roots import is_inside
 from tfcompare.sources.logdir import FoundRun, HostFile, StoredPack, remote_cache
 from tfcompare.sources.remote.fetching import Copy
-from tfcompare.sources.remote.places import shown
+from tfcompare.sources.remote.places import RemotePath, parse, shown
 from tfcompare.sources.step_choice import StepChoice
-from tfcompare.store.allowed_places import REMEDY, may_be_read
 from tfcompare.store.cached_frames import FrameCache, named, pack_name, stamp_of
 from tfcompare.store.contents import Damaged
 from tfcompare.store.file_names import late_pack
 from tfcompare.store.files import is_own, store_files
 from tfcompare.store.frame_builders import FrameBuilder, build_here
 from tfcompare.store.packing import pack, unpack, unpack_checked
-from tfcompare.text import text_of
+from tfcompare.text import is_url, text_of
 
 _READERS = 4
 _FETCHERS = 8
@@ -247,3 +249,23 @@ class HostReader:
             self._here[file.path] = here
             if self._fetching is not None and not self._is_all_here:
                 self._fetching(sum(self._here.values()), self._total)
+
+
+REMEDY = f"is not below any place given here; name its folder in {PLACES_VARIABLE} if you trust it"
+
+
+def may_be_read(profile: PurePath, store: str) -> bool:
+    """Whether the profile at that path, which the store at that address names, may be opened."""
+    if is_own(store):
+        return True
+    places = settings.given_places()
+    if isinstance(profile, RemotePath):
+        return any(profile.is_relative_to(path) for path in map(_remote, places) if path is not None)
+    return is_inside(Path(profile), [Path(place) for place in places if not is_url(place)])
+
+
+def _remote(place: str | Path) -> RemotePath | None:
+    try:
+        return parse(str(place)).path if is_url(place) else None
+    except NoSuchPlace:
+        return None

@@ -96,7 +96,7 @@ def runs_table(comparison: Comparison) -> pd.DataFrame:
                 "reason": verdict.reason if verdict else "",
                 "caveat": verdict.caveat if verdict else "",
                 "peak_bytes": peak_bytes(run, host),
-                "input_share": _input_share(run, host),
+                "input_share": input_wait(steps_of_straggler(run.table("steps", host=host)), run.info).share.average,
                 "start_time": run.info.start_time,
                 "start_time_source": run.info.start_time_source,
             }
@@ -260,7 +260,3 @@ def peak_bytes(run: Run, host: str | None) -> float:
     """The largest peak of any memory within the profile, of all hosts or of one; NaN if unknown."""
     summary = run.table("memory_summary", host=host)
     return float(summary["peak_bytes"].max()) if len(summary) else math.nan
-
-
-def _input_share(run: Run, host: str | None) -> float:
-    return input_wait(steps_of_straggler(run.table("steps", host=host)), run.info).share.average

@@ -1,8 +1,7 @@
 """Whether a kernel uses tensor cores (AMD: matrix cores), and whether its op could, judged by their names.
 
-Profiles do not record this. The names are those that xprof 2.24.2 uses, and those of newer NVIDIA libraries that it does
-not know: seen on an H100 with cuBLAS 13 and cuDNN 9, where a bfloat16 matrix product at 80 % of the peak was no tensor
-core kernel to xprof.
+Profiles do not record this. The names are those that xprof 2.24.2 uses, and those of newer NVIDIA libraries that it
+does not know: on an H100 with cuBLAS 13, a bfloat16 matrix product at 80 % of the peak was no tensor core kernel to it.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ _NVIDIA = re.compile(
     r"|first_layer_wgrad_kernel"
 )
 _NVIDIA_NEWER = re.compile(r"nvjet_|tensorop|warpgroupsize|_tensor\d+x\d+x\d+")
-"""cuBLAS' products since Hopper, CUTLASS' tensor operations, and cuDNN's names that say the shape of the instruction."""
+"""cuBLAS' products since Hopper, CUTLASS' tensor operations, and cuDNN's names that have an instruction's shape."""
 _NVIDIA_FP32 = re.compile(r"_ffma_|_simt_")
 """NVIDIA kernels that multiply in plain float32, even if their name matches one of the above (`xmma_gemm…_ffma_`)."""
 _AMD = re.compile(

@@ -19,7 +19,6 @@ from tfcompare.frames.ops.op_parts import OpEvents
 from tfcompare.frames.ops.op_segments import NO_SEGMENTS, OpSegments
 from tfcompare.frames.spans import NO_SPANS, Spans
 from tfcompare.frames.steps.activities import COUNTED_BY_NAME, COUNTED_BY_TIME, NONE, Activity
-from tfcompare.frames.steps.agreements import agreements_in_steps
 from tfcompare.frames.steps.device_activities import device_activities
 from tfcompare.frames.steps.host_activities import host_activities, is_collective, timed_host_events
 from tfcompare.frames.steps.steps import Steps, some_at_a_time
@@ -382,3 +381,32 @@ def _cut_to_steps(
             start[count], end[count] = begin, until
             count += 1
     return count
+
+
+_ASKING = "CollectiveExecutor::RunClosure"
+_AGREED = "CollectiveExecutor::CompleteParamsAsync::Done"
+
+
+def agreements_in_steps(space: XSpace, steps: Steps) -> tuple[Int64, Int64]:
+    """(starts, ends) of agreements in picoseconds, clipped to their steps, on the timeline of consecutive steps.
+
+    A host asks the first one and gets the answer on another thread. The event that spans both is often missing in a
+    profile, so the two ends are joined by the context (`_c`) that TensorFlow gives them.
+    """
+    (asked, asking), (answered, agreed) = (_with_context(space, name) for name in (_ASKING, _AGREED))
+    _, of_asking, of_agreed = np.intersect1d(asked, answered, assume_unique=True, return_indices=True)
+    row = asking[of_asking]
+    start, end = space.events.start_ps[row], space.events.start_ps[agreed[of_agreed]]
+    step = steps.of_event[row]
+    shift = (steps.origin_ps - steps.start_ps)[step]
+    begin, until = np.maximum(start, steps.start_ps[step]), np.minimum(end, steps.end_ps[step])
+    inside = (step >= 0) & (until > begin)
+    return (begin + shift)[inside], (until + shift)[inside]
+
+
+def _with_context(space: XSpace, name: str) -> tuple[Int64, Int64]:
+    """(the contexts that exactly one event of that name has, the row of that event)."""
+    rows = space.rows_named(name)
+    context, known = space.numbers_of("_c", rows)
+    contexts, first, count = np.unique(context[known], return_index=True, return_counts=True)
+    return contexts[count == 1], rows[known][first[count == 1]]

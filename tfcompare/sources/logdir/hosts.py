@@ -66,7 +66,7 @@ def joinable(found: Sequence[FoundRun]) -> list[tuple[FoundRun, ...]]:
     for runs in beside.values():
         here: list[list[FoundRun]] = []
         for run in sorted(runs, key=lambda run: (run.recorded, run.id)):
-            near = [group for group in here if _seconds_between(group[0], run) <= _STAMPS_APART_S]
+            near = [group for group in here if (run.recorded - group[0].recorded).total_seconds() <= _STAMPS_APART_S]
             group = next((group for group in near if _is_of(group, run, look)), None)
             if group is None:
                 here.append([run])
@@ -74,10 +74,6 @@ def joinable(found: Sequence[FoundRun]) -> list[tuple[FoundRun, ...]]:
                 group.append(run)
         groups += here
     return [tuple(group) for group in groups if len(group) > 1]
-
-
-def _seconds_between(earlier: FoundRun, later: FoundRun) -> float:
-    return (later.recorded - earlier.recorded).total_seconds()
 
 
 def _is_of(group: Sequence[FoundRun], run: FoundRun, look: Callable[[Path], Outline]) -> bool:

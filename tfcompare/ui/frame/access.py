@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -19,7 +19,9 @@ FORWARDING = frozenset({"forwarded", "via", "x-real-ip", "x-client-ip", "true-cl
 def is_same_machine(headers: Mapping[str, str]) -> bool:
     """Whether a request comes directly from this machine: its `Host` is loopback, and no proxy added a header."""
     by_name = {name.lower(): value for name, value in headers.items()}
-    return _names_loopback(by_name.get("host", "")) and not _is_forwarded(by_name)
+    return _names_loopback(by_name.get("host", "")) and not any(
+        name in FORWARDING or name.startswith("x-forwarded-") for name in by_name
+    )
 
 
 def _names_loopback(host: str) -> bool:
@@ -33,10 +35,6 @@ def _names_loopback(host: str) -> bool:
         return ipaddress.ip_address(name).is_loopback
     except ValueError:
         return False
-
-
-def _is_forwarded(names: Iterable[str]) -> bool:
-    return any(name in FORWARDING or name.startswith("x-forwarded-") for name in names)
 
 
 def may_type(settings: Settings, headers: Mapping[str, str]) -> bool:

@@ -46,7 +46,7 @@ def controls(view: Page) -> Filtered:
     for label, key, values in (
         ("Tag", TAG, tags),
         ("Device", DEVICE, _devices(view)),
-        ("Host", HOST, _hosts(view)),
+        ("Host", HOST, {run.id: run.host_names for run in view.found}),
     ):
         options = {value for each in values.values() for value in each if not value.startswith(f"{COMMIT}=")}
         wanted = _choice(label, key, options, 1 if key == TAG else 2)
@@ -96,10 +96,6 @@ def _choice(label: str, key: str, values: Iterable[str], fewest: int) -> list[st
 def tags_of(view: Page) -> Values:
     """The tags of each run, by run id."""
     return {run.id: view.search.tags(run) for run in view.found}
-
-
-def _hosts(view: Page) -> Values:
-    return {run.id: run.host_names for run in view.found}
 
 
 def _devices(view: Page) -> Values:

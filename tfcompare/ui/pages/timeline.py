@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from zlib import crc32
@@ -14,12 +15,13 @@ from tfcompare.errors import TfcompareError
 from tfcompare.markdown import as_code, as_markdown
 from tfcompare.tools.timeline import sentences
 from tfcompare.tools.timeline.aligned import Aligned, align
-from tfcompare.tools.timeline.drawing import axes
+from tfcompare.tools.timeline.drawing import axes, found
 from tfcompare.tools.timeline.host_pair import meeting
 from tfcompare.tools.timeline.losses import Loss, losses
 from tfcompare.tools.timeline.run_pair import Timelines, open_timelines
 from tfcompare.tools.timeline.selected import drawn_selection, most_changed_kernel, most_changed_of
-from tfcompare.ui.pages import timeline_hosts, timeline_panels, timeline_steps, timeline_words
+from tfcompare.tools.timeline.sentences import OVERLAP, aligned_how, alone, arrivals, hits, lengths, where
+from tfcompare.ui.pages import timeline_hosts, timeline_panels, timeline_steps
 from tfcompare.ui.pages.timeline_hosts import Sides
 from tfcompare.ui.widgets.links import show_link
 from tfcompare.ui.widgets.timeline import State, address_of, show_timeline, state_of
@@ -68,7 +70,7 @@ def show(pair: Pair) -> None:
         st.error(f"{as_markdown(error)}.")
         return
     places = losses(aligned)
-    timeline_words.headline(sides, aligned, places, chosen.find)
+    headline(sides, aligned, places, chosen.find)
     _drawn(pair, sides, chosen, places)
 
 
@@ -258,3 +260,23 @@ def _op(timelines: Timelines, usual: str) -> int | None:
         "op that takes longest of those that both runs have",
     )  # fmt: skip
     return names.get(name)
+
+
+def headline(sides: Sides, aligned: Aligned, places: Sequence[Loss], find: str) -> None:
+    """How long the compared steps are, where the candidate loses or gains most, and how often a text was found.
+
+    Of a run alone, how long the step is and what takes longest in it; of two hosts of one run, which of them reaches
+    the collective last and why.
+    """
+    labels = sides.labels
+    if sides.pair.is_single:
+        st.markdown(alone(aligned), help=timeline_panels.WALL_TIME)
+    elif sides.hosts and sides.hosts.steps is not None:
+        st.markdown(arrivals(aligned, places, labels), help=OVERLAP if places else None)
+    else:
+        st.markdown(f"{lengths(aligned, labels)} {where(aligned, places, labels)}", help=OVERLAP)
+    if sides.hosts:
+        of_run = sides.hosts.steps is not None
+        st.caption(f"1: {labels[0]}, 2: {labels[1]}. {aligned_how(aligned, labels[1]) if of_run else ''}")
+    if find:
+        st.caption(hits(find, found(aligned, find), labels))

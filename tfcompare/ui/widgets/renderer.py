@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from tfcompare.charts.pair import Pair
+from tfcompare.export.csv import file_stem, spreadsheet_csv
+from tfcompare.markdown import as_code
+from tfcompare.tools.card_texts import before_text, change_text, value_text
 from tfcompare.tools.columns import as_shown
+from tfcompare.tools.key_figures import KeyFigure
 from tfcompare.ui.frame.narrow import is_narrow
 from tfcompare.ui.widgets import options as option_widgets
 from tfcompare.ui.widgets.blocks import show_facts, show_items, show_small_table, show_text, show_verdict
-from tfcompare.ui.widgets.cards import cards
-from tfcompare.ui.widgets.details import open_details
-from tfcompare.ui.widgets.downloads import csv_buttons
 from tfcompare.ui.widgets.figures import draw
 from tfcompare.ui.widgets.links import show_links
-from tfcompare.ui.widgets.side_by_side import side_by_side
 from tfcompare.ui.widgets.table_layout import PAGE_PIXELS
 from tfcompare.ui.widgets.tables import sortable
 from tfcompare.ui.widgets.verdict_line import verdict_lines
+from tfcompare.units import middle_ellipsis
 from tfcompare.views.blocks import (
     Beside,
     Block,
@@ -213,3 +215,114 @@ def _show_simple(block: Block) -> None:
         st.code(block.text, language=block.language or None, wrap_lines=True)
     elif isinstance(block, Timeline):
         raise TypeError("on a page, a timeline is a Live block, which answers to clicks")
+
+
+FEWEST_IN_A_ROW = 4
+"""With room for as many, few cards are not stretched over the page."""
+CARD_PIXELS, LABEL_LETTER_PIXELS, PADDING_PIXELS, HELP_PIXELS = 170, 6.6, 34, 37
+"""The sign of the help text takes the padding at its side."""
+CHANGE_LETTER_PIXELS, CHANGE_PADDING_PIXELS = 6.3, 66
+"""Of the line with the change, its arrow, and the value before it."""
+CAPITAL_PIXELS, LETTER_PIXELS = 15.0, 11.5
+"""The widths of letters of a value: `GFLOP/s` needs more room than `steps/s`."""
+DELTA_COLOURS: dict[str, Literal["blue", "orange", "gray"]] = {
+    "better": "blue",
+    "worse": "orange",
+    "same": "gray",
+    "neither": "gray",
+}
+
+
+def cards(figures: Sequence[KeyFigure]) -> None:
+    """Show the key figures, each with its change, in cards that have room for the longest label, value and change."""
+    labels = max((len(figure.label) for figure in figures), default=0)
+    values = max((_pixels(value_text(figure, figure.candidate)) for figure in figures), default=0)
+    changes = max((len(change_text(one) + before_text(one)) for one in figures if one.has_baseline), default=0)
+    change = CHANGE_PADDING_PIXELS + round(changes * CHANGE_LETTER_PIXELS) if changes else 0
+    pixels = max(CARD_PIXELS, HELP_PIXELS + round(labels * LABEL_LETTER_PIXELS), values, change)
+    with st.grid(max(len(figures), FEWEST_IN_A_ROW), min_column_width=pixels):
+        for figure in figures:
+            _card(figure)
+
+
+def _pixels(value: str) -> int:
+    """The width of a card that shows this value in full."""
+    return PADDING_PIXELS + round(sum(CAPITAL_PIXELS if letter.isupper() else LETTER_PIXELS for letter in value))
+
+
+def _card(figure: KeyFigure) -> None:
+    change = figure.candidate - figure.baseline
+    st.metric(
+        figure.label,
+        value_text(figure, figure.candidate),
+        change_text(figure) or None,
+        delta_color=DELTA_COLOURS[figure.judgement],
+        delta_arrow="down" if change < 0 else "up" if change > 0 else "off",
+        delta_description=before_text(figure) if figure.has_baseline else None,
+        help=figure.meaning,
+        border=True,
+        height="stretch",
+    )
+
+
+TITLE_LENGTH = 72
+
+
+def open_details(name: str, show: Callable[[], None], *, address: str = "") -> None:
+    """Show `show` in a dialog titled `name`; closing it deselects the row, whose URL key is `row` after `address`.
+
+    Only one dialog can be open on a page.
+    """
+    title = as_code(middle_ellipsis(name, TITLE_LENGTH))
+
+    def body() -> None:
+        if len(name) > TITLE_LENGTH:
+            st.code(name, language=None, wrap_lines=True)
+        show()
+
+    st.dialog(title, width="large", on_dismiss=partial(_deselect, address))(body)()
+
+
+def _deselect(address: str) -> None:
+    st.query_params.pop(f"{address}row", None)
+
+
+def csv_buttons(shown: pd.DataFrame, everything: Callable[[], pd.DataFrame], *, name: str, key: str) -> None:
+    """Two buttons: one for the rows and columns of the table above, in its order, and one for all of them.
+
+    Columns keep their machine names, which include the unit. Each file is made on request.
+    """
+    with st.container(horizontal=True):
+        st.download_button(
+            "CSV of this row" if len(shown) == 1 else f"CSV of these {len(shown):,} rows",
+            lambda: spreadsheet_csv(shown),
+            file_name=f"{file_stem(name)}_shown.csv",
+            mime="text/csv",
+            icon=":material/download:",
+            on_click="ignore",
+            help="The rows, columns, words and order of the table above, all pages of it, in full precision",
+            key=f"{key}_shown",
+        )
+        st.download_button(
+            "CSV: ungrouped, all columns",
+            lambda: spreadsheet_csv(everything()),
+            file_name=f"{file_stem(name)}.csv",
+            mime="text/csv",
+            icon=":material/download:",
+            on_click="ignore",
+            help="Every row and column of all candidates, without any filter, as `tfcompare diff` writes them",
+            key=f"{key}_everything",
+        )
+
+
+def side_by_side(count: int, pixels: int = 0) -> Sequence[DeltaGenerator]:
+    """`count` places of the same width, next to each other; on a narrow page, one below the other.
+
+    With `pixels`, they are as many in a row as have that width.
+    """
+    if count < 2 or is_narrow():
+        return [st.container() for _ in range(count)]
+    if pixels:
+        with st.grid(count, min_column_width=pixels):
+            return [st.container() for _ in range(count)]
+    return st.columns(count)

@@ -21,6 +21,8 @@ from tfcompare.charts.verdicts import colour_of
 from tfcompare.compare.stats.verdict import FASTER, SINGLE, SLOWER, wording
 from tfcompare.export.csv import for_spreadsheet
 from tfcompare.tools.columns import (
+    MATCH_MARKS,
+    MATCH_MEANINGS,
     MATCH_WORDS,
     Shown,
     changes_of,
@@ -29,7 +31,6 @@ from tfcompare.tools.columns import (
     shown,
 )
 from tfcompare.ui.frame.narrow import is_narrow
-from tfcompare.ui.widgets.marks import explain_marks, with_marks
 from tfcompare.ui.widgets.table_layout import PAGE_PIXELS, Layout, config, figures_first, layout, narrow_layout
 
 __all__ = ["PAGE_ROWS", "Order", "Shown", "shown", "sortable", "styled"]
@@ -253,3 +254,21 @@ def _on_select(grid: str, columns: Sequence[Shown], order: Order, row_keys: Sequ
         st.query_params.pop(row, None)
     if not st.query_params.get(sort):
         st.query_params.pop(sort, None)
+
+
+def with_marks(styler: Styler, page: pd.DataFrame, column: Hashable, texts: Mapping[str, str]) -> Styler:
+    """The styled page with marks in `column`, whose cells are shown as in `texts`."""
+    for match, rows in marked_rows(page).items():
+        styler = styler.format(partial(_with_mark, MATCH_MARKS[match], texts), subset=cast(Any, (rows, [column])))
+    return styler
+
+
+def explain_marks(page: pd.DataFrame) -> None:
+    """A caption that explains the marks of a table."""
+    lines = [f"**{MATCH_MARKS[match]}** {MATCH_WORDS[match]}: {MATCH_MEANINGS[match]}" for match in marked_rows(page)]
+    if lines:
+        st.caption(f"{'; '.join(lines)}.")
+
+
+def _with_mark(mark: str, texts: Mapping[str, str], text: str) -> str:
+    return f"{mark} {texts.get(text, text)}"
