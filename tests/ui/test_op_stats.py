@@ -23,7 +23,7 @@ from tfcompare.tools.columns import innermost_first
 from tfcompare.tools.op_figures import outside_of_steps
 from tfcompare.tools.op_stats import op_table
 from tfcompare.ui.frame import narrow
-from tfcompare.ui.pages.view import choose_pair
+from tfcompare.ui.frame.pair import choose_pair
 from tfcompare.ui.widgets.tables import PAGE_ROWS
 from tfcompare.units import format_percent, format_ratio, format_time_us
 from tfcompare.views.op import rows_named

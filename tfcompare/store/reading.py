@@ -29,7 +29,6 @@ from tfcompare.schema import Group
 from tfcompare.settings import PLACES_VARIABLE
 from tfcompare.sources.allowed_roots import is_inside
 from tfcompare.sources.logdir import FoundRun, HostFile, StoredPack, remote_cache
-from tfcompare.sources.remote.fetching import Copy
 from tfcompare.sources.remote.places import RemotePath, parse, shown
 from tfcompare.sources.step_choice import StepChoice
 from tfcompare.store.cached_frames import FrameCache, named, pack_name, stamp_of
@@ -220,20 +219,18 @@ class HostReader:
         """The tables of a profile. If a fetched copy is damaged, it is fetched again."""
         if file.source is None:
             return self._tables(file, file.path, group)
-        cache, was_here = remote_cache(), file.bytes_at_hand == file.size_bytes
+        was_here = file.bytes_at_hand == file.size_bytes
+        copy = self._copy(file, again=False)
         try:
-            with cache.locked(file.source, lambda here: self._fetched(file, here)) as copy:
-                return self._tables_of(file, copy, group)
-        except NotAProfile:
-            if not was_here:
+            return self._tables(file, copy, group)
+        except (NotAProfile, NoSuchPlace):
+            if copy.exists() and not was_here:  # neither an old copy, nor one that another process has evicted
                 raise
-        with cache.locked_again(file.source, lambda here: self._fetched(file, here)) as copy:
-            return self._tables_of(file, copy, group)
+        return self._tables(file, self._copy(file, again=True), group)
 
-    def _tables_of(self, file: HostFile, copy: Copy, group: Group) -> HostTables:
-        if copy.remark:
-            self.remarks[copy.remark] = None
-        return self._tables(file, copy.path, group)
+    def _copy(self, file: HostFile, *, again: bool) -> Path:
+        assert file.source is not None
+        return remote_cache().fetched(file.source, lambda here: self._fetched(file, here), again=again)
 
     def _tables(self, file: HostFile, path: Path, group: Group) -> HostTables:
         try:

@@ -14,6 +14,8 @@ from urllib.request import Request, urlopen
 import boto3
 from moto.server import ThreadedMotoServer
 
+from tests.profiles import SAMPLE_RUNS
+
 
 class S3:
     """An S3 server, empty of buckets but `bucket`."""
@@ -66,10 +68,8 @@ def s3_server() -> Iterator[S3]:
 class Web(ThreadingHTTPServer):
     """Serves a folder as `python -m http.server` does. `asked` holds method and path of every request.
 
-    `has_ranges`: answers to ranges, which that server does not. `breaks_after`: how many bytes of a file are sent
-    before the connection is closed, one element for each answer, then no more breaks. `hold_after`: how many are sent
-    before a file is held back until `gate` opens. `trickles`: a few bytes are sent at a time. `statuses`: answers to
-    paths; `tags`: their ETags.
+    `breaks_after`: how many bytes of a file are sent before the connection is closed, one element for each answer, then
+    no more breaks. `trickles`: a few bytes are sent at a time. `statuses`: answers to paths; `tags`: their ETags.
     """
 
     daemon_threads = True
@@ -78,11 +78,7 @@ class Web(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.folder = folder
         self.asked: list[str] = []
-        self.ranges: list[str] = []
-        self.has_ranges = False
         self.breaks_after: list[int] = []
-        self.hold_after: int | None = None
-        self.gate: threading.Event | None = None
         self.trickles = False
         self.statuses: dict[str, int] = {}
         self.tags: dict[str, str] = {}
@@ -121,28 +117,18 @@ class _Handler(SimpleHTTPRequestHandler):
             super().do_GET()
             return
         content = path.read_bytes()
-        start = 0
-        if (wanted := self.headers.get("Range")) and self.server.has_ranges:
-            start = int(wanted.removeprefix("bytes=").removesuffix("-"))
-            self.server.ranges.append(wanted)
-        self.send_response(206 if start else 200)
-        if start:
-            self.send_header("Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}")
+        self.send_response(200)
         if self.tells_sizes:
-            self.send_header("Content-Length", str(len(content) - start))
+            self.send_header("Content-Length", str(len(content)))
         self.send_header("Last-Modified", self.date_time_string(int(path.stat().st_mtime)))
         self.end_headers()
         until = self.server.breaks_after.pop(0) if self.server.breaks_after else len(content)
-        if self.server.gate and self.server.hold_after and not start:
-            self.wfile.write(content[: self.server.hold_after])
-            self.server.gate.wait(30)
-            return
         if self.server.trickles:
-            for at in range(start, start + 3000, 10):
+            for at in range(0, 3000, 10):
                 self.wfile.write(content[at : at + 10])
                 time.sleep(0.01)
-        self.wfile.write(content[start:][:until])
-        if start + until < len(content):
+        self.wfile.write(content[:until])
+        if until < len(content):
             time.sleep(0.2)  # until what was sent has been read: what nobody waits for is lost with the connection
 
     def end_headers(self) -> None:
@@ -154,13 +140,7 @@ class _Handler(SimpleHTTPRequestHandler):
         status = self.server.statuses.get(self.path)
         if status is None:
             return False
-        if 300 <= status < 400:
-            self.send_response(status)
-            self.send_header("Location", self.server.url.replace("127.0.0.1", "localhost") + self.path + "/")
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-        else:
-            self.send_error(status)
+        self.send_error(status)
         return True
 
 
@@ -170,3 +150,11 @@ def web_server(folder: Path) -> Iterator[Web]:
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         yield server
         server.shutdown()
+
+
+def put_runs(memory: Any, *names: str) -> str:
+    """The place with these sample runs."""
+    for name in names:
+        for path in SAMPLE_RUNS[name].rglob("*.xplane.pb"):
+            memory.pipe_file(f"/logs/{name}/{path.relative_to(SAMPLE_RUNS[name])}", path.read_bytes())
+    return "memory://logs"

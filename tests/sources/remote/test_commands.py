@@ -4,39 +4,37 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.profiles import SAMPLE_RUNS
-from tests.sources.remote.servers import Web
+from tests.sources.remote.servers import Web, put_runs
 from tfcompare.commands import serve
 
 NAMES = ("filters_512_128", "filters_16_8")
 
 
 @pytest.fixture
-def logs(web: Web) -> str:
-    for name in NAMES:
-        shutil.copytree(SAMPLE_RUNS[name], web.folder / "logs" / name)
-    return f"{web.url}/logs"
+def logs(memory: Any) -> str:
+    return put_runs(memory, *NAMES)
 
 
-def downloads(web: Web) -> int:
-    return len([asked for asked in web.asked if asked.startswith("GET") and ".pb" in asked])
+def downloads(cache_folder: Path) -> int:
+    return len(list(cache_folder.iterdir())) if cache_folder.exists() else 0
 
 
-def test_runs_are_listed_without_fetching_them_unless_asked_to(tfcompare, web: Web, logs: str) -> None:
+def test_runs_are_listed_without_fetching_them_unless_asked_to(tfcompare, cache_folder: Path, logs: str) -> None:
     status, out, err = tfcompare("runs", logs)
-    assert (status, downloads(web)) == (0, 0)
+    assert (status, downloads(cache_folder)) == (0, 0)
     assert err == "note: 2 of 2 runs are listed without reading them (--fetch downloads 3.14 MB)\n"
     assert f"{logs}/filters_16_8/plugins/profile/2026_11_20_11_13_16" in out
     status, out, err = tfcompare("runs", logs, "--fetch", "--format", "json")
-    assert (status, err, downloads(web)) == (0, "", 2)
+    assert (status, err, downloads(cache_folder)) == (0, "", 2)
     assert {record["state"] for record in json.loads(out)} == {"read"}
     status, out, err = tfcompare("runs", logs, "--format", "json")
-    assert (status, err, downloads(web)) == (0, "", 2), "what was fetched is read"
+    assert (status, err, downloads(cache_folder)) == (0, "", 2), "what was fetched is read"
     assert [record["steps"] for record in json.loads(out)] == [22, 22]
 
 
@@ -78,9 +76,11 @@ def test_serve_hands_urls_on_as_they_are(tfcompare, monkeypatch: pytest.MonkeyPa
     assert serve.command_line(["s3://b"], None)[-1] == "s3://b"
 
 
-def test_fetching_is_told_on_a_terminal(tfcompare, logs: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fetching_is_told_on_a_terminal(tfcompare, web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    (profile,) = SAMPLE_RUNS["filters_16_8"].rglob("*.xplane.pb")
+    (web.folder / "vm.xplane.pb").write_bytes(profile.read_bytes())
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
-    _, _, err = tfcompare("show", f"{logs}/filters_16_8", "steps", "--format", "csv")
-    assert "fetching filters_16_8: " in err
+    _, _, err = tfcompare("show", f"{web.url}/vm.xplane.pb", "steps", "--format", "csv")
+    assert "fetching vm: " in err
     assert " of 1.57 MB" in err
     assert err.endswith("\r\x1b[K")

@@ -162,13 +162,6 @@ def test_a_driver_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, url:
     )
 
 
-def test_http_without_its_driver(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "tfcompare.sources.remote.web", raising=False)
-    monkeypatch.setitem(sys.modules, "aiohttp", None)
-    with pytest.raises(NoSuchPlace, match=r"needs the package aiohttp, .* pip install aiohttp"):
-        find_runs("http://127.0.0.1:1/logs")
-
-
 def test_driver_errors_are_never_repeated(monkeypatch: pytest.MonkeyPatch, memory: Any) -> None:
     def fail(*_: object, **__: object) -> None:
         raise ZeroDivisionError("https://host/x?sig=hunter2")

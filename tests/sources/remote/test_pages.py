@@ -5,15 +5,18 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.profiles import SAMPLE_RUNS
-from tests.sources.remote.servers import Web
+from tests.sources.remote.servers import Web, put_runs
 from tests.ui.home_page import PATH_FIELD, table, texts
 from tfcompare import settings
 from tfcompare.settings import Settings, app_folder
+from tfcompare.sources.remote import stores
+from tfcompare.sources.remote.places import RemotePlace
 from tfcompare.ui.frame.search import look, rescan
 from tfcompare.ui.frame.selection import default_runs
 
@@ -28,39 +31,44 @@ def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
 
 
 @pytest.fixture
-def logs(web: Web) -> str:
-    for name, run in SAMPLE_RUNS.items():
-        shutil.copytree(run, web.folder / "logs" / name)
-    return f"{web.url}/logs"
+def logs(memory: Any) -> str:
+    return put_runs(memory, *SAMPLE_RUNS)
 
 
-def downloads(web: Web) -> list[str]:
-    return sorted({asked.split("/")[2] for asked in web.asked if asked.startswith("GET") and ".pb" in asked})
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[RemotePlace]:
+    """The places that are listed."""
+    places: list[RemotePlace] = []
+    connect = stores.connect
+    monkeypatch.setattr(stores, "connect", lambda place: places.append(place) or connect(place))  # type: ignore[func-returns-value]
+    return places
 
 
-def test_a_typed_url_is_listed_and_only_what_is_chosen_is_fetched(home: AppTest, web: Web, logs: str) -> None:
+def downloads(cache_folder: Path) -> list[str]:
+    name_of = {next(run.rglob("*.xplane.pb")).stat().st_size: name for name, run in SAMPLE_RUNS.items()}
+    return sorted(name_of[copy.stat().st_size] for copy in cache_folder.iterdir())
+
+
+def test_a_typed_url_is_listed_and_only_what_is_chosen_is_fetched(home: AppTest, cache_folder: Path, logs: str) -> None:
     home.run()
     home.text_input(key=PATH_FIELD).set_value(f" {logs} ").run()
     assert not home.exception
     assert not home.error, home.error[0].value
     assert home.query_params["dir"] == logs
     assert set(table(home)["name"]) == set(SAMPLE_RUNS)
-    assert downloads(web) == ["filters_16_8", "filters_512_128"], "the pair that is chosen"
+    assert downloads(cache_folder) == ["filters_16_8", "filters_512_128"], "the pair that is chosen"
     steps = dict(zip(table(home)["name"], table(home)["steps"], strict=True))
     assert steps["filters_16_8"] == 22
     assert steps["filters_16_8_again"] != 22
     assert "2 of these runs are on another machine (3.19 MB) and will be downloaded when selected." in texts(home)
     other = next(run for run in home.multiselect[0].options if run.endswith("_better_input"))
     home.multiselect[0].set_value([other]).run()
-    assert downloads(web) == ["filters_16_8", "filters_16_8_better_input", "filters_512_128"]
+    assert downloads(cache_folder) == ["filters_16_8", "filters_16_8_better_input", "filters_512_128"]
 
 
-PAGES = ["app.py", *sorted(f"pages/{path.name}" for path in (app_folder() / "pages").glob("[0-9]*.py"))]
-
-
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", ["app.py", "pages/1_Overview.py"])
 @pytest.mark.usefixtures("home")
-def test_a_link_makes_no_page_fetch_before_a_click(web: Web, logs: str, page: str) -> None:
+def test_a_link_makes_no_page_fetch_before_a_click(asked: list[RemotePlace], logs: str, page: str) -> None:
     app = AppTest.from_file(str(app_folder() / page), default_timeout=90)
     app.query_params["dir"] = logs
     app.query_params["baseline"] = "logs/filters_16_8"
@@ -68,12 +76,12 @@ def test_a_link_makes_no_page_fetch_before_a_click(web: Web, logs: str, page: st
     assert not app.exception
     assert "names runs on another machine" in app.warning[0].value
     assert [button.label.replace("\u2060", "").replace("\\", "") for button in app.button[:1]] == [f"Open {logs}"]
-    assert web.asked == []
+    assert asked == []
     assert app.query_params["baseline"] == "logs/filters_16_8"
 
 
 def test_a_confirmed_place_is_opened_as_the_link_says_and_not_asked_for_again(
-    home: AppTest, web: Web, logs: str
+    home: AppTest, cache_folder: Path, logs: str
 ) -> None:
     stamps = {name: next(run.rglob("*.xplane.pb")).parent.relative_to(run) for name, run in SAMPLE_RUNS.items()}
     link = {role: f"logs/{name}/{stamps[name]}" for role, name in
@@ -83,18 +91,18 @@ def test_a_confirmed_place_is_opened_as_the_link_says_and_not_asked_for_again(
     home.button(key="tfcompare.open.0").click().run()
     assert not home.exception and not home.error
     assert {role: home.query_params[role] for role in link} == link
-    assert downloads(web) == ["filters_16_8", "filters_16_8_again"]
+    assert downloads(cache_folder) == ["filters_16_8", "filters_16_8_again"]
     home.run()
     assert not home.warning
 
 
-def test_a_place_that_is_left_out_is_not_asked(home: AppTest, web: Web, logs: str) -> None:
+def test_a_place_that_is_left_out_is_not_asked(home: AppTest, asked: list[RemotePlace], logs: str) -> None:
     home.query_params["dir"] = logs
     home.run()
     home.button(key="tfcompare.leave_out.0").click().run()
     assert not home.exception and not home.warning
     assert "dir" not in home.query_params
-    assert web.asked == []
+    assert asked == []
 
 
 def test_a_place_given_at_the_start_is_not_asked_for(home: AppTest, logs: str) -> None:
@@ -119,15 +127,15 @@ def test_a_place_that_cannot_be_had_is_named_and_not_taken(home: AppTest, web: W
         assert "dir" not in home.query_params
 
 
-def test_a_place_that_was_not_there_is_looked_for_anew_when_typed_again(home: AppTest, web: Web) -> None:
+def test_a_place_that_was_not_there_is_looked_for_anew_when_typed_again(home: AppTest, memory: Any) -> None:
     home.run()
-    home.text_input(key=PATH_FIELD).set_value(f"{web.url}/late").run()
+    home.text_input(key=PATH_FIELD).set_value("memory://logs").run()
     assert home.error
-    shutil.copytree(SAMPLE_RUNS["filters_16_8"], web.folder / "late")
+    place = put_runs(memory, "filters_16_8")
     home.text_input(key=PATH_FIELD).set_value("").run()
-    home.text_input(key=PATH_FIELD).set_value(f"{web.url}/late").run()
+    home.text_input(key=PATH_FIELD).set_value(place).run()
     assert not home.error, home.error[0].value
-    assert table(home)["name"] == ["filters_16_8"] or table(home)["name"] == ["late"]
+    assert table(home)["name"] == ["filters_16_8"]
 
 
 def test_a_signature_is_in_the_address_but_not_on_the_page(home: AppTest, web: Web) -> None:
@@ -143,21 +151,23 @@ def test_a_signature_is_in_the_address_but_not_on_the_page(home: AppTest, web: W
     assert "hunter2" not in texts(home) + str(table(home)) + str(labels)
 
 
-def test_a_server_that_is_down_costs_one_message_and_the_others_nothing(web: Web, home: AppTest) -> None:
-    shutil.copytree(SAMPLE_RUNS["filters_16_8"], web.folder / "logs")
-    with settings.override(Settings(places=("http://127.0.0.1:1/logs", f"{web.url}/logs"))):
+def test_a_server_that_is_down_costs_one_message_and_the_others_nothing(memory: Any, home: AppTest) -> None:
+    place = put_runs(memory, "filters_16_8")
+    with settings.override(Settings(places=("http://127.0.0.1:1/vm.xplane.pb", place))):
         home.run()
     assert not home.exception
     assert len(table(home)["name"]) == 1
     assert "127.0.0.1:1 cannot be reached (connection refused)" in home.error[0].value.replace("\\", "")
 
 
-def test_of_two_places_the_first_is_the_baseline(web: Web, tmp_path: Path) -> None:
+def test_of_two_places_the_first_is_the_baseline(memory: Any, tmp_path: Path) -> None:
     (profile,) = SAMPLE_RUNS["filters_16_8"].rglob("*.xplane.pb")
-    for folder in (web.folder / "early", web.folder / "late", tmp_path / "local"):
-        folder.mkdir()
-        shutil.copy2(profile, folder / "vm.xplane.pb")
-    early, late, local = f"{web.url}/early", f"{web.url}/late", tmp_path / "local"
+    for name in ("early", "late"):
+        memory.pipe_file(f"/{name}/vm.xplane.pb", profile.read_bytes())
+    local = tmp_path / "local"
+    local.mkdir()
+    shutil.copy2(profile, local / "vm.xplane.pb")
+    early, late = "memory://early", "memory://late"
     found = look([early, late, local, "nope://x"])
     assert (len(found.found), len(found.problems)) == (3, 1)
     for places in ((late, early), (early, late), (local, early), (late, local)):

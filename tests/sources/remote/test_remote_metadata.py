@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.profiles import SAMPLE_RUNS
-from tests.sources.remote.servers import S3, Web
+from tests.sources.remote.servers import S3
 from tests.sources.remote.test_s3 import requests_to_s3
-from tfcompare.sources.logdir import find_run, find_runs
+from tfcompare.sources.logdir import find_run
 from tfcompare.sources.logdir.metadata import FILE_NAME
 from tfcompare.store.run_store import Store
 from tfcompare.store.stored_run import runs_in
@@ -50,34 +50,10 @@ def test_an_unusable_file_is_one_sentence_and_the_run_stays_usable(s3: S3, conte
     )
 
 
-def put_on_web(web: Web, content: str) -> None:
-    folder = web.folder / "logs" / RUN
-    folder.mkdir(parents=True)
-    (folder / "vm.xplane.pb").write_bytes(PROFILE.read_bytes())
-    (web.folder / "logs/night" / FILE_NAME).write_text(content)
-
-
-def test_files_on_a_web_server(web: Web) -> None:
-    put_on_web(web, json.dumps(FULL))
-    (run,) = find_runs(f"{web.url}/logs")
-    assert run.metadata.texts == ("branch=main", "commit=abc123", "nightly")
-    (web.folder / "logs/night" / FILE_NAME).write_text('{"commit": "def456"}')
-    assert find_run(f"{web.url}/logs").metadata.get("commit") == "def456", "a new listing reads it again"
-
-
-def test_what_a_web_server_refuses_is_one_sentence(web: Web) -> None:
-    put_on_web(web, "{}")
-    web.statuses[f"/logs/night/{FILE_NAME}"] = 403
-    run = find_run(f"{web.url}/logs")
-    assert run.is_readable
-    (problem,) = run.problems
-    assert problem.startswith(f"{web.url}/logs/night/{FILE_NAME}: access is denied")
-
-
-def test_a_file_that_does_not_arrive_is_left_out(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
-    put_on_web(web, "{}")
+def test_a_file_that_does_not_arrive_is_left_out(s3: S3, monkeypatch: pytest.MonkeyPatch) -> None:
+    put_in_s3(s3, logdir=b"{}")
     monkeypatch.setattr("tfcompare.sources.logdir.listed_metadata.MOST_S", 0.0)
-    run = find_run(f"{web.url}/logs")
+    run = find_run("s3://bucket/logs")
     assert (run.is_readable, run.metadata.texts) == (True, ())
     assert "did not arrive within 0 s" in run.problems[0]
 

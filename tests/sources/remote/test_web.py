@@ -1,14 +1,12 @@
-"""A plain web server with index pages."""
+"""Files on a plain web server, and what it may try."""
 
 from __future__ import annotations
 
 import gzip
-import shutil
 import socket
-import time
 from contextlib import suppress
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 
 import pytest
 
@@ -17,15 +15,11 @@ from tests.profiles import SAMPLE_RUNS
 from tests.sources.remote.servers import Web, _Handler
 from tfcompare.errors import NoSuchPlace, NotFetched
 from tfcompare.sources.logdir import find_run, find_runs
+from tfcompare.sources.remote import web as web_files
+from tfcompare.sources.remote.web import _is_private
 
 RUN = SAMPLE_RUNS["filters_16_8"]
 (PROFILE,) = RUN.rglob("*.xplane.pb")
-
-
-LINKS = (
-    "../", "/", "/secret/", "{url}/secret/", "http://example.com/x/", "?C=N;O=D", "a/../../secret/", "%2e%2e/secret/",
-    "javascript:alert(1)", "#top", "./", "//other/logs/", "run/", "run/vm.xplane.pb",
-)  # fmt: skip
 
 
 def put(web: Web, name: str, data: bytes = b"x" * 1000) -> Path:
@@ -35,17 +29,14 @@ def put(web: Web, name: str, data: bytes = b"x" * 1000) -> Path:
     return path
 
 
-def test_a_logdir_is_found_by_its_index_pages_and_read(web: Web) -> None:
-    shutil.copytree(RUN, web.folder / "logs/my filters & more")
-    put(web, "logs/notes.txt")
-    put(web, "logs/.git/vm.xplane.pb")
-    put(web, "other/vm.xplane.pb")
-    (found,) = find_runs(f"{web.url}/logs")
-    assert found.id == "logs/my filters & more/plugins/profile/2026_11_20_11_13_16"
-    assert found.size_bytes == PROFILE.stat().st_size
-    assert not [asked for asked in web.asked if asked.startswith("GET") and asked.endswith(".pb")], "nothing downloaded"
-    assert not [asked for asked in web.asked if ".git/" in asked or "notes" in asked or "other" in asked]
-    assert tfc.load(found).content_id == tfc.load(RUN).content_id
+def test_folders_are_not_searched_and_that_is_said(web: Web) -> None:
+    put(web, "logs/vm.xplane.pb")
+    with pytest.raises(NoSuchPlace) as caught:
+        find_runs(f"{web.url}/logs/")
+    assert str(caught.value) == (
+        f"{web.url}/logs: is a web page, and folders of web servers are not searched; name a profile (….xplane.pb), or "
+        "copy the logdir here"
+    )
 
 
 @pytest.mark.parametrize("query", ["", "?X-Amz-Signature=hunter2"])
@@ -66,77 +57,6 @@ def test_what_needs_a_signature_and_has_none(web: Web) -> None:
     )
 
 
-def test_links_lead_nowhere_but_down(web: Web) -> None:
-    put(web, "secret/vm.xplane.pb")
-    page = "".join(f'<a href="{link.format(url=web.url)}">x</a>' for link in LINKS)
-    put(web, "logs/index.html", page.encode())
-    put(web, "logs/run/vm.xplane.pb")
-    assert [run.id for run in find_runs(f"{web.url}/logs/")] == ["logs/run"]
-    assert not [asked for asked in web.asked if "secret" in asked]
-
-
-def test_index_pages_without_end_are_given_up(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = web.folder
-    for _ in range(40):
-        folder /= "a"
-    put(web, str(folder.relative_to(web.folder) / "vm.xplane.pb"))
-    with pytest.raises(
-        NoSuchPlace, match="there is too much below it to be looked through; name a folder further down"
-    ):
-        find_runs(web.url)
-    monkeypatch.setattr("tfcompare.sources.remote.web.MOST_FOLDERS", 3)
-    for name in "abcd":
-        put(web, f"wide/{name}/vm.xplane.pb")
-    with pytest.raises(NoSuchPlace, match="there is too much below it"):
-        find_runs(f"{web.url}/wide")
-
-
-@pytest.mark.parametrize("chunk", [1, 7, 1 << 20])
-def test_links_are_found_however_they_are_written(web: Web, monkeypatch: pytest.MonkeyPatch, chunk: int) -> None:
-    monkeypatch.setattr("tfcompare.sources.remote.web._CHUNK", chunk)
-    links = (
-        "<A HREF='a/'>",
-        "<a class=x href=b/ >",
-        '<a\n href = "c&#45;d/">',
-        "<a href='//['>",
-        "<a href>",
-        "<area href=e/>",
-    )
-    put(web, "logs/index.html", "".join(links).encode())
-    for name in ("a", "b", "c-d", "e"):
-        put(web, f"logs/{name}/vm.xplane.pb")
-    assert sorted(run.id for run in find_runs(f"{web.url}/logs/")) == ["logs/a", "logs/b", "logs/c-d"]
-
-
-@pytest.mark.parametrize("text", ["<a" + " " * 500_000, "<a " * 200_000, "<a href=" * 60_000, "<a href='\"" * 60_000])
-def test_an_index_page_made_to_be_slow_is_searched_at_once(web: Web, text: str) -> None:
-    put(web, "logs/index.html", f'{text}<a href="run/">'.encode())
-    put(web, "logs/run/vm.xplane.pb")
-    started = time.monotonic()
-    assert [run.id for run in find_runs(f"{web.url}/logs/")] == ["logs/run"]
-    assert time.monotonic() - started < 5
-
-
-@pytest.mark.parametrize(("limit", "most"), [("_MOST_INDEX_BYTES", 500), ("MOST_FILES", 9), ("MOST_LINKS", 9)])
-def test_what_an_index_page_may_hold_is_bounded(
-    web: Web, monkeypatch: pytest.MonkeyPatch, limit: str, most: int
-) -> None:
-    for number in range(10):
-        put(web, f"logs/{number}.xplane.pb")
-    assert len(find_runs(f"{web.url}/logs/")) == 1
-    monkeypatch.setattr(f"tfcompare.sources.remote.web.{limit}", most)
-    with pytest.raises(NoSuchPlace, match="there is too much below it"):
-        find_runs(f"{web.url}/logs/")
-
-
-def test_the_links_of_all_pages_together_are_bounded(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in "abc":
-        put(web, f"logs/{name}/index.html", b"<a href='/elsewhere'>" * 50)
-    monkeypatch.setattr("tfcompare.sources.remote.web.MOST_LINKS", 120)
-    with pytest.raises(NoSuchPlace, match="there is too much below it"):
-        find_runs(f"{web.url}/logs/")
-
-
 def test_a_file_that_is_said_to_be_encoded_has_its_size(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
     put(web, "vm.xplane.pb.gz", gzip.compress(PROFILE.read_bytes()))
     end = _Handler.end_headers
@@ -151,23 +71,77 @@ def test_a_file_that_is_said_to_be_encoded_has_its_size(web: Web, monkeypatch: p
     assert tfc.load(run).content_id == tfc.load(PROFILE).content_id
 
 
-def test_what_of_it_may_not_be_seen_is_listed_beside_the_rest(web: Web) -> None:
-    for name in ("fine", "locked", "gone"):
-        put(web, f"logs/{name}/vm.xplane.pb")
-    web.statuses |= {"/logs/locked/": 403, "/logs/gone/vm.xplane.pb": 404}
-    told = {run.id: "".join(run.problems) for run in find_runs(f"{web.url}/logs")}
-    assert told["logs/fine"] == ""
-    assert told["logs/locked"].startswith(f"{web.url}/logs/locked: access is denied")
-    assert told["logs/gone/vm.xplane.pb"].startswith(f"{web.url}/logs/gone/vm.xplane.pb: there is no such file")
-
-
-def test_a_server_without_head_and_one_that_redirects(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
-    put(web, "logs/vm.xplane.pb")
-    web.statuses["/logs"] = 302  # to another name of the same server
-    (run,) = find_runs(f"{web.url}/logs")
-    assert str(run.files[0].where) == f"{web.url}/logs/vm.xplane.pb"
+def test_a_server_without_head(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(web, "vm.xplane.pb")
     monkeypatch.setattr("tests.sources.remote.servers._Handler.do_HEAD", lambda self: self.send_error(405))
-    assert find_runs(f"{web.url}/logs/")[0].size_bytes == 1000
+    assert find_runs(f"{web.url}/vm.xplane.pb")[0].size_bytes == 1000
+
+
+class Redirecting:
+    """Servers send on whoever asks for `/start` to `target`; `seen` holds the credentials of every request."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.target = ""
+        self.seen: list[tuple[str, str | None]] = []
+        plain = _Handler._is_refused
+
+        def is_refused(handler: _Handler) -> bool:
+            self.seen.append(
+                (f"{handler.headers['Host'].partition(':')[0]}{handler.path}", handler.headers["Authorization"])
+            )
+            if handler.path != "/start":
+                return plain(handler)
+            handler.send_response(302)
+            handler.send_header("Location", self.target)
+            handler.send_header("Content-Length", "0")
+            handler.end_headers()
+            return True
+
+        monkeypatch.setattr(_Handler, "_is_refused", is_refused)
+
+
+def test_credentials_go_to_their_host_alone(web: Web, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    put(web, "vm.xplane.pb")
+    (tmp_path / ".netrc").write_text(
+        "machine 127.0.0.1 login me password hunter2\nmachine localhost login x password y\n"
+    )
+    (tmp_path / ".netrc").chmod(0o600)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    redirecting = Redirecting(monkeypatch)
+    mine = "Basic bWU6aHVudGVyMg=="
+    for host, theirs in (("127.0.0.1", mine), ("localhost", None)):
+        redirecting.target, redirecting.seen[:] = web.url.replace("127.0.0.1", host) + "/vm.xplane.pb", []
+        assert find_runs(f"{web.url}/start")[0].size_bytes == 1000
+        assert redirecting.seen == [("127.0.0.1/start", mine), (f"{host}/vm.xplane.pb", theirs)]
+
+
+def test_a_public_server_leads_to_no_private_address(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names stand for addresses here: the server that is asked first counts as a public one."""
+    put(web, "vm.xplane.pb")
+    monkeypatch.setattr("tfcompare.sources.remote.web._is_private", lambda host: host != "127.0.0.1")
+    redirecting = Redirecting(monkeypatch)
+    redirecting.target = web.url.replace("127.0.0.1", "localhost") + "/vm.xplane.pb"
+    with pytest.raises(NoSuchPlace, match=r"leads to localhost:.*, a private address, and is not followed"):
+        find_runs(f"{web.url}/start")
+    assert [place for place, _ in redirecting.seen] == ["127.0.0.1/start"]
+
+
+@pytest.mark.parametrize("target", ["ftp://127.0.0.1/x", "file:///etc/hostname"])
+def test_no_other_protocol_is_led_to(web: Web, monkeypatch: pytest.MonkeyPatch, target: str) -> None:
+    Redirecting(monkeypatch).target = target
+    with pytest.raises(NoSuchPlace):
+        find_runs(f"{web.url}/start")
+
+
+@pytest.mark.parametrize(
+    ("address", "is_private"),
+    [
+        ("127.0.0.1", True), ("10.1.2.3", True), ("169.254.169.254", True), ("::1", True), ("fd00::1", True),
+        ("0.0.0.0", True), ("8.8.8.8", False), ("2001:4860:4860::8888", False),
+    ],
+)  # fmt: skip
+def test_private_addresses(address: str, is_private: bool) -> None:
+    assert _is_private(address) is is_private
 
 
 @pytest.mark.parametrize(
@@ -175,7 +149,7 @@ def test_a_server_without_head_and_one_that_redirects(web: Web, monkeypatch: pyt
     [
         (404, "there is no such file or folder; check the spelling of the URL"),
         (401, "access is denied; check that the environment holds the right credentials"),
-        (503, "the server gives no usable answer (status 503); try again, or copy the logdir here"),
+        (500, "the server gives no usable answer (status 500); try again, or copy the logdir here"),
     ],
 )
 def test_what_the_server_refuses(web: Web, status: int, said: str) -> None:
@@ -200,41 +174,31 @@ def test_a_server_that_is_not_there() -> None:
 
 
 def test_a_server_that_never_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    import aiohttp
-
-    from tfcompare.sources.remote import web
-
-    times = (web._TIMES.connect, web._TIMES.sock_connect, web._TIMES.sock_read)
-    assert sum(filter(None, times[1:])) < 20
-    monkeypatch.setattr(web, "_TIMES", aiohttp.ClientTimeout(total=None, sock_read=0.3))
+    assert web_files._SILENCE_S < web_files.ANSWER_S
+    monkeypatch.setattr(web_files, "_SILENCE_S", 0.3)
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
         with pytest.raises(NoSuchPlace, match="cannot be reached: no answer within 20 seconds"):
-            find_runs(f"http://127.0.0.1:{silent.getsockname()[1]}/logs")
+            find_runs(f"http://127.0.0.1:{silent.getsockname()[1]}/vm.xplane.pb")
 
 
-@pytest.mark.parametrize(
-    "start", [b"HTTP/1.1 200 OK\r\nX-Slow: ", b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"]
-)
-def test_a_server_that_answers_byte_by_byte_is_given_up(monkeypatch: pytest.MonkeyPatch, start: bytes) -> None:
-    for module in ("web", "listing"):
-        monkeypatch.setattr(f"tfcompare.sources.remote.{module}.LISTING_S", 0.5)
+def test_a_server_that_answers_byte_by_byte_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web_files, "ANSWER_S", 0.5)
+    given_up = Event()
 
     def drip() -> None:
         client, _ = slow.accept()
         with client, suppress(OSError):
-            client.sendall(start)
-            for _ in range(100):
+            client.sendall(b"HTTP/1.1 200 OK\r\nX-Slow: ")
+            while not given_up.wait(0.1):
                 client.sendall(b"x")
-                time.sleep(0.1)
 
     with socket.create_server(("127.0.0.1", 0)) as slow:
         Thread(target=drip, daemon=True).start()
-        started = time.monotonic()
-        with pytest.raises(NoSuchPlace, match="there is too much below it to be looked through"):
-            find_runs(f"http://127.0.0.1:{slow.getsockname()[1]}/logs")
-        assert time.monotonic() - started < 5
+        with pytest.raises(NoSuchPlace, match="no answer within"):
+            find_runs(f"http://127.0.0.1:{slow.getsockname()[1]}/vm.xplane.pb")
+        given_up.set()
 
 
 def test_a_changed_file_is_fetched_anew(web: Web) -> None:

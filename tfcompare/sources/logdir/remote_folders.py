@@ -43,7 +43,7 @@ class ListedFolder(Folder):
 
 
 def listed_folders(listing: Listing) -> Iterator[ListedFolder]:
-    """Each folder on the path of any file, from the place downwards; then what could not be listed."""
+    """Each folder on the path of any file, from the place downwards."""
     start = listing.place if listing.is_folder else listing.place.parent
     folders: dict[PurePath, dict[str, RemoteFile]] = {start: {}}
     parents = set[PurePath]()
@@ -55,5 +55,3 @@ def listed_folders(listing: Listing) -> Iterator[ListedFolder]:
             folders.setdefault(folder, {})
     for path, files in sorted(folders.items()):
         yield ListedFolder(path, tuple(sorted(files)), path in parents, listed=files)
-    for path, problem in listing.lost:
-        yield ListedFolder(path, problem=problem)

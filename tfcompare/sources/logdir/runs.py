@@ -19,8 +19,8 @@ from tfcompare.sources.logdir.places import Place, lies_in, open_places
 from tfcompare.sources.logdir.remote_folders import ListedFolder, listed_folders
 from tfcompare.sources.logdir.walk import LocalFolder, identity_of, walk
 from tfcompare.sources.remote.files import Listing
-from tfcompare.sources.remote.listing import look
 from tfcompare.sources.remote.places import RemotePlace, shown
+from tfcompare.sources.remote.stores import look
 from tfcompare.text import is_url
 
 _MOST_NAMED = 10
@@ -28,7 +28,7 @@ _HOW_TO_JOIN = "; they were captured at the same time on different hosts: --join
 _HOW_TO_NAME = "; to name a run of several hosts, put its files into a folder of their own"
 
 Look = Callable[[RemotePlace], Listing]
-"""Lists a remote place, as `remote.listing.look` does."""
+"""Lists a remote place, as `remote.stores.look` does."""
 
 
 @dataclass(frozen=True)

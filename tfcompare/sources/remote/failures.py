@@ -5,10 +5,15 @@ from __future__ import annotations
 import errno
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from threading import Thread
+from typing import TypeVar
 
 from tfcompare.sources.remote.places import WEB, RemotePath
 from tfcompare.text import text_of
+
+T = TypeVar("T")
 
 LISTING_S = 300
 """A listing is aborted after this time: the place has millions of files."""
@@ -17,7 +22,7 @@ ANSWER_S = 20
 """A server that does not respond for this long counts as unreachable."""
 
 DOWNLOAD_S = 3600
-"""A download is interrupted after this time; what has arrived stays, and another try goes on from there."""
+"""A download is given up after this time."""
 
 _CREDENTIALS = {
     "s3": "AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
@@ -48,12 +53,22 @@ class Changed(Exception):
     """The file has changed since it was listed."""
 
 
-class StartAgain(Exception):
-    """The server cannot send a file from the middle."""
-
-
 class TooMuch(Exception):
     """The place contains more files than are searched."""
+
+
+def within(seconds: float, work: Callable[[], T]) -> T:
+    """The result of `work`; raises TimeoutError if it takes longer, and lets it finish in the background."""
+    future: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(work())
+        except Exception as error:
+            future.set_exception(error)
+
+    Thread(target=run, daemon=True).start()  # a pool's threads would be waited for when this process ends
+    return future.result(seconds)
 
 
 def has_no_credentials(error: BaseException) -> bool:

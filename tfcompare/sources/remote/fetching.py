@@ -1,12 +1,10 @@
-"""Fetches remote files into a size-limited cache on this machine, and locks them while they are read.
+"""Fetches remote files into a size-limited cache on this machine.
 
-    <folder>/<digest>.xplane.pb          a complete file; the digest is that of its URL and version
-    <folder>/<digest>.xplane.pb.part     a partial download
+    <folder>/<digest>.xplane.pb     a complete file; the digest is that of its URL and version
+    <folder>/<random>.part          a download under way
 
-A file gets its name only when it is complete, so none is ever read partially, and a changed file gets another name.
-Whoever fetches or reads a file holds a lock on it: others wait, and eviction skips it. If a process is killed, its
-`.part` remains, and the next one resumes it. If the cache folder cannot take a file, it goes into a temporary folder
-that is deleted with the process.
+A file gets its name only when it is complete, so none is ever read partially, and a changed file gets another name. Two
+processes that fetch one file at once do not meet: each renames its own copy, and the copies are equal.
 """
 
 from __future__ import annotations
@@ -14,36 +12,34 @@ from __future__ import annotations
 import errno
 import os
 import re
+import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
+from typing import BinaryIO
 
-from tfcompare.errors import NotFetched
+from tfcompare.errors import NotFetched, TfcompareError
 from tfcompare.sources.folder_permissions import NotPrivate, make_private
-from tfcompare.sources.remote.downloading import Progress, Useless, download, shown
+from tfcompare.sources.remote.failures import DOWNLOAD_S, Changed, is_final, sentence
 from tfcompare.sources.remote.files import RemoteFile
-from tfcompare.sources.remote.locks import locked_to_read, locked_to_write
-from tfcompare.sources.remote.temporary import remove_leftovers, temporary_folder
+from tfcompare.sources.remote.places import RemotePlace
+from tfcompare.sources.remote.stores import connect, forget_connections
 from tfcompare.text import text_of
 from tfcompare.units import format_bytes
 
 PART = ".part"
-_OURS = re.compile(r"[0-9a-f]{32}(\.xplane\.pb)?(\.gz)?(\.part)?")
+_ABANDONED_S = 24 * 3600
+"""A download that nothing was added to for so long belongs to a process that was killed."""
+_TRIES = 2
+"""A connection that broke is tried once more, from the beginning; drivers also try again by themselves."""
+_OURS = re.compile(r"[0-9a-f]{32}(\.xplane\.pb)?(\.gz)?")
 _SUFFIXES = (".xplane.pb.gz", ".xplane.pb", ".gz")
-_POLL_S = 0.1
 _IS_FULL = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
-_IS_NO_FOLDER = (errno.EEXIST, errno.ENOTDIR)
 
-
-@dataclass(frozen=True)
-class Copy:
-    """A complete file on this machine. `remark`: why it is not cached, and what to do about it; else empty."""
-
-    path: Path
-    remark: str = ""
+Progress = Callable[[int], None]
+"""Called with the number of bytes that have arrived; what it raises ends the download."""
 
 
 @dataclass(frozen=True)
@@ -58,140 +54,137 @@ class Cache:
         suffix = next((s for s in _SUFFIXES if file.path.name.endswith(s)), "")
         return self.folder / f"{file.digest}{suffix}"
 
-    @contextmanager
-    def locked(self, file: RemoteFile, progress: Progress = lambda _: None) -> Iterator[Copy]:
-        """The complete file, fetched if necessary, and locked against removal.
+    def fetched(self, file: RemoteFile, progress: Progress = lambda _: None, *, again: bool = False) -> Path:
+        """The complete file, fetched if necessary, or `again`, because the copy is damaged.
 
-        If the folder cannot take it, it goes into a temporary one, with a remark. Raises `NotFetched` if it is not
-        available, has changed since it was listed, is larger than the cache limit, or no folder can take it.
+        Another process may evict it at any time. Raises `NotFetched` if it is not available, has changed since it was
+        listed, is larger than the cache limit, or the folder cannot take it.
         """
-        remove_leftovers()
-        with ExitStack() as locks:
-            try:
-                self._wait_for(file, locks, progress)
-                copy = Copy(self.path_of(file))
-            except OSError as error:
-                copy = self._temporary_copy(file, locks, progress, error)
-            yield copy
-
-    @contextmanager
-    def locked_again(self, file: RemoteFile, progress: Progress = lambda _: None) -> Iterator[Copy]:
-        """As `locked`, but fetches again, because the cached copy is damaged."""
-        with ExitStack() as locks:
-            try:
-                self.path_of(file).unlink(missing_ok=True)
-            except OSError as error:
-                copy = self._temporary_copy(file, locks, progress, error)
-            else:
-                copy = locks.enter_context(self.locked(file, progress))
-            yield copy
+        path = self.path_of(file)
+        try:
+            make_private(self.folder)
+            if again or not _is_whole(path, file):
+                self._fetch(file, path, progress)
+            os.utime(path)  # records the time of last use
+        except OSError as error:
+            raise NotFetched(f"{_shown(file)}: {self._refusal(error)}") from error
+        progress(bytes_at_hand(path))
+        return path
 
     def make_room(self, needed_bytes: int = 0) -> None:
-        """Remove the least recently used files above the limit, except those being read or fetched."""
+        """Remove what killed processes left, and the least recently used files above the limit."""
         cached = []
         for entry in os.scandir(self.folder):
             with suppress(OSError):
-                if not _OURS.fullmatch(entry.name):
-                    continue
-                cached.append((entry.stat().st_mtime_ns, entry.stat().st_size, Path(entry.path)))
+                about = entry.stat()
+                if entry.name.endswith(PART) and time.time() - about.st_mtime > _ABANDONED_S:
+                    Path(entry.path).unlink()
+                elif _OURS.fullmatch(entry.name):
+                    cached.append((about.st_mtime_ns, about.st_size, Path(entry.path)))
         excess = sum(size for _, size, _ in cached) + needed_bytes - self.max_bytes
-        for _, size, path in sorted(cached):
+        for _, size, copy in sorted(cached):
             if excess <= 0:
                 return
-            with suppress(OSError), locked_to_write(path, create=False) as descriptor:
-                if descriptor is not None:
-                    path.unlink()
-                    excess -= size
-
-    def _wait_for(self, file: RemoteFile, locks: ExitStack, progress: Progress) -> None:
-        """Wait until the file is complete, and its lock is in `locks`. Raises OSError if the folder cannot take it."""
-        while not self._obtain(file, locks, progress):
-            progress(bytes_at_hand(self.path_of(file)))  # another process or thread is fetching the same file
-            time.sleep(_POLL_S)
-
-    def _temporary_copy(self, file: RemoteFile, locks: ExitStack, progress: Progress, why: OSError) -> Copy:
-        """A copy in this process's temporary folder, which has the same size limit."""
-        try:
-            temporary = Cache(temporary_folder(), self.max_bytes)
-            temporary._wait_for(file, locks, progress)
-        except OSError as error:
-            raise NotFetched(
-                f"{shown(file)}: a copy fits neither into {self._refusal(why)} nor into a temporary folder "
-                f"({error.strerror or error}); {_remedy(why)}"
-            ) from error
-        return Copy(
-            temporary.path_of(file), f"copies of remote files are not cached in {self._refusal(why)}; {_remedy(why)}"
-        )
-
-    def _refusal(self, why: OSError) -> str:
-        reason = "which is not a folder" if why.errno in _IS_NO_FOLDER else why.strerror or str(why)
-        return f"{text_of(str(self.folder))} ({reason})"
-
-    def _obtain(self, file: RemoteFile, locks: ExitStack, progress: Progress) -> bool:
-        """Whether the file is complete, or could be fetched, with its lock in `locks`; False while others fetch it."""
-        path = self.path_of(file)
-        part = path.with_name(path.name + PART)
-        with ExitStack() as acquired:
-            make_private(self.folder)
-            descriptor = acquired.enter_context(locked_to_read(path))
-            if descriptor is None or not _is_whole(descriptor, file):
-                descriptor = acquired.enter_context(locked_to_write(part, create=True))
-                if descriptor is None or _is_whole_at(path, file):  # since the last check
-                    return False
-                self._fetch(file, descriptor, part, progress)
             with suppress(OSError):
-                os.utime(path)  # records the time of last use
-            progress(os.fstat(descriptor).st_size)
-            locks.push(acquired.pop_all())
-        return True
+                copy.unlink()
+                excess -= size
 
-    def _fetch(self, file: RemoteFile, descriptor: int, part: Path, progress: Progress) -> None:
-        """Complete the locked `.part`, and rename it to the final name."""
+    def _fetch(self, file: RemoteFile, path: Path, progress: Progress) -> None:
+        self._check_size(file, file.size_bytes or 0)
+        self.make_room(file.size_bytes or 0)
+        descriptor, part = tempfile.mkstemp(PART, dir=self.folder)
         try:
-            self._check_size(file, file.size_bytes or 0)
-            self.make_room((file.size_bytes or 0) - os.fstat(descriptor).st_size)
-            download(file, descriptor, partial(self._check_and_report, file, progress))
-            os.fsync(descriptor)
-        except (Useless, OSError):
-            with suppress(OSError):
-                part.unlink()
-            raise
-        part.replace(self.path_of(file))
-        self.make_room()
+            with os.fdopen(descriptor, "wb") as copy:
+                self._download(file, copy, progress)
+            Path(part).replace(path)
+        finally:
+            Path(part).unlink(missing_ok=True)
+        if file.size_bytes is None:
+            self.make_room()
 
-    def _check_and_report(self, file: RemoteFile, progress: Progress, arrived: int) -> None:
-        self._check_size(file, arrived)
-        progress(arrived)
+    def _download(self, file: RemoteFile, copy: BinaryIO, progress: Progress) -> None:
+        until = time.monotonic() + DOWNLOAD_S
+        for tries_left in reversed(range(_TRIES)):
+            copy.seek(0)
+            copy.truncate()
+            try:
+                for piece in _pieces(file, until):
+                    copy.write(piece)
+                    self._check_size(file, copy.tell())
+                    progress(copy.tell())
+                return
+            except Changed:
+                raise NotFetched(f"{_shown(file)}: has changed since it was listed; look again") from None
+            except _BrokenOff as broken:
+                forget_connections()
+                if not tries_left or is_final(broken.reason) or time.monotonic() >= until:
+                    raise NotFetched(_why_broken(file, copy.tell(), broken.reason)) from broken.reason
 
     def _check_size(self, file: RemoteFile, size: int) -> None:
         if size > self.max_bytes:
-            raise Useless(
-                f"{shown(file)}: is larger than the {format_bytes(self.max_bytes)} that copies of remote files may "
+            raise NotFetched(
+                f"{_shown(file)}: is larger than the {format_bytes(self.max_bytes)} that copies of remote files may "
                 "take; allow for more with TFCOMPARE_FETCHED_MB"
             )
 
+    def _refusal(self, error: OSError) -> str:
+        """Why the cache folder cannot take a copy, and what to do about it."""
+        if error.errno in _IS_FULL:
+            remedy = "make room there, or name another folder in TFCOMPARE_FETCHED"
+        elif isinstance(error, NotPrivate):
+            remedy = "name a folder of your own in TFCOMPARE_FETCHED"
+        else:
+            remedy = "name a folder that can be written in TFCOMPARE_FETCHED"
+        is_no_folder = error.errno in (errno.EEXIST, errno.ENOTDIR)
+        reason = "it is not a folder" if is_no_folder else error.strerror or str(error)
+        return f"a copy does not fit into {text_of(str(self.folder))} ({reason}); {remedy}"
 
-def _remedy(why: OSError) -> str:
-    """What to do about a cache folder that cannot take a copy."""
-    if why.errno in _IS_FULL:
-        return "make room there, or name another folder in TFCOMPARE_FETCHED"
-    if isinstance(why, NotPrivate):
-        return "name a folder of your own in TFCOMPARE_FETCHED"
-    return "name a folder that can be written in TFCOMPARE_FETCHED"
+
+class _BrokenOff(Exception):
+    """The server's or the driver's error, told from those of this machine's disk."""
+
+    def __init__(self, reason: Exception) -> None:
+        self.reason = reason
+
+
+def _pieces(file: RemoteFile, until: float) -> Iterator[bytes]:
+    """The bytes of the file. Raises `Changed`, and `_BrokenOff` for what a driver raises, or if bytes are missing."""
+    arrived = 0
+    try:
+        for piece in connect(RemotePlace(file.path, file.address)).pieces(file):
+            arrived += len(piece)
+            yield piece
+            if time.monotonic() >= until:
+                raise TimeoutError
+        if file.size_bytes is not None and arrived != file.size_bytes:
+            raise ConnectionError
+    except Changed:
+        raise
+    except TfcompareError as error:
+        raise NotFetched(str(error)) from error
+    except Exception as error:
+        raise _BrokenOff(error) from error
+
+
+def _why_broken(file: RemoteFile, arrived: int, error: Exception) -> str:
+    if not arrived or is_final(error):
+        return sentence(file.path, error)
+    of = f" of {format_bytes(file.size_bytes)}" if file.size_bytes is not None else ""
+    return f"{_shown(file)}: broke off after {format_bytes(arrived)}{of}; try again, or copy the logdir here"
+
+
+def _shown(file: RemoteFile) -> str:
+    """The file's URL, for a sentence."""
+    return text_of(str(file.path))
+
+
+def _is_whole(path: Path, file: RemoteFile) -> bool:
+    return path.is_file() and (file.size_bytes is None or path.stat().st_size == file.size_bytes)
 
 
 def bytes_at_hand(path: Path) -> int:
-    """How many bytes have arrived of a file that is fetched to `path`."""
-    for where in (path, path.with_name(path.name + PART)):
-        with suppress(OSError):
-            return where.stat().st_size
-    return 0
-
-
-def _is_whole(descriptor: int, file: RemoteFile) -> bool:
-    return file.size_bytes is None or os.fstat(descriptor).st_size == file.size_bytes
-
-
-def _is_whole_at(path: Path, file: RemoteFile) -> bool:
-    with locked_to_read(path) as descriptor:
-        return descriptor is not None and _is_whole(descriptor, file)
+    """The size of the copy at `path`; 0 if there is none."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0

@@ -49,13 +49,12 @@ class RemoteFile:
 class Listing:
     """The contents of a place: the file itself, or all files below a folder, except those in hidden folders.
 
-    Size and version of files that are not profiles may be unknown. `lost`: what could not be listed, and why.
+    Size and version of files that are not profiles may be unknown.
     """
 
     place: RemotePath
     is_folder: bool
     files: tuple[RemoteFile, ...]
-    lost: tuple[tuple[RemotePath, str], ...] = ()
 
 
 def remote_file(path: RemotePath, address: str, info: Mapping[str, Any], size_bytes: int | None) -> RemoteFile:

@@ -23,15 +23,15 @@ PACKAGES = {
     "az": "adlfs",
     "abfs": "adlfs",
     "abfss": "adlfs",
-    "http": "aiohttp",
-    "https": "aiohttp",
+    "http": "",
+    "https": "",
     "hdfs": "pyarrow",
     "webhdfs": "requests",
     "sftp": "paramiko",
     "ssh": "paramiko",
     "memory": "fsspec",
 }
-"""The supported protocols, each with the package that its driver needs in addition to fsspec."""
+"""The supported protocols, each with the package that its driver needs in addition to fsspec; none for web servers."""
 
 WEB = ("http", "https")
 _WITH_USERS = ("az", "abfs", "abfss", "hdfs", "webhdfs", "sftp", "ssh")

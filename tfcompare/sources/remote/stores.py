@@ -1,17 +1,26 @@
-"""A common interface to all fsspec drivers: lists a place, and reads a file from any position."""
+"""Lists remote places and reads their files, through fsspec's drivers and for web servers through `web`."""
 
 from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
-from threading import Lock, Thread
+from threading import Lock
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tfcompare.errors import NoSuchPlace
-from tfcompare.sources.remote.failures import ANSWER_S, LISTING_S, Changed, has_no_credentials
+from tfcompare.sources.remote.failures import (
+    ANSWER_S,
+    LISTING_S,
+    Changed,
+    TooMuch,
+    has_no_credentials,
+    sentence,
+    within,
+)
 from tfcompare.sources.remote.files import Listing, RemoteFile, as_listed, is_looked_into, remote_file
 from tfcompare.sources.remote.places import PACKAGES, WEB, RemotePlace, below
 
@@ -43,14 +52,28 @@ class Store(Protocol):
     def look(self, place: RemotePlace) -> Listing:
         """All files at and below a place; nothing is downloaded."""
 
-    def pieces(self, file: RemoteFile, start: int) -> Iterator[bytes]:
-        """The bytes of a file from `start` on. Raises `Changed`, at the end at the latest, if the version has changed.
-
-        Raises `StartAgain` immediately if the server cannot start in the middle.
-        """
+    def pieces(self, file: RemoteFile) -> Iterator[bytes]:
+        """The bytes of a file. Raises `Changed`, at the end at the latest, if the version has changed."""
 
     def beginning(self, file: RemoteFile, most_bytes: int) -> bytes:
         """The first bytes of a small file, at most so many."""
+
+
+def look(place: RemotePlace) -> Listing:
+    """All files at and below `place`, in a new listing; nothing is downloaded.
+
+    Raises `NoSuchPlace` with the specific reason: a missing driver, no access, no such bucket, folder or file, or a
+    server that is unreachable or does not respond within 20 seconds.
+    """
+    started = monotonic()
+    try:
+        return connect(place).look(place)
+    except NoSuchPlace:
+        raise
+    except Exception as error:  # drivers raise any exception
+        forget_connections()
+        is_too_much = isinstance(error, TimeoutError) and monotonic() - started >= LISTING_S
+        raise NoSuchPlace(sentence(place.path, TooMuch() if is_too_much else error)) from error
 
 
 def connect(place: RemotePlace) -> Store:
@@ -129,17 +152,16 @@ class Objects:
             raise FileNotFoundError(place.address)
         return Listing(place.path, True, tuple(files))
 
-    def pieces(self, file: RemoteFile, start: int) -> Iterator[bytes]:
+    def pieces(self, file: RemoteFile) -> Iterator[bytes]:
         """See `Store`."""
         root = self.key(file.address)
         size = file.size_bytes or 0
-        while start < size:
+        for start in range(0, size, _PIECE_BYTES):
             end = min(start + _PIECE_BYTES, size)
             piece = self._ask("cat_file", root, start=start, end=end, timeout_s=_PIECE_S)
             if len(piece) != end - start:
                 raise Changed
             yield piece
-            start = end
         about = self._ask("info", root, timeout_s=ANSWER_S)
         if not file.is_still(remote_file(file.path, file.address, about, about.get("size"))):
             raise Changed
@@ -197,12 +219,3 @@ def _split(address: str) -> tuple[str, str]:
     protocol, _, rest = address.partition("://")
     authority, slash, path = rest.partition("/")
     return f"{protocol}://{authority}", slash + path
-
-
-def within(seconds: float, work: Callable[[], None]) -> None:
-    """Run `work`; raises TimeoutError if it takes longer, and lets it finish in the background."""
-    thread = Thread(target=work, daemon=True)
-    thread.start()
-    thread.join(seconds)
-    if thread.is_alive():
-        raise TimeoutError

