@@ -57,13 +57,6 @@ def endless_member() -> bytes:
     return gzip.compress(name + size + tarred(PROFILE, gzipped=False), mtime=0)
 
 
-def many_headers() -> bytes:
-    """A tar.gz of 300 files, each with comments of 63 kB."""
-    comment = b"63000 comment=" + bytes(62_985) + b"\n"
-    files = [tarred((f"{i}.xplane.pb", b""), gzipped=False)[:512] for i in range(300)]
-    return gzip.compress(b"".join(header(tarfile.XHDTYPE, comment) + file for file in files) + bytes(1024), mtime=0)
-
-
 def forged_zip64() -> bytes:
     """A zip whose end record is right, with a zip64 record that claims a directory of nearly all of 20 MB before it."""
     data = zipped(PROFILE)
@@ -183,8 +176,8 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
         lambda: zipped(*((f"{i}.xplane.pb", bytes(10 << 20)) for i in range(8))), "that expand to more than"),
     "zip, members that share bytes": (overlapping, "share bytes"),
     "zip, too many members": (lambda: zipped(*((str(i), b"") for i in range(10_001))), "more than the 10,000 allowed"),
-    "zip, directory of millions": (huge_directory, "of names and other headers"),
-    "zip, directory of a forged size": (forged_zip64, "of names and other headers"),
+    "zip, directory of millions": (huge_directory, "examining the archive takes more memory than allowed"),
+    "zip, directory of a forged size": (forged_zip64, "not an archive that can be read"),
     "zip, deep folders": (lambda: zipped(("d/" * 40 + "a.xplane.pb", b"1")), "more than 32 folders deep"),
     "zip, encrypted": (encrypted, "is encrypted"),
     "zip, unknown method": (lambda: of_method(77), "method 77"),
@@ -205,13 +198,12 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     "tar, long name": (lambda: tarred((f"{LONG}.xplane.pb", b"1")), "too long"),
     "tar, bomb": (lambda: tarred(("a.xplane.pb", bytes(90 << 20))), "that expand to more than"),
     "tar, header of digits": (
-        lambda: with_headers(tarfile.XHDTYPE, b"1" * 200_000), "has a header of 200 kB"),
+        lambda: with_headers(tarfile.XHDTYPE, b"1" * 200_000), "examining the archive takes more than"),
     "tar, long name in a header": (
-        lambda: with_headers(tarfile.GNUTYPE_LONGNAME, b"n" * 100_000), "has a header of 100 kB"),
+        lambda: with_headers(tarfile.GNUTYPE_LONGNAME, b"n" * 100_000), "has a name that is too long"),
     "tar, many headers for one file": (
-        lambda: with_headers(tarfile.XHDTYPE, *[b"13 comment=a\n"] * 1000), "more than 8 headers for one file"),
+        lambda: with_headers(tarfile.XHDTYPE, *[b"13 comment=a\n"] * 1000), "not an archive that can be read"),
     "tar, endless member": (endless_member, "has no name"),
-    "tar, many large headers": (many_headers, "of names and other headers"),
     "tar, bomb in a header": (
         lambda: tarred(special("p", tarfile.XHDTYPE), ("a.xplane.pb", bytes(90 << 20))), "expand to more than"),
     "tar, too many members": (lambda: tarred(*((str(i), b"") for i in range(10_001))), "more than the 10,000 allowed"),

@@ -4,37 +4,63 @@ An archive is refused entirely if any member would not occur in a normal archive
 link, a device, a duplicate or overlong name, members that share bytes, or more data than profiles expand to. Listing
 and unpacking check the members in the same way, so the limits hold for both.
 
-A server calls these functions in child processes only: see `examine`.
+These functions are called in child processes only, which are limited in memory and time: see `examine`. So forged
+headers, which make `zipfile` and `tarfile` slow or large, need no checks here.
 """
 
 from __future__ import annotations
 
 import gzip
+import io
 import lzma
+import stat
 import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path, PurePosixPath
 from typing import IO, BinaryIO
 
-from tfcompare.sources.logdir.files import text_of
-from tfcompare.sources.uploads.limits import BadUpload, Limits, check_distinct
-from tfcompare.sources.uploads.members import Member, Members
-from tfcompare.sources.uploads.tars import tar_members
-from tfcompare.sources.uploads.zips import SIGNATURES, zip_members
+from tfcompare.sources.logdir.files import is_profile, text_of
+from tfcompare.sources.uploads.limits import BadUpload, Limits, check_distinct, safe_path
 
 Progress = Callable[[int], None]
 """Called with the number of bytes written since the last call."""
 
+SIGNATURES = (b"PK\3\4", b"PK\5\6")
+"""The first bytes of a zip, and of one without members."""
+
 _CHUNK = 1 << 20
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
+_ENCRYPTED = 0x1
+_LOCAL_HEADER_BYTES = 30
 
 _DAMAGE = (
     zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, gzip.BadGzipFile, OSError, ValueError,
     NotImplementedError, RuntimeError, OverflowError, IndexError,
 )  # fmt: skip
 """What the standard library raises for damaged or forged archives."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """A file in an archive. `name` is the name in the archive, `path` the path where it is unpacked."""
+
+    name: str
+    path: PurePosixPath
+    size_bytes: int
+
+    @property
+    def is_profile(self) -> bool:
+        """Whether it is a host's profile; other files are listed but not unpacked."""
+        return is_profile(self.path.name) and "__MACOSX" not in self.path.parts
+
+
+Members = Iterator[tuple[Member, Callable[[Path], IO[bytes] | None]]]
+"""Each file with a function that opens it, given the folder that it is unpacked to."""
 
 
 def is_archive(name: str, head: bytes) -> bool:
@@ -102,4 +128,86 @@ def _report_damage(upload: str) -> Iterator[None]:
 def _members(upload: str, file: BinaryIO, limits: Limits) -> Members:
     file.seek(0)
     is_zip = file.read(4) in SIGNATURES
-    return (zip_members if is_zip else tar_members)(upload, file, limits)
+    return (_zip_members if is_zip else _tar_members)(upload, file, limits)
+
+
+def _zip_members(upload: str, file: BinaryIO, limits: Limits) -> Members:
+    """The files of a zip. Raises `BadUpload` at the first member that is refused."""
+    packed, expanded = file.seek(0, io.SEEK_END), 0
+    with zipfile.ZipFile(file) as archive:
+        entries = archive.infolist()
+        limits.check_count(upload, len(entries))
+        _check_offsets(upload, entries, packed)
+        for entry in entries:
+            if (member := _zip_member(upload, entry)) is not None:
+                limits.check_file(upload, member.name, member.size_bytes)
+                expanded += member.size_bytes
+                limits.check_expanded(upload, expanded, packed)
+                yield member, partial(_open_zipped, archive, entry)
+
+
+def _open_zipped(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, _: Path) -> IO[bytes]:
+    return archive.open(entry)
+
+
+def _zip_member(upload: str, entry: zipfile.ZipInfo) -> Member | None:
+    """None for a folder."""
+    name = entry.orig_filename
+    path = safe_path(upload, name) if name.strip("/\\") else None
+    kind = stat.S_IFMT(entry.external_attr >> 16)
+    if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
+        what = "a link" if kind == stat.S_IFLNK else "a device or pipe"
+        raise BadUpload(f"{upload}: {name!r} is {what}; nothing was unpacked: pack plain files only")
+    if entry.is_dir() or kind == stat.S_IFDIR or path is None:
+        return None
+    if entry.flag_bits & _ENCRYPTED:
+        raise BadUpload(f"{upload}: {name!r} is encrypted; pack it without a password")
+    if entry.compress_type not in _METHODS:
+        raise BadUpload(f"{upload}: {name!r} is packed by method {entry.compress_type}; pack it as a plain zip")
+    return Member(name, path, entry.file_size)
+
+
+def _check_offsets(upload: str, entries: list[zipfile.ZipInfo], packed: int) -> None:
+    """Raises `BadUpload` for members that share bytes, as in zip bombs, or that extend beyond the end."""
+    end, name = 0, ""
+    for entry in sorted(entries, key=lambda e: (e.header_offset, e.compress_size)):
+        if entry.header_offset < end:
+            raise BadUpload(f"{upload}: {entry.filename!r} and {name!r} share bytes, as no packer writes them")
+        name_bytes = len(entry.orig_filename.encode("utf-8", "surrogateescape"))
+        end, name = entry.header_offset + _LOCAL_HEADER_BYTES + name_bytes + entry.compress_size, entry.filename
+    if end > packed:
+        raise BadUpload(f"{upload}: {name!r} lies beyond the end of the archive; upload it anew")
+
+
+def _tar_members(upload: str, file: BinaryIO, limits: Limits) -> Members:
+    """The files of a tar. Raises `BadUpload` at the first member that is refused."""
+    packed = file.seek(0, io.SEEK_END)
+    file.seek(0)
+    is_gzipped = file.read(2) == b"\x1f\x8b"
+    file.seek(0)
+    source = gzip.GzipFile(fileobj=file) if is_gzipped else file
+    with tarfile.open(fileobj=source, mode="r|", bufsize=_CHUNK) as archive:
+        for count, info in enumerate(archive, 1):
+            limits.check_count(upload, count)
+            if (member := _tar_member(upload, info)) is not None:
+                limits.check_expanded(upload, info.offset_data + info.size, packed)
+                limits.check_file(upload, member.name, member.size_bytes)
+                yield member, partial(_open_tarred, archive, info)
+
+
+def _open_tarred(archive: tarfile.TarFile, info: tarfile.TarInfo, folder: Path) -> IO[bytes] | None:
+    return archive.extractfile(tarfile.data_filter(info, str(folder)))
+
+
+def _tar_member(upload: str, info: tarfile.TarInfo) -> Member | None:
+    """None for a folder."""
+    path = None if info.isdir() and not info.name.strip("/\\.") else safe_path(upload, info.name)
+    if info.isdir() or path is None:
+        return None
+    if info.issym() or info.islnk():
+        raise BadUpload(f"{upload}: {info.name!r} is a link; nothing was unpacked: pack the files themselves")
+    if info.issparse():
+        raise BadUpload(f"{upload}: {info.name!r} is packed with holes; pack it without `--sparse`")
+    if not info.isreg():
+        raise BadUpload(f"{upload}: {info.name!r} is a device or pipe; nothing was unpacked: pack plain files only")
+    return Member(info.name, path, info.size)

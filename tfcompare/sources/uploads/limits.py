@@ -29,15 +29,13 @@ class BadUpload(TfcompareError):
 class Limits:
     """The limits for one upload. Profiles in an archive expand by a factor of three to twenty.
 
-    `header_bytes` limits what an archive may have beside its files' contents. Listing and unpacking an archive may each
-    take `seconds`, more by its expanded size, and `memory_bytes`.
+    Listing and unpacking an archive may each take `seconds`, more by its expanded size, and `memory_bytes`.
     """
 
     members: int = 10_000
     file_bytes: int = 2 << 30
     total_bytes: int = 8 << 30
     growth: int = 100
-    header_bytes: int = 16_000_000
     seconds: float = 20
     memory_bytes: int = 256_000_000
 
@@ -54,14 +52,6 @@ class Limits:
         if count > self.members:
             raise BadUpload(
                 f"{upload}: holds {count:,} files, more than the {self.members:,} allowed; pack the profiles alone"
-            )
-
-    def check_headers(self, upload: str, size_bytes: int) -> None:
-        """Raises `BadUpload` if the headers of an archive are larger than allowed."""
-        if size_bytes > self.header_bytes:
-            raise BadUpload(
-                f"{upload}: has more than {format_bytes(self.header_bytes)} of names and other headers, as no archive "
-                f"of {self.members:,} files does; pack the profiles alone"
             )
 
     def check_file(self, upload: str, name: str, size_bytes: int) -> None:

@@ -26,9 +26,8 @@ from typing import BinaryIO
 from tfcompare.sources.abandoned_folders import ARRIVING, delete, this_process
 from tfcompare.sources.logdir.files import PROFILE_SUFFIXES, is_profile, text_of
 from tfcompare.sources.uploads import examine
-from tfcompare.sources.uploads.archives import Progress, is_archive, write
+from tfcompare.sources.uploads.archives import Member, Progress, is_archive, write
 from tfcompare.sources.uploads.limits import BadUpload, Limits, check_distinct, safe_path
-from tfcompare.sources.uploads.members import Member
 from tfcompare.sources.uploads.quotas import ABOUT, Quotas
 
 MOST_IGNORED = 200
