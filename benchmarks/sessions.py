@@ -174,9 +174,10 @@ async def _watch(url: str, process: int, tally: Tally) -> None:
 
 
 async def _check(page: Page, number: int, names: tuple[str, str], tally: Tally) -> None:
+    """The marks beside the title name both runs: `A before B after`."""
     text = await page.locator("[data-testid=stMain]").inner_text()
     baseline, candidate = (re.escape(name.rpartition("/")[2]) for name in names)  # uploads lengthen the names
-    expected = rf"{candidate} against the baseline \S*{baseline}"
+    expected = rf"\bA\W+\S*{baseline}\W+B\W+\S*{candidate}\b"
     if re.search(expected, " ".join(text.split())) is None:
         tally.wrong.append(f"session {number}: expected {expected!r}, found {text[:200]!r}")
 

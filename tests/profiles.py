@@ -38,6 +38,14 @@ WORKER_RUNS = {f"workers_{name}": SAMPLES / "workers" / name for name in ("balan
 ALL_RUNS = [*CORPUS_RUNS, *SAMPLE_RUNS, *SIMULATED_RUNS, *GPU_RUNS, *XLA_RUNS, *WORKER_RUNS]
 
 
+ALIKE = (
+    "filters_16_8_again", "filters_16_8_better_input", "filters_512_128_simulated", "h100_512_128", "h100_16_8",
+    "jax_filters_128_32", "tensorflow_filters_128_32", "workers_balanced", "tf_cpu_sleepy",
+)  # fmt: skip
+EACH_KIND = [name for name in ALL_RUNS if name not in ALIKE]
+"""Runs of every framework, device and way of recording, without further ones of a kind: for tests that take long."""
+
+
 def run_path(name: str) -> Path:
     """The run folder or logdir of that name; skips the test where the corpus is not at hand."""
     shipped = SAMPLE_RUNS | SIMULATED_RUNS | GPU_RUNS | XLA_RUNS | WORKER_RUNS

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from compare_runs import FakeRun, op_stats, run, steps
 
-from tests.profiles import ALL_RUNS, compared_runs, loaded_run
+from tests.profiles import EACH_KIND, compared_runs, loaded_run
 from tfcompare import compare
 from tfcompare.compare import Comparison
 from tfcompare.compare.aggregate import group_diff
@@ -204,7 +204,7 @@ def every_grouping(comparison: Comparison) -> dict[str, pd.DataFrame]:
     }
 
 
-WITH_STEPS = [name for name in ALL_RUNS if name not in ("tf_gpu", "jax_elementwise", "jax_conv_08", "jax_conv_legacy")]
+WITH_STEPS = [name for name in EACH_KIND if name not in ("tf_gpu", "jax_elementwise", "jax_conv_08", "jax_conv_legacy")]
 PAIRS = list(zip(WITH_STEPS, [*WITH_STEPS[1:], WITH_STEPS[0]], strict=True))
 
 

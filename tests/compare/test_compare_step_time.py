@@ -11,7 +11,7 @@ import pytest
 
 from tests.charts import chart_samples as samples
 from tests.compare.compare_runs import run, steps
-from tests.profiles import ALL_RUNS, loaded_run
+from tests.profiles import EACH_KIND, loaded_run
 from tfcompare.compare import compare
 from tfcompare.compare.conditions import check, parse_condition
 from tfcompare.run import Run
@@ -23,7 +23,7 @@ from tfcompare.units import format_time_us
 @pytest.fixture(scope="module")
 def timed() -> list[Run]:
     """All profiles at hand that have steps."""
-    every = [loaded_run(name) for name in ALL_RUNS]
+    every = [loaded_run(name) for name in EACH_KIND]
     return [one for one in every if one.info.has_steps]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.memory_runs import allocate, free, loaded, step, work
-from tests.profiles import ALL_RUNS, loaded_run
+from tests.profiles import EACH_KIND, loaded_run
 from tests.xspace_builder import Event
 from tfcompare import compare
 from tfcompare.charts.pair import Pair
@@ -68,7 +68,7 @@ def test_too_few_steps_or_no_memory_have_none(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("name", ALL_RUNS)
+@pytest.mark.parametrize("name", EACH_KIND)
 def test_no_profile_at_hand_is_said_to_grow(name: str) -> None:
     growth = growth_of(loaded_run(name))
     assert growth is None or not growth.is_growth

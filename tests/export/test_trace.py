@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.profiles import ALL_RUNS, loaded_run, run_path
+from tests.profiles import EACH_KIND, loaded_run, run_path
 from tests.ui.hostile_profile import EVIL, hostile
 from tests.xspace_builder import PS_PER_US, event, line, plane, space
 from tfcompare.cli import main
@@ -41,7 +41,7 @@ def spans(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [event for event in events if event["ph"] == "X"]
 
 
-@pytest.mark.parametrize("name", ALL_RUNS)
+@pytest.mark.parametrize("name", EACH_KIND)
 def test_spans_of_a_thread_nest_or_follow_each_other(name: str) -> None:
     place = lambda e: (e["pid"], e["tid"])  # noqa: E731
     every = sorted(spans(trace(loaded_run(name))), key=lambda e: (*place(e), e["ts"], -e["dur"]))

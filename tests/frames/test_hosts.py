@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.frames.tables import lines, rows, run_of
-from tests.profiles import ALL_RUNS, loaded_run
+from tests.profiles import EACH_KIND, loaded_run
 from tests.xspace_builder import Event, event, line, plane, space
 from tfcompare import schema
 from tfcompare.errors import Unknown
@@ -71,7 +71,7 @@ def test_a_profile_without_steps_has_no_rows() -> None:
     assert run_of(space(plane("/host:CPU", line("python", event("a:A", 0, 5))))).table("hosts").empty
 
 
-@pytest.mark.parametrize("name", ALL_RUNS)
+@pytest.mark.parametrize("name", EACH_KIND)
 def test_rows_agree_with_the_steps_of_every_profile(name: str) -> None:
     run = loaded_run(name)
     table, steps = run.table("hosts"), run.table("steps")

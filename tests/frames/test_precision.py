@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.frames.tables import run_of
-from tests.profiles import ALL_RUNS, loaded_run
+from tests.profiles import EACH_KIND, loaded_run
 from tests.xspace_builder import Event, Value, chunk, event, integer, line, meta, plane, space
 from tfcompare import schema
 from tfcompare.frames.ops.precision import SIXTEEN_BIT, THIRTY_TWO_BIT, UNKNOWN_PRECISION, hlo_precision, name_precision
@@ -105,7 +105,7 @@ def test_instructions_of_a_tpu() -> None:
     assert run_of(space(tpu)).table("steps")[COLUMNS].to_numpy().tolist() == [[52.0, 15.0, 30.0]]
 
 
-@pytest.mark.parametrize("name", ALL_RUNS)
+@pytest.mark.parametrize("name", EACH_KIND)
 def test_the_widths_never_exceed_what_is_computed(name: str) -> None:
     steps = loaded_run(name).table("steps")
     told = steps[list(schema.STEP_PRECISIONS)]

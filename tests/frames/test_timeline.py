@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from tests.frames.tables import run_of
-from tests.profiles import ALL_RUNS, loaded_run
+from tests.profiles import EACH_KIND, loaded_run
 from tests.xspace_builder import U64, Event, event, line, meta, plane, space
 from tfcompare import schema
 from tfcompare.frames.planes import HOST_PLANE, device_planes
@@ -16,7 +16,7 @@ from tfcompare.xspace import read
 OP = ["host_or_device", "op_type", "op_name"]
 
 
-@pytest.mark.parametrize("name", ALL_RUNS)
+@pytest.mark.parametrize("name", EACH_KIND)
 def test_the_spans_of_each_op_add_up_to_its_total_time(name: str) -> None:
     run = loaded_run(name)
     for host in run.host_names:
@@ -32,7 +32,7 @@ def test_the_spans_of_each_op_add_up_to_its_total_time(name: str) -> None:
         pd.testing.assert_series_equal(found.sort_index(), expected.sort_index(), check_names=False, rtol=1e-9)
 
 
-@pytest.mark.parametrize("name", ALL_RUNS)
+@pytest.mark.parametrize("name", EACH_KIND)
 def test_each_lane_has_the_events_of_its_line(name: str) -> None:
     run = loaded_run(name)
     for file in run.found.files:

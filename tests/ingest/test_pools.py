@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -15,35 +14,9 @@ from typing import Any
 
 import pytest
 
+from tests.ingest.tasks import sleep, work
 from tests.profiles import ROOT
-from tfcompare.errors import TfcompareError
 from tfcompare.ingest.pools import Here, Job, Killed, Processes, outcomes
-
-
-class Picky(TfcompareError):
-    """An error that does not survive pickling."""
-
-    def __init__(self, one: str, two: str) -> None:
-        super().__init__(one + two)
-
-
-def work(task: Path | str) -> str:
-    """Dies of `deadly`, complains of `bad`; of a path that is not there, makes it and dies."""
-    if task == "deadly":
-        time.sleep(0.2)
-        os.kill(os.getpid(), signal.SIGKILL)
-    if task == "bad":
-        raise Picky("it is ", "bad")
-    if isinstance(task, Path) and not task.exists():
-        task.touch()
-        os.kill(os.getpid(), signal.SIGKILL)
-    return f"{task} done"
-
-
-def sleep(pids: Path) -> None:
-    """Takes an hour; leaves the number of its process in the folder first."""
-    (pids / str(os.getpid())).touch()
-    time.sleep(3600)
 
 
 @pytest.fixture
@@ -134,7 +107,7 @@ def test_closing_ends_processes_that_are_working(tmp_path: Path) -> None:
 
 def test_processes_end_with_a_parent_that_is_killed(tmp_path: Path) -> None:
     script = (
-        "from pathlib import Path; from tests.ingest.test_pools import sleep; "
+        "from pathlib import Path; from tests.ingest.tasks import sleep; "
         "from tfcompare.ingest.pools import Processes; "
         f"pool = Processes(1); pool.submit(sleep, Path({str(tmp_path)!r})).result()"
     )

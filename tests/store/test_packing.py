@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from tests.fuzz import inputs
-from tests.profiles import ALL_RUNS, loaded_run
+from tests.profiles import EACH_KIND, loaded_run
 from tfcompare import schema
 from tfcompare.errors import TfcompareError
 from tfcompare.frames import HostTables, build
@@ -57,7 +57,7 @@ def hosts(name: str) -> tuple[HostTables, ...]:
     return loaded_run(name).hosts
 
 
-@pytest.mark.parametrize("name", ALL_RUNS)
+@pytest.mark.parametrize("name", EACH_KIND)
 def test_tables_come_out_as_they_went_in(name: str) -> None:
     for host in hosts(name):
         for group in GROUPS:
@@ -91,7 +91,7 @@ def test_what_is_read_of_hostile_profiles_passes_the_checks_of_packs(first: int)
     assert built > 30
 
 
-@pytest.mark.parametrize("name", ALL_RUNS)
+@pytest.mark.parametrize("name", EACH_KIND)
 def test_arrays_are_aligned_as_compiled_code_expects(name: str) -> None:
     for host in hosts(name):
         for group in GROUPS:

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from tests.input_runs import BETTER, NAIVE, input_diff
-from tests.profiles import ALL_RUNS, loaded_run
+from tests.profiles import EACH_KIND, loaded_run
 from tfcompare import compare
 from tfcompare.schema.input import ENQUEUING, IN_ADVANCE, INPUT_CATEGORIES, ON_DEMAND, OTHER_INPUT, PREPROCESSING
 from tfcompare.tools.advice.input_category_advice import ADVICE, OTHER_PREPARING, PARALLEL_ALREADY, advice
@@ -86,7 +86,7 @@ def test_ops_that_took_no_time_have_no_share():
     assert rows[[f"input_self_share_{role}" for role in ROLES]].to_numpy().tolist() == [[0.0, 0.0]]
 
 
-@pytest.mark.parametrize("name", ALL_RUNS)
+@pytest.mark.parametrize("name", EACH_KIND)
 def test_on_every_profile_shares_and_categories_add_up_to_the_whole(name):
     run = loaded_run(name)
     diff = compare(run, run, per="run").table("input_pipeline")

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from tests.memory_runs import allocate, free, loaded, step, work
-from tests.profiles import ALL_RUNS, loaded_run
+from tests.profiles import EACH_KIND, loaded_run
 from tfcompare import compare
 from tfcompare.compare.matching.matching import pair_hosts
 from tfcompare.compare.stats.verdict import verdict_on_size
@@ -217,7 +217,7 @@ def test_small_parts_are_drawn_as_one(tmp_path: Path) -> None:
 # On real profiles
 
 
-@pytest.fixture(scope="module", params=ALL_RUNS)
+@pytest.fixture(scope="module", params=EACH_KIND)
 def run(request: pytest.FixtureRequest) -> Run:
     return loaded_run(request.param)
 

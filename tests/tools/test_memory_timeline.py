@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.memory_runs import allocate, free, loaded, step, work
-from tests.profiles import ALL_RUNS, loaded_run
+from tests.profiles import EACH_KIND, loaded_run
 from tfcompare.run import Run
 from tfcompare.tools import memory_timeline as memory_series
 from tfcompare.tools.memory_timeline import (
@@ -206,7 +206,7 @@ def test_a_level_that_no_event_tells_is_an_empty_line(tmp_path: Path) -> None:
 # On real profiles
 
 
-@pytest.fixture(scope="module", params=ALL_RUNS)
+@pytest.fixture(scope="module", params=EACH_KIND)
 def run(request: pytest.FixtureRequest) -> Run:
     return loaded_run(request.param)
 

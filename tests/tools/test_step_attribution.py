@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import tfcompare as tfc
-from tests.profiles import ALL_RUNS, compared_runs, loaded_run
+from tests.profiles import EACH_KIND, compared_runs, loaded_run
 from tfcompare.frames.tf_data.tf_data_functions import runs_ahead
 from tfcompare.schema import STEP_PARTS
 from tfcompare.tools.step_attribution import Attribution, Within, attributed_steps, attribution, within
@@ -90,7 +90,7 @@ def test_waterfalls_add_up_to_the_mean_step_and_mirror(one: str, other: str) -> 
             assert inside.moves["delta_us"].tolist() == pytest.approx((-mirrored.moves["delta_us"]).tolist(), abs=1e-6)
 
 
-@pytest.mark.parametrize("name", ALL_RUNS)
+@pytest.mark.parametrize("name", EACH_KIND)
 def test_a_run_beside_itself_has_an_empty_waterfall_or_none(name: str) -> None:
     run = loaded_run(name)
     comparison = compared_runs(name, name)

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from tests.input_runs import BETTER, NAIVE, input_diff
-from tests.profiles import ALL_RUNS, compared_runs, loaded_run, run_path
+from tests.profiles import EACH_KIND, compared_runs, loaded_run, run_path
 from tests.views.listing import listed, only, texts, titles
 from tfcompare import compare, load
 from tfcompare.charts.pair import Pair, pairs_of
@@ -170,7 +170,7 @@ def test_without_steps_the_candidate_is_judged_by_its_calls_to_tf_data(monkeypat
     assert not any("Step time and input wait" in title for title in titles(blocks))
 
 
-@pytest.mark.parametrize("name", ALL_RUNS)
+@pytest.mark.parametrize("name", EACH_KIND)
 def test_every_kind_of_profile_is_shown(name: str) -> None:
     pair = pair_of(name, "tf_cpu_sleepy" if name != "tf_cpu_sleepy" else "tf_gpu")
     assert not VIEW.why_not(pair)

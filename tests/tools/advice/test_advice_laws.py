@@ -9,7 +9,7 @@ from functools import cache
 import pandas as pd
 import pytest
 
-from tests.profiles import ALL_RUNS, loaded_run
+from tests.profiles import ALL_RUNS, EACH_KIND, loaded_run
 from tests.tools.advice.advice_facts import NAIVE, facts, kernels, memory, ops
 from tfcompare.compare.straggler import steps_of_straggler
 from tfcompare.tools.advice import Advice, Change, Facts, Findings, advise, advise_on, facts_of, input_rules
@@ -29,8 +29,8 @@ def without_code(text: str) -> str:
     return _CODE.sub("", text)
 
 
-@pytest.mark.parametrize("baseline", ALL_RUNS)
-@pytest.mark.parametrize("candidate", ALL_RUNS)
+@pytest.mark.parametrize("baseline", EACH_KIND)
+@pytest.mark.parametrize("candidate", EACH_KIND)
 def test_advice_on_any_pair_rests_on_evidence_and_says_no_other_number(
     baseline: str, candidate: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -54,7 +54,7 @@ def assert_numbers_are_evidence(said: Advice | Change) -> None:
         assert set(_NUMBER.findall(relative.sub("", without_code(text)))) <= seen
 
 
-@pytest.mark.parametrize("name", ALL_RUNS)
+@pytest.mark.parametrize("name", EACH_KIND)
 def test_a_run_beside_itself_has_changed_in_nothing(name: str) -> None:
     found = advise_on(known(name), known(name))
     assert found.improvements == found.regressions == ()
@@ -65,9 +65,9 @@ def test_a_run_beside_itself_has_changed_in_nothing(name: str) -> None:
             assert seen.baseline == seen.candidate or math.isnan(seen.candidate)
 
 
-@pytest.mark.parametrize("one", ALL_RUNS)
+@pytest.mark.parametrize("one", EACH_KIND)
 def test_swapped_sides_turn_improvements_into_regressions(one: str) -> None:
-    for other in ALL_RUNS:
+    for other in EACH_KIND:
         (better, worse), (better_back, worse_back) = (
             changes(known(one), known(other)),
             changes(known(other), known(one)),

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.profiles import ALL_RUNS, loaded_run
+from tests.profiles import EACH_KIND, loaded_run
 from tests.tools.advice.advice_facts import BETTER, copies, facts, kernels, memory, ops
 from tfcompare.tools.advice import Facts, advise_on, facts_of
 from tfcompare.tools.advice.advise import RULES
@@ -85,7 +85,7 @@ def test_few_steps_and_no_ops_give_none() -> None:
     assert found.caveat and found.also_worth_trying == ()
 
 
-@pytest.mark.parametrize("name", ALL_RUNS)
+@pytest.mark.parametrize("name", EACH_KIND)
 def test_real_profiles_get_only_what_can_apply(name: str) -> None:
     run = facts_of(loaded_run(name))
     found = advise_on(run, run)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.profiles import ALL_RUNS, SAMPLE_RUNS, SIMULATED_RUNS, loaded_run
+from tests.profiles import EACH_KIND, SAMPLE_RUNS, SIMULATED_RUNS, loaded_run
 from tests.tools.timeline.cases import (
     GPU_PAIR,
     PAIRS,
@@ -45,7 +45,7 @@ def drift_us(both: Aligned) -> list[tuple[float, float]]:
     return list(points.itertuples(index=False, name=None))
 
 
-@pytest.mark.parametrize("name", [name for name in ALL_RUNS if not name.startswith("jax_conv")])
+@pytest.mark.parametrize("name", [name for name in EACH_KIND if not name.startswith("jax_conv")])
 def test_the_chosen_step_of_each_side_begins_at_0(name: str) -> None:
     timelines = recorded_pair(name, name)
     if not timelines.has_steps:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.laws import law
-from tests.profiles import ALL_RUNS, loaded_run
+from tests.profiles import EACH_KIND, loaded_run
 from tests.tools.timeline.cases import (
     GPU_PAIR,
     KERNEL,
@@ -95,7 +95,7 @@ def test_times_of_an_axis_convert_there_and_back(zero, scale, shift, time) -> No
     assert Axis(zero, 1.0, 0.0).us(zero + PS_PER_US) == 1.0
 
 
-@pytest.mark.parametrize("names", [*PAIRS, *((name, name) for name in ALL_RUNS)])
+@pytest.mark.parametrize("names", [*PAIRS, *((name, name) for name in EACH_KIND)])
 @pytest.mark.parametrize("look", [Look(), Look(shift_us=1234.5), Look(stretch=True)])
 def test_the_first_window_holds_the_compared_steps_of_both_sides(names, look) -> None:
     aligned = aligned_pair(*names)
@@ -111,7 +111,7 @@ def test_the_first_window_holds_the_compared_steps_of_both_sides(names, look) ->
         assert ends[0] == pytest.approx(ends[1])
 
 
-@pytest.mark.parametrize("names", [*PAIRS, *((name, name) for name in ALL_RUNS)])
+@pytest.mark.parametrize("names", [*PAIRS, *((name, name) for name in EACH_KIND)])
 def test_all_that_overlaps_a_window_of_a_real_profile_is_drawn_once(names) -> None:
     """Counted from the tables of spans."""
     aligned = aligned_pair(*names)
@@ -226,7 +226,7 @@ def test_op_types_are_listed_by_colour_the_longest_first(tmp_path: Path) -> None
     assert drawing(align(open_alone(run)), Look())["kinds"] == expected
 
 
-@pytest.mark.parametrize("name", ALL_RUNS)
+@pytest.mark.parametrize("name", EACH_KIND)
 def test_a_run_alone_is_drawn_without_comparison(name: str) -> None:
     alone = align(open_alone(loaded_run(name)))
     drawn = drawing(alone, Look())

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.laws import law
-from tests.profiles import ALL_RUNS
+from tests.profiles import EACH_KIND
 from tests.tools.timeline.cases import PAIRS, bare_timeline, recorded_pair
 from tfcompare.tools.timeline.lanes import lane_pairs
 from tfcompare.tools.timeline.run_timeline import HostTimeline
@@ -110,7 +110,7 @@ def test_every_lane_stands_exactly_once_and_swapping_sides_mirrors(ours, theirs)
     assert len({pair.label for pair in there}) == len(there)
 
 
-@pytest.mark.parametrize("names", [*PAIRS, *((name, name) for name in ALL_RUNS)])
+@pytest.mark.parametrize("names", [*PAIRS, *((name, name) for name in EACH_KIND)])
 def test_in_real_profiles_every_recorded_lane_with_spans_stands_exactly_once(names) -> None:
     timelines = recorded_pair(*names)
     for number, side in enumerate(timelines.sides):

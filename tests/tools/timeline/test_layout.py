@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.laws import law
-from tests.profiles import ALL_RUNS
+from tests.profiles import EACH_KIND
 from tests.tools.timeline.cases import recorded_pair, spans_table
 from tfcompare.tools.timeline.layout import MOST_ROWS, Layout, lay_out
 
@@ -100,7 +100,7 @@ def test_no_spans_have_no_rows() -> None:
     assert (len(layout.lane), layout.first.tolist()) == (0, [0])
 
 
-@pytest.mark.parametrize("name", ALL_RUNS)
+@pytest.mark.parametrize("name", EACH_KIND)
 def test_the_spans_of_real_profiles_have_a_place_each(name: str) -> None:
     side = recorded_pair(name, name).sides[0]
     check(side.timeline.spans, side.layout)

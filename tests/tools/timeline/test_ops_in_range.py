@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.laws import law
-from tests.profiles import ALL_RUNS
+from tests.profiles import EACH_KIND
 from tests.tools.timeline.cases import (
     KERNEL,
     PAIRS,
@@ -76,7 +76,7 @@ def test_times_are_those_of_a_reference_that_looks_at_every_instant(spans, time,
     assert found["occurrences"].to_dict() == {one: overlaps.count(one) for one in set(overlaps)}
 
 
-@pytest.mark.parametrize("names", [*PAIRS, *((name, name) for name in ALL_RUNS)])
+@pytest.mark.parametrize("names", [*PAIRS, *((name, name) for name in EACH_KIND)])
 def test_in_real_profiles_the_times_of_a_place_add_up_to_the_time_in_which_ops_ran(names) -> None:
     aligned = aligned_pair(*names)
     length = aligned.lengths_ps[0] / PS_PER_US
@@ -112,7 +112,7 @@ def covered_us(aligned: Aligned, time: tuple[float, float]) -> list[dict[str, fl
     return found
 
 
-@pytest.mark.parametrize("name", ALL_RUNS)
+@pytest.mark.parametrize("name", EACH_KIND)
 def test_the_step_of_a_run_beside_itself_has_no_change(name: str) -> None:
     aligned = aligned_pair(name, name)
     table, coverage = range_table(aligned, LOOK, (0.0, aligned.lengths_ps[0] / PS_PER_US))

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.profiles import ALL_RUNS
+from tests.profiles import EACH_KIND
 from tests.tools.timeline.cases import (
     KERNEL,
     PAIRS,
@@ -32,7 +32,7 @@ from tfcompare.tools.timeline.run_timeline import NONE
 from tfcompare.tools.timeline.window import ALONE
 
 
-@pytest.mark.parametrize("name", ALL_RUNS)
+@pytest.mark.parametrize("name", EACH_KIND)
 def test_in_a_run_beside_itself_every_span_is_its_own_partner(name: str) -> None:
     aligned = aligned_pair(name, name)
     assert aligned.pairs is not None

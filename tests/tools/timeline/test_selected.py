@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.profiles import ALL_RUNS, loaded_run
+from tests.profiles import EACH_KIND, loaded_run
 from tests.tools.timeline.cases import (
     GPU_PAIR,
     KERNEL,
@@ -96,7 +96,7 @@ def test_the_self_time_of_deep_spans_counts_each_child_once(tmp_path: Path) -> N
         assert one.self_time_us == (2.0 if i < depth - 1 else 3 * depth - 2 * i)
 
 
-@pytest.mark.parametrize("name", ALL_RUNS)
+@pytest.mark.parametrize("name", EACH_KIND)
 def test_self_times_of_the_spans_of_an_op_add_up_to_that_of_op_stats(name: str) -> None:
     timelines = aligned_pair(name, name).timelines
     side, op = timelines.sides[0], timelines.op_rows(0)

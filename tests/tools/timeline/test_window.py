@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.laws import law
-from tests.profiles import ALL_RUNS
+from tests.profiles import EACH_KIND
 from tests.tools.timeline.cases import PAIRS, aligned_pair, spans_table
 from tfcompare.tools.timeline.layout import MOST_ROWS, Layout, lay_out
 from tfcompare.tools.timeline.window import ALONE, NEUTRAL, Rectangles, rectangles
@@ -150,7 +150,7 @@ def test_a_window_within_spans_that_share_the_last_row_holds_all_that_overlap_it
     assert drawn.rectangles((middle, middle + 1), 1).count.sum() == depth
 
 
-@pytest.mark.parametrize("names", [*PAIRS, *((name, name) for name in ALL_RUNS)])
+@pytest.mark.parametrize("names", [*PAIRS, *((name, name) for name in EACH_KIND)])
 def test_in_real_profiles_the_sums_of_each_row_are_those_of_its_spans(names) -> None:
     aligned = aligned_pair(*names)
     random = np.random.default_rng(7)
