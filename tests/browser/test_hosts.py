@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import EVERYTHING, WIDE, Serve, becomes, downloaded, opened, query, settled
+from tests.browser.conftest import EVERYTHING, WIDE, becomes, downloaded, opened, query, settled
 from tests.profiles import SAMPLES
 from tfcompare import compare, load
 from tfcompare.sources.logdir import find_runs
@@ -53,9 +53,8 @@ def test_a_run_alone_has_one_heat_map_and_no_baseline(page: Page, samples_url: s
     expect(page.locator(HEAT_MAPS)).to_have_count(1)
 
 
-def test_the_part_that_is_chosen_is_drawn_and_kept_in_the_address(page: Page, serve: Serve) -> None:
-    url = serve()
-    opened(page, address(url, baseline=BALANCED, candidate=SLOW))
+def test_the_part_that_is_chosen_is_drawn_and_kept_in_the_address(page: Page, samples_url: str) -> None:
+    opened(page, address(samples_url, baseline=BALANCED, candidate=SLOW))
     expect(page.get_by_role("heading", name="Busy time of each step")).to_be_visible()
     before = drawn(page)
     page.get_by_role("combobox", name="Show").click()
@@ -66,9 +65,9 @@ def test_the_part_that_is_chosen_is_drawn_and_kept_in_the_address(page: Page, se
     chosen = drawn(page)
     assert chosen != before
 
-    opened(page, page.url.replace(url, serve()))  # a link shows a colleague the same
-    expect(page.get_by_role("heading", name="Input of each step")).to_be_visible()
-    assert drawn(page) == chosen
+    colleague = opened(page.context.new_page(), page.url)
+    expect(colleague.get_by_role("heading", name="Input of each step")).to_be_visible()
+    assert drawn(colleague) == chosen
 
 
 def drawn(page: Page) -> list[list[list[float]]]:

@@ -53,12 +53,3 @@ def test_a_typed_url_leads_to_the_overview(page: Page, serve: Serve) -> None:
     settled(page)
     expect(page.get_by_test_id("stMain")).to_contain_text("A filters_512_128")
     expect(page.get_by_test_id("stMain")).to_contain_text("B filters_16_8")
-
-
-@pytest.mark.usefixtures("s3")
-def test_a_link_to_runs_that_have_to_be_fetched(page: Page, serve: Serve) -> None:
-    runs = [next(SAMPLE_RUNS[name].glob("plugins/profile/*")).relative_to(SAMPLE_RUNS[name].parent) for name in NAMES]
-    pair = f"baseline=logs/{runs[0]}&candidate=logs/{runs[1]}"
-    opened(page, f"{serve('s3://bucket/team/logs')}/Overview?{pair}")
-    expect(page.get_by_test_id("stMain")).to_contain_text("A filters_512_128")
-    expect(page.get_by_test_id("stMain")).to_contain_text("B filters_16_8")
