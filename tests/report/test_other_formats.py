@@ -91,8 +91,9 @@ def texts_of(comparison: Comparison, form: str, *, redact: bool) -> str:
     return text.replace("\\", "")
 
 
-@pytest.mark.parametrize("name", ["step", "text", "scatter", "baseline", "vm"])
-@pytest.mark.parametrize("form", ["html", "json"])
+@pytest.mark.parametrize(
+    ("name", "form"), [*((name, "html") for name in ("step", "text", "scatter", "baseline", "vm")), ("step", "json")]
+)
 def test_names_that_mean_something_else_are_redacted_where_they_are_names(name: str, form: str) -> None:
     baseline, candidate = map(loaded_run, WORKERS)
     called = replace(candidate, id=name, name=name)
@@ -159,8 +160,13 @@ def test_numbers_are_those_of_the_report_with_names() -> None:
             assert [one for one in row if isinstance(one, float)] == [one for one in other if isinstance(one, float)]
 
 
-@pytest.mark.parametrize("form", ["html", "markdown", "json"])
-@pytest.mark.parametrize("path", ["-I/home/ada/include/x.h", "~ada/x/y", "/home/ada,eve/my project/x"])
+@pytest.mark.parametrize(
+    ("form", "path"),
+    [
+        ("html", "-I/home/ada/include/x.h"), ("html", "~ada/x/y"), ("html", "/home/ada,eve/my project/x"),
+        ("markdown", "/home/ada,eve/my project/x"), ("json", "/home/ada,eve/my project/x"),
+    ],
+)  # fmt: skip
 def test_names_that_are_paths_are_others_in_all_texts_and_charts(form: str, path: str, tmp_path: Path) -> None:
     for run, scale in (("before", 1.0), ("after", 1.5)):
         file = tmp_path / run / "plugins" / "profile" / "r" / "host.xplane.pb"

@@ -12,6 +12,7 @@ import pytest
 from tests.profiles import EACH_KIND, SAMPLE_RUNS, SIMULATED_RUNS, loaded_run
 from tests.tools.timeline.cases import (
     GPU_PAIR,
+    KERNEL,
     PAIRS,
     aligned_pair,
     host_run,
@@ -20,8 +21,9 @@ from tests.tools.timeline.cases import (
     partners,
     recorded_pair,
     step,
+    write_run,
 )
-from tests.xspace_builder import PS_PER_US, Event, event
+from tests.xspace_builder import PS_PER_US, Event, event, line, plane
 from tfcompare.errors import TfcompareError
 from tfcompare.run import Run
 from tfcompare.tools.timeline.aligned import MOST_DRIFT_POINTS, Aligned, align
@@ -127,7 +129,7 @@ def test_time_after_the_last_op_is_lost_at_the_end_of_the_step(tmp_path: Path) -
     ours = a_step(tmp_path, "a", event("a:Relu", 10, 10))
     theirs = a_step(tmp_path, "b", event("a:Relu", 10, 11), length_us=12_000)
     (at_end,) = losses(aligned(ours, theirs))
-    assert at_end == Loss("", True, 1_999.0, NONE, 20.0, 10_000.0)
+    assert at_end == Loss("", True, 1_999.0, NONE, 20.0, 10_000.0, 11_979.0)
 
 
 def test_an_op_that_a_step_lacks_cannot_be_time_0(tmp_path: Path) -> None:
@@ -186,13 +188,33 @@ def test_an_op_that_takes_longer_puts_all_behind_it_as_much_behind(tmp_path: Pat
     both = aligned(ours, theirs)
     ops = [(0, 0), (10, 0), (20, 0), (520, 1_000), (600, 1_000), (610, 1_000)]
     assert drift_us(both) == [(0, 0), *ops, (10_000, 1_000)], "from the begin to the end of the step"
-    assert losses(both) == [Loss("b", False, 1_000.0, 2, 20.0, 520.0)]
+    assert losses(both) == [Loss("b", False, 1_000.0, 2, 20.0, 520.0, 1_500.0)]
 
 
 def test_an_op_that_starts_later_is_a_wait_before_it(tmp_path: Path) -> None:
     ours = a_step(tmp_path, "a", event("a:Relu", 0, 10), event("b:MatMul", 20, 500))
     theirs = a_step(tmp_path, "b", event("a:Relu", 0, 10), event("b:MatMul", 320, 500), length_us=10_300)
-    assert losses(aligned(ours, theirs)) == [Loss("b", True, 300.0, 2, 10.0, 20.0)]
+    assert losses(aligned(ours, theirs)) == [Loss("b", True, 300.0, 2, 10.0, 20.0, 310.0)]
+
+
+def test_kernels_without_a_counterpart_are_work_and_not_a_wait(tmp_path: Path) -> None:
+    """One kernel on one side, two on the other, and then the same op: what is left of the gap is the wait."""
+    runs = []
+    for name, kernels in (("a", [(10, 400)]), ("b", [(10, 20), (40, 30)])):
+        end = kernels[-1][0] + kernels[-1][1]
+        events = [
+            event("first", 0, 5, tf_op="net/a:Relu", **KERNEL),
+            *(event(f"conv_{name}{i}", *at, tf_op="net/conv:Conv2D", **KERNEL) for i, at in enumerate(kernels)),
+            event("last", end + (100 if name == "a" else 10), 5, tf_op="net/c:Cast", **KERNEL),
+        ]
+        marker = event("train", 0, 1_000, step_num=1, _r=1)
+        device = plane("/device:GPU:0", line("Stream #1(compute)", *events))
+        runs.append(write_run(tmp_path, name, plane("/host:CPU", line("python", marker)), device))
+    for (ours, theirs), sign in ((runs, -1), (runs[::-1], 1)):
+        found = losses(aligned(ours, theirs))
+        told = {(one.unmatched, one.is_wait): one.lost_us for one in found if one.op_name == "net/c"}
+        # 400 µs against 20 and 30, and waits of 5 + 100 µs against 5 + 10 + 10
+        assert told == {("net/conv", True): sign * 350.0, ("", True): sign * 80.0}
 
 
 def test_a_shorter_step_gains_most_where_an_op_takes_less(tmp_path: Path) -> None:

@@ -131,7 +131,7 @@ def test_time_lost_right_before_the_collective_is_a_wait_before_it() -> None:
     aligned = beside(run_of(worker(), worker(pauses_us=250)), "a", "b", 4)
     assert aligned.meeting is not None
     (lost,) = losses(aligned)
-    assert lost == Loss("sum", True, 250.0, aligned.meeting.span, -740.0, -740.0)
+    assert lost == Loss("sum", True, 250.0, aligned.meeting.span, -740.0, -740.0, 250.0)
     assert window_of(aligned, Look(), lost) == pytest.approx((-740, -490))
 
 

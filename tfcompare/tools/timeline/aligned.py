@@ -254,13 +254,23 @@ def telling(timelines: Timelines, pairs: SpanPairs) -> Int64:
     Ops on devices; if none is matched, ops on the host; where a profile names no ops, as those of JAX on CPUs, spans
     that no other one is within.
     """
-    op, spans = timelines.op_rows(0), timelines.sides[0].timeline.spans
+    return np.flatnonzero((pairs.partner[0] >= 0) & comparable_spans(timelines, pairs)[0])
+
+
+def comparable_spans(timelines: Timelines, pairs: SpanPairs) -> tuple[Bools, Bools]:
+    """Which spans of both sides are of the kind that `telling` describes, with a partner or without."""
+    kinds = [_kinds_of_spans(timelines, side) for side in (0, 1)]
     has_partner = pairs.partner[0] >= 0
+    for ours, theirs in zip(*kinds, strict=True):
+        if (has_partner & ours).any():
+            return ours, theirs
+    return np.zeros(len(has_partner), np.bool_), np.zeros(len(pairs.partner[1]), np.bool_)
+
+
+def _kinds_of_spans(timelines: Timelines, side: int) -> tuple[Bools, Bools, Bools]:
+    """Which spans of a side are ops on devices; ops; and those that no other span is within."""
+    op, spans = timelines.op_rows(side), timelines.sides[side].timeline.spans
     is_on_device = np.append(timelines.op_stats["host_or_device"] == DEVICE, False)[op]
     lane, start, duration = (spans[name].to_numpy() for name in ("lane", "start_ps", "duration_ps"))
     is_around = (lane[1:] == lane[:-1]) & (start[1:] < (start + duration)[:-1])
-    is_innermost = ~np.append(is_around, False)[: len(spans)]
-    for among in ((op >= 0) & is_on_device, op >= 0, is_innermost):
-        if (has_partner & among).any():
-            return np.flatnonzero(has_partner & among)
-    return np.zeros(0, np.int64)
+    return (op >= 0) & is_on_device, op >= 0, ~np.append(is_around, False)[: len(spans)]

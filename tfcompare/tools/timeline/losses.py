@@ -1,13 +1,15 @@
-"""Where the candidate falls behind or catches up in the compared step: in an op, or while waiting for the next."""
+"""Where the candidate falls behind or catches up in the compared step: in an op, in work that has no counterpart in the
+other run, or while waiting for the next op."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from tfcompare.tools.timeline.aligned import Aligned, telling
+from tfcompare.tools.timeline.aligned import Aligned, comparable_spans, telling
 from tfcompare.tools.timeline.drawing import Look, axes
 from tfcompare.tools.timeline.run_timeline import NONE
 from tfcompare.xspace.space import PS_PER_US
@@ -21,8 +23,12 @@ class Loss:
     """A place where the candidate loses time, or gains it (`lost_us` < 0), compared with the baseline.
 
     `span` is the baseline's span of an op, `op_name` its name (that of the span where a profile names no ops). With
-    `is_wait`, the time is lost before that op, while no other of these runs; else in the op itself. With `span` `NONE`
-    it is lost after the last op, before the step ends. `start_us` and `end_us` are on the common axis, of the baseline.
+    `is_wait`, the time is lost before that op; else in the op itself. With `span` `NONE` it is lost after the last op,
+    before the step ends. `start_us` and `end_us` are on the common axis, of the baseline; `candidate_us` is how long
+    the op, or the time before it, is in the candidate.
+
+    Before an op, nothing runs; or with `unmatched`, spans without a partner do, most of them of the op of that name. It
+    may be in both runs: a convolution can be one kernel in one and five in the other.
     """
 
     op_name: str
@@ -31,6 +37,8 @@ class Loss:
     span: int
     start_us: float
     end_us: float
+    candidate_us: float
+    unmatched: str = ""
 
 
 def losses(aligned: Aligned, count: int = 3) -> list[Loss]:
@@ -48,18 +56,29 @@ def losses(aligned: Aligned, count: int = 3) -> list[Loss]:
     rows = _outermost(aligned)
     if rows.empty or late_us * (aligned.lengths_ps[1] - aligned.lengths_ps[0]) < 0:
         return []
-    gaps = [_idle_before(rows[f"start_{i}"], rows[f"end_{i}"], aligned.begin_ps[i]) for i in (0, 1)]
+    gaps = [_gap_before(rows[f"start_{i}"], rows[f"end_{i}"], aligned.begin_ps[i]) for i in (0, 1)]
+    alone = [_unmatched(aligned, i) for i in (0, 1)]
+    busy = [
+        _busy_within(spans, rows[f"start_{i}"], gap) for i, (spans, gap) in enumerate(zip(alone, gaps, strict=True))
+    ]
     in_op = rows.assign(is_wait=False, lost=rows["duration_1"] - rows["duration_0"], begin=rows["start_0"])
-    before = rows.assign(is_wait=True, lost=gaps[1] - gaps[0], begin=rows["start_0"] - gaps[0])
-    before = before.assign(end_0=before["start_0"])
-    every = pd.concat([in_op, before])
+    in_op = in_op.assign(theirs=rows["duration_1"])
+    before = rows.assign(is_wait=True, begin=rows["start_0"] - gaps[0], end_0=rows["start_0"], theirs=gaps[1])
+    waits = before.assign(lost=(gaps[1] - busy[1]) - (gaps[0] - busy[0]))
+    every = pd.concat([in_op, waits, before.assign(lost=busy[1] - busy[0], is_unmatched=True)])
+    every["is_unmatched"] = every["is_unmatched"].eq(True)
     is_longer = aligned.lengths_ps[1] >= aligned.lengths_ps[0]
     every["size"] = (every["lost"] if is_longer else -every["lost"]).clip(lower=0)
     largest = every[(every["size"] > 0) & (every["size"] >= WORTH_NAMING * every["size"].max())]
     largest = largest.sort_values("size", ascending=False, kind="stable").head(count)
-    times = {name: (largest[name] - aligned.zero_ps[0]) / PS_PER_US for name in ("begin", "end_0")}
-    cells = (largest["op_name"], largest["is_wait"], largest["lost"] / PS_PER_US, largest["span"], *times.values())
-    return [Loss(*row) for row in zip(*(column.tolist() for column in cells), strict=True)]
+    times = [(largest[name] - aligned.zero_ps[0]) / PS_PER_US for name in ("begin", "end_0")]
+    times.append(largest["theirs"] / PS_PER_US)
+    names = [
+        _most_of(alone, row, [gap[row.Index] for gap in gaps]) if row.is_unmatched else ""
+        for row in largest.itertuples()
+    ]
+    cells = (largest["op_name"], largest["is_wait"], largest["lost"] / PS_PER_US, largest["span"], *times)
+    return [Loss(*row) for row in zip(*(column.tolist() for column in cells), names, strict=True)]
 
 
 def _until_meeting(aligned: Aligned) -> Aligned:
@@ -75,16 +94,48 @@ def window_of(aligned: Aligned, look: Look, loss: Loss) -> tuple[float, float]:
     if loss.span != NONE and aligned.pairs is not None:
         partner = theirs.iloc[int(aligned.pairs.partner[0][loss.span])]
         until_ps = int(partner["start_ps"]) + (0 if loss.is_wait else int(partner["duration_ps"]))
-    length_us = loss.end_us - loss.start_us + loss.lost_us
     axis = axes(aligned, look)[1]
-    begin_us, until_us = axis.us(until_ps - round(length_us * PS_PER_US)), axis.us(until_ps)
+    begin_us, until_us = axis.us(until_ps - round(loss.candidate_us * PS_PER_US)), axis.us(until_ps)
     return min(loss.start_us, begin_us), max(loss.end_us, until_us)
 
 
-def _idle_before(start: pd.Series, end: pd.Series, begin: int) -> pd.Series:
+def _gap_before(start: pd.Series, end: pd.Series, begin: int) -> pd.Series:
     """How long before each op none of those above it ran."""
     until = end.cummax().shift(fill_value=begin).clip(lower=begin)
     return (start - until).clip(lower=0)
+
+
+def _unmatched(aligned: Aligned, side: int) -> pd.DataFrame:
+    """The spans of the compared step that are of the kind that is compared and have no partner.
+
+    Columns: `op_name`, `start` and `end`, in ps, sorted by their start.
+    """
+    assert aligned.pairs is not None
+    spans = aligned.timelines.sides[side].timeline.spans
+    is_alone = comparable_spans(aligned.timelines, aligned.pairs)[side] & (aligned.pairs.partner[side] == NONE)
+    found = spans[is_alone & aligned.starts_within(side)]
+    name = found["op_name"].astype(object).where(found["op_name"] != "", found["name"].astype(object))
+    frame = pd.DataFrame({"op_name": name, "start": found["start_ps"], "end": found["start_ps"] + found["duration_ps"]})
+    return frame.sort_values("start", kind="stable", ignore_index=True)
+
+
+def _busy_within(spans: pd.DataFrame, until: pd.Series, length: pd.Series) -> pd.Series:
+    """For how long any of these spans runs in each of the periods that end at `until`."""
+    if spans.empty:
+        return length * 0
+    begin = np.maximum(spans["start"], spans["end"].cummax().shift(fill_value=0))  # without what an earlier one covers
+    end = np.maximum(begin, spans["end"])
+    total = (end - begin).cumsum()
+    at, passed = (np.column_stack(pair).ravel() for pair in ((begin, end), (total - (end - begin), total)))
+    return pd.Series(np.interp(until, at, passed) - np.interp(until - length, at, passed), until.index)
+
+
+def _most_of(alone: list[pd.DataFrame], row: Any, gaps: list[int]) -> str:
+    """The op of the unmatched spans that run longest before an op, on the side where they run longer."""
+    side = int(row.lost > 0)
+    spans, until = alone[side], getattr(row, f"start_{side}")
+    overlap = np.minimum(spans["end"], until) - np.maximum(spans["start"], until - gaps[side])
+    return str(overlap.clip(lower=0).groupby(spans["op_name"]).sum().idxmax())
 
 
 def _outermost(aligned: Aligned) -> pd.DataFrame:

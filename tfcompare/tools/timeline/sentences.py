@@ -109,7 +109,7 @@ def where(aligned: Aligned, places: Sequence[Loss], letters: Sequence[str]) -> s
     """`B falls behind most in `MatMul` (+1.2 ms) and waiting before `Cast` (+0.3 ms).`"""
     if not places:
         return ""
-    names = shorten_distinct([one.op_name for one in places], NAME_LETTERS)
+    names = shorten_distinct([one.unmatched or one.op_name for one in places], NAME_LETTERS)
     texts = [
         f"{place_of(one, as_code(name))} ({format_delta(one.lost_us, 'µs')})"
         for one, name in zip(places, names, strict=True)
@@ -121,7 +121,9 @@ def where(aligned: Aligned, places: Sequence[Loss], letters: Sequence[str]) -> s
 
 
 def place_of(loss: Loss, name: str) -> str:
-    """`in MatMul`, `waiting before MatMul`."""
+    """`in MatMul`, `waiting before MatMul`, `in unmatched spans of MatMul`."""
+    if loss.unmatched:
+        return f"in unmatched spans of {name}"
     if loss.span == NONE:
         return "after the last matched op"
     return f"waiting before {name}" if loss.is_wait else f"in {name}"
@@ -160,14 +162,14 @@ def hits(find: str, counts: list[int], letters: Sequence[str]) -> str:
 
 def jumps(aligned: Aligned, look: Look, places: Sequence[Loss]) -> list[Jump]:
     """Buttons that lead to where hosts wait for each other, and to where the candidate loses or gains most."""
-    names = shorten_distinct([one.op_name for one in places], JUMP_LETTERS)
+    names = shorten_distinct([one.unmatched or one.op_name for one in places], JUMP_LETTERS)
     found = [_to_collective(aligned, aligned.meeting, look)] if aligned.meeting else []
     for place, short in zip(places, names, strict=True):
         lost = format_delta(place.lost_us, "µs")
         begin, end = window_of(aligned, look, place)
         margin = JUMP_MARGIN * (end - begin)
         text = f"{lost} {place_of(place, short)}"
-        title = f"{lost} {place_of(place, place.op_name)}: select and show it"
+        title = f"{lost} {place_of(place, place.unmatched or place.op_name)}: select and show it"
         found.append(Jump(text, title, 0, place.span, (begin - margin, end + margin)))
     return found
 
