@@ -6,8 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmarks.encode import message, number
-from benchmarks.recording import Described, Plane, Recording, Step, StepBuilder
+from benchmarks.recording import Described, Plane, Recording, Step, StepBuilder, message, number, varint
 
 _VARIANTS = 2
 _FUSIONS = 350
@@ -97,4 +96,4 @@ def _instruction(
 
 
 def _varints(*values: int) -> bytes:
-    return b"".join(number(0, value)[1:] for value in values)
+    return b"".join(map(varint, values))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmarks.encode import number
 from benchmarks.recording import (
     NUMBERED,
     Changing,
@@ -19,6 +18,7 @@ from benchmarks.recording import (
     Recording,
     Step,
     Values,
+    number,
 )
 from benchmarks.tf_host import HostStep, Threads, new_iterators
 from benchmarks.tpu_program import MODULE, PROGRAM_ID, Instruction, instructions

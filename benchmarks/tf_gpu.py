@@ -12,8 +12,6 @@ from benchmarks.recording import Changing, Constant, Plane, Recording, Step, Val
 from benchmarks.tensors import Tensors
 from benchmarks.tf_host import FUNCTION, GAP_NS, HostStep, Threads, new_iterators
 
-SLOWER_OP, SLOWER = "gradient_tape/bert/encoder/layer_0/intermediate/MatMul/MatMul", 1.2
-
 _VARIANTS = 8
 _COMPUTE, _EVENT_MANAGER = 1, 2
 _THREADS = Threads(python=0, iterators=(3, 4), workers=(5, 6))
@@ -51,23 +49,9 @@ _BETWEEN_KERNELS_NS = 1_000
 
 def recording(seed: int, layers: int) -> Recording:
     """A recording of a model of so many transformer layers."""
-    return _recording(seed, training_step(layers))
-
-
-def slower_recording(seed: int, layers: int) -> Recording:
-    """The recording of the same seed, except that the kernels of `SLOWER_OP` take `SLOWER` times as long."""
-    return _recording(seed, [_slower(op) if op.name == SLOWER_OP else op for op in training_step(layers)])
-
-
-def _slower(op: GpuOp) -> GpuOp:
-    kernels = (work._replace(mean_us=SLOWER * work.mean_us) for work in op.work if isinstance(work, Kernel))
-    return op._replace(work=tuple(kernels))
-
-
-def _recording(seed: int, ops: list[GpuOp]) -> Recording:
     rng = np.random.default_rng(seed)
     planes = (Plane("/host:CPU", _HOST_LINES), Plane("/device:GPU:0", _DEVICE_LINES, dict(_DEVICE)))
-    iterators = new_iterators(rng)
+    ops, iterators = training_step(layers), new_iterators(rng)
     steps = [_Simulation(HostStep(planes, _THREADS, iterators, rng)).step(ops) for _ in range(_VARIANTS)]
     return Recording(planes, tuple(steps))
 

@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 
 from benchmarks.generate import KINDS, generate
-from benchmarks.tf_gpu import SLOWER, SLOWER_OP
 from tests import xprof_oracle
 from tfcompare.frames.steps.steps import DEVICE_LINE
 from tfcompare.run import Run, load
@@ -17,9 +16,9 @@ from tfcompare.xspace import XSpace, read
 
 KEYS = ["host_or_device", "op_name", "op_type"]
 TOLERANCE = 0.001
-MEGABYTES = {"tf_cpu": 0.3, "tf_gpu": 0.4, "tf_gpu_slower": 0.4, "jax_tpu": 0.4, "jax_gpu": 0.8}
+MEGABYTES = {"tf_cpu": 0.3, "tf_gpu": 0.4, "jax_tpu": 0.4, "jax_gpu": 0.8}
 TABLES_OF_ALL = ("steps", "op_stats", "op_steps", "memory_summary", "memory_timeline", "memory_peak", "input_pipeline")
-OF_DEVICE = {"tf_cpu": "CPU", "tf_gpu": "GPU", "tf_gpu_slower": "GPU", "jax_tpu": "TPU"}
+OF_DEVICE = {"tf_cpu": "CPU", "tf_gpu": "GPU", "jax_tpu": "TPU"}
 
 PROGRAMS = "jax_gpu"
 """Compiled programs only: no steps, no ops of a host, no memory."""
@@ -120,18 +119,6 @@ def test_kernels_of_a_gpu_are_those_of_the_ops_that_launched_them(folder: Path) 
     assert set(run.table("copies")["kind"]) == {"host to device", "device to host", "memory set"}
     of_step = run.table("steps")["device_compute_us"]
     assert (of_step > 0.3 * run.table("steps")["duration_us"]).all()
-
-
-def test_the_slower_recording_differs_in_one_op_on_the_device(folder: Path) -> None:
-    before, after = (
-        run_of(kind, folder).table("op_stats").query("host_or_device == 'Device'").set_index("op_name").sort_index()
-        for kind in ("tf_gpu", "tf_gpu_slower")
-    )
-    assert after["occurrences"].equals(before["occurrences"])
-    ratio = after["self_time_us"] / before["self_time_us"]
-    assert ratio.idxmax() == SLOWER_OP
-    assert ratio.max() == pytest.approx(SLOWER, rel=0.05)
-    assert ratio.median() == pytest.approx(1, abs=0.001)
 
 
 def test_programs_of_a_gpu_are_in_the_file_with_what_they_cost(folder: Path) -> None:
