@@ -1,4 +1,4 @@
-"""Two runs in a real Chromium: time to the first numbers, to switch pages, bytes sent.
+"""Two runs in a real Chromium: time to the first numbers, and to switch pages.
 
 `python -m benchmarks.browser` needs Chromium and playwright. Its section goes between its marks in `results.md`.
 """
@@ -13,12 +13,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any
 from urllib.parse import urlencode
 from urllib.request import urlopen
 
@@ -26,6 +25,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from benchmarks.generate import KINDS, generate
 from benchmarks.machine import description
+from benchmarks.page import put
 from tfcompare.commands import serve
 
 _HERE = Path(__file__).resolve().parent
@@ -93,22 +93,16 @@ class Opened:
     all_s: float
 
 
-@dataclass(frozen=True)
-class Sent:
-    """What opening one page sent to the browser, the app's own files apart."""
-
-    socket_bytes: int
-    http_bytes: int
-
-    @property
-    def bytes(self) -> int:
-        """All of it."""
-        return self.socket_bytes + self.http_bytes
-
-
 @contextmanager
 def server(places: Sequence[Path], home: Path) -> Iterator[str]:
     """The address of a fresh server on these places, whose user's home is `home`; what was cached there is used."""
+    with started(places, home) as (url, _):
+        yield url
+
+
+@contextmanager
+def started(places: Sequence[Path], home: Path) -> Iterator[tuple[str, int]]:
+    """As `server`: (the address, the process)."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         port = listener.getsockname()[1]
@@ -120,7 +114,7 @@ def server(places: Sequence[Path], home: Path) -> Iterator[str]:
     ) as process:  # fmt: skip
         try:
             _wait_until_up(f"http://localhost:{port}/_stcore/health", process)
-            yield f"http://localhost:{port}"
+            yield f"http://localhost:{port}", process.pid
         finally:
             process.kill()
 
@@ -155,34 +149,6 @@ def opening(browser: Browser, url: str, query: str) -> Opened:
         numbers_s = time.perf_counter() - began
         page.evaluate("() => window.whenSettled('Overview', 0)")
         return Opened(numbers_s, time.perf_counter() - began)
-
-
-def bytes_of(browser: Browser, url: str, page_name: str, query: str) -> Sent:
-    """What one page sends, opened in an empty browser."""
-    with window(browser) as page:
-        session = page.context.new_cdp_session(page)
-        session.send("Network.enable")
-        over_socket, over_http = [0], dict[str, int]()
-
-        def on_frame(event: dict[str, Any]) -> None:
-            payload = event["response"]["payloadData"]
-            over_socket[0] += len(payload) * 3 // 4 if event["response"]["opcode"] == 2 else len(payload)
-
-        def on_response(event: dict[str, Any]) -> None:
-            if "/static/" not in event["response"]["url"] and not event["response"]["url"].startswith("data:"):
-                over_http[event["requestId"]] = 0
-
-        def on_done(event: dict[str, Any]) -> None:
-            if event["requestId"] in over_http:
-                over_http[event["requestId"]] = int(event["encodedDataLength"])
-
-        session.on("Network.webSocketFrameReceived", on_frame)
-        session.on("Network.responseReceived", on_response)
-        session.on("Network.loadingFinished", on_done)
-        page.goto(f"{url}/{page_name}?{query}", wait_until="commit")
-        page.evaluate("name => window.whenSettled(name, 0)", page_name)
-        page.wait_for_timeout(300)
-        return Sent(over_socket[0], sum(over_http.values()))
 
 
 def switches(browser: Browser, url: str, query: str, rounds: int) -> dict[str, list[float]]:
@@ -221,9 +187,8 @@ def measured(kind: str, megabytes: float, rounds: int, browser: Browser) -> list
         with server(places, home) as url:
             opening(browser, url, query)
             again = [opening(browser, url, query) for _ in range(rounds)]
-            sent = {name: bytes_of(browser, url, name, query) for name in PAGES}
             times = switches(browser, url, query, rounds)
-    _say(f"{kind}: again {again}, {sent}, {times}")
+    _say(f"{kind}: again {again}, {times}")
     return [
         f"Two runs of {megabytes:g} MB, kind `{kind}`.", "",
         "| The overview is opened | first numbers, s | all drawn, s |", "| --- | ---: | ---: |",
@@ -235,12 +200,12 @@ def measured(kind: str, megabytes: float, rounds: int, browser: Browser) -> list
                 ("again: the same server, another browser", again),
             )
         ), "",
-        "| Page | from the click until drawn, s | sent, KB |", "| --- | ---: | ---: |",
+        "| Page | from the click until drawn, s |", "| --- | ---: |",
         *(
-            f"| {PAGES[n] if n else 'Home'} | {spread(times[n]) if times[n] else '–'} | {sent[n].bytes / 1000:,.0f} |"
-            for n in PAGES
+            f"| {PAGES[name] if name else 'Home'} | {spread(found) if found else '–'} |"
+            for name, found in times.items()
         ),
-        f"| median of all | {spread([t for found in times.values() for t in found])} | |",
+        f"| median of all | {spread([t for found in times.values() for t in found])} |",
     ]  # fmt: skip
 
 
@@ -255,21 +220,19 @@ def _first(browser: Browser, places: Sequence[Path], query: str, home: Path) -> 
         return opening(browser, url, query)
 
 
-def spread(values: Sequence[float], digits: int = 2) -> str:
+def spread(values: Sequence[float]) -> str:
     """`0.45 (0.40–0.50)`: the median, the least and the most."""
-    return f"{median(values):.{digits}f} ({min(values):.{digits}f}–{max(values):.{digits}f})"
+    return f"{median(values):.2f} ({min(values):.2f}–{max(values):.2f})"
 
 
 _HOW = """\
 Written by `{command}`, in Chromium.
 Each cell is the median (least–most) of {rounds} rounds. Opening counts from the request to a server that is up, in a
 browser that has nothing of the app in its cache; the first numbers are the key figures of the overview. A page is drawn
-once its script is done and every chart is there. Sent is what opening the page brings over websocket and HTTP, the
-app's own scripts and fonts apart. Server and browser share the machine."""
+once its script is done and every chart is there. Server and browser share the machine."""
 
 
-def report_section(kinds: Sequence[str] = ("tf_cpu",), megabytes: float = 30, rounds: int = 5,
-                   chromium: str = "/usr/bin/chromium") -> str:  # fmt: skip
+def report_section(kinds: Sequence[str], megabytes: float, rounds: int, chromium: str) -> str:
     """Measure, and give the section as Markdown."""
     command = f"python -m benchmarks.browser --kinds {' '.join(kinds)} --megabytes {megabytes:g} --rounds {rounds}"
     how = _HOW.format(command=command, rounds=rounds)
@@ -282,21 +245,11 @@ def report_section(kinds: Sequence[str] = ("tf_cpu",), megabytes: float = 30, ro
     return "\n".join(lines)
 
 
-BEGIN, END = "<!-- browser: written by python -m benchmarks.browser -->", "<!-- end of browser -->"
-
-
-def with_section(page: str, section: str, marks: tuple[str, str] = (BEGIN, END)) -> str:
-    """`page` with the section in place of what stood between its marks, or at the end."""
-    before, begin, rest = page.partition(marks[0])
-    after = rest.partition(marks[1])[2] if begin else "\n"
-    return f"{before.rstrip()}\n\n{marks[0]}\n\n{section}\n\n{marks[1]}{after}"
-
-
 def _say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def main(measure: Callable[..., str] = report_section) -> None:
+def main() -> None:
     """Read the command line, measure, print the section and write it."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.browser", description=__doc__.partition("\n")[0])
     parser.add_argument("--kinds", nargs="+", choices=sorted(KINDS), default=["tf_cpu"])
@@ -305,9 +258,9 @@ def main(measure: Callable[..., str] = report_section) -> None:
     parser.add_argument("--chromium", default="/usr/bin/chromium")
     parser.add_argument("--out", type=Path, default=_HERE / "results.md", help="the page that holds the section")
     args = parser.parse_args()
-    section = measure(args.kinds, args.megabytes, args.rounds, args.chromium)
+    section = report_section(args.kinds, args.megabytes, args.rounds, args.chromium)
     print(section)
-    args.out.write_text(with_section(args.out.read_text(), section))
+    put(args.out, "browser", section)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks.page import put
 from tfcompare.compare.stats.estimates import (
     FEWEST_REPEATS,
     LEVEL,
@@ -31,7 +32,6 @@ from tfcompare.tables.strays import stray_of
 Floats = npt.NDArray[np.float64]
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "verdicts.md"
-_BEGIN, _END = "<!-- begin of what benchmarks/calibration.py writes -->\n", "<!-- end -->\n"
 
 STEPS = (9, 20, 40)
 CORRELATIONS = (0.0, 0.3, 0.6)
@@ -195,7 +195,7 @@ def power(rng: np.random.Generator, trials: int) -> str:
     rows = [
         [
             _percent(noise), _percent(spread), str(captures),
-            *(_percent(claim_share(rng, trials, (20, 0.3, noise, spread), change=e, repeats=captures))
+            *(f"{100 * claim_share(rng, trials, (20, 0.3, noise, spread), change=e, repeats=captures):.0f}"
               for e in EFFECTS),
         ]
         for noise, spread, captures in product(NOISES, SPREADS, (1, REPEATS))
@@ -207,11 +207,13 @@ def power_by_captures(rng: np.random.Generator, trials: int) -> str:
     """The share of trials that is claimed with wide spreads, by the number of captures a side and the change."""
     rows = [
         [
-            _percent(declared), _percent(true), str(captures),
-            *(_percent(claim_share(rng, trials, (20, 0.3, 0.05, true), change=e, repeats=captures, declared=declared))
-              for e in WIDE_EFFECTS),
+            _percent(declared), _percent(true), str(n),
+            *(
+                f"{100 * claim_share(rng, trials, (20, 0.3, 0.05, true), change=e, repeats=n, declared=declared):.0f}"
+                for e in WIDE_EFFECTS
+            ),
         ]
-        for (declared, true), captures in product(WIDE_SPREADS, CAPTURES)
+        for (declared, true), n in product(WIDE_SPREADS, CAPTURES)
     ]  # fmt: skip
     return table(["assumed", "true spread", "captures", *(f"+{_percent(e)}" for e in WIDE_EFFECTS)], rows)
 
@@ -223,7 +225,7 @@ def false_claims_under_load(rng: np.random.Generator, trials: int) -> str:
     rows = [
         [
             _percent(slowdown),
-            *(f"{100 * claim_share(rng, trials, cell, repeats=n, declared=0.1, slowdown=slowdown):.1f} %"
+            *(f"{100 * claim_share(rng, trials, cell, repeats=n, declared=0.1, slowdown=slowdown):.1f}"
               for n in captures),
         ]
         for slowdown in SLOWDOWNS
@@ -303,13 +305,9 @@ def outcomes_of_programs(rng: np.random.Generator, trials: int) -> str:
         )
         many = program(rng, _steady(rng, 4_000, 40)).mean() / 4
         word = words(found, measured_spread=captures >= FEWEST_REPEATS)
-        covered = ((found.low <= many) & (many <= found.high)).mean()
-        rows.append(
-            [
-                name, f"{many:.2f}×", str(captures),
-                *(_percent(float((word == one).mean())) for one in (SLOWER, UNCLEAR, SAME, FASTER)), _percent(covered),
-            ]
-        )  # fmt: skip
+        shares = [(word == one).mean() for one in (SLOWER, UNCLEAR, SAME, FASTER)]
+        shares.append(((found.low <= many) & (many <= found.high)).mean())
+        rows.append([name, f"{many:.2f}×", str(captures), *(f"{100 * share:.0f}" for share in shares)])
     head = [
         "candidate",
         "true ratio",
@@ -347,24 +345,25 @@ between recordings.
 is one for all of its ops, or one for each:
 
 {false_discoveries(rng, few)}
-**What is seen**: the share of trials with 20 steps a side (correlation 0.3) that is called, by how much longer the
-candidate takes. The spread of single captures is assumed as it is, that of {REPEATS} is measured.
+**What is seen**: the share of trials with 20 steps a side (correlation 0.3) that is called, in percent, by how much
+longer the candidate takes. The spread of single captures is assumed as it is, that of {REPEATS} is measured.
 
 {power(rng, few)}
-**By number of captures a side**, 20 steps each (correlation 0.3, noise 5 %), for the spreads that are assumed for CPU
-steps of 10 ms (10 %) and 1 ms (19 %), on machines as noisy as assumed and on quieter ones:
+**By number of captures a side**, in percent, 20 steps each (correlation 0.3, noise 5 %), for the spreads that
+are assumed for CPU steps of 10 ms (10 %) and 1 ms (19 %), on machines as noisy as assumed and on quieter ones:
 
 {power_by_captures(rng, few)}
 **Slow steps, false claims**, in percent: some steps of both sides, at random, take longer. Columns: their share and how
 many times as long; noise 3 %, correlation 0.3, no spread between captures.
 
 {false_claims_with_slow_steps(rng, few)}
-**Slow steps, outcomes** against even steps of 4 ms, 40 steps a capture; the spread between captures is 10 % and assumed
-for single captures, 3 % and measured for several. A stray is excluded from the mean, so where a capture has one slow
-step, the interval is about the others:
+**Slow steps, outcomes**, in percent, against even steps of 4 ms, 40 steps a capture; the spread between captures is
+10 % and assumed for single captures, 3 % and measured for several. A stray is excluded from the mean, so where a
+capture has one slow step, the interval is about the others:
 
 {outcomes_of_programs(rng, few)}
-**False claims on a busy machine**, whose load slows each capture down by a random (exponential) amount, by its mean:
+**False claims on a busy machine**, in percent, whose load slows each capture down by a random (exponential) amount,
+by its mean:
 
 {false_claims_under_load(rng, trials)}"""
 
@@ -375,14 +374,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--trials", type=int, default=10_000, help="simulated pairs a cell (default %(default)s)")
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args(argv)
-    put(report(args.trials, args.seed), _BEGIN, _END)
-
-
-def put(text: str, begin: str, end: str) -> None:
-    """Write `text` into the page, in place of what stands between these marks."""
-    page = PAGE.read_text(encoding="utf-8")
-    before, rest = page.split(begin)
-    PAGE.write_text(before + begin + text + end + rest.split(end)[1], encoding="utf-8")
+    put(PAGE, "calibration", report(args.trials, args.seed))
 
 
 if __name__ == "__main__":

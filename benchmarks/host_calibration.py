@@ -13,12 +13,12 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.calibration import put, table
+from benchmarks.calibration import PAGE, table
+from benchmarks.page import put
 from tfcompare.compare.stats.straggler_test import slowest, slowest_group
 
 Floats = npt.NDArray[np.float64]
 
-_BEGIN, _END = "<!-- begin of what benchmarks/host_calibration.py writes -->\n", "<!-- end of hosts -->\n"
 HOSTS, STEPS = (2, 3, 8, 64, 256), (10, 20, 50)
 RACKS, RACK_STEPS = ((2, 4), (8, 8), (32, 8)), 20
 """(racks, hosts of each), and how many steps they have."""
@@ -110,7 +110,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--trials", type=int, default=1_000, help="simulated runs a cell (default %(default)s)")
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args(argv)
-    put(report(args.trials, args.seed), _BEGIN, _END)
+    put(PAGE, "host_calibration", report(args.trials, args.seed))
 
 
 if __name__ == "__main__":

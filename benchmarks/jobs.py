@@ -1,8 +1,7 @@
 """What is measured, each job in a process of its own: `python -m benchmarks.jobs JOB FILE` prints its times as JSON.
 
 Each makes what the overview, op stats, kernel stats, HLO stats, the op profile, the memory profile and the input
-pipeline show of a run; ours tf.data as well. What verdicts rest on, each op in each step, xprof has not: it is measured
-apart.
+pipeline show of a run; ours tf.data as well.
 """
 
 from __future__ import annotations
@@ -21,8 +20,7 @@ XPROF_TOOLS = (
     "input_pipeline_analyzer",
 )  # fmt: skip
 
-TFCOMPARE, TFCOMPARE_KEEPING, TFCOMPARE_WARM = "tfcompare cold", "tfcompare cold, keeping", "tfcompare warm"
-TFCOMPARE_AGAIN, TFCOMPARE_OP_STEPS = "tfcompare, not the first", "tfcompare, op steps"
+TFCOMPARE, TFCOMPARE_WARM, TFCOMPARE_AGAIN = "tfcompare cold", "tfcompare warm", "tfcompare, not the first"
 XPROF, XPROF_WARM = "xprof cold", "xprof warm"
 
 
@@ -34,20 +32,6 @@ def tfcompare_tables(file: str) -> Callable[[], None]:
         run = tfcompare.run.load(file)
         for table in OUR_TABLES:
             run.table(table)
-
-    return work
-
-
-def tfcompare_op_steps(file: str) -> Callable[[], None]:
-    """What each op took in each step, of a run that is open: open it now."""
-    import tfcompare.run
-
-    run = tfcompare.run.load(file)
-    for table in OUR_TABLES:
-        run.table(table)
-
-    def work() -> None:
-        run.step_cells("op_stats")
 
     return work
 
@@ -74,20 +58,12 @@ def xprof_tools(file: str) -> Callable[[], None]:
 
 JOBS: dict[str, Callable[[str], Callable[[], None]]] = {
     TFCOMPARE: tfcompare_tables,
-    TFCOMPARE_KEEPING: tfcompare_tables,
     TFCOMPARE_WARM: tfcompare_tables,
     TFCOMPARE_AGAIN: tfcompare_again,
-    TFCOMPARE_OP_STEPS: tfcompare_op_steps,
     XPROF: xprof_tools,
     XPROF_WARM: xprof_tools,
 }
-TURNS = (
-    (TFCOMPARE,),
-    (TFCOMPARE_KEEPING, TFCOMPARE_WARM),
-    (TFCOMPARE_AGAIN,),
-    (TFCOMPARE_OP_STEPS,),
-    (XPROF, XPROF_WARM),
-)
+TURNS = ((TFCOMPARE, TFCOMPARE_WARM), (TFCOMPARE_AGAIN,), (XPROF, XPROF_WARM))
 """What belongs together in a round: a warm job finds what the one before it left."""
 
 

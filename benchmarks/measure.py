@@ -9,19 +9,21 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+from statistics import median
 
-from benchmarks.jobs import TFCOMPARE_KEEPING, TFCOMPARE_WARM, TURNS, XPROF, XPROF_WARM
+from benchmarks.jobs import JOBS, TFCOMPARE, TFCOMPARE_AGAIN, TURNS, XPROF, XPROF_WARM
 
 _ROOT = Path(__file__).resolve().parent.parent
 _BYTES_PER_RSS_UNIT = 1 if sys.platform == "darwin" else 1024
-_STORE, _NO_STORE = "TFCOMPARE_STORE", "off"
+_STORE = "TFCOMPARE_STORE"
 _SETTLED_S = 2.5
 """A file that was written just now is not taken for known by its time alone."""
+LARGE_MEGABYTES, SLOW_ROUNDS = 100, 2
+"""On larger files xprof takes minutes, and runs in so many rounds only."""
 
 
 @dataclass(frozen=True)
@@ -35,47 +37,48 @@ class Cost:
     peak_bytes: int
 
 
-class Copies:
-    """A file's private copies. xprof writes beside its own, and finds what it wrote when asked again."""
+@dataclass(frozen=True)
+class Measured:
+    """Rounds on one file. The first costs of all jobs were taken in the same round, the second ones, and so on; a slow
+    job may have gone through fewer rounds than others."""
 
-    def __init__(self, file: Path, folder: Path) -> None:
-        self._folder = folder
-        self._ours = _copy(file, folder / "tfcompare")
+    name: str
+    megabytes: float
+    costs: dict[str, list[Cost]]
 
-    def round(self, number: int, jobs: list[str], tell: Callable[[str, Cost], None]) -> dict[str, Cost]:
-        """Each of `jobs` once, one after the other, with nothing left of earlier rounds.
+    def values(self, job: str, metric: Callable[[Cost], float]) -> list[float]:
+        """The metric in each round."""
+        return [metric(cost) for cost in self.costs[job]]
 
-        Each round has an order of its own, always the same one: what a job leaves the machine like, such as without
-        the memory that it gave back, falls on others by and by.
-        """
-        costs = {}
-        with tempfile.TemporaryDirectory(dir=self._folder) as fresh:
-            theirs = Path(fresh) / "xprof"
-            turns = Random(number).sample(TURNS, len(TURNS))
-            for job in (job for turn in turns for job in turn if job in jobs):
-                is_xprof = job in (XPROF, XPROF_WARM)
-                if is_xprof and not theirs.exists():
-                    _copy(self._ours, theirs)
-                store = f"{fresh}/store" if job in (TFCOMPARE_KEEPING, TFCOMPARE_WARM) else _NO_STORE
-                costs[job] = cost_of(job, theirs / self._ours.name if is_xprof else self._ours, **{_STORE: store})
-                tell(job, costs[job])
-        return costs
+    def ratio(self, metric: Callable[[Cost], float], job: str, to: str = TFCOMPARE) -> float:
+        """How many times as much as `to` the job took, round by round: the median."""
+        pairs = zip(self.values(job, metric), self.values(to, metric), strict=False)
+        return median(value / other for value, other in pairs)
 
 
-@contextmanager
-def copies(file: Path) -> Iterator[Copies]:
-    """Copies that are gone afterwards."""
-    with tempfile.TemporaryDirectory() as folder:
-        made = Copies(file, Path(folder))
-        time.sleep(_SETTLED_S)
-        yield made
+def rounds(file: Path, name: str, count: int, tell: Callable[[str], None]) -> Measured:
+    """Every job on copies of `file`, one after the other, as many times, with nothing left of earlier rounds.
 
-
-def without_compiled_code(job: str, file: Path) -> Cost:
-    """What `job` takes where nothing is compiled yet."""
+    Each round has an order of its own, always the same one: what a job leaves the machine like, such as without the
+    memory that it gave back, falls on others by and by. xprof writes beside its own copy, and finds what it wrote.
+    """
+    megabytes = file.stat().st_size / 1e6
+    costs: dict[str, list[Cost]] = {job: [] for job in JOBS}
     with tempfile.TemporaryDirectory() as folder:
         ours = _copy(file, Path(folder) / "tfcompare")
-        return cost_of(job, ours, **{_STORE: _NO_STORE, "NUMBA_CACHE_DIR": f"{folder}/numba"})
+        time.sleep(_SETTLED_S)
+        for number in range(count):
+            with tempfile.TemporaryDirectory(dir=folder) as fresh:
+                theirs = _copy(ours, Path(fresh) / "xprof")
+                for job in (job for turn in Random(number).sample(TURNS, len(TURNS)) for job in turn):
+                    is_xprof = job in (XPROF, XPROF_WARM)
+                    if is_xprof and megabytes > LARGE_MEGABYTES and number >= SLOW_ROUNDS:
+                        continue
+                    store = "off" if is_xprof or job == TFCOMPARE_AGAIN else f"{fresh}/store"
+                    cost = cost_of(job, theirs if is_xprof else ours, **{_STORE: store})
+                    costs[job].append(cost)
+                    tell(f"{name}, round {number + 1} of {count}, {job}: {cost.work_s:.2f} s of {cost.process_s:.2f} s")
+    return Measured(name, megabytes, costs)
 
 
 def cost_of(job: str, file: Path, **environment: str) -> Cost:

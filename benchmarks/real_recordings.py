@@ -19,14 +19,14 @@ from pathlib import Path
 import numpy as np
 
 import tfcompare as tfc
-from benchmarks.calibration import put
+from benchmarks.calibration import PAGE
 from benchmarks.machine import description
+from benchmarks.page import put
 from tfcompare.compare.stats.verdict import FASTER, SLOWER
 
 RECORD = Path(__file__).resolve().parent.parent / "sample_logs" / "autoencoder" / "record.py"
 VARIANTS = ("filters_16_8", "filters_512_128")
 REPEATS = 5
-BEGIN, END = "<!-- begin of what benchmarks/real_recordings.py writes -->\n", "<!-- end of real recordings -->\n"
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             record(variant, args.count, folder)
         text = report([folder / variant for variant in VARIANTS], args.trials, args.seed, machine)
     print(text)
-    put(text, BEGIN, END)
+    put(PAGE, "real_recordings", text)
 
 
 if __name__ == "__main__":

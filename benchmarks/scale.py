@@ -22,6 +22,7 @@ from statistics import median
 
 from benchmarks.generate import generate
 from benchmarks.machine import description
+from benchmarks.page import put
 from tfcompare.compare import compare
 from tfcompare.ingest.cluster import PER_THREAD, Cluster
 from tfcompare.ingest.ingesting import Summary, ingest
@@ -37,7 +38,6 @@ from tfcompare.units import format_bytes
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "scale.md"
-BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 _SEEDS = 8
 _PORT = 18786
 
@@ -63,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     text = "\n".join(lines)
     print(text)
     if not chosen.no_page:
-        _write(text)
+        put(PAGE, "scale", text)
 
 
 def _listing(folder: Path, runs: int, rounds: int) -> list[tuple[str, str]]:
@@ -274,13 +274,6 @@ def _spread(seconds: Sequence[float]) -> str:
 
 def _table(rows: Sequence[tuple[str, str]]) -> list[str]:
     return ["| what | median (least–most) |", "| --- | --- |", *(f"| {what} | {value} |" for what, value in rows)]
-
-
-def _write(text: str) -> None:
-    page = PAGE.read_text(encoding="utf-8")
-    before, _, rest = page.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    PAGE.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,8 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.calibration import put, table
+from benchmarks.calibration import PAGE, table
+from benchmarks.page import put
 from tfcompare.compare.stats.change_points import (
     ALARM_LEVEL,
     FEWEST_RUNS,
@@ -32,7 +33,6 @@ MARGINS = (0.0, 0.05, 0.1)
 
 Floats = npt.NDArray[np.float64]
 
-_BEGIN, _END = "<!-- begin of what benchmarks/series_calibration.py writes -->\n", "<!-- end of series -->\n"
 RUNS, NOISE = 100, 0.05
 BEFORE = (10, 20, 50)
 STEPS = (0.05, 0.1, 0.2)
@@ -182,7 +182,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--trials", type=int, default=1_000, help="simulated series a row (default %(default)s)")
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args(argv)
-    put(report(args.trials, args.seed), _BEGIN, _END)
+    put(PAGE, "series_calibration", report(args.trials, args.seed))
 
 
 if __name__ == "__main__":

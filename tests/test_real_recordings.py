@@ -10,6 +10,7 @@ import pytest
 import tfcompare as tfc
 from benchmarks import real_recordings
 from benchmarks.calibration import PAGE
+from benchmarks.page import section
 from benchmarks.real_recordings import claims_between, claims_of_pairs, claims_of_repeats
 from tests.profiles import SAMPLES
 
@@ -49,8 +50,7 @@ def test_five_recordings_are_held_against_five_others_drawn_the_same_way_for_the
 
 
 def test_the_page_says_how_many_recordings_and_that_at_most_one_claim_in_twenty_is_false() -> None:
-    page = PAGE.read_text(encoding="utf-8")
-    figures = page.split(real_recordings.BEGIN)[1].split(real_recordings.END)[0]
+    figures = section(PAGE, "real_recordings")
     rows = [line.split("|")[1:-1] for line in figures.splitlines() if line.startswith("| `")]
     assert [row[0].strip(" `") for row in rows] == list(real_recordings.VARIANTS)
     for row in rows:
