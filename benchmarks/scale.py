@@ -1,6 +1,6 @@
 """How a store of runs grows with runs, hosts and events: `python -m benchmarks.scale` writes it into docs/scale.md.
 
-Times are wall-clock times in this process, its imports ready, medians over rounds. Workers are processes of a real Dask
+Times are wall-clock times in this process, its imports ready, medians over rounds. Workers are processes of a Dask
 cluster on this machine that have read files before, one thread each.
 """
 
@@ -9,23 +9,23 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
+
+from distributed import LocalCluster
 
 from benchmarks.generate import generate
 from benchmarks.machine import description
 from benchmarks.page import put
 from tfcompare.compare import compare
-from tfcompare.ingest.cluster import PER_THREAD, Cluster
-from tfcompare.ingest.ingesting import Summary, ingest
+from tfcompare.ingest.cluster import Cluster
+from tfcompare.ingest.ingesting import ingest
 from tfcompare.ingest.pools import Here
 from tfcompare.run import load
 from tfcompare.settings import OFF, STORE_VARIABLE, sample_runs
@@ -39,7 +39,6 @@ from tfcompare.units import format_bytes
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "scale.md"
 _SEEDS = 8
-_PORT = 18786
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -123,30 +122,22 @@ def _run_of(files: Sequence[Path], hosts: int, folder: Path) -> Path:
 
 
 def _ingest(folder: Path, files: Sequence[Path], count: int, rounds: int) -> list[tuple[str, str]]:
-    """One cluster works, the other is halted meanwhile."""
     run = _run_of(files, count, folder / "logs" / "run")
     seconds: dict[int, list[float]] = {1: [], 2: []}
-    last: Summary | None = None
-    with ExitStack() as stack:
-        clusters = {n: stack.enter_context(_cluster(folder / f"dask{n}", n, _PORT + n)) for n in seconds}
-        for cluster in clusters.values():
-            cluster.halt()
-        for number in range(rounds + 1):
-            for workers, cluster in clusters.items():
+    for workers, took in seconds.items():
+        with LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as cluster:
+            for number in range(rounds + 1):
                 store = folder / f"ingested_{workers}_{number}"
-                with cluster.going():
-                    last = ingest([run], str(store), lambda address=cluster.address: Cluster(address))
+                last = ingest([run], str(store), lambda address=cluster.scheduler_address: Cluster(address))
                 assert last.host_files == count, last.failures
                 if number:  # the first warms the workers
-                    seconds[workers].append(last.seconds)
+                    took.append(last.seconds)
                 shutil.rmtree(store)
-    assert last is not None
-    ratios = [one / two for one, two in zip(seconds[1], seconds[2], strict=True)]
     size = format_bytes(last.bytes_read)
     return [
         (f"ingest {count} host files, {size}, on one worker", _spread(seconds[1])),
         ("the same on two workers", _spread(seconds[2])),
-        ("two workers are faster", f"{median(ratios):.2f} times ({min(ratios):.2f}–{max(ratios):.2f})"),
+        ("two workers are faster", f"{median(seconds[1]) / median(seconds[2]):.2f} times"),
         ("one worker reads", f"{last.bytes_read / median(seconds[1]) / 1e6:.1f} MB/s"),
         ("a pack takes", f"{format_bytes(1e6 * last.pack_bytes / last.bytes_read)} for each MB of a host file"),
     ]
@@ -203,60 +194,6 @@ def _small_hosts(folder: Path, hosts: int, rounds: int) -> list[tuple[str, str]]
         (f"{what}, the first time", _seconds(rounds, lambda: diffed(folder / f"cache{next(numbers)}"))),
         ("the same again", _seconds(rounds, lambda: diffed(folder / "cache0"))),
     ]
-
-
-@dataclass(frozen=True)
-class _Cluster:
-    """A scheduler and its workers, each a process."""
-
-    address: str
-    processes: list[subprocess.Popen[bytes]]
-
-    def halt(self) -> None:
-        """So that they take no time from others: idle ones look after themselves dozens of times a second."""
-        for process in self.processes:
-            process.send_signal(signal.SIGSTOP)
-
-    @contextmanager
-    def going(self) -> Iterator[None]:
-        """While this lasts they are not halted."""
-        for process in self.processes:
-            process.send_signal(signal.SIGCONT)
-        try:
-            yield
-        finally:
-            self.halt()
-
-
-@contextmanager
-def _cluster(folder: Path, workers: int, port: int) -> Iterator[_Cluster]:
-    folder.mkdir()
-    address = f"tcp://127.0.0.1:{port}"
-    words = [["scheduler", "--host", "127.0.0.1", "--port", str(port)]]
-    words += [
-        ["worker", address, "--nthreads", "1", "--no-nanny", "--local-directory", f"w{i}"] for i in range(workers)
-    ]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    processes = []
-    with (folder / "log").open("wb") as log, ExitStack() as stack:
-        for word in words:
-            command = [sys.executable, "-m", "dask", *word, "--no-dashboard"]
-            process = subprocess.Popen(command, cwd=folder, env=environment, stdout=log, stderr=log)
-            stack.callback(process.wait)
-            stack.callback(process.kill)
-            processes.append(process)
-        _wait_for_all(address, workers)
-        yield _Cluster(address, processes)
-
-
-def _wait_for_all(address: str, workers: int) -> None:
-    while True:
-        cluster = Cluster(address)
-        width = cluster.width
-        cluster.close()
-        if width == PER_THREAD * workers:
-            return
-        time.sleep(0.2)
 
 
 def _seconds(rounds: int, work: Callable[[], object]) -> str:

@@ -9,8 +9,7 @@ import numpy as np
 
 from benchmarks.gpu_kernels import COPY_TO_DEVICE, COPY_TO_HOST, SET, Copy, GpuOp, Kernel, training_step
 from benchmarks.recording import Changing, Constant, Plane, Recording, Step, Values
-from benchmarks.tensors import Tensors
-from benchmarks.tf_host import FUNCTION, GAP_NS, HostStep, Threads, new_iterators
+from benchmarks.tf_host import FUNCTION, GAP_NS, HostStep, Tensors, Threads, new_iterators
 
 _VARIANTS = 8
 _COMPUTE, _EVENT_MANAGER = 1, 2
