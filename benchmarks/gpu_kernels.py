@@ -10,72 +10,61 @@ _BYTES_PER_US = {COPY_TO_DEVICE: 24_000, COPY_TO_HOST: 22_000, SET: 1_200_000}
 _LEAST_US = 1.4
 
 _TOKENS, _WIDTH, _HEADS = 16 * 128, 768, 12
+_SCORES, _SCORES_SHAPE = 16 * _HEADS * 128 * 128 * 2, f"[16,{_HEADS},128,128]"
 _VARIABLES = 6  # of a layer
 _ADAM_KINDS = ("Mul", "Mul", "AddV2", "Square", "Mul", "Mul", "AddV2", "Sqrt", "AddV2", "RealDiv", "Sub")
 
+_KERNELS = {
+    "gemm": ("ampere_fp16_s16816gemm_fp16_{}_ldg8_f2f_stages_32x5_{}", 128, 230, 98_304),
+    "split": (
+        "void cublasLt::splitKreduce_kernel<32, 16, int, float, __half, float, false, __half, __half, true>("
+        "cublasLt::cublasSplitKParams<float>, float const*, __half*, void const*, float const*, float const*)",
+        512, 60, 0,
+    ),
+    "bias": (
+        "void tensorflow::BiasNHWCKernel<Eigen::half>(int, Eigen::half const*, Eigen::half const*, Eigen::half*, int)",
+        512, 24, 0,
+    ),
+    "bias gradient": (
+        "tensorflow::BiasGradNHWC_SharedAtomics<Eigen::half>(int, Eigen::half const*, Eigen::half*, int)",
+        1024, 24, 4096,
+    ),
+    "norm": (
+        "void cudnn::bn_fw_tr_1C11_singleread<float, 512, true, 1, 2, 0>(cudnnTensorStruct, float const*, float*)",
+        512, 24, 48,
+    ),
+    "elementwise": (
+        "void Eigen::internal::EigenMetaKernel<Eigen::TensorEvaluator<Eigen::TensorAssignOp<Eigen::TensorMap<"
+        "Eigen::Tensor<Eigen::half, 1, 1, int>, 16, Eigen::MakePointer>, Eigen::TensorCwiseBinaryOp<Eigen::internal::"
+        "scalar_{}_op<Eigen::half, Eigen::half> const> const>, Eigen::GpuDevice>, int>(int)",
+        1024, 32, 0,
+    ),
+    "softmax": (
+        "void tensorflow::(anonymous namespace)::GenerateNormalizedProb<Eigen::half, float, 8>("
+        "Eigen::half const*, float const*, Eigen::half const*, Eigen::half*, int, int, bool)",
+        128, 40, 0,
+    ),
+    "reduction": (
+        "void tensorflow::functor::RowReduceKernel<Eigen::half*, Eigen::half*, cub::Max>(Eigen::half*, int, int)",
+        128, 28, 512,
+    ),
+    "transpose": (
+        "void tensorflow::functor::SwapDimension1And2InTensor3UsingTiles<unsigned short, 256, 32, 32, false>("
+        "unsigned short const*, tensorflow::functor::Dimension<3>, unsigned short*)",
+        256, 36, 2112,
+    ),
+}  # fmt: skip
+"""Name, threads of a block, registers, and bytes of shared memory."""
 
-_BIAS = "void tensorflow::BiasNHWCKernel<Eigen::half>(int, Eigen::half const*, Eigen::half const*, Eigen::half*, int)"
-_BIAS_GRADIENT = "void tensorflow::BiasGradNHWC_SharedAtomics<Eigen::half>(int, Eigen::half const*, Eigen::half*, int)"
-_NORM = (
-    "void cudnn::bn_fw_tr_1C11_singleread<float, 512, true, 1, 2, 0>(cudnnTensorStruct, float const*, "
-    "cudnnTensorStruct, float*, float const*, float const*, float, float, float*, float*, float*, float*, float, float)"
-)
-_SPLIT_K = (
-    "void cublasLt::splitKreduce_kernel<32, 16, int, float, __half, float, false, __half, __half, true>("
-    "cublasLt::cublasSplitKParams<float>, float const*, __half*, void const*, float const*, float const*)"
-)
-_ELEMENTWISE = (
-    "void Eigen::internal::EigenMetaKernel<Eigen::TensorEvaluator<Eigen::TensorAssignOp<Eigen::TensorMap<"
-    "Eigen::Tensor<Eigen::half, 1, 1, int>, 16, Eigen::MakePointer>, Eigen::TensorCwiseBinaryOp<Eigen::internal::"
-    "scalar_{}_op<Eigen::half, Eigen::half> const> const>, Eigen::GpuDevice>, int>(int)"
-)
-_SOFTMAX = (
-    "void tensorflow::(anonymous namespace)::GenerateNormalizedProb<Eigen::half, float, 8>("
-    "Eigen::half const*, float const*, Eigen::half const*, Eigen::half*, int, int, bool)"
-)
-_REDUCTION = "void tensorflow::functor::RowReduceKernel<Eigen::half*, Eigen::half*, cub::Max>(Eigen::half*, int, int)"
-_TRANSPOSE = (
-    "void tensorflow::functor::SwapDimension1And2InTensor3UsingTiles<unsigned short, 256, 32, 32, false>("
-    "unsigned short const*, tensorflow::functor::Dimension<3>, unsigned short*)"
-)
 
-
-class Kernel(NamedTuple):
-    """A kernel, and how it is launched."""
+class Work(NamedTuple):
+    """A kernel, or a copy or fill of memory of that `kind`; `stat` holds the `details`."""
 
     name: str
     mean_us: float
+    stat: str
     details: str
-
-    @property
-    def stat(self) -> str:
-        return "kernel_details"
-
-
-class Copy(NamedTuple):
-    """A copy, or a fill of memory."""
-
-    kind: str
-    size_bytes: int
-
-    @property
-    def name(self) -> str:
-        return self.kind
-
-    @property
-    def mean_us(self) -> float:
-        return _LEAST_US + self.size_bytes / _BYTES_PER_US[self.kind]
-
-    @property
-    def stat(self) -> str:
-        return "memset_details" if self.kind == SET else "memcpy_details"
-
-    @property
-    def details(self) -> str:
-        if self.kind == SET:
-            return f"kind:device size:{self.size_bytes} async:1"
-        source, target = ("pinned", "device") if self.kind == COPY_TO_DEVICE else ("device", "pinned")
-        return f"kind_src:{source} kind_dst:{target} size:{self.size_bytes} dest:0 async:1"
+    kind: str = ""
 
 
 class GpuOp(NamedTuple):
@@ -83,16 +72,25 @@ class GpuOp(NamedTuple):
 
     name: str
     kind: str
-    work: tuple[Kernel | Copy, ...] = ()
+    work: tuple[Work, ...] = ()
     output_bytes: int = 0
     shape: str = ""
     workspace_bytes: int = 0
     is_backward: bool = False
 
 
+def copy(kind: str, size_bytes: int) -> Work:
+    """A copy, or a fill of memory."""
+    source, target = ("pinned", "device") if kind == COPY_TO_DEVICE else ("device", "pinned")
+    moved = "kind:device" if kind == SET else f"kind_src:{source} kind_dst:{target}"
+    stat = "memset_details" if kind == SET else "memcpy_details"
+    mean_us = _LEAST_US + size_bytes / _BYTES_PER_US[kind]
+    return Work(kind, mean_us, stat, f"{moved} size:{size_bytes} dest:0 async:1", kind)
+
+
 def training_step(layers: int) -> list[GpuOp]:
     """The ops of one step in the order of their launch."""
-    batch = GpuOp("IteratorGetNext/_1", "_Recv", (Copy(COPY_TO_DEVICE, _TOKENS * 8),), _TOKENS * 8, f"[16,{128}]")
+    batch = GpuOp("IteratorGetNext/_1", "_Recv", (copy(COPY_TO_DEVICE, _TOKENS * 8),), _TOKENS * 8, "[16,128]")
     forward = [op for i in range(layers) for op in _forward(f"bert/encoder/layer_{i}")]
     loss = GpuOp("loss/SoftmaxCrossEntropyWithLogits", "SoftmaxCrossEntropyWithLogits", _softmax(30.0), 4 * _TOKENS)
     backward = [op for i in reversed(range(layers)) for op in _backward(f"gradient_tape/bert/encoder/layer_{i}")]
@@ -101,82 +99,69 @@ def training_step(layers: int) -> list[GpuOp]:
 
 
 def _forward(scope: str) -> Iterator[GpuOp]:
+    attention, wide, scores = f"{scope}/attention", f"{scope}/intermediate", (_SCORES, _SCORES_SHAPE)
     for part in ("query", "key", "value"):
-        yield from _dense(f"{scope}/attention/{part}", _WIDTH, _WIDTH)
-    scores, shape = 16 * _HEADS * 128 * 128 * 2, f"[16,{_HEADS},128,128]"
-    yield GpuOp(f"{scope}/attention/MatMul", "BatchMatMulV2", _gemm(64, 64, 14.0), scores, shape)
-    yield GpuOp(f"{scope}/attention/Mul", "Mul", _elementwise("mul", scores), scores, shape)
-    yield GpuOp(f"{scope}/attention/Softmax", "Softmax", _softmax(16.0), scores, shape)
-    yield GpuOp(f"{scope}/attention/dropout/Mul", "Mul", _elementwise("mul", scores), scores, shape)
-    yield GpuOp(f"{scope}/attention/MatMul_1", "BatchMatMulV2", _gemm(64, 64, 13.0), *_output(_WIDTH))
-    yield GpuOp(f"{scope}/attention/transpose", "Transpose", _transpose(_WIDTH), *_output(_WIDTH))
-    yield from _dense(f"{scope}/attention/output", _WIDTH, _WIDTH)
-    yield from _norm(f"{scope}/attention/LayerNorm")
-    yield from _dense(f"{scope}/intermediate", _WIDTH, 4 * _WIDTH)
-    yield GpuOp(
-        f"{scope}/intermediate/Gelu/Erf", "Erf", _elementwise("erf", _TOKENS * 8 * _WIDTH), *_output(4 * _WIDTH)
-    )
+        yield from _dense(f"{attention}/{part}", _WIDTH, _WIDTH)
+    yield GpuOp(f"{attention}/MatMul", "BatchMatMulV2", _gemm("64x64", 14.0), *scores)
+    yield GpuOp(f"{attention}/Mul", "Mul", _elementwise("mul", _SCORES), *scores)
+    yield GpuOp(f"{attention}/Softmax", "Softmax", _softmax(16.0), *scores)
+    yield GpuOp(f"{attention}/dropout/Mul", "Mul", _elementwise("mul", _SCORES), *scores)
+    yield GpuOp(f"{attention}/MatMul_1", "BatchMatMulV2", _gemm("64x64", 13.0), *_output(_WIDTH))
+    yield GpuOp(f"{attention}/transpose", "Transpose", (_kernel("transpose", 7.7, _WIDTH),), *_output(_WIDTH))
+    yield from _dense(f"{attention}/output", _WIDTH, _WIDTH)
+    yield from _norm(f"{attention}/LayerNorm")
+    yield from _dense(wide, _WIDTH, 4 * _WIDTH)
+    yield GpuOp(f"{wide}/Gelu/Erf", "Erf", _elementwise("erf", _TOKENS * 8 * _WIDTH), *_output(4 * _WIDTH))
     yield from _dense(f"{scope}/output", 4 * _WIDTH, _WIDTH)
     yield from _norm(f"{scope}/output/LayerNorm")
 
 
 def _dense(scope: str, inputs: int, outputs: int) -> Iterator[GpuOp]:
-    size, shape = _output(outputs)
-    time_us = 2 * _TOKENS * inputs * outputs / 1.2e8
+    work = _gemm("128x128", 2 * _TOKENS * inputs * outputs / 1.2e8)
     yield GpuOp(f"{scope}/MatMul/ReadVariableOp", "ReadVariableOp")
     yield GpuOp(f"{scope}/MatMul/Cast", "Cast", _elementwise("cast", inputs * outputs * 2), inputs * outputs * 2)
-    yield GpuOp(f"{scope}/MatMul", "MatMul", _gemm(128, 128, time_us), size, shape, workspace_bytes=4 << 20)
+    yield GpuOp(f"{scope}/MatMul", "MatMul", work, *_output(outputs), workspace_bytes=4 << 20)
     yield GpuOp(f"{scope}/BiasAdd/ReadVariableOp", "ReadVariableOp")
-    yield GpuOp(f"{scope}/BiasAdd", "BiasAdd", (_kernel(_BIAS, 4.0, 512),))
+    yield GpuOp(f"{scope}/BiasAdd", "BiasAdd", (_kernel("bias", 4.0),))
 
 
 def _norm(scope: str) -> Iterator[GpuOp]:
     for variable in ("gamma", "beta"):
         yield GpuOp(f"{scope}/{variable}/ReadVariableOp", "ReadVariableOp")
-    work = (Copy(SET, _TOKENS * 4), _kernel(_NORM, 9.0, 512, shared_bytes=48))
+    work = (copy(SET, _TOKENS * 4), _kernel("norm", 9.0))
     yield GpuOp(f"{scope}/FusedBatchNormV3", "FusedBatchNormV3", work, *_output(_WIDTH))
     yield GpuOp(f"{scope}/add", "AddV2", _elementwise("sum", _TOKENS * _WIDTH * 2), *_output(_WIDTH))
 
 
 def _backward(scope: str) -> Iterator[GpuOp]:
-    for part, inputs, outputs in (
-        ("output", 4 * _WIDTH, _WIDTH), ("intermediate", _WIDTH, 4 * _WIDTH), ("attention/output", _WIDTH, _WIDTH),
-        ("attention/query", _WIDTH, _WIDTH), ("attention/key", _WIDTH, _WIDTH), ("attention/value", _WIDTH, _WIDTH),
-    ):  # fmt: skip
-        name, time_us = f"{scope}/{part}", 2 * _TOKENS * inputs * outputs / 1.1e8
-        bias = _kernel(
-            "tensorflow::BiasGradNHWC_SharedAtomics<Eigen::half>(int, Eigen::half const*, Eigen::half*, int)",
-            6.0,
-            1024,
-            shared_bytes=4096,
-        )
-        yield _back(f"{name}/BiasAdd/BiasAddGrad", "BiasAddGrad", (Copy(SET, outputs * 2), bias), outputs * 2)
-        yield _back(f"{name}/MatMul/MatMul", "MatMul", _gemm(256, 64, time_us), _TOKENS * inputs * 2)
-        weights = _gemm(128, 64, time_us, split=True)
-        yield _back(f"{name}/MatMul/MatMul_1", "MatMul", weights, inputs * outputs * 2)
-        yield _back(f"{name}/Cast", "Cast", _elementwise("cast", inputs * outputs * 4), inputs * outputs * 4)
-    scores = 16 * _HEADS * 128 * 128 * 2
-    yield _back(f"{scope}/attention/MatMul_1/MatMul", "BatchMatMulV2", _gemm(64, 64, 14.0), scores)
-    yield _back(f"{scope}/attention/Softmax/mul", "Mul", _elementwise("mul", scores), scores)
-    yield _back(f"{scope}/attention/Softmax/Sum", "Sum", _reduction(11.0), scores // 128)
-    yield _back(f"{scope}/attention/MatMul/MatMul", "BatchMatMulV2", _gemm(64, 64, 15.0), _TOKENS * _WIDTH * 2)
-    yield _back(
-        f"{scope}/LayerNorm/FusedBatchNormGradV3", "FusedBatchNormGradV3", _reduction(17.0), _TOKENS * _WIDTH * 2
-    )
+    widths = {"output": (4 * _WIDTH, _WIDTH), "intermediate": (_WIDTH, 4 * _WIDTH)}
+    for part in (*widths, "attention/output", "attention/query", "attention/key", "attention/value"):
+        inputs, outputs = widths.get(part, (_WIDTH, _WIDTH))
+        name, time_us, size = f"{scope}/{part}", 2 * _TOKENS * inputs * outputs / 1.1e8, inputs * outputs * 2
+        bias = (copy(SET, outputs * 2), _kernel("bias gradient", 6.0))
+        yield _back(f"{name}/BiasAdd/BiasAddGrad", "BiasAddGrad", bias, outputs * 2)
+        yield _back(f"{name}/MatMul/MatMul", "MatMul", _gemm("256x64", time_us), _TOKENS * inputs * 2)
+        weights = (*_gemm("128x64", time_us, "nt"), _kernel("split", 5.0))
+        yield _back(f"{name}/MatMul/MatMul_1", "MatMul", weights, size)
+        yield _back(f"{name}/Cast", "Cast", _elementwise("cast", 2 * size), 2 * size)
+    attention, size = f"{scope}/attention", _TOKENS * _WIDTH * 2
+    yield _back(f"{attention}/MatMul_1/MatMul", "BatchMatMulV2", _gemm("64x64", 14.0), _SCORES)
+    yield _back(f"{attention}/Softmax/mul", "Mul", _elementwise("mul", _SCORES), _SCORES)
+    yield _back(f"{attention}/Softmax/Sum", "Sum", (_kernel("reduction", 11.0),), _SCORES // 128)
+    yield _back(f"{attention}/MatMul/MatMul", "BatchMatMulV2", _gemm("64x64", 15.0), size)
+    norm = (_kernel("reduction", 17.0),)
+    yield _back(f"{scope}/LayerNorm/FusedBatchNormGradV3", "FusedBatchNormGradV3", norm, size)
 
 
-def _back(name: str, kind: str, work: tuple[Kernel | Copy, ...], size_bytes: int) -> GpuOp:
+def _back(name: str, kind: str, work: tuple[Work, ...], size_bytes: int) -> GpuOp:
     return GpuOp(name, kind, work, size_bytes, f"[{size_bytes // 2}]", is_backward=True)
 
 
 def _adam(variable: int) -> Iterator[GpuOp]:
     size = 4 * _WIDTH * (_WIDTH if variable % 2 == 0 else 1)
     yield GpuOp(f"adam/Mul_{variable}/ReadVariableOp", "ReadVariableOp")
-    for i, kind in enumerate(_ADAM_KINDS):
-        number = len(_ADAM_KINDS) * variable + i
-        yield GpuOp(
-            f"adam/{kind}_{number}", kind, _elementwise(kind.lower(), size), size, f"[{size // 4}]", is_backward=True
-        )
+    for i, kind in enumerate(_ADAM_KINDS, len(_ADAM_KINDS) * variable):
+        yield _back(f"adam/{kind}_{i}", kind, _elementwise(kind.lower(), size), size)
     yield GpuOp(f"adam/AssignSubVariableOp_{variable}", "AssignSubVariableOp", _elementwise("difference", size))
 
 
@@ -184,30 +169,19 @@ def _output(width: int) -> tuple[int, str]:
     return _TOKENS * width * 2, f"[16,128,{width}]"
 
 
-def _gemm(rows: int, columns: int, time_us: float, split: bool = False) -> tuple[Kernel, ...]:
-    name = f"ampere_fp16_s16816gemm_fp16_{rows}x{columns}_ldg8_f2f_stages_32x5_{'nt' if split else 'tn'}"
-    grid = max(1, int(time_us * 6))
-    kernel = _kernel(name, time_us, 256 if rows == 256 else 128, grid, regs=230, shared_bytes=rows * 768)
-    return (kernel, _kernel(_SPLIT_K, 5.0, 512, grid, regs=60)) if split else (kernel,)
+def _gemm(tile: str, time_us: float, layout: str = "tn") -> tuple[Work, ...]:
+    return (_kernel("gemm", time_us, max(1, int(time_us * 6)), tile, layout),)
 
 
-def _elementwise(functor: str, size_bytes: int) -> tuple[Kernel, ...]:
-    time_us, grid = _LEAST_US + size_bytes / 900_000, max(1, size_bytes // 16_384)
-    return (_kernel(_ELEMENTWISE.format(functor), time_us, 1024, grid, regs=32),)
+def _elementwise(functor: str, size_bytes: int) -> tuple[Work, ...]:
+    return (_kernel("elementwise", _LEAST_US + size_bytes / 900_000, max(1, size_bytes // 16_384), functor),)
 
 
-def _softmax(time_us: float) -> tuple[Kernel, ...]:
-    return (*_reduction(time_us / 2), _kernel(_SOFTMAX, time_us / 2, 128, 3072, regs=40))
+def _softmax(time_us: float) -> tuple[Work, ...]:
+    return _kernel("reduction", time_us / 2, 6144), _kernel("softmax", time_us / 2, 3072)
 
 
-def _reduction(time_us: float) -> tuple[Kernel, ...]:
-    return (_kernel(_REDUCTION, time_us, 128, 6144, regs=28, shared_bytes=512),)
-
-
-def _transpose(width: int) -> tuple[Kernel, ...]:
-    return (_kernel(_TRANSPOSE, width / 100, 256, width, regs=36, shared_bytes=2112),)
-
-
-def _kernel(name: str, time_us: float, block: int, grid: int = 512, regs: int = 24, shared_bytes: int = 0) -> Kernel:
-    details = f"regs:{regs} static_shared:0 dynamic_shared:{shared_bytes} grid:{grid},1,1 block:{block},1,1 occ_pct:50"
-    return Kernel(name, time_us, details)
+def _kernel(key: str, time_us: float, grid: int = 512, *parts: str) -> Work:
+    name, block, regs, shared = _KERNELS[key]
+    details = f"regs:{regs} static_shared:0 dynamic_shared:{shared} grid:{grid},1,1 block:{block},1,1 occ_pct:50"
+    return Work(name.format(*parts), time_us, "kernel_details", details)

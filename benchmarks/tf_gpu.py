@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmarks.gpu_kernels import COPY_TO_DEVICE, COPY_TO_HOST, SET, Copy, GpuOp, Kernel, training_step
+from benchmarks.gpu_kernels import COPY_TO_DEVICE, COPY_TO_HOST, SET, GpuOp, Work, copy, training_step
 from benchmarks.recording import Changing, Constant, Plane, Recording, Step, Values
 from benchmarks.tf_host import FUNCTION, GAP_NS, HostStep, Tensors, Threads, new_iterators
 
@@ -70,7 +70,7 @@ class _Simulation:
         begin = host.get_next(20_000, mean_us=60) + 40_000
         step_id, run_id = host.new_id(), host.new_id()
         self._run_ops(ops, begin + 60_000, step_id, run_id)
-        copied = self._launch(python, host.free[_COMPUTE] + 20_000, Copy(COPY_TO_HOST, 4)) + 30_000
+        copied = self._launch(python, host.free[_COMPUTE] + 20_000, copy(COPY_TO_HOST, 4)) + 30_000
         finished = max(copied, self._device_free + 10_000)
         self._free_behind(finished)
         host.train_step(begin, finished, step_id, run_id)
@@ -112,12 +112,11 @@ class _Simulation:
             self._memory.free_one(_COMPUTE, end + 100)
         return end + GAP_NS
 
-    def _launch(self, line: int, begin: int, work: Kernel | Copy, **op: str) -> int:
+    def _launch(self, line: int, begin: int, work: Work, **op: str) -> int:
         """A call on the host, and what it leads to on the device, for this op, once that gets to it. Returns the call's
         end."""
         host = self._host
         self._launches += 1
-        kind = work.kind if isinstance(work, Copy) else ""
         call: Values = {
             "device_id": 0,
             "context_id": _CONTEXT,
@@ -125,10 +124,10 @@ class _Simulation:
         }
         details: Values = {work.stat: work.details}
         end = begin + host.draw(_LAUNCH_US)
-        host.add(line, _CALLS[kind], begin, end, **call, **(details if kind else {}))
+        host.add(line, _CALLS[work.kind], begin, end, **call, **(details if work.kind else {}))
         start = max(self._device_free + _BETWEEN_KERNELS_NS, end + _UNTIL_STARTED_NS)
         self._device_free = start + host.draw(work.mean_us)
-        host.add(_STREAM[kind], work.name, start, self._device_free, **call, **details, **op)
+        host.add(_STREAM[work.kind], work.name, start, self._device_free, **call, **details, **op)
         return end + GAP_NS
 
     def _free_behind(self, finished: int) -> None:
