@@ -101,7 +101,7 @@ class Plane:
     stat_names: Names = field(default_factory=Names)
 
     def names(self, steps: int) -> bytes:
-        """The metadata of events, then of stats, since what is said of events may name further stats."""
+        """The metadata of events, then of stats, since descriptions of events may name further stats."""
         numbered = {str(step): _FIRST_NUMBERED_ID + step for step in range(steps)} if self.is_numbered else {}
         events = b"".join(self._metadata(name, key) for name, key in {**self.event_names, **numbered}.items())
         for name in self.stats:

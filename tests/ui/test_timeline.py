@@ -24,7 +24,7 @@ from tfcompare.tools.timeline.aligned import align
 from tfcompare.tools.timeline.drawing import Look
 from tfcompare.tools.timeline.losses import losses
 from tfcompare.tools.timeline.selected import drawn_selection
-from tfcompare.ui.pages.timeline import where
+from tfcompare.tools.timeline.sentences import where
 from tfcompare.units import format_percent, format_time_us
 
 IDS = {run.path.parents[2].name: run.id for run in find_runs(SAMPLES)}

@@ -56,10 +56,7 @@ def group_kernels(
     """
     if by not in KEYS:
         raise Unknown("grouping", by, list(KEYS))
-    names = {
-        metric.name: (metric_in(diff, metric.name) if metric.kind != "flag" else metric.name)
-        for metric in KERNEL_STATS.metrics
-    }
+    names = {metric.name: _name_in(diff, metric.name, metric.kind) for metric in KERNEL_STATS.metrics}
     parts = {names[m.name]: _PARTS[m.kind] for m in KERNEL_STATS.metrics if m.kind in _PARTS}
     counted = counted_under(diff, by, manual_pairs)
     is_renamed = pd.concat([diff[f"{key}_candidate"].fillna(counted[key]) != counted[key] for key in KEYS[by]], axis=1)
@@ -98,6 +95,10 @@ def _apply_choices(names: pd.DataFrame, added: pd.DataFrame, manual_pairs: Seque
             names.loc[row, ["op_name", "kernel_name"]] = list(pairs[op, kernel])
         elif counted in taken or (counted, (op, kernel)) in apart:
             names.at[row, "op_name"] = f"{op}{OF_CANDIDATE}"
+
+
+def _name_in(diff: pd.DataFrame, metric: str, kind: str) -> str:
+    return metric_in(diff, metric) if kind != "flag" else metric
 
 
 def _ops(rows: pd.DataFrame, manual_pairs: Sequence[Choice]) -> dict[str, str]:

@@ -313,12 +313,13 @@ def _data_types(numbers: _Numbers) -> Texts:
     return Texts.of(code, map(data_type_name, found.tolist()))
 
 
-_NAMES = (
+_DATA_TYPES = (
     "INVALID", "float", "double", "int32", "uint8", "int16", "int8", "string", "complex64", "int64", "bool",
     "qint8", "quint8", "qint32", "bfloat16", "qint16", "quint16", "uint16", "complex128", "half", "resource",
     "variant", "uint32", "uint64", "float8_e5m2", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e4m3b11fnuz",
     "float8_e5m2fnuz", "int4", "uint4", "int2", "uint2", "float4_e2m1fn",
 )  # fmt: skip
+"""TensorFlow's data types by number (`DataType` in tensorflow/core/framework/types.proto)."""
 _FIRST_REFERENCE = 100
 
 
@@ -326,5 +327,5 @@ def data_type_name(number: int) -> str:
     """The data type's name in TensorFlow's spelling: `float`, `half`, or `float_ref` for a reference type."""
     is_reference = number > _FIRST_REFERENCE
     plain = number - _FIRST_REFERENCE if is_reference else number
-    name = _NAMES[plain] if 0 <= plain < len(_NAMES) else f"unknown dtype enum ({plain})"
+    name = _DATA_TYPES[plain] if 0 <= plain < len(_DATA_TYPES) else f"unknown dtype enum ({plain})"
     return f"{name}_ref" if is_reference else name

@@ -387,16 +387,7 @@ def advice(pair: Pair) -> Iterator[Block]:
             Finding(f"advice:{one.rule}", one.title.replace("`", ""), "share", math.nan, one.saves, is_alone=True)
             for one in found.advice
         ]
-        yield Items(
-            [
-                (
-                    (f"{one.title} · saves up to {format_percent(one.saves)}" if one.saves > 0 else one.title),
-                    f"{one.text} {' '.join(_evidence(one, pair))} [More in the guide]({one.link})",
-                )
-                for one in found.advice
-            ],
-            saves,
-        )
+        yield Items([(_title(one), _advice_text(one, pair)) for one in found.advice], saves)
     else:
         slow = None if pair.comparison.host is not None else slowest_host_in(pair.comparison, pair.candidate)
         if slow is not None and slow.found.stands_out:
@@ -412,6 +403,14 @@ def also_worth_trying(pair: Pair) -> Iterator[Block]:
         return
     yield Text("These are no findings: the profile shows nothing for or against them.", look="quiet")
     yield Items([(one.title, f"{one.text} [More in the guide]({one.link})") for one in found])
+
+
+def _title(one: Advice) -> str:
+    return f"{one.title} · saves up to {format_percent(one.saves)}" if one.saves > 0 else one.title
+
+
+def _advice_text(one: Advice, pair: Pair) -> str:
+    return f"{one.text} {' '.join(_evidence(one, pair))} [More in the guide]({one.link})"
 
 
 def _evidence(one: Advice, pair: Pair) -> Iterator[str]:

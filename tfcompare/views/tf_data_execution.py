@@ -205,12 +205,14 @@ def _drawn(pair: Pair, choice: Choice) -> tuple[tuple[Graph, Graph], tuple[Any, 
 def _long_names(pair: Pair, sides: Sides) -> tuple[set[str], set[str]]:
     """The long names in all executions of the pipelines shown."""
     ours, theirs = (
-        set()
-        if side is None
-        else set(table.loc[((table["host"] == side.host) & (table["pipeline"] == side.pipeline)), "long_name"])
+        set() if side is None else set(table.loc[_is_of(table, side), "long_name"])
         for side, table in zip(sides, pair.tables("tf_data"), strict=True)
     )
     return ours, theirs
+
+
+def _is_of(table: pd.DataFrame, side: Analysis) -> pd.Series:
+    return (table["host"] == side.host) & (table["pipeline"] == side.pipeline)
 
 
 def _iterators(pair: Pair, choice: Choice) -> Table:

@@ -163,7 +163,7 @@ def test_the_result_of_each_address_is_shown(page: AppTest, monkeypatch: pytest.
         (run / target.file_name).write_bytes(profile)
         return Recorded(run, {target: len(profile)}, (LeftOut(tpu, "has *no* network"),))
 
-    monkeypatch.setattr("tfcompare.sources.capture.record", record)
+    monkeypatch.setattr("tfcompare.sources.capture.background.record", record)
     page.run()
     page.text_input(key="address").set_value("worker:1,tpu:zone-a/t")
     record_button(page).click().run()

@@ -69,7 +69,8 @@ class Web(ThreadingHTTPServer):
     """Serves a folder as `python -m http.server` does. `asked` holds method and path of every request.
 
     `breaks_after`: how many bytes of a file are sent before the connection is closed, one element for each answer, then
-    no more breaks. `trickles`: a few bytes are sent at a time. `statuses`: answers to paths; `tags`: their ETags.
+    no more breaks. `gate`: after ten bytes, a file is held back until it opens. `trickles`: a few bytes are sent at a
+    time. `statuses`: answers to paths; `tags`: their ETags.
     """
 
     daemon_threads = True
@@ -79,6 +80,7 @@ class Web(ThreadingHTTPServer):
         self.folder = folder
         self.asked: list[str] = []
         self.breaks_after: list[int] = []
+        self.gate: threading.Event | None = None
         self.trickles = False
         self.statuses: dict[str, int] = {}
         self.tags: dict[str, str] = {}
@@ -123,6 +125,10 @@ class _Handler(SimpleHTTPRequestHandler):
         self.send_header("Last-Modified", self.date_time_string(int(path.stat().st_mtime)))
         self.end_headers()
         until = self.server.breaks_after.pop(0) if self.server.breaks_after else len(content)
+        if self.server.gate:
+            self.wfile.write(content[:10])
+            self.server.gate.wait(60)
+            content, until = content[10:], until - 10
         if self.server.trickles:
             for at in range(0, 3000, 10):
                 self.wfile.write(content[at : at + 10])

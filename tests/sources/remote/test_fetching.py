@@ -67,6 +67,19 @@ def test_a_connection_that_breaks_is_tried_once_more_from_the_start(web: Web, ca
     assert names(cache_folder) == ["xplane.pb"], "nothing is left of what broke off"
 
 
+def test_what_has_arrived_of_a_slow_file_is_reported_at_once(web: Web) -> None:
+    """So that a download from a server that sends a byte now and then can be stopped, and ends in time."""
+    web.gate = threading.Event()
+    seen: list[int] = []
+
+    def go_on(here: int, _: int) -> None:
+        seen.append(here)
+        web.gate.set()  # type: ignore[union-attr]
+
+    assert tfc.load(serve(web), fetching=go_on).content_id == tfc.load(PROFILE).content_id
+    assert min(filter(None, seen)) <= 10
+
+
 def test_a_download_that_takes_too_long_is_given_up(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
     web.trickles = True
     place = serve(web)

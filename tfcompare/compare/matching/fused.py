@@ -226,16 +226,16 @@ class _Free:
             if len(found) == 1:
                 return found[0]
             if found:
-                return (
-                    min(found, key=lambda op: (abs((op.start or 0) - (named.start or 0)), op.name))
-                    if _are_ordered(named, *found)
-                    else None
-                )
+                return min(found, key=lambda op: (_apart(op, named), op.name)) if _are_ordered(named, *found) else None
         return None
 
 
 def _are_ordered(*ops: _Op) -> bool:
     return all(op.start is not None for op in ops)
+
+
+def _apart(one: _Op, other: _Op) -> int:
+    return abs((one.start or 0) - (other.start or 0))
 
 
 def _order(op: _Op) -> tuple[int, str]:

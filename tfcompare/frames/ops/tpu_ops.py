@@ -27,10 +27,7 @@ def tpu_ops(space: XSpace, planes: list[Plane], step: Int32, is_eager: Bools) ->
     """The ops of each TPU core, one element per plane with events."""
     part_of_metadata, parts = _parts(space)
     used = [plane for plane in planes if plane.event_count]
-    rows, step_rows = (
-        [events_of_lines(space, [i for i in plane.lines if space.lines.name[i] in names]) for plane in used]
-        for names in (OP_LINES, (_STEPS_LINE,))
-    )
+    rows, step_rows = ([_on_lines(space, plane, names) for plane in used] for names in (OP_LINES, (_STEPS_LINE,)))
     rows = [of.take(np.flatnonzero(part_of_metadata.take(space.events.metadata.take(of)) >= 0)) for of in rows]
     times = [_device_times(space, of_plane) for of_plane in rows]
     if sum(float(duration.sum(dtype=np.float64)) for _, duration in times) > MOST_PS:
@@ -72,6 +69,10 @@ def _ops_on_plane(
         is_eager=is_eager.take(rows),
         idle_ps=max(busy, span) - busy,
     )
+
+
+def _on_lines(space: XSpace, plane: Plane, names: tuple[str, ...]) -> Int32:
+    return events_of_lines(space, [i for i in plane.lines if space.lines.name[i] in names])
 
 
 def _device_times(space: XSpace, rows: Int32) -> tuple[Int64, Int64]:

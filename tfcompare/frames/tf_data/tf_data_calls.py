@@ -69,9 +69,7 @@ def find_calls(space: XSpace, around: Int32 | None = None) -> Calls | None:
 
     `around` is the result of `links.directly_around`, computed if not given.
     """
-    kinds = np.array(
-        [(_CALL if name.startswith(_PREFIX) else _KIND.get(name, 0)) for name in space.metadata_names], np.int8
-    )
+    kinds = np.array([_kind(name) for name in space.metadata_names], np.int8)
     host = host_plane(space)
     if host is None or not (kinds == _CALL).any():
         return None
@@ -106,6 +104,10 @@ def _sorted_events(space: XSpace, kind: npt.NDArray[np.int8], host: Plane) -> In
 def _have_number(space: XSpace, name: str, rows: Int32 | Int64) -> Bools:
     """Whether each of these events has the integer stat."""
     return space.numbers_of(name, rows)[1]
+
+
+def _kind(name: str) -> int:
+    return _CALL if name.startswith(_PREFIX) else _KIND.get(name, 0)
 
 
 def _link_threads(

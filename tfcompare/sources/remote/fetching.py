@@ -65,7 +65,8 @@ class Cache:
             make_private(self.folder)
             if again or not _is_whole(path, file):
                 self._fetch(file, path, progress)
-            os.utime(path)  # records the time of last use
+            with suppress(FileNotFoundError):  # evicted meanwhile
+                os.utime(path)  # records the time of last use
         except OSError as error:
             raise NotFetched(f"{_shown(file)}: {self._refusal(error)}") from error
         progress(bytes_at_hand(path))
@@ -141,7 +142,7 @@ class Cache:
 
 
 class _BrokenOff(Exception):
-    """The server's or the driver's error, told from those of this machine's disk."""
+    """Wraps an error of the server or its driver, as opposed to one of this machine's disk."""
 
     def __init__(self, reason: Exception) -> None:
         self.reason = reason

@@ -11,7 +11,8 @@ import netrc
 import socket
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from http.client import HTTPMessage, HTTPResponse
+from functools import partial
+from http.client import HTTPMessage
 from typing import Any, cast
 from urllib.error import HTTPError
 from urllib.parse import quote, urlsplit
@@ -37,15 +38,14 @@ class Web:
 
     def look(self, place: RemotePlace) -> Listing:
         """See `Store`. Raises `NoSuchPlace` for a page, and for a redirect that is not followed."""
-        info: RemoteFile = within(ANSWER_S, lambda: self._info(place.path, place.address))
-        return Listing(place.path, False, (as_listed(info),))
+        return Listing(place.path, False, (as_listed(self._info(place.path, place.address)),))
 
     def pieces(self, file: RemoteFile) -> Iterator[bytes]:
         """See `Store`."""
         with _open(file.address, "GET") as answer:
             if not file.is_still(_described(file.path, file.address, answer.headers)):
                 raise Changed
-            while piece := answer.read(_CHUNK):
+            while piece := answer.read1(_CHUNK):  # what has arrived, so that the caller can give up a slow server
                 yield piece
 
     def beginning(self, file: RemoteFile, most_bytes: int) -> bytes:
@@ -90,15 +90,14 @@ class _CheckedRedirects(HTTPRedirectHandler):
         return _request(address, req.get_method(), with_credentials=is_same and req.has_header("Authorization"))
 
 
-def _open(address: str, method: str) -> HTTPResponse:
-    """The answer. Raises what `urllib` raises."""
+def _open(address: str, method: str) -> Any:
+    """The answer, once its headers are there. Raises what `urllib` raises, and TimeoutError after `ANSWER_S`."""
     request = _request(address, method, with_credentials=True)
     try:
-        answer: HTTPResponse = build_opener(_CheckedRedirects).open(request, timeout=_SILENCE_S)
+        return within(ANSWER_S, partial(build_opener(_CheckedRedirects).open, request, timeout=_SILENCE_S))
     except HTTPError as error:
         error.close()  # it is the answer, too
         raise
-    return answer
 
 
 def _request(address: str, method: str, *, with_credentials: bool) -> Request:

@@ -92,11 +92,7 @@ def _what_to_do(facts: Facts) -> tuple[str, str, tuple[Figure, ...]]:
 def prefetch(facts: Facts) -> Found | None:
     """What is slow in the pipeline only begins to work when the program asks for an element."""
     bottleneck = facts.bottleneck
-    if (
-        not facts.waits_for_input
-        or bottleneck is None
-        or (runs_ahead(str(bottleneck["long_name"])) or str(bottleneck["iterator"]).startswith(RUNS_AHEAD))
-    ):
+    if not facts.waits_for_input or bottleneck is None or _works_ahead(bottleneck):
         return None
     text = (
         "The pipeline starts on an element only when the program requests it, and the program then waits "
@@ -244,6 +240,10 @@ def decode_on_gpu(facts: Facts) -> Found | None:
 
 
 RULES = (input_bound, prefetch, parallel, cache, shard, late_shard, late_casts, decode_on_gpu)
+
+
+def _works_ahead(row: pd.Series) -> bool:
+    return runs_ahead(str(row["long_name"])) or str(row["iterator"]).startswith(RUNS_AHEAD)
 
 
 def _bottleneck_figure(facts: Facts, long_name: str) -> Figure:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tfcompare.frames.spans import NO_SPANS
 from tfcompare.tools.timeline.aligned import Aligned, comparable_spans, telling
 from tfcompare.tools.timeline.drawing import Look, axes
 from tfcompare.tools.timeline.run_timeline import NONE
@@ -61,12 +62,16 @@ def losses(aligned: Aligned, count: int = 3) -> list[Loss]:
     busy = [
         _busy_within(spans, rows[f"start_{i}"], gap) for i, (spans, gap) in enumerate(zip(alone, gaps, strict=True))
     ]
-    in_op = rows.assign(is_wait=False, lost=rows["duration_1"] - rows["duration_0"], begin=rows["start_0"])
-    in_op = in_op.assign(theirs=rows["duration_1"])
+    in_op = rows.assign(
+        is_wait=False,
+        is_unmatched=False,
+        lost=rows["duration_1"] - rows["duration_0"],
+        begin=rows["start_0"],
+        theirs=rows["duration_1"],
+    )
     before = rows.assign(is_wait=True, begin=rows["start_0"] - gaps[0], end_0=rows["start_0"], theirs=gaps[1])
-    waits = before.assign(lost=(gaps[1] - busy[1]) - (gaps[0] - busy[0]))
-    every = pd.concat([in_op, waits, before.assign(lost=busy[1] - busy[0], is_unmatched=True)])
-    every["is_unmatched"] = every["is_unmatched"].eq(True)
+    waits = before.assign(is_unmatched=False, lost=(gaps[1] - busy[1]) - (gaps[0] - busy[0]))
+    every = pd.concat([in_op, waits, before.assign(is_unmatched=True, lost=busy[1] - busy[0])])
     is_longer = aligned.lengths_ps[1] >= aligned.lengths_ps[0]
     every["size"] = (every["lost"] if is_longer else -every["lost"]).clip(lower=0)
     largest = every[(every["size"] > 0) & (every["size"] >= WORTH_NAMING * every["size"].max())]
@@ -121,13 +126,8 @@ def _unmatched(aligned: Aligned, side: int) -> pd.DataFrame:
 
 def _busy_within(spans: pd.DataFrame, until: pd.Series, length: pd.Series) -> pd.Series:
     """For how long any of these spans runs in each of the periods that end at `until`."""
-    if spans.empty:
-        return length * 0
-    begin = np.maximum(spans["start"], spans["end"].cummax().shift(fill_value=0))  # without what an earlier one covers
-    end = np.maximum(begin, spans["end"])
-    total = (end - begin).cumsum()
-    at, passed = (np.column_stack(pair).ravel() for pair in ((begin, end), (total - (end - begin), total)))
-    return pd.Series(np.interp(until, at, passed) - np.interp(until - length, at, passed), until.index)
+    covered = NO_SPANS.union(spans["start"].to_numpy(), spans["end"].to_numpy())
+    return pd.Series(covered.covered_between((until - length).to_numpy(), until.to_numpy()), until.index)
 
 
 def _most_of(alone: list[pd.DataFrame], row: Any, gaps: list[int]) -> str:

@@ -20,7 +20,6 @@ from tfcompare.tools.timeline.host_pair import meeting
 from tfcompare.tools.timeline.losses import Loss, losses
 from tfcompare.tools.timeline.run_pair import Timelines, open_timelines
 from tfcompare.tools.timeline.selected import drawn_selection, most_changed_kernel, most_changed_of
-from tfcompare.tools.timeline.sentences import OVERLAP, aligned_how, alone, arrivals, hits, lengths, where
 from tfcompare.ui.pages import timeline_hosts, timeline_panels, timeline_steps
 from tfcompare.ui.pages.timeline_hosts import Sides
 from tfcompare.ui.widgets.links import show_link
@@ -270,13 +269,14 @@ def headline(sides: Sides, aligned: Aligned, places: Sequence[Loss], find: str) 
     """
     labels = sides.labels
     if sides.pair.is_single:
-        st.markdown(alone(aligned), help=timeline_panels.WALL_TIME)
+        st.markdown(sentences.alone(aligned), help=timeline_panels.WALL_TIME)
     elif sides.hosts and sides.hosts.steps is not None:
-        st.markdown(arrivals(aligned, places, labels), help=OVERLAP if places else None)
+        st.markdown(sentences.arrivals(aligned, places, labels), help=sentences.OVERLAP if places else None)
     else:
-        st.markdown(f"{lengths(aligned, labels)} {where(aligned, places, labels)}", help=OVERLAP)
+        lengths, where = sentences.lengths(aligned, labels), sentences.where(aligned, places, labels)
+        st.markdown(f"{lengths} {where}", help=sentences.OVERLAP)
     if sides.hosts:
         of_run = sides.hosts.steps is not None
-        st.caption(f"1: {labels[0]}, 2: {labels[1]}. {aligned_how(aligned, labels[1]) if of_run else ''}")
+        st.caption(f"1: {labels[0]}, 2: {labels[1]}. {sentences.aligned_how(aligned, labels[1]) if of_run else ''}")
     if find:
-        st.caption(hits(find, found(aligned, find), labels))
+        st.caption(sentences.hits(find, found(aligned, find), labels))
