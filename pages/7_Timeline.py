@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from tfcompare.ui.frame.pair import choose_pair, comparison_of
-
 from tfcompare import ui
+from tfcompare.ui.frame.pair import choose_pair, comparison_of
 from tfcompare.ui.pages import timeline
 
 with ui.page("Timeline", needs="pair") as view:
