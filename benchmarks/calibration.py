@@ -13,23 +13,21 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from benchmarks.page import put
 from tfcompare.compare.stats.estimates import (
     FEWEST_REPEATS,
     LEVEL,
     Changes,
-    Sides,
+    Estimates,
     Times,
     changes,
     changes_of_family,
-    sides,
+    estimates,
 )
 from tfcompare.compare.stats.verdict import FASTER, SAME, SLOWER, UNCLEAR, claimed_together, words
+from tfcompare.schema.arrays import Floats
 from tfcompare.tables.strays import stray_of
-
-Floats = npt.NDArray[np.float64]
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "verdicts.md"
 
@@ -116,19 +114,19 @@ def claimed(found: Changes, captures: int) -> float:
     return float(np.isin(called, [FASTER, SLOWER]).mean())
 
 
-def captured(times: Floats) -> Sides:
+def captured(times: Floats) -> Estimates:
     """The estimates of captures with these steps (trials, steps), each without its stray."""
     strays = [stray_of(row) for row in times]
-    whole, rows = sides(Times(times)), np.flatnonzero([stray is not None for stray in strays])
+    whole, rows = estimates(Times(times)), np.flatnonzero([stray is not None for stray in strays])
     if not rows.size:
         return whole
     is_stray = np.arange(times.shape[1]) == np.array([[strays[row]] for row in rows])
     some = times[rows]
-    part = sides(Times(some[~is_stray].reshape(len(rows), -1), some[is_stray]))
+    part = estimates(Times(some[~is_stray].reshape(len(rows), -1), some[is_stray]))
     merged = {name: getattr(whole, name).copy() for name in ("location", "variance", "products")}
     for name, values in merged.items():
         values[rows] = getattr(part, name)
-    return Sides(**merged, steps=whole.steps, slow=whole.slow, with_stray=whole)
+    return Estimates(**merged, steps=whole.steps, slow=whole.slow, with_stray=whole)
 
 
 def slowed(rng: np.random.Generator, trials: int, slowdown: float) -> Floats:
@@ -148,7 +146,7 @@ def false_discovery_share(
     wrong = 0
     for _ in range(trials):
         both = [
-            [sides(Times(simulated(rng, (OPS, steps), correlation, noise, 0.0) * _factors(rng, spread, common)))]
+            [estimates(Times(simulated(rng, (OPS, steps), correlation, noise, 0.0) * _factors(rng, spread, common)))]
             for _ in range(2)
         ]
         found = changes_of_family(*both, spread)

@@ -11,13 +11,11 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from benchmarks.calibration import PAGE, table
 from benchmarks.page import put
 from tfcompare.compare.stats.straggler_test import slowest, slowest_group
-
-Floats = npt.NDArray[np.float64]
+from tfcompare.schema.arrays import Floats
 
 HOSTS, STEPS = (2, 3, 8, 64, 256), (10, 20, 50)
 RACKS, RACK_STEPS = ((2, 4), (8, 8), (32, 8)), 20

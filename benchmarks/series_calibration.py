@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
 from benchmarks.calibration import PAGE, table
 from benchmarks.page import put
@@ -25,13 +24,13 @@ from tfcompare.compare.stats.change_points import (
 from tfcompare.compare.stats.change_test import ChangeTest
 from tfcompare.compare.stats.estimates import Times
 from tfcompare.compare.stats.spread import declared_spread
+from tfcompare.schema.arrays import Floats
 
 CHECKED_AGAINST, CHECKED_STEPS, STEP_NOISE = 10, 20, 0.03
 """A new run is compared with so many; the steps of each run and their noise."""
 MARGINS = (0.0, 0.05, 0.1)
 """Of the conditions `step_time>+0%` and so on."""
 
-Floats = npt.NDArray[np.float64]
 
 RUNS, NOISE = 100, 0.05
 BEFORE = (10, 20, 50)

@@ -8,7 +8,7 @@ import pandas as pd
 
 from tests.charts import chart_samples as samples
 from tfcompare import schema
-from tfcompare.compare.diff import Side, diff_table
+from tfcompare.compare.diff import SideRows, diff_table
 from tfcompare.schema.input import INPUT_PIPELINE, TF_DATA_PIPELINES
 
 MARKED = SimpleNamespace(has_steps=True, step_source="step markers")
@@ -44,7 +44,7 @@ def input_ops(text: str, host: str = "localhost") -> pd.DataFrame:
 
 def input_diff(baseline: str = NAIVE, candidate: str = BETTER, *, per: str = "run", steps: int = 1) -> pd.DataFrame:
     """The diff of two such frames."""
-    sides = [Side(input_ops(text), steps) for text in (baseline, candidate)]
+    sides = [SideRows(input_ops(text), steps) for text in (baseline, candidate)]
     return diff_table(INPUT_PIPELINE, "after", *sides, per=per, identical=False)
 
 

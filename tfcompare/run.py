@@ -11,7 +11,6 @@ from pathlib import Path, PurePath
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from tfcompare import schema
@@ -20,12 +19,13 @@ from tfcompare.frames import HostTables
 from tfcompare.frames.memory_events import MemoryEvents
 from tfcompare.frames.ops.op_parts import NO_STEP
 from tfcompare.frames.steps.steps import WHOLE_PROFILE
+from tfcompare.schema.arrays import Int64
 from tfcompare.sources.logdir import FoundRun, find_run
 from tfcompare.sources.machine_load import MachineLoad, read_load
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice, step_choice
 from tfcompare.store.cached_frames import frame_cache
 from tfcompare.store.frame_builders import FrameBuilder, build_here
-from tfcompare.store.reading import HostReader, Progress, read_hosts
+from tfcompare.store.reading import HostReader, OnProgress, read_hosts
 from tfcompare.tables.frames import frame_bytes, of_hosts, with_categories
 from tfcompare.tables.hosts import hosts_frame
 from tfcompare.tables.input_pipeline import input_pipeline
@@ -41,7 +41,6 @@ from tfcompare.tables.step_times import common_step_ids, numbered_alike, run_ste
 from tfcompare.tables.strays import with_stray
 from tfcompare.units import format_ms
 
-Int64 = npt.NDArray[np.int64]
 CommonSteps = Callable[[str, Int64], Int64]
 
 _US_PER_MS = 1000.0
@@ -423,8 +422,8 @@ def load(
     steps: str | None = None,
     stray: Stray = "exclude",
     join: bool = False,
-    progress: Progress | None = None,
-    fetching: Progress | None = None,
+    progress: OnProgress | None = None,
+    fetching: OnProgress | None = None,
     build: FrameBuilder = build_here,
 ) -> Run:
     """Load the run at `place`: a file, run folder, logdir or found run.
@@ -451,7 +450,7 @@ def load(
     return read_by(reader, found, progress)
 
 
-def read_by(reader: HostReader, found: FoundRun, progress: Progress | None = None) -> Run:
+def read_by(reader: HostReader, found: FoundRun, progress: OnProgress | None = None) -> Run:
     """The run with the host files that `reader` provides. Raises as `load` does."""
     if not found.files:
         raise TfcompareError("; ".join(found.problems) or f"{found.path}: no host file to read")

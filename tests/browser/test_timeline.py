@@ -16,7 +16,7 @@ from tests.tools.timeline.cases import GPU_PAIR, aligned_pair
 from tests.ui.hostile_profile import hostile
 from tfcompare.sources.logdir import find_runs
 from tfcompare.tools.timeline.aligned import align
-from tfcompare.tools.timeline.drawing import Look, default_window_us, drawing
+from tfcompare.tools.timeline.drawing import Viewport, default_window_us, drawing
 from tfcompare.tools.timeline.losses import losses, window_of
 from tfcompare.tools.timeline.selected import drawn_selection
 from tfcompare.xspace.space import PS_PER_US
@@ -105,7 +105,7 @@ def drag(page: Page, canvas: Locator, x: tuple[float, float], y: float) -> None:
 
 def longest_kernel() -> tuple[str, int, float, float]:
     """(its op, position, the middle of its time and y on the canvas) of the longest kernel of the first lane of A."""
-    drawn = drawing(aligned_pair(*GPU_PAIR), Look())
+    drawn = drawing(aligned_pair(*GPU_PAIR), Viewport())
     assert not drawn["lanes"][0]["idle"]
     spans = drawn["spans"]
     shown = spans[(spans["side"] == 0) & (spans["lane"] == 0) & (spans["count"] == 1) & (spans["status"] == 1)]
@@ -117,7 +117,7 @@ def longest_kernel() -> tuple[str, int, float, float]:
 def test_keys_the_pointer_and_buttons_move_and_zoom(page: Page, samples_url: str) -> None:
     opened(page, address(samples_url))
     root = timeline(page)
-    home = default_window_us(aligned_pair(*GPU_PAIR), Look())
+    home = default_window_us(aligned_pair(*GPU_PAIR), Viewport())
     assert near(window(root), home)
     assert "window" not in query(page), "the first window needs no parameter"
 
@@ -187,7 +187,7 @@ def test_a_click_selects_a_span_and_n_and_p_walk_to_the_next_pairs(page: Page, s
     page.wait_for_url(f"**span=0%3A{span}**")
     expect(heading).to_have_text(name)
     settled(page)
-    places = drawn_selection(aligned_pair(*GPU_PAIR), Look(), 0, span)
+    places = drawn_selection(aligned_pair(*GPU_PAIR), Viewport(), 0, span)
     low, high = min(one["start"] for one in places), max(one["start"] + one["duration"] for one in places)
     press(root, "f", (low - (high - low) / 2, high + (high - low) / 2))
     root.press("Escape")
@@ -266,7 +266,7 @@ def test_n_begins_at_the_first_kernel_of_the_compared_step_that_differs(page: Pa
     timeline(page).press("n")
     page.wait_for_url("**span=**")
     side, span = map(int, query(page)["span"][0].split(":"))
-    drawn = drawing(aligned_pair(*GPU_PAIR), Look())["spans"]
+    drawn = drawing(aligned_pair(*GPU_PAIR), Viewport())["spans"]
     (one,) = drawn[(drawn["side"] == side) & (drawn["id"] == span)].to_dict("records")
     aligned = aligned_pair(*GPU_PAIR)
     lengths_us = [length / PS_PER_US for length in aligned.lengths_ps]
@@ -278,19 +278,19 @@ def test_n_begins_at_the_first_kernel_of_the_compared_step_that_differs(page: Pa
 
 def test_the_lane_and_row_of_the_span_of_a_link_are_scrolled_into_sight(page: Page, samples_url: str) -> None:
     aligned = aligned_pair(*GPU_PAIR)
-    look = Look(opened=frozenset(range(len(aligned.timelines.lanes))))
+    look = Viewport(opened=frozenset(range(len(aligned.timelines.lanes))))
     drawn = drawing(aligned, look)
     spans = drawn["spans"][(drawn["spans"]["count"] == 1) & (drawn["spans"]["side"] == 0)]
     lanes = drawn["lanes"]
     shown = [position for position, lane in enumerate(lanes) if not lane["idle"]]
-    deepest = spans[spans["row"] > Look().rows].sort_values("row").iloc[-1]
+    deepest = spans[spans["row"] > Viewport().rows].sort_values("row").iloc[-1]
     last = spans[spans["lane"] == shown[-1]].iloc[0]
     for one, is_cut in ((last, False), (deepest, True)):
         opened(page, address(samples_url, span=f"0:{one['id']}"))
         root = timeline(page)
         top = LANE_GAP + one["row"] * ROW
         for position in shown[: shown.index(one["lane"])]:
-            rows = [max(min(rows, Look().rows), 1) for rows in lanes[position]["rows"]]
+            rows = [max(min(rows, Viewport().rows), 1) for rows in lanes[position]["rows"]]
             top += sum(rows) * ROW + SIDE_GAP + LANE_GAP
         scroll = root.locator(".lanes")
         visible = scroll.evaluate("lanes => [lanes.scrollTop, lanes.scrollTop + lanes.clientHeight]")
@@ -310,7 +310,7 @@ def test_another_step_is_shown_whole(page: Page, samples_url: str) -> None:
     timelines = aligned_pair(*GPU_PAIR).timelines
     longest = tuple(int(side.steps["step"].iloc[side.steps["duration_ps"].argmax()]) for side in timelines.sides)
     assert (query(page)["step_a"], query(page)["step_b"]) == ([str(longest[0])], [str(longest[1])])
-    becomes(page, lambda: near(window(root), default_window_us(align(timelines, longest), Look())), True)
+    becomes(page, lambda: near(window(root), default_window_us(align(timelines, longest), Viewport())), True)
 
 
 def test_buttons_lead_to_the_places_that_the_sentence_names(page: Page, samples_url: str) -> None:
@@ -323,7 +323,7 @@ def test_buttons_lead_to_the_places_that_the_sentence_names(page: Page, samples_
     expect(buttons.first).to_have_attribute("title", re.compile(re.escape(first.op_name)))
     buttons.first.click()
     page.wait_for_url(f"**span=0%3A{first.span}**")
-    low, high = window_of(aligned, Look(), first)
+    low, high = window_of(aligned, Viewport(), first)
     margin = (high - low) / 2
     becomes(page, lambda: near(window(root), (low - margin, high + margin)), True)
     expect(page.locator("[data-testid=stMain] h5")).to_have_text(first.op_name)
@@ -332,7 +332,7 @@ def test_buttons_lead_to_the_places_that_the_sentence_names(page: Page, samples_
 def test_a_gap_between_two_spans_is_measured(page: Page, samples_url: str) -> None:
     opened(page, address(samples_url))
     root = timeline(page)
-    spans = drawing(aligned_pair(*GPU_PAIR), Look())["spans"]
+    spans = drawing(aligned_pair(*GPU_PAIR), Viewport())["spans"]
     rows = [spans[(spans["lane"] == 1) & (spans["side"] == side) & (spans["row"] == 0)] for side in (0, 1)]
     begin, end = rows[0]["start"] + rows[0]["duration"], rows[0]["start"].shift(-1)
     widest = (end - begin).idxmax()
@@ -371,7 +371,7 @@ def test_colours_by_op_type_have_a_legend(page: Page, samples_url: str) -> None:
     legend = root.locator(".legend span")
     expect(legend.first).to_have_text("slower")
     root.get_by_role("button", name="Colour by type of op").click()
-    kinds = [types for types in drawing(aligned_pair(*GPU_PAIR), Look())["kinds"] if types]
+    kinds = [types for types in drawing(aligned_pair(*GPU_PAIR), Viewport())["kinds"] if types]
     expect(legend.first).to_contain_text(kinds[0][0])
     expect(legend.nth(len(kinds))).to_have_text("no op")
     expect(legend.last).to_have_text("several, with gaps")
@@ -382,7 +382,7 @@ def test_a_link_with_a_window_beyond_all_numbers_is_drawn(page: Page, samples_ur
     root = page.locator(".timeline")
     expect(root).to_have_attribute("data-window", re.compile(r"^9000\d+,9000\d+"))
     root.press("Home")
-    home = default_window_us(aligned_pair(*GPU_PAIR), Look())
+    home = default_window_us(aligned_pair(*GPU_PAIR), Viewport())
     becomes(page, lambda: near(window(root), home), True)
 
 

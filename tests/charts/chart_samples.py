@@ -7,7 +7,7 @@ import pandas as pd
 
 from tests.compare.compare_runs import WITHOUT_COSTS
 from tfcompare import schema
-from tfcompare.compare.diff import Side, diff_table
+from tfcompare.compare.diff import SideRows, diff_table
 
 STEPS = 20
 METRIC = "self_time_us_per_step"
@@ -76,7 +76,7 @@ def op_stats(which: int = SLOW, *, without: str = "", place: str = schema.HOST) 
 def diff(baseline: pd.DataFrame | None = None, candidate: pd.DataFrame | None = None) -> pd.DataFrame:
     """The diff of two `op_stats` frames, per step: slow against fast unless others are given."""
     sides = [
-        Side(op_stats(which) if frame is None else frame, STEPS)
+        SideRows(op_stats(which) if frame is None else frame, STEPS)
         for which, frame in ((SLOW, baseline), (FAST, candidate))
     ]
     return diff_table(schema.OP_STATS, "fast", *sides, per="step", identical=False)

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from tfcompare import schema
-from tfcompare.compare.diff import Side, diff_table
+from tfcompare.compare.diff import SideRows, diff_table
 
 STEPS = 2
 SLOW = [  # kernel, op, launches and time per step, eligible, on tensor cores
@@ -50,7 +50,7 @@ def _kernel(name: str, op: str, count: int, us: float, eligible: bool, used: boo
 def kernel_diff(*, swap: bool = False, same: bool = False) -> pd.DataFrame:
     """The diff of the slow and the fast run's kernels, per step; `swap` the other way round, `same` slow with slow."""
     frames = [kernel_stats(SLOW), kernel_stats(SLOW if same else FAST)]
-    sides = [Side(frame, STEPS) for frame in (reversed(frames) if swap else frames)]
+    sides = [SideRows(frame, STEPS) for frame in (reversed(frames) if swap else frames)]
     return diff_table(schema.KERNEL_STATS, "fast", sides[0], sides[1], per="step", identical=same)
 
 
@@ -72,5 +72,5 @@ def copies_diff() -> pd.DataFrame:
         )
         for factor in (1.0, 0.5)
     ]
-    sides = [Side(frame, STEPS) for frame in frames]
+    sides = [SideRows(frame, STEPS) for frame in frames]
     return diff_table(schema.COPIES, "fast", sides[0], sides[1], per="step", identical=False)

@@ -25,7 +25,7 @@ from tfcompare.commands import serve
 from tfcompare.commands.diff import diffable
 from tfcompare.commands.output import emit, json_text
 from tfcompare.errors import TfcompareError
-from tfcompare.render.text_table import scale
+from tfcompare.render.text_table import column_scale
 
 BASELINE = str(SAMPLE_RUNS["filters_512_128"])
 CANDIDATE = str(SAMPLE_RUNS["filters_16_8"])
@@ -83,7 +83,7 @@ def test_what_a_file_or_server_says_steers_no_terminal(tfcompare, monkeypatch: p
 def test_numbers_that_json_or_a_column_cannot_hold() -> None:
     frame = pd.DataFrame({"a": [math.inf, 1.5], "b": [-math.inf, math.nan]})
     assert json.loads(json_text(frame)) == [{"a": None, "b": None}, {"a": 1.5, "b": None}]
-    assert scale("", [math.inf, 1.0]).decimals == 0
+    assert column_scale("", [math.inf, 1.0]).decimals == 0
 
 
 def test_a_terminal_gets_no_control_characters_in_any_format(

@@ -10,7 +10,7 @@ import pytest
 
 from tests.profiles import SAMPLE_RUNS
 from tfcompare.cli import main
-from tfcompare.compare.matching.manual import Choice
+from tfcompare.compare.matching.manual import ManualChoice
 from tfcompare.compare.matching.manual_text import ChoicesOfPair, to_file
 
 RUNS = [str(SAMPLE_RUNS[name]) for name in ("filters_512_128", "filters_16_8")]
@@ -20,7 +20,7 @@ NAME = "autoencoder_1/image_1/convolution"
 @pytest.fixture
 def pairs(tmp_path: Path) -> Path:
     file = tmp_path / "pairs.json"
-    file.write_text(to_file(ChoicesOfPair("any", "other", (Choice(False, (NAME,), (NAME,)),))), encoding="utf-8")
+    file.write_text(to_file(ChoicesOfPair("any", "other", (ManualChoice(False, (NAME,), (NAME,)),))), encoding="utf-8")
     return file
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from tfcompare.compare.stats.estimates import Times, changes, changes_of_family, levels, quantile_sides, sides
+from tfcompare.compare.stats.estimates import Times, changes, changes_of_family, estimates, levels, quantile_estimates
 from tfcompare.compare.stats.verdict import FASTER, SAME, SLOWER, UNCLEAR, UNTESTED, claimed_together, words
 
 RNG = np.random.default_rng(7)
@@ -20,7 +20,7 @@ def rows(*values):
 
 
 def plain_sides(values):
-    return sides(Times(values))
+    return estimates(Times(values))
 
 
 def test_uncorrelated_steps_and_a_known_spread_by_hand():
@@ -149,7 +149,7 @@ CALM = [1.0, 1.1, 0.9, 1.0, 1.1, 0.9, 1.0, 1.0, 1.0, 1.0]
 
 
 def test_a_stray_leaves_the_estimate_alone_and_widens_it_where_the_other_side_has_slow_steps() -> None:
-    alone, stray = sides(Times(rows(CALM))), sides(Times(rows(CALM), rows(10.0)[0]))
+    alone, stray = estimates(Times(rows(CALM))), estimates(Times(rows(CALM), rows(10.0)[0]))
     assert (stray.location[0], stray.slow[0]) == (pytest.approx(1.0), 1)
     against_calm = changes([alone], [stray], 0.0)
     assert (against_calm.ratio[0], against_calm.high[0]) == pytest.approx((1.0, changes([alone], [alone], 0.0).high[0]))
@@ -188,7 +188,7 @@ def test_a_claim_holds_with_strays_counted_too(ratio: float, with_strays: float,
 
 def test_a_quantile_has_the_interval_of_its_rank() -> None:
     steps = np.arange(1.0, 401.0)[np.newaxis]
-    middle = quantile_sides(Times(RNG.permutation(steps[0])[np.newaxis]), 0.5)
+    middle = quantile_estimates(Times(RNG.permutation(steps[0])[np.newaxis]), 0.5)
     assert middle.location[0] == 200.5
     assert np.sqrt(middle.variance[0] / 400) == pytest.approx(10 / 200.5, rel=0.02), "√(400 · ½ · ½) ranks"
-    assert quantile_sides(Times(steps), 0.95).location[0] == pytest.approx(381, abs=1)
+    assert quantile_estimates(Times(steps), 0.95).location[0] == pytest.approx(381, abs=1)

@@ -13,20 +13,20 @@ from tests.profiles import compared_runs, loaded_run
 from tfcompare.compare import compare
 from tfcompare.compare.aggregate import group_diff
 from tfcompare.compare.kernel_groups import group_kernels
-from tfcompare.compare.matching.manual import Choice, effective, with_distinct_names
+from tfcompare.compare.matching.manual import ManualChoice, effective, with_distinct_names
 from tfcompare.compare.scope_tree import scope_tree
 from tfcompare.errors import Unknown
 
 
-def pair(ours: str, theirs: str) -> Choice:
-    return Choice(True, (ours,), (theirs,))
+def pair(ours: str, theirs: str) -> ManualChoice:
+    return ManualChoice(True, (ours,), (theirs,))
 
 
-def part(ours: str, theirs: str) -> Choice:
-    return Choice(False, (ours,), (theirs,))
+def part(ours: str, theirs: str) -> ManualChoice:
+    return ManualChoice(False, (ours,), (theirs,))
 
 
-def diff(ours: FakeRun, theirs: FakeRun, *choices: Choice, name: str = "op_stats") -> pd.DataFrame:
+def diff(ours: FakeRun, theirs: FakeRun, *choices: ManualChoice, name: str = "op_stats") -> pd.DataFrame:
     return compare(ours, theirs, manual_pairs={theirs.id: choices}, per="run").table(name)
 
 
@@ -135,7 +135,7 @@ KERNELS_AFTER = table(
 )
 
 
-def kernels(*choices: Choice) -> pd.DataFrame:
+def kernels(*choices: ManualChoice) -> pd.DataFrame:
     ours, theirs = run("before"), run("after")
     ours.frames["kernel_stats"], theirs.frames["kernel_stats"] = KERNELS, KERNELS_AFTER
     return diff(ours, theirs, *choices, name="kernel_stats")
@@ -152,10 +152,10 @@ def test_kernels_of_ops_that_are_paired_by_hand_pair_by_their_names() -> None:
 
 
 def test_a_kernel_is_paired_within_its_op() -> None:
-    said = [pair("query", "fused_qkv"), Choice(True, ("query", "bias"), ("fused_qkv", "fused_bias"))]
+    said = [pair("query", "fused_qkv"), ManualChoice(True, ("query", "bias"), ("fused_qkv", "fused_bias"))]
     rows = launched(kernels(*said))
     assert rows["query/gemm", "matched"] == rows["query/bias", "matched"] == "by hand"
-    apart = launched(kernels(*said, Choice(False, ("query", "gemm"), ("fused_qkv", "gemm"))))
+    apart = launched(kernels(*said, ManualChoice(False, ("query", "gemm"), ("fused_qkv", "gemm"))))
     assert ("query/gemm", "removed") in apart and apart["query/bias", "matched"] == "by hand"
 
 
@@ -166,7 +166,7 @@ def test_kernels_added_up_follow_what_was_said() -> None:
     said = [part("other", "other")]
     apart = group_kernels(kernels(*said), "op_name", manual_pairs=said).set_index("op_name")["status"]
     assert (apart["other"], apart["other (candidate's)"]) == ("removed", "added")
-    said = [Choice(False, ("other", "gemm"), ("other", "gemm"))]
+    said = [ManualChoice(False, ("other", "gemm"), ("other", "gemm"))]
     by_kernel = group_kernels(kernels(*said), "kernel_and_op", manual_pairs=said)
     assert set(by_kernel.loc[by_kernel["op_name"].str.startswith("other"), "status"]) == {"added", "removed"}
     by_op = group_kernels(kernels(*said), "op_name", manual_pairs=said).set_index("op_name")["status"]
@@ -215,12 +215,12 @@ PAIRS = [
 TABLES = ("op_stats", "kernel_stats", "memory_peak", "input_pipeline")
 
 
-def some_choices(rows: pd.DataFrame) -> list[Choice]:
+def some_choices(rows: pd.DataFrame) -> list[ManualChoice]:
     """Every third pair parted, and what then has no partner paired crosswise."""
     matched = rows[rows["status"] == "matched"].drop_duplicates("op_name").drop_duplicates("op_name_candidate")
     said = [part(b, c) for b, c in zip(matched["op_name"][::3], matched["op_name_candidate"][::3], strict=True)]
     crossed = pairwise(said[:6])
-    return [*said, *(Choice(True, one.baseline, other.candidate) for one, other in crossed)]
+    return [*said, *(ManualChoice(True, one.baseline, other.candidate) for one, other in crossed)]
 
 
 @pytest.mark.parametrize(("one", "other"), PAIRS)

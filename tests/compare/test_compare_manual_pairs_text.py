@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfcompare.compare.matching.manual import Choice, effective
+from tfcompare.compare.matching.manual import ManualChoice, effective
 from tfcompare.compare.matching.manual_text import (
     ELSEWHERE,
     MOST_CHOICES,
@@ -27,20 +27,22 @@ from tfcompare.errors import TfcompareError
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 PARTS = st.integers(1, 2)
 CHOICES = PARTS.flatmap(
-    lambda parts: st.builds(Choice, st.booleans(), st.tuples(*[NAMES] * parts), st.tuples(*[NAMES] * parts))
+    lambda parts: st.builds(ManualChoice, st.booleans(), st.tuples(*[NAMES] * parts), st.tuples(*[NAMES] * parts))
 )
 SAID = st.lists(CHOICES, min_size=1, max_size=5).map(effective)
-QUERY = (Choice(True, ("q=b&c",), ("[\"é\",'/']",)), Choice(False, ("op", "k<1>"), ("op", "k<2>")))
+QUERY = (ManualChoice(True, ("q=b&c",), ("[\"é\",'/']",)), ManualChoice(False, ("op", "k<1>"), ("op", "k<2>")))
 
 
 @given(NAMES, NAMES, SAID)
-def test_an_address_gives_back_what_it_was_made_of(baseline: str, candidate: str, said: tuple[Choice, ...]) -> None:
+def test_an_address_gives_back_what_it_was_made_of(
+    baseline: str, candidate: str, said: tuple[ManualChoice, ...]
+) -> None:
     kept = (ChoicesOfPair(baseline, candidate, said),)
     assert not fits_an_address(kept) or from_address(to_address(kept)) == kept
 
 
 @given(NAMES, NAMES, SAID)
-def test_a_file_gives_back_what_it_was_made_of(baseline: str, candidate: str, said: tuple[Choice, ...]) -> None:
+def test_a_file_gives_back_what_it_was_made_of(baseline: str, candidate: str, said: tuple[ManualChoice, ...]) -> None:
     runs = ChoicesOfPair(baseline, candidate, said)
     assert from_file(to_file(runs), "pairs.json") == runs
 
@@ -61,7 +63,7 @@ def test_choices_belong_to_their_two_runs() -> None:
 @pytest.mark.parametrize(("count", "length"), [(MOST_CHOICES + 1, 1), (3, 1500)])
 def test_what_is_too_much_for_an_address_is_kept_elsewhere(count: int, length: int) -> None:
     kept: SessionChoices = (
-        ChoicesOfPair("a", "b", tuple(Choice(False, (f"{i}",), ("x" * length,)) for i in range(count))),
+        ChoicesOfPair("a", "b", tuple(ManualChoice(False, (f"{i}",), ("x" * length,)) for i in range(count))),
     )
     assert to_address(kept) == [ELSEWHERE]
     assert not fits_an_address(kept)

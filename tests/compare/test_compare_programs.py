@@ -7,7 +7,7 @@ import pytest
 
 from tests.profiles import compared_runs
 from tfcompare import schema
-from tfcompare.compare.diff import Side, diff_table
+from tfcompare.compare.diff import SideRows, diff_table
 from tfcompare.tables.op_profile import op_profile
 
 COLUMNS = ("program", "hlo_op", "category", "op_name", "source", "flops")
@@ -26,7 +26,7 @@ def matches(ours: pd.DataFrame, theirs: pd.DataFrame) -> set[tuple[str, str, str
     """(the row of the baseline, the row of the candidate, the tier) of each matched row, and of its mirror image."""
 
     def found(one: pd.DataFrame, other: pd.DataFrame) -> set[tuple[str, str, str]]:
-        diff = diff_table(schema.HLO_OPS, "b", Side(one, 1), Side(other, 1), per="run", identical=False)
+        diff = diff_table(schema.HLO_OPS, "b", SideRows(one, 1), SideRows(other, 1), per="run", identical=False)
         assert len(diff) == len(one) + len(other) - (diff["status"] == "matched").sum()
         rows = diff[diff["status"] == "matched"]
         names = (rows["program"] + " " + rows["hlo_op"], rows["program_candidate"] + " " + rows["hlo_op_candidate"])
@@ -111,7 +111,7 @@ def test_instructions_match_by_their_op_and_source() -> None:
 
 def test_nodes_of_unknown_category_match_those_of_their_depth() -> None:
     ours, theirs = (op_profile(table((f"f({number})", "add", ""), (f"f({number})", "sin", ""))) for number in (1, 7))
-    diff = diff_table(schema.OP_PROFILE, "b", Side(ours, 1), Side(theirs, 1), per="run", identical=False)
+    diff = diff_table(schema.OP_PROFILE, "b", SideRows(ours, 1), SideRows(theirs, 1), per="run", identical=False)
     assert set(diff["match"]) == {"exact"}
     assert len(diff) == len(ours)
     assert (diff["self_time_us_delta"] == 0).all()

@@ -11,7 +11,7 @@ from tests.test_known_truth import recorded
 from tfcompare.compare import compare
 from tfcompare.compare.aggregate import group_diff
 from tfcompare.compare.matching.fused import fused_product
-from tfcompare.compare.matching.manual import Choice
+from tfcompare.compare.matching.manual import ManualChoice
 from tfcompare.run import Run
 from tfcompare.tables.op_evidence import OpEvidence
 from tfcompare.tables.step_cells import StepCells
@@ -53,7 +53,7 @@ def made(name: str, *ops: Line, is_ordered: bool = True) -> FakeRun:
     return found
 
 
-def fused_rows(ours: FakeRun | Run, theirs: FakeRun | Run, *choices: Choice) -> pd.DataFrame:
+def fused_rows(ours: FakeRun | Run, theirs: FakeRun | Run, *choices: ManualChoice) -> pd.DataFrame:
     """The rows matched as fused, by the baseline's name."""
     diff = compare(ours, theirs, manual_pairs={theirs.id: choices}).table("op_stats")  # type: ignore[arg-type, dict-item]
     return diff[diff["match"] == "fused"].set_index("op_name")
@@ -174,8 +174,8 @@ def test_the_bias_of_a_gradient_is_found_beside_it() -> None:
 
 def test_manual_choices_come_first() -> None:
     ours, theirs = made("plain", *DENSE), made("fused", ONE)
-    assert fused_rows(ours, theirs, Choice(True, ("m/dense/MatMul",), ("m/dense/Relu",))).empty
-    assert fused_rows(ours, theirs, Choice(False, ("m/dense/Relu",), ("m/dense/Relu",))).empty
+    assert fused_rows(ours, theirs, ManualChoice(True, ("m/dense/MatMul",), ("m/dense/Relu",))).empty
+    assert fused_rows(ours, theirs, ManualChoice(False, ("m/dense/Relu",), ("m/dense/Relu",))).empty
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,8 @@ from collections.abc import Callable
 
 from tests.xspace_builder import chunk, integer, varint
 from tfcompare.hlo import cost
-from tfcompare.hlo.program import Float64, Int64, Program, read_program
+from tfcompare.hlo.program import Program, read_program
+from tfcompare.schema.arrays import Floats, Int64
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,7 +89,7 @@ def bytes_accessed(name: str, *computations: bytes) -> float | None:
     return _cost(cost.bytes_accessed, name, read(*computations))
 
 
-def _cost(costs: Callable[[Program, Int64], Float64], name: str, found: Program) -> float | None:
+def _cost(costs: Callable[[Program, Int64], Floats], name: str, found: Program) -> float | None:
     (value,) = costs(found, found.rows_named([name])).tolist()
     return None if math.isnan(value) else value
 

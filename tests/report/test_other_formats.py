@@ -17,7 +17,7 @@ from tests.profiles import compared_runs, loaded_run
 from tests.render.documents import hostile_comparison, payload_of
 from tests.ui.hostile_profile import hostile
 from tfcompare.compare import Comparison, compare
-from tfcompare.compare.matching.manual import Choice
+from tfcompare.compare.matching.manual import ManualChoice
 from tfcompare.errors import Unknown
 from tfcompare.report.contents import Checked
 from tfcompare.report.making import report, write
@@ -190,7 +190,7 @@ def test_different_names_of_a_run_stay_different_and_the_same_ones_of_two_runs_t
 def test_notes_and_remarks_name_neither_run() -> None:
     ours, theirs = (loaded_run(f"filters_{name}") for name in ("512_128", "16_8"))
     theirs = replace(theirs, remarks=(f"{ours.name} was captured in /home/ada/x/y before no",))
-    choice = Choice(True, ("/home/ada/secret/gone.py f",), ("no",))
+    choice = ManualChoice(True, ("/home/ada/secret/gone.py f",), ("no",))
     comparison = compare(ours, replace(theirs, id="no", name="no"), manual_pairs={"no": [choice]})
     assert any("/home/ada" in note for note in comparison.notes)
     found = " ".join((*redacted(comparison).notes, *redacted(comparison).candidates[0].remarks))

@@ -10,9 +10,10 @@ import pytest
 from tests.input_runs import BETTER, NAIVE, input_diff
 from tests.profiles import EACH_KIND, loaded_run
 from tfcompare import compare
+from tfcompare.schema import SIDES
 from tfcompare.schema.input import ENQUEUING, IN_ADVANCE, INPUT_CATEGORIES, ON_DEMAND, OTHER_INPUT, PREPROCESSING
 from tfcompare.tools.advice.input_category_advice import ADVICE, OTHER_PREPARING, PARALLEL_ALREADY, advice
-from tfcompare.tools.input_ops import ROLES, category_times, dominant, host_input_time_us, longest_op, with_shares
+from tfcompare.tools.input_ops import category_times, dominant, host_input_time_us, longest_op, with_shares
 
 ENQUEUED = "infeed enqueuing_to_the_device 5 30 30\nstage other 1 10 10"
 
@@ -83,7 +84,7 @@ def test_shares_are_of_the_self_time_of_a_side():
 
 def test_ops_that_took_no_time_have_no_share():
     rows = with_shares(input_diff("a preprocessing 1 0 0", "a preprocessing 1 0 0"))
-    assert rows[[f"input_self_share_{role}" for role in ROLES]].to_numpy().tolist() == [[0.0, 0.0]]
+    assert rows[[f"input_self_share_{role}" for role in SIDES]].to_numpy().tolist() == [[0.0, 0.0]]
 
 
 @pytest.mark.parametrize("name", EACH_KIND)
@@ -91,7 +92,7 @@ def test_on_every_profile_shares_and_categories_add_up_to_the_whole(name):
     run = loaded_run(name)
     diff = compare(run, run, per="run").table("input_pipeline")
     rows, categories, whole = with_shares(diff), category_times(diff), run.table("input_pipeline")["self_time_us"].sum()
-    for role in ROLES:
+    for role in SIDES:
         assert rows[f"input_self_share_{role}"].sum() == pytest.approx(1.0 if whole else 0.0)
         assert categories[f"self_time_us_{role}"].sum() == pytest.approx(whole)
     assert categories["self_time_us_baseline"].equals(categories["self_time_us_candidate"]), "beside itself, no change"

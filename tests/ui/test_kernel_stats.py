@@ -14,7 +14,7 @@ from tfcompare import compare, settings
 from tfcompare.compare.kernel_groups import group_kernels
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir import find_runs
-from tfcompare.views.kernel_details import row_key
+from tfcompare.views.kernel_details import kernel_key
 
 IDS = {run.path.parents[2].name: run.id for run in find_runs(SAMPLES)}
 SIMULATED = ("filters_512_128_simulated", "filters_16_8_simulated")
@@ -90,7 +90,7 @@ def test_the_table_adds_kernels_up_and_keeps_their_whole_names(page, diff):
 def test_a_chosen_row_shows_its_whole_name_and_its_launches(page, diff):
     groups = group_kernels(diff, "kernel_name")
     name = next(name for name in groups["kernel_name"] if "scalar_cmp_op" in name)
-    page.query_params["row"] = row_key(groups)[groups["kernel_name"] == name].iloc[0]
+    page.query_params["row"] = kernel_key(groups)[groups["kernel_name"] == name].iloc[0]
     shown(page)
     assert [code.value for code in page.code] == [name]
     launches = next(frame for frame in map(partial(table, page), range(len(page.dataframe))) if "block_dim" in frame)

@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from tests.profiles import ROOT, SAMPLES
 from tests.ui.op_stats_page import CONVOLUTION, shown, table
 from tfcompare import settings
-from tfcompare.compare.matching.manual import Choice
+from tfcompare.compare.matching.manual import ManualChoice
 from tfcompare.compare.matching.manual_text import ELSEWHERE, ChoicesOfPair, to_address
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir import find_runs
@@ -21,7 +21,7 @@ from tfcompare.ui.pages.live import kernel_address
 IDS = {run.path.parents[2].name: run.id for run in find_runs(SAMPLES)}
 BEFORE, AFTER = IDS["filters_512_128"], IDS["filters_16_8"]
 NAME = CONVOLUTION.rpartition(":")[2]
-PART = Choice(False, (NAME,), (NAME,))
+PART = ManualChoice(False, (NAME,), (NAME,))
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def rows_of(page: AppTest, name: str) -> list[str]:
     return sorted(frame.loc[frame["op_name"] == name, "verdict"])
 
 
-def told(page: AppTest, *choices: Choice) -> AppTest:
+def told(page: AppTest, *choices: ManualChoice) -> AppTest:
     page.query_params["baseline"], page.query_params["candidate"] = BEFORE, AFTER
     page.query_params["by_hand"] = to_address((ChoicesOfPair(BEFORE, AFTER, choices),))
     return shown(page)
@@ -75,7 +75,7 @@ def test_an_added_row_is_offered_what_was_removed(page):
 
 
 def test_a_link_with_choices_says_what_holds(page):
-    told(page, PART, Choice(True, ("nowhere",), (NAME,)))
+    told(page, PART, ManualChoice(True, ("nowhere",), (NAME,)))
     assert rows_of(page, NAME) == ["added", "removed"]
     assert any("there is no “nowhere”" in text.value.replace("\\", "") for text in [*page.markdown, *page.info])
     assert any("no effect" in markdown.value for markdown in page.markdown)
@@ -92,7 +92,7 @@ def test_a_link_that_does_not_hold_its_choices_says_so(page, value):
 
 
 def test_more_choices_than_a_link_holds_are_kept_by_the_session(page):
-    many = tuple(Choice(False, (f"no_op_{i}",), (NAME,)) for i in range(60))
+    many = tuple(ManualChoice(False, (f"no_op_{i}",), (NAME,)) for i in range(60))
     told(page, PART)
     kept = (ChoicesOfPair(BEFORE, AFTER, (PART, *many)),)
     page.session_state["tfcompare.selection"] = Selection(BEFORE, (AFTER,), manual_pairs=kept)

@@ -21,7 +21,7 @@ from tfcompare import settings
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir import find_runs
 from tfcompare.tools.timeline.aligned import align
-from tfcompare.tools.timeline.drawing import Look
+from tfcompare.tools.timeline.drawing import Viewport
 from tfcompare.tools.timeline.losses import losses
 from tfcompare.tools.timeline.selected import drawn_selection
 from tfcompare.tools.timeline.sentences import where
@@ -396,7 +396,7 @@ def test_the_places_that_the_sentence_names_have_buttons_that_show_both_sides() 
     for jump, place in zip(drawn["jumps"], places, strict=True):
         low, high = jump["window"]
         assert place.op_name in jump["title"]
-        for one in drawn_selection(aligned, Look(), jump["side"], jump["id"]):
+        for one in drawn_selection(aligned, Viewport(), jump["side"], jump["id"]):
             assert low < one["start"] < one["start"] + one["duration"] < high
 
 

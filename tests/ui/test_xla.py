@@ -19,9 +19,9 @@ from tests.ui.test_hostile_names import figures_of, is_markup, live_parts, markd
 from tfcompare import compare, load, settings
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir import find_runs
-from tfcompare.tools.xla_memory import row_key as buffer_key
+from tfcompare.tools.xla_memory import buffer_key
 from tfcompare.tools.xla_tree import node_key
-from tfcompare.views.xla_instruction import NEIGHBOURS, row_key
+from tfcompare.views.xla_instruction import NEIGHBOURS, instruction_key
 
 pytestmark = pytest.mark.skipif(not CORPUS.exists(), reason="the recorded profiles are not on this machine")
 
@@ -57,7 +57,7 @@ def test_a_filter_leaves_the_rows_with_all_its_words(page: AppTest) -> None:
 def test_the_row_in_the_address_opens_its_details(page: AppTest) -> None:
     row = {"host": "chi-mi300x-013.ord.vultr.cpe.ice.amd.com", "program": "jit_forward_3d_conv(15)"}
     row |= {"hlo_op": "cudnn-conv.1.0", "category": "custom-call", "status": "matched"}
-    page.query_params["row"] = str(row_key(pd.DataFrame([row])).iloc[0])
+    page.query_params["row"] = str(instruction_key(pd.DataFrame([row])).iloc[0])
     opened(page, *CONVOLUTIONS)
     assert page.code[0].value.startswith("%cudnn-conv.1.0 = (")
     assert "the same in both runs except for numbers" in texts(page)
@@ -127,7 +127,7 @@ def test_names_are_text(tmp_path: Path, by: str) -> None:
     with settings.override(Settings(places=(tmp_path / "logs",))):
         page = AppTest.from_file(str(ROOT / "pages" / "8_XLA.py"), default_timeout=90)
         page.query_params |= {"baseline": "logs/plugins/profile/=a", "candidate": "logs/plugins/profile/<b>b", "by": by}
-        page.query_params["row"] = str(row_key(compare(*runs).table("hlo_ops")).iloc[0])
+        page.query_params["row"] = str(instruction_key(compare(*runs).table("hlo_ops")).iloc[0])
         page.run()
     assert not page.exception
     for text in markdown_of(page):

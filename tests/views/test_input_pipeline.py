@@ -21,7 +21,7 @@ from tfcompare.tools.input_verdicts import on_waiting
 from tfcompare.tools.key_figures import KeyFigure
 from tfcompare.units import format_time_us
 from tfcompare.views.blocks import Cards, Chart, Details, Facts, Items, Judgements, Links, Table
-from tfcompare.views.input_ops import row_key
+from tfcompare.views.input_ops import input_op_key
 from tfcompare.views.input_pipeline import VIEW
 
 NAMES = ("filters_512_128", "filters_16_8")
@@ -116,9 +116,9 @@ def test_a_category_and_words_leave_the_rows_that_fit(pair: Pair) -> None:
 @pytest.mark.parametrize(("ours", "theirs"), [(NAIVE, BETTER), (NAIVE, ""), (NAIVE, NAIVE)])
 def test_no_two_rows_have_one_name(ours: str, theirs: str) -> None:
     diff = input_diff(ours, theirs)
-    assert row_key(diff).is_unique
+    assert input_op_key(diff).is_unique
     twice = pd.concat([diff, diff[diff["status"] == "matched"].assign(status="added")], ignore_index=True)
-    assert row_key(twice).is_unique
+    assert input_op_key(twice).is_unique
 
 
 def test_a_row_opens_the_op_in_every_step_and_links_to_all_else_about_it(pair: Pair) -> None:

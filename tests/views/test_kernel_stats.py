@@ -16,7 +16,7 @@ from tfcompare.charts.pair import Pair, pairs_of
 from tfcompare.compare.kernel_groups import group_kernels
 from tfcompare.tools.op_figures import outside_of_steps
 from tfcompare.views.blocks import Beside, Block, Cards, Chart, Details, Live, Section, Table, Text
-from tfcompare.views.kernel_details import launches_of, row_key
+from tfcompare.views.kernel_details import kernel_key, launches_of
 from tfcompare.views.kernel_stats import VIEW
 
 SIMULATED = ("filters_512_128_simulated", "filters_16_8_simulated")
@@ -126,7 +126,7 @@ def test_changes_can_be_of_launches(pair: Pair, by: str) -> None:
 
 
 def test_the_op_of_a_chosen_row_is_shown_with_its_times(pair: Pair, diff: pd.DataFrame) -> None:
-    found = details(pair, row_key(group_kernels(diff, "op_name")).iloc[0], by="op_name")
+    found = details(pair, kernel_key(group_kernels(diff, "op_name")).iloc[0], by="op_name")
     assert found is not None
     drawn = [one.draw() for one in found.blocks if isinstance(one, Chart)]
     assert any("Self time in every step" in figure.layout.title.text for figure in drawn)
@@ -135,13 +135,13 @@ def test_the_op_of_a_chosen_row_is_shown_with_its_times(pair: Pair, diff: pd.Dat
 
 def test_a_row_there_is_not_opens_nothing_and_a_hidden_one_does(pair: Pair, diff: pd.DataFrame) -> None:
     assert details(pair, "nothing") is None
-    key = row_key(group_kernels(diff, "kernel_name")).iloc[0]
+    key = kernel_key(group_kernels(diff, "kernel_name")).iloc[0]
     assert details(pair, key, filter="no such kernel") is not None
 
 
 def test_rows_of_any_table_have_names_of_their_own(diff: pd.DataFrame) -> None:
     for rows in (diff, *(group_kernels(diff, by) for by in ("kernel_name", "op_name", "kernel_and_op"))):
-        assert row_key(rows).is_unique
+        assert kernel_key(rows).is_unique
 
 
 def test_a_copy_of_a_run_shows_no_difference(tmp_path: Path) -> None:

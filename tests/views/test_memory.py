@@ -17,7 +17,7 @@ from tfcompare.errors import Unknown
 from tfcompare.views.blocks import Beside, Block, Cards, Chart, Facts, Section, Table, Text
 from tfcompare.views.memory import VIEW, Options
 from tfcompare.views.memory_choice import EACH
-from tfcompare.views.memory_peak import row_key
+from tfcompare.views.memory_peak import buffer_key
 from tfcompare.views.options import declared, options_with
 
 STEPS = [event for i in range(2) for event in (step(i, 100.0 * i, 90), work(100.0 * i + 1))]
@@ -200,8 +200,8 @@ def test_every_kind_of_profile_is_shown(name: str) -> None:
 def test_a_row_opens_the_op_that_allocated_it(tmp_path: Path) -> None:
     pair = of_two(tmp_path, HELD, [allocate(10, 200, 200, 0x1, tf_op="m/conv"), free(120, 0, 200, 0x1)])
     found = table(pair, "memory_peak")
-    keys = row_key(pair.diff("memory_peak"))
-    assert keys.is_unique and sorted(keys) == sorted(row_key(found.rows))
+    keys = buffer_key(pair.diff("memory_peak"))
+    assert keys.is_unique and sorted(keys) == sorted(buffer_key(found.rows))
     assert found.opens is not None
     details = found.opens.details(keys.iloc[0])
     assert details is not None and details.title == "m/conv"

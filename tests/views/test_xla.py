@@ -15,7 +15,7 @@ from tfcompare import compare, load
 from tfcompare.charts.pair import Pair, pairs_of
 from tfcompare.render import html, markdown, terminal
 from tfcompare.tools.columns import as_shown
-from tfcompare.tools.xla_memory import row_key as buffer_key
+from tfcompare.tools.xla_memory import buffer_key
 from tfcompare.tools.xla_tree import node_key
 from tfcompare.views.blocks import (
     Block,
@@ -30,7 +30,7 @@ from tfcompare.views.blocks import (
     Text,
 )
 from tfcompare.views.xla import INDENT, VIEW
-from tfcompare.views.xla_instruction import details, row_key
+from tfcompare.views.xla_instruction import details, instruction_key
 
 CHANGED = "input_transpose_fusion"
 
@@ -179,7 +179,7 @@ def instruction(pair: Pair, name: str) -> list[Block]:
     """What the details of the instruction of that name show."""
     (found,) = [one for one in shown(VIEW, pair, Table) if one.title == "Every instruction"]
     rows = found.rows
-    of_row = details(pair, rows, str(row_key(rows[rows["hlo_op"] == name]).iloc[0]))
+    of_row = details(pair, rows, str(instruction_key(rows[rows["hlo_op"] == name]).iloc[0]))
     assert of_row is not None and of_row.title == name
     return of_row.blocks
 

@@ -12,13 +12,13 @@ from tfcompare.charts import downsampling, style
 from tfcompare.charts.downsampling import MAX_MARKERS
 from tfcompare.charts.steps import EXCLUDED_NOTE, Series, position_axis
 from tfcompare.charts.style import Side
+from tfcompare.schema import SIDES
 from tfcompare.units import format_percent, format_time_us, middle_ellipsis
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-ROLES = ("baseline", "candidate")
 REST_OPACITY = 0.35
 BAND_OPACITY = 0.25
 PANEL_NAME_LENGTH = 22
@@ -204,7 +204,7 @@ def category_times(categories: pd.DataFrame, sides: Sequence[Side], *, per: str)
     `categories` is the result of `tools.input_ops.category_times`; `sides` are the baseline and, unless it is shown
     alone, the candidate. `per` is `step` or `run`.
     """
-    columns = {role: f"self_time_us_{role}" for role, _ in zip(ROLES, sides, strict=False)}
+    columns = {role: f"self_time_us_{role}" for role, _ in zip(SIDES, sides, strict=False)}
     categories = categories[categories[list(columns.values())].fillna(0.0).sum(axis=1) > 0]
     present = [role for role, column in columns.items() if categories[column].notna().any()]
     largest = [float(categories[columns[role]].max()) for role in present]
@@ -217,7 +217,7 @@ def category_times(categories: pd.DataFrame, sides: Sequence[Side], *, per: str)
         barmode="overlay", showlegend=len(sides) > 1,
     )  # fmt: skip
     offsets, width = style.bar_offsets(len(sides))
-    for role, side, below in zip(ROLES, sides, offsets, strict=False):
+    for role, side, below in zip(SIDES, sides, offsets, strict=False):
         if role in present:
             y = np.arange(len(categories)) + below
             result.add_trace(_category_bars(categories, role, side, scale).update(y=y, width=width))

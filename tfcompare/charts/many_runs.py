@@ -13,6 +13,7 @@ from tfcompare.charts.scopes import CLIP, COLOURS, log_ratio
 from tfcompare.charts.verdicts import SIGNS, colour_of, text_of
 from tfcompare.compare.diff import ADDED, MATCHED, REMOVED
 from tfcompare.compare.stats.verdict import FASTER, SAME, SLOWER, UNCLEAR, UNTESTED
+from tfcompare.schema import SIDES
 from tfcompare.units import format_ratio, format_time_us
 
 if TYPE_CHECKING:
@@ -154,7 +155,7 @@ def change_map(cells: pd.DataFrame, names: Mapping[str, str], *, per: str) -> go
     )
     texts = {part: _grid(cells, names, values) for part, values in _texts(cells, len(names)).items()}
     both = _grid(cells, names, (cells["status"] == MATCHED).tolist()).astype(bool)
-    z = _grid(cells, names, log_ratio(*(cells[f"{side}_us"].to_numpy() for side in ("baseline", "candidate"))).tolist())
+    z = _grid(cells, names, log_ratio(*(cells[f"{side}_us"].to_numpy() for side in SIDES)).tolist())
     shared = {"customdata": texts["hover"], "hovertemplate": "%{customdata}<extra></extra>", "xgap": 2, "ygap": 2}
     absent = {"colorscale": [[0, _NEUTRAL], [1, _NEUTRAL]], "opacity": 0.16, "showscale": False, "hoverinfo": "none"}
     result.add_trace(go.Heatmap(z=np.where(both, np.nan, 0.0), **absent, xgap=2, ygap=2))

@@ -9,10 +9,10 @@ import numpy as np
 import plotly.graph_objects as go
 
 from tfcompare.charts import style
-from tfcompare.charts.ops import ROLES
 from tfcompare.charts.scopes import change_colours
 from tfcompare.charts.style import Quantity, Side
 from tfcompare.compare.stats.verdict import SMALLEST_SIZE
+from tfcompare.schema import SIDES
 from tfcompare.units import format_bytes, format_percent_change, middle_ellipsis
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def peak_treemap(tree: pd.DataFrame, sides: Sequence[Side], *, by: str) -> go.Fi
         uniformtext={"minsize": 9, "mode": "hide"},
     )
     before, after = tree["baseline_bytes"], tree["candidate_bytes"]
-    titles = {role: side.label for role, side in zip(ROLES, sides, strict=False)}
+    titles = {role: side.label for role, side in zip(SIDES, sides, strict=False)}
     changes = [""] * len(tree) if alone else _changes(tree)
     result.add_trace(
         go.Treemap(

@@ -15,6 +15,7 @@ from tfcompare.charts import style
 from tfcompare.charts.style import SELF_TIME, Quantity
 from tfcompare.charts.verdicts import outcome_text
 from tfcompare.compare.stats.verdict import FASTER, SINGLE, SLOWER
+from tfcompare.schema import SIDES
 from tfcompare.units import (
     format_delta,
     format_percent_change,
@@ -36,8 +37,6 @@ PATTERNS = {"added": "/", "removed": "x"}
 
 NO_CLAIM = "not significant, or not tested"
 ONE_SIDED = "added or removed"
-
-ROLES = ("baseline", "candidate")
 
 
 def movers(
@@ -132,7 +131,7 @@ class _Texts:
         words = [_word(row, quantity) for row in rows]
         first = [" · ".join(filter(None, [word, delta])) for word, delta in zip(words, deltas, strict=True)]
         second = [_percent(row, metric, quantity) for row in rows]
-        values = [[format_value(row[f"{metric}_{role}"], quantity.unit) for role in ROLES] for row in rows]
+        values = [[format_value(row[f"{metric}_{role}"], quantity.unit) for role in SIDES] for row in rows]
         return cls(first, second, np.array(values, dtype=np.str_))
 
     def annotations(self) -> list[dict[str, object]]:

@@ -12,7 +12,7 @@ import pandas as pd
 from tfcompare.charts.style import Side, letter
 from tfcompare.compare import Comparison, executions
 from tfcompare.compare.aggregate import Grouping, group_diff
-from tfcompare.compare.matching.manual import Choice, with_distinct_names
+from tfcompare.compare.matching.manual import ManualChoice, with_distinct_names
 from tfcompare.compare.matching.matching import Evidence
 from tfcompare.compare.scope_tree import scope_tree
 from tfcompare.markdown import as_code
@@ -98,7 +98,7 @@ class Pair:
         return self.comparison.cached((self.candidate.id, self.by_name, key), make)
 
     @property
-    def manual_pairs(self) -> tuple[Choice, ...]:
+    def manual_pairs(self) -> tuple[ManualChoice, ...]:
         """The user's manual matches and separations that apply to both runs."""
         return self.comparison.manual_pairs.get(self.candidate.id, ())
 
@@ -180,7 +180,7 @@ def steps_of(comparison: Comparison, run: Run) -> pd.DataFrame:
     return step_series.with_host(run.steps, run.table("steps"))
 
 
-def has_steps(run: Run) -> bool:
+def has_step_times(run: Run) -> bool:
     """Whether there is any step time to draw."""
     return run.info.has_steps and len(run.steps) > 0
 

@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 
 from tfcompare.charts import style
 from tfcompare.charts.verdicts import SIGNS, text_of
+from tfcompare.schema import SIDES
 from tfcompare.units import format_percent, format_percent_change, format_time_us, middle_ellipsis
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def scope_icicle(tree: pd.DataFrame, metric: str, *, per: str, place: str) -> go
     (`host`). Scopes too thin to see are merged, so that the parts always add up to the whole.
     """
     nodes = fold_chains(merge_small_scopes(tree, metric))
-    sides = [nodes[f"{metric}_{role}"].to_numpy(dtype=np.float64) for role in ("baseline", "candidate")]
+    sides = [nodes[f"{metric}_{role}"].to_numpy(dtype=np.float64) for role in SIDES]
     result = _figure(place, f"height: self time per {per}, both runs together; colour: change; click to enlarge")
     marker = change_colours(sides[0], sides[1], "time")
     tiles = icicle(nodes, sides[0] + sides[1], _texts(nodes, metric), marker)

@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 
 from tfcompare.charts import style
 from tfcompare.charts.style import Side
+from tfcompare.schema import SIDES
 from tfcompare.units import format_percent, format_time_us, middle_ellipsis
 
 if TYPE_CHECKING:
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-ROLES = ("baseline", "candidate")
 ABSENT = "not in this run"
 SEGMENTS = (
     "#3C6FB4", "#0A7A6E", "#8A6A00", "#A0458C", "#B04A2E", "#5B54B8", "#4F7A1F", "#8C4A5A", "#37718E", "#5F6873"
@@ -40,7 +40,7 @@ def time_bars(
     optionally `label` for groups whose names are too long to read. `axis` says what the time is, such as `Self time per
     step`; its unit is added. The axis includes `reach`, so that charts side by side can have the same scale.
     """
-    columns = [f"{metric}_{role}" for role in ROLES[: len(sides)]]
+    columns = [f"{metric}_{role}" for role in SIDES[: len(sides)]]
     scale = style.time_scale([reach, *shares[columns].to_numpy().ravel().tolist()])
     values = [scale.of(shares[column]) for column in columns]
     result = _bars(shares, sides, metric, values, [shares[column].map(format_time_us) for column in columns], title)
@@ -53,7 +53,7 @@ def share_bars(
     shares: pd.DataFrame, sides: Sequence[Side], metric: str, *, title: str, axis: str, reach: float = 0.0
 ) -> go.Figure:
     """As `time_bars`, with the share of each group in the time of its run; the bars of a run add up to 100 %."""
-    columns = [f"share_{role}" for role in ROLES[: len(sides)]]
+    columns = [f"share_{role}" for role in SIDES[: len(sides)]]
     values = [shares[column].to_numpy(dtype=np.float64) for column in columns]
     result = _bars(shares, sides, metric, values, [shares[column].map(format_percent) for column in columns], title)
     _include(result, reach)
@@ -75,7 +75,7 @@ def share_rows(
         height=118 + row * max(len(rows), 2), legend_rows=0, barmode="stack", barcornerradius=0, showlegend=False,
     )  # fmt: skip
     offsets, width = [(_WRITTEN_BAR * (at + 0.9)) / row for at in range(len(sides))], (_WRITTEN_BAR - 2) / row
-    for role, side, below in zip(ROLES, sides, offsets, strict=False):
+    for role, side, below in zip(SIDES, sides, offsets, strict=False):
         for rank, colour in enumerate(SEGMENTS):
             there = [(at, shares) for at, (_, shares) in enumerate(rows) if rank < len(shares)]
             if not there:
@@ -135,7 +135,7 @@ def _bars(
         barmode="overlay",
     )
     offsets, width = style.bar_offsets(len(sides))
-    for role, side, below, x, text in zip(ROLES, sides, offsets, values, texts, strict=False):
+    for role, side, below, x, text in zip(SIDES, sides, offsets, values, texts, strict=False):
         shown = text.mask(shares[f"is_absent_{role}"].astype(bool), ABSENT)
         numbers = [shares[f"{metric}_{role}"].map(format_time_us), shares[f"share_{role}"].map(format_percent)]
         result.add_bar(

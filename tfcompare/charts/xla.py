@@ -14,6 +14,7 @@ from tfcompare.charts import style
 from tfcompare.charts.scopes import CLIP, COLOURS, NEUTRAL_TILE, change_colours, changes, icicle, log_ratio, merge_small
 from tfcompare.charts.style import Side
 from tfcompare.compare.diff import ADDED, MATCHED, REMOVED
+from tfcompare.schema import SIDES
 from tfcompare.units import format_percent, format_time_us, format_value
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 LABEL_LENGTH = 32
 PATTERNS = {MATCHED: "", ADDED: "/", REMOVED: "\\"}
-ROLES = ("baseline", "candidate")
 MOST_MARKERS = 300
 LARGEST_MARKER = 30
 """Diameter in pixels."""
@@ -35,13 +35,13 @@ def time_icicle(tree: pd.DataFrame, *, by: str, alone: bool, width: str = "width
     `tree` is the result of `tools.xla_tree.time_tree`; `by` names its groups (`category`); `width` is `width_us` or
     `change_us`. Parts too thin to see are merged. With `alone`, the baseline is shown without colours.
     """
-    sums = [*(f"{_TIME}_{role}" for role in ROLES), "width_us", "change_us"]
+    sums = [*(f"{_TIME}_{role}" for role in SIDES), "width_us", "change_us"]
     nodes = merge_small(tree, tree[width], sums, "\n")
     title = f"Time per execution by {by}"
     what = {"width_us": "the longer time of both runs", "change_us": "size of the change"}[width]
     subtitle = f"height: {what}; colour: change; hatched: in one run only" if not alone else "height: time"
     result = style.figure(title, subtitle, height=460, legend_rows=0, uniformtext={"minsize": 9, "mode": "hide"})
-    before, after = (nodes[f"{_TIME}_{role}"].to_numpy(np.float64) for role in ROLES)
+    before, after = (nodes[f"{_TIME}_{role}"].to_numpy(np.float64) for role in SIDES)
     if alone:
         total = float(before[0]) or 1.0
         texts = [format_percent(time / total) for time in before]
@@ -56,7 +56,7 @@ def time_icicle(tree: pd.DataFrame, *, by: str, alone: bool, width: str = "width
         )
     is_parent = nodes["node"].isin(nodes["parent"])
     names = nodes["label"].map(style.wrap_text).tolist()
-    hover = [texts, names, *(nodes[f"{_TIME}_{role}"].map(format_time_us).tolist() for role in ROLES)]
+    hover = [texts, names, *(nodes[f"{_TIME}_{role}"].map(format_time_us).tolist() for role in SIDES)]
     values = nodes[width].mask(is_parent, 0.0).to_numpy(np.float64)
     tiles = icicle(nodes, values, hover, marker)
     tiles.update(branchvalues="remainder", maxdepth=-1, leaf={"opacity": 1}, hovertemplate=template)
@@ -80,12 +80,12 @@ def roofline(rows: pd.DataFrame, sides: Sequence[Side]) -> go.Figure:
     have no place. The area of a marker is the time per execution. Lines are the roofs of the devices whose peaks are
     known. At most the `MOST_MARKERS` longest instructions are shown.
     """
-    longest = rows[[f"{_TIME}_{role}" for role in ROLES]].astype("float64").max(axis=1)
+    longest = rows[[f"{_TIME}_{role}" for role in SIDES]].astype("float64").max(axis=1)
     rows = rows.loc[longest.sort_values(ascending=False, kind="stable").index[:MOST_MARKERS]]
     roofs = _roofs(rows, len(sides))
     title = "Roofline" if roofs else "FLOP rate by FLOP per byte"
     result = style.figure(title, "area: time per execution", height=460, legend_rows=len(sides) + 1)
-    points = [_points(rows, role) for role in ROLES[: len(sides)]]
+    points = [_points(rows, role) for role in SIDES[: len(sides)]]
     largest = max((float(one["time_us"].max()) for one in points if len(one)), default=1.0)
     reach = _reach(points)
     for roof in roofs:
@@ -108,7 +108,7 @@ def has_roofs(rows: pd.DataFrame, sides: int) -> bool:
 
 def has_points(rows: pd.DataFrame, sides: int) -> bool:
     """Whether any instruction has a place in the roofline of the first `sides` sides."""
-    return any(len(_points(rows, role)) for role in ROLES[:sides])
+    return any(len(_points(rows, role)) for role in SIDES[:sides])
 
 
 def _points(rows: pd.DataFrame, role: str) -> pd.DataFrame:
@@ -127,7 +127,7 @@ def _reach(points: Sequence[pd.DataFrame]) -> tuple[float, float]:
 
 def _roofs(rows: pd.DataFrame, sides: int) -> list[tuple[float, float]]:
     """The (peak FLOP rate, peak bandwidth) of the devices of the sides, each once."""
-    names = [(f"peak_flops_per_s_{role}", f"peak_bytes_per_s_{role}") for role in ROLES[:sides]]
+    names = [(f"peak_flops_per_s_{role}", f"peak_bytes_per_s_{role}") for role in SIDES[:sides]]
     peaks = pd.concat([rows[list(pair)].set_axis(["flops", "bytes"], axis=1) for pair in names]).dropna()
     return list(peaks.drop_duplicates().itertuples(index=False, name=None))
 

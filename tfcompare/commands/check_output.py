@@ -11,6 +11,7 @@ from tfcompare.markdown import as_code
 from tfcompare.markdown import as_markdown as markdown
 from tfcompare.render.colour import Tone, tone_of
 from tfcompare.render.text_table import TextColumn, render, terminal_width, text_column
+from tfcompare.schema import SIDES
 from tfcompare.text import text_of
 from tfcompare.units import MISSING, format_percent_change, format_value
 
@@ -210,7 +211,7 @@ def _sensitivity(finding: Finding) -> dict[str, Any]:
     if found is None:
         return dict.fromkeys(("captures", "smallest_detectable_change", "captures_needed"))
     return {
-        "captures": dict(zip(("baseline", "candidate"), found.captures, strict=True)),
+        "captures": dict(zip(SIDES, found.captures, strict=True)),
         "smallest_detectable_change": _number(found.smallest_change),
         "captures_needed": {
             "change": finding.margin,

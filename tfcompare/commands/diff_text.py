@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from tfcompare import schema
 from tfcompare.render.colour import Tone, tone_of
-from tfcompare.render.text_table import Scale, TextColumn, number_column, scale, text_column
+from tfcompare.render.text_table import ColumnScale, TextColumn, column_scale, number_column, text_column
+from tfcompare.schema import SIDES
 from tfcompare.units import format_ratio
 
 if TYPE_CHECKING:
     import pandas as pd
 
-SIDES = ("baseline", "candidate")
 KEY_RANKS = {
     "op_type": 4,
     "host_or_device": 3,
@@ -83,10 +83,10 @@ def _label(frame: pd.DataFrame, metric: schema.Column, unit: str) -> str:
     return f"{metric.label.lower()} ({unit}{per})" if unit else f"{metric.label.lower()}{per}"
 
 
-def _scale_of(frame: pd.DataFrame, metric: schema.Column) -> Scale:
+def _scale_of(frame: pd.DataFrame, metric: schema.Column) -> ColumnScale:
     name = metric_name(frame, metric.name)
     values = [v for side in SIDES for v in frame[f"{name}_{side}"]]
-    return scale(metric.unit, values)
+    return column_scale(metric.unit, values)
 
 
 def _both_sides(frame: pd.DataFrame, metric: schema.Column, rank: int = 0) -> list[TextColumn]:
@@ -116,7 +116,7 @@ def _transposed(frame: pd.DataFrame, table: schema.Table) -> list[TextColumn]:
     cells: list[list[str]] = []
     for metric in table.metrics:
         values = [frame[f"{metric.name}_baseline"].iloc[0], *frame[f"{metric.name}_candidate"]]
-        shown = scale(metric.unit, values) if metric.is_number else Scale(1.0, "", 0)
+        shown = column_scale(metric.unit, values) if metric.is_number else ColumnScale(1.0, "", 0)
         labels.append(_label(frame, metric, shown.unit))
         if metric.is_number:
             cells.append(number_column("", [v * shown.factor for v in values], shown.decimals).cells)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from tfcompare.commands.output import note
 from tfcompare.commands.reading import Reading, load_with, reading, stored_runs
 from tfcompare.errors import TfcompareError
+from tfcompare.schema import SIDES
 from tfcompare.sources.remote.places import shown
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ _PERCENT = re.compile(r"\s*(\d+\.?\d*|\.\d+)\s*%\s*")
 
 def add_judging(parser: argparse.ArgumentParser) -> None:
     """Declare `--baseline-repeat`, `--candidate-repeat` and `--spread`."""
-    for side in ("baseline", "candidate"):
+    for side in SIDES:
         parser.add_argument(
             f"--{side}-repeat",
             metavar="PATH",

@@ -9,6 +9,7 @@ from tfcompare.commands.judging import add_judging, load_repeats, spread_of
 from tfcompare.commands.pairs import add_pairs, read_pairs
 from tfcompare.commands.reading import add_steps, add_store, load_replicates, reading
 from tfcompare.errors import TfcompareError
+from tfcompare.schema import SIDES
 
 if TYPE_CHECKING:
     from tfcompare.compare import Comparison
@@ -46,7 +47,7 @@ def options_of(arguments: argparse.Namespace, *, places: bool = True) -> list[st
     words = ["--join"] if arguments.join else []
     for option, value in {**of_places, **options}.items():
         words += [] if value is None else [f"--{option.replace('_', '-')}", str(value)]
-    for side in ("baseline", "candidate") if places else ():
+    for side in SIDES if places else ():
         if repeats := getattr(arguments, f"{side}_repeat"):
             words += [f"--{side}-repeat", *repeats]
     return words

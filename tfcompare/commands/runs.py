@@ -20,7 +20,7 @@ from tfcompare.commands.reading import (
     stored_runs,
 )
 from tfcompare.errors import NoRuns, TfcompareError
-from tfcompare.render.text_table import TextColumn, number_column, scale, text_column
+from tfcompare.render.text_table import TextColumn, column_scale, number_column, text_column
 from tfcompare.sources.remote.places import shown
 from tfcompare.text import text_of
 from tfcompare.units import format_bytes
@@ -96,8 +96,8 @@ def _read_all(found: Sequence[FoundRun]) -> dict[str, Run | TfcompareError]:
 
 
 def _as_text(frame: pd.DataFrame) -> list[TextColumn]:
-    step_time = scale("ms", frame["step_time_ms_mean"])
-    size = scale("bytes", frame["size_bytes"])
+    step_time = column_scale("ms", frame["step_time_ms_mean"])
+    size = column_scale("bytes", frame["size_bytes"])
     return [
         text_column("run", frame["name"]),
         text_column("recorded", frame["recorded"].dt.strftime("%Y-%m-%d %H:%M:%S"), rank=1),

@@ -18,7 +18,7 @@ from tfcompare.commands.output import add_format, add_idle, emit, without_idle_r
 from tfcompare.commands.reading import add_steps, add_store, load_runs, reading
 from tfcompare.errors import TfcompareError
 from tfcompare.markdown import as_markdown
-from tfcompare.render.text_table import TextColumn, number_column, scale, text_column
+from tfcompare.render.text_table import TextColumn, column_scale, number_column, text_column
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -117,7 +117,7 @@ def _rank(frame: pd.DataFrame, column: schema.Column, table: schema.Table) -> in
 def _column(frame: pd.DataFrame, column: schema.Column) -> TextColumn:
     values = frame[column.name]
     if column.unit in ("µs", "ms", "bytes") or column.is_number:
-        shown = scale(column.unit, values)
+        shown = column_scale(column.unit, values)
         header = f"{column.label.lower()} ({shown.unit})" if shown.unit else column.label.lower()
         return number_column(header, values * shown.factor, shown.decimals)
     if column.dtype == "bool":

@@ -20,7 +20,7 @@ from tfcompare.compare.matching.scopes import in_baseline_scopes
 from tfcompare.compare.matching.tiers import CANONICAL, EXACT, FUSED, MANUAL, PROBABLE, STRUCTURAL
 from tfcompare.compare.stats.verdict import SAME, UNTESTED
 from tfcompare.errors import Unknown
-from tfcompare.schema import IDLE, OP_STATS
+from tfcompare.schema import IDLE, OP_STATS, SIDES
 
 Grouping = Literal["op_name", "op_type", "scope"]
 
@@ -33,7 +33,6 @@ ADDITIVE = ("occurrences", "self_time_us")
 Part = Literal["sum", "whole_sum", "min", "max", "any"]
 """How the cells of a group are aggregated: a `whole_sum` is missing if any cell is missing; `any` is for flags."""
 
-SIDES = ("baseline", "candidate")
 
 UNITS_OF_SUMS = ("step", "device", "occurrence")
 """What sums may be per, besides per run: `self_time_us_per_step`."""

@@ -14,7 +14,7 @@ import pandas as pd
 
 from tfcompare.compare.diff import ADDED, MATCHED, REMOVED, change, ratio
 from tfcompare.compare.fused_rows import single_ops
-from tfcompare.schema import STEP_PARTS, STEPS
+from tfcompare.schema import SIDES, STEP_PARTS, STEPS
 from tfcompare.units import format_count, format_time_us
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ NEGLIGIBLE_US = 1e-6
 OTHER_HOSTS = "other_hosts_us"
 _OTHER_HOSTS = "Mean step of the run, which is as long as on its slowest host in each step, less that of this host."
 
-SIDES = ("baseline", "candidate")
 OP = ("host_or_device", "op_type", "op_name")
 """The columns that identify an op."""
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from tfcompare.compare.straggler import steps_of_straggler
+from tfcompare.schema.arrays import Floats
 from tfcompare.units import format_percent, format_time_us
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from tfcompare.run import Run
 
-Floats = npt.NDArray[np.float64]
 
 WORTH_SAYING = 0.1
 """The share of the window above which time between steps is mentioned even if it did not change."""

@@ -13,10 +13,11 @@ from tfcompare.compare.comparability import mismatches
 from tfcompare.compare.matching.matching import host_counterparts
 from tfcompare.compare.repeats import with_names_of
 from tfcompare.compare.stats.change_test import ChangeTest
-from tfcompare.compare.stats.estimates import FEWEST_REPEATS, Floats, Times
+from tfcompare.compare.stats.estimates import FEWEST_REPEATS, Times
 from tfcompare.compare.stats.spread import OF_HOSTS, Spread, declared_spread
 from tfcompare.compare.stats.verdict import IDENTICAL, UNTESTED, Verdict
 from tfcompare.errors import Unknown
+from tfcompare.schema.arrays import Floats
 from tfcompare.tables.step_cells import StepCells
 
 if TYPE_CHECKING:
@@ -80,14 +81,14 @@ class Captures:
         return self.runs[0].info.steps_included if self.hosts[0] is None else len(self.steps(0).included) or 1
 
     @property
-    def has_steps(self) -> bool:
+    def all_have_steps(self) -> bool:
         """Whether all captures have step markers."""
         return all(run.info.has_steps for run in self.runs)
 
     @property
     def step_times_us(self) -> list[Times]:
         """The step times of each capture; none without step markers."""
-        if not self.has_steps:
+        if not self.all_have_steps:
             return [Times.of(np.zeros(0)) for _ in self.runs]
         return [self.steps(i).times("duration_us") for i in self.positions]
 
@@ -181,7 +182,7 @@ def step_time_verdict(baseline: Captures, candidate: Captures, replicates: Repli
     ours, theirs = baseline.runs[0], candidate.runs[0]
     if ours.content_id == theirs.content_id:
         return IDENTICAL
-    if not (baseline.has_steps and candidate.has_steps):
+    if not (baseline.all_have_steps and candidate.all_have_steps):
         return no_steps(baseline, candidate)
     test = ChangeTest(replicates.spread_between(ours, theirs))
     return replace(test(baseline.step_times_us, candidate.step_times_us), caveat=caveat(ours, theirs))
@@ -193,7 +194,7 @@ def time_verdict(
     """The test's verdict on individual times of two runs, for each capture of baseline and candidate."""
     if sides[0].runs[0].content_id == sides[1].runs[0].content_id:
         return SAME_CAPTURE
-    if test.of == "steps" and not all(side.has_steps for side in sides):
+    if test.of == "steps" and not all(side.all_have_steps for side in sides):
         return no_steps(*sides)
     return test(*times)
 

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from tfcompare import schema
-from tfcompare.compare.aggregate import SIDES, Groups
+from tfcompare.compare.aggregate import Groups
 from tfcompare.compare.cache import Cache
 from tfcompare.compare.captures import (
     Captures,
@@ -24,12 +24,12 @@ from tfcompare.compare.captures import (
     time_verdict,
 )
 from tfcompare.compare.comparability import Mismatch, mismatches
-from tfcompare.compare.diff import MATCHED, VERDICT, Side, diff_table, metric_name
+from tfcompare.compare.diff import MATCHED, VERDICT, SideRows, diff_table, metric_name
 from tfcompare.compare.examples import differing_examples
 from tfcompare.compare.group_verdicts import group_verdicts
-from tfcompare.compare.headline import doubt, has_steps, no_step_times, quoted, step_time_headline
+from tfcompare.compare.headline import doubt, knows_step_time, no_step_times, quoted, step_time_headline
 from tfcompare.compare.matching import coverage as coverage_of
-from tfcompare.compare.matching.manual import Choice, ManualPairs, applicable_choices
+from tfcompare.compare.matching.manual import ManualChoice, ManualPairs, applicable_choices
 from tfcompare.compare.matching.matching import with_hosts_of
 from tfcompare.compare.matching.normalised import normalised_names
 from tfcompare.compare.matching.sure_pairs import are_sure
@@ -43,6 +43,7 @@ from tfcompare.compare.tf_data.call_verdicts import CallVerdict, on_calls, on_sl
 from tfcompare.compare.tf_data.pipelines import HostPipeline, pair_pipelines, slowest_executions
 from tfcompare.compare.without_steps import Execution, leading_sentence, longest_program
 from tfcompare.errors import TfcompareError, Unknown
+from tfcompare.schema import SIDES
 from tfcompare.tables.frames import frame_bytes
 from tfcompare.tables.op_evidence import OpEvidence
 
@@ -98,7 +99,7 @@ def compare(
     if per not in PER:
         raise Unknown("figures per", per, list(PER))
     notes: list[str] = []
-    unmarked = [run for run in (baseline, *candidates) if not has_steps(run.info)]
+    unmarked = [run for run in (baseline, *candidates) if not knows_step_time(run.info)]
     hosts, host_notes = counterparts_of_host(baseline, candidates, host)
     runs, compared = (baseline, *candidates), (host, *(hosts[run.id] for run in candidates))
     devices = device_counts(runs, compared) if unmarked or per == "device" else []
@@ -146,7 +147,7 @@ class Comparison:
     _notes: tuple[str, ...]
     _hosts: Mapping[str, str | None]
     replicates: Replicates
-    manual_pairs: Mapping[str, tuple[Choice, ...]] = field(default_factory=dict)
+    manual_pairs: Mapping[str, tuple[ManualChoice, ...]] = field(default_factory=dict)
     _diffs: dict[str, tuple[pd.DataFrame, int]] = field(default_factory=dict, init=False)
     _cache: Cache = field(default_factory=Cache, init=False)
 
@@ -378,13 +379,13 @@ class Comparison:
         Raises `Unknown` for a run that is not a candidate.
         """
         run = self.candidates[0] if candidate is None else self._candidate(candidate)
-        if has_steps(self.baseline.info) and has_steps(run.info):
+        if knows_step_time(self.baseline.info) and knows_step_time(run.info):
             return doubt(self.verdict[run.id])
         ours, theirs = map(quoted, self.names_of(run))
         if not leading_sentence(self, run, (ours, theirs)):
             return ""
         infos = {ours: self.baseline.info, theirs: run.info}
-        return no_step_times({name: info for name, info in infos.items() if not has_steps(info)})
+        return no_step_times({name: info for name, info in infos.items() if not knows_step_time(info)})
 
     def figure(self, name: str, candidate: str | None = None) -> Any:
         """The chart `name` as a `plotly.graph_objects.Figure`, with the candidate of that id, by default the first one.
@@ -483,7 +484,7 @@ class Comparison:
         theirs = slowest_executions(candidate.table("tf_data", host=self._hosts[candidate.id]))
         return pair_pipelines(ours, with_hosts_of(ours, theirs))
 
-    def _side(self, table: schema.Table, run: Run, host: str | None) -> Side:
+    def _side(self, table: schema.Table, run: Run, host: str | None) -> SideRows:
         if "host" not in table.keys:
             host = None
         is_in_steps = self.per == "step" and table.name in schema.STEP_TABLES
@@ -491,4 +492,4 @@ class Comparison:
         if "execution" in table.keys:
             frame = slowest_executions(frame)
         evidence = run.op_evidence(host=host) if table.name in NAMINGS else OpEvidence()
-        return Side(frame, self._divisor(run, table.name), evidence=evidence)
+        return SideRows(frame, self._divisor(run, table.name), evidence=evidence)

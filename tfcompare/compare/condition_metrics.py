@@ -17,10 +17,11 @@ from tfcompare.compare.between_steps import Window, window_of
 from tfcompare.compare.captures import SAME_CAPTURE, Captures, Replicates, no_steps, time_verdict
 from tfcompare.compare.memory_growth import FEWEST_STEPS, growth_of
 from tfcompare.compare.stats.change_test import ChangeTest, Level
-from tfcompare.compare.stats.estimates import Floats, Sides, Times, quantile_sides, sides
+from tfcompare.compare.stats.estimates import Estimates, Times, estimates, quantile_estimates
 from tfcompare.compare.stats.step_series import step_series
 from tfcompare.compare.stats.verdict import LESS, MORE, SAME, UNTESTED, Verdict
 from tfcompare.compare.tf_data.call_verdicts import calls_by_pipeline, slowest_pipeline
+from tfcompare.schema.arrays import Floats
 from tfcompare.tables.step_cells import StepCells
 from tfcompare.text import close_matches, did_you_mean
 from tfcompare.units import format_bytes
@@ -67,7 +68,7 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Pair:
+class CheckedPair:
     """The two compared runs, on one host each or on all hosts."""
 
     baseline: Captures
@@ -99,28 +100,28 @@ class Metric:
 
     form: str
     unit: str
-    measure: Callable[[Pair, str], Measured]
+    measure: Callable[[CheckedPair, str], Measured]
 
 
-def _step_time(pair: Pair, _: str) -> Measured:
+def _step_time(pair: CheckedPair, _: str) -> Measured:
     """The mean of the included steps."""
     ours, theirs = (side.step_times_us for side in pair.sides)
     return _timed(pair, ours, theirs, "steps")
 
 
-def _step_time_quantile(share: float) -> Callable[[Pair, str], Measured]:
+def _step_time_quantile(share: float) -> Callable[[CheckedPair, str], Measured]:
     """A quantile of the included steps."""
 
-    def measure(pair: Pair, _: str) -> Measured:
+    def measure(pair: CheckedPair, _: str) -> Measured:
         ours, theirs = (side.step_times_us for side in pair.sides)
-        return _timed(pair, ours, theirs, "steps", estimate=partial(quantile_sides, share=share))
+        return _timed(pair, ours, theirs, "steps", estimate=partial(quantile_estimates, share=share))
 
     return measure
 
 
-def _throughput(pair: Pair, _: str) -> Measured:
+def _throughput(pair: CheckedPair, _: str) -> Measured:
     """Steps per second from the start of the first step to the end of the last; on the straggler of several hosts."""
-    if not all(side.has_steps for side in pair.sides):
+    if not all(side.all_have_steps for side in pair.sides):
         return _untested(RATE, no_steps(*pair.sides).reason)
     ours, theirs = ([_of_window(side, i, _periods) for i in side.positions] for side in pair.sides)
     found = _timed(pair, ours, theirs, "steps", on_host=True)
@@ -152,15 +153,15 @@ def _of_window(side: Captures, position: int, series: Callable[[Window], Floats]
     return Times.of(np.zeros(0) if found is None else series(found))
 
 
-def _time_between_steps(pair: Pair, _: str) -> Measured:
+def _time_between_steps(pair: CheckedPair, _: str) -> Measured:
     """The time between steps, per step; on the straggler if there are several hosts."""
-    if not all(side.has_steps for side in pair.sides):
+    if not all(side.all_have_steps for side in pair.sides):
         return _untested(TIME, no_steps(*pair.sides).reason)
     ours, theirs = ([_of_window(side, i, _gaps) for i in side.positions] for side in pair.sides)
     return _timed(pair, ours, theirs, "gaps between steps", on_host=True)
 
 
-def _input_latency(pair: Pair, _: str) -> Measured:
+def _input_latency(pair: CheckedPair, _: str) -> Measured:
     """The mean call of each side's slowest pipeline on the host."""
     ours, theirs = ([_slowest_calls(side, i) for i in side.positions] for side in pair.sides)
     if not ours[0].steps and not theirs[0].steps:
@@ -174,7 +175,7 @@ def _slowest_calls(side: Captures, position: int) -> Times:
     return Times.of(np.zeros(0) if slowest is None else calls[slowest])
 
 
-def _peak_memory(pair: Pair, pattern: str) -> Measured:
+def _peak_memory(pair: CheckedPair, pattern: str) -> Measured:
     """The largest peak among the memories that both runs have, or among all if they have none in common."""
     every = [_peaks(side) for side in pair.sides]
     ours, theirs = (peaks[[fnmatchcase(name, pattern or "*") for name in peaks.index]] for peaks in every)
@@ -194,7 +195,7 @@ def _peak_memory(pair: Pair, pattern: str) -> Measured:
     return _counted(BYTES, _largest(ours[shared]), _largest(theirs[shared]), reason, of_candidate=_largest(theirs))
 
 
-def _memory_growth(pair: Pair, _: str) -> Measured:
+def _memory_growth(pair: CheckedPair, _: str) -> Measured:
     """The slope of the memory that grows most; 0 where its interval includes no growth."""
     ours, theirs = (growth_of(side.runs[0], side.hosts[0]) for side in pair.sides)
     if ours is None and theirs is None:
@@ -217,11 +218,11 @@ def _largest(peaks: pd.Series) -> float:
     return math.nan if peaks.empty else float(peaks.max())
 
 
-def _kernel_launches(pair: Pair, _: str) -> Measured:
+def _kernel_launches(pair: CheckedPair, _: str) -> Measured:
     """Launches per included step; a profile's sum is not comparable if its number of steps is unknown."""
     kernels = [side.runs[0].in_steps("kernel_stats", host=side.hosts[0])["occurrences"] for side in pair.sides]
     before, after = (
-        counts.sum() / side.step_count if len(counts) and side.has_steps else math.nan
+        counts.sum() / side.step_count if len(counts) and side.all_have_steps else math.nan
         for counts, side in zip(kernels, pair.sides, strict=True)
     )
     lacking = [counts.empty for counts in kernels]
@@ -229,22 +230,22 @@ def _kernel_launches(pair: Pair, _: str) -> Measured:
         return _missing(COUNT, "neither run has a record of kernels")
     if any(lacking):
         return _counted(COUNT, before, after, f"{_who_lacks(*lacking)} record of kernels")
-    is_known = all(side.has_steps for side in pair.sides)
+    is_known = all(side.all_have_steps for side in pair.sides)
     measured = _counted(COUNT, before, after, EXACTLY if is_known else no_steps(*pair.sides).reason)
     return replace(measured, verdict=SAME_CAPTURE) if pair.is_identical else measured
 
 
-def _op_time(pair: Pair, pattern: str) -> Measured:
+def _op_time(pair: CheckedPair, pattern: str) -> Measured:
     """The self time per step of the ops whose name or type matches, on host and devices."""
     return _rows_time(pair, "op_stats", ("op_name", "op_type"), pattern, "an op whose name or type")
 
 
-def _kernel_time(pair: Pair, pattern: str) -> Measured:
+def _kernel_time(pair: CheckedPair, pattern: str) -> Measured:
     """The time per step of the kernels whose name matches."""
     return _rows_time(pair, "kernel_stats", ("kernel_name",), pattern, "a kernel whose name")
 
 
-def _rows_time(pair: Pair, table: str, names: tuple[str, ...], pattern: str, what: str) -> Measured:
+def _rows_time(pair: CheckedPair, table: str, names: tuple[str, ...], pattern: str, what: str) -> Measured:
     every = [[pair.replicates.cells(side, i, table) for i in side.positions] for side in pair.sides]
     cells = [of_captures[0] for of_captures in every]
     matching = [_matching(c.keys, names, pattern) for c in cells]
@@ -262,7 +263,7 @@ def _rows_time(pair: Pair, table: str, names: tuple[str, ...], pattern: str, wha
     ours, theirs = (
         [
             side.steps(i).split(_summed(c, _matching(c.keys, names, pattern), side.steps(i).numbers))
-            if side.has_steps
+            if side.all_have_steps
             else Times.of(np.zeros(0))
             for i, c in enumerate(of_captures)
         ]
@@ -298,13 +299,13 @@ def _has_host_rows(keys: pd.DataFrame) -> bool:
 
 
 def _timed(
-    pair: Pair,
+    pair: CheckedPair,
     ours: Sequence[Times],
     theirs: Sequence[Times],
     of: str,
     *,
     on_host: bool = False,
-    estimate: Callable[[Times], Sides] = sides,
+    estimate: Callable[[Times], Estimates] = estimates,
 ) -> Measured:
     spread = pair.replicates.spread_between(*pair.runs, on_host=on_host)
     test = ChangeTest(spread, estimate, of, can_be_absent=True)

@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING
 
 from tfcompare.compare.between_steps import in_words, window_of
 from tfcompare.compare.captures import Captures, caveat
-from tfcompare.compare.condition_metrics import BYTES, COUNT, METRICS, RATE, TIME, Measured, Pair, Samples
+from tfcompare.compare.condition_metrics import BYTES, COUNT, METRICS, RATE, TIME, CheckedPair, Measured, Samples
 from tfcompare.compare.headline import step_marker_call
 from tfcompare.compare.slow_step_words import sentences
 from tfcompare.compare.stats.estimates import FEWEST_REPEATS
 from tfcompare.compare.stats.spread import percent
 from tfcompare.compare.stats.verdict import UNCLEAR, UNTESTED, USUAL_MARGIN
 from tfcompare.errors import TfcompareError, Unknown
+from tfcompare.schema import SIDES
 
 if TYPE_CHECKING:
     from tfcompare.compare.comparison import Comparison
@@ -245,7 +246,7 @@ def check(comparison: Comparison, conditions: Sequence[Condition]) -> Findings:
         raise TfcompareError(f"a check needs one candidate, found {len(comparison.candidates)}; check them one by one")
     baseline, candidate = comparison.baseline, comparison.candidates[0]
     host, theirs = comparison.host, comparison.host_of(candidate)
-    pair = Pair(comparison.captures(baseline), comparison.captures(candidate), comparison.replicates)
+    pair = CheckedPair(comparison.captures(baseline), comparison.captures(candidate), comparison.replicates)
     if conditions:
         found = [_checked(condition, pair) for condition in conditions]
     else:
@@ -260,7 +261,7 @@ def check(comparison: Comparison, conditions: Sequence[Condition]) -> Findings:
     return Findings(tuple(found), tuple(note for note in notes if note))
 
 
-def _checked(condition: Condition, pair: Pair) -> Finding:
+def _checked(condition: Condition, pair: CheckedPair) -> Finding:
     measured = METRICS[condition.metric].measure(pair, condition.pattern)
     finding = Finding(condition.metric + condition.pattern, condition, measured, outcome(condition, measured))
     if finding.outcome not in (UNTESTED, MISSING):
@@ -268,13 +269,13 @@ def _checked(condition: Condition, pair: Pair) -> Finding:
     return replace(finding, why_not_judged=_what_is_lacking(condition, measured, pair) or finding.reason)
 
 
-def _what_is_lacking(condition: Condition, measured: Measured, pair: Pair) -> str:
+def _what_is_lacking(condition: Condition, measured: Measured, pair: CheckedPair) -> str:
     """What the captures lack, and what to record; empty if recording more steps would not help."""
     if measured.is_missing:
         return ""
     first = 0 if condition.is_change else 1
-    sides = dict(zip(("baseline", "candidate"), pair.sides, strict=True))
-    unmarked = [name for name, side in list(sides.items())[first:] if not side.has_steps]
+    sides = dict(zip(SIDES, pair.sides, strict=True))
+    unmarked = [name for name, side in list(sides.items())[first:] if not side.all_have_steps]
     if unmarked and condition.metric not in NEED_NO_STEPS:
         runs = [run for name in unmarked for run in sides[name].runs if not run.info.has_steps]
         if untimed := next((run.why_untimed for run in runs if run.why_untimed), ""):
@@ -300,7 +301,7 @@ def _what_to_record(samples: Samples, sides: Sequence[Captures]) -> str:
     return f"record {samples.needed + _EXCLUDED_STEPS} steps or more"
 
 
-def _verdict_on(name: str, pair: Pair) -> Finding:
+def _verdict_on(name: str, pair: CheckedPair) -> Finding:
     measured = METRICS[name].measure(pair, "")
     return Finding(name, None, measured, measured.verdict.word)
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from tfcompare.compare.fused_rows import CONSTITUENTS, with_fused_rows
-from tfcompare.compare.matching.manual import Choice
+from tfcompare.compare.matching.manual import ManualChoice
 from tfcompare.compare.matching.matching import Pairing, pair_rows, with_hosts_of
 from tfcompare.compare.matching.tiers import FUSED, HLO_TWO_SIDED, NAMINGS
 from tfcompare.compare.stats.verdict import LESS, MORE, SAME, UNTESTED, wording
@@ -37,7 +37,7 @@ _TWO_SIDED_KEYS = {
 
 
 @dataclass(frozen=True)
-class Side:
+class SideRows:
     """One run's rows of a table, and the divisor of its sums: its number of steps or devices, or 1 for sums per run.
 
     `pipelines` are the matched pipelines of a candidate whose table has pipelines; unmatched ones are added.
@@ -71,12 +71,12 @@ def diff_columns(table: Table, per: str) -> list[str]:
 def diff_table(
     table: Table,
     candidate_id: str,
-    baseline: Side,
-    candidate: Side,
+    baseline: SideRows,
+    candidate: SideRows,
     *,
     per: str,
     identical: bool,
-    manual_pairs: Sequence[Choice] = (),
+    manual_pairs: Sequence[ManualChoice] = (),
 ) -> pd.DataFrame:
     """The diff of two runs, sorted by the headline metric's change, then its size, then the keys.
 
@@ -141,7 +141,9 @@ def largest_change_first(diff: pd.DataFrame, metric: str, keys: list[str]) -> pd
     return diff.loc[ranks.sort_values(["change", "size", *keys]).index].reset_index(drop=True)
 
 
-def _metric_cells(metric: Column, baseline: Side, candidate: Side, pairing: Pairing, per: str) -> dict[str, pd.Series]:
+def _metric_cells(
+    metric: Column, baseline: SideRows, candidate: SideRows, pairing: Pairing, per: str
+) -> dict[str, pd.Series]:
     name = metric_name(metric, per)
     ours, theirs = baseline.frame[metric.name], candidate.frame[metric.name]
     if name != metric.name:

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from tfcompare.compare.aggregate import SIDES, compared, metric_in
+from tfcompare.compare.aggregate import compared, metric_in
 from tfcompare.compare.diff import ADDED, REMOVED, change
 from tfcompare.compare.matching.matching import with_hosts_of
 from tfcompare.compare.matching.programs import pair_programs
 from tfcompare.hlo.names import plain_program
+from tfcompare.schema import SIDES
 
 if TYPE_CHECKING:
     from tfcompare.compare.comparison import Comparison

@@ -11,12 +11,12 @@ import pandas as pd
 from tfcompare.compare.matching.fused import fused_ops, fused_product
 from tfcompare.compare.matching.matching import Evidence, Pairing
 from tfcompare.compare.matching.tiers import FUSED
+from tfcompare.schema import SIDES
 
 CONSTITUENTS = "constituents"
 """The column with the ops that a fused row stands for on a side, as TensorFlow writes them: `name:type`."""
 
 _OP = ["op_type", "op_name"]
-_SIDES = ("baseline", "candidate")
 _SUMS = ("total_time_us", "self_time_us", "wall_time_us", "flops", "bytes_accessed")
 _RATES = ("flops_per_s", "bandwidth_bytes_per_s", "operational_intensity")
 
@@ -104,7 +104,7 @@ def single_ops(rows: pd.DataFrame, side: str) -> pd.DataFrame:
 def fused_types(rows: pd.DataFrame) -> pd.Series:
     """The type of the fused op of each fused row of a diff of ops; missing in other rows."""
     found = rows[rows["match"] == FUSED]
-    columns = [found[name] for name in ("op_name", "op_name_candidate", *(f"{CONSTITUENTS}_{side}" for side in _SIDES))]
+    columns = [found[name] for name in ("op_name", "op_name_candidate", *(f"{CONSTITUENTS}_{side}" for side in SIDES))]
     types = [
         next(op.removeprefix(f"{name}:") for name, ops in ((ours, before), (theirs, after)) for op in ops
              if op.startswith(f"{name}:") and fused_product(op.removeprefix(f"{name}:")))

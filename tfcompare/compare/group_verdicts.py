@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from tfcompare import schema
-from tfcompare.compare.aggregate import SIDES, Groups
+from tfcompare.compare.aggregate import Groups
 from tfcompare.compare.captures import Captures, Replicates
 from tfcompare.compare.fused_rows import single_ops
 from tfcompare.compare.matching.matching import with_hosts_of
@@ -14,6 +14,7 @@ from tfcompare.compare.stats.change_test import ChangeTest, identical_rows, unte
 from tfcompare.compare.stats.estimates import Times
 from tfcompare.compare.stats.spread import Spread
 from tfcompare.compare.stats.step_series import step_series
+from tfcompare.schema import SIDES
 from tfcompare.tables.step_cells import StepCells
 
 
@@ -31,7 +32,7 @@ def group_verdicts(
     result = untested_rows(len(displayed))
     ours, theirs = (set(groups.number_of[side]) for side in SIDES)
     both = np.array(sorted(ours & theirs), np.int64)
-    if not all(side.has_steps for side in sides) or not both.size:
+    if not all(side.all_have_steps for side in sides) or not both.size:
         return result
     test = ChangeTest(replicates.spread_between(baseline, candidate))
     own_spread = _spreads(groups, replicates.spread_between(baseline, candidate, on_host=True), test.spread)

@@ -38,7 +38,7 @@ def step_time_headline(
     if verdict == IDENTICAL:
         return f"{theirs} is the same capture as {ours}, byte for byte."
     timed = zip((ours, theirs), infos, times_us, strict=True)
-    without = {name: info for name, info, time in timed if not (has_steps(info) and time > 0)}
+    without = {name: info for name, info, time in timed if not (knows_step_time(info) and time > 0)}
     if without:
         return no_step_times(without)
     before, after = times_us
@@ -151,7 +151,7 @@ def _reservations(baseline: RunInfo, candidate: RunInfo, names: tuple[str, str])
     return out
 
 
-def has_steps(info: RunInfo) -> bool:
+def knows_step_time(info: RunInfo) -> bool:
     """Whether the run has step markers, so that a time per step is known."""
     return info.has_steps and info.step_count > 0 and info.step_time_ms_mean > 0
 

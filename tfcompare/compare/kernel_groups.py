@@ -7,23 +7,13 @@ from typing import Literal
 
 import pandas as pd
 
-from tfcompare.compare.aggregate import (
-    SIDES,
-    GroupJudge,
-    Judged,
-    Part,
-    aggregate,
-    compared,
-    in_order,
-    metric_in,
-    of_side,
-)
+from tfcompare.compare.aggregate import GroupJudge, Judged, Part, aggregate, compared, in_order, metric_in, of_side
 from tfcompare.compare.diff import ADDED, INTERVAL, MATCHED
 from tfcompare.compare.matching.kernel_names import plain_kernel
-from tfcompare.compare.matching.manual import OF_CANDIDATE, Choice, counterparts, parted, with_distinct_names
+from tfcompare.compare.matching.manual import OF_CANDIDATE, ManualChoice, counterparts, parted, with_distinct_names
 from tfcompare.compare.matching.matching import op_counterparts
 from tfcompare.errors import Unknown
-from tfcompare.schema import KERNEL_STATS
+from tfcompare.schema import KERNEL_STATS, SIDES
 
 KernelGrouping = Literal["kernel_name", "op_name", "kernel_and_op"]
 
@@ -38,7 +28,7 @@ _PARTS: dict[str, Part] = {"sum": "sum", "min": "min", "max": "max", "flag": "an
 
 
 def group_kernels(
-    diff: pd.DataFrame, by: KernelGrouping, judge: GroupJudge | None = None, manual_pairs: Sequence[Choice] = ()
+    diff: pd.DataFrame, by: KernelGrouping, judge: GroupJudge | None = None, manual_pairs: Sequence[ManualChoice] = ()
 ) -> pd.DataFrame:
     """A diff of `kernel_stats` grouped by `kernel_name`, `op_name`, or both (`kernel_and_op`).
 
@@ -71,7 +61,7 @@ def group_kernels(
 
 
 def counted_under(
-    diff: pd.DataFrame, by: KernelGrouping = "op_name", manual_pairs: Sequence[Choice] = ()
+    diff: pd.DataFrame, by: KernelGrouping = "op_name", manual_pairs: Sequence[ManualChoice] = ()
 ) -> pd.DataFrame:
     """The `kernel_name` and `op_name` under which each row of a diff of `kernel_stats` counts if grouped `by`."""
     names = with_distinct_names(diff, manual_pairs)[["kernel_name", "op_name"]].copy()
@@ -85,7 +75,7 @@ def counted_under(
     return names
 
 
-def _apply_choices(names: pd.DataFrame, added: pd.DataFrame, manual_pairs: Sequence[Choice]) -> None:
+def _apply_choices(names: pd.DataFrame, added: pd.DataFrame, manual_pairs: Sequence[ManualChoice]) -> None:
     """Sets in `names` the names under which manually paired or separated kernels among the added rows count."""
     pairs, apart = counterparts(manual_pairs, 2), parted(manual_pairs, 2)
     taken = set(pairs.values())
@@ -101,7 +91,7 @@ def _name_in(diff: pd.DataFrame, metric: str, kind: str) -> str:
     return metric_in(diff, metric) if kind != "flag" else metric
 
 
-def _ops(rows: pd.DataFrame, manual_pairs: Sequence[Choice]) -> dict[str, str]:
+def _ops(rows: pd.DataFrame, manual_pairs: Sequence[ManualChoice]) -> dict[str, str]:
     """Maps each matched op of the candidate to the baseline's name: by its matched kernels, else by op names."""
     time, ours, theirs = metric_in(rows, _TOTAL), of_side(rows, "baseline"), of_side(rows, "candidate")
     sides = (

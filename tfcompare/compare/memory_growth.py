@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tfcompare.frames.memory_events import Floats, MemoryEvents
+from tfcompare.frames.memory_events import MemoryEvents
+from tfcompare.schema.arrays import Floats
 from tfcompare.tables.step_times import host_starts_and_end
 from tfcompare.xspace.space import PS_PER_US
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from tfcompare.compare.aggregate import SIDES, compared, metric_in
+from tfcompare.compare.aggregate import compared, metric_in
 from tfcompare.compare.diff import change
 from tfcompare.compare.matching.renamed_scopes import UNTYPED
 from tfcompare.compare.stats.verdict import UNTESTED
 from tfcompare.errors import TfcompareError
-from tfcompare.schema import Table
+from tfcompare.schema import SIDES, Table
 
 if TYPE_CHECKING:
     from tfcompare.run import Run

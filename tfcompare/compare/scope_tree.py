@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from tfcompare.compare.aggregate import SIDES, GroupJudge, Judged, metric_in, of_side, with_verdicts, without_idle
+from tfcompare.compare.aggregate import GroupJudge, Judged, metric_in, of_side, with_verdicts, without_idle
 from tfcompare.compare.diff import ADDED, MATCHED, REMOVED, VERDICT
 from tfcompare.compare.matching.name_tree import MAX_DEPTH
 from tfcompare.compare.matching.scopes import in_baseline_scopes
-from tfcompare.schema import OP_STATS
+from tfcompare.schema import OP_STATS, SIDES
 
 OWN_TIME = "(self)"
 """The label of the leaf with the self time of an op whose name is also a scope."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tfcompare.compare.aggregate import SIDES, metric_in, without_idle
+from tfcompare.compare.aggregate import metric_in, without_idle
 from tfcompare.compare.diff import MATCHED
 from tfcompare.compare.executions import instructions_of, programs
-from tfcompare.compare.headline import IN_MULTIPLES_FROM, has_steps
+from tfcompare.compare.headline import IN_MULTIPLES_FROM, knows_step_time
 from tfcompare.compare.per_device import computing_devices
 from tfcompare.compare.stats.verdict import IDENTICAL
-from tfcompare.schema import DEVICE
+from tfcompare.schema import DEVICE, SIDES
 from tfcompare.units import format_percent_change, format_ratio, format_time_us
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def leading_sentence(comparison: Comparison, candidate: Run, names: tuple[str, s
     have most of it in common and computed on different numbers of devices; else nothing, as for runs that both have
     steps and for copies of one capture. `names` are those of baseline and candidate in Markdown.
     """
-    have_steps = has_steps(comparison.baseline.info) and has_steps(candidate.info)
+    have_steps = knows_step_time(comparison.baseline.info) and knows_step_time(candidate.info)
     if have_steps or comparison.verdict[candidate.id] == IDENTICAL:
         return ""
     ours, theirs = (computing_devices(run, comparison.host_of(run)) for run in (comparison.baseline, candidate))

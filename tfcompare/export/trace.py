@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tfcompare.schema.arrays import Int64
 from tfcompare.tools.timeline.run_timeline import within
 from tfcompare.xspace.compilation import Array, compiled
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from tfcompare.run import Run
     from tfcompare.tools.timeline.run_timeline import HostTimeline
 
-Int64 = npt.NDArray[np.int64]
 
 PS_PER_US = 1_000_000
 MOST_SUBLANES = 64

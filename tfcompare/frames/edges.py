@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from tfcompare.frames.grouping import combinations
 from tfcompare.frames.planes import device_planes, events_of_lines, host_plane
+from tfcompare.schema.arrays import Bools, Int64
 from tfcompare.xspace import XSpace
 
-Int64 = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 Edges = tuple[Int64, Int64]
 
 _EXECUTOR = "ExecutorState::Process"

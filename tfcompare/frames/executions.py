@@ -12,16 +12,12 @@ import re
 from dataclasses import dataclass, fields
 
 import numpy as np
-import numpy.typing as npt
 
 from tfcompare.frames.edges import contexts
 from tfcompare.frames.grouping import combinations, largest
 from tfcompare.frames.hlo.host_instructions import host_instructions
+from tfcompare.schema.arrays import Bools, Int32, Int64
 from tfcompare.xspace import XSpace, lookup
-
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 _LAUNCH = re.compile(
     r"(TfrtCpuExecutable|PjRtCpuExecutable)::ExecuteHelper|CommonPjRtLoadedExecutable::Execute(Helper.*| \(.*)"

@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from tfcompare.schema.arrays import Bools, Int8, Int32, Int64
 from tfcompare.xspace import lookup
 from tfcompare.xspace.compilation import Array, Int, compiled
-
-Int8 = npt.NDArray[np.int8]
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
-
 
 _MAX_DENSE_RATIO = 4
 """A table of all possible values is used unless they are more than this many times as many as there are rows."""

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from threading import Lock
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from tfcompare.errors import NoSuchMarker, NoSuchSteps, NotAProfile
@@ -41,14 +40,12 @@ from tfcompare.frames.steps.wall_times import op_wall_times
 from tfcompare.frames.tf_data.tf_data import tf_data
 from tfcompare.frames.tf_data.tf_data_functions import tf_data_functions
 from tfcompare.frames.timeline import timeline
+from tfcompare.schema.arrays import Bools, Int32
 from tfcompare.schema.host_tables import HOST_TABLES, LATE, Group
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
 from tfcompare.xspace import XSpace, parse
 from tfcompare.xspace.compilation import survives_full_disk
 from tfcompare.xspace.limits import LIMITS, Limits
-
-Int32 = npt.NDArray[np.int32]
-Bools = npt.NDArray[np.bool_]
 
 
 class Late:

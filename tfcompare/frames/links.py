@@ -12,19 +12,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from tfcompare.frames.edges import Edges, contexts, executors, launches_of_kernels, ops_of_runs, program_runs
 from tfcompare.frames.executions import REGION_START, Executions, find_executions
 from tfcompare.frames.nesting import order_by_start, parents_in_time
 from tfcompare.frames.planes import device_planes, events_of_lines, host_plane, recorded_lines
+from tfcompare.schema.arrays import Bools, Int8, Int32, Int64
 from tfcompare.xspace import XSpace, lookup
 from tfcompare.xspace.compilation import Array, Int, compiled
-
-Int8 = npt.NDArray[np.int8]
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 _REGION_STOP = "ThreadpoolListener::StopRegion"
 _LOOPS = ("WhileOp-EvalCond", "WhileOp-StartBody", "ForOp", "ParallelForOp", "ForeverOp")

@@ -7,7 +7,8 @@ import pyarrow as pa
 
 from tfcompare.frames.arrow import host_table, texts
 from tfcompare.frames.grouping import combinations, sums
-from tfcompare.frames.memory_events import NOT_RECORDED, Int64, MemoryEvents, Texts
+from tfcompare.frames.memory_events import NOT_RECORDED, MemoryEvents, Texts
+from tfcompare.schema.arrays import Int64
 from tfcompare.xspace.space import PS_PER_US
 
 UNEXPLAINED = "unused preallocated device memory"

@@ -14,12 +14,9 @@ from tfcompare.frames.arrow import host_table, texts
 from tfcompare.frames.grouping import combinations, distinct
 from tfcompare.frames.planes import host_plane
 from tfcompare.frames.steps.steps import Steps
+from tfcompare.schema.arrays import Bools, Floats, Int64
 from tfcompare.xspace import XSpace, lookup, wire
 from tfcompare.xspace.compilation import Array, compiled
-
-Int64 = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float64]
 
 ALLOCATION, DEALLOCATION = "MemoryAllocation", "MemoryDeallocation"
 NOT_RECORDED = -1

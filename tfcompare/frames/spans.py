@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
+from tfcompare.schema.arrays import Int64
 from tfcompare.xspace.compilation import Array, Int, compiled
-
-Int64 = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

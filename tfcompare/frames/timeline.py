@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from tfcompare.frames.arrow import host_table, texts
@@ -15,10 +14,8 @@ from tfcompare.frames.ops.op_parts import NO_STEP, OpEvents
 from tfcompare.frames.planes import device_planes, events_of_lines, host_plane, recorded_lines
 from tfcompare.frames.steps.steps import Steps
 from tfcompare.schema import DEVICE
+from tfcompare.schema.arrays import Int32, Int64
 from tfcompare.xspace import XSpace
-
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
 
 NONE = -1
 

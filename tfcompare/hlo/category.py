@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from tfcompare.hlo.convolution import WINDOW, window_of
-from tfcompare.hlo.program import Int64, Program, Texts
+from tfcompare.hlo.program import Program
+from tfcompare.schema.arrays import Int64, Strings
 
 _FUSION_KIND = 11
 _KINDS = {"kLoop": "loop fusion", "kInput": "input fusion", "kOutput": "output fusion", "kCustom": "custom fusion"}
@@ -23,12 +24,12 @@ _ELEMENTWISE = frozenset(
 )
 
 
-def categories(program: Program, rows: Int64) -> Texts:
+def categories(program: Program, rows: Int64) -> Strings:
     """The instructions' categories, such as `loop fusion`, `data formatting` or their opcodes.
 
     The rules are those of `HloInstruction::ToCategory` (OpenXLA), which xprof shows. Raises `NotAProfile` for damage.
     """
-    out: Texts = np.array([_of_opcode(opcode) for opcode in program.opcodes], object)[program.opcode[rows]]
+    out: Strings = np.array([_of_opcode(opcode) for opcode in program.opcodes], object)[program.opcode[rows]]
     fusions = np.flatnonzero(program.has_opcode(rows, "fusion".__eq__))
     kinds = program.field_texts(rows[fusions], _FUSION_KIND)
     out[fusions] = [_KINDS.get(kind, "fusion") for kind in kinds.tolist()]

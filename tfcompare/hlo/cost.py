@@ -18,9 +18,10 @@ from tfcompare.hlo.convolution import (
     window_of,
 )
 from tfcompare.hlo.custom_calls import BACKEND_CONFIG, TARGET, custom_call_flops, has_workspace
-from tfcompare.hlo.program import PARAMETER_NUMBER, Bools, Float64, Int64, Program, last_rows
+from tfcompare.hlo.program import PARAMETER_NUMBER, Program, last_rows
 from tfcompare.hlo.shapes import COMPLEX, FLOATING, Array, Shape
 from tfcompare.hlo.wire import integers
+from tfcompare.schema.arrays import Bools, Floats, Int64
 from tfcompare.xspace.texts import text_of
 
 _DOT_DIMENSION_NUMBERS, _LEFT_CONTRACTING = 30, 1
@@ -65,7 +66,7 @@ _SLICES = frozenset({"slice", "dynamic-slice", "gather"})
 _UPDATE = "dynamic-update-slice"
 
 
-def flops(program: Program, rows: Int64) -> Float64:
+def flops(program: Program, rows: Int64) -> Floats:
     """The floating-point operations of one run of each instruction; a multiply and an add are two.
 
     A fusion has those of the instructions in it. NaN if the shapes do not tell. Raises `NotAProfile` for damage.
@@ -86,7 +87,7 @@ def flops(program: Program, rows: Int64) -> Float64:
     return _plausible(own[np.searchsorted(reached, rows)])
 
 
-def bytes_accessed(program: Program, rows: Int64) -> Float64:
+def bytes_accessed(program: Program, rows: Int64) -> Floats:
     """The bytes that one run of each instruction reads and writes at least, each array once.
 
     Where only a slice of an array is read or updated, only the slice counts. NaN if the shapes do not tell. Raises
@@ -124,7 +125,7 @@ def _with_called(program: Program, rows: Int64) -> tuple[Int64, Bools]:
     return np.flatnonzero(is_reached), is_whole
 
 
-def _own_flops(program: Program, rows: Int64) -> tuple[Float64, Float64]:
+def _own_flops(program: Program, rows: Int64) -> tuple[Floats, Floats]:
     """(the operations of each instruction without those that it calls, how often it applies the computations that it
     calls, NaN if it calls none)."""
     elements = program.of_shapes(rows, lambda shape: shape.elements, np.float64)
@@ -146,7 +147,7 @@ def _is_floating(shape: Shape) -> bool:
     return bool(shape.arrays) and shape.arrays[0].type in FLOATING
 
 
-def _applications(program: Program, rows: Int64) -> Float64:
+def _applications(program: Program, rows: Int64) -> Floats:
     """How often these instructions apply the computations that they call."""
     first = program.of_shapes(rows, lambda shape: float(shape.arrays[0].elements), np.float64)
     out = program.of_shapes(rows, lambda shape: shape.elements, np.float64)
@@ -163,7 +164,7 @@ def _applications(program: Program, rows: Int64) -> Float64:
     return out
 
 
-def _inputs(program: Program, rows: Int64) -> tuple[Int64, Float64]:
+def _inputs(program: Program, rows: Int64) -> tuple[Int64, Floats]:
     """(how many operands of each instruction are arrays; the elements of the first, the second and the last one, 0
     without)."""
     owner, _, operand = program.operands.flat(rows)
@@ -226,13 +227,13 @@ def _multiply_adds(count: int, made: Array) -> float:
     return 2.0 * min(count, int(_LARGEST)) * (4 if made.type in COMPLEX else 1)
 
 
-def _moved(program: Program, rows: Int64) -> Float64:
+def _moved(program: Program, rows: Int64) -> Floats:
     """What instructions other than fusions read of their operands and write of their results."""
     owner, place, operand = program.operands.flat(rows)
     own, sizes = _sizes(program, rows), _sizes(program, operand)
     number = np.bincount(owner, minlength=len(rows))[owner]  # of operands of the instruction
 
-    def read(chosen: Bools) -> Float64:
+    def read(chosen: Bools) -> Floats:
         return _sums(owner[chosen], sizes[chosen], len(rows))
 
     every = read(place >= 0)
@@ -260,7 +261,7 @@ def _moved(program: Program, rows: Int64) -> Float64:
     return reading + written
 
 
-def _moved_by_fusions(program: Program, rows: Int64) -> Float64:
+def _moved_by_fusions(program: Program, rows: Int64) -> Floats:
     """What fusions read of their operands and write of their results, by how the instructions in them use these."""
     called = program.called.at(rows, 0)
     computations = np.unique(called[called >= 0])
@@ -289,7 +290,7 @@ def _behind_bitcasts(program: Program, inner: Int64) -> Int64:
     return source
 
 
-def _updated_in_place(program: Program, computations: Int64, source: Int64, size: Float64) -> tuple[Bools, Float64]:
+def _updated_in_place(program: Program, computations: Int64, source: Int64, size: Floats) -> tuple[Bools, Floats]:
     """(by instruction, whether it is a result of one of these computations that updates a part of an array; by
     computation, the bytes of its results that are not written since only a part of an array is updated)."""
     roots = program.root[computations]
@@ -307,7 +308,7 @@ def _updated_in_place(program: Program, computations: Int64, source: Int64, size
     return is_updated, unwritten
 
 
-def _bytes_read(program: Program, inner: Int64, source: Int64, is_updated: Bools, size: Float64) -> Float64:
+def _bytes_read(program: Program, inner: Int64, source: Int64, is_updated: Bools, size: Floats) -> Floats:
     """By parameter, the bytes that the instructions of `inner` read of it: the slices taken of it, infinite if more is
     read."""
     owner, _, value = program.operands.flat(inner)
@@ -334,15 +335,15 @@ def _parameters(program: Program, inner: Int64, computation: Int64, place: Int64
     return np.append(parameters, -1)[row]
 
 
-def _sizes(program: Program, rows: Int64) -> Float64:
-    sizes: Float64 = program.of_shapes(rows, lambda shape: shape.size_bytes, np.float64)
+def _sizes(program: Program, rows: Int64) -> Floats:
+    sizes: Floats = program.of_shapes(rows, lambda shape: shape.size_bytes, np.float64)
     return sizes
 
 
-def _sums(owner: Int64, values: Float64, size: int) -> Float64:
+def _sums(owner: Int64, values: Floats, size: int) -> Floats:
     """The sum of the values of each owner from 0 to `size` − 1."""
     return np.bincount(owner, values, size).astype(np.float64, copy=False)
 
 
-def _plausible(costs: Float64) -> Float64:
+def _plausible(costs: Floats) -> Floats:
     return np.where(costs <= _LARGEST, costs, _NAN)

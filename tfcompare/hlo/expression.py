@@ -9,7 +9,8 @@ import numpy as np
 
 from tfcompare.hlo.custom_calls import TARGET
 from tfcompare.hlo.names import plain_instruction
-from tfcompare.hlo.program import PARAMETER_NUMBER, Int64, Lists, Program
+from tfcompare.hlo.program import PARAMETER_NUMBER, Lists, Program
+from tfcompare.schema.arrays import Int64
 from tfcompare.xspace.texts import LONGEST_BYTES, text_of
 
 FUSION_KIND = 11

@@ -8,7 +8,8 @@ from itertools import chain
 import numpy as np
 
 from tfcompare.hlo.expression import expressions, signatures
-from tfcompare.hlo.program import Bools, Int64, Lists, Program
+from tfcompare.hlo.program import Lists, Program
+from tfcompare.schema.arrays import Bools, Int64
 
 _PASSING = frozenset({"bitcast", "get-tuple-element", "tuple"})
 """They only hand on what others computed, and never run."""

@@ -16,13 +16,9 @@ from tfcompare.errors import NotAProfile
 from tfcompare.hlo import scan
 from tfcompare.hlo.shapes import Shape, shape_of
 from tfcompare.hlo.wire import check
+from tfcompare.schema.arrays import Bools, Int64, Strings
 from tfcompare.xspace.lookup import intern_bytes, used
 from tfcompare.xspace.texts import LONGEST_BYTES, text_of
-
-Int64 = npt.NDArray[np.int64]
-Float64 = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
-Texts = npt.NDArray[np.object_]
 
 _MODULE, _BUFFER_ASSIGNMENT = 1, 3
 _MODULE_NAME, _COMPUTATION, _ENTRY, _STACK_FRAMES = 1, 3, 6, 17
@@ -135,11 +131,11 @@ class Program:
         """The id of the instruction of each name."""
         return dict(zip(self.names(self.every).tolist(), self.number.tolist(), strict=True))
 
-    def names(self, rows: Int64) -> Texts:
+    def names(self, rows: Int64) -> Strings:
         """The names of instructions."""
         return self._texts(self._names[rows])
 
-    def computation_names(self, computations: Int64) -> Texts:
+    def computation_names(self, computations: Int64) -> Strings:
         """The names of computations."""
         return self._texts(self._computation_names[computations])
 
@@ -187,7 +183,7 @@ class Program:
         begin, size = place[:_INTEGER].tolist()
         return self._buffer[begin : begin + size].data if begin > 0 else None
 
-    def field_texts(self, rows: Int64, wanted: int) -> Texts:
+    def field_texts(self, rows: Int64, wanted: int) -> Strings:
         """The text in that field of each instruction, empty without one."""
         return self._texts(self.fields(rows, wanted)[:, 0])
 
@@ -195,7 +191,7 @@ class Program:
         """The integer in that field of each instruction, 0 without one."""
         return self._integers(self._messages[rows], wanted)[:, 0]
 
-    def op_names(self, rows: Int64) -> Texts:
+    def op_names(self, rows: Int64) -> Strings:
         """Names of the framework ops that instructions came from; empty where unknown."""
         return self._texts(self._fields(self._metadata[rows], _OP_NAME)[:, 0])
 
@@ -237,7 +233,7 @@ class Program:
         return [f"{file}:{line}" if file else "" for file, line in zip(files.tolist(), lines.tolist(), strict=True)]
 
     @cached_property
-    def _frames(self) -> tuple[Texts, Int64]:
+    def _frames(self) -> tuple[Strings, Int64]:
         """(file, line) of each stack frame; frames, locations and files count from 1."""
         parts = [_messages(self._buffer, self._stack_frames, n)[1] for n in (_FILE_NAMES, _LOCATIONS, _FRAMES)]
         files = np.append(np.array([""], object), self._texts(parts[0]))
@@ -255,7 +251,7 @@ class Program:
     def _fields(self, places: Int64, *wanted: int) -> Int64:
         return _fields(self._buffer, places, *wanted)
 
-    def _texts(self, places: Int64) -> Texts:
+    def _texts(self, places: Int64) -> Strings:
         return _texts(self._buffer, places)
 
 
@@ -364,10 +360,10 @@ def _interned(buffer: npt.NDArray[np.uint8], places: Int64) -> tuple[Int64, Int6
     return intern_bytes(buffer, starts, lengths)
 
 
-def _texts(buffer: npt.NDArray[np.uint8], places: Int64) -> Texts:
+def _texts(buffer: npt.NDArray[np.uint8], places: Int64) -> Strings:
     """The texts at these places, empty where there is none; equal ones are decoded once."""
     codes, firsts = _interned(buffer, places)
-    labels: Texts = _strings(buffer, places[firsts]).to_numpy(zero_copy_only=False)
+    labels: Strings = _strings(buffer, places[firsts]).to_numpy(zero_copy_only=False)
     return labels[codes]
 
 

@@ -49,14 +49,14 @@ class Ingest:
     bytes: int
 
 
-Progress = Callable[[Ingest], None]
+OnIngested = Callable[[Ingest], None]
 
 
 def ingest(
     places: Sequence[str | Path],
     address: str,
     pool: Callable[[], Pool],
-    progress: Progress = lambda _: None,
+    progress: OnIngested = lambda _: None,
     given: Metadata = NO_METADATA,
 ) -> Summary:
     """Put the runs at and below `places` into the store at `address`, except unchanged runs that are already there.
@@ -89,7 +89,7 @@ def ingest(
 class _Work:
     """The host files and runs of a plan, and their outcomes."""
 
-    def __init__(self, store: Store, todo: Plan, progress: Progress) -> None:
+    def __init__(self, store: Store, todo: Plan, progress: OnIngested) -> None:
         self._store = store
         self._records = dict(todo.records)
         self._outcomes: dict[str, dict[str, HostOutcome]] = {}

@@ -54,7 +54,7 @@ def as_html(report: Report) -> str:
     needs_plotly = any(one["kind"] == "chart" for one in payload)
     library = plotly_js() if needs_plotly else ""
     script = "\n".join([timeline.script(), *(_asset(name) for name in _SCRIPTS)])
-    allowed = " ".join(f"'sha256-{_digest(text)}'" for text in (script, library) if text)
+    allowed = " ".join(f"'sha256-{_csp_hash(text)}'" for text in (script, library) if text)
     policy = (
         f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; "
         "form-action 'none'"
@@ -70,7 +70,7 @@ def _asset(name: str) -> str:
     return (_ASSETS / name).read_text(encoding="utf-8")
 
 
-def _digest(text: str) -> str:
+def _csp_hash(text: str) -> str:
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 

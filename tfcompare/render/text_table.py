@@ -163,7 +163,7 @@ def terminal_width() -> int | None:
 
 
 @dataclass(frozen=True)
-class Scale:
+class ColumnScale:
     """The unit in which a whole column is shown: `value * factor` is in `unit`."""
 
     factor: float
@@ -171,13 +171,13 @@ class Scale:
     decimals: int
 
 
-def scale(unit: str, values: Iterable[float]) -> Scale:
+def column_scale(unit: str, values: Iterable[float]) -> ColumnScale:
     """The best unit for a column in `unit` ("µs", "bytes", "FLOP", …), chosen by its largest value."""
     largest = max((abs(v) for v in values if not _is_absent(v) and math.isfinite(v)), default=0.0)
     for factor, name, decimals, from_value in _SCALES.get(unit, ()):
         if largest >= from_value:
-            return Scale(factor, name, decimals)
-    return Scale(1.0, unit, 0 if all(_is_absent(v) or not math.isfinite(v) or v == int(v) for v in values) else 2)
+            return ColumnScale(factor, name, decimals)
+    return ColumnScale(1.0, unit, 0 if all(_is_absent(v) or not math.isfinite(v) or v == int(v) for v in values) else 2)
 
 
 _SCALES = {

@@ -23,6 +23,9 @@ IDLE = "IDLE"
 HOST = "Host"
 DEVICE = "Device"
 
+SIDES = ("baseline", "candidate")
+"""The two sides of a diff: a metric's columns are `<metric>_baseline` and `<metric>_candidate`."""
+
 
 @dataclass(frozen=True)
 class Column:

@@ -11,7 +11,6 @@ is compared as well.
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -29,7 +28,7 @@ from tfcompare.schema import Group
 from tfcompare.sources.folder_permissions import make_private, why_not_private
 from tfcompare.sources.logdir import HostFile, open_untouched
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
-from tfcompare.store.contents import Damaged, from_json, to_json
+from tfcompare.store.contents import Damaged, digest_of, from_json, to_json
 from tfcompare.store.file_names import first_pack
 from tfcompare.store.files import StoreFiles, store_files
 from tfcompare.store.packing import pack, unpack
@@ -45,7 +44,7 @@ _MESSAGE_SHOWN_S = 600
 
 def pack_name(host: str, digest: str, choice: StepChoice = OWN_STEPS) -> str:
     """The file name of the frames that this version of the reader makes from a host file with this digest."""
-    name = _digest([host, digest, choice.key, reader_version()])
+    name = digest_of([host, digest, choice.key, reader_version()])
     return f"packs/{name[:2]}/{name}.pack"
 
 
@@ -59,7 +58,7 @@ class Stamp:
     @property
     def digest(self) -> str:
         """A short digest of the stamp."""
-        return _digest(self.parts)
+        return digest_of(self.parts)
 
 
 def stamp_of(file: HostFile) -> Stamp | None:
@@ -247,11 +246,7 @@ def _frame_cache_in(folder: Path, files: StoreFiles) -> FrameCache:
 
 
 def _seen_name(stamp: Stamp, file: HostFile, choice: StepChoice) -> str:
-    return f"seen/{_digest([stamp.parts, file.host, choice.key, reader_version()])}.json"
-
-
-def _digest(content: object) -> str:
-    return blake2b(json.dumps(content).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    return f"seen/{digest_of([stamp.parts, file.host, choice.key, reader_version()])}.json"
 
 
 def _digest_of_bytes(path: Path) -> str:

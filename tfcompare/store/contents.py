@@ -63,19 +63,24 @@ def split_head(data: bytes | memoryview, kind: type[_T]) -> tuple[_T, memoryview
 def sealed(content: Any) -> bytes:
     """A dataclass, or a list of them, as a file: a digest, then JSON."""
     text = to_json(content)
-    return _digest(text) + text
+    return _checksum(text) + text
 
 
 def unsealed(data: bytes, kind: type[_T]) -> _T:
     """What `sealed` made a file of; raises `Damaged` if the file has changed since, too."""
     digest, text = data[:_DIGEST_BYTES], data[_DIGEST_BYTES:]
-    if digest != _digest(text):
+    if digest != _checksum(text):
         raise Damaged
     return from_json(text, kind)
 
 
-def _digest(text: bytes) -> bytes:
+def _checksum(text: bytes) -> bytes:
     return blake2b(text, digest_size=_DIGEST_BYTES // 2).hexdigest().encode()
+
+
+def digest_of(content: object) -> str:
+    """32 hex digits that name this content, of plain JSON values."""
+    return blake2b(json.dumps(content, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
 def _plain(value: Any) -> Any:

@@ -88,7 +88,7 @@ def pack(host: HostTables) -> bytes:
         groups=groups,
     )
     body = b"".join((head_bytes(head), *frames))
-    return b"".join((_MAGIC, _digest(body), body))
+    return b"".join((_MAGIC, _checksum(body), body))
 
 
 def unpack(data: bytes, where: str = "the pack", group: Group = "core") -> HostTables:
@@ -99,7 +99,7 @@ def unpack(data: bytes, where: str = "the pack", group: Group = "core") -> HostT
     are.
     """
     body = memoryview(data)[_HEAD_BYTES:]
-    if data[: len(_MAGIC)] != _MAGIC or data[len(_MAGIC) : _HEAD_BYTES] != _digest(body):
+    if data[: len(_MAGIC)] != _MAGIC or data[len(_MAGIC) : _HEAD_BYTES] != _checksum(body):
         raise Damaged("its bytes do not match their digest")
     head, frames = split_head(body, _Head)
     if list(head.groups) != (["core", "steps"] if group == "core" else [group]):
@@ -220,5 +220,5 @@ def _before(name: str, names: Mapping[str, object]) -> list[str]:
     return order[: order.index(name)]
 
 
-def _digest(body: bytes | memoryview) -> bytes:
+def _checksum(body: bytes | memoryview) -> bytes:
     return blake2b(body, digest_size=_DIGEST_BYTES).digest()

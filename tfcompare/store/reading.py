@@ -42,12 +42,12 @@ from tfcompare.text import is_url, text_of
 _READERS = 4
 _FETCHERS = 8
 
-Progress = Callable[[int, int], None]
+OnProgress = Callable[[int, int], None]
 """Called with (host files read, all host files) or, for remote files, with (bytes fetched, all bytes)."""
 
 
 def read_hosts(
-    found: FoundRun, reader: HostReader, progress: Progress | None
+    found: FoundRun, reader: HostReader, progress: OnProgress | None
 ) -> tuple[list[HostTables], list[TfcompareError]]:
     """(the frames of the readable host files, sorted by host; why the others cannot be read).
 
@@ -91,7 +91,7 @@ class HostReader:
         self,
         found: FoundRun,
         choice: StepChoice,
-        fetching: Progress | None,
+        fetching: OnProgress | None,
         cache: FrameCache | None,
         build: FrameBuilder = build_here,
     ) -> None:

@@ -5,10 +5,8 @@ A record is a digest, followed by JSON: `runs/<digest of the run's id>.json`.
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +17,7 @@ from tfcompare.sources.logdir.metadata import NO_METADATA, Metadata, why_invalid
 from tfcompare.sources.remote.files import RemoteFile
 from tfcompare.sources.remote.places import parse
 from tfcompare.store.cached_frames import stamp_of
-from tfcompare.store.contents import Damaged, sealed, unsealed
+from tfcompare.store.contents import Damaged, digest_of, sealed, unsealed
 from tfcompare.store.file_names import is_pack
 from tfcompare.store.version import reader_version
 from tfcompare.text import is_url, text_of
@@ -120,7 +118,7 @@ class Record(RunFacts):
         if any(not host.stamp for host in self.hosts):
             return ""
         files = [(h.host, h.path, h.stamp) for h in self.hosts]
-        return _digest([files, self.problems, self.reader, self.place, asdict(self.all_metadata)])
+        return digest_of([files, self.problems, self.reader, self.place, asdict(self.all_metadata)])
 
     def files(self, store: str) -> tuple[HostFile, ...]:
         """The host files that have a pack."""
@@ -191,7 +189,7 @@ def unread(find: UnnamedRun) -> Record:
 
 def record_name(run: str) -> str:
     """The file name of a run's record."""
-    return f"runs/{_digest(run)}.json"
+    return f"runs/{digest_of(run)}.json"
 
 
 def to_bytes(record: Record) -> bytes:
@@ -280,7 +278,3 @@ def _check_metadata(metadata: Metadata) -> None:
     """Raises `Damaged` for metadata that tfcompare does not write."""
     if why := why_invalid(metadata):
         raise Damaged(f"its metadata cannot be: {why}")
-
-
-def _digest(content: object) -> str:
-    return blake2b(json.dumps(content, sort_keys=True).encode(), digest_size=16).hexdigest()

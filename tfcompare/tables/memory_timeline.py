@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from tfcompare.frames.memory_events import NOT_RECORDED, Int64, MemoryEvents, Texts
+from tfcompare.frames.memory_events import NOT_RECORDED, MemoryEvents, Texts
+from tfcompare.schema.arrays import Int64
 from tfcompare.schema.memory import MEMORY_TIMELINE
 from tfcompare.xspace.space import PS_PER_US
 

@@ -16,9 +16,9 @@ from tfcompare import schema
 from tfcompare.frames import HostTables
 from tfcompare.frames.grouping import any_of, combinations, distinct, sums
 from tfcompare.frames.ops.op_parts import NO_STEP, SUMMED
+from tfcompare.schema.arrays import Int64
 from tfcompare.tables.frames import arrays_of, frame_bytes, frame_of
 
-Int64 = npt.NDArray[np.int64]
 Columns = dict[str, npt.NDArray[Any]]
 
 _TEXTS = ["device", "host_or_device", "op_type", "op_name", "part"]

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from tfcompare import schema
 from tfcompare.frames.grouping import any_of, distinct, sums
 from tfcompare.frames.ops.op_parts import NO_STEP, SUMMED
+from tfcompare.schema.arrays import Int64
 from tfcompare.tables.op_costs import with_costs
 from tfcompare.tables.op_parts import OpParts
 from tfcompare.tables.step_cells import StepCells
 from tfcompare.xspace.space import PS_PER_US
-
-Int64 = npt.NDArray[np.int64]
 
 _OP = ["host_or_device", "op_type", "op_name"]
 

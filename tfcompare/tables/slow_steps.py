@@ -11,10 +11,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from tfcompare import schema
+from tfcompare.schema.arrays import Bools, Floats
 from tfcompare.tables.step_times import common_step_ids, on_slowest_host
-
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 
 SLOW = 1.5
 """A slow step takes more than this many times the median …"""

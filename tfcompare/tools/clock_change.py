@@ -11,7 +11,7 @@ import pandas as pd
 
 from tfcompare.compare.aggregate import metric_in
 from tfcompare.compare.diff import MATCHED, ratio
-from tfcompare.schema import DEVICE
+from tfcompare.schema import DEVICE, SIDES
 from tfcompare.tools.advice.kernel_rules import LAYOUT
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def _instructions(diff: pd.DataFrame) -> pd.DataFrame:
 def _work(diff: pd.DataFrame, total: str, count: str, bound_by: pd.Series) -> pd.DataFrame:
     is_same = (diff["status"] == MATCHED) & (diff["match"] == "exact")
     is_same &= (diff[f"{count}_ratio"].astype("float64") - 1).abs() <= _SAME_COUNT
-    ours, theirs = (diff[f"{total}_{side}"].astype("float64").fillna(0.0) for side in ("baseline", "candidate"))
+    ours, theirs = (diff[f"{total}_{side}"].astype("float64").fillna(0.0) for side in SIDES)
     return pd.DataFrame({"ours": ours, "theirs": theirs, "is_same": is_same, "bound_by": bound_by})
 
 

@@ -12,9 +12,9 @@ import pandas as pd
 from tfcompare import schema
 from tfcompare.compare.aggregate import UNITS_OF_SUMS
 from tfcompare.compare.diff import change, outcome
-from tfcompare.schema import Column
+from tfcompare.schema import SIDES, Column
 
-ROLES = {"baseline": "Baseline", "candidate": "Candidate", "delta": "Change", "ratio": "Ratio"}
+HEADINGS = {"baseline": "Baseline", "candidate": "Candidate", "delta": "Change", "ratio": "Ratio"}
 """The label for the last part of a diff's column name."""
 
 SHORT_LABELS = {"host_or_device": "Where", "data_type": "Type"}
@@ -201,7 +201,7 @@ def shown(name: str, table: schema.Table) -> Shown:
     is_judged = base == table.headline
     format_ = _format(column, role)
     meaning = f"{column.meaning} {_per_step(base, table)}" if per == "step" else column.meaning
-    return Shown(name, name_and_unit, ROLES[role], meaning, format_, column.unit, is_judged, is_figure=True)
+    return Shown(name, name_and_unit, HEADINGS[role], meaning, format_, column.unit, is_judged, is_figure=True)
 
 
 def _per_step(metric: str, table: schema.Table) -> str:
@@ -245,7 +245,7 @@ def _parts(name: str, table: schema.Table) -> tuple[str, str, str]:
     if name in known:
         return name, "", ""
     base, _, role = name.rpartition("_")
-    if role not in ROLES:
+    if role not in HEADINGS:
         base, role = name, ""
     per = next((per for per in UNITS_OF_SUMS if base.endswith(f"_per_{per}")), "")
     return base.removesuffix(f"_per_{per}") if per else base, per, role
@@ -296,7 +296,7 @@ def marked_rows(page: pd.DataFrame) -> dict[str, pd.Index]:
 
 def changes_of(frame: pd.DataFrame, column: str) -> pd.Series:
     """A column of a diff as it is shown: in one of changes, a row that only one side has changed by its whole value."""
-    sides = [f"{column.removesuffix('_delta')}_{side}" for side in ("baseline", "candidate")]
+    sides = [f"{column.removesuffix('_delta')}_{side}" for side in SIDES]
     if not column.endswith("_delta") or not set(sides) <= set(frame.columns):
         return frame[column]
     ours, theirs = (frame[side] for side in sides)

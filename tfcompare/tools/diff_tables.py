@@ -11,6 +11,7 @@ from tfcompare import schema
 from tfcompare.compare import Comparison
 from tfcompare.compare.diff import INTERVAL, diff_columns, metric_name
 from tfcompare.query.tables import DIFF
+from tfcompare.schema import SIDES
 from tfcompare.schema.columns import Table
 from tfcompare.tools.columns import shown
 
@@ -35,7 +36,7 @@ class DiffTables:
         for metric in table.metrics:
             name = metric_name(metric, per)
             dtype = metric.dtype if name == metric.name else "float64"
-            found |= {f"{name}_{role}": dtype for role in ("baseline", "candidate")}
+            found |= {f"{name}_{role}": dtype for role in SIDES}
             if metric.is_number:
                 found |= {f"{name}_delta": dtype, f"{name}_ratio": "float64"}
         return found | {name: "float64" for name in INTERVAL if name in found}
@@ -43,7 +44,7 @@ class DiffTables:
     def meaning(self, name: str, column: str) -> str:
         """What a column of a diff means; empty for the ids of the runs."""
         table = schema.table(name.removesuffix(DIFF))
-        return "" if column in ("baseline", "candidate") else shown(column, table).help
+        return "" if column in SIDES else shown(column, table).help
 
     def table(self, name: str) -> pd.DataFrame:
         """The diff of this name. Raises `Unknown` for one that there is not."""

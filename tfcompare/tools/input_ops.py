@@ -8,9 +8,8 @@ import pandas as pd
 
 from tfcompare.compare.aggregate import metric_in
 from tfcompare.compare.diff import ADDED, REMOVED
+from tfcompare.schema import SIDES
 from tfcompare.schema.input import INPUT_CATEGORIES, OTHER_INPUT
-
-ROLES = ("baseline", "candidate")
 
 
 def with_shares(diff: pd.DataFrame) -> pd.DataFrame:
@@ -20,7 +19,7 @@ def with_shares(diff: pd.DataFrame) -> pd.DataFrame:
     exceed 1 in total because an op's total time includes nested ops.
     """
     columns = {}
-    for role in ROLES:
+    for role in SIDES:
         self_time, total_time = (
             diff[f"{metric_in(diff, name)}_{role}"].astype("float64") for name in ("self_time_us", "total_time_us")
         )
@@ -45,7 +44,7 @@ def category_times(diff: pd.DataFrame) -> pd.DataFrame:
         whole = float(of_side.sum())
         times[f"self_time_us_{role}"] = of_side
         times[f"share_{role}"] = of_side / whole if whole > 0 else of_side
-    is_empty = times[[f"self_time_us_{role}" for role in ROLES]].fillna(0.0).sum(axis=1) == 0
+    is_empty = times[[f"self_time_us_{role}" for role in SIDES]].fillna(0.0).sum(axis=1) == 0
     return times[~(is_empty & (times["category"] == OTHER_INPUT))].reset_index(drop=True)
 
 

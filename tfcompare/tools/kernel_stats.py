@@ -10,10 +10,11 @@ import pandas as pd
 
 from tfcompare.compare.aggregate import metric_in, of_side, per_in
 from tfcompare.compare.diff import MATCHED
+from tfcompare.schema import SIDES
 from tfcompare.schema.kernels import MEMORY_SET
 from tfcompare.tools.key_figures import KeyFigure
 from tfcompare.tools.op_figures import moved
-from tfcompare.tools.op_stats import ROLES, share_of_whole
+from tfcompare.tools.op_stats import share_of_whole
 from tfcompare.units import format_count, format_time_us
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def with_ranks_and_shares(rows: pd.DataFrame) -> pd.DataFrame:
     """
     columns: dict[str, pd.Series] = {}
     metric = metric_in(rows, TIME)
-    for role in ROLES:
+    for role in SIDES:
         times = rows[f"{metric}_{role}"].astype("float64").dropna().sort_values(ascending=False, kind="stable")
         share = share_of_whole(np.asarray(times, dtype=np.float64))
         ranked = pd.DataFrame(
@@ -101,7 +102,7 @@ def tensor_core_use(diff: pd.DataFrame) -> pd.DataFrame:
     """
     metric = metric_in(diff, TIME)
     shares = pd.DataFrame({"group": pd.Series(USES, dtype="str"), "others": 0})
-    for role in ROLES:
+    for role in SIDES:
         rows = of_side(diff, role)
         used, eligible = (rows[f"{flag}_{role}"].astype("bool") for flag in (USED, ELIGIBLE))
         times = rows[f"{metric}_{role}"].astype("float64")
@@ -115,12 +116,12 @@ def tensor_core_use(diff: pd.DataFrame) -> pd.DataFrame:
 def _totals(diff: pd.DataFrame, metric: str) -> tuple[float, float]:
     """The sums of both sides; NaN for a side that has no rows."""
     name = metric_in(diff, metric)
-    ours, theirs = (float(diff[f"{name}_{role}"].astype("float64").sum(min_count=1)) for role in ROLES)
+    ours, theirs = (float(diff[f"{name}_{role}"].astype("float64").sum(min_count=1)) for role in SIDES)
     return ours, theirs
 
 
 def _flagged_shares(diff: pd.DataFrame, flag: str) -> tuple[float, float]:
-    flagged = [diff[diff[f"{flag}_{role}"].fillna(False).astype("bool")] for role in ROLES]
+    flagged = [diff[diff[f"{flag}_{role}"].fillna(False).astype("bool")] for role in SIDES]
     whole = _totals(diff, TIME)
     ours, theirs = (_ratio(_without_nan(_totals(rows, TIME))[i], whole[i]) for i, rows in enumerate(flagged))
     return ours, theirs

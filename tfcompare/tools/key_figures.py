@@ -10,8 +10,7 @@ from tfcompare.compare.aggregate import metric_in, without_idle
 from tfcompare.compare.diff import MATCHED
 from tfcompare.compare.stats.estimates import STEP_TIME as MEANING
 from tfcompare.compare.stats.verdict import SAME, Verdict, verdict_on_size
-from tfcompare.schema import DEVICE, HOST, IDLE
-from tfcompare.tools.op_stats import ROLES
+from tfcompare.schema import DEVICE, HOST, IDLE, SIDES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -118,7 +117,7 @@ def _sides(diff: pd.DataFrame) -> list[str]:
 def _op_time(diff: pd.DataFrame, metric: str, side: str, per: str) -> KeyFigure:
     ops = without_idle(diff)
     here = ops[ops["host_or_device"] == side]
-    ours, theirs = (float(here[f"{metric}_{role}"].astype("float64").sum(min_count=1)) for role in ROLES)
+    ours, theirs = (float(here[f"{metric}_{role}"].astype("float64").sum(min_count=1)) for role in SIDES)
     meaning = (
         f"Self time of all {side.lower()} ops added up over all hosts, threads and streams, per {per}; without IDLE."
     )
@@ -152,7 +151,7 @@ def _matched(diff: pd.DataFrame, metric: str) -> KeyFigure:
 
 
 def _sums(rows: pd.DataFrame, metric: str) -> tuple[float, float]:
-    ours, theirs = (float(rows[f"{metric}_{role}"].astype("float64").sum()) for role in ROLES)
+    ours, theirs = (float(rows[f"{metric}_{role}"].astype("float64").sum()) for role in SIDES)
     return ours, theirs
 
 

@@ -109,10 +109,10 @@ def _facts_of(run: Run) -> dict[str, Any]:
 def _step_time(run: Run) -> tuple[float, float | None, float | None]:
     """(the step time in ms, its confidence interval from these steps alone; None if they are too few)."""
     from tfcompare.compare.captures import StepsOf
-    from tfcompare.compare.stats.estimates import FEWEST_STEPS, levels, sides
+    from tfcompare.compare.stats.estimates import FEWEST_STEPS, estimates, levels
 
     times = StepsOf.of(run.steps).times("duration_us")
-    found = levels([sides(times)], 0.0)
+    found = levels([estimates(times)], 0.0)
     mean, low, high = (float(us[0]) / 1e3 for us in (found.location, found.low, found.high))
     is_known = times.steps >= FEWEST_STEPS and math.isfinite(low) and math.isfinite(high)
     return (mean, low, high) if is_known else (mean, None, None)

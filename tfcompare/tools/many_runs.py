@@ -13,7 +13,7 @@ from tfcompare.compare import compare
 from tfcompare.compare.aggregate import group_diff, metric_in, without_idle
 from tfcompare.compare.diff import ADDED, change, metric_name, ratio
 from tfcompare.compare.fused_rows import single_ops
-from tfcompare.compare.headline import has_steps
+from tfcompare.compare.headline import knows_step_time
 from tfcompare.compare.matching.tiers import CANONICAL, FUSED
 from tfcompare.compare.straggler import steps_of_straggler
 from tfcompare.errors import Unknown
@@ -246,7 +246,7 @@ def _with_empty_cells_named(cells: pd.DataFrame) -> pd.DataFrame:
 
 def _step_times(run: Run, host: str | None) -> dict[str, Any]:
     names = ("step_time_us_median", "step_time_us_tenth", "step_time_us_ninetieth")
-    if not has_steps(run.info):
+    if not knows_step_time(run.info):
         return {"steps": 0, **dict.fromkeys(names, math.nan)}
     steps = run.steps if host is None else run.table("steps", host=host)
     durations = steps.loc[steps["included"].astype(bool), "duration_us"].to_numpy(np.float64)

@@ -11,10 +11,11 @@ import pandas as pd
 
 from tfcompare import schema
 from tfcompare.compare.aggregate import metric_in, scope_of
-from tfcompare.compare.diff import Side, diff_table
-from tfcompare.compare.matching.manual import Choice
+from tfcompare.compare.diff import SideRows, diff_table
+from tfcompare.compare.matching.manual import ManualChoice
 from tfcompare.compare.matching.matching import NO_EVIDENCE, Evidence
 from tfcompare.compare.stats.verdict import SAME, verdict_on_size
+from tfcompare.schema import SIDES
 from tfcompare.tools.key_figures import KeyFigure
 from tfcompare.tools.memory_timeline import Memory
 from tfcompare.units import MINUS, format_bytes, format_percent_change, format_ratio
@@ -22,14 +23,12 @@ from tfcompare.units import MINUS, format_bytes, format_percent_change, format_r
 if TYPE_CHECKING:
     from tfcompare.run import Run
 
-Role = Literal["baseline", "candidate"]
 Part = Literal["scope", "region"]
 Hosts = Mapping[str, str]
 """Maps each matched host of the candidate to the baseline's host."""
 Figures = Mapping[str, tuple[float, float]]
 """Metrics of `memory_summary`, each of baseline and candidate; NaN for a side without the memory."""
 
-ROLES: tuple[Role, ...] = ("baseline", "candidate")
 SMALLEST_SHARE = 0.004
 """Parts below this share of both peaks are merged, because they would be invisible."""
 
@@ -99,7 +98,7 @@ def figures(summary_diff: pd.DataFrame, pair: MemoryPair, hosts: Hosts) -> Figur
     counts = [metric_in(summary_diff, name) for name in ("allocations", "deallocations")]
     metrics = [*counts, *(column.name for column in schema.MEMORY_SUMMARY.metrics if column.kind != "sum")]
     sides = []
-    for role, memory in zip(ROLES, pair.memories, strict=True):
+    for role, memory in zip(SIDES, pair.memories, strict=True):
         rows = _of(summary_diff, memory and (memory if role == "baseline" else _renamed(memory, hosts)))
         sides.append([float(rows[f"{metric}_{role}"].iloc[0]) if len(rows) else math.nan for metric in metrics])
     return {metric: (ours, theirs) for metric, ours, theirs in zip(metrics, *sides, strict=True)}
@@ -151,7 +150,7 @@ def peak_diff(
     tables: tuple[pd.DataFrame, pd.DataFrame],
     *,
     identical: bool,
-    manual_pairs: Sequence[Choice] = (),
+    manual_pairs: Sequence[ManualChoice] = (),
     evidence: Evidence = NO_EVIDENCE,
 ) -> pd.DataFrame:
     """The diff of `memory_peak` of one pair of memories.
@@ -166,7 +165,7 @@ def peak_diff(
     ours, theirs = (_of(table, memory) for table, memory in zip(tables, pair.memories, strict=True))
     theirs = theirs.assign(memory_id=pd.Series(pair.memory_id, index=theirs.index, dtype="str"))
     candidate = str(whole["candidate"].iloc[0])
-    sides = Side(ours, 1, evidence=evidence[0]), Side(theirs, 1, evidence=evidence[1])
+    sides = SideRows(ours, 1, evidence=evidence[0]), SideRows(theirs, 1, evidence=evidence[1])
     return diff_table(schema.MEMORY_PEAK, candidate, *sides, per="run", identical=identical, manual_pairs=manual_pairs)
 
 
@@ -241,13 +240,13 @@ def peak_tree(diff: pd.DataFrame, by: Part) -> pd.DataFrame:
     """
     rows = named(diff)
     region = rows["region_type"].mask(rows["region_type"].isin(NOT_NAMED), NO_REGION)
-    sizes = {f"{role}_bytes": rows[f"allocation_bytes_{role}"].astype("float64").fillna(0.0) for role in ROLES}
+    sizes = {f"{role}_bytes": rows[f"allocation_bytes_{role}"].astype("float64").fillna(0.0) for role in SIDES}
     group = scope_of(rows["op_name"]) if by == "scope" else region
     label = rows["op_name"].str.rsplit("/", n=1).str[-1].mask(rows["op_name"].isin(NOT_NAMED), NO_OP)
     leaves = rows[["what", "detail"]].assign(group=group, label=label, **sizes)
     whole = leaves[_SIZES].sum().to_frame().T
     root = whole.assign(node=BOTH, parent="", label=BOTH, what=BOTH, detail="", bytes=whole.sum(axis=1))
-    return pd.concat([root[_TREE], *(_side_of_tree(leaves, role) for role in ROLES)], ignore_index=True)
+    return pd.concat([root[_TREE], *(_side_of_tree(leaves, role) for role in SIDES)], ignore_index=True)
 
 
 def tree_alone(tree: pd.DataFrame) -> pd.DataFrame:
@@ -260,7 +259,7 @@ _SIZES = ["baseline_bytes", "candidate_bytes"]
 _TREE = ["node", "parent", "label", "what", "detail", "bytes", *_SIZES]
 
 
-def _side_of_tree(leaves: pd.DataFrame, role: Role) -> pd.DataFrame:
+def _side_of_tree(leaves: pd.DataFrame, role: str) -> pd.DataFrame:
     own = f"{role}_bytes"
     tiles = _with_small_ones_added_up(leaves[leaves[own] > 0], own, SMALLEST_SHARE * leaves[_SIZES].to_numpy().sum())
     tiles = tiles.sort_values(own, ascending=False, kind="stable", ignore_index=True)

@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 from tsdownsample import M4Downsampler
 
-from tfcompare.frames.memory_events import Floats, Int64, MemoryEvents
+from tfcompare.frames.memory_events import MemoryEvents
 from tfcompare.run import Run
+from tfcompare.schema.arrays import Floats, Int64
 from tfcompare.tables.memory_timeline import memory_timeline
 from tfcompare.tables.step_times import host_starts_and_end
 from tfcompare.xspace.space import PS_PER_US

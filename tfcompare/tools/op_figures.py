@@ -11,9 +11,8 @@ from tfcompare import schema
 from tfcompare.compare.aggregate import largest_changes, metric_in, of_side, without_idle
 from tfcompare.compare.attribution import NEGLIGIBLE_US
 from tfcompare.compare.fused_rows import single_ops
-from tfcompare.schema import DEVICE, HOST
+from tfcompare.schema import DEVICE, HOST, SIDES
 from tfcompare.tools.key_figures import KeyFigure
-from tfcompare.tools.op_stats import ROLES
 from tfcompare.units import (
     format_delta,
     format_percent,
@@ -111,7 +110,7 @@ def figures(ops: pd.DataFrame, per: str) -> list[KeyFigure]:
                   "Time of all ops without the ops that they call, over all threads or streams; without IDLE.")
         for place in (DEVICE, HOST)
     ]  # fmt: skip
-    counts = [float(len(single_ops(of_side(ops, role), role))) for role in ROLES]
+    counts = [float(len(single_ops(of_side(ops, role), role))) for role in SIDES]
     figures.append(KeyFigure("Ops", "", counts[0], counts[1], "neither", "Ops with different names, types or places."))
     return [f for f in figures if not (math.isnan(f.baseline) and math.isnan(f.candidate))]
 
@@ -132,7 +131,7 @@ def scoped_time(ops: pd.DataFrame, *, is_single: bool) -> str:
     """
     metric = metric_in(ops, "self_time_us")
     shares = []
-    for role in ROLES:
+    for role in SIDES:
         name = "op_name" if role == "baseline" else "op_name_candidate"
         times, has_scope = ops[f"{metric}_{role}"].astype("float64"), ops[name].fillna("").str.contains("/")
         whole = times.sum()
@@ -145,7 +144,7 @@ def scoped_time(ops: pd.DataFrame, *, is_single: bool) -> str:
 
 def largest_bar(times: Sequence[pd.DataFrame], metric: str, sides: int, *, as_shares: bool) -> float:
     """The largest time, or share, in some frames of `op_stats.time_shares`, for charts with the same scale."""
-    names = [f"share_{role}" if as_shares else f"{metric}_{role}" for role in ROLES[:sides]]
+    names = [f"share_{role}" if as_shares else f"{metric}_{role}" for role in SIDES[:sides]]
     return max((float(frame[names].max().max()) for frame in times if len(frame)), default=0.0)
 
 
@@ -156,7 +155,7 @@ def _main_place(ops: pd.DataFrame) -> str:
 def _self_time(ops: pd.DataFrame, place: str) -> tuple[float, float]:
     """The self time of both sides on host or device; NaN for a side without ops there."""
     here, metric = ops[ops["host_or_device"] == place], metric_in(ops, "self_time_us")
-    ours, theirs = (float(here[f"{metric}_{role}"].astype("float64").sum(min_count=1)) for role in ROLES)
+    ours, theirs = (float(here[f"{metric}_{role}"].astype("float64").sum(min_count=1)) for role in SIDES)
     return ours, theirs
 
 

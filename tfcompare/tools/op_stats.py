@@ -13,12 +13,12 @@ import pandas as pd
 
 from tfcompare.compare.aggregate import metric_in, without_idle
 from tfcompare.compare.diff import ADDED, REMOVED
-from tfcompare.schema import DEVICE, HOST
+from tfcompare.schema import DEVICE, HOST, SIDES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-SIDES = {DEVICE: "device", HOST: "host"}
+PREFIXES = {DEVICE: "device", HOST: "host"}
 """Maps `host_or_device` to the prefix of its share columns."""
 
 RANKING_COLUMNS = (
@@ -49,7 +49,7 @@ def op_table(op_stats: pd.DataFrame, *, idle: bool) -> pd.DataFrame:
         "avg_time_us": _divide(rows["total_time_us"].to_numpy(dtype=np.float64), occurrences),
         "avg_self_time_us": _divide(self_time, occurrences),
     }
-    for side, prefix in SIDES.items():
+    for side, prefix in PREFIXES.items():
         here = (rows["host_or_device"] == side).to_numpy(dtype=bool)
         share = share_of_whole(np.where(here, self_time, 0.0))
         added[f"{prefix}_self_share"] = share
@@ -58,7 +58,6 @@ def op_table(op_stats: pd.DataFrame, *, idle: bool) -> pd.DataFrame:
 
 
 OTHER = "other"
-ROLES = ("baseline", "candidate")
 
 ROW_COLUMNS = ("rank", "avg_time_us", "avg_self_time_us", "self_share", "cumulative_share")
 """What `side_by_side` adds for each side, as `<name>_baseline` and `<name>_candidate`."""
@@ -72,7 +71,7 @@ def side_by_side(diff: pd.DataFrame, *, idle: bool) -> pd.DataFrame:
     """
     rows = (diff if idle else without_idle(diff)).reset_index(drop=True)
     columns = {}
-    for role in ROLES:
+    for role in SIDES:
         ranked = own_side_shares(op_table(_one_side(rows, role), idle=idle)).set_index("row")
         for name in ROW_COLUMNS:
             column = ranked[name].reindex(rows.index)
@@ -103,7 +102,7 @@ def time_shares(groups: pd.DataFrame, by: str, *, metric: str = "self_time_us", 
     """
     name = metric_in(groups, metric)
     times = pd.DataFrame({"group": groups[by].astype("str"), "others": 0})
-    for role in ROLES:
+    for role in SIDES:
         times[f"is_absent_{role}"] = groups[f"{name}_{role}"].isna()
         times[f"{metric}_{role}"] = groups[f"{name}_{role}"].astype("float64").fillna(0.0)
         times[f"share_{role}"] = share_of_whole(times[f"{metric}_{role}"].to_numpy())
@@ -111,7 +110,7 @@ def time_shares(groups: pd.DataFrame, by: str, *, metric: str = "self_time_us", 
     top, rest = times.loc[largest.index[:count]], times.loc[largest.index[count:]]
     if rest.empty:
         return top.reset_index(drop=True)
-    absent = {f"is_absent_{role}": rest[f"is_absent_{role}"].all() for role in ROLES}
+    absent = {f"is_absent_{role}": rest[f"is_absent_{role}"].all() for role in SIDES}
     sums = rest.drop(columns=["group", *absent]).sum()
     other = pd.DataFrame([{"group": OTHER, **sums, **absent, "others": len(rest)}])
     return pd.concat([top, other], ignore_index=True)
@@ -119,7 +118,7 @@ def time_shares(groups: pd.DataFrame, by: str, *, metric: str = "self_time_us", 
 
 def longest_first(shares: pd.DataFrame, metric: str) -> pd.DataFrame:
     """The rows of `time_shares` by the longer time of both sides instead of the larger share; all others stay last."""
-    longest = shares[[f"{metric}_{role}" for role in ROLES]].max(axis=1).mask(shares["others"] > 0, -1.0)
+    longest = shares[[f"{metric}_{role}" for role in SIDES]].max(axis=1).mask(shares["others"] > 0, -1.0)
     return shares.loc[longest.sort_values(ascending=False, kind="stable").index].reset_index(drop=True)
 
 
@@ -128,7 +127,7 @@ def with_shares(groups: pd.DataFrame) -> pd.DataFrame:
     metric = metric_in(groups, "self_time_us")
     places = groups["host_or_device"]
     columns = {}
-    for role in ROLES:
+    for role in SIDES:
         times = groups[f"{metric}_{role}"].astype("float64")
         whole = times.groupby(places).transform("sum")
         columns[f"self_share_{role}"] = (times / whole).where(whole > 0, times)

@@ -19,13 +19,15 @@ import pandas as pd
 
 from tfcompare import schema
 from tfcompare.compare.captures import StepsOf
-from tfcompare.compare.stats.estimates import FEWEST_STEPS, Floats, Times, levels, sides
+from tfcompare.compare.stats.estimates import FEWEST_STEPS, Times, estimates, levels
 from tfcompare.compare.straggler import steps_of_straggler
 from tfcompare.errors import TfcompareError, Unknown
 from tfcompare.run import Run, load
+from tfcompare.schema.arrays import Floats
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.sources.logdir.metadata import COMMIT
 from tfcompare.sources.programs import device_of, device_words
+from tfcompare.store.reading import OnProgress
 from tfcompare.tools.listing import device_text
 from tfcompare.tools.many_runs import peak_bytes
 from tfcompare.tools.throughput import steps_per_s
@@ -53,7 +55,6 @@ _CACHED = 1 << 16
 _SHORT_COMMIT = 10
 _OPENED_AT_ONCE = 4
 
-Progress = Callable[[int, int], None]
 Opener = Callable[[FoundRun], Run]
 """Loads a run; raises `TfcompareError`."""
 
@@ -115,7 +116,7 @@ def series(
     found: Iterable[FoundRun],
     metric: Metric,
     by: str = "",
-    progress: Progress = lambda _done, _all: None,
+    progress: OnProgress = lambda _done, _all: None,
     opener: Opener = load,
 ) -> pd.DataFrame:
     """One row per run, with the columns `COLUMNS`, in order of recording or of the metadata named `by`.
@@ -133,7 +134,7 @@ def series(
     return pd.DataFrame(rows, columns=list(COLUMNS)).astype(COLUMNS)
 
 
-def _values(runs: Sequence[FoundRun], metric: Metric, progress: Progress, opener: Opener) -> Iterator[Value]:
+def _values(runs: Sequence[FoundRun], metric: Metric, progress: OnProgress, opener: Opener) -> Iterator[Value]:
     """The values in order. Several runs are opened at once, since a store may be far away."""
     if metric.is_in_index and all(run.summary is not None for run in runs):
         yield from (value_of(run, metric, opener) for run in runs)
@@ -233,7 +234,7 @@ def _estimated(times: Times) -> Value:
     """The mean with the confidence interval from these steps alone."""
     if not times.included.size:
         return Value(problem="no step counts")
-    found = levels([sides(times)], 0.0)
+    found = levels([estimates(times)], 0.0)
     if times.steps < FEWEST_STEPS:
         return Value(float(found.location[0]))
     return Value(float(found.location[0]), float(found.low[0]), float(found.high[0]))

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from tfcompare.compare.attribution import (
     FACTOR,
-    SIDES,
     Waterfall,
     factor_moves,
     has_both,
@@ -30,7 +29,7 @@ from tfcompare.compare.headline import step_marker_call
 from tfcompare.compare.stats.verdict import UNCLEAR, UNTESTED
 from tfcompare.compare.straggler import attributed_hosts, mean_step_us
 from tfcompare.markdown import as_code
-from tfcompare.schema import STEP_PARTS
+from tfcompare.schema import SIDES, STEP_PARTS
 from tfcompare.tools.host_words import host_sentence
 from tfcompare.tools.idle_gaps import Gap, usual_gap
 from tfcompare.tools.input_verdicts import on_part

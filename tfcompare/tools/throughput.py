@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tfcompare.compare.between_steps import in_words, window_of
 from tfcompare.compare.examples import examples_per_step
-from tfcompare.compare.stats.estimates import FEWEST_STEPS, Times, levels, sides
+from tfcompare.compare.stats.estimates import FEWEST_STEPS, Times, estimates, levels
 from tfcompare.compare.stats.verdict import Verdict
 from tfcompare.compare.straggler import steps_of_straggler
 from tfcompare.tools.key_figures import KeyFigure, Unit, better_by
@@ -54,7 +54,7 @@ def steps_per_s(run: Run) -> tuple[float, float, float]:
     window = window_of(run)
     if window is None:
         return math.nan, math.nan, math.nan
-    periods = levels([sides(Times.of(window.periods_us))], 0.0)
+    periods = levels([estimates(Times.of(window.periods_us))], 0.0)
     shortest, mean, longest = (float(times[0]) for times in (periods.low, periods.location, periods.high))
     if window.steps < FEWEST_STEPS or not 0 < shortest <= longest < math.inf:
         return window.steps_per_s, math.nan, math.nan
@@ -63,8 +63,8 @@ def steps_per_s(run: Run) -> tuple[float, float, float]:
 
 def verdict_on_gaps(comparison: Comparison, candidate: Run) -> Verdict:
     """The verdict on the time between steps, from the individual gaps."""
-    sides = [comparison.captures(run) for run in (comparison.baseline, candidate)]
-    windows = [[window_of(run, host) for run, host in zip(side.runs, side.hosts, strict=True)] for side in sides]
+    estimates = [comparison.captures(run) for run in (comparison.baseline, candidate)]
+    windows = [[window_of(run, host) for run, host in zip(side.runs, side.hosts, strict=True)] for side in estimates]
     ours, theirs = ([Times.of(found.series_us) for found in side if found is not None] for side in windows)
     if not ours or not theirs:
         return Verdict("untested", "a run has fewer than two steps")

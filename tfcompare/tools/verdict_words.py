@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfcompare.compare.headline import has_steps, how_to_record_more, quoted, step_marker_call
+from tfcompare.compare.headline import how_to_record_more, knows_step_time, quoted, step_marker_call
 from tfcompare.compare.slow_step_words import sentences
 from tfcompare.compare.stats.estimates import FEWEST_REPEATS, FEWEST_STEPS
 from tfcompare.compare.stats.spread import UNDER_LOAD
@@ -62,7 +62,7 @@ def without_step_times(comparison: Comparison, candidate: Run, shown: Mapping[st
 
     `shown` are the runs by the letters that they go by.
     """
-    missing = {letter: run for letter, run in shown.items() if not has_steps(run.info)}
+    missing = {letter: run for letter, run in shown.items() if not knows_step_time(run.info)}
     consequence = "there is no step time" if comparison.is_single else "step times cannot be compared"
     untimed = dict.fromkeys(run.why_untimed for run in missing.values() if run.why_untimed)
     if untimed:

@@ -10,10 +10,10 @@ import pandas as pd
 from tfcompare.compare.aggregate import metric_in
 from tfcompare.compare.diff import change
 from tfcompare.compare.executions import execution_time_us, least_time_us
+from tfcompare.schema import SIDES
 from tfcompare.schema.hlo import TRANSFERS
 from tfcompare.tools.advice.model import code
 from tfcompare.tools.key_figures import KeyFigure
-from tfcompare.tools.op_stats import ROLES
 from tfcompare.units import format_delta, format_percent, format_percent_change, format_time_us
 
 if TYPE_CHECKING:
@@ -30,15 +30,15 @@ def figures(rows: pd.DataFrame) -> list[KeyFigure]:
             "Self time of all its instructions on one device in one execution. Instructions may run at the same time.",
         ),
         KeyFigure(
-            "FLOP rate", "FLOP/s", *_both(_rate(rows, "flops", role) for role in ROLES), "neither",
+            "FLOP rate", "FLOP/s", *_both(_rate(rows, "flops", role) for role in SIDES), "neither",
             "Floating-point operations of all its instructions by their self time; unknown if those of one are.",
         ),
         KeyFigure(
-            "Bandwidth", "bytes/s", *_both(_rate(rows, "bytes_accessed", role) for role in ROLES), "neither",
+            "Bandwidth", "bytes/s", *_both(_rate(rows, "bytes_accessed", role) for role in SIDES), "neither",
             "Bytes that all its instructions read and write at least, by their self time; unknown if those of one are.",
         ),
         KeyFigure(
-            "Share of peak", "share", *_both(_share_of_peak(rows, role) for role in ROLES), "neither",
+            "Share of peak", "share", *_both(_share_of_peak(rows, role) for role in SIDES), "neither",
             "Least time that the device's peak FLOP rate and bandwidth allow, as a share of the time taken. Of the "
             "instructions whose costs are known, on devices whose peaks are known.",
         ),
@@ -81,7 +81,7 @@ def sentence(rows: pd.DataFrame, name: str, runs: tuple[str, str]) -> str:
 
 def _largest_part(rows: pd.DataFrame, delta: float) -> str:
     """`; largest change: fusion.12 (+0.5 ms)`: the instruction that changed most in the direction of the program."""
-    changes = change(*(rows[f"execution_time_us_{role}"] for role in ROLES)) * np.sign(delta)
+    changes = change(*(rows[f"execution_time_us_{role}"] for role in SIDES)) * np.sign(delta)
     if changes.max() <= 0:
         return ""
     name = rows["hlo_op"].iloc[int(changes.argmax())]

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from tfcompare import schema
-from tfcompare.compare.diff import Side, change, diff_table
+from tfcompare.compare.diff import SideRows, change, diff_table
+from tfcompare.schema import SIDES
 from tfcompare.schema.hlo import COMPILING, TRACING
 from tfcompare.tools.advice.model import code
-from tfcompare.tools.op_stats import ROLES
 from tfcompare.units import format_count, format_time_us
 
 if TYPE_CHECKING:
@@ -20,13 +20,13 @@ NOTHING = "Nothing was compiled during either capture."
 NOTHING_ALONE = "Nothing was compiled during the capture."
 MOST_SHAPES = 4
 _VERBS = {COMPILING: "compiled", TRACING: "traced"}
-_NUMBERS = [f"{name}_{role}" for name in ("occurrences", "total_time_us") for role in ROLES]
+_NUMBERS = [f"{name}_{role}" for name in ("occurrences", "total_time_us") for role in SIDES]
 
 
 def compilation_rows(candidate: Run, ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
     """The diff of `compilations`, with sums over the whole capture: how often a function is compiled does not depend on
     the number of steps."""
-    sides = Side(ours, 1), Side(theirs, 1)
+    sides = SideRows(ours, 1), SideRows(theirs, 1)
     return diff_table(schema.COMPILATIONS, candidate.id, *sides, per="run", identical=False)
 
 
@@ -40,8 +40,8 @@ def sentence(rows: pd.DataFrame, runs: tuple[str, str]) -> str:
     if found is None:
         return NOTHING
     baseline, candidate = map(code, runs)
-    counts = [int(found[f"occurrences_{role}"]) for role in ROLES]
-    times = [_how_often(found, role) for role in ROLES]
+    counts = [int(found[f"occurrences_{role}"]) for role in SIDES]
+    times = [_how_often(found, role) for role in SIDES]
     what = f"{_function(found)} was {_VERBS[str(found['phase'])]}"
     if min(counts):
         text = f"{what} {times[1]} in {candidate}, {times[0]} in {baseline}."
@@ -66,12 +66,12 @@ def _main_row(rows: pd.DataFrame) -> pd.Series | None:
     if not phases:
         return None
     here = rows[rows["phase"] == phases[0]]
-    texts = [f"shapes_{role}" for role in ROLES]
+    texts = [f"shapes_{role}" for role in SIDES]
     of_hosts = here.groupby(["function", "phase"], as_index=False).agg(
         dict.fromkeys(_NUMBERS, "max") | dict.fromkeys(texts, "first")
     )
     of_hosts[_NUMBERS] = of_hosts[_NUMBERS].astype("float64").fillna(0.0)
-    sides = [of_hosts[f"total_time_us_{role}"] for role in ROLES]
+    sides = [of_hosts[f"total_time_us_{role}"] for role in SIDES]
     order = pd.DataFrame({"change": change(*sides).abs(), "size": pd.concat(sides, axis=1).max(axis=1)})
     first = order.sort_values(["change", "size"], ascending=False, kind="stable").index[0]
     return pd.Series(of_hosts.loc[first])
@@ -89,7 +89,7 @@ def _how_often(found: pd.Series, role: str) -> str:
 
 def _shapes(found: pd.Series) -> str:
     """The shapes in which the programs of the function differ, of the side with the most programs."""
-    texts = [found[f"shapes_{role}"] for role in ROLES]
+    texts = [found[f"shapes_{role}"] for role in SIDES]
     shapes = max((text.split("; ") for text in texts if isinstance(text, str) and text), key=len, default=[])
     if not shapes:
         return ""

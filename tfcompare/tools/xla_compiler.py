@@ -7,7 +7,7 @@ import re
 import pandas as pd
 
 from tfcompare.compare.aggregate import of_side
-from tfcompare.tools.op_stats import ROLES
+from tfcompare.schema import SIDES
 
 _OPCODE = re.compile(r"= (?:\((?:[^()]|\([^()]*\))*\)|\S+) ([a-z][\w-]*)\(")
 _RESULT = re.compile(r"= \(*([a-z]\w*)\[")
@@ -35,7 +35,7 @@ def kinds(rows: pd.DataFrame) -> pd.DataFrame:
     (distinct instructions) and `execution_time_us_*`, 0 where there are none.
     """
     found: dict[str, dict[str, float]] = {}  # by kind, then by column
-    for role in ROLES:
+    for role in SIDES:
         for name, category, expression, is_remat, time_us in _cells(rows, role):
             for kind in kinds_of(name, category, expression, is_remat):
                 cells = found.setdefault(kind, dict.fromkeys(_COLUMNS, 0.0))
@@ -48,7 +48,7 @@ def kinds(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(lines, columns=["kind", *_COLUMNS])
 
 
-_COLUMNS = [f"{name}_{role}" for name in ("count", "execution_time_us") for role in ROLES]
+_COLUMNS = [f"{name}_{role}" for name in ("count", "execution_time_us") for role in SIDES]
 
 
 def _cells(rows: pd.DataFrame, role: str) -> list[tuple[str, str, str, bool, float]]:

@@ -7,10 +7,10 @@ import pandas as pd
 
 from tfcompare.compare.aggregate import compared
 from tfcompare.compare.diff import ADDED, change
-from tfcompare.frames.memory_events import Int64
 from tfcompare.hlo.buffers import TEMPORARY
+from tfcompare.schema import SIDES
+from tfcompare.schema.arrays import Int64
 from tfcompare.tools.memory_timeline import POINTS, thinned
-from tfcompare.tools.op_stats import ROLES
 from tfcompare.tools.row_keys import row_keys
 from tfcompare.units import format_bytes
 
@@ -29,11 +29,11 @@ def buffers(memory: pd.DataFrame, instructions: pd.DataFrame) -> pd.DataFrame:
     ours, theirs = program_names(instructions)
     is_added = memory["status"] == ADDED
     rows = memory[memory["program"].isin(ours) & ~is_added | memory["program"].isin(theirs) & is_added]
-    sizes = [_live_bytes(rows, role) for role in ROLES]
+    sizes = [_live_bytes(rows, role) for role in SIDES]
     rows = rows.assign(**compared("peak_size_bytes", *sizes))
     rows = rows[(sizes[0] > 0) | (sizes[1] > 0)]
     order = change(rows["peak_size_bytes_baseline"], rows["peak_size_bytes_candidate"]).abs()
-    size = rows[[f"peak_size_bytes_{role}" for role in ROLES]].max(axis=1)
+    size = rows[[f"peak_size_bytes_{role}" for role in SIDES]].max(axis=1)
     by = pd.DataFrame({"change": order, "size": size})
     return rows.loc[by.sort_values(["change", "size"], ascending=False, kind="stable").index]
 
@@ -58,7 +58,7 @@ def peaks(rows: pd.DataFrame) -> pd.DataFrame:
 
     Columns: `memory_space`, `baseline_bytes` and `candidate_bytes`, missing where a side has no buffers there.
     """
-    names = [f"peak_size_bytes_{role}" for role in ROLES]
+    names = [f"peak_size_bytes_{role}" for role in SIDES]
     of_hosts = rows.groupby(["memory_space", "host"])[names].sum(min_count=1)
     found = of_hosts.groupby(level="memory_space").max().set_axis(["baseline_bytes", "candidate_bytes"], axis=1)
     return found.reset_index()
@@ -66,7 +66,7 @@ def peaks(rows: pd.DataFrame) -> pd.DataFrame:
 
 def counts(rows: pd.DataFrame) -> tuple[int, int, int, int]:
     """How many buffers at the peak were added, removed, have grown and have shrunk."""
-    ours, theirs = (rows[f"peak_size_bytes_{role}"].fillna(0.0) for role in ROLES)
+    ours, theirs = (rows[f"peak_size_bytes_{role}"].fillna(0.0) for role in SIDES)
     return (
         int(((ours == 0) & (theirs > 0)).sum()),
         int(((ours > 0) & (theirs == 0)).sum()),
@@ -75,7 +75,7 @@ def counts(rows: pd.DataFrame) -> tuple[int, int, int, int]:
     )
 
 
-def row_key(rows: pd.DataFrame) -> pd.Series:
+def buffer_key(rows: pd.DataFrame) -> pd.Series:
     """A key for each row of `buffers` that is unique and short enough for a URL."""
     return row_keys(rows, _KEYS)
 

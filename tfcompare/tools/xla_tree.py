@@ -11,13 +11,13 @@ import pandas as pd
 from tfcompare.compare.diff import ADDED, MATCHED, REMOVED, change
 from tfcompare.compare.matching.name_tree import MAX_DEPTH
 from tfcompare.compare.matching.plain_names import plain_name
+from tfcompare.schema import SIDES
 from tfcompare.schema.hlo import UNKNOWN_SOURCE
-from tfcompare.tools.op_stats import ROLES
 
 By = Literal["category", "source", "scope"]
 TIME = "execution_time_us"
 UNKNOWN_SCOPE = "unknown"
-_SIDES = [f"{TIME}_{role}" for role in ROLES]
+_SIDES = [f"{TIME}_{role}" for role in SIDES]
 _SEPARATOR = "\n"
 _INSTRUCTION = "%"
 """Before an instruction's name in `node`, since a scope may have the same name."""

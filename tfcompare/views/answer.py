@@ -8,7 +8,7 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from tfcompare.charts.pair import Pair, has_steps
+from tfcompare.charts.pair import Pair, has_step_times
 from tfcompare.charts.verdicts import colours_of_change, outcome_text, text_of, tone_of
 from tfcompare.compare.aggregate import largest_changes, metric_in
 from tfcompare.compare.attribution_words import PART_WORDS
@@ -18,6 +18,7 @@ from tfcompare.compare.memory_growth import growth_in
 from tfcompare.compare.stats.estimates import STEP_TIME
 from tfcompare.compare.stats.verdict import UNCLEAR
 from tfcompare.markdown import as_code, as_markdown, first_sentence
+from tfcompare.schema import SIDES
 from tfcompare.tools.advice import Advice, Findings, advise_on, facts_of, with_repeats
 from tfcompare.tools.advice import Facts as AdviceFacts
 from tfcompare.tools.certain import certainties
@@ -31,7 +32,7 @@ from tfcompare.tools.verdict_words import evidence, next_step, slow_steps, witho
 from tfcompare.units import MISSING, format_bytes, format_delta, format_percent, format_ratio, format_time_us, ratio_of
 from tfcompare.views import links, memory_peak, op
 from tfcompare.views.blocks import Block, Chart, Facts, Finding, Items, Link, Links, Opens, Section, Text, Verdict
-from tfcompare.views.view import SIDES, cards, sides_of
+from tfcompare.views.view import cards, sides_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -124,7 +125,7 @@ def figures(pair: Pair) -> Iterator[Block]:
 def verdict(pair: Pair) -> Verdict:
     """Faster or slower, by how much, and how sure; of a run alone, its step time."""
     shown = dict(zip(pair.called, [run for _, run in pair.shown], strict=False))
-    if not all(map(has_steps, shown.values())):
+    if not all(map(has_step_times, shown.values())):
         sentence, how = without_step_times(pair.comparison, pair.candidate, shown)
         return Verdict("", "neutral", sentence, [how])
     slow = slow_steps(pair.comparison, shown)
@@ -216,7 +217,7 @@ def average_step(pair: Pair, _options: Any = None) -> Any:
     """What the average step of a run alone consists of, as a figure; None without steps."""
     from tfcompare.charts.step_parts import step_breakdown
 
-    if not pair.is_single or not has_steps(pair.baseline):
+    if not pair.is_single or not has_step_times(pair.baseline):
         return None
     return step_breakdown(pair.attribution.parts, pair.sides[0])
 

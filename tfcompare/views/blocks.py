@@ -62,7 +62,7 @@ class Verdict:
         return [f"{self.badge}: {first}" if self.badge and first else first or self.badge, *others]
 
 
-Look = Literal["plain", "headline", "quiet", "notice"]
+TextStyle = Literal["plain", "headline", "quiet", "notice"]
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Text:
     """
 
     text: str
-    look: Look = "plain"
+    look: TextStyle = "plain"
     more: str = ""
     help: str = ""
     clears: str = ""

@@ -14,6 +14,7 @@ from tfcompare import schema
 from tfcompare.charts import hosts as charts
 from tfcompare.charts.pair import Pair
 from tfcompare.markdown import as_code
+from tfcompare.schema import SIDES
 from tfcompare.tools import hosts
 from tfcompare.tools.host_words import verdict_sentence
 from tfcompare.tools.hosts import By, PairedSteps
@@ -22,7 +23,7 @@ from tfcompare.views import host_parts, hosts_clocks, hosts_links
 from tfcompare.views.blocks import Beside, Block, Chart, Choose, Facts, Finding, Section, Table, Text, later
 from tfcompare.views.host_parts import HostParts
 from tfcompare.views.options import option
-from tfcompare.views.view import SIDES, Make, View
+from tfcompare.views.view import Make, View
 
 PLURALS: dict[By, str] = {"host": "hosts", "device": "devices"}
 LABELS = {column.name: column.label for column in schema.HOSTS.columns}

@@ -9,17 +9,18 @@ import pandas as pd
 
 from tfcompare import schema
 from tfcompare.charts import ops
-from tfcompare.charts.pair import Pair, has_steps
+from tfcompare.charts.pair import Pair, has_step_times
 from tfcompare.compare.aggregate import largest_changes, metric_in
 from tfcompare.compare.diff import MATCHED
 from tfcompare.compare.matching.matching import host_counterparts
 from tfcompare.markdown import as_code
+from tfcompare.schema import SIDES
 from tfcompare.tools import input_ops, step_series
 from tfcompare.tools.op_stats import with_words
 from tfcompare.views import links, op
 from tfcompare.views.blocks import Block, Chart, Details, Links, Opens, Table, Text
 from tfcompare.views.op import LACKING
-from tfcompare.views.view import CHANGE, SIDES, changed, everything, largest_first, sides_of
+from tfcompare.views.view import CHANGE, changed, everything, largest_first, sides_of
 
 MOVERS = 10
 _WORDS_IN = ["op_name", "category", "op_name_candidate", "category_candidate"]
@@ -47,7 +48,7 @@ def table(pair: Pair, rows: pd.DataFrame) -> Table:
         every=_columns(rows, every=True),
         is_alone=pair.is_single,
         nothing="No input op matches the filter. Clear it to see all.",
-        opens=Opens(partial(_details, pair), row_key),
+        opens=Opens(partial(_details, pair), input_op_key),
         everything=partial(everything, pair, schema.INPUT_PIPELINE, input_ops.with_shares),
     )
 
@@ -68,7 +69,7 @@ def _columns(rows: pd.DataFrame, *, every: bool) -> list[str]:
     return names
 
 
-def row_key(rows: pd.DataFrame) -> pd.Series:
+def input_op_key(rows: pd.DataFrame) -> pd.Series:
     """A unique key for each row: an added op may have the same name as an op with another match."""
     added = rows["status"].map({"added": ":added"}).fillna("")
     return rows["host"] + ":" + rows["category"] + ":" + rows["op_name"] + added
@@ -90,7 +91,7 @@ def what_changed(pair: Pair, rows: pd.DataFrame, on: Hashable) -> Iterator[Block
 def _details(pair: Pair, chosen: str) -> Details | None:
     """The selected op, even if the filter hides it."""
     every = _every_row(pair)
-    found = every[row_key(every) == chosen]
+    found = every[input_op_key(every) == chosen]
     return None if found.empty else Details(str(found.iloc[0]["op_name"]), partial(_op, pair, found.iloc[0], chosen))
 
 
@@ -108,13 +109,13 @@ def _op(pair: Pair, row: pd.Series, chosen: str) -> Iterator[Block]:
     in_stats = pair.ops(idle=False)
     in_stats = in_stats[(in_stats["host_or_device"] == schema.HOST) & (in_stats["op_name"] == name)]
     if len(in_stats):
-        yield Links([links.to_op_view(op.row_key(in_stats).iloc[0])])
+        yield Links([links.to_op_view(op.op_key(in_stats).iloc[0])])
 
 
 def _in_steps(pair: Pair, row: pd.Series, role: str) -> pd.DataFrame:
     """The row's op in each step of one side, on the row's host; no steps if that side does not have the op."""
     run = pair.runs[SIDES.index(role)]
-    if row["status"] == LACKING[role] or not has_steps(run):
+    if row["status"] == LACKING[role] or not has_step_times(run):
         return run.table("steps").iloc[:0].assign(self_time_us=0.0)
     host = str(row["host"])
     if run is not pair.baseline:

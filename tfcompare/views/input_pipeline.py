@@ -19,6 +19,7 @@ from tfcompare.compare.stats.verdict import Verdict
 from tfcompare.compare.straggler import steps_of_straggler
 from tfcompare.compare.tf_data.call_verdicts import CallVerdict
 from tfcompare.markdown import as_code, as_markdown
+from tfcompare.schema import SIDES
 from tfcompare.schema.input import INPUT_CATEGORIES
 from tfcompare.tools import input_bound, input_ops
 from tfcompare.tools.advice import input_category_advice
@@ -40,7 +41,7 @@ from tfcompare.views.blocks import (
     later,
 )
 from tfcompare.views.options import option
-from tfcompare.views.view import SIDES, Make, View, cards, sides_of
+from tfcompare.views.view import Make, View, cards, sides_of
 
 HOW_TO_RECORD = (
     "Record a program that reads through `tf.data`, with "

@@ -52,7 +52,7 @@ def display_names(pair: Pair) -> dict[str, str]:
     return pair.cached("kernel_readings", make)
 
 
-def row_key(rows: pd.DataFrame) -> pd.Series:
+def kernel_key(rows: pd.DataFrame) -> pd.Series:
     """A key for each row that is unique and short enough for a URL."""
     keys = [name for name in ("host", "kernel_name", "op_name", *LAUNCH, "status") if name in rows]
     return row_keys(rows, keys)

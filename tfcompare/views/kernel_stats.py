@@ -19,6 +19,7 @@ from tfcompare.compare.aggregate import group_copies, largest_changes, metric_in
 from tfcompare.compare.diff import INTERVAL
 from tfcompare.markdown import as_code
 from tfcompare.run import Run
+from tfcompare.schema import SIDES
 from tfcompare.tools import kernel_stats
 from tfcompare.tools.kernel_stats import COUNT, TIME
 from tfcompare.tools.key_figures import KeyFigure
@@ -48,12 +49,12 @@ from tfcompare.views.kernel_details import (
     NO_OP,
     By,
     display_names,
+    kernel_key,
     of_row,
-    row_key,
     rows_of,
 )
 from tfcompare.views.options import option
-from tfcompare.views.view import CHANGE, SIDES, Make, View, changed, everything, kept, largest_first, sides_of
+from tfcompare.views.view import CHANGE, Make, View, changed, everything, kept, largest_first, sides_of
 
 GROUPINGS: dict[By, str] = {
     "kernel_name": "kernel", "op_name": "op", "kernel_and_op": "kernel and op", "launch": "every launch",
@@ -217,7 +218,7 @@ def _table(pair: Pair, rows: pd.DataFrame, options: Options) -> Table:
         every=_columns(rows, options.by, every=True),
         is_alone=pair.is_single,
         nothing=f"No row has all words of {as_code(options.filter)}. Clear the filter to see all.",
-        opens=Opens(partial(_details, pair, options.by), row_key),
+        opens=Opens(partial(_details, pair, options.by), kernel_key),
         everything=partial(everything, pair, schema.KERNEL_STATS, kernel_stats.with_ranks_and_shares),
         readings=display_names(pair),
     )
@@ -245,7 +246,7 @@ def _columns(rows: pd.DataFrame, by: By, *, every: bool) -> list[str]:
 def _details(pair: Pair, by: By, chosen: str) -> Details | None:
     """The selected kernel or op, even if the filter hides it."""
     every = rows_of(pair, by)
-    found = every[row_key(every) == chosen]
+    found = every[kernel_key(every) == chosen]
     return None if found.empty else of_row(pair, found.iloc[0], by)
 
 

@@ -11,6 +11,7 @@ from tfcompare import schema
 from tfcompare.charts.memory import Axis
 from tfcompare.charts.pair import Pair
 from tfcompare.markdown import as_code
+from tfcompare.schema import SIDES
 from tfcompare.tools import memory as memory_sides
 from tfcompare.tools.key_figures import KeyFigure
 from tfcompare.tools.memory import Part
@@ -21,7 +22,7 @@ from tfcompare.views.links import Moment
 from tfcompare.views.memory_choice import Chosen, chosen
 from tfcompare.views.memory_timeline import Span
 from tfcompare.views.options import option
-from tfcompare.views.view import CHANGE, SIDES, Make, View, largest_first, sides_of, without_rows
+from tfcompare.views.view import CHANGE, Make, View, largest_first, sides_of, without_rows
 
 HOW_TO_RECORD = (
     "To record them in TensorFlow, set `tf.profiler.experimental.ProfilerOptions(host_tracer_level=2)` or higher. JAX "

@@ -77,7 +77,7 @@ def live_at_the_peak(chosen: Chosen) -> Iterator[Block]:
         names,
         every=every,
         is_alone=chosen.pair.is_single,
-        opens=Opens(partial(_details, chosen), row_key),
+        opens=Opens(partial(_details, chosen), buffer_key),
     )
 
 
@@ -102,7 +102,7 @@ def _readable(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(op_name=rows["op_name"].fillna(memory_sides.NO_OP))
 
 
-def row_key(rows: pd.DataFrame) -> pd.Series:
+def buffer_key(rows: pd.DataFrame) -> pd.Series:
     """A unique key of each row, of the diff or as it is shown; an added row may have the same keys as a removed one."""
     names = list(schema.MEMORY_PEAK.keys)
     known = rows[names].mask(rows[names].isin(_NO_INFORMATION)).fillna("").astype("str")
@@ -113,7 +113,7 @@ def row_key(rows: pd.DataFrame) -> pd.Series:
 def _details(chosen: Chosen, key: str) -> Details | None:
     """The op that made the selected allocation, if the profile names one."""
     rows = rows_of(chosen)
-    found = rows.loc[row_key(rows) == key, "op_name"]
+    found = rows.loc[buffer_key(rows) == key, "op_name"]
     if found.empty or found.iloc[0] in (*memory_sides.NOT_NAMED, UNEXPLAINED):
         return None
     return op.named(chosen.pair, str(found.iloc[0]))

@@ -10,7 +10,7 @@ import pandas as pd
 
 from tfcompare.charts import memory as charts
 from tfcompare.charts.memory import LEVELS, Axis, Lines
-from tfcompare.charts.pair import Pair, has_steps
+from tfcompare.charts.pair import Pair, has_step_times
 from tfcompare.charts.style import Side
 from tfcompare.compare.headline import step_marker_call
 from tfcompare.markdown import as_code
@@ -50,7 +50,7 @@ AXIS_HELP = "Steps of a run are stretched to their median length. Share of the s
 
 def unmarked(pair: Pair) -> list[Run]:
     """The runs shown that have no steps."""
-    return [run for _, run in pair.shown if not has_steps(run)]
+    return [run for _, run in pair.shown if not has_step_times(run)]
 
 
 def spans(pair: Pair, _options: Any) -> dict[Span, str]:
@@ -142,7 +142,7 @@ def _steps(chosen: Chosen, level: Level) -> list[tuple[Side, pd.DataFrame]]:
             ("memory_step", side.position, memory, level), partial(memory_timeline.typical_step, run, memory, level)
         ))
         for side, run, memory in chosen.shown
-        if has_steps(run)
+        if has_step_times(run)
     ]  # fmt: skip
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 
 from tfcompare import schema
 from tfcompare.charts import steps
-from tfcompare.charts.pair import Pair, has_steps, steps_of
+from tfcompare.charts.pair import Pair, has_step_times, steps_of
 from tfcompare.charts.verdicts import text_of
 from tfcompare.compare.aggregate import metric_in
 from tfcompare.compare.diff import MATCHED
@@ -19,14 +19,14 @@ from tfcompare.compare.fused_rows import CONSTITUENTS, single_ops
 from tfcompare.compare.matching.kernel_labels import kernel_labels
 from tfcompare.compare.matching.tiers import FUSED
 from tfcompare.markdown import as_code
-from tfcompare.schema import DEVICE
+from tfcompare.schema import DEVICE, SIDES
 from tfcompare.tools import step_series
 from tfcompare.tools.card_texts import points_text
 from tfcompare.units import MISSING, format_percent, format_percent_change, format_ratio, format_value
 from tfcompare.views import links
 from tfcompare.views.blocks import Block, Chart, Choose, Details, Facts, Links, Live, Table, Text, later
 from tfcompare.views.options import option
-from tfcompare.views.view import CHANGE, SIDES, View, largest_first, sides_of
+from tfcompare.views.view import CHANGE, View, largest_first, sides_of
 
 LACKING = {"baseline": "added", "candidate": "removed"}
 """The status of a row that a side lacks."""
@@ -43,7 +43,7 @@ COSTS = ("flops", "bytes_accessed", "flops_per_s", "bandwidth_bytes_per_s", "ope
 """Columns of `op_stats` that are shown where they are known."""
 
 
-def row_key(rows: pd.DataFrame) -> pd.Series:
+def op_key(rows: pd.DataFrame) -> pd.Series:
     """A unique key for each op; an added op may have the same name as a removed one."""
     names: pd.Series = rows["host_or_device"] + ":" + rows["op_type"] + ":" + rows["op_name"]
     return names.mask(rows["status"] == "added", "+" + names)
@@ -183,7 +183,7 @@ def _in_steps(pair: Pair, row: pd.Series) -> Any:
     frames = []
     for role, run in zip(SIDES, pair.runs, strict=True):
         of_run = steps_of(pair.comparison, run)
-        if row["status"] == LACKING[role] or not has_steps(run):
+        if row["status"] == LACKING[role] or not has_step_times(run):
             frames.append(of_run.iloc[:0].assign(self_time_us=0.0))
         else:
             cells = run.step_cells("op_stats", host=pair.host_of(run))

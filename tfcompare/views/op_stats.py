@@ -13,7 +13,7 @@ from tfcompare import schema
 from tfcompare.charts import ops, scopes
 from tfcompare.charts.attribution import part_waterfall
 from tfcompare.charts.changes import changes_of_pair
-from tfcompare.charts.pair import Pair, has_steps
+from tfcompare.charts.pair import Pair, has_step_times
 from tfcompare.charts.shares import NARROW, WIDE, share_rows
 from tfcompare.charts.style import SELF_TIME
 from tfcompare.charts.verdicts import colours_of_change
@@ -21,7 +21,7 @@ from tfcompare.compare.aggregate import Grouping, largest_changes, metric_in, wi
 from tfcompare.compare.attribution import OTHER_HOSTS
 from tfcompare.compare.diff import INTERVAL
 from tfcompare.markdown import as_code
-from tfcompare.schema import DEVICE, HOST
+from tfcompare.schema import DEVICE, HOST, SIDES
 from tfcompare.tools import op_figures, step_attribution
 from tfcompare.tools import op_stats as tf_stats
 from tfcompare.tools.key_figures import KeyFigure
@@ -42,7 +42,7 @@ from tfcompare.views.blocks import (
     later,
 )
 from tfcompare.views.options import option
-from tfcompare.views.view import CHANGE, SIDES, Make, View, changed, everything, kept, largest_first, sides_of
+from tfcompare.views.view import CHANGE, Make, View, changed, everything, kept, largest_first, sides_of
 
 GROUPINGS: dict[Grouping, str] = {"op_name": "op", "op_type": "op type", "scope": "name scope"}
 MOST_TYPES = 5
@@ -164,7 +164,7 @@ def _table(pair: Pair, rows: pd.DataFrame, options: Options) -> Table:
         every=_columns(pair, rows, options, every=True),
         is_alone=pair.is_single,
         nothing=filtered if options.filter else "No ops were recorded here.",
-        opens=Opens(partial(_details, pair, options), op.row_key) if options.by == "op_name" else None,
+        opens=Opens(partial(_details, pair, options), op.op_key) if options.by == "op_name" else None,
         everything=partial(everything, pair, schema.OP_STATS, partial(tf_stats.side_by_side, idle=True)),
     )
 
@@ -178,7 +178,7 @@ def _columns(pair: Pair, rows: pd.DataFrame, options: Options, *, every: bool) -
     if options.by != "op_name":
         names = [options.by, *side, *self_time, "verdict"]
         return names + (["status", "evidence", *INTERVAL, *shares_of, *occurrences, "match"] if every else [])
-    wall_time = _named(rows, "wall_time_us") if every and any(map(has_steps, pair.runs)) else []
+    wall_time = _named(rows, "wall_time_us") if every and any(map(has_step_times, pair.runs)) else []
     names = ["op_name", "op_type", *side, *self_time, *wall_time, "verdict"]
     if pair.is_single and not every:
         names += [*shares_of[:1], *occurrences[:1]]
@@ -203,7 +203,7 @@ def _named(rows: pd.DataFrame, metric: str) -> list[str]:
 def _details(pair: Pair, options: Options, chosen: str) -> Details | None:
     """The selected op, even if the filter hides it."""
     every = pair.ops(idle=options.idle)
-    found = every[op.row_key(every) == chosen]
+    found = every[op.op_key(every) == chosen]
     return None if found.empty else op.of_row(pair, found.iloc[0])
 
 

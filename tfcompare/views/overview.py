@@ -10,7 +10,7 @@ from typing import Any, Literal
 import pandas as pd
 
 from tfcompare.charts import slow_steps, step_parts, steps
-from tfcompare.charts.pair import Pair, has_steps, may_draw, sides, steps_of
+from tfcompare.charts.pair import Pair, has_step_times, may_draw, sides, steps_of
 from tfcompare.charts.style import Side
 from tfcompare.compare.slow_step_words import sentences
 from tfcompare.run import Run
@@ -64,8 +64,8 @@ def blocks(pair: Pair, options: Options) -> Iterator[Block]:
     yield from pair.cached(("changes", options.top), lambda: list(answer.changes(pair, max(options.top, 0))))
     yield from answer.memory(pair)
     yield Live("typical_step")
-    if any(has_steps(run) for _, run in pair.shown):
-        can_choose = may_draw(run.steps for run in runs_of(pair.comparison) if has_steps(run))
+    if any(has_step_times(run) for _, run in pair.shown):
+        can_choose = may_draw(run.steps for run in runs_of(pair.comparison) if has_step_times(run))
         yield Section("Steps", partial(_steps, pair, options), True, ["steps_as"] if can_choose else [], SLOW)
         yield Section("Largest idle gap", partial(pair.cached, "gaps", lambda: list(_gaps(pair))), is_open=True)
 
@@ -89,7 +89,7 @@ def _steps(pair: Pair, options: Options) -> Iterator[Block]:
 
 def _step_times(pair: Pair) -> Facts:
     """The included steps of each run: how many, and how long."""
-    timed = [(name, run) for name, (_, run) in zip(pair.called, pair.shown, strict=False) if has_steps(run)]
+    timed = [(name, run) for name, (_, run) in zip(pair.called, pair.shown, strict=False) if has_step_times(run)]
     rows = []
     for name, run in timed:
         frame = steps_of(pair.comparison, run)
@@ -102,7 +102,7 @@ def _step_times(pair: Pair) -> Facts:
 
 def _by_part(pair: Pair) -> Iterator[Block]:
     """Every step of each run by its parts; on one scale unless that would flatten the shorter steps."""
-    roles = [role for role, (_, run) in enumerate(pair.shown) if has_steps(run)]
+    roles = [role for role, (_, run) in enumerate(pair.shown) if has_step_times(run)]
     frames = step_attribution.attributed_steps(pair.comparison, pair.candidate)
     ends = [
         slow_steps.axis_end([frames[role]], "duration_us") or float(frames[role]["duration_us"].max()) for role in roles
@@ -139,7 +139,7 @@ def _gaps(pair: Pair) -> Iterator[Block]:
     """The largest idle gap of each run's steps, and between which ops it is."""
     every = zip(pair.marked, pair.shown, answer.side_facts(pair), strict=False)
     for side, (name, (_, run), facts) in enumerate(every):
-        if has_steps(run):
+        if has_step_times(run):
             sentence = f"{'' if pair.is_single else f'**{name}:** '}{gap_sentence(facts)}"
             yield Links([] if facts.gap is None else list(links.to_gap(pair, side, facts.gap)), sentence)
 
@@ -154,7 +154,7 @@ def _series(pair: Pair) -> list[tuple[Side, pd.DataFrame]]:
 
 def _drawn_steps(pair: Pair, run: Run, *, is_drawn: bool) -> pd.DataFrame:
     frame = steps_of(pair.comparison, run)
-    return frame if is_drawn and has_steps(run) else frame.iloc[:0]
+    return frame if is_drawn and has_step_times(run) else frame.iloc[:0]
 
 
 def _over_steps(pair: Pair, _options: Any, make: Callable[[list[tuple[Side, pd.DataFrame]]], Any]) -> Any:
@@ -163,7 +163,7 @@ def _over_steps(pair: Pair, _options: Any, make: Callable[[list[tuple[Side, pd.D
 
 
 def _step_parts(pair: Pair, _options: Any, role: int, top_us: float | None = None) -> Any:
-    if role >= len(pair.shown) or not has_steps(pair.runs[role]):
+    if role >= len(pair.shown) or not has_step_times(pair.runs[role]):
         return None
     frames = step_attribution.attributed_steps(pair.comparison, pair.candidate)
     return step_parts.parts_of_steps(pair.sides[role], frames[role], top_us) if may_draw([frames[role]]) else None

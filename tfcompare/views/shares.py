@@ -8,10 +8,11 @@ import pandas as pd
 
 from tfcompare.charts import shares as charts
 from tfcompare.charts.pair import Pair
+from tfcompare.schema import SIDES
 from tfcompare.tools.op_stats import longest_first
 from tfcompare.units import format_percent
 from tfcompare.views.blocks import Facts
-from tfcompare.views.view import SIDES, sides_of
+from tfcompare.views.view import sides_of
 
 
 def bars(

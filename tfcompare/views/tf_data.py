@@ -15,14 +15,15 @@ from tfcompare.charts.verdicts import Judged
 from tfcompare.compare.aggregate import metric_in
 from tfcompare.compare.diff import MATCHED
 from tfcompare.compare.tf_data.call_verdicts import CallVerdict
-from tfcompare.compare.tf_data.tf_data_change import Sides, change, finding
+from tfcompare.compare.tf_data.tf_data_change import AnalysisPair, change, finding
 from tfcompare.markdown import as_markdown
+from tfcompare.schema import SIDES
 from tfcompare.views import tf_data_execution as execution
 from tfcompare.views.blocks import Block, Judgements, Link, Links, Section, Table, Text, later
 from tfcompare.views.input_pipeline import waits_of
 from tfcompare.views.options import option
-from tfcompare.views.tf_data_execution import Choice, analysis_of
-from tfcompare.views.view import CHANGE, SIDES, Make, View, largest_first, sides_of
+from tfcompare.views.tf_data_execution import ChosenExecution, analysis_of
+from tfcompare.views.view import CHANGE, Make, View, largest_first, sides_of
 
 MOST_SHOWN = 4
 """The number of pipelines whose verdict is shown above the table: those with the longest mean call."""
@@ -79,7 +80,7 @@ def blocks(pair: Pair, options: Options) -> Iterator[Block]:
     )
 
 
-def headline(pair: Pair, sides: Sides) -> str:
+def headline(pair: Pair, sides: AnalysisPair) -> str:
     """Where the input is slow in both runs, in Markdown without a full stop; one of them must have tf.data calls."""
     are_bound = tuple(wait.is_bound for wait in waits_of(pair))
     if not pair.is_single or sides[0] is None:
@@ -185,7 +186,7 @@ def _row(pair: Pair, options: Options) -> pd.Series | None:
 
 def _execution(pair: Pair, options: Options) -> Iterator[Block]:
     row = _row(pair, options)
-    return iter(()) if row is None else execution.of_choice(pair, Choice(row, options.rank))
+    return iter(()) if row is None else execution.of_choice(pair, ChosenExecution(row, options.rank))
 
 
 def _graph(pair: Pair, options: Options, role: int) -> Any:
@@ -193,7 +194,7 @@ def _graph(pair: Pair, options: Options, role: int) -> Any:
     row = _row(pair, options)
     if row is None or role >= len(pair.shown):
         return None
-    return execution.figure(pair, Choice(row, options.rank), role)
+    return execution.figure(pair, ChosenExecution(row, options.rank), role)
 
 
 CHARTS: dict[str, Make] = {"tf_data_baseline": partial(_graph, role=0), "tf_data_candidate": partial(_graph, role=1)}

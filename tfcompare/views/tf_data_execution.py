@@ -12,12 +12,13 @@ import pandas as pd
 from tfcompare import schema
 from tfcompare.charts.pair import Pair
 from tfcompare.charts.tf_data import pipeline_graphs
-from tfcompare.compare.diff import Side, diff_table
+from tfcompare.compare.diff import SideRows, diff_table
 from tfcompare.compare.matching.matching import with_hosts_of
 from tfcompare.compare.tf_data.iterator_tree import display_name, whereabouts
-from tfcompare.compare.tf_data.tf_data_change import Analysis, Sides, analyse
+from tfcompare.compare.tf_data.tf_data_change import Analysis, AnalysisPair, analyse
 from tfcompare.compare.tf_data.tf_data_graph import Graph, graphs
 from tfcompare.markdown import END_OF_LINE, as_code, as_markdown
+from tfcompare.schema import SIDES
 from tfcompare.tools.advice.tf_data_advice import GUIDE, advice
 from tfcompare.tools.input_bound import InputWait
 from tfcompare.units import format_count, format_time_us
@@ -26,14 +27,14 @@ from tfcompare.views.blocks import Beside, Block, Chart, Items, Links, Table, Te
 from tfcompare.views.input_pipeline import waits_of
 from tfcompare.views.links import Moment
 from tfcompare.views.op import LACKING
-from tfcompare.views.view import CHANGE, SIDES, sides_of
+from tfcompare.views.view import CHANGE, sides_of
 
 MOST_NAMED = 10
 """Longer paths are abbreviated in the middle."""
 
 
 @dataclass(frozen=True)
-class Choice:
+class ChosenExecution:
     """A row of the pipelines' diff, and the rank of the execution (0 is the slowest)."""
 
     row: pd.Series
@@ -59,7 +60,7 @@ class Choice:
         return (self.host, *self.pipelines, self.rank)
 
 
-def of_choice(pair: Pair, choice: Choice) -> Iterator[Block]:
+def of_choice(pair: Pair, choice: ChosenExecution) -> Iterator[Block]:
     """The five steps of the guide's bottleneck analysis, what to do, the graphs, and every iterator."""
     sides = _analyses(pair, choice)
     waits = waits_of(pair)[: len(pair.shown)]
@@ -82,7 +83,7 @@ def analysis_of(pair: Pair, role: int, **chosen: str | int) -> Analysis | None:
     return pair.cached(("tf_data_analysis", role, *chosen.items()), make)
 
 
-def _analyses(pair: Pair, choice: Choice) -> Sides:
+def _analyses(pair: Pair, choice: ChosenExecution) -> AnalysisPair:
     """The analyses of both sides for the chosen execution; None if a side lacks the pipeline."""
     ours, theirs = (
         analysis_of(pair, role, host=own[choice.host], pipeline=pipeline, rank=choice.rank) if pipeline else None
@@ -151,7 +152,7 @@ def _bottleneck_path(side: Analysis) -> str:
     return f" ({' › '.join(path)})" if len(path) > 1 else ""
 
 
-def _what_to_do(pair: Pair, sides: Sides) -> Iterator[Block]:
+def _what_to_do(pair: Pair, sides: AnalysisPair) -> Iterator[Block]:
     """The guide's advice for the bottleneck of each input-bound run."""
     advised: dict[tuple[str, str], list[str]] = {}
     for _, side, wait, who in zip(pair.shown, sides, waits_of(pair), pair.marked, strict=False):
@@ -166,7 +167,7 @@ def _what_to_do(pair: Pair, sides: Sides) -> Iterator[Block]:
         yield Items(items)
 
 
-def _graph(pair: Pair, choice: Choice, role: int) -> Iterator[Block]:
+def _graph(pair: Pair, choice: ChosenExecution, role: int) -> Iterator[Block]:
     """The graph of one side; matched iterators of both sides are at the same height."""
     graph = _drawn(pair, choice)[0][role]
     if graph.nodes.empty:
@@ -181,13 +182,13 @@ def _graph(pair: Pair, choice: Choice, role: int) -> Iterator[Block]:
         yield Text(text, "quiet")
 
 
-def figure(pair: Pair, choice: Choice, role: int) -> Any:
+def figure(pair: Pair, choice: ChosenExecution, role: int) -> Any:
     """The graph of the iterators of one side as a figure; None if that side does not have the execution."""
     drawn, figures = _drawn(pair, choice)
     return None if drawn[role].nodes.empty else figures[role]
 
 
-def _drawn(pair: Pair, choice: Choice) -> tuple[tuple[Graph, Graph], tuple[Any, Any]]:
+def _drawn(pair: Pair, choice: ChosenExecution) -> tuple[tuple[Graph, Graph], tuple[Any, Any]]:
     """The graphs of both sides, and their figures."""
 
     def make() -> tuple[tuple[Graph, Graph], tuple[Any, Any]]:
@@ -202,7 +203,7 @@ def _drawn(pair: Pair, choice: Choice) -> tuple[tuple[Graph, Graph], tuple[Any, 
     return pair.cached(("tf_data_graphs", choice.key), make)
 
 
-def _long_names(pair: Pair, sides: Sides) -> tuple[set[str], set[str]]:
+def _long_names(pair: Pair, sides: AnalysisPair) -> tuple[set[str], set[str]]:
     """The long names in all executions of the pipelines shown."""
     ours, theirs = (
         set() if side is None else set(table.loc[_is_of(table, side), "long_name"])
@@ -215,7 +216,7 @@ def _is_of(table: pd.DataFrame, side: Analysis) -> pd.Series:
     return (table["host"] == side.host) & (table["pipeline"] == side.pipeline)
 
 
-def _iterators(pair: Pair, choice: Choice) -> Table:
+def _iterators(pair: Pair, choice: ChosenExecution) -> Table:
     return Table(
         schema.TF_DATA,
         "Iterators of the execution",
@@ -227,7 +228,7 @@ def _iterators(pair: Pair, choice: Choice) -> Table:
     )
 
 
-def _rows(pair: Pair, choice: Choice) -> pd.DataFrame:
+def _rows(pair: Pair, choice: ChosenExecution) -> pd.DataFrame:
     """The diff of the chosen execution by iterator, with one column `iterator` and `long_name` for both sides."""
     sides = _analyses(pair, choice)
     ours, theirs = (schema.TF_DATA.empty() if side is None else side.iterators for side in sides)
@@ -236,8 +237,8 @@ def _rows(pair: Pair, choice: Choice) -> pd.DataFrame:
     rows = diff_table(
         schema.TF_DATA,
         pair.candidate.id,
-        Side(ours.assign(host=choice.host), 1),
-        Side(theirs.assign(host=choice.host), 1, counterparts),
+        SideRows(ours.assign(host=choice.host), 1),
+        SideRows(theirs.assign(host=choice.host), 1, counterparts),
         per="run",
         identical=pair.is_identical,
     )

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tfcompare.charts.pair import Pair, has_steps
+from tfcompare.charts.pair import Pair, has_step_times
 from tfcompare.charts.timeline.data import component_data, state_of
 from tfcompare.compare.straggler import attributed_hosts
 from tfcompare.markdown import as_code
 from tfcompare.tools.timeline import sentences
 from tfcompare.tools.timeline.aligned import align
-from tfcompare.tools.timeline.drawing import Look
+from tfcompare.tools.timeline.drawing import Viewport
 from tfcompare.tools.timeline.losses import losses
 from tfcompare.tools.timeline.run_pair import open_timelines
 from tfcompare.views.blocks import Block, Text, Timeline
@@ -23,15 +23,15 @@ WIDTH_PIXELS = 2_400
 def blocks(pair: Pair, options: Any) -> Iterator[Block]:
     """How long the typical steps take and where the time went, and the canvas; nothing without steps."""
     del options
-    if not all(has_steps(run) for _, run in pair.shown):
+    if not all(has_step_times(run) for _, run in pair.shown):
         return
     host, theirs = attributed_hosts(pair.comparison, pair.candidate)
     timelines = open_timelines(pair.comparison, pair.candidate, host)
-    if not timelines.has_steps:
+    if not timelines.all_have_steps:
         return
     aligned = align(timelines)
     places = losses(aligned)
-    look = Look(width_px=WIDTH_PIXELS)
+    look = Viewport(width_px=WIDTH_PIXELS)
     if pair.is_single:
         text = sentences.alone(aligned)
     else:

@@ -13,12 +13,12 @@ from tfcompare import schema
 from tfcompare.charts.pair import Pair
 from tfcompare.compare.aggregate import metric_in
 from tfcompare.compare.diff import MATCHED
+from tfcompare.schema import SIDES
 from tfcompare.tools.key_figures import KeyFigure
 from tfcompare.views.blocks import Block, Cards, Chart, Section, Text, later
 from tfcompare.views.options import NoOptions, options_with
 
-CHANGE = ("baseline", "candidate", "delta", "ratio")
-SIDES = CHANGE[:2]
+CHANGE = (*SIDES, "delta", "ratio")
 NARROW_LETTERS = 22
 """The length of names next to bars on a narrow page."""
 NOTHING_TESTED = "No change was tested: a test needs nine or more marked steps in each run."

@@ -15,6 +15,7 @@ from tfcompare.charts.pair import Pair
 from tfcompare.compare import executions
 from tfcompare.compare.aggregate import metric_in
 from tfcompare.markdown import as_code
+from tfcompare.schema import SIDES
 from tfcompare.tools import xla, xla_compilation, xla_compiler, xla_tree
 from tfcompare.tools.columns import Shown
 from tfcompare.tools.op_stats import with_words
@@ -23,7 +24,7 @@ from tfcompare.units import MISSING, format_count, format_time_us, format_value
 from tfcompare.views import xla_instruction, xla_memory, xla_program
 from tfcompare.views.blocks import Beside, Block, Chart, Choose, Facts, Opens, Section, Table, Text, later
 from tfcompare.views.options import option
-from tfcompare.views.view import CHANGE, SIDES, Make, View, cards, largest_first, sides_of, without_rows
+from tfcompare.views.view import CHANGE, Make, View, cards, largest_first, sides_of, without_rows
 
 GROUPINGS: dict[By, str] = {"category": "category", "source": "source line", "scope": "name scope"}
 HOW_TO_COMPILE = "JAX compiles every `jit`; TensorFlow compiles a `tf.function` with `jit_compile=True`."
@@ -152,7 +153,7 @@ def _every_instruction(pair: Pair, options: Options, rows: pd.DataFrame) -> Iter
         every=_columns(pair, rows, chosen, every=True),
         is_alone=pair.is_single,
         nothing=f"No row has all words of {as_code(options.filter)}. Clear the filter to see all.",
-        opens=Opens(partial(xla_instruction.details, pair, rows), xla_instruction.row_key),
+        opens=Opens(partial(xla_instruction.details, pair, rows), xla_instruction.instruction_key),
     )
 
 

@@ -11,6 +11,7 @@ from tfcompare.charts.pair import Pair
 from tfcompare.compare.diff import ADDED, REMOVED
 from tfcompare.errors import TfcompareError
 from tfcompare.markdown import as_code, as_markdown
+from tfcompare.schema import SIDES
 from tfcompare.tools.row_keys import row_keys
 from tfcompare.tools.xla_text import (
     instruction_diff,
@@ -22,7 +23,6 @@ from tfcompare.tools.xla_text import (
 from tfcompare.views import links
 from tfcompare.views.blocks import Block, Code, Details, Facts, Links, Live, Text
 from tfcompare.views.op import numbers_header, numbers_of
-from tfcompare.views.view import SIDES
 
 NUMBERS = {
     "execution_time_us": ("Time per execution of the program", "µs"),
@@ -39,14 +39,14 @@ MOST_NEIGHBOURS = 20
 _KEYS = ("host", "program", "hlo_op", "category", "status")
 
 
-def row_key(rows: pd.DataFrame) -> pd.Series:
+def instruction_key(rows: pd.DataFrame) -> pd.Series:
     """A key for each row that is unique and short enough for a URL."""
     return row_keys(rows, _KEYS)
 
 
 def details(pair: Pair, rows: pd.DataFrame, chosen: str) -> Details | None:
     """The instruction with this key among `rows`, those of its program."""
-    found = rows[row_key(rows) == chosen]
+    found = rows[instruction_key(rows) == chosen]
     if found.empty:
         return None
     row = found.iloc[0]
@@ -81,8 +81,8 @@ def _blocks(pair: Pair, rows: pd.DataFrame, row: pd.Series) -> Iterator[Block]:
             yield Code(changes, "diff") if changes else Code(ours or theirs)
     neighbours = neighbours_that_ran(rows, row, texts_around).head(MOST_NEIGHBOURS)
     if not neighbours.empty:
-        keys = dict(zip(row_key(neighbours), neighbours["hlo_op"], strict=True))
-        yield Live("open_row", ("Open a neighbour", keys, row_key(row.to_frame().T).iloc[0]))
+        keys = dict(zip(instruction_key(neighbours), neighbours["hlo_op"], strict=True))
+        yield Live("open_row", ("Open a neighbour", keys, instruction_key(row.to_frame().T).iloc[0]))
 
 
 def _expressions(pair: Pair, row: pd.Series) -> Iterator[Block]:

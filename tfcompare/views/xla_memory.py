@@ -13,11 +13,12 @@ from tfcompare.charts import xla_memory as charts
 from tfcompare.charts.pair import Pair
 from tfcompare.charts.style import Side
 from tfcompare.markdown import as_code
+from tfcompare.schema import SIDES
 from tfcompare.tools import xla_memory
 from tfcompare.tools.xla_memory import MAIN_MEMORY
 from tfcompare.units import format_bytes
 from tfcompare.views.blocks import Block, Chart, Opens, Section, Table, Text
-from tfcompare.views.view import CHANGE, SIDES, largest_first, sides_of
+from tfcompare.views.view import CHANGE, largest_first, sides_of
 
 ADDRESS = "memory_"
 
@@ -28,7 +29,7 @@ def blocks(pair: Pair, program: str, rows: pd.DataFrame, chosen: str) -> Iterato
     if buffers.empty:
         yield Text("The profile has no buffers of this program.", "notice")
         return
-    shown = buffers[xla_memory.row_key(buffers) == chosen]
+    shown = buffers[xla_memory.buffer_key(buffers) == chosen]
     for space, *peaks in xla_memory.peaks(buffers).itertuples(index=False, name=None):
         here = buffers[buffers["memory_space"] == space]
         over_time = _over_program_order(pair, program, rows, space, chosen)
@@ -45,7 +46,7 @@ def blocks(pair: Pair, program: str, rows: pd.DataFrame, chosen: str) -> Iterato
         every=_columns(pair, buffers, every=True),
         is_alone=pair.is_single,
         opens=Opens(
-            None, xla_memory.row_key, "Select a row at its left end to see in the chart when the buffer is live."
+            None, xla_memory.buffer_key, "Select a row at its left end to see in the chart when the buffer is live."
         ),
         address=ADDRESS,
     )
@@ -57,7 +58,7 @@ def chart(pair: Pair, program: str, rows: pd.DataFrame, chosen: str, space: int 
     if not _has_order(lines):
         return None
     every = _buffers(pair, program, rows)
-    of_space = every[(xla_memory.row_key(every) == chosen) & (every["memory_space"] == space)]
+    of_space = every[(xla_memory.buffer_key(every) == chosen) & (every["memory_space"] == space)]
     return charts.memory_over_program_order(lines, _name(space), _spans(pair, of_space))
 
 

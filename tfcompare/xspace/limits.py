@@ -9,7 +9,7 @@ from tfcompare.errors import NotAProfile
 from tfcompare.xspace import wire
 
 if TYPE_CHECKING:
-    from tfcompare.xspace.space import Int64
+    from tfcompare.schema.arrays import Int64
 
 
 @dataclass(frozen=True)

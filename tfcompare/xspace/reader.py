@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tfcompare.errors import NoSuchPlace, NotAProfile
+from tfcompare.schema.arrays import Bools, Int32, Int64
 from tfcompare.sources.logdir.files import cannot_be_opened, open_untouched, text_of
 from tfcompare.xspace import lookup, wire
 from tfcompare.xspace.compilation import Array, Int, compiled, survives_full_disk
@@ -22,10 +23,7 @@ from tfcompare.xspace.space import (
     LONGEST_PS,
     MOST_PS,
     PS_PER_NS,
-    Bools,
     Events,
-    Int32,
-    Int64,
     Lines,
     Plane,
     Stats,

@@ -9,14 +9,11 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from tfcompare.schema.arrays import Bools, Int32, Int64, Strings
 from tfcompare.xspace import lookup, wire
 from tfcompare.xspace.texts import text_of
 
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
 UInt8 = npt.NDArray[np.uint8]
-Bools = npt.NDArray[np.bool_]
-Strings = npt.NDArray[np.object_]
 StatValue = int | float | str | bytes
 
 _MANY_ENTRIES = 64  # of the same name; usually a plane has one

@@ -27,7 +27,7 @@ from tests.xspace_builder import PS_PER_US, Event, event, line, plane
 from tfcompare.errors import TfcompareError
 from tfcompare.run import Run
 from tfcompare.tools.timeline.aligned import MOST_DRIFT_POINTS, Aligned, align
-from tfcompare.tools.timeline.drawing import Look
+from tfcompare.tools.timeline.drawing import Viewport
 from tfcompare.tools.timeline.losses import Loss, losses, window_of
 from tfcompare.tools.timeline.run_timeline import NONE, typical_step
 
@@ -50,7 +50,7 @@ def drift_us(both: Aligned) -> list[tuple[float, float]]:
 @pytest.mark.parametrize("name", [name for name in EACH_KIND if not name.startswith("jax_conv")])
 def test_the_chosen_step_of_each_side_begins_at_0(name: str) -> None:
     timelines = recorded_pair(name, name)
-    if not timelines.has_steps:
+    if not timelines.all_have_steps:
         assert align(timelines).steps is None
         return
     table = loaded_run(name).table("steps", host=timelines.sides[0].timeline.host).set_index("step")
@@ -235,8 +235,8 @@ def test_of_ops_within_ops_the_outer_one_loses_the_time(tmp_path: Path) -> None:
     assert [(one.op_name, one.lost_us) for one in losses(aligned(ours, theirs))] == [("a", 200.0)]
 
 
-@pytest.mark.parametrize("look", [Look(), Look(shift_us=50.0)])
-def test_the_window_of_a_loss_holds_it_on_both_sides(tmp_path: Path, look: Look) -> None:
+@pytest.mark.parametrize("look", [Viewport(), Viewport(shift_us=50.0)])
+def test_the_window_of_a_loss_holds_it_on_both_sides(tmp_path: Path, look: Viewport) -> None:
     ours = a_step(tmp_path, "a", event("a:Relu", 0, 10), event("b:MatMul", 30, 500))
     waiting = a_step(tmp_path, "b", event("a:Relu", 0, 10), event("b:MatMul", 330, 500), length_us=10_300)
     longer = a_step(tmp_path, "c", event("a:Relu", 0, 10), event("b:MatMul", 30, 800), length_us=10_300)

@@ -33,7 +33,7 @@ from tfcompare.tools.timeline.drawing import (
     LONG_NAME,
     ROWS_SHOWN,
     Axis,
-    Look,
+    Viewport,
     axes,
     default_window_us,
     drawing,
@@ -42,7 +42,7 @@ from tfcompare.tools.timeline.drawing import (
 from tfcompare.tools.timeline.window import MOST_RECTANGLES
 
 
-def spans_of(aligned: Aligned, look: Look) -> pd.DataFrame:
+def spans_of(aligned: Aligned, look: Viewport) -> pd.DataFrame:
     frame: pd.DataFrame = drawing(aligned, look)["spans"]
     names = drawing(aligned, look)["names"]
     return frame.assign(text=[names[i] for i in frame["name"]])
@@ -60,14 +60,14 @@ def placed(frame: pd.DataFrame) -> set[tuple[int, str, float, float]]:
 
 
 def test_spans_are_drawn_where_they_ran_after_time_0(tmp_path: Path) -> None:
-    assert placed(spans_of(tiny_pair(tmp_path), Look())) == {
+    assert placed(spans_of(tiny_pair(tmp_path), Viewport())) == {
         (0, "train", 0, 100), (0, "x:MatMul", 10, 20), (0, "y:Relu", 50, 10),
         (1, "train", 0, 200), (1, "x:MatMul", 40, 40), (1, "z:Cast", 150, 10),
     }  # fmt: skip
 
 
 def test_a_shift_moves_the_candidate_and_stretching_draws_its_step_as_long(tmp_path: Path) -> None:
-    look = Look(window_us=(0, 1_000), shift_us=7.0, stretch=True)
+    look = Viewport(window_us=(0, 1_000), shift_us=7.0, stretch=True)
     both = tiny_pair(tmp_path)
     candidate = spans_of(both, look).query("side == 1")
     assert placed(candidate) == {(1, "train", 7, 100), (1, "x:MatMul", 27, 20), (1, "z:Cast", 82, 5)}
@@ -76,7 +76,7 @@ def test_a_shift_moves_the_candidate_and_stretching_draws_its_step_as_long(tmp_p
 
 
 def test_changes_and_statuses_are_seen_from_the_baseline_to_the_candidate(tmp_path: Path) -> None:
-    frame = spans_of(tiny_pair(tmp_path), Look()).set_index(["side", "text"])
+    frame = spans_of(tiny_pair(tmp_path), Viewport()).set_index(["side", "text"])
     for side in (0, 1):
         assert frame.loc[(side, "x:MatMul"), "change"] == pytest.approx(1.0), "twice as long"
         assert frame.loc[(side, "x:MatMul"), "status"] == 1
@@ -96,7 +96,7 @@ def test_times_of_an_axis_convert_there_and_back(zero, scale, shift, time) -> No
 
 
 @pytest.mark.parametrize("names", [*PAIRS, *((name, name) for name in EACH_KIND)])
-@pytest.mark.parametrize("look", [Look(), Look(shift_us=1234.5), Look(stretch=True)])
+@pytest.mark.parametrize("look", [Viewport(), Viewport(shift_us=1234.5), Viewport(stretch=True)])
 def test_the_first_window_holds_the_compared_steps_of_both_sides(names, look) -> None:
     aligned = aligned_pair(*names)
     low, high = default_window_us(aligned, look)
@@ -115,9 +115,9 @@ def test_the_first_window_holds_the_compared_steps_of_both_sides(names, look) ->
 def test_all_that_overlaps_a_window_of_a_real_profile_is_drawn_once(names) -> None:
     """Counted from the tables of spans."""
     aligned = aligned_pair(*names)
-    low, high = default_window_us(aligned, Look())
+    low, high = default_window_us(aligned, Viewport())
     window = (low + 0.4 * (high - low), low + 0.5 * (high - low))
-    every = Look(window_us=window, width_px=500, opened=frozenset(range(len(aligned.timelines.lanes))))
+    every = Viewport(window_us=window, width_px=500, opened=frozenset(range(len(aligned.timelines.lanes))))
     frame = drawing(aligned, every)["spans"]
     assert len(frame) <= MOST_RECTANGLES
     for number, (side, axis) in enumerate(zip(aligned.timelines.sides, axes(aligned, every), strict=True)):
@@ -145,17 +145,17 @@ def test_lanes_show_their_first_rows_one_if_folded_and_all_if_opened(tmp_path: P
         {"label": "pool", "rows": [2], "idle": False},
     ]
 
-    def rows(look: Look) -> list[int]:
+    def rows(look: Viewport) -> list[int]:
         return drawing(alone, look)["spans"].groupby("lane")["row"].nunique().tolist()
 
-    assert rows(Look()) == [ROWS_SHOWN, 2]
-    assert rows(Look(opened=frozenset({0}), folded=frozenset({1}))) == [ROWS_SHOWN + 3, 1]
+    assert rows(Viewport()) == [ROWS_SHOWN, 2]
+    assert rows(Viewport(opened=frozenset({0}), folded=frozenset({1}))) == [ROWS_SHOWN + 3, 1]
 
 
 def test_lanes_of_another_pair_that_were_folded_or_opened_do_no_harm() -> None:
     aligned = aligned_pair(*GPU_PAIR)
-    usual = drawing(aligned, Look())["spans"]
-    strange = Look(opened=frozenset({999, -400}), folded=frozenset({10**6}))
+    usual = drawing(aligned, Viewport())["spans"]
+    strange = Viewport(opened=frozenset({999, -400}), folded=frozenset({10**6}))
     pd.testing.assert_frame_equal(drawing(aligned, strange)["spans"], usual)
 
 
@@ -178,7 +178,7 @@ def test_words_mark_the_spans_that_have_all_of_them_in_a_name_an_op_or_a_type(tm
     alone = align(open_alone(host_run(tmp_path, "a", *step(1, 0, 100, *events), *step(2, 200, 100, *events))), (1,))
 
     def marked(text: str) -> set[str]:
-        frame = spans_of(alone, Look(find=text))
+        frame = spans_of(alone, Viewport(find=text))
         return set(frame.loc[frame["marked"] == 1, "text"])
 
     assert marked("") == marked("  ") == set()
@@ -192,7 +192,7 @@ def test_words_mark_the_spans_that_have_all_of_them_in_a_name_an_op_or_a_type(tm
 
 def test_a_kernel_is_found_by_its_op_and_joined_spans_stay_marked() -> None:
     aligned = aligned_pair(*GPU_PAIR)
-    frame = spans_of(aligned, Look(find="conv2d", width_px=200))
+    frame = spans_of(aligned, Viewport(find="conv2d", width_px=200))
     assert (frame.loc[frame["marked"] == 1, "count"] > 1).any()
     timelines = aligned.timelines
     spans = timelines.sides[0].timeline.spans
@@ -212,7 +212,7 @@ def test_long_kernels_are_drawn_with_their_label_and_beside_their_op(tmp_path: P
     events = [event(name, at, 5, KERNEL | {"tf_op": "x:Conv2D"}) for at, name in ((0, kernel), (10, "conv"))]
     host = line("python", event("a/b:MatMul", 0, 5), event("loop", 10, 5), id=1)
     run = write_run(tmp_path, "a", plane("/host:CPU", host), plane("/device:GPU:0", line("Stream #7", *events, id=7)))
-    drawn = drawing(align(open_alone(run)), Look())
+    drawn = drawing(align(open_alone(run)), Viewport())
     names, spans = [*drawn["names"], ""], drawn["spans"]
     shown = {(names[name], names[op]) for name, op in zip(spans["name"], spans["op"], strict=True)}
     assert shown == {(kernel_label(kernel), "x"), ("conv", "x"), ("a/b:MatMul", ""), ("loop", "")}
@@ -223,13 +223,13 @@ def test_op_types_are_listed_by_colour_the_longest_first(tmp_path: Path) -> None
     kinds = {kind: crc32(kind.encode()) % KINDS for kind in ("MatMul", "Relu", "Cast", "Mul", "Sub", "Softmax")}
     run = host_run(tmp_path, "a", *(event(f"op_{i}:{kind}", 20 * i, i + 1) for i, kind in enumerate(kinds)))
     expected = [[kind for kind in reversed(kinds) if kinds[kind] == colour] for colour in range(KINDS)]
-    assert drawing(align(open_alone(run)), Look())["kinds"] == expected
+    assert drawing(align(open_alone(run)), Viewport())["kinds"] == expected
 
 
 @pytest.mark.parametrize("name", EACH_KIND)
 def test_a_run_alone_is_drawn_without_comparison(name: str) -> None:
     alone = align(open_alone(loaded_run(name)))
-    drawn = drawing(alone, Look())
+    drawn = drawing(alone, Viewport())
     assert len(drawn["sides"]) == len(drawn["steps"]) == 1
     assert len(drawn["drift"]) == 0
     frame = drawn["spans"]
@@ -243,7 +243,7 @@ def test_a_run_alone_is_drawn_without_comparison(name: str) -> None:
 @pytest.mark.parametrize("window", [(-1e15, 1e15), (9e14, 9.1e14), (5e3, 5e3 + 1e-9), (-1e15, -9e14)])
 @pytest.mark.parametrize("stretch", [False, True])
 def test_windows_far_away_or_without_length_are_drawn(window, stretch) -> None:
-    drawn = drawing(aligned_pair("filters_512_128", "filters_16_8"), Look(window_us=window, stretch=stretch))
+    drawn = drawing(aligned_pair("filters_512_128", "filters_16_8"), Viewport(window_us=window, stretch=stretch))
     everything = window == (-1e15, 1e15)
     assert (len(drawn["spans"]) > 0) == (everything or window[0] == 5e3)
     assert np.isfinite(drawn["spans"]["start"]).all()
@@ -251,5 +251,5 @@ def test_windows_far_away_or_without_length_are_drawn(window, stretch) -> None:
 
 def test_the_extents_are_from_the_first_start_to_the_last_end_of_each_side(tmp_path: Path) -> None:
     both = tiny_pair(tmp_path)
-    assert drawing(both, Look())["extents"] == [[0.0, 100.0], [0.0, 200.0]]
-    assert drawing(both, Look(shift_us=-50.0))["extents"] == [[0.0, 100.0], [-50.0, 150.0]]
+    assert drawing(both, Viewport())["extents"] == [[0.0, 100.0], [0.0, 200.0]]
+    assert drawing(both, Viewport(shift_us=-50.0))["extents"] == [[0.0, 100.0], [-50.0, 150.0]]

@@ -13,7 +13,7 @@ from tests.xspace_builder import PS_PER_US, event, line, plane, space
 from tfcompare.errors import Unknown
 from tfcompare.run import Run
 from tfcompare.tools.timeline.aligned import Aligned, align
-from tfcompare.tools.timeline.drawing import Look, axes, drawing
+from tfcompare.tools.timeline.drawing import Viewport, axes, drawing
 from tfcompare.tools.timeline.host_pair import compare_hosts, meeting, with_itself
 from tfcompare.tools.timeline.losses import Loss, losses, window_of
 from tfcompare.tools.timeline.run_pair import open_timelines
@@ -57,7 +57,7 @@ def beside(run: Run, ours: str, theirs: str, step: int) -> Aligned:
 def ends_us(aligned: Aligned, step: int) -> list[float]:
     """When the collective of a step ends on the common axis, host by host, read from the spans themselves."""
     found = []
-    for side, axis in zip(aligned.timelines.sides, axes(aligned, Look()), strict=True):
+    for side, axis in zip(aligned.timelines.sides, axes(aligned, Viewport()), strict=True):
         spans = side.timeline.spans
         (row,) = np.flatnonzero((spans["op_type"] == "CollectiveReduceV2") & (spans["step"] == step))
         found.append(axis.us(int(spans["start_ps"].iloc[row] + spans["duration_ps"].iloc[row])))
@@ -108,7 +108,7 @@ def test_a_host_beside_a_copy_of_itself_neither_drifts_nor_has_a_colour() -> Non
     aligned = beside(run_of(worker(scatter_us=7), worker(scatter_us=7)), "a", "b", 4)
     assert aligned.meeting is not None
     assert aligned.meeting.late_us == 0
-    drawn = drawing(aligned, Look())
+    drawn = drawing(aligned, Viewport())
     assert len(drawn["drift"]) > 4
     assert (drawn["drift"]["behind"] == 0).all()
     spans = drawn["spans"]
@@ -132,7 +132,7 @@ def test_time_lost_right_before_the_collective_is_a_wait_before_it() -> None:
     assert aligned.meeting is not None
     (lost,) = losses(aligned)
     assert lost == Loss("sum", True, 250.0, aligned.meeting.span, -740.0, -740.0, 250.0)
-    assert window_of(aligned, Look(), lost) == pytest.approx((-740, -490))
+    assert window_of(aligned, Viewport(), lost) == pytest.approx((-740, -490))
 
 
 def test_steps_that_hosts_number_differently_are_the_same_step() -> None:
@@ -151,7 +151,7 @@ def test_with_fewer_steps_than_an_offset_needs_nothing_is_ordered() -> None:
     assert (meets.has_clock, math.isnan(meets.late_us), meets.is_ordered(1e9)) == (False, True, False)
     assert ends_us(aligned, 1) == [0, 0], "at the ends of this step's collective"
     assert losses(aligned) == []
-    assert drawing(aligned, Look())["clock"] is None
+    assert drawing(aligned, Viewport())["clock"] is None
 
 
 def test_hosts_in_different_collectives_are_aligned_at_their_steps() -> None:
@@ -190,7 +190,7 @@ def test_the_recorded_slow_worker_is_late_by_the_8_ms_that_it_reads_longer() -> 
         aligned = align(timelines, (step, theirs), meeting=meets)
         assert "read" in [one.op_name for one in losses(aligned)], step
         for place in losses(aligned):
-            begin, end = window_of(aligned, Look(), place)
+            begin, end = window_of(aligned, Viewport(), place)
             assert begin < end
     assert 7_000 < np.median(late) < 10_000
     assert np.mean(np.array(apart) <= meets.error_us) > 0.8

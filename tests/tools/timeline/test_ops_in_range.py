@@ -26,14 +26,14 @@ from tests.tools.timeline.cases import (
 from tests.xspace_builder import PS_PER_US, event, line, plane
 from tfcompare.schema import DEVICE, HOST
 from tfcompare.tools.timeline.aligned import Aligned, align
-from tfcompare.tools.timeline.drawing import Look, axes
+from tfcompare.tools.timeline.drawing import Viewport, axes
 from tfcompare.tools.timeline.ops_in_range import wall_times
 from tfcompare.tools.timeline.range_table import range_table
 from tfcompare.tools.timeline.run_timeline import HostTimeline
 
 SPAN = st.tuples(st.integers(0, 3), st.integers(0, 40), st.integers(0, 20), st.integers(-1, 3))
 RANGE = st.tuples(st.integers(-5, 70), st.integers(-5, 70)).map(lambda ends: (min(ends), max(ends) + 1))
-LOOK = Look()
+LOOK = Viewport()
 
 
 def timeline_of(spans: list[tuple[int, int, int, int]]) -> tuple[HostTimeline, np.ndarray]:

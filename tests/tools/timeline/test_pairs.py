@@ -25,7 +25,7 @@ from tests.xspace_builder import Event, event, line, plane
 from tfcompare.compare.diff import MATCHED
 from tfcompare.run import Run
 from tfcompare.tools.timeline.aligned import Aligned, align
-from tfcompare.tools.timeline.drawing import Look, drawing
+from tfcompare.tools.timeline.drawing import Viewport, drawing
 from tfcompare.tools.timeline.losses import losses
 from tfcompare.tools.timeline.run_pair import Timelines
 from tfcompare.tools.timeline.run_timeline import NONE
@@ -44,7 +44,7 @@ def test_in_a_run_beside_itself_every_span_is_its_own_partner(name: str) -> None
     assert len(aligned.drift_ps) > 0
     assert not aligned.drift_ps.any()
     assert losses(aligned) == []
-    drawn = drawing(aligned, Look())["spans"]
+    drawn = drawing(aligned, Viewport())["spans"]
     assert set(drawn["status"]) <= {0, 1}
     assert (drawn["change"] == 0).all()
 
@@ -52,7 +52,7 @@ def test_in_a_run_beside_itself_every_span_is_its_own_partner(name: str) -> None
 @pytest.mark.parametrize("names", PAIRS)
 def test_swapping_the_runs_mirrors_partners(names: tuple[str, str]) -> None:
     timelines, swapped = recorded_pair(*names), recorded_pair(*names[::-1])
-    op = None if timelines.has_steps else int(timelines.ops_by_time.index[0])
+    op = None if timelines.all_have_steps else int(timelines.ops_by_time.index[0])
     there, back = align(timelines, op=op).pairs, align(swapped, op=op_in(swapped, timelines, op)).pairs
     assert there is not None
     assert back is not None

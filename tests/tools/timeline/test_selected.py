@@ -24,7 +24,7 @@ from tests.tools.timeline.cases import (
 from tests.xspace_builder import PS_PER_US, event, line, plane
 from tfcompare.run import Run
 from tfcompare.tools.timeline.aligned import align
-from tfcompare.tools.timeline.drawing import Look
+from tfcompare.tools.timeline.drawing import Viewport
 from tfcompare.tools.timeline.layout import MOST_ROWS
 from tfcompare.tools.timeline.pairs import OP
 from tfcompare.tools.timeline.run_timeline import NONE
@@ -62,7 +62,7 @@ def test_a_kernel_and_its_partner_have_times_and_launches(tmp_path: Path) -> Non
 
 def test_the_kernel_and_its_launch_are_drawn_where_they_are(tmp_path: Path) -> None:
     both = align(open_pair(gpu_run(tmp_path, "a", 30, 40), gpu_run(tmp_path, "b", 50, 45)))
-    ours, theirs = drawn_selection(both, Look(shift_us=1_000), 0, span_named(both, 0, "conv"))
+    ours, theirs = drawn_selection(both, Viewport(shift_us=1_000), 0, span_named(both, 0, "conv"))
     labels = [pair.label for pair in both.timelines.lanes]
     device, host = labels.index("GPU:0 Stream #7(Compute)"), labels.index("python")
     for place, side, moved in ((ours, 0, 0), (theirs, 1, 1_000)):
@@ -123,7 +123,7 @@ def test_a_span_without_a_partner_stands_alone(tmp_path: Path) -> None:
     assert [
         one and one.start_us for one in select(align(open_pair(theirs, ours)), 1, span_named(both, 0, "a:MatMul", 1))
     ] == [None, 10.0]
-    assert [place["side"] for place in drawn_selection(both, Look(), 0, span_named(both, 0, "a:MatMul", 1))] == [0]
+    assert [place["side"] for place in drawn_selection(both, Viewport(), 0, span_named(both, 0, "a:MatMul", 1))] == [0]
 
 
 def test_a_span_of_a_derived_lane_has_times_but_no_place(tmp_path: Path) -> None:
@@ -136,14 +136,14 @@ def test_a_span_of_a_derived_lane_has_times_but_no_place(tmp_path: Path) -> None
     ours, theirs = select(both, 0, span_named(both, 0, "shown again"))
     assert ours is not None
     assert (ours.lane, ours.op, ours.duration_us, theirs) == ("", NONE, 5.0, None)
-    assert drawn_selection(both, Look(), 0, span_named(both, 0, "shown again")) == []
+    assert drawn_selection(both, Viewport(), 0, span_named(both, 0, "shown again")) == []
 
 
 @pytest.mark.parametrize(("side", "span"), [(2, 0), (-1, 0), (0, -1), (0, 10**9), (10**14, 10**14)])
 def test_there_is_no_selection_of_spans_that_are_not_there(side: int, span: int) -> None:
     aligned = aligned_pair(*GPU_PAIR)
     assert select(aligned, side, span) == []
-    assert drawn_selection(aligned, Look(), side, span) == []
+    assert drawn_selection(aligned, Viewport(), side, span) == []
 
 
 def test_every_launch_of_a_real_step_begins_before_what_it_launched() -> None:
@@ -157,7 +157,7 @@ def test_every_launch_of_a_real_step_begins_before_what_it_launched() -> None:
         assert one is not None
         assert one.delay_us >= 0
         assert one.launched_by
-        place = next(p for p in drawn_selection(aligned, Look(), 1, int(row)) if p["side"] == 1)
+        place = next(p for p in drawn_selection(aligned, Viewport(), 1, int(row)) if p["side"] == 1)
         assert place["launch"]["start"] == pytest.approx(place["start"] - one.delay_us, abs=1e-6)
 
 

@@ -7,14 +7,14 @@ from dataclasses import asdict
 from typing import Any
 
 from tfcompare.tools.timeline.aligned import Aligned
-from tfcompare.tools.timeline.drawing import Look, default_window_us, drawing
+from tfcompare.tools.timeline.drawing import Viewport, default_window_us, drawing
 from tfcompare.tools.timeline.selected import drawn_selection
 from tfcompare.tools.timeline.sentences import Jump
 
 
 def component_data(
     aligned: Aligned,
-    look: Look,
+    look: Viewport,
     *,
     letters: Sequence[str],
     marks: Sequence[str],
@@ -39,7 +39,7 @@ def component_data(
 
 
 def state_of(
-    look: Look, *, range_us: tuple[float, float] | None = None, by_type: bool = False, shows_idle: bool = False,
+    look: Viewport, *, range_us: tuple[float, float] | None = None, by_type: bool = False, shows_idle: bool = False,
     compact: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
     """The `state` of `mount`, as JSON values."""

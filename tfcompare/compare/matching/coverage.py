@@ -9,9 +9,10 @@ import pandas as pd
 from tfcompare.compare.aggregate import without_idle
 from tfcompare.compare.diff import MATCHED
 from tfcompare.compare.matching.tiers import EXACT
+from tfcompare.schema import SIDES
 
 SHARES = ["matched_share", "exact_share"]
-COLUMNS = ["candidate", *SHARES, *(f"{share}_{side}" for side in ("baseline", "candidate") for share in SHARES)]
+COLUMNS = ["candidate", *SHARES, *(f"{share}_{side}" for side in SIDES for share in SHARES)]
 
 
 def coverage(diff: pd.DataFrame, metric: str, candidates: list[str]) -> pd.DataFrame:
@@ -28,7 +29,7 @@ def coverage(diff: pd.DataFrame, metric: str, candidates: list[str]) -> pd.DataF
 
 
 def _shares(diff: pd.DataFrame, metric: str) -> dict[str, float]:
-    sides = {side: diff[f"{metric}_{side}"].astype("float64").fillna(0.0) for side in ("baseline", "candidate")}
+    sides = {side: diff[f"{metric}_{side}"].astype("float64").fillna(0.0) for side in SIDES}
     shares: dict[str, float] = {}
     for name, chosen in zip(SHARES, (diff["status"] == MATCHED, diff["match"] == EXACT), strict=True):
         parts = {side: (float(values[chosen].sum()), float(values.sum())) for side, values in sides.items()}

@@ -21,7 +21,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tfcompare.compare.matching.name_tree import NameAndType, Node, Pair, families, family, paths_below, shapes_below
+from tfcompare.compare.matching.name_tree import (
+    NameAndType,
+    Node,
+    NodePair,
+    families,
+    family,
+    paths_below,
+    shapes_below,
+)
 from tfcompare.compare.matching.sequences import agreed_alignment
 
 MOST_ALIGNED = 2_500
@@ -33,8 +41,8 @@ _MOST_COUNTED = 10_000
 class Pairs(NamedTuple):
     """Certain pairs, and pairs of equal names that are at most probable."""
 
-    sure: list[Pair]
-    doubtful: list[Pair]
+    sure: list[NodePair]
+    doubtful: list[NodePair]
 
 
 def pair_families(ours: dict[str, Node], theirs: dict[str, Node]) -> Pairs:
@@ -51,13 +59,13 @@ def pair_families(ours: dict[str, Node], theirs: dict[str, Node]) -> Pairs:
     )
 
 
-def _moved_by_shape(pairs: list[Pair]) -> bool:
+def _moved_by_shape(pairs: list[NodePair]) -> bool:
     """Whether shapes pair two ops with different names although both names occur on both sides."""
     labels = {b.label for b, _ in pairs} & {c.label for _, c in pairs}
     return any(b.shape and b.label != c.label and {b.label, c.label} <= labels for b, c in pairs)
 
 
-def _not_shown_by_shapes(pairs: list[Pair]) -> list[Pair]:
+def _not_shown_by_shapes(pairs: list[NodePair]) -> list[NodePair]:
     """Pairs of numbered ops with equal names that shapes do not confirm: differing, or shared by several members."""
     count = Counter(node.shape for pair in pairs for node in pair)
     is_of_ops = len(pairs) > 1 and any(b.types for b, _ in pairs)
@@ -88,7 +96,7 @@ def _pair_family(ours: list[Node], theirs: list[Node]) -> Pairs:
     return Pairs([pair for pair in pairs if pair not in turned], turned)
 
 
-def _pair_as_many(ours: list[Node], theirs: list[Node], same: list[Pair], is_ordered: bool) -> list[Pair]:
+def _pair_as_many(ours: list[Node], theirs: list[Node], same: list[NodePair], is_ordered: bool) -> list[NodePair]:
     """Pairs the members of two families of equal size by name."""
     if len(same) == len(ours):
         return same
@@ -102,7 +110,7 @@ def _pair_as_many(ours: list[Node], theirs: list[Node], same: list[Pair], is_ord
     return same
 
 
-def _pair_the_odd_ones(ours: list[Node], theirs: list[Node], same: list[Pair]) -> list[Pair]:
+def _pair_the_odd_ones(ours: list[Node], theirs: list[Node], same: list[NodePair]) -> list[NodePair]:
     """Pairs the members without an equal name, if there is exactly one per side."""
     if len(same) != len(ours) - 1:
         return []
@@ -110,7 +118,7 @@ def _pair_the_odd_ones(ours: list[Node], theirs: list[Node], same: list[Pair]) -
     return [(next(n for n in ours if n.label not in labels), next(n for n in theirs if n.label not in labels))]
 
 
-def _pair_around_the_added(ours: list[Node], theirs: list[Node], same: list[Pair]) -> Pairs:
+def _pair_around_the_added(ours: list[Node], theirs: list[Node], same: list[NodePair]) -> Pairs:
     """Pairs families of unequal size: by shapes, then in order, skipping added members that their contents reveal."""
     if not (_are_numbered(ours) and _are_numbered(theirs)):
         return Pairs(same, [])
@@ -124,13 +132,13 @@ def _pair_around_the_added(ours: list[Node], theirs: list[Node], same: list[Pair
     return Pairs(sure + agreed, [pair for pair in left if pair not in agreed])
 
 
-def _left(same: list[Pair], sure: list[Pair]) -> list[Pair]:
+def _left(same: list[NodePair], sure: list[NodePair]) -> list[NodePair]:
     """The pairs of equal names with neither member in a certain pair."""
     paired = {id(node) for pair in sure for node in pair}
     return [(b, c) for b, c in same if id(b) not in paired and id(c) not in paired]
 
 
-def _pair_by_shapes(ours: list[Node], theirs: list[Node]) -> list[Pair]:
+def _pair_by_shapes(ours: list[Node], theirs: list[Node]) -> list[NodePair]:
     """Pairs members with equal shapes, in order, if both sides have the same number of them.
 
     If the pairs found this way are not in the same order on both sides, only members with unique shapes are paired.
@@ -163,11 +171,11 @@ def _differ(b: Node, c: Node) -> bool:
     return bool(ours and theirs and ours != theirs)
 
 
-def _run_in_another_order(pairs: list[Pair]) -> list[Pair]:
+def _run_in_another_order(pairs: list[NodePair]) -> list[NodePair]:
     """Pairs of adjacent layers that look alike but always run in opposite order on the two sides."""
     if any(node.types or node.place is None for pair in pairs for node in pair):
         return []
-    turned: dict[int, Pair] = {}
+    turned: dict[int, NodePair] = {}
     for side in (0, 1):
         in_order = sorted(pairs, key=lambda pair: pair[side].place or (0, 0))
         for first, second in pairwise(in_order):
@@ -177,7 +185,7 @@ def _run_in_another_order(pairs: list[Pair]) -> list[Pair]:
     return [pair for pair in pairs if id(pair[0]) in turned]
 
 
-def _run_before(first: Pair, second: Pair, side: int) -> bool:
+def _run_before(first: NodePair, second: NodePair, side: int) -> bool:
     """Whether the first always ends before the second on this side."""
     one, other = first[side].place, second[side].place
     return one is not None and other is not None and one[1] < other[0]
@@ -216,7 +224,7 @@ def _is_gapless(members: list[Node]) -> bool:
     return all(after - before <= 1 for before, after in pairwise(firsts))
 
 
-def _likeness(pairs: list[Pair]) -> tuple[int, int]:
+def _likeness(pairs: list[NodePair]) -> tuple[int, int]:
     """The number of equal shapes and of equal op types at equal paths, summed over the pairs."""
     return (
         sum((shapes_below(b) & shapes_below(c)).total() for b, c in pairs),

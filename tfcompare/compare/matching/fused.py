@@ -25,9 +25,9 @@ import pandas as pd
 
 from tfcompare.compare.matching.plain_names import plain_type
 from tfcompare.compare.matching.tiers import MANUAL, PROBABLE
+from tfcompare.schema import SIDES
 from tfcompare.tables.op_evidence import Place
 
-_SIDES = ("baseline", "candidate")
 _VARIANTS = ("_MklNative", "_Mkl", "_Eager", "_")
 """Prefixes of op types that name another implementation of the same op."""
 
@@ -122,7 +122,7 @@ def _named_after_parts(
 ) -> list[tuple[int, int]]:
     """(row of a fused op, row of its namesake on the other side, which is not fused) for a side: 0 or 1."""
     matched = pairs[(pairs["baseline"] >= 0) & (pairs["candidate"] >= 0) & ~pairs["match"].isin([MANUAL, PROBABLE])]
-    own, other = (matched[_SIDES[k]].to_numpy(np.intp) for k in (fused, 1 - fused))
+    own, other = (matched[SIDES[k]].to_numpy(np.intp) for k in (fused, 1 - fused))
     types = sides[fused]["op_type"].to_numpy()[own], sides[1 - fused]["op_type"].to_numpy()[other]
     return [
         (int(row), int(namesake))
@@ -169,7 +169,7 @@ class _Free:
         self._keys = list(zip(frame["host"], frame["host_or_device"], strict=True))
         self._left_behind: dict[int, int] = {}
         self._below: defaultdict[tuple[object, ...], dict[int, _Op]] = defaultdict(dict)
-        for row, counterpart, match in zip(pairs[_SIDES[side]], pairs[_SIDES[1 - side]], pairs["match"], strict=True):
+        for row, counterpart, match in zip(pairs[SIDES[side]], pairs[SIDES[1 - side]], pairs["match"], strict=True):
             if row < 0 or match == MANUAL:
                 continue
             op = self._ops[row]

@@ -17,9 +17,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tfcompare.compare.matching.name_tree import Node, Ops, Pair, kinds_below, name_tree, weight_below
+from tfcompare.compare.matching.name_tree import Node, NodePair, Ops, kinds_below, name_tree, weight_below
 from tfcompare.compare.matching.names import SiblingRule, walk, with_plain_paths
 from tfcompare.compare.matching.renamed_scopes import UNTYPED, Siblings, pair_alike, without
+from tfcompare.schema import SIDES
 
 MOST_ASSIGNED = 300
 """Nothing is guessed if a side has more nodes or ops to assign than this."""
@@ -55,7 +56,7 @@ class Figures:
     times: Differences
 
 
-def pair_likely(ours: list[Node], theirs: list[Node], totals: tuple[float, float]) -> list[Pair]:
+def pair_likely(ours: list[Node], theirs: list[Node], totals: tuple[float, float]) -> list[NodePair]:
     """Likely pairs among sibling scopes; `totals` are the total weights of the two runs."""
     scopes, others = ([node for node in side if node.children] for side in (ours, theirs))
     if not scopes or not others or max(len(scopes), len(others)) > MOST_ASSIGNED:
@@ -171,7 +172,7 @@ def by_likeness(baseline: Ops, candidate: Ops, known: Mapping[str, str]) -> dict
     """
     totals = sum(baseline.weights.values()), sum(candidate.weights.values())
 
-    def alike_or_likely(parent: Pair, ours: list[Node], theirs: list[Node]) -> list[Pair]:
+    def alike_or_likely(parent: NodePair, ours: list[Node], theirs: list[Node]) -> list[NodePair]:
         alike = pair_alike(parent, ours, theirs)
         rest = without(Siblings(ours, theirs), alike)
         return alike + pair_likely(rest.ours, rest.theirs, totals)
@@ -197,7 +198,7 @@ def likely_rows(
     if their scopes are matched with other scopes. `whole` holds all rows of the two sides, for relative counts and
     times; `pairs` are the pairs found before.
     """
-    scopes = _paired_scopes(*(whole[k].loc[pairs[side], "op_name"] for k, side in enumerate(("baseline", "candidate"))))
+    scopes = _paired_scopes(*(whole[k].loc[pairs[side], "op_name"] for k, side in enumerate(SIDES)))
     ours, theirs = (dict(iter(side[~side["op_type"].isin(UNTYPED)].groupby(_KEYS))) for side in (baseline, candidate))
     found: list[tuple[int, int]] = []
     for key in ours.keys() & theirs.keys():

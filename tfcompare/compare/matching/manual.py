@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from tfcompare.errors import Unknown
+from tfcompare.schema import SIDES
 from tfcompare.units import middle_ellipsis
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ OF_CANDIDATE = " (candidate's)"
 _MOST_NAMED, _NAME_LENGTH = 3, 60
 
 
-class Choice(NamedTuple):
+class ManualChoice(NamedTuple):
     """A manual choice: the two names match (`is_pair`), or they do not. Both have the same number of parts."""
 
     is_pair: bool
@@ -37,27 +38,27 @@ class Choice(NamedTuple):
     candidate: Name
 
     @property
-    def mirrored(self) -> Choice:
+    def mirrored(self) -> ManualChoice:
         """The same choice with baseline and candidate swapped."""
-        return Choice(self.is_pair, self.candidate, self.baseline)
+        return ManualChoice(self.is_pair, self.candidate, self.baseline)
 
-    def renamed(self, ours: Callable[[str], str], theirs: Callable[[str], str]) -> Choice:
+    def renamed(self, ours: Callable[[str], str], theirs: Callable[[str], str]) -> ManualChoice:
         """The same choice with other names, of the baseline's and the candidate's ops."""
-        return Choice(self.is_pair, tuple(map(ours, self.baseline)), tuple(map(theirs, self.candidate)))
+        return ManualChoice(self.is_pair, tuple(map(ours, self.baseline)), tuple(map(theirs, self.candidate)))
 
 
-ManualPairs = Mapping[str, Sequence[Choice]]
+ManualPairs = Mapping[str, Sequence[ManualChoice]]
 """The choices for each candidate, by the candidate's id."""
 
 
-def effective(choices: Iterable[Choice]) -> tuple[Choice, ...]:
+def effective(choices: Iterable[ManualChoice]) -> tuple[ManualChoice, ...]:
     """The choices that apply; of contradicting choices, the last one wins.
 
     A name has one partner, so two pairs that share a name contradict each other. So do pairing and separating the same
     two names.
     """
-    valid: dict[Choice, None] = {}
-    paired: dict[tuple[str, Name], Choice] = {}
+    valid: dict[ManualChoice, None] = {}
+    paired: dict[tuple[str, Name], ManualChoice] = {}
     for choice in choices:
         valid.pop(choice, None)
         valid.pop(choice._replace(is_pair=not choice.is_pair), None)
@@ -71,12 +72,12 @@ def effective(choices: Iterable[Choice]) -> tuple[Choice, ...]:
     return tuple(valid)
 
 
-def counterparts(choices: Iterable[Choice], parts: int) -> dict[Name, Name]:
+def counterparts(choices: Iterable[ManualChoice], parts: int) -> dict[Name, Name]:
     """The manual pairs of names with `parts` parts, from the candidate's name to the baseline's."""
     return {c.candidate: c.baseline for c in choices if c.is_pair and len(c.baseline) == parts}
 
 
-def parted(choices: Iterable[Choice], parts: int) -> set[tuple[Name, Name]]:
+def parted(choices: Iterable[ManualChoice], parts: int) -> set[tuple[Name, Name]]:
     """The manually separated (baseline, candidate) names with `parts` parts."""
     return {(c.baseline, c.candidate) for c in choices if not c.is_pair and len(c.baseline) == parts}
 
@@ -98,20 +99,19 @@ def without_parted(
     pairs: pd.DataFrame,
     levels: Sequence[Sequence[str]],
     sides: tuple[pd.DataFrame, pd.DataFrame],
-    choices: Sequence[Choice],
+    choices: Sequence[ManualChoice],
 ) -> pd.DataFrame:
     """The pairs except those whose names are manually separated."""
     for columns in levels:
         if names := parted(choices, len(columns)):
             ours, theirs = (
-                names_of_rows(side.loc[pairs[role]], columns)
-                for side, role in zip(sides, ("baseline", "candidate"), strict=True)
+                names_of_rows(side.loc[pairs[role]], columns) for side, role in zip(sides, SIDES, strict=True)
             )
             pairs = pairs[np.array([pair not in names for pair in zip(ours, theirs, strict=True)], np.bool_)]
     return pairs
 
 
-def with_distinct_names(diff: pd.DataFrame, choices: Sequence[Choice]) -> pd.DataFrame:
+def with_distinct_names(diff: pd.DataFrame, choices: Sequence[ManualChoice]) -> pd.DataFrame:
     """A diff of ops in which added rows have unambiguous names, so that sums by name do not mix different ops.
 
     Separated ops may have the same name on both sides, and a paired op's old name may belong to another op.
@@ -121,7 +121,7 @@ def with_distinct_names(diff: pd.DataFrame, choices: Sequence[Choice]) -> pd.Dat
     return diff.assign(op_name=diff["op_name"].mask(diff["status"] == "added", _counted_as(diff["op_name"], choices)))
 
 
-def _counted_as(names: pd.Series, choices: Sequence[Choice]) -> pd.Series:
+def _counted_as(names: pd.Series, choices: Sequence[ManualChoice]) -> pd.Series:
     pairs, apart = counterparts(choices, 1), parted(choices, 1)
     taken = set(pairs.values()) | {ours for ours, theirs in apart if ours == theirs}
     counted = {
@@ -133,7 +133,7 @@ def _counted_as(names: pd.Series, choices: Sequence[Choice]) -> pd.Series:
 
 def applicable_choices(
     baseline: Run, candidates: Iterable[Run], manual_pairs: ManualPairs
-) -> tuple[dict[str, tuple[Choice, ...]], list[str]]:
+) -> tuple[dict[str, tuple[ManualChoice, ...]], list[str]]:
     """The applicable choices for each candidate, and notes on those that do not apply. Raises `Unknown` for choices
     about a run that is not a candidate."""
     runs = {run.id: run for run in candidates}
@@ -143,7 +143,7 @@ def applicable_choices(
     return {run_id: holding for run_id, (holding, _) in found.items()}, [note for _, note in found.values() if note]
 
 
-def applicable(choices: Sequence[Choice], baseline: Run, candidate: Run) -> tuple[tuple[Choice, ...], str]:
+def applicable(choices: Sequence[ManualChoice], baseline: Run, candidate: Run) -> tuple[tuple[ManualChoice, ...], str]:
     """The choices that apply to these runs, and a sentence on those whose names a run lacks; empty if there are none.
 
     Raises the errors of reading the runs' tables.

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from tfcompare.compare.matching.manual import LEVELS, Choice, Name, effective
+from tfcompare.compare.matching.manual import LEVELS, ManualChoice, Name, effective
 from tfcompare.errors import TfcompareError
+from tfcompare.schema import SIDES
 
 MOST_CHOICES, MOST_LETTERS = 50, 4000
 """The limits of a URL: programs that forward longer ones may truncate them."""
@@ -27,16 +28,16 @@ class ChoicesOfPair(NamedTuple):
 
     baseline: str
     candidate: str
-    choices: tuple[Choice, ...]
+    choices: tuple[ManualChoice, ...]
 
 
 SessionChoices = tuple[ChoicesOfPair, ...]
 """All choices of a session."""
 
 
-def of_runs(kept: SessionChoices, baseline: str | None, candidate: str) -> tuple[Choice, ...]:
+def of_runs(kept: SessionChoices, baseline: str | None, candidate: str) -> tuple[ManualChoice, ...]:
     """The choices for these two runs."""
-    found: list[Choice] = []
+    found: list[ManualChoice] = []
     for ours, theirs, choices in kept:
         if (ours, theirs) == (baseline, candidate):
             found += choices
@@ -45,7 +46,9 @@ def of_runs(kept: SessionChoices, baseline: str | None, candidate: str) -> tuple
     return effective(found)
 
 
-def with_choices(kept: SessionChoices, baseline: str, candidate: str, choices: Iterable[Choice]) -> SessionChoices:
+def with_choices(
+    kept: SessionChoices, baseline: str, candidate: str, choices: Iterable[ManualChoice]
+) -> SessionChoices:
     """`kept` with the choices for these two runs replaced by `choices`."""
     others = [runs for runs in kept if {runs.baseline, runs.candidate} != {baseline, candidate}]
     holding = effective(choices)
@@ -126,10 +129,10 @@ def from_file(text: str, where: str) -> ChoicesOfPair:
     return ChoicesOfPair(baseline, candidate, effective(choices))
 
 
-def _of_object(choice: Any, where: str) -> Choice:
+def _of_object(choice: Any, where: str) -> ManualChoice:
     names: list[Name] = []
     if isinstance(choice, dict) and choice.get("choice") in (_PAIR, _PART):
-        for side in ("baseline", "candidate"):
+        for side in SIDES:
             parts = [choice[key] for key in (f"{side}_op", f"{side}_kernel") if key in choice]
             names.append(tuple(parts) if all(isinstance(part, str) for part in parts) else ())
     if len(names) != 2 or not names[0] or len(names[0]) != len(names[1]):
@@ -137,19 +140,19 @@ def _of_object(choice: Any, where: str) -> Choice:
             f'{where}: expected "choice" ("{_PAIR}" or "{_PART}"), "baseline_op" and "candidate_op", and for a kernel '
             'also "baseline_kernel" and "candidate_kernel", all of them text'
         )
-    return Choice(choice["choice"] == _PAIR, names[0], names[1])
+    return ManualChoice(choice["choice"] == _PAIR, names[0], names[1])
 
 
-def _as_list(choice: Choice) -> list[str]:
+def _as_list(choice: ManualChoice) -> list[str]:
     sign = next(sign for sign, is_pair in _SIGNS.items() if is_pair == choice.is_pair)
     return [sign, *choice.baseline, *choice.candidate]
 
 
-def _of_list(choice: Any) -> Choice:
+def _of_list(choice: Any) -> ManualChoice:
     """Parses one choice; raises `ValueError` if it is invalid."""
     match choice:
         case [("=" | "!") as sign, *names] if all(isinstance(name, str) for name in names):
             half = len(names) // 2
             if len(names) == 2 * half and half in map(len, LEVELS):
-                return Choice(_SIGNS[sign], tuple(names[:half]), tuple(names[half:]))
+                return ManualChoice(_SIGNS[sign], tuple(names[:half]), tuple(names[half:]))
     raise ValueError(f"not a choice: {choice!r}")

@@ -31,7 +31,15 @@ import pandas as pd
 
 from tfcompare.compare.matching.guesses import by_likeness, by_place, likely_rows
 from tfcompare.compare.matching.kernel_names import canonical_kernel
-from tfcompare.compare.matching.manual import LEVELS, Choice, counterparts, effective, of_pairs, parted, without_parted
+from tfcompare.compare.matching.manual import (
+    LEVELS,
+    ManualChoice,
+    counterparts,
+    effective,
+    of_pairs,
+    parted,
+    without_parted,
+)
 from tfcompare.compare.matching.name_tree import NameAndType, Ops, types_of_names
 from tfcompare.compare.matching.names import Names, align_ops
 from tfcompare.compare.matching.plain_names import plain_type
@@ -98,7 +106,7 @@ def pair_rows(
     table: Table,
     baseline: pd.DataFrame,
     candidate: pd.DataFrame,
-    manual_pairs: Sequence[Choice] = (),
+    manual_pairs: Sequence[ManualChoice] = (),
     evidence: Evidence = NO_EVIDENCE,
 ) -> Pairing:
     """Matches the rows of a table's two frames; hosts must have the baseline's names in both.
@@ -125,7 +133,7 @@ def pair_rows(
 
 
 def _pair_named(
-    naming: Naming, baseline: pd.DataFrame, candidate: pd.DataFrame, choices: Sequence[Choice], evidence: Evidence
+    naming: Naming, baseline: pd.DataFrame, candidate: pd.DataFrame, choices: Sequence[ManualChoice], evidence: Evidence
 ) -> list[pd.DataFrame]:
     """Matches rows of a table whose names a framework may change, manual pairs first."""
     ours, theirs = whole = _with_aligned_names(naming, baseline, candidate, _manual_ops(choices), evidence)
@@ -197,7 +205,7 @@ def op_counterparts(
     table: str,
     baseline: pd.DataFrame,
     candidate: pd.DataFrame,
-    manual_pairs: Sequence[Choice],
+    manual_pairs: Sequence[ManualChoice],
     evidence: Evidence = NO_EVIDENCE,
 ) -> Names:
     """Maps each matched op name of the candidate to the baseline's name, as used to match the rows of `table`.
@@ -211,7 +219,7 @@ def op_counterparts(
     return {theirs: ours for theirs, ours in found.items() if ((ours,), (theirs,)) not in apart}
 
 
-def _manual_ops(choices: Sequence[Choice]) -> Names:
+def _manual_ops(choices: Sequence[ManualChoice]) -> Names:
     return {theirs[0]: ours[0] for theirs, ours in counterparts(choices, 1).items()}
 
 

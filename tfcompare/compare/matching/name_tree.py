@@ -71,7 +71,7 @@ class Node:
         return frozenset(op_type or family(self.label)[0] for op_type in self.types)
 
 
-Pair = tuple[Node, Node]
+NodePair = tuple[Node, Node]
 
 
 @lru_cache(maxsize=100_000)

@@ -33,8 +33,8 @@ from tfcompare.compare.matching.name_tree import (
     GRADIENT_SCOPES,
     NameAndType,
     Node,
+    NodePair,
     Ops,
-    Pair,
     family,
     name_tree,
     types_of_names,
@@ -44,7 +44,7 @@ from tfcompare.compare.matching.plain_names import plain_paths
 Names = dict[str, str]
 """Maps names of the candidate to names of the baseline."""
 
-SiblingRule = Callable[[Pair, list[Node], list[Node]], list[Pair]]
+SiblingRule = Callable[[NodePair, list[Node], list[Node]], list[NodePair]]
 """A function that pairs siblings below a pair of scopes which their names leave unpaired."""
 
 
@@ -90,14 +90,14 @@ def with_plain_paths(baseline: Ops, candidate: Ops) -> tuple[Ops, Ops]:
     return replace(baseline, paths=paths), replace(candidate, paths=paths)
 
 
-def walk(baseline: Node, candidate: Node, pair_rest: SiblingRule | None = None) -> Iterator[Pair]:
+def walk(baseline: Node, candidate: Node, pair_rest: SiblingRule | None = None) -> Iterator[NodePair]:
     """Yields all pairs of nodes below two roots; `pair_rest` may pair siblings that their names leave unpaired.
 
     Gradient scopes come last because their pairs depend on those of the forward scopes.
     """
     root = (baseline, candidate)
-    forward: list[tuple[Pair, list[Pair]]] = [(root, [])]
-    gradients: list[tuple[Pair, list[Pair]]] = []
+    forward: list[tuple[NodePair, list[NodePair]]] = [(root, [])]
+    gradients: list[tuple[NodePair, list[NodePair]]] = []
     while forward or gradients:
         parent, shadows = forward.pop() if forward else gradients.pop(0)
         for pair in _pair_children(parent, shadows, pair_rest):
@@ -111,11 +111,11 @@ def walk(baseline: Node, candidate: Node, pair_rest: SiblingRule | None = None) 
                 forward.append((pair, _descend(shadows, b.label, c.label)))
 
 
-def _descend(shadows: list[Pair], b: str, c: str) -> list[Pair]:
+def _descend(shadows: list[NodePair], b: str, c: str) -> list[NodePair]:
     return [(sb.children[b], sc.children[c]) for sb, sc in shadows if b in sb.children and c in sc.children]
 
 
-def _pair_children(parent: Pair, shadows: list[Pair], pair_rest: SiblingRule | None) -> list[Pair]:
+def _pair_children(parent: NodePair, shadows: list[NodePair], pair_rest: SiblingRule | None) -> list[NodePair]:
     """Pairs the children of a pair; `shadows` are the forward scopes that it mirrors, the most reliable first."""
     ours, theirs = parent[0].children, parent[1].children
     if shadows:
@@ -139,13 +139,13 @@ def _rest(siblings: dict[str, Node], labels: set[str]) -> list[Node]:
 
 
 def _pair_like_shadows(
-    ours: dict[str, Node], theirs: dict[str, Node], shadows: list[Pair]
-) -> tuple[list[Pair], dict[str, Node], dict[str, Node]]:
+    ours: dict[str, Node], theirs: dict[str, Node], shadows: list[NodePair]
+) -> tuple[list[NodePair], dict[str, Node], dict[str, Node]]:
     """Pairs scopes in the same way as their forward scopes; returns the pairs and the unpaired nodes of each side.
 
     A scope whose forward scope is unmatched pairs only with an equal name, since its layer has no other counterpart.
     """
-    pairs: list[Pair] = []
+    pairs: list[NodePair] = []
     bound_ours: set[str] = set()
     bound_theirs: set[str] = set()
     for shadow_b, shadow_c in shadows:

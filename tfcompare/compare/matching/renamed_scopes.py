@@ -23,7 +23,7 @@ import numpy as np
 
 from tfcompare.compare.matching.name_tree import (
     Node,
-    Pair,
+    NodePair,
     Place,
     families,
     family,
@@ -48,10 +48,10 @@ class Siblings(NamedTuple):
     theirs: list[Node]
 
 
-def pair_alike(parent: Pair, ours: list[Node], theirs: list[Node]) -> list[Pair]:
+def pair_alike(parent: NodePair, ours: list[Node], theirs: list[Node]) -> list[NodePair]:
     """Pairs of siblings below `parent` with the same ops; the module docstring has the rules."""
     rest = Siblings(*([node for node in side if _is_distinctive(node, parent)] for side in (ours, theirs)))
-    pairs: list[Pair] = []
+    pairs: list[NodePair] = []
     for key_of in (_shaped, _labelled, _nested):
         for rule in (_in_order, _the_only_ones, _as_they_run):
             found = [pair for pair in rule(rest, _keys(rest, key_of)) if not _contradict(*pair)]
@@ -66,13 +66,13 @@ def _contradict(b: Node, c: Node) -> bool:
     return bool(ours and theirs) and not ours & theirs
 
 
-def without(siblings: Siblings, pairs: list[Pair]) -> Siblings:
+def without(siblings: Siblings, pairs: list[NodePair]) -> Siblings:
     """The siblings that are in none of the pairs."""
     paired = {id(node) for pair in pairs for node in pair}
     return Siblings(*([node for node in side if id(node) not in paired] for side in siblings))
 
 
-def _is_distinctive(node: Node, parent: Pair) -> bool:
+def _is_distinctive(node: Node, parent: NodePair) -> bool:
     """Whether the node's contents can identify it; at the top level, a single op cannot."""
     if not node.children and node.types <= UNTYPED:
         return False
@@ -105,18 +105,18 @@ def _nested(node: Node, numbers: dict[Hashable, int]) -> Hashable:
     return number(node), tuple(sorted(number(echo) for echo in node.gradient_scopes))
 
 
-def _in_order(siblings: Siblings, keys: dict[int, Hashable]) -> list[Pair]:
+def _in_order(siblings: Siblings, keys: dict[int, Hashable]) -> list[NodePair]:
     """Pairs families that share contents with exactly one family of the other side, in the order of their numbers."""
     ours, theirs = (list(families(side).values()) for side in siblings)
     related = [_related(side, other, keys) for side, other in ((ours, theirs), (theirs, ours))]
-    pairs: list[Pair] = []
+    pairs: list[NodePair] = []
     for i, found in enumerate(related[0]):
         if len(found) == 1 and len(related[1][found[0]]) == 1:
             pairs += _aligned(ours[i], theirs[found[0]], keys)
     return pairs
 
 
-def _as_they_run(siblings: Siblings, keys: dict[int, Hashable]) -> list[Pair]:
+def _as_they_run(siblings: Siblings, keys: dict[int, Hashable]) -> list[NodePair]:
     """Pairs scopes in execution order."""
     ours, theirs = (sorted((n for n in side if n.children and n.place), key=_place) for side in siblings)
     if not ours or not theirs or not (_one_by_one(ours) and _one_by_one(theirs)):
@@ -143,14 +143,14 @@ def _related(side: list[list[Node]], other: list[list[Node]], keys: dict[int, Ha
     return [sorted({j for key in found for j in holders.get(key, [])[:2]})[:2] for found in shared]
 
 
-def _aligned(ours: list[Node], theirs: list[Node], keys: dict[int, Hashable]) -> list[Pair]:
+def _aligned(ours: list[Node], theirs: list[Node], keys: dict[int, Hashable]) -> list[NodePair]:
     if len(ours) * len(theirs) > MOST_ALIGNED or any(family(node.label)[2] for node in ours + theirs):
         return []
     gains = np.array([[keys[id(b)] == keys[id(c)] for c in theirs] for b in ours], dtype=np.int64)
     return [(ours[i], theirs[j]) for i, j in agreed_alignment(gains)]
 
 
-def _the_only_ones(siblings: Siblings, keys: dict[int, Hashable]) -> list[Pair]:
+def _the_only_ones(siblings: Siblings, keys: dict[int, Hashable]) -> list[NodePair]:
     """Pairs siblings whose contents are unique on both sides."""
     ours, theirs = (_grouped(side, keys) for side in siblings)
     return [

@@ -16,8 +16,9 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from tfcompare.compare.stats.estimates import LEVEL, Floats
+from tfcompare.compare.stats.estimates import LEVEL
 from tfcompare.compare.stats.verdict import FALSE_DISCOVERIES, claimed_together
+from tfcompare.schema.arrays import Floats
 
 FEWEST_RUNS = 8
 """Shorter series are not tested."""

@@ -15,13 +15,12 @@ from tfcompare.compare.stats.estimates import (
     FEWEST_STEPS,
     LEVEL,
     Changes,
-    Floats,
-    Sides,
+    Estimates,
     Times,
     changes,
     changes_of_family,
+    estimates,
     levels,
-    sides,
 )
 from tfcompare.compare.stats.spread import Spread, percent
 from tfcompare.compare.stats.verdict import (
@@ -38,9 +37,8 @@ from tfcompare.compare.stats.verdict import (
     smallest_change,
     words,
 )
+from tfcompare.schema.arrays import Floats, Int64
 from tfcompare.units import format_ratio
-
-Int64 = npt.NDArray[np.int64]
 
 SMALLEST_SHARE = 0.005
 """Rows with a smaller share of the time on both sides are not tested: there are many, and they hardly matter."""
@@ -84,7 +82,7 @@ class ChangeTest:
     """
 
     spread: Spread
-    estimate: Callable[[Times], Sides] = sides
+    estimate: Callable[[Times], Estimates] = estimates
     of: str = "steps"
     can_be_absent: bool = False
     min_steps: int = FEWEST_STEPS
@@ -194,7 +192,7 @@ class ChangeTest:
         return result
 
 
-def _have_strays(captures: Sequence[Sides]) -> bool:
+def _have_strays(captures: Sequence[Estimates]) -> bool:
     return any(capture.with_stray is not None for capture in captures)
 
 
@@ -224,13 +222,13 @@ def _only_side(baseline: Sequence[Times], candidate: Sequence[Times]) -> Verdict
     return Verdict(FASTER, "only the baseline spends time on it", 0.0, 0.0, 0.0)
 
 
-def _is_measured(ours: Sequence[Sides], theirs: Sequence[Sides]) -> bool:
+def _is_measured(ours: Sequence[Estimates], theirs: Sequence[Estimates]) -> bool:
     """Whether both sides have enough captures to measure the variation between them."""
     return min(len(ours), len(theirs)) >= FEWEST_REPEATS
 
 
 def _holds_displayed(
-    found: Changes, shown: tuple[Sides, Sides], displayed: Floats | None, tested: Int64
+    found: Changes, shown: tuple[Estimates, Estimates], displayed: Floats | None, tested: Int64
 ) -> npt.NDArray[np.bool_]:
     """Whether the displayed ratio of each tested row lies in its interval.
 
@@ -247,7 +245,7 @@ def _holds_displayed(
     return inside
 
 
-def _basis(ours: Sequence[Sides], theirs: Sequence[Sides], spread: Spread, found: Changes, of: str) -> str:
+def _basis(ours: Sequence[Estimates], theirs: Sequence[Estimates], spread: Spread, found: Changes, of: str) -> str:
     """The sample sizes and variation behind the interval, in one or two sentences without the final full stop."""
     interval = f"{format_ratio(float(found.low[0]))}–{format_ratio(float(found.high[0]))}"
     correlated = _correlation(ours, theirs, found, of)
@@ -260,7 +258,7 @@ def _basis(ours: Sequence[Sides], theirs: Sequence[Sides], spread: Spread, found
     return f"{LEVEL * 100:.0f} % confidence interval of the ratio {interval}, from {counts}. {few}{second}"
 
 
-def _few_slow(ours: Sequence[Sides], theirs: Sequence[Sides], of: str) -> str:
+def _few_slow(ours: Sequence[Estimates], theirs: Sequence[Estimates], of: str) -> str:
     """`Few slow steps (0 and 2) make the interval wide. `, where that is so; else empty."""
     if _is_measured(ours, theirs):
         return ""
@@ -271,7 +269,7 @@ def _few_slow(ours: Sequence[Sides], theirs: Sequence[Sides], of: str) -> str:
     return f"Few slow {of} ({slow[0]} and {slow[1]}) make the interval wide. "
 
 
-def _level_basis(side: Sequence[Sides], spread: Spread, of: str) -> str:
+def _level_basis(side: Sequence[Estimates], spread: Spread, of: str) -> str:
     """The sample size and variation behind the interval of one side's mean, in one line."""
     steps = sum(one.steps for one in side)
     captures = f" of {len(side)} captures" if len(side) > 1 else ""
@@ -282,7 +280,7 @@ def _level_basis(side: Sequence[Sides], spread: Spread, of: str) -> str:
     )
 
 
-def _counts(ours: Sequence[Sides], theirs: Sequence[Sides], of: str) -> str:
+def _counts(ours: Sequence[Estimates], theirs: Sequence[Estimates], of: str) -> str:
     """`20 steps per run`, `20 and 18 steps`, `20 and 60 steps (1 and 3 captures)`."""
     steps = [sum(one.steps for one in side) for side in (ours, theirs)]
     both = f"{steps[0]} and {steps[1]} {of}"
@@ -292,7 +290,7 @@ def _counts(ours: Sequence[Sides], theirs: Sequence[Sides], of: str) -> str:
     return f"{both} ({captures})"
 
 
-def _correlation(ours: Sequence[Sides], theirs: Sequence[Sides], found: Changes, of: str) -> str:
+def _correlation(ours: Sequence[Estimates], theirs: Sequence[Estimates], found: Changes, of: str) -> str:
     """`The 20 steps carry the information of 2.0`, if that affects the interval; else empty."""
     if _is_measured(ours, theirs):
         return ""
@@ -309,7 +307,7 @@ def _count(effective: float) -> str:
     return f"{effective:.0f}" if effective >= 10 else f"{effective:.1f}"
 
 
-def _variation(ours: Sequence[Sides], theirs: Sequence[Sides], spread: Spread) -> str:
+def _variation(ours: Sequence[Estimates], theirs: Sequence[Estimates], spread: Spread) -> str:
     """`assumed to be 5 % (CPU default)`, or the variation measured between the captures of either side."""
     measured = [_measured_spread(side) for side in (ours, theirs) if len(side) >= FEWEST_REPEATS]
     if not measured:
@@ -321,11 +319,11 @@ def _variation(ours: Sequence[Sides], theirs: Sequence[Sides], spread: Spread) -
     return f"{figures}; that of the other side is {spread.assumed(_mean(single))}"
 
 
-def _mean(side: Sequence[Sides]) -> float:
+def _mean(side: Sequence[Estimates]) -> float:
     return float(np.mean([one.location[0] for one in side]))
 
 
-def _measured_spread(side: Sequence[Sides]) -> float:
+def _measured_spread(side: Sequence[Estimates]) -> float:
     """The standard deviation of the logarithm of the mean between a side's captures."""
     logs = [math.log(float(one.location[0])) for one in side]
     return float(np.std(logs, ddof=1))

@@ -25,10 +25,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from tfcompare.schema.arrays import Bools, Floats
 from tfcompare.tables.slow_steps import is_slow
 
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 Declared = float | Callable[[Floats], Floats]
 """The assumed standard deviation of the logarithm between captures of one program: one value for all rows, or a
 function that computes each row's value from its mean."""
@@ -85,7 +84,7 @@ class Times:
 
 
 @dataclass(frozen=True, eq=False)
-class Sides:
+class Estimates:
     """The estimates of each row of one capture, one series per row.
 
     `location`: the mean; `variance`: the steps' variance relative to the squared mean; `products`: the raw lag-1
@@ -98,7 +97,7 @@ class Sides:
     products: Floats
     steps: int
     slow: Floats
-    with_stray: Sides | None = None
+    with_stray: Estimates | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,15 +138,15 @@ class Levels:
     with_strays: Floats
 
 
-def sides(times: Times) -> Sides:
+def estimates(times: Times) -> Estimates:
     """The estimates of the rows of one capture."""
     slow = is_slow(times.every).sum(axis=1).astype(np.float64)
     with_stray = None if times.stray is None else _sides(times.every, slow, None)
     return _sides(times.included, slow, with_stray)
 
 
-def quantile_sides(times: Times, share: float) -> Sides:
-    """As `sides`, for a quantile of the included steps, such as 0.95.
+def quantile_estimates(times: Times, share: float) -> Estimates:
+    """As `estimates`, for a quantile of the included steps, such as 0.95.
 
     Its standard error is half the distance between the values one standard deviation of its rank below and above it
     (Woodruff 1952).
@@ -161,10 +160,10 @@ def quantile_sides(times: Times, share: float) -> Sides:
     with np.errstate(divide="ignore", invalid="ignore"):
         error = (above - below) / 2 / location
     known = _sides(values, np.zeros(len(values)), None)
-    return Sides(location, error**2 * steps, known.products, steps, known.slow)
+    return Estimates(location, error**2 * steps, known.products, steps, known.slow)
 
 
-def changes(baseline: Sequence[Sides], candidate: Sequence[Sides], spread: Declared) -> Changes:
+def changes(baseline: Sequence[Estimates], candidate: Sequence[Estimates], spread: Declared) -> Changes:
     """The change of each row from the baseline's captures to the candidate's, each row estimated independently.
 
     `spread` is the assumed standard deviation of the logarithm between captures of one program. It is used for a side
@@ -176,7 +175,7 @@ def changes(baseline: Sequence[Sides], candidate: Sequence[Sides], spread: Decla
     )
 
 
-def changes_of_family(baseline: Sequence[Sides], candidate: Sequence[Sides], spread: Declared) -> Changes:
+def changes_of_family(baseline: Sequence[Estimates], candidate: Sequence[Estimates], spread: Declared) -> Changes:
     """As `changes`, for rows that are tested together: the ops of a program.
 
     Among many rows, some correlations are greatly underestimated by chance, and exactly those rows would look
@@ -190,7 +189,7 @@ def changes_of_family(baseline: Sequence[Sides], candidate: Sequence[Sides], spr
     )
 
 
-def levels(side: Sequence[Sides], spread: Declared) -> Levels:
+def levels(side: Sequence[Estimates], spread: Declared) -> Levels:
     """The mean of each row on one side, for comparison with a fixed value.
 
     For several captures it is their geometric mean, as used by the ratios of `changes`. `spread` is the assumed
@@ -211,7 +210,7 @@ def levels(side: Sequence[Sides], spread: Declared) -> Levels:
     return Levels(location, low, high, error, known.freedom, with_strays)
 
 
-def _changes(sides: tuple[Sequence[Sides], Sequence[Sides]], correlation: Floats, spread: Declared) -> Changes:
+def _changes(sides: tuple[Sequence[Estimates], Sequence[Estimates]], correlation: Floats, spread: Declared) -> Changes:
     slow = [_slow_in(side) for side in sides]
     is_population, most_freedom = (slow[0] > 0) & (slow[1] > 0), _most_freedom(*slow)
     ours, theirs = (_with_strays(side, correlation, spread, most_freedom, is_population) for side in sides)
@@ -244,18 +243,18 @@ def detectable_log(error: Floats, freedom: Floats, margin: float = 0.0) -> Float
     return found
 
 
-def _slow_in(side: Sequence[Sides]) -> Floats:
+def _slow_in(side: Sequence[Estimates]) -> Floats:
     """The number of slow steps of each row in all captures of a side."""
     total: Floats = np.sum([capture.slow for capture in side], axis=0)
     return total
 
 
-def _is_assumed(side: Sequence[Sides]) -> bool:
+def _is_assumed(side: Sequence[Estimates]) -> bool:
     """Whether the variation between the captures of a side is assumed instead of measured."""
     return len(side) < FEWEST_REPEATS
 
 
-def _log_with_strays(side: Sequence[Sides]) -> Floats:
+def _log_with_strays(side: Sequence[Estimates]) -> Floats:
     """The logarithm of the mean of each row of a side, strays included."""
     logs: Floats = np.mean([_log((capture.with_stray or capture).location) for capture in side], axis=0)
     return logs
@@ -273,7 +272,7 @@ def _most_freedom(ours: Floats, theirs: Floats) -> Floats:
 
 
 def _with_strays(
-    side: Sequence[Sides], correlation: Floats, spread: Declared, most_freedom: Floats, is_population: Bools
+    side: Sequence[Estimates], correlation: Floats, spread: Declared, most_freedom: Floats, is_population: Bools
 ) -> _Estimate:
     """The estimate of a side, with the larger of the variances with and without strays where `is_population`."""
     known = _estimate(side, correlation, spread, most_freedom)
@@ -289,7 +288,7 @@ def _with_strays(
     )
 
 
-def _sides(values: Floats, slow: Floats, with_stray: Sides | None) -> Sides:
+def _sides(values: Floats, slow: Floats, with_stray: Estimates | None) -> Estimates:
     steps = values.shape[1]
     location = values.mean(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -298,7 +297,7 @@ def _sides(values: Floats, slow: Floats, with_stray: Sides | None) -> Sides:
         squares = np.where(squares > steps * _ROUNDING**2, squares, 0.0)
         products = (deviations[:, 1:] * deviations[:, :-1]).sum(axis=1) / squares
     variance = np.maximum(squares / max(steps - 1, 1), _jackknife_variance(values, location))
-    return Sides(location, variance, np.where(squares > 0, products, 0.0), steps, slow, with_stray)
+    return Estimates(location, variance, np.where(squares > 0, products, 0.0), steps, slow, with_stray)
 
 
 def _jackknife_variance(values: Floats, location: Floats) -> Floats:
@@ -318,7 +317,7 @@ def _jackknife_variance(values: Floats, location: Floats) -> Floats:
     return variance
 
 
-def _correlation(captures: Sequence[Sides]) -> Floats:
+def _correlation(captures: Sequence[Estimates]) -> Floats:
     """The lag-1 correlation of all captures together, corrected for its bias in short series (Kendall 1954)."""
     steps = np.array([r.steps for r in captures])
     raw = np.average([r.products for r in captures], axis=0, weights=steps)
@@ -327,7 +326,7 @@ def _correlation(captures: Sequence[Sides]) -> Floats:
     return unbiased
 
 
-def _correlation_allowance(captures: Sequence[Sides]) -> Floats:
+def _correlation_allowance(captures: Sequence[Estimates]) -> Floats:
     """The allowance for the estimation error of the correlation."""
     steps = np.array([r.steps for r in captures])
     error = np.sqrt(np.clip(1 - _correlation(captures) ** 2, 0.05, 1.0) / steps.sum())
@@ -353,7 +352,7 @@ class _Estimate:
     effective_steps: Floats
 
 
-def _estimate(side: Sequence[Sides], correlation: Floats, spread: Declared, most_freedom: Floats) -> _Estimate:
+def _estimate(side: Sequence[Estimates], correlation: Floats, spread: Declared, most_freedom: Floats) -> _Estimate:
     logs = np.array([_log(capture.location) for capture in side])
     effective = np.array([_effective(capture.steps, correlation) for capture in side])
     if not _is_assumed(side):
@@ -366,7 +365,7 @@ def _estimate(side: Sequence[Sides], correlation: Floats, spread: Declared, most
 
 
 def _assumed_variance(
-    side: Sequence[Sides], effective: Floats, spread: Declared, most_freedom: Floats
+    side: Sequence[Estimates], effective: Floats, spread: Declared, most_freedom: Floats
 ) -> tuple[Floats, Floats]:
     """(variance of the mean of a side's captures given an assumed spread, its degrees of freedom).
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tfcompare.compare.stats.estimates import Floats
+from tfcompare.schema.arrays import Floats
 
 _SHORTEST_US = 100.0
 """Shorter times were not measured; their variation is assumed to be the same as at this time."""

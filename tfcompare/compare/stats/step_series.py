@@ -6,10 +6,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tfcompare.compare.stats.estimates import Floats
+from tfcompare.schema.arrays import Floats, Int64
 from tfcompare.tables.step_cells import StepCells
-
-Int64 = npt.NDArray[np.int64]
 
 
 def step_series(keys: pd.DataFrame, cells: StepCells, steps: Int64) -> Floats:

@@ -18,8 +18,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tfcompare.compare.stats.estimates import FEWEST_STEPS, LEVEL, Floats, Times, levels, sides
+from tfcompare.compare.stats.estimates import FEWEST_STEPS, LEVEL, Times, estimates, levels
 from tfcompare.compare.stats.spread import Spread
+from tfcompare.schema.arrays import Floats
 
 CONSISTENT = 0.75
 """A host stands out only if it takes longer than the median of the others in at least this share of the steps."""
@@ -150,7 +151,7 @@ def _ratio(ratios: Floats, others: Floats, spread: Spread) -> tuple[float, float
     each = _relative(others)
     is_measured, for_middle = len(each) >= FEWEST_OTHERS, math.sqrt(1 + 1 / len(each))
     assumed = 0.0 if is_measured else float(spread.of(np.array(np.median(_usual(others)))))
-    found = levels([sides(Times(_clipped(ratios[np.newaxis])))], assumed * for_middle)
+    found = levels([estimates(Times(_clipped(ratios[np.newaxis])))], assumed * for_middle)
     log, error, freedom = math.log(found.location[0]), float(found.error[0]), float(found.freedom[0])
     if is_measured:
         # what is measured between the others has the noise of their steps in it, so it holds for this host, too

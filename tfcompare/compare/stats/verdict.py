@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tfcompare.compare.stats.estimates import FEWEST_REPEATS, FEWEST_REPLICATES, Changes, Floats, detectable_log
+from tfcompare.compare.stats.estimates import FEWEST_REPEATS, FEWEST_REPLICATES, Changes, detectable_log
 from tfcompare.compare.stats.spread import percent
+from tfcompare.schema.arrays import Floats
 
 SAME = "same"
 UNTESTED = "untested"

@@ -12,9 +12,10 @@ import pandas as pd
 from tfcompare.compare.captures import Captures
 from tfcompare.compare.diff import MATCHED
 from tfcompare.compare.matching.matching import with_hosts_of
-from tfcompare.compare.stats.estimates import Floats, Times
+from tfcompare.compare.stats.estimates import Times
 from tfcompare.compare.stats.verdict import Verdict
 from tfcompare.run import Run
+from tfcompare.schema.arrays import Floats
 
 Judge = Callable[[tuple[list[Times], list[Times]]], Verdict]
 """Gives the verdict on the mean call: takes the durations of all calls, for each capture of each side."""

@@ -48,7 +48,7 @@ _MATCH, _BELOW_OURS, _BELOW_THEIRS = 0, 1, 2
 
 
 @dataclass(frozen=True)
-class Pair:
+class IteratorPair:
     """The indices of two matched iterators and the tier: `exact` if their types and all their parents are equal."""
 
     baseline: int
@@ -56,7 +56,7 @@ class Pair:
     tier: str
 
 
-def pair_iterators(baseline: Sequence[Iterator], candidate: Sequence[Iterator]) -> list[Pair]:
+def pair_iterators(baseline: Sequence[Iterator], candidate: Sequence[Iterator]) -> list[IteratorPair]:
     """Matches the iterators of two pipelines, in the order of the baseline's tree. Ids must be unique on each side."""
     ours, theirs = tree_of(baseline), tree_of(candidate)
     partner = _partners(ours, theirs)
@@ -68,7 +68,7 @@ def pair_iterators(baseline: Sequence[Iterator], candidate: Sequence[Iterator]) 
         above, above_theirs = ours.parent[i], theirs.parent[j]
         same_above = above_theirs < 0 if above < 0 else exact[above] and partner[above] == above_theirs
         exact[i] = same_above and ours.iterators[i].iterator == theirs.iterators[j].iterator
-        pairs.append(Pair(ours.place[i], theirs.place[j], EXACT if exact[i] else STRUCTURAL))
+        pairs.append(IteratorPair(ours.place[i], theirs.place[j], EXACT if exact[i] else STRUCTURAL))
     return pairs
 
 

@@ -108,18 +108,18 @@ def stages(long_names: pd.Series) -> pd.Series:
     return long_names.str.replace(_OF_FILE_OR_EPOCH, r"\1", regex=True)
 
 
-Sides = tuple[Analysis | None, Analysis | None]
+AnalysisPair = tuple[Analysis | None, Analysis | None]
 """The analyses of baseline and candidate; None for a run without tf.data calls."""
 
-Names = tuple[str, str]
+RunNames = tuple[str, str]
 """What sentences call the baseline and the candidate."""
 _NO_NAMES = "the baseline", "the candidate"
 
 
 def change(
-    sides: Sides,
+    sides: AnalysisPair,
     are_bound: tuple[bool, bool],
-    names: Names = _NO_NAMES,
+    names: RunNames = _NO_NAMES,
     *,
     identical: bool = False,
 ) -> str:
@@ -133,7 +133,7 @@ def change(
     return text if begins_with_name else text[:1].upper() + text[1:]
 
 
-def _change(sides: Sides, are_bound: tuple[bool, bool], names: Names, identical: bool) -> str:
+def _change(sides: AnalysisPair, are_bound: tuple[bool, bool], names: RunNames, identical: bool) -> str:
     ours, theirs = names
     baseline, candidate = sides
     if baseline is None or candidate is None:
@@ -152,14 +152,14 @@ def _change(sides: Sides, are_bound: tuple[bool, bool], names: Names, identical:
     return f"{theirs} is not input-bound, {ours} is{_blamed(baseline)}. {mean}"
 
 
-def _without_tf_data(sides: Sides, are_bound: tuple[bool, bool], names: Names) -> str:
+def _without_tf_data(sides: AnalysisPair, are_bound: tuple[bool, bool], names: RunNames) -> str:
     for there, is_bound, name, missing in zip(sides, are_bound, names, names[::-1], strict=True):
         if there is not None:
             return f"No tf.data calls in {missing}. In {name}, {finding(there, is_bound)}."
     return "No tf.data calls in either profile."
 
 
-def _to_devices_only(sides: tuple[Analysis, Analysis], are_bound: tuple[bool, bool], names: Names) -> str:
+def _to_devices_only(sides: tuple[Analysis, Analysis], are_bound: tuple[bool, bool], names: RunNames) -> str:
     known = list(zip(names, sides, are_bound, strict=True))
     only = [name for name, side, _ in known if side.feeds_device_only]
     others = [f" In {name}, {finding(side, bound)}." for name, side, bound in known if not side.feeds_device_only]
@@ -176,7 +176,7 @@ def _blamed(analysis: Analysis) -> str:
     return "" if bottleneck is None else f" (bottleneck: {display_name(bottleneck['iterator'])})"
 
 
-def _bottlenecks(baseline: Analysis, candidate: Analysis, names: Names) -> str:
+def _bottlenecks(baseline: Analysis, candidate: Analysis, names: RunNames) -> str:
     """The bottlenecks of two input-bound runs."""
     ours, theirs = baseline.usual_bottleneck, candidate.usual_bottleneck
     if ours is None or theirs is None:

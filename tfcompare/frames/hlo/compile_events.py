@@ -6,18 +6,13 @@ import re
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tfcompare.frames.nesting import order_by_start, parents_in_time
 from tfcompare.frames.planes import host_plane, recorded_on
 from tfcompare.hlo.names import function_name
+from tfcompare.schema.arrays import Bools, Int32, Strings
 from tfcompare.schema.hlo import COMPILING, LOWERING, TRACING
 from tfcompare.xspace import XSpace
-
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
-Names = npt.NDArray[np.object_]
 
 _PHASE = re.compile(
     rf"(?P<{TRACING}>trace_to_jaxpr\w*|tf\.function-graph_building)"
@@ -71,7 +66,7 @@ def _phase(name: str) -> str:
     return str(found.lastgroup) if found else ""
 
 
-def _enclosing(space: XSpace, rows: Int32, phases: Names) -> tuple[Names, Bools]:
+def _enclosing(space: XSpace, rows: Int32, phases: Strings) -> tuple[Strings, Bools]:
     """(the function whose call encloses each of these events, whether no event of its phase encloses it)."""
     events = space.events
     calls = _calls(space, np.unique(events.line[rows]))
@@ -122,7 +117,7 @@ def _is_within_another(space: XSpace, rows: Int32) -> Bools:
     return out
 
 
-def _modules(space: XSpace, rows: Int32) -> Names:
+def _modules(space: XSpace, rows: Int32) -> Strings:
     """The function of the module that each of these events names, empty where it names none."""
     entries = space.events.metadata[rows]
     named = space.strings(_MODULE_STAT)
@@ -138,7 +133,7 @@ def _modules(space: XSpace, rows: Int32) -> Names:
     return out
 
 
-def _modules_within(space: XSpace, rows: Int32, hints: Int32, modules: Names) -> Names:
+def _modules_within(space: XSpace, rows: Int32, hints: Int32, modules: Strings) -> Strings:
     """The one function that all `hints` that start within the time of each event are about; empty without one."""
     start = space.events.start_ps
     order = np.argsort(start[hints], kind="stable")

@@ -23,14 +23,11 @@ from tfcompare.hlo.category import categories
 from tfcompare.hlo.cost import bytes_accessed, flops
 from tfcompare.hlo.expression import expressions
 from tfcompare.hlo.peaks import Peaks, peaks_of
+from tfcompare.schema.arrays import Floats, Int32, Int64, Strings
 from tfcompare.schema.hlo import TRANSFERS
 from tfcompare.xspace import XSpace
 from tfcompare.xspace.space import PS_PER_US
 
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
-Float64 = npt.NDArray[np.float64]
-Texts = npt.NDArray[np.object_]
 Facts = dict[str, npt.NDArray[Any]]
 """Columns with a row for each instruction."""
 
@@ -82,7 +79,7 @@ def hlo_ops(space: XSpace, ops: Sequence[OpEvents]) -> pa.Table:
     return _table(facts | figures | {"peak_bytes_per_s": np.full(len(firsts), peaks.bandwidth)})
 
 
-def _codes(texts: Texts) -> Int32:
+def _codes(texts: Strings) -> Int32:
     codes: Int32 = pa.array(texts, pa.string()).dictionary_encode().indices.to_numpy()
     return codes
 
@@ -115,7 +112,7 @@ def _table(facts: Facts) -> pa.Table:
     return host_table("hlo_ops", facts | derived).take(order)
 
 
-def _plausible(numbers: Float64) -> Float64:
+def _plausible(numbers: Floats) -> Floats:
     return np.where(numbers <= _LARGEST, numbers, _NAN)
 
 
@@ -206,11 +203,11 @@ def _facts(size: int) -> Facts:
     return facts | {name: np.full(size, _NAN) for name in costs} | {"is_rematerialized": np.zeros(size, np.bool_)}
 
 
-def _peaks(peaks: Peaks, types: Int64) -> Float64:
+def _peaks(peaks: Peaks, types: Int64) -> Floats:
     found, which = np.unique(types, return_inverse=True)
     return np.array([peaks.flops(mask) for mask in found.tolist()], np.float64)[which]
 
 
-def _are_rematerialized(hlo_ops: Texts, op_names: Texts) -> list[bool]:
+def _are_rematerialized(hlo_ops: Strings, op_names: Strings) -> list[bool]:
     cells = zip(hlo_ops.tolist(), op_names.tolist(), strict=True)
     return [_REMATERIALIZED[0] in hlo_op or _REMATERIALIZED[1] in op_name for hlo_op, op_name in cells]

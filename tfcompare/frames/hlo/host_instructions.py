@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from tfcompare.frames.planes import HLO_OP, device_kind, host_plane, recorded_on
+from tfcompare.schema.arrays import Int32, Int64
 from tfcompare.xspace import XSpace
-
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
 
 _END = "end: "
 

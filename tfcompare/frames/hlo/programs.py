@@ -12,9 +12,8 @@ import numpy.typing as npt
 from tfcompare.frames.planes import METADATA_PLANE
 from tfcompare.hlo.program import Program, read_program
 from tfcompare.hlo.wire import signed
+from tfcompare.schema.arrays import Int64
 from tfcompare.xspace import XSpace
-
-Int64 = npt.NDArray[np.int64]
 
 _ID = re.compile(r"\((\d{1,20})\)$")
 _HLO_PROTO = ("Hlo Proto", "hlo_proto")

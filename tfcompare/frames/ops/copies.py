@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable
 from weakref import WeakKeyDictionary
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from tfcompare.frames.arrow import empty, host_table, texts
@@ -16,11 +15,9 @@ from tfcompare.frames.ops.kernel_details import is_kernel
 from tfcompare.frames.ops.launches import stream_events
 from tfcompare.frames.planes import device_kind, device_planes
 from tfcompare.schema import kernels as schema
+from tfcompare.schema.arrays import Int8, Int64
 from tfcompare.xspace import XSpace
 from tfcompare.xspace.space import PS_PER_US
-
-Int8 = npt.NDArray[np.int8]
-Int64 = npt.NDArray[np.int64]
 
 _MEMCPY_DETAILS = "memcpy_details"
 _MEMSET_DETAILS = ("memset_details", "Memset_details")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -15,11 +14,8 @@ from tfcompare.frames.ops.op_counts import executions_on_streams
 from tfcompare.frames.ops.op_names import UNKNOWN, Op
 from tfcompare.frames.ops.op_parts import PART_TEXTS, OpEvents
 from tfcompare.frames.planes import events_of_lines, recorded_lines
+from tfcompare.schema.arrays import Bools, Int32, Int64
 from tfcompare.xspace import Plane, XSpace
-
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 
 def gpu_ops(space: XSpace, planes: list[Plane], step: Int32, is_eager: Bools) -> list[OpEvents]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from tfcompare import schema
@@ -13,11 +12,8 @@ from tfcompare.frames.ops.launches import Launch, launches
 from tfcompare.frames.ops.op_names import DATASET, EAGER_EXECUTION, UNKNOWN, Op, eager_op, parse_op
 from tfcompare.frames.ops.op_parts import PART_TEXTS, OpEvents
 from tfcompare.frames.planes import host_plane, recorded_on
+from tfcompare.schema.arrays import Bools, Int32
 from tfcompare.xspace import XSpace, lookup
-
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 
 def host_ops(space: XSpace, step: Int32, is_eager: Bools) -> OpEvents | None:

@@ -7,7 +7,6 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from tfcompare.frames.arrow import empty, host_table
@@ -17,12 +16,9 @@ from tfcompare.frames.ops.launches import launches, stream_events
 from tfcompare.frames.ops.tensor_cores import is_eligible, uses_tensor_cores
 from tfcompare.frames.planes import device_planes
 from tfcompare.frames.steps.steps import Steps
+from tfcompare.schema.arrays import Bools, Int32, Int64
 from tfcompare.xspace import XSpace
 from tfcompare.xspace.space import PS_PER_US
-
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 _VENDOR = "device_vendor"
 _FLAGS = ["is_op_tensor_core_eligible", "is_kernel_using_tensor_core"]

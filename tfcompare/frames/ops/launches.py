@@ -5,17 +5,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tfcompare.frames.grouping import combinations
 from tfcompare.frames.hlo.programs import Programs, programs_of
 from tfcompare.frames.ops.op_names import UNKNOWN, Op, parse_op
 from tfcompare.frames.planes import events_of_lines, recorded_lines
+from tfcompare.schema.arrays import Int32, Int64, Strings
 from tfcompare.xspace import Plane, XSpace
-
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
-Texts = npt.NDArray[np.object_]
 
 _ANNOTATIONS = ("level 0", "annotation")
 _NAMING = ("hlo_op", "tf_op", *_ANNOTATIONS, "name")
@@ -62,7 +58,7 @@ def launches(space: XSpace, rows: Int32) -> tuple[Int64, list[Launch]]:
     return launch, out
 
 
-def _put_instructions(programs: Programs, program_ids: Int64, hlo_ops: Texts, out: list[Launch]) -> None:
+def _put_instructions(programs: Programs, program_ids: Int64, hlo_ops: Strings, out: list[Launch]) -> None:
     """Put the launches by instructions that the file contains into `out`."""
     named = np.flatnonzero(hlo_ops != "")
     for own_id, program, positions, rows in programs.find(program_ids[named], hlo_ops[named]):

@@ -8,14 +8,11 @@ from __future__ import annotations
 import re
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from tfcompare.frames.grouping import combinations, largest
+from tfcompare.schema.arrays import Bools, Int32, Int64
 
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 _PROGRAM_OR_NUMBER = re.compile(r"^[^/]*/|\.\d+$")
 
 

@@ -10,16 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from tfcompare.frames.arrow import empty, host_table
 from tfcompare.frames.grouping import any_of, distinct, largest, sums
 from tfcompare.frames.ops.op_counts import op_occurrences
-
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
+from tfcompare.schema.arrays import Bools, Int32, Int64
 
 NO_STEP = -1
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow.compute as pc
 
 from tfcompare.frames.nesting import order_by_start
@@ -15,13 +14,9 @@ from tfcompare.frames.steps.activities import NONE, Activity
 from tfcompare.frames.steps.steps import Steps
 from tfcompare.frames.tf_data.tf_data_functions import TfDataFunctions
 from tfcompare.schema import HOST
+from tfcompare.schema.arrays import Bools, Int8, Int32, Int64
 from tfcompare.xspace import XSpace
 from tfcompare.xspace.compilation import Array, Int, compiled
-
-Int8 = npt.NDArray[np.int8]
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 PIECES_PER_SEGMENT = 4
 PIECES_AT_LEAST = 100_000

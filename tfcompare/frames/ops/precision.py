@@ -10,15 +10,12 @@ from __future__ import annotations
 import re
 
 import numpy as np
-import numpy.typing as npt
 
 from tfcompare.frames.grouping import combinations
 from tfcompare.frames.hlo.programs import programs_of
 from tfcompare.hlo.shapes import mask_of
+from tfcompare.schema.arrays import Int32, Int64
 from tfcompare.xspace import XSpace
-
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
 
 UNKNOWN_PRECISION, SIXTEEN_BIT, THIRTY_TWO_BIT = 0, 1, 2
 _SHAPES, _HLO_OP = "shape", "hlo_op"

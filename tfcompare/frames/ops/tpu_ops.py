@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from tfcompare import schema
@@ -12,12 +11,9 @@ from tfcompare.frames.nesting import order_by_start, self_times
 from tfcompare.frames.ops.op_names import UNKNOWN, Op, parse_op
 from tfcompare.frames.ops.op_parts import PART_TEXTS, OpEvents
 from tfcompare.frames.planes import events_of_lines
+from tfcompare.schema.arrays import Bools, Int32, Int64
 from tfcompare.xspace import Plane, XSpace
 from tfcompare.xspace.space import LONGEST_PS, MOST_PS
-
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 OP_LINES = ("XLA Ops", "Framework Ops", "Sparse Core Ops")
 _STEPS_LINE = "Steps"

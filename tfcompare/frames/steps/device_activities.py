@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 import numpy as np
-import numpy.typing as npt
 
 from tfcompare.frames.ops.copies import KINDS, copy_kinds
 from tfcompare.frames.ops.kernel_details import is_kernel
@@ -15,10 +14,8 @@ from tfcompare.frames.ops.tpu_ops import OP_LINES
 from tfcompare.frames.planes import device_kind, device_planes, events_of_lines
 from tfcompare.frames.steps.activities import Activity
 from tfcompare.schema import kernels
+from tfcompare.schema.arrays import Int8, Int32
 from tfcompare.xspace import XSpace, lookup
-
-Int32 = npt.NDArray[np.int32]
-Int8 = npt.NDArray[np.int8]
 
 _COLLECTIVE_KERNEL = re.compile(r"nccl|rccl", re.I)
 _COLLECTIVE = re.compile(r"(all-reduce|all-gather|all-to-all|ragged-all-to-all|reduce-scatter|collective-\w+)")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from tfcompare.frames.arrow import empty, host_table
@@ -15,11 +14,9 @@ from tfcompare.frames.steps.activities import Activity
 from tfcompare.frames.steps.step_parts import Activities, explain, step_parts
 from tfcompare.frames.steps.steps import Steps
 from tfcompare.schema import STEP_PARTS
+from tfcompare.schema.arrays import Bools, Int64
 from tfcompare.xspace import XSpace
 from tfcompare.xspace.space import PS_PER_US
-
-Int64 = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 
 def device_steps(space: XSpace, steps: Steps, times: Int64, idle_ps: Int64, activities: Activities) -> pa.Table:

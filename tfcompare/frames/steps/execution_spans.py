@@ -5,16 +5,13 @@ from __future__ import annotations
 import re
 
 import numpy as np
-import numpy.typing as npt
 
 from tfcompare.frames.executions import Executions
 from tfcompare.frames.spans import NO_SPANS
 from tfcompare.frames.steps.step_spans import StepSpans, no_spans, spans_of_steps
 from tfcompare.markdown import as_code
+from tfcompare.schema.arrays import Int32, Int64
 from tfcompare.xspace import XSpace
-
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
 
 _NEGLIGIBLE = 0.1
 """The share of the programs' time that may run after the markers, or be of unknown steps. A program that blocks within

@@ -7,17 +7,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
 from tfcompare.frames.executions import Executions, no_executions
 from tfcompare.frames.links import Links, has_loops, link, nearest_source_value, spread_groups
 from tfcompare.frames.planes import host_plane
+from tfcompare.schema.arrays import Bools, Int32, Int64
 from tfcompare.xspace import XSpace
-
-Int8 = npt.NDArray[np.int8]
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 _TRACE_CONTEXT = "TraceContext"
 _IMPLICIT_ROOTS = ("FunctionRun", "SessionRun", "RunGraph", "ExecutorState::Process")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 import numpy as np
-import numpy.typing as npt
 
 from tfcompare.frames.grouping import combinations
 from tfcompare.frames.nesting import count_started, order_by_start, parents_in_time
@@ -14,11 +13,8 @@ from tfcompare.frames.planes import device_kind, host_plane, recorded_on
 from tfcompare.frames.steps import groups as grouping
 from tfcompare.frames.steps.activities import NONE, Activity
 from tfcompare.frames.tf_data.tf_data_functions import TfDataFunctions, tf_data_functions
+from tfcompare.schema.arrays import Bools, Int8, Int32
 from tfcompare.xspace import XSpace, lookup
-
-Int8 = npt.NDArray[np.int8]
-Int32 = npt.NDArray[np.int32]
-Bools = npt.NDArray[np.bool_]
 
 _NO_ACTIVITY = ("EagerExecute", "EagerLocalExecute", "EagerKernelExecute", "FunctionRun")
 _GET_NEXT = ("IteratorGetNext", "MultiDeviceIteratorGetNext")

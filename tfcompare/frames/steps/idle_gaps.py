@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from tfcompare.frames.arrow import empty, host_table, texts
 from tfcompare.frames.ops.op_parts import OpEvents
 from tfcompare.frames.steps.steps import Steps, some_at_a_time
 from tfcompare.schema import DEVICE, HOST
+from tfcompare.schema.arrays import Int32, Int64
 from tfcompare.xspace import XSpace, lookup
 from tfcompare.xspace.space import PS_PER_US
-
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
 
 
 def idle_gaps(space: XSpace, steps: Steps, ops: Sequence[OpEvents]) -> pa.Table:

@@ -13,7 +13,6 @@ from functools import partial
 from itertools import groupby
 
 import numpy as np
-import numpy.typing as npt
 
 from tfcompare.frames.ops.op_parts import OpEvents
 from tfcompare.frames.ops.op_segments import NO_SEGMENTS, OpSegments
@@ -23,15 +22,10 @@ from tfcompare.frames.steps.device_activities import device_activities
 from tfcompare.frames.steps.host_activities import host_activities, is_collective, timed_host_events
 from tfcompare.frames.steps.steps import Steps, some_at_a_time
 from tfcompare.frames.tf_data.tf_data_functions import TfDataFunctions
+from tfcompare.schema.arrays import Bools, Floats, Int8, Int32, Int64
 from tfcompare.schema.runs import STEP_PARTS
 from tfcompare.xspace import XSpace, lookup
 from tfcompare.xspace.compilation import Array, Int, compiled
-
-Int8 = npt.NDArray[np.int8]
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float64]
 
 _IDLE, _OTHER = "idle_us", "other_us"
 _ROWS_AT_ONCE = 1 << 18

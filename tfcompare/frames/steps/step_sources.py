@@ -11,7 +11,6 @@ import re
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
 from tfcompare.frames.planes import STEPS_LINE, device_kind, device_planes, events_of_lines, profile_span_ps, short_id
 from tfcompare.frames.steps import groups as grouping
@@ -19,12 +18,9 @@ from tfcompare.frames.steps.execution_spans import execution_spans
 from tfcompare.frames.steps.groups import Groups
 from tfcompare.frames.steps.step_spans import StepSpans, choose_spans, device_spans, no_spans
 from tfcompare.frames.steps.steps import DEVICE_LINE, WHOLE_PROFILE, XLA_MODULE, Steps
+from tfcompare.schema.arrays import Bools, Int32, Int64
 from tfcompare.xspace import XSpace, lookup
 from tfcompare.xspace.compilation import Array, compiled
-
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 _MIN_REPETITIONS = 5
 _MIN_TIME_SHARE = 0.5

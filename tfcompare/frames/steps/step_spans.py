@@ -13,17 +13,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from tfcompare.frames.ops.copies import KINDS, copy_kinds
 from tfcompare.frames.planes import device_kind, device_planes, events_of_lines, recorded_lines
+from tfcompare.schema.arrays import Bools, Floats, Int32, Int64
 from tfcompare.schema.kernels import HOST_TO_DEVICE
 from tfcompare.xspace import Plane, XSpace
-
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float64]
 
 _TPU_LINES = ("XLA Ops", "XLA Modules")
 

@@ -6,16 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
 from tfcompare.frames.planes import HOST_PLANE
 from tfcompare.frames.steps import groups as grouping
 from tfcompare.frames.steps.step_spans import StepSpans, no_spans
+from tfcompare.schema.arrays import Bools, Int32, Int64
 from tfcompare.xspace import XSpace
-
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 WHOLE_PROFILE = "whole profile"
 DEVICE_LINE = "device Steps line"

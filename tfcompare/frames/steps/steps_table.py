@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from tfcompare.frames.arrow import empty, host_table
 from tfcompare.frames.steps.step_parts import compute_precisions, step_parts
 from tfcompare.frames.steps.steps import Steps
+from tfcompare.schema.arrays import Int64
 from tfcompare.xspace.space import PS_PER_US
-
-Int64 = npt.NDArray[np.int64]
 
 
 def steps_frame(steps: Steps, times: Int64, idle_ps: Int64) -> pa.Table:

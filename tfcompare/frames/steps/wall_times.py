@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from tfcompare.frames.arrow import empty, host_table
@@ -17,9 +16,8 @@ from tfcompare.frames.steps.activities import Activity
 from tfcompare.frames.steps.step_parts import Activities, explain, part_of_activity
 from tfcompare.frames.steps.steps import Steps
 from tfcompare.frames.tf_data.tf_data_functions import TfDataFunctions
+from tfcompare.schema.arrays import Int64
 from tfcompare.xspace import XSpace
-
-Int64 = npt.NDArray[np.int64]
 
 
 class WallTimes(NamedTuple):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from tfcompare.frames.arrow import empty, host_table, texts
@@ -17,14 +16,11 @@ from tfcompare.frames.tf_data.tf_data_settings import (
     spread_texts,
     texts_of_rows,
 )
+from tfcompare.schema.arrays import Floats, Int32, Int64
 from tfcompare.schema.input import SLOW_CALL_US
 from tfcompare.units import middle_ellipsis
 from tfcompare.xspace import XSpace
 from tfcompare.xspace.space import PS_PER_US
-
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 _MAX_NAME_LENGTH = 500
 

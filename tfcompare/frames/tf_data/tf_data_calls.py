@@ -18,12 +18,9 @@ from tfcompare.frames.links import directly_around
 from tfcompare.frames.nesting import order_by_start
 from tfcompare.frames.planes import host_plane, recorded_on
 from tfcompare.frames.tf_data.tf_data_functions import RUNS_AHEAD
+from tfcompare.schema.arrays import Bools, Int32, Int64
 from tfcompare.xspace import Plane, XSpace
 from tfcompare.xspace.compilation import Array, compiled
-
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 _PREFIX, _SEPARATOR = "Iterator::", "::"
 _CALL, _PRODUCE, _CONSUME = 1, 2, 3

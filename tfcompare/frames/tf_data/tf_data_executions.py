@@ -5,15 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from tfcompare.frames.grouping import any_of, sums
 from tfcompare.frames.tf_data.tf_data_calls import Calls, find_calls
+from tfcompare.schema.arrays import Bools, Int32, Int64
 from tfcompare.xspace import XSpace
-
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 MOST_ROWS = 50_000
 """Limit of iterator rows per host. If there are more, only the slowest executions of each pipeline are retained."""

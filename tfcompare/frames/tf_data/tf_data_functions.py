@@ -5,17 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from tfcompare.frames.links import directly_around
 from tfcompare.frames.nesting import count_started
 from tfcompare.frames.ops.op_names import DATASET, parse_op
 from tfcompare.frames.steps import groups as grouping
+from tfcompare.schema.arrays import Bools, Int32, Int64
 from tfcompare.xspace import XSpace
-
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 RUNS_AHEAD = ("Prefetch", "ParallelInterleave", "ParallelMap", "MapAndBatch", "ParseExample", "ParallelBatch")
 """Stages of tf.data that run their inputs on background threads, in parallel with the step."""

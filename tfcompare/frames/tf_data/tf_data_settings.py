@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from tfcompare.frames.grouping import any_of, largest
 from tfcompare.frames.tf_data.tf_data_executions import Analysis
+from tfcompare.schema.arrays import Floats, Int64
 from tfcompare.xspace import XSpace, wire
-
-Int64 = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 _COLUMNS = {"autotune": "autotune", "name": "dataset", "shapes": "shapes", "types": "types"}
 _EXCLUDED_STATS = {

@@ -27,7 +27,7 @@ _MOST_NAMED = 10
 _HOW_TO_JOIN = "; they were captured at the same time on different hosts: --join makes them one run"
 _HOW_TO_NAME = "; to name a run of several hosts, put its files into a folder of their own"
 
-Look = Callable[[RemotePlace], Listing]
+ListRemote = Callable[[RemotePlace], Listing]
 """Lists a remote place, as `remote.stores.look` does."""
 
 
@@ -77,7 +77,7 @@ def _with_neighbours(place: str | Path) -> str | Path:
 
 
 def survey(
-    places: Sequence[Place], look: Look = look, more: Sequence[UnnamedRun] = (), *, join: bool = False
+    places: Sequence[Place], look: ListRemote = look, more: Sequence[UnnamedRun] = (), *, join: bool = False
 ) -> Survey:
     """The runs below those places that can be searched, as in `find_runs`, together with `more`."""
     taken = Taken()
@@ -143,7 +143,7 @@ def only(runs: Sequence[FoundRun], place: str | Path, *, join: bool = False) -> 
     return runs[0]
 
 
-def _runs_at(place: Place, taken: Taken, look: Look) -> tuple[list[UnnamedRun], str]:
+def _runs_at(place: Place, taken: Taken, look: ListRemote) -> tuple[list[UnnamedRun], str]:
     """The runs at a place that belong to no earlier one, and a sentence about what is there if there are none."""
     if place.remote is not None:
         listing = look(place.remote)

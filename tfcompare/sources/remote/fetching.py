@@ -38,7 +38,7 @@ _OURS = re.compile(r"[0-9a-f]{32}(\.xplane\.pb)?(\.gz)?")
 _SUFFIXES = (".xplane.pb.gz", ".xplane.pb", ".gz")
 _IS_FULL = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
 
-Progress = Callable[[int], None]
+OnBytes = Callable[[int], None]
 """Called with the number of bytes that have arrived; what it raises ends the download."""
 
 
@@ -54,7 +54,7 @@ class Cache:
         suffix = next((s for s in _SUFFIXES if file.path.name.endswith(s)), "")
         return self.folder / f"{file.digest}{suffix}"
 
-    def fetched(self, file: RemoteFile, progress: Progress = lambda _: None, *, again: bool = False) -> Path:
+    def fetched(self, file: RemoteFile, progress: OnBytes = lambda _: None, *, again: bool = False) -> Path:
         """The complete file, fetched if necessary, or `again`, because the copy is damaged.
 
         Another process may evict it at any time. Raises `NotFetched` if it is not available, has changed since it was
@@ -90,7 +90,7 @@ class Cache:
                 copy.unlink()
                 excess -= size
 
-    def _fetch(self, file: RemoteFile, path: Path, progress: Progress) -> None:
+    def _fetch(self, file: RemoteFile, path: Path, progress: OnBytes) -> None:
         self._check_size(file, file.size_bytes or 0)
         self.make_room(file.size_bytes or 0)
         descriptor, part = tempfile.mkstemp(PART, dir=self.folder)
@@ -103,7 +103,7 @@ class Cache:
         if file.size_bytes is None:
             self.make_room()
 
-    def _download(self, file: RemoteFile, copy: BinaryIO, progress: Progress) -> None:
+    def _download(self, file: RemoteFile, copy: BinaryIO, progress: OnBytes) -> None:
         until = time.monotonic() + DOWNLOAD_S
         for tries_left in reversed(range(_TRIES)):
             copy.seek(0)

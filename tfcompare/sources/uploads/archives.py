@@ -27,7 +27,7 @@ from typing import IO, BinaryIO
 from tfcompare.sources.logdir.files import is_profile, text_of
 from tfcompare.sources.uploads.limits import BadUpload, Limits, check_distinct, safe_path
 
-Progress = Callable[[int], None]
+OnBytes = Callable[[int], None]
 """Called with the number of bytes written since the last call."""
 
 SIGNATURES = (b"PK\3\4", b"PK\5\6")
@@ -82,7 +82,7 @@ def list_archive(upload: str, file: BinaryIO, limits: Limits) -> list[Member]:
     return members
 
 
-def unpack(upload: str, file: BinaryIO, limits: Limits, folder: Path, progress: Progress) -> None:
+def unpack(upload: str, file: BinaryIO, limits: Limits, folder: Path, progress: OnBytes) -> None:
     """Write the profiles of an archive that `list_archive` accepted below `folder`, which must exist.
 
     Raises `BadUpload` if the archive is damaged, `OSError` if writing to disk fails.
@@ -94,7 +94,7 @@ def unpack(upload: str, file: BinaryIO, limits: Limits, folder: Path, progress: 
                     write(upload, source, member, folder, progress)
 
 
-def write(upload: str, source: IO[bytes], member: Member, folder: Path, progress: Progress) -> None:
+def write(upload: str, source: IO[bytes], member: Member, folder: Path, progress: OnBytes) -> None:
     """Copy one member, up to its declared size; raises `BadUpload` if it is shorter."""
     target_path = folder.joinpath(*member.path.parts)
     left = member.size_bytes

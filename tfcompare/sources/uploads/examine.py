@@ -27,7 +27,7 @@ def members(upload: str, path: Path, limits: Limits, meanwhile: Callable[[], obj
     return found
 
 
-def unpack(upload: str, path: Path, limits: Limits, folder: Path, counter: Path, progress: archives.Progress) -> None:
+def unpack(upload: str, path: Path, limits: Limits, folder: Path, counter: Path, progress: archives.OnBytes) -> None:
     """Write the profiles of an archive below `folder`, which must exist; the child counts their bytes in `counter`.
 
     Raises as `members` does, and `OSError` if writing to disk fails.

@@ -26,7 +26,7 @@ from typing import BinaryIO
 from tfcompare.sources.abandoned_folders import ARRIVING, delete, this_process
 from tfcompare.sources.logdir.files import PROFILE_SUFFIXES, is_profile, text_of
 from tfcompare.sources.uploads import examine
-from tfcompare.sources.uploads.archives import Member, Progress, is_archive, write
+from tfcompare.sources.uploads.archives import Member, OnBytes, is_archive, write
 from tfcompare.sources.uploads.limits import BadUpload, Limits, check_distinct, safe_path
 from tfcompare.sources.uploads.quotas import ABOUT, Quotas
 
@@ -82,7 +82,7 @@ class Uploads:
                         found.append(_read(Path(entry.path)))
         return sorted(found, key=lambda upload: (upload.arrived, upload.digest))
 
-    def receive(self, arrivals: Sequence[Arrival], progress: Progress = lambda _: None) -> Upload:
+    def receive(self, arrivals: Sequence[Arrival], progress: OnBytes = lambda _: None) -> Upload:
         """Store the uploaded files. If an upload with the same content exists, returns that one.
 
         Several profiles without folders become separate runs. Raises `BadUpload` if a file is refused, none is a
@@ -151,7 +151,7 @@ class Uploads:
 
     def _publish(self, folder: Path, place: Path, listed: Sequence[_Listed]) -> Upload:
         """Store the upload by renaming its folder to its digest; returns an existing upload with the same content."""
-        digest, size_bytes, profiles = _digest(place)
+        digest, size_bytes, profiles = _digest_of_files(place)
         ignored = [text_of(str(one.placed(m))) for one in listed for m in one.members if not m.is_profile]
         upload = Upload(
             digest, place.name, datetime.now(UTC), profiles, size_bytes, tuple(ignored[:MOST_IGNORED]), len(ignored),
@@ -183,7 +183,7 @@ class _Listed:
     top: str
 
     @staticmethod
-    def of(arrival: Arrival, limits: Limits, top: str, packed: Path, progress: Progress) -> _Listed:
+    def of(arrival: Arrival, limits: Limits, top: str, packed: Path, progress: OnBytes) -> _Listed:
         """The listed file; an archive is written to `packed`."""
         name, path = text_of(arrival.name), safe_path(arrival.name, arrival.name)
         if _is_archive(arrival):
@@ -207,7 +207,7 @@ class _Listed:
             return member.path
         return PurePosixPath(re.sub(r"\.xplane\.pb(\.gz)?$", "", member.path.name) or "profile") / member.path
 
-    def put(self, place: Path, limits: Limits, progress: Progress) -> None:
+    def put(self, place: Path, limits: Limits, progress: OnBytes) -> None:
         """Write the profiles."""
         name = text_of(self.arrival.name)
         if self.packed:
@@ -237,7 +237,7 @@ def _sent_bytes(arrival: Arrival) -> int:
     return arrival.size_bytes if is_written else 0
 
 
-def _copy(source: BinaryIO, path: Path, progress: Progress) -> None:
+def _copy(source: BinaryIO, path: Path, progress: OnBytes) -> None:
     source.seek(0)
     with path.open("xb") as target:
         while chunk := source.read(_CHUNK):
@@ -272,7 +272,7 @@ def _read(folder: Path) -> Upload:
     )  # fmt: skip
 
 
-def _digest(place: Path) -> tuple[str, int, int]:
+def _digest_of_files(place: Path) -> tuple[str, int, int]:
     """(a digest of the profiles' paths and bytes, their total size, their number)."""
     whole, size_bytes = hashlib.blake2b(digest_size=16), 0
     files = sorted(path for path in place.rglob("*") if path.is_file())

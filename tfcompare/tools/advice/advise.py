@@ -17,7 +17,7 @@ from tfcompare.tools.advice import (
 )
 from tfcompare.tools.advice.changes import STEP, changes, unchanged
 from tfcompare.tools.advice.facts import FEWEST_STEPS, Facts, facts_of
-from tfcompare.tools.advice.model import WORTH_IT, Advice, Findings, Found, Rule, Side, evidence
+from tfcompare.tools.advice.model import WORTH_IT, Advice, AppliesTo, Findings, Found, Rule, evidence
 from tfcompare.tools.advice.worth_trying import worth_trying
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def _asked(name: str, rule: Rule, baseline: Facts, candidate: Facts) -> Advice |
     found = _found(rule, candidate)
     if found is None:
         return None
-    side: Side = "candidate" if _found(rule, baseline) is None else "both"
+    side: AppliesTo = "candidate" if _found(rule, baseline) is None else "both"
     seen = evidence(found.figures, candidate, baseline)
     return Advice(name, found.title, found.text, seen, found.link, side, found.saves)
 

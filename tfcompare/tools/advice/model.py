@@ -27,7 +27,7 @@ WORTH_IT = 0.05
 
 _NAME_WIDTH = 60
 
-Side = Literal["candidate", "both"]
+AppliesTo = Literal["candidate", "both"]
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Advice:
     text: str
     evidence: tuple[Evidence, ...]
     link: str
-    side: Side
+    side: AppliesTo
     saves: float
 
 

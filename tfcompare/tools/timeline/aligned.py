@@ -7,19 +7,16 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from tfcompare.errors import TfcompareError
 from tfcompare.schema import DEVICE
+from tfcompare.schema.arrays import Bools, Int64
 from tfcompare.tools.timeline.host_pair import Meeting
 from tfcompare.tools.timeline.pairs import SpanPairs, span_pairs
-from tfcompare.tools.timeline.run_pair import Side, Timelines
+from tfcompare.tools.timeline.run_pair import SideTimeline, Timelines
 from tfcompare.tools.timeline.run_timeline import NONE
 from tfcompare.tools.timeline.window import ALONE, NEUTRAL, rectangles
-
-Int64 = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 IDLE = 0.001
 """A lane that is busy for less than this share of the compared step is idle."""
@@ -142,7 +139,7 @@ def align(
     Raises `TfcompareError` if a side has no such step, or no such op in it.
     """
     sides = timelines.sides
-    if not timelines.has_steps:
+    if not timelines.all_have_steps:
         return _without_steps(timelines, op)
     chosen = steps or tuple(side.typical or 0 for side in sides)
     found = [_step(side, number) for side, number in zip(sides, chosen, strict=True)]
@@ -155,7 +152,7 @@ def align(
     return _with_pairs(timelines, chosen, zeros, begins, ends, numbers, meeting)
 
 
-def _step(side: Side, number: int) -> int:
+def _step(side: SideTimeline, number: int) -> int:
     """The position of a step."""
     at = np.flatnonzero(side.steps["step"] == number)
     if not len(at):
@@ -164,12 +161,12 @@ def _step(side: Side, number: int) -> int:
     return int(at[0])
 
 
-def _steps_around(sides: tuple[Side, ...], chosen: list[int]) -> tuple[int, int]:
+def _steps_around(sides: tuple[SideTimeline, ...], chosen: list[int]) -> tuple[int, int]:
     """How many steps all sides have before the chosen ones, and from them on."""
     return min(chosen), min(len(side.steps) - at for side, at in zip(sides, chosen, strict=True))
 
 
-def _compared_steps(side: Side, chosen: int, around: tuple[int, int]) -> Int64:
+def _compared_steps(side: SideTimeline, chosen: int, around: tuple[int, int]) -> Int64:
     """For each span, a number of its step that is equal for steps compared with each other, `NONE` for other steps."""
     before, after = around
     compared = side.steps["step"].iloc[chosen - before : chosen + after]

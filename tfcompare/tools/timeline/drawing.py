@@ -11,16 +11,13 @@ import numpy.typing as npt
 import pandas as pd
 
 from tfcompare.compare.matching.kernel_labels import kernel_label
+from tfcompare.schema.arrays import Bools, Int64, Strings
 from tfcompare.tools.timeline.aligned import Aligned
 from tfcompare.tools.timeline.host_pair import Meeting
-from tfcompare.tools.timeline.run_pair import Side
+from tfcompare.tools.timeline.run_pair import SideTimeline
 from tfcompare.tools.timeline.run_timeline import NONE
 from tfcompare.tools.timeline.window import MOST_RECTANGLES, Rectangles, rectangles
 from tfcompare.xspace.space import PS_PER_US
-
-Int64 = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
-Objects = npt.NDArray[np.object_]
 
 KINDS = 8
 """Colours of op types; spans that are no op have none (`KINDS`)."""
@@ -35,7 +32,7 @@ _FAR_PS = 1 << 60
 
 
 @dataclass(frozen=True)
-class Look:
+class Viewport:
     """What to look at: a window in µs of the common axis, how wide it is drawn, and what is marked.
 
     None for the window stands for the compared step. `shift_us` moves the candidate to the right; `stretch` draws its
@@ -72,7 +69,7 @@ class Axis:
         return max(-_FAR_PS, min(time_ps, _FAR_PS))
 
 
-def axes(aligned: Aligned, look: Look) -> list[Axis]:
+def axes(aligned: Aligned, look: Viewport) -> list[Axis]:
     """The axis of each side."""
     lengths = aligned.lengths_ps
     scales = [1.0, lengths[0] / lengths[-1] if look.stretch else 1.0]
@@ -80,7 +77,7 @@ def axes(aligned: Aligned, look: Look) -> list[Axis]:
     return [Axis(*of) for of in zip(aligned.zero_ps, scales, shifts, strict=False)]
 
 
-def default_window_us(aligned: Aligned, look: Look) -> tuple[float, float]:
+def default_window_us(aligned: Aligned, look: Viewport) -> tuple[float, float]:
     """The compared step of both sides with a margin; without steps, from time 0 to the end."""
     on = axes(aligned, look)
     begin = min(axis.us(time) for axis, time in zip(on, aligned.begin_ps, strict=True))
@@ -88,7 +85,7 @@ def default_window_us(aligned: Aligned, look: Look) -> tuple[float, float]:
     return begin - MARGIN * (end - begin), end + MARGIN * (end - begin)
 
 
-def drawing(aligned: Aligned, look: Look) -> dict[str, Any]:
+def drawing(aligned: Aligned, look: Viewport) -> dict[str, Any]:
     """All that is drawn of a window, as JSON values and frames.
 
     `sides` (names), `lanes` (as `Aligned.lanes`), `steps` (number, start, duration and position of each, by side),
@@ -130,7 +127,7 @@ def _clock(meeting: Meeting | None) -> dict[str, float] | None:
     return {"error": meeting.error_us, "late": meeting.late_us} if meeting and meeting.has_clock else None
 
 
-def _spans(aligned: Aligned, look: Look, number: int, axis: Axis, window: tuple[float, float]) -> pd.DataFrame:
+def _spans(aligned: Aligned, look: Viewport, number: int, axis: Axis, window: tuple[float, float]) -> pd.DataFrame:
     """The rectangles of one side."""
     side = aligned.timelines.sides[number]
     layout, lane = side.layout, aligned.timelines.lane_numbers[number][side.layout.lane]
@@ -172,7 +169,7 @@ def _spans(aligned: Aligned, look: Look, number: int, axis: Axis, window: tuple[
     )
 
 
-def _names(aligned: Aligned, spans: pd.DataFrame, lane: Int64) -> tuple[Objects, Objects]:
+def _names(aligned: Aligned, spans: pd.DataFrame, lane: Int64) -> tuple[Strings, Strings]:
     """What each span and its op are called; an empty text for an op that is named by its span."""
     is_on_host = np.array([pair.is_on_host for pair in aligned.timelines.lanes], np.bool_)[lane]
     names, ops = (spans[column].astype(object) for column in ("name", "op_name"))
@@ -213,7 +210,7 @@ def _kinds(op_type: pd.Series) -> npt.NDArray[np.int8]:
     return np.array([*colours, KINDS], np.int8)[op_type.cat.codes.to_numpy()]
 
 
-def _found(side: Side, text: str) -> Bools:
+def _found(side: SideTimeline, text: str) -> Bools:
     """Which spans have every word of a text in their name, op or op type; none for an empty text."""
     spans, words = side.timeline.spans, text.casefold().split()
     marked = np.full(len(spans), bool(words))
@@ -235,7 +232,7 @@ def found(aligned: Aligned, text: str) -> list[int]:
     return numbers
 
 
-def _steps(side: Side, axis: Axis) -> list[list[float]]:
+def _steps(side: SideTimeline, axis: Axis) -> list[list[float]]:
     """Number, start, duration and position of each step."""
     start, duration = axis.us(side.steps["start_ps"]), side.steps["duration_ps"] / PS_PER_US * axis.scale
     columns = side.steps["step"], start, duration, side.steps["position"]

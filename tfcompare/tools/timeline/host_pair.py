@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from tfcompare.compare import Comparison
     from tfcompare.run import Run
-    from tfcompare.tools.timeline.run_pair import Side, Timelines
+    from tfcompare.tools.timeline.run_pair import SideTimeline, Timelines
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +147,7 @@ class _Collective:
     left_ps: int
 
 
-def _first_collective(side: Side, step: int) -> _Collective | None:
+def _first_collective(side: SideTimeline, step: int) -> _Collective | None:
     """The first collective of a step."""
     rows = first_collectives(side.timeline.spans)
     rows = rows[rows["step"] == step]

@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from tfcompare.schema.arrays import Int64
 from tfcompare.xspace.compilation import Array, compiled
-
-Int64 = npt.NDArray[np.int64]
 
 MOST_ROWS = 64
 """Rows of one lane; spans that would need another share the last one."""

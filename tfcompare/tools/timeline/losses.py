@@ -11,7 +11,7 @@ import pandas as pd
 
 from tfcompare.frames.spans import NO_SPANS
 from tfcompare.tools.timeline.aligned import Aligned, comparable_spans, telling
-from tfcompare.tools.timeline.drawing import Look, axes
+from tfcompare.tools.timeline.drawing import Viewport, axes
 from tfcompare.tools.timeline.run_timeline import NONE
 from tfcompare.xspace.space import PS_PER_US
 
@@ -91,7 +91,7 @@ def _until_meeting(aligned: Aligned) -> Aligned:
     return replace(aligned, end_ps=aligned.meeting.reached_ps) if aligned.meeting else aligned
 
 
-def window_of(aligned: Aligned, look: Look, loss: Loss) -> tuple[float, float]:
+def window_of(aligned: Aligned, look: Viewport, loss: Loss) -> tuple[float, float]:
     """From the begin to the end of a loss on both sides, in µs of the common axis."""
     aligned = _until_meeting(aligned)
     theirs = aligned.timelines.sides[1].timeline.spans

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from tfcompare.schema.arrays import Floats, Int64
 from tfcompare.tools.timeline.run_timeline import HostTimeline
 from tfcompare.xspace.compilation import Array, compiled
 from tfcompare.xspace.space import PS_PER_US
-
-Int64 = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 def wall_times(

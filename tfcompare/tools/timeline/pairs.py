@@ -6,22 +6,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from tfcompare import schema
-from tfcompare.compare.aggregate import SIDES, metric_in
+from tfcompare.compare.aggregate import metric_in
 from tfcompare.compare.diff import ADDED, MATCHED, REMOVED
 from tfcompare.compare.fused_rows import single_ops
 from tfcompare.compare.matching.plain_names import plain_type
 from tfcompare.frames.grouping import combinations
 from tfcompare.frames.planes import HOST_PLANE
+from tfcompare.schema import SIDES
+from tfcompare.schema.arrays import Bools, Int64
 from tfcompare.tools.timeline.lanes import LanePair
 from tfcompare.tools.timeline.run_timeline import NONE, HostTimeline
 
-Int64 = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
-Sides = tuple[Int64, Int64]
+PairedRows = tuple[Int64, Int64]
 
 OP = ("host_or_device", "op_type", "op_name")
 
@@ -35,10 +34,10 @@ class Identities:
     partner. `on_device` tells apart the devices, too. `order` sorts the spans by start.
     """
 
-    op: Sides
-    what: Sides
-    on_device: Sides
-    order: Sides
+    op: PairedRows
+    what: PairedRows
+    on_device: PairedRows
+    order: PairedRows
 
 
 def identities(
@@ -63,7 +62,7 @@ def identities(
     return Identities(op, what, on_devices, (order[0], order[1]))
 
 
-def _planes(ours: HostTimeline, theirs: HostTimeline) -> Sides:
+def _planes(ours: HostTimeline, theirs: HostTimeline) -> PairedRows:
     """A number for the plane that each span is on, the same in both runs for planes of one name."""
     names = np.concatenate([timeline.lanes["plane"].to_numpy(object) for timeline in (ours, theirs)])
     numbers = pd.factorize(names)[0].astype(np.int64)
@@ -76,7 +75,7 @@ def _codes(op: Int64, kind: Int64, ops: int) -> Int64:
     return np.where(op >= 0, op, np.where(kind >= 0, kind + ops, NONE))
 
 
-def _names(ours: HostTimeline, theirs: HostTimeline, kernel_stats: pd.DataFrame) -> Sides:
+def _names(ours: HostTimeline, theirs: HostTimeline, kernel_stats: pd.DataFrame) -> PairedRows:
     """A number for each span's name; a kernel of the candidate has that of the (longest) one it is matched with.
 
     The number that a framework gives to a traced function does not count (`__inference_train_step_6936`).
@@ -130,11 +129,11 @@ class SpanPairs:
     lane that both runs have.
     """
 
-    partner: Sides
+    partner: PairedRows
     is_compared: tuple[Bools, Bools]
 
 
-def span_pairs(known: Identities, step: Sides) -> SpanPairs:
+def span_pairs(known: Identities, step: PairedRows) -> SpanPairs:
     """The pairs, given the number of the compared step that each span ran in, equal for steps that are compared with
     each other, `NONE` for spans outside of all of them.
 
@@ -152,7 +151,9 @@ def span_pairs(known: Identities, step: Sides) -> SpanPairs:
     return SpanPairs(partner, (compared[0], compared[1]))
 
 
-def _join(known: Identities, what: Sides, step: Sides, among: Sequence[Bools], *, equally_many: bool = False) -> Sides:
+def _join(
+    known: Identities, what: PairedRows, step: PairedRows, among: Sequence[Bools], *, equally_many: bool = False
+) -> PairedRows:
     """The partner of each span `among` those with the same step, `what` and occurrence; `NONE` without one."""
     rows = [order[mask[order]] for order, mask in zip(known.order, among, strict=True)]
     most = max(int(one.max(initial=0)) for one in what) + 1

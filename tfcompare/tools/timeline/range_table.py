@@ -5,15 +5,14 @@ from __future__ import annotations
 import pandas as pd
 
 from tfcompare.compare.diff import change
-from tfcompare.schema import DEVICE, HOST
-from tfcompare.tools.op_stats import ROLES
+from tfcompare.schema import DEVICE, HOST, SIDES
 from tfcompare.tools.timeline.aligned import Aligned
-from tfcompare.tools.timeline.drawing import Look, axes
+from tfcompare.tools.timeline.drawing import Viewport, axes
 from tfcompare.tools.timeline.ops_in_range import wall_times
 from tfcompare.tools.timeline.pairs import OP
 
 
-def range_table(aligned: Aligned, look: Look, range_us: tuple[float, float]) -> tuple[pd.DataFrame, pd.DataFrame]:
+def range_table(aligned: Aligned, look: Viewport, range_us: tuple[float, float]) -> tuple[pd.DataFrame, pd.DataFrame]:
     """(the ops that ran in the range, the largest change first; how much of the range they cover).
 
     The first has one row for each op: `host_or_device`, `op_type`, `op_name`, and for each side
@@ -35,8 +34,8 @@ def range_table(aligned: Aligned, look: Look, range_us: tuple[float, float]) -> 
             times, share = wall_times(
                 side.timeline, lanes, timelines.op_rows(number), (axis.ps(range_us[0]), axis.ps(range_us[1]))
             )
-            sides.append(times.add_suffix(f"_{ROLES[number]}"))
-            shares[ROLES[number]] = share
+            sides.append(times.add_suffix(f"_{SIDES[number]}"))
+            shares[SIDES[number]] = share
         parts.append(pd.concat(sides, axis=1).fillna(0.0))
         coverage.append({"host_or_device": place} | shares)
     rows = pd.concat(parts)
@@ -46,5 +45,5 @@ def range_table(aligned: Aligned, look: Look, range_us: tuple[float, float]) -> 
         table["wall_time_us_delta"] = change(table["wall_time_us_baseline"], table["wall_time_us_candidate"])
         size = table["wall_time_us_delta"].abs()
     order = size.sort_values(ascending=False, kind="stable").index
-    used = [one for one in coverage if any(one.get(role, 0.0) for role in ROLES)]
+    used = [one for one in coverage if any(one.get(role, 0.0) for role in SIDES)]
     return table.loc[order].reset_index(drop=True), pd.DataFrame(used, columns=["host_or_device", *shares])

@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from tfcompare.compare.aggregate import metric_in
@@ -15,6 +14,7 @@ from tfcompare.compare.diff import MATCHED
 from tfcompare.compare.matching.matching import host_counterparts
 from tfcompare.frames.nesting import self_times
 from tfcompare.schema import DEVICE, IDLE
+from tfcompare.schema.arrays import Int64
 from tfcompare.tables.step_times import positions_in_run
 from tfcompare.tools.timeline.lanes import LanePair, lane_pairs
 from tfcompare.tools.timeline.layout import Layout, lay_out
@@ -26,11 +26,9 @@ if TYPE_CHECKING:
     from tfcompare.compare import Comparison
     from tfcompare.run import Run
 
-Int64 = npt.NDArray[np.int64]
-
 
 @dataclass(frozen=True, eq=False)
-class Side:
+class SideTimeline:
     """One host of a run: its timeline, the rows of its spans, and its steps, sorted by start.
 
     `steps` has the columns `step`, `position` (among the steps of the run, from 1), `start_ps`, `duration_ps`,
@@ -68,13 +66,13 @@ class Side:
 class Timelines:
     """Baseline and candidate, or one run alone; their lanes, and their rows in the diff of `op_stats`."""
 
-    sides: tuple[Side, ...]
+    sides: tuple[SideTimeline, ...]
     lanes: tuple[LanePair, ...]
     op_stats: pd.DataFrame
     known: Identities
 
     @property
-    def has_steps(self) -> bool:
+    def all_have_steps(self) -> bool:
         """Whether all sides have steps, so that they can be aligned at one."""
         return all(side.has_steps for side in self.sides)
 
@@ -160,7 +158,7 @@ def _mirrored(pair: LanePair) -> LanePair:
     return LanePair(pair.label, pair.kind, (pair.lanes[0], pair.lanes[0]), pair.is_on_host)
 
 
-def _side(run: Run, host: str) -> Side:
+def _side(run: Run, host: str) -> SideTimeline:
     timeline = HostTimeline(host, *run.timeline(host), zero_ps=0)
     every = run.table("steps") if run.info.has_steps else run.table("steps").iloc[:0]
     steps = every.assign(position=positions_in_run(every))[every["host"] == host]
@@ -170,4 +168,4 @@ def _side(run: Run, host: str) -> Side:
         .assign(**times)
         .sort_values("start_ps", kind="stable", ignore_index=True)
     )
-    return Side(run.name, timeline, lay_out(timeline.spans), steps)
+    return SideTimeline(run.name, timeline, lay_out(timeline.spans), steps)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from tfcompare.tools.timeline.aligned import Aligned
-from tfcompare.tools.timeline.drawing import Axis, Look, axes
-from tfcompare.tools.timeline.run_pair import Side
+from tfcompare.tools.timeline.drawing import Axis, Viewport, axes
+from tfcompare.tools.timeline.run_pair import SideTimeline
 from tfcompare.tools.timeline.run_timeline import NONE
 from tfcompare.xspace.space import PS_PER_US
 
@@ -84,7 +84,7 @@ def _with_partner(aligned: Aligned, side: int, span: int) -> list[int]:
     return [partner, span] if side else [span, partner]
 
 
-def _step(side: Side, number: int) -> str:
+def _step(side: SideTimeline, number: int) -> str:
     """`3 (number 8)`: the position of a step in the run and, if it is another, the number that the program gave it."""
     if number < 0 or not side.has_steps:
         return ""
@@ -110,7 +110,7 @@ def _selected(aligned: Aligned, side: int, span: int) -> Selected:
     )  # fmt: skip
 
 
-def drawn_selection(aligned: Aligned, look: Look, side: int, span: int) -> list[dict[str, Any]]:
+def drawn_selection(aligned: Aligned, look: Viewport, side: int, span: int) -> list[dict[str, Any]]:
     """Where the span, its partner, and the calls that launched them are drawn.
 
     Each has `side`, `lane`, `row`, `start` and `duration` (µs), `id`, and `launch`: the same of the call, None if

@@ -9,7 +9,7 @@ from tfcompare.markdown import as_code
 from tfcompare.tools.host_clocks import FEWEST_STEPS
 from tfcompare.tools.short_names import shorten_distinct
 from tfcompare.tools.timeline.aligned import Aligned
-from tfcompare.tools.timeline.drawing import Look, axes
+from tfcompare.tools.timeline.drawing import Viewport, axes
 from tfcompare.tools.timeline.host_pair import Meeting
 from tfcompare.tools.timeline.losses import Loss, window_of
 from tfcompare.tools.timeline.range_table import range_table
@@ -135,11 +135,11 @@ def _joined(texts: list[str]) -> str:
 
 def alone(aligned: Aligned) -> str:
     """`Step 12 takes 10.6 ms. Longest on the host: `MatMul` (2 ms); for 8 % of it, no op runs there.`"""
-    (axis,) = axes(aligned, Look())
+    (axis,) = axes(aligned, Viewport())
     begin, end = axis.us(aligned.begin_ps[0]), axis.us(aligned.end_ps[0])
     subject = f"Step {aligned.positions[0]} takes" if aligned.steps else "The profile covers"
     first = f"{subject} **{format_time_us(end - begin)}**."
-    rows, coverage = range_table(aligned, Look(), (begin, end))
+    rows, coverage = range_table(aligned, Viewport(), (begin, end))
     if coverage.empty:
         return first
     place, share = coverage[["host_or_device", "baseline"]].iloc[0]
@@ -160,7 +160,7 @@ def hits(find: str, counts: list[int], letters: Sequence[str]) -> str:
     return f"Spans with {as_code(find)} in the compared step: {', '.join(each)}."
 
 
-def jumps(aligned: Aligned, look: Look, places: Sequence[Loss]) -> list[Jump]:
+def jumps(aligned: Aligned, look: Viewport, places: Sequence[Loss]) -> list[Jump]:
     """Buttons that lead to where hosts wait for each other, and to where the candidate loses or gains most."""
     names = shorten_distinct([one.unmatched or one.op_name for one in places], JUMP_LETTERS)
     found = [_to_collective(aligned, aligned.meeting, look)] if aligned.meeting else []
@@ -174,7 +174,7 @@ def jumps(aligned: Aligned, look: Look, places: Sequence[Loss]) -> list[Jump]:
     return found
 
 
-def _to_collective(aligned: Aligned, meeting: Meeting, look: Look) -> Jump:
+def _to_collective(aligned: Aligned, meeting: Meeting, look: Viewport) -> Jump:
     """A button that selects the collective in which two hosts wait for each other."""
     on = axes(aligned, look)
     begin = min(axis.us(time) for axis, time in zip(on, meeting.reached_ps, strict=True))

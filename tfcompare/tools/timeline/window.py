@@ -5,13 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from tfcompare.schema.arrays import Bools, Int64
 from tfcompare.tools.timeline.layout import MOST_ROWS, Layout
 from tfcompare.xspace.compilation import Array, Int, compiled
-
-Int64 = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 _COLUMNS = (
     "row", "start_ps", "end_ps", "busy_ps", "count", "span", "matched_ps", "partner_ps", "alone_ps",

@@ -9,6 +9,7 @@ import streamlit as st
 from tfcompare.charts.style import letter
 from tfcompare.compare import Comparison
 from tfcompare.export.csv import file_stem, zipped_diffs
+from tfcompare.schema import SIDES
 from tfcompare.tools.caveats import runs_of
 
 Format = Literal["html", "markdown", "json", "csv"]
@@ -75,7 +76,7 @@ def _command(comparison: Comparison) -> list[str]:
     if comparison.manual_pairs or (has_repeats and len(comparison.candidates) > 1):
         return []
     words = ["tfcompare", "report", *(str(run.path) for run in runs_of(comparison))]
-    for side, run in zip(("baseline", "candidate"), runs_of(comparison), strict=False):
+    for side, run in zip(SIDES, runs_of(comparison), strict=False):
         if repeats := comparison.repeats_of(run):
             words += [f"--{side}-repeat", *(str(one.path) for one in repeats)]
     words += ["--per", comparison.per] if comparison.per != "step" else []

@@ -14,7 +14,7 @@ from tfcompare.settings import Settings, sample_runs
 from tfcompare.sources.logdir import FoundRun, joinable
 from tfcompare.sources.logdir.grouping import UnnamedRun
 from tfcompare.sources.logdir.places import open_places
-from tfcompare.sources.logdir.runs import Look, survey
+from tfcompare.sources.logdir.runs import ListRemote, survey
 from tfcompare.sources.remote import stores
 from tfcompare.sources.remote.files import Listing
 from tfcompare.sources.remote.places import RemotePlace, parse, shown
@@ -97,7 +97,7 @@ def opened(typed: str) -> str:
 
 
 def look(
-    places: Sequence[str | Path], look: Look = stores.look, store: str | None = None, *, joins_hosts: bool = False
+    places: Sequence[str | Path], look: ListRemote = stores.look, store: str | None = None, *, joins_hosts: bool = False
 ) -> Search:
     """The runs below those places and in the store; places that cannot be opened are among the problems."""
     open_ones, problems = [], []

@@ -13,13 +13,13 @@ from tfcompare.compare.aggregate import metric_in, of_side
 from tfcompare.compare.matching.manual import Name, names_of_rows
 from tfcompare.export.csv import file_stem, gzipped, spreadsheet_csv_of
 from tfcompare.run import Run
+from tfcompare.schema import SIDES
 from tfcompare.tools import kernel_stats
 from tfcompare.tools.memory_timeline import event_count, timeline_parts
 from tfcompare.ui.pages import timeline
 from tfcompare.ui.widgets import manual
 from tfcompare.ui.widgets.renderer import Acts
 from tfcompare.views import kernel_details
-from tfcompare.views.view import SIDES
 
 GZIP_FROM_ROWS = 200_000
 """A longer CSV is sent compressed: it would be as large as the profile itself."""
@@ -73,7 +73,7 @@ def _pair_kernel(pair: Pair, launches: pd.DataFrame, match: str, columns: tuple[
 def kernel_address(name: Name, columns: tuple[str, ...], status: str) -> str:
     """The key of the row of kernel stats that aggregates this name."""
     row = pd.DataFrame([{**dict(zip(columns, name, strict=True)), "status": status}])
-    return str(kernel_details.row_key(row).iloc[0])
+    return str(kernel_details.kernel_key(row).iloc[0])
 
 
 def _names(launches: pd.DataFrame, side: str, columns: tuple[str, ...]) -> list[Name]:

@@ -25,7 +25,7 @@ from tfcompare.ui.frame.loading import QUIET_S, for_client, session
 from tfcompare.ui.frame.narrow import is_narrow
 from tfcompare.ui.frame.shell import Page
 from tfcompare.ui.frame.sidebar import link
-from tfcompare.ui.pages.series_choice import KINDS, Choice
+from tfcompare.ui.pages.series_choice import KINDS, SeriesChoice
 from tfcompare.ui.widgets import figures
 from tfcompare.units import format_delta, format_percent_change
 
@@ -47,7 +47,7 @@ def opener() -> Callable[[FoundRun], Run]:
     return partial(load, build=for_client(reader_within(settings_module.read_limits(os.environ)), session()))
 
 
-def show(view: Page, choice: Choice) -> None:
+def show(view: Page, choice: SeriesChoice) -> None:
     """The answer, the chart, the changes, and what explains the chosen one."""
     answer = st.empty()
     rows, choice = _on_one_device(_rows(choice), choice)
@@ -73,7 +73,7 @@ def show(view: Page, choice: Choice) -> None:
     _every_op(choice)
 
 
-def _rows(choice: Choice) -> pd.DataFrame:
+def _rows(choice: SeriesChoice) -> pd.DataFrame:
     """The series; shows the progress of reading, and how long it will still take, if that takes long."""
     slot, started = st.empty(), monotonic()
 
@@ -87,7 +87,7 @@ def _rows(choice: Choice) -> pd.DataFrame:
     return rows
 
 
-def _on_one_device(rows: pd.DataFrame, choice: Choice) -> tuple[pd.DataFrame, Choice]:
+def _on_one_device(rows: pd.DataFrame, choice: SeriesChoice) -> tuple[pd.DataFrame, SeriesChoice]:
     """The series without runs on other devices than the last: those of profiles are known once they are read."""
     kept = tool.on_last_device(rows)
     if len(kept) == len(rows):
@@ -104,7 +104,7 @@ def _notes(rows: pd.DataFrame) -> None:
         st.caption(f"Without a value: {as_markdown(', '.join(names[:3]))}{more}: {as_markdown(str(problem))}.")
 
 
-def _changes(found: pd.DataFrame, choice: Choice) -> None:
+def _changes(found: pd.DataFrame, choice: SeriesChoice) -> None:
     st.subheader("Changes", anchor=False)
     metric = choice.metric
     table = pd.DataFrame(
@@ -136,7 +136,7 @@ def _chosen_change(found: pd.DataFrame) -> int:
     return labels.index(st.selectbox("Change to explain", shown, key="change", bind="query-params", width=320))
 
 
-def _explain(view: Page, found: pd.DataFrame, choice: Choice, at: int) -> pd.DataFrame:
+def _explain(view: Page, found: pd.DataFrame, choice: SeriesChoice, at: int) -> pd.DataFrame:
     """The ops that explain a change, and a link to the comparison of the runs next to it."""
     change = found.iloc[at]
     ids = [run.id for run in choice.runs]
@@ -170,7 +170,7 @@ def _moves(runs: tuple[FoundRun, ...], at: int, first: int, end: int, metric: Me
     return series_changes.op_moves(runs, at, first, end, opener(), metric)
 
 
-def _every_op(choice: Choice) -> None:
+def _every_op(choice: SeriesChoice) -> None:
     """Changes in any op, tested together; on request, since it opens the runs."""
     count = min(len(choice.runs), series_changes.FAMILY_RUNS)
     if not st.toggle(

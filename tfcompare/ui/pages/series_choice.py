@@ -43,7 +43,7 @@ tfcompare serve --store runs/"""
 
 
 @dataclass(frozen=True)
-class Choice:
+class SeriesChoice:
     """What the page shows: the runs in order, and the metric; `by` is the metadata that orders them, empty for time."""
 
     runs: tuple[FoundRun, ...]
@@ -51,7 +51,7 @@ class Choice:
     by: str
 
 
-def choose(view: Page) -> Choice:
+def choose(view: Page) -> SeriesChoice:
     """The controls; stops the page if fewer than `FEWEST` runs are left, or no metric is chosen."""
     found = tool.ordered(view.search.without_hidden())
     if len(found) < FEWEST:
@@ -70,7 +70,7 @@ def choose(view: Page) -> Choice:
     if len(runs) < FEWEST:
         st.info(f"A series needs at least {FEWEST} runs, and {len(runs)} match: change the filter.")
         st.stop()
-    return Choice(_bounded(runs), metric, by)
+    return SeriesChoice(_bounded(runs), metric, by)
 
 
 def _stop_without_series(view: Page, why: str) -> NoReturn:

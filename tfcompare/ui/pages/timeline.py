@@ -21,7 +21,7 @@ from tfcompare.tools.timeline.losses import Loss, losses
 from tfcompare.tools.timeline.run_pair import Timelines, open_timelines
 from tfcompare.tools.timeline.selected import drawn_selection, most_changed_kernel, most_changed_of
 from tfcompare.ui.pages import timeline_hosts, timeline_panels, timeline_steps
-from tfcompare.ui.pages.timeline_hosts import Sides
+from tfcompare.ui.pages.timeline_hosts import ShownHosts
 from tfcompare.ui.widgets.links import show_link
 from tfcompare.ui.widgets.timeline import State, address_of, show_timeline, state_of
 from tfcompare.units import middle_ellipsis
@@ -74,7 +74,7 @@ def show(pair: Pair) -> None:
 
 
 @st.fragment
-def _drawn(pair: Pair, sides: Sides, chosen: Chosen, places: list[Loss]) -> None:
+def _drawn(pair: Pair, sides: ShownHosts, chosen: Chosen, places: list[Loss]) -> None:
     """The drawing with links to these places, and what it was asked for.
 
     A fragment of its own, so that moving the window runs only this.
@@ -106,7 +106,7 @@ def small(pair: Pair) -> None:
     except TfcompareError as error:
         st.caption(f"No timeline: {as_markdown(error)}")
         return
-    if not timelines.has_steps:
+    if not timelines.all_have_steps:
         return
     aligned = aligned_at(sides, None, None)
     places = losses(aligned)
@@ -155,7 +155,7 @@ def _of_pair(pair: Pair) -> tuple[Any, ...]:
     return (*runs, pair.comparison.per, pair.comparison.host, pair.manual_pairs)
 
 
-def _key_of(drawing: str, sides: Sides) -> str:
+def _key_of(drawing: str, sides: ShownHosts) -> str:
     """The key of a drawing of these hosts; a span of other hosts is another span."""
     return f"{drawing}_{crc32(repr((_ids(sides.pair), sides.host)).encode())}"
 
@@ -164,7 +164,7 @@ def _colours(pair: Pair) -> list[str]:
     return [side.colour for side, _ in pair.shown]
 
 
-def opened(sides: Sides) -> Timelines:
+def opened(sides: ShownHosts) -> Timelines:
     """The timelines; cached for the next rerun."""
     return _opened(_of_pair(sides.pair), sides.host, sides.pair)
 
@@ -175,13 +175,15 @@ def _opened(key: tuple[Any, ...], host: str, _pair: Pair) -> Timelines:
     return open_timelines(_pair.comparison, _pair.candidate, host)
 
 
-def aligned_at(sides: Sides, steps: tuple[int, ...] | None, op: int | None) -> Aligned:
+def aligned_at(sides: ShownHosts, steps: tuple[int, ...] | None, op: int | None) -> Aligned:
     """The timelines with their spans in pairs; cached for the next rerun. Raises the errors of `align`."""
     return _aligned(_of_pair(sides.pair), sides.host, steps, op, sides)
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
-def _aligned(key: tuple[Any, ...], host: str, steps: tuple[int, ...] | None, op: int | None, _sides: Sides) -> Aligned:
+def _aligned(
+    key: tuple[Any, ...], host: str, steps: tuple[int, ...] | None, op: int | None, _sides: ShownHosts
+) -> Aligned:
     del key, host
     timelines = opened(_sides)
     return align(timelines, steps, op, meeting(_sides.hosts, timelines, steps) if _sides.hosts and steps else None)
@@ -226,7 +228,7 @@ def _moment(timelines: Timelines) -> Moment | None:
     return moment if moment and moment.side < len(timelines.sides) else None
 
 
-def _controls(sides: Sides, timelines: Timelines) -> Chosen:
+def _controls(sides: ShownHosts, timelines: Timelines) -> Chosen:
     """Which steps, what is at time 0, whether both steps are drawn equally long, and the text to find."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall"):
         common = sides.hosts.steps if sides.hosts else None
@@ -252,7 +254,7 @@ def _op(timelines: Timelines, usual: str) -> int | None:
     """The widget that chooses what is at time 0; the row of an op in the diff, None for the `usual` place."""
     rows = timelines.ops_by_time.drop_duplicates("op_name").head(MOST_OPS)
     names = dict(zip(rows["op_name"], rows.index, strict=True))
-    first = usual if timelines.has_steps else "longest op" if len(timelines.sides) > 1 else "start"
+    first = usual if timelines.all_have_steps else "longest op" if len(timelines.sides) > 1 else "start"
     name = st.selectbox(
         "Time 0", [first, *names], key="align", bind="query-params", width=150, on_change=timeline_steps.show_whole,
         help=f"The {usual}, or the first time that an op runs in it. Without steps, by default the "
@@ -261,7 +263,7 @@ def _op(timelines: Timelines, usual: str) -> int | None:
     return names.get(name)
 
 
-def headline(sides: Sides, aligned: Aligned, places: Sequence[Loss], find: str) -> None:
+def headline(sides: ShownHosts, aligned: Aligned, places: Sequence[Loss], find: str) -> None:
     """How long the compared steps are, where the candidate loses or gains most, and how often a text was found.
 
     Of a run alone, how long the step is and what takes longest in it; of two hosts of one run, which of them reaches

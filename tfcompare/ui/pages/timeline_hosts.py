@@ -23,7 +23,7 @@ _OF_HOSTS = ("at", "window", "range", "shift", "span", STEP_KEYS[1])
 
 
 @dataclass(frozen=True, eq=False)
-class Sides:
+class ShownHosts:
     """What is on the axis: a host of each of two runs, of one run, or, with `hosts`, two chosen hosts.
 
     `pair` compares them, `host` is that of its baseline. `names` are what texts call them, in plain text, and `marks`
@@ -46,12 +46,12 @@ class Sides:
         return [as_code(name) for name in self.names] if self.hosts else self.names
 
 
-def of_runs(pair: Pair, host: str) -> Sides:
+def of_runs(pair: Pair, host: str) -> ShownHosts:
     """A host of the baseline, and its counterpart in the candidate."""
-    return Sides(pair, host, pair.letters)
+    return ShownHosts(pair, host, pair.letters)
 
 
-def choose(pair: Pair) -> Sides:
+def choose(pair: Pair) -> ShownHosts:
     """The widgets that choose the hosts; none for runs with one host, and if one was chosen in the sidebar."""
     if (host := pair.host_of(pair.baseline)) is not None:
         return of_runs(pair, host)
@@ -98,22 +98,22 @@ def _counterpart(pair: Pair, ours: tuple[Run, str]) -> tuple[Run, str] | None:
     return (other, host) if host is not None else None
 
 
-def _of_hosts(pair: Pair, ours: tuple[Run, str], theirs: tuple[Run, str]) -> Sides:
+def _of_hosts(pair: Pair, ours: tuple[Run, str], theirs: tuple[Run, str]) -> ShownHosts:
     key = "hosts in the timeline", ours[0].id, ours[1], theirs[0].id, theirs[1]
     hosts = pair.comparison.cached(key, partial(compare_hosts, ours, theirs))
     names = [ours[1], theirs[1]] if hosts.steps is not None else [host_text(pair, *side) for side in (ours, theirs)]
     both = Pair(hosts.comparison, hosts.comparison.candidates[0], 1)
-    return Sides(both, ours[1], shorten_distinct(names, NAME_LETTERS), hosts)
+    return ShownHosts(both, ours[1], shorten_distinct(names, NAME_LETTERS), hosts)
 
 
-def _of_steps(pair: Pair, ours: tuple[Run, str]) -> Sides:
+def _of_steps(pair: Pair, ours: tuple[Run, str]) -> ShownHosts:
     """Two steps of one host."""
     key = "steps in the timeline", ours[0].id, ours[1]
     hosts = pair.comparison.cached(key, partial(with_itself, *ours))
     is_alone = len(ours[0].host_names) == 1
     name = letter(0 if ours[0] is pair.baseline else pair.position) if is_alone else host_text(pair, *ours)
     both = Pair(hosts.comparison, hosts.comparison.candidates[0], 1)
-    return Sides(both, ours[1], [name, f"{name} again"], hosts)
+    return ShownHosts(both, ours[1], [name, f"{name} again"], hosts)
 
 
 def _hosts_changed() -> None:

@@ -17,21 +17,22 @@ from tfcompare.charts.verdicts import text_of
 from tfcompare.export.csv import file_stem, spreadsheet_csv
 from tfcompare.export.trace import chrome_trace, traced
 from tfcompare.markdown import as_code, as_markdown
-from tfcompare.tools.columns import ROLES, of_one_run, shown, shown_alone
+from tfcompare.schema import SIDES
+from tfcompare.tools.columns import HEADINGS, of_one_run, shown, shown_alone
 from tfcompare.tools.timeline.aligned import Aligned
 from tfcompare.tools.timeline.drawing import default_window_us
 from tfcompare.tools.timeline.host_pair import Meeting
 from tfcompare.tools.timeline.range_table import range_table
 from tfcompare.tools.timeline.selected import Selected, select
 from tfcompare.ui.frame import perfetto
-from tfcompare.ui.pages.timeline_hosts import Sides
+from tfcompare.ui.pages.timeline_hosts import ShownHosts
 from tfcompare.ui.widgets.links import show_link
 from tfcompare.ui.widgets.perfetto import show_perfetto
 from tfcompare.ui.widgets.tables import sortable
 from tfcompare.ui.widgets.timeline import State
 from tfcompare.units import MISSING, format_delta, format_percent, format_ratio, format_time_us, middle_ellipsis
 from tfcompare.views import links
-from tfcompare.views.op import row_key
+from tfcompare.views.op import op_key
 
 HEADING_LETTERS = 120
 START = "Start after time 0"
@@ -51,7 +52,7 @@ def in_words(aligned: Aligned, state: State, letters: list[str]) -> str:
     return ". ".join(texts)
 
 
-def show_selected(sides: Sides, aligned: Aligned, state: State) -> None:
+def show_selected(sides: ShownHosts, aligned: Aligned, state: State) -> None:
     """The selected span and its partner, side by side."""
     spans = select(aligned, *state.selected) if state.selected else []
     if not spans:
@@ -67,7 +68,7 @@ def show_selected(sides: Sides, aligned: Aligned, state: State) -> None:
     st.table(_numbers(spans, sides.labels, meeting).set_index(""), width="content")
     if one.op >= 0 and not sides.hosts:
         row = aligned.timelines.op_stats.iloc[[one.op]]
-        show_link(sides.pair, links.to_op_view(row_key(row).iloc[0]))
+        show_link(sides.pair, links.to_op_view(op_key(row).iloc[0]))
 
 
 def _whole_names(sides: list[Selected | None], letters: list[str]) -> None:
@@ -132,7 +133,7 @@ def _numbers(sides: list[Selected | None], letters: list[str], meeting: Meeting 
     return pd.DataFrame(rows)
 
 
-def show_range(sides: Sides, aligned: Aligned, state: State) -> None:
+def show_range(sides: ShownHosts, aligned: Aligned, state: State) -> None:
     """What ran in the measured range."""
     if state.range_us is None:
         return
@@ -144,13 +145,13 @@ def show_range(sides: Sides, aligned: Aligned, state: State) -> None:
     st.markdown(_covered(coverage, sides.labels))
     names = ["op_name", *(["host_or_device"] if rows["host_or_device"].nunique() > 1 else [])]
     names += [f"wall_time_us_{role}" for role in ("baseline", "candidate", "delta")]
-    names += [f"occurrences_{role}" for role in ("baseline", "candidate")]
+    names += [f"occurrences_{role}" for role in SIDES]
     if sides.pair.is_single:
         columns = [shown_alone(name, schema.OP_STATS) for name in of_one_run(names)]
     else:
         columns = [shown(name, schema.OP_STATS) for name in names]
     if sides.hosts:
-        hosts = dict(zip(ROLES.values(), sides.names, strict=False))
+        hosts = dict(zip(HEADINGS.values(), sides.names, strict=False))
         columns = [replace(column, label=hosts.get(column.label, column.label)) for column in columns]
     ordered, _ = sortable(rows, columns, key="timeline_range", address="range_")
     st.download_button(
@@ -169,10 +170,7 @@ def _covered(coverage: pd.DataFrame, letters: list[str]) -> str:
     texts = []
     for row in coverage.to_dict("records"):
         place = "on the device" if row["host_or_device"] == schema.DEVICE else "on the host"
-        of_each = [
-            f"{format_percent(row[role])} in {name}"
-            for name, role in zip(letters, ("baseline", "candidate"), strict=False)
-        ]
+        of_each = [f"{format_percent(row[role])} in {name}" for name, role in zip(letters, SIDES, strict=False)]
         texts.append(f"{place} {' and '.join(of_each)}")
     return f"Ops cover {'; '.join(texts)}." if texts else "No op ran in it."
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from tfcompare.tools.timeline.run_pair import Side, Timelines
+from tfcompare.tools.timeline.run_pair import SideTimeline, Timelines
 from tfcompare.units import format_time_us
 from tfcompare.views.links import Moment
 from tfcompare.xspace.space import PS_PER_US
@@ -17,7 +17,7 @@ STEP_KEYS = ("step_a", "step_b")
 
 def choose_steps(timelines: Timelines, labels: Sequence[str]) -> tuple[int, ...] | None:
     """The widgets that choose a step of each side, with these names; None if a side marks no steps."""
-    if not timelines.has_steps:
+    if not timelines.all_have_steps:
         return None
     return _choose_steps(timelines.sides, [f"Step of {label}" for label in labels] if len(labels) > 1 else ["Step"])
 
@@ -35,7 +35,7 @@ def choose_common_step(timelines: Timelines, common: dict[int, int]) -> tuple[in
     return number, common[number]
 
 
-def _choose_steps(sides: Sequence[Side], labels: Sequence[str]) -> tuple[int, ...]:
+def _choose_steps(sides: Sequence[SideTimeline], labels: Sequence[str]) -> tuple[int, ...]:
     chosen = [_step(side, label, key) for side, label, key in zip(sides, labels, STEP_KEYS, strict=False)]
     with st.container(horizontal=True, wrap=False, width="content", gap="xsmall"):
         st.button("", icon=":material/chevron_left:", help="Previous step", on_click=_move, args=(sides, -1))
@@ -44,7 +44,7 @@ def _choose_steps(sides: Sequence[Side], labels: Sequence[str]) -> tuple[int, ..
     return tuple(chosen)
 
 
-def _step(side: Side, label: str, key: str) -> int:
+def _step(side: SideTimeline, label: str, key: str) -> int:
     """The widget that chooses a step of one side; by default its typical step."""
     times = side.steps["duration_ps"] / PS_PER_US
     names = {
@@ -61,7 +61,7 @@ def _step(side: Side, label: str, key: str) -> int:
     return int(number)
 
 
-def _chosen_step(side: Side, key: str) -> str:
+def _chosen_step(side: SideTimeline, key: str) -> str:
     """The step in the page's address, or else the typical one."""
     numbers = side.steps["step"].astype(str)
     chosen = st.query_params.get(key)
@@ -91,7 +91,7 @@ def _step_changed(key: str, shown: str) -> None:
         _choose({key: step})
 
 
-def _move(sides: Sequence[Side], by: int) -> None:
+def _move(sides: Sequence[SideTimeline], by: int) -> None:
     """Choose the next or previous step of each side, as long as both have one."""
     found = []
     for key, side in zip(STEP_KEYS, sides, strict=False):
@@ -103,6 +103,6 @@ def _move(sides: Sequence[Side], by: int) -> None:
     _choose(dict(zip(STEP_KEYS, found, strict=False)))
 
 
-def _longest(sides: Sequence[Side]) -> None:
+def _longest(sides: Sequence[SideTimeline]) -> None:
     steps = [str(side.steps["step"].iloc[int(side.steps["duration_ps"].argmax())]) for side in sides]
     _choose(dict(zip(STEP_KEYS, steps, strict=False)))

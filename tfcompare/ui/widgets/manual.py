@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from tfcompare.charts.pair import Pair
-from tfcompare.compare.matching.manual import Choice, Name
+from tfcompare.compare.matching.manual import ManualChoice, Name
 from tfcompare.compare.matching.manual_text import (
     MOST_CHOICES,
     ChoicesOfPair,
@@ -89,7 +89,7 @@ def _separate_button(pair: Pair, subject: Subject, ours: Name, theirs: Name, row
         if st.button(
             "Separate", icon=":material/link_off:", key="by_hand_part",
             help="Show them as removed and added, on every page. “Manual pairs” below the table undoes it.",
-            on_click=partial(_apply, pair, Choice(False, ours, theirs), rows.address(ours, kind, "removed")),
+            on_click=partial(_apply, pair, ManualChoice(False, ours, theirs), rows.address(ours, kind, "removed")),
         ):  # fmt: skip
             st.rerun()
 
@@ -118,7 +118,7 @@ def _partner_choice(pair: Pair, subject: Subject, side: str, alike: pd.DataFrame
             if st.button(
                 "Pair", icon=":material/link:", key="by_hand_pair",
                 help="Compare these two on every page. “Manual pairs” below the table undoes it.",
-                on_click=partial(_apply, pair, Choice(True, ours, theirs), rows.address(ours, kind, "matched")),
+                on_click=partial(_apply, pair, ManualChoice(True, ours, theirs), rows.address(ours, kind, "matched")),
             ):  # fmt: skip
                 st.rerun()
 
@@ -166,7 +166,7 @@ def _load_button(pair: Pair) -> None:
         _upload(pair)
 
 
-def _line(pair: Pair, number: int, choice: Choice, choices: Sequence[Choice], readable: Readable) -> None:
+def _line(pair: Pair, number: int, choice: ManualChoice, choices: Sequence[ManualChoice], readable: Readable) -> None:
     ours, theirs = (as_code(_label(name, readable)) for name in (choice.baseline, choice.candidate))
     verb = "with" if choice.is_pair else "separate from"
     holds = "" if choice in pair.manual_pairs else " (no effect: a run has no such name)"
@@ -178,7 +178,7 @@ def _line(pair: Pair, number: int, choice: Choice, choices: Sequence[Choice], re
         st.markdown(f"{ours} (baseline) **{verb}** {theirs} (candidate){holds}", width="stretch")
 
 
-def _file_buttons(pair: Pair, choices: Sequence[Choice]) -> None:
+def _file_buttons(pair: Pair, choices: Sequence[ManualChoice]) -> None:
     st.button("Undo all", icon=":material/undo:", key="by_hand_undo_all", on_click=partial(_set_choices, pair, ()))
     st.download_button(
         "Save as a file",
@@ -217,19 +217,19 @@ def _upload(pair: Pair) -> None:
     )
 
 
-def _apply(pair: Pair, choice: Choice, row: str) -> None:
+def _apply(pair: Pair, choice: ManualChoice, row: str) -> None:
     """Add a choice, and select the table row that will contain the baseline's name."""
     if st.query_params.get("row") != row:
         st.query_params["row"] = row
     _add(pair, [choice])
 
 
-def _add(pair: Pair, choices: Sequence[Choice]) -> None:
+def _add(pair: Pair, choices: Sequence[ManualChoice]) -> None:
     before = of_runs(state.chosen().manual_pairs, pair.baseline.id, pair.candidate.id)
     _set_choices(pair, [*before, *choices])
 
 
-def _set_choices(pair: Pair, choices: Sequence[Choice]) -> None:
+def _set_choices(pair: Pair, choices: Sequence[ManualChoice]) -> None:
     """Set the choices for the pair."""
     selection = state.chosen()
     manual_pairs = with_choices(selection.manual_pairs, pair.baseline.id, pair.candidate.id, choices)

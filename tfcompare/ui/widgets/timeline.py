@@ -13,7 +13,7 @@ from tfcompare.charts import timeline
 from tfcompare.charts.timeline.data import component_data
 from tfcompare.charts.timeline.data import state_of as drawing_state
 from tfcompare.tools.timeline.aligned import Aligned
-from tfcompare.tools.timeline.drawing import Look, default_window_us
+from tfcompare.tools.timeline.drawing import Viewport, default_window_us
 from tfcompare.tools.timeline.sentences import Jump
 from tfcompare.views.links import numbers_in
 
@@ -34,7 +34,7 @@ class State:
     `has_measured` the same of the range.
     """
 
-    look: Look
+    look: Viewport
     range_us: tuple[float, float] | None
     selected: tuple[int, int] | None
     has_selected: bool
@@ -59,7 +59,7 @@ def state_of(key: str, token: str, *, from_address: bool = True) -> State:
     colour = kept.get("colour") or address.get("colour")
     all_lanes = kept["all"] if kept.get("all") is not None else address.get("idle_lanes") == "true"
     shift = view["shift"] if "shift" in view else next(iter(numbers_in(address.get("shift", ""), 1) or ()), 0.0)
-    look = Look(
+    look = Viewport(
         window_us=_pair(window), width_px=int(view.get("width") or DEFAULT_WIDTH), shift_us=float(shift),
         opened=frozenset(view.get("opened", ())), folded=frozenset(view.get("folded", ())),
     )  # fmt: skip
@@ -103,7 +103,7 @@ def show_timeline(
     home = default_window_us(aligned, look)
     seen = look.window_us or home
     margin = (seen[1] - seen[0]) * _BESIDE
-    wider = Look(**(vars(look) | {
+    wider = Viewport(**(vars(look) | {
         "window_us": (seen[0] - margin, seen[1] + margin), "width_px": round(look.width_px * (1 + 2 * _BESIDE)),
     }))  # fmt: skip
     drawn = component_data(
