@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tfcompare.errors import NoSuchPlace, NotAProfile
-from tfcompare.schema.arrays import Bools, Int32, Int64
+from tfcompare.schema.arrays import Bools, Int32, Int64, Strings
 from tfcompare.sources.logdir.files import cannot_be_opened, open_untouched, text_of
 from tfcompare.xspace import lookup, wire
 from tfcompare.xspace.compilation import Array, Int, compiled, survives_full_disk
@@ -28,7 +28,6 @@ from tfcompare.xspace.space import (
     Plane,
     Stats,
     StatValue,
-    Strings,
     UInt8,
     XSpace,
     decode,
