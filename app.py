@@ -3,7 +3,7 @@
 from streamlit.starlette import App
 
 from tfcompare.ui.frame import perfetto
-from tfcompare.ui.frame.middleware import MIDDLEWARE
+from tfcompare.ui.frame.access.middleware import MIDDLEWARE
 
 app = App(__file__, middleware=MIDDLEWARE, routes=perfetto.routes())
 # What `streamlit run` serves: this script, and those in `pages/`.

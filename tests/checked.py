@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tfcompare.compare import compare
-from tfcompare.compare.conditions import Condition, Findings, check
+from tfcompare.compare.check.conditions import Condition, Findings, check
 
 
 def checked(baseline: Any, candidate: Any, conditions: Sequence[Condition], **how: Any) -> Findings:

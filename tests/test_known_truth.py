@@ -15,14 +15,14 @@ from tests.profiles import ALL_RUNS, SAMPLES, loaded_run, run_path
 from tfcompare.compare import Comparison
 from tfcompare.compare.attribution import OTHER_HOSTS
 from tfcompare.compare.between_steps import window_of
-from tfcompare.compare.conditions import parse_condition
+from tfcompare.compare.check.conditions import parse_condition
 from tfcompare.compare.examples import examples_per_step
 from tfcompare.compare.straggler import own_time_us, straggler
 from tfcompare.run import Run
 from tfcompare.schema import STEP_PARTS
-from tfcompare.tools.hosts import slowest_host
-from tfcompare.tools.input_bound import wait_of
-from tfcompare.tools.input_verdicts import on_waiting
+from tfcompare.tools.hosts.hosts import slowest_host
+from tfcompare.tools.input.input_bound import wait_of
+from tfcompare.tools.input.input_verdicts import on_waiting
 from tfcompare.tools.overview import dashboard
 from tfcompare.tools.step_attribution import Attribution, Within, attribution, within
 from tfcompare.tools.throughput import between_steps_sentence, window_figures

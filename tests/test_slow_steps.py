@@ -14,15 +14,15 @@ from tests.checked import checked as check
 from tests.profiles import loaded_run
 from tests.step_programs import SLOW_OP, STEPS, capture, captures, drifting, even, every, halves, loaded, some
 from tfcompare.compare import Comparison, compare
-from tfcompare.compare.conditions import parse_condition
+from tfcompare.compare.check.conditions import parse_condition
 from tfcompare.compare.slow_step_words import sentences
 from tfcompare.errors import Unknown
 from tfcompare.run import Run, load
 from tfcompare.schema import STEP_PARTS
-from tfcompare.tools.listing import listing, summary_of
-from tfcompare.tools.many_runs import runs_table
 from tfcompare.tools.overview import dashboard
-from tfcompare.tools.series import measured, parse_metric
+from tfcompare.tools.runs.listing import listing, summary_of
+from tfcompare.tools.runs.many_runs import runs_table
+from tfcompare.tools.runs.series import measured, parse_metric
 from tfcompare.tools.step_attribution import attribution
 from tfcompare.units import format_time_us
 

@@ -11,8 +11,8 @@ from tests.browser.conftest import EVERYTHING, WIDE, becomes, downloaded, opened
 from tests.profiles import SAMPLES
 from tfcompare import compare, load
 from tfcompare.sources.logdir import find_runs
-from tfcompare.tools.host_words import verdict_sentence
-from tfcompare.tools.hosts import slowest_host
+from tfcompare.tools.hosts.host_words import verdict_sentence
+from tfcompare.tools.hosts.hosts import slowest_host
 
 RUNS = {run.path.parents[2].name: run for run in find_runs(SAMPLES)}
 BALANCED, SLOW = RUNS["balanced"].id, RUNS["slow_input"].id

@@ -17,7 +17,7 @@ from tests.browser.conftest import (
 )
 from tests.profiles import loaded_run
 from tfcompare import compare
-from tfcompare.tools import input_ops
+from tfcompare.tools.input import input_ops
 
 LEFT_END = 18
 

@@ -24,7 +24,7 @@ from tests.browser.conftest import (
 from tests.profiles import SAMPLES, SIMULATED_RUNS
 from tests.xspace_builder import event, line, plane, space
 from tfcompare import compare, load
-from tfcompare.compare.kernel_groups import group_kernels
+from tfcompare.compare.groups.kernel_groups import group_kernels
 from tfcompare.sources.logdir import find_runs
 from tfcompare.tools.columns import changes_of
 

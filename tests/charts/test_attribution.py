@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from tfcompare.charts import style
-from tfcompare.charts.attribution import UNEXPLAINED, part_waterfall, step_waterfall
+from tfcompare.charts.steps.attribution import UNEXPLAINED, part_waterfall, step_waterfall
 from tfcompare.charts.style import Side
 from tfcompare.compare.attribution import MOVE_COLUMNS, Waterfall, factor_moves
 

@@ -9,8 +9,8 @@ from tests.input_runs import BETTER, NAIVE, input_diff, steps
 from tfcompare.charts.downsampling import MAX_MARKERS
 from tfcompare.charts.input_pipeline import category_times, input_shares, step_times
 from tfcompare.charts.style import Side
-from tfcompare.tools.input_bound import share_by_step
-from tfcompare.tools.input_ops import category_times as categories_of
+from tfcompare.tools.input.input_bound import share_by_step
+from tfcompare.tools.input.input_ops import category_times as categories_of
 
 SLOW, FAST = Side("before", 0), Side("after <b>", 1)
 

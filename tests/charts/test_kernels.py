@@ -8,10 +8,10 @@ from tests.charts.kernel_samples import kernel_diff
 from tfcompare.charts import kernels, ops, style
 from tfcompare.charts.shares import share_bars
 from tfcompare.charts.style import Side
-from tfcompare.compare.aggregate import largest_changes
-from tfcompare.compare.kernel_groups import group_kernels
-from tfcompare.tools.kernel_stats import tensor_core_use
-from tfcompare.tools.op_stats import time_shares
+from tfcompare.compare.groups.aggregate import largest_changes
+from tfcompare.compare.groups.kernel_groups import group_kernels
+from tfcompare.tools.ops.kernel_stats import tensor_core_use
+from tfcompare.tools.ops.op_stats import time_shares
 
 SIDES = (Side("before", 0), Side("after", 1))
 

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from tfcompare.charts.series import over_runs
-from tfcompare.tools.series import COLUMNS, Metric
-from tfcompare.tools.series_changes import changes
+from tfcompare.tools.runs.series import COLUMNS, Metric
+from tfcompare.tools.runs.series_changes import changes
 
 
 def rows(values: list[float]) -> pd.DataFrame:

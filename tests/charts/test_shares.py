@@ -7,8 +7,8 @@ import pytest
 from tests.charts import chart_samples as samples
 from tfcompare.charts.shares import ABSENT, share_bars, share_rows, time_bars
 from tfcompare.charts.style import Side
-from tfcompare.compare.aggregate import group_diff
-from tfcompare.tools.op_stats import time_shares
+from tfcompare.compare.groups.aggregate import group_diff
+from tfcompare.tools.ops.op_stats import time_shares
 
 SIDES = (Side("before", 0), Side("after", 1))
 TIME = "self_time_us"

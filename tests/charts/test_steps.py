@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.charts import chart_samples as samples
-from tfcompare.charts import slow_steps
-from tfcompare.charts.steps import op_in_steps, step_distribution, step_times
+from tfcompare.charts.steps import slow_steps
+from tfcompare.charts.steps.steps import op_in_steps, step_distribution, step_times
 from tfcompare.charts.style import Side
 
 SLOW, FAST = Side("before", 0), Side("after", 1)

@@ -11,7 +11,7 @@ import pytest
 
 from tests.profiles import ROOT, SAMPLE_RUNS, SIMULATED_RUNS
 from tfcompare import cli
-from tfcompare.compare.conditions import forms, parse_condition
+from tfcompare.compare.check.conditions import forms, parse_condition
 
 SMALL, AGAIN, LARGE = (str(SAMPLE_RUNS[f"filters_{name}"]) for name in ("16_8", "16_8_again", "512_128"))
 SMALL_GPU, LARGE_GPU = (str(SIMULATED_RUNS[f"filters_{name}_simulated"]) for name in ("16_8", "512_128"))

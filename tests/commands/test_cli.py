@@ -23,7 +23,7 @@ from tests.xspace_builder import plane, space
 from tfcompare import cli, settings
 from tfcompare.commands import serve
 from tfcompare.commands.diff import diffable
-from tfcompare.commands.output import emit, json_text
+from tfcompare.commands.shared.output import emit, json_text
 from tfcompare.errors import TfcompareError
 from tfcompare.render.text_table import column_scale
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tests.checked import checked as check
 from tests.compare import compare_runs
 from tfcompare import schema
-from tfcompare.compare.condition_metrics import COUNT, METRICS, TIME, Level, Measured
-from tfcompare.compare.conditions import (
+from tfcompare.compare.check.condition_metrics import COUNT, METRICS, TIME, Level, Measured
+from tfcompare.compare.check.conditions import (
     OPERATORS,
     UNITS,
     Condition,

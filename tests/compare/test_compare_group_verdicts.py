@@ -10,9 +10,9 @@ from compare_runs import FakeRun, op_stats, run, steps
 from tests.profiles import EACH_KIND, compared_runs, loaded_run
 from tfcompare import compare
 from tfcompare.compare import Comparison
-from tfcompare.compare.aggregate import group_diff
-from tfcompare.compare.kernel_groups import KEYS, group_kernels
-from tfcompare.compare.scope_tree import scope_tree
+from tfcompare.compare.groups.aggregate import group_diff
+from tfcompare.compare.groups.kernel_groups import KEYS, group_kernels
+from tfcompare.compare.groups.scope_tree import scope_tree
 from tfcompare.compare.stats.change_test import ChangeTest
 from tfcompare.compare.stats.estimates import Times
 from tfcompare.compare.stats.spread import Spread

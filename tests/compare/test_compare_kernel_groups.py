@@ -13,8 +13,8 @@ from test_compare_tiers import diff, table
 from tests.laws import law
 from tests.profiles import compared_runs, loaded_run
 from tfcompare import compare
-from tfcompare.compare.aggregate import group_copies
-from tfcompare.compare.kernel_groups import KEYS, counted_under, group_kernels
+from tfcompare.compare.groups.aggregate import group_copies
+from tfcompare.compare.groups.kernel_groups import KEYS, counted_under, group_kernels
 from tfcompare.errors import Unknown
 
 BEFORE = table(

@@ -11,10 +11,10 @@ from test_compare_tiers import table
 
 from tests.profiles import compared_runs, loaded_run
 from tfcompare.compare import compare
-from tfcompare.compare.aggregate import group_diff
-from tfcompare.compare.kernel_groups import group_kernels
+from tfcompare.compare.groups.aggregate import group_diff
+from tfcompare.compare.groups.kernel_groups import group_kernels
+from tfcompare.compare.groups.scope_tree import scope_tree
 from tfcompare.compare.matching.manual import ManualChoice, effective, with_distinct_names
-from tfcompare.compare.scope_tree import scope_tree
 from tfcompare.errors import Unknown
 
 

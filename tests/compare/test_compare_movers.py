@@ -9,8 +9,8 @@ from test_compare_diff import op_rows, op_stats
 
 from tests.laws import law
 from tfcompare.compare import compare
-from tfcompare.compare.aggregate import group_diff, largest_changes
-from tfcompare.compare.scope_tree import scope_tree
+from tfcompare.compare.groups.aggregate import group_diff, largest_changes
+from tfcompare.compare.groups.scope_tree import scope_tree
 from tfcompare.errors import Unknown
 
 BEFORE = ops("""

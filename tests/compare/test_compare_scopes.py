@@ -8,8 +8,8 @@ import pytest
 from tests.compare.compare_runs import ops, run
 from tests.profiles import loaded_run
 from tfcompare.compare import compare
-from tfcompare.compare.aggregate import group_diff, without_idle
-from tfcompare.compare.scope_tree import scope_tree
+from tfcompare.compare.groups.aggregate import group_diff, without_idle
+from tfcompare.compare.groups.scope_tree import scope_tree
 
 PLAIN = ops("""
     Host MatMul       StatefulPartitionedCall/net/hidden/MatMul            20 400

@@ -13,10 +13,10 @@ from tests.charts import chart_samples as samples
 from tests.compare.compare_runs import run, steps
 from tests.profiles import EACH_KIND, loaded_run
 from tfcompare.compare import compare
-from tfcompare.compare.conditions import check, parse_condition
+from tfcompare.compare.check.conditions import check, parse_condition
 from tfcompare.run import Run
 from tfcompare.tools.key_figures import key_figures
-from tfcompare.tools.many_runs import runs_table
+from tfcompare.tools.runs.many_runs import runs_table
 from tfcompare.units import format_time_us
 
 

@@ -17,7 +17,7 @@ from tfcompare.compare.tf_data.tf_data_change import Analysis, analyse, change
 from tfcompare.run import Run
 from tfcompare.schema import TF_DATA
 from tfcompare.tools.advice.tf_data_advice import advice
-from tfcompare.tools.input_bound import wait_of
+from tfcompare.tools.input.input_bound import wait_of
 
 
 def analysis(run: Run) -> Analysis | None:

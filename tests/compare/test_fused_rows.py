@@ -9,13 +9,13 @@ import pytest
 from tests.compare.compare_runs import FakeRun, op_stats, run, steps
 from tests.test_known_truth import recorded
 from tfcompare.compare import compare
-from tfcompare.compare.aggregate import group_diff
+from tfcompare.compare.groups.aggregate import group_diff
 from tfcompare.compare.matching.fused import fused_product
 from tfcompare.compare.matching.manual import ManualChoice
 from tfcompare.run import Run
 from tfcompare.tables.op_evidence import OpEvidence
 from tfcompare.tables.step_cells import StepCells
-from tfcompare.tools.many_runs import By, changes_by_run
+from tfcompare.tools.runs.many_runs import By, changes_by_run
 
 PLAIN, FUSED = "layers_unfused", "layers_fused"
 LAYERS = {

@@ -11,7 +11,7 @@ from tests.profiles import EACH_KIND, loaded_run
 from tests.xspace_builder import Event
 from tfcompare import compare
 from tfcompare.charts.pair import Pair
-from tfcompare.compare.conditions import check, parse_condition
+from tfcompare.compare.check.conditions import check, parse_condition
 from tfcompare.compare.memory_growth import Growth, growth_of
 from tfcompare.run import Run
 from tfcompare.tools.overview import dashboard

@@ -21,7 +21,7 @@ from tfcompare.errors import TfcompareError
 from tfcompare.export.trace import MOST_SUBLANES, Traced, chrome_trace, sublanes
 from tfcompare.run import Run, load
 from tfcompare.schema import IDLE
-from tfcompare.tools.host_clocks import clocks
+from tfcompare.tools.hosts.host_clocks import clocks
 from tfcompare.tools.timeline.run_timeline import Alignment, timelines, typical_step, within
 
 TYPICAL = Alignment()

@@ -10,7 +10,7 @@ from tests.checked import checked as check
 from tests.frames.async_cpu import DISPATCH_US, GAP_US, AsyncCpuProgram
 from tests.frames.tables import run_of
 from tfcompare import compare
-from tfcompare.compare.conditions import parse_condition
+from tfcompare.compare.check.conditions import parse_condition
 from tfcompare.compare.stats.verdict import UNTESTED
 from tfcompare.run import Run
 from tfcompare.schema import STEP_PARTS

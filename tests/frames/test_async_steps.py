@@ -11,7 +11,7 @@ from tests.checked import checked as check
 from tests.frames.async_gpu import DISPATCH_US, AsyncProgram
 from tests.frames.tables import run_of
 from tests.xspace_builder import event, line, meta, plane, space
-from tfcompare.compare.conditions import parse_condition
+from tfcompare.compare.check.conditions import parse_condition
 from tfcompare.run import Run
 from tfcompare.schema import STEP_PARTS
 

@@ -19,7 +19,7 @@ from tests.xspace import fuzz_inputs
 from tfcompare import schema
 from tfcompare.charts.ops import movers
 from tfcompare.compare import Comparison, compare
-from tfcompare.compare.aggregate import largest_changes, metric_in
+from tfcompare.compare.groups.aggregate import largest_changes, metric_in
 from tfcompare.errors import TfcompareError
 from tfcompare.export.csv import spreadsheet_csv
 from tfcompare.run import Run, load

@@ -35,7 +35,7 @@ from tfcompare.store.file_names import INDEX, MARK, all_packs
 from tfcompare.store.records import record_name
 from tfcompare.store.run_store import Store
 from tfcompare.store.stored_run import named, runs_in
-from tfcompare.tools.listing import listing
+from tfcompare.tools.runs.listing import listing
 from tfcompare.tools.timeline.layout import lay_out
 from tfcompare.tools.timeline.run_timeline import timelines
 

@@ -27,7 +27,7 @@ from tfcompare.store.cached_frames import frame_cache
 from tfcompare.store.file_names import MARK, all_packs
 from tfcompare.store.run_store import Store
 from tfcompare.store.stored_run import StoredRun, named, one_of, runs_in
-from tfcompare.tools.listing import listing
+from tfcompare.tools.runs.listing import listing
 
 OURS, THEIRS = "filters_16_8", "filters_512_128"
 KINDS = ["tf_cpu_base", "tf_gpu", "jax_conv_08", "jax_tpu"]

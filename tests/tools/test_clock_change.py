@@ -14,7 +14,7 @@ from tfcompare import compare, load
 from tfcompare.compare import Comparison
 from tfcompare.compare.executions import instructions_of
 from tfcompare.run import Run
-from tfcompare.tools.clock_change import ClockChange, clock_change
+from tfcompare.tools.hosts.clock_change import ClockChange, clock_change
 
 NAME = "filters_512_128_simulated"
 

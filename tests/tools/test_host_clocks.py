@@ -7,7 +7,7 @@ import pytest
 from tests.frames.tables import run_of
 from tests.profiles import loaded_run
 from tests.xspace_builder import event, line, plane, space
-from tfcompare.tools.host_clocks import clocks
+from tfcompare.tools.hosts.host_clocks import clocks
 
 STEPS = 12
 MS = 1000.0

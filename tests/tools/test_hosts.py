@@ -11,8 +11,8 @@ import tfcompare as tfc
 from tests.profiles import SAMPLES, loaded_run
 from tests.xspace_builder import Event, event, line, plane, space
 from tfcompare.run import Run
-from tfcompare.tools import hosts
-from tfcompare.tools.host_words import host_sentence, verdict_sentence
+from tfcompare.tools.hosts import hosts
+from tfcompare.tools.hosts.host_words import host_sentence, verdict_sentence
 
 STEPS = 12
 LAYER, SLEEP = "model/layer:MatMul", "model/sleep:PyFunc"

@@ -13,7 +13,7 @@ from tfcompare import compare
 from tfcompare.schema import SIDES
 from tfcompare.schema.input import ENQUEUING, IN_ADVANCE, INPUT_CATEGORIES, ON_DEMAND, OTHER_INPUT, PREPROCESSING
 from tfcompare.tools.advice.input_category_advice import ADVICE, OTHER_PREPARING, PARALLEL_ALREADY, advice
-from tfcompare.tools.input_ops import category_times, dominant, host_input_time_us, longest_op, with_shares
+from tfcompare.tools.input.input_ops import category_times, dominant, host_input_time_us, longest_op, with_shares
 
 ENQUEUED = "infeed enqueuing_to_the_device 5 30 30\nstage other 1 10 10"
 

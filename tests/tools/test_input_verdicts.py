@@ -9,10 +9,10 @@ import pytest
 from tests.profiles import loaded_run
 from tfcompare import compare
 from tfcompare.compare import Comparison
-from tfcompare.compare.conditions import check, parse_condition
+from tfcompare.compare.check.conditions import check, parse_condition
 from tfcompare.tables.step_times import on_slowest_host
-from tfcompare.tools.input_bound import input_wait
-from tfcompare.tools.input_verdicts import on_waiting
+from tfcompare.tools.input.input_bound import input_wait
+from tfcompare.tools.input.input_verdicts import on_waiting
 
 PAIRS = [
     ("filters_512_128", "filters_16_8"),

@@ -15,7 +15,7 @@ from tfcompare.compare.matching.matching import pair_hosts
 from tfcompare.compare.stats.verdict import verdict_on_size
 from tfcompare.run import Run
 from tfcompare.tools.key_figures import KeyFigure
-from tfcompare.tools.memory import (
+from tfcompare.tools.memory.memory import (
     BOTH,
     MemoryPair,
     by_peak,
@@ -28,7 +28,7 @@ from tfcompare.tools.memory import (
     peak_tree,
     tree_alone,
 )
-from tfcompare.tools.memory_timeline import Memory
+from tfcompare.tools.memory.memory_timeline import Memory
 
 A, B = Memory("vm", "a"), Memory("vm", "b")
 

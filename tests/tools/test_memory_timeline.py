@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tests.memory_runs import allocate, free, loaded, step, work
 from tests.profiles import EACH_KIND, loaded_run
 from tfcompare.run import Run
-from tfcompare.tools import memory_timeline as memory_series
-from tfcompare.tools.memory_timeline import (
+from tfcompare.tools.memory import memory_timeline as memory_series
+from tfcompare.tools.memory.memory_timeline import (
     Memory,
     drawn,
     peak_of,

@@ -12,7 +12,7 @@ from tests.charts.chart_samples import FAST, OPS, SLOW
 from tests.compare import compare_runs
 from tfcompare.compare import compare
 from tfcompare.schema import DEVICE, HOST
-from tfcompare.tools.op_figures import (
+from tfcompare.tools.ops.op_figures import (
     NAME_LENGTH,
     NO_OPS,
     figures,
@@ -22,7 +22,7 @@ from tfcompare.tools.op_figures import (
     sentence,
     sentence_alone,
 )
-from tfcompare.tools.op_stats import side_by_side, time_shares
+from tfcompare.tools.ops.op_stats import side_by_side, time_shares
 from tfcompare.units import middle_ellipsis
 
 ROWS = side_by_side(samples.diff(), idle=False)

@@ -14,9 +14,9 @@ from tests.charts.chart_samples import FAST, SLOW
 from tests.compare.compare_runs import WITHOUT_COSTS
 from tests.profiles import run_path
 from tfcompare import schema
-from tfcompare.compare.aggregate import group_diff
-from tfcompare.tools import op_stats as tf_stats
-from tfcompare.tools.op_stats import (
+from tfcompare.compare.groups.aggregate import group_diff
+from tfcompare.tools.ops import op_stats as tf_stats
+from tfcompare.tools.ops.op_stats import (
     OTHER,
     longest_first,
     main_side,

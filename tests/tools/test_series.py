@@ -17,9 +17,9 @@ from tfcompare.sources.logdir import FoundRun, find_runs
 from tfcompare.store import cached_frames
 from tfcompare.store.run_store import Store
 from tfcompare.store.stored_run import named, runs_in
-from tfcompare.tools import series as tool
-from tfcompare.tools import series_changes
-from tfcompare.tools.series import Metric, ordered, parse_metric, series
+from tfcompare.tools.runs import series as tool
+from tfcompare.tools.runs import series_changes
+from tfcompare.tools.runs.series import Metric, ordered, parse_metric, series
 from tfcompare.tools.throughput import window_figures
 
 

@@ -12,11 +12,17 @@ from tests.xspace_builder import Event, space
 from tfcompare import compare
 from tfcompare.charts.pair import Pair
 from tfcompare.compare import executions
-from tfcompare.tools import xla
-from tfcompare.tools.xla_compiler import COLLECTIVES, FUSIONS, LAYOUT, LIBRARY, REMATERIALIZED, TRANSFERS, kinds
-from tfcompare.tools.xla_memory import buffers, counts, peaks
-from tfcompare.tools.xla_text import instruction_diff, instruction_lines, lines_diff, neighbours_that_ran, surroundings
-from tfcompare.tools.xla_tree import below_node, groups, time_tree
+from tfcompare.tools.xla import xla
+from tfcompare.tools.xla.xla_compiler import COLLECTIVES, FUSIONS, LAYOUT, LIBRARY, REMATERIALIZED, TRANSFERS, kinds
+from tfcompare.tools.xla.xla_memory import buffers, counts, peaks
+from tfcompare.tools.xla.xla_text import (
+    instruction_diff,
+    instruction_lines,
+    lines_diff,
+    neighbours_that_ran,
+    surroundings,
+)
+from tfcompare.tools.xla.xla_tree import below_node, groups, time_tree
 
 RUNS = ("before", "after")
 DOT, NEGATE = "dot.1", "negate.remat"

@@ -16,8 +16,8 @@ from tfcompare.run import Run
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir import find_runs
 from tfcompare.tables.step_times import on_slowest_host
-from tfcompare.tools.input_bound import InputWait, input_wait
-from tfcompare.tools.input_verdicts import on_waiting
+from tfcompare.tools.input.input_bound import InputWait, input_wait
+from tfcompare.tools.input.input_verdicts import on_waiting
 from tfcompare.units import format_percent, format_ratio, format_time_us
 
 IDS = {run.path.parents[2].name: run.id for run in find_runs(SAMPLES)}

@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.profiles import CORPUS, ROOT, SAMPLES, SIMULATED_RUNS, loaded_run, run_path
 from tfcompare import compare, settings
-from tfcompare.compare.kernel_groups import group_kernels
+from tfcompare.compare.groups.kernel_groups import group_kernels
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir import find_runs
 from tfcompare.views.kernel_details import kernel_key

@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.profiles import SAMPLE_RUNS, SIMULATED_RUNS, run_path
 from tfcompare import compare, load
-from tfcompare.tools.many_runs import fastest_first, runs_table
+from tfcompare.tools.runs.many_runs import fastest_first, runs_table
 from tfcompare.views.candidates import REFERENCE
 
 TEN = [f"{name}{suffix}" for suffix in ("", "_copy", "_copy_2") for name in sorted(SAMPLE_RUNS)][:10]

@@ -19,7 +19,7 @@ from tfcompare.export.csv import spreadsheet_csv
 from tfcompare.settings import Settings
 from tfcompare.ui.pages.live import memory_events_csv
 from tfcompare.units import format_bytes
-from tfcompare.views.memory_choice import ONE_OF_EACH
+from tfcompare.views.memory.memory_choice import ONE_OF_EACH
 
 STEPS = [event for i in range(2) for event in (step(i, 100.0 * i, 90), work(100.0 * i + 1))]
 MEMORY_OF_EACH = ("memory_baseline", "memory_candidate")

@@ -16,12 +16,12 @@ from tests.profiles import CORPUS, ROOT, SAMPLES, loaded_run, run_path
 from tests.ui.op_stats_page import CONVOLUTION, shown, table
 from tfcompare import compare, load, settings
 from tfcompare.charts.verdicts import text_of
-from tfcompare.compare.aggregate import group_diff, metric_in
+from tfcompare.compare.groups.aggregate import group_diff, metric_in
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir import find_runs
 from tfcompare.tools.columns import innermost_first
-from tfcompare.tools.op_figures import outside_of_steps
-from tfcompare.tools.op_stats import op_table
+from tfcompare.tools.ops.op_figures import outside_of_steps
+from tfcompare.tools.ops.op_stats import op_table
 from tfcompare.ui.frame import narrow
 from tfcompare.ui.frame.pair import choose_pair
 from tfcompare.ui.widgets.tables import PAGE_ROWS

@@ -14,7 +14,7 @@ from tfcompare.charts import style
 from tfcompare.errors import Unknown
 from tfcompare.export.csv import csv_text, file_stem
 from tfcompare.tools.columns import decimals, innermost_first, of_one_run, shown_alone
-from tfcompare.tools.op_stats import side_by_side
+from tfcompare.tools.ops.op_stats import side_by_side
 from tfcompare.ui.widgets import tables
 from tfcompare.ui.widgets.table_layout import (
     LETTER_PIXELS,

@@ -15,7 +15,7 @@ from tests.profiles import SAMPLE_RUNS
 from tfcompare import settings
 from tfcompare.settings import Settings, app_folder
 from tfcompare.sources.logdir import find_runs
-from tfcompare.ui.frame.access import may_type, without_ways_out
+from tfcompare.ui.frame.access.access import may_type, without_ways_out
 
 __all__ = ["yard"]
 
@@ -35,7 +35,7 @@ def fenced_home(yard: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest
     """The app with `root` as its root, for a browser elsewhere; below it a run, and beside it a secret one."""
     for place in ("root/runs", "secret"):
         shutil.copytree(SAMPLE_RUNS["filters_16_8"], yard / place, dirs_exist_ok=True)
-    monkeypatch.setattr("tfcompare.ui.frame.access.is_same_machine", lambda _: False)
+    monkeypatch.setattr("tfcompare.ui.frame.access.access.is_same_machine", lambda _: False)
     with settings.override(Settings(roots=(yard / "root",))):
         yield AppTest.from_file(str(app_folder() / "app.py"), default_timeout=90)
 

@@ -19,9 +19,9 @@ from tests.ui.test_hostile_names import figures_of, is_markup, live_parts, markd
 from tfcompare import compare, load, settings
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir import find_runs
-from tfcompare.tools.xla_memory import buffer_key
-from tfcompare.tools.xla_tree import node_key
-from tfcompare.views.xla_instruction import NEIGHBOURS, instruction_key
+from tfcompare.tools.xla.xla_memory import buffer_key
+from tfcompare.tools.xla.xla_tree import node_key
+from tfcompare.views.xla.xla_instruction import NEIGHBOURS, instruction_key
 
 pytestmark = pytest.mark.skipif(not CORPUS.exists(), reason="the recorded profiles are not on this machine")
 

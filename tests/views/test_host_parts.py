@@ -13,9 +13,9 @@ from tfcompare import compare, load
 from tfcompare.charts.pair import Pair, pairs_of
 from tfcompare.compare import Comparison
 from tfcompare.schema import STEP_PARTS
-from tfcompare.views import host_parts
 from tfcompare.views.blocks import Chart
-from tfcompare.views.hosts import VIEW
+from tfcompare.views.hosts import host_parts
+from tfcompare.views.hosts.hosts import VIEW
 
 
 def pair_of(comparison: Comparison) -> Pair:

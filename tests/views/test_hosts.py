@@ -11,7 +11,7 @@ from tests.views.flat import flat, shown, texts
 from tfcompare import compare
 from tfcompare.charts.pair import Pair, pairs_of
 from tfcompare.views.blocks import Chart, Facts, Link, Links, Section, Table
-from tfcompare.views.hosts import VIEW
+from tfcompare.views.hosts.hosts import VIEW
 from tfcompare.views.registry import charts
 
 MAPS = ["hosts_baseline", "hosts_candidate", "hosts_change"]

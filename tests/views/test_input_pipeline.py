@@ -16,13 +16,13 @@ from tfcompare import compare, load
 from tfcompare.charts.pair import Pair, pairs_of
 from tfcompare.run import Run
 from tfcompare.tables.step_times import on_slowest_host
-from tfcompare.tools.input_bound import InputWait, headline, input_wait
-from tfcompare.tools.input_verdicts import on_waiting
+from tfcompare.tools.input.input_bound import InputWait, headline, input_wait
+from tfcompare.tools.input.input_verdicts import on_waiting
 from tfcompare.tools.key_figures import KeyFigure
 from tfcompare.units import format_time_us
 from tfcompare.views.blocks import Cards, Chart, Details, Facts, Items, Judgements, Links, Table
-from tfcompare.views.input_ops import input_op_key
-from tfcompare.views.input_pipeline import VIEW
+from tfcompare.views.input.input_ops import input_op_key
+from tfcompare.views.input.input_pipeline import VIEW
 
 NAMES = ("filters_512_128", "filters_16_8")
 ROOT_ITERATOR = "localhost:preprocessing:Iterator::Root"
@@ -164,7 +164,7 @@ def test_without_steps_and_input_it_says_so_and_what_to_do() -> None:
 
 
 def test_without_steps_the_candidate_is_judged_by_its_calls_to_tf_data(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tfcompare.tools.input_bound.why_unknown", lambda _: "no step markers were found")
+    monkeypatch.setattr("tfcompare.tools.input.input_bound.why_unknown", lambda _: "no step markers were found")
     blocks = listed(VIEW, pair_of(*NAMES))
     assert "B is highly input-bound: tf.data calls take" in texts(blocks, "headline")[0]
     assert not any("Step time and input wait" in title for title in titles(blocks))

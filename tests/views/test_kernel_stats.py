@@ -13,8 +13,8 @@ import pytest
 from tests.profiles import compared_runs, loaded_run, run_path
 from tfcompare import Comparison, compare, load
 from tfcompare.charts.pair import Pair, pairs_of
-from tfcompare.compare.kernel_groups import group_kernels
-from tfcompare.tools.op_figures import outside_of_steps
+from tfcompare.compare.groups.kernel_groups import group_kernels
+from tfcompare.tools.ops.op_figures import outside_of_steps
 from tfcompare.views.blocks import Beside, Block, Cards, Chart, Details, Live, Section, Table, Text
 from tfcompare.views.kernel_details import kernel_key, launches_of
 from tfcompare.views.kernel_stats import VIEW

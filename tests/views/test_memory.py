@@ -15,9 +15,9 @@ from tfcompare import Comparison, compare, load
 from tfcompare.charts.pair import Pair, pairs_of
 from tfcompare.errors import Unknown
 from tfcompare.views.blocks import Beside, Block, Cards, Chart, Facts, Section, Table, Text
-from tfcompare.views.memory import VIEW, Options
-from tfcompare.views.memory_choice import EACH
-from tfcompare.views.memory_peak import buffer_key
+from tfcompare.views.memory.memory import VIEW, Options
+from tfcompare.views.memory.memory_choice import EACH
+from tfcompare.views.memory.memory_peak import buffer_key
 from tfcompare.views.options import declared, options_with
 
 STEPS = [event for i in range(2) for event in (step(i, 100.0 * i, 90), work(100.0 * i + 1))]

@@ -15,10 +15,10 @@ from tests.views.listing import listed, only, texts, titles
 from tests.xspace_builder import Event
 from tfcompare import compare, load
 from tfcompare.charts.pair import Pair, pairs_of
-from tfcompare.tools.input_bound import wait_of
+from tfcompare.tools.input.input_bound import wait_of
 from tfcompare.views.blocks import Chart, Items, Judgements, Links, Table
+from tfcompare.views.input.tf_data import VIEW
 from tfcompare.views.options import options_with
-from tfcompare.views.tf_data import VIEW
 
 NAMES = ("filters_512_128", "filters_16_8")
 

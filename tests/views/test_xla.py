@@ -15,8 +15,8 @@ from tfcompare import compare, load
 from tfcompare.charts.pair import Pair, pairs_of
 from tfcompare.render import html, markdown, terminal
 from tfcompare.tools.columns import as_shown
-from tfcompare.tools.xla_memory import buffer_key
-from tfcompare.tools.xla_tree import node_key
+from tfcompare.tools.xla.xla_memory import buffer_key
+from tfcompare.tools.xla.xla_tree import node_key
 from tfcompare.views.blocks import (
     Block,
     Cards,
@@ -29,8 +29,8 @@ from tfcompare.views.blocks import (
     Table,
     Text,
 )
-from tfcompare.views.xla import INDENT, VIEW
-from tfcompare.views.xla_instruction import details, instruction_key
+from tfcompare.views.xla.xla import INDENT, VIEW
+from tfcompare.views.xla.xla_instruction import details, instruction_key
 
 CHANGED = "input_transpose_fusion"
 

@@ -16,9 +16,9 @@ from tfcompare import load
 from tfcompare.charts.pair import Pair, pairs_of
 from tfcompare.compare import compare
 from tfcompare.render import html, markdown
-from tfcompare.tools.xla_program import is_too_large, program_diff
+from tfcompare.tools.xla.xla_program import is_too_large, program_diff
 from tfcompare.views.blocks import Block, Code, Report, Section, Text
-from tfcompare.views.xla import VIEW
+from tfcompare.views.xla.xla import VIEW
 
 TITLE = "The whole program"
 COLUMNS = ("computation", "hlo_op", "expression", "operands", "digest")

@@ -8,8 +8,8 @@ import plotly.graph_objects as go
 from tfcompare.charts import ops
 from tfcompare.charts.pair import Pair
 from tfcompare.charts.style import SELF_TIME, Quantity
-from tfcompare.compare.aggregate import metric_in, per_in
 from tfcompare.compare.diff import INTERVAL
+from tfcompare.compare.groups.aggregate import metric_in, per_in
 
 
 def changes_of_pair(

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from tfcompare.charts import downsampling, style
 from tfcompare.charts.downsampling import MAX_MARKERS
-from tfcompare.charts.steps import EXCLUDED_NOTE, Series, position_axis
+from tfcompare.charts.steps.steps import EXCLUDED_NOTE, Series, position_axis
 from tfcompare.charts.style import Side
 from tfcompare.schema import SIDES
 from tfcompare.units import format_percent, format_time_us, middle_ellipsis

@@ -9,9 +9,9 @@ import pandas as pd
 
 from tfcompare.charts import ops, style
 from tfcompare.charts.style import Quantity
-from tfcompare.compare.aggregate import metric_in
+from tfcompare.compare.groups.aggregate import metric_in
 from tfcompare.schema import SIDES
-from tfcompare.tools.kernel_stats import COUNT, TIME
+from tfcompare.tools.ops.kernel_stats import COUNT, TIME
 from tfcompare.units import format_value
 
 KERNEL_TIME = Quantity("kernel time", "µs", "less time", "more time")

@@ -11,14 +11,14 @@ import pandas as pd
 
 from tfcompare.charts.style import Side, letter
 from tfcompare.compare import Comparison, executions
-from tfcompare.compare.aggregate import Grouping, group_diff
+from tfcompare.compare.groups.aggregate import Grouping, group_diff
+from tfcompare.compare.groups.scope_tree import scope_tree
 from tfcompare.compare.matching.manual import ManualChoice, with_distinct_names
 from tfcompare.compare.matching.matching import Evidence
-from tfcompare.compare.scope_tree import scope_tree
 from tfcompare.markdown import as_code
 from tfcompare.run import Run
 from tfcompare.tools import step_attribution, step_series
-from tfcompare.tools.op_stats import side_by_side, with_shares
+from tfcompare.tools.ops.op_stats import side_by_side, with_shares
 
 T = TypeVar("T")
 

@@ -14,7 +14,7 @@ from tfcompare.compare.stats.verdict import FASTER, REPLICATES, SLOWER
 from tfcompare.units import format_percent_change, scale
 
 if TYPE_CHECKING:
-    from tfcompare.tools.series import Metric
+    from tfcompare.tools.runs.series import Metric
 
 TICKS, NARROW_TICKS = 8, 3
 """The runs that are named on the axis, on a page of usual width and on a narrow one."""

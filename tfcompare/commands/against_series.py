@@ -6,8 +6,8 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tfcompare.commands.output import note
-from tfcompare.commands.reading import Reading, chosen_steps, load_runs, load_with, stored_runs
+from tfcompare.commands.shared.output import note
+from tfcompare.commands.shared.reading import Reading, chosen_steps, load_runs, load_with, stored_runs
 from tfcompare.errors import NoRuns, TfcompareError
 from tfcompare.sources.remote.places import shown
 
@@ -69,7 +69,7 @@ def load_series(arguments: argparse.Namespace) -> list[tuple[Run, ...]]:
 def _of_its_kind(candidate: Run, arguments: argparse.Namespace) -> list[StoredRun]:
     """The stored runs of the candidate's program, with all tags. Raises `NoRuns` if the tags leave several programs."""
     from tfcompare.sources.programs import device_words, programs_of, same_program
-    from tfcompare.tools.listing import device_text
+    from tfcompare.tools.runs.listing import device_text
 
     info, tags = candidate.info, set(arguments.series_tag)
     device = device_words(device_text(info.device_type, info.device_count), info.device_name)

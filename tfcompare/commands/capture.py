@@ -26,8 +26,8 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfcompare.commands.output import note, print_path
-from tfcompare.commands.reading import note_if_compiling
+from tfcompare.commands.shared.output import note, print_path
+from tfcompare.commands.shared.reading import note_if_compiling
 from tfcompare.errors import TfcompareError
 from tfcompare.units import format_ms
 

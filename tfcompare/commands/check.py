@@ -41,10 +41,10 @@ from typing import TYPE_CHECKING
 
 from tfcompare.commands.against_series import add_against_series, compared_with, load_series
 from tfcompare.commands.check_output import as_checked, as_json, as_markdown, as_text
-from tfcompare.commands.judging import add_judging, load_repeats, spread_of
-from tfcompare.commands.output import note
-from tfcompare.commands.reading import add_steps, add_store, load_replicates, reading
 from tfcompare.commands.report import write
+from tfcompare.commands.shared.judging import add_judging, load_repeats, spread_of
+from tfcompare.commands.shared.output import note
+from tfcompare.commands.shared.reading import add_steps, add_store, load_replicates, reading
 from tfcompare.errors import TfcompareError
 from tfcompare.sources.remote.places import shown
 from tfcompare.text import text_of
@@ -106,7 +106,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the results; returns the exit status of the overall result."""
     from tfcompare.compare import compare
-    from tfcompare.compare.conditions import check, parse_condition
+    from tfcompare.compare.check.conditions import check, parse_condition
 
     conditions = [parse_condition(text) for text in arguments.fail_if]
     spread = spread_of(arguments)

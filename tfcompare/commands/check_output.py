@@ -16,7 +16,7 @@ from tfcompare.text import text_of
 from tfcompare.units import MISSING, format_percent_change, format_value
 
 if TYPE_CHECKING:
-    from tfcompare.compare.conditions import Finding, Findings, Judgement
+    from tfcompare.compare.check.conditions import Finding, Findings, Judgement
     from tfcompare.report.contents import Checked
 
 Names = tuple[str, str]

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING
 
 from tfcompare import schema
 from tfcompare.commands.diff_text import as_text
-from tfcompare.commands.judging import add_judging
-from tfcompare.commands.loaded import capture_notes, load_comparison
-from tfcompare.commands.output import add_format, add_idle, emit, note, without_idle_rows
-from tfcompare.commands.pairs import add_pairs
-from tfcompare.commands.reading import add_steps, add_store
+from tfcompare.commands.shared.judging import add_judging
+from tfcompare.commands.shared.loaded import capture_notes, load_comparison
+from tfcompare.commands.shared.output import add_format, add_idle, emit, note, without_idle_rows
+from tfcompare.commands.shared.pairs import add_pairs
+from tfcompare.commands.shared.reading import add_steps, add_store
 from tfcompare.errors import Unknown
 from tfcompare.export.csv import csv_text
 from tfcompare.render.text_table import terminal_width
@@ -171,6 +171,6 @@ def _coverage_text(comparison: Comparison, candidate: Run, name: str, per: str) 
     shares = f"Matched {what}: {format_percent(matched)} ({format_percent(exact)} exactly)."
     if name not in schema.STEP_TABLES or per:
         return shares + figures
-    from tfcompare.tools.op_figures import outside_of_steps
+    from tfcompare.tools.ops.op_figures import outside_of_steps
 
     return "\n".join(filter(None, [shares + figures, outside_of_steps(comparison, candidate, name)]))

@@ -20,8 +20,8 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from tfcompare import settings
-from tfcompare.commands.output import note
-from tfcompare.commands.reading import note_if_compiling, progress
+from tfcompare.commands.shared.output import note
+from tfcompare.commands.shared.reading import note_if_compiling, progress
 from tfcompare.errors import TfcompareError
 from tfcompare.sources.logdir.metadata import of_options
 from tfcompare.sources.remote.places import parse, shown

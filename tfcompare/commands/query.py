@@ -17,8 +17,8 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from tfcompare.commands.output import FORMATS, emit, note
-from tfcompare.commands.reading import add_steps, add_store, load_runs_below, reading
+from tfcompare.commands.shared.output import FORMATS, emit, note
+from tfcompare.commands.shared.reading import add_steps, add_store, load_runs_below, reading
 from tfcompare.render.text_table import TextColumn, number_column, text_column
 from tfcompare.text import lines_of, text_of
 

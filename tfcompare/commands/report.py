@@ -14,8 +14,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from tfcompare.commands.loaded import add_comparison, load_comparison, options_of, words_of
-from tfcompare.commands.output import note
+from tfcompare.commands.shared.loaded import add_comparison, load_comparison, options_of, words_of
+from tfcompare.commands.shared.output import note
 from tfcompare.errors import TfcompareError
 from tfcompare.units import format_bytes
 

@@ -11,8 +11,8 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tfcompare.commands.output import add_format, emit, note
-from tfcompare.commands.reading import (
+from tfcompare.commands.shared.output import add_format, emit, note
+from tfcompare.commands.shared.reading import (
     add_store,
     note_if_compiling,
     progress,
@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """List the runs. Raises `TfcompareError` if none of them can be read."""
     from tfcompare.sources.logdir import find_runs, joinable
-    from tfcompare.tools.listing import READ, listing
+    from tfcompare.tools.runs.listing import READ, listing
 
     found: list[FoundRun] = []
     if arguments.store is None:
@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _read_all(found: Sequence[FoundRun]) -> dict[str, Run | TfcompareError]:
-    from tfcompare.commands.reading import load_with
+    from tfcompare.commands.shared.reading import load_with
 
     readable = [f for f in found if f.is_readable]
     if readable:

@@ -24,8 +24,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tfcompare.commands.output import json_text, note
-from tfcompare.commands.reading import add_store, note_if_compiling, progress, report_cache_problems, stored_runs
+from tfcompare.commands.shared.output import json_text, note
+from tfcompare.commands.shared.reading import add_store, note_if_compiling, progress, report_cache_problems, stored_runs
 from tfcompare.errors import NoRuns, TfcompareError
 from tfcompare.export.csv import csv_text
 from tfcompare.text import lines_of, text_of
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from tfcompare.sources.logdir import FoundRun
-    from tfcompare.tools.series import Metric
+    from tfcompare.tools.runs.series import Metric
 
 SUMMARY = "show when a metric of many runs changed"
 EXAMPLES = """examples:
@@ -68,8 +68,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the series or its changes. Raises `TfcompareError` for an unknown metric, or if no run matches."""
-    from tfcompare.tools.series import on_last_device, ordered, parse_metric, series
-    from tfcompare.tools.series_changes import op_changes
+    from tfcompare.tools.runs.series import on_last_device, ordered, parse_metric, series
+    from tfcompare.tools.runs.series_changes import op_changes
 
     metric = parse_metric(arguments.metric)
     found = ordered(_of_program(_found(arguments), arguments), arguments.by)
@@ -110,7 +110,7 @@ def _found(arguments: argparse.Namespace) -> list[FoundRun]:
 def _of_program(runs: Sequence[FoundRun], arguments: argparse.Namespace) -> list[FoundRun]:
     """The runs with all tags of the chosen program, or else of the one of most of the newest; notes the others."""
     from tfcompare.sources.programs import most_frequent, programs_of, wanted
-    from tfcompare.tools.series import ordered
+    from tfcompare.tools.runs.series import ordered
 
     readable = ordered(runs)
     programs = programs_of(readable)
@@ -142,7 +142,7 @@ def _print(frame: pd.DataFrame, form: str, text: str) -> None:
 
 def _text(rows: pd.DataFrame, found: Sequence[FoundRun], metric: Metric) -> str:
     """A sentence per change, the last first, and the runs without a value."""
-    from tfcompare.tools.series_changes import changes, op_moves, sentence
+    from tfcompare.tools.runs.series_changes import changes, op_moves, sentence
 
     points = changes(rows)
     ids = [run.id for run in found]

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from tfcompare import schema
 from tfcompare.commands.diff_text import KEY_RANKS
-from tfcompare.commands.output import add_format, add_idle, emit, without_idle_rows
-from tfcompare.commands.reading import add_steps, add_store, load_runs, reading
+from tfcompare.commands.shared.output import add_format, add_idle, emit, without_idle_rows
+from tfcompare.commands.shared.reading import add_steps, add_store, load_runs, reading
 from tfcompare.errors import TfcompareError
 from tfcompare.markdown import as_markdown
 from tfcompare.render.text_table import TextColumn, column_scale, number_column, text_column

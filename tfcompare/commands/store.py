@@ -11,7 +11,7 @@ import json
 
 from tfcompare import settings
 from tfcompare.commands.ingest import local_store
-from tfcompare.commands.output import note
+from tfcompare.commands.shared.output import note
 from tfcompare.sources.remote.places import shown
 from tfcompare.units import format_bytes
 

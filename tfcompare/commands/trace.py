@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfcompare.commands.reading import add_steps, add_store, load_runs, reading
+from tfcompare.commands.shared.reading import add_steps, add_store, load_runs, reading
 from tfcompare.errors import TfcompareError
 from tfcompare.units import format_bytes
 

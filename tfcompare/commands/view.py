@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfcompare.commands.loaded import add_comparison, capture_notes, load_comparison, words_of
-from tfcompare.commands.output import at_least_0, note
+from tfcompare.commands.shared.loaded import add_comparison, capture_notes, load_comparison, words_of
+from tfcompare.commands.shared.output import at_least_0, note
 from tfcompare.errors import TfcompareError, Unknown
 from tfcompare.render.text_table import terminal_width
 from tfcompare.views import MORE, NAMES

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from tfcompare.compare.diff import ADDED, MATCHED, REMOVED, change, ratio
-from tfcompare.compare.fused_rows import single_ops
+from tfcompare.compare.groups.fused_rows import single_ops
 from tfcompare.schema import SIDES, STEP_PARTS, STEPS
 from tfcompare.units import format_count, format_time_us
 

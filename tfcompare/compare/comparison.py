@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 
 from tfcompare import schema
-from tfcompare.compare.aggregate import Groups
 from tfcompare.compare.cache import Cache
 from tfcompare.compare.captures import (
     Captures,
@@ -26,7 +25,8 @@ from tfcompare.compare.captures import (
 from tfcompare.compare.comparability import Mismatch, mismatches
 from tfcompare.compare.diff import MATCHED, VERDICT, SideRows, diff_table, metric_name
 from tfcompare.compare.examples import differing_examples
-from tfcompare.compare.group_verdicts import group_verdicts
+from tfcompare.compare.groups.aggregate import Groups
+from tfcompare.compare.groups.group_verdicts import group_verdicts
 from tfcompare.compare.headline import doubt, knows_step_time, no_step_times, quoted, step_time_headline
 from tfcompare.compare.matching import coverage as coverage_of
 from tfcompare.compare.matching.manual import ManualChoice, ManualPairs, applicable_choices

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tfcompare.compare.fused_rows import CONSTITUENTS, with_fused_rows
+from tfcompare.compare.groups.fused_rows import CONSTITUENTS, with_fused_rows
 from tfcompare.compare.matching.manual import ManualChoice
 from tfcompare.compare.matching.matching import Pairing, pair_rows, with_hosts_of
 from tfcompare.compare.matching.tiers import FUSED, HLO_TWO_SIDED, NAMINGS

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from tfcompare.compare.aggregate import compared, metric_in
 from tfcompare.compare.diff import ADDED, REMOVED, change
+from tfcompare.compare.groups.aggregate import compared, metric_in
 from tfcompare.compare.matching.matching import with_hosts_of
 from tfcompare.compare.matching.programs import pair_programs
 from tfcompare.hlo.names import plain_program

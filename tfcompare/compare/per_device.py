@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from tfcompare.compare.aggregate import compared, metric_in
 from tfcompare.compare.diff import change
+from tfcompare.compare.groups.aggregate import compared, metric_in
 from tfcompare.compare.matching.renamed_scopes import UNTYPED
 from tfcompare.compare.stats.verdict import UNTESTED
 from tfcompare.errors import TfcompareError

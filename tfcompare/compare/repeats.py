@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from tfcompare import schema
-from tfcompare.compare.aggregate import without_idle
 from tfcompare.compare.comparability import batch_size, mismatches
+from tfcompare.compare.groups.aggregate import without_idle
 from tfcompare.compare.matching.matching import pair_rows, with_hosts_of
 from tfcompare.compare.matching.name_tree import family
 from tfcompare.compare.matching.plain_names import plain_name, plain_type

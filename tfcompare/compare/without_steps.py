@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tfcompare.compare.aggregate import metric_in, without_idle
 from tfcompare.compare.diff import MATCHED
 from tfcompare.compare.executions import instructions_of, programs
+from tfcompare.compare.groups.aggregate import metric_in, without_idle
 from tfcompare.compare.headline import IN_MULTIPLES_FROM, knows_step_time
 from tfcompare.compare.per_device import computing_devices
 from tfcompare.compare.stats.verdict import IDENTICAL

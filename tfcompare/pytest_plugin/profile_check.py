@@ -17,7 +17,7 @@ from tfcompare.pytest_plugin.profilers import FRAMEWORKS, Framework, Profile, fr
 from tfcompare.text import close_matches, did_you_mean
 
 if TYPE_CHECKING:
-    from tfcompare.compare.conditions import Condition, Findings, Judgement
+    from tfcompare.compare.check.conditions import Condition, Findings, Judgement
 
 
 @dataclass
@@ -70,7 +70,7 @@ class ProfileCheck:
 
     def _prepared(self, texts: Sequence[str]) -> list[Condition]:
         """The conditions; raises `TfcompareError` before anything is recorded in vain."""
-        from tfcompare.compare.conditions import parse_condition
+        from tfcompare.compare.check.conditions import parse_condition
 
         if not texts:
             raise TfcompareError("profile_check: fail_if names no condition, such as 'step_time>+10%'")
@@ -86,8 +86,8 @@ class ProfileCheck:
 
     def _store(self, conditions: Sequence[Condition]) -> None:
         """Make the recorded block a baseline; says so if it has no steps to test times on."""
-        from tfcompare.commands.reading import load_replicates
-        from tfcompare.compare.conditions import NEED_NO_STEPS
+        from tfcompare.commands.shared.reading import load_replicates
+        from tfcompare.compare.check.conditions import NEED_NO_STEPS
 
         ((recorded_run,),) = load_replicates([str(self.candidate)])
         if not recorded_run.info.has_steps and any(one.metric not in NEED_NO_STEPS for one in conditions):
@@ -103,10 +103,10 @@ class ProfileCheck:
 
     def _findings(self, conditions: Sequence[Condition], spread: float | None) -> Findings:
         """The result of `check`; the candidate's process varies as those of the baseline do."""
-        from tfcompare.commands.judging import usable_repeats
-        from tfcompare.commands.reading import load_replicates
+        from tfcompare.commands.shared.judging import usable_repeats
+        from tfcompare.commands.shared.reading import load_replicates
         from tfcompare.compare import compare
-        from tfcompare.compare.conditions import check
+        from tfcompare.compare.check.conditions import check
 
         try:
             ((baseline, *captures),) = load_replicates([str(self.baseline.folder)])

@@ -13,7 +13,7 @@ from tfcompare.render.inline import inline
 from tfcompare.render.payload import first_rows
 from tfcompare.text import text_of
 from tfcompare.tools.caveats import caveats
-from tfcompare.tools.listing import device_text
+from tfcompare.tools.runs.listing import device_text
 from tfcompare.tools.short_names import shorten_distinct
 from tfcompare.views.answer import answer
 from tfcompare.views.blocks import Beside, Block, Facts, Items, Section, Table, Text, Verdict, facts_of, spoken

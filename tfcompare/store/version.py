@@ -6,7 +6,7 @@ from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 
-_CODE = ("__init__.py", "frames", "hlo", "schema", "store", "tables", "xspace", "run.py", "tools/listing.py")
+_CODE = ("__init__.py", "frames", "hlo", "schema", "store", "tables", "xspace", "run.py", "tools/runs/listing.py")
 """The modules that make packs and records, and the file with the package's version."""
 
 

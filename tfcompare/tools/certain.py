@@ -10,9 +10,9 @@ from tfcompare.compare.matching.matching import host_counterparts
 from tfcompare.compare.memory_growth import growth_in
 from tfcompare.compare.stats.verdict import SAME, verdict_on_size
 from tfcompare.tools.advice.model import WORTH_IT
-from tfcompare.tools.host_words import how_often, who
-from tfcompare.tools.hosts import slowest_host_in
-from tfcompare.tools.many_runs import peak_bytes
+from tfcompare.tools.hosts.host_words import how_often, who
+from tfcompare.tools.hosts.hosts import slowest_host_in
+from tfcompare.tools.runs.many_runs import peak_bytes
 from tfcompare.tools.throughput import between_steps_changed
 from tfcompare.units import format_bytes, format_ratio, format_time_us
 

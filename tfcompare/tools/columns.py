@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from tfcompare import schema
-from tfcompare.compare.aggregate import UNITS_OF_SUMS
 from tfcompare.compare.diff import change, outcome
+from tfcompare.compare.groups.aggregate import UNITS_OF_SUMS
 from tfcompare.schema import SIDES, Column
 
 HEADINGS = {"baseline": "Baseline", "candidate": "Candidate", "delta": "Change", "ratio": "Ratio"}

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from tfcompare.compare.aggregate import metric_in, without_idle
 from tfcompare.compare.diff import MATCHED
+from tfcompare.compare.groups.aggregate import metric_in, without_idle
 from tfcompare.compare.stats.estimates import STEP_TIME as MEANING
 from tfcompare.compare.stats.verdict import SAME, Verdict, verdict_on_size
 from tfcompare.schema import DEVICE, HOST, IDLE, SIDES

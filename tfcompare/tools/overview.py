@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from tfcompare.compare.examples import differing_examples
 from tfcompare.compare.memory_growth import growth_in
 from tfcompare.compare.stats.estimates import STEP_TIME as MEANING
-from tfcompare.tools import input_bound
-from tfcompare.tools.input_verdicts import on_waiting
+from tfcompare.tools.input import input_bound
+from tfcompare.tools.input.input_verdicts import on_waiting
 from tfcompare.tools.key_figures import KeyFigure, better_by, op_times
-from tfcompare.tools.many_runs import peak_bytes
+from tfcompare.tools.runs.many_runs import peak_bytes
 from tfcompare.tools.throughput import EXAMPLES, THROUGHPUT, window_figures
-from tfcompare.tools.xla_memory import MAIN_MEMORY
+from tfcompare.tools.xla.xla_memory import MAIN_MEMORY
 from tfcompare.units import format_percent, format_time_us
 
 if TYPE_CHECKING:

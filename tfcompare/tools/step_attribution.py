@@ -30,9 +30,9 @@ from tfcompare.compare.stats.verdict import UNCLEAR, UNTESTED
 from tfcompare.compare.straggler import attributed_hosts, mean_step_us
 from tfcompare.markdown import as_code
 from tfcompare.schema import SIDES, STEP_PARTS
-from tfcompare.tools.host_words import host_sentence
-from tfcompare.tools.idle_gaps import Gap, usual_gap
-from tfcompare.tools.input_verdicts import on_part
+from tfcompare.tools.hosts.host_words import host_sentence
+from tfcompare.tools.input.input_verdicts import on_part
+from tfcompare.tools.ops.idle_gaps import Gap, usual_gap
 from tfcompare.tools.part_times import HostSteps, host_steps
 from tfcompare.units import format_time_us
 

@@ -1,8 +1,20 @@
 """What pages show, as blocks: data that every renderer shows in its own way."""
 
-NAMES = (
-    "overview", "op_stats", "kernel_stats", "memory", "input_pipeline", "tf_data", "timeline", "xla", "hosts",
-)  # fmt: skip
-"""The views, in the order of their pages. Each is a module with a `VIEW`."""
+MODULES = {
+    "overview": "overview",
+    "op_stats": "op_stats",
+    "kernel_stats": "kernel_stats",
+    "memory": "memory.memory",
+    "input_pipeline": "input.input_pipeline",
+    "tf_data": "input.tf_data",
+    "timeline": "timeline",
+    "xla": "xla.xla",
+    "hosts": "hosts.hosts",
+    "candidates": "candidates",
+    "op": "op",
+}
+"""Each view's module within this package; it has a `VIEW`."""
 MORE = ("candidates", "op")
-"""Those without a page of their own."""
+"""The views without a page of their own."""
+NAMES = tuple(name for name in MODULES if name not in MORE)
+"""The others, in the order of their pages."""

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from tfcompare.charts.pair import Pair, has_step_times
 from tfcompare.charts.verdicts import colours_of_change, outcome_text, text_of, tone_of
-from tfcompare.compare.aggregate import largest_changes, metric_in
 from tfcompare.compare.attribution_words import PART_WORDS
 from tfcompare.compare.diff import MATCHED
+from tfcompare.compare.groups.aggregate import largest_changes, metric_in
 from tfcompare.compare.headline import quoted
 from tfcompare.compare.memory_growth import growth_in
 from tfcompare.compare.stats.estimates import STEP_TIME
@@ -22,16 +22,17 @@ from tfcompare.schema import SIDES
 from tfcompare.tools.advice import Advice, Findings, advise_on, facts_of, with_repeats
 from tfcompare.tools.advice import Facts as AdviceFacts
 from tfcompare.tools.certain import certainties
-from tfcompare.tools.clock_change import clock_change
-from tfcompare.tools.host_words import who
-from tfcompare.tools.hosts import slowest_host_in
-from tfcompare.tools.op_stats import main_side, top_ops
+from tfcompare.tools.hosts.clock_change import clock_change
+from tfcompare.tools.hosts.host_words import who
+from tfcompare.tools.hosts.hosts import slowest_host_in
+from tfcompare.tools.ops.op_stats import main_side, top_ops
 from tfcompare.tools.overview import PEAK_MEMORY, PLANNED_MEMORY, dashboard
 from tfcompare.tools.throughput import between_steps_sentence, dispatch_sentence
 from tfcompare.tools.verdict_words import evidence, next_step, slow_steps, without_step_times
 from tfcompare.units import MISSING, format_bytes, format_delta, format_percent, format_ratio, format_time_us, ratio_of
-from tfcompare.views import links, memory_peak, op
+from tfcompare.views import links, op
 from tfcompare.views.blocks import Block, Chart, Facts, Finding, Items, Link, Links, Opens, Section, Text, Verdict
+from tfcompare.views.memory import memory_peak
 from tfcompare.views.view import cards, sides_of
 
 if TYPE_CHECKING:
@@ -204,7 +205,7 @@ def _places(pair: Pair) -> Iterator[Link]:
 
 def waterfall(pair: Pair, _options: Any = None, *, narrow: bool = False) -> Any:
     """The change of the average step by part, as a figure; None without one."""
-    from tfcompare.charts.attribution import step_waterfall
+    from tfcompare.charts.steps.attribution import step_waterfall
 
     found = pair.attribution.waterfall
     if pair.is_single or found is None or found.is_empty:
@@ -215,7 +216,7 @@ def waterfall(pair: Pair, _options: Any = None, *, narrow: bool = False) -> Any:
 
 def average_step(pair: Pair, _options: Any = None) -> Any:
     """What the average step of a run alone consists of, as a figure; None without steps."""
-    from tfcompare.charts.step_parts import step_breakdown
+    from tfcompare.charts.steps.step_parts import step_breakdown
 
     if not pair.is_single or not has_step_times(pair.baseline):
         return None

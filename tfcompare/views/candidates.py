@@ -20,10 +20,10 @@ from tfcompare.compare.headline import quoted, step_marker_call
 from tfcompare.compare.stats.estimates import STEP_TIME
 from tfcompare.compare.stats.verdict import IDENTICAL
 from tfcompare.markdown import as_code, as_markdown, first_sentence
-from tfcompare.tools import many_runs
 from tfcompare.tools.caveats import runs_of
 from tfcompare.tools.columns import NAMES, Shown
-from tfcompare.tools.many_runs import BASELINE, By
+from tfcompare.tools.runs import many_runs
+from tfcompare.tools.runs.many_runs import BASELINE, By
 from tfcompare.views.blocks import Block, Chart, Section, Table, Text
 from tfcompare.views.options import option
 from tfcompare.views.view import View

@@ -10,12 +10,12 @@ import pandas as pd
 
 from tfcompare import schema
 from tfcompare.charts.pair import Pair
-from tfcompare.compare.aggregate import metric_in
 from tfcompare.compare.diff import MATCHED
-from tfcompare.compare.kernel_groups import KernelGrouping, counted_under, group_kernels
+from tfcompare.compare.groups.aggregate import metric_in
+from tfcompare.compare.groups.kernel_groups import KernelGrouping, counted_under, group_kernels
 from tfcompare.compare.matching.kernel_labels import kernel_labels
 from tfcompare.markdown import as_code
-from tfcompare.tools.kernel_stats import COUNT, TIME, with_ranks_and_shares
+from tfcompare.tools.ops.kernel_stats import COUNT, TIME, with_ranks_and_shares
 from tfcompare.tools.row_keys import row_keys
 from tfcompare.views import links, op
 from tfcompare.views.blocks import Block, Code, Details, Links, Live, Text

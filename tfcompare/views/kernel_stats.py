@@ -15,16 +15,16 @@ from tfcompare.charts import shares as charts
 from tfcompare.charts.changes import changes_of_pair
 from tfcompare.charts.pair import Pair
 from tfcompare.charts.style import Quantity
-from tfcompare.compare.aggregate import group_copies, largest_changes, metric_in
 from tfcompare.compare.diff import INTERVAL
+from tfcompare.compare.groups.aggregate import group_copies, largest_changes, metric_in
 from tfcompare.markdown import as_code
 from tfcompare.run import Run
 from tfcompare.schema import SIDES
-from tfcompare.tools import kernel_stats
-from tfcompare.tools.kernel_stats import COUNT, TIME
 from tfcompare.tools.key_figures import KeyFigure
-from tfcompare.tools.op_figures import largest_bar, outside_of_steps
-from tfcompare.tools.op_stats import time_shares, with_words
+from tfcompare.tools.ops import kernel_stats
+from tfcompare.tools.ops.kernel_stats import COUNT, TIME
+from tfcompare.tools.ops.op_figures import largest_bar, outside_of_steps
+from tfcompare.tools.ops.op_stats import time_shares, with_words
 from tfcompare.views import shares
 from tfcompare.views.blocks import (
     Beside,

@@ -9,7 +9,7 @@ from tfcompare.charts.pair import Pair
 from tfcompare.charts.style import letter
 from tfcompare.compare.matching.matching import pair_hosts
 from tfcompare.run import Run
-from tfcompare.tools.idle_gaps import Gap
+from tfcompare.tools.ops.idle_gaps import Gap
 from tfcompare.views.blocks import Link
 
 HOST, BESIDE = "timeline_host", "timeline_beside"

@@ -10,12 +10,12 @@ from typing import Any
 import pandas as pd
 
 from tfcompare import schema
-from tfcompare.charts import steps
 from tfcompare.charts.pair import Pair, has_step_times, steps_of
+from tfcompare.charts.steps import steps
 from tfcompare.charts.verdicts import text_of
-from tfcompare.compare.aggregate import metric_in
 from tfcompare.compare.diff import MATCHED
-from tfcompare.compare.fused_rows import CONSTITUENTS, single_ops
+from tfcompare.compare.groups.aggregate import metric_in
+from tfcompare.compare.groups.fused_rows import CONSTITUENTS, single_ops
 from tfcompare.compare.matching.kernel_labels import kernel_labels
 from tfcompare.compare.matching.tiers import FUSED
 from tfcompare.markdown import as_code

@@ -11,20 +11,21 @@ import pandas as pd
 
 from tfcompare import schema
 from tfcompare.charts import ops, scopes
-from tfcompare.charts.attribution import part_waterfall
 from tfcompare.charts.changes import changes_of_pair
 from tfcompare.charts.pair import Pair, has_step_times
 from tfcompare.charts.shares import NARROW, WIDE, share_rows
+from tfcompare.charts.steps.attribution import part_waterfall
 from tfcompare.charts.style import SELF_TIME
 from tfcompare.charts.verdicts import colours_of_change
-from tfcompare.compare.aggregate import Grouping, largest_changes, metric_in, without_idle
 from tfcompare.compare.attribution import OTHER_HOSTS
 from tfcompare.compare.diff import INTERVAL
+from tfcompare.compare.groups.aggregate import Grouping, largest_changes, metric_in, without_idle
 from tfcompare.markdown import as_code
 from tfcompare.schema import DEVICE, HOST, SIDES
-from tfcompare.tools import op_figures, step_attribution
-from tfcompare.tools import op_stats as tf_stats
+from tfcompare.tools import step_attribution
 from tfcompare.tools.key_figures import KeyFigure
+from tfcompare.tools.ops import op_figures
+from tfcompare.tools.ops import op_stats as tf_stats
 from tfcompare.views import op, shares
 from tfcompare.views.blocks import (
     Beside,

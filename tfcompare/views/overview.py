@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from tfcompare.charts import slow_steps, step_parts, steps
 from tfcompare.charts.pair import Pair, has_step_times, may_draw, sides, steps_of
+from tfcompare.charts.steps import slow_steps, step_parts, steps
 from tfcompare.charts.style import Side
 from tfcompare.compare.slow_step_words import sentences
 from tfcompare.run import Run

@@ -10,7 +10,7 @@ from typing import Any
 from tfcompare.charts.pair import Pair, pairs_of
 from tfcompare.compare import Comparison
 from tfcompare.errors import TfcompareError, Unknown
-from tfcompare.views import MORE, NAMES
+from tfcompare.views import MODULES, NAMES
 from tfcompare.views.options import options_with
 from tfcompare.views.view import Make, View
 
@@ -23,9 +23,9 @@ def views() -> list[View]:
 
 def view(name: str) -> View:
     """The view of that name, also one without a page. Raises `Unknown`."""
-    if name not in (*NAMES, *MORE):
-        raise Unknown("view", name, [*NAMES, *MORE])
-    found: View = import_module(f"tfcompare.views.{name}").VIEW
+    if name not in MODULES:
+        raise Unknown("view", name, list(MODULES))
+    found: View = import_module(f"tfcompare.views.{MODULES[name]}").VIEW
     return found
 
 

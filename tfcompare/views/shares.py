@@ -9,7 +9,7 @@ import pandas as pd
 from tfcompare.charts import shares as charts
 from tfcompare.charts.pair import Pair
 from tfcompare.schema import SIDES
-from tfcompare.tools.op_stats import longest_first
+from tfcompare.tools.ops.op_stats import longest_first
 from tfcompare.units import format_percent
 from tfcompare.views.blocks import Facts
 from tfcompare.views.view import sides_of

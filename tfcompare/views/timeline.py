@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tfcompare.charts.pair import Pair, has_step_times
-from tfcompare.charts.timeline.data import component_data, state_of
+from tfcompare.charts.timeline.data import Labels, component_data, state_of
 from tfcompare.compare.straggler import attributed_hosts
 from tfcompare.markdown import as_code
 from tfcompare.tools.timeline import sentences
@@ -39,9 +39,8 @@ def blocks(pair: Pair, options: Any) -> Iterator[Block]:
     if len(pair.candidate.host_names) > 1:
         text = f"On {as_code(theirs)}: {text[:1].lower()}{text[1:]}"
     data = component_data(
-        aligned, look, letters=pair.letters, marks=pair.letters,
-        colours=[side.colour for side, _ in pair.shown], token="typical step",
-        jumps=sentences.jumps(aligned, look, places),
+        aligned, look, Labels(pair.letters, pair.letters, [side.colour for side, _ in pair.shown]),
+        token="typical step", jumps=sentences.jumps(aligned, look, places),
     )  # fmt: skip
     yield Text(text)
     yield Timeline(data, state_of(look))

@@ -11,8 +11,8 @@ import pandas as pd
 
 from tfcompare import schema
 from tfcompare.charts.pair import Pair
-from tfcompare.compare.aggregate import metric_in
 from tfcompare.compare.diff import MATCHED
+from tfcompare.compare.groups.aggregate import metric_in
 from tfcompare.schema import SIDES
 from tfcompare.tools.key_figures import KeyFigure
 from tfcompare.views.blocks import Block, Cards, Chart, Section, Text, later

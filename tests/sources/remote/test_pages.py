@@ -24,7 +24,7 @@ from tfcompare.ui.frame.selection import default_runs
 @pytest.fixture
 def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
     """The app for a browser on the same machine."""
-    monkeypatch.setattr("tfcompare.ui.frame.access.is_same_machine", lambda _: True)
+    monkeypatch.setattr("tfcompare.ui.frame.access.access.is_same_machine", lambda _: True)
     rescan()
     with settings.override(Settings()):
         yield AppTest.from_file(str(app_folder() / "app.py"), default_timeout=90)

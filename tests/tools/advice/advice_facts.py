@@ -18,7 +18,7 @@ from tfcompare.compare.tf_data.tf_data_change import analyse
 from tfcompare.frames.ops.op_names import DATASET
 from tfcompare.tools.advice import Facts
 from tfcompare.tools.advice.facts import Gap, busy_threads, cores_of
-from tfcompare.tools.input_bound import input_wait, wait_by_calls
+from tfcompare.tools.input.input_bound import input_wait, wait_by_calls
 from tfcompare.tools.part_times import HostSteps
 
 STEPS = 20

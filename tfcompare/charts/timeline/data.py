@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from tfcompare.tools.timeline.aligned import Aligned
@@ -12,29 +12,31 @@ from tfcompare.tools.timeline.selected import drawn_selection
 from tfcompare.tools.timeline.sentences import Jump
 
 
+@dataclass(frozen=True)
+class Labels:
+    """What the sides are called: `names` in texts, `marks` beside their lanes, `colours` as their sign; and `said`, the
+    selection in words, for those who do not see it."""
+
+    names: Sequence[str]
+    marks: Sequence[str]
+    colours: Sequence[str]
+    said: str = ""
+
+
 def component_data(
-    aligned: Aligned,
-    look: Viewport,
-    *,
-    letters: Sequence[str],
-    marks: Sequence[str],
-    colours: Sequence[str],
-    token: str,
-    selected: tuple[int, int] | None = None,
+    aligned: Aligned, look: Viewport, labels: Labels, *, token: str, selected: tuple[int, int] | None = None,
     jumps: Sequence[Jump] = (),
-    said: str = "",
-) -> dict[str, Any]:
+) -> dict[str, Any]:  # fmt: skip
     """The `data` of `mount`: JSON values, and the frames `spans` and `drift`.
 
-    `letters` name the sides, `marks` are beside their lanes, `colours` are those of the sides, `token` changes with
-    time 0 and the compared steps, `selected` is (side, span), `jumps` are buttons that lead to places, and `said` is
-    the selection in words, for those who do not see it.
+    `token` changes with time 0 and the compared steps, `selected` is (side, span), and `jumps` are buttons that lead to
+    places.
     """
     return drawing(aligned, look) | {
-        "letters": list(letters), "marks": list(marks), "colours": list(colours),
+        "letters": list(labels.names), "marks": list(labels.marks), "colours": list(labels.colours),
         "home": list(default_window_us(aligned, look)),
         "find": look.find, "token": token, "selected": drawn_selection(aligned, look, *selected) if selected else [],
-        "said": said, "jumps": [asdict(jump) for jump in jumps],
+        "said": labels.said, "jumps": [asdict(jump) for jump in jumps],
     }  # fmt: skip
 
 

@@ -6,8 +6,8 @@ import math
 
 import pandas as pd
 
-from tfcompare.compare.aggregate import without_idle
 from tfcompare.compare.diff import MATCHED
+from tfcompare.compare.groups.aggregate import without_idle
 from tfcompare.compare.matching.tiers import EXACT
 from tfcompare.schema import SIDES
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from tfcompare.compare.aggregate import metric_in, of_side
 from tfcompare.compare.diff import MATCHED
+from tfcompare.compare.groups.aggregate import metric_in, of_side
 from tfcompare.compare.matching.guesses import names_apart
 from tfcompare.compare.matching.manual import Name, names_of_rows
 from tfcompare.schema import IDLE

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import pyarrow as pa
 
@@ -21,23 +23,28 @@ _STEPS_LINE = "Steps"
 
 def tpu_ops(space: XSpace, planes: list[Plane], step: Int32, is_eager: Bools) -> list[OpEvents]:
     """The ops of each TPU core, one element per plane with events."""
-    part_of_metadata, parts = _parts(space)
+    known = _Known(*_parts(space), step, is_eager)
     used = [plane for plane in planes if plane.event_count]
     rows, step_rows = ([_on_lines(space, plane, names) for plane in used] for names in (OP_LINES, (_STEPS_LINE,)))
-    rows = [of.take(np.flatnonzero(part_of_metadata.take(space.events.metadata.take(of)) >= 0)) for of in rows]
+    rows = [of.take(np.flatnonzero(known.part_of_metadata.take(space.events.metadata.take(of)) >= 0)) for of in rows]
     times = [_device_times(space, of_plane) for of_plane in rows]
     if sum(float(duration.sum(dtype=np.float64)) for _, duration in times) > MOST_PS:
         times = [(space.events.start_ps.take(of), space.events.duration_ps.take(of)) for of in rows]
-    return [
-        _ops_on_plane(space, *of_plane, part_of_metadata, parts, step, is_eager)
-        for of_plane in zip(used, rows, times, step_rows, strict=True)
-    ]
+    return [_ops_on_plane(space, *of_plane, known) for of_plane in zip(used, rows, times, step_rows, strict=True)]
+
+
+class _Known(NamedTuple):
+    """The op of each entry of the events' metadata, and the step of each event and whether it is eager."""
+
+    part_of_metadata: Int64
+    parts: pa.RecordBatch
+    step: Int32
+    is_eager: Bools
 
 
 def _ops_on_plane(
-    space: XSpace, plane: Plane, rows: Int32, times: tuple[Int64, Int64], step_rows: Int32, part_of_metadata: Int64,
-    parts: pa.RecordBatch, step: Int32, is_eager: Bools
-) -> OpEvents:  # fmt: skip
+    space: XSpace, plane: Plane, rows: Int32, times: tuple[Int64, Int64], step_rows: Int32, known: _Known
+) -> OpEvents:
     events, (start, duration) = space.events, times
     line, order = events.line.take(rows), np.arange(len(rows), dtype=np.int32)
     order_by_start(line, start, duration, order)
@@ -47,22 +54,22 @@ def _ops_on_plane(
     ends = np.append(start + duration, begins + lengths)
     span = int(ends.max() - np.append(start, begins).min()) if len(ends) else 0
     busy = int(self_ps.sum())
-    used, part = distinct(part_of_metadata.take(events.metadata.take(rows)), len(parts))
+    used, part = distinct(known.part_of_metadata.take(events.metadata.take(rows)), len(known.parts))
     stands_for = events.occurrences.take(rows)
     occurrences = np.maximum(1, stands_for) if stands_for.any() else np.broadcast_to(np.int64(1), len(rows))
     return OpEvents(
         device=plane.name,
         host_or_device=schema.DEVICE,
         rows=rows,
-        parts=parts.take(used),
+        parts=known.parts.take(used),
         part=part.astype(np.int32),
-        step=step.take(rows),
+        step=known.step.take(rows),
         start_ps=start,
         occurrences=occurrences,
         executions=occurrences,
         total_ps=duration,
         self_ps=self_ps,
-        is_eager=is_eager.take(rows),
+        is_eager=known.is_eager.take(rows),
         idle_ps=max(busy, span) - busy,
     )
 

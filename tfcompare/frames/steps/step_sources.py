@@ -76,9 +76,7 @@ def _from_chosen_marker(space: XSpace, groups: Groups) -> Steps | None:
     start = space.events.start_ps[markers]
     end = np.append(start[1:], start[-1] + space.events.duration_ps[markers[-1]])
     spans = StepSpans(start, end)
-    return _assign_events(
-        space, groups, groups.source, groups.step_number, markers, spans, spans, no_spans(len(markers))
-    )
+    return _assign_events(space, groups, groups.source, groups.step_number, markers, spans, no_spans(len(markers)))
 
 
 def _has_compute(space: XSpace, groups: Groups, of_group: Int64, markers: Int64) -> Bools:
@@ -203,21 +201,21 @@ def _from_marker_events(space: XSpace, groups: Groups, source: str, number: Int6
             return replace(_whole_profile(space), why_untimed=why_untimed)
     else:
         device = device_spans(space, step_of_event, len(marker))
-    steps = _assign_events(space, groups, source, number, marker, choose_spans(host, device), host, device)
+    steps = _assign_events(space, groups, source, number, marker, host, device)
     if device_kind(space) == "CPU" and device.exist.any():
         steps.of_event[groups.executions.rows[groups.executions.launch < 0]] = -1  # they run whenever there is a thread
     return steps
 
 
 def _assign_events(
-    space: XSpace, groups: Groups, source: str, number: Int64, marker: Int32 | Int64, step: StepSpans, host: StepSpans,
-    device: StepSpans,
-) -> Steps:  # fmt: skip
+    space: XSpace, groups: Groups, source: str, number: Int64, marker: Int32 | Int64, host: StepSpans, device: StepSpans
+) -> Steps:
     """Builds `Steps`, in time order, and assigns events to them.
 
     Events in a marker's group belong to its step. Other host events belong to the step whose host span contains them,
     other device events to the step that contains them.
     """
+    step = choose_spans(host, device)
     times, each = space.events.start_ps, np.arange(len(number))
     of_event = _spans_at(host.start_ps, host.end_ps, each, times)
     for plane in device_planes(space):

@@ -12,7 +12,7 @@ from tfcompare.tools.advice.facts import Facts, ratio
 from tfcompare.tools.advice.gaps import with_gap
 from tfcompare.tools.advice.host_rules import BUSY_THREADS, CORES, HOST_OPS_SHARE, OTHER_SHARE, UNEXPLAINED_SHARE
 from tfcompare.tools.advice.model import DATA_GUIDE, GPU_GUIDE, SHARE, WORTH_IT, XLA_GUIDE, Figure, Found, code
-from tfcompare.tools.input_bound import MODERATELY_SHARE
+from tfcompare.tools.input.input_bound import MODERATELY_SHARE
 
 if TYPE_CHECKING:
     from collections.abc import Callable

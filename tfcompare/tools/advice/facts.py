@@ -17,8 +17,8 @@ from tfcompare.compare.tf_data.tf_data_change import Analysis, analyse, stages
 from tfcompare.frames.ops.op_names import DATASET
 from tfcompare.schema import DEVICE, HOST, IDLE
 from tfcompare.schema.kernels import MEMORY_SET
-from tfcompare.tools.idle_gaps import Gap, usual_gap
-from tfcompare.tools.input_bound import InputWait, input_wait, wait_of
+from tfcompare.tools.input.input_bound import InputWait, input_wait, wait_of
+from tfcompare.tools.ops.idle_gaps import Gap, usual_gap
 from tfcompare.tools.part_times import HostSteps, eager_share, host_steps
 from tfcompare.xspace.space import PS_PER_US
 

@@ -12,7 +12,7 @@ import pandas as pd
 
 from tfcompare.tools.advice.facts import Facts, longest, ratio
 from tfcompare.tools.advice.model import SHARE, WORTH_IT, XLA_GUIDE, Figure, Found, code
-from tfcompare.tools.xla_compiler import LAYOUT, kinds_of
+from tfcompare.tools.xla.xla_compiler import LAYOUT, kinds_of
 
 LOW_USE = 0.3
 """Of the peak FLOP rate: large products whose shapes fit a device reach more than half of it."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tfcompare.compare import compare
 from tfcompare.tables.step_times import common_step_ids
-from tfcompare.tools.host_clocks import Clocks, clocks, first_collectives
+from tfcompare.tools.hosts.host_clocks import Clocks, clocks, first_collectives
 from tfcompare.xspace.space import PS_PER_US
 
 if TYPE_CHECKING:

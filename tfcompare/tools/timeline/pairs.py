@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 
 from tfcompare import schema
-from tfcompare.compare.aggregate import metric_in
 from tfcompare.compare.diff import ADDED, MATCHED, REMOVED
-from tfcompare.compare.fused_rows import single_ops
+from tfcompare.compare.groups.aggregate import metric_in
+from tfcompare.compare.groups.fused_rows import single_ops
 from tfcompare.compare.matching.plain_names import plain_type
 from tfcompare.frames.grouping import combinations
 from tfcompare.frames.planes import HOST_PLANE

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from tfcompare.compare.aggregate import metric_in
 from tfcompare.compare.diff import MATCHED
+from tfcompare.compare.groups.aggregate import metric_in
 from tfcompare.compare.matching.matching import host_counterparts
 from tfcompare.frames.nesting import self_times
 from tfcompare.schema import DEVICE, IDLE

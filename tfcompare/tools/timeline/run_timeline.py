@@ -11,7 +11,7 @@ import pandas as pd
 
 from tfcompare.errors import TfcompareError, Unknown
 from tfcompare.text import close_matches, did_you_mean
-from tfcompare.tools.host_clocks import clocks, first_collectives
+from tfcompare.tools.hosts.host_clocks import clocks, first_collectives
 from tfcompare.xspace.space import PS_PER_US
 
 if TYPE_CHECKING:

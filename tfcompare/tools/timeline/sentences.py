@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tfcompare.markdown import as_code
-from tfcompare.tools.host_clocks import FEWEST_STEPS
+from tfcompare.tools.hosts.host_clocks import FEWEST_STEPS
 from tfcompare.tools.short_names import shorten_distinct
 from tfcompare.tools.timeline.aligned import Aligned
 from tfcompare.tools.timeline.drawing import Viewport, axes

@@ -14,7 +14,7 @@ from tfcompare.run import Run
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.store.annotations import Annotation, annotations_by_run, read_annotations, write_annotation
-from tfcompare.ui.frame import access, login
+from tfcompare.ui.frame.access import access, login
 
 _content_ids: dict[str, str] = {}
 """The content ids of runs that this server has read, by `FoundRun.stat_key`."""

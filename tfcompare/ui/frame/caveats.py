@@ -1,4 +1,4 @@
-"""What to know before trusting the numbers of a comparison, and how its runs were captured."""
+"""What to know before trusting the numbers of a comparison, how its runs were captured, and problems with the cache."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from tfcompare.charts.style import letter
 from tfcompare.compare import Comparison
 from tfcompare.markdown import as_markdown
 from tfcompare.run import Run
+from tfcompare.store.cached_frames import frame_cache
 from tfcompare.tools import caveats
 from tfcompare.tools.environment import environment
 
@@ -35,6 +36,13 @@ def show(comparison: Comparison) -> None:
         st.markdown("\n".join(f"- {sentence}" for sentence in found) or "No caveats.")
         st.markdown("**How the runs were captured**")
         _environments(caveats.runs_of(comparison))
+
+
+def show_cache_problems() -> None:
+    """A line in the sidebar for each problem with this machine's cache of tables; everything works without it."""
+    cache = frame_cache()
+    for message in cache.messages if cache is not None else ():
+        st.sidebar.warning(as_markdown(message), icon=":material/inventory_2:")
 
 
 def _environments(runs: Sequence[Run]) -> None:

@@ -28,20 +28,16 @@ from tfcompare.sources.step_choice import StepChoice
 from tfcompare.text import text_of
 from tfcompare.tools.caveats import runs_of
 from tfcompare.ui.frame import (
-    access,
     applicable,
-    cache_warning,
     caveats,
-    login,
     narrow,
     on_disk,
-    own_captures,
-    own_uploads,
     remote_links,
     reports,
     sidebar,
     state,
 )
+from tfcompare.ui.frame.access import access, login, own_captures, own_uploads
 from tfcompare.ui.frame.loading import compared, fetch, run_cache
 from tfcompare.ui.frame.search import Search, search
 from tfcompare.ui.frame.selection import Selection, default_runs, resolve_selection, with_replicates
@@ -138,7 +134,7 @@ def setup(title: str, *, needs: Needs) -> Page:
     host_slot = st.sidebar.container()
     view = replace(view, marker_slot=st.sidebar.container())
     login.show()
-    cache_warning.show()
+    caveats.show_cache_problems()
     for complaint in complaints:
         st.error(complaint)
     if complaints:

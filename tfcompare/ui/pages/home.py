@@ -15,7 +15,7 @@ from tfcompare.errors import TfcompareError
 from tfcompare.markdown import as_code, as_markdown
 from tfcompare.run import Run
 from tfcompare.sources.logdir import FoundRun
-from tfcompare.tools.listing import device_text
+from tfcompare.tools.runs.listing import device_text
 from tfcompare.ui.frame import state
 from tfcompare.ui.frame.loading import QUIET_S, compared, compiling_sentence, reading_sentence, run_cache, wait_a_moment
 from tfcompare.ui.frame.narrow import is_narrow

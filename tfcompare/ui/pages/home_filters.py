@@ -13,7 +13,7 @@ from tfcompare.run import Run
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.sources.logdir.metadata import COMMIT
 from tfcompare.text import text_of
-from tfcompare.tools.listing import device_text
+from tfcompare.tools.runs.listing import device_text
 from tfcompare.ui.frame import state
 from tfcompare.ui.frame.loading import run_cache
 from tfcompare.ui.frame.shell import Page

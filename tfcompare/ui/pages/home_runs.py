@@ -16,7 +16,7 @@ from tfcompare.export.csv import for_spreadsheet
 from tfcompare.markdown import as_code, as_markdown
 from tfcompare.run import Run
 from tfcompare.sources.logdir import FoundRun
-from tfcompare.tools.listing import UNREAD, UNREADABLE, listing
+from tfcompare.tools.runs.listing import UNREAD, UNREADABLE, listing
 from tfcompare.ui.frame import annotated, state
 from tfcompare.ui.frame.narrow import is_narrow
 from tfcompare.ui.frame.selection import Selection, with_replicates

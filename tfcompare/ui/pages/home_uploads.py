@@ -20,7 +20,8 @@ from tfcompare.sources.folder_permissions import why_not_private
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.sources.logdir.files import is_profile
 from tfcompare.sources.uploads import Arrival, Upload, Uploads
-from tfcompare.ui.frame import arriving, own_uploads
+from tfcompare.ui.frame import arriving
+from tfcompare.ui.frame.access import own_uploads
 from tfcompare.ui.frame.search import rescan
 from tfcompare.ui.widgets import deleting
 from tfcompare.units import format_bytes

@@ -9,13 +9,13 @@ import pandas as pd
 import streamlit as st
 
 from tfcompare.charts.pair import Pair
-from tfcompare.compare.aggregate import metric_in, of_side
+from tfcompare.compare.groups.aggregate import metric_in, of_side
 from tfcompare.compare.matching.manual import Name, names_of_rows
 from tfcompare.export.csv import file_stem, gzipped, spreadsheet_csv_of
 from tfcompare.run import Run
 from tfcompare.schema import SIDES
-from tfcompare.tools import kernel_stats
-from tfcompare.tools.memory_timeline import event_count, timeline_parts
+from tfcompare.tools.memory.memory_timeline import event_count, timeline_parts
+from tfcompare.tools.ops import kernel_stats
 from tfcompare.ui.pages import timeline
 from tfcompare.ui.widgets import manual
 from tfcompare.ui.widgets.renderer import Acts

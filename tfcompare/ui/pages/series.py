@@ -18,9 +18,9 @@ from tfcompare.markdown import as_markdown
 from tfcompare.run import Run, load
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.store.frame_builders import reader_within
-from tfcompare.tools import series as tool
-from tfcompare.tools import series_changes
-from tfcompare.tools.series import Metric
+from tfcompare.tools.runs import series as tool
+from tfcompare.tools.runs import series_changes
+from tfcompare.tools.runs.series import Metric
 from tfcompare.ui.frame.loading import QUIET_S, for_client, session
 from tfcompare.ui.frame.narrow import is_narrow
 from tfcompare.ui.frame.shell import Page

@@ -13,8 +13,8 @@ from tfcompare import schema
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.sources.logdir.metadata import COMMIT
 from tfcompare.sources.programs import Program, most_frequent, programs_of
-from tfcompare.tools import series as tool
-from tfcompare.tools.series import Metric
+from tfcompare.tools.runs import series as tool
+from tfcompare.tools.runs.series import Metric
 from tfcompare.ui.frame import sidebar
 from tfcompare.ui.frame.shell import Page
 from tfcompare.ui.pages.home_filters import matching

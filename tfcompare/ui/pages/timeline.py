@@ -10,6 +10,7 @@ from zlib import crc32
 import streamlit as st
 
 from tfcompare.charts.pair import Pair
+from tfcompare.charts.timeline.data import Labels
 from tfcompare.compare.straggler import attributed_hosts
 from tfcompare.errors import TfcompareError
 from tfcompare.markdown import as_code, as_markdown
@@ -89,8 +90,8 @@ def _drawn(pair: Pair, sides: ShownHosts, chosen: Chosen, places: list[Loss]) ->
     st.session_state[_LAST] = _ids(pair), {name: address[name] for name in _OF_RUNS if name in address}
     said = timeline_panels.in_words(aligned, state, sides.names)
     show_timeline(
-        aligned, state, key=key, letters=sides.names, marks=sides.marks, colours=_colours(sides.pair), token=token,
-        said=said, jumps=sentences.jumps(aligned, state.look, places),
+        aligned, state, Labels(sides.names, sides.marks, _colours(sides.pair), said), key=key, token=token,
+        jumps=sentences.jumps(aligned, state.look, places),
     )  # fmt: skip
     timeline_panels.show_selected(sides, aligned, state)
     timeline_panels.show_range(sides, aligned, state)
@@ -121,7 +122,7 @@ def small(pair: Pair) -> None:
     state = state_of(key, token, from_address=False)
     state = replace(state, look=replace(state.look, rows=SMALL_ROWS))
     show_timeline(
-        aligned, state, key=key, letters=sides.names, marks=sides.marks, colours=_colours(pair), token=token,
+        aligned, state, Labels(sides.names, sides.marks, _colours(pair)), key=key, token=token,
         compact=True, jumps=sentences.jumps(aligned, state.look, places),
     )  # fmt: skip
 

@@ -10,7 +10,7 @@ from typing import Any
 import streamlit as st
 
 from tfcompare.charts import timeline
-from tfcompare.charts.timeline.data import component_data
+from tfcompare.charts.timeline.data import Labels, component_data
 from tfcompare.charts.timeline.data import state_of as drawing_state
 from tfcompare.tools.timeline.aligned import Aligned
 from tfcompare.tools.timeline.drawing import Viewport, default_window_us
@@ -81,23 +81,13 @@ def _span(text: str) -> dict[str, int] | None:
 
 
 def show_timeline(
-    aligned: Aligned,
-    state: State,
-    *,
-    key: str,
-    letters: list[str],
-    marks: list[str],
-    colours: list[str],
-    token: str,
-    jumps: Sequence[Jump] = (),
-    said: str = "",
+    aligned: Aligned, state: State, labels: Labels, *, key: str, token: str, jumps: Sequence[Jump] = (),
     compact: bool = False,
-) -> None:
+) -> None:  # fmt: skip
     """Draw the timeline.
 
-    `letters` name its sides, `marks` are beside their lanes, `colours` are those of the sides, `token` changes with
-    time 0 and the compared steps, `jumps` are buttons that lead to places in it, and `said` is the selection in words,
-    for those who do not see it. A `compact` one leaves the address alone.
+    `token` changes with time 0 and the compared steps, and `jumps` are buttons that lead to places in it. A `compact`
+    one leaves the address alone.
     """
     look = state.look
     home = default_window_us(aligned, look)
@@ -106,17 +96,7 @@ def show_timeline(
     wider = Viewport(**(vars(look) | {
         "window_us": (seen[0] - margin, seen[1] + margin), "width_px": round(look.width_px * (1 + 2 * _BESIDE)),
     }))  # fmt: skip
-    drawn = component_data(
-        aligned,
-        wider,
-        letters=letters,
-        marks=marks,
-        colours=colours,
-        token=token,
-        selected=state.selected,
-        jumps=jumps,
-        said=said,
-    )
+    drawn = component_data(aligned, wider, labels, token=token, selected=state.selected, jumps=jumps)
     frames = {name: drawn.pop(name) for name in ("spans", "drift")}
     shown = drawing_state(
         look, range_us=state.range_us, by_type=state.by_type, shows_idle=state.shows_idle, compact=compact

@@ -1,0 +1,149 @@
+"""Prints the data of commands on stdout, as aligned text, CSV or JSON."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import sys
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tfcompare.export.csv import csv_text
+from tfcompare.render.text_table import TextColumn, fitting, render, terminal_width
+from tfcompare.text import lines_of, text_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FORMATS = ("table", "csv", "json")
+ROWS_ON_SCREEN = 40
+MOST_NAMED = 6
+"""Columns that are named if they are left out."""
+
+
+def add_format(parser: argparse.ArgumentParser) -> None:
+    """Declare `--format`, `--limit` and `--all-columns`."""
+    parser.add_argument(
+        "--format",
+        choices=FORMATS,
+        default="table",
+        help="table: aligned for reading; csv, json: every row, full precision, for programs (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--limit",
+        metavar="N",
+        type=at_least_0,
+        help="the maximum number of rows, per candidate if there are several; 0: all "
+        f"(default: {ROWS_ON_SCREEN} for a table on a terminal, else all)",
+    )
+    parser.add_argument(
+        "--all-columns",
+        action="store_true",
+        help="print all columns and full names, even if lines are wider than the terminal (default: tables are fitted "
+        "to the width of the terminal or COLUMNS; in a pipe without COLUMNS, nothing is left out)",
+    )
+
+
+def add_idle(parser: argparse.ArgumentParser) -> None:
+    """Declare `--idle` and `--no-idle`."""
+    idle = parser.add_mutually_exclusive_group()
+    idle.add_argument(
+        "--idle", action="store_true", help="include IDLE, the time in which no op ran, in tables for reading"
+    )
+    idle.add_argument("--no-idle", action="store_true", help="leave out IDLE in csv and json, too")
+
+
+def without_idle_rows(frame: pd.DataFrame, arguments: argparse.Namespace, *, for_reading: bool) -> pd.DataFrame:
+    """`frame` without IDLE, if the options say so: by default, it is left out only in tables for reading."""
+    from tfcompare.compare.groups.aggregate import without_idle
+
+    return without_idle(frame) if arguments.no_idle or (for_reading and not arguments.idle) else frame
+
+
+def emit(
+    frame: pd.DataFrame,
+    arguments: argparse.Namespace,
+    as_text: Callable[[pd.DataFrame], Sequence[TextColumn]],
+    most_rows: int | None = None,
+) -> None:
+    """Print `frame` in the requested format; `as_text` converts it to columns for a terminal.
+
+    `most_rows` is the default of `--limit` for tables for reading.
+    """
+    limit = arguments.limit
+    if limit is None:
+        limit = _default_limit(most_rows) if arguments.format == "table" else 0
+    shown = _first(frame, limit) if limit else frame
+    dropped: list[str] = []
+    if arguments.format == "table":
+        width = None if arguments.all_columns else terminal_width()
+        columns, dropped = fitting(as_text(shown), width)
+        text = render(columns, width) + "\n"
+    else:
+        text = csv_text(shown) if arguments.format == "csv" else json_text(shown)
+        text = lines_of(text) if sys.stdout.isatty() else text
+    # Line by line: Python does not report a pipe that breaks during one large write.
+    sys.stdout.writelines(text.splitlines(keepends=True))
+    sys.stdout.flush()
+    if len(shown) < len(frame):
+        note(f"{len(frame) - len(shown):,} more rows (--limit 0 shows all)")
+    if dropped:
+        named, more = ", ".join(dropped[:MOST_NAMED]), len(dropped) - MOST_NAMED
+        names = f"{named} and {more} more" if more > 0 else named
+        note(f"columns left out to fit {width} characters: {names} (--all-columns shows them)")
+
+
+def _default_limit(most_rows: int | None) -> int:
+    if most_rows is not None:
+        return most_rows
+    return ROWS_ON_SCREEN if sys.stdout.isatty() else 0
+
+
+def _first(frame: pd.DataFrame, limit: int) -> pd.DataFrame:
+    """The first `limit` rows, per candidate in a diff of several."""
+    return frame.groupby("candidate", sort=False).head(limit) if "candidate" in frame else frame.head(limit)
+
+
+def at_least_0(text: str) -> int:
+    """The number of rows that an option gives. Raises `ValueError` for a negative one."""
+    number = int(text)
+    if number < 0:
+        raise ValueError(text)
+    return number
+
+
+def json_text(frame: pd.DataFrame) -> str:
+    """`frame` as a JSON list of records, one per line; missing and infinite values are null."""
+    from pandas.api.types import is_float_dtype
+
+    finite = [cells.mask(cells.abs() == math.inf) if is_float_dtype(cells) else cells for _, cells in frame.items()]
+    columns = [cells.astype(object).where(cells.notna(), None) for cells in finite]
+    records = [
+        json.dumps(dict(zip(frame.columns, row, strict=True)), ensure_ascii=False, allow_nan=False, default=_plain)
+        for row in zip(*columns, strict=True)
+    ]
+    return "[" + ",\n ".join(records) + "]\n"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.isoformat().replace("+00:00", "Z")
+    return value.item()
+
+
+def note(message: str) -> None:
+    """Print a message for the reader on stderr, without control characters of what it quotes."""
+    print(lines_of(message), file=sys.stderr)
+
+
+def print_path(path: Path) -> None:
+    """Print a path for `$(…)` in a shell: exactly its bytes, except on a terminal."""
+    if sys.stdout.isatty():
+        print(text_of(str(path)))
+        return
+    sys.stdout.flush()
+    sys.stdout.buffer.write(os.fsencode(path) + b"\n")

@@ -1,0 +1,1 @@
+"""Conditions of `tfcompare check`: what they measure and how they are judged."""

@@ -1,0 +1,1 @@
+"""Rows of a diff in groups: sums, verdicts, kernels of an op, name scopes."""

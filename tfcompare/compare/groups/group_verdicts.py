@@ -1,0 +1,82 @@
+"""Verdicts on the rows of a diff, or on groups of rows, from their times in each step."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from tfcompare import schema
+from tfcompare.compare.captures import Captures, Replicates
+from tfcompare.compare.groups.aggregate import Groups
+from tfcompare.compare.groups.fused_rows import single_ops
+from tfcompare.compare.matching.matching import with_hosts_of
+from tfcompare.compare.stats.change_test import ChangeTest, identical_rows, untested_rows
+from tfcompare.compare.stats.estimates import Times
+from tfcompare.compare.stats.spread import Spread
+from tfcompare.compare.stats.step_series import step_series
+from tfcompare.schema import SIDES
+from tfcompare.tables.step_cells import StepCells
+
+
+def group_verdicts(
+    groups: Groups, sides: tuple[Captures, Captures], replicates: Replicates, displayed: pd.Series
+) -> pd.DataFrame:
+    """`verdict`, `evidence`, `interval_low` and `interval_high` of each group, tested as one family.
+
+    A group's time in a step is the sum over all its rows on that side. `displayed`: the displayed ratio (candidate ÷
+    baseline) of each group's time per step. A group on one side only is untested.
+    """
+    baseline, candidate = (side.runs[0] for side in sides)
+    if baseline.content_id == candidate.content_id:
+        return identical_rows(len(displayed))
+    result = untested_rows(len(displayed))
+    ours, theirs = (set(groups.number_of[side]) for side in SIDES)
+    both = np.array(sorted(ours & theirs), np.int64)
+    if not all(side.all_have_steps for side in sides) or not both.size:
+        return result
+    test = ChangeTest(replicates.spread_between(baseline, candidate))
+    own_spread = _spreads(groups, replicates.spread_between(baseline, candidate, on_host=True), test.spread)
+    before, after = (
+        [of_capture.rows(both) for of_capture in _times(groups, name, side, replicates)]
+        for name, side in zip(SIDES, sides, strict=True)
+    )
+    spreads = [own_spread[number] for number in both]
+    found = test.rows(before, after, spreads=spreads, displayed=displayed.to_numpy(np.float64)[both])
+    result.loc[both, list(found.columns)] = found.to_numpy(object)
+    return result
+
+
+def _spreads(groups: Groups, on_host: Spread, elsewhere: Spread) -> dict[int, Spread]:
+    """The widest spread among the rows of each group; rows with a `host_or_device` may run on the host."""
+    rows = groups.rows
+    hosts_rows = set(rows.index[rows["host_or_device"] == "Host"]) if "host_or_device" in rows else set()
+    widest: dict[int, Spread] = {}
+    for numbers in groups.number_of.values():
+        for row, number in numbers.items():
+            own = on_host if row in hosts_rows else elsewhere
+            widest[number] = max(widest.get(number, own), own, key=lambda spread: spread.share)
+    return widest
+
+
+def _times(groups: Groups, name: str, captures: Captures, replicates: Replicates) -> list[Times]:
+    """The time of each group in each step, for each capture of the side."""
+    number = groups.number_of[name]
+    rows = groups.rows.loc[number.index]
+    if groups.table == schema.OP_STATS.name:
+        named = single_ops(rows, name)
+    else:
+        keys = list(schema.table(groups.table).keys)
+        own = [f"{key}_candidate" if name == "candidate" and f"{key}_candidate" in rows else key for key in keys]
+        named = rows[own].set_axis(keys, axis=1)
+    number_of_op = number.loc[named.index].to_numpy(np.int64)
+    sums = []
+    for position in captures.positions:
+        cells = replicates.cells(captures, position, groups.table)
+        if "host" in named:
+            cells = StepCells(with_hosts_of(rows, cells.keys), cells.cells)
+        steps = captures.steps(position)
+        series = step_series(named, cells, steps.numbers)
+        total = np.zeros((len(groups.ratios), series.shape[1]))
+        np.add.at(total, number_of_op, series)
+        sums.append(steps.split(total))
+    return sums

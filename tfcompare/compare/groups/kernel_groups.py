@@ -1,0 +1,140 @@
+"""Sums a diff of kernels over hosts and launches: by kernel, by op, or by both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import pandas as pd
+
+from tfcompare.compare.diff import ADDED, INTERVAL, MATCHED
+from tfcompare.compare.groups.aggregate import (
+    GroupJudge,
+    Judged,
+    Part,
+    aggregate,
+    compared,
+    in_order,
+    metric_in,
+    of_side,
+)
+from tfcompare.compare.matching.kernel_names import plain_kernel
+from tfcompare.compare.matching.manual import OF_CANDIDATE, ManualChoice, counterparts, parted, with_distinct_names
+from tfcompare.compare.matching.matching import op_counterparts
+from tfcompare.errors import Unknown
+from tfcompare.schema import KERNEL_STATS, SIDES
+
+KernelGrouping = Literal["kernel_name", "op_name", "kernel_and_op"]
+
+KEYS: dict[KernelGrouping, list[str]] = {
+    "kernel_name": ["kernel_name"],
+    "op_name": ["op_name"],
+    "kernel_and_op": ["kernel_name", "op_name"],
+}
+
+_TOTAL, _OCCURRENCES, _MEAN = "total_duration_us", "occurrences", "avg_duration_us"
+_PARTS: dict[str, Part] = {"sum": "sum", "min": "min", "max": "max", "flag": "any"}
+
+
+def group_kernels(
+    diff: pd.DataFrame, by: KernelGrouping, judge: GroupJudge | None = None, manual_pairs: Sequence[ManualChoice] = ()
+) -> pd.DataFrame:
+    """A diff of `kernel_stats` grouped by `kernel_name`, `op_name`, or both (`kernel_and_op`).
+
+    Each side is summed first, then the sums are compared. Counts and total times are sums (per step as in the diff),
+    the average is total ÷ count, shortest and longest are taken over all rows, and a flag is true if any row's is. Rows
+    matched under two names count under the baseline's name, and so do all other rows with the candidate's name.
+    `manual_pairs` are the manual choices with which the diff (of one candidate) was made.
+
+    Columns: `candidate`, the keys (`op_name` is empty for kernels without an op); for each metric `_baseline`,
+    `_candidate` and, except for flags, `_delta` and `_ratio`; `status`, `match` (`canonical` if names differ),
+    `verdict`, `evidence`. With a `judge`, such as `Comparison.group_verdicts`, each group is tested, and there are
+    `interval_low` and `interval_high`. The largest change of total time comes first.
+
+    Raises `Unknown` for another `by`.
+    """
+    if by not in KEYS:
+        raise Unknown("grouping", by, list(KEYS))
+    names = {metric.name: _name_in(diff, metric.name, metric.kind) for metric in KERNEL_STATS.metrics}
+    parts = {names[m.name]: _PARTS[m.kind] for m in KERNEL_STATS.metrics if m.kind in _PARTS}
+    counted = counted_under(diff, by, manual_pairs)
+    is_renamed = pd.concat([diff[f"{key}_candidate"].fillna(counted[key]) != counted[key] for key in KEYS[by]], axis=1)
+    judged = None if judge is None else Judged(KERNEL_STATS.name, names[_TOTAL], judge)
+    groups = aggregate(diff, dict.fromkeys(SIDES, counted[KEYS[by]]), parts, is_renamed.any(axis=1), judged)
+    means = [groups[f"{names[_TOTAL]}_{side}"] / groups[f"{names[_OCCURRENCES]}_{side}"] for side in SIDES]
+    groups = groups.assign(**compared(_MEAN, *(mean.astype("float64") for mean in means)))
+    order = [c for name in names.values() for c in groups.columns if c.rpartition("_")[0] == name]
+    intervals = [name for name in INTERVAL if name in groups]
+    groups = groups[["candidate", *KEYS[by], *order, "status", "match", *intervals, "verdict", "evidence"]]
+    return in_order(groups, diff, names[_TOTAL], KEYS[by])
+
+
+def counted_under(
+    diff: pd.DataFrame, by: KernelGrouping = "op_name", manual_pairs: Sequence[ManualChoice] = ()
+) -> pd.DataFrame:
+    """The `kernel_name` and `op_name` under which each row of a diff of `kernel_stats` counts if grouped `by`."""
+    names = with_distinct_names(diff, manual_pairs)[["kernel_name", "op_name"]].copy()
+    for _, rows in diff.groupby("candidate", sort=False):
+        added = rows.index[rows["status"] == ADDED]
+        for key, counterparts_of in (("kernel_name", _kernels(rows)), ("op_name", _ops(rows, manual_pairs))):
+            own = zip(rows.loc[added, key], names.loc[added, key], strict=True)
+            names.loc[added, key] = [counterparts_of.get(name, counted) for name, counted in own]
+        if manual_pairs and by == "kernel_and_op":
+            _apply_choices(names, rows.loc[added], manual_pairs)
+    return names
+
+
+def _apply_choices(names: pd.DataFrame, added: pd.DataFrame, manual_pairs: Sequence[ManualChoice]) -> None:
+    """Sets in `names` the names under which manually paired or separated kernels among the added rows count."""
+    pairs, apart = counterparts(manual_pairs, 2), parted(manual_pairs, 2)
+    taken = set(pairs.values())
+    for row, op, kernel in zip(added.index, added["op_name"], added["kernel_name"], strict=True):
+        counted = names.at[row, "op_name"], names.at[row, "kernel_name"]
+        if (op, kernel) in pairs:
+            names.loc[row, ["op_name", "kernel_name"]] = list(pairs[op, kernel])
+        elif counted in taken or (counted, (op, kernel)) in apart:
+            names.at[row, "op_name"] = f"{op}{OF_CANDIDATE}"
+
+
+def _name_in(diff: pd.DataFrame, metric: str, kind: str) -> str:
+    return metric_in(diff, metric) if kind != "flag" else metric
+
+
+def _ops(rows: pd.DataFrame, manual_pairs: Sequence[ManualChoice]) -> dict[str, str]:
+    """Maps each matched op of the candidate to the baseline's name: by its matched kernels, else by op names."""
+    time, ours, theirs = metric_in(rows, _TOTAL), of_side(rows, "baseline"), of_side(rows, "candidate")
+    sides = (
+        pd.DataFrame({"op_name": ours["op_name"], _TOTAL: ours[f"{time}_baseline"]}),
+        pd.DataFrame({"op_name": theirs["op_name_candidate"], _TOTAL: theirs[f"{time}_candidate"]}),
+    )
+    pairs = rows.loc[rows["status"] == MATCHED, ["op_name_candidate", "op_name"]].drop_duplicates()
+    sole = pairs[~(pairs["op_name_candidate"].duplicated(keep=False) | pairs["op_name"].duplicated(keep=False))]
+    known = dict(zip(sole["op_name_candidate"], sole["op_name"], strict=True))
+    by_name = op_counterparts(KERNEL_STATS.name, sides[0], sides[1], manual_pairs)
+    taken = set(known.values())
+    return known | {c: b for c, b in by_name.items() if c not in known and b not in taken}
+
+
+def _kernels(rows: pd.DataFrame) -> dict[str, str]:
+    """Maps each kernel of the candidate that has exactly one different name in the baseline to that name.
+
+    Names correspond if rows were matched, or if they differ only in return type, arguments and compiler suffixes.
+    """
+    ours = set(of_side(rows, "baseline")["kernel_name"])
+    theirs = set(of_side(rows, "candidate")["kernel_name_candidate"])
+    pairs = rows.loc[rows["status"] == MATCHED, ["kernel_name_candidate", "kernel_name"]].drop_duplicates()
+    pairs = pairs[~pairs["kernel_name_candidate"].isin(ours)]
+    known = pairs.drop_duplicates("kernel_name_candidate", keep=False)
+    found = dict(zip(known["kernel_name_candidate"], known["kernel_name"], strict=True))
+    left = _by_plain_name(ours - theirs - set(pairs["kernel_name"]))
+    for plain, names in _by_plain_name(theirs - ours - set(pairs["kernel_name_candidate"])).items():
+        if len(names) == 1 and len(left.get(plain, [])) == 1:
+            found[names[0]] = left[plain][0]
+    return found
+
+
+def _by_plain_name(names: set[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name in names:
+        found.setdefault(plain_kernel(name), []).append(name)
+    return found

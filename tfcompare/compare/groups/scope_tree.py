@@ -1,0 +1,124 @@
+"""Converts a diff of ops to a tree of name scopes, for icicle charts and treemaps."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from tfcompare.compare.diff import ADDED, MATCHED, REMOVED, VERDICT
+from tfcompare.compare.groups.aggregate import GroupJudge, Judged, metric_in, of_side, with_verdicts, without_idle
+from tfcompare.compare.matching.name_tree import MAX_DEPTH
+from tfcompare.compare.matching.scopes import in_baseline_scopes
+from tfcompare.schema import OP_STATS, SIDES
+
+OWN_TIME = "(self)"
+"""The label of the leaf with the self time of an op whose name is also a scope."""
+
+_IDS = ["candidate", "node", "parent", "label", "depth"]
+_PRESENCE = ["in_baseline", "in_candidate"]
+
+
+def scope_tree(diff: pd.DataFrame, metric: str = "self_time_us", judge: GroupJudge | None = None) -> pd.DataFrame:
+    """One row for each scope and op of each candidate; IDLE is excluded.
+
+    Columns: `candidate`; `node` (`Host/model/dense`), `parent` (empty for the roots `Host` and `Device`), `label` (the
+    last component), `depth` (0 for roots); `<metric>_baseline`, `_candidate` and `_delta`, 0 if nothing ran; `status`
+    (`added` or `removed` if everything below is). A scope's figures are the sums over its children. An op whose name is
+    also a scope therefore has its self time in a child labelled `OWN_TIME`. Matched ops have the baseline's name,
+    added ones are in the baseline's scopes.
+
+    With a `judge`, such as `Comparison.group_verdicts`, also `interval_low`, `interval_high`, `verdict` and `evidence`
+    of the self time. Each level is tested as one family, consisting of its scopes and ops and the leaf ops of the
+    levels above, which together make up the total time.
+    """
+    name = metric_in(diff, metric)
+    metrics = [f"{name}_baseline", f"{name}_candidate"]
+    busy = without_idle(diff)
+    level = _leaves(busy, metrics)
+    done: list[pd.DataFrame] = []
+    for depth in range(int(level["depth"].max()) if len(level) else 0, -1, -1):
+        here = level[level["depth"] == depth].sort_values(["candidate", "node"])
+        done.append(here)
+        if depth > 0:
+            level = pd.concat([level[level["depth"] < depth], _parents(here, metrics)], ignore_index=True)
+    tree = pd.concat(done or [level], ignore_index=True).sort_values(["candidate", "node"], ignore_index=True)
+    tree[f"{name}_delta"] = tree[metrics[1]] - tree[metrics[0]]
+    status = np.select([~tree["in_baseline"], ~tree["in_candidate"]], [ADDED, REMOVED], MATCHED)
+    tree = tree[[*_IDS, *metrics, f"{name}_delta"]].assign(status=pd.Series(status, dtype="str"))
+    return tree if judge is None else _judged(tree, busy, Judged(OP_STATS.name, name, judge))
+
+
+def _judged(tree: pd.DataFrame, diff: pd.DataFrame, judged: Judged) -> pd.DataFrame:
+    """The tree with verdicts; each level is tested as one family."""
+    paths = _paths(diff)
+    position = {key: i for i, key in enumerate(zip(tree["candidate"], tree["node"], strict=True))}
+    levels = []
+    for depth in range(int(tree["depth"].max()) + 1 if len(tree) else 0):
+        at_depth = [path[min(depth, len(path) - 1)] for path in paths]
+        places = pd.Series([position[key] for key in zip(diff["candidate"], at_depth, strict=True)], diff.index)
+        family = np.unique(places)
+        of_row = pd.Series(np.searchsorted(family, places), diff.index)
+        number_of = {side: of_row[of_side(diff, side).index] for side in SIDES}
+        level = with_verdicts(tree.iloc[family], diff, number_of, judged)
+        levels.append(level.loc[level["depth"] == depth, list(VERDICT)])
+    return tree.join(pd.concat(levels)) if levels else tree.assign(**dict.fromkeys(VERDICT, np.nan))
+
+
+def _paths(diff: pd.DataFrame) -> list[list[str]]:
+    """The path of each row: its nodes from the root to the leaf."""
+    nodes, parents, _ = _nodes(diff)
+    return [[*_scopes(parent), parent, node] for node, parent in zip(nodes, parents, strict=True)]
+
+
+def _nodes(diff: pd.DataFrame) -> tuple[list[str], list[str], list[int]]:
+    """(the node of each row, its parent, its depth)."""
+    names = (diff["host_or_device"] + "/" + in_baseline_scopes(diff)).tolist()
+    scopes = {name: _scopes(name) for name in names}
+    all_scopes = {scope for path in scopes.values() for scope in path}
+    nodes = [f"{name}/{OWN_TIME}" if name in all_scopes else name for name in names]
+    parents = [name if name in all_scopes else scopes[name][-1] for name in names]
+    return nodes, parents, [len(scopes[name]) + (name in all_scopes) for name in names]
+
+
+def _leaves(diff: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
+    """The ops as nodes with their position in the tree; ops with equal names are merged."""
+    nodes, parents, depths = _nodes(diff)
+    leaves = pd.DataFrame(
+        {
+            "candidate": diff["candidate"].array,
+            "node": pd.Series(nodes, dtype="str"),
+            "parent": pd.Series(parents, dtype="str"),
+            "depth": pd.Series(depths, dtype="int64"),
+            **{metric: diff[metric].astype("float64").fillna(0.0).array for metric in metrics},
+            "in_baseline": (diff["status"] != ADDED).array,
+            "in_candidate": (diff["status"] != REMOVED).array,
+        }
+    )
+    return _added_up(leaves, ["candidate", "node", "parent", "depth"], metrics)
+
+
+def _scopes(node: str) -> list[str]:
+    """The scopes that contain a node, outermost first."""
+    parts = node.split("/", MAX_DEPTH)
+    return ["/".join(parts[:i]) for i in range(1, len(parts))]
+
+
+def _parents(children: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
+    nodes = children.drop(columns=["node", "label"]).rename(columns={"parent": "node"})
+    nodes = nodes.assign(depth=nodes["depth"] - 1, parent=_rpartition(nodes["node"], 0))
+    return _added_up(nodes, ["candidate", "node", "parent", "depth"], metrics)
+
+
+def _added_up(nodes: pd.DataFrame, ids: list[str], metrics: list[str]) -> pd.DataFrame:
+    groups = nodes.groupby(ids, as_index=False)
+    added = groups[_PRESENCE].any()
+    for (
+        metric
+    ) in metrics:  # summed in sequence, so that a chart that sums a node's children gets exactly the same number
+        sums = np.bincount(groups.ngroup(), weights=nodes[metric], minlength=len(added))
+        added[metric] = sums.astype(np.float64)
+    return added.assign(label=_rpartition(added["node"], 2))
+
+
+def _rpartition(nodes: pd.Series, part: int) -> pd.Series:
+    return pd.Series([node.rpartition("/")[part] for node in nodes], index=nodes.index, dtype="str")

@@ -1,0 +1,107 @@
+"""When the hosts of a run reach the collective of each step, on one clock.
+
+The clocks of hosts differ, and their profiles start at different times. A collective ends on all hosts at nearly the
+same time, so the median difference of these ends is the offset between two profiles. How much single differences
+scatter around it is its error: events of two hosts that are closer to each other have no known order.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from tfcompare.tables.step_times import common_step_ids
+from tfcompare.tools.hosts.hosts import by_skew, matrix, steps_by
+from tfcompare.xspace.space import PS_PER_US
+
+if TYPE_CHECKING:
+    from tfcompare.run import Run
+
+FEWEST_STEPS = 3
+"""Offsets are estimated from at least this many steps."""
+MOST_HOSTS = 32
+"""Of more hosts, only the slowest are put on one clock: the spans of each are read for it."""
+
+_OP_TYPE = re.compile(r"Collective(Reduce|Gather|Bcast|AllToAll|Permute)|_?Nccl(AllReduce|Reduce|Broadcast)")
+_NAME = re.compile(r"nccl|rccl|all-reduce|all-gather|all-to-all|ragged-all-to-all|reduce-scatter|collective-", re.I)
+_NORMAL_95, _MAD_OF_NORMAL = 1.96, 1.4826
+
+
+@dataclass(frozen=True)
+class Clocks:
+    """The hosts of a run on one clock.
+
+    `offsets` has one row for each host: `host`, `offset_us` (how much later its profile shows the same instant than
+    that of the first host) and `error_us` (within which 95 % of the ends of collectives agree). `last` counts how often
+    each host was the last to reach the first collective of a step, of `steps` steps; in `undecided` of them two hosts
+    were closer than the error of their clocks.
+    """
+
+    offsets: pd.DataFrame
+    last: dict[str, int]
+    steps: int
+    undecided: int
+
+
+def clocks(run: Run) -> Clocks | None:
+    """The hosts of a run on one clock, of many the `MOST_HOSTS` slowest.
+
+    None for a single host, and if fewer than `FEWEST_STEPS` steps have the same collective on every host.
+    """
+    if len(run.hosts) < 2:
+        return None
+    chosen = set(by_skew(matrix(steps_by(run, "host"), "busy_us"))[:MOST_HOSTS])
+    found = [first_collectives(run.timeline(host)[1]).assign(host=host) for host in run.host_names if host in chosen]
+    if any(rows.empty for rows in found):
+        return None
+    steps = run.table("steps").query("included or stray").assign(place=lambda table: common_step_ids(table))
+    every = pd.concat(found).merge(steps[["host", "step", "place"]], on=["host", "step"])
+    same = every.groupby("place")["name"].agg(["nunique", "size"])
+    places = same.index[(same["nunique"] == 1) & (same["size"] == len(found))]
+    every = every[every["place"].isin(places)]
+    if len(places) < FEWEST_STEPS:
+        return None
+    start, end = (every.pivot(index="place", columns="host", values=name) for name in ("start_us", "end_us"))
+    apart = end.sub(end.iloc[:, 0], axis=0)
+    offset = apart.median()
+    error = _NORMAL_95 * _MAD_OF_NORMAL * (apart - offset).abs().median()
+    offsets = pd.DataFrame({"host": offset.index, "offset_us": offset.to_numpy(), "error_us": error.to_numpy()})
+    last, undecided = _last(start - offset, error)
+    return Clocks(offsets, last, len(places), undecided)
+
+
+def first_collectives(spans: pd.DataFrame) -> pd.DataFrame:
+    """The first collective of each step of a host: `step`, `name`, `start_us`, `end_us`, by its own clock.
+
+    `spans` is the host's table `timeline_spans`.
+    """
+    is_collective = np.zeros(len(spans), np.bool_)
+    for column, pattern in (("op_type", _OP_TYPE), ("name", _NAME)):
+        texts = spans[column].cat
+        matches = np.array([pattern.match(str(text)) is not None for text in texts.categories], np.bool_)
+        is_collective |= np.append(matches, False)[texts.codes.to_numpy()]
+    rows = spans[is_collective].sort_values("start_ps", kind="stable").drop_duplicates("step")
+    start_us, op = rows["start_ps"] / PS_PER_US, rows["op_name"].astype("str")
+    return pd.DataFrame(
+        {
+            "step": rows["step"],
+            "name": op.where(op != "", rows["name"].astype("str")),
+            "start_us": start_us,
+            "end_us": start_us + rows["duration_ps"] / PS_PER_US,
+        }
+    )
+
+
+def _last(start: pd.DataFrame, error: pd.Series) -> tuple[dict[str, int], int]:
+    """(how often each host starts last, how often two hosts are too close to tell)."""
+    times, errors, hosts = start.to_numpy(), error.to_numpy(), [str(host) for host in start.columns]
+    order = np.argsort(times, axis=1)
+    row = np.arange(len(times))
+    last, second = order[:, -1], order[:, -2]
+    is_clear = times[row, last] - times[row, second] > np.hypot(errors[last], errors[second])
+    counts = np.bincount(last[is_clear], minlength=len(hosts)).tolist()
+    return dict(zip(hosts, counts, strict=True)), int((~is_clear).sum())

@@ -1,0 +1,1 @@
+"""The input pipeline: whether steps wait for it, and its ops."""

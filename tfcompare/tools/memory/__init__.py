@@ -1,0 +1,1 @@
+"""Memory: its peak, and its use over time."""

@@ -1,0 +1,1 @@
+"""Ops, kernels and gaps: rows, shares, key figures and sentences."""

@@ -1,0 +1,177 @@
+"""TensorBoard's TensorFlow Stats table, of one run and of both sides of a diff: ranks, averages, shares.
+
+Definitions are those of xprof's `framework_op_stats`: device before host, self time descending, then name; a share is
+of the self time of its own side (host or device), with or without the time in which no op ran (IDLE).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from tfcompare.compare.diff import ADDED, REMOVED
+from tfcompare.compare.groups.aggregate import metric_in, without_idle
+from tfcompare.schema import DEVICE, HOST, SIDES
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+PREFIXES = {DEVICE: "device", HOST: "host"}
+"""Maps `host_or_device` to the prefix of its share columns."""
+
+RANKING_COLUMNS = (
+    "rank",
+    "avg_time_us",
+    "avg_self_time_us",
+    "device_self_share",
+    "device_cumulative_share",
+    "host_self_share",
+    "host_cumulative_share",
+)
+"""What `op_table` adds to the columns of `op_stats`."""
+
+
+def op_table(op_stats: pd.DataFrame, *, idle: bool) -> pd.DataFrame:
+    """The rows of `op_stats` in TensorBoard's order, with the `RANKING_COLUMNS` added.
+
+    `rank` counts from 1; averages are per occurrence, and 0 where an op never occurred (as IDLE); shares and cumulative
+    shares are fractions of the self time of the row's own side, and 0 for the side that it does not belong to.
+    """
+    rows = op_stats if idle else without_idle(op_stats)
+    order = ["host_or_device", "self_time_us", "op_name"]
+    rows = rows.sort_values(order, ascending=[True, False, True], kind="stable", ignore_index=True)
+    self_time = rows["self_time_us"].to_numpy(dtype=np.float64)
+    occurrences = rows["occurrences"].to_numpy(dtype=np.float64)
+    added: dict[str, NDArray[np.float64] | NDArray[np.int64]] = {
+        "rank": np.arange(1, len(rows) + 1, dtype=np.int64),
+        "avg_time_us": _divide(rows["total_time_us"].to_numpy(dtype=np.float64), occurrences),
+        "avg_self_time_us": _divide(self_time, occurrences),
+    }
+    for side, prefix in PREFIXES.items():
+        here = (rows["host_or_device"] == side).to_numpy(dtype=bool)
+        share = share_of_whole(np.where(here, self_time, 0.0))
+        added[f"{prefix}_self_share"] = share
+        added[f"{prefix}_cumulative_share"] = np.where(here, np.cumsum(share), 0.0)
+    return rows.assign(**added)
+
+
+OTHER = "other"
+
+ROW_COLUMNS = ("rank", "avg_time_us", "avg_self_time_us", "self_share", "cumulative_share")
+"""What `side_by_side` adds for each side, as `<name>_baseline` and `<name>_candidate`."""
+
+
+def side_by_side(diff: pd.DataFrame, *, idle: bool) -> pd.DataFrame:
+    """A diff of `op_stats` (one candidate's) with the `ROW_COLUMNS` of both sides, missing where a side has no such op.
+
+    Each side is ranked by itself, as `op_table` does; shares are of the row's own side (host or device). Without `idle`
+    the IDLE rows are left out. Rows keep their order.
+    """
+    rows = (diff if idle else without_idle(diff)).reset_index(drop=True)
+    columns = {}
+    for role in SIDES:
+        ranked = own_side_shares(op_table(_one_side(rows, role), idle=idle)).set_index("row")
+        for name in ROW_COLUMNS:
+            column = ranked[name].reindex(rows.index)
+            columns[f"{name}_{role}"] = column.astype("Int64") if name == "rank" else column
+    return rows.assign(**columns)
+
+
+def _one_side(diff: pd.DataFrame, role: str) -> pd.DataFrame:
+    """The rows of one side of a diff with the columns of `op_stats` and their position in `row`."""
+    here = diff[diff["status"] != (ADDED if role == "baseline" else REMOVED)]
+    key = "_candidate" if role == "candidate" else ""
+    columns = {
+        "host_or_device": here["host_or_device"],
+        "op_type": here[f"op_type{key}"],
+        "op_name": here[f"op_name{key}"],
+        **{name: here[f"{metric_in(diff, name)}_{role}"] for name in ("occurrences", "total_time_us", "self_time_us")},
+    }
+    return pd.DataFrame(columns).assign(row=here.index)
+
+
+def time_shares(groups: pd.DataFrame, by: str, *, metric: str = "self_time_us", count: int = 9) -> pd.DataFrame:
+    """The time of both sides by group: one row for each of the `count` largest groups, and one for all others.
+
+    `groups` are rows of `aggregate.group_diff`, of one of host and device, so that the times add up; `by` is the
+    column that names them. Returns `group`, `<metric>_<role>` (per step where the diff is), `share_<role>` (each side's
+    add up to 1), `is_absent_<role>` (that side has no such group) and `others`, the number of groups that a row
+    named `OTHER` stands for, the largest first.
+    """
+    name = metric_in(groups, metric)
+    times = pd.DataFrame({"group": groups[by].astype("str"), "others": 0})
+    for role in SIDES:
+        times[f"is_absent_{role}"] = groups[f"{name}_{role}"].isna()
+        times[f"{metric}_{role}"] = groups[f"{name}_{role}"].astype("float64").fillna(0.0)
+        times[f"share_{role}"] = share_of_whole(times[f"{metric}_{role}"].to_numpy())
+    largest = times[["share_baseline", "share_candidate"]].max(axis=1).sort_values(ascending=False, kind="stable")
+    top, rest = times.loc[largest.index[:count]], times.loc[largest.index[count:]]
+    if rest.empty:
+        return top.reset_index(drop=True)
+    absent = {f"is_absent_{role}": rest[f"is_absent_{role}"].all() for role in SIDES}
+    sums = rest.drop(columns=["group", *absent]).sum()
+    other = pd.DataFrame([{"group": OTHER, **sums, **absent, "others": len(rest)}])
+    return pd.concat([top, other], ignore_index=True)
+
+
+def longest_first(shares: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """The rows of `time_shares` by the longer time of both sides instead of the larger share; all others stay last."""
+    longest = shares[[f"{metric}_{role}" for role in SIDES]].max(axis=1).mask(shares["others"] > 0, -1.0)
+    return shares.loc[longest.sort_values(ascending=False, kind="stable").index].reset_index(drop=True)
+
+
+def with_shares(groups: pd.DataFrame) -> pd.DataFrame:
+    """Rows of `aggregate.group_diff` with `self_share_<role>`: of the side's self time on host, or on device."""
+    metric = metric_in(groups, "self_time_us")
+    places = groups["host_or_device"]
+    columns = {}
+    for role in SIDES:
+        times = groups[f"{metric}_{role}"].astype("float64")
+        whole = times.groupby(places).transform("sum")
+        columns[f"self_share_{role}"] = (times / whole).where(whole > 0, times)
+    return groups.assign(**columns)
+
+
+def with_words(rows: pd.DataFrame, text: str, columns: list[str]) -> pd.DataFrame:
+    """The rows that contain every word of `text` in any of `columns`, ignoring case; all rows if `text` is empty."""
+    words = text.casefold().split()
+    if not words:
+        return rows
+    cells = rows[columns].fillna("")
+    every = cells[columns[0]].str.cat(cells[columns[1:]], sep="\n").str.casefold()
+    return rows[np.logical_and.reduce([every.str.contains(word, regex=False) for word in words])]
+
+
+def own_side_shares(ranked: pd.DataFrame) -> pd.DataFrame:
+    """`ranked` (an `op_table`) with `self_share` and `cumulative_share`: those of the side that the row belongs to."""
+    on_device = (ranked["host_or_device"] == DEVICE).to_numpy(dtype=bool)
+    columns = {
+        name: np.where(on_device, ranked[f"device_{name}"], ranked[f"host_{name}"])
+        for name in ("self_share", "cumulative_share")
+    }
+    return ranked.assign(**columns)
+
+
+def main_side(op_stats: pd.DataFrame) -> str:
+    """The side to show first: `Device` if any op except IDLE ran there, else `Host`."""
+    ops = without_idle(op_stats)
+    return DEVICE if bool((ops["host_or_device"] == DEVICE).any()) else HOST
+
+
+def top_ops(op_stats: pd.DataFrame, n: int) -> pd.DataFrame:
+    """The `n` ops with the most self time on the `main_side`: rows of `op_table` without IDLE, with `self_share`."""
+    ranked = own_side_shares(op_table(op_stats, idle=False))
+    return ranked[ranked["host_or_device"] == main_side(op_stats)].head(n)
+
+
+def share_of_whole(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Each value as a fraction of the sum; all 0 if the sum is 0."""
+    whole = float(values.sum())
+    return values / whole if whole > 0 else np.zeros_like(values)
+
+
+def _divide(dividend: NDArray[np.float64], divisor: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Element-wise division; 0 where the divisor is 0."""
+    return np.divide(dividend, divisor, out=np.zeros_like(dividend), where=divisor > 0)

@@ -1,0 +1,1 @@
+"""Many runs at once: their list, their summary and series of a metric."""

@@ -1,0 +1,262 @@
+"""Compares one baseline with many candidates: a row per run, and the ops with the largest changes in all runs."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from tfcompare import schema
+from tfcompare.compare import compare
+from tfcompare.compare.diff import ADDED, change, metric_name, ratio
+from tfcompare.compare.groups.aggregate import group_diff, metric_in, without_idle
+from tfcompare.compare.groups.fused_rows import single_ops
+from tfcompare.compare.headline import knows_step_time
+from tfcompare.compare.matching.tiers import CANONICAL, FUSED
+from tfcompare.compare.straggler import steps_of_straggler
+from tfcompare.errors import Unknown
+from tfcompare.tools.input.input_bound import input_wait
+
+if TYPE_CHECKING:
+    from tfcompare.compare import Comparison
+    from tfcompare.run import Run
+
+By = Literal["op_name", "op_type"]
+
+FEWEST_CANDIDATES = 2
+"""The minimum number of candidates for the overview of many runs."""
+ROWS = 20
+"""The number of ops or op types whose change is shown for all runs."""
+
+BASELINE = "baseline"
+CANDIDATE = "candidate"
+NEITHER = "neither"
+"""Status of an op that neither the baseline nor this candidate has: another candidate has it."""
+
+COLUMNS = (
+    "run",
+    "name",
+    "role",
+    "steps",
+    "step_time_us_mean",
+    "step_time_us_median",
+    "step_time_us_tenth",
+    "step_time_us_ninetieth",
+    "verdict",
+    "evidence",
+    "ratio",
+    "interval_low",
+    "interval_high",
+    "reason",
+    "caveat",
+    "peak_bytes",
+    "peak_bytes_delta",
+    "input_share",
+    "start_time",
+    "start_time_source",
+)
+"""The columns of `runs_table`."""
+
+_SPREAD = (0.1, 0.9)
+_OP = ["host_or_device", "op_type", "op_name", "is_added"]
+_TYPE = ["host_or_device", "op_type"]
+
+
+def runs_table(comparison: Comparison) -> pd.DataFrame:
+    """One row a run, the baseline first, then the candidates as they were given.
+
+    Columns: `run` (its id), `name`, `role` (`baseline`, `candidate`); of the steps that count `steps`,
+    `step_time_us_mean`, their mean, which is what runs are compared by (`compare.captures`), `step_time_us_median`, and
+    between which times most of them lie, `step_time_us_tenth` and `_ninetieth` (percentiles; missing, as the others
+    are, where no steps are marked); of a candidate the verdict on its step time: `verdict`, `evidence`, `ratio` (of the
+    step times, candidate ÷ baseline) with `interval_low` and `interval_high` (missing where it was not tested),
+    `reason`, `caveat` (empty or missing for the baseline); `peak_bytes`, the largest peak of any memory, and
+    `peak_bytes_delta` (candidate − baseline); `input_share`, the share of the step time spent waiting for input;
+    `start_time` and `start_time_source`.
+    """
+    runs = (comparison.baseline, *comparison.candidates)
+    verdicts = comparison.verdict
+    rows = []
+    for position, run in enumerate(runs):
+        host = comparison.host_of(run)
+        verdict = verdicts[run.id] if position else None
+        rows.append(
+            {
+                "run": run.id,
+                "name": run.name,
+                "role": CANDIDATE if position else BASELINE,
+                "step_time_us_mean": comparison.step_time_us(run),
+                **_step_times(run, host),
+                "verdict": verdict.word if verdict else "",
+                "evidence": verdict.evidence if verdict else "",
+                "interval_low": verdict.low if verdict else math.nan,
+                "interval_high": verdict.high if verdict else math.nan,
+                "reason": verdict.reason if verdict else "",
+                "caveat": verdict.caveat if verdict else "",
+                "peak_bytes": peak_bytes(run, host),
+                "input_share": input_wait(steps_of_straggler(run.table("steps", host=host)), run.info).share.average,
+                "start_time": run.info.start_time,
+                "start_time_source": run.info.start_time_source,
+            }
+        )
+    return _beside_the_baseline(pd.DataFrame(rows))[list(COLUMNS)]
+
+
+def _beside_the_baseline(runs: pd.DataFrame) -> pd.DataFrame:
+    """The rows with the columns relative to the baseline: the ratio of step times and the change of the memory peak."""
+    is_candidate = runs["role"] == CANDIDATE
+    ratio = (runs["step_time_us_mean"] / runs["step_time_us_mean"].iloc[0]).where(is_candidate)
+    peak = runs["peak_bytes"].astype("Int64")
+    delta = (peak - peak.iloc[0]).where(is_candidate)
+    return runs.assign(ratio=ratio, peak_bytes=peak, peak_bytes_delta=delta)
+
+
+def fastest_first(runs: pd.DataFrame) -> pd.DataFrame:
+    """The rows of `runs_table` sorted by step time, those without one last."""
+    return runs.sort_values(["step_time_us_mean", "start_time", "run"], na_position="last", ignore_index=True)
+
+
+def in_time_order(runs: pd.DataFrame) -> pd.DataFrame:
+    """The rows of `runs_table` sorted by capture time."""
+    return runs.sort_values(["start_time", "run"], ignore_index=True)
+
+
+def fastest_and_next(comparison: Comparison) -> Comparison | None:
+    """The run with the shortest step as the candidate, compared with the next; None if fewer than two have steps."""
+    times = {run: comparison.step_time_us(run) for run in (comparison.baseline, *comparison.candidates)}
+    timed = sorted((run for run in times if times[run] > 0), key=times.__getitem__)  # NaN without steps
+    if len(timed) < 2:
+        return None
+    fastest, runner_up = timed[:2]
+    replicates = comparison.replicates
+    return compare(
+        runner_up, fastest, host=comparison.host_of(runner_up), repeats=replicates.of_run, spread=replicates.spread
+    )
+
+
+def side_by_side(comparison: Comparison, name: str) -> pd.DataFrame:
+    """The headline metric of a table in all runs: one row for each that any run has, by the largest change first.
+
+    Columns: the table's keys as the baseline has them (those of a candidate for a row that only candidates have), and
+    for each run by its position, from 0 for the baseline, `value_<position>` (missing without the row), for
+    candidates also `ratio_<position>` (candidate ÷ baseline). Sums are per step, run or device as in the diff. IDLE is
+    left out. Raises `Unknown` for a table without a headline metric or a diff.
+    """
+    table = schema.table(name)
+    if table.headline is None or not table.has_diff:
+        raise Unknown("table with a headline metric", name, tables_with_headline())
+    rows = comparison.table(name)
+    metric = metric_name(table.column(table.headline), comparison.per)
+    if name == schema.OP_STATS.name:
+        rows = _alike_for_all(without_idle(rows), metric)
+    rows = rows.assign(is_added=rows["status"] == ADDED)
+    keys = [*table.keys, "is_added"]
+    found = rows.groupby(keys, sort=False, dropna=False)[[f"{metric}_{BASELINE}"]].first()
+    found = found.astype("float64").set_axis(["value_0"], axis=1)
+    moved = []
+    for position, run in enumerate(comparison.candidates, start=1):
+        of_run = rows[rows["candidate"] == run.id].groupby(keys, sort=False, dropna=False)[f"{metric}_{CANDIDATE}"]
+        values = of_run.sum(min_count=1).astype("float64").reindex(found.index)
+        found[f"value_{position}"] = values
+        found[f"ratio_{position}"] = ratio(found["value_0"], values)
+        moved.append(change(found["value_0"], values).abs())
+    order = pd.concat(moved, axis=1).max(axis=1).sort_values(ascending=False, kind="stable").index
+    return found.loc[order].reset_index().drop(columns="is_added")
+
+
+def tables_with_headline() -> list[str]:
+    """The tables that `side_by_side` takes."""
+    return [table.name for table in schema.TABLES.values() if table.has_diff and table.headline is not None]
+
+
+def changes_by_run(diff: pd.DataFrame, by: By = "op_name", n: int = ROWS) -> pd.DataFrame:
+    """The self time, in all candidates, of the `n` ops or op types with the largest change in any candidate.
+
+    `diff` is the diff of `op_stats` with all candidates. Returns one row for each op and candidate, the op with the
+    largest change first, candidates in the diff's order: `row` (0 for the first op), `host_or_device`, `op_type`, with
+    `by="op_name"` also `op_name`; `candidate`; `baseline_us` and `candidate_us`, per step as in the diff, missing on a
+    side without the op; `ratio` (candidate ÷ baseline); `status` (`matched`, `added`, `removed`, `neither`); `verdict`
+    and `evidence` (empty for unmatched ops). Ops have the baseline's name, added ops their own. IDLE and unchanged ops
+    are excluded.
+
+    Raises `Unknown` for another `by`.
+    """
+    if by not in ("op_name", "op_type"):
+        raise Unknown("grouping", by, ["op_name", "op_type"])
+    candidates = diff["candidate"].drop_duplicates()
+    metric = metric_in(diff, "self_time_us")
+    rows = _alike_for_all(without_idle(diff), metric)
+    keys = _OP if by == "op_name" else _TYPE
+    rows = rows.assign(is_added=rows["status"] == ADDED) if by == "op_name" else group_diff(rows, by)
+    cells = rows[[*keys, "candidate", "status", "verdict", "evidence"]].assign(
+        baseline_us=rows[f"{metric}_baseline"].astype("float64"),
+        candidate_us=rows[f"{metric}_candidate"].astype("float64"),
+        ratio=rows[f"{metric}_ratio"].astype("float64"),
+        moved_us=change(rows[f"{metric}_baseline"], rows[f"{metric}_candidate"]).abs(),
+    )
+    moved = cells.groupby(keys, as_index=False)["moved_us"].max()
+    moved = moved[moved["moved_us"] > 0].sort_values(["moved_us", *keys], ascending=[False] + [True] * len(keys))
+    chosen = moved.head(n).drop(columns="moved_us").reset_index(drop=True).rename_axis("row").reset_index()
+    grid = chosen.merge(candidates.to_frame(), how="cross")
+    found = grid.merge(cells.drop(columns="moved_us"), on=[*keys, "candidate"], how="left")
+    return _with_empty_cells_named(found).drop(columns="is_added", errors="ignore")
+
+
+def _alike_for_all(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """The rows of a diff with ops of the baseline that some candidate has fused as one row for every candidate.
+
+    Such a row is called after the baseline's ops. Put together from several rows, it has no verdict.
+    """
+    fused = rows[rows["match"] == FUSED]
+    if fused.empty:
+        return rows
+    label = fused["op_type"].str.partition(" → ")[0]
+    parts = single_ops(fused, BASELINE)
+    names = {
+        tuple(op): (label[row], fused["op_name"][row])
+        for row, *op in parts[[*_TYPE, "op_name"]].itertuples(name=None)
+    } | {(place, text, name): (text, name) for place, text, name in
+         zip(fused["host_or_device"], label, fused["op_name"], strict=True)}  # fmt: skip
+    types = rows["op_type"].where(rows["match"] != FUSED, label.reindex(rows.index))
+    keys = zip(rows["host_or_device"], types, rows["op_name"], rows["status"], strict=True)
+    found = [names.get((place, text, name)) if status != ADDED else None for place, text, name, status in keys]
+    is_named = pd.Series([one is not None for one in found], rows.index)
+    named = pd.DataFrame([one for one in found if one], rows.index[is_named], columns=["op_type", "op_name"])
+    rows = rows.assign(match=rows["match"].replace(FUSED, CANONICAL))
+    rows.loc[is_named, ["op_type", "op_name"]] = named
+    rows.loc[is_named, "op_type_candidate"] = named["op_type"]
+    whole = rows[is_named].groupby(["candidate", "host", *_TYPE, "op_name"], as_index=False, sort=False)
+    sums = whole.first().assign(**{f"{metric}_{side}": whole[f"{metric}_{side}"].sum(min_count=1)[f"{metric}_{side}"]
+                                   for side in (BASELINE, CANDIDATE)})  # fmt: skip
+    sums[f"{metric}_ratio"] = ratio(sums[f"{metric}_{BASELINE}"], sums[f"{metric}_{CANDIDATE}"])
+    sums["verdict"] = sums["verdict"].where(whole.size()["size"] == 1, "")
+    return pd.concat([rows[~is_named], sums[rows.columns]], ignore_index=True)
+
+
+def _with_empty_cells_named(cells: pd.DataFrame) -> pd.DataFrame:
+    """The cells with status `neither` for ops that neither the baseline nor the candidate has."""
+    return cells.assign(
+        status=cells["status"].fillna(NEITHER).astype("str"),
+        verdict=cells["verdict"].fillna("").astype("str"),
+        evidence=cells["evidence"].fillna("").astype("str"),
+    )
+
+
+def _step_times(run: Run, host: str | None) -> dict[str, Any]:
+    names = ("step_time_us_median", "step_time_us_tenth", "step_time_us_ninetieth")
+    if not knows_step_time(run.info):
+        return {"steps": 0, **dict.fromkeys(names, math.nan)}
+    steps = run.steps if host is None else run.table("steps", host=host)
+    durations = steps.loc[steps["included"].astype(bool), "duration_us"].to_numpy(np.float64)
+    if not durations.size:
+        return {"steps": 0, **dict.fromkeys(names, math.nan)}
+    figures = [float(np.median(durations)), *(float(np.quantile(durations, share)) for share in _SPREAD)]
+    return {"steps": len(durations), **dict(zip(names, figures, strict=True))}
+
+
+def peak_bytes(run: Run, host: str | None) -> float:
+    """The largest peak of any memory within the profile, of all hosts or of one; NaN if unknown."""
+    summary = run.table("memory_summary", host=host)
+    return float(summary["peak_bytes"].max()) if len(summary) else math.nan

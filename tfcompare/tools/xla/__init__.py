@@ -1,0 +1,1 @@
+"""Compiled programs: their instructions, buffers, text and compilations."""

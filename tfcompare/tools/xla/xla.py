@@ -1,0 +1,110 @@
+"""What the XLA page says of a compiled program: key figures and a sentence."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from tfcompare.compare.diff import change
+from tfcompare.compare.executions import execution_time_us, least_time_us
+from tfcompare.compare.groups.aggregate import metric_in
+from tfcompare.schema import SIDES
+from tfcompare.schema.hlo import TRANSFERS
+from tfcompare.tools.advice.model import code
+from tfcompare.tools.key_figures import KeyFigure
+from tfcompare.units import format_delta, format_percent, format_percent_change, format_time_us
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_US_PER_S = 1e6
+
+
+def figures(rows: pd.DataFrame) -> list[KeyFigure]:
+    """Time per execution, rates and the share of the peak of the program whose instructions `rows` are."""
+    found = [
+        KeyFigure(
+            "Time per execution", "µs", *execution_time_us(rows), "neither",
+            "Self time of all its instructions on one device in one execution. Instructions may run at the same time.",
+        ),
+        KeyFigure(
+            "FLOP rate", "FLOP/s", *_both(_rate(rows, "flops", role) for role in SIDES), "neither",
+            "Floating-point operations of all its instructions by their self time; unknown if those of one are.",
+        ),
+        KeyFigure(
+            "Bandwidth", "bytes/s", *_both(_rate(rows, "bytes_accessed", role) for role in SIDES), "neither",
+            "Bytes that all its instructions read and write at least, by their self time; unknown if those of one are.",
+        ),
+        KeyFigure(
+            "Share of peak", "share", *_both(_share_of_peak(rows, role) for role in SIDES), "neither",
+            "Least time that the device's peak FLOP rate and bandwidth allow, as a share of the time taken. Of the "
+            "instructions whose costs are known, on devices whose peaks are known.",
+        ),
+    ]  # fmt: skip
+    return [figure for figure in found if not (np.isnan(figure.baseline) and np.isnan(figure.candidate))]
+
+
+def _rate(rows: pd.DataFrame, cost: str, role: str) -> float:
+    """The cost by self time; unknown if an instruction's cost or rate is, but for starting and awaiting transfers."""
+    times = _floats(rows, "self_time_us", role)
+    is_transfer = rows["category"].str.endswith(TRANSFERS)
+    if (rows[f"bandwidth_bytes_per_s_{role}"].isna() & (times > 0) & ~is_transfer).any():
+        return np.nan
+    return _total(_floats(rows, cost, role)[times.notna()], skipna=False) / (_total(times) or np.nan) * _US_PER_S
+
+
+def _share_of_peak(rows: pd.DataFrame, role: str) -> float:
+    least = least_time_us(rows, role)
+    return _total(least) / (_total(_floats(rows, "self_time_us", role)[least.notna()]) or np.nan)
+
+
+def sentence(rows: pd.DataFrame, name: str, runs: tuple[str, str]) -> str:
+    """`jit_f` takes 3.10 ms per execution in `B`, 2.40 ms in `A` (+29.2 %), and the largest change, in Markdown.
+
+    `rows` are the instructions of the program of that name; `runs` are the names of baseline and candidate.
+    """
+    ours, theirs = execution_time_us(rows)
+    program, (baseline, candidate) = code(name), map(code, runs)
+    if np.isnan(ours) or np.isnan(theirs):
+        time, there = (theirs, candidate) if np.isnan(ours) else (ours, baseline)
+        return f"{program} ran only in {there}: {format_time_us(time)} per execution."
+    if ours == theirs:
+        return f"{program} takes {format_time_us(ours)} per execution in both runs."
+    change_text = f" ({format_percent_change(theirs / ours)})" if ours > 0 else ""
+    text = (
+        f"{program} takes {format_time_us(theirs)} per execution in {candidate}, {format_time_us(ours)} in {baseline}"
+    )
+    return f"{text}{change_text}{_largest_part(rows, theirs - ours)}."
+
+
+def _largest_part(rows: pd.DataFrame, delta: float) -> str:
+    """`; largest change: fusion.12 (+0.5 ms)`: the instruction that changed most in the direction of the program."""
+    changes = change(*(rows[f"execution_time_us_{role}"] for role in SIDES)) * np.sign(delta)
+    if changes.max() <= 0:
+        return ""
+    name = rows["hlo_op"].iloc[int(changes.argmax())]
+    return f"; largest change: {code(name)} ({format_delta(float(changes.max() * np.sign(delta)), 'µs')})"
+
+
+def sentence_alone(rows: pd.DataFrame, name: str) -> str:
+    """`jit_f` takes 784 ms per execution. Longest instruction: `copy-done.4` (24.8 %), in Markdown."""
+    times = rows["execution_time_us_baseline"]
+    total = _total(times)
+    longest = code(rows["hlo_op"].iloc[int(times.argmax())])
+    share = format_percent(float(times.max()) / total) if total > 0 else "0 %"
+    return f"{code(name)} takes {format_time_us(total)} per execution. Longest instruction: {longest} ({share})."
+
+
+def _floats(rows: pd.DataFrame, metric: str, role: str) -> pd.Series:
+    return rows[f"{metric_in(rows, metric)}_{role}"].astype("float64")
+
+
+def _total(cells: pd.Series, *, skipna: bool = True) -> float:
+    return float(cells.sum(skipna=skipna, min_count=1))
+
+
+def _both(values: Iterable[float]) -> tuple[float, float]:
+    ours, theirs = values
+    return ours, theirs

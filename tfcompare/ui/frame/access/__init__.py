@@ -1,0 +1,1 @@
+"""Who may see what: login, and what each user has uploaded or captured."""

@@ -1,0 +1,1 @@
+"""The Hosts page, and the part of other pages that chooses hosts."""

@@ -1,0 +1,1 @@
+"""The pages Input pipeline and tf.data."""

@@ -1,0 +1,66 @@
+"""The whole text of an XLA program, as a diff of both runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from tfcompare.charts.pair import Pair
+from tfcompare.errors import TfcompareError
+from tfcompare.markdown import as_code, as_markdown
+from tfcompare.tools.xla.xla_memory import program_names
+from tfcompare.tools.xla.xla_program import ProgramDiff, is_too_large, program_diff
+from tfcompare.views.blocks import Block, Code, Section, Text
+
+MOST_LINES = 100
+"""Lines of the diff that are shown; the table `hlo_programs` has all."""
+HELP = (
+    "Every instruction in program order, with its name, shape, opcode and operands. `-`: only in the baseline, `+`: "
+    "only in the candidate. Lines that read the same can differ, since attributes that are not shown are compared too, "
+    "such as the value of a constant. Numbers at the end of names, layouts and backend options are not compared."
+)
+
+
+def section(pair: Pair, program: str, rows: pd.DataFrame) -> Iterator[Section]:
+    """The diff of the program with these instructions, if both runs have it."""
+    if not pair.is_single and all(program_names(rows)):
+        yield Section("The whole program", lambda: _blocks(pair, program, rows), help=HELP)
+
+
+def _blocks(pair: Pair, program: str, rows: pd.DataFrame) -> Iterator[Block]:
+    try:
+        sides = _instructions(pair, rows)
+    except TfcompareError as error:  # the profile is not there any more, or another one
+        yield Text(as_markdown(error), "quiet")
+        return
+    name, sizes = as_code(program), list(map(len, sides))
+    if not all(sizes):
+        yield Text(f"The profiles do not have the text of {name} on both sides.", "notice")
+        return
+    if is_too_large(*sides):
+        counts = " and ".join(f"{size:,}" for size in sizes)
+        yield Text(
+            f"{name} has {counts} instructions: too many to compare, as most are not at the same place.", "notice"
+        )
+        return
+    diff: ProgramDiff = pair.cached(("xla_program_diff", program), lambda: program_diff(*sides))
+    if not diff.summary:
+        yield Text(f"{name} is the same program on both sides: all {diff.instructions:,} instructions are equal.")
+        return
+    yield Text(f"{name}: {diff.summary}.")
+    yield Code("\n".join(diff.lines[:MOST_LINES]), "diff")
+    if (more := len(diff.lines) - MOST_LINES) > 0:
+        yield Text(
+            f"{more:,} more lines are left out. `tfcompare show RUN hlo_programs` has every instruction.", "quiet"
+        )
+
+
+def _instructions(pair: Pair, rows: pd.DataFrame) -> list[pd.DataFrame]:
+    """The rows of `hlo_programs` of the program on both sides, of the first host that ran it."""
+    found = []
+    for run, ran, names in zip(pair.runs, pair.tables("hlo_ops"), program_names(rows), strict=True):
+        first = ran[ran["program"].isin(names)].iloc[0]
+        every = run.table("hlo_programs", host=first["host"])
+        found.append(every[every["program"] == first["program"]])
+    return found
