@@ -52,7 +52,7 @@ class Loader:
 
 def kept_in_the_end(cache: RunCache, runs: str, expected: str) -> bool:
     """Whether of these runs the expected ones are kept, once the last one that was read is weighed."""
-    until = monotonic() + 10
+    until = monotonic() + 60
     while [run for run in runs if cache.peek(found(run)) is not None] != list(expected):
         if monotonic() > until:
             return False
