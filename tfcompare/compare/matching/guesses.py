@@ -29,10 +29,12 @@ MARGIN = 0.05
 """The next best assignment must be worse by at least this much."""
 
 LEAST_IN_COMMON = 0.8
-"""The minimum share of ops, by type, that two paired scopes must have in common."""
+"""The minimum share of ops, by type, that two paired scopes must have in common: a layer that gained or lost one op in
+five is still itself, two kinds of layers share less."""
 
 MOST_APART_SCOPES = 0.5
 MOST_APART_OPS = 0.35
+"""Of single ops less is known than of scopes, so they must be nearer: one word of a name and one figure may differ."""
 _FORBIDDEN = 1e3
 _ROUNDING = 1e-9
 _TENFOLD = math.log(10)

@@ -34,22 +34,30 @@ function that computes each row's value from its mean."""
 
 LEVEL = 0.95
 FEWEST_STEPS = 9
+"""The fewest for which simulated false claims stay below 5 % (`docs/verdicts.md`): with fewer, the correlation of steps
+cannot be told from chance."""
 FEWEST_REPEATS = 3
-"""With at least this many captures per side, the variation between captures is measured."""
+"""With at least this many captures per side, the variation between captures is measured: of two, their difference is
+all that is known of it."""
 FEWEST_REPLICATES = 5
 """With at least this many captures per side, false claims stay below 5 % even under load (`docs/verdicts.md`)."""
 POWER = 0.8
+"""The usual chance with which a trial is to find an effect of the size that it was planned for."""
 
 STEP_TIME = "Step time: the mean of the included steps. The verdict and its interval are on the same figure."
 """The definition of the step time, as shown on pages."""
 
 _CAUTION = (0.45, 2.2)
-"""How many standard errors are added to the correlation: the first value plus the second ÷ the number of steps."""
+"""How many standard errors are added to the correlation: the first value plus the second ÷ the number of steps. Short
+series hide their correlation; with these, false claims stay below 5 % in simulations from nine steps on
+(`benchmarks/calibration.py`)."""
 _MOST_CORRELATION = 0.85
+"""Twelve steps then count as one; the simulated programs reach 0.6."""
 _LEAST_FREEDOM = 2.0
 """For one degree, an interval is so wide that two slow steps hide any change; two keep false claims below 5 % as well
 (`docs/verdicts.md`), three do not."""
 _FEWEST_EFFECTIVE = 1.5
+"""However correlated, several steps are worth more than one; at one, a variance could not be estimated at all."""
 _ROUNDING = 1e-12
 _LEAST_OF_THE_REST = 1e-6
 """Minimum share of the mean assumed for the other steps if one step makes up all of it: log 0 is undefined."""
