@@ -81,6 +81,8 @@ class RunInfo:
     step_time_ms_median: float
     step_time_ms_mean: float
     size_bytes: int
+    versions: str
+    profiler_options: str
     warnings: str
 
     @property
@@ -591,6 +593,8 @@ def _info(run: Run) -> RunInfo:
         step_time_ms_median=float(included.median()),
         step_time_ms_mean=float(included.mean()),
         size_bytes=run.found.size_bytes,
+        versions=_join_distinct(" ".join(one) for o in origins for one in o.versions),
+        profiler_options=_join_distinct(" ".join(one) for o in origins for one in o.profiler_options),
         warnings="; ".join(run.remarks),
     )
 

@@ -28,3 +28,10 @@ def test_a_gpu_is_called_by_its_model_where_that_is_sure(
     }  # fmt: skip
     gpu = plane("/device:GPU:0", line("Stream #1", event("kernel", 0, 1)), stats=stats)
     assert origin_of(parse(space(gpu))).device_name == name
+
+
+def test_a_gpu_that_says_its_name_is_called_by_it() -> None:
+    gpu = plane(
+        "/device:GPU:0", line("Stream #1", event("k", 0, 1)), stats={"gpu_device_name": "NVIDIA H100 80GB HBM3"}
+    )
+    assert origin_of(parse(space(gpu))).device_name == "NVIDIA H100 80GB HBM3"

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
+from tfcompare.errors import NotAProfile
 from tfcompare.frames.lost_launches import lost_launches
 from tfcompare.frames.ops.kernel_details import is_kernel
 from tfcompare.frames.planes import (
     ENVIRONMENT_PLANE,
+    METADATA_PLANE,
     device_kind,
     device_planes,
     host_plane,
     other_devices,
     profile_span_ps,
 )
+from tfcompare.hlo.wire import fields
 from tfcompare.xspace import Plane, XSpace
 from tfcompare.xspace.space import PS_PER_US
 
@@ -30,15 +35,27 @@ _MODELS: dict[tuple[object, object, object], tuple[str, int, int]] = {
     (9, 0, 132): ("H100", 70, 90),  # with 96 or 141 GB, a GH200 or H200
 }
 """NVIDIA's models, as in its data sheets: (compute capability, SMs) and from how many GB of memory to how many."""
+_VERSION = "_version"
+_LONGEST_CUDA_VERSION = 6
+_SAID_TWICE = ("cpu", "gpu", "cuda_runtime")
+"""Versions that repeat another one, or say nothing."""
+_TRACERS = {2: "host tracer", 3: "device tracer", 4: "Python tracer"}
+"""The fields of `tensorflow.ProfileOptions` (tsl's `profiler_options.proto`) whose levels decide how much is recorded,
+and thereby how much the recording itself takes. A field that is absent is 0."""
 _MAX_REMARK_LENGTH = 300
 _MOST_KHZ = 1e8
 """100 GHz: no device has a clock like that."""
 
 
+Named = tuple[tuple[str, str], ...]
+"""(name, text) of what a profile tells, in order."""
+
+
 @dataclass(frozen=True)
 class Origin:
     """The environment of one host. `start_ns` is Unix time in nanoseconds, 0 if unknown; `clock_mhz` is the highest
-    clock rate of its devices as they say, 0 if unknown."""
+    clock rate of its devices as they say, 0 if unknown. `versions` are those of libraries and drivers by name, such as
+    `("jax", "0.11.2")`, `profiler_options` such as `("host tracer", "2")`; none if the profile does not have them."""
 
     host_name: str
     framework: str
@@ -48,6 +65,8 @@ class Origin:
     clock_mhz: float
     start_ns: int
     duration_us: float
+    versions: Named
+    profiler_options: Named
     remarks: tuple[str, ...]
 
 
@@ -55,6 +74,7 @@ def origin_of(space: XSpace) -> Origin:
     """The recording environment stored in the file."""
     start, end = profile_span_ps(space)
     environment = next((p.stats for p in space.planes if p.name == ENVIRONMENT_PLANE), {})
+    metadata = next((p.stats for p in space.planes if p.name == METADATA_PLANE), {})
     started = environment.get("profile_start_time", 0)
     used = [p for p in device_planes(space) if p.event_count]
     return Origin(
@@ -66,8 +86,40 @@ def origin_of(space: XSpace) -> Origin:
         clock_mhz=max((_clock_mhz(plane) for plane in used), default=0.0),
         start_ns=started if isinstance(started, int) else 0,
         duration_us=(end - start) / PS_PER_US,
+        versions=_versions(metadata),
+        profiler_options=_profiler_options(environment.get("profile_options")),
         remarks=(*(_one_line(text) for text in (*space.errors, *space.warnings)), *_remarks(space)),
     )
+
+
+def _versions(stats: Mapping[str, object]) -> Named:
+    """Of `jax`, `cuda` and others, sorted by name: JAX adds them to the metadata of a profile."""
+    found = {name.removesuffix(_VERSION): text for name, text in stats.items() if name.endswith(_VERSION)}
+    return tuple(
+        (_one_line(name.replace("_", " ")), _one_line(_readable(name, text)))
+        for name, text in sorted(found.items())
+        if isinstance(text, str) and text and name not in _SAID_TWICE
+    )
+
+
+def _readable(name: str, version: str) -> str:
+    """CUDA counts 13.0 as 13000; others are written as they are."""
+    if name.startswith("cuda") and version.isascii() and version.isdecimal() and len(version) <= _LONGEST_CUDA_VERSION:
+        return f"{int(version) // 1000}.{int(version) % 1000 // 10}"
+    return version
+
+
+def _profiler_options(message: object) -> Named:
+    """The levels of the tracers; none if the profile does not have them, or they are damaged."""
+    levels = dict.fromkeys(_TRACERS, 0)
+    if not isinstance(message, bytes | memoryview):
+        return ()
+    with suppress(NotAProfile):
+        for number, content in fields(memoryview(message)):
+            if number in levels and isinstance(content, int):
+                levels[number] = content
+        return tuple((name, str(levels[number])) for number, name in _TRACERS.items())
+    return ()
 
 
 def _one_line(text: str) -> str:
@@ -96,8 +148,9 @@ def _device_name(plane: Plane) -> str:
     """A device's model and memory size: as recorded, or else what `_MODELS` knows, or composed of vendor, compute
     capability and number of compute units."""
     stats = plane.stats
-    if isinstance(name := stats.get("device_type_string"), str) and name:
-        return name
+    for recorded in ("device_type_string", "gpu_device_name"):
+        if isinstance(name := stats.get(recorded), str) and name:
+            return name
     words = []
     vendor, units, memory = stats.get("device_vendor"), stats.get(_COMPUTE_UNITS), stats.get("memory_size")
     major, minor = stats.get("compute_cap_major"), stats.get("compute_cap_minor")

@@ -169,6 +169,7 @@ def _host(one: HostTables, name: str, others: OtherNames, sentences: Sentences) 
             host_name=name,
             framework=others.of(one.origin.framework),
             device_name=others.of(one.origin.device_name),
+            versions=tuple((name, sentences.of(text)) for name, text in one.origin.versions),
             remarks=tuple(map(sentences.of, one.origin.remarks)),
         ),
         step_source=others.of(one.step_source),

@@ -101,6 +101,12 @@ RUN_INFO = Table(
             "step_time_ms_mean", "ms", "Step time", "Mean over the included steps, each as long as on its slowest host."
         ),
         level("size_bytes", "bytes", "Size", "Bytes on disk of all host files.", "int64"),
+        text("versions", "Versions", "Of libraries and drivers, as far as the profile has them, as JAX's have."),
+        text(
+            "profiler_options",
+            "Profiler options",
+            "The levels of the tracers, which decide how much was recorded, and how much that took.",
+        ),
         text("warnings", "Warnings", "What the profiler or tfcompare has to remark, separated by `; `."),
     ),
 )

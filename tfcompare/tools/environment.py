@@ -20,6 +20,8 @@ SHOWN = (
     "device_name",
     "device_count",
     "clock_mhz",
+    "versions",
+    "profiler_options",
     "hosts",
     "host_names",
     "step_source",

@@ -19,7 +19,7 @@ from tfcompare.tools import step_attribution
 from tfcompare.tools.caveats import runs_of
 from tfcompare.tools.overview import gap_sentence
 from tfcompare.units import format_time_us
-from tfcompare.views import answer, candidates, links
+from tfcompare.views import answer, candidates, links, what_differs
 from tfcompare.views.answer import TOP
 from tfcompare.views.blocks import Beside, Block, Chart, Facts, Link, Links, Live, Section, Text, later
 from tfcompare.views.options import option
@@ -61,6 +61,7 @@ def blocks(pair: Pair, options: Options) -> Iterator[Block]:
     advice = partial(pair.cached, "advice", lambda: list(answer.advice(pair)))
     also = later(partial(_also_worth_trying, pair, options))
     yield Beside([why, [Section("What to try next", advice, is_open=True), also]])
+    yield from what_differs.section(pair)
     yield from pair.cached(("changes", options.top), lambda: list(answer.changes(pair, max(options.top, 0))))
     yield from answer.memory(pair)
     yield Live("typical_step")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from operator import eq
 import pandas as pd
 
 from tfcompare.hlo.names import plain_instruction
+from tfcompare.markdown import as_code
 from tfcompare.text import text_of
 
 MOST_INSTRUCTIONS = 20_000
@@ -19,6 +21,11 @@ MOST_INSTRUCTIONS = 20_000
 MOST_ALIKE = 500_000
 """Pairs of equal texts up to which all of them are looked at; above, difflib leaves out frequent texts (`autojunk`)."""
 _CONTEXT = 3
+_TYPE, _OPCODE = re.compile(r" = \(*([a-z][a-z\d]*)\["), re.compile(r" ([a-z][a-z\d-]*)\(")
+_PASSIVE = frozenset({"parameter", "constant", "tuple", "get-tuple-element", "bitcast"})
+"""Opcodes that compute nothing: how many there are says nothing of what changed."""
+_MOST_SAID = 3
+_MOST_NAMED = 2
 _Pairs = list[tuple[int, int]]
 """Positions of instructions in baseline and candidate, −1 for none, in program order."""
 
@@ -28,6 +35,7 @@ class ProgramDiff:
     """How many instructions both sides have, each pair once, and how many were `added`, `removed` and `changed`.
 
     `lines` begin with `-` (baseline only), `+` (candidate only) or a space; those far from any difference are left out.
+    `kinds` say in a few words, as Markdown, what the differences are.
     """
 
     instructions: int
@@ -35,15 +43,24 @@ class ProgramDiff:
     removed: int
     changed: int
     lines: Sequence[str]
+    kinds: Sequence[str] = ()
 
     @property
     def summary(self) -> str:
         """`12 of 1,204 instructions differ: 1 added, 11 changed`; empty if none does."""
         counts = {"added": self.added, "removed": self.removed, "changed": self.changed}
-        listed = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count)
         different = sum(counts.values())
+        if not different:
+            return ""
+        listed = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count)
         verb = "differs" if different == 1 else "differ"
-        return f"{different:,} of {self.instructions:,} instructions {verb}: {listed}" if listed else ""
+        said = f"{different:,} of {self.instructions:,} instructions {verb}"
+        return said if different == self.changed else f"{said}: {listed}"
+
+    @property
+    def sentence(self) -> str:
+        """The summary and the kinds of differences, as Markdown; empty if there are none."""
+        return "; ".join([self.summary, *self.kinds])
 
 
 def is_too_large(baseline: pd.DataFrame, candidate: pd.DataFrame) -> bool:
@@ -63,7 +80,65 @@ def program_diff(baseline: pd.DataFrame, candidate: pd.DataFrame) -> ProgramDiff
     differing = [pair for pair, is_other in zip(pairs, differs, strict=True) if is_other]
     added, removed = (sum(pair[side] < 0 for pair in differing) for side in (0, 1))
     lines = list(_lines(baseline, candidate, pairs, differs))
-    return ProgramDiff(len(pairs), added, removed, len(differing) - added - removed, lines)
+    kinds = list(_kinds(baseline, candidate, differing))
+    return ProgramDiff(len(pairs), added, removed, len(differing) - added - removed, lines, kinds)
+
+
+def _kinds(baseline: pd.DataFrame, candidate: pd.DataFrame, differing: _Pairs) -> Iterator[str]:
+    """What the differing instructions are: of another type, of another shape, more or fewer of an opcode."""
+    ours, theirs = (list(side["expression"]) for side in (baseline, candidate))
+    alike = [(at, to) for at, to in differing if at >= 0 <= to and _opcode(ours[at]) == _opcode(theirs[to])]
+    types: dict[tuple[str, str], list[str]] = {}
+    shapes, others = 0, []
+    for at, to in alike:
+        name = str(candidate["hlo_op"].iloc[to])
+        if (kinds := (_type(ours[at]), _type(theirs[to])))[0] != kinds[1]:
+            types.setdefault(kinds, []).append(name)
+        elif _shape(ours[at]) != _shape(theirs[to]):
+            shapes += 1
+        else:
+            others.append(name)
+    for (before, after), names in sorted(types.items(), key=lambda item: -len(item[1]))[:_MOST_SAID]:
+        yield f"{_few(names)} went from {before} to {after}"
+    if shapes:
+        yield f"{shapes:,} of another shape"
+    if others:
+        yield f"{_few(others)} with other attributes or operands"
+    counts = Counter(map(_opcode, ours)), Counter(map(_opcode, theirs))
+    changes = {one: [side[one] for side in counts] for one in {*counts[0], *counts[1]} - _PASSIVE}
+    changed = [one for one, (few, many) in changes.items() if few != many]
+    for one in sorted(changed, key=lambda one: (-abs(changes[one][1] - changes[one][0]), one))[:_MOST_SAID]:
+        yield _change_of_count(one, *changes[one])
+
+
+def _few(names: Sequence[str]) -> str:
+    """The names, or how many they are."""
+    return " and ".join(map(as_code, names)) if len(names) <= _MOST_NAMED else f"{len(names):,} instructions"
+
+
+def _change_of_count(opcode: str, before: int, after: int) -> str:
+    """``3 `fusion` became 5``, ``2 `transpose` were added``."""
+    if before and after:
+        return f"{before:,} {as_code(opcode)} became {after:,}"
+    count, what = (after, "added") if after else (before, "removed")
+    return f"{count:,} {as_code(opcode)} {'was' if count == 1 else 'were'} {what}"
+
+
+def _opcode(expression: str) -> str:
+    found = _OPCODE.search(expression)
+    return found[1] if found else ""
+
+
+def _type(expression: str) -> str:
+    """The element type of the result, of a tuple the first."""
+    found = _TYPE.search(expression)
+    return found[1] if found else ""
+
+
+def _shape(expression: str) -> str:
+    """The result's types and dimensions."""
+    found = _OPCODE.search(expression)
+    return expression[: found.start()].partition(" = ")[2] if found else expression
 
 
 def _pairs(baseline: pd.DataFrame, candidate: pd.DataFrame) -> _Pairs:

@@ -28,27 +28,34 @@ def section(pair: Pair, program: str, rows: pd.DataFrame) -> Iterator[Section]:
         yield Section("The whole program", lambda: _blocks(pair, program, rows), help=HELP)
 
 
+def diff_of(pair: Pair, program: str, rows: pd.DataFrame) -> ProgramDiff | str:
+    """The diff of the program with these instructions, or, as Markdown, why there is none."""
+
+    def make() -> ProgramDiff | str:
+        try:
+            sides = _instructions(pair, rows)
+        except TfcompareError as error:  # the profile is not there any more, or another one
+            return as_markdown(error)
+        name, sizes = as_code(program), list(map(len, sides))
+        if not all(sizes):
+            return f"The profiles do not have the text of {name} on both sides."
+        if is_too_large(*sides):
+            counts = " and ".join(f"{size:,}" for size in sizes)
+            return f"{name} has {counts} instructions: too many to compare, as most are not at the same place."
+        return program_diff(*sides)
+
+    return pair.cached(("xla_program_diff", program), make)
+
+
 def _blocks(pair: Pair, program: str, rows: pd.DataFrame) -> Iterator[Block]:
-    try:
-        sides = _instructions(pair, rows)
-    except TfcompareError as error:  # the profile is not there any more, or another one
-        yield Text(as_markdown(error), "quiet")
+    diff, name = diff_of(pair, program, rows), as_code(program)
+    if isinstance(diff, str):
+        yield Text(diff, "notice")
         return
-    name, sizes = as_code(program), list(map(len, sides))
-    if not all(sizes):
-        yield Text(f"The profiles do not have the text of {name} on both sides.", "notice")
-        return
-    if is_too_large(*sides):
-        counts = " and ".join(f"{size:,}" for size in sizes)
-        yield Text(
-            f"{name} has {counts} instructions: too many to compare, as most are not at the same place.", "notice"
-        )
-        return
-    diff: ProgramDiff = pair.cached(("xla_program_diff", program), lambda: program_diff(*sides))
     if not diff.summary:
         yield Text(f"{name} is the same program on both sides: all {diff.instructions:,} instructions are equal.")
         return
-    yield Text(f"{name}: {diff.summary}.")
+    yield Text(f"{name}: {diff.sentence}.")
     yield Code("\n".join(diff.lines[:MOST_LINES]), "diff")
     if (more := len(diff.lines) - MOST_LINES) > 0:
         yield Text(
