@@ -46,7 +46,7 @@ def test_another_type_is_named(tmp_path: Path) -> None:
 
 def test_differences_are_rows_with_both_sides_and_why_they_matter() -> None:
     (facts,) = [one for one in flat(section(pair("jax_filters_128_32", "jax_filters_16_8"))) if isinstance(one, Facts)]
-    assert facts.header == ["Property", "A", "B", "Why it matters"]
+    assert facts.header == ["Besides times", "A", "B", "Why it matters"]
     (row,) = facts.rows
     assert row[0] == "Inputs of jit_train_step" and "f32[3,3,32,128]" in row[1]
 

@@ -19,7 +19,7 @@ from tfcompare.tools import step_attribution
 from tfcompare.tools.caveats import runs_of
 from tfcompare.tools.overview import gap_sentence
 from tfcompare.units import format_time_us
-from tfcompare.views import answer, candidates, links, what_differs
+from tfcompare.views import answer, candidates, links, source_lines, what_differs
 from tfcompare.views.answer import TOP
 from tfcompare.views.blocks import Beside, Block, Chart, Facts, Link, Links, Live, Section, Text, later
 from tfcompare.views.options import option
@@ -63,6 +63,7 @@ def blocks(pair: Pair, options: Options) -> Iterator[Block]:
     yield Beside([why, [Section("What to try next", advice, is_open=True), also]])
     yield from what_differs.section(pair)
     yield from pair.cached(("changes", options.top), lambda: list(answer.changes(pair, max(options.top, 0))))
+    yield from source_lines.changes(pair)
     yield from answer.memory(pair)
     yield Live("typical_step")
     if any(has_step_times(run) for _, run in pair.shown):

@@ -41,7 +41,7 @@ def _blocks(pair: Pair) -> Iterator[Block]:
         yield Text(sentence, more="xla")
     if found := _differences(pair):
         rows = [[one.label, one.baseline, one.candidate, one.meaning] for one in found]
-        yield Facts(["Property", *pair.headings, "Why it matters"], rows, optional=(3,))
+        yield Facts(["Besides times", *pair.headings, "Why it matters"], rows, optional=(3,))
     else:
         same = known(*pair.runs)
         listed = f": {', '.join(same)} are the same" if same else ""
