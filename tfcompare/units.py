@@ -113,7 +113,7 @@ def format_percent_change(ratio: float | None) -> str:
 
 
 def format_value(value: float | None, unit: str) -> str:
-    """A metric's value in its unit from `schema`: a time, bytes or FLOPs scaled to fit, also per second.
+    """A metric's value in its unit from `schema`: a time, bytes or FLOPs scaled to fit, also per second, a share in %.
 
     Other units follow a plain number.
     """
@@ -128,6 +128,8 @@ def format_value(value: float | None, unit: str) -> str:
     if unit in ("bytes/s", "FLOP/s"):
         text = format_value(value, unit.removesuffix("/s"))
         return text if text == MISSING else f"{text}/s"
+    if unit == "share":
+        return format_percent(value)
     text = format_count(value)
     return f"{text} {unit}" if unit and text != MISSING else text
 

@@ -10,6 +10,8 @@ candidate.
           step_time_median      their median; step_time_p95 the time that 95 % of them do not exceed
           throughput            steps per second, from the first step to the last, with the time between steps
           time_between_steps    time outside steps, from the first step to the last, per step
+          mfu                   FLOPs of compiled programs per step by what the device could do in its time, such as 0.4
+          hbm_share             the same of the bytes that they move and the bandwidth of the device's memory
           input_latency         the mean latency of calls to the slowest tf.data pipeline
           peak_memory           the largest peak of any memory; peak_memory:MEMORY for one memory, such as GPU_0_bfc
           memory_growth         bytes that a memory holds more after each step: the slope over the included steps
@@ -17,7 +19,8 @@ candidate.
           op:PATTERN            self time per step of all ops whose name or type matches, such as op:*Conv2D*
           kernel:PATTERN        time per step of all kernels whose name matches
   OP      >  >=  <  <=
-  VALUE   a time in ns, us, µs, ms or s; bytes in B, kB, MB, GB, KiB, MiB or GiB; launches as a plain number
+  VALUE   a time in ns, us, µs, ms or s; bytes in B, kB, MB, GB, KiB, MiB or GiB; launches and shares as a
+          plain number
 
 A time fails only if its whole 95 % confidence interval meets the condition. It is unclear if only the estimate does,
 and untested if there are too few steps or no step markers. The output states the number of captures, the smallest

@@ -82,4 +82,4 @@ def _two_decimals(share: float) -> str:
 
 def value_text(figure: KeyFigure, value: float) -> str:
     """A value of the figure with its unit."""
-    return format_percent(value) if figure.unit == "share" else format_value(value, figure.unit)
+    return format_value(value, figure.unit)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tfcompare.compare.examples import differing_examples
 from tfcompare.compare.memory_growth import growth_in
 from tfcompare.compare.stats.estimates import STEP_TIME as MEANING
+from tfcompare.compare.utilization import Cost, time_at_peak_us
 from tfcompare.tools.input import input_bound
 from tfcompare.tools.input.input_verdicts import on_waiting
 from tfcompare.tools.key_figures import KeyFigure, better_by, op_times
@@ -34,6 +35,18 @@ _DEVICE_BUSY = (
 )
 _HOST_COMPUTE = "Mean time per step in which the host computes and nothing else explains the step, as in the breakdown."
 _INPUT = "Mean time per step spent waiting for input or copying it to the device."
+_OF_PEAK: tuple[tuple[str, Cost, str], ...] = (
+    (
+        "FLOP utilization", "flops",
+        "Floating-point operations of compiled programs per step and device, without those that recompute a value, as "
+        "a share of what the device could do at its peak in the time of a step.",
+    ),
+    (
+        "Memory bandwidth used", "bytes_accessed",
+        "Bytes that the instructions of compiled programs read and write at least, per step and device, as a share of "
+        "what the device's memory could move in the time of a step.",
+    ),
+)  # fmt: skip
 _PEAK = "The largest peak of any memory within the profile."
 _GROWTH = (
     "How much more of the memory with the largest peak is in use after each step: the median slope over the steps."
@@ -52,6 +65,7 @@ def dashboard(comparison: Comparison, candidate: Run, parts: pd.DataFrame) -> li
         KeyFigure(STEP_TIME, "µs", *times, better_by(comparison.verdict[candidate.id]), MEANING),
         *_throughput(comparison, candidate),
         *_parts(comparison, candidate, parts),
+        *_utilization(comparison, candidate),
         _memory(comparison, candidate),
         *_growth(comparison, candidate),
     ]
@@ -66,6 +80,16 @@ def _memory(comparison: Comparison, candidate: Run) -> KeyFigure:
         ours, theirs = (planned_bytes(*run) for run in of_runs)
         return KeyFigure(PLANNED_MEMORY, "bytes", ours, theirs, "lower", _PLANNED)
     return KeyFigure(PEAK_MEMORY, "bytes", peaks[0], peaks[1], "lower", _PEAK)
+
+
+def _utilization(comparison: Comparison, candidate: Run) -> Iterator[KeyFigure]:
+    """How much of the device's peak rates the step uses, where compiled programs and the peaks are known."""
+    for label, cost, meaning in _OF_PEAK:
+        ours, theirs = (
+            time_at_peak_us(run, comparison.host_of(run), cost) / comparison.step_time_us(run)
+            for run in (comparison.baseline, candidate)
+        )
+        yield KeyFigure(label, "share", ours, theirs, "neither", meaning)
 
 
 def _growth(comparison: Comparison, candidate: Run) -> Iterator[KeyFigure]:

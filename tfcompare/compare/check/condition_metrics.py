@@ -21,6 +21,7 @@ from tfcompare.compare.stats.estimates import Estimates, Times, estimates, quant
 from tfcompare.compare.stats.step_series import step_series
 from tfcompare.compare.stats.verdict import LESS, MORE, SAME, UNTESTED, Verdict
 from tfcompare.compare.tf_data.call_verdicts import calls_by_pipeline, slowest_pipeline
+from tfcompare.compare.utilization import Cost, time_at_peak_us
 from tfcompare.schema.arrays import Floats
 from tfcompare.tables.step_cells import StepCells
 from tfcompare.text import close_matches, did_you_mean
@@ -29,7 +30,7 @@ from tfcompare.units import format_bytes
 if TYPE_CHECKING:
     from tfcompare.run import Run
 
-TIME, BYTES, COUNT, RATE = "µs", "bytes", "", "steps/s"
+TIME, BYTES, COUNT, RATE, SHARE = "µs", "bytes", "", "steps/s", "share"
 _US_PER_S = 1e6
 EXACTLY = "compared exactly"
 
@@ -51,7 +52,7 @@ class Samples:
 
 @dataclass(frozen=True)
 class Measured:
-    """A metric of both runs in `unit` (`µs`, `bytes`, `steps/s`, or empty for a count), NaN if unknown.
+    """A metric of both runs in `unit` (`µs`, `bytes`, `steps/s`, `share`, or empty for a count), NaN if unknown.
 
     `verdict`: the change from baseline to candidate, with an interval of width 0 if it is exact; `level`: the value of
     the candidate alone; `is_missing`: neither run has the data for the metric, as the reasons explain; `samples`: what
@@ -124,16 +125,43 @@ def _throughput(pair: CheckedPair, _: str) -> Measured:
     if not all(side.all_have_steps for side in pair.sides):
         return _untested(RATE, no_steps(*pair.sides).reason)
     ours, theirs = ([_of_window(side, i, _periods) for i in side.positions] for side in pair.sides)
-    found = _timed(pair, ours, theirs, "steps", on_host=True)
-    change, level = found.verdict, found.level
-    return Measured(
-        RATE,
-        _per(_US_PER_S, found.baseline),
-        _per(_US_PER_S, found.candidate),
-        replace(change, ratio=_per(1, change.ratio), low=_per(1, change.high), high=_per(1, change.low)),
-        Level(_per(_US_PER_S, level.value), _per(_US_PER_S, level.high), _per(_US_PER_S, level.low), level.reason),
-        samples=found.samples,
-    )
+    return _by_time(RATE, (_US_PER_S, _US_PER_S), _timed(pair, ours, theirs, "steps", on_host=True))
+
+
+def _share_of_peak(cost: Cost) -> Callable[[CheckedPair, str], Measured]:
+    """What a step does by what the device could do in its time."""
+
+    def measure(pair: CheckedPair, _: str) -> Measured:
+        if not all(side.all_have_steps for side in pair.sides):
+            return _untested(SHARE, no_steps(*pair.sides).reason)
+        needed = [time_at_peak_us(side.runs[0], side.hosts[0], cost) for side in pair.sides]
+        lacking = list(map(math.isnan, needed))
+        if all(lacking):
+            return _missing(SHARE, "neither run has compiled programs of known cost on a device whose peak is known")
+        ours, theirs = (side.step_times_us for side in pair.sides)
+        found = _by_time(SHARE, (needed[0], needed[1]), _timed(pair, ours, theirs, "steps"))
+        if any(lacking):
+            reason = f"{_who_lacks(*lacking)} compiled program of known cost on a device whose peak is known"
+            return replace(found, verdict=Verdict(UNTESTED, reason))
+        return found
+
+    return measure
+
+
+def _by_time(unit: str, amounts: tuple[float, float], found: Measured) -> Measured:
+    """What each side does by the time in µs that was found for it."""
+    (ours, theirs), time, level = amounts, found.verdict, found.level
+    change = _per(theirs, ours)
+    verdict = replace(
+        time, ratio=_per(change, time.ratio), low=_per(change, time.high), high=_per(change, time.low),
+        ratio_with_strays=None if time.ratio_with_strays is None else _per(change, time.ratio_with_strays),
+    )  # fmt: skip
+    of_candidate = Level(
+        _per(theirs, level.value), _per(theirs, level.high), _per(theirs, level.low), level.reason,
+        None if level.with_strays is None else _per(theirs, level.with_strays),
+    )  # fmt: skip
+    before, after = _per(ours, found.baseline), _per(theirs, found.candidate)
+    return Measured(unit, before, after, verdict, of_candidate, samples=found.samples)
 
 
 def _per(number: float, us: float) -> float:
@@ -359,6 +387,8 @@ METRICS = {
     "step_time_median": Metric("step_time_median", TIME, _step_time_quantile(0.5)),
     "step_time_p95": Metric("step_time_p95", TIME, _step_time_quantile(0.95)),
     "throughput": Metric("throughput", RATE, _throughput),
+    "mfu": Metric("mfu", SHARE, _share_of_peak("flops")),
+    "hbm_share": Metric("hbm_share", SHARE, _share_of_peak("bytes_accessed")),
     "time_between_steps": Metric("time_between_steps", TIME, _time_between_steps),
     "input_latency": Metric("input_latency", TIME, _input_latency),
     "peak_memory": Metric("peak_memory", BYTES, _peak_memory),

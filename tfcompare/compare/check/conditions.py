@@ -16,7 +16,17 @@ from typing import TYPE_CHECKING
 
 from tfcompare.compare.between_steps import in_words, window_of
 from tfcompare.compare.captures import Captures, caveat
-from tfcompare.compare.check.condition_metrics import BYTES, COUNT, METRICS, RATE, TIME, CheckedPair, Measured, Samples
+from tfcompare.compare.check.condition_metrics import (
+    BYTES,
+    COUNT,
+    METRICS,
+    RATE,
+    SHARE,
+    TIME,
+    CheckedPair,
+    Measured,
+    Samples,
+)
 from tfcompare.compare.headline import step_marker_call
 from tfcompare.compare.slow_step_words import sentences
 from tfcompare.compare.stats.estimates import FEWEST_REPEATS
@@ -56,6 +66,7 @@ UNITS = {
     BYTES: {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30},
     COUNT: {"": 1.0},
     RATE: {"": 1.0},
+    SHARE: {"": 1.0},
 }
 """The units accepted in conditions, by the metric's unit, with their factors."""
 

@@ -1,0 +1,108 @@
+"""How much of what a device could do a step uses, of profiles written by hand whose truth follows from their shapes."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+from tests.frames.test_hlo_ops import BODY, BYTES, FLOPS, gpu, kernel, metadata
+from tests.hlo.builder import BF16, computation, instruction, program
+from tests.profiles import compared_runs, loaded_run
+from tests.xspace_builder import Plane, event, integer, line, plane, space
+from tfcompare import load
+from tfcompare.charts.pair import pairs_of
+from tfcompare.compare import compare
+from tfcompare.compare.check.conditions import FAILED, MISSING, PASSED, check, parse_condition
+from tfcompare.compare.utilization import time_at_peak_us
+from tfcompare.run import Run
+from tfcompare.tools.overview import dashboard
+
+PEAK_FLOPS, PEAK_BYTES = 304 * 2048 * 2.1e9, 5.3e12  # of `gpu`, an MI300X
+STEPS = 20
+WITH_UNKNOWN = program(
+    computation(2, instruction("unknown.9", "custom-call", BF16[8])), BODY, name="jit_f", others=integer(6, 1)
+)
+FLOPS_US, BYTES_US = FLOPS / PEAK_FLOPS * 1e6, BYTES / PEAK_BYTES * 1e6
+
+
+def steps(length_us: float) -> Plane:
+    markers = [event("train", 200 * i, length_us, _r=1, step_num=i) for i in range(STEPS)]
+    calls = [event("dispatch:XlaRun", 200 * i + 1, 5) for i in range(STEPS)]
+    return plane("/host:CPU", line("python", *markers, *calls))
+
+
+def run(folder: Path, *planes: Plane) -> Run:
+    place = folder / "logs" / "plugins" / "profile" / "run"
+    place.mkdir(parents=True)
+    (place / "vm.xplane.pb").write_bytes(space(*planes))
+    return load(place)
+
+
+def training(folder: Path, step_us: float, *, ops: tuple[str, ...] = ("dot.1",), devices: int = 1) -> Run:
+    """A run whose every step runs these instructions on each device, for 10 µs each."""
+    chips = [
+        gpu(*(kernel("k", 200 * i + 11 * at, 10, op) for i in range(STEPS) for at, op in enumerate(ops)), number=number)
+        for number in range(devices)
+    ]
+    return run(folder, steps(step_us), *chips, metadata(WITH_UNKNOWN, jit_f=7))
+
+
+def share(run: Run, metric: str) -> float:
+    found = check(compare(run, run), [parse_condition(f"{metric}>2")]).found[0]
+    return found.measured.candidate
+
+
+def test_shares_follow_from_shapes_and_the_data_sheet(tmp_path: Path) -> None:
+    one = training(tmp_path / "one", 100)
+    assert time_at_peak_us(one, None, "flops") == pytest.approx(FLOPS_US)
+    assert share(one, "mfu") == pytest.approx(FLOPS_US / 100)
+    assert share(one, "hbm_share") == pytest.approx(BYTES_US / 100)
+    four = training(tmp_path / "four", 50, devices=4)
+    assert share(four, "mfu") == pytest.approx(FLOPS_US / 50), "each device does as much as it did alone"
+
+
+def test_what_only_recomputes_a_value_is_no_model_flop_but_moves_bytes(tmp_path: Path) -> None:
+    again = training(tmp_path, 100, ops=("dot.1", "negate.remat"))
+    assert share(again, "mfu") == pytest.approx(FLOPS_US / 100)
+    assert share(again, "hbm_share") > BYTES_US / 100
+
+
+def test_unknown_costs_make_it_unknown(tmp_path: Path) -> None:
+    assert math.isnan(time_at_peak_us(training(tmp_path, 100, ops=("dot.1", "unknown.9")), None, "flops"))
+
+
+def test_a_condition_fails_where_the_step_became_longer_for_certain(tmp_path: Path) -> None:
+    fast, slow = training(tmp_path / "fast", 50), training(tmp_path / "slow", 150)
+    conditions = [parse_condition(text) for text in ("mfu<-5%", "mfu<0.1", "hbm_share<0.0001", "mfu>+5%")]
+    found = check(compare(fast, slow), conditions).found
+    assert [one.outcome for one in found] == [FAILED, FAILED, PASSED, PASSED]
+    assert found[0].measured.verdict.ratio == pytest.approx(1 / 3)
+    there, back = (check(compare(*pair), conditions[:1]).found[0].measured for pair in ((fast, slow), (slow, fast)))
+    assert there.verdict.low == pytest.approx(1 / back.verdict.high)
+
+
+def test_the_overview_has_the_same_numbers(tmp_path: Path) -> None:
+    one, other = training(tmp_path / "one", 100), training(tmp_path / "other", 50)
+    comparison = compare(one, other)
+    (pair,) = pairs_of(comparison)
+    figures = {figure.label: figure for figure in dashboard(comparison, other, pair.attribution.parts)}
+    for label, metric in (("FLOP utilization", "mfu"), ("Memory bandwidth used", "hbm_share")):
+        figure = figures[label]
+        measured = check(comparison, [parse_condition(f"{metric}>2")]).found[0].measured
+        assert (figure.baseline, figure.candidate) == pytest.approx((measured.baseline, measured.candidate))
+
+
+@pytest.mark.parametrize("name", ["jax_filters_16_8", "filters_16_8"])
+def test_without_a_known_peak_or_programs_it_is_missing_and_no_card(name: str) -> None:
+    alone = loaded_run(name)
+    (found,) = check(compare(alone, alone), [parse_condition("mfu<0.5")]).found
+    assert found.outcome == MISSING and "peak is known" in found.reason
+
+
+def test_a_real_gpu_uses_less_than_its_peak_and_the_larger_model_more_of_it() -> None:
+    large, small = (share(loaded_run(name), "mfu") for name in ("h100_512_128", "h100_16_8"))
+    assert 0 < small < large < 1
+    comparison = compared_runs("h100_512_128", "h100_16_8")
+    assert check(comparison, [parse_condition("mfu<-50%")]).found[0].outcome == FAILED
