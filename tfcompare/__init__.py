@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from tfcompare.compare import Comparison, compare
     from tfcompare.run import Run, load
     from tfcompare.sources.logdir import FoundRun, find_runs
+    from tfcompare.sources.record_environment import record_environment
 
 __version__ = "0.2.0"
-__all__ = ["Comparison", "FoundRun", "Run", "TfcompareError", "compare", "find_runs", "load"]
+__all__ = ["Comparison", "FoundRun", "Run", "TfcompareError", "compare", "find_runs", "load", "record_environment"]
 
 _HOME = {
     "Comparison": "tfcompare.compare",
@@ -29,6 +30,7 @@ _HOME = {
     "find_runs": "tfcompare.sources.logdir",
     "Run": "tfcompare.run",
     "load": "tfcompare.run",
+    "record_environment": "tfcompare.sources.record_environment",
 }
 
 

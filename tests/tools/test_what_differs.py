@@ -56,7 +56,7 @@ def test_versions_and_levels_that_differ_are_named_one_by_one() -> None:
 def test_what_users_noted_is_compared_and_a_missing_note_is_none() -> None:
     ours = with_metadata({"commit": "abc", "branch": "main"}, ("nightly", "old"))
     theirs = with_metadata({"commit": "def", "branch": "main", "flags": "--x"}, ("nightly",))
-    assert differing(ours, theirs) == {"Commit": ("abc", "def"), "Flags": ("none", "--x"), "Tags": ("old", "none")}
+    assert differing(ours, theirs) == {"commit": ("abc", "def"), "flags": ("none", "--x"), "Tags": ("old", "none")}
 
 
 def test_other_parameters_of_a_program_are_its_inputs() -> None:

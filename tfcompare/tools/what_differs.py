@@ -67,7 +67,7 @@ def _metadata(baseline: Run, candidate: Run) -> Iterator[Difference]:
     """The texts beside the runs, such as their commit, and their tags."""
     ours, theirs = (dict(run.found.metadata.values) for run in (baseline, candidate))
     for key in sorted(ours.keys() | theirs.keys()):
-        yield from _differing(key[:1].upper() + key[1:], ours.get(key, "none"), theirs.get(key, "none"))
+        yield from _differing(key, ours.get(key, "none"), theirs.get(key, "none"))
     tags = [set(run.found.metadata.tags) for run in (baseline, candidate)]
     alone = [", ".join(sorted(own - other)) or "none" for own, other in (tags, tags[::-1])]
     yield from _differing("Tags", *alone)

@@ -1,0 +1,72 @@
+"""Writes what a program ran with beside its profile: packages, compiler flags, settings, and the CPU's model.
+
+Uses only the standard library, so that a training program can import it too.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from tfcompare.errors import NoRuns
+from tfcompare.sources.logdir.metadata import FILE_NAME, LONGEST_VALUE, MOST_VALUES, TAGS, Metadata, of_bytes, of_object
+
+PACKAGES = ("jax", "jaxlib", "libtpu", "tensorflow", "keras", "flax", "torch-xla", "numpy")
+VARIABLES = (
+    "XLA_FLAGS", "TF_XLA_FLAGS", "LIBTPU_INIT_ARGS", "JAX_PLATFORMS", "JAX_ENABLE_X64",
+    "JAX_DEFAULT_MATMUL_PRECISION", "XLA_PYTHON_CLIENT_PREALLOCATE", "XLA_PYTHON_CLIENT_MEM_FRACTION",
+    "TF_GPU_ALLOCATOR", "TF_ENABLE_ONEDNN_OPTS", "TF_DETERMINISTIC_OPS", "TF_NUM_INTRAOP_THREADS",
+    "TF_NUM_INTEROP_THREADS", "NVIDIA_TF32_OVERRIDE", "CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS",
+)  # fmt: skip
+"""Variables that change times, and hold neither secrets nor addresses; no others are written."""
+_PROFILES = ("*.xplane.pb", "*.xplane.pb.gz")
+
+
+def record_environment(logdir: str | Path, **texts: str) -> Path:
+    """Write `tfcompare.json` beside the newest profile below `logdir`; returns its path.
+
+    It has the versions of `PACKAGES` that are installed, those of `VARIABLES` that are set, the CPU's model, and
+    `texts` such as `commit="abc123"`. What the file has already is kept. Call it after the capture: nothing is recorded
+    unless a program asks for it. Raises `NoRuns` without a profile, ValueError for texts that tfcompare would not read.
+    """
+    found = [path for pattern in _PROFILES for path in Path(logdir).rglob(pattern)]
+    if not found:
+        raise NoRuns(f"{logdir}: expected a profile (*.xplane.pb) below it, found none; call this after the capture")
+    path = max(found, key=lambda one: one.stat().st_mtime).parent / FILE_NAME
+    before = of_bytes(path.read_bytes()) if path.exists() else Metadata()
+    values = _environment() | texts | dict(before.values)
+    kept = dict(list(values.items())[-MOST_VALUES:])
+    of_object(kept)
+    path.write_text(json.dumps(kept | {TAGS: list(before.tags)}, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    return path
+
+
+def _environment(variables: Mapping[str, str] = os.environ) -> dict[str, str]:
+    found = {name: variables[name] for name in VARIABLES if variables.get(name, "").strip()}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    found["CPU"] = _cpu()
+    return {name: _plain(text) for name, text in found.items() if _plain(text)}
+
+
+def _cpu() -> str:
+    """The model as Linux tells it, else as Python does."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        lines = []
+    models = [line.partition(":")[2] for line in lines if line.startswith("model name")]
+    return models[0] if models else platform.processor() or platform.machine()
+
+
+def _plain(text: str) -> str:
+    """The text on one line, cut to what `tfcompare.json` may hold."""
+    line = " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
+    return line if len(line) <= LONGEST_VALUE else f"{line[: LONGEST_VALUE - 1].rstrip()}…"
