@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
+from tfcompare import schema
 from tfcompare.charts import xla
 from tfcompare.charts.style import Side
 
@@ -74,11 +75,11 @@ def test_the_roofline_shows_each_side_and_an_arrow_between_them() -> None:
 
 
 def test_there_is_no_roof_where_the_peaks_are_unknown() -> None:
-    unknown = {f"peak_flops_per_s_{role}": [None] * 3 for role in xla.ROLES}
+    unknown = {f"peak_flops_per_s_{role}": [None] * 3 for role in schema.SIDES}
     assert [trace.mode for trace in xla.roofline(rows(**unknown), SIDES).data] == ["lines+markers", *["markers"] * 2]
 
 
 def test_without_floating_point_operations_there_is_nothing_to_draw() -> None:
-    none = {f"flops_per_s_{role}": [0.0] * 3 for role in xla.ROLES}
+    none = {f"flops_per_s_{role}": [0.0] * 3 for role in schema.SIDES}
     assert xla.has_points(rows(), 2)
     assert not xla.has_points(rows(**none), 2)

@@ -15,6 +15,7 @@ from tests.compare.compare_runs import WITHOUT_COSTS
 from tests.profiles import run_path
 from tfcompare import schema
 from tfcompare.compare.groups.aggregate import group_diff
+from tfcompare.schema import SIDES
 from tfcompare.tools.ops import op_stats as tf_stats
 from tfcompare.tools.ops.op_stats import (
     OTHER,
@@ -107,7 +108,7 @@ def test_shares_of_groups_and_the_rest_add_up():
     shares = time_shares(groups, "op_type", count=3)
     assert shares["group"].tolist() == ["IDLE", "Conv2DBackpropFilter", "Conv2DBackpropInput", OTHER]
     assert shares["others"].tolist() == [0, 0, 0, len(groups) - 3]
-    for role in tf_stats.ROLES:
+    for role in SIDES:
         assert shares[f"share_{role}"].sum() == pytest.approx(1.0)
         assert shares[f"self_time_us_{role}"].sum() == pytest.approx(groups[f"{samples.METRIC}_{role}"].sum())
     assert time_shares(groups, "op_type", count=99)["others"].sum() == 0
