@@ -12,6 +12,7 @@ import pytest
 import tfcompare as tfc
 from tests.checked import checked as check
 from tests.profiles import ALL_RUNS, SAMPLES, loaded_run, run_path
+from tfcompare.charts.pair import pairs_of
 from tfcompare.compare import Comparison
 from tfcompare.compare.attribution import OTHER_HOSTS
 from tfcompare.compare.between_steps import window_of
@@ -19,13 +20,14 @@ from tfcompare.compare.check.conditions import parse_condition
 from tfcompare.compare.examples import examples_per_step
 from tfcompare.compare.straggler import own_time_us, straggler
 from tfcompare.run import Run
-from tfcompare.schema import STEP_PARTS
+from tfcompare.schema import SIDES, STEP_PARTS
 from tfcompare.tools.hosts.hosts import slowest_host
 from tfcompare.tools.input.input_bound import wait_of
 from tfcompare.tools.input.input_verdicts import on_waiting
 from tfcompare.tools.overview import dashboard
 from tfcompare.tools.step_attribution import Attribution, Within, attribution, within
 from tfcompare.tools.throughput import between_steps_sentence, window_figures
+from tfcompare.tools.xla.regrouped import regrouped, source_ops
 
 FOLDER = Path(__file__).parent / "known_truth"
 NAMES = sorted(path.name for path in FOLDER.iterdir() if path.is_dir() and path.name != "__pycache__")
@@ -247,6 +249,27 @@ def test_ops_belong_to_the_step_that_launched_them(name: str) -> None:
     steps = recorded(name).table("steps").set_index("step")["duration_us"]
     shares = cells.groupby("step")["wall_time_us"].sum() / steps
     assert shares.between(0.9, 1.0).all()
+
+
+# Ops that XLA fused, or did not
+
+
+def test_what_one_fusion_computes_is_the_sum_of_the_ops_without_it() -> None:
+    (pair,) = pairs_of(tfc.compare(recorded("jax_unfused"), recorded("jax_fused")))
+    rows = pair.instructions()
+    (found,) = regrouped(rows, *(source_ops(run.table("hlo_texts")) for run in pair.runs))
+    assert found.counts == (13, 1) and not found.is_too_large
+    assert found.ops and all(op.startswith("layer/activation/") for op in found.ops)
+    here = rows.loc[list(found.rows)]
+    assert here["hlo_op"][here["status"] == "added"].tolist() == ["add_multiply_fusion"]
+    assert rows.drop(here.index)["status"].eq("matched").all(), "with the group, all time has a counterpart"
+    ours, theirs = (here[f"execution_time_us_{side}"].sum() for side in SIDES)
+    assert ours > 5 * theirs
+    (back,) = regrouped(
+        pairs_of(tfc.compare(*pair.runs[::-1]))[0].instructions(),
+        *(source_ops(run.table("hlo_texts")) for run in pair.runs[::-1]),
+    )
+    assert back.counts == (1, 13) and set(back.ops) == set(found.ops)
 
 
 # What holds of every profile

@@ -1,6 +1,7 @@
-"""Records the variants `jax_…` beside it: one JAX program on CPU that blocks in each step, or behind the loop.
+"""Records the variants `jax_…` beside it, JAX programs on CPU: one that blocks in each step, or behind the loop, and
+one whose activations XLA fuses, or does not.
 
-`record_jax.py` records both, `record_jax.py VARIANT` that one, into `VARIANT/plugins/profile/run/`. What they have in
+`record_jax.py` records all, `record_jax.py VARIANT` that one, into `VARIANT/plugins/profile/run/`. What they have in
 common with the other variants is in the README.
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import gzip
+import os
 import shutil
 import subprocess
 import sys
@@ -22,12 +24,18 @@ PROFILED_STEPS = 20
 MATRIX_SIDE = 512
 MULTIPLICATIONS = 4
 HOST = "localhost"
-BLOCKS_IN_STEP = {"jax_blocks_in_step": True, "jax_blocks_behind_loop": False}
+BLOCKS_IN_STEP = {
+    "jax_blocks_in_step": True, "jax_blocks_behind_loop": False, "jax_fused": True, "jax_unfused": True,
+}  # fmt: skip
+FLAGS = {"jax_unfused": "--xla_disable_hlo_passes=fusion"}
+"""`XLA_FLAGS` of variants."""
+ACTIVATIONS = ("jax_fused", "jax_unfused")
+"""Those that multiply once and then apply an activation of several elementwise ops."""
 FILES_ONLY = r".*/"
 """What JAX leaves out of the names of source files: their folders."""
 
 
-def profile(blocks_in_step: bool, logdir: Path) -> None:
+def profile(variant: str, logdir: Path) -> None:
     """Runs the warm-up, then profiles the steps that follow."""
     import jax
     import jax.numpy as jnp
@@ -35,17 +43,24 @@ def profile(blocks_in_step: bool, logdir: Path) -> None:
     jax.config.update("jax_hlo_source_file_canonicalization_regex", FILES_ONLY)
     jax.config.update("jax_traceback_in_locations_limit", 1)
 
-    @jax.jit
-    def step(weights: jax.Array, state: jax.Array) -> jax.Array:
+    def multiply(weights: jax.Array, state: jax.Array) -> jax.Array:
         for _ in range(MULTIPLICATIONS):
             state = jnp.tanh(state @ weights)
         return state
+
+    def activate(weights: jax.Array, state: jax.Array) -> jax.Array:
+        with jax.named_scope("layer"):
+            state = state @ weights
+            with jax.named_scope("activation"):
+                return 0.5 * state * (1 + jnp.tanh(0.8 * (state + 0.04 * state**3)))
+
+    step = jax.jit(activate if variant in ACTIVATIONS else multiply)
 
     def run_steps(state: jax.Array, steps: range) -> jax.Array:
         for number in steps:
             with jax.profiler.StepTraceAnnotation("train", step_num=number):
                 state = step(weights, state)
-                if blocks_in_step:
+                if BLOCKS_IN_STEP[variant]:
                     state.block_until_ready()
         return state.block_until_ready()
 
@@ -64,7 +79,7 @@ def record(variant: str, out: Path) -> None:
     shutil.rmtree(runs, ignore_errors=True)
     load_before = load_average()
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        profile(BLOCKS_IN_STEP[variant], Path("logs"))
+        profile(variant, Path("logs"))
         (source,) = Path("logs").glob("plugins/profile/*/*.xplane.pb")
         recorded = source.read_bytes()
     kept = runs / f"{HOST}.xplane.pb.gz"
@@ -77,7 +92,7 @@ def record(variant: str, out: Path) -> None:
 def main() -> None:
     """Reads the command line."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("variant", nargs="?", choices=BLOCKS_IN_STEP, help="the one to record (default: both)")
+    parser.add_argument("variant", nargs="?", choices=BLOCKS_IN_STEP, help="the one to record (default: all)")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent, help="where the runs go (default: here)")
     arguments = parser.parse_args()
     out: Path = arguments.out.resolve()
@@ -85,7 +100,8 @@ def main() -> None:
         record(arguments.variant, out)
         return
     for variant in BLOCKS_IN_STEP:
-        subprocess.run([sys.executable, __file__, variant, "--out", str(out)], check=True)
+        flags = {"XLA_FLAGS": FLAGS.get(variant, "")}
+        subprocess.run([sys.executable, __file__, variant, "--out", str(out)], check=True, env=os.environ | flags)
 
 
 if __name__ == "__main__":

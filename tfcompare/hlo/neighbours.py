@@ -13,6 +13,8 @@ from tfcompare.schema.arrays import Bools, Int64
 
 _PASSING = frozenset({"bitcast", "get-tuple-element", "tuple"})
 """They only hand on what others computed, and never run."""
+_NOTHING_COMPUTED = _PASSING | {"parameter", "constant"}
+"""Their ops are those whose values they stand for."""
 _MOST_LINES = 32
 _MOST_PASSED = 100
 
@@ -49,6 +51,25 @@ def fused_texts(program: Program, rows: Int64) -> list[str]:
         if len(parts[fusion]) <= _MOST_LINES:
             parts[fusion] += inner.of(computation, _MOST_LINES + 1)
     return _lines(program, parts, expressions)
+
+
+def source_ops(program: Program, rows: Int64) -> list[str]:
+    """The framework's ops that each instruction computes, one per line, sorted; of a fusion those of its parts.
+
+    Empty where unknown. Raises `NotAProfile` for damage.
+    """
+    fusions = np.flatnonzero(program.has_opcode(rows, "fusion".__eq__))
+    owner, _, called = program.called.flat(rows[fusions])
+    owner, called = owner[called >= 0], called[called >= 0]
+    inside, _, parts = Lists(program.first, program.every).flat(called)
+    owners = np.concatenate([np.arange(len(rows)), fusions[owner[inside]]])
+    every = np.concatenate([rows, parts])
+    counts = ~program.has_opcode(every, _NOTHING_COMPUTED.__contains__)
+    ops: list[set[str]] = [set() for _ in rows]
+    for at, name in zip(owners[counts].tolist(), program.op_names(every[counts]).tolist(), strict=True):
+        if name and len(ops[at]) < _MOST_LINES:
+            ops[at].add(name)
+    return ["\n".join(sorted(names)) for names in ops]
 
 
 def _reached(program: Program, rows: Int64, following: Lists) -> list[list[int]]:

@@ -58,6 +58,11 @@ HLO_TEXTS = Table(
         text("operands", "Operands", "The instructions whose values it uses; empty where unknown."),
         text("users", "Users", "The instructions that use its value; empty where unknown."),
         text("fused", "Fused", "The instructions that a fusion consists of; empty for others."),
+        text(
+            "source_ops",
+            "Source ops",
+            "The framework's ops that it computes, of a fusion those of its parts; empty where unknown.",
+        ),
     ),
     has_diff=False,
 )

@@ -24,7 +24,7 @@ from tfcompare.units import MISSING, format_count, format_time_us, format_value
 from tfcompare.views.blocks import Beside, Block, Chart, Choose, Facts, Opens, Section, Table, Text, later
 from tfcompare.views.options import option
 from tfcompare.views.view import CHANGE, Make, View, cards, largest_first, sides_of, without_rows
-from tfcompare.views.xla import xla_instruction, xla_memory, xla_program
+from tfcompare.views.xla import regrouped, xla_instruction, xla_memory, xla_program
 
 GROUPINGS: dict[By, str] = {"category": "category", "source": "source line", "scope": "name scope"}
 HOW_TO_COMPILE = "JAX compiles every `jit`; TensorFlow compiles a `tf.function` with `jit_compile=True`."
@@ -104,6 +104,7 @@ def blocks(pair: Pair, options: Options) -> Iterator[Block]:
         help_text = "As the compiler placed the program's buffers, for one execution"
         yield Section("Memory", lambda: of_program(rows()), True, help=help_text)
         yield later(lambda: _kinds(pair, rows()))
+        yield later(lambda: regrouped.section(pair, options.program, rows()))
         yield later(lambda: xla_program.section(pair, options.program, rows()))
     yield Section("Compilation", partial(_compilation, pair), True, help=COMPILATION_HELP)
 

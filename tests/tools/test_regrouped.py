@@ -1,0 +1,116 @@
+"""Instructions that the compiler grouped in another way, of rows written by hand and of real pairs."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import pytest
+
+from tests.profiles import compared_runs
+from tfcompare.charts.pair import pairs_of
+from tfcompare.schema import SIDES
+from tfcompare.tools.xla.regrouped import MOST_MEMBERS, Regrouped, SourceOps, regrouped, source_ops
+
+PROGRAM = "jit_f(1)"
+
+
+def rows(*names: tuple[str | None, str | None]) -> pd.DataFrame:
+    """Rows of a diff: an instruction's name on both sides, None where it is not; each takes 1 µs there."""
+    cells = [
+        {
+            "program": PROGRAM, "program_candidate": None if ours is None else PROGRAM, "program_key": PROGRAM,
+            "hlo_op": ours or theirs, "hlo_op_candidate": theirs if ours and theirs else None,
+            "status": "added" if ours is None else "removed" if theirs is None else "matched",
+            "execution_time_us_baseline": 1.0 if ours else math.nan,
+            "execution_time_us_candidate": 1.0 if theirs else math.nan,
+        }
+        for ours, theirs in names
+    ]  # fmt: skip
+    return pd.DataFrame(cells, index=range(100, 100 + len(cells)))
+
+
+def computing(**ops: str) -> SourceOps:
+    """The source ops of instructions, separated by spaces."""
+    return {(PROGRAM, name): frozenset(f"jit(f)/{op}" for op in of_one.split()) for name, of_one in ops.items()}
+
+
+def groups(frame: pd.DataFrame, ours: SourceOps, theirs: SourceOps) -> list[tuple[list[str], tuple[int, int]]]:
+    found = regrouped(frame, ours, theirs)
+    return [(sorted(frame["hlo_op"].loc[list(one.rows)]), one.counts) for one in found]
+
+
+def test_three_instructions_that_became_one_fusion_are_a_group() -> None:
+    frame = rows(("dot", "dot"), ("mul", None), ("add", None), ("tanh", None), (None, "fusion"))
+    ours = computing(dot="a/dot", mul="a/mul", add="a/add", tanh="a/tanh")
+    found = groups(frame, ours, computing(dot="a/dot", fusion="a/mul a/add a/tanh"))
+    assert found == [(["add", "fusion", "mul", "tanh"], (3, 1))], "the product has its counterpart"
+
+
+def test_a_matched_instruction_that_took_over_an_op_is_in_the_group() -> None:
+    frame = rows(("fusion", "fusion"), ("tanh", None))
+    found = groups(frame, computing(fusion="a/mul", tanh="a/tanh"), computing(fusion="a/mul a/tanh"))
+    assert found == [(["fusion", "tanh"], (2, 1))]
+
+
+def test_matched_instructions_that_share_an_op_are_no_group() -> None:
+    frame = rows(("one", "one"), ("two", "two"))
+    assert groups(frame, computing(one="a", two="a"), computing(one="a", two="a")) == []
+
+
+def test_what_shares_no_op_stays_removed_and_added() -> None:
+    frame = rows(("mul", None), (None, "add"), ("unknown", None), (None, "other"))
+    assert groups(frame, computing(mul="a/mul"), computing(add="a/add")) == []
+
+
+def test_ops_are_compared_without_scopes_that_wrap_the_program() -> None:
+    theirs = {(PROGRAM, "fusion"): frozenset({"jit(main)/jit(f)/mul"})}
+    assert groups(rows(("mul", None), (None, "fusion")), computing(mul="mul"), theirs) == [(["fusion", "mul"], (1, 1))]
+
+
+def test_instructions_of_other_programs_do_not_belong_together() -> None:
+    frame = rows(("mul", None), (None, "fusion"))
+    frame.loc[101, ["program", "program_key"]] = "jit_g(2)"
+    theirs = {("jit_g(2)", "fusion"): frozenset({"jit(f)/a/mul"})}
+    assert groups(frame, computing(mul="a/mul"), theirs) == []
+
+
+def test_too_many_that_hang_together_are_no_answer() -> None:
+    names = [f"mul.{number}" for number in range(MOST_MEMBERS + 1)]
+    frame = rows(*((name, None) for name in names), (None, "fusion"))
+    (found,) = regrouped(frame, computing(**dict.fromkeys(names, "a/mul")), computing(fusion="a/mul"))
+    assert found.is_too_large and found.counts == (len(names), 1)
+
+
+PAIRS = [("jax_filters_128_32", "jax_filters_16_8"), ("h100_512_128", "h100_16_8")]
+
+
+def of_pair(*names: str) -> tuple[pd.DataFrame, list[Regrouped]]:
+    (pair,) = pairs_of(compared_runs(*names))
+    return pair.instructions(), regrouped(
+        pair.instructions(), *(source_ops(run.table("hlo_texts")) for run in pair.runs)
+    )
+
+
+@pytest.mark.parametrize("names", PAIRS)
+def test_an_instruction_is_in_one_group_and_both_sides_have_one(names: tuple[str, str]) -> None:
+    rows, found = of_pair(*names)
+    members = [row for one in found for row in one.rows]
+    assert found and len(members) == len(set(members))
+    for one in found:
+        here = rows.loc[list(one.rows)]
+        assert one.counts == tuple(int((here[f"execution_time_us_{side}"].notna()).sum()) for side in SIDES)
+        assert min(one.counts) >= 1 and one.ops and (here["status"] != "matched").any()
+
+
+@pytest.mark.parametrize("names", PAIRS)
+def test_exchanged_sides_have_the_same_groups_mirrored(names: tuple[str, str]) -> None:
+    (_, there), (_, back) = of_pair(*names), of_pair(*names[::-1])
+    assert sorted((one.counts, sorted(one.ops)) for one in there) == sorted(
+        (one.counts[::-1], sorted(one.ops)) for one in back
+    )
+
+
+@pytest.mark.parametrize("name", ["jax_filters_16_8", "h100_16_8"])
+def test_a_run_with_itself_has_none(name: str) -> None:
+    assert of_pair(name, name)[1] == []

@@ -1,0 +1,49 @@
+"""The section on instructions that the compiler grouped in another way."""
+
+from __future__ import annotations
+
+import tfcompare as tfc
+from tests.profiles import compared_runs
+from tests.test_known_truth import FOLDER
+from tests.views.flat import flat
+from tfcompare.charts.pair import Pair, pairs_of
+from tfcompare.views.blocks import Block, Facts, Section, Text
+from tfcompare.views.xla.xla import VIEW
+
+TITLE = "Regrouped instructions"
+
+
+def sections(pair: Pair) -> list[Section]:
+    outer = [one for one in VIEW.blocks(pair) if isinstance(one, Section) and not one.title]
+    return [one for section in outer for one in section.blocks if isinstance(one, Section) and one.title == TITLE]
+
+
+def blocks(pair: Pair) -> list[Block]:
+    return list(flat(sections(pair)))
+
+
+def test_a_group_is_a_row_with_its_sums_and_opens_to_its_members() -> None:
+    (pair,) = pairs_of(tfc.compare(tfc.load(FOLDER / "jax_unfused"), tfc.load(FOLDER / "jax_fused")))
+    (facts,) = blocks(pair)
+    assert isinstance(facts, Facts) and facts.opens is not None and facts.opens.details is not None
+    ((label, *_),) = facts.rows
+    assert label.startswith("13 → 1: layer/activation/")
+    assert facts.note.endswith("with these groups 100 %.")
+    (finding,) = facts.findings
+    assert finding.baseline > 5 * finding.candidate > 0
+    details = facts.opens.details(finding.id)
+    assert details is not None and details.title == label
+    members, common = details.blocks
+    assert isinstance(members, Facts) and len(members.rows) == 14 and isinstance(common, Text)
+    assert {row[3] for row in members.rows} == {"added", "removed"}
+    assert facts.opens.details("group:other") is None
+
+
+def test_without_instructions_that_lack_a_counterpart_there_is_no_section() -> None:
+    assert not sections(pairs_of(compared_runs("tensorflow_filters_128_32", "tensorflow_filters_16_8"))[0])
+    assert not sections(pairs_of(compared_runs("jax_filters_16_8", "jax_filters_16_8"))[0])
+
+
+def test_where_no_op_is_in_common_it_says_how_much_time_has_a_counterpart() -> None:
+    (text,) = blocks(pairs_of(compared_runs("h100_16_8", "h100_16_8_command_buffers"))[0])
+    assert isinstance(text, Text) and text.text.startswith("99.0 % of the time is in instructions with a counterpart")

@@ -1,0 +1,123 @@
+"""Instructions that the compiler grouped in another way on each side, with the sums of their times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+import pandas as pd
+
+from tfcompare.charts.pair import Pair
+from tfcompare.compare.diff import MATCHED
+from tfcompare.errors import TfcompareError
+from tfcompare.markdown import as_markdown
+from tfcompare.schema import SIDES
+from tfcompare.tools.xla.regrouped import Regrouped, regrouped, source_ops
+from tfcompare.units import format_delta, format_percent, format_ratio, format_time_us, ratio_of
+from tfcompare.views.blocks import Block, Details, Facts, Finding, Opens, Section, Text
+from tfcompare.views.view import sides_of
+
+MOST_GROUPS = 10
+_TIME = "execution_time_us"
+_HELP = (
+    "Where the compiler fused differently, instructions have no counterpart, though the same ops are computed on both "
+    "sides. Each row sums the instructions of both sides that compute ops in common. Select a row for its instructions."
+)
+
+
+def section(pair: Pair, program: str, rows: pd.DataFrame) -> Iterator[Section]:
+    """The groups of the program with these instructions, if both sides have some without a counterpart."""
+    if not pair.is_single and (rows["status"] != MATCHED).any() and len(rows["status"].unique()) > 1:
+        yield Section("Regrouped instructions", partial(_blocks, pair, program, rows), True, help=_HELP)
+
+
+def _blocks(pair: Pair, program: str, rows: pd.DataFrame) -> Iterator[Block]:
+    try:
+        found = groups(pair, program, rows)
+    except TfcompareError as error:  # the profile is not there any more
+        yield Text(as_markdown(error), "quiet")
+        return
+    small = [one for one in found if not one.is_too_large]
+    every = _time(rows)
+    matched = (rows["status"] == MATCHED).to_numpy()
+    grouped = rows.index.isin([row for one in small for row in one.rows])
+    shares = [float(every[which].sum() / (every.sum() or 1.0)) for which in (matched, matched | grouped)]
+    if not small:
+        yield Text(
+            f"{format_percent(shares[0])} of the time is in instructions with a counterpart; the others compute no op "
+            "that instructions of the other side do, as far as the programs tell.", "quiet",
+        )  # fmt: skip
+        return
+    cells, findings = [], []
+    for one in small[:MOST_GROUPS]:
+        ours, theirs = _sums(rows, one)
+        label = _label(one)
+        cells.append([
+            label, format_delta(theirs - ours, "µs"), format_time_us(ours), format_time_us(theirs),
+            format_ratio(ratio_of(ours, theirs)),
+        ])  # fmt: skip
+        findings.append(Finding(_id(rows, one), label, "µs", ours, theirs, more="xla"))
+    more = len(small) - len(cells)
+    note = (
+        f"Time in instructions with a counterpart: {format_percent(shares[0])}, with these groups "
+        f"{format_percent(shares[1])}.{f' {more:,} more groups.' if more else ''}"
+    )
+    by_id = {_id(rows, one): one for one in small}
+    yield Facts(
+        ["Instructions, time per execution", "Change", *pair.headings, "Ratio"], cells, (1, 2, 3, 4), optional=(2, 3),
+        note=note, findings=findings, opens=Opens(lambda chosen: _details(pair, rows, by_id.get(chosen))),
+        address="group_of",
+    )  # fmt: skip
+
+
+def groups(pair: Pair, program: str, rows: pd.DataFrame) -> Sequence[Regrouped]:
+    """The groups of a program, those of the most time first. Raises `TfcompareError` if a profile is gone."""
+
+    def make() -> list[Regrouped]:
+        ours, theirs = map(source_ops, pair.tables("hlo_texts"))
+        return regrouped(rows, ours, theirs)
+
+    return pair.cached(("regrouped", program), make)
+
+
+def _time(rows: pd.DataFrame) -> pd.Series:
+    return rows[sides_of(_TIME, SIDES)].astype("float64").fillna(0.0).sum(axis=1)
+
+
+def _sums(rows: pd.DataFrame, one: Regrouped) -> tuple[float, float]:
+    here = rows.loc[list(one.rows)]
+    ours, theirs = (float(here[name].astype("float64").sum()) for name in sides_of(_TIME, SIDES))
+    return ours, theirs
+
+
+def _label(one: Regrouped) -> str:
+    """`3 → 1: mlp/gelu and 2 more ops`."""
+    more = len(one.ops) - 1
+    others = f" and {more:,} more {'op' if more == 1 else 'ops'}" if more > 0 else ""
+    return f"{one.counts[0]:,} → {one.counts[1]:,}: {one.ops[0] if one.ops else 'unknown'}{others}"
+
+
+def _id(rows: pd.DataFrame, one: Regrouped) -> str:
+    """By one of its instructions, whose name is the same in every comparison of these runs."""
+    return f"group:{rows['hlo_op'].loc[one.rows[0]]}"
+
+
+def _details(pair: Pair, rows: pd.DataFrame, one: Regrouped | None) -> Details | None:
+    return None if one is None else Details(_label(one), partial(_members, pair, rows.loc[list(one.rows)], one))
+
+
+def _members(pair: Pair, rows: pd.DataFrame, one: Regrouped) -> Iterator[Block]:
+    """The instructions of a group on both sides, those of the most time first."""
+    longest = rows.loc[_time(rows).sort_values(ascending=False, kind="stable").index]
+    names = longest["hlo_op_candidate"].where(longest["status"] == MATCHED, "").fillna("")
+    cells = [
+        [
+            f"{row['hlo_op']} → {name}" if name not in ("", row["hlo_op"]) else str(row["hlo_op"]),
+            *(format_time_us(row[column]) for column in sides_of(_TIME, SIDES)),
+            str(row["status"]),
+        ]
+        for name, row in zip(names, longest.to_dict("records"), strict=True)
+    ]
+    yield Facts(["Instruction, time per execution", *pair.headings, "Status"], cells, (1, 2))
+    if one.ops:
+        yield Text(f"In common: {', '.join(map(as_markdown, one.ops[:MOST_GROUPS]))}.", "quiet")
