@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 from tfcompare import schema
-from tfcompare.charts import xla
 from tfcompare.charts.style import Side
+from tfcompare.charts.xla import roofline, time_icicle
 
 SIDES = (Side("before", 0), Side("after", 1))
 TIME = "execution_time_us"
@@ -33,7 +33,7 @@ def tree(**more: list[object]) -> pd.DataFrame:
 
 
 def test_the_icicle_hatches_what_only_one_run_has() -> None:
-    trace = xla.time_icicle(tree(), by="category", alone=False).data[0]
+    trace = time_icicle.time_icicle(tree(), by="category", alone=False).data[0]
     shapes = dict(zip(trace.labels, trace.marker.pattern.shape, strict=True))
     assert (shapes["a"], shapes["b"], shapes["c"], shapes["1 smaller"]) == ("", "/", "\\", "")
     texts = dict(zip(trace.labels, trace.customdata[:, 0], strict=True))
@@ -42,7 +42,7 @@ def test_the_icicle_hatches_what_only_one_run_has() -> None:
 
 @pytest.mark.parametrize(("width", "expected"), [("width_us", [200, 50, 80]), ("change_us", [100, 50, 80])])
 def test_only_instructions_have_a_size_of_their_own(width: str, expected: list[float]) -> None:
-    trace = xla.time_icicle(tree(), by="category", alone=False, width=width).data[0]
+    trace = time_icicle.time_icicle(tree(), by="category", alone=False, width=width).data[0]
     sizes = dict(zip(trace.labels, trace["values"], strict=True))
     assert trace.branchvalues == "remainder"
     assert [sizes["p"], sizes["fusion"]] == [0, 0]
@@ -64,7 +64,7 @@ def rows(**more: list[object]) -> pd.DataFrame:
 
 
 def test_the_roofline_shows_each_side_and_an_arrow_between_them() -> None:
-    roof, arrows, before, after = xla.roofline(rows(), SIDES).data
+    roof, arrows, before, after = roofline.roofline(rows(), SIDES).data
     assert roof.name == "Peak 100 TFLOP/s, 1.00 TB/s"
     assert [y for x, y in zip(roof.x, roof.y, strict=True) if x == 100] == [1e14], "the roofs meet at 100 FLOP/byte"
     assert roof.y[0] == pytest.approx(1e12 * roof.x[0])
@@ -76,10 +76,13 @@ def test_the_roofline_shows_each_side_and_an_arrow_between_them() -> None:
 
 def test_there_is_no_roof_where_the_peaks_are_unknown() -> None:
     unknown = {f"peak_flops_per_s_{role}": [None] * 3 for role in schema.SIDES}
-    assert [trace.mode for trace in xla.roofline(rows(**unknown), SIDES).data] == ["lines+markers", *["markers"] * 2]
+    assert [trace.mode for trace in roofline.roofline(rows(**unknown), SIDES).data] == [
+        "lines+markers",
+        *["markers"] * 2,
+    ]
 
 
 def test_without_floating_point_operations_there_is_nothing_to_draw() -> None:
     none = {f"flops_per_s_{role}": [0.0] * 3 for role in schema.SIDES}
-    assert xla.has_points(rows(), 2)
-    assert not xla.has_points(rows(**none), 2)
+    assert roofline.has_points(rows(), 2)
+    assert not roofline.has_points(rows(**none), 2)

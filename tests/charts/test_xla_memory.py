@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from tfcompare.charts.style import Side
-from tfcompare.charts.xla_memory import memory_over_program_order
+from tfcompare.charts.xla.xla_memory import memory_over_program_order
 
 BEFORE, AFTER = Side("before", 0), Side("after", 1)
 

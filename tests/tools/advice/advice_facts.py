@@ -14,7 +14,7 @@ from tests.tf_data_runs import execution
 from tfcompare import schema
 from tfcompare.compare.between_steps import window
 from tfcompare.compare.captures import StepsOf
-from tfcompare.compare.tf_data.tf_data_change import analyse
+from tfcompare.compare.tf_data.tf_data_bottleneck import analyse
 from tfcompare.frames.ops.op_names import DATASET
 from tfcompare.tools.advice import Facts
 from tfcompare.tools.advice.facts import Gap, busy_threads, cores_of

@@ -13,7 +13,7 @@ from tfcompare.compare.between_steps import Window, window_of
 from tfcompare.compare.captures import Captures, StepsOf
 from tfcompare.compare.straggler import steps_of_straggler
 from tfcompare.compare.tf_data.iterator_tree import setting
-from tfcompare.compare.tf_data.tf_data_change import Analysis, analyse, stages
+from tfcompare.compare.tf_data.tf_data_bottleneck import Analysis, analyse, stages
 from tfcompare.frames.ops.op_names import DATASET
 from tfcompare.schema import DEVICE, HOST, IDLE
 from tfcompare.schema.kernels import MEMORY_SET

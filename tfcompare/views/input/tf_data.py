@@ -15,7 +15,7 @@ from tfcompare.charts.verdicts import Judged
 from tfcompare.compare.diff import MATCHED
 from tfcompare.compare.groups.aggregate import metric_in
 from tfcompare.compare.tf_data.call_verdicts import CallVerdict
-from tfcompare.compare.tf_data.tf_data_change import AnalysisPair, change, finding
+from tfcompare.compare.tf_data.tf_data_bottleneck import AnalysisPair, change, finding
 from tfcompare.markdown import as_markdown
 from tfcompare.schema import SIDES
 from tfcompare.views.blocks import Block, Judgements, Link, Links, Section, Table, Text, later

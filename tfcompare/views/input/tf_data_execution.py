@@ -15,7 +15,7 @@ from tfcompare.charts.tf_data import pipeline_graphs
 from tfcompare.compare.diff import SideRows, diff_table
 from tfcompare.compare.matching.matching import with_hosts_of
 from tfcompare.compare.tf_data.iterator_tree import display_name, whereabouts
-from tfcompare.compare.tf_data.tf_data_change import Analysis, AnalysisPair, analyse
+from tfcompare.compare.tf_data.tf_data_bottleneck import Analysis, AnalysisPair, analyse
 from tfcompare.compare.tf_data.tf_data_graph import Graph, graphs
 from tfcompare.markdown import END_OF_LINE, as_code, as_markdown
 from tfcompare.schema import SIDES

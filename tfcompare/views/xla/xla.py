@@ -10,8 +10,8 @@ from typing import Any
 import pandas as pd
 
 from tfcompare import schema
-from tfcompare.charts import xla as charts
 from tfcompare.charts.pair import Pair
+from tfcompare.charts.xla import roofline, time_icicle
 from tfcompare.compare import executions
 from tfcompare.compare.groups.aggregate import metric_in
 from tfcompare.markdown import as_code
@@ -204,7 +204,7 @@ def _time(pair: Pair, options: Options) -> Any:
     if rows.empty or (options.by_change and not _has_changes(rows)):
         return None
     width = "change_us" if options.by_change else "width_us"
-    return charts.time_icicle(_tree(pair, options), by=GROUPINGS[options.by], alone=pair.is_single, width=width)
+    return time_icicle.time_icicle(_tree(pair, options), by=GROUPINGS[options.by], alone=pair.is_single, width=width)
 
 
 def _groups(pair: Pair, options: Options) -> Table:
@@ -237,7 +237,7 @@ def _groups(pair: Pair, options: Options) -> Table:
 
 def _rates(pair: Pair, options: Options, rows: pd.DataFrame) -> Iterator[Block]:
     """FLOP rate over operational intensity of the instructions, below the roofs of the devices."""
-    if charts.has_roofs(rows, len(pair.shown)):
+    if roofline.has_roofs(rows, len(pair.shown)):
         title = "Distance from the peaks"
         lines = (
             " Below the sloping line it is bound by memory bandwidth, below the level one by the FLOP rate; its "
@@ -247,7 +247,7 @@ def _rates(pair: Pair, options: Options, rows: pd.DataFrame) -> Iterator[Block]:
         title, lines = "FLOP rate", " The peaks of these devices are unknown, so there are no lines to compare with."
     more = " Instructions without floating-point operations are not shown."
     help_text = f"Each marker is an instruction.{lines}{more}"
-    if charts.has_points(rows, len(pair.shown)):
+    if roofline.has_points(rows, len(pair.shown)):
         draw = partial(_roofline, pair, options)
         inner: Block = Chart("roofline", draw, facts=_largest_rates(pair, rows), on=options.program)
     else:
@@ -257,9 +257,9 @@ def _rates(pair: Pair, options: Options, rows: pd.DataFrame) -> Iterator[Block]:
 
 def _roofline(pair: Pair, options: Options) -> Any:
     rows = instructions(pair, options)
-    if not charts.has_points(rows, len(pair.shown)):
+    if not roofline.has_points(rows, len(pair.shown)):
         return None
-    return charts.roofline(rows, [side for side, _ in pair.shown])
+    return roofline.roofline(rows, [side for side, _ in pair.shown])
 
 
 def _largest_rates(pair: Pair, rows: pd.DataFrame) -> Facts:
