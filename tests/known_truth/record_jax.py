@@ -1,5 +1,5 @@
-"""Records the variants `jax_…` beside it, JAX programs on CPU: one that blocks in each step, or behind the loop, and
-one whose activations XLA fuses, or does not.
+"""Records the variants `jax_…` beside it, JAX programs on CPU: one that blocks in each step, or behind the loop, one
+whose activations XLA fuses, or does not, and one whose every second (fifth) step is of another kind.
 
 `record_jax.py` records all, `record_jax.py VARIANT` that one, into `VARIANT/plugins/profile/run/`. What they have in
 common with the other variants is in the README.
@@ -26,9 +26,12 @@ MULTIPLICATIONS = 4
 HOST = "localhost"
 BLOCKS_IN_STEP = {
     "jax_blocks_in_step": True, "jax_blocks_behind_loop": False, "jax_fused": True, "jax_unfused": True,
+    "jax_every_second_evaluates": True, "jax_every_fifth_evaluates": True,
 }  # fmt: skip
 FLAGS = {"jax_unfused": "--xla_disable_hlo_passes=fusion"}
 """`XLA_FLAGS` of variants."""
+EVALUATES = {"jax_every_second_evaluates": 2, "jax_every_fifth_evaluates": 5}
+"""Every how many steps another, shorter program runs."""
 ACTIVATIONS = ("jax_fused", "jax_unfused")
 """Those that multiply once and then apply an activation of several elementwise ops."""
 FILES_ONLY = r".*/"
@@ -54,18 +57,25 @@ def profile(variant: str, logdir: Path) -> None:
             with jax.named_scope("activation"):
                 return 0.5 * state * (1 + jnp.tanh(0.8 * (state + 0.04 * state**3)))
 
+    @jax.jit
+    def evaluate(weights: jax.Array, state: jax.Array) -> jax.Array:
+        return jnp.tanh(state @ weights)
+
+    every = EVALUATES.get(variant, 0)
     step = jax.jit(activate if variant in ACTIVATIONS else multiply)
 
     def run_steps(state: jax.Array, steps: range) -> jax.Array:
         for number in steps:
             with jax.profiler.StepTraceAnnotation("train", step_num=number):
-                state = step(weights, state)
+                is_evaluation = every and number % every == every - 1
+                state = (evaluate if is_evaluation else step)(weights, state)
                 if BLOCKS_IN_STEP[variant]:
                     state.block_until_ready()
         return state.block_until_ready()
 
     weights = jnp.full((MATRIX_SIDE, MATRIX_SIDE), 1 / MATRIX_SIDE)
     state = run_steps(jnp.ones((MATRIX_SIDE, MATRIX_SIDE)), range(WARM_UP_STEPS))
+    evaluate(weights, state).block_until_ready()
     options = jax.profiler.ProfileOptions()
     options.python_tracer_level = 0
     jax.profiler.start_trace(str(logdir), profiler_options=options)

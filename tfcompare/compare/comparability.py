@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from tfcompare.compare.examples import examples_per_step
 from tfcompare.compare.per_device import computing_devices
 from tfcompare.compare.stats.estimates import FEWEST_STEPS
+from tfcompare.compare.step_kinds import is_other_mix, kinds_of
 from tfcompare.schema import DEVICE, IDLE
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def mismatches(baseline: Run, candidate: Run) -> list[Mismatch]:
         for ours, theirs in [(fact.of(baseline), fact.of(candidate))]
         if ours and theirs and ours != theirs
     ]
-    more = _batch_sizes(baseline, candidate) + _few_steps(baseline, candidate)
+    more = _batch_sizes(baseline, candidate) + _mixes(baseline, candidate) + _few_steps(baseline, candidate)
     return sorted([*found, *more], key=lambda m: not m.is_hard)
 
 
@@ -109,6 +110,15 @@ def _batch_sizes(baseline: Run, candidate: Run) -> list[Mismatch]:
     if not ours or not theirs or ours == theirs:
         return []
     return [Mismatch("Batch size", f"{ours:,.0f}", f"{theirs:,.0f}", "a step handles more examples on one side", True)]
+
+
+def _mixes(baseline: Run, candidate: Run) -> list[Mismatch]:
+    """Another mix of kinds of steps, of runs that both have several."""
+    ours, theirs = (kinds_of(run, None) if run.info.has_steps else {} for run in (baseline, candidate))
+    if not (ours and theirs and is_other_mix(ours, theirs)):
+        return []
+    before, after = (", ".join(f"{count:,} {name}" for name, count in one.items()) for one in (ours, theirs))
+    return [Mismatch("Mix of steps", before, after, "steps of another kind take another time", True)]
 
 
 def _few_steps(baseline: Run, candidate: Run) -> list[Mismatch]:

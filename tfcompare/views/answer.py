@@ -30,7 +30,7 @@ from tfcompare.tools.overview import PEAK_MEMORY, PLANNED_MEMORY, dashboard
 from tfcompare.tools.throughput import between_steps_sentence, dispatch_sentence
 from tfcompare.tools.verdict_words import evidence, next_step, slow_steps, without_step_times
 from tfcompare.units import MISSING, format_bytes, format_delta, format_percent, format_ratio, format_time_us, ratio_of
-from tfcompare.views import links, op, source_lines, what_differs
+from tfcompare.views import links, op, source_lines, step_kinds, what_differs
 from tfcompare.views.blocks import Block, Chart, Facts, Finding, Items, Link, Links, Opens, Section, Text, Verdict
 from tfcompare.views.memory import memory_peak
 from tfcompare.views.view import cards, sides_of
@@ -61,6 +61,7 @@ def answer(pair: Pair) -> Iterator[Block]:
 def first(pair: Pair) -> Iterator[Block]:
     """The verdict, the slowest host, why, and the key figures."""
     yield verdict(pair)
+    yield from step_kinds.blocks(pair)
     found = pair.attribution
     if found.host_sentence:
         yield Text(found.host_sentence, more="hosts")

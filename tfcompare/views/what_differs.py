@@ -49,15 +49,18 @@ def _blocks(pair: Pair) -> Iterator[Block]:
 
 
 def _programs(pair: Pair) -> Iterator[str]:
-    """Whether each of the longest programs is the same on both sides, or what differs."""
-    rows = pair.instructions()
+    """What differs in each of the longest programs, and which are the same on both sides."""
+    rows, same, others = pair.instructions(), [], 0
     for key, label in executions.programs(rows)[["program_key", "label"]].head(MOST_PROGRAMS).to_numpy().tolist():
         of_program = executions.of_program(rows, key)
         diff = diff_of(pair, label, of_program) if all(program_names(of_program)) else ""
-        name = as_code(label)
-        if isinstance(diff, str):
-            continue
-        if not diff.summary:
-            yield f"{name} is the same program on both sides: the change did not reach the compiler."
+        if isinstance(diff, str) or diff.summary:
+            others += 1
         else:
-            yield f"{name}: {diff.sentence}."
+            same.append(as_code(label))
+        if not isinstance(diff, str) and diff.summary:
+            yield f"{as_code(label)}: {diff.sentence}."
+    if same:
+        verb = "is the same program" if len(same) == 1 else "are the same programs"
+        meaning = "" if others else ": the change did not reach the compiler"
+        yield f"{' and '.join(same)} {verb} on both sides{meaning}."

@@ -1,0 +1,85 @@
+"""Captures that hold several kinds of steps: recorded programs that alternate, and series written by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+import tfcompare as tfc
+from tests.profiles import ALL_RUNS, loaded_run
+from tests.test_known_truth import FOLDER
+from tfcompare.charts.pair import pairs_of
+from tfcompare.compare import Comparison, compare
+from tfcompare.compare.comparability import mismatches
+from tfcompare.compare.stats.verdict import UNTESTED
+from tfcompare.compare.step_kinds import StepKind, is_other_mix, kinds_of, programs_of_steps, step_kinds
+from tfcompare.views.blocks import Facts, Text
+from tfcompare.views.step_kinds import blocks
+
+FIFTH, SECOND = (tfc.load(FOLDER / f"jax_every_{which}_evaluates") for which in ("fifth", "second"))
+
+
+def kinds(comparison: Comparison) -> list[StepKind]:
+    ours, theirs = (comparison.captures(run) for run in (comparison.baseline, comparison.candidates[0]))
+    return step_kinds(ours, theirs, comparison.replicates)
+
+
+def test_each_step_is_of_the_program_that_ran_in_it() -> None:
+    for run, every in ((FIFTH, 5), (SECOND, 2)):
+        programs = programs_of_steps(run, None)
+        assert len(programs) == 20
+        for number, program in programs.items():
+            assert program == ("evaluate" if number % every == every - 1 else "multiply")
+
+
+def test_kinds_are_compared_with_their_own_steps_and_the_one_with_most_time_is_first() -> None:
+    longer, shorter = kinds(compare(FIFTH, SECOND))
+    assert (longer.program, longer.counts) == ("multiply", (14, 9))
+    assert (shorter.program, shorter.counts) == ("evaluate", (4, 9))
+    assert all(time > 2 * other for time, other in zip(longer.times_us, shorter.times_us, strict=True))
+    assert longer.verdict.low < 1 < longer.verdict.high, "the program is the same"
+    assert shorter.verdict.word == UNTESTED, "four steps are too few"
+    step_us = FIFTH.info.step_time_ms_mean * 1000
+    assert sum(one.counts[0] * one.times_us[0] for one in (longer, shorter)) == pytest.approx(18 * step_us)
+
+
+def test_exchanged_sides_are_a_mirror_image() -> None:
+    for there, back in zip(kinds(compare(FIFTH, SECOND)), kinds(compare(SECOND, FIFTH)), strict=True):
+        assert (there.program, there.counts, there.times_us) == (back.program, back.counts[::-1], back.times_us[::-1])
+    (one,) = [one for one in kinds(compare(FIFTH, SECOND)) if one.verdict.has_interval]
+    (other,) = [one for one in kinds(compare(SECOND, FIFTH)) if one.verdict.has_interval]
+    assert one.verdict.ratio == pytest.approx(1 / other.verdict.ratio)
+
+
+def test_another_mix_makes_the_step_times_incomparable() -> None:
+    (found,) = [one for one in mismatches(FIFTH, SECOND) if one.label == "Mix of steps"]
+    assert (found.baseline, found.candidate) == ("14 multiply, 4 evaluate", "9 multiply, 9 evaluate") and found.is_hard
+    assert "mix of steps" in compare(FIFTH, SECOND).verdict[SECOND.id].caveat
+    assert not [one for one in mismatches(FIFTH, FIFTH) if one.label == "Mix of steps"]
+
+
+def test_captures_that_begin_elsewhere_in_the_loop_have_the_same_mix() -> None:
+    assert not is_other_mix({"train": 9, "eval": 9}, {"train": 10, "eval": 8})
+    assert not is_other_mix({"train": 90, "eval": 10}, {"train": 9, "eval": 1})
+    assert is_other_mix({"train": 90, "eval": 10}, {"train": 8, "eval": 2, "save": 1})
+    assert is_other_mix({"train": 5, "eval": 5}, {})
+
+
+@pytest.mark.parametrize("name", ALL_RUNS)
+def test_real_runs_of_one_program_have_one_kind_of_step(name: str) -> None:
+    run = loaded_run(name)
+    assert not run.info.has_steps or kinds_of(run, None) == {}
+
+
+def test_the_answer_has_a_row_for_each_kind_and_says_that_the_mix_differs() -> None:
+    text, facts = blocks(pairs_of(compare(FIFTH, SECOND))[0])
+    assert isinstance(text, Text) and isinstance(facts, Facts)
+    assert text.text.startswith("The steps are of 2 kinds, in another mix on each side")
+    assert "A step of `multiply`, the kind with most time, takes" in text.text
+    assert [row[:2] for row in facts.rows] == [["multiply", "14 / 9"], ["evaluate", "4 / 9"]]
+    assert [one.id for one in facts.findings] == ["step_kind:multiply", "step_kind:evaluate"]
+
+
+def test_a_run_alone_lists_its_kinds_and_one_of_a_single_kind_nothing() -> None:
+    (facts,) = blocks(pairs_of(compare(FIFTH, FIFTH))[0])
+    assert isinstance(facts, Facts) and [row[0] for row in facts.rows] == ["multiply", "evaluate"]
+    assert not list(blocks(pairs_of(compare(loaded_run("jax_filters_16_8"), loaded_run("jax_filters_128_32")))[0]))

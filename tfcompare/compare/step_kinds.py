@@ -1,0 +1,107 @@
+"""Steps of several kinds in one capture, such as training and evaluation: each kind is a distribution of its own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from tfcompare.compare.stats.change_test import ChangeTest
+from tfcompare.compare.stats.estimates import Times
+from tfcompare.compare.stats.verdict import Verdict
+
+if TYPE_CHECKING:
+    from tfcompare.compare.captures import Captures, Replicates
+    from tfcompare.run import Run
+
+FEWEST = 2
+"""Steps of a kind: a single one is an exception, not a kind."""
+OTHER_MIX = 0.1
+"""By how much the share of a kind must differ between two runs: captures begin and end anywhere in a loop."""
+LEAST_SHARE = 0.05
+"""Of a run's steps in a kind, for the same reason."""
+_PROGRAM = re.compile(r"p?jit\(([^()]+)\)/")
+
+
+@dataclass(frozen=True)
+class StepKind:
+    """One kind of step in two runs: the `program` that takes most of its time, how many included steps each run has,
+    their mean times in µs (NaN without any), and the verdict on these."""
+
+    program: str
+    counts: tuple[int, int]
+    times_us: tuple[float, float]
+    verdict: Verdict
+
+    @property
+    def total_us(self) -> float:
+        """The time of all its steps in both runs."""
+        return sum(count * time for count, time in zip(self.counts, self.times_us, strict=True) if count)
+
+
+def programs_of_steps(run: Run, host: str | None) -> pd.Series:
+    """The compiled program that takes most of the op time of each step, by the step's number; steps without are left
+    out. JAX names its programs in every op, as in `jit(train_step)/dot_general`."""
+    parts = run.step_cells("op_stats", host=host)
+    found = parts.keys["op_name"].str.extract(_PROGRAM.pattern, expand=False)
+    cells = parts.cells.assign(program=found.to_numpy()[parts.cells["row"].to_numpy()]).dropna(subset=["program"])
+    if cells.empty:
+        return pd.Series(dtype="str")
+    times = cells.groupby(["step", "program"], sort=True)["time_us"].sum().reset_index()
+    longest = times.loc[times.groupby("step")["time_us"].idxmax()]
+    return longest.set_index("step")["program"].astype("str")
+
+
+def kinds_of(run: Run, host: str | None) -> dict[str, int]:
+    """How many included steps of each kind a run has, the most frequent first; empty if they are all of one kind."""
+    steps = _included(run, host)
+    counts = steps["program"].value_counts()
+    counts = counts[(counts.index != "") & (counts >= max(FEWEST, LEAST_SHARE * len(steps)))]
+    return {str(name): int(count) for name, count in counts.items()} if len(counts) > 1 else {}
+
+
+def is_other_mix(baseline: Mapping[str, int], candidate: Mapping[str, int]) -> bool:
+    """Whether two runs, given the counts of their kinds of steps, have another mix of them."""
+    wholes = [sum(counts.values()) or 1 for counts in (baseline, candidate)]
+    shares = (
+        [counts.get(name, 0) / whole for counts, whole in zip((baseline, candidate), wholes, strict=True)]
+        for name in {**baseline, **candidate}
+    )
+    return any(abs(ours - theirs) > OTHER_MIX for ours, theirs in shares)
+
+
+def step_kinds(baseline: Captures, candidate: Captures, replicates: Replicates) -> list[StepKind]:
+    """The kinds of steps of two runs, that with most time first; none if the steps of each run are all of one kind."""
+    sides = (baseline, candidate)
+    known = [kinds_of(side.runs[0], side.hosts[0]) for side in sides]
+    if not any(known):
+        return []
+    frames = [[_included(side.runs[i], side.hosts[i]) for i in side.positions] for side in sides]
+    test = ChangeTest(replicates.spread_between(baseline.runs[0], candidate.runs[0]))
+    found = [_kind(name, frames, test) for name in dict.fromkeys(name for of_side in known for name in of_side)]
+    return sorted(found, key=lambda one: -one.total_us)
+
+
+def _kind(name: str, frames: Sequence[Sequence[pd.DataFrame]], test: ChangeTest) -> StepKind:
+    test = replace(test, of=f"steps of {name}")
+    times = [
+        [Times.of(frame.loc[frame["program"] == name, "duration_us"].to_numpy(np.float64)) for frame in side]
+        for side in frames
+    ]
+    counts = [len(side[0].included[0]) for side in times]
+    means = [
+        float(side[0].included.mean()) if count else float("nan") for side, count in zip(times, counts, strict=True)
+    ]
+    return StepKind(name, (counts[0], counts[1]), (means[0], means[1]), test(*times))
+
+
+def _included(run: Run, host: str | None) -> pd.DataFrame:
+    """`step`, `duration_us` and `program` (empty where unknown) of the included steps."""
+    steps = run.steps if host is None else run.table("steps", host=host)
+    steps = steps[steps["included"].astype(bool)]
+    programs = programs_of_steps(run, host)
+    return steps[["step", "duration_us"]].assign(program=programs.reindex(steps["step"]).fillna("").to_numpy())

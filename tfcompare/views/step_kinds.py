@@ -1,0 +1,84 @@
+"""The kinds of steps that a capture holds, such as training and evaluation, each with its own time and verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tfcompare.charts.pair import Pair
+from tfcompare.charts.verdicts import text_of, tone_of
+from tfcompare.compare.step_kinds import StepKind, is_other_mix, step_kinds
+from tfcompare.markdown import as_code
+from tfcompare.units import MISSING, format_ratio, format_time_us, ratio_of
+from tfcompare.views.blocks import Block, Facts, Finding, Text
+
+_HELP = (
+    "A step is of the compiled program that takes most of its time. The verdict above is on all included steps "
+    "together; these are on the steps of each kind."
+)
+
+
+def blocks(pair: Pair) -> Iterator[Block]:
+    """A row for each kind, that with most time first, and what it means; nothing where all steps are of one kind."""
+    found = kinds(pair)
+    if not found:
+        return
+    if not pair.is_single:
+        yield Text(_sentence(pair, found))
+    cells, findings, tones = [], [], []
+    for one in found:
+        times = [
+            format_time_us(time) if count else MISSING for count, time in zip(one.counts, one.times_us, strict=True)
+        ]
+        counts = [f"{count:,}" for count in one.counts]
+        if pair.is_single:
+            cells.append([one.program, counts[0], times[0]])
+        else:
+            verdict = one.verdict
+            interval = f"{format_ratio(verdict.low)}–{format_ratio(verdict.high)}" if verdict.has_interval else MISSING
+            cells.append([
+                one.program, " / ".join(counts), *times, format_ratio(ratio_of(*one.times_us)), interval,
+                text_of(verdict.word, verdict.evidence),
+            ])  # fmt: skip
+            tones.append(tone_of(verdict.word, verdict.evidence))
+        findings.append(_finding(pair, one))
+    header = ["Kinds of steps, mean time", "Steps", *pair.headings]
+    if not pair.is_single:
+        header += ["Ratio", "95 % CI", "Verdict"]
+    yield Facts(header, cells, range(1, min(len(header), 6)), tones, optional=(5, 1), findings=findings, help=_HELP)
+
+
+def kinds(pair: Pair) -> list[StepKind]:
+    """The kinds of steps of baseline and candidate."""
+
+    def make() -> list[StepKind]:
+        comparison = pair.comparison
+        ours, theirs = map(comparison.captures, pair.runs)
+        return step_kinds(ours, theirs, comparison.replicates)
+
+    return pair.cached("step kinds", make)
+
+
+def _sentence(pair: Pair, found: list[StepKind]) -> str:
+    """`The steps are of 2 kinds. Of most time: train_step, 1.23× as long in B (inconclusive).`, in Markdown."""
+    first = found[0]
+    ours, theirs = ({one.program: one.counts[side] for one in found if one.counts[side]} for side in (0, 1))
+    mixed = (
+        ", in another mix on each side, so the time of all of them says little" if is_other_mix(ours, theirs) else ""
+    )
+    said = f"The steps are of {len(found)} kinds{mixed}."
+    if not all(first.counts):
+        return said
+    ratio, where = format_ratio(ratio_of(*first.times_us)), pair.marked[1]
+    which = f"A step of {as_code(first.program)}, the kind with most time,"
+    return f"{said} {which} takes {ratio} as long in {where} ({first.verdict.text})."
+
+
+def _finding(pair: Pair, one: StepKind) -> Finding:
+    verdict = one.verdict
+    ours, theirs = one.times_us
+    return Finding(
+        f"step_kind:{one.program}", one.program, "µs", float("nan") if pair.is_single else ours, theirs,
+        word="" if pair.is_single else verdict.word, evidence=verdict.evidence,
+        interval=(verdict.low, verdict.high) if verdict.has_interval else None, more="timeline",
+        is_alone=pair.is_single,
+    )  # fmt: skip
