@@ -147,7 +147,7 @@ def test_other_profiles_are_shown_without_an_error(page: Page, shared: Serve, pa
     ids = [f"corpus/{run_path(name).relative_to(CORPUS)}" for name in pair]
     opened(page, f"{shared(CORPUS)}/Overview?{urlencode({'baseline': ids[0], 'candidate': ids[1]})}")
     expect(page.get_by_role("button", name="Caveats")).to_be_visible()
-    expect(page.get_by_role("heading", name="Largest changes")).to_be_visible()
+    expect(page.get_by_role("heading", name="Largest changes, self time")).to_be_visible()
     assert page.locator("[data-testid=stException]").count() == 0
 
 

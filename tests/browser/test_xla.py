@@ -27,7 +27,7 @@ def address(samples_url: str) -> str:
 
 def test_tables_fit_and_no_figure_is_cut(page: Page, address: str) -> None:
     opened(page, address)
-    assert too_wide(page, tables=3) == []
+    assert too_wide(page, tables=4) == []
     page.set_viewport_size(PHONE)
     values = page.locator("[data-testid=stMetricValue] *")
     expect(values.filter(has_text="4.55 ms").first).to_be_visible()
