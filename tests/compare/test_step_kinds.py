@@ -7,12 +7,14 @@ import pytest
 import tfcompare as tfc
 from tests.profiles import ALL_RUNS, loaded_run
 from tests.test_known_truth import FOLDER
+from tests.views.flat import flat
 from tfcompare.charts.pair import pairs_of
 from tfcompare.compare import Comparison, compare
 from tfcompare.compare.comparability import mismatches
 from tfcompare.compare.stats.verdict import UNTESTED
 from tfcompare.compare.step_kinds import StepKind, is_other_mix, kinds_of, programs_of_steps, step_kinds
-from tfcompare.views.blocks import Facts, Text
+from tfcompare.views.blocks import Chart, Facts, Text
+from tfcompare.views.overview import VIEW
 from tfcompare.views.step_kinds import blocks
 
 FIFTH, SECOND = (tfc.load(FOLDER / f"jax_every_{which}_evaluates") for which in ("fifth", "second"))
@@ -83,3 +85,15 @@ def test_a_run_alone_lists_its_kinds_and_one_of_a_single_kind_nothing() -> None:
     (facts,) = blocks(pairs_of(compare(FIFTH, FIFTH))[0])
     assert isinstance(facts, Facts) and [row[0] for row in facts.rows] == ["multiply", "evaluate"]
     assert not list(blocks(pairs_of(compare(loaded_run("jax_filters_16_8"), loaded_run("jax_filters_128_32")))[0]))
+
+
+def test_times_of_steps_are_listed_by_kind_where_there_are_several() -> None:
+    def listed(*runs: tfc.Run) -> list[list[str]]:
+        pair = pairs_of(compare(*runs))[0]
+        return [list(row) for one in flat(VIEW.blocks(pair)) if isinstance(one, Chart) and one.facts is not None
+                and one.name == "step_times" for row in one.facts.rows]  # fmt: skip
+
+    rows = listed(FIFTH, SECOND)
+    assert [row[0].partition(", ")[2] for row in rows] == ["", "multiply", "evaluate"] * 2
+    assert [row[1] for row in rows[:3]] == ["18 of 20", "14 of 20", "4 of 20"]
+    assert len(listed(loaded_run("jax_filters_128_32"), loaded_run("jax_filters_16_8"))) == 2

@@ -58,7 +58,7 @@ def programs_of_steps(run: Run, host: str | None) -> pd.Series:
 
 def kinds_of(run: Run, host: str | None) -> dict[str, int]:
     """How many included steps of each kind a run has, the most frequent first; empty if they are all of one kind."""
-    steps = _included(run, host)
+    steps = included_steps(run, host)
     counts = steps["program"].value_counts()
     counts = counts[(counts.index != "") & (counts >= max(FEWEST, LEAST_SHARE * len(steps)))]
     return {str(name): int(count) for name, count in counts.items()} if len(counts) > 1 else {}
@@ -80,7 +80,7 @@ def step_kinds(baseline: Captures, candidate: Captures, replicates: Replicates) 
     known = [kinds_of(side.runs[0], side.hosts[0]) for side in sides]
     if not any(known):
         return []
-    frames = [[_included(side.runs[i], side.hosts[i]) for i in side.positions] for side in sides]
+    frames = [[included_steps(side.runs[i], side.hosts[i]) for i in side.positions] for side in sides]
     test = ChangeTest(replicates.spread_between(baseline.runs[0], candidate.runs[0]))
     found = [_kind(name, frames, test) for name in dict.fromkeys(name for of_side in known for name in of_side)]
     return sorted(found, key=lambda one: -one.total_us)
@@ -99,8 +99,8 @@ def _kind(name: str, frames: Sequence[Sequence[pd.DataFrame]], test: ChangeTest)
     return StepKind(name, (counts[0], counts[1]), (means[0], means[1]), test(*times))
 
 
-def _included(run: Run, host: str | None) -> pd.DataFrame:
-    """`step`, `duration_us` and `program` (empty where unknown) of the included steps."""
+def included_steps(run: Run, host: str | None) -> pd.DataFrame:
+    """Columns `step`, `duration_us` and `program` (empty where unknown) of the included steps."""
     steps = run.steps if host is None else run.table("steps", host=host)
     steps = steps[steps["included"].astype(bool)]
     programs = programs_of_steps(run, host)

@@ -13,6 +13,7 @@ from tfcompare.charts.pair import Pair, has_step_times, may_draw, sides, steps_o
 from tfcompare.charts.steps import slow_steps, step_parts, steps
 from tfcompare.charts.style import Side
 from tfcompare.compare.slow_step_words import sentences
+from tfcompare.compare.step_kinds import included_steps, kinds_of
 from tfcompare.run import Run
 from tfcompare.tables.step_times import on_slowest_host, position_of
 from tfcompare.tools import step_attribution
@@ -90,14 +91,17 @@ def _steps(pair: Pair, options: Options) -> Iterator[Block]:
 
 
 def _step_times(pair: Pair) -> Facts:
-    """The included steps of each run: how many, and how long."""
+    """The included steps of each run, and those of each kind if there are several: how many, and how long."""
     timed = [(name, run) for name, (_, run) in zip(pair.called, pair.shown, strict=False) if has_step_times(run)]
     rows = []
     for name, run in timed:
-        frame = steps_of(pair.comparison, run)
-        times = frame.loc[frame["included"].astype(bool), "duration_us"]
-        figures = (times.mean(), times.median(), times.quantile(0.95), times.max())
-        rows.append([name, f"{len(times):,} of {len(frame):,}", *map(format_time_us, figures)])
+        host = pair.host_of(run)
+        frame, included = steps_of(pair.comparison, run), included_steps(run, host)
+        of_kinds = [(f"{name}, {kind}", included[included["program"] == kind]) for kind in kinds_of(run, host)]
+        for label, counted in [(name, included), *of_kinds]:
+            times = counted["duration_us"]
+            figures = (times.mean(), times.median(), times.quantile(0.95), times.max())
+            rows.append([label, f"{len(times):,} of {len(frame):,}", *map(format_time_us, figures)])
     header = ["Step times", "Included", "Mean", "Median", "95th percentile", "Longest"]
     return Facts(header, rows, range(1, len(header)), optional=(4, 5))
 
