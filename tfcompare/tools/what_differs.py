@@ -133,9 +133,7 @@ def _clock(run: Run) -> str:
 
 def _load(run: Run) -> str:
     """Whether other work ran; empty if unknown."""
-    if run.machine_load is None:
-        return ""
-    return f"busy ({run.machine_load})" if run.is_under_load else "idle enough"
+    return "" if run.machine_load is None else "busy" if run.is_under_load else "not busy"
 
 
 _OTHERS: tuple[tuple[str, Callable[[Run], str], str], ...] = (
