@@ -46,8 +46,8 @@ def test_folders_are_no_files() -> None:
     assert len(list_archive("a.zip", io.BytesIO(zipped(("logs/", b""), ("logs/a.xplane.pb", b"a"))), Limits())) == 1
 
 
-LITTLE_TIME = Limits(seconds=1, total_bytes=20_000_000)
-"""Three seconds of processor time for any archive."""
+SLOW = "examining the archive takes more than"
+"""How the sentence on one that takes too long begins."""
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
@@ -56,9 +56,11 @@ def test_a_hostile_archive_is_refused_in_one_sentence_and_nothing_is_written(kin
     packed, folder = tmp_path / "packed", tmp_path / "unpacked"
     packed.write_bytes(make())
     folder.mkdir()
+    # Others do not take a minute on the slowest machine: what is refused is refused for what it is.
+    limits = Limits(seconds=1 if expected == SLOW else 60, total_bytes=20_000_000)
     with pytest.raises(BadUpload) as refused:
-        examine.members("theirs.bin", packed, LITTLE_TIME, lambda: None)
-        examine.unpack("theirs.bin", packed, LITTLE_TIME, folder, tmp_path / "count", lambda _: None)
+        examine.members("theirs.bin", packed, limits, lambda: None)
+        examine.unpack("theirs.bin", packed, limits, folder, tmp_path / "count", lambda _: None)
     text = str(refused.value)
     assert text.startswith("theirs.bin: ")
     assert expected in text
