@@ -193,7 +193,7 @@ def test_a_damaged_pack_is_made_anew_from_the_profile_and_told(store: Path, read
     run = stored(store)[OURS]
     pack = store / pack_of(run)
     good = pack.read_bytes()
-    pack.write_bytes(good[:1000] + b"\x00" + good[1001:])
+    pack.write_bytes(good[:1000] + bytes([good[1000] ^ 1]) + good[1001:])
     loaded = load(run)
     assert len(read_anew) == 1
     (remark,) = loaded.remarks
@@ -258,7 +258,9 @@ def test_a_damaged_record_is_told_and_written_anew(store: Path, logs: Path) -> N
     assert load(stored(store)[OURS]).remarks == ()
 
 
-@pytest.mark.parametrize("spoil", [lambda data: data[:-1], lambda data: data[:50] + b"!" + data[51:], lambda _: b""])
+@pytest.mark.parametrize(
+    "spoil", [lambda data: data[:-1], lambda data: data[:50] + bytes([data[50] ^ 1]) + data[51:], lambda _: b""]
+)
 def test_a_damaged_index_is_made_anew_from_the_records(spoil, store: Path, logs: Path) -> None:
     before = sorted(run.id for run in runs_in(Store(str(store)))[0])
     file = store / "index.json.gz"
