@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from tfcompare.errors import NotAProfile
+from tfcompare.frames.hlo.command_buffers import unattributed_kernels
 from tfcompare.frames.lost_launches import lost_launches
 from tfcompare.frames.ops.kernel_details import is_kernel
 from tfcompare.frames.planes import (
@@ -183,6 +184,8 @@ def _remarks(space: XSpace) -> list[str]:
         out.append(f"events with times that cannot be: {space.events.odd_times:,}; do not trust their place and length")
     if lost := lost_launches(space):
         out.append(lost)
+    if hidden := unattributed_kernels(space):
+        out.append(hidden)
     if others := other_devices(space):
         out.append(f"devices that are neither GPUs nor TPUs are read like GPUs: {_one_line(', '.join(others))}")
     if device_kind(space) == "GPU" and not is_kernel(space).any():

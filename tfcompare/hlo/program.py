@@ -21,7 +21,8 @@ from tfcompare.xspace.lookup import intern_bytes, used
 from tfcompare.xspace.texts import LONGEST_BYTES, text_of
 
 _MODULE, _BUFFER_ASSIGNMENT = 1, 3
-_MODULE_NAME, _COMPUTATION, _ENTRY, _STACK_FRAMES = 1, 3, 6, 17
+_MODULE_NAME, _COMPUTATION, _ENTRY, _SCHEDULE, _STACK_FRAMES = 1, 3, 6, 7, 17
+_SEQUENCE_OF_COMPUTATION, _KEY, _VALUE, _IDS_IN_SEQUENCE = 1, 1, 2, 1
 _COMPUTATION_NAME, _INSTRUCTION, _COMPUTATION_ID, _ROOT = 1, 2, 5, 6
 _NAME, _OPCODE, _SHAPE, _METADATA, _ID, _OPERAND_IDS, _CALLED_IDS = 1, 2, 3, 7, 35, 36, 38
 _OP_TYPE, _OP_NAME, _SOURCE_FILE, _SOURCE_LINE, _STACK_FRAME = 1, 2, 3, 4, 15
@@ -101,6 +102,7 @@ class Program:
     _metadata: Int64 = field(repr=False)
     _shapes: Int64 = field(repr=False)
     _stack_frames: Int64 = field(repr=False)
+    _schedule: Int64 = field(repr=False)
     _shapes_read: dict[int, Shape] = field(repr=False, default_factory=dict)
 
     def __len__(self) -> int:
@@ -244,6 +246,19 @@ class Program:
         location = locations[np.where((frame > 0) & (frame < len(locations)), frame, 0)]
         return files[location[:, 0]], location[:, 1]
 
+    @cached_property
+    def places(self) -> Int64:
+        """The place of each instruction in its computation's schedule, in which it is run; without one, in the file."""
+        out = self.every - self.first[self.computation]
+        _, entries = _messages(self._buffer, self._schedule, _SEQUENCE_OF_COMPUTATION)
+        computations, sequences = np.moveaxis(self._fields(entries, _KEY, _VALUE), 1, 0)
+        lists = _numbers_in(self._buffer, sequences, _IDS_IN_SEQUENCE)
+        owner, place, number = lists.flat(np.arange(len(sequences)))
+        computation = last_rows(self.ids, computations[:, _INTEGER])[owner]
+        rows = _Numbering(self.computation, self.number).rows(computation, number)
+        out[rows[rows >= 0]] = place[rows >= 0]
+        return out
+
     def _integers(self, places: Int64, *wanted: int) -> Int64:
         """The integers in these fields of each message, 0 where absent."""
         return self._fields(places, *wanted)[:, :, _INTEGER]
@@ -264,7 +279,8 @@ def read_program(proto: memoryview) -> Program:
     buffer = np.frombuffer(proto, np.uint8)
     whole = np.array([[0, len(buffer)]])
     _, modules = _messages(buffer, whole, _MODULE)
-    names, entries, frames = np.moveaxis(_fields(buffer, modules, _MODULE_NAME, _ENTRY, _STACK_FRAMES), 1, 0)
+    wanted = (_MODULE_NAME, _ENTRY, _STACK_FRAMES, _SCHEDULE)
+    names, entries, frames, schedules = np.moveaxis(_fields(buffer, modules, *wanted), 1, 0)
     _, computations = _messages(buffer, modules, _COMPUTATION)
     own = _fields(buffer, computations, _COMPUTATION_NAME, _COMPUTATION_ID, _ROOT)
     ids, roots = own[:, 1:, _INTEGER].T
@@ -301,6 +317,7 @@ def read_program(proto: memoryview) -> Program:
         _metadata=parts[:, 4],
         _shapes=parts[first_shapes, 3],
         _stack_frames=frames[frames[:, 0] > 0][-1:],
+        _schedule=schedules[schedules[:, 0] > 0][-1:],
     )
 
 

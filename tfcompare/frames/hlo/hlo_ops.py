@@ -14,11 +14,12 @@ import pyarrow.compute as pc
 from tfcompare import schema
 from tfcompare.frames.arrow import empty, host_table
 from tfcompare.frames.grouping import combinations, distinct, sums
+from tfcompare.frames.hlo.command_buffers import COMMAND_BUFFER, instructions_of
 from tfcompare.frames.hlo.host_instructions import host_instructions, late_ps
 from tfcompare.frames.hlo.programs import Programs, instruction_name, programs_of
 from tfcompare.frames.nesting import order_by_start, self_times
 from tfcompare.frames.ops.op_parts import OpEvents
-from tfcompare.frames.planes import HLO_OP, device_kind
+from tfcompare.frames.planes import device_kind
 from tfcompare.hlo.category import categories
 from tfcompare.hlo.cost import bytes_accessed, flops
 from tfcompare.hlo.expression import expressions
@@ -119,7 +120,7 @@ def _plausible(numbers: Floats) -> Floats:
 def _on_devices(space: XSpace, ops: Sequence[OpEvents], kind: str) -> list[_Ran]:
     """Events on each TPU core, or those on each GPU's streams that name an instruction."""
     out = []
-    names = space.strings(HLO_OP).spread(len(space.events)) if kind == "GPU" else None
+    names = instructions_of(space).hlo_op.spread(len(space.events)) if kind == "GPU" else None
     for plane in ops:
         if plane.host_or_device == schema.DEVICE:
             late = np.broadcast_to(np.int64(0), len(plane.rows))
@@ -142,9 +143,10 @@ def _on_host(space: XSpace) -> _Ran:
 
 def _of_events(space: XSpace, programs: Programs, rows: Int32, peaks: Peaks) -> tuple[Facts, Int64]:
     """(the facts of the distinct instructions, the instruction of each row), from the stats of events."""
-    named, modules = space.strings(HLO_OP), space.strings("hlo_module")
+    ran, modules = instructions_of(space), space.strings("hlo_module")
+    named = ran.hlo_op
     name, module = named.spread(len(space.events))[rows], modules.spread(len(space.events))[rows]
-    program_id = space.number_of("program_id", rows, 0)
+    program_id = ran.program_ids(space, rows)
     firsts, which = combinations(program_id, name, module)
     ids, ops = program_id[firsts], [named.labels[code] for code in name[firsts].tolist()]
     labels = [*modules.labels, ""]
@@ -162,6 +164,7 @@ def _of_events(space: XSpace, programs: Programs, rows: Int32, peaks: Peaks) -> 
         facts["bytes_each"][at] = bytes_accessed(program, found)
         facts["peak_flops_per_s"][at] = _peaks(peaks, program.types(found))
         facts["is_rematerialized"][at] = _are_rematerialized(program.names(found), program.op_names(found))
+    facts["category"][np.isin(ops, list(ran.buffers))] = COMMAND_BUFFER
     return facts, which
 
 

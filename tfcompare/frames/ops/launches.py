@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tfcompare.frames.grouping import combinations
+from tfcompare.frames.hlo.command_buffers import COMMAND_BUFFER, instructions_of
 from tfcompare.frames.hlo.programs import Programs, programs_of
 from tfcompare.frames.ops.op_names import UNKNOWN, Op, parse_op
 from tfcompare.frames.planes import events_of_lines, recorded_lines
@@ -14,7 +15,7 @@ from tfcompare.schema.arrays import Int32, Int64, Strings
 from tfcompare.xspace import Plane, XSpace
 
 _ANNOTATIONS = ("level 0", "annotation")
-_NAMING = ("hlo_op", "tf_op", *_ANNOTATIONS, "name")
+_NAMING = ("tf_op", *_ANNOTATIONS, "name")
 
 
 class Launch(NamedTuple):
@@ -44,23 +45,28 @@ def stream_events(space: XSpace, plane: Plane) -> Int32:
 
 def launches(space: XSpace, rows: Int32) -> tuple[Int64, list[Launch]]:
     """(index of the launch of each of `rows`, the distinct launches)."""
-    stats = [space.strings(name) for name in _NAMING]
+    ran = instructions_of(space)
+    stats = [ran.hlo_op, *(space.strings(name) for name in _NAMING)]
     codes = [stat.spread(len(space.events))[rows] for stat in stats]
-    program, metadata = space.number_of("program_id", rows, 0), space.events.metadata[rows]
+    program, metadata = ran.program_ids(space, rows), space.events.metadata[rows]
     firsts, launch = combinations(metadata, program, *codes)
     events = space.metadata_names[metadata[firsts]].tolist()
     texts = [np.array([*stat.labels, ""], object)[code[firsts]] for stat, code in zip(stats, codes, strict=True)]
     out = [
-        Launch(None, event, event, name, in_file=False) if hlo_op else _launch(event, tf_op, annotations)
+        Launch(Op(hlo_op, COMMAND_BUFFER), event, f"{hlo_op}/{event}", name) if hlo_op in ran.buffers
+        else Launch(None, event, event, name, in_file=False) if hlo_op
+        else _launch(event, tf_op, annotations)
         for event, hlo_op, tf_op, *annotations, name in zip(events, *texts, strict=True)
-    ]
-    _put_instructions(programs_of(space), program[firsts], texts[0], out)
+    ]  # fmt: skip
+    named = np.flatnonzero((texts[0] != "") & ~np.isin(texts[0], list(ran.buffers)))
+    _put_instructions(programs_of(space), program[firsts], texts[0], named, out)
     return launch, out
 
 
-def _put_instructions(programs: Programs, program_ids: Int64, hlo_ops: Strings, out: list[Launch]) -> None:
-    """Put the launches by instructions that the file contains into `out`."""
-    named = np.flatnonzero(hlo_ops != "")
+def _put_instructions(
+    programs: Programs, program_ids: Int64, hlo_ops: Strings, named: Int64, out: list[Launch]
+) -> None:
+    """Put the launches by instructions that the file contains into `out`; `named` are those with an `hlo_op`."""
     for own_id, program, positions, rows in programs.find(program_ids[named], hlo_ops[named]):
         tf_ops, names = program.tf_ops(program.origins(rows)), program.names(rows)
         runs_once = program.computation[rows] == program.entry

@@ -12,13 +12,14 @@ import re
 import numpy as np
 
 from tfcompare.frames.grouping import combinations
+from tfcompare.frames.hlo.command_buffers import instructions_of
 from tfcompare.frames.hlo.programs import programs_of
 from tfcompare.hlo.shapes import mask_of
 from tfcompare.schema.arrays import Int32, Int64
 from tfcompare.xspace import XSpace
 
 UNKNOWN_PRECISION, SIXTEEN_BIT, THIRTY_TWO_BIT = 0, 1, 2
-_SHAPES, _HLO_OP = "shape", "hlo_op"
+_SHAPES = "shape"
 _SIXTEEN_BIT_NUMBERS = mask_of({10, 16, 19, 20, *range(23, 26), 28, 29, 32, 33})
 """A mask of `PrimitiveType`s in `xla_data.proto`: `F16`, `BF16`, and the variants of `F8` and `F4`."""
 _THIRTY_TWO_BIT_NUMBERS = mask_of({4, 5, 8, 9, 11, 12, 15, 18})
@@ -57,12 +58,13 @@ def kernel_precisions(space: XSpace, rows: Int32) -> Int64:
 def _program_precisions(space: XSpace, rows: Int32) -> Int64:
     """The precision of the HLO instruction that each event ran, if the file contains its program."""
     out = np.full(len(rows), UNKNOWN_PRECISION, np.int64)
-    hlo_op = space.strings(_HLO_OP)
+    ran = instructions_of(space)
+    hlo_op = ran.hlo_op
     code = hlo_op.spread(len(space.events))[rows]
     named = np.flatnonzero(code >= 0)
     if not named.size:
         return out
-    program = space.number_of("program_id", rows, 0)
+    program = ran.program_ids(space, rows)
     firsts, which = combinations(program[named], code[named])
     found = np.full(len(firsts), UNKNOWN_PRECISION, np.int64)
     names = [hlo_op.labels[i] for i in code[named[firsts]].tolist()]

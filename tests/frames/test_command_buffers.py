@@ -1,0 +1,210 @@
+"""Kernels in command buffers (CUDA graphs) against recordings of the same program without them, and made-up ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.frames.tables import lines, ops, rows, run_of
+from tests.hlo.builder import F32, computation, instruction, parameter, program
+from tests.profiles import loaded_run, run_path
+from tests.xspace_builder import U64, Event, Value, chunk, event, integer, line, meta, plane, space, varint
+from tfcompare.frames.hlo.command_buffers import Instructions, instructions_of, unattributed_kernels
+from tfcompare.frames.ops.launches import stream_events
+from tfcompare.frames.planes import device_planes
+from tfcompare.schema.arrays import Int32
+from tfcompare.xspace import XSpace, parse, read
+
+xplane_pb2 = pytest.importorskip("tensorflow.tsl.profiler.protobuf.xplane_pb2")
+LAUNCHED_FIRST = "cudnn-conv.17"
+"""An instruction that runs once per step, near its beginning."""
+
+
+def names_of(space: XSpace, ran: Instructions, events: Int32) -> list[str]:
+    codes = ran.hlo_op.spread(len(space.events))[events]
+    return [ran.hlo_op.labels[code] if code >= 0 else "" for code in codes.tolist()]
+
+
+def as_command_buffer(file: Path, is_named: bool) -> bytes:
+    """The profile as if all instructions of each step had run in one command buffer, whose name kernels have or not."""
+    profile = xplane_pb2.XSpace.FromString(file.read_bytes())
+    for gpu in (found for found in profile.planes if found.name.startswith("/device:GPU:")):
+        ids = {entry.name: number for number, entry in gpu.stat_metadata.items()}
+        if "hlo_op" not in ids:
+            continue
+        for name in ("cuda_graph_id", "command_buffer_1", "correlation_id"):
+            number = ids.setdefault(name, max(gpu.stat_metadata) + 1)
+            gpu.stat_metadata[number].id, gpu.stat_metadata[number].name = number, name
+        lost = {ids[name] for name in ("hlo_op", "correlation_id")}
+        lost |= set() if is_named else {ids.get(name) for name in ("hlo_module", "program_id", "name", "tf_op")}
+        for stream in gpu.lines:
+            launch = 1
+            for kernel in stream.events:
+                op = [stat for stat in kernel.stats if stat.metadata_id == ids["hlo_op"]]
+                if not op:
+                    continue
+                launch += (op[0].str_value or gpu.stat_metadata[op[0].ref_value].name) == LAUNCHED_FIRST
+                kept = [stat for stat in kernel.stats if stat.metadata_id not in lost]
+                del kernel.stats[:]
+                kernel.stats.extend(kept)
+                kernel.stats.add(metadata_id=ids["cuda_graph_id"], uint64_value=7)
+                kernel.stats.add(metadata_id=ids["correlation_id"], uint64_value=launch)
+                if is_named:
+                    kernel.stats.add(metadata_id=ids["hlo_op"], ref_value=ids["command_buffer_1"])
+    content: bytes = profile.SerializeToString()
+    return content
+
+
+def test_a_recording_with_command_buffers_has_the_instructions_of_one_without() -> None:
+    """XLA put the first nine instructions of each step into a command buffer."""
+    inside, outside = (loaded_run(name).table("hlo_ops") for name in ("h100_16_8_command_buffers", "h100_16_8"))
+    assert sorted(inside["hlo_op"]) == sorted(outside["hlo_op"])
+    counted = [table.set_index("hlo_op")["executions"].sort_index() for table in (inside, outside)]
+    assert counted[0].equals(counted[1])
+    kernels = loaded_run("h100_16_8_command_buffers").table("kernel_stats")
+    assert inside["self_time_us"].sum() == pytest.approx(kernels["total_duration_us"].sum(), rel=0.05)  # memory sets
+    assert loaded_run("h100_16_8_command_buffers").remarks == loaded_run("h100_16_8").remarks
+
+
+@pytest.mark.parametrize("is_named", [True, False])
+@pytest.mark.parametrize(
+    ("name", "least_share"),
+    [
+        ("h100_16_8", 0.93),
+        ("h100_512_128", 0.9),
+        ("jax_conv_08", 1.0),
+        ("jax_te", 0.38),  # instructions share kernels, most of the time is in attention of a library
+    ],
+)
+def test_no_kernel_gets_another_instruction_than_its_own(name: str, least_share: float, is_named: bool) -> None:
+    (file,) = run_path(name).rglob("*.xplane.pb")
+    before, after = read(file).space, parse(as_command_buffer(file, is_named))
+    ran, gpus = instructions_of(after), [gpu for gpu in device_planes(before) if gpu.event_count]
+    events = np.concatenate([stream_events(before, gpu) for gpu in gpus])
+    truth, found = names_of(before, instructions_of(before), events), names_of(after, ran, events)
+    is_known = np.array([name not in {"", *ran.buffers} for name in found])
+    assert [name for name, known in zip(found, is_known, strict=True) if known] == [
+        name for name, known in zip(truth, is_known, strict=True) if known
+    ]
+    duration = before.events.duration_ps[events]
+    of_instructions = np.array([name != "" for name in truth])
+    assert duration[is_known].sum() >= least_share * duration[of_instructions].sum()
+    unknown = duration[of_instructions & ~is_known].sum() / duration.sum()
+    told = f"took {100 * unknown:.2g} % of the GPUs' time ran in command buffers" if unknown else ""
+    assert told in unattributed_kernels(after)
+    assert unattributed_kernels(before) == ""
+
+
+F, OF_LOOP, OF_TWO, SHARED = F32[8], F32[16], F32[4], F32[2]
+"""Fusions of one shape may share a kernel."""
+INNER = computation(
+    2,
+    parameter("p", OF_LOOP),
+    instruction("body_fusion", "fusion", OF_LOOP, "p"),
+    instruction("body_gemm", "custom-call", OF_LOOP, "p"),
+    instruction("body_fusion.1", "fusion", F32[17], "body_gemm"),
+)
+INSTRUCTIONS = (
+    parameter("x", F),
+    instruction("gemm.9", "custom-call", F, "x"),  # the schedule has it after the first fusion
+    instruction("loop_add_fusion", "fusion", F, "x"),
+    instruction("loop_add_fusion.1", "fusion", F32[9], "x"),
+    instruction("gemm.1", "custom-call", F, "x"),
+    instruction("gemm.2", "custom-call", F, "x"),
+    instruction("loop_add_fusion.2", "fusion", F32[10], "x"),
+    instruction("loop", "while", F, "x", calls=(2,)),
+    instruction("two.1", "fusion", OF_TWO, "x"),
+    instruction("two_1", "fusion", OF_TWO, "x"),
+    instruction("first", "copy", F, "x"),
+    instruction("shared", "fusion", SHARED, "x"),
+    instruction("middle", "copy", F, "x"),
+    instruction("shared.1", "fusion", SHARED, "x"),
+    instruction("last", "copy", F, "x"),
+)
+NUMBERS = [100, 102, 101, *range(103, 100 + len(INSTRUCTIONS))]
+SCHEDULE = chunk(1, integer(1, 1) + chunk(2, chunk(1, b"".join(map(varint, NUMBERS)))))
+PROGRAM = program(INNER, computation(1, *INSTRUCTIONS), others=integer(6, 1) + chunk(7, SCHEDULE))
+
+
+def profile(*launches: list[Event]) -> bytes:
+    stream = line("Stream #7(Compute)", *(kernel for launch in launches for kernel in launch), id=7)
+    programs = plane("/host:metadata", line("", event(meta("jit_f(7)", "", {"Hlo Proto": PROGRAM}), 0, 0)))
+    return space(plane("/device:GPU:0", stream), programs, plane("/host:CPU", line("python", event("x", 0, 1), id=1)))
+
+
+def launch(number: int, *kernels: str, hlo_op: str = "command_buffer_1", is_graph: bool = True) -> list[Event]:
+    """A launch with these kernels of 1 µs, one after the other."""
+    stats: dict[str, Value] = {"correlation_id": number, "kernel_details": "regs:16 grid:2,1,1 block:64,1,1"}
+    if hlo_op:
+        stats |= {"hlo_op": hlo_op, "program_id": 7, "hlo_module": "jit_f"}
+    if is_graph:
+        stats["cuda_graph_id"] = U64(3)
+    return [event(kernel, 100 * number + at, 1, **stats) for at, kernel in enumerate(kernels)]
+
+
+def found(*launches: list[Event]) -> list[str]:
+    profiled = parse(profile(*launches))
+    (gpu,) = device_planes(profiled)
+    return names_of(profiled, instructions_of(profiled), stream_events(profiled, gpu))
+
+
+@pytest.mark.parametrize("hlo_op", ["command_buffer_1", "loop", ""])
+def test_kernels_of_a_library_are_of_the_one_instruction_between_two_others(hlo_op: str) -> None:
+    kernels = ["loop_add_fusion", "Memset 3", "void gemm<float>", "loop_add_fusion_1", "sm90_a", "sm90_b",
+               "loop_add_fusion_2", "sm90_c"]  # fmt: skip
+    buffer = hlo_op or "command_buffer"
+    assert found(launch(1, *kernels, hlo_op=hlo_op)) == [
+        "loop_add_fusion", "gemm.9", "gemm.9", "loop_add_fusion.1", buffer, buffer, "loop_add_fusion.2", buffer
+    ]  # fmt: skip
+
+
+def test_kernels_of_different_launches_do_not_tell_of_each_other() -> None:
+    assert found(launch(1, "loop_add_fusion", "gemm"), launch(2, "gemm", "loop_add_fusion_1")) == [
+        "loop_add_fusion", "command_buffer_1", "command_buffer_1", "loop_add_fusion.1"
+    ]  # fmt: skip
+
+
+def test_instructions_in_a_loop_are_found_and_two_of_one_kernel_name_are_not() -> None:
+    inner = ["body_fusion.kd", "gemm", "body_fusion_1.kd"]
+    assert found(launch(1, *inner, *inner, "two_1", "p", "gemm_9")) == [
+        "body_fusion", "body_gemm", "body_fusion.1", "body_fusion", "body_gemm", "body_fusion.1",
+        "command_buffer_1", "command_buffer_1", "gemm.9",
+    ]  # fmt: skip
+
+
+def test_of_instructions_that_share_a_kernel_each_has_its_own_where_the_schedule_tells() -> None:
+    assert found(launch(1, "first", "shared", "middle", "shared", "last")) == [
+        "first", "shared", "middle", "shared.1", "last"
+    ]  # fmt: skip
+    assert found(launch(1, "first", "shared", "shared", "last")) == [
+        "first", "command_buffer_1", "command_buffer_1", "last"
+    ]  # fmt: skip
+
+
+def test_kernels_outside_of_graphs_keep_what_they_name() -> None:
+    given = [
+        launch(1, "loop_add_fusion", hlo_op="gemm.1"),
+        launch(2, "copy", hlo_op="loop", is_graph=False),
+        launch(3, "loop_add_fusion", hlo_op="gone.4", is_graph=False),
+        launch(4, "kernel", hlo_op="", is_graph=False),
+    ]
+    assert found(*given) == ["gemm.1", "loop", "gone.4", ""]
+
+
+def test_what_is_not_known_is_listed_as_of_the_command_buffer() -> None:
+    run = run_of(profile(launch(1, "loop_add_fusion", "sm90_a", "sm90_b", "sm90_b")))
+    assert rows(run.table("hlo_ops"), "program", "hlo_op", "category", "occurrences", "self_time_us") == lines("""
+        jit_f(7)  command_buffer_1  command buffer   3  3
+        jit_f(7)  loop_add_fusion   fusion           1  1
+    """)
+    assert "Device command buffer command_buffer_1 2 3 3" in ops(run)
+    (warning,) = [text for text in run.remarks if "command buffers" in text]
+    assert "kernels that took 75 % of the GPUs' time" in warning
+    assert "XLA_FLAGS=--xla_gpu_enable_command_buffer=" in warning
+
+
+def test_a_graph_that_was_recorded_as_a_whole_stays_one_event() -> None:
+    whole = [event("CudaGraphExec:5", 0, 10, cuda_graph_exec_id=U64(5), cuda_graph_id=U64(5), correlation_id=1)]
+    assert found(whole) == [""]
