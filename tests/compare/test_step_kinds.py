@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
+import pandas as pd
 import pytest
+from compare_runs import run as made_up
+from compare_runs import steps
 
 import tfcompare as tfc
 from tests.profiles import ALL_RUNS, loaded_run
@@ -11,8 +16,17 @@ from tests.views.flat import flat
 from tfcompare.charts.pair import pairs_of
 from tfcompare.compare import Comparison, compare
 from tfcompare.compare.comparability import mismatches
-from tfcompare.compare.stats.verdict import UNTESTED
-from tfcompare.compare.step_kinds import StepKind, is_other_mix, kinds_of, programs_of_steps, step_kinds
+from tfcompare.compare.headline import kinds_headline
+from tfcompare.compare.slow_step_words import sentences
+from tfcompare.compare.stats.verdict import FASTER, SLOWER, UNTESTED, Verdict
+from tfcompare.compare.step_kinds import (
+    StepKind,
+    is_other_mix,
+    kinds_of,
+    programs_of_steps,
+    slow_steps_are_a_kind,
+    step_kinds,
+)
 from tfcompare.views.blocks import Chart, Facts, Text
 from tfcompare.views.overview import VIEW
 from tfcompare.views.step_kinds import blocks
@@ -76,9 +90,54 @@ def test_the_answer_has_a_row_for_each_kind_and_says_that_the_mix_differs() -> N
     text, facts = blocks(pairs_of(compare(FIFTH, SECOND))[0])
     assert isinstance(text, Text) and isinstance(facts, Facts)
     assert text.text.startswith("The steps are of 2 kinds, in another mix on each side")
-    assert "A step of `multiply`, the kind with most time, takes" in text.text
     assert [row[:2] for row in facts.rows] == [["multiply", "14 / 9"], ["evaluate", "4 / 9"]]
     assert [one.id for one in facts.findings] == ["step_kind:multiply", "step_kind:evaluate"]
+
+
+def test_the_headline_is_on_the_kind_with_most_time() -> None:
+    """All steps together take 20 % less time, which is another mix only: each kind takes as long as before."""
+    comparison = compare(FIFTH, SECOND)
+    said = comparison.headline(names=("A", "B"))
+    assert said.startswith("Inconclusive for steps of `multiply`: `B` vs `A`, ")
+    assert said.endswith(" All steps together: 7.84 ms vs 9.78 ms per step, in another mix of kinds.")
+    assert comparison.headline_verdict(SECOND) == kinds(comparison)[0].verdict
+    assert comparison.doubt() == "", "the mix is no reason to doubt what is said of one kind"
+    one = compare(loaded_run("jax_filters_128_32"), loaded_run("jax_filters_16_8"))
+    assert one.headline_verdict(one.candidates[0]) == one.verdict[one.candidates[0].id]
+
+
+def kind(program: str, counts: tuple[int, int], times_us: tuple[float, float], verdict: Verdict) -> StepKind:
+    return StepKind(program, counts, times_us, verdict)
+
+
+@pytest.mark.parametrize(
+    ("second", "told"),
+    [
+        (kind("eval", (5, 5), (1e3, 2e3), Verdict(SLOWER, "", 2.0, 1.8, 2.2)),
+         " In steps of `eval`, B is 2.0× slower than A (1.8×–2.2×): 2.00 ms vs 1.00 ms per step."),
+        (kind("eval", (5, 0), (1e3, math.nan), Verdict(UNTESTED, "absent")), " No steps of `eval` in B."),
+        (kind("eval", (5, 5), (1e3, 1e3), Verdict(UNTESTED, "few")), ""),
+    ],
+)  # fmt: skip
+def test_other_kinds_are_named_where_they_changed(second: StepKind, told: str) -> None:
+    first = kind("train", (20, 20), (4e3, 3e3), Verdict(FASTER, "", 0.75, 0.7, 0.8))
+    info = loaded_run("jax_filters_16_8").info
+    mixed = ", in another mix of kinds" if not second.counts[1] else ""
+    assert kinds_headline([first, second], (info, info), (5e3, 4e3), ("A", "B")) == (
+        "In steps of `train`, B takes 25 % less time per step than A (20–30 %): 3.00 ms vs 4.00 ms per step."
+        f"{told} All steps together: 4.00 ms vs 5.00 ms per step{mixed}."
+    )
+
+
+def test_steps_of_a_longer_kind_are_not_called_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every fifth step is long, and at first nothing tells why."""
+    times = [4_000.0 if number % 5 == 4 else 1_000.0 + number for number in range(30)]
+    slow = made_up("a", step_ms=1.6, step_frame=steps(times))
+    programs = pd.Series(["train" if time < 2_000 else "evaluate" for time in times], index=range(30))
+    for of_steps, is_told in ((programs, False), (programs.replace("evaluate", "train"), True)):
+        monkeypatch.setattr("tfcompare.compare.step_kinds.programs_of_steps", lambda *_, of=of_steps: of)
+        assert slow_steps_are_a_kind(slow, None) is not is_told
+        assert any("are slow" in one for one in sentences(slow, None, "A")) is is_told
 
 
 def test_a_run_alone_lists_its_kinds_and_one_of_a_single_kind_nothing() -> None:

@@ -209,9 +209,10 @@ def step_time_us(captures: Captures) -> float:
     return _STEP_TIME.value(times) if all((one.included > 0).any() for one in times) else float("nan")
 
 
-def caveat(baseline: Run, candidate: Run) -> str:
-    """Why verdicts on the two runs' times do not apply to the program itself; empty if they do."""
-    hard = [m.label.lower() for m in mismatches(baseline, candidate) if m.is_hard]
+def caveat(baseline: Run, candidate: Run, *, but: str = "") -> str:
+    """Why verdicts on the two runs' times do not apply to the program itself; empty if they do. The mismatch labelled
+    `but` does not count."""
+    hard = [m.label.lower() for m in mismatches(baseline, candidate) if m.is_hard and m.label != but]
     if not hard:
         return ""
     named = " and ".join(filter(None, [", ".join(hard[:-1]), hard[-1]]))

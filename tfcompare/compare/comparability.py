@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from tfcompare.run import Run
 
 
+MIX = "Mix of steps"
+"""The label of the mismatch in kinds of steps."""
+
+
 @dataclass(frozen=True)
 class Mismatch:
     """A property in which the runs differ: its value in each run, and the consequence for the comparison.
@@ -118,7 +122,7 @@ def _mixes(baseline: Run, candidate: Run) -> list[Mismatch]:
     if not (ours and theirs and is_other_mix(ours, theirs)):
         return []
     before, after = (", ".join(f"{count:,} {name}" for name, count in one.items()) for one in (ours, theirs))
-    return [Mismatch("Mix of steps", before, after, "steps of another kind take another time", True)]
+    return [Mismatch(MIX, before, after, "steps of another kind take another time", True)]
 
 
 def _few_steps(baseline: Run, candidate: Run) -> list[Mismatch]:

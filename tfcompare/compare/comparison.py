@@ -22,12 +22,12 @@ from tfcompare.compare.captures import (
     step_time_verdict,
     time_verdict,
 )
-from tfcompare.compare.comparability import Mismatch, mismatches
+from tfcompare.compare.comparability import MIX, Mismatch, mismatches
 from tfcompare.compare.diff import MATCHED, VERDICT, SideRows, diff_table, metric_name
 from tfcompare.compare.examples import differing_examples
 from tfcompare.compare.groups.aggregate import Groups
 from tfcompare.compare.groups.group_verdicts import group_verdicts
-from tfcompare.compare.headline import doubt, knows_step_time, no_step_times, quoted, step_time_headline
+from tfcompare.compare.headline import doubt, kinds_headline, knows_step_time, no_step_times, quoted, step_time_headline
 from tfcompare.compare.matching import coverage as coverage_of
 from tfcompare.compare.matching.manual import ManualChoice, ManualPairs, applicable_choices
 from tfcompare.compare.matching.matching import with_hosts_of
@@ -39,6 +39,7 @@ from tfcompare.compare.slow_step_words import clause, row_of
 from tfcompare.compare.stats.change_test import ChangeTest
 from tfcompare.compare.stats.estimates import Times
 from tfcompare.compare.stats.verdict import IDENTICAL, Verdict
+from tfcompare.compare.step_kinds import StepKind, step_kinds
 from tfcompare.compare.tf_data.call_verdicts import CallVerdict, on_calls, on_slowest_calls
 from tfcompare.compare.tf_data.pipelines import HostPipeline, pair_pipelines, slowest_executions
 from tfcompare.compare.without_steps import Execution, leading_sentence, longest_program
@@ -278,6 +279,29 @@ class Comparison:
         ours = self.captures(self.baseline)
         return {run.id: step_time_verdict(ours, self.captures(run), self.replicates) for run in self.candidates}
 
+    def step_kinds(self, candidate: Run) -> list[StepKind]:
+        """The kinds of steps of the baseline and a candidate, that with most time first; none if the steps of each are
+        all of one kind."""
+        return self.cached(("step kinds", candidate.id), partial(self._step_kinds, candidate))
+
+    def _step_kinds(self, candidate: Run) -> list[StepKind]:
+        why = "" if self._is_identical(candidate) else caveat(self.baseline, candidate, but=MIX)
+        found = step_kinds(*self._sides(candidate), self.replicates)
+        return [replace(one, verdict=replace(one.verdict, caveat=why)) for one in found]
+
+    def main_kind(self, candidate: Run) -> StepKind | None:
+        """The kind of step with most time, where the runs' steps are of several kinds and both have that one: the
+        headline is on it. None where it is on all steps."""
+        if not (knows_step_time(self.baseline.info) and knows_step_time(candidate.info)):
+            return None
+        first = next(iter(self.step_kinds(candidate)), None)
+        return first if first is not None and all(first.counts) and not self._is_identical(candidate) else None
+
+    def headline_verdict(self, candidate: Run) -> Verdict:
+        """The verdict that the headline states: on the step time, or on that of the kind of step with most time."""
+        kind = self.main_kind(candidate)
+        return self.verdict[candidate.id] if kind is None else kind.verdict
+
     @cached_property
     def longest_programs(self) -> dict[str, Execution | None]:
         """The longest XLA program that the baseline and each candidate ran, by the candidate's id."""
@@ -365,6 +389,8 @@ class Comparison:
         slow_steps = clause((row_of(self.baseline, self.host), row_of(run, self.host_of(run))), (ours, theirs))
         infos = self.baseline.info, run.info
         lead = leading_sentence(self, run, (ours, theirs))
+        if not lead and self.main_kind(run) is not None:
+            return kinds_headline(self.step_kinds(run), infos, times, (ours, theirs))
         examples = differing_examples(self.baseline, run, (self.host, self.host_of(run)))
         return lead or step_time_headline(infos, times, (ours, theirs), self.verdict[run.id], slow_steps, examples)
 
@@ -380,7 +406,7 @@ class Comparison:
         """
         run = self.candidates[0] if candidate is None else self._candidate(candidate)
         if knows_step_time(self.baseline.info) and knows_step_time(run.info):
-            return doubt(self.verdict[run.id])
+            return doubt(self.headline_verdict(run))
         ours, theirs = map(quoted, self.names_of(run))
         if not leading_sentence(self, run, (ours, theirs)):
             return ""

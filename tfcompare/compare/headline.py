@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tfcompare.compare.stats.verdict import IDENTICAL, SAME, UNCLEAR, UNTESTED
+from tfcompare.compare.step_kinds import counts_of, is_other_mix
 from tfcompare.units import format_ratio, format_time_us
 
 if TYPE_CHECKING:
     from tfcompare.compare.stats.verdict import Verdict
+    from tfcompare.compare.step_kinds import StepKind
     from tfcompare.run import RunInfo
 
 IN_MULTIPLES_FROM = 1.5
@@ -41,22 +43,58 @@ def step_time_headline(
     without = {name: info for name, info, time in timed if not (knows_step_time(info) and time > 0)}
     if without:
         return no_step_times(without)
-    before, after = times_us
-    times = f"{format_time_us(after)} vs {format_time_us(before)} per step"
-    times += f"; {slow_steps}" if slow_steps else ""
     if verdict.is_claim and examples is not None:
+        times = _times(times_us, slow_steps)
         sentence = f"{_examples_and_time(examples, times_us, names, verdict)}: {times}."
-    elif verdict.is_claim:
-        sentence = f"{theirs} {faster_or_slower(before, after)} {ours} ({_how_sure(before, after, verdict)}): {times}."
-    elif verdict.word == SAME:
-        sentence = f"{theirs} is as fast as {ours}: {times}. {_interval(verdict)}"
-    elif verdict.word == UNCLEAR:
-        sentence = f"Inconclusive: {theirs} vs {ours}, {times}. {_interval(verdict)}{_how_to_tell(verdict)}"
-    elif all(info.steps_included == 1 for info in infos):
-        sentence = f"{_of_one_step(before, after, names)} {how_to_record_more(infos)}"
+    elif verdict.word == UNTESTED and all(info.steps_included == 1 for info in infos):
+        sentence = f"{_of_one_step(*times_us, names)} {how_to_record_more(infos)}"
     else:
-        sentence = f"Difference not tested: {theirs} vs {ours}, {times}."
+        sentence = _change(times_us, names, verdict, slow_steps=slow_steps)
     return " ".join([sentence, *_reservations(*infos, (ours, theirs))])
+
+
+def kinds_headline(
+    kinds: Sequence[StepKind],
+    infos: tuple[RunInfo, RunInfo],
+    times_us: tuple[float, float],
+    names: tuple[str, str],
+) -> str:
+    """As `step_time_headline`, for steps of several kinds: on the first of `kinds`, which both runs have, then on the
+    others that changed or that one run lacks, then the time of all steps."""
+    first, *others = kinds
+    said = [_change(first.times_us, names, first.verdict, of=first.program)]
+    for other in others:
+        missing = [name for name, count in zip(names, other.counts, strict=True) if not count]
+        if missing:
+            said.append(f"No steps of {quoted(other.program)} in {missing[0]}.")
+        elif other.verdict.is_claim:
+            said.append(_change(other.times_us, names, other.verdict, of=other.program))
+    mixed = ", in another mix of kinds" if is_other_mix(*counts_of(kinds)) else ""
+    said.append(f"All steps together: {_times(times_us)}{mixed}.")
+    return " ".join([*said, *_reservations(*infos, names)])
+
+
+def _change(
+    times_us: tuple[float, float], names: tuple[str, str], verdict: Verdict, *, slow_steps: str = "", of: str = ""
+) -> str:
+    """What the verdict says of two step times, of steps of the kind `of` where there are several."""
+    ours, theirs = names
+    times = _times(times_us, slow_steps)
+    in_kind, of_kind = (f"In steps of {quoted(of)}, ", f" for steps of {quoted(of)}") if of else ("", "")
+    if verdict.is_claim:
+        change = f"{theirs} {faster_or_slower(*times_us)} {ours}"
+        return f"{in_kind}{change} ({_how_sure(*times_us, verdict)}): {times}."
+    if verdict.word == SAME:
+        return f"{in_kind}{theirs} is as fast as {ours}: {times}. {_interval(verdict)}"
+    if verdict.word == UNCLEAR:
+        return f"Inconclusive{of_kind}: {theirs} vs {ours}, {times}. {_interval(verdict)}{_how_to_tell(verdict)}"
+    return f"Difference not tested{of_kind}: {theirs} vs {ours}, {times}."
+
+
+def _times(times_us: tuple[float, float], slow_steps: str = "") -> str:
+    """`8.00 ms vs 9.10 ms per step`, candidate first, with a clause on slow steps."""
+    before, after = times_us
+    return f"{format_time_us(after)} vs {format_time_us(before)} per step{f'; {slow_steps}' if slow_steps else ''}"
 
 
 def _of_one_step(before: float, after: float, names: tuple[str, str]) -> str:

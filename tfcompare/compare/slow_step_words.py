@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from tfcompare.compare.attribution_words import PART_WORDS, code
+from tfcompare.compare.step_kinds import slow_steps_are_a_kind
 from tfcompare.tables.step_times import position_of
 from tfcompare.units import format_percent, format_time_us
 
@@ -33,13 +34,15 @@ def clause(rows: tuple[pd.Series | None, pd.Series | None], names: tuple[str, st
 
 
 def sentences(run: Run, host: str | None, name: str) -> list[str]:
-    """Markdown sentences on the slow steps and the stray of a run that is called `name` (in Markdown)."""
+    """Markdown sentences on the slow steps and the stray of a run that is called `name` (in Markdown); not on slow
+    steps that are those of another kind."""
     row = row_of(run, host)
     if row is None:
         return []
     is_counted = run.choice.counts_stray
     is_told_as_stray = is_counted and row["slow_steps"] == 1 and pd.notna(row["stray_step"])
-    slow = "" if is_told_as_stray else _slow_sentence(row, name)
+    is_told = is_told_as_stray or slow_steps_are_a_kind(run, host)
+    slow = "" if is_told else _slow_sentence(row, name)
     stray = ""
     if pd.notna(row["stray_step"]):
         position = position_of(run.table("steps", host=host), row["stray_step"])

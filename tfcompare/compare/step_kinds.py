@@ -13,6 +13,7 @@ import pandas as pd
 from tfcompare.compare.stats.change_test import ChangeTest
 from tfcompare.compare.stats.estimates import Times
 from tfcompare.compare.stats.verdict import Verdict
+from tfcompare.tables.slow_steps import is_slow
 
 if TYPE_CHECKING:
     from tfcompare.compare.captures import Captures, Replicates
@@ -64,6 +65,16 @@ def kinds_of(run: Run, host: str | None) -> dict[str, int]:
     return {str(name): int(count) for name, count in counts.items()} if len(counts) > 1 else {}
 
 
+def slow_steps_are_a_kind(run: Run, host: str | None) -> bool:
+    """Whether no step of a run is slow among those of its own kind, of which there are several: those that are slow
+    among all are another kind."""
+    if not (kinds := kinds_of(run, host)):
+        return False
+    steps = included_steps(run, host)
+    times = [steps.loc[steps["program"] == name, "duration_us"].to_numpy(np.float64) for name in kinds]
+    return sum(map(len, times)) == len(steps) and not any(is_slow(of_kind[np.newaxis]).any() for of_kind in times)
+
+
 def is_other_mix(baseline: Mapping[str, int], candidate: Mapping[str, int]) -> bool:
     """Whether two runs, given the counts of their kinds of steps, have another mix of them."""
     wholes = [sum(counts.values()) or 1 for counts in (baseline, candidate)]
@@ -72,6 +83,12 @@ def is_other_mix(baseline: Mapping[str, int], candidate: Mapping[str, int]) -> b
         for name in {**baseline, **candidate}
     )
     return any(abs(ours - theirs) > OTHER_MIX for ours, theirs in shares)
+
+
+def counts_of(kinds: Sequence[StepKind]) -> tuple[dict[str, int], dict[str, int]]:
+    """How many included steps of each of these kinds the baseline and the candidate have, without those of none."""
+    ours, theirs = ({one.program: one.counts[side] for one in kinds if one.counts[side]} for side in (0, 1))
+    return ours, theirs
 
 
 def step_kinds(baseline: Captures, candidate: Captures, replicates: Replicates) -> list[StepKind]:

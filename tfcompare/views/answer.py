@@ -141,7 +141,7 @@ def verdict(pair: Pair) -> Verdict:
         step = Finding("step_time", "Step time", "µs", math.nan, time_us, more="timeline", is_alone=True)
         sentence = f"{name}{format_time_us(time_us)} per step"
         return Verdict("", "neutral", sentence, [counted, *slow], [step], help=STEP_TIME)
-    found = pair.comparison.verdict[pair.candidate.id]
+    found, of_all = pair.comparison.headline_verdict(pair.candidate), pair.comparison.verdict[pair.candidate.id]
     about = pair.comparison, pair.candidate
     basis = [evidence(*about), *slow, between_steps_sentence(*about), dispatch_sentence(*about), next_step(*about)]
     return Verdict(
@@ -153,8 +153,8 @@ def verdict(pair: Pair) -> Verdict:
             Finding(
                 "step_time", "Step time", "µs",
                 pair.comparison.step_time_us(pair.baseline), pair.comparison.step_time_us(pair.candidate),
-                word=found.word, evidence=found.evidence, more="timeline",
-                interval=(found.low, found.high) if found.has_interval else None,
+                word=of_all.word, evidence=of_all.evidence, more="timeline",
+                interval=(of_all.low, of_all.high) if of_all.has_interval else None,
             )
         ],
         help=STEP_TIME,
@@ -172,7 +172,7 @@ def headline(pair: Pair, *, whole: bool = False) -> str:
 
 def _certain(pair: Pair) -> str:
     """The two most important things that are certain though the step time is inconclusive, in Markdown."""
-    if pair.comparison.verdict[pair.candidate.id].word != UNCLEAR:
+    if pair.comparison.headline_verdict(pair.candidate).word != UNCLEAR:
         return ""
     known = " and ".join(islice(certainties(pair.comparison, pair.candidate, pair.attribution, pair.marked), 2))
     return f"{known[:1].upper()}{known[1:]}"

@@ -30,6 +30,8 @@ DRAWN_CANDIDATES = 4
 """The number of candidates that can be distinguished in one chart."""
 MOST_ON_ONE_SCALE = 4.0
 AXIS_ROOM = 1.05
+STEPS_OF_A_HUNDREDTH = 100
+"""Below so many steps their 99th percentile is hardly anything but the longest one."""
 
 SLOW = (
     "Slow: more than 1.5 times the median of the run's steps, and 5 robust standard deviations above it. Slow steps "
@@ -93,6 +95,9 @@ def _steps(pair: Pair, options: Options) -> Iterator[Block]:
 def _step_times(pair: Pair) -> Facts:
     """The included steps of each run, and those of each kind if there are several: how many, and how long."""
     timed = [(name, run) for name, (_, run) in zip(pair.called, pair.shown, strict=False) if has_step_times(run)]
+    shares = [0.95]
+    if max((run.info.steps_included for _, run in timed), default=0) >= STEPS_OF_A_HUNDREDTH:
+        shares.append(0.99)
     rows = []
     for name, run in timed:
         host = pair.host_of(run)
@@ -100,10 +105,11 @@ def _step_times(pair: Pair) -> Facts:
         of_kinds = [(f"{name}, {kind}", included[included["program"] == kind]) for kind in kinds_of(run, host)]
         for label, counted in [(name, included), *of_kinds]:
             times = counted["duration_us"]
-            figures = (times.mean(), times.median(), times.quantile(0.95), times.max())
+            figures = (times.mean(), times.median(), *times.quantile(shares), times.max())
             rows.append([label, f"{len(times):,} of {len(frame):,}", *map(format_time_us, figures)])
-    header = ["Step times", "Included", "Mean", "Median", "95th percentile", "Longest"]
-    return Facts(header, rows, range(1, len(header)), optional=(4, 5))
+    percentiles = [f"{share * 100:.0f}th percentile" for share in shares]
+    header = ["Step times", "Included", "Mean", "Median", *percentiles, "Longest"]
+    return Facts(header, rows, range(1, len(header)), optional=range(4, len(header)))
 
 
 def _by_part(pair: Pair) -> Iterator[Block]:

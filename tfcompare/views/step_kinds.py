@@ -6,24 +6,23 @@ from collections.abc import Iterator
 
 from tfcompare.charts.pair import Pair
 from tfcompare.charts.verdicts import text_of, tone_of
-from tfcompare.compare.step_kinds import StepKind, is_other_mix, step_kinds
-from tfcompare.markdown import as_code
+from tfcompare.compare.step_kinds import StepKind, counts_of, is_other_mix
 from tfcompare.units import MISSING, format_ratio, format_time_us, ratio_of
 from tfcompare.views.blocks import Block, Facts, Finding, Text
 
 _HELP = (
-    "A step is of the compiled program that takes most of its time. The verdict above is on all included steps "
-    "together; these are on the steps of each kind."
+    "A step is of the compiled program that takes most of its time. The headline is on the kind with most time, if "
+    "both runs have it; the other figures above are of all included steps together."
 )
 
 
 def blocks(pair: Pair) -> Iterator[Block]:
     """A row for each kind, that with most time first, and what it means; nothing where all steps are of one kind."""
-    found = kinds(pair)
+    found = pair.comparison.step_kinds(pair.candidate)
     if not found:
         return
     if not pair.is_single:
-        yield Text(_sentence(pair, found))
+        yield Text(_sentence(found))
     cells, findings, tones = [], [], []
     for one in found:
         times = [
@@ -47,30 +46,11 @@ def blocks(pair: Pair) -> Iterator[Block]:
     yield Facts(header, cells, range(1, min(len(header), 6)), tones, optional=(5, 1), findings=findings, help=_HELP)
 
 
-def kinds(pair: Pair) -> list[StepKind]:
-    """The kinds of steps of baseline and candidate."""
-
-    def make() -> list[StepKind]:
-        comparison = pair.comparison
-        ours, theirs = map(comparison.captures, pair.runs)
-        return step_kinds(ours, theirs, comparison.replicates)
-
-    return pair.cached("step kinds", make)
-
-
-def _sentence(pair: Pair, found: list[StepKind]) -> str:
-    """`The steps are of 2 kinds. Of most time: train_step, 1.23× as long in B (inconclusive).`, in Markdown."""
-    first = found[0]
-    ours, theirs = ({one.program: one.counts[side] for one in found if one.counts[side]} for side in (0, 1))
-    mixed = (
-        ", in another mix on each side, so the time of all of them says little" if is_other_mix(ours, theirs) else ""
-    )
-    said = f"The steps are of {len(found)} kinds{mixed}."
-    if not all(first.counts):
-        return said
-    ratio, where = format_ratio(ratio_of(*first.times_us)), pair.marked[1]
-    which = f"A step of {as_code(first.program)}, the kind with most time,"
-    return f"{said} {which} takes {ratio} as long in {where} ({first.verdict.text})."
+def _sentence(found: list[StepKind]) -> str:
+    """`The steps are of 2 kinds, in another mix on each side, so the time of all of them says little.`"""
+    mixed = is_other_mix(*counts_of(found))
+    why = ", in another mix on each side, so the time of all of them says little" if mixed else ""
+    return f"The steps are of {len(found)} kinds{why}."
 
 
 def _finding(pair: Pair, one: StepKind) -> Finding:
