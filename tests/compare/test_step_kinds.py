@@ -156,3 +156,13 @@ def test_times_of_steps_are_listed_by_kind_where_there_are_several() -> None:
     assert [row[0].partition(", ")[2] for row in rows] == ["", "multiply", "evaluate"] * 2
     assert [row[1] for row in rows[:3]] == ["18 of 20", "14 of 20", "4 of 20"]
     assert len(listed(loaded_run("jax_filters_128_32"), loaded_run("jax_filters_16_8"))) == 2
+
+
+@pytest.mark.parametrize(("least", "is_listed"), [(18, True), (19, False)])
+def test_a_99th_percentile_takes_enough_steps(least: int, is_listed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tfcompare.views.overview.STEPS_OF_A_HUNDREDTH", least)
+    found = flat(VIEW.blocks(pairs_of(compare(FIFTH, SECOND))[0]))
+    (facts,) = (one.facts for one in found if isinstance(one, Chart) and one.name == "step_times")
+    assert facts is not None
+    assert ("99th percentile" in facts.header) is is_listed
+    assert {len(row) for row in facts.rows} == {len(facts.header)}

@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 
 from tests.profiles import loaded_run
+from tests.views.flat import flat
 from tfcompare import compare
 from tfcompare.charts.pair import pairs_of
 from tfcompare.units import format_value
 from tfcompare.views import op
-from tfcompare.views.blocks import Block, Facts, Table, Text
+from tfcompare.views.blocks import Block, Facts, Links, Table, Text
+from tfcompare.views.xla import xla
 
 GPU = ("filters_512_128_simulated", "filters_16_8_simulated")
 
@@ -83,3 +85,24 @@ def test_costs_that_are_unknown_are_not_shown():
     found = numbers(opened("autoencoder_1/image_1/convolution", ("filters_512_128",)))[1]
     assert "Self time per step" in found
     assert not set(COSTS) & set(found)
+
+
+@pytest.mark.parametrize("names", [("h100_512_128", "h100_16_8"), ("jax_filters_16_8",)])
+def test_an_op_leads_to_its_instructions_and_one_without_to_none(names: tuple[str, ...]) -> None:
+    runs = [loaded_run(name) for name in names]
+    (pair,) = pairs_of(compare(runs[0], runs[-1]))
+    rows = pair.instructions()
+    op_name = rows["op_name_baseline"].value_counts().drop("", errors="ignore").index[0]
+    (link,) = [one for block in op.named(pair, op_name).blocks if isinstance(block, Links)
+               for one in block.links if one.view == "xla"]  # fmt: skip
+    options = xla.Options(**link.parameters)
+    (table,) = [
+        one for one in flat(xla.blocks(pair, options)) if isinstance(one, Table) and one.table.name == "hlo_ops"
+    ]
+    of_op = (rows["op_name_baseline"] == op_name) | (rows["op_name_candidate"] == op_name)
+    assert set(rows.loc[of_op, "hlo_op"]) <= set(table.rows["hlo_op"])
+    assert len(table.rows) < len(rows)
+    assert all(op_name in str(row["op_name_baseline"]) or op_name in str(row["op_name_candidate"])
+               for _, row in table.rows.iterrows())  # fmt: skip
+    blocks = op.named(pairs_of(compare(*map(loaded_run, GPU)))[0], "no/such/op").blocks
+    assert [one.view for block in blocks if isinstance(block, Links) for one in block.links] == ["timeline"]

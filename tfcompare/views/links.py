@@ -1,12 +1,15 @@
-"""Links to the timeline: to an op, a kernel, or a moment of one run; and to the view of an op."""
+"""Links to the timeline: to an op, a kernel, or a moment of one run; to the view of an op, and to instructions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import pandas as pd
+
 from tfcompare.charts.pair import Pair
 from tfcompare.charts.style import letter
+from tfcompare.compare.executions import programs
 from tfcompare.compare.matching.matching import pair_hosts
 from tfcompare.run import Run
 from tfcompare.tools.ops.idle_gaps import Gap
@@ -105,6 +108,17 @@ def to_two_steps(pair: Pair, run: Run, host: str, steps: tuple[int, int], label:
 def to_op_view(row_key: str) -> Link:
     """The op with this key of the table of ops: in every step, its kernels and its memory."""
     return Link("Steps, kernels and memory of this op", "op_stats", {"row": row_key})
+
+
+def to_instructions(pair: Pair, rows: pd.DataFrame, text: str) -> Iterator[Link]:
+    """Those of a program's instructions that have all words of a text, of the program with most of the time of `rows`,
+    some of `pair.instructions()`; none without rows."""
+    if rows.empty:
+        return
+    key = programs(rows)["program_key"].iloc[0]
+    every = programs(pair.instructions())
+    label = str(every.loc[every["program_key"] == key, "label"].iloc[0])
+    yield Link("Instructions on the XLA page", "xla", {"program": label, "filter": text})
 
 
 def host_text(pair: Pair, run: Run, host: str) -> str:

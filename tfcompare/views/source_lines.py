@@ -12,7 +12,8 @@ from tfcompare.compare.groups.aggregate import largest_changes, metric_in
 from tfcompare.tools.short_names import shorten_distinct
 from tfcompare.tools.xla.source_lines import by_line
 from tfcompare.units import format_delta, format_ratio, format_time_us, ratio_of
-from tfcompare.views.blocks import Block, Details, Facts, Finding, Link, Links, Opens
+from tfcompare.views import links
+from tfcompare.views.blocks import Block, Details, Facts, Finding, Links, Opens
 from tfcompare.views.view import sides_of
 
 MOST_LINES = 5
@@ -56,12 +57,14 @@ def _details(pair: Pair, lines: pd.DataFrame, chosen: str) -> Details | None:
     found = lines[lines["line"] == chosen.removeprefix(_ID)]
     if found.empty:
         return None
-    return Details(str(found["line"].iloc[0]), partial(_instructions, pair, found["instructions"].iloc[0]))
+    line = str(found["line"].iloc[0])
+    return Details(line, partial(_instructions, pair, line, found["instructions"].iloc[0]))
 
 
-def _instructions(pair: Pair, index: list[int]) -> Iterator[Block]:
+def _instructions(pair: Pair, line: str, index: list[int]) -> Iterator[Block]:
     """The instructions of a line whose time changed most."""
-    rows = largest_changes(pair.instructions().loc[index], MOST_INSTRUCTIONS)
+    every = pair.instructions().loc[index]
+    rows = largest_changes(every, MOST_INSTRUCTIONS)
     metric = metric_in(rows, "self_time_us")
     ops = rows["op_name_baseline"].fillna(rows["op_name_candidate"])
     cells = [
@@ -75,4 +78,4 @@ def _instructions(pair: Pair, index: list[int]) -> Iterator[Block]:
     ]
     header = [f"Instructions, self time per {pair.comparison.per}", "Change", *pair.headings, "Op"]
     yield Facts(header, cells, (1, 2, 3), optional=(4,))
-    yield Links([Link("All instructions", "xla")])
+    yield Links(list(links.to_instructions(pair, every, line)))
