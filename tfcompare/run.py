@@ -83,6 +83,7 @@ class RunInfo:
     size_bytes: int
     versions: str
     profiler_options: str
+    command_buffers: str
     warnings: str
 
     @property
@@ -595,6 +596,7 @@ def _info(run: Run) -> RunInfo:
         size_bytes=run.found.size_bytes,
         versions=_join_distinct(" ".join(one) for o in origins for one in o.versions),
         profiler_options=_join_distinct(" ".join(one) for o in origins for one in o.profiler_options),
+        command_buffers=_join_distinct(o.command_buffers for o in origins),
         warnings="; ".join(run.remarks),
     )
 

@@ -27,7 +27,9 @@ from tfcompare.compare.step_kinds import (
     slow_steps_are_a_kind,
     step_kinds,
 )
+from tfcompare.views.answer import answer as blocks_of_answer
 from tfcompare.views.blocks import Chart, Facts, Text
+from tfcompare.views.blocks import Verdict as VerdictBlock
 from tfcompare.views.overview import VIEW
 from tfcompare.views.step_kinds import blocks
 
@@ -101,6 +103,8 @@ def test_the_headline_is_on_the_kind_with_most_time() -> None:
     assert said.startswith("Inconclusive for steps of `multiply`: `B` vs `A`, ")
     assert said.endswith(" All steps together: 7.84 ms vs 9.78 ms per step, in another mix of kinds.")
     assert comparison.headline_verdict(SECOND) == kinds(comparison)[0].verdict
+    told = next(one for one in blocks_of_answer(pairs_of(comparison)[0]) if isinstance(one, VerdictBlock))
+    assert told.badge == "? inconclusive" and "mix of steps" not in " ".join(told.sentences)
     assert comparison.doubt() == "", "the mix is no reason to doubt what is said of one kind"
     one = compare(loaded_run("jax_filters_128_32"), loaded_run("jax_filters_16_8"))
     assert one.headline_verdict(one.candidates[0]) == one.verdict[one.candidates[0].id]

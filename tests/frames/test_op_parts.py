@@ -36,7 +36,7 @@ def parts_of(*cells: _Cell) -> OpParts:
 
 def of_all(hosts: list[OpParts]) -> OpParts:
     """The parts of hosts with these parts and cells, put together."""
-    origin = Origin("", "", "", "", 0, 0.0, 0, 0.0, (), (), ())
+    origin = Origin("", "", "", "", 0, 0.0, 0, 0.0, (), (), "", ())
     rest = {"earliest": -1, "latest": -1, "shapes": ""}
     tables = [
         {

@@ -75,6 +75,12 @@ def test_other_work_and_clocks_are_compared_where_both_sides_know_them() -> None
     assert differing(fast, slow) == {"Highest clock": ("1,980 MHz", "1,200 MHz")}
 
 
+def test_kernels_in_command_buffers_are_named() -> None:
+    names = ("h100_16_8", "h100_16_8_command_buffers", "filters_16_8")
+    assert [loaded_run(name).info.command_buffers for name in names] == ["not used", "used", ""]
+    assert differing(*map(loaded_run, names[:2])) == {"Command buffers": ("not used", "used")}
+
+
 def test_exchanged_sides_are_a_mirror_image() -> None:
     for ours, theirs in ((loaded_run("jax_filters_128_32"), RUN), (RUN, loaded_run("filters_16_8"))):
         there = differences(ours, theirs, compare(ours, theirs).mismatches(theirs))

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from tfcompare.errors import NotAProfile
-from tfcompare.frames.hlo.command_buffers import unattributed_kernels
+from tfcompare.frames.hlo.command_buffers import instructions_of, unattributed_kernels
 from tfcompare.frames.lost_launches import lost_launches
 from tfcompare.frames.ops.kernel_details import is_kernel
 from tfcompare.frames.planes import (
@@ -56,7 +56,8 @@ Named = tuple[tuple[str, str], ...]
 class Origin:
     """The environment of one host. `start_ns` is Unix time in nanoseconds, 0 if unknown; `clock_mhz` is the highest
     clock rate of its devices as they say, 0 if unknown. `versions` are those of libraries and drivers by name, such as
-    `("jax", "0.11.2")`, `profiler_options` such as `("host tracer", "2")`; none if the profile does not have them."""
+    `("jax", "0.11.2")`, `profiler_options` such as `("host tracer", "2")`; none if the profile does not have them.
+    `command_buffers`: `used` or `not used` on GPUs, else empty."""
 
     host_name: str
     framework: str
@@ -68,6 +69,7 @@ class Origin:
     duration_us: float
     versions: Named
     profiler_options: Named
+    command_buffers: str
     remarks: tuple[str, ...]
 
 
@@ -89,6 +91,7 @@ def origin_of(space: XSpace) -> Origin:
         duration_us=(end - start) / PS_PER_US,
         versions=_versions(metadata),
         profiler_options=_profiler_options(environment.get("profile_options")),
+        command_buffers=_command_buffers(space),
         remarks=(*(_one_line(text) for text in (*space.errors, *space.warnings)), *_remarks(space)),
     )
 
@@ -121,6 +124,12 @@ def _profiler_options(message: object) -> Named:
                 levels[number] = content
         return tuple((name, str(levels[number])) for number, name in _TRACERS.items())
     return ()
+
+
+def _command_buffers(space: XSpace) -> str:
+    if device_kind(space) != "GPU":
+        return ""
+    return "used" if len(instructions_of(space).rows) else "not used"
 
 
 def _one_line(text: str) -> str:

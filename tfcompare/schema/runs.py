@@ -107,6 +107,11 @@ RUN_INFO = Table(
             "Profiler options",
             "The levels of the tracers, which decide how much was recorded, and how much that took.",
         ),
+        text(
+            "command_buffers",
+            "Command buffers",
+            "Whether kernels ran in command buffers of XLA (CUDA graphs): `used` or `not used`; empty without GPUs.",
+        ),
         text("warnings", "Warnings", "What the profiler or tfcompare has to remark, separated by `; `."),
     ),
 )

@@ -22,6 +22,7 @@ SHOWN = (
     "clock_mhz",
     "versions",
     "profiler_options",
+    "command_buffers",
     "hosts",
     "host_names",
     "step_source",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def evidence(comparison: Comparison, candidate: Run) -> str:
     """What the verdict on the step time rests on, in Markdown: the interval and the steps, whether the machine may have
     been busy, and what speaks against a claim."""
-    found = comparison.verdict[candidate.id]
+    found = comparison.headline_verdict(candidate)
     if found == IDENTICAL:
         return ""  # the headline says so
     caveat = f"**But {as_markdown(found.caveat)}.**" if found.caveat else ""
@@ -33,7 +33,7 @@ def evidence(comparison: Comparison, candidate: Run) -> str:
 
 def next_step(comparison: Comparison, candidate: Run) -> str:
     """What to do to settle an inconclusive verdict on the step time, or to get one at all; else empty."""
-    found = comparison.verdict[candidate.id]
+    found = comparison.headline_verdict(candidate)
     if found.word == UNCLEAR and found.sensitivity:
         return found.sensitivity.what_would_show()
     infos = comparison.baseline.info, candidate.info
@@ -43,7 +43,7 @@ def next_step(comparison: Comparison, candidate: Run) -> str:
 
 def _unknown_load(comparison: Comparison, candidate: Run) -> str:
     """That the runs may vary as those of a busy machine, where nobody knows its load and their variation is assumed."""
-    found = comparison.verdict[candidate.id].sensitivity
+    found = comparison.headline_verdict(candidate).sensitivity
     is_assumed = found is not None and min(found.captures) < FEWEST_REPEATS and comparison.replicates.spread is None
     if not is_assumed or all(run.machine_load is not None for run in (comparison.baseline, candidate)):
         return ""

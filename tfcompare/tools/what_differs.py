@@ -137,6 +137,7 @@ def _load(run: Run) -> str:
 
 
 _OTHERS: tuple[tuple[str, Callable[[Run], str], str], ...] = (
+    ("Command buffers", lambda run: run.info.command_buffers, "they take another time to launch"),
     ("Highest clock", _clock, "all that computes takes another time"),
     ("Other work on the machine", _load, "a busy machine makes all times longer and less even"),
 )

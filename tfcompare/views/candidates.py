@@ -107,12 +107,12 @@ def _fastest(pair: Pair) -> str:
     (fastest,) = found.candidates
     called = (letter(runs.index(found.baseline)), letter(runs.index(fastest)))
     names = found.names_of(fastest) if pair.by_name else called
-    verdict = found.verdict[fastest.id]
+    verdict = found.headline_verdict(fastest)
     first = f"{quoted(names[1])}{' (the baseline)' if fastest is pair.baseline else ''}"
     if verdict == IDENTICAL:
         return f"{first} and {quoted(names[0])}, the same capture, have the shortest step of {len(runs):,} runs."
     said = first_sentence(found.headline(names=names))
-    if verdict.is_claim and not verdict.caveat:
+    if verdict.is_claim and not verdict.caveat and said.startswith(quoted(names[1])):  # else of one kind of steps
         return f"{first} is the fastest of {len(runs):,} runs: it {said.removeprefix(quoted(names[1])).lstrip()}"
     but = f" But {as_markdown(verdict.caveat)}." if verdict.caveat else ""
     return f"{first} has the shortest step of {len(runs):,} runs; {said[0].lower()}{said[1:]}{but}"

@@ -52,8 +52,8 @@ class Instructions:
     """Which instruction each event ran: as recorded, and for those in command buffers as far as it is known.
 
     `hlo_op`: the names of instructions; of the other events in command buffers, those of the buffers, which are
-    `buffers`, too. `rows` are the events that were attributed here, `programs` the ids of their programs;
-    `unattributed` the events of which only the buffer is known.
+    `buffers`, too. `rows` are the events in command buffers, `programs` the ids of their programs, 0 where unknown;
+    `unattributed` those of which only the buffer is known.
     """
 
     hlo_op: StringStat
