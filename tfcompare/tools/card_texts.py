@@ -18,6 +18,10 @@ from tfcompare.units import (
 
 SMALLEST_POINTS = 5e-5
 """A smaller change of a share would be 0.00 percentage points."""
+_UNCHANGED = 0.01
+"""Of a share that is itself tiny, a smaller part is as good as none."""
+_TINY_SHARE = 1e-3
+"""Two decimals of a smaller one, in percent, are less than two digits."""
 SMALLEST_RATIO = 10
 """From this ratio on, the ratio itself is easier to read than a percentage of four digits."""
 
@@ -32,7 +36,7 @@ def row_texts(figure: KeyFigure) -> list[str]:
     before, after = figure.baseline, figure.candidate
     change = after - before
     if figure.unit == "share":
-        changed = MISSING if math.isnan(change) else points_text(change)
+        changed = MISSING if math.isnan(change) else _points_text(before, after)
     else:
         changed = format_delta(change, figure.unit)
     return [
@@ -50,7 +54,7 @@ def change_text(figure: KeyFigure) -> str:
     if figure.candidate == figure.baseline:
         return "unchanged"
     if figure.unit == "share":
-        return points_text(figure.candidate - figure.baseline)
+        return _points_text(figure.baseline, figure.candidate)
     if math.isnan(figure.baseline) or figure.baseline <= 0:
         return ""
     ratio = figure.candidate / figure.baseline
@@ -64,13 +68,23 @@ def points_text(change: float) -> str:
     return f"{'+' if change > 0 else MINUS}{_two_decimals(abs(change))} pp"
 
 
+def _points_text(before: float, after: float) -> str:
+    """As `points_text`, but a change of a share that is itself tiny has one digit."""
+    change = after - before
+    if abs(change) >= SMALLEST_POINTS or abs(change) < _UNCHANGED * before:
+        return points_text(change)
+    return f"{'+' if change > 0 else MINUS}{abs(change) * 100:.1g} pp"
+
+
 def before_text(figure: KeyFigure) -> str:
     """`from 213`: the baseline's value, without its unit if it is that of the candidate's.
 
-    Shares have at most two decimals: a narrow card has no room for more beside the change.
+    Shares of 0.1 % and more have at most two decimals: a narrow card has no room for more beside the change.
     """
-    if figure.unit == "share" and 0 < figure.baseline < 0.01:
-        return f"from {_two_decimals(figure.baseline) if figure.baseline >= SMALLEST_POINTS else '< 0.01'}"
+    if figure.unit == "share" and 0 < figure.baseline < SMALLEST_POINTS:
+        return "from < 0.01"
+    if figure.unit == "share" and _TINY_SHARE <= figure.baseline < 0.01:
+        return f"from {_two_decimals(figure.baseline)}"
     before, unit = value_text(figure, figure.baseline), value_text(figure, figure.candidate).rpartition(" ")[2]
     return f"from {before.removesuffix(f' {unit}')}"
 

@@ -62,12 +62,14 @@ def _clear(address: str) -> None:
 
 
 def show_small_table(facts: Facts) -> None:
-    """A small table whose rows do not open; its title is the heading of the first column."""
+    """A small table whose rows do not open; its title is the heading of the first column. A narrow page leaves out
+    optional columns."""
     if facts.header[0]:
         st.markdown(f"**{facts.header[0]}**", help=facts.help or None)
     # A cell is Markdown, and may be a name from a profile unless it is a number.
-    rows = [[cell if i in facts.numbers else as_markdown(cell) for i, cell in enumerate(row)] for row in facts.rows]
-    header = ["", *map(as_markdown, facts.header[1:])]
+    kept = _kept(facts)
+    rows = [[row[i] if i in facts.numbers else as_markdown(row[i]) for i in kept] for row in facts.rows]
+    header = ["", *(as_markdown(facts.header[i]) for i in kept[1:])]
     st.table(pd.DataFrame(rows, columns=header, dtype="str").set_index(""), width="content")
     if facts.note:
         st.caption(facts.note)
@@ -91,7 +93,7 @@ def show_facts(facts: Facts, *, key: str, help: str | None = None) -> str | None
     """
     st.subheader(facts.header[0], anchor=False, help=help)
     ids = [one.id for one in facts.findings]
-    kept = [i for i in range(len(facts.header)) if not (is_narrow() and i in facts.optional)]
+    kept = _kept(facts)
     labels = ["" if i == 0 else facts.header[i] for i in kept]
     frame = pd.DataFrame([[row[i] for i in kept] for row in facts.rows], columns=labels, dtype="str")
     texts = [label for i, label in zip(kept, labels, strict=True) if i not in facts.numbers]
@@ -119,6 +121,11 @@ def show_facts(facts: Facts, *, key: str, help: str | None = None) -> str | None
     if facts.note:
         st.caption(facts.note)
     return chosen if chosen in ids else None
+
+
+def _kept(facts: Facts) -> list[int]:
+    """The columns that the page has room for."""
+    return [i for i in range(len(facts.header)) if not (is_narrow() and i in facts.optional)]
 
 
 def _pixels(texts: list[str]) -> int:
