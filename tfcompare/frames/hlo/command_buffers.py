@@ -40,6 +40,7 @@ _WITHOUT_KERNELS = frozenset(
         *("send-done", "recv-done"),
     }
 )
+_NO_PROGRAM = -1
 _LEAST_SHARE = 0.01  # less changes no reading of a table
 _OF_AMD = ".kd"  # how AMD's profiler ends the names of kernels
 _OTHER_LETTER = re.compile(r"\W")
@@ -52,7 +53,7 @@ class Instructions:
     """Which instruction each event ran: as recorded, and for those in command buffers as far as it is known.
 
     `hlo_op`: the names of instructions; of the other events in command buffers, those of the buffers, which are
-    `buffers`, too. `rows` are the events in command buffers, `programs` the ids of their programs, 0 where unknown;
+    `buffers`, too. `rows` are the events in command buffers, `programs` the ids of their programs, −1 where unknown;
     `unattributed` those of which only the buffer is known.
     """
 
@@ -63,7 +64,7 @@ class Instructions:
     unattributed: Int32 = field(default_factory=lambda: np.zeros(0, np.int32))
 
     def program_ids(self, space: XSpace, rows: Int32 | Int64) -> Int64:
-        """The ids of the programs of these events of `space`, 0 where unknown."""
+        """The ids of the programs of these events of `space`; 0, or in command buffers −1, where unknown."""
         out = space.number_of("program_id", rows, 0)
         if len(self.rows):
             at = np.minimum(np.searchsorted(self.rows, rows), len(self.rows) - 1)
@@ -87,7 +88,7 @@ def _instructions_of(space: XSpace) -> Instructions:
         return Instructions(recorded)
     programs, codes = programs_of(space), recorded.spread(len(space.events))
     rows = _device_rows(space)
-    program = space.number_of("program_id", rows, 0)
+    program = space.number_of("program_id", rows, _NO_PROGRAM)
     is_inside = _are_in_buffers(space, programs, recorded, rows, codes[rows], program)
     rows, program = rows[is_inside], program[is_inside]
     if not len(rows):
@@ -107,7 +108,7 @@ def _instructions_of(space: XSpace) -> Instructions:
         for at, name in zip(positions.tolist(), names, strict=True):
             if name:
                 new[at], is_known[at] = labels.setdefault(name, len(labels)), True
-    new[(new < 0) & (of_program != 0)] = labels.setdefault(_UNNAMED, len(labels))
+    new[(new < 0) & (of_program != _NO_PROGRAM)] = labels.setdefault(_UNNAMED, len(labels))
     codes[rows] = new
     owners = np.flatnonzero(codes >= 0).astype(np.int32)
     order, names = np.argsort(rows), list(labels)
@@ -155,18 +156,19 @@ def _launches(space: XSpace, rows: Int32, program: Int64) -> Iterator[Int64]:
 def _names(
     programs: Programs, recorded: Container[str], readers: dict[int, _Reader], program_id: int, kernels: Sequence[str]
 ) -> tuple[int, list[str]]:
-    """(the id of the program, the names of the instructions) of the kernels of one launch; 0 and empty where unknown.
+    """(the id of the program, the names of the instructions) of the kernels of one launch; −1 and empty where unknown.
 
     Without an id, the program is the one that has the most of the kernels, if only one has.
     """
-    ids = [program_id] if program_id else programs.ids
+    is_unknown = program_id == _NO_PROGRAM
+    ids = programs.ids if is_unknown else [program_id]
     for candidate in ids:
         if candidate not in readers and (compiled := programs.program(candidate)) is not None:
             readers[candidate] = _Reader(compiled, recorded)
-    if not program_id:
+    if is_unknown:
         counts = sorted((readers[i].count(kernels), i) for i in ids)
         (second, _), (most, best) = [(0, 0), (0, 0), *counts][-2:]
-        program_id = best if most > second else 0
+        program_id = best if most > second else _NO_PROGRAM
     if program_id not in readers:
         return program_id, [""] * len(kernels)
     return program_id, readers[program_id].names(kernels)
@@ -189,10 +191,12 @@ class _Reader:
         for row, kernel in zip(self._rows.tolist(), kernels, strict=True):
             self._of_kernel[kernel] = -1 if kernel in self._of_kernel else row  # two of one name: it tells neither
         # Equal fusions share the kernel that is named after one of them: those that have none of their own.
-        is_fusion = program.has_opcode(self._rows, "fusion".__eq__)
-        has_none = [kernel not in recorded and kernel + _OF_AMD not in recorded for kernel in kernels]
+        is_fusion = program.has_opcode(self._rows, "fusion".__eq__).tolist()
         self._fusions = frozenset(self._rows[is_fusion].tolist())
-        self._sharing = frozenset(self._rows[is_fusion & np.array(has_none, np.bool_)].tolist())
+        self._sharing: dict[int, set[int]] = {}
+        for row, kernel, may_share in zip(self._rows.tolist(), kernels, is_fusion, strict=True):
+            if may_share and kernel not in recorded and kernel + _OF_AMD not in recorded:
+                self._sharing.setdefault(int(program.shape[row]), set()).add(row)
 
     def count(self, kernels: Sequence[str]) -> int:
         """How many of these kernels are named after an instruction."""
@@ -216,10 +220,8 @@ class _Reader:
 
     def _users(self, row: int) -> frozenset[int]:
         """The instructions that may run the kernel of this one: it, and those that share kernels and have its shape."""
-        if row not in self._fusions:
-            return frozenset({row})
-        shape = self._program.shape
-        return frozenset({row, *(other for other in self._sharing if shape[other] == shape[row])})
+        sharing = self._sharing.get(int(self._program.shape[row]), set()) if row in self._fusions else set()
+        return frozenset({row, *sharing})
 
     def _between(self, before: int, after: int) -> frozenset[int]:
         """The instructions that the schedule of a computation has between these two; none if they are of different
