@@ -6,7 +6,7 @@ import random
 
 from tests.fuzz.edits import damaged_bytes
 from tests.xspace import fuzz_inputs
-from tests.xspace_builder import chunk, event, fixed32, fixed64, integer, line, meta, plane, space, varint
+from tests.xspace_builder import Event, Value, chunk, event, fixed32, fixed64, integer, line, meta, plane, space, varint
 
 PLANES = (
     *("/host:CPU", "/host:CPU", "/device:GPU:0", "/device:GPU:1", "/device:TPU:0", "/host:metadata"),
@@ -63,18 +63,31 @@ def generated(rng: random.Random) -> bytes:
 
 def with_program(rng: random.Random) -> bytes:
     """A GPU's profile with the XLA program that its kernels are part of, often damaged."""
-    program = chunk(
-        1, chunk(1, "module") + b"".join(chunk(3, _computation(rng, i)) for i in range(rng.choice((1, 2, 4))))
-    )
+    computations = b"".join(chunk(3, _computation(rng, i)) for i in range(rng.choice((1, 2, 4))))
+    program = chunk(1, chunk(1, "module") + computations + integer(6, rng.randrange(4)) + _schedule(rng))
     program += chunk(3, b"".join(_placed(rng) for _ in range(rng.randrange(30))))
     if rng.random() < 0.5:
         program = damaged_bytes(program, rng)
     named = meta("jit_f", "", {"Hlo Proto": program})
     kernels = [event(f"k{i}", 10 * i, 5, hlo_op=f"main::op.{i}", program_id=77, correlation_id=i) for i in range(6)]
+    kernels += [_in_command_buffer(rng, 100 + 10 * i) for i in range(rng.choice((0, 8)))]
     return space(
         plane("/device:GPU:0", line("Stream #1(Compute)", *kernels, id=1)),
         plane("/host:metadata", line("m", event(named, 0, 0)), ids={"jit_f": 77}),
     )
+
+
+def _schedule(rng: random.Random) -> bytes:
+    """The order of the instructions of some computations, also of ones that are not there."""
+    ids = [b"".join(varint(rng.randrange(12)) for _ in range(9)) for _ in range(rng.choice((0, 1, 3)))]
+    return chunk(7, b"".join(chunk(1, integer(1, i) + chunk(2, chunk(1, order))) for i, order in enumerate(ids)))
+
+
+def _in_command_buffer(rng: random.Random, at_us: float) -> Event:
+    stats: dict[str, Value] = {"correlation_id": rng.randrange(2), "cuda_graph_id": 3}
+    if rng.random() < 0.5:
+        stats |= {"hlo_op": rng.choice(("command_buffer_1", "op.3", "x")), "program_id": rng.choice((77, 77, 0, 5))}
+    return event(rng.choice(("op_1", "op_2.kd", "op_4", "gemm", "Memset 3")), at_us, 5, **stats)
 
 
 def _computation(rng: random.Random, number: int) -> bytes:

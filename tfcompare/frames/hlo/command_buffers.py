@@ -41,8 +41,10 @@ _WITHOUT_KERNELS = frozenset(
     }
 )
 _NO_PROGRAM = -1
+_FARTHEST = 100  # instructions between two kernels that followed one another: a schedule with more is not what ran
 _LEAST_SHARE = 0.01  # less changes no reading of a table
 _OF_AMD = ".kd"  # how AMD's profiler ends the names of kernels
+_NONE: frozenset[int] = frozenset()
 _OTHER_LETTER = re.compile(r"\W")
 
 _of_space: WeakKeyDictionary[XSpace, Instructions] = WeakKeyDictionary()
@@ -205,35 +207,35 @@ class _Reader:
     def names(self, kernels: Sequence[str]) -> list[str]:
         """The instructions of the kernels of one launch, in their order; empty where unknown."""
         named = [self._of_kernel.get(kernel.removesuffix(_OF_AMD), -1) for kernel in kernels]
-        users = {row: self._users(row) for row in set(named) if row >= 0}
-        found = [row if row >= 0 and len(users[row]) == 1 else -1 for row in named]
-        known = [at for at, row in enumerate(found) if row >= 0]
-        certain = frozenset(found)
+        found = [row if row >= 0 and self._others(row) is _NONE else -1 for row in named]
+        known, certain = [at for at, row in enumerate(found) if row >= 0], frozenset(found)
         for before, after in pairwise(known):
             if after > before + 1:
-                between = self._between(found[before], found[after]) - certain
-                found[before + 1 : after] = [
-                    self._only(between & users[row] if row >= 0 else between) for row in named[before + 1 : after]
-                ]
+                between = [row for row in self._between(found[before], found[after]) if row not in certain]
+                found[before + 1 : after] = [self._only(row, between) for row in named[before + 1 : after]]
         texts = self._program.names(np.array(found, np.int64)).tolist()
         return [text if row >= 0 else "" for row, text in zip(found, texts, strict=True)]
 
-    def _users(self, row: int) -> frozenset[int]:
-        """The instructions that may run the kernel of this one: it, and those that share kernels and have its shape."""
-        sharing = self._sharing.get(int(self._program.shape[row]), set()) if row in self._fusions else set()
-        return frozenset({row, *sharing})
+    def _others(self, row: int) -> Container[int]:
+        """The instructions that may run the kernel of this one, too: those that share kernels and have its shape."""
+        return self._sharing.get(int(self._program.shape[row]), _NONE) if row in self._fusions else _NONE
 
-    def _between(self, before: int, after: int) -> frozenset[int]:
+    def _between(self, before: int, after: int) -> list[int]:
         """The instructions that the schedule of a computation has between these two; none if they are of different
-        ones."""
-        computation = self._program.computation
-        if computation[before] != computation[after]:
-            return frozenset()
-        return frozenset(self._rows[self._at[before] + 1 : self._at[after]].tolist())
+        ones, or far apart."""
+        computation, first, last = self._program.computation, self._at[before] + 1, self._at[after]
+        if computation[before] != computation[after] or last - first > _FARTHEST:
+            return []
+        found: list[int] = self._rows[first:last].tolist()
+        return found
 
-    def _only(self, candidates: frozenset[int]) -> int:
-        """The only candidate; −1 if there are several or none, or if it runs others."""
-        return -1 if len(candidates) != 1 or candidates <= self._containers else next(iter(candidates))
+    def _only(self, row: int, between: list[int]) -> int:
+        """The only one of these instructions that may have run the kernel named after the instruction `row`, or after
+        none (−1); −1 if there are several or none, or if it runs others."""
+        if row >= 0:
+            others = self._others(row)
+            between = [one for one in between if one == row or one in others]
+        return between[0] if len(between) == 1 and between[0] not in self._containers else -1
 
 
 def unattributed_kernels(space: XSpace) -> str:
