@@ -386,13 +386,14 @@ class Comparison:
         if untimed and self.verdict[run.id] != IDENTICAL:
             return " ".join(["Step times cannot be compared.", *untimed])
         times = self.step_time_us(self.baseline), self.step_time_us(run)
-        slow_steps = clause((row_of(self.baseline, self.host), row_of(run, self.host_of(run))), (ours, theirs))
         infos = self.baseline.info, run.info
-        lead = leading_sentence(self, run, (ours, theirs))
-        if not lead and self.main_kind(run) is not None:
+        if lead := leading_sentence(self, run, (ours, theirs)):
+            return lead
+        if self.main_kind(run) is not None:
             return kinds_headline(self.step_kinds(run), infos, times, (ours, theirs))
+        slow_steps = clause((row_of(self.baseline, self.host), row_of(run, self.host_of(run))), (ours, theirs))
         examples = differing_examples(self.baseline, run, (self.host, self.host_of(run)))
-        return lead or step_time_headline(infos, times, (ours, theirs), self.verdict[run.id], slow_steps, examples)
+        return step_time_headline(infos, times, (ours, theirs), self.verdict[run.id], slow_steps, examples)
 
     def names_of(self, candidate: Run) -> tuple[str, str]:
         """The names of baseline and candidate, or their ids if the names are equal."""

@@ -41,8 +41,9 @@ def sentences(run: Run, host: str | None, name: str) -> list[str]:
         return []
     is_counted = run.choice.counts_stray
     is_told_as_stray = is_counted and row["slow_steps"] == 1 and pd.notna(row["stray_step"])
-    is_told = is_told_as_stray or slow_steps_are_a_kind(run, host)
-    slow = "" if is_told else _slow_sentence(row, name)
+    slow = "" if is_told_as_stray else _slow_sentence(row, name)
+    if slow and slow_steps_are_a_kind(run, host):
+        slow = ""
     stray = ""
     if pd.notna(row["stray_step"]):
         position = position_of(run.table("steps", host=host), row["stray_step"])

@@ -59,7 +59,10 @@ def programs_of_steps(run: Run, host: str | None) -> pd.Series:
 
 def kinds_of(run: Run, host: str | None) -> dict[str, int]:
     """How many included steps of each kind a run has, the most frequent first; empty if they are all of one kind."""
-    steps = included_steps(run, host)
+    return _kinds_in(included_steps(run, host))
+
+
+def _kinds_in(steps: pd.DataFrame) -> dict[str, int]:
     counts = steps["program"].value_counts()
     counts = counts[(counts.index != "") & (counts >= max(FEWEST, LEAST_SHARE * len(steps)))]
     return {str(name): int(count) for name, count in counts.items()} if len(counts) > 1 else {}
@@ -68,9 +71,9 @@ def kinds_of(run: Run, host: str | None) -> dict[str, int]:
 def slow_steps_are_a_kind(run: Run, host: str | None) -> bool:
     """Whether no step of a run is slow among those of its own kind, of which there are several: those that are slow
     among all are another kind."""
-    if not (kinds := kinds_of(run, host)):
-        return False
     steps = included_steps(run, host)
+    if not (kinds := _kinds_in(steps)):
+        return False
     times = [steps.loc[steps["program"] == name, "duration_us"].to_numpy(np.float64) for name in kinds]
     return sum(map(len, times)) == len(steps) and not any(is_slow(of_kind[np.newaxis]).any() for of_kind in times)
 

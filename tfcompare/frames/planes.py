@@ -88,6 +88,12 @@ def events_of_lines(space: XSpace, lines: list[int]) -> npt.NDArray[np.int32]:
     return rows
 
 
+def device_rows(space: XSpace) -> npt.NDArray[np.int32]:
+    """The rows of the events on the recorded lines of all devices, device by device, in file order."""
+    recorded = recorded_lines(space)
+    return events_of_lines(space, [i for plane in device_planes(space) for i in plane.lines if recorded[i]])
+
+
 def profile_span_ps(space: XSpace) -> tuple[int, int]:
     """(first start, last end) of all events on the host and devices."""
     host, events = host_plane(space), space.events

@@ -19,7 +19,7 @@ import numpy as np
 
 from tfcompare.frames.grouping import combinations
 from tfcompare.frames.hlo.programs import Programs, instruction_name, programs_of
-from tfcompare.frames.planes import HLO_OP, device_kind, device_planes, events_of_lines, recorded_lines
+from tfcompare.frames.planes import HLO_OP, device_kind, device_rows
 from tfcompare.hlo.program import Program
 from tfcompare.schema.arrays import Bools, Int32, Int64
 from tfcompare.xspace import XSpace
@@ -89,7 +89,7 @@ def _instructions_of(space: XSpace) -> Instructions:
     if device_kind(space) != "GPU":
         return Instructions(recorded)
     programs, codes = programs_of(space), recorded.spread(len(space.events))
-    rows = _device_rows(space)
+    rows = device_rows(space)
     program = space.number_of("program_id", rows, _NO_PROGRAM)
     is_inside = _are_in_buffers(space, programs, recorded, rows, codes[rows], program)
     rows, program = rows[is_inside], program[is_inside]
@@ -119,13 +119,6 @@ def _instructions_of(space: XSpace) -> Instructions:
         frozenset(names[code] for code in np.unique(new[~is_known & (new >= 0)]).tolist()),
         rows[order], of_program[order], rows[~is_known],
     )  # fmt: skip
-
-
-def _device_rows(space: XSpace) -> Int32:
-    """The events on the recorded streams of all devices."""
-    recorded = recorded_lines(space)
-    lines = [i for plane in device_planes(space) for i in plane.lines if recorded[i]]
-    return events_of_lines(space, lines)
 
 
 def _are_in_buffers(
@@ -245,7 +238,7 @@ def unattributed_kernels(space: XSpace) -> str:
     unknown = int(duration[ran.unattributed].sum())
     if not unknown:
         return ""
-    share = unknown / int(duration[_device_rows(space)].sum())
+    share = unknown / int(duration[device_rows(space)].sum())
     if share < _LEAST_SHARE:
         return ""
     return (

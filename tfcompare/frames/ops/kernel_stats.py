@@ -12,9 +12,9 @@ import pyarrow as pa
 from tfcompare.frames.arrow import empty, host_table
 from tfcompare.frames.grouping import any_of, combinations, distinct, largest, sums
 from tfcompare.frames.ops.kernel_details import KERNEL_DETAILS, is_kernel, parse_kernel_details
-from tfcompare.frames.ops.launches import launches, stream_events
+from tfcompare.frames.ops.launches import launches
 from tfcompare.frames.ops.tensor_cores import is_eligible, uses_tensor_cores
-from tfcompare.frames.planes import device_planes
+from tfcompare.frames.planes import device_rows
 from tfcompare.frames.steps.steps import Steps
 from tfcompare.schema.arrays import Bools, Int32, Int64
 from tfcompare.xspace import XSpace
@@ -75,8 +75,7 @@ def kernels_of(space: XSpace, steps: Steps) -> Kernels:
 
 
 def _kernels(space: XSpace) -> Int32:
-    planes = [plane for plane in device_planes(space) if plane.event_count]
-    rows = np.concatenate([stream_events(space, plane) for plane in planes]) if planes else np.zeros(0, np.int32)
+    rows = device_rows(space)
     took_time = space.events.duration_ps[rows] > 0
     kernels: Int32 = rows[is_kernel(space)[rows] & took_time]
     return kernels
