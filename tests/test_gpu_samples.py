@@ -20,8 +20,7 @@ from tests.frames.tables import kernel_stats
 from tests.published import PUBLISHED
 from tfcompare import schema
 from tfcompare.compare import compare
-from tfcompare.frames.ops.launches import stream_events
-from tfcompare.frames.planes import device_planes, host_plane
+from tfcompare.frames.planes import device_planes, device_rows, host_plane
 from tfcompare.frames.steps import groups as grouping
 from tfcompare.frames.steps.step_sources import find_steps
 from tfcompare.run import Run, load
@@ -247,7 +246,7 @@ def test_kernels_belong_to_the_step_that_launched_them(logdir: str) -> None:
     steps = find_steps(xspace, grouping.group_events(xspace, links, None))
     (device,), host = device_planes(xspace), host_plane(xspace)
     assert host is not None
-    on_device = stream_events(xspace, device)
+    on_device = device_rows(xspace)
     rows, ids = xspace.numbers("correlation_id")
     call = dict(zip(ids[rows < device.first_event].tolist(), rows[rows < device.first_event].tolist(), strict=True))
     launched_in = [steps.of_event[call[i]] for i in ids[np.isin(rows, on_device)].tolist()]

@@ -12,8 +12,7 @@ from tests.hlo.builder import F32, computation, instruction, parameter, program
 from tests.profiles import loaded_run, run_path
 from tests.xspace_builder import U64, Event, Value, chunk, event, integer, line, meta, plane, space, varint
 from tfcompare.frames.hlo.command_buffers import Instructions, instructions_of, unattributed_kernels
-from tfcompare.frames.ops.launches import stream_events
-from tfcompare.frames.planes import device_planes
+from tfcompare.frames.planes import device_rows
 from tfcompare.schema.arrays import Int32
 from tfcompare.xspace import XSpace, parse, read
 
@@ -81,8 +80,7 @@ def test_a_recording_with_command_buffers_has_the_instructions_of_one_without() 
 def test_no_kernel_gets_another_instruction_than_its_own(name: str, least_share: float, is_named: bool) -> None:
     (file,) = run_path(name).rglob("*.xplane.pb")
     before, after = read(file).space, parse(as_command_buffer(file, is_named))
-    ran, gpus = instructions_of(after), [gpu for gpu in device_planes(before) if gpu.event_count]
-    events = np.concatenate([stream_events(before, gpu) for gpu in gpus])
+    ran, events = instructions_of(after), device_rows(before)
     truth, found = names_of(before, instructions_of(before), events), names_of(after, ran, events)
     is_known = np.array([name not in {"", *ran.buffers} for name in found])
     assert [name for name, known in zip(found, is_known, strict=True) if known] == [
@@ -146,8 +144,7 @@ def launch(number: int, *kernels: str, hlo_op: str = "command_buffer_1", is_grap
 
 def found(*launches: list[Event]) -> list[str]:
     profiled = parse(profile(*launches))
-    (gpu,) = device_planes(profiled)
-    return names_of(profiled, instructions_of(profiled), stream_events(profiled, gpu))
+    return names_of(profiled, instructions_of(profiled), device_rows(profiled))
 
 
 @pytest.mark.parametrize("hlo_op", ["command_buffer_1", "loop", ""])

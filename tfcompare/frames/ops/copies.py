@@ -12,8 +12,7 @@ import pyarrow as pa
 from tfcompare.frames.arrow import empty, host_table, texts
 from tfcompare.frames.grouping import distinct, sums
 from tfcompare.frames.ops.kernel_details import is_kernel
-from tfcompare.frames.ops.launches import stream_events
-from tfcompare.frames.planes import device_kind, device_planes
+from tfcompare.frames.planes import device_kind, device_rows
 from tfcompare.schema import kernels as schema
 from tfcompare.schema.arrays import Int8, Int64
 from tfcompare.xspace import XSpace
@@ -59,7 +58,7 @@ def copies(space: XSpace) -> pa.Table:
     """
     if device_kind(space) != "GPU":
         return empty("copies")
-    rows = np.concatenate([stream_events(space, plane) for plane in device_planes(space)])
+    rows = device_rows(space)
     rows = rows[~is_kernel(space)[rows]]
     kind, size = copy_kinds(space)[rows], _sizes(space)[rows]
     rows, kind, size = rows[kind >= 0], kind[kind >= 0], size[kind >= 0]

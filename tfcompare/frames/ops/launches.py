@@ -10,9 +10,8 @@ from tfcompare.frames.grouping import combinations
 from tfcompare.frames.hlo.command_buffers import COMMAND_BUFFER, instructions_of
 from tfcompare.frames.hlo.programs import Programs, programs_of
 from tfcompare.frames.ops.op_names import UNKNOWN, Op, parse_op
-from tfcompare.frames.planes import events_of_lines, recorded_lines
 from tfcompare.schema.arrays import Int32, Int64, Strings
-from tfcompare.xspace import Plane, XSpace
+from tfcompare.xspace import XSpace
 
 _ANNOTATIONS = ("level 0", "annotation")
 _NAMING = ("tf_op", *_ANNOTATIONS, "name")
@@ -35,12 +34,6 @@ class Launch(NamedTuple):
     in_file: bool = True
     program: str = ""
     runs_once: bool = False
-
-
-def stream_events(space: XSpace, plane: Plane) -> Int32:
-    """The rows of the events on the plane's recorded streams."""
-    recorded = recorded_lines(space)
-    return events_of_lines(space, [i for i in plane.lines if recorded[i]])
 
 
 def launches(space: XSpace, rows: Int32) -> tuple[Int64, list[Launch]]:

@@ -8,10 +8,9 @@ import numpy as np
 
 from tfcompare.frames.ops.copies import KINDS, copy_kinds
 from tfcompare.frames.ops.kernel_details import is_kernel
-from tfcompare.frames.ops.launches import stream_events
 from tfcompare.frames.ops.precision import SIXTEEN_BIT, THIRTY_TWO_BIT, hlo_precision, kernel_precisions
 from tfcompare.frames.ops.tpu_ops import OP_LINES
-from tfcompare.frames.planes import device_kind, device_planes, events_of_lines
+from tfcompare.frames.planes import device_kind, device_planes, device_rows, events_of_lines
 from tfcompare.frames.steps.activities import Activity
 from tfcompare.schema import kernels
 from tfcompare.schema.arrays import Int8, Int32
@@ -46,7 +45,7 @@ def device_activities(space: XSpace) -> tuple[Int32, Int8]:
 
 
 def _on_gpu(space: XSpace) -> tuple[Int32, Int8]:
-    rows = np.concatenate([stream_events(space, plane) for plane in device_planes(space)])
+    rows = device_rows(space)
     collective = np.array([_COLLECTIVE_KERNEL.match(name) is not None for name in space.metadata_names], np.bool_)
     computing = _ACTIVITY_OF_PRECISION[kernel_precisions(space, rows)]
     activity = np.where(collective[space.events.metadata[rows]], np.int8(Activity.COLLECTIVE), computing)
