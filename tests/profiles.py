@@ -31,7 +31,12 @@ MORE_CORPUS_RUNS = {"jax_te": "jax_te_mi355/plugins/profile/te_fused_attn"}
 
 SAMPLE_RUNS = {run.name: run for run in sorted((SAMPLES / "autoencoder").glob("filters_*"))}
 SIMULATED_RUNS = {run.name: run for run in sorted((SAMPLES / "autoencoder_gpu_simulated").glob("filters_*"))}
-GPU_RUNS = {run.name: run / f"{run.name}_run-1" for run in sorted((SAMPLES / "autoencoder_gpu").glob("h100_*"))}
+TRANSFORMER_RUNS = {run.name: run / f"{run.name}_run-1" for run in sorted((SAMPLES / "transformer_gpu").glob("h100_*"))}
+"""Steps that train and evaluate in turn, of data that stay on the GPU."""
+AUTOENCODER_GPU_RUNS = {
+    run.name: run / f"{run.name}_run-1" for run in sorted((SAMPLES / "autoencoder_gpu").glob("h100_*"))
+}
+GPU_RUNS = AUTOENCODER_GPU_RUNS | TRANSFORMER_RUNS
 XLA_RUNS = {run.name: run for run in sorted((SAMPLES / "autoencoder_xla").glob("*_filters_*"))}
 WORKER_RUNS = {f"workers_{name}": SAMPLES / "workers" / name for name in ("balanced", "slow_input")}
 
@@ -40,7 +45,8 @@ ALL_RUNS = [*CORPUS_RUNS, *SAMPLE_RUNS, *SIMULATED_RUNS, *GPU_RUNS, *XLA_RUNS, *
 
 ALIKE = (
     "filters_16_8_again", "filters_16_8_better_input", "filters_512_128_simulated", "h100_512_128", "h100_16_8",
-    "jax_filters_128_32", "tensorflow_filters_128_32", "workers_balanced", "tf_cpu_sleepy",
+    "h100_store_activations", "h100_no_command_buffers", "jax_filters_128_32", "tensorflow_filters_128_32",
+    "workers_balanced", "tf_cpu_sleepy",
 )  # fmt: skip
 EACH_KIND = [name for name in ALL_RUNS if name not in ALIKE]
 """Runs of every framework, device and way of recording, without further ones of a kind: for tests that take long."""

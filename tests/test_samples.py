@@ -17,8 +17,9 @@ LOGDIRS = ["filters_512_128", "filters_16_8", "filters_16_8_again", "filters_16_
 XLA_LOGDIRS = [
     f"{framework}_filters_{filters}" for framework in ("jax", "tensorflow") for filters in ("128_32", "16_8")
 ]
-GPU_LOGDIRS = ["h100_512_128", "h100_16_8", "h100_16_8_command_buffers"]
-GPU_PROFILES = sorted(SAMPLES.glob("autoencoder_gpu/h100_*/h100_*_run-[123]/plugins/profile/*/localhost.xplane.pb"))
+GPU_LOGDIRS = ["h100_512_128", "h100_16_8", "h100_16_8_command_buffers", "h100_store_activations",
+               "h100_recompute_activations", "h100_no_command_buffers"]  # fmt: skip
+GPU_PROFILES = sorted(SAMPLES.glob("*_gpu/h100_*/h100_*_run-[123]/plugins/profile/*/localhost.xplane.pb"))
 CONVOLUTIONS = ["Conv2D", "Conv2DBackpropInput", "Conv2DBackpropFilter"]
 
 
@@ -53,7 +54,7 @@ def total_ms(logdir: str) -> Counter[str]:
 
 def test_nothing_but_profiles_and_what_made_them_lies_in_the_samples() -> None:
     simulated = SAMPLES / "autoencoder_gpu_simulated"
-    recorded = ("autoencoder", "autoencoder_gpu", "autoencoder_xla", "workers")
+    recorded = ("autoencoder", "autoencoder_gpu", "autoencoder_xla", "transformer_gpu", "workers")
     scripts = {*(SAMPLES / name / "record.py" for name in recorded), *simulated.glob("*.py")}
     workers = [path for run in WORKER_RUNS.values() for path in run.glob("plugins/profile/*/worker[012].xplane.pb")]
     profiles = {
@@ -63,7 +64,8 @@ def test_nothing_but_profiles_and_what_made_them_lies_in_the_samples() -> None:
         *GPU_PROFILES,
     }
     expected = {SAMPLES / "README.md", *scripts, *profiles}
-    assert len(profiles) == len(LOGDIRS) + len(XLA_LOGDIRS) + 2 + 3 * len(WORKER_RUNS) + 3 * len(GPU_LOGDIRS)
+    gpu = 3 * (len(GPU_LOGDIRS) - 1) + 1  # one capture without command buffers tells the truth about the others
+    assert len(profiles) == len(LOGDIRS) + len(XLA_LOGDIRS) + 2 + 3 * len(WORKER_RUNS) + gpu
     found = {path for path in SAMPLES.rglob("*") if path.is_file() and "__pycache__" not in path.parts}
     assert found == expected
 
@@ -129,6 +131,25 @@ def test_three_captures_on_a_gpu_make_the_change_of_filters_plain() -> None:
              for part in ("device_compute_us", "host_compute_us")}  # fmt: skip
     assert min(parts["device_compute_us"][:3]) > 35 * max(parts["device_compute_us"][3:])
     assert max(parts["host_compute_us"][:3]) < 1.5 * min(parts["host_compute_us"][3:])
+
+
+def test_activations_that_are_recomputed_take_training_longer_and_less_memory() -> None:
+    """Evaluation has no gradients for which it could recompute any."""
+    baseline, candidate = (
+        [load(SAMPLES / "transformer_gpu" / name / f"{name}_run-{number}") for number in (1, 2, 3)]
+        for name in ("h100_store_activations", "h100_recompute_activations")
+    )
+    comparison = compare(baseline[0], candidate[0], repeats={runs[0].id: runs[1:] for runs in (baseline, candidate)})
+    kind = comparison.main_kind(candidate[0])
+    assert kind is not None
+    assert kind.program == "train_step"
+    verdict = comparison.headline_verdict(candidate[0])
+    assert verdict.is_claim
+    assert 1.1 < verdict.low < verdict.high < 1.5
+    busy = [run.table("steps").query("included")["device_compute_us"].mean() for run in (*baseline, *candidate)]
+    assert min(busy[3:]) > 1.15 * max(busy[:3])
+    peaks = [run.table("memory_summary")["peak_bytes"].max() for run in (*baseline, *candidate)]
+    assert max(peaks[3:]) < 0.65 * min(peaks[:3])
 
 
 @pytest.mark.parametrize("framework", ["jax", "tensorflow"])

@@ -1,7 +1,7 @@
 """Records the runs beside it: the denoising autoencoder trained with JAX on a GPU, before and after, three times each.
 
-`record.py` records every variant three times, in turn, each capture in a process of its own;
-`record.py VARIANT NUMBER` records one capture, into `VARIANT/VARIANT_run-NUMBER/plugins/profile/<stamp>/`.
+`python -m sample_logs.autoencoder_gpu.record` records every variant, in turn, each capture in a process of its own;
+with `VARIANT NUMBER` it records one capture, into `VARIANT/VARIANT_run-NUMBER/plugins/profile/<stamp>/`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,6 +24,8 @@ WARM_UP_STEPS = 10
 PROFILED_STEPS = 20
 CAPTURES = 3
 HOST = "localhost"
+Train = Callable[[Path], None]
+"""Trains and writes a profile into this logdir."""
 LAYERS = ("encoder_outer", "encoder_inner", "decoder_inner", "decoder_outer", "image")
 LEARNING_RATE, MOMENTUM = 0.01, 0.9
 FILES_ONLY = r".*/"
@@ -109,12 +113,11 @@ def train(filters: tuple[int, int], logdir: Path) -> None:
     jax.profiler.stop_trace()
 
 
-def record(name: str, number: int, out: Path) -> None:
+def record(name: str, xla_flags: str, train: Train, number: int, out: Path) -> None:
     """Records one capture in this process, in a temporary folder by relative paths, so that no path is recorded."""
-    variant = VARIANTS[name]
-    os.environ["XLA_FLAGS"] = variant.xla_flags
+    os.environ["XLA_FLAGS"] = xla_flags
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        train(variant.filters, Path("logs"))
+        train(Path("logs"))
         (recorded,) = Path("logs").glob("plugins/profile/*/*.xplane.pb")
         runs = out / name / f"{name}_run-{number}" / "plugins" / "profile"
         shutil.rmtree(runs, ignore_errors=True)
@@ -124,21 +127,27 @@ def record(name: str, number: int, out: Path) -> None:
     print(f"{kept}: {kept.stat().st_size:,} bytes", flush=True)
 
 
-def main() -> None:
-    """Reads the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("variant", nargs="?", choices=VARIANTS, help="the one to record (default: all of them)")
+def record_variants(module: str, folder: Path, variants: dict[str, tuple[str, Train]], description: str) -> None:
+    """The command line of `module`, which records variants, each with XLA's flags and what to run, into `folder`."""
+    parser = argparse.ArgumentParser(description=description.partition("\n")[0])
+    parser.add_argument("variant", nargs="?", choices=variants, help="the one to record (default: all of them)")
     parser.add_argument("number", nargs="?", type=int, default=1, help="the number of the capture")
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent, help="where the runs go (default: here)")
+    parser.add_argument("--out", type=Path, default=folder, help="where the runs go (default: beside the script)")
     arguments = parser.parse_args()
     out = arguments.out.resolve()
     if arguments.variant:
-        record(arguments.variant, arguments.number, out)
+        record(arguments.variant, *variants[arguments.variant], arguments.number, out)
         return
     for number in range(1, CAPTURES + 1):
-        for variant in VARIANTS:
-            subprocess.run([sys.executable, __file__, variant, str(number), "--out", str(out)], check=True)
+        for variant in variants:
+            command = [sys.executable, "-m", module, variant, str(number), "--out", str(out)]
+            subprocess.run(command, check=True)
 
 
 if __name__ == "__main__":
-    main()
+    record_variants(
+        __spec__.name,
+        Path(__file__).parent,
+        {name: (variant.xla_flags, partial(train, variant.filters)) for name, variant in VARIANTS.items()},
+        __doc__,
+    )

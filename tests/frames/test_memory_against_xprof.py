@@ -52,6 +52,9 @@ h100_16_8_command_buffers, GPU_0_bfc: 25, 15, 0
 h100_16_8_command_buffers, xla_gpu_host_bfc: 2, 2, 0
 h100_512_128, GPU_0_bfc: 25, 15, 0
 h100_512_128, xla_gpu_host_bfc: 2, 2, 0
+h100_no_command_buffers, GPU_0_bfc: 19, 11, 0
+h100_recompute_activations, GPU_0_bfc: 19, 11, 0
+h100_store_activations, GPU_0_bfc: 19, 11, 0
 tensorflow_filters_128_32, mklcpu: 1, 1, 0
 tensorflow_filters_16_8, mklcpu: 1, 1, 0
 """

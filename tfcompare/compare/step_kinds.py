@@ -30,8 +30,8 @@ _PROGRAM = re.compile(r"p?jit\(([^()]+)\)/")
 
 @dataclass(frozen=True)
 class StepKind:
-    """One kind of step in two runs: the `program` that takes most of its time, how many included steps each run has,
-    their mean times in µs (NaN without any), and the verdict on these."""
+    """One kind of step in two runs: the `program` that takes most of its time, how many included steps each run has in
+    all captures, their mean times in µs as the verdict takes them (NaN without any), and the verdict on these."""
 
     program: str
     counts: tuple[int, int]
@@ -112,11 +112,8 @@ def _kind(name: str, frames: Sequence[Sequence[pd.DataFrame]], test: ChangeTest)
         [Times.of(frame.loc[frame["program"] == name, "duration_us"].to_numpy(np.float64)) for frame in side]
         for side in frames
     ]
-    counts = [len(side[0].included[0]) for side in times]
-    means = [
-        float(side[0].included.mean()) if count else float("nan") for side, count in zip(times, counts, strict=True)
-    ]
-    return StepKind(name, (counts[0], counts[1]), (means[0], means[1]), test(*times))
+    ours, theirs = (sum(of_capture.included.size for of_capture in side) for side in times)
+    return StepKind(name, (ours, theirs), (test.value(times[0]), test.value(times[1])), test(*times))
 
 
 def included_steps(run: Run, host: str | None) -> pd.DataFrame:

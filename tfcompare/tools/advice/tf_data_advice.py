@@ -7,6 +7,7 @@ import re
 import pandas as pd
 
 from tfcompare.compare.tf_data.iterator_tree import setting, transformation
+from tfcompare.units import format_count
 
 GUIDE = "https://www.tensorflow.org/guide/data_performance_analysis"
 
@@ -120,9 +121,9 @@ def _prefetch(row: pd.Series) -> str:
     if pd.notna(fill) and fill >= 1:
         of = f" of at most {int(limit)}" if pd.notna(limit) else ""
         return (
-            f"Its buffer held {fill:.2g}{of} elements when it was asked, so nothing had to be made: the time went into "
-            "waking a thread and handing over. That happens when all cores are busy: give tf.data fewer threads "
-            "(`options.threading.private_threadpool_size`), or the program more cores."
+            f"Its buffer held {format_count(fill)}{of} elements when it was asked, so nothing had to be made: the "
+            "time went into waking a thread and handing over. That happens when all cores are busy: give tf.data fewer "
+            "threads (`options.threading.private_threadpool_size`), or the program more cores."
         )
     why = "Its buffer was empty" if pd.notna(fill) else "Most likely its buffer was empty (the profile does not tell)"
     return (

@@ -1,0 +1,110 @@
+"""Which instructions of a program ran the kernels of a launch, by the names of the kernels and by their order."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from collections.abc import Set as AbstractSet
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+
+from tfcompare.frames.hlo.schedule import Candidates, alternatives, schedule_of
+from tfcompare.hlo.program import Program
+
+_OF_AMD = ".kd"  # how AMD's profiler ends the names of kernels
+_MEMORY_SET = "Memset"
+_OTHER_LETTER = re.compile(r"\W")
+_MOST_EQUAL = 1_000  # instructions for one kernel: several for each of a hundred layers
+
+
+class ProgramKernels:
+    """The kernels of one program. `recorded` are the names of all that the file has of it, to be filled in before
+    asking for instructions."""
+
+    def __init__(self, program: Program) -> None:
+        self.recorded: set[str] = set()
+        self._program, self._schedule = program, schedule_of(program)
+        rows = np.array(self._schedule.rows, np.int64)
+        self._own = dict(zip(rows.tolist(), map(_kernel_of, program.names(rows).tolist()), strict=True))
+        self._named: dict[str, set[int]] = {}
+        for row, kernel in self._own.items():
+            self._named.setdefault(kernel, set()).add(row)
+        self._found: dict[str, Candidates] = {}
+        self._custom_calls = frozenset(rows[program.has_opcode(rows, "custom-call".__eq__)].tolist())
+
+    def count(self, kernels: Collection[str]) -> int:
+        """How many of these kernels bear the name of an instruction."""
+        return len(self._named.keys() & kernels)
+
+    def instructions(self, kernels: Sequence[str]) -> list[str]:
+        """The names of the instructions that ran the kernels of one launch, in their order; empty where unknown."""
+        options = [self._candidates(kernel) for kernel in kernels]
+        found = [possible.rows for possible in options]
+        certain = [at for at, rows in enumerate(found) if len(rows) == 1]
+        for begin, end in pairwise([None, *certain, None]):
+            inner = slice(0 if begin is None else begin + 1, end)
+            known = (None if at is None else next(iter(options[at].rows)) for at in (begin, end))
+            found[inner] = alternatives(self._schedule, options[inner], self._of_libraries, *known)
+        rows = [next(iter(possible)) if len(possible) == 1 else -1 for possible in found]
+        texts = self._program.names(np.array(rows, np.int64)).tolist()
+        return [text if row >= 0 else "" for row, text in zip(rows, texts, strict=True)]
+
+    def _candidates(self, kernel: str) -> Candidates:
+        if kernel not in self._found:
+            self._found[kernel] = self._with_kernel(kernel)
+        return self._found[kernel]
+
+    def _with_kernel(self, kernel: str) -> Candidates:
+        """The instructions that may have run a kernel: those it is named after, and equal ones that have none of their
+        own; for kernels of other names, all that may use libraries."""
+        named = self._named.get(kernel)
+        if named is None:
+            # Libraries set memory before the kernel that writes to it.
+            is_unfinished = kernel.startswith(_MEMORY_SET)
+            return Candidates(self._of_libraries, self._custom_calls if is_unfinished else frozenset())
+        sharing = [self._without_own[self._contents[row]] for row in named]
+        return Candidates(named.union(*sharing) if sum(map(len, sharing)) <= _MOST_EQUAL else frozenset())
+
+    @cached_property
+    def _of_libraries(self) -> AbstractSet[int]:
+        """The instructions that may have run kernels that bear no instruction's name."""
+        generated = {self._contents[row] for row, kernel in self._own.items() if kernel in self.recorded}
+        return frozenset().union(*(rows for key, rows in self._without_own.items() if key not in generated))
+
+    @cached_property
+    def _without_own(self) -> dict[bytes, set[int]]:
+        """The instructions of which no kernel bears the name, by what they compute."""
+        out: dict[bytes, set[int]] = {key: set() for key in self._contents.values()}
+        for row, kernel in self._own.items():
+            if kernel not in self.recorded:
+                out[self._contents[row]].add(row)
+        return out
+
+    @cached_property
+    def _contents(self) -> dict[int, bytes]:
+        """What each instruction computes: its opcode and shape, or those of all that it fuses, in any order. Fusions
+        whose kernel XLA lets others share are equal in more than that."""
+        program, rows = self._program, np.array(self._schedule.rows, np.int64)
+        kinds = np.stack([program.opcode, program.shape], axis=1)
+        fused = np.where(program.has_opcode(rows, "fusion".__eq__), program.called.at(rows, 0), -1)
+        computations = np.unique(fused[fused >= 0])
+        inner = (kinds[program.first[at] : program.first[at + 1]] for at in computations.tolist())
+        of_computation = dict(
+            zip(computations.tolist(), (kind[np.lexsort(kind.T)].tobytes() for kind in inner), strict=True)
+        )
+        return {
+            row: of_computation.get(computation) or kinds[row].tobytes()
+            for row, computation in zip(rows.tolist(), fused.tolist(), strict=True)
+        }
+
+
+def plain_kernel(name: str) -> str:
+    """The name of a kernel without what AMD's profiler adds."""
+    return name.removesuffix(_OF_AMD)
+
+
+def _kernel_of(instruction: str) -> str:
+    """The name of the kernel that XLA generates for an instruction."""
+    return _OTHER_LETTER.sub("_", instruction)
