@@ -99,7 +99,7 @@ class TooLarge(TfcompareError):
 
 
 class NoOtherSteps(TfcompareError):
-    """The chosen steps (by marker or range) do not exist; those that the profile marks itself may."""
+    """The chosen steps (by marker, range or kind) do not exist; those that the profile marks itself may."""
 
 
 class NoSuchSteps(NoOtherSteps):
@@ -118,6 +118,21 @@ class NoSuchSteps(NoOtherSteps):
     def at(self, path: PurePath) -> NoSuchSteps:
         """The same error for the file at `path`."""
         return NoSuchSteps(str(path), self.range, self.count)
+
+
+class NoSuchKind(NoOtherSteps):
+    """No included step of a run is of the chosen kind.
+
+    Attributes: `where` (the name of the run), `kind`, `kinds` (those that it has).
+    """
+
+    def __init__(self, where: str, kind: str, kinds: Sequence[str]) -> None:
+        self.where = where
+        self.kind = kind
+        self.kinds = tuple(kinds)
+        there = f"there are {' and '.join(map(repr, kinds))}" if kinds else "only programs of JAX tell kinds apart"
+        shown = repr(kind if len(kind) <= _MAX_NAME_LENGTH else f"{kind[:_MAX_NAME_LENGTH]}…")
+        super().__init__(f"{where}: no included step is of the kind {shown}; {there}")
 
 
 class NoSuchMarker(NoOtherSteps):

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from tfcompare import schema
-from tfcompare.errors import TfcompareError, Unknown
+from tfcompare.errors import NoSuchKind, TfcompareError, Unknown
 from tfcompare.frames import HostTables
 from tfcompare.frames.memory_events import MemoryEvents
 from tfcompare.frames.ops.op_parts import NO_STEP
@@ -37,6 +37,7 @@ from tfcompare.tables.op_profile import op_profile
 from tfcompare.tables.op_stats import op_cells, op_stats, op_stats_in_steps, op_steps, wall_times_by_op
 from tfcompare.tables.slow_steps import slow_steps_frame
 from tfcompare.tables.step_cells import StepCells
+from tfcompare.tables.step_programs import step_programs
 from tfcompare.tables.step_times import common_step_ids, numbered_alike, run_steps
 from tfcompare.tables.strays import with_stray
 from tfcompare.units import format_ms
@@ -358,8 +359,26 @@ class Run:
     @cached_property
     def _steps_table(self) -> pd.DataFrame:
         """`steps` of all hosts: the stray is one step of the run."""
-        steps = with_stray(self.host_table("steps"), is_excluded=not self.choice.counts_stray)
+        steps = self.host_table("steps")
+        if self.choice.kind is not None:
+            steps = steps.assign(included=steps["included"] & (self.kinds_of(steps) == self.choice.kind))
+        steps = with_stray(steps, is_excluded=not self.choice.counts_stray)
         return schema.STEPS.conform(steps)
+
+    @cached_property
+    def step_kinds(self) -> dict[str, int]:
+        """The programs that take most of the time of several of the run's steps, and of how many on all hosts, the most
+        frequent first; empty where the profile does not name programs."""
+        kinds = self.kinds_of(self.host_table("steps"))
+        counts = kinds[kinds != ""].value_counts()
+        return {str(kind): int(count) for kind, count in counts.items() if count > 1}
+
+    def kinds_of(self, steps: pd.DataFrame) -> pd.Series:
+        """The kind of each row of `steps`, a table with `host` and `step`: the program that takes most of its time, empty
+        where unknown."""
+        own = {host: step_programs(self.step_cells("op_stats", host=host)) for host in self.host_names}
+        rows = zip(steps["host"], steps["step"], strict=True)
+        return pd.Series([own[host].get(step, "") for host, step in rows], steps.index, "str")
 
     @cached_property
     def _op_stats_tables(self) -> dict[tuple[str | None, str | None], tuple[pd.DataFrame, int]]:
@@ -398,8 +417,7 @@ class Run:
 
     def _common_steps(self, hosts: Sequence[HostTables]) -> CommonSteps | None:
         """The steps of the run for those of a host, where hosts number them differently; `NO_STEP` for others."""
-        steps = self._steps_table
-        if len(hosts) < 2 or steps.empty or numbered_alike(steps):
+        if len(hosts) < 2 or (steps := self._steps_table).empty or numbered_alike(steps):
             return None
         rows = steps.assign(place=common_step_ids(steps))
         place_of = {host: own.set_index("step")["place"] for host, own in rows.groupby("host")}
@@ -424,6 +442,7 @@ def load(
     step_marker: str | None = None,
     steps: str | None = None,
     stray: Stray = "exclude",
+    step_kind: str | None = None,
     join: bool = False,
     progress: OnProgress | None = None,
     fetching: OnProgress | None = None,
@@ -434,7 +453,8 @@ def load(
     `step_marker` names the host event that begins each step, for profiles without suitable markers of their own.
     `steps` restricts all tables to a range of steps by position, such as `5:25` (counted from 1, inclusive), `5:` or
     `:25`, and what ran between them. `stray`: whether a step that is far longer than all others is excluded from the
-    figures, or counted (`include`). `join` is that of `find_runs`.
+    figures, or counted (`include`). `step_kind`: only steps of that program, such as `train_step`, are in the figures.
+    `join` is that of `find_runs`.
 
     Remote host files are first downloaded in parallel into the user's cache folder, unless they are there. `fetching`
     is called with the progress of downloads, `progress` with that of reading. Host files that were read before and have
@@ -448,7 +468,7 @@ def load(
     found = (place if isinstance(place, FoundRun) else find_run(place, join=join)).opened()
     if stray not in ("exclude", "include"):
         raise Unknown("use of a stray", stray, ["exclude", "include"])
-    choice = step_choice(step_marker, steps, counts_stray=stray == "include")
+    choice = step_choice(step_marker, steps, counts_stray=stray == "include", kind=step_kind)
     reader = HostReader(found, choice, fetching, frame_cache(), build)
     return read_by(reader, found, progress)
 
@@ -469,7 +489,7 @@ def read_by(reader: HostReader, found: FoundRun, progress: OnProgress | None = N
         *busy,
         *reader.remarks,
     )
-    return Run(
+    run = Run(
         id=found.id,
         name=found.name,
         path=found.path,
@@ -481,6 +501,9 @@ def read_by(reader: HostReader, found: FoundRun, progress: OnProgress | None = N
         choice=reader.choice,
         machine_load=load,
     )
+    if run.choice.kind is not None and not run.steps["included"].any():
+        raise NoSuchKind(found.name, run.choice.kind, list(run.step_kinds))
+    return run
 
 
 def _machine_load(found: FoundRun) -> MachineLoad | None:
@@ -496,6 +519,8 @@ def _content_id(hosts: list[HostTables], choice: StepChoice) -> str:
         digest.update(choice.key.encode("utf-8", "surrogatepass"))
     if choice.counts_stray:
         digest.update(b" with stray")
+    if choice.kind is not None:
+        digest.update(b" of kind " + choice.kind.encode("utf-8", "surrogatepass"))
     return digest.hexdigest()
 
 

@@ -12,7 +12,15 @@ from tests.ui.found_runs import found
 from tfcompare.ui.frame.selection import Selection, default_runs, from_query, resolve_selection
 
 CHOSEN = Selection(
-    "a", ("b", "c"), "run", "host-1", ("/logs",), step_marker="train_step", step_range="5:25", counts_stray=True
+    "a",
+    ("b", "c"),
+    "run",
+    "host-1",
+    ("/logs",),
+    step_marker="train_step",
+    step_range="5:25",
+    step_kind="train",
+    counts_stray=True,
 )
 
 

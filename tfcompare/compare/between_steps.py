@@ -30,7 +30,7 @@ class Window:
 
     `gaps_us`: the time between each step and the next that is in no step, since steps may overlap: one element for each
     step except the last. `periods_us`: from the start of each step to that of the next, and from that of the last to
-    the end of the window; they add up to it.
+    the end of the window; they add up to it. With steps of one kind, it is made of their periods alone.
     """
 
     length_us: float
@@ -59,20 +59,29 @@ class Window:
         return self.steps / self.length_us * _US_PER_S if self.length_us > 0 else math.nan
 
 
-def window(steps: pd.DataFrame) -> Window | None:
-    """The window of the steps of one host (columns `start_us`, `duration_us`); None for fewer than two."""
-    if len(steps) < 2:
+def window(steps: pd.DataFrame, is_chosen: pd.Series | None = None) -> Window | None:
+    """The window of the steps of one host (columns `start_us`, `duration_us`), or of the chosen ones; None for fewer
+    than two."""
+    if len(steps) < 2 or (is_chosen is not None and is_chosen.sum() < 2):
         return None
     in_time = steps.sort_values("start_us", kind="stable")
     start = in_time["start_us"].to_numpy(np.float64)
     reach = np.maximum.accumulate(start + in_time["duration_us"].to_numpy(np.float64))
     gaps = np.maximum(start[1:] - reach[:-1], 0.0)
-    return Window(float(reach[-1] - start[0]), len(steps), gaps, np.diff(start, append=reach[-1]))
+    periods = np.diff(start, append=reach[-1])
+    if is_chosen is None:
+        return Window(float(reach[-1] - start[0]), len(steps), gaps, periods)
+    chosen = is_chosen.loc[in_time.index].to_numpy(np.bool_)
+    own = periods[chosen]
+    return Window(float(own.sum()), len(own), gaps[chosen[:-1]], own)
 
 
 def window_of(run: Run, host: str | None = None) -> Window | None:
     """The window of a run on one host; by default, on the straggler."""
-    return window(steps_of_straggler(run.table("steps", host=host))) if run.info.has_steps else None
+    if not run.info.has_steps:
+        return None
+    steps = steps_of_straggler(run.table("steps", host=host))
+    return window(steps, None if run.choice.kind is None else run.kinds_of(steps) == run.choice.kind)
 
 
 def in_words(baseline: Window | None, candidate: Window | None, *, has_changed: bool) -> str:

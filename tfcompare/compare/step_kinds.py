@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -14,6 +13,7 @@ from tfcompare.compare.stats.change_test import ChangeTest
 from tfcompare.compare.stats.estimates import Times
 from tfcompare.compare.stats.verdict import Verdict
 from tfcompare.tables.slow_steps import is_slow
+from tfcompare.tables.step_programs import step_programs
 
 if TYPE_CHECKING:
     from tfcompare.compare.captures import Captures, Replicates
@@ -25,7 +25,6 @@ OTHER_MIX = 0.1
 """By how much the share of a kind must differ between two runs: captures begin and end anywhere in a loop."""
 LEAST_SHARE = 0.05
 """Of a run's steps in a kind, for the same reason."""
-_PROGRAM = re.compile(r"p?jit\(([^()]+)\)/")
 
 
 @dataclass(frozen=True)
@@ -45,16 +44,8 @@ class StepKind:
 
 
 def programs_of_steps(run: Run, host: str | None) -> pd.Series:
-    """The compiled program that takes most of the op time of each step, by the step's number; steps without are left
-    out. JAX names its programs in every op, as in `jit(train_step)/dot_general`."""
-    parts = run.step_cells("op_stats", host=host)
-    found = parts.keys["op_name"].str.extract(_PROGRAM.pattern, expand=False)
-    cells = parts.cells.assign(program=found.to_numpy()[parts.cells["row"].to_numpy()]).dropna(subset=["program"])
-    if cells.empty:
-        return pd.Series(dtype="str")
-    times = cells.groupby(["step", "program"], sort=True)["time_us"].sum().reset_index()
-    longest = times.loc[times.groupby("step")["time_us"].idxmax()]
-    return longest.set_index("step")["program"].astype("str")
+    """The kind of each step: the program of `step_programs`, by the step's number."""
+    return step_programs(run.step_cells("op_stats", host=host))
 
 
 def kinds_of(run: Run, host: str | None) -> dict[str, int]:

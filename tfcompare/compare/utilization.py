@@ -21,11 +21,16 @@ def time_at_peak_us(run: Run, host: str | None, cost: Cost) -> float:
     """How long a device needs at least for its part of a step, in µs: its cost by the peak rate for its operands.
 
     The sum over the instructions of compiled programs in the whole profile, by all its steps and the devices that
-    computed. FLOPs that only recompute a value are left out, as in model FLOPs. NaN without programs or steps, where
+    computed; with steps of one kind, over those of its program. FLOPs that only recompute a value are left out, as in model FLOPs. NaN without programs or steps, where
     the device's peak is not known, and where instructions of unknown cost take more than 1 % of the time.
     """
     rows = run.table("hlo_ops", host=host)
     steps = run.steps if host is None else run.table("steps", host=host)
+    count = len(steps)
+    if run.choice.kind is not None:
+        rows = rows[rows["program"].str.startswith(f"jit_{run.choice.kind}(")]
+        every = run.table("steps", host=host)
+        count = int((run.kinds_of(every) == run.choice.kind).sum()) // every["host"].nunique()
     if rows.empty or steps.empty:
         return math.nan
     if cost == "flops":
@@ -34,4 +39,4 @@ def time_at_peak_us(run: Run, host: str | None, cost: Cost) -> float:
     unknown = rows.loc[needed.isna(), "self_time_us"].sum()
     if unknown > _MOST_UNKNOWN * rows["self_time_us"].sum():
         return math.nan
-    return float(needed.sum()) * _US_PER_S / len(steps) / computing_devices(run, host)
+    return float(needed.sum()) * _US_PER_S / count / computing_devices(run, host)

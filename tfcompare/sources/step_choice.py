@@ -1,4 +1,4 @@
-"""The choice of a profile's steps: all of its own, or those of a chosen marker or range."""
+"""The choice of a profile's steps: all of its own, or those of a chosen marker, range or kind."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ class StepChoice:
     """A choice of steps. `marker` is the host event that begins each step, instead of the profile's own markers.
 
     `first` and `last` are positions counted from 1, both inclusive; None for an open end. `counts_stray`: a run's stray
-    is included in its figures.
+    is included in its figures. `kind`: only the steps of that program are, such as `train_step`; None for all.
     """
 
     marker: str | None = None
     first: int | None = None
     last: int | None = None
     counts_stray: bool = False
+    kind: str | None = None
 
     @property
     def is_default(self) -> bool:
-        """Whether no marker or range is chosen."""
+        """Whether nothing is chosen."""
         return self == OWN_STEPS
 
     @property
@@ -50,13 +51,15 @@ class StepChoice:
 OWN_STEPS = StepChoice()
 
 
-def step_choice(marker: str | None = None, steps: str | None = None, *, counts_stray: bool = False) -> StepChoice:
-    """The choice of steps that begin at `marker` and lie in a range such as `5:25`, `5:` or `:25`.
+def step_choice(
+    marker: str | None = None, steps: str | None = None, *, counts_stray: bool = False, kind: str | None = None
+) -> StepChoice:
+    """The choice of steps of a `kind` that begin at `marker` and lie in a range such as `5:25`, `5:` or `:25`.
 
     Raises `TfcompareError` for a malformed range.
     """
     if steps is None:
-        return StepChoice(marker, counts_stray=counts_stray)
+        return StepChoice(marker, counts_stray=counts_stray, kind=kind)
     match = _RANGE.fullmatch(steps)
     first, last = (int(end) if end else None for end in match.groups()) if match else (0, 0)
     if first == 0 or last == 0 or (first is not None and last is not None and first > last):
@@ -65,4 +68,4 @@ def step_choice(marker: str | None = None, steps: str | None = None, *, counts_s
             f"{shown!r} is no range of steps; expected FIRST:LAST by position, counted from 1 and both included, such "
             "as 5:25, 5: or :25"
         )
-    return StepChoice(marker, first, last, counts_stray)
+    return StepChoice(marker, first, last, counts_stray, kind)

@@ -159,7 +159,8 @@ def caution(comparison: Comparison, candidate: Run, certain: Sequence[str] = ())
         return ""
     why = _WITHOUT_CLAIM.get(verdict.word, "did not change significantly")
     but = f", except for {' and '.join(PART_WORDS[part] for part in certain)}" if certain else ""
-    return f"The step time {why}, so the following may be chance{but}. "
+    time = "The step time" if comparison.main_kind(candidate) is None else "The time of all kinds of steps together"
+    return f"{time} {why}, so the following may be chance{but}. "
 
 
 def attributed_steps(comparison: Comparison, candidate: Run) -> tuple[pd.DataFrame, pd.DataFrame]:

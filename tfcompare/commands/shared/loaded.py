@@ -41,7 +41,7 @@ def words_of(arguments: argparse.Namespace) -> list[str]:
 def options_of(arguments: argparse.Namespace, *, places: bool = True) -> list[str]:
     """The options of `add_comparison` that differ from their defaults, as they are typed; without `places` no paths."""
     of_places = {"store": arguments.store, "pairs": arguments.pairs} if places else {}
-    options = {name: getattr(arguments, name) for name in ("host", "spread", "steps", "step_marker")}
+    options = {name: getattr(arguments, name) for name in ("host", "spread", "steps", "step_marker", "step_kind")}
     options |= {"per": arguments.per if arguments.per != "step" else None}
     options |= {"stray": arguments.stray if arguments.stray != "exclude" else None}
     words = ["--join"] if arguments.join else []

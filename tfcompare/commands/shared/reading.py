@@ -50,7 +50,7 @@ def add_store(parser: argparse.ArgumentParser) -> None:
 
 
 def add_steps(parser: argparse.ArgumentParser) -> None:
-    """Declare `--steps`, `--step-marker` and `--stray`."""
+    """Declare `--steps`, `--step-marker`, `--step-kind` and `--stray`."""
     parser.add_argument(
         "--steps",
         metavar="FIRST:LAST",
@@ -64,6 +64,12 @@ def add_steps(parser: argparse.ArgumentParser) -> None:
         "next begins",
     )
     parser.add_argument(
+        "--step-kind",
+        metavar="PROGRAM",
+        help="only the steps of this compiled program in figures per step, such as train_step, where a loop has steps "
+        "of several (default: all)",
+    )
+    parser.add_argument(
         "--stray",
         choices=("exclude", "include"),
         default="exclude",
@@ -73,7 +79,7 @@ def add_steps(parser: argparse.ArgumentParser) -> None:
 
 
 def reading(arguments: argparse.Namespace) -> Reading:
-    """What `--store`, `--join`, `--steps`, `--step-marker` and `--stray` say. Raises `TfcompareError` for a malformed
+    """What `--store`, `--join` and the options of `add_steps` say. Raises `TfcompareError` for a malformed
     range."""
     return Reading(arguments.store, chosen_steps(arguments), arguments.join)
 
@@ -183,13 +189,18 @@ def load_with(found: FoundRun, choice: StepChoice | None) -> Run:
     if choice is None:
         return load(found, fetching=fetching, build=build)
     stray: Stray = "include" if choice.counts_stray else "exclude"
-    return load(found, step_marker=choice.marker, steps=choice.range, stray=stray, fetching=fetching, build=build)
+    return load(
+        found, step_marker=choice.marker, steps=choice.range, stray=stray, step_kind=choice.kind,
+        fetching=fetching, build=build,
+    )  # fmt: skip
 
 
 def chosen_steps(arguments: argparse.Namespace) -> StepChoice:
-    """The steps chosen by `--steps`, `--step-marker` and `--stray`. Raises `TfcompareError` for a malformed range."""
+    """The steps chosen by the options of `add_steps`. Raises `TfcompareError` for a malformed range."""
 
-    return step_choice(arguments.step_marker, arguments.steps, counts_stray=arguments.stray == "include")
+    return step_choice(
+        arguments.step_marker, arguments.steps, counts_stray=arguments.stray == "include", kind=arguments.step_kind
+    )
 
 
 def stored_runs(store: str, below: Sequence[str] = ()) -> list[StoredRun]:

@@ -70,7 +70,7 @@ def _loaded(build: FrameBuilder, found: FoundRun, steps: StepChoice, client: Has
     build = for_client(build, client)
     stray: Stray = "include" if steps.counts_stray else "exclude"
     try:
-        run = load(found, step_marker=steps.marker, steps=steps.range, stray=stray, build=build)
+        run = load(found, step_marker=steps.marker, steps=steps.range, stray=stray, step_kind=steps.kind, build=build)
     except NoOtherSteps:
         run = load(found, stray=stray, build=build)
     annotated.note(run)

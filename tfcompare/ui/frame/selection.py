@@ -37,7 +37,8 @@ class Selection:
     `repeats`: pairs of a compared run and one of its replicates; if the URL refers to a run that is not compared, the
     first is the reference as written. `manual_pairs`: manual pairs of names; `are_manual_pairs_lost`: the URL refers to
     pairs that it does not contain. `step_marker`: the host event that begins each step of all runs, if one was chosen.
-    `step_range`: the steps to include, such as `5:25`; None for all. `counts_stray`: a stray counts.
+    `step_range`: the steps to include, such as `5:25`; None for all. `step_kind`: the program
+    whose steps to include, None for all. `counts_stray`: a stray counts.
     `joins_hosts`: runs of different hosts that were captured at the same time are one run.
     """
 
@@ -51,13 +52,14 @@ class Selection:
     are_manual_pairs_lost: bool = False
     step_marker: str | None = None
     step_range: str | None = None
+    step_kind: str | None = None
     counts_stray: bool = False
     joins_hosts: bool = False
 
     @property
     def steps(self) -> StepChoice:
         """Which steps of all runs to include. Raises `TfcompareError` if the range is invalid."""
-        return step_choice(self.step_marker, self.step_range, counts_stray=self.counts_stray)
+        return step_choice(self.step_marker, self.step_range, counts_stray=self.counts_stray, kind=self.step_kind)
 
     @property
     def compared(self) -> tuple[str, ...]:
@@ -83,6 +85,7 @@ class Selection:
             "host": [self.host] if self.host else [],
             "step_marker": [self.step_marker] if self.step_marker else [],
             "steps": [self.step_range] if self.step_range else [],
+            "step_kind": [self.step_kind] if self.step_kind else [],
             "stray": [INCLUDE] if self.counts_stray else [],
             "join": [HOSTS] if self.joins_hosts else [],
             "repeat": [f"{self._position(primary)}:{repeat}" for primary, repeat in self.repeats],
@@ -170,6 +173,7 @@ def from_query(query: Mapping[str, Sequence[str]], remembered: Selection) -> Sel
         host=_last(named["host"]) or remembered.host,
         step_marker=_last(named["step_marker"]) or remembered.step_marker,
         step_range=_last(named["steps"]) or remembered.step_range,
+        step_kind=_last(named["step_kind"]) or remembered.step_kind,
         counts_stray=_last(named["stray"]) == INCLUDE or (not named["stray"] and remembered.counts_stray),
         joins_hosts=_last(named["join"]) == HOSTS or (not named["join"] and remembered.joins_hosts),
         places=named["dir"] or remembered.places,

@@ -293,10 +293,11 @@ def _tell_refused(sentences: Sequence[str]) -> None:
 
 
 def choose_steps(view: Page, runs: Sequence[Run]) -> None:
-    """Show the choices of the step range and step event, and which runs have no such steps."""
+    """Show the choices of the step range, event and kind, and which runs have no such steps."""
     if view.marker_slot is not None:
         sidebar.step_marker_choice(view.marker_slot, view.selection, runs)
         sidebar.step_range_choice(view.marker_slot, view.selection, runs)
+        sidebar.step_kind_choice(view.marker_slot, view.selection, runs)
         sidebar.stray_choice(view.marker_slot, view.selection, runs)
     steps = view.selection.steps
     lacking = [as_code(run.name) for run in runs if run.choice != steps]
@@ -315,8 +316,10 @@ def chosen_steps(runs: Iterable[Run]) -> str:
 
 
 def _steps_text(steps: StepChoice) -> str:
-    """`steps 5:25 that begin with …`."""
+    """`steps 5:25 of … that begin with …`."""
     numbers = f" {steps.range}" if steps.range else ""
+    if steps.kind is not None:
+        numbers += f" of {as_code(steps.kind)}"
     begin = "" if steps.marker is None else f" that begin with {_marker_text(steps.marker)}"
     chosen = f"steps{numbers}{begin}" if numbers or begin else ""
     return ", ".join(filter(None, [chosen, "strays counted" if steps.counts_stray else ""]))
@@ -324,6 +327,7 @@ def _steps_text(steps: StepChoice) -> str:
 
 def _why_lacking(steps: StepChoice) -> str:
     reasons = ["not every host has an event of that name"] if steps.marker is not None else []
+    reasons += ["no included step is of that kind"] if steps.kind is not None else []
     return " or ".join([*reasons, "a host has no step in that range"] if steps.has_range else reasons)
 
 

@@ -71,6 +71,8 @@ _HOST = "tfcompare.host"
 _EVERY_HOST = ""
 _STEP_MARKER = "tfcompare.step_marker"
 _STEPS = "tfcompare.steps"
+_STEP_KIND = "tfcompare.step_kind"
+_EVERY_KIND = ""
 _STRAY = "tfcompare.stray"
 
 
@@ -266,6 +268,22 @@ def step_range_choice(slot: DeltaGenerator, selection: Selection, runs: Sequence
     )  # fmt: skip
 
 
+def step_kind_choice(slot: DeltaGenerator, selection: Selection, runs: Sequence[Run]) -> None:
+    """The selector of one kind of steps, shown if a run has steps of several."""
+    of_each = [run.step_kinds for run in runs]
+    if selection.step_kind is None and all(len(kinds) < 2 for kinds in of_each):
+        return
+    kinds = dict.fromkeys(kind for kinds in of_each for kind in kinds)
+    chosen = selection.step_kind or _EVERY_KIND
+    slot.selectbox(
+        "Kind of step", dict.fromkeys([_EVERY_KIND, *kinds, chosen]),
+        format_func=lambda kind: kind or "all kinds",
+        help="A step is of the compiled program that takes most of its time. All figures per step are then of steps of "
+        "this one alone.",
+        **showing(_STEP_KIND, chosen, _choose_step_kind),
+    )  # fmt: skip
+
+
 def stray_choice(slot: DeltaGenerator, selection: Selection, runs: Sequence[Run]) -> None:
     """The switch that counts strays, shown if any run has one."""
     if not selection.counts_stray and not any(run.steps["stray"].any() for run in runs):
@@ -321,6 +339,10 @@ def _choose_step_marker(name: str | None) -> None:
 
 def _choose_steps(steps: str) -> None:
     state.choose(replace(state.chosen(), step_range=steps.strip() or None), by_its_widget=True)
+
+
+def _choose_step_kind(kind: str) -> None:
+    state.choose(replace(state.chosen(), step_kind=kind or None), by_its_widget=True)
 
 
 def _choose_stray(counts: bool) -> None:

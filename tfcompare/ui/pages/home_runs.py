@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _MOST_BARS = 30
-_NAME_LENGTH, _NARROW_NAME_LENGTH = 28, 17
+_NAME_LENGTH, _NARROW_NAME_LENGTH = 26, 17
 
 _BASELINE = "tfcompare.pick_baseline"
 _CANDIDATE = "tfcompare.pick_candidate"
@@ -76,7 +76,7 @@ def show(runs: Sequence[FoundRun], outcomes: Mapping[str, Run | TfcompareError],
     tags = [", ".join(view.search.tags(run)) for run in runs]
     table = rows(listed, view.selection, zone, name_length).assign(
         tags=tags,
-        change=changes(listed, view.selection.baseline, step_ms, _unrelated(view.selection.baseline, outcomes)),
+        change=changes(listed, view.selection.baseline, step_ms, _unrelated(view.selection, outcomes)),
         edit=EDIT,
     )
     frame = for_spreadsheet(table)
@@ -153,13 +153,15 @@ def changes(
     ]
 
 
-def _unrelated(baseline: str | None, outcomes: Mapping[str, Run | TfcompareError]) -> set[str]:
-    """The runs that were read and are of another program than the baseline, or ran on another kind of device."""
-    ours = outcomes.get(baseline) if baseline is not None else None
+def _unrelated(selection: Selection, outcomes: Mapping[str, Run | TfcompareError]) -> set[str]:
+    """The runs that were read and are of another program than the baseline, or ran on another kind of device; not those
+    that are compared with it."""
+    ours = outcomes.get(selection.baseline) if selection.baseline is not None else None
     if not isinstance(ours, Run):
         return set()
     read = {run_id: run for run_id, run in outcomes.items() if isinstance(run, Run)}
-    return {run_id for run_id, run in read.items() if not program(run).is_related(program(ours))}
+    unrelated = {run_id for run_id, run in read.items() if not program(run).is_related(program(ours))}
+    return unrelated.difference(selection.candidates)
 
 
 def recorded_text(when: datetime, zone: tzinfo, *, is_sure: bool) -> str:

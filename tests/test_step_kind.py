@@ -1,0 +1,111 @@
+"""A run with the steps of one kind alone: training and evaluation in turn on a GPU, and a stray among one of two."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.profiles import ROOT, TRANSFORMER_RUNS, loaded_run, run_path
+from tests.ui.page_texts import texts
+from tests.ui.sidebar_widgets import named, names
+from tfcompare import cli, settings
+from tfcompare.compare.between_steps import window_of
+from tfcompare.compare.utilization import time_at_peak_us
+from tfcompare.errors import NoSuchKind
+from tfcompare.run import Run, load
+from tfcompare.settings import Settings
+from tfcompare.sources.logdir import find_runs
+
+NAME = "h100_recompute_activations"
+KINDS = ("train_step", "evaluate")
+SELECTOR = "tfcompare.step_kind"
+ALL = loaded_run(NAME)
+
+
+def of_kind(kind: str) -> Run:
+    return load(run_path(NAME), step_kind=kind)
+
+
+def test_steps_of_all_kinds_are_all_steps() -> None:
+    assert ALL.step_kinds == {"train_step": 12, "evaluate": 12}
+    parts = [of_kind(kind) for kind in KINDS]
+    assert len({ALL.content_id, *(part.content_id for part in parts)}) == 3
+    included = [set(run.steps.loc[run.steps["included"], "step"]) for run in (ALL, *parts)]
+    assert included[0] == included[1] | included[2] and not included[1] & included[2]
+    assert [run.info.steps_included for run in (ALL, *parts)] == [22, 11, 11]
+    whole, *of_parts = (
+        run.in_steps("op_stats").set_index(["host_or_device", "op_type", "op_name"]) for run in (ALL, *parts)
+    )
+    ops = whole[whole.index.get_level_values("op_type") != "IDLE"]
+    for column in ("occurrences", "self_time_us", "flops", "bytes_accessed"):
+        added = sum(part[column].reindex(ops.index).astype(float) for part in of_parts)
+        np.testing.assert_allclose(added, ops[column].astype(float), rtol=1e-9)
+
+
+def test_what_a_kind_uses_of_the_device_and_its_periods_add_up() -> None:
+    parts = [of_kind(kind) for kind in KINDS]
+    for cost in ("flops", "bytes_accessed"):
+        of_each = [time_at_peak_us(part, None, cost) for part in parts]
+        assert of_each[0] > 2 * of_each[1] > 0, "training has a backward pass, and recomputes"
+        assert sum(of_each) / 2 == pytest.approx(time_at_peak_us(ALL, None, cost))
+    windows = [found for run in (ALL, *parts) if (found := window_of(run)) is not None]
+    whole, *of_parts = windows
+    assert whole.length_us == pytest.approx(sum(one.length_us for one in of_parts))
+    assert whole.gaps_us.sum() == pytest.approx(sum(one.gaps_us.sum() for one in of_parts))
+    assert [one.steps for one in windows] == [24, 12, 12]
+
+
+def test_a_stray_is_looked_for_among_the_steps_of_its_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An evaluation that takes four times as long as others is no longer than a training step."""
+    steps = ALL.host_table("steps")
+    is_evaluation = ALL.kinds_of(steps) == "evaluate"
+    longer = steps.index[is_evaluation][5]
+    durations = steps["duration_us"].mask(~is_evaluation, 5_000.0 + np.arange(len(steps)))
+    steps = steps.assign(duration_us=durations.mask(steps.index == longer, 4_900.0))
+    usual = Run.host_table
+    monkeypatch.setattr(
+        Run, "host_table",
+        lambda self, name, *, host=None: steps.copy() if name == "steps" else usual(self, name, host=host),
+    )  # fmt: skip
+    assert not load(run_path(NAME)).steps["stray"].any()
+    (stray,) = of_kind("evaluate").steps.query("stray")["step"]
+    assert stray == steps["step"][longer]
+
+
+def test_a_kind_that_a_run_does_not_have_is_refused_with_those_it_has() -> None:
+    with pytest.raises(
+        NoSuchKind, match="no included step is of the kind 'train'; there are 'train_step' and 'evaluate'"
+    ):
+        of_kind("train")
+    with pytest.raises(NoSuchKind, match="only programs of JAX tell kinds apart"):
+        load(run_path("filters_16_8"), step_kind="train")
+
+
+def test_the_command_line_judges_one_kind(capsys: pytest.CaptureFixture[str]) -> None:
+    runs = [str(TRANSFORMER_RUNS[name]) for name in ("h100_store_activations", NAME)]
+    words = ["check", *runs, "--fail-if", "step_time>+5%"]
+    assert cli.main([*words, "--step-kind", "evaluate"]) == 0
+    assert cli.main([*words, "--step-kind", "train_step"]) == 1
+    assert "2.23 ms" in capsys.readouterr().out
+
+
+def test_the_sidebar_shows_one_kind_of_runs_with_several() -> None:
+    place = TRANSFORMER_RUNS[NAME].parent
+    (found,) = (run for run in find_runs(place) if run.path.is_relative_to(TRANSFORMER_RUNS[NAME]))
+    with settings.override(Settings(places=(place,))):
+        page = AppTest.from_file(str(ROOT / "pages" / "1_Overview.py"), default_timeout=90)
+        page.query_params["baseline"] = found.id
+        page.run()
+        assert f"### {ALL.info.step_time_ms_mean:.2f} ms per step" in texts(page)
+        named(page.selectbox, SELECTOR).set_value("train_step").run()
+        assert page.query_params["step_kind"] == "train_step"
+        assert f"### {of_kind('train_step').info.step_time_ms_mean:.2f} ms per step" in texts(page)
+        assert "per step; steps of `train_step`" in [caption.value for caption in page.caption]
+        assert not page.exception and not page.warning
+
+
+def test_runs_of_one_kind_have_no_selector() -> None:
+    with settings.override(Settings(places=(run_path("jax_filters_16_8"),))):
+        page = AppTest.from_file(str(ROOT / "pages" / "1_Overview.py"), default_timeout=90).run()
+        assert SELECTOR not in names(page.selectbox)
