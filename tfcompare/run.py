@@ -228,9 +228,9 @@ class Run:
     def in_steps(self, name: str, *, host: str | None = None) -> pd.DataFrame:
         """`op_stats` or `kernel_stats` with the occurrences and times of the included steps alone.
 
-        The rows are those of the table; one that ran only outside of these steps has 0. What is not known by step
-        (IDLE, FLOPs and bytes) is the whole × included steps ÷ all steps. Raises `Unknown` for another table or an
-        unknown host. Without step markers it is the table itself.
+        The rows are those of the table; one that ran only outside of these steps has 0. FLOPs and bytes are by
+        occurrences; the time of IDLE is the whole × included steps ÷ all steps. Raises `Unknown` for another table or
+        an unknown host. Without step markers it is the table itself.
         """
         if name not in schema.STEP_TABLES:
             raise Unknown("table with figures of single steps", name, list(schema.STEP_TABLES))
@@ -374,7 +374,7 @@ class Run:
         return {str(kind): int(count) for kind, count in counts.items() if count > 1}
 
     def kinds_of(self, steps: pd.DataFrame) -> pd.Series:
-        """The kind of each row of `steps`, a table with `host` and `step`: the program that takes most of its time, empty
+        """The kind of each row of `steps`, which has `host` and `step`: the program that takes most of its time, empty
         where unknown."""
         own = {host: step_programs(self.step_cells("op_stats", host=host)) for host in self.host_names}
         rows = zip(steps["host"], steps["step"], strict=True)

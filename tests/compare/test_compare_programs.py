@@ -143,3 +143,30 @@ def test_buffers_match_by_program_and_instruction() -> None:
     by_name = diff.set_index("program").loc["jit__multi_slice(13)"]
     assert set(by_name["status"]) == {"matched", "removed"}
     assert by_name.loc[by_name["status"] == "matched", "size_bytes_delta"].eq(0).all()
+
+
+def test_instructions_of_equal_layers_match_in_order_if_there_are_as_many() -> None:
+    ours = table(("f(1)", "fusion.7", "x", "layer/mul"), ("f(1)", "fusion.12", "x", "layer/mul"))
+    theirs = table(("f(1)", "fusion.31", "x", "layer/mul"), ("f(1)", "fusion.8", "x", "layer/mul"))
+    assert matches(ours, theirs) == {
+        ("f(1) fusion.7", "f(1) fusion.8", "probable"), ("f(1) fusion.12", "f(1) fusion.31", "probable")
+    }  # fmt: skip
+    assert not matches(ours, pd.concat([theirs, table(("f(1)", "fusion.40", "x", "layer/mul"))]))
+
+
+def test_what_checkpoints_recompute_is_added_and_most_else_has_a_counterpart() -> None:
+    comparison = compared_runs("h100_store_activations", "h100_recompute_activations")
+    for name, column, least in (
+        ("op_stats", "self_time_us", 0.99),
+        ("hlo_ops", "self_time_us", 0.85),  # what else differs was fused otherwise
+        ("kernel_stats", "total_duration_us", 0.55),  # other kernels of a library, other launches
+    ):
+        rows = comparison.table(name)
+        matched = rows.loc[rows["status"] == "matched", f"{column}_per_step_baseline"].sum()
+        assert matched >= least * rows[f"{column}_per_step_baseline"].sum()
+    ops = comparison.table("op_stats").query("host_or_device == 'Device'")
+    added = ops[ops["status"] == "added"]
+    is_recomputed = ops["op_name"].str.contains("rematted_computation", regex=False)
+    recomputed = added[is_recomputed.reindex(added.index)]["self_time_us_per_step_candidate"].sum()
+    assert recomputed > 0.95 * added["self_time_us_per_step_candidate"].sum()
+    assert set(ops[is_recomputed]["status"]) == {"added"}

@@ -21,8 +21,9 @@ def time_at_peak_us(run: Run, host: str | None, cost: Cost) -> float:
     """How long a device needs at least for its part of a step, in µs: its cost by the peak rate for its operands.
 
     The sum over the instructions of compiled programs in the whole profile, by all its steps and the devices that
-    computed; with steps of one kind, over those of its program. FLOPs that only recompute a value are left out, as in model FLOPs. NaN without programs or steps, where
-    the device's peak is not known, and where instructions of unknown cost take more than 1 % of the time.
+    computed; with steps of one kind, over those of its program. FLOPs that only recompute a value are left out, as in
+    model FLOPs. NaN without programs or steps, where the device's peak is not known, and where instructions of unknown
+    cost take more than 1 % of the time.
     """
     rows = run.table("hlo_ops", host=host)
     steps = run.steps if host is None else run.table("steps", host=host)

@@ -19,7 +19,7 @@ def normalised_names(baseline: Run, candidate: Run) -> list[str]:
     """Up to two sentences, on ops and on kernels whose names differ only in parts that matching ignores."""
     found = (
         _sentence(
-            "Op names without wrapping scopes and numbers of traced functions",
+            "Op names without wrapping scopes, numbers of traced functions and what `jax.checkpoint` adds",
             _of(baseline, "op_stats", "op_name") | _of(baseline, "kernel_stats", "op_name"),
             _of(candidate, "op_stats", "op_name") | _of(candidate, "kernel_stats", "op_name"),
             plain_name,

@@ -3,6 +3,7 @@
 StatefulPartitionedCall/model/dense/MatMul      model/dense/MatMul
 jit(step)/jit(main)/dense/dot_general           dense/dot_general
 while/body/_12/model/dense/MatMul               model/dense/MatMul
+transpose(jvp(jvp()))/checkpoint/attention/dot  transpose(jvp(attention))/dot
 __inference_step_701                            __inference_step
 """
 
@@ -20,6 +21,11 @@ _WRAPPER = re.compile(
     r"|jit\([^()/]*\)/"  # a function that JAX compiled, and its `main`
     r"|compile_loss/)"  # Keras' loss in `fit`
 )
+_GRADIENT_OF_GRADIENT = "transpose(jvp(jvp()))/"
+_CHECKPOINT = "checkpoint/"
+_RECOMPUTED = "/checkpoint/rematted_computation/"
+_TWICE = re.compile(r"transpose\(jvp\((.+?)\)\)/jvp\(\1\)/")
+_SCOPE_BELOW = re.compile(r"transpose\(jvp\(\)\)/checkpoint/([^/]+)/")
 _GRADIENTS = re.compile(r"(?:gradient_tape|gradients(?:_\d+)?)/")
 
 
@@ -31,8 +37,9 @@ def plain_type(op_type: str) -> str:
 
 @lru_cache(maxsize=100_000)
 def plain_name(name: str) -> str:
-    """A name without leading wrapper scopes (the gradient scope stays) and without numbers of traced functions."""
-    plain = plain_type(name)
+    """A name without leading wrapper scopes (the gradient scope stays) and numbers of traced functions, and with the
+    gradients of `jax.checkpoint` named as without it."""
+    plain = _without_checkpoint(plain_type(name))
     gradients = ""
     while True:
         if wrapper := _WRAPPER.match(plain):
@@ -41,6 +48,14 @@ def plain_name(name: str) -> str:
             gradients, plain = found[0], plain[found.end() :]
         else:
             return gradients + plain
+
+
+def _without_checkpoint(name: str) -> str:
+    """The name of a gradient as JAX gives it without `jax.checkpoint`; what is recomputed for it has no such name."""
+    if "transpose(jvp(" not in name or _RECOMPUTED in name:
+        return name
+    name = _TWICE.sub(r"transpose(jvp(\1))/", name.replace(_GRADIENT_OF_GRADIENT, "transpose(jvp())/"))
+    return _SCOPE_BELOW.sub(r"transpose(jvp(\1))/", name).replace(f"/{_CHECKPOINT}", "/")
 
 
 def plain_paths(*sides: Iterable[str]) -> dict[str, str]:

@@ -29,6 +29,7 @@ _Names = dict[str, dict[tuple[str, str], str]]
 
 PROGRAM_KEYS = ("named", "like", "guessed")
 _ID = re.compile(r"\((\d*)\)$")
+_NUMBER = re.compile(r"\.(\d{1,9})$")
 _FEWEST = 2  # instructions of programs that match by their contents alone
 
 
@@ -47,7 +48,9 @@ def with_instruction_keys(baseline: pd.DataFrame, candidate: pd.DataFrame) -> tu
     Hosts must have the baseline's names in both.
     `named`, `guessed` and `like` hold the baseline's program that matches by name, by order and by contents; a unique
     placeholder for programs without such a match. `stem` is the instruction's name without numbers at its end, `origin`
-    its op without wrapping scopes; unique placeholders where these are unknown.
+    its op without wrapping scopes; unique placeholders where these are unknown. `nth` is its place among the
+    instructions of its program with this origin and category, by the numbers at the ends of their names, and how many
+    there are: equal layers run the same ops.
     """
     names: tuple[_Names, _Names] = {key: {} for key in PROGRAM_KEYS}, {key: {} for key in PROGRAM_KEYS}
     for host, found in _by_host(baseline, candidate):
@@ -73,7 +76,20 @@ def _described(side: pd.DataFrame, names: _Names, placeholder: str) -> pd.DataFr
     keys = side[["host", "program"]].merge(described, how="left").drop(columns=["host", "program"])
     stem = _of_names(side["hlo_op"], plain_instruction, placeholder)
     origin = _of_names(side["op_name"], plain_name, placeholder)
-    return side.assign(**keys.set_axis(side.index), stem=stem, origin=origin)
+    described = side.assign(**keys.set_axis(side.index), stem=stem, origin=origin)
+    return described.assign(nth=_nth(described)) if "category" in side else described
+
+
+def _nth(rows: pd.DataFrame) -> pd.Series:
+    number = pd.to_numeric(rows["hlo_op"].str.extract(_NUMBER.pattern, expand=False)).fillna(-1)
+    groups = (
+        rows.assign(number=number)
+        .sort_values("number", kind="stable")
+        .groupby(["host", "program", "origin", "category"])
+    )
+    places = groups.cumcount().reindex(rows.index)
+    counts = groups["hlo_op"].transform("size").reindex(rows.index)
+    return places.astype("str") + " of " + counts.astype("str")
 
 
 def _of_names(names: pd.Series, function: Callable[[str], str], placeholder: str) -> pd.Series:

@@ -145,13 +145,15 @@ HLO_TWO_SIDED = {
 """The keys of instructions and buffers of XLA programs that may differ between matched rows."""
 
 
-def _of_programs(*others: str) -> tuple[Tier, ...]:
-    """The tiers of instructions, or of buffers, that agree in the columns `others`."""
+def _of_programs(*others: str, in_order: tuple[Tier, ...] = ()) -> tuple[Tier, ...]:
+    """The tiers of instructions, or of buffers, that agree in the columns `others`; `in_order` pairs those of equal
+    layers."""
     return (
         Tier(EXACT, ("host", "named", "hlo_op", *others)),
         Tier(CANONICAL, ("host", "named", "stem", *others)),
         Tier(STRUCTURAL, ("host", "named", "origin", "source", *others)),
         Tier(STRUCTURAL, ("host", "named", "origin", *others)),
+        *in_order,
         Tier(STRUCTURAL, ("host", "named", "hlo_op", "stem")),
         Tier(STRUCTURAL, ("host", "like", "hlo_op", *others)),
         Tier(PROBABLE, ("host", "guessed", "hlo_op", *others)),
@@ -161,7 +163,7 @@ def _of_programs(*others: str) -> tuple[Tier, ...]:
 
 
 HLO_TIERS = {
-    "hlo_ops": _of_programs("category"),
+    "hlo_ops": _of_programs("category", in_order=(Tier(PROBABLE, ("host", "named", "origin", "nth", "category")),)),
     "hlo_memory": _of_programs("memory_space", "output_index", "kind"),
     "op_profile": (
         Tier(EXACT, ("host", "named", "tree", "depth", "source_file", "source", "category", "hlo_op")),
