@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks.calibration import PAGE, table
 from benchmarks.page import put
-from tfcompare.compare.stats.straggler_test import slowest, slowest_group
+from tfcompare.compare.stats.host_significance import slowest, slowest_group
 from tfcompare.schema.arrays import Floats
 
 HOSTS, STEPS = (2, 3, 8, 64, 256), (10, 20, 50)

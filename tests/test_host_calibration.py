@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.host_calibration import BUSY_US, CALM, RESTLESS, groups_named, named, simulated
-from tfcompare.compare.stats.straggler_test import slowest
+from tfcompare.compare.stats.host_significance import slowest
 
 TRIALS = 200
 CHANCE = 3 * np.sqrt(0.05 * 0.95 / TRIALS)

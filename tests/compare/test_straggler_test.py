@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
+from tfcompare.compare.stats.host_significance import group_of, slowest, slowest_group
 from tfcompare.compare.stats.spread import Spread
-from tfcompare.compare.stats.straggler_test import group_of, slowest, slowest_group
 
 
 def test_the_slowest_host_is_counted_step_by_step() -> None:

@@ -12,7 +12,7 @@ import pytest
 from tests.frames.memory_oracle import HOST, WHAT, events_of, walk, xprof_memory, xprof_timeline
 from tests.frames.tables import host_frame
 from tests.xspace_builder import U64, Event, Ref, event, line, plane, space
-from tfcompare.frames.memory import UNEXPLAINED, memory_peak, memory_summary
+from tfcompare.frames.memory_peaks import UNEXPLAINED, memory_peak, memory_summary
 from tfcompare.schema import Table
 from tfcompare.schema.memory import MEMORY_PEAK, MEMORY_SUMMARY, MEMORY_TIMELINE
 from tfcompare.tables.memory_timeline import memory_timeline

@@ -21,8 +21,8 @@ from tests.frames.memory_oracle import (
 )
 from tests.frames.tables import host_frame
 from tests.profiles import ALL_RUNS, run_path
-from tfcompare.frames.memory import STACK, UNEXPLAINED, memory_peak, memory_summary
 from tfcompare.frames.memory_events import MemoryEvents
+from tfcompare.frames.memory_peaks import STACK, UNEXPLAINED, memory_peak, memory_summary
 from tfcompare.sources.logdir import find_run
 from tfcompare.tables.memory_timeline import memory_timeline
 from tfcompare.xspace import XSpace, read

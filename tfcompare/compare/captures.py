@@ -12,8 +12,8 @@ import numpy.typing as npt
 from tfcompare.compare.comparability import mismatches
 from tfcompare.compare.matching.matching import host_counterparts
 from tfcompare.compare.repeats import with_names_of
-from tfcompare.compare.stats.change_test import ChangeTest
 from tfcompare.compare.stats.estimates import FEWEST_REPEATS, Times
+from tfcompare.compare.stats.significance import ChangeTest
 from tfcompare.compare.stats.spread import OF_HOSTS, Spread, declared_spread
 from tfcompare.compare.stats.verdict import IDENTICAL, UNTESTED, Verdict
 from tfcompare.errors import Unknown

@@ -36,8 +36,8 @@ from tfcompare.compare.matching.sure_pairs import are_sure
 from tfcompare.compare.matching.tiers import NAMINGS
 from tfcompare.compare.per_device import computing_devices, device_counts, devices_note, per_occurrence
 from tfcompare.compare.slow_step_words import clause, row_of
-from tfcompare.compare.stats.change_test import ChangeTest
 from tfcompare.compare.stats.estimates import Times
+from tfcompare.compare.stats.significance import ChangeTest
 from tfcompare.compare.stats.verdict import IDENTICAL, Verdict
 from tfcompare.compare.step_kinds import StepKind, step_kinds
 from tfcompare.compare.tf_data.call_verdicts import CallVerdict, on_calls, on_slowest_calls

@@ -17,8 +17,8 @@ from tfcompare.frames.hlo.hlo_ops import hlo_ops
 from tfcompare.frames.hlo.hlo_programs import hlo_programs
 from tfcompare.frames.hlo.hlo_texts import hlo_texts
 from tfcompare.frames.links import Links
-from tfcompare.frames.memory import memory_peak, memory_summary
 from tfcompare.frames.memory_events import memory_events
+from tfcompare.frames.memory_peaks import memory_peak, memory_summary
 from tfcompare.frames.ops.copies import copies
 from tfcompare.frames.ops.gpu_ops import gpu_ops
 from tfcompare.frames.ops.host_ops import host_ops

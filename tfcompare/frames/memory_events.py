@@ -15,7 +15,7 @@ from tfcompare.frames.grouping import combinations, distinct
 from tfcompare.frames.planes import host_plane
 from tfcompare.frames.steps.steps import Steps
 from tfcompare.schema.arrays import Bools, Floats, Int64
-from tfcompare.xspace import XSpace, lookup, wire
+from tfcompare.xspace import XSpace, decoding, lookup
 from tfcompare.xspace.compilation import Array, compiled
 
 ALLOCATION, DEALLOCATION = "MemoryAllocation", "MemoryDeallocation"
@@ -204,7 +204,7 @@ class _Numbers:
 
     def has_integer(self, name: str) -> Bools:
         kind = self.kind[_NUMBERS.index(name)]
-        is_integer: Bools = (kind == wire.INT64) | (kind == wire.UINT64)
+        is_integer: Bools = (kind == decoding.INT64) | (kind == decoding.UINT64)
         return is_integer
 
     def integers(self, name: str, absent: int) -> Int64:
@@ -214,14 +214,14 @@ class _Numbers:
     def amounts(self, name: str, absent: int) -> Int64:
         """Byte counts, recorded as integers or doubles, clipped to a plausible range."""
         out = np.clip(self.integers(name, absent), min(absent, 0), _MAX_BYTES)
-        is_double = self.kind[_NUMBERS.index(name)] == wire.DOUBLE
+        is_double = self.kind[_NUMBERS.index(name)] == decoding.DOUBLE
         doubles = self.value[_NUMBERS.index(name)][is_double].view(np.float64)
         out[is_double] = np.clip(np.nan_to_num(doubles), 0, _MAX_BYTES)
         return out
 
     def floats(self, name: str) -> Floats:
         """Values recorded as doubles or integers; NaN where missing."""
-        value, is_double = self.value[_NUMBERS.index(name)], self.kind[_NUMBERS.index(name)] == wire.DOUBLE
+        value, is_double = self.value[_NUMBERS.index(name)], self.kind[_NUMBERS.index(name)] == decoding.DOUBLE
         return np.where(is_double, value.view(np.float64), np.where(self.has_integer(name), value, np.nan))
 
 

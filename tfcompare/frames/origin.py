@@ -19,7 +19,7 @@ from tfcompare.frames.planes import (
     other_devices,
     profile_span_ps,
 )
-from tfcompare.hlo.wire import fields
+from tfcompare.hlo.proto_fields import fields
 from tfcompare.xspace import Plane, XSpace
 from tfcompare.xspace.space import PS_PER_US
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from tfcompare.errors import NotAProfile
 from tfcompare.hlo.program import Program
-from tfcompare.hlo.wire import fields, integers, messages, signed
+from tfcompare.hlo.proto_fields import fields, integers, messages, signed
 from tfcompare.xspace.texts import text_of
 
 _LOGICAL_BUFFERS, _ALLOCATIONS, _TRACES, _EVENTS = 1, 3, 4, 1

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tfcompare.hlo.proto_fields import fields, integers, messages, signed
 from tfcompare.hlo.shapes import Array
-from tfcompare.hlo.wire import fields, integers, messages, signed
 
 WINDOW, DIMENSION_NUMBERS, BATCH_GROUPS = 15, 16, 58
 """The fields of an instruction that `products` is about."""

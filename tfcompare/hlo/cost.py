@@ -19,8 +19,8 @@ from tfcompare.hlo.convolution import (
 )
 from tfcompare.hlo.custom_calls import BACKEND_CONFIG, TARGET, custom_call_flops, has_workspace
 from tfcompare.hlo.program import PARAMETER_NUMBER, Program, last_rows
+from tfcompare.hlo.proto_fields import integers
 from tfcompare.hlo.shapes import COMPLEX, FLOATING, Array, Shape
-from tfcompare.hlo.wire import integers
 from tfcompare.schema.arrays import Bools, Floats, Int64
 from tfcompare.xspace.texts import text_of
 

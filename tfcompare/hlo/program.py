@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 
 from tfcompare.errors import NotAProfile
 from tfcompare.hlo import scan
+from tfcompare.hlo.proto_fields import check
 from tfcompare.hlo.shapes import Shape, shape_of
-from tfcompare.hlo.wire import check
 from tfcompare.schema.arrays import Bools, Int64, Strings
 from tfcompare.xspace.lookup import intern_bytes, used
 from tfcompare.xspace.texts import LONGEST_BYTES, text_of

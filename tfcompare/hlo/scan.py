@@ -1,7 +1,7 @@
 """Compiled loops over the protobuf messages of an XLA program.
 
 The place of a message is the row of its first byte and its length. Each loop also returns an error code and the byte of
-the error (`wire.check`).
+the error (`proto_fields.check`).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from tfcompare.xspace.compilation import Array, Int, compiled
-from tfcompare.xspace.wire import OK, PAST_END, field
+from tfcompare.xspace.decoding import OK, PAST_END, field
 
 _VARINT, _BYTES = 0, 2
 

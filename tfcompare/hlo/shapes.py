@@ -8,7 +8,7 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from tfcompare.errors import NotAProfile
-from tfcompare.hlo.wire import Content, fields, signed, unpacked
+from tfcompare.hlo.proto_fields import Content, fields, signed, unpacked
 
 _ELEMENT_TYPE, _DIMENSIONS, _TUPLE_SHAPES, _LAYOUT = 2, 3, 4, 5
 _ELEMENT_BITS = 7

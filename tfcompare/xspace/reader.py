@@ -15,7 +15,7 @@ import numpy as np
 from tfcompare.errors import NoSuchPlace, NotAProfile
 from tfcompare.schema.arrays import Bools, Int32, Int64, Strings
 from tfcompare.sources.logdir.files import cannot_be_opened, open_untouched, text_of
-from tfcompare.xspace import lookup, wire
+from tfcompare.xspace import decoding, lookup
 from tfcompare.xspace.compilation import Array, Int, compiled, survives_full_disk
 from tfcompare.xspace.gzipped import expand, is_gzipped
 from tfcompare.xspace.limits import LIMITS, Limits
@@ -83,7 +83,7 @@ def parse(data: bytes | memoryview, limits: Limits = LIMITS) -> XSpace:
         raise NotAProfile(None, 0, "an XSpace with at least one plane", "an empty file")
     buffer = np.frombuffer(data, np.uint8)
     tables = _scan(buffer, limits)
-    if not tables.counts[wire.PLANES]:
+    if not tables.counts[decoding.PLANES]:
         raise NotAProfile(None, 0, "an XSpace with at least one plane", f"{len(data):,} bytes without any")
     return _Builder(buffer, tables).build()
 
@@ -98,8 +98,8 @@ def _scan(buffer: UInt8, limits: Limits) -> Tables:
     room = np.array([64, 1024, size // 14, size // 9, entries, entries, entries, 64], np.int64)
     while True:
         tables = _allocate(room)
-        error, *where = wire.scan(buffer, lookup.SEED, tables)
-        if error != wire.OK:
+        error, *where = decoding.scan(buffer, lookup.SEED, tables)
+        if error != decoding.OK:
             raise _scan_error(buffer, error, *map(int, where))
         limits.check_counts(tables.counts)
         counts = tables.counts[: len(room)]
@@ -109,16 +109,16 @@ def _scan(buffer: UInt8, limits: Limits) -> Tables:
 
 
 def _allocate(room: Int64) -> Tables:
-    small = {table: np.empty((int(room[table]), width), np.int64) for table, width in wire.WIDTHS.items()}
-    events, stats = int(room[wire.EVENTS]), int(room[wire.EVENT_STATS])
+    small = {table: np.empty((int(room[table]), width), np.int64) for table, width in decoding.WIDTHS.items()}
+    events, stats = int(room[decoding.EVENTS]), int(room[decoding.EVENT_STATS])
     return Tables(
-        counts=np.zeros(wire.MISSING + 1, np.int64),
-        planes=small[wire.PLANES],
-        lines=small[wire.LINES],
-        event_metadata=small[wire.EVENT_METADATA],
-        stat_metadata=small[wire.STAT_METADATA],
-        other_stats=small[wire.OTHER_STATS],
-        texts=small[wire.TEXTS],
+        counts=np.zeros(decoding.MISSING + 1, np.int64),
+        planes=small[decoding.PLANES],
+        lines=small[decoding.LINES],
+        event_metadata=small[decoding.EVENT_METADATA],
+        stat_metadata=small[decoding.STAT_METADATA],
+        other_stats=small[decoding.OTHER_STATS],
+        texts=small[decoding.TEXTS],
         events=EventColumns(
             line=np.empty(events, np.int32),
             metadata=np.empty(events, np.int32),
@@ -133,8 +133,8 @@ def _allocate(room: Int64) -> Tables:
             value=np.empty(stats, np.int64),
             length=np.zeros(stats, np.int32),
         ),
-        event_rows=_rows(int(room[wire.EVENT_METADATA])),
-        stat_rows=_rows(int(room[wire.STAT_METADATA])),
+        event_rows=_rows(int(room[decoding.EVENT_METADATA])),
+        stat_rows=_rows(int(room[decoding.STAT_METADATA])),
     )
 
 
@@ -143,15 +143,15 @@ def _rows(entries: int) -> Rows:
 
 
 def _scan_error(buffer: UInt8, error: int, offset: int, length: int, start: int, again: int) -> NotAProfile:
-    """The error for the field at `offset`, from the results of `wire.scan`."""
+    """The error for the field at `offset`, from the results of `decoding.scan`."""
     size = len(buffer)
-    if error == wire.LONG_VARINT:
+    if error == decoding.LONG_VARINT:
         return NotAProfile(None, offset, "a number of at most ten bytes", "a longer one")
-    if error == wire.BAD_TAG:
+    if error == decoding.BAD_TAG:
         found = f"byte 0x{buffer[offset]:02x}, which begins none"
         return NotAProfile(None, offset, "the beginning of a field", found)
-    if error == wire.CUT_VARINT:
-        whose = "file" if again == wire.CUT_VARINT else "message that it belongs to"
+    if error == decoding.CUT_VARINT:
+        whose = "file" if again == decoding.CUT_VARINT else "message that it belongs to"
         return NotAProfile(None, offset, "a number", f"the end of the {whose} in the middle of it")
     claimed = length & (1 << 64) - 1  # fixed-size numbers have 4 or 8 bytes
     left = size - start
@@ -168,22 +168,22 @@ class _Builder:
     def __init__(self, buffer: UInt8, tables: Tables) -> None:
         self.buffer = buffer
         counts = tables.counts.tolist()
-        self.planes = tables.planes[: counts[wire.PLANES]]
-        self.lines = tables.lines[: counts[wire.LINES]]
-        self.event_metadata = tables.event_metadata[: counts[wire.EVENT_METADATA]]
-        self.stat_metadata = tables.stat_metadata[: counts[wire.STAT_METADATA]]
-        self.other_stats = tables.other_stats[: counts[wire.OTHER_STATS]]
-        self.texts = tables.texts[: counts[wire.TEXTS]]
-        self.has_missing = counts[wire.MISSING] > 0
-        self.events = EventColumns(*(column[: counts[wire.EVENTS]] for column in tables.events))
-        self.stats = StatColumns(*(column[: counts[wire.EVENT_STATS]] for column in tables.stats))
+        self.planes = tables.planes[: counts[decoding.PLANES]]
+        self.lines = tables.lines[: counts[decoding.LINES]]
+        self.event_metadata = tables.event_metadata[: counts[decoding.EVENT_METADATA]]
+        self.stat_metadata = tables.stat_metadata[: counts[decoding.STAT_METADATA]]
+        self.other_stats = tables.other_stats[: counts[decoding.OTHER_STATS]]
+        self.texts = tables.texts[: counts[decoding.TEXTS]]
+        self.has_missing = counts[decoding.MISSING] > 0
+        self.events = EventColumns(*(column[: counts[decoding.EVENTS]] for column in tables.events))
+        self.stats = StatColumns(*(column[: counts[decoding.EVENT_STATS]] for column in tables.stats))
 
     def build(self) -> XSpace:
         plane_count = len(self.planes)
-        line_range = _ranges(self.lines[:, wire.LINE_PLANE], plane_count)
-        event_first = np.append(self.lines[:, wire.LINE_FIRST_EVENT], len(self.events.line))
+        line_range = _ranges(self.lines[:, decoding.LINE_PLANE], plane_count)
+        event_first = np.append(self.lines[:, decoding.LINE_FIRST_EVENT], len(self.events.line))
         event_range = event_first[line_range]
-        stat_labels = self._texts(self.stat_metadata, wire.META_NAME)
+        stat_labels = self._texts(self.stat_metadata, decoding.META_NAME)
         stat_codes: dict[str, int] = {}
         code_of_row = np.array([stat_codes.setdefault(s, len(stat_codes)) for s in stat_labels], np.int32)
         plane_stats, metadata_stats = self._other_stats(code_of_row)
@@ -194,10 +194,10 @@ class _Builder:
             events=self._events(),
             event_stats=self._event_stats(code_of_row),
             metadata_stats=metadata_stats,
-            metadata_plane=np.append(self.event_metadata[:, wire.META_PLANE], -1),
-            metadata_ids=np.append(self.event_metadata[:, wire.META_ID], -1),
-            metadata_names=self._texts(self.event_metadata, wire.META_NAME),
-            metadata_display_names=self._texts(self.event_metadata, wire.META_DISPLAY),
+            metadata_plane=np.append(self.event_metadata[:, decoding.META_PLANE], -1),
+            metadata_ids=np.append(self.event_metadata[:, decoding.META_ID], -1),
+            metadata_names=self._texts(self.event_metadata, decoding.META_NAME),
+            metadata_display_names=self._texts(self.event_metadata, decoding.META_DISPLAY),
             stat_names=stat_codes,
             stat_labels=stat_labels,
             errors=self._space_texts(2),
@@ -220,14 +220,14 @@ class _Builder:
         return tuple(self._text(start, length) for number, start, length in texts if number == field_number)
 
     def _lines(self) -> Lines:
-        names = self.lines[:, wire.LINE_NAME : wire.LINE_NAME + 2].tolist()
+        names = self.lines[:, decoding.LINE_NAME : decoding.LINE_NAME + 2].tolist()
         return Lines(
-            plane=self.lines[:, wire.LINE_PLANE].copy(),
-            id=self.lines[:, wire.LINE_ID].copy(),
+            plane=self.lines[:, decoding.LINE_PLANE].copy(),
+            id=self.lines[:, decoding.LINE_ID].copy(),
             name=[self._text(start, length) for start, length in names],
-            timestamp_ns=self.lines[:, wire.LINE_TIMESTAMP_NS].copy(),
-            first_event=self.lines[:, wire.LINE_FIRST_EVENT].copy(),
-            event_count=self.lines[:, wire.LINE_EVENT_COUNT].copy(),
+            timestamp_ns=self.lines[:, decoding.LINE_TIMESTAMP_NS].copy(),
+            first_event=self.lines[:, decoding.LINE_FIRST_EVENT].copy(),
+            event_count=self.lines[:, decoding.LINE_EVENT_COUNT].copy(),
         )
 
     def _events(self) -> Events:
@@ -245,7 +245,7 @@ class _Builder:
         """The stats of events, with their names as codes."""
         owner, name, kind, value, length = self.stats
         if self.has_missing:
-            value[(kind == wire.REF) & (value < 0)] = len(self.stat_metadata)
+            value[(kind == decoding.REF) & (value < 0)] = len(self.stat_metadata)
             name[name < 0] = len(self.stat_metadata)
         lookup.replace(name, code_of_row)
         return Stats(owner, name, kind, value, length)
@@ -253,22 +253,22 @@ class _Builder:
     def _other_stats(self, code_of_row: Int32) -> tuple[dict[int, Stats], Stats]:
         """(stats of each plane, stats of event metadata entries)."""
         table = self.other_stats
-        stat_range = _ranges(table[:, wire.STAT_PLANE], len(self.planes))
-        rows = _rows_of_ids(self.stat_metadata, table[:, wire.STAT_ID].copy(), stat_range)
-        refs = _rows_of_ids(self.stat_metadata, table[:, wire.STAT_VALUE].copy(), stat_range)
-        value = np.where(table[:, wire.STAT_KIND] == wire.REF, refs, table[:, wire.STAT_VALUE])
+        stat_range = _ranges(table[:, decoding.STAT_PLANE], len(self.planes))
+        rows = _rows_of_ids(self.stat_metadata, table[:, decoding.STAT_ID].copy(), stat_range)
+        refs = _rows_of_ids(self.stat_metadata, table[:, decoding.STAT_VALUE].copy(), stat_range)
+        value = np.where(table[:, decoding.STAT_KIND] == decoding.REF, refs, table[:, decoding.STAT_VALUE])
         every = Stats(
-            owner=table[:, wire.STAT_OWNER].astype(np.int32),
+            owner=table[:, decoding.STAT_OWNER].astype(np.int32),
             name=code_of_row[rows],
-            kind=table[:, wire.STAT_KIND].astype(np.uint8),
+            kind=table[:, decoding.STAT_KIND].astype(np.uint8),
             value=value,
-            length=table[:, wire.STAT_LENGTH].astype(np.int32),
+            length=table[:, decoding.STAT_LENGTH].astype(np.int32),
         )
         of_planes = np.flatnonzero(every.owner < 0)
         bounds = np.searchsorted(of_planes, stat_range).tolist()
         by_plane = {
             plane: _pick(every, of_planes[bounds[plane] : bounds[plane + 1]])
-            for plane in np.unique(table[of_planes, wire.STAT_PLANE]).tolist()
+            for plane in np.unique(table[of_planes, decoding.STAT_PLANE]).tolist()
         }
         return by_plane, _pick(every, np.flatnonzero(every.owner >= 0))
 
@@ -296,15 +296,15 @@ class _Builder:
         return out
 
     def _value(self, kind: int, value: int, length: int, labels: Strings) -> StatValue:
-        if kind == wire.STR:
+        if kind == decoding.STR:
             return self._text(value, length)
-        if kind == wire.BYTES:
+        if kind == decoding.BYTES:
             return self.buffer[value : value + length].tobytes()
-        if kind == wire.REF:
+        if kind == decoding.REF:
             return str(labels[value])
-        if kind == wire.DOUBLE:
+        if kind == decoding.DOUBLE:
             return float(np.int64(value).view(np.float64))
-        return value & (1 << 64) - 1 if kind == wire.UINT64 else value
+        return value & (1 << 64) - 1 if kind == decoding.UINT64 else value
 
 
 def _ranges(plane_of_row: Int64, planes: int) -> Int64:
@@ -317,9 +317,9 @@ def _rows_of_ids(metadata: Int64, wanted: Int64, ranges: Int64) -> Int32:
 
     `ranges`: where the ids of each plane begin, and the end."""
     out = np.full(len(wanted), len(metadata), np.int32)
-    bounds = _ranges(metadata[:, wire.META_PLANE], len(ranges) - 1)
+    bounds = _ranges(metadata[:, decoding.META_PLANE], len(ranges) - 1)
     for plane in np.flatnonzero(ranges[1:] > ranges[:-1]).tolist():
-        ids = metadata[bounds[plane] : bounds[plane + 1], wire.META_ID]
+        ids = metadata[bounds[plane] : bounds[plane + 1], decoding.META_ID]
         order = np.argsort(ids, kind="stable")
         ids, rows = ids[order], (order + bounds[plane]).astype(np.int64)
         last_of_id = np.append(ids[1:] != ids[:-1], True) if len(ids) else np.zeros(0, np.bool_)
@@ -349,8 +349,8 @@ def _convert_times(
 def _line_starts_ps(lines: Int64) -> tuple[Int64, Bools]:
     """(start of each line since the earliest; whether its clock is so far from most others that it must be wrong, in
     which case the line starts with the earliest)."""
-    timestamps = lines[:, wire.LINE_TIMESTAMP_NS].tolist()
-    used = sorted(t for t, n in zip(timestamps, lines[:, wire.LINE_EVENT_COUNT].tolist(), strict=True) if n)
+    timestamps = lines[:, decoding.LINE_TIMESTAMP_NS].tolist()
+    used = sorted(t for t, n in zip(timestamps, lines[:, decoding.LINE_EVENT_COUNT].tolist(), strict=True) if n)
     if not used:
         return np.zeros(len(lines), np.int64), np.zeros(len(lines), np.bool_)
     typical, farthest = used[len(used) // 2], LONGEST_PS // PS_PER_NS // 2
@@ -369,9 +369,9 @@ def needs_compilation() -> bool:
 
     Only the loop over a file's bytes is checked: it takes longest to compile, and every profile needs it.
     """
-    scan: Any = wire.scan
+    scan: Any = decoding.scan
     if not hasattr(scan, "signatures") or scan.signatures:  # plain Python if numba is disabled, or already called
         return False
     folder = scan.stats.cache_path
-    written = Path(wire.__file__).stat().st_mtime
-    return folder is None or all(f.stat().st_mtime < written for f in Path(folder).glob("wire.scan-*.nbi"))
+    written = Path(decoding.__file__).stat().st_mtime
+    return folder is None or all(f.stat().st_mtime < written for f in Path(folder).glob("decoding.scan-*.nbi"))

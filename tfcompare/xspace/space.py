@@ -10,14 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from tfcompare.schema.arrays import Bools, Int32, Int64, Strings
-from tfcompare.xspace import lookup, wire
+from tfcompare.xspace import decoding, lookup
 from tfcompare.xspace.texts import text_of
 
 UInt8 = npt.NDArray[np.uint8]
 StatValue = int | float | str | bytes
 
 _MANY_ENTRIES = 64  # of the same name; usually a plane has one
-_INTEGERS = (1 << wire.UINT64) | (1 << wire.INT64)  # as a bit mask
+_INTEGERS = (1 << decoding.UINT64) | (1 << decoding.INT64)  # as a bit mask
 _ANY_KIND = -1
 PS_PER_NS = 1_000
 PS_PER_US = 1e6
@@ -207,7 +207,7 @@ class XSpace:
         """The bytes stat `name` by event metadata row."""
         stats = self.metadata_stats
         rows = self._rows(stats, name)
-        rows = rows[np.isin(stats.kind[rows], (wire.BYTES, wire.STR))]
+        rows = rows[np.isin(stats.kind[rows], (decoding.BYTES, decoding.STR))]
         view = memoryview(self.buffer)  # type: ignore[arg-type]
         return {
             int(stats.owner[r]): view[int(stats.value[r]) : int(stats.value[r]) + int(stats.length[r])] for r in rows
@@ -282,13 +282,13 @@ class XSpace:
         kinds = stats.kind.take(rows)
         labels: dict[str, int] = {}
         codes = np.full(len(rows), -1, np.int32)
-        inline = np.flatnonzero(kinds == wire.STR)
+        inline = np.flatnonzero(kinds == decoding.STR)
         if len(inline):
             starts, lengths = stats.value[rows[inline]], stats.length[rows[inline]].astype(np.int64)
             own, firsts = lookup.intern_bytes(self.buffer, starts, lengths)
             texts = [self.text(int(starts[i]), int(lengths[i])) for i in firsts]
             codes[inline] = _code_of_each(labels, texts)[own]
-        refs = np.flatnonzero(kinds == wire.REF)
+        refs = np.flatnonzero(kinds == decoding.REF)
         if len(refs):
             values = stats.value.take(rows.take(refs))
             used = np.zeros(len(self.stat_labels), np.bool_)
@@ -302,7 +302,7 @@ class XSpace:
 
 def _numbers(stats: Stats, rows: Int32 | Int64) -> tuple[Int64, Int64]:
     kind = stats.kind[rows]
-    rows = rows[(kind == wire.UINT64) | (kind == wire.INT64)]
+    rows = rows[(kind == decoding.UINT64) | (kind == decoding.INT64)]
     return stats.owner[rows].astype(np.int64), stats.value[rows]
 
 

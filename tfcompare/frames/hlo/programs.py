@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from tfcompare.frames.planes import METADATA_PLANE
 from tfcompare.hlo.program import Program, read_program
-from tfcompare.hlo.wire import signed
+from tfcompare.hlo.proto_fields import signed
 from tfcompare.schema.arrays import Int64
 from tfcompare.xspace import XSpace
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from tfcompare.frames.grouping import any_of, largest
 from tfcompare.frames.tf_data.tf_data_executions import Analysis
 from tfcompare.schema.arrays import Floats, Int64
-from tfcompare.xspace import XSpace, wire
+from tfcompare.xspace import XSpace, decoding
 
 _COLUMNS = {"autotune": "autotune", "name": "dataset", "shapes": "shapes", "types": "types"}
 _EXCLUDED_STATS = {
@@ -101,13 +101,13 @@ def _texts_of_events(space: XSpace, events: Int64) -> dict[str, list[str]]:
 def _text(space: XSpace, row: int) -> str:
     stats = space.event_stats
     kind, value = int(stats.kind[row]), int(stats.value[row])
-    if kind == wire.STR:
+    if kind == decoding.STR:
         return _cut(space.text(value, min(int(stats.length[row]), 4 * _MAX_LENGTH)))
-    if kind == wire.REF:
+    if kind == decoding.REF:
         return _cut(str(space.stat_labels[value]))
-    if kind == wire.DOUBLE:
+    if kind == decoding.DOUBLE:
         return f"{float(np.int64(value).view(np.float64)):g}"
-    return str(value & (1 << 64) - 1) if kind == wire.UINT64 else str(value) if kind == wire.INT64 else ""
+    return str(value & (1 << 64) - 1) if kind == decoding.UINT64 else str(value) if kind == decoding.INT64 else ""
 
 
 def _cut(text: str) -> str:

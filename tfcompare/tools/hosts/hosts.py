@@ -17,7 +17,7 @@ import pandas as pd
 
 from tfcompare import schema
 from tfcompare.compare.matching.matching import pair_devices, pair_hosts, with_hosts_of
-from tfcompare.compare.stats.straggler_test import (
+from tfcompare.compare.stats.host_significance import (
     DEVICE_SPREAD,
     HOST_SPREAD,
     Outstanding,

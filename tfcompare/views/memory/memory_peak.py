@@ -19,7 +19,7 @@ from tfcompare.compare.groups.aggregate import largest_changes
 from tfcompare.compare.groups.fused_rows import CONSTITUENTS
 from tfcompare.compare.matching.tiers import FUSED
 from tfcompare.compare.stats.verdict import SAME, verdict_on_size
-from tfcompare.frames.memory import UNEXPLAINED
+from tfcompare.frames.memory_peaks import UNEXPLAINED
 from tfcompare.markdown import as_code, as_markdown
 from tfcompare.tools.memory import memory as memory_sides
 from tfcompare.tools.memory.memory import Part

@@ -25,7 +25,7 @@ class Straggler:
     """The host with the longest mean step without collectives, over the included steps.
 
     `excess_us`: how much longer that is than the median of the other hosts. Whether it is more than chance is another
-    question: see `stats.straggler_test`.
+    question: see `stats.host_significance`.
     """
 
     host: str

@@ -8,7 +8,7 @@ import numpy as np
 
 from tfcompare.errors import NotAProfile
 from tfcompare.hlo.scan import field_rows
-from tfcompare.xspace.wire import BAD_TAG, OK, PAST_END
+from tfcompare.xspace.decoding import BAD_TAG, OK, PAST_END
 
 _LONGEST_LIST = 1 << 20  # far above what real programs have, so that lists in a damaged file cannot fill the memory
 _ROWS_AT_ONCE = 1 << 10
