@@ -277,10 +277,16 @@ def test_slow_reading_shows_progress_and_ends_with_the_page(page: AppTest, monke
     said_meanwhile: list[str] = []
 
     def slowly(
-        found: FoundRun, *, step_marker: str | None, steps: str | None, stray: Stray, build: FrameBuilder
+        found: FoundRun,
+        *,
+        step_marker: str | None,
+        steps: str | None,
+        stray: Stray,
+        step_kind: str | None,
+        build: FrameBuilder,
     ) -> Run:
         time.sleep(1)
-        return load(found, step_marker=step_marker, steps=steps, stray=stray, build=build)
+        return load(found, step_marker=step_marker, steps=steps, stray=stray, step_kind=step_kind, build=build)
 
     def record(_: object, value: float, text: str) -> None:
         said_meanwhile.append(f"{value:.2f} {text}")

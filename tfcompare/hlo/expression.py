@@ -10,6 +10,7 @@ import numpy as np
 from tfcompare.hlo.custom_calls import TARGET
 from tfcompare.hlo.names import plain_instruction
 from tfcompare.hlo.program import PARAMETER_NUMBER, Lists, Program
+from tfcompare.hlo.sharding import SHARDING, sharding_text
 from tfcompare.schema.arrays import Int64
 from tfcompare.xspace.texts import LONGEST_BYTES, text_of
 
@@ -31,14 +32,18 @@ _LONGEST_LETTER = 4  # bytes
 def expressions(program: Program, rows: Int64) -> list[str]:
     """Instructions with their results, operands and what they call.
 
-    For instance `%sum = f32[8] fusion(f32[8,4] %x), kind=kInput, calls=%fused_computation`. Long ones are shortened.
+    For instance `%sum = f32[8] fusion(f32[8,4] %x), kind=kInput, calls=%fused_computation`; `sharding={…}` says how it
+    is divided among devices. Long ones are shortened.
     Raises `NotAProfile` for damage.
     """
     operands = _listed(program.operands, rows, lambda some: _values(program, some), "?")
     called = _listed(program.called, rows, lambda some: [f"%{name}" for name in program.computation_names(some)], "")
     kinds, targets = (program.field_texts(rows, wanted) for wanted in (FUSION_KIND, TARGET))
-    out = []
-    for text, used, calls, kind, target in zip(_heads(program, rows), operands, called, kinds, targets, strict=True):
+    out, parts = (
+        [],
+        zip(_heads(program, rows), operands, called, kinds, targets, _shardings(program, rows), strict=True),
+    )
+    for text, used, calls, kind, target, sharding in parts:
         text = f"{text}({', '.join(used)})"
         if kind:
             text += f", kind={kind}"
@@ -46,6 +51,8 @@ def expressions(program: Program, rows: Int64) -> list[str]:
             text += f", calls={', '.join(filter(None, calls))}"
         if target:
             text += f', custom_call_target="{target}"'
+        if sharding:
+            text += f", sharding={{{sharding}}}"
         out.append(_shortened(text))
     return out
 
@@ -58,8 +65,8 @@ def signatures(program: Program, rows: Int64) -> list[str]:
 def digests(program: Program, rows: Int64) -> list[str]:
     """A digest of each instruction that is equal for instructions which compute the same of their operands.
 
-    Of its name without numbers at the end, shape, opcode, shapes of operands and attributes; not of layouts, names of
-    operands, and options of the backend. Raises `NotAProfile` for damage.
+    Of its name without numbers at the end, shape, opcode, shapes of operands, sharding and attributes; not of layouts,
+    names of operands, and options of the backend. Raises `NotAProfile` for damage.
     """
     names = map(plain_instruction, program.names(rows))
     opcodes = [program.opcodes[code] for code in program.opcode[rows].tolist()]
@@ -67,7 +74,8 @@ def digests(program: Program, rows: Int64) -> list[str]:
     attributes = program.fields(rows, *_ATTRIBUTES)
     integers = attributes[:, :, 2].tolist()
     out = []
-    for at, texts in enumerate(zip(names, _shapes(program, rows), opcodes, operands, integers, strict=True)):
+    described = zip(names, _shapes(program, rows), opcodes, operands, integers, _shardings(program, rows), strict=True)
+    for at, texts in enumerate(described):
         digest = blake2b(repr(texts).encode(errors="surrogatepass"), digest_size=_DIGEST_BYTES)
         for number, place in zip(_ATTRIBUTES, attributes[at], strict=True):
             if (content := program.content(place)) is not None:
@@ -75,6 +83,12 @@ def digests(program: Program, rows: Int64) -> list[str]:
                 digest.update(content)
         out.append(digest.hexdigest())
     return out
+
+
+def _shardings(program: Program, rows: Int64) -> list[str]:
+    """How each instruction is divided among devices, empty where it does not say."""
+    contents = (program.content(place) for place in program.fields(rows, SHARDING)[:, 0])
+    return ["" if content is None else sharding_text(content) for content in contents]
 
 
 def _heads(program: Program, rows: Int64) -> list[str]:

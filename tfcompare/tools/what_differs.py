@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from tfcompare.hlo.names import plain_program
+from tfcompare.units import format_value
 
 if TYPE_CHECKING:
     from tfcompare.compare.comparability import Mismatch
@@ -19,6 +21,7 @@ _MOST_PROGRAMS = 3
 _MOST_SHAPES = 3
 """Named shapes of a program: more are counted, as all parameters of a network may differ."""
 _PARAMETER = "parameter"
+_SHARDING = re.compile(r" parameter\(.*, sharding=\{(.+)\}$")
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,8 @@ class Difference:
 
 def differences(baseline: Run, candidate: Run, mismatches: Sequence[Mismatch]) -> list[Difference]:
     """All that is known to differ, the most telling first: what makes times incomparable, what the users say of their
-    runs, the inputs of compiled programs, software, the profiler's options, clocks, and other work on the machine.
+    runs, the inputs of compiled programs and their division among devices, software, the profiler's options, peaks,
+    clocks, and other work on the machine.
 
     `mismatches` are those of `compare.comparability`.
     """
@@ -44,6 +48,7 @@ def differences(baseline: Run, candidate: Run, mismatches: Sequence[Mismatch]) -
     ]
     found += _metadata(baseline, candidate)
     found += _inputs(baseline, candidate)
+    found += _shardings(baseline, candidate)
     found += _named("Version of", "versions", baseline, candidate, "another compiler makes other programs")
     found += _named("Level of", "profiler_options", baseline, candidate, "to record more takes longer")
     return [
@@ -100,6 +105,25 @@ def _inputs(baseline: Run, candidate: Run) -> Iterator[Difference]:
         )  # fmt: skip
 
 
+def _shardings(baseline: Run, candidate: Run) -> Iterator[Difference]:
+    """How the parameters of programs that ran on both sides are divided among devices, where one side divides some."""
+    ours, theirs = (_of_parameters(run) for run in (baseline, candidate))
+    for name in [name for name in _by_time(candidate) if name in ours and name in theirs][:_MOST_PROGRAMS]:
+        if ours[name] != theirs[name]:
+            sides = _shapes(ours[name] - theirs[name]), _shapes(theirs[name] - ours[name])
+            yield Difference(f"Sharding of {name}", *sides, "devices work on other parts, and exchange others")
+
+
+def _of_parameters(run: Run) -> dict[str, Counter[str]]:
+    """The shardings of the parameters of each program by its plain name; empty counts where it has none."""
+    rows = run.table("hlo_programs")
+    found = rows["expression"].str.extract(_SHARDING.pattern, expand=False)
+    counts = {plain_program(str(program)): Counter[str]() for program in rows["program"].unique()}
+    for program, sharding in zip(rows["program"][found.notna()], found[found.notna()], strict=True):
+        counts[plain_program(str(program))][sharding] += 1
+    return counts
+
+
 def _parameters(run: Run) -> dict[str, Counter[str]]:
     """The shapes of the parameters of each program by its plain name, as often as one of these programs has them."""
     rows = run.table("hlo_memory")
@@ -127,6 +151,11 @@ def _shapes(counts: Counter[str]) -> str:
     return f"{', '.join(named)} and {others:,} more" if others else ", ".join(named)
 
 
+def _bandwidth(run: Run) -> str:
+    peaks = run.table("hlo_ops")["peak_bytes_per_s"].dropna()
+    return format_value(peaks.max(), "bytes/s") if len(peaks) else ""
+
+
 def _clock(run: Run) -> str:
     return f"{run.info.clock_mhz:,.0f} MHz" if run.info.clock_mhz else ""
 
@@ -138,6 +167,7 @@ def _load(run: Run) -> str:
 
 _OTHERS: tuple[tuple[str, Callable[[Run], str], str], ...] = (
     ("Command buffers", lambda run: run.info.command_buffers, "they take another time to launch"),
+    ("Peak memory bandwidth", _bandwidth, "all that moves data takes another time"),
     ("Highest clock", _clock, "all that computes takes another time"),
     ("Other work on the machine", _load, "a busy machine makes all times longer and less even"),
 )

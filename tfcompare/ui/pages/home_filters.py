@@ -18,7 +18,7 @@ from tfcompare.ui.frame import state
 from tfcompare.ui.frame.loading import run_cache
 from tfcompare.ui.frame.shell import Page
 
-ROWS_ON_PAGE = 25
+ROWS_ON_PAGE = 50
 TEXT, TAG, DEVICE, HOST = (f"tfcompare.filter{of}" for of in ("", ".tag", ".device", ".host"))
 SHOW_HIDDEN = "tfcompare.show_hidden"
 _PAGE = "tfcompare.page"
