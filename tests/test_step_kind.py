@@ -56,6 +56,28 @@ def test_what_a_kind_uses_of_the_device_and_its_periods_add_up() -> None:
     assert [one.steps for one in windows] == [24, 12, 12]
 
 
+def test_hosts_that_number_their_steps_differently_have_the_same_kinds(tmp_path: Path) -> None:
+    xplane_pb2 = pytest.importorskip("tensorflow.tsl.profiler.protobuf.xplane_pb2")
+    (file,) = run_path(NAME).rglob("*.xplane.pb")
+    for host, first in (("a", 0), ("b", 1_000)):
+        profile = xplane_pb2.XSpace.FromString(file.read_bytes())
+        profile.hostnames[:] = [host]
+        for plane in profile.planes:
+            number = {entry.name: key for key, entry in plane.stat_metadata.items()}.get("step_num")
+            for one in (stat for line in plane.lines for event in line.events for stat in event.stats):
+                if one.metadata_id == number:
+                    one.int64_value += first
+        folder = tmp_path / "plugins" / "profile" / "both"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{host}.xplane.pb").write_bytes(profile.SerializeToString())
+    run = load(tmp_path, step_kind="evaluate")
+    assert run.info.steps_included == 11
+    steps = run.table("steps")
+    assert set(steps.groupby("host")["included"].sum()) == {11}
+    assert steps.loc[steps["host"] == "b", "step"].min() >= 1_000
+    assert run.info.step_time_ms_mean == pytest.approx(of_kind("evaluate").info.step_time_ms_mean)
+
+
 def test_a_stray_is_looked_for_among_the_steps_of_its_kind(monkeypatch: pytest.MonkeyPatch) -> None:
     """An evaluation that takes four times as long as others is no longer than a training step."""
     steps = ALL.host_table("steps")

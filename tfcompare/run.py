@@ -376,9 +376,15 @@ class Run:
     def kinds_of(self, steps: pd.DataFrame) -> pd.Series:
         """The kind of each row of `steps`, which has `host` and `step`: the program that takes most of its time, empty
         where unknown."""
-        own = {host: step_programs(self.step_cells("op_stats", host=host)) for host in self.host_names}
-        rows = zip(steps["host"], steps["step"], strict=True)
-        return pd.Series([own[host].get(step, "") for host, step in rows], steps.index, "str")
+        programs, common = step_programs(self.step_cells("op_stats")), self._common_steps(self.hosts)
+        if programs.empty:
+            return pd.Series("", steps.index, dtype="str")
+        number = steps["step"]
+        if common is not None:
+            of_hosts = steps.groupby("host", sort=False)["step"]
+            places = [pd.Series(common(str(host), own.to_numpy()), own.index) for host, own in of_hosts]
+            number = pd.concat(places).reindex(steps.index)
+        return number.map(programs).fillna("").astype("str")
 
     @cached_property
     def _op_stats_tables(self) -> dict[tuple[str | None, str | None], tuple[pd.DataFrame, int]]:
@@ -417,7 +423,8 @@ class Run:
 
     def _common_steps(self, hosts: Sequence[HostTables]) -> CommonSteps | None:
         """The steps of the run for those of a host, where hosts number them differently; `NO_STEP` for others."""
-        if len(hosts) < 2 or (steps := self._steps_table).empty or numbered_alike(steps):
+        steps = self.host_table("steps")
+        if len(hosts) < 2 or steps.empty or numbered_alike(steps):
             return None
         rows = steps.assign(place=common_step_ids(steps))
         place_of = {host: own.set_index("step")["place"] for host, own in rows.groupby("host")}

@@ -12,7 +12,8 @@ from tfcompare.views.blocks import Block, Facts, Finding, Text
 
 _HELP = (
     "A step is of the compiled program that takes most of its time. The headline is on the kind with most time, if "
-    "both runs have it; the other figures above are of all included steps together."
+    "both runs have it; all other figures are of all included steps together, unless one kind is chosen (“Kind of "
+    "step” in the sidebar, `--step-kind`)."
 )
 
 
