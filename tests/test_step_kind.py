@@ -12,6 +12,7 @@ from tests.profiles import ROOT, TRANSFORMER_RUNS, loaded_run, run_path
 from tests.ui.page_texts import texts
 from tests.ui.sidebar_widgets import named, names
 from tfcompare import cli, settings
+from tfcompare.compare import compare
 from tfcompare.compare.between_steps import window_of
 from tfcompare.compare.utilization import time_at_peak_us
 from tfcompare.errors import NoSuchKind
@@ -104,6 +105,12 @@ def test_a_kind_that_a_run_does_not_have_is_refused_with_those_it_has() -> None:
         of_kind("train")
     with pytest.raises(NoSuchKind, match="only programs of JAX tell kinds apart"):
         load(run_path("filters_16_8"), step_kind="train")
+
+
+def test_the_headline_says_of_which_steps_it_is() -> None:
+    baseline = load(run_path("h100_store_activations"), step_kind="train_step")
+    headline = compare(baseline, of_kind("train_step")).headline()
+    assert headline.startswith("In steps of `train_step`, ") and "All steps together" not in headline
 
 
 def test_the_command_line_judges_one_kind(capsys: pytest.CaptureFixture[str]) -> None:

@@ -393,7 +393,8 @@ class Comparison:
             return kinds_headline(self.step_kinds(run), infos, times, (ours, theirs))
         slow_steps = clause((row_of(self.baseline, self.host), row_of(run, self.host_of(run))), (ours, theirs))
         examples = differing_examples(self.baseline, run, (self.host, self.host_of(run)))
-        return step_time_headline(infos, times, (ours, theirs), self.verdict[run.id], slow_steps, examples)
+        kind = self.baseline.choice.kind
+        return step_time_headline(infos, times, (ours, theirs), self.verdict[run.id], slow_steps, examples, kind)
 
     def names_of(self, candidate: Run) -> tuple[str, str]:
         """The names of baseline and candidate, or their ids if the names are equal."""

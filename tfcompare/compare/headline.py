@@ -29,12 +29,13 @@ def step_time_headline(
     verdict: Verdict,
     slow_steps: str = "",
     examples: tuple[float, float] | None = None,
+    kind: str | None = None,
 ) -> str:
     """One or two Markdown sentences on the step times of both runs and the change between them.
 
     `times_us` are the step times and `names` the displayed names in Markdown, baseline first; `verdict` is the verdict
-    on the step times; `slow_steps` is a clause on slow steps; `examples` are those of a step, where they differ. A
-    change is stated only if the verdict is a claim.
+    on the step times; `slow_steps` is a clause on slow steps; `examples` are those of a step, where they differ;
+    `kind` is that of the steps, if one was chosen. A change is stated only if the verdict is a claim.
     """
     ours, theirs = names
     if verdict == IDENTICAL:
@@ -49,7 +50,7 @@ def step_time_headline(
     elif verdict.word == UNTESTED and all(info.steps_included == 1 for info in infos):
         sentence = f"{_of_one_step(*times_us, names)} {how_to_record_more(infos)}"
     else:
-        sentence = _change(times_us, names, verdict, slow_steps=slow_steps)
+        sentence = _change(times_us, names, verdict, slow_steps=slow_steps, of=kind or "")
     return " ".join([sentence, *_reservations(*infos, (ours, theirs))])
 
 
