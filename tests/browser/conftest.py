@@ -250,6 +250,7 @@ def add_runs(page: Page, way: str) -> Page:
     if tab.count() == 0:
         page.get_by_role("button", name="Add runs").click()
     tab.click()
+    page.wait_for_timeout(300)  # the page is about to be drawn once more, and what is sent meanwhile may get lost
     settled(page)
     expect(tab).to_have_attribute("aria-selected", "true")
     return page
