@@ -18,10 +18,10 @@ from tfcompare.compare.attribution import OTHER_HOSTS
 from tfcompare.compare.between_steps import window_of
 from tfcompare.compare.check.conditions import parse_condition
 from tfcompare.compare.examples import examples_per_step
-from tfcompare.compare.slowest_host import own_time_us, straggler
+from tfcompare.compare.straggler import own_time_us, straggler
 from tfcompare.run import Run
 from tfcompare.schema import SIDES, STEP_PARTS
-from tfcompare.tools.hosts.hosts import slowest_host
+from tfcompare.tools.hosts.slowest_host import slowest_host
 from tfcompare.tools.input.input_bound import wait_of
 from tfcompare.tools.input.input_verdicts import on_waiting
 from tfcompare.tools.overview import dashboard

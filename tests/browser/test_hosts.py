@@ -12,7 +12,7 @@ from tests.profiles import SAMPLES
 from tfcompare import compare, load
 from tfcompare.sources.logdir import find_runs
 from tfcompare.tools.hosts.host_words import verdict_sentence
-from tfcompare.tools.hosts.hosts import slowest_host
+from tfcompare.tools.hosts.slowest_host import slowest_host
 
 RUNS = {run.path.parents[2].name: run for run in find_runs(SAMPLES)}
 BALANCED, SLOW = RUNS["balanced"].id, RUNS["slow_input"].id

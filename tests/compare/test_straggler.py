@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from tfcompare import schema
-from tfcompare.compare.slowest_host import steps_of_straggler, straggler
+from tfcompare.compare.straggler import steps_of_straggler, straggler
 
 
 def steps(**hosts: list[tuple[float, float]]) -> pd.DataFrame:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tfcompare.tools.hosts.hosts import groups_of
+from tfcompare.tools.hosts.slowest_host import groups_of
 
 
 @pytest.mark.parametrize(

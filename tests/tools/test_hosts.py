@@ -11,7 +11,7 @@ import tfcompare as tfc
 from tests.profiles import SAMPLES, loaded_run
 from tests.xspace_builder import Event, event, line, plane, space
 from tfcompare.run import Run
-from tfcompare.tools.hosts import hosts
+from tfcompare.tools.hosts import hosts, slowest_host
 from tfcompare.tools.hosts.host_words import host_sentence, verdict_sentence
 
 STEPS = 12
@@ -91,7 +91,9 @@ def gpu_worker(kernel_ms: float, **stats: object) -> bytes:
 def test_another_device_or_clock_of_the_slow_host_is_said(
     usual: dict[str, object], own: dict[str, object], said: str
 ) -> None:
-    found = hosts.slowest_host(run_of(a=gpu_worker(20, **usual), b=gpu_worker(40, **own), c=gpu_worker(20, **usual)))
+    found = slowest_host.slowest_host(
+        run_of(a=gpu_worker(20, **usual), b=gpu_worker(40, **own), c=gpu_worker(20, **usual))
+    )
     assert found is not None
     assert (found.name, found.found.stands_out) == ("b", True)
     sentence = verdict_sentence(found, None, alone=True)
@@ -101,7 +103,7 @@ def test_another_device_or_clock_of_the_slow_host_is_said(
 
 def test_hosts_of_one_name_that_are_slow_together_are_named_together() -> None:
     run = rack(4, 3, slow="rack2", layer=9)
-    found = hosts.slowest_host(run)
+    found = slowest_host.slowest_host(run)
     assert found is not None
     assert found.group == ("rack2-host0", "rack2-host1", "rack2-host2")
     assert found.found.excess == pytest.approx(3 * MS, rel=0.05)
@@ -110,7 +112,7 @@ def test_hosts_of_one_name_that_are_slow_together_are_named_together() -> None:
     assert "spent in `model/layer` (host compute); the others wait for them in `CollectiveReduceV2`." in sentence
     again = verdict_sentence(found, found)
     assert again.endswith("in the baseline they were the slowest, too, 3.00 ms more than the others.")
-    alone = hosts.slowest_host(rack(4, 3, slow="rack2-host1", layer=9))
+    alone = slowest_host.slowest_host(rack(4, 3, slow="rack2-host1", layer=9))
     assert alone is not None
     assert (alone.group, alone.group_name) == (("rack2-host1",), "")
 
@@ -128,7 +130,7 @@ def test_a_host_on_which_all_ops_take_longer_is_said_to_be_a_slower_machine() ->
             events.append(event("sum:CollectiveReduceV2", begin, start + 20 * MS - begin))
         return space(plane("/host:CPU", line("python", *events)))
 
-    found = hosts.slowest_host(run_of(a=many(1), b=many(1.3), c=many(1)))
+    found = slowest_host.slowest_host(run_of(a=many(1), b=many(1.3), c=many(1)))
     assert found is not None
     assert found.cause is not None
     assert found.cause.alike == pytest.approx((1.3, 1.3))
@@ -149,7 +151,7 @@ def test_a_host_that_runs_all_its_ops_more_often_is_no_slower_machine() -> None:
             events.append(event("sum:CollectiveReduceV2", begin, start + 30 * MS - begin))
         return space(plane("/host:CPU", line("python", *events)))
 
-    found = hosts.slowest_host(run_of(a=batches(3), b=batches(5), c=batches(3)))
+    found = slowest_host.slowest_host(run_of(a=batches(3), b=batches(5), c=batches(3)))
     assert found is not None
     sentence = verdict_sentence(found, None, alone=True)
     assert "in host compute, where it runs its ops 1.67× as often as the others" in sentence
@@ -162,7 +164,7 @@ def test_a_group_is_the_same_whichever_of_its_hosts_is_slowest() -> None:
         times = {name: 9 + 0.02 * (name == slowest) if name.startswith("rack2") else 6 for name in names}
         return run_of("racks", **{name: worker(layer=layer) for name, layer in times.items()})
 
-    ours, theirs = (hosts.slowest_host(slow_rack(f"rack2-host{number}")) for number in (0, 1))
+    ours, theirs = (slowest_host.slowest_host(slow_rack(f"rack2-host{number}")) for number in (0, 1))
     assert ours is not None and theirs is not None
     assert (ours.name, theirs.name) == ("rack2-host0", "rack2-host1")
     assert "in the baseline they were the slowest, too" in verdict_sentence(theirs, ours)
@@ -185,7 +187,7 @@ def test_an_op_that_runs_more_often_or_on_one_host_only_is_said_to() -> None:
         (2, 4, "which it runs 2.00× as often as the others"),
         (0, 3, "which the others do not run"),
     ):
-        found = hosts.slowest_host(run_of(a=times(usual), b=times(slow), c=times(usual)))
+        found = slowest_host.slowest_host(run_of(a=times(usual), b=times(slow), c=times(usual)))
         assert f"spent in `model/sleep` (host compute), {expected}; the" in verdict_sentence(found, None, alone=True)
 
 
@@ -200,7 +202,7 @@ def test_an_op_that_runs_more_often_or_on_one_host_only_is_said_to() -> None:
     ],
 )
 def test_a_planted_slow_host_is_named_with_its_cause(host: str, how: dict[str, float], part: str, op: str) -> None:
-    found = hosts.slowest_host(slowed(host, **how))
+    found = slowest_host.slowest_host(slowed(host, **how))
     assert found is not None
     assert (found.name, found.by, found.found.stands_out) == (host, "host", True)
     assert found.found.slowest_steps == found.found.steps == STEPS - 2
@@ -213,7 +215,7 @@ def test_a_planted_slow_host_is_named_with_its_cause(host: str, how: dict[str, f
 
 
 def test_a_delay_in_which_no_op_runs_is_placed_between_ops() -> None:
-    assert verdict_sentence(hosts.slowest_host(slowed(gap=6)), hosts.slowest_host(balanced())) == (
+    assert verdict_sentence(slowest_host.slowest_host(slowed(gap=6)), slowest_host.slowest_host(balanced())) == (
         "Slowest host: `b` in 10 of 10 steps, 6.00 ms more than the others per step (95 % confidence interval "
         "4.00 ms to 8.31 ms), spent between `model/layer` and `model/sleep`, where no op runs (idle); the others wait "
         "for it in `CollectiveReduceV2`; in the baseline no host stood out."
@@ -223,10 +225,11 @@ def test_a_delay_in_which_no_op_runs_is_placed_between_ops() -> None:
 def test_balanced_hosts_name_nobody() -> None:
     run = balanced()
     assert (
-        verdict_sentence(hosts.slowest_host(run), None, alone=True) == "No host has a longer busy time than the others."
+        verdict_sentence(slowest_host.slowest_host(run), None, alone=True)
+        == "No host has a longer busy time than the others."
     )
     slightly = slowed(layer=6.05)
-    sentence = verdict_sentence(hosts.slowest_host(slightly), hosts.slowest_host(slowed("c", layer=12)))
+    sentence = verdict_sentence(slowest_host.slowest_host(slightly), slowest_host.slowest_host(slowed("c", layer=12)))
     assert sentence.startswith("No host stands out: the slowest, `b`, is the slowest in 10 of 10 steps and takes 50")
     assert sentence.endswith("; in the baseline `c` was the slowest, 6.00 ms more than the others.")
 
@@ -257,7 +260,7 @@ def test_a_chosen_host_or_a_single_one_has_no_verdict() -> None:
     run, alone = slowed(layer=12), run_of(only=worker())
     assert host_sentence(tfc.compare(balanced(), run, host="a"), run) == ""
     assert host_sentence(tfc.compare(alone, alone), alone) == ""
-    assert hosts.slowest_host(alone) is None
+    assert slowest_host.slowest_host(alone) is None
     assert hosts.groupings(alone) == ()
 
 
@@ -279,14 +282,14 @@ def test_hosts_without_steps_are_left_out() -> None:
     quiet = space(plane("/host:CPU", line("python", event("idle:NoOp", 0, 5))))
     run = run_of(a=worker(), b=worker(layer=12), c=quiet)
     assert hosts.without_steps(run) == ("c",)
-    found = hosts.slowest_host(run)
+    found = slowest_host.slowest_host(run)
     assert found is not None
     assert (found.name, found.found.stands_out) == ("b", True)
 
 
 def test_steps_that_hosts_number_differently_are_joined_by_position() -> None:
     run = run_of(a=worker(), b=worker(layer=12, first=70))
-    found = hosts.slowest_host(run)
+    found = slowest_host.slowest_host(run)
     assert found is not None
     assert (found.name, found.found.steps) == ("b", STEPS - 2)
 
@@ -307,7 +310,7 @@ def test_devices_of_one_host_are_compared_with_each_other() -> None:
         devices.append(plane(f"/device:GPU:{number}", line("Stream #1(Compute)", *kernels, id=1)))
     run = run_of(a=space(host, *devices))
     assert hosts.groupings(run) == ("device",)
-    found = hosts.slowest_host(run)
+    found = slowest_host.slowest_host(run)
     assert found is not None
     assert (found.name, found.by, found.found.stands_out) == ("GPU:2", "device", True)
     assert found.cause is not None
@@ -334,6 +337,6 @@ def test_the_sample_with_a_slow_input_names_the_worker_and_the_iterator() -> Non
     assert sentence.startswith("Slowest host: `worker1` in ")
     assert "spent in `Map` of its input pipeline (`read`); the others wait for it in `CollectiveReduceV2`" in sentence
     assert sentence.endswith("in the baseline no host stood out.")
-    found = hosts.slowest_host(run)
+    found = slowest_host.slowest_host(run)
     assert found is not None
     assert found.found.low <= 8 * MS <= found.found.high, "the sleep of 8 ms that was planted"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tfcompare.compare.slowest_host import steps_of_straggler
+from tfcompare.compare.straggler import steps_of_straggler
 from tfcompare.schema.arrays import Floats
 from tfcompare.units import format_percent, format_time_us
 

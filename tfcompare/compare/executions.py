@@ -13,8 +13,8 @@ import pandas as pd
 
 from tfcompare.compare.diff import ADDED, REMOVED, change
 from tfcompare.compare.groups.aggregate import compared, metric_in
+from tfcompare.compare.matching.instruction_keys import pair_programs
 from tfcompare.compare.matching.matching import with_hosts_of
-from tfcompare.compare.matching.programs_and_instructions import pair_programs
 from tfcompare.hlo.names import plain_program
 from tfcompare.schema import SIDES
 

@@ -11,7 +11,7 @@ from tfcompare.compare.memory_growth import growth_in
 from tfcompare.compare.stats.verdict import SAME, verdict_on_size
 from tfcompare.tools.advice.model import WORTH_IT
 from tfcompare.tools.hosts.host_words import how_often, who
-from tfcompare.tools.hosts.hosts import slowest_host_in
+from tfcompare.tools.hosts.slowest_host import slowest_host_in
 from tfcompare.tools.runs.many_runs import peak_bytes
 from tfcompare.tools.throughput import between_steps_changed
 from tfcompare.units import format_bytes, format_ratio, format_time_us

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from tfcompare.compare.attribution import OP
-from tfcompare.compare.slowest_host import steps_of_straggler
+from tfcompare.compare.straggler import steps_of_straggler
 from tfcompare.frames.ops.op_names import DATASET
 from tfcompare.schema import HOST, IDLE
 

@@ -26,8 +26,8 @@ from tfcompare.compare.attribution_words import (
     step_budget,
 )
 from tfcompare.compare.headline import step_marker_call
-from tfcompare.compare.slowest_host import attributed_hosts, mean_step_us
 from tfcompare.compare.stats.verdict import UNCLEAR, UNTESTED
+from tfcompare.compare.straggler import attributed_hosts, mean_step_us
 from tfcompare.markdown import as_code
 from tfcompare.schema import SIDES, STEP_PARTS
 from tfcompare.tools.hosts.host_words import host_sentence

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from tfcompare.compare.between_steps import in_words, window_of
 from tfcompare.compare.examples import examples_per_step
-from tfcompare.compare.slowest_host import steps_of_straggler
 from tfcompare.compare.stats.estimates import FEWEST_STEPS, Times, estimates, levels
 from tfcompare.compare.stats.verdict import Verdict
+from tfcompare.compare.straggler import steps_of_straggler
 from tfcompare.tools.key_figures import KeyFigure, Unit, better_by
 from tfcompare.units import format_time_us
 

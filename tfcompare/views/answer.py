@@ -24,7 +24,7 @@ from tfcompare.tools.advice import Facts as AdviceFacts
 from tfcompare.tools.certain import certainties
 from tfcompare.tools.hosts.clock_change import clock_change
 from tfcompare.tools.hosts.host_words import who
-from tfcompare.tools.hosts.hosts import slowest_host_in
+from tfcompare.tools.hosts.slowest_host import slowest_host_in
 from tfcompare.tools.ops.op_stats import main_side, top_ops
 from tfcompare.tools.overview import PEAK_MEMORY, PLANNED_MEMORY, dashboard
 from tfcompare.tools.throughput import between_steps_sentence, dispatch_sentence

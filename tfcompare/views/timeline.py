@@ -7,7 +7,7 @@ from typing import Any
 
 from tfcompare.charts.pair import Pair, has_step_times
 from tfcompare.charts.timeline.data import Labels, component_data, state_of
-from tfcompare.compare.slowest_host import attributed_hosts
+from tfcompare.compare.straggler import attributed_hosts
 from tfcompare.markdown import as_code
 from tfcompare.tools.timeline import sentences
 from tfcompare.tools.timeline.aligned import align

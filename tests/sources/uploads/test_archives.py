@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.sources.uploads.hostile import HOSTILE, TOO_MUCH, lying_size, special, tarred, zipped
-from tfcompare.sources.uploads import examine
+from tfcompare.sources.uploads import archives_in_child
 from tfcompare.sources.uploads.archives import is_archive, list_archive, unpack
 from tfcompare.sources.uploads.limits import BadUpload, Limits
 
@@ -55,8 +55,8 @@ def test_a_hostile_archive_is_refused_in_one_sentence_and_nothing_is_written(kin
     # Others do not take a minute on the slowest machine: what is refused is refused for what it is.
     limits = Limits(seconds=1 if expected == TOO_MUCH else 60, total_bytes=20_000_000)
     with pytest.raises(BadUpload) as refused:
-        examine.members("theirs.bin", packed, limits, lambda: None)
-        examine.unpack("theirs.bin", packed, limits, folder, tmp_path / "count", lambda _: None)
+        archives_in_child.members("theirs.bin", packed, limits, lambda: None)
+        archives_in_child.unpack("theirs.bin", packed, limits, folder, tmp_path / "count", lambda _: None)
     text = str(refused.value)
     assert text.startswith("theirs.bin: ")
     assert expected in text

@@ -13,7 +13,7 @@ from tests.sources.uploads.hostile import zipped
 from tfcompare.sources.abandoned_folders import session_owner, this_process
 from tfcompare.sources.uploads.limits import BadUpload
 from tfcompare.sources.uploads.quotas import Quotas
-from tfcompare.sources.uploads.stored import Arrival, Uploads
+from tfcompare.sources.uploads.receiving import Arrival, Uploads
 
 KB = 1000
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.profiles import ALL_RUNS, EACH_KIND, loaded_run
 from tests.tools.advice.advice_facts import NAIVE, facts, kernels, memory, ops
-from tfcompare.compare.slowest_host import steps_of_straggler
+from tfcompare.compare.straggler import steps_of_straggler
 from tfcompare.tools.advice import Advice, Change, Facts, Findings, advise, advise_on, facts_of, input_rules
 from tfcompare.tools.advice.advise import RULES
 from tfcompare.tools.advice.changes import changes

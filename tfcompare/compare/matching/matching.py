@@ -11,7 +11,7 @@ Tiers are applied in order, each to the rows that earlier tiers left unmatched. 
 
 Steps, and the one row of `run_info`, match by position. Hosts match by name; remaining hosts match in order if both
 sides have the same number of them. `pipelines.py` and `iterators.py` match tf.data pipelines and iterators,
-`programs_and_instructions.py` matches XLA programs.
+`instruction_keys.py` matches XLA programs.
 
 Manual choices (`manual.py`) take precedence over all tiers. Rows whose names are manually paired match only each other,
 provided that they agree in the keys of `Naming.manual_keys`. Matches between separated names are removed; all other
@@ -30,6 +30,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from tfcompare.compare.matching.guesses import by_likeness, by_place, likely_rows
+from tfcompare.compare.matching.instruction_keys import with_instruction_keys
 from tfcompare.compare.matching.kernel_names import canonical_kernel
 from tfcompare.compare.matching.manual import (
     LEVELS,
@@ -43,7 +44,6 @@ from tfcompare.compare.matching.manual import (
 from tfcompare.compare.matching.name_tree import NameAndType, Ops, types_of_names
 from tfcompare.compare.matching.names import Names, align_ops
 from tfcompare.compare.matching.plain_names import plain_type
-from tfcompare.compare.matching.programs_and_instructions import with_instruction_keys
 from tfcompare.compare.matching.tiers import (
     EXACT,
     HLO_TIERS,

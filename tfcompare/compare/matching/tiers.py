@@ -176,4 +176,4 @@ HLO_TIERS = {
         Tier(PROBABLE, ("host", "guessed", "tree", "depth", "category", "origin")),
     ),
 }
-"""The tiers of tables of XLA programs; `programs_and_instructions.with_instruction_keys` explains the keys."""
+"""The tiers of tables of XLA programs; `instruction_keys.with_instruction_keys` explains the keys."""

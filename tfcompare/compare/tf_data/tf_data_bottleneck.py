@@ -4,6 +4,9 @@ The guide has five steps: find the most input-bound host, its slowest execution,
 critical path through the graph, and the slowest transformation on that path
 (https://www.tensorflow.org/guide/data_performance_analysis). A single slow call may be an exception, so sentences and
 advice name the iterator for which all calls together waited the longest.
+
+Which iterator is the bottleneck of each execution, `is_bottleneck`, is decided when a profile is read: see `find_rows`
+in `frames/tf_data/tf_data_executions.py`.
 """
 
 from __future__ import annotations
@@ -144,7 +147,7 @@ def _change(sides: AnalysisPair, are_bound: tuple[bool, bool], names: RunNames, 
         return _to_devices_only((baseline, candidate), are_bound, names)
     mean = f"Mean call: {theirs} {format_time_us(candidate.mean_us)}, {ours} {format_time_us(baseline.mean_us)}."
     if are_bound == (True, True):
-        return f"{_bottlenecks(baseline, candidate, names)} {mean}"
+        return f"{_of_both_bound(baseline, candidate, names)} {mean}"
     if are_bound == (False, False):
         return f"Neither run is input-bound. {mean}"
     if are_bound[1]:
@@ -176,7 +179,7 @@ def _blamed(analysis: Analysis) -> str:
     return "" if bottleneck is None else f" (bottleneck: {display_name(bottleneck['iterator'])})"
 
 
-def _bottlenecks(baseline: Analysis, candidate: Analysis, names: RunNames) -> str:
+def _of_both_bound(baseline: Analysis, candidate: Analysis, names: RunNames) -> str:
     """The bottlenecks of two input-bound runs."""
     ours, theirs = baseline.usual_bottleneck, candidate.usual_bottleneck
     if ours is None or theirs is None:

@@ -78,7 +78,7 @@ def _pipelines(space: XSpace, analysis: Analysis) -> pa.Table:
     latency_us = executions.latency_ps[order] / PS_PER_US
     first = np.searchsorted(executions.pipeline[order], np.arange(count))
     calls = np.bincount(executions.pipeline, minlength=count)
-    bottleneck, self_time_us = _bottlenecks(space, analysis)
+    bottleneck, self_time_us = _bottlenecks_of_slowest(space, analysis)
     return host_table(
         "tf_data_pipelines",
         {
@@ -96,7 +96,7 @@ def _pipelines(space: XSpace, analysis: Analysis) -> pa.Table:
     )
 
 
-def _bottlenecks(space: XSpace, analysis: Analysis) -> tuple[list[str], Floats]:
+def _bottlenecks_of_slowest(space: XSpace, analysis: Analysis) -> tuple[list[str], Floats]:
     """(long name, self time) of the bottleneck in the slowest execution of each pipeline."""
     rows, executions = analysis.rows, analysis.executions
     blamed = np.flatnonzero(rows.is_bottleneck & (executions.rank[rows.execution] == 0))

@@ -145,7 +145,7 @@ def find_rows(calls: Calls, pipelines: Pipelines, executions: Executions) -> Ite
         total_ps=sums(code, (calls.end_ps - calls.start_ps)[counted], size),
         self_ps=own,
         is_waited_for=is_waited_for,
-        is_bottleneck=_bottlenecks(
+        is_bottleneck=_slowest_waited_for(
             execution, own, is_waited_for & ~pipelines.feeds_device[executions.pipeline[execution]]
         ),
         of_call=of_call,
@@ -183,7 +183,7 @@ def _iterator_counts(calls: Calls, roots: Int64) -> Int64:
     return np.bincount(pairs // len(calls.ids), minlength=len(roots))
 
 
-def _bottlenecks(execution: Int64, self_ps: Int64, is_candidate: Bools) -> Bools:
+def _slowest_waited_for(execution: Int64, self_ps: Int64, is_candidate: Bools) -> Bools:
     """Which rows are bottlenecks: in each execution, the candidate with the largest self time, if above 0."""
     out = np.zeros(len(execution), np.bool_)
     candidates = np.flatnonzero(is_candidate & (self_ps > 0))

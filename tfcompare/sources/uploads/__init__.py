@@ -3,6 +3,6 @@
 from tfcompare.sources.abandoned_folders import clean, session_owner
 from tfcompare.sources.uploads.limits import BadUpload, Limits
 from tfcompare.sources.uploads.quotas import Quotas
-from tfcompare.sources.uploads.stored import Arrival, Upload, Uploads
+from tfcompare.sources.uploads.receiving import Arrival, Upload, Uploads
 
 __all__ = ["Arrival", "BadUpload", "Limits", "Quotas", "Upload", "Uploads", "clean", "session_owner"]

@@ -4,8 +4,8 @@ An archive is refused entirely if any member would not occur in a normal archive
 link, a device, a duplicate or overlong name, members that share bytes, or more data than profiles expand to. Listing
 and unpacking check the members in the same way, so the limits hold for both.
 
-These functions are called in child processes only, which are limited in memory and time: see `examine`. So forged
-headers, which make `zipfile` and `tarfile` slow or large, need no checks here.
+These functions are called in child processes only, which are limited in memory and time: see `archives_in_child`. So
+forged headers, which make `zipfile` and `tarfile` slow or large, need no checks here.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ import pandas as pd
 
 from tfcompare.compare.between_steps import Window, window_of
 from tfcompare.compare.captures import Captures, StepsOf
-from tfcompare.compare.slowest_host import steps_of_straggler
+from tfcompare.compare.straggler import steps_of_straggler
 from tfcompare.compare.tf_data.iterator_tree import setting
 from tfcompare.compare.tf_data.tf_data_bottleneck import Analysis, analyse, stages
 from tfcompare.frames.ops.op_names import DATASET

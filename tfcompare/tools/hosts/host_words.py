@@ -6,11 +6,11 @@ import math
 from typing import TYPE_CHECKING
 
 from tfcompare import schema
-from tfcompare.compare.slowest_host import attributed_hosts
 from tfcompare.compare.stats.estimates import FEWEST_STEPS, LEVEL
 from tfcompare.compare.stats.host_significance import CONSISTENT, Outstanding
+from tfcompare.compare.straggler import attributed_hosts
 from tfcompare.tools.hosts.host_causes import DEVICE_PARTS, INPUT, Cause
-from tfcompare.tools.hosts.hosts import SlowHost, slowest_host_in
+from tfcompare.tools.hosts.slowest_host import SlowHost, slowest_host_in
 from tfcompare.units import format_ratio, format_time_us
 
 if TYPE_CHECKING:

@@ -1,15 +1,8 @@
-"""The hosts of a run side by side: their steps, the slowest of them, and what it does longer than the others.
-
-In synchronous training all hosts' steps end together, because the others wait for the slowest in a collective. The
-slowest host is therefore the one with the longest busy time: the step without its time in collectives.
-"""
+"""The hosts or devices of a run side by side, and of two runs: their steps, and how these are paired."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -17,47 +10,15 @@ import pandas as pd
 
 from tfcompare import schema
 from tfcompare.compare.matching.matching import pair_devices, pair_hosts, with_hosts_of
-from tfcompare.compare.stats.host_significance import (
-    DEVICE_SPREAD,
-    HOST_SPREAD,
-    Outstanding,
-    group_of,
-    slowest,
-    slowest_group,
-)
 from tfcompare.tables.hosts import COLLECTIVE_PARTS
 from tfcompare.tables.step_times import positions_in_run
-from tfcompare.tools.hosts.host_causes import Cause, cause_of, collective_of
 
 if TYPE_CHECKING:
-    from tfcompare.compare import Comparison
     from tfcompare.run import Run
 
-_WORD = re.compile(r"[A-Za-z]+|[0-9]+|[^A-Za-z0-9]+")
-_SEPARATOR = re.compile(r"[^A-Za-z0-9]+")
 By = Literal["host", "device"]
 METRICS = ("duration_us", "busy_us", "collectives_us", *schema.STEP_PARTS)
 """What the page can show of each step."""
-
-
-@dataclass(frozen=True)
-class SlowHost:
-    """The slowest host or device of a run: `found` says whether it stands out, `cause` what it does longer.
-
-    Where hosts that are named alike are slow together, `found` is about all of them, `group` their names, `name` the
-    slowest of them and `group_name` what their names share, as in `rack3-…`; else `group` has `name` alone.
-    `collective` is the op in which the others wait for it, by `waiting_us` per step longer than it waits itself; empty
-    and 0 if the profile shows no waiting. `cause` is None if the host does not stand out.
-    """
-
-    name: str
-    by: By
-    found: Outstanding
-    cause: Cause | None
-    collective: str
-    waiting_us: float
-    group: tuple[str, ...] = ()
-    group_name: str = ""
 
 
 def groupings(run: Run) -> tuple[By, ...]:
@@ -102,40 +63,6 @@ def matrix(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
     """
     counted = rows[rows["included"].astype(bool)]
     return counted.pivot(index="name", columns="place", values=metric).dropna(axis=1).astype("float64")
-
-
-def slowest_host(run: Run, by: By | None = None) -> SlowHost | None:
-    """The slowest host, or device of a run with one host; None without several hosts or devices with common steps."""
-    possible = groupings(run)
-    chosen = by or next(iter(possible), None)
-    if chosen is None or chosen not in possible:
-        return None
-    rows = steps_by(run, chosen)
-    busy = matrix(rows, "busy_us")
-    if len(busy) < 2 or busy.empty:
-        return None
-    spread = HOST_SPREAD if chosen == "host" else DEVICE_SPREAD
-    found = slowest(busy.to_numpy(), spread)
-    name, group_name = str(busy.index[found.position]), ""
-    group: tuple[int, ...] = (found.position,)
-    if chosen == "host":
-        groups = groups_of(list(busy.index))
-        slow = slowest_group(busy.to_numpy(), list(groups.values()), spread)
-        if slow is not None:
-            group_name, group = list(groups.items())[slow]
-            found = group_of(busy.to_numpy(), group, len(groups), spread)
-    names = tuple(busy.index[list(group)].astype(str))
-    rows = rows[~rows["name"].isin(set(names) - {name})]
-    waiting = matrix(rows, "collectives_us").mean(axis=1)
-    more_us = float(waiting.drop(name).median() - waiting[name])
-    cause = cause_of(run, rows, name, by_host=chosen == "host") if found.stands_out else None
-    collective = collective_of(run, rows, name) if found.stands_out and more_us > 0 else ""
-    return SlowHost(name, chosen, found, cause, collective, max(more_us, 0.0), names, group_name)
-
-
-def slowest_host_in(comparison: Comparison, run: Run, by: By = "host") -> SlowHost | None:
-    """As `slowest_host`, of a run of a comparison; kept with the comparison."""
-    return comparison.cached(("slowest", run.id, by), partial(slowest_host, run, by))
 
 
 def without_steps(run: Run) -> tuple[str, ...]:
@@ -244,29 +171,3 @@ def by_skew(busy: pd.DataFrame) -> list[str]:
     skew = (busy - busy.median()).mean(axis=1)
     order = np.lexsort((skew.index.to_numpy(str), -skew.to_numpy()))
     return [str(name) for name in skew.index[order]]
-
-
-def groups_of(names: Sequence[str]) -> dict[str, tuple[int, ...]]:
-    """The positions of the hosts of each group, by what their names have in common: `rack3-…`, `….rack3.dc1`.
-
-    A group has at least two hosts and at most half of them. Names are cut between letters, digits and separators at the
-    front, and at separators at the end, where domains are. Of the texts that the same hosts share, the longest counts.
-    """
-    found: dict[str, list[int]] = {}
-    for position, name in enumerate(names):
-        for text in (*_beginnings(name), *_ends(name)):
-            found.setdefault(text, []).append(position)
-    by_hosts: dict[tuple[int, ...], str] = {}
-    for text, positions in found.items():
-        if 2 <= len(positions) <= len(names) / 2:
-            hosts = tuple(positions)
-            by_hosts[hosts] = max(by_hosts.get(hosts, ""), text, key=len)
-    return {text: hosts for hosts, text in by_hosts.items()}
-
-
-def _beginnings(name: str) -> list[str]:
-    return [f"{name[: match.end()]}…" for match in _WORD.finditer(name)][:-1]
-
-
-def _ends(name: str) -> list[str]:
-    return [f"…{name[match.start() :]}" for match in _SEPARATOR.finditer(name)]

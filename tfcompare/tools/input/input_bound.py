@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from tfcompare.compare.slowest_host import steps_of_straggler
+from tfcompare.compare.straggler import steps_of_straggler
 from tfcompare.frames.planes import HOST_PLANE
 from tfcompare.frames.steps.steps import XLA_MODULE
 from tfcompare.schema import UNEXPLAINED_PARTS

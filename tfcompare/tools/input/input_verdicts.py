@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfcompare.compare.captures import Captures, StepsOf
-from tfcompare.compare.slowest_host import steps_of_straggler
 from tfcompare.compare.stats.estimates import Times
 from tfcompare.compare.stats.verdict import UNTESTED, Verdict
+from tfcompare.compare.straggler import steps_of_straggler
 from tfcompare.tools.input import input_bound
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from tfcompare.compare.groups.aggregate import group_diff, metric_in, without_id
 from tfcompare.compare.groups.fused_rows import single_ops
 from tfcompare.compare.headline import knows_step_time
 from tfcompare.compare.matching.tiers import CANONICAL, FUSED
-from tfcompare.compare.slowest_host import steps_of_straggler
+from tfcompare.compare.straggler import steps_of_straggler
 from tfcompare.errors import Unknown
 from tfcompare.tools.input.input_bound import input_wait
 

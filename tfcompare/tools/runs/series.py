@@ -19,8 +19,8 @@ import pandas as pd
 
 from tfcompare import schema
 from tfcompare.compare.captures import StepsOf
-from tfcompare.compare.slowest_host import steps_of_straggler
 from tfcompare.compare.stats.estimates import FEWEST_STEPS, Times, estimates, levels
+from tfcompare.compare.straggler import steps_of_straggler
 from tfcompare.errors import TfcompareError, Unknown
 from tfcompare.run import Run, load
 from tfcompare.schema.arrays import Floats

@@ -11,8 +11,8 @@ import pandas as pd
 from tfcompare.compare.attribution import NEGLIGIBLE_US
 from tfcompare.compare.between_steps import window_of
 from tfcompare.compare.groups.aggregate import without_idle
-from tfcompare.compare.slowest_host import mean_step_us, steps_of_straggler
 from tfcompare.compare.stats.change_points import FEWEST_RUNS, change_points, change_points_of_family
+from tfcompare.compare.straggler import mean_step_us, steps_of_straggler
 from tfcompare.errors import TfcompareError
 from tfcompare.run import Run, load
 from tfcompare.tools.runs.series import STEP_TIME, THROUGHPUT, Metric, device_of_read, label_of

@@ -11,7 +11,7 @@ import streamlit as st
 
 from tfcompare.charts.pair import Pair
 from tfcompare.charts.timeline.data import Labels
-from tfcompare.compare.slowest_host import attributed_hosts
+from tfcompare.compare.straggler import attributed_hosts
 from tfcompare.errors import TfcompareError
 from tfcompare.markdown import as_code, as_markdown
 from tfcompare.tools.timeline import sentences

@@ -10,7 +10,7 @@ import streamlit as st
 from tfcompare.charts.pair import Pair
 from tfcompare.charts.style import letter, shorten_distinct
 from tfcompare.compare.matching.matching import host_counterparts
-from tfcompare.compare.slowest_host import attributed_hosts
+from tfcompare.compare.straggler import attributed_hosts
 from tfcompare.markdown import as_code
 from tfcompare.run import Run
 from tfcompare.tools.timeline.host_pair import HostPair, compare_hosts, with_itself

@@ -15,7 +15,7 @@ from tfcompare.charts import hosts as charts
 from tfcompare.charts.pair import Pair
 from tfcompare.markdown import as_code
 from tfcompare.schema import SIDES
-from tfcompare.tools.hosts import hosts
+from tfcompare.tools.hosts import hosts, slowest_host
 from tfcompare.tools.hosts.host_words import verdict_sentence
 from tfcompare.tools.hosts.hosts import By, PairedSteps
 from tfcompare.units import format_delta, format_time_us
@@ -115,7 +115,7 @@ def _answer(pair: Pair) -> Iterator[Block]:
     """Who is slowest, why, and whether it was so before; how hosts are paired; which hosts are left out."""
     by = next(iter(groupings(pair)))
     is_alone = pair.is_single or pair.is_identical
-    slow = [hosts.slowest_host_in(pair.comparison, run, by) for run in pair.runs]
+    slow = [slowest_host.slowest_host_in(pair.comparison, run, by) for run in pair.runs]
     sentence = verdict_sentence(slow[1], None if is_alone else slow[0], alone=is_alone)
     if not sentence:
         baseline, candidate = pair.marked

@@ -15,8 +15,8 @@ from tfcompare.charts.pair import Pair, may_draw
 from tfcompare.charts.style import Side
 from tfcompare.charts.verdicts import Judged
 from tfcompare.compare.headline import step_marker_call
-from tfcompare.compare.slowest_host import steps_of_straggler
 from tfcompare.compare.stats.verdict import Verdict
+from tfcompare.compare.straggler import steps_of_straggler
 from tfcompare.compare.tf_data.call_verdicts import CallVerdict
 from tfcompare.markdown import as_code, as_markdown
 from tfcompare.schema import SIDES

@@ -25,7 +25,7 @@ from typing import BinaryIO
 
 from tfcompare.sources.abandoned_folders import ARRIVING, delete, this_process
 from tfcompare.sources.logdir.files import PROFILE_SUFFIXES, is_profile, text_of
-from tfcompare.sources.uploads import examine
+from tfcompare.sources.uploads import archives_in_child
 from tfcompare.sources.uploads.archives import Member, OnBytes, is_archive, write
 from tfcompare.sources.uploads.limits import BadUpload, Limits, check_distinct, safe_path
 from tfcompare.sources.uploads.quotas import ABOUT, Quotas
@@ -188,7 +188,7 @@ class _Listed:
         name, path = text_of(arrival.name), safe_path(arrival.name, arrival.name)
         if _is_archive(arrival):
             _copy(arrival.file, packed, progress)
-            members = examine.members(name, packed, limits, lambda: progress(0))
+            members = archives_in_child.members(name, packed, limits, lambda: progress(0))
             return _Listed(arrival, tuple(members), packed, top="")
         limits.check_file(name, path.name, arrival.size_bytes)
         return _Listed(arrival, (Member(arrival.name, path, arrival.size_bytes),), packed=None, top=top)
@@ -212,7 +212,7 @@ class _Listed:
         name = text_of(self.arrival.name)
         if self.packed:
             counter = self.packed.with_suffix(".count")
-            examine.unpack(name, self.packed, limits, place, counter, progress)
+            archives_in_child.unpack(name, self.packed, limits, place, counter, progress)
             return
         (member,) = self.members
         if member.is_profile:

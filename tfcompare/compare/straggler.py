@@ -2,6 +2,8 @@
 
 In synchronous training, every host's step ends when the slowest host is done, because the others wait for it in a
 collective. Step times therefore do not show which host is slow; step times without collectives do.
+
+Its steps stand for the run. Whether it is slow at all is tested by `tools/hosts/slowest_host.py`.
 """
 
 from __future__ import annotations

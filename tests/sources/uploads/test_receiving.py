@@ -19,7 +19,7 @@ from tests.sources.test_hosts_of_runs import profile
 from tests.sources.uploads.hostile import HOSTILE, tarred, zipped
 from tfcompare.sources.abandoned_folders import clean, session_owner, this_process
 from tfcompare.sources.uploads.limits import BadUpload, Limits
-from tfcompare.sources.uploads.stored import ABOUT, Arrival, Upload, Uploads
+from tfcompare.sources.uploads.receiving import ABOUT, Arrival, Upload, Uploads
 
 PROFILE = next((SAMPLES / "autoencoder" / "filters_16_8").rglob("*.xplane.pb")).read_bytes()
 OTHER = next((SAMPLES / "autoencoder" / "filters_512_128").rglob("*.xplane.pb")).read_bytes()
@@ -153,7 +153,7 @@ def test_a_process_killed_while_it_receives_leaves_what_the_next_start_removes(
     code = textwrap.dedent("""
         import io, sys, time
         from pathlib import Path
-        from tfcompare.sources.uploads.stored import Arrival, Uploads
+        from tfcompare.sources.uploads.receiving import Arrival, Uploads
         def stall(_):
             print("half", flush=True)
             time.sleep(60)
@@ -176,7 +176,7 @@ UPLOADER = """
 import io, sys
 from pathlib import Path
 from tests.sources.uploads.hostile import zipped
-from tfcompare.sources.uploads.stored import Arrival, Uploads
+from tfcompare.sources.uploads.receiving import Arrival, Uploads
 uploads = Uploads(Path(sys.argv[1]), "local")
 for number in range(1000):
     files = [(f"{i}.xplane.pb", bytes([number % 256, i]) * 1_000_000) for i in range(3)]

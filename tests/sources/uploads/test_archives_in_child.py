@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.sources.uploads.hostile import PROFILE, large_dictionary, tarred, with_headers, zipped
-from tfcompare.sources.uploads import examine
+from tfcompare.sources.uploads import archives_in_child
 from tfcompare.sources.uploads.limits import BadUpload, Limits
-from tfcompare.sources.uploads.stored import Arrival, Uploads
+from tfcompare.sources.uploads.receiving import Arrival, Uploads
 
 SLOW = with_headers(tarfile.XHDTYPE, *[b"1" * 63_000] * 4)
 """Within the limits on headers, `tarfile` takes a quadratic time for them."""
@@ -73,7 +73,7 @@ def test_what_progress_raises_ends_the_child_and_leaves_nothing(tmp_path: Path) 
     with pytest.raises(KeyboardInterrupt):
         Uploads(tmp_path, "local").receive([arrival("a.tgz", SLOW)], stop)
     assert not files_in(tmp_path)
-    assert examine.members("a.tgz", write(tmp_path, tarred(PROFILE)), Limits(), lambda: None)
+    assert archives_in_child.members("a.tgz", write(tmp_path, tarred(PROFILE)), Limits(), lambda: None)
 
 
 def write(folder: Path, data: bytes) -> Path:
