@@ -94,6 +94,16 @@ def test_the_overview_has_the_same_numbers(tmp_path: Path) -> None:
         assert (figure.baseline, figure.candidate) == pytest.approx((measured.baseline, measured.candidate))
 
 
+def test_idle_time_lowers_the_duty_cycle_and_not_the_roofline_efficiency(tmp_path: Path) -> None:
+    busy, idle = training(tmp_path / "busy", 50), training(tmp_path / "idle", 100)
+    comparison = compare(busy, idle)
+    (pair,) = pairs_of(comparison)
+    figures = {figure.label: figure for figure in dashboard(comparison, idle, pair.attribution.parts)}
+    duty, efficiency = figures["Device duty cycle"], figures["Roofline efficiency"]
+    assert (duty.baseline, duty.candidate) == pytest.approx((10 / 50, 10 / 100))
+    assert efficiency.baseline == efficiency.candidate == pytest.approx(max(FLOPS_US, BYTES_US) / 10)
+
+
 @pytest.mark.parametrize("name", ["jax_filters_16_8", "filters_16_8"])
 def test_without_a_known_peak_or_programs_it_is_missing_and_no_card(name: str) -> None:
     alone = loaded_run(name)

@@ -14,6 +14,7 @@ from tfcompare.views.blocks import Block, Facts, Links, Table, Text
 from tfcompare.views.xla import xla
 
 GPU = ("filters_512_128_simulated", "filters_16_8_simulated")
+TRANSFORMERS = ("h100_store_activations", "h100_recompute_activations")
 
 
 def opened(op_name: str, names: tuple[str, ...]) -> list[Block]:
@@ -106,3 +107,10 @@ def test_an_op_leads_to_its_instructions_and_one_without_to_none(names: tuple[st
                for _, row in table.rows.iterrows())  # fmt: skip
     blocks = op.named(pairs_of(compare(*map(loaded_run, GPU)))[0], "no/such/op").blocks
     assert [one.view for block in blocks if isinstance(block, Links) for one in block.links] == ["timeline"]
+
+
+def test_an_op_tells_the_line_of_the_program_that_made_it() -> None:
+    moved = "jit(train_step)/jvp(attention)/add"
+    (text,) = [one for one in words(opened(moved, TRANSFORMERS)) if one.startswith("Source: ")]
+    assert text == "Source: `record.py:57` → `record.py:59`"
+    assert not any(one.startswith("Source: ") for one in words(opened("no/such/op", GPU)))

@@ -5,9 +5,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
+
 from tfcompare.compare.per_device import computing_devices
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from tfcompare.run import Run
 
 Cost = Literal["flops", "bytes_accessed"]
@@ -25,19 +29,43 @@ def time_at_peak_us(run: Run, host: str | None, cost: Cost) -> float:
     model FLOPs. NaN without programs or steps, where the device's peak is not known, and where instructions of unknown
     cost take more than 1 % of the time.
     """
-    rows = run.table("hlo_ops", host=host)
+    rows = _instructions(run, host)
     steps = run.steps if host is None else run.table("steps", host=host)
     count = len(steps)
     if run.choice.kind is not None:
-        rows = rows[rows["program"].str.startswith(f"jit_{run.choice.kind}(")]
         every = run.table("steps", host=host)
         count = int((run.kinds_of(every) == run.choice.kind).sum()) // every["host"].nunique()
     if rows.empty or steps.empty:
         return math.nan
     if cost == "flops":
         rows = rows[~rows["is_rematerialized"].astype(bool)]
-    needed = (rows[cost] / rows[_PEAKS[cost]]).mask(rows[cost] == 0, 0.0)
-    unknown = rows.loc[needed.isna(), "self_time_us"].sum()
-    if unknown > _MOST_UNKNOWN * rows["self_time_us"].sum():
-        return math.nan
-    return float(needed.sum()) * _US_PER_S / count / computing_devices(run, host)
+    needed_us = _needed_us(rows, cost)
+    return math.nan if _is_unknown(rows, needed_us) else float(needed_us.sum()) / count / computing_devices(run, host)
+
+
+def roofline_efficiency(run: Run, host: str | None) -> float:
+    """The time that instructions would take on the roofline, each limited by compute or memory, by the time they took.
+
+    Above 1 where they read from a cache what they are said to read from memory. NaN without compiled programs, and
+    where peaks or costs are unknown, as for `time_at_peak_us`.
+    """
+    rows = _instructions(run, host)
+    needed_us = _needed_us(rows, "flops").combine(_needed_us(rows, "bytes_accessed"), np.maximum)
+    took_us = float(rows["self_time_us"].sum())
+    return float(needed_us.sum()) / took_us if took_us > 0 and not _is_unknown(rows, needed_us) else math.nan
+
+
+def _instructions(run: Run, host: str | None) -> pd.DataFrame:
+    """The instructions of all programs; with steps of one kind, of its program."""
+    rows = run.table("hlo_ops", host=host)
+    return rows if run.choice.kind is None else rows[rows["program"].str.startswith(f"jit_{run.choice.kind}(")]
+
+
+def _needed_us(rows: pd.DataFrame, cost: Cost) -> pd.Series:
+    """How long a device needs at least for the cost of each instruction; NaN where that or the peak is unknown."""
+    return (rows[cost] / rows[_PEAKS[cost]]).mask(rows[cost] == 0, 0.0) * _US_PER_S
+
+
+def _is_unknown(rows: pd.DataFrame, needed_us: pd.Series) -> bool:
+    unknown_us = rows.loc[needed_us.isna(), "self_time_us"].sum()
+    return bool(unknown_us > _MOST_UNKNOWN * rows["self_time_us"].sum())

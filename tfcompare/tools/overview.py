@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tfcompare.compare.examples import differing_examples
 from tfcompare.compare.memory_growth import growth_in
 from tfcompare.compare.stats.estimates import STEP_TIME as MEANING
-from tfcompare.compare.utilization import Cost, time_at_peak_us
+from tfcompare.compare.utilization import Cost, roofline_efficiency, time_at_peak_us
 from tfcompare.tools.input import input_bound
 from tfcompare.tools.input.input_verdicts import on_waiting
 from tfcompare.tools.key_figures import KeyFigure, better_by, op_times
@@ -33,6 +33,7 @@ DEVICE_PARTS = ("device_compute_us", "device_collectives_us", "device_to_device_
 _DEVICE_BUSY = (
     "Mean time per step in which a device computes, communicates or copies between devices, as in the step breakdown."
 )
+_DUTY_CYCLE = "The share of the step in which a device is busy: Device busy ÷ Step time."
 _HOST_COMPUTE = "Mean time per step in which the host computes and nothing else explains the step, as in the breakdown."
 _INPUT = "Mean time per step spent waiting for input or copying it to the device."
 _OF_PEAK: tuple[tuple[str, Cost, str], ...] = (
@@ -47,6 +48,10 @@ _OF_PEAK: tuple[tuple[str, Cost, str], ...] = (
         "what the device's memory could move in the time of a step.",
     ),
 )  # fmt: skip
+_EFFICIENCY = (
+    "The time that the instructions of compiled programs would take at the device's peaks, each limited by compute or "
+    "by memory, as a share of the time that they took: how close they are to the roofline."
+)
 _PEAK = "The largest peak of any memory within the profile."
 _GROWTH = (
     "How much more of the memory with the largest peak is in use after each step: the median slope over the steps."
@@ -65,7 +70,7 @@ def dashboard(comparison: Comparison, candidate: Run, parts: pd.DataFrame) -> li
         KeyFigure(STEP_TIME, "µs", *times, better_by(comparison.verdict[candidate.id]), MEANING),
         *_throughput(comparison, candidate),
         *_parts(comparison, candidate, parts),
-        *_utilization(comparison, candidate),
+        *_utilization(comparison, candidate, parts),
         _memory(comparison, candidate),
         *_growth(comparison, candidate),
     ]
@@ -82,14 +87,21 @@ def _memory(comparison: Comparison, candidate: Run) -> KeyFigure:
     return KeyFigure(PEAK_MEMORY, "bytes", peaks[0], peaks[1], "lower", _PEAK)
 
 
-def _utilization(comparison: Comparison, candidate: Run) -> Iterator[KeyFigure]:
-    """How much of the device's peak rates the step uses, where compiled programs and the peaks are known."""
+def _utilization(comparison: Comparison, candidate: Run, parts: pd.DataFrame) -> Iterator[KeyFigure]:
+    """How much of the step devices are busy, and how much of their peak rates it uses, where programs tell that."""
+    runs = comparison.baseline, candidate
+    step_us = [comparison.step_time_us(run) for run in runs]
+    busy_us = _mean_us(parts, *DEVICE_PARTS)
+    if max(busy_us) > 0:
+        ours, theirs = (busy / step for busy, step in zip(busy_us, step_us, strict=True))
+        yield KeyFigure("Device duty cycle", "share", ours, theirs, "neither", _DUTY_CYCLE)
     for label, cost, meaning in _OF_PEAK:
         ours, theirs = (
-            time_at_peak_us(run, comparison.host_of(run), cost) / comparison.step_time_us(run)
-            for run in (comparison.baseline, candidate)
+            time_at_peak_us(run, comparison.host_of(run), cost) / step for run, step in zip(runs, step_us, strict=True)
         )
         yield KeyFigure(label, "share", ours, theirs, "neither", meaning)
+    ours, theirs = (roofline_efficiency(run, comparison.host_of(run)) for run in runs)
+    yield KeyFigure("Roofline efficiency", "share", ours, theirs, "neither", _EFFICIENCY)
 
 
 def _growth(comparison: Comparison, candidate: Run) -> Iterator[KeyFigure]:

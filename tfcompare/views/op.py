@@ -24,7 +24,7 @@ from tfcompare.tools import step_series
 from tfcompare.tools.card_texts import points_text
 from tfcompare.units import MISSING, format_percent, format_percent_change, format_ratio, format_value
 from tfcompare.views import links
-from tfcompare.views.blocks import Block, Chart, Choose, Details, Facts, Link, Links, Live, Table, Text, later
+from tfcompare.views.blocks import Block, Chart, Choose, Details, Facts, Links, Live, Table, Text, later
 from tfcompare.views.options import option
 from tfcompare.views.view import CHANGE, View, largest_first, sides_of
 
@@ -63,7 +63,7 @@ def _of_name(pair: Pair, op_name: str) -> Iterator[Block]:
     if rows_named(pair.ops(idle=False), op_name, op_name).empty:
         yield Text("No time was recorded for this op.", "notice")
     yield from times(pair, op_name)
-    yield Links(_places(pair, op_name, op_name))
+    yield from _places(pair, op_name, op_name)
     yield from kernels(pair, op_name, op_name)
     yield from memory(pair, op_name, op_name)
 
@@ -73,19 +73,23 @@ def _of_row(pair: Pair, row: pd.Series) -> Iterator[Block]:
     ours = None if is_added else name
     theirs = name if is_added else None if row["status"] == LACKING["candidate"] else str(row["op_name_candidate"])
     yield from of_one_row(pair, row, "op")
-    yield Links(_places(pair, ours, theirs))
+    yield from _places(pair, ours, theirs)
     yield from kernels(pair, ours, theirs)
     yield from memory(pair, ours, theirs)
     if not pair.is_single and row["op_type"] != schema.IDLE:
         yield Live("pair_op", (row,))
 
 
-def _places(pair: Pair, baseline: str | None, candidate: str | None) -> list[Link]:
-    """Where else the op of these names is shown: in the timeline, and its instructions, if it has any."""
+def _places(pair: Pair, baseline: str | None, candidate: str | None) -> Iterator[Block]:
+    """The line of the user's program that made the op of these names, and where else it is shown: in the timeline, and
+    its instructions, as far as it has any."""
     name = baseline or candidate or ""
     rows = pair.instructions()
     of_op = rows[(rows["op_name_baseline"] == baseline) | (rows["op_name_candidate"] == candidate)]
-    return [links.to_op(name), *links.to_instructions(pair, of_op, name)]
+    of_sides = (of_op.loc[of_op[f"source_{role}"].fillna("") != "", f"source_{role}"] for role in SIDES)
+    if lines := dict.fromkeys(", ".join(map(as_code, sorted(set(side)))) for side in of_sides if len(side)):
+        yield Text(f"Source: {' → '.join(lines)}")
+    yield Links([links.to_op(name), *links.to_instructions(pair, of_op, name)])
 
 
 def times(pair: Pair, op_name: str) -> Iterator[Block]:
