@@ -88,7 +88,7 @@ def test_the_overview_has_the_same_numbers(tmp_path: Path) -> None:
     comparison = compare(one, other)
     (pair,) = pairs_of(comparison)
     figures = {figure.label: figure for figure in dashboard(comparison, other, pair.attribution.parts)}
-    for label, metric in (("FLOP utilization", "mfu"), ("Memory bandwidth used", "hbm_share")):
+    for label, metric in (("FLOP utilization", "mfu"), ("Memory bandwidth", "hbm_share")):
         figure = figures[label]
         measured = check(comparison, [parse_condition(f"{metric}>2")]).found[0].measured
         assert (figure.baseline, figure.candidate) == pytest.approx((measured.baseline, measured.candidate))

@@ -43,7 +43,7 @@ _OF_PEAK: tuple[tuple[str, Cost, str], ...] = (
         "a share of what the device could do at its peak in the time of a step.",
     ),
     (
-        "Memory bandwidth used", "bytes_accessed",
+        "Memory bandwidth", "bytes_accessed",
         "Bytes that the instructions of compiled programs read and write at least, per step and device, as a share of "
         "what the device's memory could move in the time of a step.",
     ),

@@ -199,9 +199,11 @@ class Resolved:
     """A selection of available runs, and what could not be selected.
 
     The latter are ids of unknown runs, unreadable runs, and replicates that are already used or belong to no run.
+    `wish` is the selection with the baseline and the candidates that were wished for, unavailable ones too.
     """
 
     selection: Selection
+    wish: Selection
     unknown: tuple[str, ...] = ()
     unreadable: tuple[FoundRun, ...] = ()
     misplaced: tuple[Misplaced, ...] = ()
@@ -223,21 +225,24 @@ def resolve_selection(wish: Selection, found: Sequence[FoundRun], default: Calla
     if wish.baseline is None and not wish.candidates:
         runs_to_select = default()
         if not runs_to_select:
-            return Resolved(replace(wish, repeats=()))
+            nothing = replace(wish, repeats=())
+            return Resolved(nothing, nothing)
         wish = replace(wish, baseline=runs_to_select[0], candidates=tuple(runs_to_select[1:]))
     runs = {run.id: run for run in found}
     wish = _by_id(wish, {run.name: run.id for run in found} | {run_id: run_id for run_id in runs})
     wanted = dict.fromkeys((*wish.compared, *(repeat for _, repeat in wish.repeats if repeat)))
     usable = {run_id for run_id in wanted if run_id in runs and runs[run_id].is_readable}
+    wish = replace(wish, candidates=tuple(c for c in dict.fromkeys(wish.candidates) if c != wish.baseline))
     compared = replace(
         wish,
         baseline=wish.baseline if wish.baseline in usable else None,
-        candidates=tuple(c for c in dict.fromkeys(wish.candidates) if c in usable and c != wish.baseline),
+        candidates=tuple(c for c in wish.candidates if c in usable),
         repeats=(),
     )
     repeats, misplaced = _resolved_repeats([pair for pair in wish.repeats if pair[1] in usable], compared)
     return Resolved(
         replace(compared, repeats=repeats),
+        replace(wish, repeats=repeats),
         unknown=tuple(run_id for run_id in wanted if run_id not in runs),
         unreadable=tuple(runs[run_id] for run_id in wanted if run_id in runs and not runs[run_id].is_readable),
         misplaced=misplaced,

@@ -178,8 +178,9 @@ def _begin() -> tuple[Page, Selection, list[str]]:
     wish, complaints = _with_usable_steps(wish, complaints)
     settled = resolve_selection(wish, result.found, lambda: default_runs(result.without_hidden(), result.places))
     if not wish.compared and len(result.places) == _BEFORE_AND_AFTER:
-        settled = replace(settled, selection=with_replicates(settled.selection, wish, result.without_hidden()))
-    state.choose(settled.selection)
+        selection = with_replicates(settled.selection, wish, result.without_hidden())
+        settled = replace(settled, selection=selection, wish=selection)
+    state.choose(settled.selection, in_url=settled.wish)
     complaints += [as_markdown(problem) for run in settled.unreadable for problem in run.problems]
     complaints += _unknown_runs(settled.unknown, result.found)
     complaints += [

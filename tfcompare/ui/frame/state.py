@@ -20,21 +20,23 @@ def requested_selection() -> Selection:
     return from_query(query, st.session_state.get(_SELECTION, Selection()))
 
 
-def choose(selection: Selection, *, by_its_widget: bool = False) -> None:
+def choose(selection: Selection, *, by_its_widget: bool = False, in_url: Selection | None = None) -> None:
     """Make `selection` the one that all pages show, and write it to the URL, next to the page's own parameters.
 
-    With `by_its_widget`, the widget of the sidebar that changed shows it already, and no other has to change.
+    With `by_its_widget`, the widget of the sidebar that changed shows it already, and no other has to change. `in_url`
+    is written in its place where it asks for more than there is, which is told again when the page is drawn again.
     """
     if not by_its_widget and selection != st.session_state.get(_SELECTION):
         st.session_state[_TURN] = st.session_state.get(_TURN, 0) + 1
     st.session_state[_SELECTION] = selection
+    written = in_url or selection
     before = {name: st.query_params.get_all(name) for name in st.query_params}
-    changed = {name: values for name, values in selection.as_query().items() if values != before.get(name, [])}
+    changed = {name: values for name, values in written.as_query().items() if values != before.get(name, [])}
     # Also if nothing changed: a browser that asked before it got what was last written has gone on to that address.
-    if changed or st.session_state.get(_WRITTEN, selection) != selection:
+    if changed or st.session_state.get(_WRITTEN, written) != written:
         # In one update: each write adds an entry to the browser's history. Others may be bound to widgets.
         st.query_params.update(changed)
-    st.session_state[_WRITTEN] = selection
+    st.session_state[_WRITTEN] = written
 
 
 def widget_key(name: str) -> str:
