@@ -21,8 +21,8 @@ from tfcompare.compare.stats.change_points import (
     change_points,
     change_points_of_family,
 )
+from tfcompare.compare.stats.change_test import ChangeTest
 from tfcompare.compare.stats.estimates import Times
-from tfcompare.compare.stats.significance import ChangeTest
 from tfcompare.compare.stats.spread import declared_spread
 from tfcompare.schema.arrays import Floats
 

@@ -9,8 +9,8 @@ import pytest
 
 from benchmarks import series_calibration as calibration
 from tfcompare.compare.stats.change_points import change_points
+from tfcompare.compare.stats.change_test import ChangeTest
 from tfcompare.compare.stats.estimates import Times
-from tfcompare.compare.stats.significance import ChangeTest
 from tfcompare.compare.stats.spread import declared_spread
 
 TRIALS = 200

@@ -13,8 +13,8 @@ from tfcompare.compare import Comparison
 from tfcompare.compare.groups.aggregate import group_diff
 from tfcompare.compare.groups.kernel_groups import KEYS, group_kernels
 from tfcompare.compare.groups.scope_tree import scope_tree
+from tfcompare.compare.stats.change_test import ChangeTest
 from tfcompare.compare.stats.estimates import Times
-from tfcompare.compare.stats.significance import ChangeTest
 from tfcompare.compare.stats.spread import Spread
 from tfcompare.tables.step_cells import StepCells
 

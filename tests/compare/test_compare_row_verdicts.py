@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tfcompare.compare.stats.change_test import ChangeTest, identical_rows
 from tfcompare.compare.stats.estimates import Times
-from tfcompare.compare.stats.significance import ChangeTest, identical_rows
 from tfcompare.compare.stats.spread import OF_HOSTS, Spread
 from tfcompare.compare.stats.step_series import step_series
 from tfcompare.tables.step_cells import StepCells, concat_cells

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from benchmarks.calibration import claim_share, simulated
+from tfcompare.compare.stats.change_test import ChangeTest
 from tfcompare.compare.stats.estimates import Times
-from tfcompare.compare.stats.significance import ChangeTest
 from tfcompare.compare.stats.spread import Spread
 from tfcompare.compare.stats.verdict import Sensitivity
 

@@ -7,8 +7,8 @@ import re
 import numpy as np
 import pytest
 
+from tfcompare.compare.stats.change_test import ChangeTest
 from tfcompare.compare.stats.estimates import Times
-from tfcompare.compare.stats.significance import ChangeTest
 from tfcompare.compare.stats.spread import DECLARED_SPREAD, Spread, declared_spread
 
 RNG = np.random.default_rng(3)

@@ -13,15 +13,7 @@ import pandas as pd
 
 from tfcompare import schema
 from tfcompare.compare.cache import Cache
-from tfcompare.compare.captures import (
-    Captures,
-    Replicates,
-    caveat,
-    counterparts_of_host,
-    step_time_us,
-    step_time_verdict,
-    time_verdict,
-)
+from tfcompare.compare.captures import Captures, Replicates, counterparts_of_host
 from tfcompare.compare.comparability import MIX, Mismatch, mismatches
 from tfcompare.compare.diff import MATCHED, VERDICT, SideRows, diff_table, metric_name
 from tfcompare.compare.examples import differing_examples
@@ -36,10 +28,11 @@ from tfcompare.compare.matching.sure_pairs import are_sure
 from tfcompare.compare.matching.tiers import NAMINGS
 from tfcompare.compare.per_device import computing_devices, device_counts, devices_note, per_occurrence
 from tfcompare.compare.slow_step_words import clause, row_of
+from tfcompare.compare.stats.change_test import ChangeTest
 from tfcompare.compare.stats.estimates import Times
-from tfcompare.compare.stats.significance import ChangeTest
 from tfcompare.compare.stats.verdict import IDENTICAL, Verdict
 from tfcompare.compare.step_kinds import StepKind, step_kinds
+from tfcompare.compare.step_time_verdict import caveat, step_time_us, step_time_verdict, time_verdict
 from tfcompare.compare.tf_data.call_verdicts import CallVerdict, on_calls, on_slowest_calls
 from tfcompare.compare.tf_data.pipelines import HostPipeline, pair_pipelines, slowest_executions
 from tfcompare.compare.without_steps import Execution, leading_sentence, longest_program

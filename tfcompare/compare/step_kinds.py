@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from tfcompare.compare.stats.change_test import ChangeTest
 from tfcompare.compare.stats.estimates import Times
-from tfcompare.compare.stats.significance import ChangeTest
 from tfcompare.compare.stats.verdict import Verdict
 from tfcompare.tables.slow_steps import is_slow
 from tfcompare.tables.step_programs import step_programs

@@ -14,12 +14,13 @@ import numpy.typing as npt
 import pandas as pd
 
 from tfcompare.compare.between_steps import Window, window_of
-from tfcompare.compare.captures import SAME_CAPTURE, Captures, Replicates, no_steps, time_verdict
+from tfcompare.compare.captures import Captures, Replicates
 from tfcompare.compare.memory_growth import FEWEST_STEPS, growth_of
+from tfcompare.compare.stats.change_test import ChangeTest, Level
 from tfcompare.compare.stats.estimates import Estimates, Times, estimates, quantile_estimates
-from tfcompare.compare.stats.significance import ChangeTest, Level
 from tfcompare.compare.stats.step_series import step_series
 from tfcompare.compare.stats.verdict import LESS, MORE, SAME, UNTESTED, Verdict
+from tfcompare.compare.step_time_verdict import SAME_CAPTURE, no_steps, time_verdict
 from tfcompare.compare.tf_data.call_verdicts import calls_by_pipeline, slowest_pipeline
 from tfcompare.compare.utilization import Cost, time_at_peak_us
 from tfcompare.schema.arrays import Floats

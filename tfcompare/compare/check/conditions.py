@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tfcompare.compare.between_steps import in_words, window_of
-from tfcompare.compare.captures import Captures, caveat
+from tfcompare.compare.captures import Captures
 from tfcompare.compare.check.condition_metrics import (
     BYTES,
     COUNT,
@@ -32,6 +32,7 @@ from tfcompare.compare.slow_step_words import sentences
 from tfcompare.compare.stats.estimates import FEWEST_REPEATS
 from tfcompare.compare.stats.spread import percent
 from tfcompare.compare.stats.verdict import UNCLEAR, UNTESTED, USUAL_MARGIN
+from tfcompare.compare.step_time_verdict import caveat
 from tfcompare.errors import TfcompareError, Unknown
 from tfcompare.schema import SIDES
 

@@ -10,8 +10,8 @@ from tfcompare.compare.captures import Captures, Replicates
 from tfcompare.compare.groups.aggregate import Groups
 from tfcompare.compare.groups.fused_rows import single_ops
 from tfcompare.compare.matching.matching import with_hosts_of
+from tfcompare.compare.stats.change_test import ChangeTest, identical_rows, untested_rows
 from tfcompare.compare.stats.estimates import Times
-from tfcompare.compare.stats.significance import ChangeTest, identical_rows, untested_rows
 from tfcompare.compare.stats.spread import Spread
 from tfcompare.compare.stats.step_series import step_series
 from tfcompare.schema import SIDES

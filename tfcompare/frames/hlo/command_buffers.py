@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from tfcompare.frames.grouping import combinations
-from tfcompare.frames.hlo.program_kernels import ProgramKernels, plain_kernel
+from tfcompare.frames.hlo.program_kernels import ProgramKernels, as_of_nvidia
 from tfcompare.frames.hlo.programs import Programs, instruction_name, programs_of
 from tfcompare.frames.hlo.schedule import is_container
 from tfcompare.frames.planes import HLO_OP, device_kind, device_rows
@@ -132,7 +132,7 @@ def _launches(space: XSpace, rows: Int32, program: Int64) -> dict[Launch, list[I
     out: dict[Launch, list[Int64]] = {}
     for launch in np.split(order, ends):
         kernels = space.metadata_names[space.events.metadata[rows[launch]]]
-        out.setdefault((int(program[launch[0]]), tuple(map(plain_kernel, kernels.tolist()))), []).append(launch)
+        out.setdefault((int(program[launch[0]]), tuple(map(as_of_nvidia, kernels.tolist()))), []).append(launch)
     return out
 
 
@@ -157,7 +157,7 @@ def _names_by_launch(
     names = space.metadata_names[space.events.metadata[outside[firsts]]]
     for own_id, name in zip(of_outside[firsts].tolist(), names.tolist(), strict=True):
         if own_id in kernels_of:
-            kernels_of[own_id].recorded.add(plain_kernel(name))
+            kernels_of[own_id].recorded.add(as_of_nvidia(name))
     return [
         (own_id, kernels_of[own_id].instructions(kernels) if own_id in kernels_of else [""] * len(kernels))
         for own_id, (_, kernels) in zip(of_launch, launches, strict=True)

@@ -10,11 +10,15 @@ from itertools import pairwise
 
 import numpy as np
 
-from tfcompare.frames.hlo.schedule import Candidates, alternatives, schedule_of
+from tfcompare.frames.hlo.schedule import Candidates, Rows, alternatives, schedule_of
 from tfcompare.hlo.program import Program
 
 _OF_AMD = ".kd"  # how AMD's profiler ends the names of kernels
-_MEMORY_SET = "Memset"
+_FURTHER = re.compile(r"__\d+$")  # how XLA ends the names of an instruction's second kernel and of those after it
+_MEMORY_SET, _MEMORY_COPY = "Memset", "Memcpy"
+_OF_COLLECTIVES = re.compile("nccl|rccl|all_?reduce|all_?to_?all", re.IGNORECASE)
+_COLLECTIVES = ("all-", "reduce-scatter", "collective-", "ragged-all-to-all", "send", "recv")
+_COPIES = ("copy",)
 _OTHER_LETTER = re.compile(r"\W")
 _MOST_EQUAL = 1_000  # instructions for one kernel: several for each of a hundred layers
 
@@ -32,7 +36,8 @@ class ProgramKernels:
         for row, kernel in self._own.items():
             self._named.setdefault(kernel, set()).add(row)
         self._found: dict[str, Candidates] = {}
-        self._custom_calls = frozenset(rows[program.has_opcode(rows, "custom-call".__eq__)].tolist())
+        self._custom_calls = self._of_opcode("custom-call")
+        self._collectives, self._copies = self._of_opcode(*_COLLECTIVES), self._of_opcode(*_COPIES)
 
     def count(self, kernels: Collection[str]) -> int:
         """How many of these kernels bear the name of an instruction."""
@@ -42,12 +47,16 @@ class ProgramKernels:
         """The names of the instructions that ran the kernels of one launch, in their order; empty where unknown."""
         options = [self._candidates(kernel) for kernel in kernels]
         found = [possible.rows for possible in options]
-        certain = [at for at, rows in enumerate(found) if len(rows) == 1]
-        for begin, end in pairwise([None, *certain, None]):
+        anchors = [
+            (at, row)
+            for at, possible in enumerate(found)
+            if (row := _only(possible)) is not None and self._plain(kernels[at]) in self._named
+        ]
+        nothing: list[tuple[int | None, int | None]] = [(None, None)]
+        for (begin, first), (end, last) in pairwise([*nothing, *anchors, *nothing]):
             inner = slice(0 if begin is None else begin + 1, end)
-            known = (None if at is None else next(iter(options[at].rows)) for at in (begin, end))
-            found[inner] = alternatives(self._schedule, options[inner], self._of_libraries, *known)
-        rows = [next(iter(possible)) if len(possible) == 1 else -1 for possible in found]
+            found[inner] = alternatives(self._schedule, options[inner], self._repeated, first, last)
+        rows = [-1 if (row := _only(possible)) is None else row for possible in found]
         texts = self._program.names(np.array(rows, np.int64)).tolist()
         return [text if row >= 0 else "" for row, text in zip(rows, texts, strict=True)]
 
@@ -58,28 +67,54 @@ class ProgramKernels:
 
     def _with_kernel(self, kernel: str) -> Candidates:
         """The instructions that may have run a kernel: those it is named after, and equal ones that have none of their
-        own; for kernels of other names, all that may use libraries."""
-        named = self._named.get(kernel)
-        if named is None:
-            # Libraries set memory before the kernel that writes to it.
-            is_unfinished = kernel.startswith(_MEMORY_SET)
-            return Candidates(self._of_libraries, self._custom_calls if is_unfinished else frozenset())
-        sharing = [self._without_own[self._contents[row]] for row in named]
-        return Candidates(named.union(*sharing) if sum(map(len, sharing)) <= _MOST_EQUAL else frozenset())
+        own; for kernels of other names, those that may use what they belong to."""
+        named = self._named.get(self._plain(kernel))
+        if named is not None:
+            sharing = [self._without_own[self._contents[row]] for row in named]
+            return Candidates(named.union(*sharing) if sum(map(len, sharing)) <= _MOST_EQUAL else None)
+        if kernel.startswith(_MEMORY_SET):  # it is set for the kernel that writes to it next
+            before_own = (self._custom_calls | self._generated) - self._copies
+            return Candidates((self._of_libraries | before_own) - self._copies, before_own)
+        if kernel.startswith(_MEMORY_COPY):
+            return Candidates(self._of_libraries)
+        if _OF_COLLECTIVES.search(kernel):
+            return Candidates(self._collectives)
+        return Candidates(self._of_libraries - self._collectives - self._copies)
+
+    def _of_opcode(self, *beginnings: str) -> AbstractSet[int]:
+        """The instructions whose opcode begins with one of these texts."""
+        rows = np.array(self._schedule.rows, np.int64)
+        return frozenset(rows[self._program.has_opcode(rows, lambda opcode: opcode.startswith(beginnings))].tolist())
+
+    def _plain(self, kernel: str) -> str:
+        """The name of the first kernel of the instruction that a kernel is named after."""
+        return kernel if kernel in self._named else _FURTHER.sub("", kernel)
+
+    @cached_property
+    def _generated(self) -> AbstractSet[int]:
+        """The instructions of which a kernel bears the name."""
+        recorded = set(map(self._plain, self.recorded))
+        return frozenset(row for row, kernel in self._own.items() if kernel in recorded)
 
     @cached_property
     def _of_libraries(self) -> AbstractSet[int]:
         """The instructions that may have run kernels that bear no instruction's name."""
-        generated = {self._contents[row] for row, kernel in self._own.items() if kernel in self.recorded}
+        generated = {self._contents[row] for row in self._generated - self._custom_calls}
         return frozenset().union(*(rows for key, rows in self._without_own.items() if key not in generated))
+
+    @cached_property
+    def _repeated(self) -> AbstractSet[int]:
+        """The instructions that may have run several kernels."""
+        of_several = {self._plain(kernel) for kernel in self.recorded if self._plain(kernel) != kernel}
+        found = (self._candidates(kernel).rows for kernel in of_several & self._named.keys())
+        return frozenset(self._of_libraries).union(*filter(None, found))
 
     @cached_property
     def _without_own(self) -> dict[bytes, set[int]]:
         """The instructions of which no kernel bears the name, by what they compute."""
         out: dict[bytes, set[int]] = {key: set() for key in self._contents.values()}
-        for row, kernel in self._own.items():
-            if kernel not in self.recorded:
-                out[self._contents[row]].add(row)
+        for row in self._own.keys() - self._generated:
+            out[self._contents[row]].add(row)
         return out
 
     @cached_property
@@ -100,9 +135,14 @@ class ProgramKernels:
         }
 
 
-def plain_kernel(name: str) -> str:
+def as_of_nvidia(kernel: str) -> str:
     """The name of a kernel without what AMD's profiler adds."""
-    return name.removesuffix(_OF_AMD)
+    return kernel.removesuffix(_OF_AMD)
+
+
+def _only(rows: Rows) -> int | None:
+    """The only one of these; None if there are several, or none."""
+    return next(iter(rows)) if rows is not None and len(rows) == 1 else None
 
 
 def _kernel_of(instruction: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -23,11 +23,13 @@ _WITHOUT_KERNELS = frozenset(
     }
 )
 _NONE: frozenset[int] = frozenset()
-_MOST_PLACES = 100  # to look at for what follows an instruction: of a real program there are a few, in loops in loops
+_MOST_PLACES = 32  # to look at for what follows an instruction: a few in loops in loops, and the branches of a switch
 _MOST_ALTERNATIVES = 100  # for one kernel, to say which may have run the next: as many equal layers as programs have
 
-Neighbours = Mapping[int, AbstractSet[int]]
-"""The rows of the instructions that may run next to each, by its row."""
+Rows = AbstractSet[int] | None
+"""The rows of instructions, as alternatives; None if they are too many: it may be any."""
+Neighbours = Mapping[int, Rows]
+"""The instructions that may run next to each, by its row."""
 
 
 def is_container(opcode: str) -> bool:
@@ -68,11 +70,19 @@ def schedule_of(program: Program) -> Schedule:
         order.calls(row, computation)
     with_kernels = rows[~program.has_opcode(rows, is_container)].tolist()
     after = {row: order.after(row) for row in with_kernels}
-    before: dict[int, set[int]] = {row: set() for row in with_kernels}
+    return Schedule(with_kernels, after, _inverted(after))
+
+
+def _inverted(after: Neighbours) -> Neighbours:
+    """The instructions that may run right before each."""
+    before: dict[int, set[int]] = {row: set() for row in after}
     for row, following in after.items():
-        for one in following:
-            before[one].add(row)
-    return Schedule(with_kernels, after, before)
+        for one in following or _NONE:
+            if len(before[one]) <= _MOST_PLACES:
+                before[one].add(row)
+    if None in after.values():  # what follows these may be anything
+        return dict.fromkeys(after)
+    return {row: rows if len(rows) <= _MOST_PLACES else None for row, rows in before.items()}
 
 
 class _Order:
@@ -82,8 +92,8 @@ class _Order:
         self._sequences: dict[int, list[int]] = defaultdict(list)
         self._place: dict[int, tuple[int, int]] = {}
         self._opcode: dict[int, str] = {}
-        self._called: dict[int, list[int]] = defaultdict(list)
-        self._callers: dict[int, list[int]] = defaultdict(list)
+        self._called: dict[int, dict[int, None]] = defaultdict(dict)
+        self._callers: dict[int, dict[int, None]] = defaultdict(dict)
 
     def add(self, row: int, computation: int, opcode: str) -> None:
         self._place[row] = computation, len(self._sequences[computation])
@@ -92,55 +102,58 @@ class _Order:
 
     def calls(self, row: int, computation: int) -> None:
         if row in self._place and computation >= 0:
-            self._called[row].append(computation)
-            self._callers[computation].append(row)
+            self._called[row][computation] = None
+            self._callers[computation][row] = None
 
-    def after(self, row: int) -> frozenset[int]:
-        """The instructions with kernels that may run right after this one; empty if they are too many places away."""
+    def after(self, row: int) -> Rows:
+        """The instructions with kernels that may run right after this one."""
         found: set[int] = set()
-        seen, waiting = set(), [self._next(row)]
+        waiting = [self._next(row)]
+        seen = set(waiting)
         while waiting:
-            place = waiting.pop()
-            if place in seen:
-                continue
-            seen.add(place)
-            if len(seen) > _MOST_PLACES:
-                return frozenset()
-            computation, at = place
+            computation, at = waiting.pop()
             sequence = self._sequences[computation]
-            if at == len(sequence):
-                for caller in self._callers[computation]:
-                    waiting += self._after_call(caller)
-            elif is_container(self._opcode[sequence[at]]):
-                waiting += self._into(sequence[at])
-            else:
+            if at < len(sequence) and not is_container(self._opcode[sequence[at]]):
                 found.add(sequence[at])
+                continue
+            for place in self._out_of(computation) if at == len(sequence) else self._into(sequence[at]):
+                if place not in seen:
+                    seen.add(place)
+                    waiting.append(place)
+                    if len(seen) > _MOST_PLACES:
+                        return None
         return frozenset(found)
 
     def _next(self, row: int) -> tuple[int, int]:
         computation, at = self._place[row]
         return computation, at + 1
 
-    def _into(self, row: int) -> list[tuple[int, int]]:
+    def _into(self, row: int) -> Iterator[tuple[int, int]]:
         """Where to go on at an instruction that runs others."""
-        begins = [(computation, 0) for computation in self._called[row]]
-        return [*begins, self._next(row)] if self._opcode[row] == _LOOP or not begins else begins
+        for computation in self._called[row]:
+            yield computation, 0
+        if self._opcode[row] == _LOOP or not self._called[row]:
+            yield self._next(row)
 
-    def _after_call(self, row: int) -> list[tuple[int, int]]:
-        """Where to go on after a computation that this instruction called."""
-        return self._into(row) if self._opcode[row] == _LOOP else [self._next(row)]
+    def _out_of(self, computation: int) -> Iterator[tuple[int, int]]:
+        """Where to go on after a computation."""
+        for caller in self._callers[computation]:
+            if self._opcode[caller] == _LOOP:
+                yield from self._into(caller)
+            else:
+                yield self._next(caller)
 
 
 class Candidates(NamedTuple):
-    """The instructions that may have run one kernel, and those among them that run another one after it."""
+    """The instructions that may have run one kernel, and those among them that run another one right after it."""
 
-    rows: AbstractSet[int]
+    rows: Rows
     unfinished: AbstractSet[int] = frozenset()
 
 
 def alternatives(
     schedule: Schedule, kernels: Sequence[Candidates], repeated: AbstractSet[int], begin: int | None, end: int | None
-) -> list[AbstractSet[int]]:
+) -> list[Rows]:
     """Which instructions may have run each of some kernels that followed one another; all empty if none fit.
 
     `repeated` are the instructions that may have run several of the kernels, `begin` and `end` those known to have run
@@ -156,8 +169,8 @@ def alternatives(
 
 
 class _Pass(NamedTuple):
-    """One way along the kernels, from `known`. At each kernel, one may not go on from the instructions `leaving` to
-    another one, nor come from another one to those `arriving`."""
+    """One way along the kernels, from `known`. At each kernel, one may go on from the instructions `leaving` only to
+    the same one, and come to those `arriving` only from the same one."""
 
     neighbours: Neighbours
     repeated: AbstractSet[int]
@@ -165,14 +178,15 @@ class _Pass(NamedTuple):
     leaving: Sequence[AbstractSet[int]]
     arriving: Sequence[AbstractSet[int]]
 
-    def narrowed(self, options: Sequence[AbstractSet[int]]) -> list[AbstractSet[int]]:
+    def narrowed(self, options: Sequence[Rows]) -> list[Rows]:
         """The options of each kernel that can be reached from those of the one before."""
-        out: list[AbstractSet[int]] = []
-        last: AbstractSet[int] | None = None if self.known is None else {self.known}
+        out: list[Rows] = []
+        last: Rows = None if self.known is None else {self.known}
         for possible, leaving, arriving in zip(options, self.leaving, self.arriving, strict=False):
-            if last is not None:
-                others = set().union(*(self.neighbours[row] for row in last - leaving)) - arriving
-                possible = possible & (others | (last & self.repeated))
+            nearby = [] if last is None else [self.neighbours[row] for row in last - leaving]
+            if possible is not None and last is not None and None not in nearby:
+                others = set().union(*filter(None, nearby)) - arriving
+                possible = possible & (others | (last & (self.repeated | leaving | arriving)))
             out.append(possible)
-            last = possible if len(possible) <= _MOST_ALTERNATIVES else None
+            last = possible if possible is not None and len(possible) <= _MOST_ALTERNATIVES else None
         return out

@@ -11,8 +11,8 @@ import math
 from typing import TYPE_CHECKING
 
 from tfcompare.compare.attribution_words import PART_WORDS
+from tfcompare.compare.stats.change_test import ChangeTest
 from tfcompare.compare.stats.estimates import FEWEST_STEPS, Times
-from tfcompare.compare.stats.significance import ChangeTest
 from tfcompare.compare.stats.spread import declared_spread
 from tfcompare.compare.stats.verdict import FASTER, SLOWER
 from tfcompare.schema import STEP_PARTS

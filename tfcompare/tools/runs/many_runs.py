@@ -68,13 +68,13 @@ def runs_table(comparison: Comparison) -> pd.DataFrame:
     """One row a run, the baseline first, then the candidates as they were given.
 
     Columns: `run` (its id), `name`, `role` (`baseline`, `candidate`); of the steps that count `steps`,
-    `step_time_us_mean`, their mean, which is what runs are compared by (`compare.captures`), `step_time_us_median`, and
-    between which times most of them lie, `step_time_us_tenth` and `_ninetieth` (percentiles; missing, as the others
-    are, where no steps are marked); of a candidate the verdict on its step time: `verdict`, `evidence`, `ratio` (of the
-    step times, candidate ÷ baseline) with `interval_low` and `interval_high` (missing where it was not tested),
-    `reason`, `caveat` (empty or missing for the baseline); `peak_bytes`, the largest peak of any memory, and
-    `peak_bytes_delta` (candidate − baseline); `input_share`, the share of the step time spent waiting for input;
-    `start_time` and `start_time_source`.
+    `step_time_us_mean`, their mean, which is what runs are compared by (`compare.step_time_verdict`),
+    `step_time_us_median`, and between which times most of them lie, `step_time_us_tenth` and `_ninetieth` (percentiles;
+    missing, as the others are, where no steps are marked); of a candidate the verdict on its step time: `verdict`,
+    `evidence`, `ratio` (of the step times, candidate ÷ baseline) with `interval_low` and `interval_high` (missing where
+    it was not tested), `reason`, `caveat` (empty or missing for the baseline); `peak_bytes`, the largest peak of any
+    memory, and `peak_bytes_delta` (candidate − baseline); `input_share`, the share of the step time spent waiting for
+    input; `start_time` and `start_time_source`.
     """
     runs = (comparison.baseline, *comparison.candidates)
     verdicts = comparison.verdict

@@ -1,0 +1,69 @@
+"""The verdict on the step times of two runs, and on other times of theirs: their captures, tested for a change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tfcompare.compare.captures import Captures, Replicates
+from tfcompare.compare.comparability import mismatches
+from tfcompare.compare.stats.change_test import ChangeTest
+from tfcompare.compare.stats.estimates import Times
+from tfcompare.compare.stats.spread import OF_HOSTS
+from tfcompare.compare.stats.verdict import IDENTICAL, UNTESTED, Verdict
+
+if TYPE_CHECKING:
+    from tfcompare.run import Run
+
+NO_STEPS = Verdict(UNTESTED, "a run has no step markers")
+_STEP_TIME = ChangeTest(OF_HOSTS)
+SAME_CAPTURE = replace(IDENTICAL, ratio=1.0, low=1.0, high=1.0)
+
+
+def step_time_verdict(baseline: Captures, candidate: Captures, replicates: Replicates) -> Verdict:
+    """The verdict on the step times of two runs."""
+    ours, theirs = baseline.runs[0], candidate.runs[0]
+    if ours.content_id == theirs.content_id:
+        return IDENTICAL
+    if not (baseline.all_have_steps and candidate.all_have_steps):
+        return no_steps(baseline, candidate)
+    test = ChangeTest(replicates.spread_between(ours, theirs))
+    return replace(test(baseline.step_times_us, candidate.step_times_us), caveat=caveat(ours, theirs))
+
+
+def time_verdict(
+    sides: tuple[Captures, Captures], times: tuple[Sequence[Times], Sequence[Times]], test: ChangeTest
+) -> Verdict:
+    """The test's verdict on individual times of two runs, for each capture of baseline and candidate."""
+    if sides[0].runs[0].content_id == sides[1].runs[0].content_id:
+        return SAME_CAPTURE
+    if test.of == "steps" and not all(side.all_have_steps for side in sides):
+        return no_steps(*sides)
+    return test(*times)
+
+
+def step_time_us(captures: Captures) -> float:
+    """The step time of a run in microseconds: the mean of its included steps; with replicates, the geometric mean of
+    the means of all captures.
+
+    The ratio of two sides equals the ratio in their verdict. NaN without step markers or included steps.
+    """
+    times = captures.step_times_us
+    return _STEP_TIME.value(times) if all((one.included > 0).any() for one in times) else float("nan")
+
+
+def caveat(baseline: Run, candidate: Run, *, but: str = "") -> str:
+    """Why verdicts on the two runs' times do not apply to the program itself; empty if they do. The mismatch labelled
+    `but` does not count."""
+    hard = [m.label.lower() for m in mismatches(baseline, candidate) if m.is_hard and m.label != but]
+    if not hard:
+        return ""
+    named = " and ".join(filter(None, [", ".join(hard[:-1]), hard[-1]]))
+    return f"the runs differ in {named}, which alone can change times"
+
+
+def no_steps(*sides: Captures) -> Verdict:
+    """The verdict if one of these sides has no steps, with the reason of the first run that gives one."""
+    reasons = (run.why_untimed for side in sides for run in side.runs if not run.info.has_steps)
+    return replace(NO_STEPS, reason=next(filter(None, reasons), NO_STEPS.reason))
