@@ -27,6 +27,13 @@ from tfcompare.compare.matching.plain_names import plain_name, plain_paths, plai
             "jit(f)/transpose(jvp(jvp()))/checkpoint/rematted_computation/mlp/mul",  # work that is done twice
             "transpose(jvp(jvp()))/checkpoint/rematted_computation/mlp/mul",
         ),
+        (
+            "jit(f)/transpose(jvp(model))/layer_0/jvp(model)/layer_0/checkpoint/mlp/mul",
+            "transpose(jvp(model))/layer_0/mlp/mul",
+        ),
+        ("jit(f)/transpose(jvp(jvp()))/checkpoint/while/body/mul", "transpose(jvp())/while/body/mul"),
+        ("jit(f)/jvp(layer)/checkpoint/mlp/mul", "jvp(layer)/mlp/mul"),
+        ("jit(evaluate)/checkpoint/mlp/mul", "mlp/mul"),
         ("model/checkpoint/mul", "model/checkpoint/mul"),
         ("gradient_tape/compile_loss/mse/mul", "gradient_tape/mse/mul"),
         ("StatefulPartitionedCall/gradient_tape/model/Sum", "gradient_tape/model/Sum"),

@@ -8,6 +8,7 @@ import pytest
 from tests.profiles import compared_runs
 from tfcompare import schema
 from tfcompare.compare.diff import SideRows, diff_table
+from tfcompare.compare.matching.plain_names import plain_name
 from tfcompare.tables.op_profile import op_profile
 
 COLUMNS = ("program", "hlo_op", "category", "op_name", "source", "flops")
@@ -105,7 +106,8 @@ def test_instructions_match_by_their_op_and_source() -> None:
     assert matches(ours, theirs) == {
         ("f(1) fusion.1", "f(1) fusion.8", "structural"),
         ("f(1) fusion.2", "f(1) fusion.7", "structural"),
-        ("f(1) fusion.9", "f(1) fusion.4", "structural"),
+        ("f(1) fusion.9", "f(1) fusion.4", "canonical"),
+        ("f(1) fusion.3", "f(1) fusion.5", "canonical"),
     }
 
 
@@ -170,3 +172,8 @@ def test_what_checkpoints_recompute_is_added_and_most_else_has_a_counterpart() -
     recomputed = added[is_recomputed.reindex(added.index)]["self_time_us_per_step_candidate"].sum()
     assert recomputed > 0.95 * added["self_time_us_per_step_candidate"].sum()
     assert set(ops[is_recomputed]["status"]) == {"added"}
+    rows = comparison.table("hlo_ops").query("status == 'matched'")
+    of_one_op = [plain_name(str(ours)) == plain_name(str(theirs))
+                 for ours, theirs in zip(rows["op_name_baseline"], rows["op_name_candidate"], strict=True)]  # fmt: skip
+    time = rows["self_time_us_per_step_baseline"]
+    assert time[of_one_op].sum() > 0.99 * time.sum(), "numbers of instructions are given anew"

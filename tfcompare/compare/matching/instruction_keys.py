@@ -16,7 +16,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 import numpy as np
 import pandas as pd
 
-from tfcompare.compare.matching.plain_names import plain_name
+from tfcompare.compare.matching.plain_names import is_recomputed, plain_name
 from tfcompare.hlo.names import plain_instruction, plain_program
 
 Contents = dict[str, frozenset[Hashable]]
@@ -29,7 +29,7 @@ _Names = dict[str, dict[tuple[str, str], str]]
 
 PROGRAM_KEYS = ("named", "like", "guessed")
 _ID = re.compile(r"\((\d*)\)$")
-_NUMBER = re.compile(r"\.(\d{1,9})$")
+_NUMBER = re.compile(r"\.(\d{1,9})(?:\.[a-z_]+)*$")
 _FEWEST = 2  # instructions of programs that match by their contents alone
 
 
@@ -48,9 +48,11 @@ def with_instruction_keys(baseline: pd.DataFrame, candidate: pd.DataFrame) -> tu
     Hosts must have the baseline's names in both.
     `named`, `guessed` and `like` hold the baseline's program that matches by name, by order and by contents; a unique
     placeholder for programs without such a match. `stem` is the instruction's name without numbers at its end, `origin`
-    its op without wrapping scopes; unique placeholders where these are unknown. `nth` is its place among the
-    instructions of its program with this origin and category, by the numbers at the ends of their names, and how many
-    there are: equal layers run the same ops.
+    its op without wrapping scopes; unique placeholders where these are unknown. `op` is the origin, empty where
+    unknown, and `op_leaf` its last component, which tells recomputed work from what it repeats.
+    `nth_of_op` is its place among the rows of its program with this origin and category (or of buffers this kind), by
+    the last numbers of their names, and how many there are; `nth_of_stem` that among those with this stem: equal layers
+    run the same ops.
     """
     names: tuple[_Names, _Names] = {key: {} for key in PROGRAM_KEYS}, {key: {} for key in PROGRAM_KEYS}
     for host, found in _by_host(baseline, candidate):
@@ -76,18 +78,28 @@ def _described(side: pd.DataFrame, names: _Names, placeholder: str) -> pd.DataFr
     keys = side[["host", "program"]].merge(described, how="left").drop(columns=["host", "program"])
     stem = _of_names(side["hlo_op"], plain_instruction, placeholder)
     origin = _of_names(side["op_name"], plain_name, placeholder)
-    described = side.assign(**keys.set_axis(side.index), stem=stem, origin=origin)
-    return described.assign(nth=_nth(described)) if "category" in side else described
+    op = origin.where(~origin.str.endswith("\0"), "")
+    described = side.assign(**keys.set_axis(side.index), stem=stem, origin=origin, op=op, op_leaf=_leaf(op))
+    if "depth" in side:
+        return described  # `op_profile` has groups, too
+    others = ("category",) if "category" in side else ("memory_space", "output_index", "kind")
+    return described.assign(nth_of_op=_nth(described, *others), nth_of_stem=_nth(described, "stem", *others))
 
 
-def _nth(rows: pd.DataFrame) -> pd.Series:
+def _leaf(ops: pd.Series) -> pd.Series:
+    leaf = ops.str.rsplit("/", n=1).str[-1]
+    return leaf.where(~ops.map(is_recomputed), "recomputed " + leaf)
+
+
+def _nth(rows: pd.DataFrame, *others: str) -> pd.Series:
+    """The place of each row among those of its op that agree in the columns `others`: `1 of 3`."""
     number = pd.to_numeric(rows["hlo_op"].str.extract(_NUMBER.pattern, expand=False)).fillna(-1)
     groups = (
         rows.assign(number=number)
-        .sort_values("number", kind="stable")
-        .groupby(["host", "program", "origin", "category"])
+        .sort_values(["number", "hlo_op"], kind="stable")
+        .groupby(["host", "program", "origin", *others])
     )
-    places = groups.cumcount().reindex(rows.index)
+    places = groups.cumcount().reindex(rows.index) + 1
     counts = groups["hlo_op"].transform("size").reindex(rows.index)
     return places.astype("str") + " of " + counts.astype("str")
 

@@ -24,8 +24,9 @@ _WRAPPER = re.compile(
 _GRADIENT_OF_GRADIENT = "transpose(jvp(jvp()))/"
 _CHECKPOINT = "checkpoint/"
 _RECOMPUTED = "/checkpoint/rematted_computation/"
-_TWICE = re.compile(r"transpose\(jvp\((.+?)\)\)/jvp\(\1\)/")
-_SCOPE_BELOW = re.compile(r"transpose\(jvp\(\)\)/checkpoint/([^/]+)/")
+_TWICE = re.compile(r"transpose\(jvp\(([^/]+?)\)\)/((?:[^/]+/)*?)jvp\(\1\)/\2")
+_SCOPE_BELOW = re.compile(r"transpose\(jvp\(\)\)/checkpoint/(?!while/|cond/)([^/]+)/")
+_OF_JAX = re.compile(r"jit\(|(?:.*/)?(?:jvp|transpose)\(")
 _GRADIENTS = re.compile(r"(?:gradient_tape|gradients(?:_\d+)?)/")
 
 
@@ -50,11 +51,16 @@ def plain_name(name: str) -> str:
             return gradients + plain
 
 
+def is_recomputed(name: str) -> bool:
+    """Whether an op computes again for a gradient, below `jax.checkpoint`, what another one computed."""
+    return _RECOMPUTED in name
+
+
 def _without_checkpoint(name: str) -> str:
-    """The name of a gradient as JAX gives it without `jax.checkpoint`; what is recomputed for it has no such name."""
-    if "transpose(jvp(" not in name or _RECOMPUTED in name:
+    """The name as JAX gives it without `jax.checkpoint`; what is recomputed for a gradient has no such name."""
+    if is_recomputed(name) or not _OF_JAX.match(name):
         return name
-    name = _TWICE.sub(r"transpose(jvp(\1))/", name.replace(_GRADIENT_OF_GRADIENT, "transpose(jvp())/"))
+    name = _TWICE.sub(r"transpose(jvp(\1))/\2", name.replace(_GRADIENT_OF_GRADIENT, "transpose(jvp())/"))
     return _SCOPE_BELOW.sub(r"transpose(jvp(\1))/", name).replace(f"/{_CHECKPOINT}", "/")
 
 

@@ -147,24 +147,35 @@ HLO_TWO_SIDED = {
 
 def _of_programs(*others: str, in_order: tuple[Tier, ...] = ()) -> tuple[Tier, ...]:
     """The tiers of instructions, or of buffers, that agree in the columns `others`; `in_order` pairs those of equal
-    layers."""
+    layers. XLA numbers instructions anew in each program: of ops that only end alike, an equal name is a guess."""
     return (
-        Tier(EXACT, ("host", "named", "hlo_op", *others)),
-        Tier(CANONICAL, ("host", "named", "stem", *others)),
+        Tier(EXACT, ("host", "named", "hlo_op", "op", *others)),
+        Tier(CANONICAL, ("host", "named", "stem", "op", *others)),
         Tier(STRUCTURAL, ("host", "named", "origin", "source", *others)),
         Tier(STRUCTURAL, ("host", "named", "origin", *others)),
-        *in_order,
-        Tier(STRUCTURAL, ("host", "named", "hlo_op", "stem")),
+        Tier(STRUCTURAL, ("host", "named", "hlo_op", "op")),
         Tier(STRUCTURAL, ("host", "like", "hlo_op", *others)),
+        *in_order,
+        Tier(PROBABLE, ("host", "named", "hlo_op", "op_leaf", *others)),
+        Tier(PROBABLE, ("host", "named", "stem", "op_leaf", *others)),
         Tier(PROBABLE, ("host", "guessed", "hlo_op", *others)),
         Tier(PROBABLE, ("host", "guessed", "stem", *others)),
         Tier(PROBABLE, ("host", "guessed", "origin", *others)),
     )
 
 
+_BUFFER = ("memory_space", "output_index", "kind")
 HLO_TIERS = {
-    "hlo_ops": _of_programs("category", in_order=(Tier(PROBABLE, ("host", "named", "origin", "nth", "category")),)),
-    "hlo_memory": _of_programs("memory_space", "output_index", "kind"),
+    "hlo_ops": _of_programs(
+        "category",
+        in_order=(
+            Tier(PROBABLE, ("host", "named", "origin", "stem", "nth_of_stem", "category")),
+            Tier(PROBABLE, ("host", "named", "origin", "nth_of_op", "category")),
+        ),
+    ),
+    "hlo_memory": _of_programs(
+        *_BUFFER, in_order=(Tier(PROBABLE, ("host", "named", "origin", "stem", "nth_of_stem", *_BUFFER)),)
+    ),
     "op_profile": (
         Tier(EXACT, ("host", "named", "tree", "depth", "source_file", "source", "category", "hlo_op")),
         Tier(CANONICAL, ("host", "named", "tree", "depth", "source_file", "source", "category", "stem")),
