@@ -76,10 +76,11 @@ def _described(side: pd.DataFrame, names: _Names, placeholder: str) -> pd.DataFr
     }
     described = programs.assign(**pd.DataFrame(columns, programs.index, dtype="str"))
     keys = side[["host", "program"]].merge(described, how="left").drop(columns=["host", "program"])
-    stem = _of_names(side["hlo_op"], plain_instruction, placeholder)
-    origin = _of_names(side["op_name"], plain_name, placeholder)
-    op = origin.where(~origin.str.endswith("\0"), "")
-    described = side.assign(**keys.set_axis(side.index), stem=stem, origin=origin, op=op, op_leaf=_leaf(op))
+    stem, op = _of_each(side["hlo_op"], plain_instruction), _of_each(side["op_name"], plain_name)
+    described = side.assign(
+        **keys.set_axis(side.index), stem=_distinct(stem, placeholder), origin=_distinct(op, placeholder), op=op,
+        op_leaf=_leaf(op),
+    )  # fmt: skip
     if "depth" in side:
         return described  # `op_profile` has groups, too
     others = ("category",) if "category" in side else ("memory_space", "output_index", "kind")
@@ -104,11 +105,15 @@ def _nth(rows: pd.DataFrame, *others: str) -> pd.Series:
     return places.astype("str") + " of " + counts.astype("str")
 
 
-def _of_names(names: pd.Series, function: Callable[[str], str], placeholder: str) -> pd.Series:
-    """The result for each name, and a unique placeholder where it is empty. Names repeat in other programs."""
+def _of_each(names: pd.Series, function: Callable[[str], str]) -> pd.Series:
+    """The result for each name. Names repeat in other programs."""
     codes, unique = pd.factorize(names)
-    found = pd.Series([function(name) for name in unique], dtype="str").take(codes).set_axis(names.index)
-    is_empty = (found == "").to_numpy()
+    return pd.Series([function(name) for name in unique], dtype="str").take(codes).set_axis(names.index)
+
+
+def _distinct(names: pd.Series, placeholder: str) -> pd.Series:
+    """The names, with a unique placeholder for each that is empty."""
+    found, is_empty = names.copy(), (names == "").to_numpy()
     found[is_empty] = np.array([f"{placeholder} {row}\0" for row in np.flatnonzero(is_empty)], dtype=object)
     return found
 

@@ -18,7 +18,6 @@ _FURTHER = re.compile(r"__\d+$")  # how XLA ends the names of an instruction's s
 _MEMORY_SET, _MEMORY_COPY = "Memset", "Memcpy"
 _OF_COLLECTIVES = re.compile("nccl|rccl|all_?reduce|all_?to_?all", re.IGNORECASE)
 _COLLECTIVES = ("all-", "reduce-scatter", "collective-", "ragged-all-to-all", "send", "recv")
-_COPIES = ("copy",)
 _OTHER_LETTER = re.compile(r"\W")
 _MOST_EQUAL = 1_000  # instructions for one kernel: several for each of a hundred layers
 
@@ -37,7 +36,7 @@ class ProgramKernels:
             self._named.setdefault(kernel, set()).add(row)
         self._found: dict[str, Candidates] = {}
         self._custom_calls = self._of_opcode("custom-call")
-        self._collectives, self._copies = self._of_opcode(*_COLLECTIVES), self._of_opcode(*_COPIES)
+        self._collectives, self._copies = self._of_opcode(*_COLLECTIVES), self._of_opcode("copy")
 
     def count(self, kernels: Collection[str]) -> int:
         """How many of these kernels bear the name of an instruction."""

@@ -23,8 +23,8 @@ def requested_selection() -> Selection:
 def choose(selection: Selection, *, by_its_widget: bool = False, in_url: Selection | None = None) -> None:
     """Make `selection` the one that all pages show, and write it to the URL, next to the page's own parameters.
 
-    With `by_its_widget`, the widget of the sidebar that changed shows it already, and no other has to change. `in_url`
-    is written in its place where it asks for more than there is, which is told again when the page is drawn again.
+    With `by_its_widget`, the widget of the sidebar that changed shows it already, and no other has to change. Where
+    runs that were asked for are missing, `in_url` is written in its place: it names them, so that every redraw says so.
     """
     if not by_its_widget and selection != st.session_state.get(_SELECTION):
         st.session_state[_TURN] = st.session_state.get(_TURN, 0) + 1
