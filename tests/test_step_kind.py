@@ -31,7 +31,7 @@ def of_kind(kind: str) -> Run:
 
 
 def test_steps_of_all_kinds_are_all_steps() -> None:
-    assert ALL.step_kinds == {"train_step": 12, "evaluate": 12}
+    assert ALL.step_kinds == {"train_step": 11, "evaluate": 11}
     parts = [of_kind(kind) for kind in KINDS]
     assert len({ALL.content_id, *(part.content_id for part in parts)}) == 3
     included = [set(run.steps.loc[run.steps["included"], "step"]) for run in (ALL, *parts)]
@@ -59,6 +59,18 @@ def test_what_a_kind_uses_of_the_device_and_its_periods_add_up() -> None:
     assert [one.steps for one in windows] == [24, 12, 12]
 
 
+def test_instructions_per_step_are_those_of_the_kind() -> None:
+    """What runs in a step by the ops is what its program's instructions take."""
+    for kind in KINDS:
+        comparison = compare(of_kind(kind), of_kind(kind))
+        instructions = comparison.table("hlo_ops")
+        assert set(instructions["program"].str.split("(").str[0]) == {f"jit_{kind}"}
+        ops = comparison.table("op_stats").query("host_or_device == 'Device' and op_type != 'IDLE'")
+        of_program = ops[ops["op_name"].str.startswith(f"jit({kind})/")]["self_time_us_per_step_baseline"].sum()
+        named = instructions[instructions["op_name_baseline"].fillna("") != ""]["self_time_us_per_step_baseline"].sum()
+        assert named == pytest.approx(of_program, rel=0.05)
+
+
 def test_hosts_that_number_their_steps_differently_have_the_same_kinds(tmp_path: Path) -> None:
     xplane_pb2 = pytest.importorskip("tensorflow.tsl.profiler.protobuf.xplane_pb2")
     (file,) = run_path(NAME).rglob("*.xplane.pb")
@@ -84,7 +96,7 @@ def test_hosts_that_number_their_steps_differently_have_the_same_kinds(tmp_path:
 def test_a_stray_is_looked_for_among_the_steps_of_its_kind(monkeypatch: pytest.MonkeyPatch) -> None:
     """An evaluation that takes four times as long as others is no longer than a training step."""
     steps = ALL.host_table("steps")
-    is_evaluation = ALL.kinds_of(steps) == "evaluate"
+    is_evaluation = ALL.program_of_rows(steps) == "evaluate"
     longer = steps.index[is_evaluation][5]
     durations = steps["duration_us"].mask(~is_evaluation, 5_000.0 + np.arange(len(steps)))
     steps = steps.assign(duration_us=durations.mask(steps.index == longer, 4_900.0))
@@ -100,7 +112,7 @@ def test_a_stray_is_looked_for_among_the_steps_of_its_kind(monkeypatch: pytest.M
 
 def test_a_kind_that_a_run_does_not_have_is_refused_with_those_it_has() -> None:
     with pytest.raises(
-        NoSuchKind, match="no included step is of the kind 'train'; there are 'train_step' and 'evaluate'"
+        NoSuchKind, match="no included step is of the kind 'train'; its steps: 'evaluate' and 'train_step'"
     ):
         of_kind("train")
     with pytest.raises(NoSuchKind, match="only programs of JAX tell kinds apart"):
@@ -111,6 +123,26 @@ def test_the_headline_says_of_which_steps_it_is() -> None:
     baseline = load(run_path("h100_store_activations"), step_kind="train_step")
     headline = compare(baseline, of_kind("train_step")).headline()
     assert headline.startswith("In steps of `train_step`, ") and "All steps together" not in headline
+
+
+def test_the_headline_is_on_one_kind_only_where_both_runs_are() -> None:
+    baseline, candidate = of_kind("train_step"), loaded_run("jax_filters_16_8")
+    assert "train_step" not in compare(baseline, candidate).headline()
+    assert "train_step" not in compare(candidate, baseline).headline()
+
+
+def test_a_run_without_the_kind_has_the_others_shown_with_all_kinds() -> None:
+    places = (run_path(NAME), run_path("jax_filters_16_8"))
+    ids = [next(run.id for run in find_runs(place) if run.path.is_relative_to(place)) for place in places]
+    with settings.override(Settings(places=places)):
+        page = AppTest.from_file(str(ROOT / "pages" / "1_Overview.py"), default_timeout=90)
+        page.query_params["baseline"], page.query_params["candidate"] = ids
+        page.query_params["step_kind"] = "evaluate"
+        page.run()
+    (warning,) = page.warning
+    assert "cannot be shown with steps of `evaluate`" in warning.value
+    assert warning.value.endswith("The others are shown with all kinds of steps.")
+    assert "In steps of `evaluate`" not in texts(page)
 
 
 def test_the_command_line_judges_one_kind(capsys: pytest.CaptureFixture[str]) -> None:

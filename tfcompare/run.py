@@ -19,6 +19,7 @@ from tfcompare.frames import HostTables
 from tfcompare.frames.memory_events import MemoryEvents
 from tfcompare.frames.ops.op_parts import NO_STEP
 from tfcompare.frames.steps.steps import WHOLE_PROFILE
+from tfcompare.hlo.names import function_name
 from tfcompare.schema.arrays import Int64
 from tfcompare.sources.logdir import FoundRun, find_run
 from tfcompare.sources.machine_load import MachineLoad, read_load
@@ -37,7 +38,7 @@ from tfcompare.tables.op_profile import op_profile
 from tfcompare.tables.op_stats import op_cells, op_stats, op_stats_in_steps, op_steps, wall_times_by_op
 from tfcompare.tables.slow_steps import slow_steps_frame
 from tfcompare.tables.step_cells import StepCells
-from tfcompare.tables.step_programs import step_programs
+from tfcompare.tables.step_programs import kinds_among, program_at, step_programs
 from tfcompare.tables.step_times import common_step_ids, numbered_alike, run_steps
 from tfcompare.tables.strays import with_stray
 from tfcompare.units import format_ms
@@ -347,6 +348,8 @@ class Run:
     def _table_of_hosts(self, name: str, host: str | None, device: str | None) -> pd.DataFrame:
         """The rows of all hosts, host by host; kernels are sorted by time over all hosts instead."""
         frame = _rows_of(self.host_table(_OF_HOSTS[name], host=host), None, device)
+        if name == "hlo_ops" and self.choice.kind is not None:
+            frame = frame[frame["program"].map(function_name) == self.choice.kind].reset_index(drop=True)
         if name == "kernel_stats" and host is None and len(self.hosts) > 1:
             frame = frame.sort_values("total_duration_us", ascending=False, kind="stable", ignore_index=True)
         return schema.table(name).conform(frame)
@@ -361,30 +364,40 @@ class Run:
         """`steps` of all hosts: the stray is one step of the run."""
         steps = self.host_table("steps")
         if self.choice.kind is not None:
-            steps = steps.assign(included=steps["included"] & (self.kinds_of(steps) == self.choice.kind))
+            steps = steps.assign(included=steps["included"] & (self.program_of_rows(steps) == self.choice.kind))
         steps = with_stray(steps, is_excluded=not self.choice.counts_stray)
         return schema.STEPS.conform(steps)
 
+    def step_programs(self, host: str | None = None) -> pd.Series:
+        """The compiled program that takes most of the time of each step, by the step's number in `steps`; steps of
+        which it is unknown are left out."""
+        return step_programs(self.step_cells("op_stats", host=host))
+
     @cached_property
     def step_kinds(self) -> dict[str, int]:
-        """The programs that take most of the time of several of the run's steps, and of how many on all hosts, the most
-        frequent first; empty where the profile does not name programs."""
-        kinds = self.kinds_of(self.host_table("steps"))
-        counts = kinds[kinds != ""].value_counts()
-        return {str(kind): int(count) for kind, count in counts.items() if count > 1}
+        """How many steps there are of each kind, whichever is chosen, among those that are included without a choice
+        of kind; the most frequent first, empty where the profile does not name programs."""
+        steps = run_steps(with_stray(self.host_table("steps"), is_excluded=not self.choice.counts_stray))
+        included = steps.loc[steps["included"].astype(bool), "step"]
+        return kinds_among(program_at(included, self.step_programs()))
 
-    def kinds_of(self, steps: pd.DataFrame) -> pd.Series:
-        """The kind of each row of `steps`, which has `host` and `step`: the program that takes most of its time, empty
-        where unknown."""
-        programs, common = step_programs(self.step_cells("op_stats")), self._common_steps(self.hosts)
-        if programs.empty:
-            return pd.Series("", steps.index, dtype="str")
+    def steps_of_programs(self, host: str | None = None) -> int:
+        """How many steps of the run, or a host, ran the programs of `hlo_ops`: all, or with a chosen kind its own."""
+        steps = self.steps if host is None else self.table("steps", host=host)
+        if self.choice.kind is None:
+            return len(steps)
+        return int((program_at(steps["step"], self.step_programs(host)) == self.choice.kind).sum())
+
+    def program_of_rows(self, steps: pd.DataFrame) -> pd.Series:
+        """The program of `step_programs` for each row of `steps`, which has `host` and `step` as hosts number their
+        steps; empty where unknown."""
+        common = self._common_steps(self.hosts)
         number = steps["step"]
         if common is not None:
             of_hosts = steps.groupby("host", sort=False)["step"]
             places = [pd.Series(common(str(host), own.to_numpy()), own.index) for host, own in of_hosts]
             number = pd.concat(places).reindex(steps.index)
-        return number.map(programs).fillna("").astype("str")
+        return program_at(number, self.step_programs())
 
     @cached_property
     def _op_stats_tables(self) -> dict[tuple[str | None, str | None], tuple[pd.DataFrame, int]]:

@@ -14,6 +14,7 @@ from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
 from tfcompare.tables.op_evidence import OpEvidence
 from tfcompare.tables.slow_steps import slow_steps_frame
 from tfcompare.tables.step_cells import StepCells
+from tfcompare.tables.step_programs import step_programs
 from tfcompare.tables.step_times import run_steps
 from tfcompare.tables.strays import with_stray
 
@@ -102,6 +103,9 @@ class FakeRun:
         keys = {"op_stats": schema.OP_STATS, "kernel_stats": schema.KERNEL_STATS}[name]
         nothing = pd.DataFrame({"row": [], "step": [], "occurrences": [], "time_us": []}, dtype="int64")
         return self.cells.get(name, StepCells(keys.empty()[list(keys.keys)], nothing))
+
+    def step_programs(self, host: str | None = None) -> pd.Series:
+        return step_programs(self.step_cells("op_stats", host=host))
 
     def op_types_on_devices(self, *, host: str | None = None) -> pd.DataFrame:
         assert not self.devices, "of devices, no ops are known"

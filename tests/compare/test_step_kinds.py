@@ -19,14 +19,7 @@ from tfcompare.compare.comparability import mismatches
 from tfcompare.compare.headline import kinds_headline
 from tfcompare.compare.slow_step_words import sentences
 from tfcompare.compare.stats.verdict import FASTER, SLOWER, UNTESTED, Verdict
-from tfcompare.compare.step_kinds import (
-    StepKind,
-    is_other_mix,
-    kinds_of,
-    programs_of_steps,
-    slow_steps_are_a_kind,
-    step_kinds,
-)
+from tfcompare.compare.step_kinds import StepKind, is_other_mix, kinds_of, slow_steps_are_a_kind, step_kinds
 from tfcompare.views.answer import answer as blocks_of_answer
 from tfcompare.views.blocks import Chart, Facts, Text
 from tfcompare.views.blocks import Verdict as VerdictBlock
@@ -43,7 +36,7 @@ def kinds(comparison: Comparison) -> list[StepKind]:
 
 def test_each_step_is_of_the_program_that_ran_in_it() -> None:
     for run, every in ((FIFTH, 5), (SECOND, 2)):
-        programs = programs_of_steps(run, None)
+        programs = run.step_programs()
         assert len(programs) == 20
         for number, program in programs.items():
             assert program == ("evaluate" if number % every == every - 1 else "multiply")
@@ -140,7 +133,7 @@ def test_steps_of_a_longer_kind_are_not_called_slow(monkeypatch: pytest.MonkeyPa
     slow = made_up("a", step_ms=1.6, step_frame=steps(times))
     programs = pd.Series(["train" if time < 2_000 else "evaluate" for time in times], index=range(30))
     for of_steps, is_told in ((programs, False), (programs.replace("evaluate", "train"), True)):
-        monkeypatch.setattr("tfcompare.compare.step_kinds.programs_of_steps", lambda *_, of=of_steps: of)
+        monkeypatch.setattr(type(slow), "step_programs", lambda *_, of=of_steps: of)
         assert slow_steps_are_a_kind(slow, None) is not is_told
         assert any("are slow" in one for one in sentences(slow, None, "A")) is is_told
 

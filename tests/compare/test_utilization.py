@@ -104,6 +104,16 @@ def test_idle_time_lowers_the_duty_cycle_and_not_the_roofline_efficiency(tmp_pat
     assert efficiency.baseline == efficiency.candidate == pytest.approx(max(FLOPS_US, BYTES_US) / 10)
 
 
+def test_a_run_without_steps_beside_one_with_them_has_no_duty_cycle_whichever_comes_first() -> None:
+    for names in (("h100_16_8", "jax_te"), ("jax_te", "h100_16_8")):
+        comparison = compared_runs(*names)
+        (pair,) = pairs_of(comparison)
+        figures = {figure.label: figure for figure in dashboard(comparison, pair.candidate, pair.attribution.parts)}
+        duty = figures["Device duty cycle"]
+        of_steps, other = (duty.baseline, duty.candidate)[:: 1 if names[0] == "h100_16_8" else -1]
+        assert 0 < of_steps < 1 and math.isnan(other)
+
+
 @pytest.mark.parametrize("name", ["jax_filters_16_8", "filters_16_8"])
 def test_without_a_known_peak_or_programs_it_is_missing_and_no_card(name: str) -> None:
     alone = loaded_run(name)

@@ -117,11 +117,18 @@ def test_an_unknown_run_is_named_and_those_there_are_offered(page: AppTest) -> N
     assert seen(page)[:2] == ("filters_16_8", ("filters_16_8",)), "the baseline is shown alone"
 
 
-def test_a_link_to_runs_that_are_gone_shows_no_others_however_often_the_page_is_drawn(page: AppTest) -> None:
+def test_a_link_to_runs_that_are_gone_shows_no_others_however_often_the_page_is_drawn(
+    page: AppTest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    linked: list[dict[str, object]] = []
+    monkeypatch.setattr("streamlit.page_link", lambda *_, query_params, **__: linked.append(query_params))
     page.query_params["baseline"], page.query_params["candidate"] = "gone", "gone too"
     for _ in range(2):
         page.run()
         assert "There is no run `gone` or `gone too` here" in said(page)
+    named(page.segmented_control, "tfcompare.per").set_value("run").run()
+    assert "There is no run `gone` or `gone too` here" in said(page), "another unit does not choose other runs"
+    assert linked and all((to["baseline"], to["candidate"]) == (["gone"], ["gone too"]) for to in linked)
     named(page.selectbox, "tfcompare.baseline").set_value(IDS["filters_16_8"]).run()
     assert "There is no run" not in said(page)
     assert seen(page)[0] == "filters_16_8"

@@ -26,11 +26,11 @@ _US_PER_S = 1e6
 
 @dataclass(frozen=True, eq=False)
 class Window:
-    """The time from the start of the first step to the end of the last, for all steps of one host, excluded ones too.
+    """The periods of all steps of one host, excluded ones too, or with a chosen kind of its steps.
 
-    `gaps_us`: the time between each step and the next that is in no step, since steps may overlap: one element for each
-    step except the last. `periods_us`: from the start of each step to that of the next, and from that of the last to
-    the end of the window; they add up to it. With steps of one kind, it is made of their periods alone.
+    `periods_us`: from the start of each step to that of the next, and from that of the last to its end. They add up to
+    `length_us`, which is that from the first step to the last for steps of all kinds. `gaps_us`: the time between each
+    step and the next that is in no step, since steps may overlap: one element for each step except the last.
     """
 
     length_us: float
@@ -81,7 +81,7 @@ def window_of(run: Run, host: str | None = None) -> Window | None:
     if not run.info.has_steps:
         return None
     steps = steps_of_straggler(run.table("steps", host=host))
-    return window(steps, None if run.choice.kind is None else run.kinds_of(steps) == run.choice.kind)
+    return window(steps, None if run.choice.kind is None else run.program_of_rows(steps) == run.choice.kind)
 
 
 def in_words(baseline: Window | None, candidate: Window | None, *, has_changed: bool) -> str:

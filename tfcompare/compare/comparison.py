@@ -346,6 +346,8 @@ class Comparison:
 
     def _divisor(self, run: Run, table: str = "") -> int:
         """The number by which the sums of a run's table are divided."""
+        if self.per == "step" and table == "hlo_ops" and run.choice.kind is not None:
+            return run.steps_of_programs(self.host_of(run)) or 1
         if self.per == "step":
             return self.captures(run).step_count if table in schema.STEP_TABLES else self._step_count(run)
         return computing_devices(run, self.host_of(run)) if self.per == "device" else 1
@@ -386,7 +388,7 @@ class Comparison:
             return kinds_headline(self.step_kinds(run), infos, times, (ours, theirs))
         slow_steps = clause((row_of(self.baseline, self.host), row_of(run, self.host_of(run))), (ours, theirs))
         examples = differing_examples(self.baseline, run, (self.host, self.host_of(run)))
-        kind = self.baseline.choice.kind
+        kind = self.baseline.choice.kind if self.baseline.choice.kind == run.choice.kind else None
         return step_time_headline(infos, times, (ours, theirs), self.verdict[run.id], slow_steps, examples, kind)
 
     def names_of(self, candidate: Run) -> tuple[str, str]:

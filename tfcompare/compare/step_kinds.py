@@ -13,18 +13,14 @@ from tfcompare.compare.stats.change_test import ChangeTest
 from tfcompare.compare.stats.estimates import Times
 from tfcompare.compare.stats.verdict import Verdict
 from tfcompare.tables.slow_steps import is_slow
-from tfcompare.tables.step_programs import step_programs
+from tfcompare.tables.step_programs import kinds_among, program_at
 
 if TYPE_CHECKING:
     from tfcompare.compare.captures import Captures, Replicates
     from tfcompare.run import Run
 
-FEWEST = 2
-"""Steps of a kind: a single one is an exception, not a kind."""
 OTHER_MIX = 0.1
 """By how much the share of a kind must differ between two runs: captures begin and end anywhere in a loop."""
-LEAST_SHARE = 0.05
-"""Of a run's steps in a kind, for the same reason."""
 
 
 @dataclass(frozen=True)
@@ -43,20 +39,14 @@ class StepKind:
         return sum(count * time for count, time in zip(self.counts, self.times_us, strict=True) if count)
 
 
-def programs_of_steps(run: Run, host: str | None) -> pd.Series:
-    """The kind of each step: the program of `step_programs`, by the step's number."""
-    return step_programs(run.step_cells("op_stats", host=host))
-
-
 def kinds_of(run: Run, host: str | None) -> dict[str, int]:
     """How many included steps of each kind a run has, the most frequent first; empty if they are all of one kind."""
     return _kinds_in(included_steps(run, host))
 
 
 def _kinds_in(steps: pd.DataFrame) -> dict[str, int]:
-    counts = steps["program"].value_counts()
-    counts = counts[(counts.index != "") & (counts >= max(FEWEST, LEAST_SHARE * len(steps)))]
-    return {str(name): int(count) for name, count in counts.items()} if len(counts) > 1 else {}
+    kinds = kinds_among(steps["program"])
+    return kinds if len(kinds) > 1 else {}
 
 
 def slow_steps_are_a_kind(run: Run, host: str | None) -> bool:
@@ -111,5 +101,4 @@ def included_steps(run: Run, host: str | None) -> pd.DataFrame:
     """Columns `step`, `duration_us` and `program` (empty where unknown) of the included steps."""
     steps = run.steps if host is None else run.table("steps", host=host)
     steps = steps[steps["included"].astype(bool)]
-    programs = programs_of_steps(run, host)
-    return steps[["step", "duration_us"]].assign(program=programs.reindex(steps["step"]).fillna("").to_numpy())
+    return steps[["step", "duration_us"]].assign(program=program_at(steps["step"], run.step_programs(host)))

@@ -29,13 +29,8 @@ def time_at_peak_us(run: Run, host: str | None, cost: Cost) -> float:
     model FLOPs. NaN without programs or steps, where the device's peak is not known, and where instructions of unknown
     cost take more than 1 % of the time.
     """
-    rows = _instructions(run, host)
-    steps = run.steps if host is None else run.table("steps", host=host)
-    count = len(steps)
-    if run.choice.kind is not None:
-        every = run.table("steps", host=host)
-        count = int((run.kinds_of(every) == run.choice.kind).sum()) // every["host"].nunique()
-    if rows.empty or steps.empty:
+    rows, count = run.table("hlo_ops", host=host), run.steps_of_programs(host)
+    if rows.empty or not count:
         return math.nan
     if cost == "flops":
         rows = rows[~rows["is_rematerialized"].astype(bool)]
@@ -49,16 +44,10 @@ def roofline_efficiency(run: Run, host: str | None) -> float:
     Above 1 where they read from a cache what they are said to read from memory. NaN without compiled programs, and
     where peaks or costs are unknown, as for `time_at_peak_us`.
     """
-    rows = _instructions(run, host)
+    rows = run.table("hlo_ops", host=host)
     needed_us = _needed_us(rows, "flops").combine(_needed_us(rows, "bytes_accessed"), np.maximum)
     took_us = float(rows["self_time_us"].sum())
     return float(needed_us.sum()) / took_us if took_us > 0 and not _is_unknown(rows, needed_us) else math.nan
-
-
-def _instructions(run: Run, host: str | None) -> pd.DataFrame:
-    """The instructions of all programs; with steps of one kind, of its program."""
-    rows = run.table("hlo_ops", host=host)
-    return rows if run.choice.kind is None else rows[rows["program"].str.startswith(f"jit_{run.choice.kind}(")]
 
 
 def _needed_us(rows: pd.DataFrame, cost: Cost) -> pd.Series:

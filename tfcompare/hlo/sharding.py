@@ -10,14 +10,14 @@ SHARDING = 40
 """The field of an instruction with its `OpSharding` (`xla/xla_data.proto`)."""
 _TYPE, _TILES, _DEVICES, _PARTS, _REPLICATES_LAST, _LAST_TILES = 1, 3, 4, 5, 6, 8
 _IOTA, _TRANSPOSED = 9, 10
-_TUPLE, _OTHER = 2, 3
-_WORDS = {0: "replicated", 1: "maximal", 4: "manual", 5: "unknown", 6: "unreduced"}
+_MAXIMAL, _TUPLE, _OTHER = 1, 2, 3
+_WORDS = {0: "replicated", 4: "manual", 5: "unknown", 6: "unreduced"}
 _MOST_PARTS = 20  # of a tuple, and listed devices: more say no more to a reader
 _DEEPEST = 3
 
 
 def sharding_text(message: memoryview, depth: int = 0) -> str:
-    """`replicated`, `devices=[2,1,2]<=[4] last_tile_dim_replicate`, `{…, …}` for a tuple.
+    """`replicated`, `devices=[2,1,2]<=[4] last_tile_dim_replicate`, `{…}, {…}` for a tuple: what XLA writes in braces.
 
     Where the sharding came from in the framework's program is left out. Raises `NotAProfile` for damage.
     """
@@ -25,13 +25,16 @@ def sharding_text(message: memoryview, depth: int = 0) -> str:
     kind = next((content for number, content in found if number == _TYPE and isinstance(content, int)), 0)
     if kind == _TUPLE and depth < _DEEPEST:
         parts = [part for number, part in found if number == _PARTS and not isinstance(part, int)]
-        texts = [sharding_text(part, depth + 1) for part in parts[:_MOST_PARTS]]
-        return f"{{{', '.join([*texts, '…'] if len(parts) > _MOST_PARTS else texts)}}}"
-    if kind != _OTHER:
-        return _WORDS.get(kind, f"sharding of type {kind}")
+        texts = [f"{{{sharding_text(part, depth + 1)}}}" for part in parts[:_MOST_PARTS]]
+        return ", ".join([*texts, "…"] if len(parts) > _MOST_PARTS else texts)
 
     def numbers(wanted: int) -> list[int]:
         return unpacked(content for number, content in found if number == wanted)
+
+    if kind == _MAXIMAL:
+        return f"maximal device={_listed(numbers(_DEVICES))}"
+    if kind != _OTHER:
+        return _WORDS.get(kind, f"sharding of type {kind}")
 
     devices, iota, transposed = numbers(_DEVICES), numbers(_IOTA), numbers(_TRANSPOSED)
     text = f"devices=[{_listed(numbers(_TILES))}]"

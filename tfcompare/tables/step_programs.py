@@ -8,7 +8,11 @@ import pandas as pd
 
 from tfcompare.tables.step_cells import StepCells
 
-_PROGRAM = re.compile(r"p?jit\(([^()]+)\)/")
+FEWEST = 2
+"""Steps of a kind: a single one is an exception, not a kind."""
+LEAST_SHARE = 0.05
+"""Of a run's steps in a kind: captures begin and end anywhere in a loop."""
+_PROGRAM = re.compile(r"^(?:p?jit|pmap)\(([^()]+)\)/")
 
 
 def step_programs(ops: StepCells) -> pd.Series:
@@ -21,3 +25,16 @@ def step_programs(ops: StepCells) -> pd.Series:
     times = cells.groupby(["step", "program"], sort=True)["time_us"].sum().reset_index()
     longest = times.loc[times.groupby("step")["time_us"].idxmax()]
     return longest.set_index("step")["program"].astype("str")
+
+
+def program_at(step: pd.Series, programs: pd.Series) -> pd.Series:
+    """The program of each of these numbers of steps, as `step_programs` gives them; empty where unknown."""
+    return pd.Series(programs.reindex(step).fillna("").to_numpy(), step.index, dtype="str")
+
+
+def kinds_among(programs: pd.Series) -> dict[str, int]:
+    """How many steps there are of each kind, the most frequent first, given the program of each step, empty where
+    unknown."""
+    counts = programs.groupby(programs, sort=False).size().sort_values(ascending=False, kind="stable")
+    counts = counts[(counts.index != "") & (counts >= max(FEWEST, LEAST_SHARE * len(programs)))]
+    return {str(name): int(count) for name, count in counts.items()}

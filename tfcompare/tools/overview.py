@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tfcompare.compare.examples import differing_examples
 from tfcompare.compare.memory_growth import growth_in
 from tfcompare.compare.stats.estimates import STEP_TIME as MEANING
+from tfcompare.compare.straggler import attributed_hosts, mean_step_us
 from tfcompare.compare.utilization import Cost, roofline_efficiency, time_at_peak_us
 from tfcompare.tools.input import input_bound
 from tfcompare.tools.input.input_verdicts import on_waiting
@@ -33,7 +34,7 @@ DEVICE_PARTS = ("device_compute_us", "device_collectives_us", "device_to_device_
 _DEVICE_BUSY = (
     "Mean time per step in which a device computes, communicates or copies between devices, as in the step breakdown."
 )
-_DUTY_CYCLE = "The share of the step in which a device is busy: Device busy ÷ Step time."
+_DUTY_CYCLE = "The share of the mean step in which a device is busy, as in the step breakdown."
 _HOST_COMPUTE = "Mean time per step in which the host computes and nothing else explains the step, as in the breakdown."
 _INPUT = "Mean time per step spent waiting for input or copying it to the device."
 _OF_PEAK: tuple[tuple[str, Cost, str], ...] = (
@@ -92,8 +93,9 @@ def _utilization(comparison: Comparison, candidate: Run, parts: pd.DataFrame) ->
     runs = comparison.baseline, candidate
     step_us = [comparison.step_time_us(run) for run in runs]
     busy_us = _mean_us(parts, *DEVICE_PARTS)
-    if max(busy_us) > 0:
-        ours, theirs = (busy / step for busy, step in zip(busy_us, step_us, strict=True))
+    if any(busy > 0 for busy in busy_us):
+        of_parts = zip(runs, attributed_hosts(comparison, candidate), strict=True)
+        ours, theirs = (busy / mean_step_us(*of) for busy, of in zip(busy_us, of_parts, strict=True))
         yield KeyFigure("Device duty cycle", "share", ours, theirs, "neither", _DUTY_CYCLE)
     for label, cost, meaning in _OF_PEAK:
         ours, theirs = (

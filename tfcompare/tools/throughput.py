@@ -26,12 +26,11 @@ EXAMPLES = "Examples"
 _FIGURES: dict[str, tuple[Unit, str]] = {
     BETWEEN: (
         "µs",
-        "Time from the first step to the last that is in no step, divided by the number of steps; no part of the "
-        "step time.",
+        "Mean time after each step that is in no step, up to the start of the next; no part of the step time.",
     ),
     THROUGHPUT: (
         "steps/s",
-        "Steps per second from the start of the first step to the end of the last, with the time between steps.",
+        "Steps per second of their time from the start of each to the start of the next: with the time between steps.",
     ),
     EXAMPLES: (
         "examples/s",

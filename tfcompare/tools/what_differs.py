@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from tfcompare.errors import TfcompareError
 from tfcompare.hlo.names import plain_program
 from tfcompare.units import format_value
 
@@ -107,21 +108,26 @@ def _inputs(baseline: Run, candidate: Run) -> Iterator[Difference]:
 
 def _shardings(baseline: Run, candidate: Run) -> Iterator[Difference]:
     """How the parameters of programs that ran on both sides are divided among devices, where one side divides some."""
-    ours, theirs = (_of_parameters(run) for run in (baseline, candidate))
-    for name in [name for name in _by_time(candidate) if name in ours and name in theirs][:_MOST_PROGRAMS]:
-        if ours[name] != theirs[name]:
-            sides = _shapes(ours[name] - theirs[name]), _shapes(theirs[name] - ours[name])
-            yield Difference(f"Sharding of {name}", *sides, "devices work on other parts, and exchange others")
+    try:
+        ours, theirs = (_of_parameters(run) for run in (baseline, candidate))
+    except TfcompareError:  # programs are read late, and a file may have gone
+        return
+    differing = [name for name in _by_time(candidate) if name in ours and name in theirs and ours[name] != theirs[name]]
+    for name in differing[:_MOST_PROGRAMS]:
+        sides = _shapes(ours[name] - theirs[name]), _shapes(theirs[name] - ours[name])
+        yield Difference(f"Sharding of {name}", *sides, "devices work on other parts, and exchange others")
 
 
 def _of_parameters(run: Run) -> dict[str, Counter[str]]:
-    """The shardings of the parameters of each program by its plain name; empty counts where it has none."""
+    """The shardings of the parameters of each program by its plain name, as often as one of these programs has them;
+    empty where it has none."""
     rows = run.table("hlo_programs")
-    found = rows["expression"].str.extract(_SHARDING.pattern, expand=False)
-    counts = {plain_program(str(program)): Counter[str]() for program in rows["program"].unique()}
-    for program, sharding in zip(rows["program"][found.notna()], found[found.notna()], strict=True):
-        counts[plain_program(str(program))][sharding] += 1
-    return counts
+    sharding = rows["expression"].str.extract(_SHARDING.pattern, expand=False)
+    found: dict[str, Counter[str]] = {}
+    for (_, program), texts in sharding.groupby([rows["host"], rows["program"]], sort=False):
+        found.setdefault(plain_program(str(program)), Counter())
+        found[plain_program(str(program))] |= Counter(texts.dropna().tolist())
+    return found
 
 
 def _parameters(run: Run) -> dict[str, Counter[str]]:
@@ -130,9 +136,8 @@ def _parameters(run: Run) -> dict[str, Counter[str]]:
     rows = rows[(rows["kind"] == _PARAMETER) & (rows["shape"] != "")]
     found: dict[str, Counter[str]] = {}
     for (_, program), shapes in rows.groupby(["host", "program"], sort=False)["shape"]:
-        counts = found.setdefault(plain_program(str(program)), Counter())
-        for shape, count in Counter(shapes.tolist()).items():
-            counts[shape] = max(counts[shape], count)
+        found.setdefault(plain_program(str(program)), Counter())
+        found[plain_program(str(program))] |= Counter(shapes.tolist())
     return found
 
 

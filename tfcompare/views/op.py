@@ -86,7 +86,10 @@ def _places(pair: Pair, baseline: str | None, candidate: str | None) -> Iterator
     name = baseline or candidate or ""
     rows = pair.instructions()
     of_op = rows[(rows["op_name_baseline"] == baseline) | (rows["op_name_candidate"] == candidate)]
-    of_sides = (of_op.loc[of_op[f"source_{role}"].fillna("") != "", f"source_{role}"] for role in SIDES)
+    of_sides = (
+        rows.loc[(rows[f"op_name_{role}"] == own) & (rows[f"source_{role}"].fillna("") != ""), f"source_{role}"]
+        for role, own in zip(SIDES, (baseline, candidate), strict=True)
+    )
     if lines := dict.fromkeys(", ".join(map(as_code, sorted(set(side)))) for side in of_sides if len(side)):
         yield Text(f"Source: {' → '.join(lines)}")
     yield Links([links.to_op(name), *links.to_instructions(pair, of_op, name)])

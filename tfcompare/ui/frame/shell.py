@@ -127,7 +127,7 @@ def setup(title: str, *, needs: Needs) -> Page:
         st.stop()
     link_slot = st.sidebar.empty()
     known = applicable.known(view.selection)
-    sidebar.links(link_slot, view.selection, known)
+    sidebar.links(link_slot, state.asked(), known)
     shown = view.search.without_hidden(view.selection.recordings)
     if view.found:
         sidebar.choices(view.selection, shown, _of_one_program(view, shown))
@@ -150,7 +150,7 @@ def setup(title: str, *, needs: Needs) -> Page:
     reasons = comparison.cached("why_not", lambda: applicable.why_not(comparison))
     applicable.remember(view.selection, reasons)
     if reasons != known:
-        sidebar.links(link_slot, view.selection, reasons)
+        sidebar.links(link_slot, state.asked(), reasons)
     with header:
         _show_what_is_compared(comparison)
     on_disk.watch([run.found for run in (baseline, *candidates)])
@@ -245,16 +245,15 @@ def _stop_without_pair(view: Page) -> None:
         stop(
             f"There is no run to show: {as_markdown(why).removesuffix('.')}.",
             "Name a place with runs on the home page.",
-            selection,
         )
     if selection.baseline is None:
-        stop("No run is chosen.", "Choose a baseline in the sidebar or on the home page.", selection)
+        stop("No run is chosen.", "Choose a baseline in the sidebar or on the home page.")
 
 
-def stop(why: str, what_to_do: str, selection: Selection) -> NoReturn:
+def stop(why: str, what_to_do: str) -> NoReturn:
     """Stop a page that has nothing to show, with the reason (Markdown), what to do, and a link to the home page."""
     st.info(f"{why} {what_to_do}")
-    sidebar.link(sidebar.HOME, "Home", selection, icon=":material/home:")
+    sidebar.link(sidebar.HOME, "Home", state.asked(), icon=":material/home:")
     st.stop()
 
 
@@ -265,7 +264,8 @@ def _load(view: Page) -> tuple[Run, list[Run], dict[str, tuple[Run, ...]]]:
     """
     runs = {run.id: run for run in view.found}
     selection = view.selection
-    outcomes = fetch([runs[run_id] for run_id in selection.recordings], view.settings, selection.steps)
+    steps, recordings = selection.steps, [runs[run_id] for run_id in selection.recordings]
+    outcomes = fetch(recordings, view.settings, steps)
     loaded: dict[str, Run] = {}
     for run_id, outcome in outcomes.items():
         if isinstance(outcome, TfcompareError):
@@ -273,10 +273,14 @@ def _load(view: Page) -> tuple[Run, list[Run], dict[str, tuple[Run, ...]]]:
         else:
             loaded[run_id] = outcome
     choose_steps(view, list(loaded.values()))
+    lacks_kind = steps.kind is not None and any(run.choice != steps for run in loaded.values())
+    if lacks_kind:  # steps of one kind beside those of all say nothing
+        of_all_kinds = fetch(recordings, view.settings, replace(steps, kind=None))
+        loaded = {run_id: run for run_id, run in of_all_kinds.items() if isinstance(run, Run)}
     candidates = [loaded[run_id] for run_id in selection.candidates if run_id in loaded]
     if selection.baseline not in loaded or (selection.candidates and not candidates):
         on_disk.reread_button("tfcompare.on_disk.unreadable")
-        stop("Without this run there is nothing to show.", "Choose another in the sidebar.", selection)
+        stop("Without this run there is nothing to show.", "Choose another in the sidebar.")
     baseline = loaded[selection.baseline]
     repeats = usable_repeats(selection, [baseline, *candidates], loaded)
     _tell_refused(repeats.refused)
@@ -303,9 +307,15 @@ def choose_steps(view: Page, runs: Sequence[Run]) -> None:
     steps = view.selection.steps
     lacking = [as_code(run.name) for run in runs if run.choice != steps]
     if not steps.is_default and lacking:
+        others = (
+            " The others are shown with all kinds of steps."
+            if steps.kind is not None and len(lacking) < len(runs)
+            else ""
+        )
         st.warning(
             f"{' and '.join(lacking)} cannot be shown with {_steps_text(steps)}: {_why_lacking(steps)}, or the profile "
-            f"is not at hand. Shown with all steps that {'it marks' if len(lacking) == 1 else 'they mark'}, if any.",
+            f"is not at hand. Shown with all steps that {'it marks' if len(lacking) == 1 else 'they mark'}, if any."
+            f"{others}",
             icon=":material/warning:",
         )
 

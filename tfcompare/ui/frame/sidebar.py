@@ -330,24 +330,24 @@ def _swap() -> None:
 
 
 def _choose_per(per: Per) -> None:
-    state.choose(replace(state.chosen(), per=per), by_its_widget=True)
+    state.choose(replace(state.asked(), per=per), by_its_widget=True)
 
 
 def _choose_step_marker(name: str | None) -> None:
-    state.choose(replace(state.chosen(), step_marker=name or None), by_its_widget=True)
+    state.choose(replace(state.asked(), step_marker=name or None), by_its_widget=True)
 
 
 def _choose_steps(steps: str) -> None:
-    state.choose(replace(state.chosen(), step_range=steps.strip() or None), by_its_widget=True)
+    state.choose(replace(state.asked(), step_range=steps.strip() or None), by_its_widget=True)
 
 
 def _choose_step_kind(kind: str) -> None:
-    state.choose(replace(state.chosen(), step_kind=kind or None), by_its_widget=True)
+    state.choose(replace(state.asked(), step_kind=kind or None), by_its_widget=True)
 
 
 def _choose_stray(counts: bool) -> None:
-    state.choose(replace(state.chosen(), counts_stray=counts), by_its_widget=True)
+    state.choose(replace(state.asked(), counts_stray=counts), by_its_widget=True)
 
 
 def _choose_host(host: str) -> None:
-    state.choose(replace(state.chosen(), host=host or None), by_its_widget=True)
+    state.choose(replace(state.asked(), host=host or None), by_its_widget=True)

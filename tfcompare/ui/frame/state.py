@@ -64,3 +64,10 @@ def chosen() -> Selection:
     """The selection that `choose` stored."""
     selection: Selection = st.session_state[_SELECTION]
     return selection
+
+
+def asked() -> Selection:
+    """The selection as the URL has it, with the runs that were asked for and are missing: what changes a part of the
+    selection that is no run, and what links to another page, goes on from this one."""
+    selection: Selection = st.session_state[_WRITTEN]
+    return selection

@@ -110,7 +110,7 @@ def _offer_to_join(view: Page) -> None:
 
 
 def _join(joins_hosts: bool) -> None:
-    state.choose(replace(state.chosen(), joins_hosts=joins_hosts))
+    state.choose(replace(state.asked(), joins_hosts=joins_hosts))
 
 
 def _done(requests: Requests) -> Outcomes:

@@ -80,12 +80,11 @@ def _tables(view: Page) -> RunTables:
         stop(
             f"There is no run to query: {as_markdown(why).removesuffix('.')}.",
             "Add a folder with runs on the home page.",
-            selection,
         )
     repeats = [repeat for _, repeat in selection.repeats]
     ids = list(selection.recordings) or ([readable[0].id] if len(readable) == 1 else [])
     if not ids:
-        stop("No run is chosen.", "Choose one or more in the sidebar or on the home page.", selection)
+        stop("No run is chosen.", "Choose one or more in the sidebar or on the home page.")
     by_id = {run.id: run for run in view.found}
     outcomes = fetch([by_id[run_id] for run_id in ids], view.settings, selection.steps)
     runs: list[Run] = []
@@ -95,7 +94,7 @@ def _tables(view: Page) -> RunTables:
         else:
             runs.append(outcome)
     if not runs:
-        stop("None of the chosen runs can be read.", "Choose others in the sidebar.", selection)
+        stop("None of the chosen runs can be read.", "Choose others in the sidebar.")
     choose_steps(view, runs)
     roles = tuple(_role(run.id, ids[0], repeats, selection) for run in runs)
     diffs = _diffs(selection, runs, roles)
