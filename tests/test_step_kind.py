@@ -14,11 +14,13 @@ from tests.ui.sidebar_widgets import named, names
 from tfcompare import cli, settings
 from tfcompare.compare import compare
 from tfcompare.compare.between_steps import window_of
+from tfcompare.compare.check.conditions import check, parse_condition
 from tfcompare.compare.utilization import time_at_peak_us
 from tfcompare.errors import NoSuchKind
 from tfcompare.run import Run, load
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir import find_runs
+from tfcompare.tools.throughput import window_figures
 
 NAME = "h100_recompute_activations"
 KINDS = ("train_step", "evaluate")
@@ -64,6 +66,7 @@ def test_instructions_per_step_are_those_of_the_kind() -> None:
     for kind in KINDS:
         comparison = compare(of_kind(kind), of_kind(kind))
         instructions = comparison.table("hlo_ops")
+        assert instructions["executions_per_step_baseline"].isin([1, 2]).all()
         assert set(instructions["program"].str.split("(").str[0]) == {f"jit_{kind}"}
         ops = comparison.table("op_stats").query("host_or_device == 'Device' and op_type != 'IDLE'")
         of_program = ops[ops["op_name"].str.startswith(f"jit({kind})/")]["self_time_us_per_step_baseline"].sum()
@@ -151,6 +154,19 @@ def test_the_command_line_judges_one_kind(capsys: pytest.CaptureFixture[str]) ->
     assert cli.main([*words, "--step-kind", "evaluate"]) == 0
     assert cli.main([*words, "--step-kind", "train_step"]) == 1
     assert "2.23 ms" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("kind", [None, "evaluate"])
+def test_throughput_of_replicates_is_that_which_check_judges(kind: str | None) -> None:
+    folder = TRANSFORMER_RUNS[NAME].parents[1]
+    sides = [
+        [load(folder / side / f"{side}_run-{number}", step_kind=kind) for number in (1, 2, 3)]
+        for side in ("h100_store_activations", NAME)
+    ]
+    comparison = compare(sides[0][0], sides[1][0], repeats={runs[0].id: runs[1:] for runs in sides})
+    found = {figure.label: figure for figure in window_figures(comparison, comparison.candidates[0])}["Throughput"]
+    measured = check(comparison, [parse_condition("throughput<-5%")]).found[0].measured
+    assert (found.baseline, found.candidate) == pytest.approx((measured.baseline, measured.candidate))
 
 
 def test_the_sidebar_shows_one_kind_of_runs_with_several() -> None:

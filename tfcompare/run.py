@@ -19,7 +19,6 @@ from tfcompare.frames import HostTables
 from tfcompare.frames.memory_events import MemoryEvents
 from tfcompare.frames.ops.op_parts import NO_STEP
 from tfcompare.frames.steps.steps import WHOLE_PROFILE
-from tfcompare.hlo.names import function_name
 from tfcompare.schema.arrays import Int64
 from tfcompare.sources.logdir import FoundRun, find_run
 from tfcompare.sources.machine_load import MachineLoad, read_load
@@ -28,6 +27,7 @@ from tfcompare.store.cached_frames import frame_cache
 from tfcompare.store.frame_builders import FrameBuilder, build_here
 from tfcompare.store.reading import HostReader, OnProgress, read_hosts
 from tfcompare.tables.frames import frame_bytes, of_hosts, with_categories
+from tfcompare.tables.hlo_ops import hlo_ops_in_steps
 from tfcompare.tables.hosts import hosts_frame
 from tfcompare.tables.input_pipeline import input_pipeline
 from tfcompare.tables.kernel_stats import kernel_stats_in_steps, kernel_step_cells, kernel_steps
@@ -53,7 +53,7 @@ Stray = Literal["exclude", "include"]
 _OF_HOSTS = {table: table for table in schema.HOST_TABLES if table in schema.TABLES} | {"tf_data": "tf_data_executions"}
 """Tables of a run whose rows are those of the tables of its hosts."""
 
-_NOT_HELD = ("op_cells", "op_wall", "kernel_cells")
+_NOT_HELD = ("op_cells", "op_wall", "kernel_cells", "hlo_cells")
 """Tables that are by far the largest, and are made of those of the hosts each time."""
 
 _BY_STEP = {"op_steps": "op_stats", "kernel_steps": "kernel_stats"}
@@ -221,20 +221,20 @@ class Run:
         if name not in schema.STEP_TABLES:
             raise Unknown("table with figures of single steps", name, list(schema.STEP_TABLES))
         if name == "kernel_stats":
-            return kernel_step_cells(self.host_table("kernel_stats", host=host), self._kernel_cells(hosts))
+            return kernel_step_cells(self.host_table("kernel_stats", host=host), self._cells_of("kernel_cells", hosts))
         if host not in self._cells:
             self._cells[host] = op_cells(self._parts(hosts), _label(host))
         return self._cells[host]
 
     def in_steps(self, name: str, *, host: str | None = None) -> pd.DataFrame:
-        """`op_stats` or `kernel_stats` with the occurrences and times of the included steps alone.
+        """`op_stats`, `kernel_stats` or `hlo_ops` with the occurrences and times of the included steps alone.
 
-        The rows are those of the table; one that ran only outside of these steps has 0. FLOPs and bytes are by
-        occurrences; the time of IDLE is the whole × included steps ÷ all steps. Raises `Unknown` for another table or
-        an unknown host. Without step markers it is the table itself.
+        The rows are those of the table; one that ran only outside of these steps has 0, or is no row of `hlo_ops`.
+        FLOPs and bytes are by occurrences; the time of IDLE is the whole × included steps ÷ all steps. Raises `Unknown`
+        for another table or an unknown host. Without step markers it is the table itself.
         """
-        if name not in schema.STEP_TABLES:
-            raise Unknown("table with figures of single steps", name, list(schema.STEP_TABLES))
+        if name not in schema.IN_STEPS:
+            raise Unknown("table with figures of single steps", name, list(schema.IN_STEPS))
         if (name, host) not in self._in_steps:
             table = self._table_in_steps(name, host)
             self._in_steps[name, host] = table, frame_bytes(table)
@@ -247,6 +247,8 @@ class Run:
         included = steps.loc[steps["included"].astype(bool), "step"]
         if name == "kernel_stats":
             return kernel_stats_in_steps(whole, self.step_cells(name, host=host), included)
+        if name == "hlo_ops":
+            return hlo_ops_in_steps(whole, self._cells_of("hlo_cells", self._hosts(host)), included)
         return op_stats_in_steps(whole, self._parts(self._hosts(host)), included, len(steps))
 
     @cached_property
@@ -348,8 +350,6 @@ class Run:
     def _table_of_hosts(self, name: str, host: str | None, device: str | None) -> pd.DataFrame:
         """The rows of all hosts, host by host; kernels are sorted by time over all hosts instead."""
         frame = _rows_of(self.host_table(_OF_HOSTS[name], host=host), None, device)
-        if name == "hlo_ops" and self.choice.kind is not None:
-            frame = frame[frame["program"].map(function_name) == self.choice.kind].reset_index(drop=True)
         if name == "kernel_stats" and host is None and len(self.hosts) > 1:
             frame = frame.sort_values("total_duration_us", ascending=False, kind="stable", ignore_index=True)
         return schema.table(name).conform(frame)
@@ -369,8 +369,8 @@ class Run:
         return schema.STEPS.conform(steps)
 
     def step_programs(self, host: str | None = None) -> pd.Series:
-        """The compiled program that takes most of the time of each step, by the step's number in `steps`; steps of
-        which it is unknown are left out."""
+        """The compiled program that ran in each step, or several, by the step's number in `steps`; steps of which it is
+        unknown are left out."""
         return step_programs(self.step_cells("op_stats", host=host))
 
     @cached_property
@@ -380,13 +380,6 @@ class Run:
         steps = run_steps(with_stray(self.host_table("steps"), is_excluded=not self.choice.counts_stray))
         included = steps.loc[steps["included"].astype(bool), "step"]
         return kinds_among(program_at(included, self.step_programs()))
-
-    def steps_of_programs(self, host: str | None = None) -> int:
-        """How many steps of the run, or a host, ran the programs of `hlo_ops`: all, or with a chosen kind its own."""
-        steps = self.steps if host is None else self.table("steps", host=host)
-        if self.choice.kind is None:
-            return len(steps)
-        return int((program_at(steps["step"], self.step_programs(host)) == self.choice.kind).sum())
 
     def program_of_rows(self, steps: pd.DataFrame) -> pd.Series:
         """The program of `step_programs` for each row of `steps`, which has `host` and `step` as hosts number their
@@ -426,9 +419,9 @@ class Run:
     def _merged_parts(self) -> OpParts:
         return merge_hosts(self.hosts, "op_cells", "op_wall", self._common_steps(self.hosts))
 
-    def _kernel_cells(self, hosts: Sequence[HostTables]) -> pd.DataFrame:
-        """`kernel_cells` of these hosts together, by the steps of the run."""
-        cells, common = _of_hosts("kernel_cells", hosts), self._common_steps(hosts)
+    def _cells_of(self, name: str, hosts: Sequence[HostTables]) -> pd.DataFrame:
+        """`kernel_cells` or `hlo_cells` of these hosts together, by the steps of the run."""
+        cells, common = _of_hosts(name, hosts), self._common_steps(hosts)
         if common is not None:
             own = [common(str(name), rows["step"].to_numpy()) for name, rows in cells.groupby("host", sort=False)]
             cells = cells.assign(step=np.concatenate([np.zeros(0, np.int64), *own]))

@@ -20,6 +20,8 @@ from tfcompare.compare.headline import kinds_headline
 from tfcompare.compare.slow_step_words import sentences
 from tfcompare.compare.stats.verdict import FASTER, SLOWER, UNTESTED, Verdict
 from tfcompare.compare.step_kinds import StepKind, is_other_mix, kinds_of, slow_steps_are_a_kind, step_kinds
+from tfcompare.tables.step_cells import StepCells
+from tfcompare.tables.step_programs import kinds_among, step_programs
 from tfcompare.views.answer import answer as blocks_of_answer
 from tfcompare.views.blocks import Chart, Facts, Text
 from tfcompare.views.blocks import Verdict as VerdictBlock
@@ -164,3 +166,36 @@ def test_a_99th_percentile_takes_enough_steps(least: int, is_listed: bool, monke
     assert facts is not None
     assert ("99th percentile" in facts.header) is is_listed
     assert {len(row) for row in facts.rows} == {len(facts.header)}
+
+
+def cells(*steps_of_ops: tuple[str, int, float]) -> StepCells:
+    """Ops by name, step and time."""
+    names, numbers, times = zip(*steps_of_ops, strict=True)
+    every = list(dict.fromkeys(names))
+    rows = pd.DataFrame({"row": map(every.index, names), "step": numbers, "occurrences": 1, "time_us": times})
+    return StepCells(pd.DataFrame({"op_name": pd.Series(every, dtype="str")}), rows)
+
+
+def test_programs_that_run_in_every_step_make_one_kind_whichever_is_longer() -> None:
+    """Two programs of a GAN: the longer one differs from step to step, by chance."""
+    found = step_programs(
+        cells(*[(f"jit({name})/dot", step, 10.0 + (step + shift) % 2) for step in range(10)
+                for shift, name in enumerate(("judge", "generate"))])
+    )  # fmt: skip
+    assert found.to_dict() == dict.fromkeys(range(10), "generate + judge")
+
+
+def test_steps_of_both_programs_are_a_kind_of_their_own_and_helpers_make_none() -> None:
+    ran = {0: ["train"], 1: ["evaluate"], 2: ["train", "evaluate"]}
+    took = {"train": 30.0, "evaluate": 20.0}
+    every = [(f"jit({name})/dot", step, took[name]) for step in range(30) for name in ran[step % 3]]
+    every += [("jit(helper)/add", step, 0.5) for step in range(0, 30, 5)]
+    kinds = step_programs(cells(*every, ("jit(helper)/add", 30, 0.5)))
+    assert [kinds[step] for step in range(3)] == ["train", "evaluate", "evaluate + train"]
+    assert kinds[30] == "helper", "nothing else ran"
+    assert kinds_among(kinds) == dict.fromkeys(("train", "evaluate", "evaluate + train"), 10)
+
+
+def test_a_capture_compared_with_a_copy_of_itself_has_equal_kinds() -> None:
+    for one in compare(FIFTH, tfc.load(FOLDER / "jax_every_fifth_evaluates")).step_kinds(FIFTH):
+        assert one.verdict.word == "same"

@@ -27,9 +27,9 @@ WITH_UNKNOWN = program(
 FLOPS_US, BYTES_US = FLOPS / PEAK_FLOPS * 1e6, BYTES / PEAK_BYTES * 1e6
 
 
-def steps(length_us: float) -> Plane:
-    markers = [event("train", 200 * i, length_us, _r=1, step_num=i) for i in range(STEPS)]
-    calls = [event("dispatch:XlaRun", 200 * i + 1, 5) for i in range(STEPS)]
+def steps(length_us: float, begin: float = 0) -> Plane:
+    markers = [event("train", begin + 200 * i, length_us, _r=1, step_num=i) for i in range(STEPS)]
+    calls = [event("dispatch:XlaRun", begin + 200 * i + 1, 5) for i in range(STEPS)]
     return plane("/host:CPU", line("python", *markers, *calls))
 
 
@@ -47,6 +47,23 @@ def training(folder: Path, step_us: float, *, ops: tuple[str, ...] = ("dot.1",),
         for number in range(devices)
     ]
     return run(folder, steps(step_us), *chips, metadata(WITH_UNKNOWN, jit_f=7))
+
+
+def test_work_outside_of_the_steps_is_in_no_figure_per_step(tmp_path: Path) -> None:
+    """Warm-up before the first step, as long as all steps together."""
+    warm_up = [kernel("k", 200 * i, 10, "dot.1") for i in range(STEPS)]
+    in_steps = [kernel("k", 10_000 + 200 * i, 10, "dot.1") for i in range(STEPS)]
+    warm = run(tmp_path / "warm", steps(100, begin=10_000), gpu(*warm_up, *in_steps), metadata(WITH_UNKNOWN, jit_f=7))
+    plain = training(tmp_path / "plain", 100)
+    for metric in ("mfu", "hbm_share"):
+        assert share(warm, metric) == pytest.approx(share(plain, metric))
+    assert warm.table("hlo_ops")["executions"].sum() == 2 * STEPS
+    (row,) = compare(warm, warm).table("hlo_ops").to_dict("records")
+    assert row["self_time_us_per_step_baseline"] == pytest.approx(10)
+    assert row["executions_per_step_baseline"] == 1
+    assert row["flops_per_step_baseline"] == pytest.approx(FLOPS)
+    (per_run,) = compare(warm, warm, per="run").table("hlo_ops").to_dict("records")
+    assert per_run["self_time_us_baseline"] == pytest.approx(2 * STEPS * 10)
 
 
 def share(run: Run, metric: str) -> float:

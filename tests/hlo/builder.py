@@ -32,7 +32,7 @@ class Type:
         return self[()]
 
 
-S32, U8, BF16, F32, C64, PRED = (Type(number) for number in (4, 6, 16, 11, 15, 1))
+S8, S32, U8, BF16, F32, C64, PRED = (Type(number) for number in (2, 4, 6, 16, 11, 15, 1))
 
 
 def shapes(*parts: bytes) -> bytes:

@@ -12,6 +12,7 @@ from tests.hlo.builder import (
     C64,
     F32,
     PRED,
+    S8,
     S32,
     U8,
     bytes_accessed,
@@ -261,8 +262,10 @@ def test_cublas_and_hipblaslt_calls_cost_what_their_dot_costs() -> None:
         "lhs_contracting_dimensions": ["2"], "rhs_contracting_dimensions": ["2"],
         "lhs_batch_dimensions": ["0"], "rhs_batch_dimensions": ["0"],
     }}  # fmt: skip
-    made = shapes(BF16[5, 4, 3], U8[1 << 20])
-    for target in ("__cublas$gemm", "__cublas$lt$matmul", "__cublas$lt$matmul$f8"):
+    workspaces = (U8, S8, S8)
+    targets = ("__cublas$gemm", "__cublas$lt$matmul", "__cublas$lt$matmul$f8")
+    for target, workspace in zip(targets, workspaces, strict=True):
+        made = shapes(BF16[5, 4, 3], workspace[1 << 20])
         call = binary(
             "custom-call", BF16[5, 4, 7], BF16[5, 3, 7], made, library(target, {"gemm_backend_config": product})
         )

@@ -32,7 +32,7 @@ from tfcompare.compare.stats.change_test import ChangeTest
 from tfcompare.compare.stats.estimates import Times
 from tfcompare.compare.stats.verdict import IDENTICAL, Verdict
 from tfcompare.compare.step_kinds import StepKind, step_kinds
-from tfcompare.compare.step_time_verdict import caveat, step_time_us, step_time_verdict, time_verdict
+from tfcompare.compare.step_time_verdict import SAME_CAPTURE, caveat, step_time_us, step_time_verdict, time_verdict
 from tfcompare.compare.tf_data.call_verdicts import CallVerdict, on_calls, on_slowest_calls
 from tfcompare.compare.tf_data.pipelines import HostPipeline, pair_pipelines, slowest_executions
 from tfcompare.compare.without_steps import Execution, leading_sentence, longest_program
@@ -278,8 +278,10 @@ class Comparison:
         return self.cached(("step kinds", candidate.id), partial(self._step_kinds, candidate))
 
     def _step_kinds(self, candidate: Run) -> list[StepKind]:
-        why = "" if self._is_identical(candidate) else caveat(self.baseline, candidate, but=MIX)
         found = step_kinds(*self._sides(candidate), self.replicates)
+        if self._is_identical(candidate):
+            return [replace(one, verdict=SAME_CAPTURE) for one in found]
+        why = caveat(self.baseline, candidate, but=MIX)
         return [replace(one, verdict=replace(one.verdict, caveat=why)) for one in found]
 
     def main_kind(self, candidate: Run) -> StepKind | None:
@@ -346,10 +348,8 @@ class Comparison:
 
     def _divisor(self, run: Run, table: str = "") -> int:
         """The number by which the sums of a run's table are divided."""
-        if self.per == "step" and table == "hlo_ops" and run.choice.kind is not None:
-            return run.steps_of_programs(self.host_of(run)) or 1
         if self.per == "step":
-            return self.captures(run).step_count if table in schema.STEP_TABLES else self._step_count(run)
+            return self.captures(run).step_count if table in schema.IN_STEPS else self._step_count(run)
         return computing_devices(run, self.host_of(run)) if self.per == "device" else 1
 
     def _step_count(self, run: Run) -> int:
@@ -510,7 +510,7 @@ class Comparison:
     def _side(self, table: schema.Table, run: Run, host: str | None) -> SideRows:
         if "host" not in table.keys:
             host = None
-        is_in_steps = self.per == "step" and table.name in schema.STEP_TABLES
+        is_in_steps = self.per == "step" and table.name in schema.IN_STEPS
         frame = run.in_steps(table.name, host=self.host_of(run)) if is_in_steps else run.table(table.name, host=host)
         if "execution" in table.keys:
             frame = slowest_executions(frame)

@@ -25,7 +25,7 @@ OTHER_MIX = 0.1
 
 @dataclass(frozen=True)
 class StepKind:
-    """One kind of step in two runs: the `program` that takes most of its time, how many included steps each run has in
+    """One kind of step in two runs: the `program` that ran, or several, how many included steps each run has in
     all captures, their mean times in µs as the verdict takes them (NaN without any), and the verdict on these."""
 
     program: str

@@ -24,12 +24,13 @@ _US_PER_S = 1e6
 def time_at_peak_us(run: Run, host: str | None, cost: Cost) -> float:
     """How long a device needs at least for its part of a step, in µs: its cost by the peak rate for its operands.
 
-    The sum over the instructions of compiled programs in the whole profile, by all its steps and the devices that
-    computed; with steps of one kind, over those of its program. FLOPs that only recompute a value are left out, as in
+    The sum over the instructions of compiled programs in the included steps, by these steps and the devices that
+    computed. FLOPs that only recompute a value are left out, as in
     model FLOPs. NaN without programs or steps, where the device's peak is not known, and where instructions of unknown
     cost take more than 1 % of the time.
     """
-    rows, count = run.table("hlo_ops", host=host), run.steps_of_programs(host)
+    steps = run.steps if host is None else run.table("steps", host=host)
+    rows, count = run.in_steps("hlo_ops", host=host), int(steps["included"].sum())
     if rows.empty or not count:
         return math.nan
     if cost == "flops":
@@ -44,7 +45,7 @@ def roofline_efficiency(run: Run, host: str | None) -> float:
     Above 1 where they read from a cache what they are said to read from memory. NaN without compiled programs, and
     where peaks or costs are unknown, as for `time_at_peak_us`.
     """
-    rows = run.table("hlo_ops", host=host)
+    rows = run.in_steps("hlo_ops", host=host)
     needed_us = _needed_us(rows, "flops").combine(_needed_us(rows, "bytes_accessed"), np.maximum)
     took_us = float(rows["self_time_us"].sum())
     return float(needed_us.sum()) / took_us if took_us > 0 and not _is_unknown(rows, needed_us) else math.nan

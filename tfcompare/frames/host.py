@@ -13,7 +13,7 @@ from tfcompare.errors import NoSuchMarker, NoSuchSteps, NotAProfile
 from tfcompare.frames.arrow import dense_text_bytes, host_table
 from tfcompare.frames.hlo.compilations import compilations
 from tfcompare.frames.hlo.hlo_memory import hlo_memory
-from tfcompare.frames.hlo.hlo_ops import hlo_ops
+from tfcompare.frames.hlo.hlo_ops import instructions
 from tfcompare.frames.hlo.hlo_programs import hlo_programs
 from tfcompare.frames.hlo.hlo_texts import hlo_texts
 from tfcompare.frames.links import Links
@@ -137,7 +137,7 @@ def build(
     if group == "timeline":
         tables: dict[str, pa.Table] = timeline(space, steps, _op_events(space, steps, is_eager))
     elif group == "programs":
-        ran = hlo_ops(space, _op_events(space, steps, is_eager))
+        ran = instructions(space, _op_events(space, steps, is_eager), steps).ops
         tables = {"hlo_texts": hlo_texts(space, ran), "hlo_programs": hlo_programs(space, ran)}
     else:
         around = links.around if links is not None else None
@@ -169,7 +169,7 @@ def _core(space: XSpace, steps: Steps, is_eager: Bools, around: Int32 | None) ->
     del activities
     idle = _idle(ops)
     gaps = idle_gaps(space, steps, ops)
-    of_programs = hlo_ops(space, ops)
+    of_programs = instructions(space, ops, steps)
     buffers, damaged_programs = hlo_memory(space)
     del ops
     memory, kernels = memory_events(space, steps), kernels_of(space, steps)
@@ -182,7 +182,7 @@ def _core(space: XSpace, steps: Steps, is_eager: Bools, around: Int32 | None) ->
         "idle": idle,
         "kernel_stats": kernels.stats,
         "copies": copies(space),
-        "hlo_ops": of_programs,
+        "hlo_ops": of_programs.ops,
         "hlo_memory": buffers,
         "compilations": compilations(space),
         "memory_events": memory.table,
@@ -195,6 +195,7 @@ def _core(space: XSpace, steps: Steps, is_eager: Bools, around: Int32 | None) ->
         "op_cells": parts.cells,
         "op_wall": wall,
         "kernel_cells": kernels.cells,
+        "hlo_cells": of_programs.cells,
     }
     return tables, [*pipelines.remarks, *damaged_programs]
 

@@ -22,7 +22,7 @@ _CONVOLUTIONS = {
 """Which of the result (0) and the operands (from 1) are the image, the kernel and the result of the convolution."""
 _ATTENTION = "__cudnn$fmha"
 _WORKSPACE_OF = ("__cublas$", "__cudnn$")
-_BYTE = 6  # U8
+_BYTES = (2, 6)  # S8, U8
 _LONGEST_CONFIG = 1 << 20
 
 
@@ -31,7 +31,8 @@ def has_workspace(target: str, made: Shape) -> bool:
     last = made.arrays[-1:]
     return (
         len(made.arrays) > 1
-        and (last[0].type, len(last[0].dimensions)) == (_BYTE, 1)
+        and last[0].type in _BYTES
+        and len(last[0].dimensions) == 1
         and target.startswith(_WORKSPACE_OF)
     )
 

@@ -41,6 +41,7 @@ __all__ = [
     "IDLE",
     "IDLE_GAPS",
     "INPUT_PIPELINE",
+    "IN_STEPS",
     "KERNEL_STATS",
     "KERNEL_STEPS",
     "MEMORY_PEAK",
@@ -104,6 +105,10 @@ TABLES: dict[str, Table] = {
 
 STEP_TABLES = (OP_STATS.name, KERNEL_STATS.name)
 """Tables with values for each step, so that differences can be tested."""
+
+
+IN_STEPS = (*STEP_TABLES, HLO_OPS.name)
+"""Tables whose sums are known for the included steps alone (`Run.in_steps`)."""
 
 
 NOT_BY_STEP = ("flops", "bytes_accessed")

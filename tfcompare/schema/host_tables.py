@@ -94,7 +94,8 @@ def _public(
     return HostTable(name or table.name, group, _columns(dtypes), keys, of_steps=of_steps)
 
 
-_OP_SUMS = {"occurrences": _INT, "total_time_ps": _INT, "self_time_ps": _INT, "is_eager": _FLAG}
+_TIMES = {"occurrences": _INT, "total_time_ps": _INT, "self_time_ps": _INT}
+_OP_SUMS = {**_TIMES, "is_eager": _FLAG}
 _WALL = {"part": "int32", "step": _INT, "step_part": "int8", "stage": "int32", "wall_time_ps": _FLOAT}
 _MEMORY_NAMES = ("op_name", "region_type", "data_type", "shape")
 
@@ -180,6 +181,14 @@ HOST_TABLES: dict[str, HostTable] = {
             _columns({"row": _INT, "step": _INT, "occurrences": _INT, "time_us": _FLOAT}),
             ("row", "step"),
             {"row": "kernel_stats"},
+            of_steps=True,
+        ),
+        HostTable(
+            "hlo_cells",
+            "steps",
+            _columns({"row": _INT, "step": _INT, "executions": _INT, **_TIMES}),
+            ("row", "step"),
+            {"row": "hlo_ops"},
             of_steps=True,
         ),
         HostTable(

@@ -1,4 +1,4 @@
-"""Which compiled program each step is of: its kind, where a loop has steps of several programs."""
+"""Which compiled programs each step is of: its kind, where a loop has steps of several."""
 
 from __future__ import annotations
 
@@ -16,20 +16,35 @@ _PROGRAM = re.compile(r"^(?:p?jit|pmap)\(([^()]+)\)/")
 
 
 def step_programs(ops: StepCells) -> pd.Series:
-    """The compiled program that takes most of the op time of each step, by the step's number; steps without are left
-    out. JAX names its programs in every op, as in `jit(train_step)/dot_general`."""
+    """The compiled programs that ran in each step, by the step's number: `train_step`, or `generate + judge` for a step
+    of several; steps without are left out. JAX names its programs in every op, as in `jit(train_step)/dot_general`.
+
+    Programs count that are the longest of `LEAST_SHARE` of the steps, or take that share of the time of all: others
+    help, and a step may do without. A step in which none of these ran is of its longest.
+    """
     found = ops.keys["op_name"].str.extract(_PROGRAM.pattern, expand=False)
     cells = ops.cells.assign(program=found.to_numpy()[ops.cells["row"].to_numpy()]).dropna(subset=["program"])
     if cells.empty:
         return pd.Series(dtype="str")
     times = cells.groupby(["step", "program"], sort=True)["time_us"].sum().reset_index()
-    longest = times.loc[times.groupby("step")["time_us"].idxmax()]
-    return longest.set_index("step")["program"].astype("str")
+    longest = times.loc[times.groupby("step")["time_us"].idxmax()].set_index("step")["program"]
+    share_us = times.groupby("program")["time_us"].sum() / times["time_us"].sum()
+    counting = {*kinds_among(longest), *share_us.index[share_us >= LEAST_SHARE]}
+    ran = times[times["program"].isin(counting)].groupby("step")["program"].agg(" + ".join)
+    return ran.reindex(longest.index).fillna(longest).astype("str")
 
 
 def program_at(step: pd.Series, programs: pd.Series) -> pd.Series:
     """The program of each of these numbers of steps, as `step_programs` gives them; empty where unknown."""
     return pd.Series(programs.reindex(step).fillna("").to_numpy(), step.index, dtype="str")
+
+
+def of_main_kind(steps: pd.DataFrame, programs: pd.Series) -> pd.Series:
+    """Which of `steps` (columns `duration_us`, `included`) are included and of the kind with most time, given the
+    program of each."""
+    included = steps["included"].astype(bool)
+    times = steps["duration_us"].where(included, 0.0).groupby(programs).sum()
+    return included & (programs == times.idxmax()) if len(times) else included
 
 
 def kinds_among(programs: pd.Series) -> dict[str, int]:

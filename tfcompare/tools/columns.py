@@ -206,7 +206,7 @@ def shown(name: str, table: schema.Table) -> Shown:
 
 def _per_step(metric: str, table: schema.Table) -> str:
     """Which steps a sum per step is about."""
-    if table.name in schema.STEP_TABLES and metric not in schema.NOT_BY_STEP:
+    if table.name in schema.IN_STEPS and metric not in schema.NOT_BY_STEP:
         return "Mean over the included steps."
     return "Total of the profile ÷ all its steps, with what ran between steps and in excluded ones."
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from statistics import fmean, geometric_mean
 from typing import TYPE_CHECKING
 
 from tfcompare.compare.between_steps import in_words, window_of
@@ -15,6 +16,7 @@ from tfcompare.units import format_time_us
 
 if TYPE_CHECKING:
     from tfcompare.compare import Comparison
+    from tfcompare.compare.captures import Captures
     from tfcompare.run import Run
 
 LEAST_CHANGE = 0.01
@@ -105,8 +107,11 @@ def dispatch_us(run: Run, host: str | None = None) -> float:
 
 
 def window_figures(comparison: Comparison, candidate: Run) -> list[KeyFigure]:
-    """Key figures of both runs over their windows: time between steps, throughput and, if known, dispatch time."""
-    ours, theirs = (_figures_of(run, comparison.host_of(run)) for run in (comparison.baseline, candidate))
+    """Key figures of both runs over their windows: time between steps, throughput and, if known, dispatch time.
+
+    With replicates, throughput is the geometric mean of those of all captures, as `check` takes it; others are means.
+    """
+    ours, theirs = (_figures_of(comparison.captures(run)) for run in (comparison.baseline, candidate))
     figures = [
         KeyFigure(
             label, unit, ours[label], theirs[label],
@@ -117,12 +122,14 @@ def window_figures(comparison: Comparison, candidate: Run) -> list[KeyFigure]:
     return [figure for figure in figures if not (math.isnan(figure.baseline) and math.isnan(figure.candidate))]
 
 
-def _figures_of(run: Run, host: str | None) -> dict[str, float]:
-    found = window_of(run, host)
-    per_s = math.nan if found is None else found.steps_per_s
+def _figures_of(side: Captures) -> dict[str, float]:
+    captures = list(zip(side.runs, side.hosts, strict=True))
+    windows = [found for one in captures if (found := window_of(*one)) is not None]
+    per_s = geometric_mean([found.steps_per_s for found in windows]) if windows else math.nan
+    dispatches = [us for one in captures if not math.isnan(us := dispatch_us(*one))]
     return {
-        BETWEEN: math.nan if found is None else found.between_us,
+        BETWEEN: fmean([found.between_us for found in windows]) if windows else math.nan,
         THROUGHPUT: per_s,
-        EXAMPLES: per_s * examples_per_step(run, host),
-        "Host dispatch per step": dispatch_us(run, host),
+        EXAMPLES: per_s * examples_per_step(*captures[0]),
+        "Host dispatch per step": fmean(dispatches) if dispatches else math.nan,
     }

@@ -11,7 +11,7 @@ from tfcompare.units import MISSING, format_ratio, format_time_us, ratio_of
 from tfcompare.views.blocks import Block, Facts, Finding, Text
 
 _HELP = (
-    "A step is of the compiled program that takes most of its time. The headline is on the kind with most time, if "
+    "A step is of the compiled programs that ran in it. The headline is on the kind with most time, if "
     "both runs have it; all other figures are of all included steps together, unless one kind is chosen (“Kind of "
     "step” in the sidebar, `--step-kind`)."
 )

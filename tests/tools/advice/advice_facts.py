@@ -182,7 +182,6 @@ def facts(
         info=info,
         steps=frame,
         step_count=STEPS if has_steps else 1,
-        program_steps=STEPS if has_steps else 1,
         wait=wait,
         pipeline=analyse(asked, rows),
         host_steps=HostSteps(frame, shares(rows, waits or {}, python or {}), 0.0) if has_steps else None,

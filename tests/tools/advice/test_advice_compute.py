@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.tools.advice.advice_facts import facts, kernels, ops
+from tests.tools.advice.advice_facts import facts, instructions, kernels, ops
 from tfcompare.tools.advice import kernel_rules, model_rules
 from tfcompare.tools.advice.model_rules import normalized_biases
 
@@ -58,6 +58,16 @@ def test_the_share_of_16_bits_is_evidence_where_the_steps_tell_it() -> None:
 )
 def test_products_of_16_bits_of_unknown_ones_or_of_few(there) -> None:
     assert kernel_rules.mixed_precision(facts(BUSY, device_type="GPU", kernels=there)) is None
+
+
+@pytest.mark.parametrize(("operands", "is_told"), [("bf16[8,8]", False), ("f32[8,8]", True)])
+def test_products_whose_instruction_takes_16_bits_are_not_of_32(operands: str, is_told: bool) -> None:
+    """Triton's kernels do not tell by their names what they multiply."""
+    there = kernels(product("gemm_fusion_dot_2", on_cores=False), RELU)
+    text = f"%gemm_fusion_dot.2 = f32[8,8] fusion({operands} %x, {operands} %y), kind=kCustom"
+    ran = instructions({"hlo_op": "gemm_fusion_dot.2", "op_name": "conv/Conv2D", "expression": text, "self_time_us": 1})
+    found = kernel_rules.mixed_precision(facts(BUSY, device_type="GPU", kernels=there, hlo_ops=ran))
+    assert (found is not None) is is_told
 
 
 def test_products_do_not_matter_where_the_device_hardly_computes() -> None:

@@ -20,6 +20,7 @@ from tfcompare.frames.hlo.programs import Programs, instruction_name, programs_o
 from tfcompare.frames.nesting import order_by_start, self_times
 from tfcompare.frames.ops.op_parts import OpEvents
 from tfcompare.frames.planes import device_kind
+from tfcompare.frames.steps.steps import Steps
 from tfcompare.hlo.category import categories
 from tfcompare.hlo.cost import bytes_accessed, flops
 from tfcompare.hlo.expression import expressions
@@ -35,6 +36,9 @@ Facts = dict[str, npt.NDArray[Any]]
 _NAN = float("nan")
 _LARGEST = 1e18  # costs and rates beyond that are damage
 _PS_PER_S = 1e12
+_OF_CELLS = {
+    "executions": "executions", "occurrences": "occurrences", "total_time_ps": "total_ps", "self_time_ps": "self_ps",
+}  # fmt: skip
 _LATE_SHARE, _LATE_PS = 0.1, 20_000_000
 """So late after its events an instruction may be marked as done; others go on elsewhere: their times tell no rate."""
 _REMATERIALIZED = (".remat", "rematted_computation")  # in XLA's name of an instruction, in JAX's name of an op
@@ -44,10 +48,12 @@ _REMATERIALIZED = (".remat", "rematted_computation")  # in XLA's name of an inst
 class _Ran:
     """The events of instructions: their rows, and the times and number of occurrences and executions of each.
 
-    `executions` is that of `OpEvents`; `late_ps`: how long after the event its work may have gone on elsewhere.
+    `step` and `executions` are those of `OpEvents`; `late_ps`: how long after the event its work may have gone on
+    elsewhere.
     """
 
     rows: Int32
+    step: Int32
     total_ps: Int64
     self_ps: Int64
     occurrences: Int64
@@ -55,17 +61,29 @@ class _Ran:
     late_ps: Int64
 
 
-def hlo_ops(space: XSpace, ops: Sequence[OpEvents]) -> pa.Table:
-    """Columns of `schema.HLO_OPS`, longest self time first; no rows if no event names an instruction.
+@dataclass(frozen=True, eq=False)
+class Instructions:
+    """`ops` is the table `hlo_ops`, longest self time first; no rows if no event names an instruction.
+
+    `cells` is `hlo_cells`, which breaks it down by step, without what ran outside all steps: row (in `ops`), step (its
+    number), executions, occurrences, total_time_ps and self_time_ps.
+    """
+
+    ops: pa.Table
+    cells: pa.Table
+
+
+def instructions(space: XSpace, ops: Sequence[OpEvents], steps: Steps) -> Instructions:
+    """The instructions of one host.
 
     `ops` are the op events of the host's devices. Without devices, the instructions that ran on the host's threads are
     shown. Raises `NotAProfile` for a damaged program.
     """
     kind, programs = device_kind(space), programs_of(space)
-    ran = [_on_host(space)] if kind == "CPU" else _on_devices(space, ops, kind)
+    ran = [_on_host(space, steps)] if kind == "CPU" else _on_devices(space, ops, kind)
     rows = np.concatenate([events.rows for events in ran])
     if not len(rows):
-        return empty("hlo_ops")
+        return Instructions(empty("hlo_ops"), empty("hlo_cells"))
     plane = int(space.planes_of(rows[:1])[0])
     peaks = Peaks() if kind == "CPU" else peaks_of(space.planes[plane].stats)
     read = _of_metadata if kind == "TPU" else _of_events
@@ -73,11 +91,41 @@ def hlo_ops(space: XSpace, ops: Sequence[OpEvents]) -> pa.Table:
     firsts, same = combinations(*(_codes(facts[key]) for key in ("program", "hlo_op", "category")))
     instruction = same[which]
     figures = {
-        name: sums(instruction, np.concatenate([getattr(events, name) for events in ran]), len(firsts))
+        name: np.concatenate([getattr(events, name) for events in ran])
         for name in ("occurrences", "executions", "total_ps", "self_ps", "late_ps")
     }
+    of_instructions = {name: sums(instruction, values, len(firsts)) for name, values in figures.items()}
     facts = {name: values[firsts] for name, values in facts.items()}
-    return _table(facts | figures | {"peak_bytes_per_s": np.full(len(firsts), peaks.bandwidth)})
+    table = _table(facts | of_instructions | {"peak_bytes_per_s": np.full(len(firsts), peaks.bandwidth)})
+    order = _order(facts | of_instructions)
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    step = np.concatenate([events.step for events in ran])
+    return Instructions(table.take(order), _cells(place[instruction], step, figures, steps))
+
+
+def _cells(row: Int64, step: Int32, figures: Facts, steps: Steps) -> pa.Table:
+    """`hlo_cells` from the row in `hlo_ops`, the position of the step (−1 outside all steps) and the figures of each
+    event."""
+    inside = np.flatnonzero(step >= 0)
+    width = max(len(steps.number), 1)
+    cell, code = distinct(row[inside] * width + step[inside], (int(row.max()) + 1) * width)
+    return host_table(
+        "hlo_cells",
+        {
+            "row": cell // width,
+            "step": steps.number[cell % width] if len(cell) else cell,
+            **{name: sums(code, figures[of][inside], len(cell)) for name, of in _OF_CELLS.items()},
+        },
+    )
+
+
+def _order(facts: Facts) -> Int64:
+    keys = pa.table({name: facts[name] for name in ("self_ps", "program", "hlo_op")})
+    order: Int64 = pc.sort_indices(
+        keys, [("self_ps", "descending"), ("program", "ascending"), ("hlo_op", "ascending")]
+    ).to_numpy()
+    return order.astype(np.int64)
 
 
 def _codes(texts: Strings) -> Int32:
@@ -86,7 +134,7 @@ def _codes(texts: Strings) -> Int32:
 
 
 def _table(facts: Facts) -> pa.Table:
-    """The table, from the times and facts of each instruction."""
+    """`hlo_ops` in the order of the instructions, from the times and facts of each."""
     total_ps, executions = facts["total_ps"], facts["executions"]
     costs, accessed = (_plausible(facts[cost] * executions) for cost in ("flops_each", "bytes_each"))
     is_transfer = np.array([category.endswith(TRANSFERS) for category in facts["category"]], np.bool_)
@@ -96,10 +144,6 @@ def _table(facts: Facts) -> pa.Table:
     intensity = costs / np.where(is_timed & (accessed > 0), accessed, _NAN)
     ridge = facts["peak_flops_per_s"] / facts["peak_bytes_per_s"]
     is_known = ~np.isnan(intensity) & ~np.isnan(ridge)
-    order = pc.sort_indices(
-        pa.table({"self_ps": facts["self_ps"], "program": facts["program"], "hlo_op": facts["hlo_op"]}),
-        [("self_ps", "descending"), ("program", "ascending"), ("hlo_op", "ascending")],
-    )
     derived = {
         "total_time_us": total_ps / PS_PER_US,
         "self_time_us": facts["self_ps"] / PS_PER_US,
@@ -110,7 +154,7 @@ def _table(facts: Facts) -> pa.Table:
         "operational_intensity": intensity,
         "bound_by": np.where(is_known, np.where(intensity >= ridge, "compute", "memory"), ""),
     }
-    return host_table("hlo_ops", facts | derived).take(order)
+    return host_table("hlo_ops", facts | derived)
 
 
 def _plausible(numbers: Floats) -> Floats:
@@ -124,7 +168,7 @@ def _on_devices(space: XSpace, ops: Sequence[OpEvents], kind: str) -> list[_Ran]
     for plane in ops:
         if plane.host_or_device == schema.DEVICE:
             late = np.broadcast_to(np.int64(0), len(plane.rows))
-            ran = _Ran(plane.rows, plane.total_ps, plane.self_ps, plane.occurrences, plane.executions, late)
+            ran = _Ran(plane.rows, plane.step, plane.total_ps, plane.self_ps, plane.occurrences, plane.executions, late)
             if names is not None:
                 named = names[plane.rows] >= 0
                 ran = _Ran(*(getattr(ran, f.name)[named] for f in fields(ran)))
@@ -132,13 +176,13 @@ def _on_devices(space: XSpace, ops: Sequence[OpEvents], kind: str) -> list[_Ran]
     return out
 
 
-def _on_host(space: XSpace) -> _Ran:
+def _on_host(space: XSpace, steps: Steps) -> _Ran:
     """The instructions on the host's threads; self time is without that of those within their events."""
     events, rows = space.events, host_instructions(space)
     order_by_start(events.line, events.start_ps, events.duration_ps, rows)
     own = self_times(events.line, events.start_ps, events.duration_ps, rows)
     ones = np.ones(len(rows), np.int64)
-    return _Ran(rows, events.duration_ps[rows], own, ones, ones, late_ps(space, rows))
+    return _Ran(rows, steps.of_event[rows], events.duration_ps[rows], own, ones, ones, late_ps(space, rows))
 
 
 def _of_events(space: XSpace, programs: Programs, rows: Int32, peaks: Peaks) -> tuple[Facts, Int64]:

@@ -36,20 +36,19 @@ class Facts:
     """One run, on one host or on all.
 
     `steps`: the steps that count with their parts, one row each, on the slowest host; `step_count`: all steps, by which
-    sums of the whole profile are divided, `program_steps` those that ran the programs of `hlo_ops`. `ops`: `op_stats`
-    without IDLE; `idle_us`: the IDLE time by side; `device_us`: the time of all ops by device. The other frames are the
-    run's tables. `pipeline`: the analysis of its input pipeline, None without one. `host_steps`: what the average step
-    of that host is made of, None without steps; `window`: from its first step to its last, None for fewer than two;
-    `gap`: as `usual_gap`; `eager_share`: as `part_times.eager_share`; `cores`: as tf.data counts them on the host, NaN
-    where it is unknown. `captures`: the steps and the stray of this host, and of each replicate that has the parts of
-    its steps.
+    sums of the whole profile are divided. `ops`: `op_stats` without IDLE; `idle_us`: the IDLE time by side;
+    `device_us`: the time of all ops by device; `hlo_ops`: the instructions in the steps that count. The other frames
+    are the run's tables. `pipeline`: the analysis of its input pipeline, None without one. `host_steps`: what the
+    average step of that host is made of, None without steps; `window`: from its first step to its last, None for fewer
+    than two; `gap`: as `usual_gap`; `eager_share`: as `part_times.eager_share`; `cores`: as tf.data counts them on the
+    host, NaN where it is unknown. `captures`: the steps and the stray of this host, and of each replicate that has the
+    parts of its steps.
     """
 
     content_id: str
     info: RunInfo
     steps: pd.DataFrame
     step_count: int
-    program_steps: int
     wait: InputWait
     pipeline: Analysis | None
     host_steps: HostSteps | None
@@ -149,9 +148,9 @@ class Facts:
         chosen = stages(of_tf_data["op_name"]).isin(stages(pd.Series(list(iterators), dtype="str")))
         return float(of_tf_data.loc[chosen, "time_us"].sum(min_count=1))
 
-    def per_step_of_programs(self, total: float) -> float:
-        """A sum over compiled programs by the number of steps that ran them, those of one kind if one is chosen."""
-        return float(total) / self.program_steps
+    def per_counted_step(self, total: float) -> float:
+        """A sum over the steps that count by their number; as it is where there are none."""
+        return float(total) / max(len(self.steps), 1)
 
     def per_step(self, total: float) -> float:
         """A sum over the profile by the number of steps; as it is where there are none."""
@@ -190,7 +189,6 @@ def facts_of(run: Run, host: str | None = None) -> Facts:
         info=run.info,
         steps=counted,
         step_count=max(count, 1) if run.info.has_steps else 1,
-        program_steps=max(run.steps_of_programs(host), 1) if run.info.has_steps else 1,
         wait=wait,
         pipeline=None if analysis is None or analysis.feeds_device_only else analysis,
         host_steps=host_steps(run, str(steps["host"].iloc[0])) if run.info.has_steps and len(steps) else None,
@@ -205,7 +203,7 @@ def facts_of(run: Run, host: str | None = None) -> Facts:
         copies=copies[copies["kind"] != MEMORY_SET],
         memory=tables["memory_summary"],
         input_ops=tables["input_pipeline"],
-        hlo_ops=tables["hlo_ops"],
+        hlo_ops=run.in_steps("hlo_ops", host=host),
         hlo_memory=tables["hlo_memory"],
         compilations=tables["compilations"],
         captures=(own,),
@@ -243,7 +241,6 @@ _TABLES = (
     "copies",
     "memory_summary",
     "input_pipeline",
-    "hlo_ops",
     "hlo_memory",
     "compilations",
 )

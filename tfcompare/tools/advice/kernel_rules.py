@@ -6,7 +6,7 @@ import math
 import re
 from typing import TYPE_CHECKING
 
-from tfcompare.frames.ops.precision import SIXTEEN_BIT_KERNEL, THIRTY_TWO_BIT_KERNEL
+from tfcompare.frames.ops.precision import SIXTEEN_BIT, SIXTEEN_BIT_KERNEL, THIRTY_TWO_BIT_KERNEL, hlo_precision
 from tfcompare.tools.advice.facts import Facts, ratio
 from tfcompare.tools.advice.model import GPU_GUIDE, MIXED_PRECISION_GUIDE, SHARE, WORTH_IT, Figure, Found
 from tfcompare.tools.advice.xla_rules import layout_changes
@@ -53,8 +53,11 @@ def _products(facts: Facts) -> pd.DataFrame:
 
 
 def _wide(facts: Facts) -> pd.DataFrame:
-    """Those of them that work in 32 bits: by name, or off the tensor cores with no name of 16 bits."""
-    kernels = _products(facts)
+    """Those of them that work in 32 bits: by name, or off the tensor cores with no name of 16 bits, unless their op's
+    instructions have operands of 16 bits."""
+    kernels, programs = _products(facts), facts.hlo_ops
+    narrow = [hlo_precision(str(text)) == SIXTEEN_BIT for text in programs["expression"]]
+    kernels = kernels[~kernels["op_name"].isin(set(programs.loc[narrow, "op_name"]) - {""})]
     off_cores = ~kernels["is_kernel_using_tensor_core"].astype(bool)
     return kernels[~_matching(kernels, SIXTEEN_BIT_KERNEL) & (off_cores | _matching(kernels, THIRTY_TWO_BIT_KERNEL))]
 
@@ -79,7 +82,7 @@ def mixed_precision(facts: Facts) -> Found | None:
         return None
     text = (
         f"Matrix products and convolutions run in 32 bits for {WIDE_TIME.text(facts)} {facts.each}, judged by their "
-        f"kernels' names; {ON_CORES.text(facts)} of the kernel time is on tensor cores. "
+        f"kernels' names and instructions; {ON_CORES.text(facts)} of the kernel time is on tensor cores. "
     )
     text += (
         "Compute in `jnp.bfloat16`: cast parameters and inputs for the step and keep the master copy in 32 bits; or "

@@ -71,7 +71,7 @@ def _share(facts: Facts, rows: pd.DataFrame) -> float:
 
 
 def _per_step(facts: Facts, rows: pd.DataFrame) -> float:
-    return facts.per_step_of_programs(_total_us(rows))
+    return facts.per_counted_step(_total_us(rows))
 
 
 @_once

@@ -14,6 +14,7 @@ from tfcompare.frames.memory_events import MemoryEvents
 from tfcompare.run import Run
 from tfcompare.schema.arrays import Floats, Int64
 from tfcompare.tables.memory_timeline import memory_timeline
+from tfcompare.tables.step_programs import of_main_kind
 from tfcompare.tables.step_times import host_starts_and_end
 from tfcompare.xspace.space import PS_PER_US
 
@@ -62,7 +63,8 @@ def drawn(run: Run, memory: Memory, level: Level, align: Align, points: int = PO
 
 
 def typical_step(run: Run, memory: Memory, level: Level, slices: int = SLICES) -> pd.DataFrame:
-    """One level of a memory over one step: the median over the included steps, with the lowest and the highest.
+    """One level of a memory over one step: the median over the included steps, with the lowest and the highest; of
+    several kinds of steps, over those of the kind with most time.
 
     Each step reaches to the start of the next one and is cut into `slices` of equal length. Of each slice, the highest
     level in it is taken (of free memory the lowest), so that no peak is lost. One row per slice, where any step is
@@ -76,7 +78,8 @@ def typical_step(run: Run, memory: Memory, level: Level, slices: int = SLICES) -
     own = slice(events.first[which], events.first[which + 1])
     values = np.asarray(getattr(events, level)[own], dtype=np.float64)
     known = np.isfinite(values)
-    start, length = _spans(run.table("steps", host=memory.host))
+    steps = run.table("steps", host=memory.host)
+    start, length = _spans(steps, of_main_kind(steps, run.program_of_rows(steps)))
     time_us = events.time_ps[own][known] / PS_PER_US
     levels = _by_slice(time_us, values[known], start, length, slices, lowest=level == "free_bytes")
     levels = levels[np.isfinite(levels).any(axis=1)]
@@ -95,12 +98,12 @@ def typical_step(run: Run, memory: Memory, level: Level, slices: int = SLICES) -
     )
 
 
-def _spans(steps: pd.DataFrame) -> tuple[Floats, Floats]:
-    """(start, length) of each included step of one host, in µs; a step reaches to the start of the next."""
+def _spans(steps: pd.DataFrame, is_shown: pd.Series) -> tuple[Floats, Floats]:
+    """(start, length) of each of the shown steps of one host, in µs; a step reaches to the start of the next."""
     start, end = host_starts_and_end(steps)
     order = np.argsort(start, kind="stable")
     length = np.diff(start[order], append=end)
-    chosen = steps["included"].to_numpy(dtype=np.bool_)[order] & (length > 0)
+    chosen = is_shown.to_numpy(dtype=np.bool_)[order] & (length > 0)
     return start[order][chosen], length[chosen]
 
 

@@ -32,7 +32,7 @@ class SideTimeline:
     """One host of a run: its timeline, the rows of its spans, and its steps, sorted by start.
 
     `steps` has the columns `step`, `position` (among the steps of the run, from 1), `start_ps`, `duration_ps`,
-    `included`; it is empty if the run marks none.
+    `included`, `program` (its kind); it is empty if the run marks none.
     """
 
     run: str
@@ -161,10 +161,11 @@ def _mirrored(pair: LanePair) -> LanePair:
 def _side(run: Run, host: str) -> SideTimeline:
     timeline = HostTimeline(host, *run.timeline(host), zero_ps=0)
     every = run.table("steps") if run.info.has_steps else run.table("steps").iloc[:0]
-    steps = every.assign(position=positions_in_run(every))[every["host"] == host]
+    every = every.assign(position=positions_in_run(every), program=run.program_of_rows(every))
+    steps = every[every["host"] == host]
     times = {f"{name}_ps": (steps[f"{name}_us"] * PS_PER_US).round().astype("int64") for name in ("start", "duration")}
     steps = (
-        steps[["step", "position", "included"]]
+        steps[["step", "position", "included", "program"]]
         .assign(**times)
         .sort_values("start_ps", kind="stable", ignore_index=True)
     )

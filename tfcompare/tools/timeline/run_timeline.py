@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tfcompare.errors import TfcompareError, Unknown
+from tfcompare.tables.step_programs import of_main_kind, program_at
 from tfcompare.text import close_matches, did_you_mean
 from tfcompare.tools.hosts.host_clocks import clocks, first_collectives
 from tfcompare.xspace.space import PS_PER_US
@@ -75,7 +76,8 @@ def timelines(run: Run, alignment: Alignment = Alignment(), host: str | None = N
         raise Unknown("host", host, list(run.host_names))
     tables = {name: run.timeline(name) for name in run.host_names if host in (None, name)}
     if alignment.step is None and alignment.op is None:
-        alignment = replace(alignment, step=typical_step(run.steps) if run.info.has_steps else None)
+        of_run = run.steps.assign(program=program_at(run.steps["step"], run.step_programs()))
+        alignment = replace(alignment, step=typical_step(of_run) if run.info.has_steps else None)
     zeros = {name: _zero_ps(run, name, spans, alignment) for name, (_, spans) in tables.items()}
     if alignment.is_collective:
         zeros = _on_one_clock(run, zeros)
@@ -91,9 +93,10 @@ def timelines(run: Run, alignment: Alignment = Alignment(), host: str | None = N
 def typical_step(steps: pd.DataFrame) -> int | None:
     """The number of the included step whose length is nearest to their mean, the first of equals; None without steps.
 
-    `steps` has the columns `step`, `duration_us` and `included`.
+    `steps` has the columns `step`, `duration_us`, `included` and `program`: of several kinds of steps, it is one of
+    that with most time.
     """
-    included = steps[steps["included"].astype(bool)] if steps["included"].any() else steps
+    included = steps[of_main_kind(steps, steps["program"])] if steps["included"].any() else steps
     if included.empty:
         return None
     distance = (included["duration_us"] - included["duration_us"].mean()).abs().round(6)  # in whole ps, as recorded

@@ -8,6 +8,7 @@ from dataclasses import replace
 import streamlit as st
 
 from tfcompare.tools.timeline.run_pair import SideTimeline, Timelines
+from tfcompare.ui.frame import state
 from tfcompare.units import format_time_us
 from tfcompare.views.links import Moment
 from tfcompare.xspace.space import PS_PER_US
@@ -104,5 +105,8 @@ def _move(sides: Sequence[SideTimeline], by: int) -> None:
 
 
 def _longest(sides: Sequence[SideTimeline]) -> None:
-    steps = [str(side.steps["step"].iloc[int(side.steps["duration_ps"].argmax())]) for side in sides]
-    _choose(dict(zip(STEP_KEYS, steps, strict=False)))
+    longest = []
+    for side in sides:
+        steps = side.steps if state.asked().step_kind is None else side.steps[side.steps["included"].astype(bool)]
+        longest.append(str(steps["step"].iloc[int(steps["duration_ps"].argmax())]))
+    _choose(dict(zip(STEP_KEYS, longest, strict=False)))
