@@ -106,6 +106,79 @@ def test_two_kernels_whose_names_differ_in_their_template_stay_two() -> None:
     assert set(group_kernels(diff("kernel_stats", before, after), "kernel_name")["status"]) == {"added", "removed"}
 
 
+ATTENTION, OUT, AGAIN = (
+    f"jit(step)/{op}" for op in ("attention/dot", "out/dot", "checkpoint/rematted_computation/dot")
+)
+STORED = table(
+    "kernel_stats",
+    kernel_name=["gemm_fusion_dot_50", "gemm_fusion_dot_44"],
+    op_name=[ATTENTION, OUT],
+    occurrences=[1, 1],
+    total_duration_us=[33.4, 40.8],
+)
+RECOMPUTED = table(
+    "kernel_stats",
+    kernel_name=["gemm_fusion_dot_58", "gemm_fusion_dot_50", "gemm_fusion_dot_50"],
+    op_name=[ATTENTION, OUT, AGAIN],
+    occurrences=[1, 1, 1],
+    total_duration_us=[33.5, 38.8, 40.7],
+)
+
+
+def test_kernels_that_xla_numbered_group_as_their_rows_are_matched() -> None:
+    columns = ["kernel_name", *both("total_duration_us"), "status", "match"]
+    there = group_kernels(diff("kernel_stats", STORED, RECOMPUTED, per="run"), "kernel_name")
+    assert texts(there, columns) == [
+        "gemm_fusion_dot_50 (candidate's) – 40.7 added –",
+        "gemm_fusion_dot_44 40.8 38.8 matched canonical",
+        "gemm_fusion_dot_50 33.4 33.5 matched canonical",
+    ]
+    back = group_kernels(diff("kernel_stats", RECOMPUTED, STORED, per="run"), "kernel_name")
+    assert texts(back, columns) == [
+        "gemm_fusion_dot_50 (baseline's) 40.7 – removed –",
+        "gemm_fusion_dot_50 38.8 40.8 matched canonical",
+        "gemm_fusion_dot_58 33.5 33.4 matched canonical",
+    ]
+
+
+def notes(before: pd.DataFrame, after: pd.DataFrame) -> tuple[str, ...]:
+    ours, theirs = run("before"), run("after")
+    ours.frames["kernel_stats"], theirs.frames["kernel_stats"] = before, after
+    return compare(ours, theirs).notes
+
+
+def test_the_note_on_names_of_kernels_names_matched_ones_alone() -> None:
+    assert notes(STORED, RECOMPUTED) == (
+        "Kernel names without what compilers add are compared: `gemm_fusion_dot_44` of the baseline is "
+        "`gemm_fusion_dot_50` of the candidate (and 1 more).",
+    )
+    removed = table("kernel_stats", kernel_name=["fusion_105"], op_name=[ATTENTION])
+    added = table("kernel_stats", kernel_name=["fusion_157"], op_name=[AGAIN])
+    assert set(diff("kernel_stats", removed, added)["status"]) == {"removed", "added"}
+    assert notes(removed, added) == ()
+
+
+def test_a_kernel_that_is_two_in_the_other_run_is_two_groups() -> None:
+    ours = table("kernel_stats", kernel_name=["fusion_1", "fusion_1"], op_name=["a", "b"], occurrences=[1, 1])
+    theirs = table("kernel_stats", kernel_name=["fusion_2", "fusion_3"], op_name=["a", "b"], occurrences=[1, 1])
+    for one, other, names in (
+        (ours, theirs, {"fusion_1", "fusion_1 → fusion_3"}),
+        (theirs, ours, {"fusion_2", "fusion_3"}),
+    ):
+        groups = group_kernels(diff("kernel_stats", one, other, per="run"), "kernel_name")
+        assert set(groups["kernel_name"]) == names
+        assert set(groups["status"]) == {"matched"}
+    by_both = group_kernels(diff("kernel_stats", ours, theirs, per="run"), "kernel_and_op")
+    assert texts(by_both, ["kernel_name", "op_name"]) == ["fusion_1 a", "fusion_1 b"], "the op tells them apart"
+
+
+def test_a_host_of_one_run_alone_counts_with_the_same_kernels_of_other_hosts() -> None:
+    ours = table("kernel_stats", host=["a", "b"], kernel_name=["fusion_1"] * 2, op_name=["x"] * 2, occurrences=[1, 2])
+    theirs = table("kernel_stats", host=["a"], kernel_name=["fusion_7"], op_name=["x"], occurrences=[4])
+    groups = group_kernels(diff("kernel_stats", ours, theirs, per="run"), "kernel_name")
+    assert texts(groups, ["kernel_name", *both("occurrences"), "status"]) == ["fusion_1 3 4 matched"]
+
+
 def test_each_row_counts_under_one_kernel_and_op() -> None:
     rows = diff("kernel_stats", BEFORE, AFTER)
     counted = counted_under(rows)
@@ -166,11 +239,25 @@ def test_grouping_loses_nothing(before, after, by) -> None:
     assert (groups["avg_duration_us_baseline"][there] == 2.0).all()
 
 
+@law(15)
+@given(kernel_rows, kernel_rows, st.sampled_from(list(KEYS)))
+def test_swapped_groups_are_the_mirror_image(before, after, by) -> None:
+    frames = frame_of(before), frame_of(after)
+    there, back = (group_kernels(diff("kernel_stats", *of, per="run"), by) for of in (frames, frames[::-1]))
+    cells, mirrored = (
+        sorted(frame[both("total_duration_us")[::order]].fillna(0).itertuples(index=False, name=None))
+        for frame, order in ((there, 1), (back, -1))
+    )
+    assert cells == mirrored
+
+
 PAIRS = [
     ("filters_512_128_simulated", "filters_16_8_simulated"),
     ("jax_conv_08", "jax_conv_legacy"),
     ("jax_elementwise", "jax_conv_08"),
     ("tf_gpu", "filters_16_8_simulated"),
+    ("h100_store_activations", "h100_recompute_activations"),
+    ("h100_16_8", "h100_512_128"),
 ]
 
 

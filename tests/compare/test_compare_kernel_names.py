@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfcompare.compare.matching.kernel_names import KernelName, canonical_kernel, kernel_name
+from tfcompare.compare.matching.kernel_names import KernelName, canonical_kernel, is_instruction, kernel_name
 
 
 @pytest.mark.parametrize(
@@ -49,6 +49,18 @@ def test_another_spelling_of_one_kernel_has_the_same_canonical_name(one: str, ot
 )
 def test_variants_of_a_kernel_stay_apart(one: str, other: str) -> None:
     assert canonical_kernel(one) != canonical_kernel(other)
+
+
+@pytest.mark.parametrize(
+    "name", ["fusion_3", "loop_add_fusion", "gemm_fusion_dot_50", "triton_softmax_34", "wrapped_add"]
+)
+def test_kernels_that_xla_names_after_instructions(name: str) -> None:
+    assert is_instruction(name)
+
+
+@pytest.mark.parametrize("name", ["void fusion_3<int>(float*)", "maxwell_scudnn_128x32_3", "Cijk_MT64x64", "redzone"])
+def test_kernels_whose_name_is_the_same_in_every_program(name: str) -> None:
+    assert not is_instruction(name)
 
 
 @given(st.text(alphabet="ab<>(){}[]:: ->,*", max_size=60))

@@ -70,6 +70,33 @@ def test_another_mix_makes_the_step_times_incomparable() -> None:
     assert not [one for one in mismatches(FIFTH, FIFTH) if one.label == "Mix of steps"]
 
 
+def differing_kinds(
+    monkeypatch: pytest.MonkeyPatch, baseline: list[str], candidate: list[str]
+) -> list[tuple[str, str, str, bool]]:
+    """The mismatches of two runs with steps of these programs."""
+    programs = {"a": baseline, "b": candidate}
+    ours, theirs = (made_up(name, step_frame=steps([1e3] * len(of_run))) for name, of_run in programs.items())
+    monkeypatch.setattr(type(ours), "step_programs", lambda run, _=None: pd.Series(programs[run.id], dtype="str"))
+    found = [(one.label, one.baseline, one.candidate, one.is_hard) for one in mismatches(ours, theirs)]
+    back = [(one.label, one.candidate, one.baseline, one.is_hard) for one in mismatches(theirs, ours)]
+    assert back == found
+    return found
+
+
+def test_a_run_of_one_kind_has_another_mix_than_one_of_several(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = differing_kinds(monkeypatch, ["train", "evaluate"] * 19, ["train"] * 38)
+    assert found == [("Mix of steps", "19 train, 19 evaluate", "38 train", True)]
+
+
+def test_steps_of_one_program_that_are_compared_with_those_of_another_are_no_mix(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = differing_kinds(monkeypatch, ["train"] * 20, ["evaluate"] * 30)
+    assert found == [("Program of the steps", "train", "evaluate", False)]
+    assert differing_kinds(monkeypatch, ["train"] * 20, ["train"] * 30) == []
+    assert differing_kinds(monkeypatch, ["train"] * 20, [""] * 30) == [], "the kind is unknown"
+
+
 def test_captures_that_begin_elsewhere_in_the_loop_have_the_same_mix() -> None:
     assert not is_other_mix({"train": 9, "eval": 9}, {"train": 10, "eval": 8})
     assert not is_other_mix({"train": 90, "eval": 10}, {"train": 9, "eval": 1})

@@ -47,6 +47,20 @@ def test_a_line_that_moved_is_one_line_with_what_was_added_there() -> None:
     assert lines == {"a.py:7": ("a.py:9", 5.0, 9.0), "a.py:4": ("a.py:4", 0.0, 1.0)}
 
 
+def test_lines_below_an_inserted_one_have_all_moved_and_what_is_new_at_an_old_number_is_a_line_of_its_own() -> None:
+    moved = [(f"a.py:{number}", f"a.py:{number + 1}", 5.0, 6.0 + number) for number in (4, 5, 6, 7)]
+    lines = by_line(rows(*moved, (None, "a.py:4", math.nan, 1.0), (None, "a.py:6", math.nan, 2.0)))
+    cells = lines[["line", "line_candidate", "self_time_us_baseline", "self_time_us_candidate"]]
+    assert cells.to_numpy().tolist() == [
+        ["a.py:5", "a.py:6", 5.0, 13.0],
+        ["a.py:7", "a.py:8", 5.0, 13.0],
+        ["a.py:6", "a.py:7", 5.0, 12.0],
+        ["a.py:4", "a.py:5", 5.0, 10.0],
+        ["a.py:4", "a.py:4", 0.0, 1.0],
+    ]
+    assert lines["instructions"].tolist() == [[1, 5], [3], [2], [0], [4]]
+
+
 def test_what_was_added_on_a_line_of_several_stays_there() -> None:
     lines = found(("a.py:1", "a.py:3", 5.0, 5.0), ("a.py:2", "a.py:3", 5.0, 5.0), (None, "a.py:3", math.nan, 1.0))
     assert lines == {"a.py:3": ("a.py:3", 0.0, 1.0)}

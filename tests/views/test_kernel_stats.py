@@ -15,8 +15,8 @@ from tfcompare import Comparison, compare, load
 from tfcompare.charts.pair import Pair, pairs_of
 from tfcompare.compare.groups.kernel_groups import group_kernels
 from tfcompare.tools.ops.op_figures import outside_of_steps
-from tfcompare.views.blocks import Beside, Block, Cards, Chart, Details, Live, Section, Table, Text
-from tfcompare.views.kernel_details import kernel_key, launches_of
+from tfcompare.views.blocks import Beside, Block, Cards, Chart, Code, Details, Live, Section, Table, Text
+from tfcompare.views.kernel_details import kernel_key, launches_of, of_row, rows_of
 from tfcompare.views.kernel_stats import VIEW
 
 SIMULATED = ("filters_512_128_simulated", "filters_16_8_simulated")
@@ -221,6 +221,17 @@ def test_each_row_of_a_run_alone_opens_its_own_launch() -> None:
     for _, row in rows.iterrows():
         launch = launches_of(pair, row, "launch").iloc[0]
         assert (launch["op_name"], launch["kernel_name"]) == (row["op_name"], row["kernel_name"])
+
+
+def test_a_kernel_that_shares_its_name_with_another_opens_its_own_launch() -> None:
+    pair = pair_of(compared_runs("h100_store_activations", "h100_recompute_activations"))
+    rows = rows_of(pair, "kernel_name").set_index("kernel_name", drop=False)
+    for name, launches in (("gemm_fusion_dot_50 (candidate's)", 1), ("gemm_fusion_dot_50", 1)):
+        details = of_row(pair, rows.loc[name], "kernel_name")
+        assert details.title == name
+        blocks = list(flat(details.blocks))
+        assert [one.text for one in blocks if isinstance(one, Code)][:1] == ["gemm_fusion_dot_50"]
+        assert len(launches_of(pair, rows.loc[name], "kernel_name")) == launches
 
 
 def test_a_run_alone_has_no_counterparts() -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import pandas as pd
 import pytest
 
 import tfcompare as tfc
 from tests.profiles import compared_runs
 from tests.test_known_truth import FOLDER
+from tests.tools.test_regrouped import computing, rows
 from tests.views.flat import flat
 from tfcompare.charts.pair import Pair, pairs_of
+from tfcompare.tools.xla.regrouped import MOST_MEMBERS, SourceOps, regrouped
 from tfcompare.views.blocks import Block, Facts, Section, Text
+from tfcompare.views.xla.regrouped import section
 from tfcompare.views.xla.xla import VIEW
 
 TITLE = "Regrouped instructions"
@@ -52,3 +56,30 @@ def test_where_no_op_is_in_common_it_says_how_much_time_has_a_counterpart(monkey
     (pair,) = pairs_of(tfc.compare(tfc.load(FOLDER / "jax_unfused"), tfc.load(FOLDER / "jax_fused")))
     (text,) = blocks(pair)
     assert isinstance(text, Text) and text.text.startswith("74.7 % of the time is in instructions with a counterpart")
+
+
+def shown(monkeypatch: pytest.MonkeyPatch, frame: pd.DataFrame, ours: SourceOps, theirs: SourceOps) -> Block:
+    """The block of the section on handmade instructions."""
+    monkeypatch.setattr("tfcompare.views.xla.regrouped.groups", lambda *_: regrouped(frame, ours, theirs))
+    (outer,) = section(pairs_of(compared_runs("jax_filters_128_32", "jax_filters_16_8"))[0], "", frame)
+    (block,) = outer.blocks
+    return block
+
+
+def test_groups_too_large_to_show_are_said_to_be_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [f"mul.{number}" for number in range(MOST_MEMBERS + 1)]
+    frame = rows(*((name, None) for name in names), (None, "fusion"))
+    text = shown(monkeypatch, frame, computing(**dict.fromkeys(names, "a/mul")), computing(fusion="a/mul"))
+    assert isinstance(text, Text) and text.text == (
+        "0 % of the time is in instructions with a counterpart; too many of the others compute ops in common to be "
+        "shown as one group (33 → 1), so only the sums by category compare them."
+    )
+
+
+def test_groups_that_begin_with_instructions_of_one_name_open_each_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = rows(("fusion", None), (None, "fusion"), (None, "mul"), ("add", None))
+    frame["execution_time_us_baseline"] *= [3, 1, 1, 1]
+    facts = shown(monkeypatch, frame, computing(fusion="a/mul", add="a/add"), computing(mul="a/mul", fusion="a/add"))
+    assert isinstance(facts, Facts) and facts.opens is not None and facts.opens.details is not None
+    opened = [facts.opens.details(finding.id) for finding in facts.findings]
+    assert [one and one.title for one in opened] == ["1 → 1: a/mul", "1 → 1: a/add"]

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from tfcompare.compare.examples import examples_per_step
 from tfcompare.compare.per_device import computing_devices
 from tfcompare.compare.stats.estimates import FEWEST_STEPS
-from tfcompare.compare.step_kinds import is_other_mix, kinds_of
+from tfcompare.compare.step_kinds import included_steps, is_other_mix
 from tfcompare.schema import DEVICE, IDLE
+from tfcompare.tables.step_programs import kinds_among
 
 if TYPE_CHECKING:
     from tfcompare.run import Run
@@ -117,12 +118,23 @@ def _batch_sizes(baseline: Run, candidate: Run) -> list[Mismatch]:
 
 
 def _mixes(baseline: Run, candidate: Run) -> list[Mismatch]:
-    """Another mix of kinds of steps, of runs that both have several."""
-    ours, theirs = (kinds_of(run, None) if run.info.has_steps else {} for run in (baseline, candidate))
+    """Another mix of kinds of steps, where a run has several; another program, where all steps of each run are of one.
+
+    A program under another name may be the same work after a change, so it alone does not invalidate verdicts.
+    """
+    ours, theirs = map(_kinds, (baseline, candidate))
     if not (ours and theirs and is_other_mix(ours, theirs)):
         return []
+    if len(ours) == len(theirs) == 1:
+        meaning = "steps of one program are compared with steps of another"
+        return [Mismatch("Program of the steps", next(iter(ours)), next(iter(theirs)), meaning, False)]
     before, after = (", ".join(f"{count:,} {name}" for name, count in one.items()) for one in (ours, theirs))
     return [Mismatch(MIX, before, after, "steps of another kind take another time", True)]
+
+
+def _kinds(run: Run) -> dict[str, int]:
+    """How many included steps of each kind a run has, also of a single one; empty if unknown."""
+    return kinds_among(included_steps(run, None)["program"]) if run.info.has_steps else {}
 
 
 def _few_steps(baseline: Run, candidate: Run) -> list[Mismatch]:

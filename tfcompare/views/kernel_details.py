@@ -65,7 +65,9 @@ def of_row(pair: Pair, row: pd.Series, by: By) -> Details:
         return Details(str(row["op_name"]) or NO_OP, partial(_of_op, pair, launches, match))
     kernel = str(row["kernel_name"])
     title = display_names(pair).get(kernel, kernel)
-    return Details(title, partial(_of_kernel, pair, launches, kernel, match, by))
+    own = launches["kernel_name"].tolist()  # a group's name has an addition where different kernels have one name
+    name = kernel if kernel in own else str(own[0])
+    return Details(title, partial(_of_kernel, pair, launches, name, match, by))
 
 
 def launches_of(pair: Pair, row: pd.Series, by: By) -> pd.DataFrame:

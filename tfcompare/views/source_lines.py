@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Mapping
 from functools import partial
+from itertools import takewhile
+from typing import Any
 
 import pandas as pd
 
@@ -21,7 +23,8 @@ MOST_INSTRUCTIONS = 10
 _ID = "source:"
 _HELP = (
     "Self time of the instructions of compiled programs that come from this line of the program, as XLA recorded it; "
-    "an arrow leads to the line's number in the candidate. Select a row for its instructions."
+    "an arrow leads to the line's number in the candidate, and to its file if that is another. Select a row "
+    "for its instructions."
 )
 
 
@@ -37,13 +40,12 @@ def changes(pair: Pair) -> Iterator[Block]:
     cells, findings = [], []
     for label, row in zip(labels, found.to_dict("records"), strict=True):
         ours, theirs = float(row["self_time_us_baseline"]), float(row["self_time_us_candidate"])
-        now = str(row["line_candidate"])
         cells.append([
-            label if now in ("", row["line"]) else f"{label} → {now.rpartition(':')[2]}",
+            f"{label}{_arrow(row)}",
             format_delta(theirs - ours, "µs"), format_time_us(ours), format_time_us(theirs),
             format_ratio(ratio_of(ours, theirs)),
         ])  # fmt: skip
-        findings.append(Finding(f"{_ID}{row['line']}", str(row["line"]), "µs", ours, theirs, more="xla"))
+        findings.append(Finding(_id(row), str(row["line"]), "µs", ours, theirs, more="xla"))
     more = len(lines) - len(found)
     yield Facts(
         [f"Largest changes by source line, self time per {pair.comparison.per}", "Change", *pair.headings, "Ratio"],
@@ -54,11 +56,26 @@ def changes(pair: Pair) -> Iterator[Block]:
 
 def _details(pair: Pair, lines: pd.DataFrame, chosen: str) -> Details | None:
     """The line whose finding has that id."""
-    found = lines[lines["line"] == chosen.removeprefix(_ID)]
-    if found.empty:
-        return None
-    line = str(found["line"].iloc[0])
-    return Details(line, partial(_instructions, pair, line, found["instructions"].iloc[0]))
+    for row in lines.to_dict("records"):
+        if _id(row) == chosen:
+            line = str(row["line"])
+            return Details(line, partial(_instructions, pair, line, row["instructions"]))
+    return None
+
+
+def _id(row: Mapping[Hashable, Any]) -> str:
+    return f"{_ID}{row['line']}{_arrow(row)}"
+
+
+def _arrow(row: Mapping[Hashable, Any]) -> str:
+    """` → 23`, where a line is in the candidate, in a file of another name ` → other.py:23`, without the folders that
+    both are in; empty if it is the same line."""
+    (file, _, before), (file_now, _, number) = (str(row[name]).rpartition(":") for name in ("line", "line_candidate"))
+    if file_now.rpartition("/")[2] == file.rpartition("/")[2]:  # perhaps of another checkout
+        return f" → {number}" if number != before else ""
+    parts = file_now.split("/")
+    same = sum(1 for _ in takewhile(lambda both: both[0] == both[1], zip(file.split("/"), parts, strict=False)))
+    return f" → {'/'.join(parts[same:])}:{number}"
 
 
 def _instructions(pair: Pair, line: str, index: list[int]) -> Iterator[Block]:

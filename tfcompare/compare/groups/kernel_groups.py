@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Literal
 
 import pandas as pd
 
-from tfcompare.compare.diff import ADDED, INTERVAL, MATCHED
+from tfcompare.compare.diff import ADDED, INTERVAL, MATCHED, REMOVED
 from tfcompare.compare.groups.aggregate import (
     GroupJudge,
     Judged,
@@ -18,7 +19,7 @@ from tfcompare.compare.groups.aggregate import (
     metric_in,
     of_side,
 )
-from tfcompare.compare.matching.kernel_names import plain_kernel
+from tfcompare.compare.matching.kernel_names import is_instruction, plain_kernel
 from tfcompare.compare.matching.manual import OF_CANDIDATE, ManualChoice, counterparts, parted, with_distinct_names
 from tfcompare.compare.matching.matching import op_counterparts
 from tfcompare.errors import Unknown
@@ -35,6 +36,16 @@ KEYS: dict[KernelGrouping, list[str]] = {
 _TOTAL, _OCCURRENCES, _MEAN = "total_duration_us", "occurrences", "avg_duration_us"
 _PARTS: dict[str, Part] = {"sum": "sum", "min": "min", "max": "max", "flag": "any"}
 
+OF_BASELINE = " (baseline's)"
+"""Suffix for a kernel without a counterpart whose name also belongs to another one."""
+
+_Kernel = tuple[str, ...]
+"""A kernel of one side: its name and, where XLA named it after an instruction, its op, since another program has
+another kernel of that name; empty for none."""
+
+_Names = tuple[str, str]
+"""A kernel's names in the baseline and the candidate, empty where it has no counterpart."""
+
 
 def group_kernels(
     diff: pd.DataFrame, by: KernelGrouping, judge: GroupJudge | None = None, manual_pairs: Sequence[ManualChoice] = ()
@@ -43,7 +54,9 @@ def group_kernels(
 
     Each side is summed first, then the sums are compared. Counts and total times are sums (per step as in the diff),
     the average is total ÷ count, shortest and longest are taken over all rows, and a flag is true if any row's is. Rows
-    matched under two names count under the baseline's name, and so do all other rows with the candidate's name.
+    matched under two names count under the baseline's name, and so do other rows of the same kernel or op. One that
+    XLA named after an instruction is the same only in the same op; different kernels of one name get names such as
+    `fusion_3 → fusion_5` or `fusion_3 (candidate's)`.
     `manual_pairs` are the manual choices with which the diff (of one candidate) was made.
 
     Columns: `candidate`, the keys (`op_name` is empty for kernels without an op); for each metric `_baseline`,
@@ -76,9 +89,11 @@ def counted_under(
     names = with_distinct_names(diff, manual_pairs)[["kernel_name", "op_name"]].copy()
     for _, rows in diff.groupby("candidate", sort=False):
         added = rows.index[rows["status"] == ADDED]
-        for key, counterparts_of in (("kernel_name", _kernels(rows)), ("op_name", _ops(rows, manual_pairs))):
-            own = zip(rows.loc[added, key], names.loc[added, key], strict=True)
-            names.loc[added, key] = [counterparts_of.get(name, counted) for name, counted in own]
+        ops = _ops(rows, manual_pairs)
+        own = zip(rows.loc[added, "op_name"], names.loc[added, "op_name"], strict=True)
+        names.loc[added, "op_name"] = [ops.get(name, counted) for name, counted in own]
+        within = names.loc[rows.index, "op_name"].tolist() if by == "kernel_and_op" else [""] * len(rows)
+        names.loc[rows.index, "kernel_name"] = _labels(_kernels(rows), within)
         if manual_pairs and by == "kernel_and_op":
             _apply_choices(names, rows.loc[added], manual_pairs)
     return names
@@ -115,26 +130,61 @@ def _ops(rows: pd.DataFrame, manual_pairs: Sequence[ManualChoice]) -> dict[str, 
     return known | {c: b for c, b in by_name.items() if c not in known and b not in taken}
 
 
-def _kernels(rows: pd.DataFrame) -> dict[str, str]:
-    """Maps each kernel of the candidate that has exactly one different name in the baseline to that name.
+def _kernels(rows: pd.DataFrame) -> list[_Names]:
+    """The names on both sides of the kernel that each row counts as: the row's own, if it is matched; for others, those
+    of the same kernel in other rows. It is the same in the swapped diff."""
+    ours, theirs = _identities(rows, ADDED, ""), _identities(rows, REMOVED, "_candidate")
+    pairs = {(one, other) for one, other in zip(ours, theirs, strict=True) if one and other}
+    sets = {one for one in ours if one}, {other for other in theirs if other}
+    forth, back = _counterparts(pairs, *sets), _counterparts({pair[::-1] for pair in pairs}, *sets[::-1])
+    return [
+        (one[0] if one else back.get(other, ""), other[0] if other else forth.get(one, ""))
+        for one, other in zip(ours, theirs, strict=True)
+    ]
 
-    Names correspond if rows were matched, or if they differ only in return type, arguments and compiler suffixes.
+
+def _identities(rows: pd.DataFrame, absent: str, suffix: str) -> list[_Kernel]:
+    """The kernel of each row on one side; empty in rows of status `absent`, which do not exist there."""
+    names = zip(rows["status"], rows[f"kernel_name{suffix}"], rows[f"op_name{suffix}"], strict=True)
+    return [() if status == absent else (name, op if is_instruction(name) else "") for status, name, op in names]
+
+
+def _counterparts(pairs: set[tuple[_Kernel, _Kernel]], ours: set[_Kernel], theirs: set[_Kernel]) -> dict[_Kernel, str]:
+    """The name on the other side of each kernel of one side that has exactly one there.
+
+    Kernels correspond if they are equal, if rows were matched, or if they differ only in return type, arguments and
+    compiler suffixes.
     """
-    ours = set(of_side(rows, "baseline")["kernel_name"])
-    theirs = set(of_side(rows, "candidate")["kernel_name_candidate"])
-    pairs = rows.loc[rows["status"] == MATCHED, ["kernel_name_candidate", "kernel_name"]].drop_duplicates()
-    pairs = pairs[~pairs["kernel_name_candidate"].isin(ours)]
-    known = pairs.drop_duplicates("kernel_name_candidate", keep=False)
-    found = dict(zip(known["kernel_name_candidate"], known["kernel_name"], strict=True))
-    left = _by_plain_name(ours - theirs - set(pairs["kernel_name"]))
-    for plain, names in _by_plain_name(theirs - ours - set(pairs["kernel_name_candidate"])).items():
-        if len(names) == 1 and len(left.get(plain, [])) == 1:
-            found[names[0]] = left[plain][0]
+    known: dict[_Kernel, set[str]] = defaultdict(set)
+    for one, other in pairs:
+        known[one].add(other[0])
+    found = {one: next(iter(names)) for one, names in known.items() if len(names) == 1}
+    left = _by_plain_name(theirs - ours - {other for _, other in pairs})
+    for plain, kernels in _by_plain_name(ours - theirs - known.keys()).items():
+        if len(kernels) == 1 and len(left.get(plain, [])) == 1:
+            found[kernels[0]] = left[plain][0][0]
+    return found | {one: one[0] for one in ours & theirs}
+
+
+def _by_plain_name(kernels: set[_Kernel]) -> dict[_Kernel, list[_Kernel]]:
+    found: dict[_Kernel, list[_Kernel]] = defaultdict(list)
+    for name, op in kernels:
+        found[plain_kernel(name), op].append((name, op))
     return found
 
 
-def _by_plain_name(names: set[str]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for name in names:
-        found.setdefault(plain_kernel(name), []).append(name)
-    return found
+def _labels(kernels: Sequence[_Names], within: Sequence[str]) -> list[str]:
+    """A label for each kernel: the baseline's name, or the candidate's if that is the only one, made unique among the
+    kernels with an equal `within`."""
+    labels: dict[tuple[str, _Names], str] = {}
+    taken: set[tuple[str, str]] = set()
+    for scope, (ours, theirs) in sorted(
+        set(zip(within, kernels, strict=True)),
+        key=lambda one: (not one[1][0], not one[1][1], one[1][0] != one[1][1], one),
+    ):
+        label = ours or theirs
+        if (scope, label) in taken:
+            label = f"{ours} → {theirs}" if ours and theirs else f"{label}{OF_BASELINE if ours else OF_CANDIDATE}"
+        taken.add((scope, label))
+        labels[scope, (ours, theirs)] = label
+    return [labels[one] for one in zip(within, kernels, strict=True)]

@@ -11,6 +11,7 @@ _OPENING, _CLOSING = "(<{[", ")>}]"
 _SUFFIX = re.compile(r"(?:\.kd| ?\[clone [^\]]*\]|\.constprop\.\d+|\.isra\.\d+)+$")
 _AFTER_ARGUMENTS = re.compile(r"(?: const| volatile| noexcept)+$")
 _XLA_NUMBER = re.compile(r"(?<=[A-Za-z])[._]\d+(?:[._]\d+)*$")
+_INSTRUCTION = re.compile(rf"fusion|^wrapped_|{_XLA_NUMBER.pattern}")
 _OPERATOR = re.compile(r"operator(?:->|<<=?|>>=?|<=>|<=?|>=?|\(\))")
 
 
@@ -33,6 +34,14 @@ def canonical_kernel(name: str) -> str:
     if parts.template or parts.arguments or "fusion" not in parts.function:
         return plain_kernel(name)
     return _XLA_NUMBER.sub("", parts.function)
+
+
+@lru_cache(maxsize=20_000)
+def is_instruction(name: str) -> bool:
+    """Whether XLA named the kernel after its instruction, as `loop_add_fusion_3`: in another program, that name belongs
+    to another kernel."""
+    parts = kernel_name(name)
+    return not (parts.template or parts.arguments) and _INSTRUCTION.search(parts.function) is not None
 
 
 def plain_kernel(name: str) -> str:

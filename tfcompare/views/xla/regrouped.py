@@ -8,7 +8,7 @@ from functools import partial
 import pandas as pd
 
 from tfcompare.charts.pair import Pair
-from tfcompare.compare.diff import MATCHED
+from tfcompare.compare.diff import ADDED, MATCHED
 from tfcompare.errors import TfcompareError
 from tfcompare.markdown import as_markdown
 from tfcompare.schema import SIDES
@@ -44,9 +44,9 @@ def _blocks(pair: Pair, program: str, rows: pd.DataFrame) -> Iterator[Block]:
     shares = [float(every[which].sum() / (every.sum() or 1.0)) for which in (matched, matched | grouped)]
     if not small:
         yield Text(
-            f"{format_percent(shares[0])} of the time is in instructions with a counterpart; the others compute no op "
-            "that instructions of the other side do, as far as the programs tell.", "quiet",
-        )  # fmt: skip
+            f"{format_percent(shares[0])} of the time is in instructions with a counterpart; {_why_none(found)}.",
+            "quiet",
+        )
         return
     cells, findings = [], []
     for one in small[:MOST_GROUPS]:
@@ -97,9 +97,22 @@ def _label(one: Regrouped) -> str:
     return f"{one.counts[0]:,} → {one.counts[1]:,}: {one.ops[0] if one.ops else 'unknown'}{others}"
 
 
+def _why_none(found: Sequence[Regrouped]) -> str:
+    """Why no group is shown, as a clause."""
+    if not found:
+        return "the others compute no op that instructions of the other side do, as far as the programs tell"
+    ours, theirs = found[0].counts
+    return (
+        f"too many of the others compute ops in common to be shown as one group ({ours:,} → {theirs:,}), so only the "
+        "sums by category compare them"
+    )
+
+
 def _id(rows: pd.DataFrame, one: Regrouped) -> str:
-    """By one of its instructions, whose name is the same in every comparison of these runs."""
-    return f"group:{rows['hlo_op'].loc[one.rows[0]]}"
+    """By one of its instructions, whose side, program and name are the same in every comparison of these runs."""
+    first = rows.loc[one.rows[0]]
+    side = SIDES[1] if first["status"] == ADDED else SIDES[0]
+    return f"group:{side}:{first['program']}:{first['hlo_op']}"
 
 
 def _details(pair: Pair, rows: pd.DataFrame, one: Regrouped | None) -> Details | None:
