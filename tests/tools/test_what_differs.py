@@ -64,6 +64,18 @@ def test_what_users_noted_is_compared_and_a_missing_note_is_none() -> None:
     assert differing(ours, theirs) == {"commit": ("abc", "def"), "flags": ("none", "--x"), "Tags": ("old", "none")}
 
 
+def test_of_flags_those_are_shown_that_one_side_has() -> None:
+    def flags(*others: str) -> Run:
+        return with_metadata({"XLA_FLAGS": " ".join([*(f"--same_{i}=1" for i in range(200)), *others])})
+
+    assert differing(flags("--a=1", "--b=2"), flags("--b=3")) == {
+        "XLA_FLAGS": ("--a=1, --b=2; 200 on both sides", "--b=3; 200 on both sides")
+    }
+    assert differing(flags("--a=1"), flags()) == {"XLA_FLAGS": ("--a=1; 200 on both sides", "200 on both sides")}
+    first, second = (with_metadata({"XLA_FLAGS": text}) for text in ("--a=1 --a=2", "--a=2 --a=1"))
+    assert differing(first, second) == {"XLA_FLAGS": ("--a=1 --a=2", "--a=2 --a=1")}, "the last one counts"
+
+
 def test_other_parameters_of_a_program_are_its_inputs() -> None:
     found = differing(loaded_run("jax_filters_128_32"), RUN)
     assert list(found) == ["Inputs of jit_train_step"]

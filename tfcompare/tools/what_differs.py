@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _MOST_PROGRAMS = 3
 _MOST_SHAPES = 3
 """Named shapes of a program: more are counted, as all parameters of a network may differ."""
+_MOST_FLAGS = 20
+"""Flags that only one side has: a reader looks at each."""
 _PARAMETER = "parameter"
 _SHARDING = r" parameter\(.*, sharding=\{(.+)\}$"
 _DONATED = r" = (.+) parameter\(.*, (?:input_output_alias|buffer_donor)="
@@ -77,10 +79,20 @@ def _metadata(baseline: Run, candidate: Run) -> Iterator[Difference]:
     """The texts beside the runs, such as their commit, and their tags."""
     ours, theirs = (dict(run.found.metadata.values) for run in (baseline, candidate))
     for key in sorted(ours.keys() | theirs.keys()):
-        yield from _differing(key, ours.get(key, "none"), theirs.get(key, "none"))
+        yield from _differing(key, *_without_equal_flags(ours.get(key, "none"), theirs.get(key, "none")))
     tags = [set(run.found.metadata.tags) for run in (baseline, candidate)]
     alone = [", ".join(sorted(own - other)) or "none" for own, other in (tags, tags[::-1])]
     yield from _differing("Tags", *alone)
+
+
+def _without_equal_flags(ours: str, theirs: str) -> tuple[str, str]:
+    """Of two lists of flags such as `--a=1 --b=2`, those that only one side has; other texts as they are."""
+    flags, others = Counter(ours.split()), Counter(theirs.split())
+    shared = flags & others
+    if flags == others or not shared or not all(one.startswith("--") for one in (*flags, *others)):
+        return ours, theirs
+    first, second = (_counted(one - shared, shared.total(), _MOST_FLAGS) for one in (flags, others))
+    return first, second
 
 
 def _named(label: str, name: str, baseline: Run, candidate: Run, meaning: str) -> Iterator[Difference]:
@@ -159,9 +171,9 @@ def _by_time(*runs: Run) -> list[str]:
     return list(times.sort_index().sort_values(ascending=False, kind="stable").index)
 
 
-def _counted(counts: Counter[str], shared: int) -> str:
+def _counted(counts: Counter[str], shared: int, most: int = _MOST_SHAPES) -> str:
     """`2 × f32[64,32], bf16[8] and 3 others; 4 on both sides`: what only this side has, and how many both have."""
-    shown = counts.most_common(_MOST_SHAPES)
+    shown = counts.most_common(most)
     text = ", ".join(one if count == 1 else f"{count:,} × {one}" for one, count in shown)
     if others := counts.total() - sum(count for _, count in shown):
         text += f" and {others:,} others"
