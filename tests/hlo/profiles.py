@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.hlo.builder import BF16, computation, instruction, parameter, program
+from tests.hlo.builder import BF16, F32, Instruction, computation, instruction, parameter, program
 from tests.xspace_builder import chunk, event, integer, line, meta, plane, space
 
 
@@ -49,3 +49,29 @@ def stored(folder: Path, profiles: Sequence[bytes], names: Sequence[str] = "ab")
         run.mkdir(parents=True)
         (run / "vm.xplane.pb").write_bytes(profile)
     return runs
+
+
+def host_of(*programs: tuple[str, float, Sequence[Instruction]], others: bytes = b"") -> bytes:
+    """A host that ran `out`, the negation of the last one of these instructions, of each program: its name, how long
+    that took in µs (0: it is stored and did not run) and its instructions. Parameters have buffers.
+
+    `others`: further fields of the modules.
+    """
+    events, entries = [], []
+    for number, (name, took_us, instructions) in enumerate(programs, start=7):
+        out = instruction("out", "negate", F32[8], instructions[-1].name)
+        buffers = b"".join(
+            chunk(1, integer(1, 100 + i) + integer(2, 64) + chunk(3, integer(4, 100 + i)))
+            + chunk(3, integer(2, 64) + chunk(9, integer(1, 100 + i)) + integer(5, 1))
+            for i, one in enumerate(instructions)
+            if one.opcode == "parameter"
+        )
+        made = program(computation(1, *instructions, out), name=name, others=integer(6, 1) + others) + chunk(3, buffers)
+        entries.append(event(meta(f"{name}({number})", "", {"Hlo Proto": made}), 0, 0))
+        if took_us:
+            stats = {"hlo_op": "out", "hlo_module": name, "program_id": number}
+            events += [event("k", 1000 * number + 100 * i, took_us, stats) for i in range(3)]
+    return space(
+        plane("/device:GPU:0", line("Stream #1(Kernel)", *events, id=1)),
+        plane("/host:metadata", line("m", *entries)),
+    )

@@ -9,7 +9,7 @@ from tests.hlo.builder import BF16, F32, S32, computation, instruction, paramete
 from tests.xspace.fuzz_inputs import hlo_proto
 from tests.xspace_builder import chunk, fixed32, fixed64, integer
 from tfcompare.errors import NotAProfile
-from tfcompare.hlo.expression import expressions
+from tfcompare.hlo.expression import digests, expressions
 from tfcompare.hlo.program import Program, read_program
 from tfcompare.hlo.shapes import mask_of
 
@@ -170,3 +170,76 @@ def test_bits_of_packed_elements_count() -> None:
 
 
 C128_SCALAR = integer(2, 18)
+
+
+def made(opcode: str, others: bytes = b"", module: bytes = b"") -> Program:
+    """A program of one instruction with these further fields, and of its module."""
+    one = instruction("made", opcode, F32[8], others=others)
+    return read_program(memoryview(program(computation(1, one), others=integer(6, 1) + module)))
+
+
+def digest_of(opcode: str, others: bytes = b"", module: bytes = b"") -> str:
+    found = made(opcode, others, module)
+    return digests(found, found.every)[0]
+
+
+def as_text(opcode: str, others: bytes = b"", module: bytes = b"") -> str:
+    found = made(opcode, others, module)
+    return expressions(found, found.every)[0]
+
+
+@pytest.mark.parametrize(
+    ("opcode", "others", "text"),
+    [
+        ("sort", integer(60, 1), ", is_stable=true"),
+        ("reduce-precision", integer(18, 5) + integer(19, 10), ", exponent_bits=5, mantissa_bits=10"),
+        ("scatter", integer(67, 1), ", indices_are_sorted=true"),
+        ("scatter", integer(69, 1), ", unique_indices=true"),
+        ("topk", integer(81, 7), ", k=7"),
+        ("topk", integer(85, 1), ""),
+        ("triangular-solve", chunk(59, integer(2, 1)), ""),
+        ("cholesky", chunk(62, integer(1, 1)), ""),
+        ("rng", integer(23, 1), ""),
+        ("rng-bit-generator", integer(70, 2), ""),
+        ("rng-get-and-update-state", integer(66, 3), ", delta=3"),
+        ("all-reduce", integer(71, 1), ", use_global_device_ids=true"),
+        ("all-reduce", chunk(92, b"\x0a\x00"), ""),
+        ("all-reduce", chunk(93, b"\x0a\x00"), ""),
+        ("ragged-dot", chunk(90, b"\x0a\x00"), ""),
+        ("exponential", chunk(91, b"\x0a\x00"), ""),
+        ("scan", integer(94, 1), ""),
+        ("convolution", integer(97, 2), ""),
+    ],
+)
+def test_an_attribute_of_what_is_computed_is_in_the_digest_and_shown_if_plain(
+    opcode: str, others: bytes, text: str
+) -> None:
+    assert digest_of(opcode, others) != digest_of(opcode)
+    assert as_text(opcode, others) == f"%made = f32[8] {opcode}(){text}"
+
+
+def test_the_configuration_of_a_custom_call_is_part_of_what_it_computes() -> None:
+    def call(target: str, config: str) -> str:
+        return digest_of("custom-call", chunk(28, target) + chunk(43, config))
+
+    def gemm(algorithm: int, alpha: int) -> str:
+        part = f'{{"selected_algorithm":"{algorithm}","alpha_real":{alpha},"autotune_workspace_size":"{algorithm}"}}'
+        return call("__cublas$lt$matmul", f'{{"gemm_backend_config":{part},"reification_cost":[{algorithm}]}}')
+
+    assert call("lapack_strsm_ffi", "{uplo = 76 : ui8}") != call("lapack_strsm_ffi", "{uplo = 85 : ui8}")
+    assert gemm(1, alpha=2) == gemm(7, alpha=2) != gemm(7, alpha=3), "the algorithm is chosen by measuring"
+    assert call("__cudnn$convForward", "{") == call("__cudnn$convForward", "[]"), "damaged"
+    assert call("xla_ffi_python_cpu_callback", "140") == call("xla_ffi_python_cpu_callback", "150"), "an address"
+    fusions = [digest_of("fusion", chunk(43, tiles)) for tiles in ("{8}", "{16}")]
+    assert fusions[0] == fusions[1], "a fusion computes what its computation says, whatever the tiles"
+
+
+def test_a_donated_parameter_says_so() -> None:
+    entry = integer(2, 0) + chunk(1, b"\x01") + integer(4, 2)
+    aliased, given = chunk(8, chunk(1, entry)), chunk(18, chunk(1, integer(1, 0) + chunk(2, b"\x00")))
+    assert as_text("parameter", module=aliased).endswith("parameter(), input_output_alias={ {1}: (0, {}, must-alias) }")
+    assert as_text("parameter", module=given).endswith("parameter(), buffer_donor={ (0, {0}) }")
+    digests_of = {digest_of("parameter", module=module) for module in (b"", aliased, given)}
+    assert len(digests_of) == 3
+    other = chunk(8, chunk(1, integer(2, 5)))
+    assert digest_of("parameter", module=other) == digest_of("parameter"), "another parameter is donated"

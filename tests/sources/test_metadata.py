@@ -53,10 +53,11 @@ def test_a_file_in_the_logdir_and_one_in_the_run_folder_count_together(tmp_path:
         (b'{"": "c"}', "a name is empty"),
         (b'{"commit": ""}', "a text is empty"),
         (b'{"commit": "a\\nb"}', "not printable"),
-        (json.dumps({"commit": "a" * 101}).encode(), "longer than 100 characters"),
-        (json.dumps({str(i): "a" for i in range(21)}).encode(), "more than 20 texts"),
+        (json.dumps({"commit": "a" * 8_001}).encode(), "longer than 8,000 characters"),
+        (json.dumps({"tags": ["a" * 101]}).encode(), "longer than 100 characters"),
+        (json.dumps({str(i): "a" for i in range(41)}).encode(), "more than 40 texts"),
         (json.dumps({"tags": [str(i) for i in range(21)]}).encode(), "20 tags"),
-        (b" " * 10_001, "larger than 10,000 bytes"),
+        (b" " * 500_001, "larger than 500,000 bytes"),
     ],
 )
 def test_a_damaged_file_is_one_sentence_and_the_run_stays_usable(content: bytes, why: str, tmp_path: Path) -> None:
@@ -83,6 +84,14 @@ def test_options_are_checked() -> None:
     assert of_options(["commit=abc", "tags=nightly", "url=a=b"]) == Metadata(
         (("commit", "abc"), ("url", "a=b")), ("nightly",)
     )
-    for bad in ("nightly", "=a", "commit=", f"commit={'a' * 101}"):
+    for bad in ("nightly", "=a", "commit=", f"commit={'a' * 8_001}", f"tags={'a' * 101}"):
         with pytest.raises(TfcompareError, match="expected key=value"):
             of_options([bad])
+
+
+def test_a_long_text_is_kept_whole_and_shortened_among_tags() -> None:
+    flags = " ".join(f"--xla_flag_{i}=true" for i in range(300))
+    found = of_options([f"XLA_FLAGS={flags}"])
+    assert found.get("XLA_FLAGS") == flags
+    (text,) = found.texts
+    assert len(text) <= 131 and text.startswith("XLA_FLAGS=--xla_flag_0=true") and text.endswith("…")

@@ -61,10 +61,11 @@ def test_it_goes_beside_the_newest_profile_and_keeps_what_is_there(tmp_path: Pat
 
 def test_long_and_strange_texts_become_ones_that_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in module.VARIABLES:
-        monkeypatch.setenv(name, f"--flag\n\x1b[31m {'x' * 500}")
+        monkeypatch.setenv(name, f"--flag\n\x1b[31m {'x' * 9_000}")
     path = tfc.record_environment(captured(tmp_path))
     written = json.loads(path.read_text())
     assert len(written["OMP_NUM_THREADS"]) == LONGEST_VALUE and len(written) <= MOST_VALUES + 1
+    assert written["OMP_NUM_THREADS"].endswith("x…")
     run = tfc.load(tmp_path)
     assert run.found.metadata.get("OMP_NUM_THREADS").startswith("--flag [31m xxx") and not run.found.problems
 
@@ -73,5 +74,19 @@ def test_without_a_profile_or_with_a_text_that_cannot_be_read_it_says_so(tmp_pat
     with pytest.raises(tfc.TfcompareError, match="call this after the capture"):
         tfc.record_environment(tmp_path)
     with pytest.raises(ValueError, match="a text is empty"):
-        tfc.record_environment(captured(tmp_path), commit="x" * 101)
+        tfc.record_environment(captured(tmp_path), commit="x" * 8_001)
     assert not list(tmp_path.rglob("tfcompare.json"))
+
+
+def test_real_flags_are_kept_whole_and_what_is_left_out_is_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flags = " ".join(f"--xla_flag_{i}=true" for i in range(300))
+    monkeypatch.setenv("XLA_FLAGS", flags)
+    notes = {f"note {i}": "x" for i in range(MOST_VALUES - 3)}
+    written = json.loads(tfc.record_environment(captured(tmp_path), tags="nightly", **notes).read_text())
+    assert written["XLA_FLAGS"] == flags and written["tags"] == ["nightly"] and notes.items() <= written.items()
+    left_out = written[module.LEFT_OUT].split(", ")
+    assert "CPU" in left_out and not written.keys() & set(left_out) and len(written) == MOST_VALUES + 1
+    metadata = tfc.load(tmp_path).found.metadata
+    assert (metadata.get("XLA_FLAGS"), metadata.tags) == (flags, ("nightly",))

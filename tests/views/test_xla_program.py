@@ -22,7 +22,7 @@ from tfcompare.views.xla.xla import VIEW
 
 TITLE = "The whole program"
 COLUMNS = ("computation", "hlo_op", "expression", "operands", "digest")
-SAME = "`jit_f` is the same program on both sides: all 8 instructions are equal."
+SAME = "`jit_f`: all 8 instructions are equal on both sides."
 LAYERS = [
     parameter("x.1", F32[8, 8]),
     parameter("w.2", F32[8, 8], 1),

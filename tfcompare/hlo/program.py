@@ -22,6 +22,7 @@ from tfcompare.xspace.texts import LONGEST_BYTES, text_of
 
 _MODULE, _BUFFER_ASSIGNMENT = 1, 3
 _MODULE_NAME, _COMPUTATION, _ENTRY, _SCHEDULE, _STACK_FRAMES = 1, 3, 6, 7, 17
+_ALIASES, _DONORS = 8, 18
 _SEQUENCE_OF_COMPUTATION, _KEY, _VALUE, _IDS_IN_SEQUENCE = 1, 1, 2, 1
 _COMPUTATION_NAME, _INSTRUCTION, _COMPUTATION_ID, _ROOT = 1, 2, 5, 6
 _NAME, _OPCODE, _SHAPE, _METADATA, _ID, _OPERAND_IDS, _CALLED_IDS = 1, 2, 3, 7, 35, 36, 38
@@ -78,8 +79,8 @@ class Program:
     `root` of the instructions whose values they return, and `first`: the rows of computation i are those from
     `first[i]` to `first[i + 1]`. Of instructions: the row `computation`, the id `number`, the codes `opcode` among
     `opcodes` and `shape` among equal shapes, the rows `operands` whose values it uses, and the computations that it
-    `called`. A row is −1 for what the program lacks. Of several computations or instructions with the same id, or
-    instructions with the same name, the last one counts.
+    `called`. `aliases` and `donors` are the messages about donated parameters. A row is −1 for what the program lacks.
+    Of several computations or instructions with the same id, or instructions with the same name, the last one counts.
     """
 
     name: str
@@ -95,6 +96,8 @@ class Program:
     operands: Lists
     called: Lists
     buffer_assignment: memoryview | None = field(repr=False)
+    aliases: memoryview | None = field(repr=False)
+    donors: memoryview | None = field(repr=False)
     _buffer: npt.NDArray[np.uint8] = field(repr=False)
     _computation_names: Int64 = field(repr=False)
     _messages: Int64 = field(repr=False)
@@ -296,6 +299,7 @@ def read_program(proto: memoryview) -> Program:
     user = np.repeat(computation, np.diff(operands.first))
     assignments = _messages(buffer, whole, _BUFFER_ASSIGNMENT)[1][:1]
     entry = int(entries[-1, _INTEGER]) if len(entries) else 0
+    aliases, donors = (_last_message(buffer, modules, wanted) for wanted in (_ALIASES, _DONORS))
     return Program(
         name=next((str(name) for name in _texts(buffer, names)[::-1]), ""),
         entry=int(last_rows(ids, np.array([entry]))[0]),
@@ -310,6 +314,8 @@ def read_program(proto: memoryview) -> Program:
         operands=Lists(operands.first, find.rows(user, operands.items)),
         called=Lists(called.first, last_rows(ids, called.items)),
         buffer_assignment=next((buffer[begin : begin + size].data for begin, size in assignments.tolist()), None),
+        aliases=aliases,
+        donors=donors,
         _buffer=buffer,
         _computation_names=own[:, 0],
         _messages=messages,
@@ -351,6 +357,11 @@ def _messages(buffer: npt.NDArray[np.uint8], places: Int64, wanted: int) -> tupl
     if counts.sum() > MOST_INSTRUCTIONS:
         raise NotAProfile(None, 0, f"an HLO module of at most {MOST_INSTRUCTIONS:,} instructions", "more")
     return counts, found
+
+
+def _last_message(buffer: npt.NDArray[np.uint8], places: Int64, wanted: int) -> memoryview | None:
+    found = _messages(buffer, places, wanted)[1][-1:]
+    return next((buffer[begin : begin + size].data for begin, size in found.tolist()), None)
 
 
 def _fields(buffer: npt.NDArray[np.uint8], places: Int64, *wanted: int) -> Int64:

@@ -92,7 +92,7 @@ HLO_PROGRAMS = Table(
             "digest",
             "Digest",
             "Equal for instructions with the same name without numbers at its end, shape, opcode, shapes of operands, "
-            "and attributes.",
+            "sharding, donation, and attributes.",
         ),
     ),
     has_diff=False,

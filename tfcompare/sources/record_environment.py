@@ -23,6 +23,8 @@ VARIABLES = (
     "TF_NUM_INTEROP_THREADS", "NVIDIA_TF32_OVERRIDE", "CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS",
 )  # fmt: skip
 """Variables that change times, and hold neither secrets nor addresses; no others are written."""
+LEFT_OUT = "not recorded"
+"""The name of the text that lists what was left out."""
 _PROFILES = ("*.xplane.pb", "*.xplane.pb.gz")
 
 
@@ -30,18 +32,27 @@ def record_environment(logdir: str | Path, **texts: str) -> Path:
     """Write `tfcompare.json` beside the newest profile below `logdir`; returns its path.
 
     It has the versions of `PACKAGES` that are installed, those of `VARIABLES` that are set, the CPU's model, and
-    `texts` such as `commit="abc123"`. What the file has already is kept. Call it after the capture: nothing is recorded
-    unless a program asks for it. Raises `NoRuns` without a profile, ValueError for texts that tfcompare would not read.
+    `texts` such as `commit="abc123"`; `tags="nightly"` is a tag. What the file has already is kept. A value above
+    `LONGEST_VALUE` characters is cut and ends in `…`; of more than `MOST_VALUES` texts, the names of those that are
+    left out are in `not recorded`. Call it after the capture: nothing is recorded unless a program asks for it. Raises
+    `NoRuns` without a profile, ValueError for texts that tfcompare would not read.
     """
     found = [path for pattern in _PROFILES for path in Path(logdir).rglob(pattern)]
     if not found:
         raise NoRuns(f"{logdir}: expected a profile (*.xplane.pb) below it, found none; call this after the capture")
     path = max(found, key=lambda one: one.stat().st_mtime).parent / FILE_NAME
     before = of_bytes(path.read_bytes()) if path.exists() else Metadata()
-    values = _environment() | texts | dict(before.values)
-    kept = dict(list(values.items())[-MOST_VALUES:])
-    of_object(kept)
-    path.write_text(json.dumps(kept | {TAGS: list(before.tags)}, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    noted = of_object(texts).updated(before)
+    values = dict(noted.values) | {key: text for key, text in _environment().items() if not noted.get(key)}
+    names = sorted(values, key=lambda name: name != "XLA_FLAGS")
+    if len(names) > MOST_VALUES:
+        names, left_out = names[: MOST_VALUES - 1], names[MOST_VALUES - 1 :]
+        values[LEFT_OUT] = _plain(", ".join(left_out))
+        names.append(LEFT_OUT)
+    content = {name: values[name] for name in names} | {TAGS: list(noted.tags)}
+    data = (json.dumps(content, indent=1, sort_keys=True) + "\n").encode()
+    of_bytes(data)
+    path.write_bytes(data)
     return path
 
 

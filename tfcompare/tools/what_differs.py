@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -21,8 +20,12 @@ if TYPE_CHECKING:
 _MOST_PROGRAMS = 3
 _MOST_SHAPES = 3
 """Named shapes of a program: more are counted, as all parameters of a network may differ."""
+_MOST_FLAGS = 20
+"""Flags that only one side has: a reader looks at each."""
 _PARAMETER = "parameter"
-_SHARDING = re.compile(r" parameter\(.*, sharding=\{(.+)\}$")
+_SHARDING = r" parameter\(.*, sharding=\{(.+)\}$"
+_DONATED = r" = (.+) parameter\(.*, (?:input_output_alias|buffer_donor)="
+"""The shape of a donated parameter, in its text."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +40,8 @@ class Difference:
 
 def differences(baseline: Run, candidate: Run, mismatches: Sequence[Mismatch]) -> list[Difference]:
     """All that is known to differ, the most telling first: what makes times incomparable, what the users say of their
-    runs, the inputs of compiled programs and their division among devices, software, the profiler's options, peaks,
-    clocks, and other work on the machine.
+    runs, the inputs of compiled programs, their division among devices and donation, software, the levels of the
+    profiler's tracers, peaks, clocks, and other work on the machine.
 
     `mismatches` are those of `compare.comparability`.
     """
@@ -49,7 +52,7 @@ def differences(baseline: Run, candidate: Run, mismatches: Sequence[Mismatch]) -
     ]
     found += _metadata(baseline, candidate)
     found += _inputs(baseline, candidate)
-    found += _shardings(baseline, candidate)
+    found += _divided_and_donated(baseline, candidate)
     found += _named("Version of", "versions", baseline, candidate, "another compiler makes other programs")
     found += _named("Level of", "profiler_options", baseline, candidate, "to record more takes longer")
     return [
@@ -61,8 +64,11 @@ def differences(baseline: Run, candidate: Run, mismatches: Sequence[Mismatch]) -
 def known(baseline: Run, candidate: Run) -> list[str]:
     """What both profiles tell of, for a sentence on what does not differ."""
     both = (baseline, candidate)
-    found = [("device", "device_name"), ("versions of software", "versions"), ("profiler options", "profiler_options")]
-    return [what for what, name in found if all(getattr(run.info, name) for run in both)]
+    found = ["device"] if all(run.info.device_name for run in both) else []
+    ours, theirs = (_of_hosts(run, "versions") for run in both)
+    if named := [name for name in ours if name in theirs]:
+        found.append(f"versions of {', '.join(named)}")
+    return [*found, "levels of the tracers"] if all(run.info.profiler_options for run in both) else found
 
 
 def _differing(label: str, ours: str, theirs: str, meaning: str = "") -> list[Difference]:
@@ -73,10 +79,20 @@ def _metadata(baseline: Run, candidate: Run) -> Iterator[Difference]:
     """The texts beside the runs, such as their commit, and their tags."""
     ours, theirs = (dict(run.found.metadata.values) for run in (baseline, candidate))
     for key in sorted(ours.keys() | theirs.keys()):
-        yield from _differing(key, ours.get(key, "none"), theirs.get(key, "none"))
+        yield from _differing(key, *_without_equal_flags(ours.get(key, "none"), theirs.get(key, "none")))
     tags = [set(run.found.metadata.tags) for run in (baseline, candidate)]
     alone = [", ".join(sorted(own - other)) or "none" for own, other in (tags, tags[::-1])]
     yield from _differing("Tags", *alone)
+
+
+def _without_equal_flags(ours: str, theirs: str) -> tuple[str, str]:
+    """Of two lists of flags such as `--a=1 --b=2`, those that only one side has; other texts as they are."""
+    flags, others = Counter(ours.split()), Counter(theirs.split())
+    shared = flags & others
+    if flags == others or not shared or not all(one.startswith("--") for one in (*flags, *others)):
+        return ours, theirs
+    first, second = (_counted(one - shared, shared.total(), _MOST_FLAGS) for one in (flags, others))
+    return first, second
 
 
 def _named(label: str, name: str, baseline: Run, candidate: Run, meaning: str) -> Iterator[Difference]:
@@ -88,72 +104,80 @@ def _named(label: str, name: str, baseline: Run, candidate: Run, meaning: str) -
 
 def _of_hosts(run: Run, name: str) -> dict[str, str]:
     """The texts by name, of several hosts the distinct ones."""
-    found: dict[str, dict[str, None]] = {}
+    found: dict[str, set[str]] = {}
     for host in run.hosts:
         for one, text in getattr(host.origin, name):
-            found.setdefault(one, {})[text] = None
-    return {one: ", ".join(texts) for one, texts in found.items()}
+            found.setdefault(one, set()).add(text)
+    return {one: ", ".join(sorted(texts)) for one, texts in found.items()}
 
 
 def _inputs(baseline: Run, candidate: Run) -> Iterator[Difference]:
     """The parameters of programs that ran on both sides, those that took longest first."""
     ours, theirs = (_parameters(run) for run in (baseline, candidate))
-    differing = [name for name in _by_time(candidate) if name in ours and name in theirs and ours[name] != theirs[name]]
-    for name in differing[:_MOST_PROGRAMS]:
-        yield Difference(
-            f"Inputs of {name}", _shapes(ours[name] - theirs[name]), _shapes(theirs[name] - ours[name]),
-            "the program works on other shapes or types",
-        )  # fmt: skip
+    why = "the program works on other shapes or types"
+    return _of_programs("Inputs", _by_time(baseline, candidate), ours, theirs, why)
 
 
-def _shardings(baseline: Run, candidate: Run) -> Iterator[Difference]:
-    """How the parameters of programs that ran on both sides are divided among devices, where one side divides some."""
+def _divided_and_donated(baseline: Run, candidate: Run) -> Iterator[Difference]:
+    """How the parameters of programs that ran on both sides are divided among devices, and which are donated."""
     try:
-        ours, theirs = (_of_parameters(run) for run in (baseline, candidate))
+        ours, theirs = (run.table("hlo_programs") for run in (baseline, candidate))
     except TfcompareError:  # programs are read late, and a file may have gone
         return
-    differing = [name for name in _by_time(candidate) if name in ours and name in theirs and ours[name] != theirs[name]]
+    for label, pattern, why in (
+        ("Sharding", _SHARDING, "devices work on other parts, and exchange others"),
+        ("Donated inputs", _DONATED, "an output that takes the memory of an input needs none of its own"),
+    ):
+        own, others = (
+            _of_parameters(rows, rows["expression"].str.extract(pattern, expand=False)) for rows in (ours, theirs)
+        )
+        yield from _of_programs(label, _by_time(baseline, candidate), own, others, why)
+
+
+def _of_programs(
+    label: str, names: Sequence[str], ours: Mapping[str, Counter[str]], theirs: Mapping[str, Counter[str]], why: str
+) -> Iterator[Difference]:
+    """What differs in the first of these programs that both sides have."""
+    differing = [name for name in names if name in ours and name in theirs and ours[name] != theirs[name]]
     for name in differing[:_MOST_PROGRAMS]:
-        sides = _shapes(ours[name] - theirs[name]), _shapes(theirs[name] - ours[name])
-        yield Difference(f"Sharding of {name}", *sides, "devices work on other parts, and exchange others")
-
-
-def _of_parameters(run: Run) -> dict[str, Counter[str]]:
-    """The shardings of the parameters of each program by its plain name, as often as one of these programs has them;
-    empty where it has none."""
-    rows = run.table("hlo_programs")
-    sharding = rows["expression"].str.extract(_SHARDING.pattern, expand=False)
-    found: dict[str, Counter[str]] = {}
-    for (_, program), texts in sharding.groupby([rows["host"], rows["program"]], sort=False):
-        found.setdefault(plain_program(str(program)), Counter())
-        found[plain_program(str(program))] |= Counter(texts.dropna().tolist())
-    return found
+        shared = ours[name] & theirs[name]
+        before, after = (_counted(side[name] - shared, shared.total()) for side in (ours, theirs))
+        yield Difference(f"{label} of {name}", before, after, why)
 
 
 def _parameters(run: Run) -> dict[str, Counter[str]]:
-    """The shapes of the parameters of each program by its plain name, as often as one of these programs has them."""
+    """The shapes of the parameters of each program that ran."""
     rows = run.table("hlo_memory")
     rows = rows[(rows["kind"] == _PARAMETER) & (rows["shape"] != "")]
+    ran = run.table("hlo_ops")[["host", "program"]].drop_duplicates()
+    rows = rows.merge(ran, on=["host", "program"])
+    return _of_parameters(rows, rows["shape"])
+
+
+def _of_parameters(rows: pd.DataFrame, texts: pd.Series) -> dict[str, Counter[str]]:
+    """The texts of the rows of each program by its plain name, as often as one of these programs has them; empty for a
+    program without any."""
     found: dict[str, Counter[str]] = {}
-    for (_, program), shapes in rows.groupby(["host", "program"], sort=False)["shape"]:
+    for (_, program), own in texts.groupby([rows["host"], rows["program"]], sort=False):
         found.setdefault(plain_program(str(program)), Counter())
-        found[plain_program(str(program))] |= Counter(shapes.tolist())
+        found[plain_program(str(program))] |= Counter(own.dropna().tolist())
     return found
 
 
-def _by_time(run: Run) -> list[str]:
-    rows = run.table("hlo_ops")
-    times = rows.groupby(rows["program"].map(plain_program))["self_time_us"].sum() if len(rows) else pd.Series()
-    return list(times.sort_values(ascending=False).index)
+def _by_time(*runs: Run) -> list[str]:
+    """The plain names of the programs that ran, those that took longest in all runs together first."""
+    rows = pd.concat([run.table("hlo_ops")[["program", "self_time_us"]] for run in runs])
+    times = rows.groupby(rows["program"].map(plain_program))["self_time_us"].sum()
+    return list(times.sort_index().sort_values(ascending=False, kind="stable").index)
 
 
-def _shapes(counts: Counter[str]) -> str:
-    """`f32[64,32] × 2, bf16[8] and 3 more`; `none` without any."""
-    if not counts:
-        return "none"
-    named = [shape if count == 1 else f"{shape} × {count}" for shape, count in counts.most_common(_MOST_SHAPES)]
-    others = counts.total() - sum(count for _, count in counts.most_common(_MOST_SHAPES))
-    return f"{', '.join(named)} and {others:,} more" if others else ", ".join(named)
+def _counted(counts: Counter[str], shared: int, most: int = _MOST_SHAPES) -> str:
+    """`2 × f32[64,32], bf16[8] and 3 others; 4 on both sides`: what only this side has, and how many both have."""
+    shown = counts.most_common(most)
+    text = ", ".join(one if count == 1 else f"{count:,} × {one}" for one, count in shown)
+    if others := counts.total() - sum(count for _, count in shown):
+        text += f" and {others:,} others"
+    return "; ".join(filter(None, [text, f"{shared:,} on both sides" if shared else ""])) or "none"
 
 
 def _bandwidth(run: Run) -> str:

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
+
+import pandas as pd
 
 from tfcompare.charts.pair import Pair
 from tfcompare.compare import executions
+from tfcompare.errors import TfcompareError
+from tfcompare.hlo.names import plain_program
 from tfcompare.markdown import as_code
 from tfcompare.tools.what_differs import Difference, differences, known
 from tfcompare.tools.xla.xla_memory import program_names
+from tfcompare.tools.xla.xla_program import content
 from tfcompare.views.blocks import Block, Facts, Section, Text
-from tfcompare.views.xla.xla_program import diff_of
+from tfcompare.views.xla.xla_program import diff_of, programs_of
 
 MOST_PROGRAMS = 3
-"""Programs of which the Overview says whether they are the same, the longest first; the XLA page tells of all."""
+"""Programs that a sentence names, and whose differences the Overview describes, the longest first; all are compared,
+and the XLA page tells of all."""
+UNREACHED = ": the change did not reach the compiler (layouts and backend options aside)"
 _HELP = (
-    "Besides times: devices, software, profiler options, what the users noted of the runs, the inputs of compiled "
-    "programs and the programs themselves, as far as the profiles have them."
+    "Besides times: devices, software, levels of the profiler's tracers, what the users noted of the runs, the inputs "
+    "of compiled programs and the programs themselves, as far as the profiles have them. Programs have the same "
+    "instructions if these are equal in name without numbers, shape, opcode, operands, attributes, sharding and "
+    "donation; layouts, backend options and generated code are not compared."
 )
 
 
@@ -49,18 +58,87 @@ def _blocks(pair: Pair) -> Iterator[Block]:
 
 
 def _programs(pair: Pair) -> Iterator[str]:
-    """What differs in each of the longest programs, and which are the same on both sides."""
-    rows, same, others = pair.instructions(), [], 0
-    for key, label in executions.programs(rows)[["program_key", "label"]].head(MOST_PROGRAMS).to_numpy().tolist():
-        of_program = executions.of_program(rows, key)
-        diff = diff_of(pair, label, of_program) if all(program_names(of_program)) else ""
-        if isinstance(diff, str) or diff.summary:
-            others += 1
-        else:
-            same.append(as_code(label))
-        if not isinstance(diff, str) and diff.summary:
-            yield f"{as_code(label)}: {diff.sentence}."
-    if same:
-        verb = "is the same program" if len(same) == 1 else "are the same programs"
-        meaning = "" if others else ": the change did not reach the compiler"
-        yield f"{' and '.join(same)} {verb} on both sides{meaning}."
+    """What differs in each of the longest programs, which are equal on both sides, and which ran on one side only.
+
+    The change did not reach the compiler if all programs that ran on either side are equal.
+    """
+    equal, differing, unknown = [], [], []
+    programs = list(_of_either_side(pair))
+    for label, rows in programs:
+        diff = diff_of(pair, label, rows) if all(program_names(rows)) else None
+        if isinstance(diff, str):
+            unknown.append(label)
+        elif diff is not None and diff.summary:
+            differing.append((label, diff))
+        elif diff is not None:
+            equal.append(label)
+    alone = [_alone(pair, programs, side) for side in (0, 1)]
+    uneven = [_differing_hosts(pair, side) for side in (0, 1)]
+    for label, diff in differing[:MOST_PROGRAMS]:
+        yield f"{as_code(label)}: {diff.sentence}."
+    if more := [label for label, _ in differing[MOST_PROGRAMS:]]:
+        yield f"{_named(more)} {'differs' if len(more) == 1 else 'differ'}, too."
+    if any(alone):
+        sides = [f"{_named(names)} only in {side}" for names, side in zip(alone, pair.marked, strict=True) if names]
+        yield f"{', '.join(sides)}.".replace(" only in ", " ran only in ", 1)
+    for names, side in zip(uneven, pair.marked, strict=True):
+        if names:
+            yield f"The hosts of {side} ran different programs under the name {_named(names)}."
+    if unknown and (equal or differing):
+        yield f"Not compared: {_named(unknown)}."
+    if equal:
+        end = "" if differing or unknown or any(alone) or any(uneven) else UNREACHED
+        yield f"{_named(equal)} {'has' if len(equal) == 1 else 'have'} the same instructions on both sides{end}."
+
+
+def _of_either_side(pair: Pair) -> Iterator[tuple[str, pd.DataFrame]]:
+    """(name, instructions) of each program, the longest first."""
+    rows = pair.instructions()
+    for key, label in executions.programs(rows)[["program_key", "label"]].to_numpy().tolist():
+        yield label.removeprefix(executions.ONLY_THERE), executions.of_program(rows, key)
+
+
+def _alone(pair: Pair, programs: Sequence[tuple[str, pd.DataFrame]], side: int) -> list[str]:
+    """The programs that ran on that side only.
+
+    A host without a counterpart does not count where the other side ran the same program on another host.
+    """
+    each = [(label, program_names(rows)) for label, rows in programs]
+    paired = {name for _, names in each if all(names) for name in names[side]}
+    contents = _contents(pair)
+    others, found = set(contents[1 - side].values()), []
+    for label, names in each:
+        if names[1 - side] or names[side] <= paired:
+            continue
+        own = {digest for (_, name), digest in contents[side].items() if name in names[side]}
+        if not own or not own <= others:
+            found.append(label)
+    return found
+
+
+def _contents(pair: Pair) -> list[dict[tuple[str, str], str]]:
+    """A digest of the program of each (host, program), on both sides; none where the profiles are gone."""
+
+    def make() -> list[dict[tuple[str, str], str]]:
+        try:
+            return [{place: content(rows) for place, rows in side.items()} for side in programs_of(pair)]
+        except TfcompareError:
+            return [{}, {}]
+
+    return pair.cached("program contents", make)
+
+
+def _differing_hosts(pair: Pair, side: int) -> list[str]:
+    """The programs of one side that differ between its hosts though they have one name and id."""
+    found: dict[str, set[str]] = {}
+    for (_, program), digest in _contents(pair)[side].items():
+        found.setdefault(program, set()).add(digest)
+    return [plain_program(program) for program, digests in found.items() if len(digests) > 1]
+
+
+def _named(names: Sequence[str]) -> str:
+    """Up to `MOST_PROGRAMS` programs, and how many more there are."""
+    shown = list(map(as_code, names[:MOST_PROGRAMS]))
+    more = len(names) - len(shown)
+    *first, last = [*shown, f"{more:,} more"] if more else shown
+    return f"{', '.join(first)} and {last}" if first else last

@@ -38,7 +38,7 @@ def test_files_in_a_bucket_are_read_once(s3: S3, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize(
     ("content", "why"),
-    [(b"", "it is not JSON"), (b"[]", "it is not an object"), (b" " * 1_000_000, "it is larger than 10,000 bytes")],
+    [(b"", "it is not JSON"), (b"[]", "it is not an object"), (b" " * 1_000_000, "it is larger than 500,000 bytes")],
 )
 def test_an_unusable_file_is_one_sentence_and_the_run_stays_usable(s3: S3, content: bytes, why: str) -> None:
     put_in_s3(s3, logdir=content)

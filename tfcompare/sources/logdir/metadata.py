@@ -20,8 +20,13 @@ from tfcompare.text import text_of
 
 FILE_NAME = "tfcompare.json"
 COMMIT, BRANCH, TAGS = "commit", "branch", "tags"
-LONGEST_KEY, LONGEST_VALUE, MOST_VALUES, MOST_TAGS = 30, 100, 20, 20
-LARGEST_FILE_BYTES = 10_000
+LONGEST_KEY, LONGEST_TAG, MOST_TAGS = 30, 100, 20
+LONGEST_VALUE = 8_000
+"""`XLA_FLAGS` with the flags recommended for large models has some thousand characters."""
+MOST_VALUES = 40
+"""`record_environment` writes up to 25, and leaves room for the user's own."""
+LARGEST_FILE_BYTES = 500_000
+"""Above `MOST_VALUES` of the longest texts in ASCII."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +42,8 @@ class Metadata:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """Everything as tags: `commit=abc123`, `nightly`."""
-        return (*(f"{key}={value}" for key, value in self.values), *self.tags)
+        """Everything as tags: `commit=abc123`, `nightly`. Long texts are shortened."""
+        return (*(_shortened(f"{key}={value}") for key, value in self.values), *self.tags)
 
     def updated(self, other: Metadata) -> Metadata:
         """These texts and tags and those of `other`, whose texts count where both have one."""
@@ -57,8 +62,10 @@ def why_invalid(metadata: Metadata) -> str:
         return "a text has no name of its own"
     if not all(_is_plain(key, LONGEST_KEY) and "=" not in key and key != TAGS for key, _ in metadata.values):
         return f"a name is empty, longer than {LONGEST_KEY} characters, not printable, or has a ="
-    if not all(_is_plain(text, LONGEST_VALUE) for text in (*(value for _, value in metadata.values), *metadata.tags)):
-        return f"a text is empty, longer than {LONGEST_VALUE} characters, or not printable"
+    if not all(_is_plain(value, LONGEST_VALUE) for _, value in metadata.values):
+        return f"a text is empty, longer than {LONGEST_VALUE:,} characters, or not printable"
+    if not all(_is_plain(tag, LONGEST_TAG) for tag in metadata.tags):
+        return f"a tag is empty, longer than {LONGEST_TAG} characters, or not printable"
     return ""
 
 
@@ -133,6 +140,11 @@ def of_object(content: object) -> Metadata:
     if why := why_invalid(found):
         raise ValueError(why)
     return found
+
+
+def _shortened(text: str) -> str:
+    longest = LONGEST_KEY + 1 + LONGEST_TAG
+    return text if len(text) <= longest else f"{text[: longest - 1].rstrip()}…"
 
 
 def _is_plain(text: str, longest: int) -> bool:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from hashlib import blake2b
 from itertools import groupby
 from operator import eq
 
@@ -61,6 +62,12 @@ class ProgramDiff:
     def sentence(self) -> str:
         """The summary and the kinds of differences, as Markdown; empty if there are none."""
         return "; ".join([self.summary, *self.kinds])
+
+
+def content(rows: pd.DataFrame) -> str:
+    """A digest of the instructions of one program, its rows of `hlo_programs`: equal for equal programs."""
+    cells = zip(rows["digest"], rows["operands"], strict=True)
+    return blake2b("\n".join(f"{own} {used}" for own, used in cells).encode(), digest_size=16).hexdigest()
 
 
 def is_too_large(baseline: pd.DataFrame, candidate: pd.DataFrame) -> bool:

@@ -10,15 +10,18 @@ from tfcompare.charts.pair import Pair
 from tfcompare.errors import TfcompareError
 from tfcompare.markdown import as_code, as_markdown
 from tfcompare.tools.xla.xla_memory import program_names
-from tfcompare.tools.xla.xla_program import ProgramDiff, is_too_large, program_diff
+from tfcompare.tools.xla.xla_program import ProgramDiff, content, is_too_large, program_diff
 from tfcompare.views.blocks import Block, Code, Section, Text
 
+Programs = dict[tuple[str, str], pd.DataFrame]
+_NOTHING = pd.DataFrame()
 MOST_LINES = 100
 """Lines of the diff that are shown; the table `hlo_programs` has all."""
 HELP = (
     "Every instruction in program order, with its name, shape, opcode and operands. `-`: only in the baseline, `+`: "
     "only in the candidate. Lines that read the same can differ, since attributes that are not shown are compared too, "
-    "such as the value of a constant. Numbers at the end of names, layouts and backend options are not compared."
+    "such as the value of a constant. Numbers at the end of names, layouts, backend options and generated code are not "
+    "compared."
 )
 
 
@@ -53,7 +56,7 @@ def _blocks(pair: Pair, program: str, rows: pd.DataFrame) -> Iterator[Block]:
         yield Text(diff, "notice")
         return
     if not diff.summary:
-        yield Text(f"{name} is the same program on both sides: all {diff.instructions:,} instructions are equal.")
+        yield Text(f"{name}: all {diff.instructions:,} instructions are equal on both sides.")
         return
     yield Text(f"{name}: {diff.sentence}.")
     yield Code("\n".join(diff.lines[:MOST_LINES]), "diff")
@@ -63,11 +66,32 @@ def _blocks(pair: Pair, program: str, rows: pd.DataFrame) -> Iterator[Block]:
         )
 
 
+def programs_of(pair: Pair) -> tuple[Programs, Programs]:
+    """The rows of `hlo_programs` of each (host, program), on both sides.
+
+    Raises `TfcompareError` if a profile has gone.
+    """
+
+    def make() -> tuple[Programs, Programs]:
+        ours, theirs = (
+            {(str(host), str(name)): rows for (host, name), rows in table.groupby(["host", "program"], sort=False)}
+            for table in pair.tables("hlo_programs")
+        )
+        return ours, theirs
+
+    return pair.cached("hlo_programs", make)
+
+
 def _instructions(pair: Pair, rows: pd.DataFrame) -> list[pd.DataFrame]:
-    """The rows of `hlo_programs` of the program on both sides, of the first host that ran it."""
-    found = []
-    for run, ran, names in zip(pair.runs, pair.tables("hlo_ops"), program_names(rows), strict=True):
-        first = ran[ran["program"].isin(names)].iloc[0]
-        every = run.table("hlo_programs", host=first["host"])
-        found.append(every[every["program"] == first["program"]])
-    return found
+    """The rows of `hlo_programs` of the program on both sides: of hosts between which it differs, else of the first."""
+    found = [
+        {content(own): own for (_, name), own in every.items() if name in names}
+        for every, names in zip(programs_of(pair), program_names(rows), strict=True)
+    ]
+    shared = found[0].keys() & found[1].keys()
+    alone = [next((own for key, own in side.items() if key not in shared), None) for side in found]
+    if alone[0] is None and alone[1] is None:
+        return [found[0][next(iter(shared))]] * 2 if shared else [_NOTHING, _NOTHING]
+    return [
+        own if own is not None else next(iter(side.values()), _NOTHING) for own, side in zip(alone, found, strict=True)
+    ]
