@@ -15,7 +15,7 @@ from tests.views.test_xla_program import LAYERS, pair_of, profile
 from tests.xspace_builder import chunk
 from tfcompare.charts.pair import Pair, pairs_of
 from tfcompare.compare import compare
-from tfcompare.views.blocks import Facts, Section, Text
+from tfcompare.views.blocks import Facts, Link, Links, Section, Text
 from tfcompare.views.overview import VIEW
 from tfcompare.views.what_differs import UNREACHED, section
 
@@ -25,7 +25,7 @@ def pair(baseline: str, candidate: str) -> Pair:
 
 
 def texts(pair: Pair) -> list[str]:
-    return [one.text for one in flat(section(pair)) if isinstance(one, Text)]
+    return [one.text for one in flat(section(pair)) if isinstance(one, Text | Links)]
 
 
 def test_the_same_program_says_that_the_change_did_not_reach_the_compiler(tmp_path: Path) -> None:
@@ -34,6 +34,10 @@ def test_the_same_program_says_that_the_change_did_not_reach_the_compiler(tmp_pa
     assert same == nothing, "copies of one capture have no differences to speak of"
     changed = texts(pair_of(tmp_path / "other", profile(*LAYERS), other))
     assert changed[0].startswith("`jit_f`: 1 of 9 instructions differs: 1 added.")
+    (links,) = (
+        one for one in flat(section(pair_of(tmp_path / "link", profile(*LAYERS), other))) if isinstance(one, Links)
+    )
+    assert links.links == [Link("On the XLA page", "xla", {"program": "jit_f"})]
 
 
 def test_two_captures_of_one_program_have_the_same_program(tmp_path: Path) -> None:

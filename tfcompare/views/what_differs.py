@@ -15,7 +15,7 @@ from tfcompare.markdown import as_code
 from tfcompare.tools.what_differs import Difference, differences, known
 from tfcompare.tools.xla.xla_memory import program_names
 from tfcompare.tools.xla.xla_program import content
-from tfcompare.views.blocks import Block, Facts, Section, Text
+from tfcompare.views.blocks import Block, Facts, Link, Links, Section, Text
 from tfcompare.views.xla.xla_program import diff_of, programs_of
 
 MOST_PROGRAMS = 3
@@ -46,8 +46,7 @@ def _differences(pair: Pair) -> list[Difference]:
 
 
 def _blocks(pair: Pair) -> Iterator[Block]:
-    for sentence in _programs(pair):
-        yield Text(sentence, more="xla")
+    yield from _programs(pair)
     if found := _differences(pair):
         rows = [[one.label, one.baseline, one.candidate, one.meaning] for one in found]
         yield Facts(["Besides times", *pair.headings, "Why it matters"], rows, optional=(3,))
@@ -57,10 +56,10 @@ def _blocks(pair: Pair) -> Iterator[Block]:
         yield Text(f"Nothing else that the profiles tell of differs{listed}.", "quiet")
 
 
-def _programs(pair: Pair) -> Iterator[str]:
+def _programs(pair: Pair) -> Iterator[Block]:
     """What differs in each of the longest programs, which are equal on both sides, and which ran on one side only.
 
-    The change did not reach the compiler if all programs that ran on either side are equal.
+    The change did not reach the compiler if all programs that ran on either side are equal, in steps or not.
     """
     equal, differing, unknown = [], [], []
     programs = list(_of_either_side(pair))
@@ -75,20 +74,22 @@ def _programs(pair: Pair) -> Iterator[str]:
     alone = [_alone(pair, programs, side) for side in (0, 1)]
     uneven = [_differing_hosts(pair, side) for side in (0, 1)]
     for label, diff in differing[:MOST_PROGRAMS]:
-        yield f"{as_code(label)}: {diff.sentence}."
+        links = [Link("On the XLA page", "xla", {"program": label})]
+        yield Links(links, f"{as_code(label)}: {diff.sentence}.")
     if more := [label for label, _ in differing[MOST_PROGRAMS:]]:
-        yield f"{_named(more)} {'differs' if len(more) == 1 else 'differ'}, too."
+        yield Text(f"{_named(more)} {'differs' if len(more) == 1 else 'differ'}, too.", more="xla")
     if any(alone):
         sides = [f"{_named(names)} only in {side}" for names, side in zip(alone, pair.marked, strict=True) if names]
-        yield f"{', '.join(sides)}.".replace(" only in ", " ran only in ", 1)
+        yield Text(f"{', '.join(sides)}.".replace(" only in ", " ran only in ", 1))
     for names, side in zip(uneven, pair.marked, strict=True):
         if names:
-            yield f"The hosts of {side} ran different programs under the name {_named(names)}."
+            yield Text(f"The hosts of {side} ran different programs under the name {_named(names)}.")
     if unknown and (equal or differing):
-        yield f"Not compared: {_named(unknown)}."
+        yield Text(f"Not compared: {_named(unknown)}.", more="xla")
     if equal:
-        end = "" if differing or unknown or any(alone) or any(uneven) else UNREACHED
-        yield f"{_named(equal)} {'has' if len(equal) == 1 else 'have'} the same instructions on both sides{end}."
+        ours, theirs = (set(side.values()) for side in _contents(pair))
+        end = "" if differing or unknown or any(alone) or any(uneven) or ours != theirs else UNREACHED
+        yield Text(f"{_named(equal)} {'has' if len(equal) == 1 else 'have'} the same instructions on both sides{end}.")
 
 
 def _of_either_side(pair: Pair) -> Iterator[tuple[str, pd.DataFrame]]:
