@@ -23,7 +23,7 @@ from tfcompare.compare.step_kinds import StepKind, is_other_mix, kinds_of, slow_
 from tfcompare.tables.step_cells import StepCells
 from tfcompare.tables.step_programs import kinds_among, step_programs
 from tfcompare.views.answer import answer as blocks_of_answer
-from tfcompare.views.blocks import Chart, Facts, Text
+from tfcompare.views.blocks import Chart, Facts, Links, Text
 from tfcompare.views.blocks import Verdict as VerdictBlock
 from tfcompare.views.overview import VIEW
 from tfcompare.views.step_kinds import blocks
@@ -112,8 +112,9 @@ def test_real_runs_have_a_kind_of_step_for_each_of_their_programs(name: str) -> 
 
 
 def test_the_answer_has_a_row_for_each_kind_and_says_that_the_mix_differs() -> None:
-    text, facts = blocks(pairs_of(compare(FIFTH, SECOND))[0])
-    assert isinstance(text, Text) and isinstance(facts, Facts)
+    text, facts, links = blocks(pairs_of(compare(FIFTH, SECOND))[0])
+    assert isinstance(text, Text) and isinstance(facts, Facts) and isinstance(links, Links)
+    assert [link.parameters["step_kind"] for link in links.links] == ["multiply", "evaluate"]
     assert text.text.startswith("The steps are of 2 kinds, in another mix on each side")
     assert [row[:2] for row in facts.rows] == [["multiply", "14 / 9"], ["evaluate", "4 / 9"]]
     assert [one.id for one in facts.findings] == ["step_kind:multiply", "step_kind:evaluate"]
@@ -168,7 +169,7 @@ def test_steps_of_a_longer_kind_are_not_called_slow(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_run_alone_lists_its_kinds_and_one_of_a_single_kind_nothing() -> None:
-    (facts,) = blocks(pairs_of(compare(FIFTH, FIFTH))[0])
+    facts, _ = blocks(pairs_of(compare(FIFTH, FIFTH))[0])
     assert isinstance(facts, Facts) and [row[0] for row in facts.rows] == ["multiply", "evaluate"]
     assert not list(blocks(pairs_of(compare(loaded_run("jax_filters_16_8"), loaded_run("jax_filters_128_32")))[0]))
 

@@ -33,17 +33,21 @@ def instructions_of(comparison: Comparison, candidate: Run) -> pd.DataFrame:
     diff = comparison.table("hlo_ops")
     ours, theirs = (run.table("hlo_ops", host=comparison.host_of(run)) for run in (comparison.baseline, candidate))
     rows = diff[diff["candidate"] == candidate.id].reset_index(drop=True)
-    return instructions(rows, pair_programs(ours, with_hosts_of(ours, theirs)))
+    theirs = with_hosts_of(ours, theirs)
+    return instructions(rows, pair_programs(ours, theirs), {"baseline": ours, "candidate": theirs})
 
 
-def instructions(ops: pd.DataFrame, programs: Mapping[tuple[str, str], str]) -> pd.DataFrame:
+def instructions(
+    ops: pd.DataFrame, programs: Mapping[tuple[str, str], str], wholes: Mapping[str, pd.DataFrame]
+) -> pd.DataFrame:
     """The rows of a diff of `hlo_ops`, with their program and their times per execution of it.
 
-    `programs` maps the candidate's matched programs, (host, program), to the baseline's. Adds `program_key`, the
+    `programs` maps the candidate's matched programs, (host, program), to the baseline's; `wholes` are `hlo_ops` of both
+    sides, under the baseline's hosts, with all executions of the profile, in steps or not. Adds `program_key`, the
     baseline's program (that of the candidate after `ONLY_THERE` if only that has it), and for both sides, with `_delta`
     and `_ratio`:
 
-    - `program_executions`: how often the program ran, over all devices and hosts, in the unit of the diff.
+    - `program_executions`: how often the program ran, over all devices and hosts.
     - `execution_time_us`: self time ÷ `program_executions`; a program's rows add up to its time per execution.
     - `excess_us`: the part of it above the least time that the device's peaks allow; missing where unknown.
     """
@@ -51,10 +55,13 @@ def instructions(ops: pd.DataFrame, programs: Mapping[tuple[str, str], str]) -> 
     rows = ops.assign(program_key=keys)
     of_side: dict[str, list[pd.Series]] = {"program_executions": [], "execution_time_us": [], "excess_us": []}
     for role in SIDES:
-        executions = keys.map(_executions(rows, role)).astype("float64")
-        times = _floats(rows, "self_time_us", role)
-        excess = (times - least_time_us(rows, role)).clip(lower=0.0)
         is_there = rows["status"] != (ADDED if role == "baseline" else REMOVED)
+        whole = _of_rows(rows, wholes[role], role).where(is_there)
+        executions = keys.map(_executions(rows, whole["executions"])).astype("float64")
+        times = whole["self_time_us"]
+        excess = (times - least_time_us(rows, role) * whole["executions"] / _floats(rows, "executions", role)).clip(
+            lower=0.0
+        )
         of_side["program_executions"].append(executions.where(is_there))
         of_side["execution_time_us"].append(times / executions)
         of_side["excess_us"].append(excess / executions)
@@ -124,9 +131,19 @@ def _program_keys(ops: pd.DataFrame, programs: Mapping[tuple[str, str], str]) ->
     return pd.Series(keys, ops.index, dtype="str")
 
 
-def _executions(rows: pd.DataFrame, role: str) -> pd.Series:
-    """How often each program ran, by its key, summed over hosts."""
-    counts = rows[["program_key", "host"]].assign(count=_floats(rows, "executions", role))
+def _of_rows(rows: pd.DataFrame, whole: pd.DataFrame, role: str) -> pd.DataFrame:
+    """`executions` and `self_time_us` in the whole profile of the instruction that each row of a diff has on a side."""
+    names = ["host", "program", "hlo_op", "category"]
+    keys = rows[names]
+    if role == "candidate":
+        keys = keys.assign(**{name: rows[f"{name}_candidate"].fillna(rows[name]) for name in names[1:]})
+    found = keys.merge(whole[[*names, "executions", "self_time_us"]], on=names, how="left", validate="many_to_one")
+    return found[["executions", "self_time_us"]].astype("float64").set_axis(rows.index)
+
+
+def _executions(rows: pd.DataFrame, executions: pd.Series) -> pd.Series:
+    """How often each program ran, by its key, summed over hosts, from the executions of its instructions."""
+    counts = rows[["program_key", "host"]].assign(count=executions)
     return usual_counts(counts[counts["count"] > 0]).groupby("program_key").sum()
 
 

@@ -39,7 +39,8 @@ def certainties(
     if all(peak > 0 for peak in peaks) and verdict_on_size(*peaks) != SAME:  # NaN where it is unknown
         before, after = map(format_bytes, peaks)
         ratio = format_ratio(peaks[1] / peaks[0])
-        yield f"the peak memory of {theirs} is {ratio} that of {ours} ({after} vs {before})"
+        whole = "" if candidate.choice.kind is None else ", with steps of all kinds,"
+        yield f"the peak memory of {theirs}{whole} is {ratio} that of {ours} ({after} vs {before})"
     for run, name in zip(runs, names, strict=True):
         found = growth_in(comparison, run)
         if found is not None and found.is_growth:

@@ -8,7 +8,7 @@ from tfcompare.charts.pair import Pair
 from tfcompare.charts.verdicts import text_of, tone_of
 from tfcompare.compare.step_kinds import StepKind, counts_of, is_other_mix
 from tfcompare.units import MISSING, format_ratio, format_time_us, ratio_of
-from tfcompare.views.blocks import Block, Facts, Finding, Text
+from tfcompare.views.blocks import Block, Facts, Finding, Link, Links, Text
 
 _HELP = (
     "A step is of the compiled programs that ran in it. The headline is on the kind with most time, if "
@@ -45,6 +45,7 @@ def blocks(pair: Pair) -> Iterator[Block]:
     if not pair.is_single:
         header += ["Ratio", "95 % CI", "Verdict"]
     yield Facts(header, cells, range(1, min(len(header), 6)), tones, optional=(5, 1), findings=findings, help=_HELP)
+    yield Links([Link(f"Only steps of {one.program}", "overview", {"step_kind": one.program}) for one in found])
 
 
 def _sentence(found: list[StepKind]) -> str:

@@ -40,7 +40,7 @@ PART_PATTERNS = {
 }
 
 EXCLUDED_OPACITY = 0.35
-EXCLUDED_NOTE = "pale: excluded (first, last and stray step)"
+EXCLUDED_NOTE = "pale: excluded (first, last and stray step, other kinds)"
 MIN_STEPS_SHOWN = 8
 """The axis has room for at least this many steps: otherwise a single bar would fill the chart."""
 

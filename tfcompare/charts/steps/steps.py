@@ -36,7 +36,7 @@ MAX_BOX_POINTS = 200
 FEW_STEPS = 10
 """Up to this many steps, each has a tick."""
 
-EXCLUDED_NOTE = "hollow: excluded (first, last and stray step)"
+EXCLUDED_NOTE = "hollow: excluded (first, last and stray step, other kinds)"
 
 
 Series = Sequence[tuple[Side, "pd.DataFrame"]]

@@ -75,7 +75,7 @@ def _where(place: str, per: str) -> str:
 def outside_of_steps(comparison: Comparison, candidate: Run, name: str = "op_stats") -> str:
     """`Outside of the included steps: 3.10 ms of self time in all, baseline 2.00 ms.`; empty if nothing ran there.
 
-    `name` is one of `schema.IN_STEPS`. Per run, figures include that time, so there is nothing to say.
+    `name` is one of `schema.STEP_TABLES`. Per run, figures include that time, so there is nothing to say.
     """
     if comparison.per != "step":
         return ""
@@ -83,7 +83,7 @@ def outside_of_steps(comparison: Comparison, candidate: Run, name: str = "op_sta
     ours, theirs = (_outside_us(run, comparison.host_of(run), name) for run in runs)
     if max(ours, theirs) < NEGLIGIBLE_US:
         return ""
-    what = {"op_stats": "self time", "kernel_stats": "kernel time", "hlo_ops": "compiled programs"}[name]
+    what = "self time" if name == "op_stats" else "kernel time"
     text = f"Outside of the included steps: {format_time_us(theirs)} of {what} in all"
     return f"{text}." if comparison.is_single else f"{text}, baseline {format_time_us(ours)}."
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from functools import partial
+from html import escape
 
 import pandas as pd
 import streamlit as st
@@ -30,6 +31,8 @@ MOST_ITEMS = 3
 FEWEST_NAME_PIXELS = 130
 """Beside it, a narrow page has room for two more columns."""
 NO_BREAK = "\u00a0"
+_DIFF_BACKGROUNDS = {"-": "rgb(221 107 0 / 18%)", "+": "rgb(43 123 214 / 18%)"}
+"""The theme's orange and blue, so thin that text on them keeps its contrast, in light and dark."""
 
 
 def show_verdict(found: Verdict) -> None:
@@ -55,6 +58,15 @@ def show_text(block: Text) -> None:
     else:
         mark = "### " if block.look == "headline" else ""
         st.markdown(f"{mark}{block.text}", help=block.help or None)
+
+
+def show_diff(text: str) -> None:
+    """Lines that begin with `-` or `+` on orange or blue: on Streamlit's own diffs, green text is too pale to read."""
+    lines = (
+        f'<div style="background: {_DIFF_BACKGROUNDS.get(line[:1], "none")}">{escape(line) or NO_BREAK}</div>'
+        for line in text.split("\n")
+    )
+    st.html(f'<pre style="white-space: pre-wrap; overflow-wrap: anywhere">{"".join(lines)}</pre>')
 
 
 def _clear(address: str) -> None:

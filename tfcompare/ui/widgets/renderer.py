@@ -19,7 +19,7 @@ from tfcompare.tools.columns import as_shown
 from tfcompare.tools.key_figures import KeyFigure
 from tfcompare.ui.frame.narrow import is_narrow
 from tfcompare.ui.widgets import options as option_widgets
-from tfcompare.ui.widgets.blocks import show_facts, show_items, show_small_table, show_text, show_verdict
+from tfcompare.ui.widgets.blocks import show_diff, show_facts, show_items, show_small_table, show_text, show_verdict
 from tfcompare.ui.widgets.figures import draw
 from tfcompare.ui.widgets.links import show_links
 from tfcompare.ui.widgets.table_layout import PAGE_PIXELS
@@ -211,8 +211,10 @@ def _show_simple(block: Block) -> None:
         show_items(block)
     elif isinstance(block, Facts):
         show_small_table(block)
+    elif isinstance(block, Code) and block.language == "diff":
+        show_diff(block.text)
     elif isinstance(block, Code):
-        st.code(block.text, language=block.language or None, wrap_lines=True)
+        st.code(block.text, language=None, wrap_lines=True)
     elif isinstance(block, Timeline):
         raise TypeError("on a page, a timeline is a Live block, which answers to clicks")
 

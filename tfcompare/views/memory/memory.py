@@ -99,6 +99,8 @@ def _top(chosen: Chosen) -> Iterator[Block]:
     yield Cards(figures(chosen), chosen.pair.headings)
     if sentence := memory_peak.moments(chosen):
         yield Text(sentence)
+    if chosen.pair.baseline.choice.kind is not None:
+        yield Text("Peaks and allocations are those of all steps; the typical step is of the chosen kind.", "quiet")
     yield Links(_links_to_peaks(chosen))
 
 

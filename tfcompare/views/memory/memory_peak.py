@@ -160,7 +160,7 @@ def largest_change(pair: Pair) -> str:
     if moved.empty:
         return moments(found)
     first = moved.iloc[0]
-    op_name = code(str(first["op_name"]), _LETTERS) if first["op_name"] else "memory of no op"
+    op_name = code(str(first["op_name"]), _LETTERS) if first["op_name"] else "memory allocated outside of ops"
     what = f"{op_name} {as_markdown(str(first['shape']))}".rstrip()
     much = format_delta(float(first["allocation_bytes_change"]), "bytes")
     change = f"Peak memory {format_delta(after - before, 'bytes')}: above all {what} ({much})."

@@ -17,7 +17,6 @@ from tfcompare.compare.groups.aggregate import metric_in
 from tfcompare.markdown import as_code
 from tfcompare.schema import SIDES
 from tfcompare.tools.columns import Shown
-from tfcompare.tools.ops.op_figures import outside_of_steps
 from tfcompare.tools.ops.op_stats import with_words
 from tfcompare.tools.xla import xla, xla_compilation, xla_compiler, xla_tree
 from tfcompare.tools.xla.xla_tree import TIME, By
@@ -92,14 +91,10 @@ def blocks(pair: Pair, options: Options) -> Iterator[Block]:
     if without := [run.name for (_, run), rows in zip(pair.shown, pair.tables("hlo_ops"), strict=False) if rows.empty]:
         names = " and ".join(map(as_code, without))
         yield Text(f"{names} ran no compiled XLA programs while being captured. {HOW_TO_COMPILE}", "notice")
-    if len(without) < len(pair.shown) and pair.instructions().empty:
-        yield Text("No compiled program ran in the included steps. Per run, all of the profile is shown.", "notice")
-    elif len(without) < len(pair.shown):
+    if len(without) < len(pair.shown):
         rows = partial(instructions, pair, options)
         yield Choose(["program"])
         yield later(lambda: _answer(pair, options.program, rows()))
-        if outside := outside_of_steps(pair.comparison, pair.candidate, "hlo_ops"):
-            yield Text(outside, "quiet")
         yield Choose(["filter"])
         yield later(lambda: _every_instruction(pair, options, rows()))
         title = "Where the time goes" if pair.is_single else "Where the time changed"
