@@ -66,7 +66,7 @@ def show_diff(text: str) -> None:
         f'<div style="background: {_DIFF_BACKGROUNDS.get(line[:1], "none")}">{escape(line) or NO_BREAK}</div>'
         for line in text.split("\n")
     )
-    st.html(f'<pre style="white-space: pre-wrap; overflow-wrap: anywhere">{"".join(lines)}</pre>')
+    st.html(f'<pre style="font-size: 0.85rem; white-space: pre-wrap; overflow-wrap: anywhere">{"".join(lines)}</pre>')
 
 
 def _clear(address: str) -> None:
