@@ -125,7 +125,8 @@ def window_figures(comparison: Comparison, candidate: Run) -> list[KeyFigure]:
 def _figures_of(side: Captures) -> dict[str, float]:
     captures = list(zip(side.runs, side.hosts, strict=True))
     windows = [found for one in captures if (found := window_of(*one)) is not None]
-    per_s = geometric_mean([found.steps_per_s for found in windows]) if windows else math.nan
+    rates = [found.steps_per_s for found in windows]
+    per_s = geometric_mean(rates) if len(rates) > 1 else next(iter(rates), math.nan)  # of one, exactly that
     dispatches = [us for one in captures if not math.isnan(us := dispatch_us(*one))]
     return {
         BETWEEN: fmean([found.between_us for found in windows]) if windows else math.nan,
