@@ -371,7 +371,13 @@ class Run:
     def step_programs(self, host: str | None = None) -> pd.Series:
         """The compiled program that ran in each step, or several, by the step's number in `steps`; steps of which it is
         unknown are left out."""
-        return step_programs(self.step_cells("op_stats", host=host))
+        if host not in self._step_programs:
+            self._step_programs[host] = step_programs(self.step_cells("op_stats", host=host))
+        return self._step_programs[host]
+
+    @cached_property
+    def _step_programs(self) -> dict[str | None, pd.Series]:
+        return {}
 
     @cached_property
     def step_kinds(self) -> dict[str, int]:

@@ -36,13 +36,13 @@ def test_an_arrow_leads_to_the_line_in_the_candidate_and_to_its_file_if_that_is_
     columns = ["line", "line_candidate", "self_time_us_baseline", "self_time_us_candidate", "instructions"]
     cells = [
         ("a.py:4", "a.py:5", 5.0, 9.0, [0, 1]),
-        ("/work/a.py:77", "/work/new/b.py:23", 1.0, 3.0, [2]),
+        ("/src/a.py:77", "/src/new/b.py:23", 1.0, 3.0, [2]),
         ("a.py:4", "a.py:4", 0.0, 1.0, [3]),
     ]
     monkeypatch.setattr("tfcompare.views.source_lines.by_line", lambda _: pd.DataFrame(cells, columns=columns))
     (facts,) = changes(pair)
     assert isinstance(facts, Facts) and facts.opens is not None and facts.opens.details is not None
-    assert [row[0] for row in facts.rows] == ["a.py:4 → 5", "/work/a.py:77 → new/b.py:23", "a.py:4"]
+    assert [row[0] for row in facts.rows] == ["a.py:4 → 5", "/src/a.py:77 → new/b.py:23", "a.py:4"]
     for finding, (*_, index) in zip(facts.findings, cells, strict=True):
         details = facts.opens.details(finding.id)
         assert details is not None

@@ -59,9 +59,8 @@ def instructions(
         whole = _of_rows(rows, wholes[role], role).where(is_there)
         executions = keys.map(_executions(rows, whole["executions"])).astype("float64")
         times = whole["self_time_us"]
-        excess = (times - least_time_us(rows, role) * whole["executions"] / _floats(rows, "executions", role)).clip(
-            lower=0.0
-        )
+        least = least_time_us(rows, role) * whole["executions"] / _floats(rows, "executions", role)
+        excess = (times - least).clip(lower=0.0)
         of_side["program_executions"].append(executions.where(is_there))
         of_side["execution_time_us"].append(times / executions)
         of_side["excess_us"].append(excess / executions)

@@ -82,6 +82,15 @@ def distinct(keys: Int32 | Int64, size: int) -> tuple[Int64, Int64]:
     return np.flatnonzero(is_used), (np.cumsum(is_used) - 1)[keys]
 
 
+def cells_by_step(row: Int64, step: Int32, numbers: Int64) -> tuple[Int64, Int64, Int64, Int64]:
+    """The cells of a table by step: (the row of each cell, its step's number; the events within steps, and the cell of
+    each), from the row and the position of the step of each event, −1 outside all steps. `numbers` are the steps'."""
+    inside = np.flatnonzero(step >= 0)
+    width = max(len(numbers), 1)
+    cell, code = distinct(row[inside] * width + step[inside], (int(row.max()) + 1) * width)
+    return cell // width, numbers[cell % width] if len(cell) else cell, inside, code
+
+
 def sums(code: Int64, values: Int64, size: int) -> Int64:
     """The sum of the values of each code, for codes from 0 to `size` − 1."""
     out = np.zeros(size, np.int64)

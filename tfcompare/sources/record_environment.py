@@ -32,7 +32,7 @@ def record_environment(logdir: str | Path, **texts: str) -> Path:
     """Write `tfcompare.json` beside the newest profile below `logdir`; returns its path.
 
     It has the versions of `PACKAGES` that are installed, those of `VARIABLES` that are set, the CPU's model, and
-    `texts` such as `commit="abc123"`; `tags="nightly"` is a tag. What the file has already is kept. A value above
+    `texts`: `commit="abc123"`, or a tag as `tags="nightly"`. It keeps what the file already has. A value above
     `LONGEST_VALUE` characters is cut and ends in `…`; of more than `MOST_VALUES` texts, the names of those that are
     left out are in `not recorded`. Call it after the capture: nothing is recorded unless a program asks for it. Raises
     `NoRuns` without a profile, ValueError for texts that tfcompare would not read.

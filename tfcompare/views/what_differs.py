@@ -14,9 +14,8 @@ from tfcompare.hlo.names import plain_program
 from tfcompare.markdown import as_code
 from tfcompare.tools.what_differs import Difference, differences, known
 from tfcompare.tools.xla.xla_memory import program_names
-from tfcompare.tools.xla.xla_program import content
 from tfcompare.views.blocks import Block, Facts, Link, Links, Section, Text
-from tfcompare.views.xla.xla_program import diff_of, programs_of
+from tfcompare.views.xla.xla_program import contents_of, diff_of
 
 MOST_PROGRAMS = 3
 """Programs that a sentence names, and whose differences the Overview describes, the longest first; all are compared,
@@ -117,16 +116,12 @@ def _alone(pair: Pair, programs: Sequence[tuple[str, pd.DataFrame]], side: int) 
     return found
 
 
-def _contents(pair: Pair) -> list[dict[tuple[str, str], str]]:
-    """A digest of the program of each (host, program), on both sides; none where the profiles are gone."""
-
-    def make() -> list[dict[tuple[str, str], str]]:
-        try:
-            return [{place: content(rows) for place, rows in side.items()} for side in programs_of(pair)]
-        except TfcompareError:
-            return [{}, {}]
-
-    return pair.cached("program contents", make)
+def _contents(pair: Pair) -> tuple[dict[tuple[str, str], str], ...]:
+    """`contents_of`; none where the profiles are gone."""
+    try:
+        return contents_of(pair)
+    except TfcompareError:
+        return {}, {}
 
 
 def _differing_hosts(pair: Pair, side: int) -> list[str]:

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from tfcompare import schema
 from tfcompare.frames.arrow import empty, host_table
-from tfcompare.frames.grouping import combinations, distinct, sums
+from tfcompare.frames.grouping import cells_by_step, combinations, distinct, sums
 from tfcompare.frames.hlo.command_buffers import COMMAND_BUFFER, instructions_of
 from tfcompare.frames.hlo.host_instructions import host_instructions, late_ps
 from tfcompare.frames.hlo.programs import Programs, instruction_name, programs_of
@@ -107,17 +107,9 @@ def instructions(space: XSpace, ops: Sequence[OpEvents], steps: Steps) -> Instru
 def _cells(row: Int64, step: Int32, figures: Facts, steps: Steps) -> pa.Table:
     """`hlo_cells` from the row in `hlo_ops`, the position of the step (−1 outside all steps) and the figures of each
     event."""
-    inside = np.flatnonzero(step >= 0)
-    width = max(len(steps.number), 1)
-    cell, code = distinct(row[inside] * width + step[inside], (int(row.max()) + 1) * width)
-    return host_table(
-        "hlo_cells",
-        {
-            "row": cell // width,
-            "step": steps.number[cell % width] if len(cell) else cell,
-            **{name: sums(code, figures[of][inside], len(cell)) for name, of in _OF_CELLS.items()},
-        },
-    )
+    rows, numbers, inside, code = cells_by_step(row, step, steps.number)
+    values = {name: sums(code, figures[of][inside], len(rows)) for name, of in _OF_CELLS.items()}
+    return host_table("hlo_cells", {"row": rows, "step": numbers, **values})
 
 
 def _order(facts: Facts) -> Int64:

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from tfcompare.frames.arrow import empty, host_table
-from tfcompare.frames.grouping import any_of, combinations, distinct, largest, sums
+from tfcompare.frames.grouping import any_of, cells_by_step, combinations, largest, sums
 from tfcompare.frames.ops.kernel_details import KERNEL_DETAILS, is_kernel, parse_kernel_details
 from tfcompare.frames.ops.launches import launches
 from tfcompare.frames.ops.tensor_cores import is_eligible, uses_tensor_cores
@@ -118,15 +118,13 @@ def _cells_of(row: Int64, step: Int32, duration_ps: Int64, steps: Steps) -> pa.T
 
     `step` is −1 outside all steps.
     """
-    inside = np.flatnonzero(step >= 0)
-    count = max(len(steps.number), 1)
-    of_cell, code = distinct(row[inside] * count + step[inside], (int(row.max()) + 1) * count)
+    rows, numbers, inside, code = cells_by_step(row, step, steps.number)
     return host_table(
         "kernel_cells",
         {
-            "row": of_cell // count,
-            "step": steps.number[of_cell % count] if len(of_cell) else of_cell,
-            "occurrences": np.bincount(code, minlength=len(of_cell)),
-            "time_us": sums(code, duration_ps[inside], len(of_cell)) / PS_PER_US,
+            "row": rows,
+            "step": numbers,
+            "occurrences": np.bincount(code, minlength=len(rows)),
+            "time_us": sums(code, duration_ps[inside], len(rows)) / PS_PER_US,
         },
     )

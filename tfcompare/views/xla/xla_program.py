@@ -82,11 +82,20 @@ def programs_of(pair: Pair) -> tuple[Programs, Programs]:
     return pair.cached("hlo_programs", make)
 
 
+def contents_of(pair: Pair) -> tuple[dict[tuple[str, str], str], ...]:
+    """A digest of the program of each (host, program), on both sides. Raises as `programs_of` does."""
+
+    def make() -> tuple[dict[tuple[str, str], str], ...]:
+        return tuple({place: content(rows) for place, rows in side.items()} for side in programs_of(pair))
+
+    return pair.cached("program contents", make)
+
+
 def _instructions(pair: Pair, rows: pd.DataFrame) -> list[pd.DataFrame]:
     """The rows of `hlo_programs` of the program on both sides: of hosts between which it differs, else of the first."""
     found = [
-        {content(own): own for (_, name), own in every.items() if name in names}
-        for every, names in zip(programs_of(pair), program_names(rows), strict=True)
+        {contents[place]: own for place, own in every.items() if place[1] in names}
+        for every, contents, names in zip(programs_of(pair), contents_of(pair), program_names(rows), strict=True)
     ]
     shared = found[0].keys() & found[1].keys()
     alone = [next((own for key, own in side.items() if key not in shared), None) for side in found]
