@@ -112,7 +112,7 @@ IN_STEPS = (*STEP_TABLES, HLO_OPS.name)
 
 
 NOT_BY_STEP = ("flops", "bytes_accessed")
-"""Sums in `STEP_TABLES` that are known for the whole profile only."""
+"""Sums in `IN_STEPS` that are known for the whole profile only: those of steps are by occurrences or executions."""
 
 
 def table(name: str) -> Table:

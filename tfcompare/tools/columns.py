@@ -200,13 +200,13 @@ def shown(name: str, table: schema.Table) -> Shown:
         return Shown(name, "", name_and_unit, column.meaning, _format(column, role), column.unit)
     is_judged = base == table.headline
     format_ = _format(column, role)
-    meaning = f"{column.meaning} {_per_step(base, table)}" if per == "step" else column.meaning
+    meaning = f"{column.meaning} {_per_step(table)}" if per == "step" else column.meaning
     return Shown(name, name_and_unit, HEADINGS[role], meaning, format_, column.unit, is_judged, is_figure=True)
 
 
-def _per_step(metric: str, table: schema.Table) -> str:
+def _per_step(table: schema.Table) -> str:
     """Which steps a sum per step is about."""
-    if table.name in schema.IN_STEPS and metric not in schema.NOT_BY_STEP:
+    if table.name in schema.IN_STEPS:
         return "Mean over the included steps."
     return "Total of the profile ÷ all its steps, with what ran between steps and in excluded ones."
 
