@@ -14,11 +14,14 @@ Entry = tuple[str, bytes]
 
 
 def zipped(*entries: Entry | tuple[zipfile.ZipInfo, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
-    """A zip of these members."""
+    """A zip of these members, the same whenever it is made; a `ZipInfo` stands for itself."""
     out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", method) as archive:
+    with zipfile.ZipFile(out, "w") as archive:
         for name, data in entries:
-            archive.writestr(name, data)
+            if isinstance(name, zipfile.ZipInfo):
+                archive.writestr(name, data)
+            else:
+                archive.writestr(zipfile.ZipInfo(name), data, compress_type=method)  # dated 1980, not now
     return out.getvalue()
 
 
