@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -32,9 +32,9 @@ LAYERS = [
 ]
 
 
-def profile(*instructions: Instruction, name: str = "jit_f") -> bytes:
-    """A run of the program of these instructions, whose last one ran."""
-    made = program(computation(1, *instructions), name=name)
+def profile(*instructions: Instruction, name: str = "jit_f", called: Sequence[bytes] = ()) -> bytes:
+    """A run of the program of these instructions, whose last one ran, and of the computations that it calls."""
+    made = program(*called, computation(1, *instructions), name=name)
     stats = {"hlo_op": instructions[-1].name, "hlo_module": name, "program_id": 7}
     return space(
         plane("/device:GPU:0", line("Stream #1(Kernel)", *(event("k", 100 * i, 10, stats) for i in range(3)), id=1)),
@@ -130,6 +130,61 @@ def test_an_added_transpose_is_one_line_and_what_it_feeds_is_changed(tmp_path: P
     assert sorted(text[2:] for text in mirrored if text[0] == "-") == sorted(
         text[2:] for text in lines if text[0] == "+"
     )
+
+
+def test_the_main_computation_is_first(tmp_path: Path) -> None:
+    sides = []
+    for shape in (F32[8, 8], BF16[8, 8]):
+        called = [
+            computation(2, parameter("p.1", F32[8, 8]), instruction("tanh.1", "tanh", shape, "p.1")),
+            computation(3, instruction("one.1", "constant", shape)),
+        ]
+        main = [*LAYERS[:-1], instruction("out.8", "fusion", shape, "dot.7", calls=(2, 3))]
+        sides.append(profile(*main, called=called))
+    assert sentence_and_diff(tmp_path, *sides) == (
+        "`jit_f`: 3 of 11 instructions differ; 3 instructions went from f32 to bf16.",
+        [
+            "  … 4 equal instructions, then in %computation.1:",
+            "  %layer.5 = f32[8,8] tanh(f32[8,8] %layer.4)",
+            "  %layer.6 = f32[8,8] tanh(f32[8,8] %layer.5)",
+            "  %dot.7 = f32[8,8] dot(f32[8,8] %layer.6, f32[8,8] %w.2)",
+            "- %out.8 = f32[8,8] fusion(f32[8,8] %dot.7), calls=%computation.2, %computation.3",
+            "+ %out.8 = bf16[8,8] fusion(f32[8,8] %dot.7), calls=%computation.2, %computation.3",
+            "  … in %computation.3:",
+            "- %one.1 = f32[8,8] constant()",
+            "+ %one.1 = bf16[8,8] constant()",
+            "  … in %computation.2:",
+            "  %p.1 = f32[8,8] parameter()",
+            "- %tanh.1 = f32[8,8] tanh(f32[8,8] %p.1)",
+            "+ %tanh.1 = bf16[8,8] tanh(f32[8,8] %p.1)",
+        ],
+    )
+
+
+def test_what_only_the_candidate_has_stands_in_the_computation_that_it_is_in(tmp_path: Path) -> None:
+    main = [parameter("x.1", F32[8]), instruction("out.2", "fusion", F32[8], "x.1", calls=(4,))]
+    short = [parameter("p.1", F32[8]), instruction("tanh.1", "tanh", F32[8], "p.1")]
+    long = [*short, instruction("negate.1", "negate", F32[8], "tanh.1")]
+    programs = [
+        profile(*main[:-1], instruction("out.2", "fusion", F32[8], "x.1", calls=(n,)), called=[computation(n, *own)])
+        for n, own in ((4, short), (5, long))
+    ]
+    _, lines = sentence_and_diff(tmp_path, *programs)
+    assert lines[-4:] == [
+        "  … in %computation.4:",
+        "  %p.1 = f32[8] parameter()",
+        "  %tanh.1 = f32[8] tanh(f32[8] %p.1)",
+        "+ %negate.1 = f32[8] negate(f32[8] %tanh.1)",
+    ]
+
+
+def test_many_other_attributes_are_said_once(tmp_path: Path) -> None:
+    programs = [
+        profile(*(instruction(f"rate.{i}", "constant", F32[()], others=chunk(8, value)) for i in range(3)))
+        for value in (b"a", b"b")
+    ]
+    said = "`jit_f`: 3 of 3 instructions differ; all in attributes or operands."
+    assert sentence_and_diff(tmp_path, *programs)[0] == said
 
 
 def test_exchanged_operands_of_one_name_are_a_change(tmp_path: Path) -> None:

@@ -109,7 +109,9 @@ def _kinds(baseline: pd.DataFrame, candidate: pd.DataFrame, differing: _Pairs) -
         yield f"{_few(names)} went from {before} to {after}"
     if shapes:
         yield f"{shapes:,} of another shape"
-    if others:
+    if len(others) == len(differing) > _MOST_NAMED:
+        yield "all in attributes or operands"
+    elif others:
         yield f"{_few(others)} with other attributes or operands"
     counts = Counter(map(_opcode, ours)), Counter(map(_opcode, theirs))
     changes = {one: [side[one] for side in counts] for one in {*counts[0], *counts[1]} - _PASSIVE}
@@ -215,19 +217,24 @@ def _are_equal(baseline: pd.DataFrame, candidate: pd.DataFrame, pairs: _Pairs) -
 
 
 def _lines(baseline: pd.DataFrame, candidate: pd.DataFrame, pairs: _Pairs, differs: list[bool]) -> Iterator[str]:
-    """The differing instructions with those around them, below the name of their computation."""
-    near = sorted({p for at in range(len(pairs)) if differs[at] for p in range(at - _CONTEXT, at + _CONTEXT + 1)})
+    """The differing instructions with those around them, below the name of their computation.
+
+    Within a program, computations stand before those that call them, and the main one is last. Here it is first.
+    """
+    texts = [list(side["expression"]) for side in (baseline, candidate)]
+    computations = _computations(baseline, candidate, pairs)
+    last_first = {name: -rank for rank, name in enumerate(dict.fromkeys(computations))}
+    order = sorted(range(len(pairs)), key=lambda at: last_first[computations[at]])
+    near = {p for at, one in enumerate(order) if differs[one] for p in range(at - _CONTEXT, at + _CONTEXT + 1)}
     before, above = -1, None
-    columns = ([list(side[name]) for side in (baseline, candidate)] for name in ("expression", "computation"))
-    texts, computations = columns
-    for place in (place for place in near if 0 <= place < len(pairs)):
-        at, to = pairs[place]
-        computation = computations[0][at] if at >= 0 else computations[1][to]
-        if place > before + 1 or computation != above:
+    for place in sorted(place for place in near if 0 <= place < len(pairs)):
+        one = order[place]
+        if place > before + 1 or computations[one] != above:
             skipped = f"{place - before - 1:,} equal instructions, then " if place > before + 1 else ""
-            yield f"  … {skipped}in %{text_of(computation)}:"
-        before, above = place, computation
-        if not differs[place]:
+            yield f"  … {skipped}in %{text_of(computations[one])}:"
+        before, above = place, computations[one]
+        at, to = pairs[one]
+        if not differs[one]:
             yield f"  {text_of(texts[0][at])}"
             continue
         if at >= 0:
@@ -236,3 +243,13 @@ def _lines(baseline: pd.DataFrame, candidate: pd.DataFrame, pairs: _Pairs, diffe
             yield f"+ {text_of(texts[1][to])}"
     if 0 <= before < len(pairs) - 1:
         yield f"  … {len(pairs) - 1 - before:,} equal instructions"
+
+
+def _computations(baseline: pd.DataFrame, candidate: pd.DataFrame, pairs: _Pairs) -> list[str]:
+    """The computation of each pair, by its name in the baseline if any of its instructions is there."""
+    ours, theirs = (list(map(str, side["computation"])) for side in (baseline, candidate))
+    counterpart: dict[str, str] = {}
+    for at, to in pairs:
+        if at >= 0 <= to:
+            counterpart.setdefault(theirs[to], ours[at])
+    return [ours[at] if at >= 0 else counterpart.get(theirs[to], theirs[to]) for at, to in pairs]

@@ -18,10 +18,10 @@ _NOTHING = pd.DataFrame()
 MOST_LINES = 100
 """Lines of the diff that are shown; the table `hlo_programs` has all."""
 HELP = (
-    "Every instruction in program order, with its name, shape, opcode and operands. `-`: only in the baseline, `+`: "
-    "only in the candidate. Lines that read the same can differ, since attributes that are not shown are compared too, "
-    "such as the value of a constant. Numbers at the end of names, layouts, backend options and generated code are not "
-    "compared."
+    "Instructions with name, shape, opcode and operands, in program order; the main computation is first, those that "
+    "it calls follow. `-`: only in the baseline, `+`: only in the candidate. Lines that read the same can differ, "
+    "since attributes that are not shown are compared too, such as the value of a constant. Numbers at the end of "
+    "names, layouts, backend options and generated code are not compared."
 )
 
 
