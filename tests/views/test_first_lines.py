@@ -233,3 +233,16 @@ def test_pages_call_every_run_by_its_letter() -> None:
     )
     assert isinstance(table, Table)
     assert sorted(table.rows["name"]) == [f"{letter} · {name}" for letter, name in zip("ABCD", SEVERAL, strict=True)]
+
+
+def test_with_replicates_it_says_what_is_of_all_captures_and_what_is_not() -> None:
+    baseline, candidate, again = map(named, ("filters_512_128", "filters_16_8", "filters_16_8_again"))
+    alone = compare(baseline, candidate)
+    several = compare(baseline, candidate, repeats={candidate.id: [again]})
+    of_all = "Step time, throughput and verdicts are of all captures."
+    text = Shown.of(several, "overview").to("table", width=NO_CUT)
+    assert text.count(of_all) == 1 and of_all not in Shown.of(alone, "overview").to("table", width=NO_CUT)
+    assert said(several)[2] == f"Without the replicates: {said(alone)[2]}"
+    budgets = [comparison_parts(one)["delta_us"].sum() for one in (several, alone)]
+    assert budgets[0] == pytest.approx(budgets[1])
+    assert several.step_time_us(candidate) != pytest.approx(alone.step_time_us(candidate))

@@ -121,6 +121,8 @@ def attribution(comparison: Comparison, candidate: Run) -> Attribution:
     causes = tuple(_causes(comparison, candidate, parts))
     several = comparison.host is None and len(candidate.host_names) > 1
     where = f"On {as_code(hosts[1])}: " if several else ""
+    if any(map(comparison.repeats_of, (comparison.baseline, candidate))):
+        where = f"Without the replicates{f', on {as_code(hosts[1])}' if several else ''}: "
     certain = tuple(_certain(comparison, candidate, parts, hosts))
     doubt = caution(comparison, candidate, [part for part, _ in certain])
     sentence = doubt + where + step_budget(parts, {one.part: one.words for one in causes})

@@ -42,6 +42,9 @@ _SELF_TIME = (
     "Self time, summed over all threads and devices: it can be longer than the step. Select a row for the op's steps, "
     "kernels and memory."
 )
+_REPLICATES = (
+    "Step time, throughput and verdicts are of all captures. All else is of the runs themselves, without replicates."
+)
 TOP = 5
 """The number of ops that are shown first."""
 ALL = 0.9995
@@ -117,6 +120,8 @@ def figures(pair: Pair) -> Iterator[Block]:
         yield Text("The profile holds no steps and no ops. Capture it again while the program runs.", "notice")
         return
     yield cards(pair, found)
+    if any(pair.comparison.repeats_of(run) for run in pair.runs):
+        yield Text(_REPLICATES, look="quiet")
     labels = {one.label for one in found}
     if PLANNED_MEMORY in labels:
         text = "No allocations were recorded: the peak memory is what XLA planned for its largest program."
@@ -190,10 +195,8 @@ def why(pair: Pair) -> Iterator[Block]:
     if not found.waterfall.is_empty:
         narrow = partial(waterfall, pair, narrow=True)
         blocks.append(Chart("waterfall", partial(waterfall, pair), _parts(pair), draw_narrow=narrow))
-    has_replicates = any(pair.comparison.repeats_of(run) for run in pair.runs)
-    of_one = " Of the runs themselves, without their replicates." if has_replicates else ""
     if blocks:
-        yield Section("Why", blocks, True, help=f"Means over the included steps, as the step time is.{of_one}")
+        yield Section("Why", blocks, True, help="Means over the included steps, as the step time is.")
 
 
 def _places(pair: Pair) -> Iterator[Link]:
