@@ -226,7 +226,7 @@ def test_balanced_hosts_name_nobody() -> None:
     run = balanced()
     assert (
         verdict_sentence(slowest_host.slowest_host(run), None, alone=True)
-        == "No host has a longer busy time than the others."
+        == "No host is usually busy longer than the others."
     )
     slightly = slowed(layer=6.05)
     sentence = verdict_sentence(slowest_host.slowest_host(slightly), slowest_host.slowest_host(slowed("c", layer=12)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -13,9 +12,6 @@ from tfcompare.charts import style
 from tfcompare.charts.style import Side
 from tfcompare.schema import SIDES
 from tfcompare.units import format_time_us, format_value
-
-if TYPE_CHECKING:
-    pass
 
 MOST_MARKERS = 300
 LARGEST_MARKER = 30
