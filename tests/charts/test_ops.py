@@ -79,6 +79,9 @@ def test_what_only_one_side_has_is_hatched_and_named():
     assert found["removed · −120 ms"] == "x"
     assert found["added · +2.00 ms"] == "/"
     assert [t.name for t in figure.data if t.showlegend] == ["▼ less time", "▲ more time", ops.ONE_SIDED]
+    narrow = ops.movers(judged(diff), METRIC, per="step", letters=20)
+    assert (figure.layout.legend.orientation, narrow.layout.legend.orientation) == ("h", "v")
+    assert narrow.layout.margin.t - figure.layout.margin.t == 2 * style.LEGEND_ROW_PIXELS
 
 
 @pytest.mark.parametrize("verdict", ["untested", "unclear", "same", "slower"])

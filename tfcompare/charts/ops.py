@@ -30,6 +30,8 @@ MOVER_LENGTH = 48
 """Maximum length of a name next to a bar."""
 WIDE_BARS, NARROW_BARS = 0.74, 0.56
 """The share of the width for the bars; their numbers are to the right."""
+ENTRIES_IN_A_NARROW_ROW = 2
+"""Of the legend, on a phone; more have a row each, or they would cover the subtitle."""
 PALE_WIDTH = 0.5
 INTERVAL_GAP = 0.06
 PATTERNS = {"added": "/", "removed": "x"}
@@ -69,14 +71,17 @@ def movers(
     notes = [f"candidate − baseline{per and ','}{per}"]
     notes += ["line: 95 % confidence interval"] if ends["low"].notna().any() else []
     notes += [] if matched.all() or quantity.unit == "µs" else ["hatched: added or removed"]
+    is_narrow = letters < MOVER_LENGTH
+    kinds = [kind for kind in _kinds(changes, change, quantity) if kind[2].any()]
     result = style.figure(
         f"The {len(changes)} largest changes of {quantity.name}" if len(changes) > 1 else f"Change of {quantity.name}",
         "; ".join(notes),
         height=style.rows_height(len(changes)),
+        legend_rows=len(kinds) if is_narrow and len(kinds) > ENTRIES_IN_A_NARROW_ROW else 1,
         barmode="overlay",
     )
     texts = _Texts.of(changes, metric, quantity)
-    for name, tint, chosen in _kinds(changes, change, quantity):
+    for name, tint, chosen in kinds:
         for one_sided, bars in ((False, chosen & matched), (True, chosen & ~matched)):
             if bars.any():
                 y = np.flatnonzero(bars.to_numpy(dtype=bool))
@@ -90,7 +95,6 @@ def movers(
             lines = _interval_lines(np.flatnonzero(known), scale.of(ends["low"][known]), scale.of(ends["high"][known]))
             result.add_trace(lines.update(legendgroup=name, line_color=tint, marker_color=tint))
     margin = 0.04 * (high - low) / scale.size
-    is_narrow = letters < MOVER_LENGTH
     what, unit = "Change" if is_narrow else f"Change of {quantity.name}", f"{scale.unit}{per}".strip()
     result.update_xaxes(
         title_text=f"{what} ({unit})" if unit else what,
