@@ -22,8 +22,12 @@ __all__ = ["started_workers", "workers"]
 _DATA = tempfile.mkdtemp(prefix="tfcompare-tests-")
 
 
-settings.register_profile("untimed", deadline=None)  # machines that run tests have other things to do as well
-settings.load_profile("untimed")
+settings.register_profile(
+    "steady",
+    deadline=None,  # machines that run tests have other things to do as well
+    derandomize="LAW_FACTOR" not in os.environ,  # what one run finds, the next one finds: see `tests.laws`
+)
+settings.load_profile("steady")
 
 
 def pytest_configure() -> None:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -81,11 +82,19 @@ def test_a_process_is_reused_and_output_is_not_mistaken_for_an_answer(processes:
 
 
 def test_meanwhile_is_called_until_the_result_is_there_and_ends_the_call_if_it_raises(
-    processes: Children,
+    processes: Children, tmp_path: Path
 ) -> None:
-    times: list[float] = []
-    processes.call(time.sleep, 0.6, memory_bytes=MEMORY_BYTES, seconds=10, meanwhile=lambda: times.append(time.time()))
-    assert len(times) >= 2
+    gate, calls = tmp_path / "gate", 0
+
+    def open_at_the_second() -> None:
+        nonlocal calls
+        calls += 1
+        if calls == 2:
+            gate.touch()
+
+    call = partial(processes.call, memory_bytes=MEMORY_BYTES, seconds=10)
+    assert call(wait_for, gate, meanwhile=open_at_the_second)
+    assert calls >= 2
 
     def stop() -> None:
         raise InterruptedError

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+from pathlib import Path
 from urllib.request import urlopen
 
 from playwright.sync_api import BrowserContext, Page, expect
@@ -148,13 +151,17 @@ def test_a_typed_place_is_searched_and_linked_to(page: Page, context: BrowserCon
     assert [cells[2] for cells in table_texts(other)] == ["filters_16_8"]
 
 
-def test_the_users_files_are_left_as_they_are(page: Page, serve: Serve) -> None:
-    before = [(path, path.stat().st_mtime_ns, path.stat().st_atime_ns) for path in sorted(AUTOENCODER.rglob("*"))]
-    opened(page, serve(AUTOENCODER))
+def test_the_users_files_are_left_as_they_are(page: Page, serve: Serve, tmp_path: Path) -> None:
+    folder = shutil.copytree(AUTOENCODER, tmp_path / "logs")
+    for path in folder.rglob("*"):
+        if path.is_file():
+            os.utime(path, ns=(10**18, 10**18 + 1))
+    before = [(path, path.stat().st_mtime_ns, path.stat().st_atime_ns) for path in sorted(folder.rglob("*"))]
+    opened(page, serve(folder))
     page.get_by_role("button", name="See what changed").click()
     page.wait_for_url("**/Overview?**")
     settled(page)
-    after = [(path, path.stat().st_mtime_ns, path.stat().st_atime_ns) for path in sorted(AUTOENCODER.rglob("*"))]
+    after = [(path, path.stat().st_mtime_ns, path.stat().st_atime_ns) for path in sorted(folder.rglob("*"))]
     files = [(now, then) for now, then in zip(after, before, strict=True) if now[0].is_file()]
     assert [path for (path, *now), (_, *then) in files if now != then] == []
     assert [now[:2] for now in after] == [then[:2] for then in before]

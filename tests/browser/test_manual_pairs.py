@@ -85,8 +85,9 @@ def test_choices_are_kept_on_other_pages_and_swap_along(page: Page, autoencoder_
     settled(page)
     expect(page.get_by_text("Manual pairs (1)")).to_be_visible()
 
+    candidate = query(page)["candidate"]
     page.keyboard.press("x")  # swaps baseline and candidate
-    page.wait_for_url("**baseline=*filters_16_8*")
+    assert becomes(page, lambda: query(page)["baseline"], candidate)
     settled(page)
     expect(page.get_by_text("Manual pairs (1)")).to_be_visible()
     assert becomes(page, lambda: status_of(page, CONVOLUTION), ["added", "removed"])

@@ -64,8 +64,7 @@ def test_all_of_a_report_is_drawn_offline_in_silence(kind: str, told: tuple[Page
     assert page.locator(".table tbody tr").count() > 20
     assert page.locator("html").evaluate("html => html.scrollWidth") == 1440
     page.set_viewport_size({"width": 390, "height": 800})
-    page.wait_for_timeout(300)
-    assert page.locator("html").evaluate("html => html.scrollWidth") == 390
+    page.wait_for_function("document.documentElement.scrollWidth === 390")
     assert heard == []
 
 
@@ -149,9 +148,10 @@ def test_every_page_that_compares_has_the_report(page: Page, autoencoder_url: st
     text = Path(download.value.path()).read_text(encoding="utf-8")
     assert "<strong><code>B</code> is 1.5× faster than <code>A</code>" in text
     page.get_by_role("radio", name="CSV").click()
-    page.wait_for_timeout(500)  # nothing on the page tells that the choice has arrived
+    button = page.get_by_role("button", name="Download the report as CSV")
+    expect(button).to_be_visible()
     settled(page)
     with page.expect_download(timeout=60_000) as download:
-        page.get_by_role("button", name="Download the report").click()
+        button.click()
     assert download.value.suggested_filename == "filters_16_8_better_input_vs_filters_16_8.zip"
     assert "op_stats.csv" in ZipFile(download.value.path()).namelist()

@@ -234,7 +234,7 @@ def test_the_sidebar_is_drawn_anew_whenever_others_change_what_is_selected() -> 
             keys.append(widget_key("candidates"))
         st.session_state["keys"] = keys
 
-    keys = AppTest.from_function(script).run().session_state["keys"]
+    keys = AppTest.from_function(script, default_timeout=90).run().session_state["keys"]
     assert keys[0] == keys[1] == keys[2], "a widget that a user just changed keeps its focus"
     assert keys[2] != keys[3], "what a browser still sends of the selection before is not taken for a choice"
 
@@ -253,5 +253,5 @@ def test_a_widget_that_shows_what_it_showed_was_not_changed() -> None:
         widget["on_change"](*widget["args"])
         st.session_state["after"] = chosen
 
-    page = AppTest.from_function(script).run()
+    page = AppTest.from_function(script, default_timeout=90).run()
     assert (page.session_state["before"], page.session_state["after"]) == ([], ["run"])

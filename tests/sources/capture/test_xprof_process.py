@@ -73,7 +73,7 @@ def is_alive(process: int) -> bool:
     """Whether it still runs; one that nobody has asked for its status is a zombie and does not."""
     try:
         state = Path(f"/proc/{process}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0]
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return False
     return state != "Z"
 

@@ -6,7 +6,6 @@ import io
 import tarfile
 import threading
 import time
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -31,11 +30,12 @@ def files_in(folder: Path) -> list[Path]:
 def test_an_archive_that_takes_too_long_is_refused_and_other_threads_go_on(tmp_path: Path) -> None:
     is_over = threading.Event()
     uploads = Uploads(tmp_path, "local", Limits(seconds=0.5, total_bytes=1_000_000))
-    ticks: list[float] = []
+    ticks = 0
 
     def tick() -> None:
+        nonlocal ticks
         while not is_over.is_set():
-            ticks.append(time.monotonic())
+            ticks += 1
             time.sleep(0.005)
 
     thread = threading.Thread(target=tick)
@@ -48,7 +48,7 @@ def test_an_archive_that_takes_too_long_is_refused_and_other_threads_go_on(tmp_p
     finally:
         is_over.set()
         thread.join()
-    assert max(after - before for before, after in pairwise(ticks)) < 1
+    assert ticks > 20, "the archive's headers do not hold this process's threads up"
     assert uploads.all() == [] and not files_in(tmp_path)
 
 

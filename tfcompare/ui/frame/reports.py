@@ -36,11 +36,11 @@ def show(comparison: Comparison) -> None:
         redact = st.toggle(
             "Without paths and names of runs and hosts", key="tfcompare.report.redact", help="To share it with others"
         )
-        _, suffix, media_type = _FORMATS[form]
+        label, suffix, media_type = _FORMATS[form]
         runs = runs_of(comparison)
         names = [letter(i) if redact else run.name for i, run in enumerate(runs)]
         st.download_button(
-            "Download the report",
+            f"Download the report as {label}",
             lambda: _made(comparison, form, redact=redact),
             file_name=f"{file_stem('_vs_'.join(reversed(names[:2])))}.{suffix}",
             mime=media_type,
@@ -67,10 +67,10 @@ def _made(comparison: Comparison, form: Format, *, redact: bool) -> str | bytes:
 
     if form == "csv":
         return zipped_diffs(redacted(comparison) if redact else comparison)
-    return report(comparison, form, command=_command(comparison), redact=redact)
+    return report(comparison, form, command=command(comparison), redact=redact)
 
 
-def _command(comparison: Comparison) -> list[str]:
+def command(comparison: Comparison) -> list[str]:
     """The command that makes the report again, if one can."""
     has_repeats = any(comparison.repeats_of(run) for run in runs_of(comparison))
     if comparison.manual_pairs or (has_repeats and len(comparison.candidates) > 1):
@@ -84,4 +84,6 @@ def _command(comparison: Comparison) -> list[str]:
     choice = comparison.baseline.choice
     words += ["--steps", choice.range] if choice.range else []
     words += ["--step-marker", choice.marker] if choice.marker else []
+    words += ["--step-kind", choice.kind] if choice.kind else []
+    words += ["--stray", "include"] if choice.counts_stray else []
     return [*words, "-o", "report.html"]

@@ -1,8 +1,10 @@
-"""What the server does with every request: a header for the response, and limits on what is uploaded."""
+"""What the server does with every request: a header for the response, limits on what is uploaded, and silence towards
+browsers that have left."""
 
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext, suppress
 
 from starlette.datastructures import MutableHeaders
 from starlette.middleware import Middleware
@@ -33,6 +35,27 @@ class SecurityHeaders:
         await self._app(scope, receive, send_with_headers)
 
 
+class DropUnheard:
+    """Drops what `app` sends through a websocket whose browser has left; that it has, `app` hears when it receives.
+
+    Without it, a tab that sends something and is closed at once leaves a traceback in the server's log: sending fails
+    first, after which starlette refuses to receive what is still there, and Streamlit takes that for a message that is
+    no binary one, and closes what is closed.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """See ASGI."""
+
+        async def send_or_drop(message: Message) -> None:
+            with suppress(OSError) if message["type"] == "websocket.send" else nullcontext():
+                await send(message)
+
+        await self._app(scope, receive, send_or_drop)
+
+
 def _arriving_bytes() -> int:
     """The limit that is set; the default if it is invalid, which every page reports."""
     try:
@@ -41,4 +64,4 @@ def _arriving_bytes() -> int:
         return settings.DEFAULT_ARRIVING_MB * 2**20
 
 
-MIDDLEWARE = [Middleware(SecurityHeaders), Middleware(LimitArriving, _arriving_bytes())]
+MIDDLEWARE = [Middleware(DropUnheard), Middleware(SecurityHeaders), Middleware(LimitArriving, _arriving_bytes())]

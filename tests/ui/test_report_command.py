@@ -1,0 +1,30 @@
+"""The command in a report makes the same report again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.profiles import SAMPLE_RUNS, SAMPLES
+from tfcompare import compare, load
+from tfcompare.ui.frame import reports
+
+GPU = SAMPLES / "transformer_gpu"
+
+
+def test_it_has_the_choice_of_steps(tfcompare, tmp_path: Path) -> None:
+    paths = (SAMPLE_RUNS["filters_512_128"], SAMPLE_RUNS["filters_16_8"])
+    runs = [load(path, steps="2:", stray="include") for path in paths]
+    words = reports.command(compare(*runs, per="run"))
+    assert words[4:-2] == ["--per", "run", "--steps", "2:", "--stray", "include"]
+    file = tmp_path / "report.md"
+    status, _, errors = tfcompare(*words[1:-1], str(file))
+    assert status == 0, errors
+    assert file.exists()
+
+
+def test_it_has_the_kind_of_steps() -> None:
+    runs = [
+        load(GPU / "h100_store_activations" / "h100_store_activations_run-1", step_kind="evaluate"),
+        load(GPU / "h100_recompute_activations" / "h100_recompute_activations_run-1", step_kind="evaluate"),
+    ]
+    assert reports.command(compare(*runs))[4:-2] == ["--step-kind", "evaluate"]
