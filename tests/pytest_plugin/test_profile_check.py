@@ -42,7 +42,7 @@ def multiply(x):
 
 def train_step(batch):
     multiply(batch).numpy()
-    time.sleep(0.002 + float(os.environ.get("SLOW_S", 0)))
+    time.sleep(0.01 + float(os.environ.get("SLOW_S", 0)))
 """
 JAX = """
 import os, time
@@ -53,10 +53,10 @@ multiply = jax.jit(lambda x: jnp.sum(x @ x))
 
 def train_step(batch):
     multiply(batch).block_until_ready()
-    time.sleep(0.002 + float(os.environ.get("SLOW_S", 0)))
+    time.sleep(0.01 + float(os.environ.get("SLOW_S", 0)))
 """
 SLOWDOWN_S = "0.1"
-"""Fifty times the step: more than captures differ even on the busiest machine."""
+"""Ten times the step: more than captures differ even on the busiest machine."""
 
 FEW_STEPS = """
 def test_few_steps(profile_check):
