@@ -151,6 +151,10 @@ class Run:
         """Columns `step`, `duration_us`, `included`, `stray`: each step of the run, as long as on its slowest host."""
         return run_steps(self.table("steps"))
 
+    def steps_on(self, host: str | None) -> pd.DataFrame:
+        """`steps`, or with `host` the table `steps` of that host."""
+        return self.steps if host is None else self.table("steps", host=host)
+
     @cached_property
     def devices(self) -> tuple[str, ...]:
         """Names of the devices with op events, sorted, such as `/device:GPU:0`."""
@@ -241,7 +245,7 @@ class Run:
         return self._in_steps[name, host][0].copy(deep=False)
 
     def _table_in_steps(self, name: str, host: str | None) -> pd.DataFrame:
-        whole, steps = self.table(name, host=host), self.steps if host is None else self.table("steps", host=host)
+        whole, steps = self.table(name, host=host), self.steps_on(host)
         if steps.empty:
             return whole
         included = steps.loc[steps["included"].astype(bool), "step"]

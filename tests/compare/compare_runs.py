@@ -84,6 +84,9 @@ class FakeRun:
     def steps(self) -> pd.DataFrame:
         return run_steps(self.table("steps"))
 
+    def steps_on(self, host: str | None) -> pd.DataFrame:
+        return self.steps if host is None else self.table("steps", host=host)
+
     def in_steps(self, name: str, *, host: str | None = None) -> pd.DataFrame:
         """As if every step had an equal share of the whole."""
         whole, share = self.table(name, host=host), self.info.steps_included / self.info.step_count

@@ -66,8 +66,7 @@ class Captures:
 
     def steps(self, position: int) -> StepsOf:
         """The steps of one capture that count, and its stray."""
-        run, host = self.runs[position], self.hosts[position]
-        return StepsOf.of(run.steps if host is None else run.table("steps", host=host))
+        return StepsOf.of(self.runs[position].steps_on(self.hosts[position]))
 
     @property
     def step_count(self) -> int:

@@ -99,6 +99,6 @@ def _kind(name: str, frames: Sequence[Sequence[pd.DataFrame]], test: ChangeTest)
 
 def included_steps(run: Run, host: str | None) -> pd.DataFrame:
     """Columns `step`, `duration_us` and `program` (empty where unknown) of the included steps."""
-    steps = run.steps if host is None else run.table("steps", host=host)
+    steps = run.steps_on(host)
     steps = steps[steps["included"].astype(bool)]
     return steps[["step", "duration_us"]].assign(program=program_at(steps["step"], run.step_programs(host)))

@@ -90,7 +90,7 @@ def attributed_hosts(comparison: Comparison, candidate: Run) -> tuple[str, str]:
 
 def mean_step_us(run: Run, host: str | None = None) -> float:
     """The mean included step of a run, each as long as on its slowest host, or of one host; NaN without steps."""
-    steps = run.steps if host is None else run.table("steps", host=host)
+    steps = run.steps_on(host)
     return float(steps.loc[steps["included"].astype(bool), "duration_us"].mean())
 
 

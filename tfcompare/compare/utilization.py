@@ -29,7 +29,7 @@ def time_at_peak_us(run: Run, host: str | None, cost: Cost) -> float:
     model FLOPs. NaN without programs or steps, where the device's peak is not known, and where instructions of unknown
     cost take more than 1 % of the time.
     """
-    steps = run.steps if host is None else run.table("steps", host=host)
+    steps = run.steps_on(host)
     rows, count = run.in_steps("hlo_ops", host=host), int(steps["included"].sum())
     if rows.empty or not count:
         return math.nan

@@ -248,7 +248,7 @@ def _step_times(run: Run, host: str | None) -> dict[str, Any]:
     names = ("step_time_us_median", "step_time_us_tenth", "step_time_us_ninetieth")
     if not knows_step_time(run.info):
         return {"steps": 0, **dict.fromkeys(names, math.nan)}
-    steps = run.steps if host is None else run.table("steps", host=host)
+    steps = run.steps_on(host)
     durations = steps.loc[steps["included"].astype(bool), "duration_us"].to_numpy(np.float64)
     if not durations.size:
         return {"steps": 0, **dict.fromkeys(names, math.nan)}
