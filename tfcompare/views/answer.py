@@ -42,9 +42,6 @@ _SELF_TIME = (
     "Self time, summed over all threads and devices: it can be longer than the step. Select a row for the op's steps, "
     "kernels and memory."
 )
-_REPLICATES = (
-    "Step time, throughput and verdicts are of all captures. All else is of the runs themselves, without replicates."
-)
 TOP = 5
 """The number of ops that are shown first."""
 ALL = 0.9995
@@ -121,7 +118,9 @@ def figures(pair: Pair) -> Iterator[Block]:
         return
     yield cards(pair, found)
     if any(pair.comparison.repeats_of(run) for run in pair.runs):
-        yield Text(_REPLICATES, look="quiet")
+        of_all = "Step time and throughput" if pair.is_single else "Step time, throughput and verdicts"
+        rest = "run itself" if pair.is_single else "runs themselves"
+        yield Text(f"{of_all} are of all captures. All else is of the {rest}, without replicates.", "quiet")
     labels = {one.label for one in found}
     if PLANNED_MEMORY in labels:
         text = "No allocations were recorded: the peak memory is what XLA planned for its largest program."
