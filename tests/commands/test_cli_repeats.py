@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.profiles import SAMPLE_RUNS, SIMULATED_RUNS
+from tests.profiles import SAMPLE_RUNS, SAMPLES, SIMULATED_RUNS
+from tfcompare.compare.comparison import OF_ALL_CAPTURES
 
 LARGE, SMALL, AGAIN, OTHER = (
     str(SAMPLE_RUNS[f"filters_{name}"]) for name in ("512_128", "16_8", "16_8_again", "16_8_better_input")
@@ -89,8 +90,33 @@ def test_diff_judges_ops_by_all_recordings_and_says_so(tfcompare) -> None:
 
     alone, _ = verdicts()
     grouped, err = verdicts("--candidate-repeat", OTHER)
-    assert err == "note: verdicts are based on 2 captures of the candidate\n"
+    assert err == f"note: verdicts are based on 2 captures of the candidate\nnote: {OF_ALL_CAPTURES}\n"
     assert alone != grouped
+
+
+def test_a_run_beside_a_place_that_holds_it_keeps_the_other_captures(tfcompare, tmp_path: Path) -> None:
+    place = SAMPLES / "autoencoder_gpu" / "h100_16_8"
+    copy = tmp_path / "copy"
+    shutil.copytree(place / "h100_16_8_run-1", copy)
+    conditions = ("step_time>+1%", "throughput<-1%", "mfu<-1%", "hbm_share<-1%", "time_between_steps>+1%")
+    values = []
+    for baseline, candidate in ((place, place / "h100_16_8_run-1"), (place / "h100_16_8_run-1", place), (place, copy)):
+        words = ["check", str(baseline), str(candidate), "--format", "json"]
+        status, out, err = tfcompare(*words, *(word for one in conditions for word in ("--fail-if", one)))
+        assert status == 0, err
+        found = findings(out).values()
+        assert [one["metric"] for one in found if one["baseline"] != one["candidate"] or one["change"]] == []
+        values.append([one["baseline"] for one in found])
+    assert values[0] == values[1] == values[2]
+
+
+def test_a_rate_is_judged_by_the_time_that_it_takes_and_the_reason_says_so(tfcompare) -> None:
+    place = SAMPLES / "autoencoder_gpu"
+    words = ["check", str(place / "h100_512_128"), str(place / "h100_16_8"), "--format", "json"]
+    _, out, _ = tfcompare(*words, "--fail-if", "step_time>+5%", "--fail-if", "throughput<-5%")
+    time, rate = findings(out).values()
+    assert str(time["reason"]).startswith("95 % confidence interval of the ratio ")
+    assert str(rate["reason"]).startswith("from the time that it takes: 95 % confidence interval of the ratio ")
 
 
 def test_diff_takes_a_spread(tfcompare) -> None:

@@ -27,6 +27,7 @@ from tfcompare.compare.attribution import (
     part_means,
     part_waterfall,
     step_waterfall,
+    with_other_hosts,
 )
 from tfcompare.compare.attribution_words import PART_WORDS, inner_op_sentence, part_sentence, step_budget
 from tfcompare.schema import STEP_PARTS
@@ -268,6 +269,12 @@ def test_what_is_small_beside_the_largest_move_is_not_said():
     after = dict.fromkeys(STEP_PARTS[1:], 12.0)
     said = step_budget(means({"compile_us": 1000}, {**after, "input_us": 960}), {})
     assert said == "**+0.07 ms per step** = −1.00 ms compilation + 0.96 ms input + 0.11 ms everything else."
+
+
+def test_what_rounding_leaves_of_other_hosts_is_nothing():
+    parts = with_other_hosts(means({"host_compute_us": 10.0}, {"host_compute_us": 10.0}), (10.0 + 1e-9, 640.0))
+    row = parts.set_index("part").loc[OTHER_HOSTS]
+    assert (row["mean_us_baseline"], row["mean_us_candidate"], row["ratio"]) == (0.0, 630.0, math.inf)
 
 
 def test_every_part_has_words():

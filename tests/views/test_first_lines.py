@@ -10,10 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.profiles import ALL_RUNS, loaded_run
+from tests.profiles import ALL_RUNS, SAMPLES, loaded_run
 from tfcompare import compare, load
 from tfcompare.charts.pair import pairs_of
 from tfcompare.compare import Comparison
+from tfcompare.compare.comparison import OF_ALL_CAPTURES
 from tfcompare.compare.stats.estimates import Times
 from tfcompare.render.shown import Shown
 from tfcompare.run import Run
@@ -27,6 +28,11 @@ NO_CUT = 10_000
 
 def named(name: str) -> Run:
     return loaded_run(name) if name in ALL_RUNS else load(TRUTH / name)
+
+
+def captures(program: str) -> list[Run]:
+    """The three captures of a program on a GPU."""
+    return [load(SAMPLES / "autoencoder_gpu" / program / f"{program}_run-{number}") for number in (1, 2, 3)]
 
 
 def said(comparison: Comparison) -> tuple[str, str, str]:
@@ -239,10 +245,31 @@ def test_with_replicates_it_says_what_is_of_all_captures_and_what_is_not() -> No
     baseline, candidate, again = map(named, ("filters_512_128", "filters_16_8", "filters_16_8_again"))
     alone = compare(baseline, candidate)
     several = compare(baseline, candidate, repeats={candidate.id: [again]})
-    of_all = "Step time, throughput and verdicts are of all captures."
+    assert [OF_ALL_CAPTURES in one.notes for one in (alone, several)] == [False, True]
     text = Shown.of(several, "overview").to("table", width=NO_CUT)
-    assert text.count(of_all) == 1 and of_all not in Shown.of(alone, "overview").to("table", width=NO_CUT)
+    assert text.count(OF_ALL_CAPTURES) == 1
     assert said(several)[2] == f"Without the replicates: {said(alone)[2]}"
     budgets = [comparison_parts(one)["delta_us"].sum() for one in (several, alone)]
     assert budgets[0] == pytest.approx(budgets[1])
     assert several.step_time_us(candidate) != pytest.approx(alone.step_time_us(candidate))
+
+
+def test_what_is_certain_of_a_part_is_of_all_captures_whichever_comes_first() -> None:
+    """Three captures a side; the host computes longer in the candidate's, by another amount in each."""
+    baselines, candidates = captures("h100_16_8"), captures("h100_16_8_command_buffers")
+    for first, second in ((0, 0), (2, 1), (0, 2)):
+        baseline, candidate = baselines[first], candidates[second]
+        comparison = compare(baseline, candidate, repeats={baseline.id: baselines, candidate.id: candidates})
+        assert said(comparison)[0].startswith(
+            f"{candidate.name} has 1.03 ms more host compute per step (1.00×–1.41×); "
+        )
+        assert comparison.step_time_us(candidate) - comparison.step_time_us(baseline) == pytest.approx(1240, abs=1)
+
+
+def test_a_capture_beside_itself_is_the_same_whichever_has_replicates() -> None:
+    first, *others = captures("h100_16_8")
+    again = replace(first, id="again")
+    comparison = compare(first, again, repeats={first.id: others})
+    assert comparison.step_time_us(again) == comparison.step_time_us(first)
+    figures = dashboard(comparison, again, comparison_parts(comparison))
+    assert [one.label for one in figures if one.baseline != one.candidate] == []

@@ -99,7 +99,7 @@ def with_other_hosts(parts: pd.DataFrame, step_us: tuple[float, float]) -> pd.Da
         return parts
     row = pd.DataFrame({"part": [OTHER_HOSTS], "label": ["Other hosts slower"]})
     for side, us in zip(SIDES, rest, strict=True):
-        row[f"mean_us_{side}"] = max(us, 0.0) if abs(us) < NEGLIGIBLE_US else us
+        row[f"mean_us_{side}"] = 0.0 if abs(us) < NEGLIGIBLE_US else us
     row = row.assign(delta_us=rest[1] - rest[0], ratio=ratio(row["mean_us_baseline"], row["mean_us_candidate"]))
     return pd.concat([parts, row], ignore_index=True)
 

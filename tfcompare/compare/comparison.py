@@ -48,6 +48,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Per = Literal["step", "run", "device"]
 PER: tuple[Per, ...] = ("step", "run", "device")
+OF_ALL_CAPTURES = (
+    "Step time, throughput, utilization and verdicts are of all captures; other figures, and verdicts on calls to "
+    "single tf.data pipelines, are of the runs themselves, without their replicates."
+)
 _NAMED = 3
 """The number of candidates that `repr` names."""
 
@@ -114,9 +118,18 @@ def compare(
         host,
         tuple(notes),
         hosts,
-        Replicates(dict(repeats or {}), spread, is_series),
+        Replicates(_of_each(baseline, candidates, repeats or {}), spread, is_series),
         choices,
     )
+
+
+def _of_each(
+    baseline: Run, candidates: Sequence[Run], repeats: Mapping[str, Sequence[Run]]
+) -> dict[str, Sequence[Run]]:
+    """The replicates of each run; a candidate that is the same capture as the baseline shares its replicates."""
+    shared = [baseline, *(run for run in candidates if run.content_id == baseline.content_id)]
+    every = [more for run in {run.id: run for run in shared}.values() for more in repeats.get(run.id, ())]
+    return {**repeats, **{run.id: every for run in shared if every}}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -161,7 +174,8 @@ class Comparison:
     def notes(self) -> tuple[str, ...]:
         """Sentences that help to read the figures: on their units (per step, run or device) and on normalised names."""
         names = (note for run in self.candidates for note in normalised_names(self.baseline, run))
-        return (*self._notes, *dict.fromkeys(names))
+        has_replicates = any(map(self.repeats_of, (self.baseline, *self.candidates)))
+        return (*self._notes, *([OF_ALL_CAPTURES] if has_replicates else []), *dict.fromkeys(names))
 
     def with_runs(
         self,

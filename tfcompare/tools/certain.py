@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfcompare.compare.attribution_words import PART_WORDS
-from tfcompare.compare.between_steps import window_of
 from tfcompare.compare.matching.matching import host_counterparts
 from tfcompare.compare.memory_growth import growth_in
 from tfcompare.compare.stats.verdict import SAME, verdict_on_size
 from tfcompare.tools.advice.model import WORTH_IT
 from tfcompare.tools.hosts.host_words import how_often, who
 from tfcompare.tools.hosts.slowest_host import slowest_host_in
+from tfcompare.tools.input.input_verdicts import part_means_us
 from tfcompare.tools.runs.many_runs import peak_bytes
-from tfcompare.tools.throughput import between_steps_changed
+from tfcompare.tools.throughput import BETWEEN, between_steps_changed, window_figures
 from tfcompare.units import format_bytes, format_ratio, format_time_us
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def certainties(
     ours, theirs = names
     if clause := _between_steps(comparison, candidate, names):
         yield clause
-    if clause := _slow_host(comparison, candidate, names) or _part(attribution, theirs):
+    if clause := _slow_host(comparison, candidate, names) or _part(comparison, candidate, attribution, theirs):
         yield clause
     runs = comparison.baseline, candidate
     peaks = [peak_bytes(run, comparison.host_of(run)) for run in runs]
@@ -51,8 +51,8 @@ def _between_steps(comparison: Comparison, candidate: Run, names: tuple[str, str
     """How much time is between the steps of both, in none of them, where that has changed."""
     if not between_steps_changed(comparison, candidate):
         return ""
-    runs = comparison.baseline, candidate
-    before, after = (format_time_us(one.between_us) for run in runs if (one := window_of(run, comparison.host_of(run))))
+    (found,) = (one for one in window_figures(comparison, candidate) if one.label == BETWEEN)
+    before, after = map(format_time_us, (found.baseline, found.candidate))
     return f"{names[1]} has {after} between its steps, {names[0]} {before}"
 
 
@@ -73,13 +73,14 @@ def _slow_host(comparison: Comparison, candidate: Run, names: tuple[str, str]) -
     return f"{who(one)} {are} of {name}{' ' if often.startswith('in') else ', '}{often}"
 
 
-def _part(attribution: Attribution, name: str) -> str:
-    """By how much the part moved that moved most of those whose change is significant."""
+def _part(comparison: Comparison, candidate: Run, attribution: Attribution, name: str) -> str:
+    """By how much the part moved that moved most of those whose change is significant; over all captures."""
     if attribution.waterfall is None or not attribution.certain:
         return ""
     part, found = attribution.certain[0]
-    delta_us = float(attribution.parts.set_index("part")["delta_us"][part])
-    if abs(delta_us) < WORTH_IT * max(attribution.waterfall.baseline_us, attribution.waterfall.candidate_us):
+    before, after = part_means_us(comparison, candidate, part, attribution.hosts)
+    delta_us = after - before
+    if abs(delta_us) < WORTH_IT * max(map(comparison.step_time_us, (comparison.baseline, candidate))):
         return ""
     word = "more" if delta_us > 0 else "less"
     ends = f" ({format_ratio(found.low)}–{format_ratio(found.high)})" if 0 < found.low < found.high else ""

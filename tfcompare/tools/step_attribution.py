@@ -141,13 +141,13 @@ def _certain(
 ) -> Iterator[tuple[str, Verdict]]:
     """The parts that the budget names whose change is significant, if that of the step time is unclear.
 
-    With replicates, the verdict is on all captures and the budget on those shown: both must say the same.
+    With replicates, the verdict is on all captures and the budget on those shown: both must say more, or both less.
     """
     if comparison.verdict[candidate.id].word == UNCLEAR:
         shown = parts.set_index("part")["ratio"]
         for part in filter(STEP_PARTS.__contains__, named_parts(parts).index):
             found = on_part(comparison, candidate, part, hosts)
-            if found.is_claim and found.evidence and found.low <= float(shown[part]) <= found.high:
+            if found.is_claim and found.evidence and (found.ratio - 1) * (float(shown[part]) - 1) > 0:
                 yield part, found
 
 

@@ -117,10 +117,6 @@ def figures(pair: Pair) -> Iterator[Block]:
         yield Text("The profile holds no steps and no ops. Capture it again while the program runs.", "notice")
         return
     yield cards(pair, found)
-    if any(pair.comparison.repeats_of(run) for run in pair.runs):
-        of_all = "Step time and throughput" if pair.is_single else "Step time, throughput and verdicts"
-        rest = "run itself" if pair.is_single else "runs themselves"
-        yield Text(f"{of_all} are of all captures. All else is of the {rest}, without replicates.", "quiet")
     labels = {one.label for one in found}
     if PLANNED_MEMORY in labels:
         text = "No allocations were recorded: the peak memory is what XLA planned for its largest program."
@@ -139,7 +135,9 @@ def verdict(pair: Pair) -> Verdict:
     slow = slow_steps(pair.comparison, shown)
     if pair.is_single:
         run = pair.baseline
-        counted = f"{run.info.steps_included:,} of {run.info.step_count:,} steps are included."
+        captures = pair.comparison.captures(run)
+        included = sum(len(captures.steps(i).included) for i in captures.positions)
+        counted = f"{included:,} of {sum(one.info.step_count for one in captures.runs):,} steps are included."
         time_us = pair.comparison.step_time_us(run)
         name = f"{quoted(run.name)}: " if pair.by_name else ""
         step = Finding("step_time", "Step time", "µs", math.nan, time_us, more="timeline", is_alone=True)

@@ -141,7 +141,7 @@ def _columns(step_time: str, unit: str) -> list[Shown]:
         Shown("name", "", "Run", "The run; a double click shows the whole name.", "text"),
         Shown("verdict_text", "", "Verdict", differs, "text"),
         Shown(f"{step_time}_mean", "Step time", f"Mean ({unit})", STEP_TIME, "number", unit),
-        Shown(f"{step_time}_median", "Step time", f"Median ({unit})", "Median of the same steps.", "number", unit),
+        Shown(f"{step_time}_median", "Step time", f"Median ({unit})", "Median of the run's own steps.", "number", unit),
         Shown("ratio", change, "Ratio", _RATIO, "ratio"),
         Shown("interval_low", change, "At least", "Lower end of the 95 % confidence interval of the ratio.", "ratio"),
         Shown("interval_high", change, "At most", "Upper end of the 95 % confidence interval of the ratio.", "ratio"),

@@ -57,7 +57,9 @@ def load_repeats(arguments: argparse.Namespace, groups: Sequence[Sequence[Run]])
     """
     from tfcompare.sources.logdir.places import is_same
 
-    repeats = {run.id: list(captures) for run, *captures in groups}
+    repeats: dict[str, list[Run]] = {}
+    for run, *captures in groups:
+        repeats.setdefault(run.id, []).extend(captures)
     for (run, *_), places in zip(groups, (arguments.baseline_repeat, arguments.candidate_repeat), strict=False):
         named = _load_all(places, reading(arguments))
         repeats[run.id] += [more for more in named if not is_same(more.path, run.path)]

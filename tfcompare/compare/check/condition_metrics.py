@@ -153,8 +153,9 @@ def _by_time(unit: str, amounts: tuple[float, float], found: Measured) -> Measur
     """What each side does by the time in µs that was found for it."""
     (ours, theirs), time, level = amounts, found.verdict, found.level
     change = _per(theirs, ours)
+    reason = f"from the time that it takes: {time.reason}" if time.has_interval else time.reason
     verdict = replace(
-        time, ratio=_per(change, time.ratio), low=_per(change, time.high), high=_per(change, time.low),
+        time, reason=reason, ratio=_per(change, time.ratio), low=_per(change, time.high), high=_per(change, time.low),
         ratio_with_strays=None if time.ratio_with_strays is None else _per(change, time.ratio_with_strays),
     )  # fmt: skip
     of_candidate = Level(

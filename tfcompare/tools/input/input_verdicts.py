@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfcompare.compare.captures import Captures, StepsOf
+from tfcompare.compare.stats.change_test import ChangeTest
 from tfcompare.compare.stats.estimates import Times
 from tfcompare.compare.stats.verdict import UNTESTED, Verdict
 from tfcompare.compare.straggler import steps_of_straggler
@@ -34,6 +35,18 @@ def on_part(comparison: Comparison, candidate: Run, part: str, hosts: tuple[str 
         for run, host in zip((comparison.baseline, candidate), hosts, strict=True)
     )
     return comparison.time_verdict(candidate, (ours, theirs), "steps")
+
+
+def part_means_us(
+    comparison: Comparison, candidate: Run, part: str, hosts: tuple[str | None, str | None]
+) -> tuple[float, float]:
+    """The mean times of a part on both sides, of all captures, as `on_part` compares them; NaN without steps."""
+    test = ChangeTest(comparison.replicates.spread_between(comparison.baseline, candidate))
+    ours, theirs = (
+        test.value(_times(comparison.replicates.captures(run, host), part))
+        for run, host in zip((comparison.baseline, candidate), hosts, strict=True)
+    )
+    return ours, theirs
 
 
 def _times(captures: Captures, part: str) -> list[Times]:
