@@ -162,11 +162,14 @@ def test_the_main_computation_is_first(tmp_path: Path) -> None:
 
 
 def test_what_only_the_candidate_has_stands_in_the_computation_that_it_is_in(tmp_path: Path) -> None:
-    main = [parameter("x.1", F32[8]), instruction("out.2", "fusion", F32[8], "x.1", calls=(4,))]
     short = [parameter("p.1", F32[8]), instruction("tanh.1", "tanh", F32[8], "p.1")]
     long = [*short, instruction("negate.1", "negate", F32[8], "tanh.1")]
     programs = [
-        profile(*main[:-1], instruction("out.2", "fusion", F32[8], "x.1", calls=(n,)), called=[computation(n, *own)])
+        profile(
+            parameter("x.1", F32[8]),
+            instruction("out.2", "fusion", F32[8], "x.1", calls=(n,)),
+            called=[computation(n, *own)],
+        )
         for n, own in ((4, short), (5, long))
     ]
     _, lines = sentence_and_diff(tmp_path, *programs)

@@ -144,6 +144,15 @@ class Replicates:
         return self._aligned[key]
 
 
+def shared_by_copies(
+    baseline: Run, candidates: Sequence[Run], repeats: Mapping[str, Sequence[Run]]
+) -> dict[str, Sequence[Run]]:
+    """The replicates of each run; candidates that are the same capture as the baseline share theirs with it."""
+    copies = {run.id: run for run in (baseline, *candidates) if run.content_id == baseline.content_id}
+    every = [more for run_id in copies for more in repeats.get(run_id, ())]
+    return {**repeats, **{run_id: every for run_id in copies if every}}
+
+
 def counterparts_of_host(
     baseline: Run, candidates: tuple[Run, ...], host: str | None
 ) -> tuple[dict[str, str | None], list[str]]:

@@ -13,7 +13,7 @@ import pandas as pd
 
 from tfcompare import schema
 from tfcompare.compare.cache import Cache
-from tfcompare.compare.captures import Captures, Replicates, counterparts_of_host
+from tfcompare.compare.captures import Captures, Replicates, counterparts_of_host, shared_by_copies
 from tfcompare.compare.comparability import MIX, Mismatch, mismatches
 from tfcompare.compare.diff import MATCHED, VERDICT, SideRows, diff_table, metric_name
 from tfcompare.compare.examples import differing_examples
@@ -118,18 +118,9 @@ def compare(
         host,
         tuple(notes),
         hosts,
-        Replicates(_of_each(baseline, candidates, repeats or {}), spread, is_series),
+        Replicates(shared_by_copies(baseline, candidates, repeats or {}), spread, is_series),
         choices,
     )
-
-
-def _of_each(
-    baseline: Run, candidates: Sequence[Run], repeats: Mapping[str, Sequence[Run]]
-) -> dict[str, Sequence[Run]]:
-    """The replicates of each run; a candidate that is the same capture as the baseline shares its replicates."""
-    shared = [baseline, *(run for run in candidates if run.content_id == baseline.content_id)]
-    every = [more for run in {run.id: run for run in shared}.values() for more in repeats.get(run.id, ())]
-    return {**repeats, **{run.id: every for run in shared if every}}
 
 
 @dataclass(frozen=True, eq=False, repr=False)

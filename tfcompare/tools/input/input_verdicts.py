@@ -30,11 +30,7 @@ def on_waiting(comparison: Comparison, candidate: Run) -> Verdict:
 def on_part(comparison: Comparison, candidate: Run, part: str, hosts: tuple[str | None, str | None]) -> Verdict:
     """The verdict on a part of the included steps, one of `schema.STEP_PARTS`, on a host of baseline and candidate;
     None: on the straggler. Device parts, too, are taken to vary between captures as host work does."""
-    ours, theirs = (
-        _times(comparison.replicates.captures(run, host), part)
-        for run, host in zip((comparison.baseline, candidate), hosts, strict=True)
-    )
-    return comparison.time_verdict(candidate, (ours, theirs), "steps")
+    return comparison.time_verdict(candidate, _times(comparison, candidate, part, hosts), "steps")
 
 
 def part_means_us(
@@ -42,14 +38,21 @@ def part_means_us(
 ) -> tuple[float, float]:
     """The mean times of a part on both sides, of all captures, as `on_part` compares them; NaN without steps."""
     test = ChangeTest(comparison.replicates.spread_between(comparison.baseline, candidate))
+    ours, theirs = _times(comparison, candidate, part, hosts)
+    return test.value(ours), test.value(theirs)
+
+
+def _times(
+    comparison: Comparison, candidate: Run, part: str, hosts: tuple[str | None, str | None]
+) -> tuple[list[Times], list[Times]]:
     ours, theirs = (
-        test.value(_times(comparison.replicates.captures(run, host), part))
+        _of_captures(comparison.replicates.captures(run, host), part)
         for run, host in zip((comparison.baseline, candidate), hosts, strict=True)
     )
     return ours, theirs
 
 
-def _times(captures: Captures, part: str) -> list[Times]:
+def _of_captures(captures: Captures, part: str) -> list[Times]:
     return [
         StepsOf.of(steps_of_straggler(capture.table("steps", host=host))).times(part)
         for capture, host in zip(captures.runs, captures.hosts, strict=True)

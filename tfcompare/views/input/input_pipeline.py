@@ -138,9 +138,9 @@ def _figures(pair: Pair) -> Iterator[Block]:
         if calls is not None:
             rows.append(Judged(f"Mean tf.data call ({calls.name})", calls.verdict))
         yield Judgements(rows)
-    figures = [_waiting(pair, waiting), _share(pair), _on_host(pair), _mean_call(pair, calls)]
-    if not any(map(pair.comparison.repeats_of, pair.runs)):  # with them, that of the run is not its step time elsewhere
-        figures.insert(2, _step_time(pair))
+    has_replicates = any(map(pair.comparison.repeats_of, pair.runs))
+    step_time = [] if has_replicates else [_step_time(pair)]  # elsewhere, the step time is then that of all captures
+    figures = [_waiting(pair, waiting), _share(pair), *step_time, _on_host(pair), _mean_call(pair, calls)]
     known = [one for one in figures if not (math.isnan(one.baseline) and math.isnan(one.candidate))]
     if known:
         yield cards(pair, known)

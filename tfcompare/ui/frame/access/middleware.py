@@ -4,7 +4,6 @@ browsers that have left."""
 from __future__ import annotations
 
 import os
-from contextlib import nullcontext, suppress
 
 from starlette.datastructures import MutableHeaders
 from starlette.middleware import Middleware
@@ -50,8 +49,11 @@ class DropUnheard:
         """See ASGI."""
 
         async def send_or_drop(message: Message) -> None:
-            with suppress(OSError) if message["type"] == "websocket.send" else nullcontext():
+            try:
                 await send(message)
+            except OSError:
+                if message["type"] != "websocket.send":
+                    raise
 
         await self._app(scope, receive, send_or_drop)
 
