@@ -15,7 +15,7 @@ from tfcompare.charts.style import Side
 from tfcompare.compare.slow_step_words import sentences
 from tfcompare.compare.step_kinds import included_steps, kinds_of
 from tfcompare.run import Run
-from tfcompare.tables.step_times import on_slowest_host, position_of
+from tfcompare.tables.step_times import on_slowest_host, positions_in_run
 from tfcompare.tools import step_attribution
 from tfcompare.tools.caveats import runs_of
 from tfcompare.tools.overview import gap_sentence
@@ -133,18 +133,19 @@ def _slow_steps(pair: Pair) -> Iterator[Link]:
     for name, (_, run) in zip(pair.marked, pair.shown, strict=False):
         if sentences(run, pair.host_of(run), name):
             steps = run.table("steps", host=pair.host_of(run))
+            steps = steps.assign(number=steps["step"], position=positions_in_run(steps))
             rows = on_slowest_host(steps)
             longest = rows[rows["included"] | rows["stray"]].sort_values("duration_us").iloc[-1]
             of_host = steps[(steps["host"] == longest["host"]) & steps["included"].astype(bool)]
-            of_host = of_host[of_host["step"] != longest["step"]]
+            of_host = of_host[of_host["position"] != longest["position"]]
             if of_host.empty:
                 continue
             from_usual = (of_host["duration_us"] - of_host["duration_us"].median()).abs()
             usual = of_host.loc[from_usual.idxmin()]
-            places = [position_of(steps, one["step"]) for one in (usual, longest)]
             of_run = "" if pair.is_single else f" of {name}"
-            label = f"Show step {places[1]}{of_run} beside step {places[0]}, a usual one, in timeline"
-            yield links.to_two_steps(pair, run, str(longest["host"]), (int(usual["step"]), int(longest["step"])), label)
+            label = f"Show step {longest['position']}{of_run} beside step {usual['position']}, a usual one, in timeline"
+            numbers = int(usual["number"]), int(longest["number"])
+            yield links.to_two_steps(pair, run, str(longest["host"]), numbers, label)
 
 
 def _gaps(pair: Pair) -> Iterator[Block]:
