@@ -64,6 +64,11 @@ def test_one_host_or_hosts_without_collectives_have_no_common_clock() -> None:
     assert clocks(run_of(quiet, quiet)) is None
 
 
+def test_hosts_without_steps_have_no_common_clock() -> None:
+    unmarked = space(plane("/host:CPU", line("python", event("a:A", 0, 5), event("sum:CollectiveReduceV2", 10, 20))))
+    assert clocks(run_of(unmarked, unmarked)) is None
+
+
 def test_the_slow_worker_of_the_sample_arrives_last_and_nobody_of_the_balanced_one() -> None:
     slow, balanced = clocks(loaded_run("workers_slow_input")), clocks(loaded_run("workers_balanced"))
     assert slow is not None

@@ -59,7 +59,7 @@ def on_slowest_host(steps: pd.DataFrame) -> pd.DataFrame:
 def common_step_ids(steps: pd.DataFrame) -> pd.Series:
     """An id for each step that is the same on every host: its number, or its position where hosts number differently.
 
-    `steps` has at least one row.
+    `steps` are all steps of a run, so that those of a host have their places.
     """
     return steps["step"] if numbered_alike(steps) else steps.groupby("host").cumcount()
 
@@ -69,8 +69,6 @@ def positions_in_run(steps: pd.DataFrame) -> pd.Series:
 
     `steps` is as for `run_steps`; the result has its index.
     """
-    if steps.empty:
-        return pd.Series(dtype="int64")
     order = run_steps(steps)["step"]
     return common_step_ids(steps).map(dict(zip(order, range(1, len(order) + 1), strict=True))).astype("int64")
 
@@ -92,6 +90,8 @@ def host_starts_and_end(steps: pd.DataFrame) -> tuple[npt.NDArray[np.float64], f
 
 def numbered_alike(steps: pd.DataFrame) -> bool:
     """Whether every host has most of the step numbers of the host with the fewest steps."""
+    if steps.empty:
+        return True
     numbers = [set(of_host) for _, of_host in steps.groupby("host")["step"]]
     common = set.intersection(*numbers)
     return len(common) * 2 >= min(len(n) for n in numbers)

@@ -52,13 +52,13 @@ def clocks(run: Run) -> Clocks | None:
 
     None for a single host, and if fewer than `FEWEST_STEPS` steps have the same collective on every host.
     """
-    if len(run.hosts) < 2:
+    steps = run.table("steps").assign(place=common_step_ids).query("included or stray")
+    if len(run.hosts) < 2 or steps.empty:
         return None
     chosen = set(by_skew(matrix(steps_by(run, "host"), "busy_us"))[:MOST_HOSTS])
     found = [first_collectives(run.timeline(host)[1]).assign(host=host) for host in run.host_names if host in chosen]
     if any(rows.empty for rows in found):
         return None
-    steps = run.table("steps").query("included or stray").assign(place=lambda table: common_step_ids(table))
     every = pd.concat(found).merge(steps[["host", "step", "place"]], on=["host", "step"])
     same = every.groupby("place")["name"].agg(["nunique", "size"])
     places = same.index[(same["nunique"] == 1) & (same["size"] == len(found))]

@@ -55,10 +55,7 @@ def compare_hosts(ours: tuple[Run, str], theirs: tuple[Run, str]) -> HostPair:
     if ours[0].id != theirs[0].id:
         return HostPair(comparison, None, None)
     both = ours[0].only(ours[1], theirs[1])
-    has_steps = both.info.has_steps
-    return HostPair(
-        comparison, _same_steps(both.table("steps"), ours[1], theirs[1]), clocks(both) if has_steps else None
-    )
+    return HostPair(comparison, _same_steps(both.table("steps"), ours[1], theirs[1]), clocks(both))
 
 
 def with_itself(run: Run, host: str) -> HostPair:
@@ -68,9 +65,7 @@ def with_itself(run: Run, host: str) -> HostPair:
 
 
 def _same_steps(steps: pd.DataFrame, ours: str, theirs: str) -> dict[int, int]:
-    if steps.empty:
-        return {}
-    steps = steps.assign(place=common_step_ids(steps))
+    steps = steps.assign(place=common_step_ids)
     first, second = (steps[steps["host"] == host].set_index("place")["step"] for host in (ours, theirs))
     both = first.index.intersection(second.index)
     return dict(zip(first[both].tolist(), second[both].tolist(), strict=True))
