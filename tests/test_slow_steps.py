@@ -103,6 +103,17 @@ def test_slow_steps_are_counted_with_their_period_and_what_they_do(tmp_path: Pat
     ]
 
 
+def test_of_a_host_that_has_none_but_slow_steps_it_is_said_how_much_they_add_and_not_what(tmp_path: Path) -> None:
+    several = tmp_path / "run"
+    several.mkdir()
+    for host, steps in (("a", even(4)), ("b", [60.0] * 4)):
+        (capture(tmp_path / host, steps) / "vm.xplane.pb").rename(several / f"{host}.xplane.pb")
+    run = load(several)
+    (row,) = run.table("slow_steps").to_dict("records")
+    assert (row["steps"], row["slow_steps"], row["part"], row["op_name"]) == (39, 4, "", "")
+    assert row["usual_step_us"] + row["slow_excess_us"] == pytest.approx(run.info.step_time_ms_mean * 1000)
+
+
 @pytest.mark.parametrize(
     ("steps", "slow", "period"),
     [

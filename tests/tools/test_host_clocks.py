@@ -67,6 +67,7 @@ def test_one_host_or_hosts_without_collectives_have_no_common_clock() -> None:
 def test_hosts_without_steps_have_no_common_clock() -> None:
     unmarked = space(plane("/host:CPU", line("python", event("a:A", 0, 5), event("sum:CollectiveReduceV2", 10, 20))))
     assert clocks(run_of(unmarked, unmarked)) is None
+    assert clocks(run_of(worker(arrives_ms=8), unmarked)) is None
 
 
 def test_the_slow_worker_of_the_sample_arrives_last_and_nobody_of_the_balanced_one() -> None:

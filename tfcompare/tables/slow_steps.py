@@ -106,12 +106,14 @@ def _period(positions: npt.NDArray[np.int64]) -> int | None:
 def _extra(
     every: pd.DataFrame, shares_of: Callable[[str], pd.DataFrame], chosen: pd.DataFrame, usual: pd.DataFrame
 ) -> _Extra:
-    """What the chosen steps take more than the usual ones, on average."""
+    """What the chosen steps take more than the usual ones, on average; not in what, if their host has no usual one."""
     if chosen.empty or usual.empty:
         return _NOTHING
     host = str(chosen["host"].mode().iloc[0])
     places, is_own = common_step_ids(every), every["host"] == host
     slow, others = (every[is_own & places.isin(some["step"])] for some in (chosen, usual))
+    if others.empty:
+        return _Extra(chosen["duration_us"].mean() - usual["duration_us"].mean(), "", math.nan, "", math.nan)
     columns = ["duration_us", *schema.STEP_PARTS]
     more = slow[columns].mean() - others[columns].mean()
     total_us, part = float(more["duration_us"]), str(more[list(schema.STEP_PARTS)].idxmax())

@@ -57,7 +57,7 @@ def clocks(run: Run) -> Clocks | None:
         return None
     chosen = set(by_skew(matrix(steps_by(run, "host"), "busy_us"))[:MOST_HOSTS])
     found = [first_collectives(run.timeline(host)[1]).assign(host=host) for host in run.host_names if host in chosen]
-    if any(rows.empty for rows in found):
+    if len(found) < 2 or any(rows.empty for rows in found):
         return None
     every = pd.concat(found).merge(steps[["host", "step", "place"]], on=["host", "step"])
     same = every.groupby("place")["name"].agg(["nunique", "size"])
