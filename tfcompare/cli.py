@@ -64,17 +64,22 @@ class _Parser(argparse.ArgumentParser):
 
 
 class _Command(_Parser):
-    """Reports unknown options itself, so that the message points to the help of this command.
+    """Takes options before, between and after the runs. Reports unknown ones itself, so that the message points to the
+    help of this command.
 
     `declare` adds arguments that depend on what was typed.
     """
 
     declare: Callable[[argparse.ArgumentParser, Sequence[str]], None] | None = None
+    _is_intermixed = False
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        if self._is_intermixed:  # called by `parse_known_intermixed_args`, for options and then for the rest
+            return super().parse_known_args(args, namespace)
         if self.declare is not None:
             self.declare(self, args)
-        found, unknown = super().parse_known_args(args, namespace)
+        self._is_intermixed = True
+        found, unknown = self.parse_known_intermixed_args(args, namespace)
         if unknown:
             options = re.findall(r"--([\w-]+)", self.format_usage())
             near = close_matches(unknown[0].partition("=")[0].strip("-"), options, most=2)

@@ -333,6 +333,19 @@ def test_mistakes_are_answered_in_one_line(tfcompare, words: list[str], message:
     assert err.count("\n") == 1
 
 
+def test_options_stand_before_between_and_after_the_runs(tfcompare) -> None:
+    option = ["--format", "json"]
+    orders = [
+        ["view", *option, "overview", BASELINE, CANDIDATE],
+        ["view", "overview", BASELINE, *option, CANDIDATE],
+        ["view", "overview", BASELINE, CANDIDATE, *option],
+    ]
+    first, *others = (tfcompare(*words) for words in orders)
+    assert first[0] == 0
+    assert [run["role"] for run in json.loads(first[1])["runs"]] == ["baseline", "candidate"]
+    assert others == [first, first]
+
+
 def test_a_folder_that_cannot_be_written_is_named(tfcompare, tmp_path: Path) -> None:
     in_the_way = tmp_path / "file"
     in_the_way.touch()
