@@ -13,6 +13,8 @@ import pytest
 from tests.checked import checked as check
 from tests.profiles import loaded_run
 from tests.step_programs import SLOW_OP, STEPS, capture, captures, drifting, even, every, halves, loaded, some
+from tests.views.flat import shown
+from tfcompare.charts.pair import pairs_of
 from tfcompare.compare import Comparison, compare
 from tfcompare.compare.check.conditions import parse_condition
 from tfcompare.compare.slow_step_words import sentences
@@ -25,6 +27,8 @@ from tfcompare.tools.runs.many_runs import runs_table
 from tfcompare.tools.runs.series import measured, parse_metric
 from tfcompare.tools.step_attribution import attribution
 from tfcompare.units import format_time_us
+from tfcompare.views import overview
+from tfcompare.views.blocks import Link, Links
 
 AT_RANDOM = sorted(np.random.default_rng(3).choice(STEPS, 4, replace=False).tolist())
 PROGRAMS = {
@@ -103,12 +107,16 @@ def test_slow_steps_are_counted_with_their_period_and_what_they_do(tmp_path: Pat
     ]
 
 
+def of_hosts(folder: Path, **steps: list[float]) -> Run:
+    """The run whose hosts have these steps."""
+    (folder / "run").mkdir()
+    for host, of_host in steps.items():
+        (capture(folder / host, of_host) / "vm.xplane.pb").rename(folder / "run" / f"{host}.xplane.pb")
+    return load(folder / "run")
+
+
 def test_of_a_host_that_has_none_but_slow_steps_it_is_said_how_much_they_add_and_not_what(tmp_path: Path) -> None:
-    several = tmp_path / "run"
-    several.mkdir()
-    for host, steps in (("a", even(4)), ("b", [60.0] * 4)):
-        (capture(tmp_path / host, steps) / "vm.xplane.pb").rename(several / f"{host}.xplane.pb")
-    run = load(several)
+    run = of_hosts(tmp_path, a=even(4), b=[60.0] * 4)
     (row,) = run.table("slow_steps").to_dict("records")
     assert (row["steps"], row["slow_steps"], row["part"], row["op_name"]) == (39, 4, "", "")
     assert row["usual_step_us"] + row["slow_excess_us"] == pytest.approx(run.info.step_time_ms_mean * 1000)
@@ -172,6 +180,23 @@ def test_a_stray_is_excluded_named_and_counted_on_request(tmp_path: Path) -> Non
     assert text.startswith("Step 8 of it is far longer than all others: ")
     with pytest.raises(Unknown, match="use of a stray 'perhaps'"):
         load(place, stray="perhaps")  # type: ignore[arg-type]
+
+
+def test_a_stray_of_one_host_is_excluded_on_the_others_without_being_long_there(tmp_path: Path) -> None:
+    run = of_hosts(tmp_path, a=even(4), b=some([6], 60, 4))
+    assert sentences(run, "a", "it") == ["Step 8 of it is excluded: it is a stray on another host."]
+    (text,) = sentences(run, "b", "it")
+    assert text.startswith("Step 8 of it is excluded as a stray: ")
+    counted = load(tmp_path / "run", stray="include")
+    assert sentences(counted, "a", "it") == []
+    assert not [link for link in links(run, "a") if "a usual one" in link.label]
+    assert [link.label for link in links(run, "b") if "a usual one" in link.label] != []
+
+
+def links(run: Run, host: str) -> list[Link]:
+    """The links on the Overview of a host of the run."""
+    (pair,) = pairs_of(compare(run, run, host=host))
+    return [one for block in shown(overview.VIEW, pair, Links) for one in block.links]
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import pandas as pd
 
 from tfcompare.compare.attribution_words import PART_WORDS, code
 from tfcompare.compare.step_kinds import slow_steps_are_a_kind
+from tfcompare.tables.slow_steps import SLOW_RATIO
 from tfcompare.tables.step_times import position_of
 from tfcompare.units import format_percent, format_time_us
 
@@ -45,9 +46,12 @@ def sentences(run: Run, host: str | None, name: str) -> list[str]:
     if slow and slow_steps_are_a_kind(run, host):
         slow = ""
     stray = ""
-    if pd.notna(row["stray_step"]):
+    is_long_here = row["stray_us"] > SLOW_RATIO * row["usual_step_us"]
+    if pd.notna(row["stray_step"]) and (is_long_here or not is_counted):
         position = position_of(run.table("steps", host=host), row["stray_step"])
-        stray = _stray_sentence(row, f"Step {position} of {name}", is_counted=is_counted)
+        step = f"Step {position} of {name}"
+        elsewhere = f"{step} is excluded: it is a stray on another host."
+        stray = _stray_sentence(row, step, is_counted=is_counted) if is_long_here else elsewhere
     return [sentence for sentence in (slow, stray) if sentence]
 
 

@@ -14,7 +14,7 @@ from tfcompare import schema
 from tfcompare.schema.arrays import Bools, Floats
 from tfcompare.tables.step_times import common_step_ids, on_slowest_host
 
-SLOW = 1.5
+SLOW_RATIO = 1.5
 """A slow step takes more than this many times the median …"""
 _DEVIATIONS = 5.0
 """… and is this many robust standard deviations above it, so that the noise of noisy steps is not called slow."""
@@ -31,7 +31,7 @@ def is_slow(values: Floats) -> Bools:
     """Which values of each row are far beyond the row's median, both as a multiple and by its variation."""
     middle = np.median(values, axis=1, keepdims=True)
     deviation = _MAD_OF_NORMAL * np.median(np.abs(values - middle), axis=1, keepdims=True)
-    slow: Bools = values > np.maximum(SLOW * middle, middle + _DEVIATIONS * deviation)
+    slow: Bools = values > np.maximum(SLOW_RATIO * middle, middle + _DEVIATIONS * deviation)
     return slow
 
 
@@ -117,7 +117,7 @@ def _extra(
     columns = ["duration_us", *schema.STEP_PARTS]
     more = slow[columns].mean() - others[columns].mean()
     total_us, part = float(more["duration_us"]), str(more[list(schema.STEP_PARTS)].idxmax())
-    part_share = float(more[part]) / total_us
+    part_share = float(more[part]) / total_us if total_us > 0 else 0.0
     if part_share < _WORTH_NAMING:
         return _Extra(total_us, "", math.nan, "", math.nan)
     shares = shares_of(host)

@@ -15,6 +15,7 @@ from tfcompare.charts.style import Side
 from tfcompare.compare.slow_step_words import sentences
 from tfcompare.compare.step_kinds import included_steps, kinds_of
 from tfcompare.run import Run
+from tfcompare.tables.slow_steps import SLOW_RATIO
 from tfcompare.tables.step_times import on_slowest_host, positions_in_run
 from tfcompare.tools import step_attribution
 from tfcompare.tools.caveats import runs_of
@@ -138,9 +139,10 @@ def _slow_steps(pair: Pair) -> Iterator[Link]:
             longest = rows[rows["included"] | rows["stray"]].sort_values("duration_us").iloc[-1]
             of_host = steps[(steps["host"] == longest["host"]) & steps["included"].astype(bool)]
             of_host = of_host[of_host["position"] != longest["position"]]
-            if of_host.empty:
+            usual_us = of_host["duration_us"].median()
+            if of_host.empty or longest["duration_us"] <= SLOW_RATIO * usual_us:  # it is only long beside other hosts
                 continue
-            from_usual = (of_host["duration_us"] - of_host["duration_us"].median()).abs()
+            from_usual = (of_host["duration_us"] - usual_us).abs()
             usual = of_host.loc[from_usual.idxmin()]
             of_run = "" if pair.is_single else f" of {name}"
             label = f"Show step {longest['position']}{of_run} beside step {usual['position']}, a usual one, in timeline"
