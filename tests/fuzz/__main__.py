@@ -6,6 +6,7 @@
     python -m tests.fuzz --of archives --seed 1 --count 5000     # uploaded archives in place of profiles
     python -m tests.fuzz --of store --seed 1 --count 2000        # forged files of a store instead of profiles
     python -m tests.fuzz --of kills --seed 1 --count 20          # ingests that are killed
+    python -m tests.fuzz --of runs --seed 1 --count 500          # odd runs of several hosts, in every view
 
 `NUMBA_DISABLE_JIT=1` runs the loops over a file's bytes as plain Python, where a bad index shows.
 """
@@ -21,7 +22,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tests.fuzz.chain import Outcome
 
-PROFILES, ARCHIVES, STORE, KILLS = "profiles", "archives", "store", "kills"
+PROFILES, ARCHIVES, STORE, KILLS, RUNS = "profiles", "archives", "store", "kills", "runs"
 LONG = 20_000
 """Shorter runs leave no account."""
 
@@ -37,6 +38,10 @@ def main() -> int:
         from tests.fuzz import kills
 
         return kills.main(args.seed, args.count)
+    if args.of == RUNS:
+        from tests.fuzz import runs
+
+        return runs.main(args.seed, args.count, args.only)
     if args.branches_to:
         from tests.fuzz import branches
 
@@ -95,7 +100,7 @@ def _shown(outcome: Outcome) -> int:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--of", choices=(PROFILES, ARCHIVES, STORE, KILLS), default=PROFILES, help="what is made")
+    parser.add_argument("--of", choices=(PROFILES, ARCHIVES, STORE, KILLS, RUNS), default=PROFILES, help="what is made")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=1000, help="inputs 0 to COUNT of that seed")
     parser.add_argument("--resume", action="store_true", help="keep the outcomes of a run that was broken off")

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzz import campaign, chain, inputs, stores
+from tests.fuzz import campaign, chain, inputs, runs, stores
 from tests.fuzz.branches import Branches, subset
 from tests.fuzz.crowds import CROWDS
 from tests.fuzz.grammar import generated
 from tests.fuzz.tree import encode, take_apart
 from tests.xspace.plain import Plain, by_columns, by_protobuf
 from tfcompare.frames import load_loops
+from tfcompare.views import NAMES
 from tfcompare.xspace import parse
 from tfcompare.xspace.texts import text_of
 
@@ -66,6 +67,13 @@ def test_a_forged_file_of_a_store_is_read_right_or_refused(tmp_path: Path) -> No
     assert [f"{o.number}: {o.result}: {o.detail}" for o in outcomes if not o.is_fine] == []
     assert {o.kind for o in outcomes} == set(stores.KINDS)
     assert sum(o.result == "read" for o in outcomes) > 5
+
+
+@pytest.mark.parametrize("number", range(8))
+def test_every_view_shows_odd_runs(number: int, tmp_path: Path) -> None:
+    outcome = runs.attempt(1, number, tmp_path)
+    assert outcome.wrong == ()
+    assert outcome.shown + outcome.refused in (1, len(NAMES))
 
 
 def test_what_the_grammar_makes_is_read_as_the_protobuf_library_reads_it() -> None:

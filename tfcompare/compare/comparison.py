@@ -27,6 +27,7 @@ from tfcompare.compare.matching.normalised import normalised_names
 from tfcompare.compare.matching.sure_pairs import are_sure
 from tfcompare.compare.matching.tiers import NAMINGS
 from tfcompare.compare.per_device import computing_devices, device_counts, devices_note, per_occurrence
+from tfcompare.compare.same_ids import told_apart
 from tfcompare.compare.slow_step_words import clause, row_of
 from tfcompare.compare.stats.change_test import ChangeTest
 from tfcompare.compare.stats.estimates import Times
@@ -79,6 +80,9 @@ def compare(
     device (`docs/verdicts.md`). `is_series`: the repeats of the baseline are earlier runs of the candidate's program,
     so that a single candidate varies as they do.
 
+    Of two different runs of one id, such as `before/run-1` and `after/run-1` if each was loaded alone, the baseline
+    gets an id of its own, and both the names of their folders.
+
     `manual_pairs` maps the id of a candidate to manual choices (`manual.Choice`): ops, or kernels of an op, that match
     or do not match those of the baseline. They take precedence over automatic matches. Of contradicting choices, the
     last one wins; choices about names that a run lacks are reported in `notes`.
@@ -90,10 +94,7 @@ def compare(
         raise TfcompareError(f"expected a run, found the path {str(other)!r}; tfcompare.load({str(other)!r}) reads it")
     if not candidates:
         raise TfcompareError("a comparison needs a baseline and at least one candidate; only one run was given")
-    ids = [run.id for run in candidates]
-    if len(set(ids)) < len(ids):
-        twice = next(run_id for run_id in ids if ids.count(run_id) > 1)
-        raise TfcompareError(f"the candidate {twice!r} was given twice; name each candidate once")
+    baseline, candidates = told_apart(baseline, candidates, repeats or {})
     if per not in PER:
         raise Unknown("figures per", per, list(PER))
     notes: list[str] = []

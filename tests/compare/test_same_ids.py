@@ -1,0 +1,44 @@
+"""Different runs of one id: those in folders of one name that are loaded one by one, or two choices of steps of one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.profiles import run_path
+from tests.step_programs import capture, even
+from tfcompare import compare, load
+from tfcompare.errors import TfcompareError
+
+
+def test_runs_of_one_id_in_different_folders_are_compared_by_the_names_of_these(tmp_path: Path) -> None:
+    before, after = (load(capture(tmp_path / name / "run-1", even(ms))) for name, ms in (("before", 4), ("after", 2)))
+    assert before.id == after.id
+    comparison = compare(before, after)
+    assert not comparison.is_single
+    assert comparison.headline().startswith("`after` is 2.0× faster than `before` ")
+    assert comparison.verdict[after.id].ratio == pytest.approx(0.5, rel=0.02)
+    assert comparison.step_time_us(comparison.baseline) == pytest.approx(4_000, rel=0.02)
+    back = compare(after, before)
+    assert back.headline().startswith("`before` is 2.0× slower than `after` ")
+
+
+def test_two_choices_of_steps_of_one_capture_are_compared() -> None:
+    whole, first, last = (load(run_path("filters_16_8"), steps=steps) for steps in (None, "2:10", "11:20"))
+    comparison = compare(first, last)
+    assert not comparison.is_single
+    assert "`filters_16_8 (steps 11:20)` vs `filters_16_8 (steps 2:10)`" in comparison.headline()
+    assert "`filters_16_8 (all steps)` vs `filters_16_8 (steps 2:10)`" in compare(first, whole).headline()
+
+
+def test_a_run_beside_itself_is_still_that_run_alone() -> None:
+    assert compare(load(run_path("filters_16_8")), load(run_path("filters_16_8"))).is_single
+
+
+def test_replicates_of_one_of_two_runs_of_one_id_need_ids_of_their_own(tmp_path: Path) -> None:
+    before, after = (load(capture(tmp_path / name / "run-1", even(ms))) for name, ms in (("before", 4), ("after", 2)))
+    with pytest.raises(TfcompareError, match=r"have the id 'run-1', so it is unclear whose replicates these are; give"):
+        compare(before, after, repeats={before.id: [after]})
+    with pytest.raises(TfcompareError, match=r"two candidates have the id 'run-1'; give one an id of its own"):
+        compare(load(run_path("filters_16_8")), before, after)
