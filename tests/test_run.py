@@ -18,7 +18,7 @@ from tests.profiles import CORPUS, SAMPLE_RUNS
 from tests.xspace.fuzz_inputs import built
 from tests.xspace_builder import Event, chunk, event, integer, line, meta, plane, space
 from tfcompare import schema
-from tfcompare.errors import NoRuns, NoSuchPlace, NotAProfile, SeveralRuns, TfcompareError, Unknown
+from tfcompare.errors import NoRuns, NoSuchPlace, NoSuchSteps, NotAProfile, SeveralRuns, TfcompareError, Unknown
 from tfcompare.run import load
 
 STAMP = "2026_11_20_10_17_24"
@@ -48,6 +48,43 @@ def refusal(place: Path, kind: type[TfcompareError]) -> str:
     assert "\n" not in told
     assert told.startswith(f"{place}")
     return told.removeprefix(str(place))
+
+
+# Ranges of steps of several hosts
+
+
+def steps_of_lengths(lengths_us: list[float], first: int = 0) -> bytes:
+    """A host with a step of each of these lengths, numbered from `first`."""
+    starts = [sum(lengths_us[:i]) + i for i in range(len(lengths_us))]
+    markers = [
+        event("train", at, us, _r=1, step_num=i)
+        for i, (at, us) in enumerate(zip(starts, lengths_us, strict=True), first)
+    ]
+    return space(plane("/host:CPU", line("python", *markers, *(event("op:A", at + 1, 5) for at in starts))))
+
+
+def test_a_range_of_steps_is_by_their_positions_in_the_run_on_every_host(tmp_path: Path) -> None:
+    """The capture of host b begins one step later."""
+    lengths = [100.0 + i for i in range(20)]
+    put(tmp_path, "a", steps_of_lengths(lengths))
+    put(tmp_path, "b", steps_of_lengths(lengths[1:], first=1))
+    whole, part = load(tmp_path), load(tmp_path, steps="5:10")
+    assert part.steps["step"].tolist() == whole.steps["step"].tolist()[4:10] == list(range(4, 10))
+    assert part.info.step_time_ms_mean == pytest.approx(whole.steps["duration_us"][4:10].mean() / 1000)
+    assert part.table("steps").groupby("step")["host"].nunique().tolist() == [2] * 6
+    assert part.found == whole.found
+
+
+def test_a_host_without_a_step_in_the_range_is_left_out(tmp_path: Path) -> None:
+    put(tmp_path, "a", steps_of_lengths([100.0] * 20))
+    put(tmp_path, "b", steps_of_lengths([100.0] * 6))
+    put(tmp_path, "damaged", b"no profile")
+    part = load(tmp_path, steps="8:")
+    assert (part.host_names, part.info.step_count) == (("a",), 13)
+    assert "left out: host b has none of the chosen steps" in part.remarks
+    assert any("damaged.xplane.pb: not a readable profile" in remark for remark in part.remarks)
+    with pytest.raises(NoSuchSteps, match="no step is in the range 50:; it has 20"):
+        load(tmp_path, steps="50:")
 
 
 # What a run tells

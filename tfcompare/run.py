@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import blake2b
 from pathlib import Path, PurePath
 from typing import Literal
@@ -39,7 +39,7 @@ from tfcompare.tables.op_stats import op_cells, op_stats, op_stats_in_steps, op_
 from tfcompare.tables.slow_steps import slow_steps_frame
 from tfcompare.tables.step_cells import StepCells
 from tfcompare.tables.step_programs import kinds_among, program_at, step_programs
-from tfcompare.tables.step_times import common_step_ids, numbered_alike, run_steps
+from tfcompare.tables.step_times import common_step_ids, numbered_alike, ranges_of_hosts, run_steps
 from tfcompare.tables.strays import with_stray
 from tfcompare.units import format_ms
 
@@ -492,8 +492,23 @@ def load(
     if stray not in ("exclude", "include"):
         raise Unknown("use of a stray", stray, ["exclude", "include"])
     choice = step_choice(step_marker, steps, counts_stray=stray == "include", kind=step_kind)
-    reader = HostReader(found, choice, fetching, frame_cache(), build)
-    return read_by(reader, found, progress)
+    reader = partial(HostReader, fetching=fetching, cache=frame_cache(), build=build)
+    if choice.has_range and len(found.files) > 1:
+        whole = read_by(reader(found, step_choice(step_marker)), found)
+        part, of_host = _parts_of_hosts(whole, choice)
+        if of_host:
+            return replace(read_by(reader(part, choice, of_host=of_host), part, progress), found=found)
+    return read_by(reader(found, choice), found, progress)
+
+
+def _parts_of_hosts(whole: Run, choice: StepChoice) -> tuple[FoundRun, dict[str, StepChoice]]:
+    """(the run without the hosts that have no step of the chosen range; the steps of each other host in that range)."""
+    ranges = ranges_of_hosts(whole.host_table("steps"), choice.first, choice.last)
+    without = [host for host in whole.host_names if host not in ranges]
+    files = tuple(file for file in whole.found.files if file.host not in without)
+    left_out = [f"left out: host {host} has none of the chosen steps" for host in without]
+    part = replace(whole.found, files=files, problems=(*whole.found.problems, *left_out))
+    return part, {host: replace(choice, first=low, last=high) for host, (low, high) in ranges.items()}
 
 
 def read_by(reader: HostReader, found: FoundRun, progress: OnProgress | None = None) -> Run:

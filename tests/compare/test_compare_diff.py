@@ -209,7 +209,7 @@ def test_what_cannot_be_asked_for():
     one = run("one", BEFORE)
     with pytest.raises(TfcompareError, match="needs a baseline and at least one candidate"):
         compare(one)
-    with pytest.raises(TfcompareError, match="two candidates have the id 'two'"):
+    with pytest.raises(TfcompareError, match="'two' was given twice"):
         compare(one, run("two"), run("two"))
     with pytest.raises(TfcompareError, match=r"found the path 'logs/two'; tfcompare.load\('logs/two'\) reads it"):
         compare(one, "logs/two")  # type: ignore[arg-type]

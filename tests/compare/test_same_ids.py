@@ -10,6 +10,7 @@ from tests.profiles import run_path
 from tests.step_programs import capture, even
 from tfcompare import compare, load
 from tfcompare.errors import TfcompareError
+from tfcompare.run import Run
 
 
 def test_runs_of_one_id_in_different_folders_are_compared_by_the_names_of_these(tmp_path: Path) -> None:
@@ -36,9 +37,37 @@ def test_a_run_beside_itself_is_still_that_run_alone() -> None:
     assert compare(load(run_path("filters_16_8")), load(run_path("filters_16_8"))).is_single
 
 
+def test_candidates_of_one_id_have_ids_of_their_own(tmp_path: Path) -> None:
+    times = {"first": 4, "second": 2, "third": 8}
+    runs = [load(capture(tmp_path / name / "run-1", even(ms))) for name, ms in times.items()]
+    comparison = compare(*runs)
+    assert [run.id for run in comparison.candidates] == ["run-1 (second)", "run-1 (third)"]
+    assert [verdict.word for verdict in comparison.verdict.values()] == ["faster", "slower"]
+    with pytest.raises(TfcompareError, match="the candidate 'run-1' was given twice; name each candidate once"):
+        compare(runs[0], runs[1], load(tmp_path / "second" / "run-1"))
+
+
+def test_a_kind_of_step_is_compared_with_another_of_one_capture() -> None:
+    place = run_path("h100_store_activations")
+    train, evaluate = (load(place, step_kind=kind) for kind in ("train_step", "evaluate"))
+    comparison = compare(train, evaluate)
+    assert comparison.headline().startswith("`h100_store_activations_run-1 (evaluate)` is ")
+
+
+def test_the_hosts_of_both_runs_are_told_apart(tmp_path: Path) -> None:
+    def written(folder: Path, ms: float, *hosts: str) -> Run:
+        folder.mkdir(parents=True)
+        for host in hosts:
+            (capture(tmp_path / f"of {host}", even(ms)) / "vm.xplane.pb").rename(folder / f"{host}.xplane.pb")
+        return load(folder)
+
+    before = written(tmp_path / "before" / "run-1", 4, "a1", "a2")
+    after = written(tmp_path / "after" / "run-1", 2, "b1", "b2")
+    comparison = compare(before, after, host="a2")
+    assert [comparison.host_of(run) for run in (comparison.baseline, *comparison.candidates)] == ["a2", "b2"]
+
+
 def test_replicates_of_one_of_two_runs_of_one_id_need_ids_of_their_own(tmp_path: Path) -> None:
     before, after = (load(capture(tmp_path / name / "run-1", even(ms))) for name, ms in (("before", 4), ("after", 2)))
-    with pytest.raises(TfcompareError, match=r"have the id 'run-1', so it is unclear whose replicates these are; give"):
+    with pytest.raises(TfcompareError, match=r"^2 runs have the id 'run-1', so it is unclear whose replicates these"):
         compare(before, after, repeats={before.id: [after]})
-    with pytest.raises(TfcompareError, match=r"two candidates have the id 'run-1'; give one an id of its own"):
-        compare(load(run_path("filters_16_8")), before, after)

@@ -181,12 +181,16 @@ def _allocation(rng: random.Random) -> dict[str, Value]:
 
 
 def main(seed: int, count: int, only: int | None) -> int:
-    """Show pairs 0 to `count`, or one, and print each thing that went wrong once; returns an exit status."""
-    every, wrong = Counter[str](), dict[str, str]()
+    """Show pairs 0 to `count`, or one, and print each thing that goes wrong once; returns an exit status."""
+    every, known = Counter[str](), set[str]()
     for number in range(count) if only is None else [only]:
         with tempfile.TemporaryDirectory() as folder:
             outcome = attempt(seed, number, Path(folder))
         every += Counter(shown=outcome.shown, refused=outcome.refused, wrong=len(outcome.wrong))
-        wrong |= {"".join(text.splitlines()[-3:]): f"number {number}: {text}" for text in outcome.wrong}
-    sys.stdout.write("\n".join([*wrong.values(), f"views of {count:,} pairs: {dict(every)}"]) + "\n")
-    return 1 if wrong else 0
+        for text in outcome.wrong:
+            if (where := "".join(text.splitlines()[-3:])) not in known:
+                known.add(where)
+                sys.stdout.write(f"number {number}: {text}\n")
+                sys.stdout.flush()
+    sys.stdout.write(f"views: {dict(every)}\n")
+    return 1 if known else 0

@@ -80,8 +80,8 @@ def compare(
     device (`docs/verdicts.md`). `is_series`: the repeats of the baseline are earlier runs of the candidate's program,
     so that a single candidate varies as they do.
 
-    Of two different runs of one id, such as `before/run-1` and `after/run-1` if each was loaded alone, the baseline
-    gets an id of its own, and both the names of their folders.
+    Different runs of one id, such as `before/run-1` and `after/run-1` if each was loaded alone, get the names of their
+    folders, and ids of their own; a single candidate keeps its id.
 
     `manual_pairs` maps the id of a candidate to manual choices (`manual.Choice`): ops, or kernels of an op, that match
     or do not match those of the baseline. They take precedence over automatic matches. Of contradicting choices, the
@@ -94,13 +94,14 @@ def compare(
         raise TfcompareError(f"expected a run, found the path {str(other)!r}; tfcompare.load({str(other)!r}) reads it")
     if not candidates:
         raise TfcompareError("a comparison needs a baseline and at least one candidate; only one run was given")
-    baseline, candidates = told_apart(baseline, candidates, repeats or {})
+    runs = told_apart((baseline, *candidates), repeats or {})
+    baseline, candidates = runs[0], runs[1:]
     if per not in PER:
         raise Unknown("figures per", per, list(PER))
     notes: list[str] = []
-    unmarked = [run for run in (baseline, *candidates) if not knows_step_time(run.info)]
+    unmarked = [run for run in runs if not knows_step_time(run.info)]
     hosts, host_notes = counterparts_of_host(baseline, candidates, host)
-    runs, compared = (baseline, *candidates), (host, *(hosts[run.id] for run in candidates))
+    compared = (host, *(hosts[run.id] for run in candidates))
     devices = device_counts(runs, compared) if unmarked or per == "device" else []
     if per == "step" and unmarked:
         names = ", ".join(dict.fromkeys(run.name for run in unmarked))

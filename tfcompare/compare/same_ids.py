@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -9,54 +10,54 @@ from tfcompare.errors import TfcompareError
 from tfcompare.sources.logdir.naming import Address, display_names
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
     from tfcompare.run import Run
 
 
-def told_apart(baseline: Run, candidates: Sequence[Run], with_repeats: Collection[str]) -> tuple[Run, tuple[Run, ...]]:
-    """The runs, where a candidate has the baseline's id but other contents with the baseline under an id of its own and
-    both under the names of their folders, or else with their choice of steps.
+def told_apart(runs: Sequence[Run], with_repeats: Collection[str]) -> tuple[Run, ...]:
+    """A baseline and its candidates, those of one id and different contents with names of their own: those of their
+    folders, or else their choices of steps. They also have ids of their own, except a candidate whose id no other has.
 
     `with_repeats` are the ids that replicates are given for. Raises `TfcompareError` if it is unclear whose these are,
-    and if two candidates have one id.
+    and if a candidate is given twice.
     """
-    ids = [run.id for run in candidates]
-    if len(set(ids)) < len(ids):
-        twice = next(run_id for run_id in ids if ids.count(run_id) > 1)
-        raise TfcompareError(f"two candidates have the id {twice!r}; {_HOW_TO_RENAME}, or name each only once")
-    if baseline.id not in ids:
-        return baseline, tuple(candidates)
-    other = candidates[ids.index(baseline.id)]
-    if other.content_id == baseline.content_id:
-        return baseline, tuple(candidates)
-    if baseline.id in with_repeats:
-        raise TfcompareError(
-            f"baseline and candidate have the id {baseline.id!r}, so it is unclear whose replicates these are; "
-            f"{_HOW_TO_RENAME}"
-        )
-    ours, theirs = display_names(
-        [Address(str(run.path), run.path.parts[1:], len(run.path.parts)) for run in (baseline, other)]
-    )
-    if ours == theirs:
-        ours, theirs = (f"{run.name} ({_steps(run)})" for run in (baseline, other))
-    renamed = replace(other, name=theirs)
-    return (
-        replace(baseline, id=f"{baseline.id} (baseline)", name=ours),
-        tuple(renamed if run is other else run for run in candidates),
-    )
+    candidates = [(run.id, run.content_id) for run in runs[1:]]
+    if twice := next((key for key in candidates if candidates.count(key) > 1), None):
+        raise TfcompareError(f"the candidate {twice[0]!r} was given twice; name each candidate once")
+    found = list(runs)
+    for run_id in dict.fromkeys(run.id for run in runs):
+        alike = {run.content_id: run for run in runs if run.id == run_id}
+        if len(alike) == 1:
+            continue
+        if run_id in with_repeats:
+            raise TfcompareError(
+                f"{len(alike)} runs have the id {run_id!r}, so it is unclear whose replicates these are; give each an "
+                "id of its own with dataclasses.replace(run, id=…)"
+            )
+        names = dict(zip(alike, _names(list(alike.values())), strict=True))
+        keeps_id = [one for one, _ in candidates].count(run_id) == 1
+        for position, run in enumerate(runs):
+            if run.id == run_id:
+                name = names[run.content_id]
+                own_id = run_id if position and keeps_id else f"{run_id} ({name})"
+                found[position] = replace(run, id=own_id, name=name)
+    return tuple(found)
 
 
-_HOW_TO_RENAME = "give one an id of its own with dataclasses.replace(run, id=…)"
+def _names(runs: Sequence[Run]) -> list[str]:
+    """Different names for runs: of their folders, of their choices of steps, or numbers for what has changed since."""
+    by_folder = display_names([Address(str(run.path), run.path.parts[1:], len(run.path.parts)) for run in runs])
+    by_steps = [f"{run.name} ({_steps(run)})" for run in runs]
+    by_number = [f"{run.name} ({number})" for number, run in enumerate(runs, start=1)]
+    return next(names for names in (by_folder, by_steps, by_number) if len(set(names)) == len(names))
 
 
 def _steps(run: Run) -> str:
     """Which steps of the run were chosen."""
     choice = run.choice
-    words = [
+    words = (
+        choice.kind or "",
         f"steps {choice.range}" if choice.has_range else "",
-        f"of {choice.kind}" if choice.kind else "",
         f"by {choice.marker}" if choice.marker else "",
         "with its stray" if choice.counts_stray else "",
-    ]
-    return " ".join(filter(None, words)) or "all steps"
+    )
+    return ", ".join(filter(None, words)) or "all steps"

@@ -83,8 +83,8 @@ class _Stopped(BaseException):
 class HostReader:
     """Reads host files on several threads; remote ones are fetched first, and locked while they are read.
 
-    `choice`: which steps to include; `build` reads a profile and builds its frames; `remarks`, without duplicates:
-    problems of this machine rather than the profiles.
+    `choice`: which steps to include, unless `of_host` has another choice for a host; `build` reads a profile and builds
+    its frames; `remarks`, without duplicates: problems of this machine rather than the profiles.
     """
 
     def __init__(
@@ -94,8 +94,10 @@ class HostReader:
         fetching: OnProgress | None,
         cache: FrameCache | None,
         build: FrameBuilder = build_here,
+        of_host: Mapping[str, StepChoice] | None = None,
     ) -> None:
         self.choice = choice
+        self._of_host = of_host or {}
         self._build = build
         self._fetching = fetching
         self._cache = cache
@@ -113,11 +115,14 @@ class HostReader:
             raise _Stopped
         if file.stored is None:
             first = self._cached_or_built(file)
-        elif self.choice.key is None:
+        elif self._choice_of(file).key is None:
             first = self._stored(file, file.stored)
         else:
             first = self._with_other_steps(file, file.stored)
         return replace(first, late=Late(partial(self._late, file, first.digest)))
+
+    def _choice_of(self, file: HostFile) -> StepChoice:
+        return self._of_host.get(file.host, self.choice)
 
     def finish(self) -> None:
         """Report no more progress: what is read later is read for somebody else."""
@@ -128,10 +133,11 @@ class HostReader:
 
         Raises `TfcompareError` if the file has changed since, or is not there any more.
         """
-        name = late_pack(pack_name(file.host, digest, self.choice), group)
-        if file.stored is not None and self.choice.key is None:
+        choice = self._choice_of(file)
+        name = late_pack(pack_name(file.host, digest, choice), group)
+        if file.stored is not None and choice.key is None:
             return self._stored(file, file.stored, group).tables
-        if self._cache is not None and (cached := self._cache.pack(name, group, self.choice)) is not None:
+        if self._cache is not None and (cached := self._cache.pack(name, group, choice)) is not None:
             return cached.tables
         built = self._built(file, group)
         if built.digest != digest:
@@ -209,10 +215,11 @@ class HostReader:
         if self._cache is None:
             return self._built(file)
         before = stamp_of(file)
-        frames = self._cache.get(file, self.choice, before)
+        choice = self._choice_of(file)
+        frames = self._cache.get(file, choice, before)
         if frames is None:
             frames = self._built(file)
-            self._cache.add(file, self.choice, frames, before)
+            self._cache.add(file, choice, frames, before)
         return frames
 
     def _built(self, file: HostFile, group: Group = "core") -> HostTables:
@@ -235,7 +242,7 @@ class HostReader:
     def _tables(self, file: HostFile, path: Path, group: Group) -> HostTables:
         try:
             with self._at_once:
-                return self._build(path, file.host, self.choice, group)
+                return self._build(path, file.host, self._choice_of(file), group)
         except (NotAProfile, NoSuchMarker, NoSuchSteps, TooLarge) as error:
             raise error.at(file.where) from None
 

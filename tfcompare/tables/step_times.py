@@ -73,6 +73,18 @@ def positions_in_run(steps: pd.DataFrame) -> pd.Series:
     return common_step_ids(steps).map(dict(zip(order, range(1, len(order) + 1), strict=True))).astype("int64")
 
 
+def ranges_of_hosts(steps: pd.DataFrame, first: int | None, last: int | None) -> dict[str, tuple[int, int]]:
+    """The positions of each host's own steps that are those from `first` to `last` of the run, both inclusive and None
+    for an open end; not of hosts without such a step.
+
+    `steps` is as for `run_steps`.
+    """
+    in_run, own = positions_in_run(steps), steps.groupby("host").cumcount() + 1
+    is_in_range = (in_run >= (first or 1)) & (in_run <= (last or len(steps)))
+    ends = own[is_in_range].groupby(steps["host"]).agg(["min", "max"])
+    return {str(host): (int(low), int(high)) for host, low, high in ends.itertuples()}
+
+
 def position_of(steps: pd.DataFrame, step: int) -> int:
     """The position of one step among those of the run, counted from 1, by what `run_steps` calls it."""
     return 1 + run_steps(steps)["step"].to_list().index(step)

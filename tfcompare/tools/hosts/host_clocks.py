@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from tfcompare.schema.arrays import Floats
 from tfcompare.tables.step_times import common_step_ids
 from tfcompare.tools.hosts.hosts import by_skew, matrix, steps_by
 from tfcompare.xspace.space import PS_PER_US
@@ -66,11 +67,12 @@ def clocks(run: Run) -> Clocks | None:
     if len(places) < FEWEST_STEPS:
         return None
     start, end = (every.pivot(index="place", columns="host", values=name) for name in ("start_us", "end_us"))
-    apart = end.sub(end.iloc[:, 0], axis=0)
+    apart = end.sub(end.median(axis=1), axis=0)
     offset = apart.median()
-    error = _NORMAL_95 * _MAD_OF_NORMAL * (apart - offset).abs().median()
-    offsets = pd.DataFrame({"host": offset.index, "offset_us": offset.to_numpy(), "error_us": error.to_numpy()})
-    last, undecided = _last(start - offset, error)
+    errors = _errors((apart - offset).to_numpy())
+    to_first = {"offset_us": (offset - offset.iloc[0]).to_numpy(), "error_us": errors[0]}
+    offsets = pd.DataFrame({"host": offset.index, **to_first})
+    last, undecided = _last(start - offset, errors)
     return Clocks(offsets, last, len(places), undecided)
 
 
@@ -96,12 +98,19 @@ def first_collectives(spans: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _last(start: pd.DataFrame, error: pd.Series) -> tuple[dict[str, int], int]:
-    """(how often each host starts last, how often two hosts are too close to tell)."""
-    times, errors, hosts = start.to_numpy(), error.to_numpy(), [str(host) for host in start.columns]
+def _errors(scatter: Floats) -> Floats:
+    """The error of the offset between each two hosts, from the scatter of each (step, host) about its offset."""
+    apart = np.abs(scatter[:, :, np.newaxis] - scatter[:, np.newaxis, :])
+    errors: Floats = _NORMAL_95 * _MAD_OF_NORMAL * np.median(apart, axis=0)
+    return errors
+
+
+def _last(start: pd.DataFrame, errors: Floats) -> tuple[dict[str, int], int]:
+    """(how often each host starts last, how often two hosts are too close to tell); `errors` as from `_errors`."""
+    times, hosts = start.to_numpy(), [str(host) for host in start.columns]
     order = np.argsort(times, axis=1)
     row = np.arange(len(times))
     last, second = order[:, -1], order[:, -2]
-    is_clear = times[row, last] - times[row, second] > np.hypot(errors[last], errors[second])
+    is_clear = times[row, last] - times[row, second] > errors[last, second]
     counts = np.bincount(last[is_clear], minlength=len(hosts)).tolist()
     return dict(zip(hosts, counts, strict=True)), int((~is_clear).sum())
