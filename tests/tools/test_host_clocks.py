@@ -53,6 +53,15 @@ def test_hosts_closer_than_the_error_of_their_clocks_are_not_ordered(apart_ms: f
     assert found.undecided == (0 if decided else STEPS - 2)
 
 
+def test_the_names_of_hosts_do_not_matter() -> None:
+    hosts = [worker(arrives_ms=8.9, scatter_ms=0.4), worker(arrives_ms=8, scatter_ms=-0.4), worker(arrives_ms=7)]
+    found, reversed_names = clocks(run_of(*hosts)), clocks(run_of(*hosts[::-1]))
+    assert found is not None
+    assert reversed_names is not None
+    assert list(found.last.values()) == list(reversed_names.last.values())[::-1]
+    assert found.undecided == reversed_names.undecided > 0
+
+
 def test_hosts_with_different_collectives_are_not_aligned() -> None:
     assert clocks(run_of(worker(arrives_ms=8), worker(arrives_ms=8, op="another"))) is None
 

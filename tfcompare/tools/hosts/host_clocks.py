@@ -67,13 +67,29 @@ def clocks(run: Run) -> Clocks | None:
     if len(places) < FEWEST_STEPS:
         return None
     start, end = (every.pivot(index="place", columns="host", values=name) for name in ("start_us", "end_us"))
-    apart = end.sub(end.median(axis=1), axis=0)
-    offset = apart.median()
-    errors = _errors((apart - offset).to_numpy())
-    to_first = {"offset_us": (offset - offset.iloc[0]).to_numpy(), "error_us": errors[0]}
-    offsets = pd.DataFrame({"host": offset.index, **to_first})
-    last, undecided = _last(start - offset, errors)
-    return Clocks(offsets, last, len(places), undecided)
+    hosts = [str(host) for host in start.columns]
+    offset, error = _offsets(end.to_numpy(), 0)
+    offsets = pd.DataFrame({"host": hosts, "offset_us": offset, "error_us": error})
+    last = {host: _times_last(start.to_numpy(), end.to_numpy(), of) for of, host in enumerate(hosts)}
+    return Clocks(offsets, last, len(places), len(places) - sum(last.values()))
+
+
+def _offsets(end: Floats, of: int) -> tuple[Floats, Floats]:
+    """(how much later each host shows the same instant than the host at position `of`, 95 % error of that).
+
+    `end` are the ends of the collectives, one row for each step and one column for each host.
+    """
+    apart = end - end[:, [of]]
+    offset: Floats = np.median(apart, axis=0)
+    error: Floats = _NORMAL_95 * _MAD_OF_NORMAL * np.median(np.abs(apart - offset), axis=0)
+    return offset, error
+
+
+def _times_last(start: Floats, end: Floats, of: int) -> int:
+    """In how many steps the host at position `of` starts later than every other one by more than the error."""
+    offset, error = _offsets(end, of)
+    is_later = start[:, [of]] + offset - start > error
+    return int(np.delete(is_later, of, axis=1).all(axis=1).sum())
 
 
 def first_collectives(spans: pd.DataFrame) -> pd.DataFrame:
@@ -96,21 +112,3 @@ def first_collectives(spans: pd.DataFrame) -> pd.DataFrame:
             "end_us": start_us + rows["duration_ps"] / PS_PER_US,
         }
     )
-
-
-def _errors(scatter: Floats) -> Floats:
-    """The error of the offset between each two hosts, from the scatter of each (step, host) about its offset."""
-    apart = np.abs(scatter[:, :, np.newaxis] - scatter[:, np.newaxis, :])
-    errors: Floats = _NORMAL_95 * _MAD_OF_NORMAL * np.median(apart, axis=0)
-    return errors
-
-
-def _last(start: pd.DataFrame, errors: Floats) -> tuple[dict[str, int], int]:
-    """(how often each host starts last, how often two hosts are too close to tell); `errors` as from `_errors`."""
-    times, hosts = start.to_numpy(), [str(host) for host in start.columns]
-    order = np.argsort(times, axis=1)
-    row = np.arange(len(times))
-    last, second = order[:, -1], order[:, -2]
-    is_clear = times[row, last] - times[row, second] > errors[last, second]
-    counts = np.bincount(last[is_clear], minlength=len(hosts)).tolist()
-    return dict(zip(hosts, counts, strict=True)), int((~is_clear).sum())
