@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.frames.tables import host_ops, lines, ops, run_of
 from tests.xspace_builder import Event, event, line, plane, space
 
@@ -106,8 +108,10 @@ def test_ops_add_up_by_name_over_threads_and_idle_time_is_that_of_each_thread() 
     """)
 
 
-def test_an_op_is_known_by_its_name_and_has_its_first_type() -> None:
-    assert host_ops(run_of(host(event("a:A", 0, 10), event("a:B", 10, 5)))) == lines("""
+@pytest.mark.parametrize("first", ["A", "B"])
+def test_an_op_is_known_by_its_name_and_has_the_first_type_by_alphabet(first: str) -> None:
+    second = "AB".replace(first, "")
+    assert host_ops(run_of(host(event(f"a:{first}", 0, 10), event(f"a:{second}", 10, 5)))) == lines("""
         A     a     2  15  15
         IDLE  IDLE  0  0   0
     """)

@@ -71,7 +71,7 @@ def _can_be_eager(ops: list[Op]) -> Bools:
 
 def _ops_by_name(space: XSpace) -> tuple[Int32, list[Op]]:
     """(part of each metadata entry, −1 if it names no op or has no events; the op of each part). One part per op
-    name."""
+    name; of several types under one name it has the first by alphabet, since the order in the file means nothing."""
     parts: dict[str, int] = {}
     ops: list[Op] = []
     out = np.full(len(space.metadata_names), -1, np.int32)
@@ -83,7 +83,7 @@ def _ops_by_name(space: XSpace) -> tuple[Int32, list[Op]]:
         if op.name not in parts:
             parts[op.name] = len(ops)
             ops.append(op)
-        elif not ops[parts[op.name]].type:
+        elif op.type and not "" < ops[parts[op.name]].type <= op.type:
             ops[parts[op.name]] = op
         out[row] = parts[op.name]
     return out, ops
