@@ -494,7 +494,7 @@ def load(
     choice = step_choice(step_marker, steps, counts_stray=stray == "include", kind=step_kind)
     reader = partial(HostReader, fetching=fetching, cache=frame_cache(), build=build)
     if choice.has_range and len(found.files) > 1:
-        whole = read_by(reader(found, step_choice(step_marker)), found)
+        whole = read_by(reader(found, step_choice(step_marker)), found, progress)
         part, of_host = _parts_of_hosts(whole, choice)
         if of_host:
             return replace(read_by(reader(part, choice, of_host=of_host), part, progress), found=found)
