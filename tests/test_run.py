@@ -63,16 +63,20 @@ def steps_of_lengths(lengths_us: list[float], first: int = 0) -> bytes:
     return space(plane("/host:CPU", line("python", *markers, *(event("op:A", at + 1, 5) for at in starts))))
 
 
-def test_a_range_of_steps_is_by_their_positions_in_the_run_on_every_host(tmp_path: Path) -> None:
-    """The capture of host b begins one step later."""
+@pytest.mark.parametrize("later", [0, 1, 2, 3])
+def test_a_range_of_steps_is_by_their_positions_in_the_run_on_every_host(tmp_path: Path, later: int) -> None:
+    """The capture of host b begins some steps later."""
     lengths = [100.0 + i for i in range(20)]
     put(tmp_path, "a", steps_of_lengths(lengths))
-    put(tmp_path, "b", steps_of_lengths(lengths[1:], first=1))
+    put(tmp_path, "b", steps_of_lengths(lengths[later:], first=later))
     whole, part = load(tmp_path), load(tmp_path, steps="5:10")
+    assert whole.steps["step"].tolist() == list(range(20))
     assert part.steps["step"].tolist() == whole.steps["step"].tolist()[4:10] == list(range(4, 10))
     assert part.info.step_time_ms_mean == pytest.approx(whole.steps["duration_us"][4:10].mean() / 1000)
     assert part.table("steps").groupby("step")["host"].nunique().tolist() == [2] * 6
     assert part.found == whole.found
+    alone = load(tmp_path / "plugins" / "profile" / STAMP / "b.xplane.pb", steps="5:10")
+    assert (part.only("b").content_id == alone.content_id) is (later == 0)
 
 
 def test_a_host_without_a_step_in_the_range_is_left_out(tmp_path: Path) -> None:
@@ -83,7 +87,7 @@ def test_a_host_without_a_step_in_the_range_is_left_out(tmp_path: Path) -> None:
     assert (part.host_names, part.info.step_count) == (("a",), 13)
     assert "left out: host b has none of the chosen steps" in part.remarks
     assert any("damaged.xplane.pb: not a readable profile" in remark for remark in part.remarks)
-    with pytest.raises(NoSuchSteps, match="no step is in the range 50:; it has 20"):
+    with pytest.raises(NoSuchSteps, match=f"^{tmp_path.name}: no step is in the range 50:; it has 20$"):
         load(tmp_path, steps="50:")
 
 

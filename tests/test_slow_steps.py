@@ -193,6 +193,22 @@ def test_a_stray_of_one_host_is_excluded_on_the_others_without_being_long_there(
     assert [link.label for link in links(run, "b") if "a usual one" in link.label] != []
 
 
+def test_what_a_host_does_in_the_stray_of_another_is_told_beside_its_own_steps(tmp_path: Path) -> None:
+    """Step 8 is a stray on host b, and takes 6.8 ms on host a, which has longer ones."""
+    of_hosts(tmp_path, a=[6.8 if i == 6 else 12.0 if i in (20, 30) else 4.0 for i in range(STEPS)], b=some([6], 60, 4))
+    counted = load(tmp_path / "run", stray="include")
+    (text,) = sentences(counted, "a", "it")
+    assert " of 40 steps of it" in text and "longer than all others" not in text
+    excluded = sentences(load(tmp_path / "run"), "a", "it")
+    assert excluded[-1] == "Step 8 of it is excluded: it is a stray on another host."
+
+
+def test_one_slow_step_of_a_host_is_told_where_another_host_has_the_stray(tmp_path: Path) -> None:
+    of_hosts(tmp_path, a=some([20], 12, 4), b=some([6], 60, 4))
+    (text,) = sentences(load(tmp_path / "run", stray="include"), "a", "it")
+    assert text.startswith("1 of 40 steps of it is slow: ")
+
+
 def links(run: Run, host: str) -> list[Link]:
     """The links on the Overview of a host of the run."""
     (pair,) = pairs_of(compare(run, run, host=host))

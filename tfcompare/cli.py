@@ -78,8 +78,10 @@ class _Command(_Parser):
             return super().parse_known_args(args, namespace)
         if self.declare is not None:
             self.declare(self, args)
-        self._is_intermixed = True
-        found, unknown = self.parse_known_intermixed_args(args, namespace)
+        self._is_intermixed = "--" not in args  # what follows it is no option, which the first of the two would forget
+        parse = self.parse_known_intermixed_args if self._is_intermixed else super().parse_known_args
+        found, unknown = parse(args, namespace)
+        self._is_intermixed = False
         if unknown:
             options = re.findall(r"--([\w-]+)", self.format_usage())
             near = close_matches(unknown[0].partition("=")[0].strip("-"), options, most=2)

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from tfcompare import schema
-from tfcompare.errors import NoSuchKind, TfcompareError, Unknown
+from tfcompare.errors import NoSuchKind, NoSuchSteps, TfcompareError, Unknown
 from tfcompare.frames import HostTables
 from tfcompare.frames.memory_events import MemoryEvents
 from tfcompare.frames.ops.op_parts import NO_STEP
@@ -494,20 +494,31 @@ def load(
     choice = step_choice(step_marker, steps, counts_stray=stray == "include", kind=step_kind)
     reader = partial(HostReader, fetching=fetching, cache=frame_cache(), build=build)
     if choice.has_range and len(found.files) > 1:
-        whole = read_by(reader(found, step_choice(step_marker)), found, progress)
-        part, of_host = _parts_of_hosts(whole, choice)
-        if of_host:
-            return replace(read_by(reader(part, choice, of_host=of_host), part, progress), found=found)
+        whole = reader(found, step_choice(step_marker))
+        hosts, failures = read_hosts(found, whole, progress)
+        if hosts:
+            part, of_host = _steps_of_hosts(found, hosts, choice)
+            remarks = [*(f"left out: {failure}" for failure in failures), *whole.remarks]
+            run = read_by(reader(part, choice, of_host=of_host), part, progress)
+            return replace(run, found=found, remarks=(*run.remarks, *remarks))
     return read_by(reader(found, choice), found, progress)
 
 
-def _parts_of_hosts(whole: Run, choice: StepChoice) -> tuple[FoundRun, dict[str, StepChoice]]:
-    """(the run without the hosts that have no step of the chosen range; the steps of each other host in that range)."""
-    ranges = ranges_of_hosts(whole.host_table("steps"), choice.first, choice.last)
-    without = [host for host in whole.host_names if host not in ranges]
-    files = tuple(file for file in whole.found.files if file.host not in without)
+def _steps_of_hosts(
+    found: FoundRun, hosts: Sequence[HostTables], choice: StepChoice
+) -> tuple[FoundRun, dict[str, StepChoice]]:
+    """(the run with those of these hosts alone that have steps of the chosen range; which of its steps each takes).
+
+    Raises `NoSuchSteps` if none has.
+    """
+    steps = of_hosts("steps", hosts)
+    ranges = ranges_of_hosts(steps, choice.first, choice.last)
+    if not ranges:
+        raise NoSuchSteps(found.name, str(choice.range), len(run_steps(steps.assign(included=True, stray=False))))
+    without = [host.host for host in hosts if host.host not in ranges]
     left_out = [f"left out: host {host} has none of the chosen steps" for host in without]
-    part = replace(whole.found, files=files, problems=(*whole.found.problems, *left_out))
+    files = tuple(file for file in found.files if file.host in ranges)
+    part = replace(found, files=files, problems=(*found.problems, *left_out))
     return part, {host: replace(choice, first=low, last=high) for host, (low, high) in ranges.items()}
 
 
@@ -555,6 +566,10 @@ def _content_id(hosts: list[HostTables], choice: StepChoice) -> str:
     digest = blake2b("".join(sorted(h.digest for h in hosts)).encode(), digest_size=16)
     if choice.key is not None:
         digest.update(choice.key.encode("utf-8", "surrogatepass"))
+    for host in (
+        sorted(hosts, key=lambda one: one.host) if choice.has_range else ()
+    ):  # a range takes other steps of each
+        digest.update(host.table("steps")["step"].to_numpy().tobytes())
     if choice.counts_stray:
         digest.update(b" with stray")
     if choice.kind is not None:

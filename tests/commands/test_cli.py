@@ -341,6 +341,8 @@ def test_options_stand_before_between_and_after_the_runs(tfcompare) -> None:
         ["view", "overview", BASELINE, CANDIDATE, *option],
     ]
     first, *others = (tfcompare(*words) for words in orders)
+    status, _, err = tfcompare("diff", "--", "-one", "-other")
+    assert (status, err.startswith("tfcompare: -one: ")) == (2, True), "what follows -- is no option"
     assert first[0] == 0
     assert [run["role"] for run in json.loads(first[1])["runs"]] == ["baseline", "candidate"]
     assert others == [first, first]

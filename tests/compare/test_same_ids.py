@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,23 @@ def test_candidates_of_one_id_have_ids_of_their_own(tmp_path: Path) -> None:
     assert [verdict.word for verdict in comparison.verdict.values()] == ["faster", "slower"]
     with pytest.raises(TfcompareError, match="the candidate 'run-1' was given twice; name each candidate once"):
         compare(runs[0], runs[1], load(tmp_path / "second" / "run-1"))
+
+
+def test_two_ranges_of_one_capture_beside_another_are_named_by_folder_and_steps(tmp_path: Path) -> None:
+    places = [capture(tmp_path / name / "run-1", even(ms)) for name, ms in (("before", 4), ("after", 2))]
+    comparison = compare(load(places[0]), load(places[1]), load(places[0], steps="2:10"))
+    names = [run.name for run in (comparison.baseline, *comparison.candidates)]
+    assert names == ["before (all steps)", "after (all steps)", "before (steps 2:10)"]
+
+
+def test_folders_with_odd_names_give_printable_names(tmp_path: Path) -> None:
+    names = [b"caf\xe9", b"\x1b[31mred"]
+    runs = [
+        load(capture(tmp_path / os.fsdecode(name) / "run-1", even(ms))) for name, ms in zip(names, (4, 2), strict=True)
+    ]
+    comparison = compare(*runs)
+    assert comparison.headline().encode().isascii() or "\x1b" not in comparison.headline()
+    assert "\x1b" not in "".join(run.name + run.id for run in (comparison.baseline, *comparison.candidates))
 
 
 def test_a_kind_of_step_is_compared_with_another_of_one_capture() -> None:

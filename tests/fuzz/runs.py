@@ -24,7 +24,7 @@ from tfcompare.charts.pair import Pair, pairs_of
 from tfcompare.compare import Comparison, compare
 from tfcompare.errors import TfcompareError
 from tfcompare.render.shown import FORMATS, Shown
-from tfcompare.run import Run, load
+from tfcompare.run import Run, Stray, load
 from tfcompare.views import NAMES
 from tfcompare.views.options import Option, declared, options_with
 from tfcompare.views.registry import view
@@ -70,8 +70,9 @@ def _chosen(rng: random.Random, baseline: Run) -> dict[str, Any]:
 
 def _show(rng: random.Random, comparison: Comparison, name: str) -> str:
     """What went wrong when that view was shown, `refused` for a `TfcompareError`."""
-    form, options = rng.choice(FORMATS), _options(rng, pairs_of(comparison)[0], name)
+    form, options = rng.choice(FORMATS), dict[str, Any]()
     try:
+        options = _options(rng, pairs_of(comparison)[0], name)
         with warnings.catch_warnings():
             warnings.simplefilter("error", RuntimeWarning)
             Shown.of(comparison, name, **options).to(form)
@@ -108,9 +109,12 @@ def _loaded(rng: random.Random, folder: Path) -> Run:
         if i == 0 or rng.random() < 0.7:
             data = _host(rng)
         (folder / f"host-{i}.xplane.pb").write_bytes(data)
-    run = load(folder)
+    stray: Stray = rng.choice(("exclude", "include"))
+    run = load(folder, stray=stray)
     if len(run.step_kinds) > 1 and rng.random() < 0.5:
-        return load(folder, step_kind=rng.choice(list(run.step_kinds)))
+        return load(folder, stray=stray, step_kind=rng.choice(list(run.step_kinds)))
+    if len(run.steps) > 1 and rng.random() < 0.3:
+        return load(folder, stray=stray, steps=f"{rng.randrange(1, len(run.steps))}:{len(run.steps)}")
     return run
 
 

@@ -69,11 +69,13 @@ def test_a_forged_file_of_a_store_is_read_right_or_refused(tmp_path: Path) -> No
     assert sum(o.result == "read" for o in outcomes) > 5
 
 
-@pytest.mark.parametrize("number", range(8))
+@pytest.mark.parametrize("number", [3, 7, 8, 14, 22, 26, 34, 40, 52])
 def test_every_view_shows_odd_runs(number: int, tmp_path: Path) -> None:
+    """Pairs with several hosts, of different numbers of steps: some with strays, ranges or kinds of steps."""
     outcome = runs.attempt(1, number, tmp_path)
     assert outcome.wrong == ()
-    assert outcome.shown + outcome.refused in (1, len(NAMES))
+    assert outcome.shown + outcome.refused == len(NAMES)
+    assert outcome.shown > outcome.refused
 
 
 def test_what_the_grammar_makes_is_read_as_the_protobuf_library_reads_it() -> None:

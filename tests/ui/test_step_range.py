@@ -61,4 +61,4 @@ def test_runs_without_steps_in_the_range_keep_all_their_own(page: AppTest) -> No
     page.run()
     assert page.session_state["seen"] == [22, 22]
     (warning,) = page.warning
-    assert "cannot be shown with steps 50:60: a host has no step in that range" in warning.value
+    assert "cannot be shown with steps 50:60: no step is in that range" in warning.value

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tfcompare.errors import TfcompareError
 from tfcompare.sources.logdir.naming import Address, display_names
+from tfcompare.text import text_of
 
 if TYPE_CHECKING:
     from tfcompare.run import Run
@@ -34,7 +35,7 @@ def told_apart(runs: Sequence[Run], with_repeats: Collection[str]) -> tuple[Run,
                 "id of its own with dataclasses.replace(run, id=…)"
             )
         names = dict(zip(alike, _names(list(alike.values())), strict=True))
-        keeps_id = [one for one, _ in candidates].count(run_id) == 1
+        keeps_id = sum(run.id == run_id for run in runs[1:]) == 1
         for position, run in enumerate(runs):
             if run.id == run_id:
                 name = names[run.content_id]
@@ -44,11 +45,16 @@ def told_apart(runs: Sequence[Run], with_repeats: Collection[str]) -> tuple[Run,
 
 
 def _names(runs: Sequence[Run]) -> list[str]:
-    """Different names for runs: of their folders, of their choices of steps, or numbers for what has changed since."""
-    by_folder = display_names([Address(str(run.path), run.path.parts[1:], len(run.path.parts)) for run in runs])
-    by_steps = [f"{run.name} ({_steps(run)})" for run in runs]
+    """Different names for runs: of their folders, their choices of steps, both, or numbers for what has changed."""
+    paths = [tuple(map(text_of, run.path.parts)) for run in runs]
+    different = list(dict.fromkeys(paths))
+    named = display_names([Address("/".join(parts), parts[1:], len(parts)) for parts in different])
+    folders = [named[different.index(parts)] for parts in paths]
+    steps = [_steps(run) for run in runs]
+    by_steps = [f"{run.name} ({chosen})" for run, chosen in zip(runs, steps, strict=True)]
+    by_both = [f"{folder} ({chosen})" for folder, chosen in zip(folders, steps, strict=True)]
     by_number = [f"{run.name} ({number})" for number, run in enumerate(runs, start=1)]
-    return next(names for names in (by_folder, by_steps, by_number) if len(set(names)) == len(names))
+    return next(names for names in (folders, by_steps, by_both, by_number) if len(set(names)) == len(names))
 
 
 def _steps(run: Run) -> str:

@@ -8,8 +8,8 @@ import pandas as pd
 
 from tfcompare.compare.attribution_words import PART_WORDS, code
 from tfcompare.compare.step_kinds import slow_steps_are_a_kind
-from tfcompare.tables.slow_steps import SLOW_RATIO
-from tfcompare.tables.step_times import position_of
+from tfcompare.tables.step_times import position_of, run_steps
+from tfcompare.tables.strays import BEYOND_SECOND
 from tfcompare.units import format_percent, format_time_us
 
 if TYPE_CHECKING:
@@ -40,18 +40,21 @@ def sentences(run: Run, host: str | None, name: str) -> list[str]:
     row = row_of(run, host)
     if row is None:
         return []
+    steps = run.table("steps", host=host)
+    others_us = run_steps(steps).query("included and not stray")["duration_us"].max()
+    is_stray_here = row["stray_us"] > BEYOND_SECOND * others_us  # a stray of the run may be none of the host
     is_counted = run.choice.counts_stray
-    is_told_as_stray = is_counted and row["slow_steps"] == 1 and pd.notna(row["stray_step"])
+    is_told_as_stray = is_counted and is_stray_here and row["slow_steps"] == 1
     slow = "" if is_told_as_stray else _slow_sentence(row, name)
     if slow and slow_steps_are_a_kind(run, host):
         slow = ""
     stray = ""
-    is_long_here = row["stray_us"] > SLOW_RATIO * row["usual_step_us"]
-    if pd.notna(row["stray_step"]) and (is_long_here or not is_counted):
-        position = position_of(run.table("steps", host=host), row["stray_step"])
-        step = f"Step {position} of {name}"
-        elsewhere = f"{step} is excluded: it is a stray on another host."
-        stray = _stray_sentence(row, step, is_counted=is_counted) if is_long_here else elsewhere
+    if pd.notna(row["stray_step"]):
+        step = f"Step {position_of(run.table('steps'), row['stray_step'], host)} of {name}"
+        if is_stray_here:
+            stray = _stray_sentence(row, step, is_counted=is_counted)
+        elif not is_counted:
+            stray = f"{step} is excluded: it is a stray on another host."
     return [sentence for sentence in (slow, stray) if sentence]
 
 

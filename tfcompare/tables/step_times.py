@@ -12,8 +12,9 @@ _COLUMNS = ["step", "duration_us", "included", "stray"]
 def run_steps(steps: pd.DataFrame) -> pd.DataFrame:
     """Columns `step`, `duration_us`, `included`, `stray`: one row per step of the run, as long as on its slowest host.
 
-    `steps` has the columns of `schema.STEPS`. Steps of several hosts are matched by `common_step_ids`. A step is
-    included if every host that has it includes it.
+    `steps` has the columns of `schema.STEPS`. Steps of several hosts are matched by `common_step_ids`, and are in the
+    order of their starts on one axis: captures of hosts begin at different steps. A step is included if every host that
+    has it includes it.
     """
     if steps.empty:
         return pd.DataFrame(
@@ -26,17 +27,26 @@ def run_steps(steps: pd.DataFrame) -> pd.DataFrame:
         )
     if steps["host"].nunique() == 1:
         return steps.sort_values(["start_us", "step"], ignore_index=True)[_COLUMNS]
+    ids = common_step_ids(steps).rename("step")
     return (
-        steps.groupby(common_step_ids(steps).rename("step"))
+        steps.assign(start_us=_on_one_axis(steps, ids))
+        .groupby(ids)
         .agg(
             duration_us=("duration_us", "max"),
             included=("included", "all"),
             stray=("stray", "any"),
-            start_us=("start_us", "min"),
+            start_us=("start_us", "median"),
         )
         .sort_values("start_us", kind="stable")
         .reset_index()[_COLUMNS]
     )
+
+
+def _on_one_axis(steps: pd.DataFrame, ids: pd.Series) -> pd.Series:
+    """The start of each step, counted from the median start of the steps that all hosts have; `ids` are the steps'."""
+    on_all = ids.groupby(ids).transform("size") == steps["host"].nunique()
+    middle = steps["start_us"].where(on_all).groupby(steps["host"]).transform("median")
+    return steps["start_us"] - middle
 
 
 def on_slowest_host(steps: pd.DataFrame) -> pd.DataFrame:
@@ -85,9 +95,11 @@ def ranges_of_hosts(steps: pd.DataFrame, first: int | None, last: int | None) ->
     return {str(host): (int(low), int(high)) for host, low, high in ends.itertuples()}
 
 
-def position_of(steps: pd.DataFrame, step: int) -> int:
-    """The position of one step among those of the run, counted from 1, by what `run_steps` calls it."""
-    return 1 + run_steps(steps)["step"].to_list().index(step)
+def position_of(steps: pd.DataFrame, step: int, host: str | None = None) -> int:
+    """The position of one step among those of the run, counted from 1: by its number on a host, or else by what
+    `run_steps` calls it. `steps` is as for `run_steps`, of all hosts."""
+    ids = common_step_ids(steps) if host is None else steps["step"].where(steps["host"] == host)
+    return int(positions_in_run(steps)[ids == step].iloc[0])
 
 
 def host_starts_and_end(steps: pd.DataFrame) -> tuple[npt.NDArray[np.float64], float]:

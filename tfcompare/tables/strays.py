@@ -14,7 +14,7 @@ _DEVIATIONS = 10.0
 """A stray lies this many robust standard deviations above the median …"""
 _LEAST_DEVIATION = 0.01
 """… which are taken to be at least this share of it, since a few steps may be equal by chance …"""
-_BEYOND_SECOND = 1.5
+BEYOND_SECOND = 1.5
 """… and takes this many times as long as the second longest step: two long steps are no accident."""
 _MAD_OF_NORMAL = 1.4826
 
@@ -42,5 +42,5 @@ def stray_of(durations_us: npt.NDArray[np.float64]) -> int | None:
     middle = float(np.median(durations_us))
     deviation = max(_MAD_OF_NORMAL * float(np.median(np.abs(durations_us - middle))), _LEAST_DEVIATION * middle)
     second = float(np.delete(durations_us, longest).max())
-    is_far = durations_us[longest] > max(middle + _DEVIATIONS * deviation, _BEYOND_SECOND * second)
+    is_far = durations_us[longest] > max(middle + _DEVIATIONS * deviation, BEYOND_SECOND * second)
     return longest if is_far else None

@@ -133,17 +133,18 @@ def _slow_steps(pair: Pair) -> Iterator[Link]:
     step of its host that is nearest to the usual one."""
     for name, (_, run) in zip(pair.marked, pair.shown, strict=False):
         if sentences(run, pair.host_of(run), name):
-            steps = run.table("steps", host=pair.host_of(run))
-            steps = steps.assign(number=steps["step"], position=positions_in_run(steps))
-            rows = on_slowest_host(steps)
-            longest = rows[rows["included"] | rows["stray"]].sort_values("duration_us").iloc[-1]
-            of_host = steps[(steps["host"] == longest["host"]) & steps["included"].astype(bool)]
-            of_host = of_host[of_host["position"] != longest["position"]]
-            usual_us = of_host["duration_us"].median()
-            if of_host.empty or longest["duration_us"] <= SLOW_RATIO * usual_us:  # it is only long beside other hosts
+            every = run.table("steps")
+            every = every.assign(number=every["step"], position=positions_in_run(every))
+            steps = every if (host := pair.host_of(run)) is None else every[every["host"] == host]
+            counted = steps[steps["included"].astype(bool)]
+            usual_us = counted.groupby("host")["duration_us"].median()
+            rows = on_slowest_host(steps).query("included or stray")
+            rows = rows[rows["duration_us"] > SLOW_RATIO * rows["host"].map(usual_us)]
+            if rows.empty:  # long beside other hosts alone, or a stray on another host
                 continue
-            from_usual = (of_host["duration_us"] - usual_us).abs()
-            usual = of_host.loc[from_usual.idxmin()]
+            longest = rows.sort_values("duration_us").iloc[-1]
+            of_host = counted[(counted["host"] == longest["host"]) & (counted["position"] != longest["position"])]
+            usual = of_host.loc[(of_host["duration_us"] - usual_us[longest["host"]]).abs().idxmin()]
             of_run = "" if pair.is_single else f" of {name}"
             label = f"Show step {longest['position']}{of_run} beside step {usual['position']}, a usual one, in timeline"
             numbers = int(usual["number"]), int(longest["number"])

@@ -339,7 +339,7 @@ def _steps_text(steps: StepChoice) -> str:
 def _why_lacking(steps: StepChoice) -> str:
     reasons = ["not every host has an event of that name"] if steps.marker is not None else []
     reasons += ["no included step is of that kind"] if steps.kind is not None else []
-    return " or ".join([*reasons, "a host has no step in that range"] if steps.has_range else reasons)
+    return " or ".join([*reasons, "no step is in that range"] if steps.has_range else reasons)
 
 
 def _marker_text(marker: str) -> str:
