@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -59,6 +59,15 @@ def capture(folder: Path, steps_ms: Sequence[float], seed: int = 0, between_ms: 
     assert all(one.duration_ps < at_us * PS_PER_US for one in events)
     folder.mkdir(parents=True)
     (folder / "vm.xplane.pb").write_bytes(space(plane("/host:CPU", line("python", *events, id=1))))
+    return folder
+
+
+def capture_of_hosts(folder: Path, steps_ms: Mapping[str, Sequence[float]]) -> Path:
+    """As `capture`, of several hosts by their names."""
+    for host, of_host in steps_ms.items():
+        alone = capture(folder / host, of_host)
+        (alone / "vm.xplane.pb").rename(folder / f"{host}.xplane.pb")
+        alone.rmdir()
     return folder
 
 

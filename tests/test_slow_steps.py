@@ -12,8 +12,20 @@ import pytest
 
 from tests.checked import checked as check
 from tests.profiles import loaded_run
-from tests.step_programs import SLOW_OP, STEPS, capture, captures, drifting, even, every, halves, loaded, some
-from tests.views.flat import shown
+from tests.step_programs import (
+    SLOW_OP,
+    STEPS,
+    capture,
+    capture_of_hosts,
+    captures,
+    drifting,
+    even,
+    every,
+    halves,
+    loaded,
+    some,
+)
+from tests.views.flat import links
 from tfcompare.charts.pair import pairs_of
 from tfcompare.compare import Comparison, compare
 from tfcompare.compare.check.conditions import parse_condition
@@ -28,7 +40,6 @@ from tfcompare.tools.runs.series import measured, parse_metric
 from tfcompare.tools.step_attribution import attribution
 from tfcompare.units import format_time_us
 from tfcompare.views import overview
-from tfcompare.views.blocks import Link, Links
 
 AT_RANDOM = sorted(np.random.default_rng(3).choice(STEPS, 4, replace=False).tolist())
 PROGRAMS = {
@@ -107,16 +118,8 @@ def test_slow_steps_are_counted_with_their_period_and_what_they_do(tmp_path: Pat
     ]
 
 
-def of_hosts(folder: Path, **steps: list[float]) -> Run:
-    """The run whose hosts have these steps."""
-    (folder / "run").mkdir()
-    for host, of_host in steps.items():
-        (capture(folder / host, of_host) / "vm.xplane.pb").rename(folder / "run" / f"{host}.xplane.pb")
-    return load(folder / "run")
-
-
 def test_of_a_host_that_has_none_but_slow_steps_it_is_said_how_much_they_add_and_not_what(tmp_path: Path) -> None:
-    run = of_hosts(tmp_path, a=even(4), b=[60.0] * 4)
+    run = load(capture_of_hosts(tmp_path / "run", {"a": even(4), "b": [60.0] * 4}))
     (row,) = run.table("slow_steps").to_dict("records")
     assert (row["steps"], row["slow_steps"], row["part"], row["op_name"]) == (39, 4, "", "")
     assert row["usual_step_us"] + row["slow_excess_us"] == pytest.approx(run.info.step_time_ms_mean * 1000)
@@ -183,19 +186,21 @@ def test_a_stray_is_excluded_named_and_counted_on_request(tmp_path: Path) -> Non
 
 
 def test_a_stray_of_one_host_is_excluded_on_the_others_without_being_long_there(tmp_path: Path) -> None:
-    run = of_hosts(tmp_path, a=even(4), b=some([6], 60, 4))
+    run = load(capture_of_hosts(tmp_path / "run", {"a": even(4), "b": some([6], 60, 4)}))
     assert sentences(run, "a", "it") == ["Step 8 of it is excluded: it is a stray on another host."]
     (text,) = sentences(run, "b", "it")
     assert text.startswith("Step 8 of it is excluded as a stray: ")
     counted = load(tmp_path / "run", stray="include")
     assert sentences(counted, "a", "it") == []
-    assert not [link for link in links(run, "a") if "a usual one" in link.label]
-    assert [link.label for link in links(run, "b") if "a usual one" in link.label] != []
+    (pair_of_a,), (pair_of_b,) = (pairs_of(compare(run, run, host=host)) for host in "ab")
+    assert not [link for link in links(overview.VIEW, pair_of_a) if "a usual one" in link.label]
+    assert [link.label for link in links(overview.VIEW, pair_of_b) if "a usual one" in link.label] != []
 
 
 def test_what_a_host_does_in_the_stray_of_another_is_told_beside_its_own_steps(tmp_path: Path) -> None:
     """Step 8 is a stray on host b, and takes 6.8 ms on host a, which has longer ones."""
-    of_hosts(tmp_path, a=[6.8 if i == 6 else 12.0 if i in (20, 30) else 4.0 for i in range(STEPS)], b=some([6], 60, 4))
+    on_a = [6.8 if i == 6 else 12.0 if i in (20, 30) else 4.0 for i in range(STEPS)]
+    capture_of_hosts(tmp_path / "run", {"a": on_a, "b": some([6], 60, 4)})
     counted = load(tmp_path / "run", stray="include")
     (text,) = sentences(counted, "a", "it")
     assert " of 40 steps of it" in text and "longer than all others" not in text
@@ -204,15 +209,9 @@ def test_what_a_host_does_in_the_stray_of_another_is_told_beside_its_own_steps(t
 
 
 def test_one_slow_step_of_a_host_is_told_where_another_host_has_the_stray(tmp_path: Path) -> None:
-    of_hosts(tmp_path, a=some([20], 12, 4), b=some([6], 60, 4))
+    capture_of_hosts(tmp_path / "run", {"a": some([20], 12, 4), "b": some([6], 60, 4)})
     (text,) = sentences(load(tmp_path / "run", stray="include"), "a", "it")
     assert text.startswith("1 of 40 steps of it is slow: ")
-
-
-def links(run: Run, host: str) -> list[Link]:
-    """The links on the Overview of a host of the run."""
-    (pair,) = pairs_of(compare(run, run, host=host))
-    return [one for block in shown(overview.VIEW, pair, Links) for one in block.links]
 
 
 @pytest.mark.parametrize(

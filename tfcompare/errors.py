@@ -103,9 +103,9 @@ class NoOtherSteps(TfcompareError):
 
 
 class NoSuchSteps(NoOtherSteps):
-    """A host has no step in the chosen range.
+    """A host, or a run of several, has no step in the chosen range.
 
-    Attributes: `where` (a file, or the name of the host), `range`, `count` (the host's number of steps).
+    Attributes: `where` (a file, or the name of the host or run), `range`, `count` (its number of steps).
     """
 
     def __init__(self, where: str, steps: str, count: int) -> None:

@@ -514,7 +514,7 @@ def _steps_of_hosts(
     steps = of_hosts("steps", hosts)
     ranges = ranges_of_hosts(steps, choice.first, choice.last)
     if not ranges:
-        raise NoSuchSteps(found.name, str(choice.range), len(run_steps(steps.assign(included=True, stray=False))))
+        raise NoSuchSteps(found.name, str(choice.range), len(run_steps(steps)))
     without = [host.host for host in hosts if host.host not in ranges]
     left_out = [f"left out: host {host} has none of the chosen steps" for host in without]
     files = tuple(file for file in found.files if file.host in ranges)

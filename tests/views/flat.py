@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
 from tfcompare.charts.pair import Pair
-from tfcompare.views.blocks import Beside, Block, Section, Text
+from tfcompare.views.blocks import Beside, Block, Link, Links, Section, Text
 from tfcompare.views.view import View
 
 B = TypeVar("B")
@@ -26,3 +26,8 @@ def shown(view: View, pair: Pair, kind: type[B], **options: Any) -> list[B]:
 def texts(view: View, pair: Pair, **options: Any) -> list[str]:
     """The paragraphs."""
     return [block.text for block in shown(view, pair, Text, **options)]
+
+
+def links(view: View, pair: Pair, **options: Any) -> list[Link]:
+    """The links in rows of links."""
+    return [link for block in shown(view, pair, Links, **options) for link in block.links]

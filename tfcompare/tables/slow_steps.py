@@ -47,14 +47,11 @@ def slow_included(times: Floats, included: Bools) -> Bools:
 class _Extra:
     """What some steps take more than the usual ones: time, and the part and op that take most of it (or empty)."""
 
-    us: float
-    part: str
-    part_share: float
-    op_name: str
-    op_share: float
-
-
-_NOTHING = _Extra(math.nan, "", math.nan, "", math.nan)
+    us: float = math.nan
+    part: str = ""
+    part_share: float = math.nan
+    op_name: str = ""
+    op_share: float = math.nan
 
 
 def slow_steps_frame(every: pd.DataFrame, shares_of: Callable[[str], pd.DataFrame], host: str) -> pd.DataFrame:
@@ -108,23 +105,23 @@ def _extra(
 ) -> _Extra:
     """What the chosen steps take more than the usual ones, on average; not in what, if their host has no usual one."""
     if chosen.empty or usual.empty:
-        return _NOTHING
+        return _Extra()
     host = str(chosen["host"].mode().iloc[0])
     places, is_own = common_step_ids(every), every["host"] == host
     slow, others = (every[is_own & places.isin(some["step"])] for some in (chosen, usual))
     if others.empty:
-        return _Extra(chosen["duration_us"].mean() - usual["duration_us"].mean(), "", math.nan, "", math.nan)
+        return _Extra(chosen["duration_us"].mean() - usual["duration_us"].mean())
     columns = ["duration_us", *schema.STEP_PARTS]
     more = slow[columns].mean() - others[columns].mean()
     total_us, part = float(more["duration_us"]), str(more[list(schema.STEP_PARTS)].idxmax())
     part_share = float(more[part]) / total_us if total_us > 0 else 0.0
     if part_share < _WORTH_NAMING:
-        return _Extra(total_us, "", math.nan, "", math.nan)
+        return _Extra(total_us)
     shares = shares_of(host)
     within = shares[shares["step_part"] == part]
     of_ops = _op_means(within, slow["step"]).sub(_op_means(within, others["step"]), fill_value=0.0)
     if of_ops.empty or of_ops.max() < _WORTH_NAMING * total_us:
-        return _Extra(total_us, part, part_share, "", math.nan)
+        return _Extra(total_us, part, part_share)
     return _Extra(total_us, part, part_share, str(of_ops.idxmax()), float(of_ops.max()) / total_us)
 
 

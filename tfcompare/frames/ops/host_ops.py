@@ -83,7 +83,7 @@ def _ops_by_name(space: XSpace) -> tuple[Int32, list[Op]]:
         if op.name not in parts:
             parts[op.name] = len(ops)
             ops.append(op)
-        elif op.type and not "" < ops[parts[op.name]].type <= op.type:
+        elif op.type and (not (known := ops[parts[op.name]].type) or op.type < known):
             ops[parts[op.name]] = op
         out[row] = parts[op.name]
     return out, ops

@@ -66,11 +66,12 @@ def clocks(run: Run) -> Clocks | None:
     every = every[every["place"].isin(places)]
     if len(places) < FEWEST_STEPS:
         return None
-    start, end = (every.pivot(index="place", columns="host", values=name) for name in ("start_us", "end_us"))
-    hosts = [str(host) for host in start.columns]
-    offset, error = _offsets(end.to_numpy(), 0)
+    pivoted = [every.pivot(index="place", columns="host", values=name) for name in ("start_us", "end_us")]
+    hosts = [str(host) for host in pivoted[0].columns]
+    start, end = (times.to_numpy() for times in pivoted)
+    offset, error = _offsets(end, 0)
     offsets = pd.DataFrame({"host": hosts, "offset_us": offset, "error_us": error})
-    last = {host: _times_last(start.to_numpy(), end.to_numpy(), of) for of, host in enumerate(hosts)}
+    last = {host: _times_last(start, end, of) for of, host in enumerate(hosts)}
     return Clocks(offsets, last, len(places), len(places) - sum(last.values()))
 
 
