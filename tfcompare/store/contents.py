@@ -7,6 +7,7 @@ import math
 from dataclasses import asdict
 from datetime import datetime
 from hashlib import blake2b
+from threading import Lock
 from typing import Any, NoReturn, TypeVar
 
 import msgspec
@@ -16,6 +17,8 @@ from tfcompare.errors import TfcompareError
 _T = TypeVar("_T")
 _SIZE_BYTES = 8
 _DIGEST_BYTES = 32
+_ONE_AT_A_TIME = Lock()
+"""msgspec collects what a type is made of when it first meets it: two threads that do so at once crash the process."""
 _MOST_DIGITS = 20
 """Of an integer: 64 bits have no more, and the time to read one grows with their square."""
 
@@ -41,7 +44,8 @@ def from_json(data: bytes | memoryview, kind: type[_T]) -> _T:
     try:
         # Not by msgspec's own reader: names of files may hold bytes that are no text, which JSON has as surrogates.
         content = json.loads(bytes(data), parse_int=_integer, parse_float=_number, parse_constant=_constant)
-        return msgspec.convert(content, kind)
+        with _ONE_AT_A_TIME:
+            return msgspec.convert(content, kind)
     except msgspec.ValidationError as error:
         raise Damaged(f"has something else in it ({error})") from None
     except (ValueError, RecursionError) as error:
