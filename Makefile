@@ -2,7 +2,8 @@
 #
 #   make run                          the dashboard on the sample runs
 #   make run DIRS="logs/a logs/b"     … on your own; PORT=8600 to choose the port
-#   make test                         formatting, lint, types, layers, tests: all that a reviewer would run
+#   make test                         what every change needs: formatting, lint, types, layers, tests
+#   make test-all                     everything: also laws on all profiles, long fuzzing, calibration, live recordings
 #   make test-fast                    the tests of the numeric core alone: no app, no browser, no servers
 #   make docs                         the reference pages of the documentation, from the code
 #   make pictures                     the pictures of the documentation, in Chromium
@@ -18,16 +19,20 @@ WORKERS ?= 2
 SOURCES := app.py pages tfcompare tests benchmarks sample_logs docs
 
 .DEFAULT_GOAL := run
-.PHONY: run test test-fast check lint format bench docs pictures screenshots clean
+.PHONY: run test test-all test-fast check lint format bench docs pictures screenshots clean
 
 run: .venv/run.stamp
 	$(BIN)/tfcompare serve $(DIRS) $(if $(PORT),--port $(PORT))
 
+# The tests of a file share what they read and compare, so one worker runs them all.
 test: check
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal --durations=25 $(TESTS)
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile -m "not thorough" $(TESTS)
+
+test-all: check
+	LAW_FACTOR=5 $(BIN)/pytest -n $(WORKERS) --dist loadfile $(TESTS)
 
 test-fast: .venv/test.stamp
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal $(CORE_TESTS)
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile -m "not thorough" $(CORE_TESTS)
 
 check: lint
 	$(BIN)/ruff format --check $(wildcard $(SOURCES))
