@@ -1,11 +1,14 @@
-"""Op stats and steps against xprof's, on every profile at hand; what differs on purpose is listed here, row for row."""
+"""Op stats and steps against xprof's; what differs on purpose is listed here, row for row."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import pandas as pd
 import pytest
 
 from tests import xprof_oracle
+from tests.frames.dialects import thorough_but
 from tests.profiles import ALL_RUNS, SAMPLE_RUNS, loaded_run
 from tfcompare import schema
 from tfcompare.frames.ops.op_names import EAGER_EXECUTION
@@ -16,20 +19,38 @@ from tfcompare.xspace import read
 KEYS = ["host_or_device", "op_name", "op_type"]
 XPROF_ROWS = 500
 TOLERANCE = 0.001
-
-STEPS_LIKE_XPROF = [
-    "tf_cpu_base",
-    "tf_cpu_zoo",
-    "tf_cpu_sleepy",
-    *SAMPLE_RUNS,
-]
+STEPS_LIKE_XPROF = ["tf_cpu_base", "tf_cpu_zoo", "tf_cpu_sleepy", *SAMPLE_RUNS]
 
 
-@pytest.fixture(scope="module", params=ALL_RUNS)
-def both(request: pytest.FixtureRequest) -> tuple[Run, pd.DataFrame]:
-    """A run, and xprof's op table of the same files."""
+@dataclass(frozen=True)
+class Both:
+    """A run, xprof's op table of the same files, and the rows of both tables side by side, without IDLE."""
+
+    run: Run
+    xprof: pd.DataFrame
+    rows: pd.DataFrame
+
+    @property
+    def in_both(self) -> pd.DataFrame:
+        return self.rows[self.rows["_merge"] == "both"].copy()
+
+    @property
+    def runs_instructions_on_threads(self) -> bool:
+        """Whether XLA programs ran on the host's threads: xprof takes none of their instructions for an op."""
+        return self.run.info.device_type == "CPU" and not self.run.table("hlo_ops").empty
+
+    @property
+    def named_by_stat(self) -> set[str]:
+        """What xprof takes for ops besides events named so: the `tf_op` stat of host events (memory, launches)."""
+        labels = (label for file in self.run.found.files for label in read(file.path).space.strings("tf_op").labels)
+        return {label.partition(":")[0] for label in labels}
+
+
+@pytest.fixture(scope="module", params=thorough_but(ALL_RUNS))
+def both(request: pytest.FixtureRequest) -> Both:
     run = loaded_run(request.param)
-    return run, with_ops_of_fusions(run, xprof_oracle.framework_op_stats(*(file.path for file in run.found.files)))
+    xprof = with_ops_of_fusions(run, xprof_oracle.framework_op_stats(*(file.path for file in run.found.files)))
+    return Both(run, xprof, side_by_side(run, xprof))
 
 
 def with_ops_of_fusions(run: Run, xprof: pd.DataFrame) -> pd.DataFrame:
@@ -44,107 +65,70 @@ def with_ops_of_fusions(run: Run, xprof: pd.DataFrame) -> pd.DataFrame:
     named = xprof.copy()
     named.loc[fused, "op_name"] = xprof.loc[fused, "op_name"].map(op_of)
     named.loc[fused, "op_type"] = named.loc[fused, "op_name"].map(type_of)
-    keys = [*KEYS, "eager"]
     sums = {"occurrences": "max", "total_time_us": "sum", "self_time_us": "sum"}
-    return named.groupby(keys, sort=False, as_index=False).agg(sums)
+    return named.groupby([*KEYS, "eager"], sort=False, as_index=False).agg(sums)
 
 
 def side_by_side(run: Run, xprof: pd.DataFrame) -> pd.DataFrame:
     """Rows of both tables without IDLE; `_merge` tells which have a row. xprof's table ends after 500 rows."""
     ours = run.table("op_stats")
     if len(xprof) > XPROF_ROWS:  # 500 and the IDLE row that the cut spared
-        ours = ours[
-            ours.set_index(KEYS).index.isin(xprof.set_index(KEYS).index) | (ours["host_or_device"] == schema.DEVICE)
-        ]
+        known = ours.set_index(KEYS).index.isin(xprof.set_index(KEYS).index)
+        ours = ours[known | (ours["host_or_device"] == schema.DEVICE)]
     merged = ours.merge(xprof, on=KEYS, how="outer", suffixes=("", "_xprof"), indicator=True)
     return merged[merged["op_type"] != schema.IDLE]
 
 
-def named_by_stat(run: Run) -> set[str]:
-    """What xprof takes for ops besides events named so: the `tf_op` stat of host events (memory, launches)."""
-    names = set()
-    for file in run.found.files:
-        labels = read(file.path).space.strings("tf_op").labels
-        names |= {label.partition(":")[0] for label in labels}
-    return names
-
-
-def fusions_named_otherwise(run: Run) -> set[str]:
-    """Names of fusions that name no op, while an op in them does."""
-    rows = run.table("hlo_ops")
-    return set(rows.loc[rows["category"].str.endswith("fusion") & (rows["op_name"] != ""), "hlo_op"])
-
-
-def compiled_ops(run: Run) -> set[str]:
-    """Names of the ops of instructions that ran on the host's threads."""
-    rows = run.table("hlo_ops")
-    return {*rows["op_name"], *rows["hlo_op"]} if runs_instructions_on_threads(run) else set()
-
-
-def runs_instructions_on_threads(run: Run) -> bool:
-    """Whether XLA programs ran on the host's threads: xprof takes none of their instructions for an op."""
-    return run.info.device_type == "CPU" and not run.table("hlo_ops").empty
-
-
-def test_self_and_total_times_are_xprofs(both: tuple[Run, pd.DataFrame]) -> None:
-    rows = side_by_side(*both)
-    rows = rows[rows["_merge"] == "both"]
-    if runs_instructions_on_threads(both[0]):  # these take their time from the compiled function around them
-        rows["self_time_us_xprof"] = rows["self_time_us"].where(rows["op_name"].str.match("__inference_"))
-    assert (rows["self_time_us"] - rows["self_time_us_xprof"]).abs().le(TOLERANCE * rows["self_time_us_xprof"]).all()
-    assert (rows["total_time_us"] - rows["total_time_us_xprof"]).abs().le(TOLERANCE * rows["total_time_us_xprof"]).all()
-
-
-def test_sums_are_xprofs(both: tuple[Run, pd.DataFrame]) -> None:
-    rows = side_by_side(*both)
-    rows = rows[rows["_merge"] == "both"]
-    if runs_instructions_on_threads(both[0]):
-        rows = rows[~rows["op_name"].str.match("__inference_")]
+def test_times_and_eager_flags_are_xprofs(both: Both) -> None:
+    rows = both.in_both
+    assert (rows["is_eager"].astype(bool) == (rows["eager"] == "Eager")).all()
+    of_function = rows["op_name"].str.match("__inference_")
+    if both.runs_instructions_on_threads:  # these take their time from the compiled function around them
+        rows["self_time_us_xprof"] = rows["self_time_us"].where(of_function)
+    for time in ("self_time_us", "total_time_us"):
+        assert (rows[time] - rows[f"{time}_xprof"]).abs().le(TOLERANCE * rows[f"{time}_xprof"]).all()
+    if both.runs_instructions_on_threads:
+        rows = rows[~of_function]
     sums = rows.groupby("host_or_device")[["self_time_us", "self_time_us_xprof"]].sum()
     assert sums["self_time_us"].to_numpy() == pytest.approx(sums["self_time_us_xprof"].to_numpy(), rel=TOLERANCE)
 
 
-def test_only_events_that_merely_mention_an_op_are_missing(both: tuple[Run, pd.DataFrame]) -> None:
+def test_only_events_that_merely_mention_an_op_are_missing(both: Both) -> None:
     """xprof counts events whose `tf_op` stat names an op as the op itself: allocations, launches of XLA modules.
 
     Fusions that it shows under their own names are here under that of the last op in them.
     """
-    rows = side_by_side(*both)
-    missing = rows[rows["_merge"] == "right_only"]
-    missing = missing[~missing["op_name"].isin(fusions_named_otherwise(both[0]))]
+    instructions = both.run.table("hlo_ops")
+    is_fusion = instructions["category"].str.endswith("fusion") & (instructions["op_name"] != "")
+    missing = both.rows[both.rows["_merge"] == "right_only"]
+    missing = missing[~missing["op_name"].isin(set(instructions.loc[is_fusion, "hlo_op"]))]
     assert set(missing["host_or_device"]) <= {schema.HOST}
-    assert set(missing["op_name"]) <= named_by_stat(both[0])
+    assert set(missing["op_name"]) <= both.named_by_stat
 
 
-def test_only_device_events_that_xprof_cannot_name_are_added(both: tuple[Run, pd.DataFrame]) -> None:
-    """xprof drops kernels and copies without `tf_op`; ours are there, by their annotation or their own name."""
-    rows = side_by_side(*both)
-    added = rows[rows["_merge"] == "left_only"]
-    added = added[~added["op_name"].str.startswith(EAGER_EXECUTION) & ~added["op_name"].isin(compiled_ops(both[0]))]
-    assert set(added["host_or_device"]) <= {schema.DEVICE}
-    if both[0].info.device_type == "TPU":
-        assert added.empty
+def test_only_what_xprof_cannot_name_is_added(both: Both) -> None:
+    """It drops kernels and copies without `tf_op`; ours are there, by their annotation or their own name. It shows no
+    op of an eager program on CPU: TensorFlow names no event there `name:type`. Nor does XLA."""
+    added = both.rows[both.rows["_merge"] == "left_only"]
+    if both.runs_instructions_on_threads:
+        instructions = both.run.table("hlo_ops")
+        added = added[~added["op_name"].isin({*instructions["op_name"], *instructions["hlo_op"]})]
+    on_host = added[added["host_or_device"] == schema.HOST]
+    assert on_host["is_eager"].astype(bool).all()
+    assert on_host["op_name"].str.startswith(EAGER_EXECUTION).all()
+    if both.run.info.device_type == "TPU":
+        assert len(added) == len(on_host)
 
 
-def test_only_eager_executions_and_instructions_are_added_on_the_host(both: tuple[Run, pd.DataFrame]) -> None:
-    """xprof shows no op of an eager program on CPU: TensorFlow names no event there `name:type`. Nor does XLA."""
-    rows = side_by_side(*both)
-    added = rows[(rows["_merge"] == "left_only") & (rows["host_or_device"] == schema.HOST)]
-    added = added[~added["op_name"].isin(compiled_ops(both[0]))]
-    assert added["is_eager"].astype(bool).all()
-    assert added["op_name"].str.startswith(EAGER_EXECUTION).all()
-
-
-def test_occurrences_are_xprofs_less_the_mentions_and_further_kernels(both: tuple[Run, pd.DataFrame]) -> None:
+def test_occurrences_are_xprofs_less_the_mentions_and_further_kernels(both: Both) -> None:
     """xprof counts each kernel of an instruction as an occurrence of its op."""
-    rows = side_by_side(*both)
-    rows = rows[rows["_merge"] == "both"]
+    rows = both.in_both
     more = rows["occurrences_xprof"] - rows["occurrences"]
-    instructions = both[0].table("hlo_ops")
+    instructions = both.run.table("hlo_ops")
     has_more_kernels = instructions["occurrences"] > instructions["executions"]
     of_several_kernels = {name.partition(":")[0] for name in instructions.loc[has_more_kernels, "op_name"]}
     assert more.ge(0).all()
-    assert set(rows.loc[more > 0, "op_name"]) <= named_by_stat(both[0]) | of_several_kernels
+    assert set(rows.loc[more > 0, "op_name"]) <= both.named_by_stat | of_several_kernels
 
 
 @pytest.mark.parametrize(
@@ -166,42 +150,32 @@ def test_an_op_ran_as_often_as_its_programs_however_many_kernels_it_has(
     assert found == [ours, xprofs]
 
 
-def test_eager_flags_are_xprofs(both: tuple[Run, pd.DataFrame]) -> None:
-    rows = side_by_side(*both)
-    rows = rows[rows["_merge"] == "both"]
-    assert (rows["is_eager"].astype(bool) == (rows["eager"] == "Eager")).all()
-
-
-def test_idle_of_the_host_is_xprofs_where_no_mention_widens_it(both: tuple[Run, pd.DataFrame]) -> None:
-    run, xprof = both
-    idle = run.table("op_stats").query("op_type == 'IDLE' and host_or_device == 'Host'")["self_time_us"].sum()
-    expected = xprof.query("op_type == 'IDLE' and host_or_device == 'Host'")["self_time_us"].sum()
-    mentions = named_by_stat(run)
-    if runs_instructions_on_threads(run):
+def test_idle_of_the_host_is_xprofs_where_no_mention_widens_it(both: Both) -> None:
+    tables = (both.run.table("op_stats"), both.xprof)
+    of_host = "op_type == 'IDLE' and host_or_device == 'Host'"
+    idle, expected = (table.query(of_host)["self_time_us"].sum() for table in tables)
+    if both.runs_instructions_on_threads:
         assert idle >= expected * (1 - TOLERANCE)  # threads that run nothing else count as well
-    elif not mentions:
+    elif not both.named_by_stat:
         assert idle == pytest.approx(expected, rel=TOLERANCE)
     else:
         assert idle <= expected * (1 + TOLERANCE)
 
 
-def test_busy_and_idle_time_of_devices_add_up_to_xprofs(both: tuple[Run, pd.DataFrame]) -> None:
+def test_busy_and_idle_time_of_devices_add_up_to_xprofs(both: Both) -> None:
     """What ours recovers was idle time to xprof, but for gaps that events it drops fill beyond its span."""
-    run, xprof = both
-    device = run.table("op_stats").query("host_or_device == 'Device'")["self_time_us"].sum()
-    expected = xprof.query("host_or_device == 'Device'")["self_time_us"].sum()
-    if len(xprof) <= XPROF_ROWS:
+    tables = (both.run.table("op_stats"), both.xprof)
+    device, expected = (table.query("host_or_device == 'Device'")["self_time_us"].sum() for table in tables)
+    if len(both.xprof) <= XPROF_ROWS:
         assert device == pytest.approx(expected, rel=TOLERANCE)
 
 
-@pytest.mark.parametrize("name", STEPS_LIKE_XPROF)
+@pytest.mark.parametrize("name", thorough_but(STEPS_LIKE_XPROF, "tf_cpu_base"))
 def test_included_steps_are_xprofs(name: str) -> None:
     run = loaded_run(name)
     xprof = xprof_oracle.step_table(*(file.path for file in run.found.files))
-    steps = run.table("steps")
-    assert steps.loc[steps["included"], "duration_us"].to_numpy() == pytest.approx(
-        xprof["duration_us"].to_numpy(), rel=1e-6
-    )
+    steps = run.table("steps").query("included")
+    assert steps["duration_us"].to_numpy() == pytest.approx(xprof["duration_us"].to_numpy(), rel=1e-6)
 
 
 def test_the_step_of_a_multi_gpu_run_is_xprofs() -> None:
@@ -214,12 +188,9 @@ def test_device_ops_of_old_gpu_files_are_those_on_their_derived_line() -> None:
     """TF 2.4 and older wrote a line with the op behind each kernel, which xprof 2.24 cannot name any more."""
     run = loaded_run("tf_gpu")
     space = read(run.found.files[0].path).space
-    lines = [i for i, name in enumerate(space.lines.name) if name == "TensorFlow Ops"]
-    rows = events_of_lines(space, lines)
-    derived = pd.DataFrame(
-        {"name": space.metadata_names[space.events.metadata[rows]], "ps": space.events.duration_ps[rows]}
-    )
-    expected = derived.groupby("name")["ps"].sum() / 1e6
+    rows = events_of_lines(space, [i for i, name in enumerate(space.lines.name) if name == "TensorFlow Ops"])
+    names = space.metadata_names[space.events.metadata[rows]]
+    expected = pd.Series(space.events.duration_ps[rows] / 1e6).groupby(names).sum()
     ours = run.table("op_stats", host=run.host_names[0]).query("host_or_device == 'Device'")
     found = ours.set_index(ours["op_name"] + ":" + ours["op_type"])["self_time_us"]
     assert found[expected.index].to_numpy() == pytest.approx(expected.to_numpy(), rel=1e-9)
