@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.profiles import WORKER_RUNS
+from tests.protobufs import messages
 from tfcompare import compare, load
 
 SAMPLES = Path(__file__).parents[1] / "sample_logs"
@@ -34,9 +35,7 @@ def profile_id(path: Path) -> str:
 
 @cache
 def space(logdir: str) -> Any:
-    from tensorflow.tsl.profiler.protobuf import xplane_pb2
-
-    return xplane_pb2.XSpace.FromString(sample(logdir).read_bytes())
+    return messages("tsl.profiler.protobuf.xplane_pb2").XSpace.FromString(sample(logdir).read_bytes())
 
 
 def host_events(logdir: str) -> list[tuple[str, Any]]:

@@ -9,6 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.profiles import ROOT, TRANSFORMER_RUNS, loaded_run, run_path
+from tests.protobufs import messages
 from tests.ui.page_texts import texts
 from tests.ui.sidebar_widgets import named, names
 from tfcompare import cli, settings
@@ -75,7 +76,7 @@ def test_instructions_per_step_are_those_of_the_kind() -> None:
 
 
 def test_hosts_that_number_their_steps_differently_have_the_same_kinds(tmp_path: Path) -> None:
-    xplane_pb2 = pytest.importorskip("tensorflow.tsl.profiler.protobuf.xplane_pb2")
+    xplane_pb2 = messages("tsl.profiler.protobuf.xplane_pb2")
     (file,) = run_path(NAME).rglob("*.xplane.pb")
     for host, first in (("a", 0), ("b", 1_000)):
         profile = xplane_pb2.XSpace.FromString(file.read_bytes())

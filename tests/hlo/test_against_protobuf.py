@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.profiles import run_path
+from tests.protobufs import messages
 from tfcompare.frames.hlo.programs import Programs
 from tfcompare.hlo.program import Program
 from tfcompare.xspace import parse
@@ -14,7 +15,7 @@ RUNS = ["jax_elementwise", "jax_conv_08", "jax_conv_legacy", "jax_tpu"]
 
 def protos_of(name: str) -> list[tuple[Program, object]]:
     """Each program of the run, and what the protobuf library reads of its bytes."""
-    from tensorflow.compiler.xla.service.hlo_pb2 import HloProto
+    HloProto = messages("compiler.xla.service.hlo_pb2").HloProto  # noqa: N806
 
     (file,) = run_path(name).rglob("*.xplane.pb")
     space = parse(file.read_bytes())

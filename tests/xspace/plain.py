@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import functools
-import os
 from typing import Any
 
 import numpy as np
 
+from tests.protobufs import messages
 from tfcompare.xspace import XSpace
 from tfcompare.xspace.space import Stats
 
@@ -17,13 +16,9 @@ KINDS = {
 }  # fmt: skip
 
 
-@functools.cache
 def xplane_pb2() -> Any:
-    """TensorFlow's own reader; importing it takes seconds and tells things on stderr."""
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    from tensorflow.tsl.profiler.protobuf import xplane_pb2
-
-    return xplane_pb2
+    """TensorFlow's own messages."""
+    return messages("tsl.profiler.protobuf.xplane_pb2")
 
 
 def by_protobuf(data: bytes) -> Plain:
