@@ -13,11 +13,13 @@ from functools import cache
 import pytest
 from hypothesis import settings
 
-from tests.sources.capture.workers import started_workers, workers
+from tests.sources.capture.workers import workers
 from tfcompare import cli
 from tfcompare.settings import DATA_VARIABLE, OFF, READ_VARIABLE, STORE_VARIABLE
 
-__all__ = ["started_workers", "workers"]
+__all__ = ["workers"]
+
+pytest_plugins = ["tests.budget"]
 
 _DATA = tempfile.mkdtemp(prefix="tfcompare-tests-")
 
