@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+
 import pandas as pd
 import pytest
 
@@ -43,23 +45,16 @@ def ends_of(bars) -> list[tuple[float, float]]:
     return [(base, base + length) for base, length in zip(bars.base, bars.x, strict=True)]
 
 
-def test_each_bar_begins_where_the_one_before_ended():
-    connectors, baseline, candidate, moves = step_waterfall(STEP, SIDES).data
+def test_bars_begin_where_the_one_before_ended_and_say_what_they_are():
+    figure = step_waterfall(STEP, SIDES)
+    connectors, baseline, candidate, moves = figure.data
     assert ends_of(baseline) == [(0, 9.5)]
     assert ends_of(candidate) == [(0, 4.5)]
     assert [pytest.approx(end) for end in ends_of(moves)] == [(9.5, 11.52), (11.52, 11.52), (4.5, 11.52)]
     assert [x for x in connectors.x if x is not None][::2] == pytest.approx([9.5, 11.52, 11.52, 4.5])
     assert (baseline.marker.color, candidate.marker.color) == (SIDES[0].colour, SIDES[1].colour)
-
-
-def test_less_and_more_have_a_sign_as_well_as_a_colour():
-    moves = step_waterfall(STEP, SIDES).data[-1]
     assert list(moves.text) == ["▲ +2.02 ms (+289 %)", "unchanged", "▼ −7.02 ms (−86.7 %)"]
     assert [moves.marker.color[0], moves.marker.color[2]] == [style.WORSE, style.BETTER]
-
-
-def test_titles_say_from_what_to_what():
-    figure = step_waterfall(STEP, SIDES)
     assert figure.layout.title.text == "Average step by part: 9.50 ms → 4.50 ms"
     assert figure.layout.xaxis.title.text == "Mean over the included steps (ms)"
     assert list(figure.layout.yaxis.ticktext) == [
@@ -104,22 +99,16 @@ def test_where_nothing_moved_there_is_no_bar_between_and_it_says_so():
     assert ends_of(figure.data[1]) == ends_of(figure.data[2]) == [(0, 100)]
 
 
-def test_factors_show_what_they_were():
+def test_factors_show_what_they_were_and_also_below_0():
     moves = factor_moves((100, 100), (2.0, 4.0), ("Launches", "Time each"))
     figure = part_waterfall(Waterfall(200.0, 400.0, moves), SIDES, "Kernel launch")
     assert list(figure.data[-1].text) == ["unchanged", "▲ +200 µs (2.00 µs → 4.00 µs)"]
     assert figure.layout.title.text.startswith("Kernel launch by factor")
-
-
-def test_factors_that_lead_below_0_are_in_view_and_that_is_said():
-    """Many short launches became a few long ones: either change alone is larger than all the time there was."""
-    moves = factor_moves((1000, 10), (2.0, 50.0), ("Launches", "Time each"))
-    waterfall = Waterfall(2000.0, 500.0, moves)
-    assert waterfall.levels_us.tolist() == [2000, -23740, 500]
-    figure = part_waterfall(waterfall, SIDES, "Kernel launch")
-    assert figure.layout.xaxis.range[0] == pytest.approx(-23.740)
-    assert figure.layout.xaxis.zeroline
-    assert "below 0" in figure.layout.title.subtitle.text
+    few_and_long = Waterfall(2000.0, 500.0, factor_moves((1000, 10), (2.0, 50.0), ("Launches", "Time each")))
+    assert few_and_long.levels_us.tolist() == [2000, -23740, 500]
+    layout = part_waterfall(few_and_long, SIDES, "Kernel launch").layout
+    assert (layout.xaxis.range[0], layout.xaxis.zeroline) == (pytest.approx(-23.740), True)
+    assert "below 0" in layout.title.subtitle.text
 
 
 def test_on_a_narrow_page_half_of_the_width_is_for_text_and_names_are_short():
@@ -128,8 +117,4 @@ def test_on_a_narrow_page_half_of_the_width_is_for_text_and_names_are_short():
     longest = {False: 100 / wide.layout.xaxis.range[1], True: 100 / narrow.layout.xaxis.range[1]}
     assert longest[False] > 0.7
     assert 0.4 < longest[True] < 0.55
-    lengths = [
-        max(len(note.text.replace("&lt;", "<").replace("&gt;", ">")) for note in f.layout.annotations)
-        for f in (wide, narrow)
-    ]
-    assert lengths == [72, 48]
+    assert [max(len(html.unescape(one.text)) for one in f.layout.annotations) for f in (wide, narrow)] == [72, 48]

@@ -23,33 +23,25 @@ BEFORE = with_shares(steps(*[(100e3, 10e3)] * 5, (80e3, 60e3), (90e3, 0.0)))
 AFTER = with_shares(steps(*[(60e3, 30e3)] * 4))
 
 
-def test_every_step_is_its_waiting_and_the_rest_on_one_another():
-    waiting, rest = step_times([(SLOW, BEFORE)]).data
+def test_every_step_is_its_waiting_and_the_rest_in_a_panel_for_each_run():
+    figure = step_times([(SLOW, BEFORE), (FAST, AFTER)])
+    waiting, rest = figure.data[:2]
     assert list(waiting.y) == [10, 10, 10, 10, 10, 60, 0]
     assert [a + b for a, b in zip(waiting.y, rest.y, strict=True)] == [100, 100, 100, 100, 100, 80, 90]
     assert list(waiting.customdata[5]) == ["15", "60.0 ms", "80.0 ms", "75.0 %", "localhost", ""]
-
-
-def test_each_run_has_a_panel_and_both_one_scale():
-    figure = step_times([(SLOW, BEFORE), (FAST, AFTER)])
     assert [trace.xaxis for trace in figure.data] == ["x", "x", "x2", "x2"]
-    assert figure.layout.yaxis2.matches == "y"
     assert [note.text for note in figure.layout.annotations] == [
         "<b>Baseline</b><br>before",
         "<b>Candidate</b><br>after &lt;b&gt;",
     ]
+    alone = step_times([(Side("only", 0, 1), BEFORE)])
+    assert (len(alone.data), alone.layout.annotations) == (2, ())
 
 
-def test_runs_far_apart_share_one_scale_too():
+def test_runs_share_one_scale_however_far_apart():
     figure = step_times([(SLOW, BEFORE), (FAST, with_shares(steps((500.0, 100.0))))])
     assert figure.layout.yaxis2.matches == "y"
     assert (figure.layout.yaxis.title.text, list(figure.data[2].y)) == ("Time (ms)", [0.1])
-
-
-def test_a_run_alone_has_one_panel_without_a_role():
-    figure = step_times([(Side("only", 0, 1), BEFORE)])
-    assert not figure.layout.annotations
-    assert len(figure.data) == 2
 
 
 @pytest.mark.parametrize(("count", "tick"), [(1, 1), (10, 1), (11, None)])
@@ -69,8 +61,7 @@ def test_excluded_steps_are_hollow_and_say_so():
 
 def test_a_run_without_steps_has_no_panel_and_the_other_keeps_its_colour():
     figure = step_times([(SLOW, BEFORE.iloc[:0]), (FAST, AFTER)])
-    assert len(figure.data) == 2
-    assert figure.data[0].marker.color[0] == "rgba(176,48,154,1.0)"
+    assert (len(figure.data), figure.data[0].marker.color[0]) == (2, "rgba(176,48,154,1.0)")
     assert [trace.name for trace in input_shares([(SLOW, BEFORE.iloc[:0]), (FAST, AFTER)]).data] == [FAST.label]
 
 
@@ -87,22 +78,18 @@ def test_shares_of_both_runs_on_one_axis():
     assert list(before.marker.symbol) == ["circle-open", *["circle"] * 5, "circle-open"]
 
 
-def test_categories_of_both_runs_as_pairs_of_bars():
+def test_categories_of_both_runs_as_pairs_of_bars_and_of_a_run_alone_without_a_legend():
     figure = category_times(categories_of(input_diff()), (SLOW, FAST), per="step")
     before, after = figure.data
-    assert list(before.x) == [200, 0, 800]
-    assert list(after.x) == [0, 50, 450]
+    assert [list(before.x), list(after.x)] == [[200, 0, 800], [0, 50, 450]]
     assert list(before.text) == ["200 µs (20.0 %)", "none", "800 µs (80.0 %)"]
     assert figure.layout.xaxis.title.text == "Self time per step (µs)"
     assert [note.text for note in figure.layout.annotations] == [
         "Reading on demand", "Reading in advance", "Preprocessing"
     ]  # fmt: skip
-
-
-def test_a_run_alone_has_its_categories_without_a_legend():
-    figure = category_times(categories_of(input_diff()), [Side("only", 0, 1)], per="step")
-    assert [list(trace.x) for trace in figure.data] == [[200, 800]]
-    assert not figure.layout.showlegend
+    alone = category_times(categories_of(input_diff()), [Side("only", 0, 1)], per="step")
+    assert [list(trace.x) for trace in alone.data] == [[200, 800]]
+    assert not alone.layout.showlegend
 
 
 @pytest.mark.parametrize(("ours", "theirs", "label"), [(NAIVE, "", SLOW.label), ("", BETTER, FAST.label)])

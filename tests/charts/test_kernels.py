@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.charts.kernel_samples import kernel_diff
 from tfcompare.charts import kernels, ops, style
 from tfcompare.charts.shares import share_bars
 from tfcompare.charts.style import Side
 from tfcompare.compare.groups.aggregate import largest_changes
 from tfcompare.compare.groups.kernel_groups import group_kernels
-from tfcompare.tools.ops.kernel_stats import tensor_core_use
 from tfcompare.tools.ops.op_stats import time_shares
 
 SIDES = (Side("before", 0), Side("after", 1))
@@ -25,16 +22,6 @@ def test_a_label_stands_for_a_long_name_that_hovering_shows_whole():
     hover = figure.data[0].customdata[0][0]
     assert hover.replace("<br>", "") == style.safe(name)
     assert hover.count("<br>") == len(name) // style.HOVER_LENGTH
-
-
-def test_the_use_of_tensor_cores_is_drawn_for_both_sides():
-    use = tensor_core_use(kernel_diff())
-    figure = share_bars(use, SIDES, "total_duration_us", title="Tensor cores", axis="Share")
-    assert [list(trace.x) for trace in figure.data] == [
-        [0.6, 0.1, 0.3],
-        [0.0, pytest.approx(2 / 3), pytest.approx(1 / 3)],
-    ]
-    assert figure.layout.annotations[0].text == "on tensor cores"
 
 
 def test_movers_can_be_of_launches():

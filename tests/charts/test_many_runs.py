@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import math
 
 import numpy as np
@@ -47,7 +48,8 @@ def intervals(figure):
 
 
 def test_each_run_has_its_place_in_the_order_of_the_rows() -> None:
-    found = markers(step_times(RUNS))
+    figure = step_times(RUNS)
+    found = markers(figure)
     places = {name: (list(trace.x), list(trace.y)) for name, trace in found.items()}
     assert places == {
         "Baseline": ([1], [10.0]),
@@ -57,22 +59,20 @@ def test_each_run_has_its_place_in_the_order_of_the_rows() -> None:
     }
     assert len({trace.marker.symbol for trace in found.values()}) == 4
     assert found[text_of("faster", "")].marker.color == style.BETTER
+    alone = step_times(RUNS[RUNS["role"] == "candidate"])
+    assert (len(alone.layout.shapes), len(markers(alone))) == (0, 3), "without a baseline there is no line"
 
 
 def test_an_interval_crosses_the_baseline_only_where_the_verdict_says_so() -> None:
     figure = step_times(RUNS)
-    line = figure.layout.shapes[0].y0
+    line, thin = figure.layout.shapes[0].y0, figure.data[0]
     assert line == 10.0
     ends = [[y for y in trace.y if not np.isnan(y)] for trace in intervals(figure)]
     drawn = [pair for pair in ends if pair]
     assert drawn == [pytest.approx([7.0, 9.0]), pytest.approx([9.0, 13.0])]
     assert drawn[0][1] < line < drawn[1][1]
-
-
-def test_most_of_the_steps_lie_on_a_thin_line() -> None:
-    thin = step_times(RUNS).data[0]
-    assert np.nan_to_num(thin.y[:3]).tolist() == pytest.approx([7.2, 9.6, 0.0])
-    assert thin.line.width < intervals(step_times(RUNS))[0].line.width
+    assert np.nan_to_num(thin.y[:3]).tolist() == pytest.approx([7.2, 9.6, 0.0]), "most of the steps"
+    assert thin.line.width < intervals(figure)[0].line.width
 
 
 def test_names_are_cut_on_the_axis_and_whole_when_hovered() -> None:
@@ -82,25 +82,16 @@ def test_names_are_cut_on_the_axis_and_whole_when_hovered() -> None:
     assert name == style.wrap_text(LONG) and "<b>" not in name
     assert "1.10× (0.900× to 1.30×)" in text
     assert "&lt;b&gt;20" in markers(figure)[text_of("faster", "")].customdata[0][1]
-
-
-def test_a_run_that_was_not_tested_shows_its_ratio_and_no_interval() -> None:
-    figure = step_times(pd.DataFrame([run("base", 10.0), run("other", 15.0, "untested", (NAN, 1.5, NAN))]))
-    assert "candidate ÷ baseline: 1.50×" in markers(figure)[text_of("untested", "")].customdata[0][1]
-    assert "interval" not in figure.layout.title.subtitle.text
-    assert "interval" in step_times(RUNS).layout.title.subtitle.text
+    assert "interval" in figure.layout.title.subtitle.text
+    without = step_times(pd.DataFrame([run("base", 10.0), run("other", 15.0, "untested", (NAN, 1.5, NAN))]))
+    assert "candidate ÷ baseline: 1.50×" in markers(without)[text_of("untested", "")].customdata[0][1]
+    assert "interval" not in without.layout.title.subtitle.text
 
 
 @pytest.mark.parametrize(("longest", "expected"), [(12_000.0, None), (500_000.0, "log")])
 def test_step_times_far_apart_are_drawn_on_a_logarithmic_axis(longest: float, expected: str | None) -> None:
     figure = step_times(pd.DataFrame([run("base", 10_000.0), run("other", longest, "slower", (0.9, 1.0, 1.1))]))
     assert figure.layout.yaxis.type == expected
-
-
-def test_without_a_baseline_there_is_no_line() -> None:
-    figure = step_times(RUNS[RUNS["role"] == "candidate"])
-    assert not figure.layout.shapes
-    assert len(markers(figure)) == 3
 
 
 def cell(row: int, candidate: str, before: float, after: float, status: str = "matched", verdict: str = "untested"):
@@ -124,24 +115,16 @@ CELLS = pd.DataFrame(
 NAMES = {"b": "the older", "a": "the newer"}
 
 
-def test_a_column_is_a_run_in_the_order_of_the_names() -> None:
+def test_a_column_is_a_run_in_the_order_of_the_names_and_an_absent_op_has_no_colour_of_change() -> None:
     figure = change_map(CELLS, NAMES, per="step")
-    _, heat, absent = figure.data
+    background, heat, absent = figure.data
     assert list(figure.layout.xaxis.ticktext) == ["the older", "the newer"]
     assert np.array(heat.z, dtype=float)[:, 1].tolist()[0] == -1.0, "half the time"
     assert np.array(heat.z, dtype=float)[2].tolist() == pytest.approx([3.0, math.log2(1.02)]), "colours end at ×8"
     assert [list(row) for row in heat.text] == [["–", "0.50"], ["+", ""], ["100", "1.02"]]
     assert sorted(zip(absent.x, absent.y, absent.text, strict=True)) == [(0, 0, "–"), (0, 1, "+"), (1, 1, "")]
-
-
-def test_a_cell_of_an_absent_op_has_no_colour_of_change() -> None:
-    background, heat, _ = change_map(CELLS, NAMES, per="step").data
     for trace, shown in ((background, [[1, 0], [1, 1], [0, 0]]), (heat, [[0, 1], [0, 0], [1, 1]])):
         assert (~np.isnan(np.array(trace.z, dtype=float))).astype(int).tolist() == shown
-
-
-def test_hovering_tells_the_whole_name_the_times_and_the_verdict() -> None:
-    heat, absent = change_map(CELLS, NAMES, per="step").data[1:]
     text = heat.customdata[0][1]
     for part in (style.wrap_text(f"{OP}_0"), "baseline 100 µs, candidate 50.0 µs", "0.500×", text_of("faster", "")):
         assert part in text
@@ -166,16 +149,12 @@ def test_a_ratio_fits_into_its_cell(ratio: float, text: str) -> None:
     assert figure.data[1].text[0][0] == text
 
 
-def test_labels_of_ops_are_cut_and_tell_host_from_device() -> None:
+def test_labels_of_ops_are_cut_and_tell_host_from_device_and_op_types_have_rows_as_well() -> None:
     alone = change_map(CELLS, NAMES, per="step").layout.yaxis.ticktext
     assert len(set(alone)) == 3
-    assert all(len(label.replace("&lt;", "<").replace("&gt;", ">")) <= OP_LENGTH for label in alone)
-    both = CELLS.assign(host_or_device=["Host"] * 4 + ["Device"] * 2)
-    labels = change_map(both, NAMES, per="step").layout.yaxis.ticktext
-    assert [label.rpartition(" · ")[2] for label in labels] == ["host", "host", "device"]
-
-
-def test_op_types_have_rows_as_well() -> None:
+    assert all(len(html.unescape(label)) <= OP_LENGTH for label in alone)
+    both = change_map(CELLS.assign(host_or_device=["Host"] * 4 + ["Device"] * 2), NAMES, per="step")
+    assert [label.rpartition(" · ")[2] for label in both.layout.yaxis.ticktext] == ["host", "host", "device"]
     types = CELLS.drop(columns="op_name").assign(op_type=["MatMul"] * 2 + ["Cast"] * 2 + ["Relu"] * 2)
     figure = change_map(types, NAMES, per="step")
     assert list(figure.layout.yaxis.ticktext) == ["MatMul", "Cast", "Relu"]

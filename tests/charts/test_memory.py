@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -48,26 +49,22 @@ def test_both_runs_are_steps_on_one_axis_with_their_peaks() -> None:
     assert figure.layout.yaxis.title.text == "In use (MB)"
 
 
-def said(trace: Any, point: int) -> str:
+def hover(frame: pd.DataFrame, point: int) -> str:
     """What hovering tells of a point, less whose it is."""
+    trace: Any = timeline([(SIDES[0], frame)], [], "in_use_bytes", "time").data[0]
     text = re.sub(r"%{customdata\[(\d+)]}", lambda found: trace.customdata[point][int(found[1])], trace.hovertemplate)
     return text.removeprefix("Baseline: ").removesuffix("<extra></extra>")
 
 
-def test_hovering_tells_what_the_guide_lists() -> None:
-    (trace, _) = timeline([(SIDES[0], BEFORE)], [], "in_use_bytes", "time").data
-    assert said(trace, 1) == (
+def test_hovering_tells_what_the_guide_lists_and_what_was_not_recorded_is_a_dash_or_left_out() -> None:
+    assert hover(BEFORE, 1) == (
         "<b>allocation of 100 B</b>, requested 90 B<br>a&lt;b&gt;/conv<br>temp · float · [2,3]"
         "<br>in use 4.00 MB: stack 0 B, heap 4.00 MB<br>free 6.00 MB, fragmentation 25.0 %<br>step number 7, at 1.00 ms"
     )
-
-
-def test_what_was_not_recorded_is_left_out_or_a_dash() -> None:
     frame = line([5], op_name="", region_type="", data_type="", shape="", step=pd.NA, requested_bytes=pd.NA,
                  fragmentation=float("nan"))  # fmt: skip
-    text = said(timeline([(SIDES[0], frame)], [], "in_use_bytes", "time").data[0], 0)
-    assert text.startswith(f"<b>allocation of 100 B</b>, requested {MISSING}<br>in use 5 B")
-    assert f"fragmentation {MISSING}<br>step number {MISSING}" in text
+    assert hover(frame, 0).startswith(f"<b>allocation of 100 B</b>, requested {MISSING}<br>in use 5 B")
+    assert f"fragmentation {MISSING}<br>step number {MISSING}" in hover(frame, 0)
 
 
 def test_the_fragmentation_has_a_panel_of_its_own_on_the_same_time() -> None:
@@ -80,30 +77,21 @@ def test_the_fragmentation_has_a_panel_of_its_own_on_the_same_time() -> None:
     assert figure.layout.yaxis2.overlaying is None
 
 
-def test_fragmentation_as_the_level_is_one_panel() -> None:
+def test_fragmentation_as_the_level_is_one_panel_and_of_free_memory_the_minimum_is_named() -> None:
     lines = [(SIDES[0], BEFORE)]
     figure = timeline(lines, lines, "fragmentation", "time")
     assert not [trace for trace in figure.data if trace.yaxis == "y2"]
     assert figure.layout.title.text == "Fragmentation over time"
     assert figure.data[0].name == "Baseline · before, peak 25.0 %"
+    (free, _) = timeline(lines, [], "free_bytes", "time").data
+    assert (free.name, list(free.y)) == ("Baseline · before, minimum 6.00 MB", [9, 6, 8])
 
 
-def test_of_free_memory_the_minimum_is_named() -> None:
-    figure = timeline([(SIDES[0], BEFORE)], [], "free_bytes", "time")
-    assert figure.data[0].name == "Baseline · before, minimum 6.00 MB"
-    assert list(figure.data[0].y) == [9, 6, 8]
-
-
-def test_a_run_without_the_memory_is_not_drawn_and_the_other_keeps_its_colour() -> None:
+def test_a_run_without_the_memory_is_not_drawn_and_one_that_is_empty_is_a_line_at_zero() -> None:
     figure = timeline([(SIDES[0], BEFORE.iloc[:0]), (SIDES[1], AFTER)], [], "in_use_bytes", "time")
-    assert figure.data[0].line.color == SIDES[1].colour
-    assert len(figure.data) == 2
-
-
-def test_a_memory_that_never_held_anything_is_a_line_at_zero() -> None:
-    figure = timeline([(SIDES[0], line([0, 0]))], [], "in_use_bytes", "time")
-    assert list(figure.data[0].y) == [0, 0]
-    assert figure.data[1].text[0] == "<b>0 B</b>"
+    assert (len(figure.data), figure.data[0].line.color) == (2, SIDES[1].colour)
+    level, peak = timeline([(SIDES[0], line([0, 0]))], [], "in_use_bytes", "time").data
+    assert (list(level.y), peak.text[0]) == ([0, 0], "<b>0 B</b>")
 
 
 @pytest.mark.parametrize(("positions", "says"), [([1.0, 1.5, 2.0], False), ([0.5, 1.5, 2.0], True)])
@@ -146,31 +134,30 @@ def test_a_typical_step_of_a_run_alone_has_one_series() -> None:
     assert [trace.name for trace in figure.data if trace.showlegend is not False] == ["only, typical minimum 5 B"]
 
 
-def test_the_treemap_of_a_run_alone_has_no_changes() -> None:
-    rows = [("baseline", "", "baseline", "", 4e6, 4e6, 4e6), ("baseline/0", "baseline", "conv", "", 4e6, 4e6, 4e6)]
-    columns = ["node", "parent", "what", "detail", "bytes", "baseline_bytes", "candidate_bytes"]
-    tree = pd.DataFrame(rows, columns=columns)
-    figure = peak_treemap(tree.assign(label=tree["what"]), [Side("only", 0, 1)], by="region")
-    (trace,) = figure.data
-    assert list(trace.labels) == ["only", "conv"]
-    assert "customdata[2]" not in trace.hovertemplate
-    assert "run" not in figure.layout.title.text
-
-
-def test_stack_heap_and_free_stand_on_one_another() -> None:
+def test_stack_heap_and_free_stand_on_one_another_below_the_capacity() -> None:
     figure = memory_composition(SIDES[0], BEFORE, "time")
     assert [trace.name for trace in figure.data] == ["stack", "heap", "free"]
     assert {trace.stackgroup for trace in figure.data} == {"memory"}
     assert [sum(levels) for levels in zip(*(trace.y for trace in figure.data), strict=True)] == [10, 10, 10]
-
-
-def test_an_axis_that_ends_below_the_capacity_says_so() -> None:
-    figure = memory_composition(SIDES[0], BEFORE, "time")
     assert figure.layout.yaxis.range == (0, 8)
     assert figure.layout.title.subtitle.text.startswith("of 10.0 MB; the axis ends below")
     full = memory_composition(SIDES[0], line([9_000_000]), "time")
-    assert full.layout.yaxis.range == (0, 10)
-    assert full.layout.title.subtitle.text == "of 10.0 MB"
+    assert (full.layout.yaxis.range, full.layout.title.subtitle.text) == ((0, 10), "of 10.0 MB")
+
+
+def treemap(rows: list[tuple[str, str, str, str, float, float, float]], sides: Sequence[Side], **columns: float) -> Any:
+    names = ["node", "parent", "what", "detail", "bytes", "baseline_bytes", "candidate_bytes"]
+    tree = pd.DataFrame(rows, columns=names)
+    return peak_treemap(tree.assign(label=tree["what"], **columns), sides, by="region")
+
+
+def test_the_treemap_of_a_run_alone_has_no_changes() -> None:
+    rows = [("baseline", "", "baseline", "", 4e6, 4e6, 4e6), ("baseline/0", "baseline", "conv", "", 4e6, 4e6, 4e6)]
+    figure = treemap(rows, [Side("only", 0, 1)])
+    (trace,) = figure.data
+    assert list(trace.labels) == ["only", "conv"]
+    assert "customdata[2]" not in trace.hovertemplate
+    assert "run" not in figure.layout.title.text
 
 
 def test_a_treemap_has_the_bytes_of_both_runs_and_their_change() -> None:
@@ -181,9 +168,7 @@ def test_a_treemap_has_the_bytes_of_both_runs_and_their_change() -> None:
         ("candidate", "both runs", "candidate", "", 2e6, 4e6, 2e6),
         ("candidate/0", "candidate", "x<y>", "", 2e6, 0.0, 2e6),
     ]
-    columns = ["node", "parent", "what", "detail", "bytes", "baseline_bytes", "candidate_bytes"]
-    tree = pd.DataFrame(rows, columns=columns)
-    (trace,) = peak_treemap(tree.assign(label=tree["what"]), SIDES, by="region").data
+    (trace,) = treemap(rows, SIDES).data
     assert list(trace.values) == [6e6, 4e6, 4e6, 2e6, 2e6]
     assert trace.branchvalues == "total"
     assert list(trace.labels) == ["both runs", "Baseline · before", "conv", "Candidate · after", "x&lt;y&gt;"]
@@ -193,5 +178,5 @@ def test_a_treemap_has_the_bytes_of_both_runs_and_their_change() -> None:
     ]  # fmt: skip
     assert trace.customdata[0][2].endswith("−50.0 %")
     assert trace.marker.colors[0] < 0 < trace.marker.colors[4]
-    (nearly,) = peak_treemap(tree.assign(label=tree["what"], candidate_bytes=4_020_000.0), SIDES, by="region").data
+    (nearly,) = treemap(rows, SIDES, candidate_bytes=4_020_000.0).data
     assert nearly.marker.colors[0] == 0, "a difference of 0.5 % is none"

@@ -23,12 +23,14 @@ def children_add_up(nodes: pd.DataFrame) -> bool:
     return True
 
 
-def test_every_node_is_the_sum_of_its_children():
+def test_every_node_is_the_sum_of_its_children_and_a_scope_that_holds_one_scope_is_drawn_with_it():
     tree = scope_tree(samples.diff())
-    assert children_add_up(tree)
     merged = merge_small_scopes(tree, METRIC)
-    assert children_add_up(merged)
-    assert children_add_up(fold_chains(merged))
+    assert children_add_up(tree) and children_add_up(merged) and children_add_up(fold_chains(merged))
+    folded = fold_chains(tree).set_index("node")
+    chain = folded.loc["Host/gradient_tape/autoencoder/conv2d_1/Conv2D"]
+    assert (chain["label"], chain["parent"]) == ("gradient_tape/autoencoder/conv2d_1/Conv2D", "Host")
+    assert folded.loc["Host", "label"] == "Host"
 
 
 def test_what_is_too_small_to_see_is_one_node():
@@ -48,14 +50,6 @@ def test_what_is_too_small_to_see_is_one_node():
     assert merged[SIDES[0]].tolist() == [100_050.0, 100_000.0, 50.0]
 
 
-def test_a_scope_that_holds_one_scope_is_drawn_with_it():
-    folded = fold_chains(scope_tree(samples.diff())).set_index("node")
-    chain = "Host/gradient_tape/autoencoder/conv2d_1/Conv2D"
-    assert folded.loc[chain, "label"] == "gradient_tape/autoencoder/conv2d_1/Conv2D"
-    assert folded.loc[chain, "parent"] == "Host"
-    assert folded.loc["Host", "label"] == "Host"
-
-
 def test_colours_are_symmetric_and_end_at_eight_times():
     ratio = log_ratio(np.array([1.0, 2.0, 1.0, 0.0, 5.0, 0.0, 1.0]), np.array([2.0, 1.0, 1.0, 7.0, 0.0, 0.0, 100.0]))
     assert ratio.tolist() == [1.0, -1.0, 0.0, 3.0, -3.0, 0.0, 3.0]
@@ -71,16 +65,10 @@ def test_the_figure_shows_both_runs_time_and_its_change():
     assert icicle.branchvalues == "total"
 
 
-def test_hovering_tells_the_verdict_of_a_scope_that_has_one():
-    tree = scope_tree(samples.diff())
+def test_hovering_tells_the_verdict_of_a_scope_that_has_one_and_what_only_one_side_has():
+    tree = scope_tree(samples.diff(candidate=samples.op_stats(samples.FAST, without="max_pooling2d")))
     icicle = scope_icicle(tree.assign(verdict="unclear", evidence="single"), METRIC, per="step", place="host").data[0]
-    told = dict(zip(icicle.ids, (texts[4] for texts in icicle.customdata), strict=True))
-    assert told["Host/autoencoder"] == "<br>? inconclusive"
-    assert {text for node, text in told.items() if node.endswith(SMALLER + ")")} <= {""}
-
-
-def test_added_and_removed_scopes_say_so():
-    diff = samples.diff(candidate=samples.op_stats(samples.FAST, without="max_pooling2d"))
-    icicle = scope_icicle(scope_tree(diff), METRIC, per="step", place="host").data[0]
-    at = list(icicle.ids).index("Host/autoencoder/max_pooling2d/MaxPool")
-    assert icicle.customdata[at][0] == "removed"
+    told = dict(zip(icicle.ids, icicle.customdata, strict=True))
+    assert told["Host/autoencoder"][4] == "<br>? inconclusive"
+    assert {texts[4] for node, texts in told.items() if node.endswith(SMALLER + ")")} <= {""}
+    assert told["Host/autoencoder/max_pooling2d/MaxPool"][0] == "removed"

@@ -44,11 +44,13 @@ def test_charts_side_by_side_can_have_the_same_scale():
     assert first.layout.xaxis.range[1] >= 400.0
 
 
-def test_a_run_alone_has_one_bar_for_each_group_and_no_legend():
+def test_a_run_alone_has_one_bar_for_each_group_and_a_candidate_its_colour_in_every_chart():
     figure = time_bars(times(), [Side("only", 0, 1)], TIME, title="Self time", axis="Time")
-    assert len(figure.data) == 1
-    assert not figure.layout.showlegend
+    assert (len(figure.data), figure.layout.showlegend) == (1, False)
     assert "baseline" not in figure.data[0].hovertemplate
+    third = Side("third", 3, 4)
+    both = time_bars(times(by="op_type"), (Side("before", 0, 4), third), TIME, title="Self time", axis="Time")
+    assert both.data[1].marker.color == third.colour
 
 
 def test_a_group_that_a_run_lacks_says_so():
@@ -56,12 +58,6 @@ def test_a_group_that_a_run_lacks_says_so():
     shares = time_shares(group_diff(diff, "op_name"), "op_name", count=20)
     figure = time_bars(shares, SIDES, TIME, title="Self time", axis="Time")
     assert list(figure.data[0].text).count(ABSENT) == 1
-
-
-def test_a_candidate_keeps_its_colour_in_every_chart():
-    third = Side("third", 3, 4)
-    figure = time_bars(times(by="op_type"), (Side("before", 0, 4), third), TIME, title="Self time", axis="Time")
-    assert figure.data[1].marker.color == third.colour
 
 
 def test_distributions_at_a_glance_are_whole_bars_and_a_group_has_one_colour_on_both_sides():

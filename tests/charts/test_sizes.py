@@ -74,10 +74,6 @@ def timeline_of(seed: int) -> pd.DataFrame:
                 fragmentation=rng.random(len(kept)))  # fmt: skip
 
 
-def size(*figures: Any) -> int:
-    return sum(len(plotly.io.to_json(figure, validate=False)) for figure in figures)
-
-
 def overview() -> list[Any]:
     every = [(Side(f"run_{i}", i, 6), many_steps(i % 2)) for i in range(6)]
     changes = largest_changes(op_diff(), n=ops.TOP)
@@ -90,8 +86,7 @@ def overview() -> list[Any]:
 
 def op_stats() -> list[Any]:
     changes = largest_changes(op_diff(), n=15)
-    groups = [with_shares(group_diff(op_diff(), by)) for by in ("op_name", "op_type")]
-    times = [time_shares(rows, by) for rows, by in zip(groups, ("op_name", "op_type"), strict=True)]
+    times = [time_shares(with_shares(group_diff(op_diff(), by)), by) for by in ("op_name", "op_type")]
     in_steps = [(side, many_steps(side.position).assign(self_time_us=lambda f: f["input_us"])) for side in SIDES]
     return [
         ops.movers(changes, samples.METRIC, per="step"),
@@ -103,10 +98,8 @@ def op_stats() -> list[Any]:
 
 def memory_page() -> list[Any]:
     lines = [(side, timeline_of(side.position)) for side in SIDES]
-    return [
-        memory.timeline(lines, lines, "in_use_bytes", "time"),
-        *(memory.memory_composition(side, frame, "time") for side, frame in lines),
-    ]
+    composed = [memory.memory_composition(side, frame, "time") for side, frame in lines]
+    return [memory.timeline(lines, lines, "in_use_bytes", "time"), *composed]
 
 
 def input_page() -> list[Any]:
@@ -118,7 +111,7 @@ def input_page() -> list[Any]:
 def test_the_figures_of_a_page_are_small_however_large_the_runs(page: Callable[[], list[Any]]) -> None:
     figures = page()
     assert all(figure.data for figure in figures)
-    assert size(*figures) < MOST_BYTES
+    assert sum(len(plotly.io.to_json(figure, validate=False)) for figure in figures) < MOST_BYTES
 
 
 def test_a_long_line_keeps_every_step_that_is_marked_and_the_extremes() -> None:

@@ -28,16 +28,12 @@ def test_the_average_step_has_a_bar_for_each_part_that_takes_time():
     assert figure.layout.xaxis.title.text == "Mean over the included steps (ms)"
 
 
-def test_a_single_part_has_room_for_the_axis():
+def test_a_single_part_has_room_for_the_axis_and_a_run_without_steps_has_no_parts():
     means = part_means(BEFORE, AFTER)
     means = means[means["mean_us_baseline"] > 0]
     one, two, three = (step_breakdown(means.iloc[:count], SIDES[0]).layout.height for count in (1, 2, 3))
     assert one == two < three
-
-
-def test_a_run_without_steps_has_an_empty_breakdown():
-    figure = step_breakdown(part_means(BEFORE.iloc[:0], AFTER), SIDES[0])
-    assert len(figure.data[0].x) == 0
+    assert len(step_breakdown(part_means(BEFORE.iloc[:0], AFTER), SIDES[0]).data[0].x) == 0
 
 
 def test_every_step_is_its_parts_on_one_another():

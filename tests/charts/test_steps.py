@@ -14,7 +14,7 @@ BEFORE = samples.steps([351e3, 350e3, 352e3, 349e3, 351e3, 360e3])
 AFTER = samples.steps([25e3, 26e3, 24e3, 25e3, 25e3, 30e3])
 
 
-def test_every_step_of_both_runs_in_milliseconds():
+def test_every_step_of_both_runs_in_milliseconds_and_excluded_ones_hollow():
     figure = step_times([(SLOW, BEFORE), (FAST, AFTER)])
     before, after = figure.data
     assert list(before.x) == [1, 2, 3, 4, 5, 6]
@@ -22,13 +22,10 @@ def test_every_step_of_both_runs_in_milliseconds():
     assert list(after.y) == [25, 26, 24, 25, 25, 30]
     assert (before.name, after.name) == ("Baseline · before", "Candidate · after")
     assert figure.layout.yaxis.title.text == "Step time (ms)"
-
-
-def test_steps_set_aside_are_hollow_and_say_so():
-    trace = step_times([(SLOW, BEFORE)]).data[0]
-    assert list(trace.marker.symbol) == ["circle-open", *["circle"] * 4, "circle-open"]
-    assert list(trace.customdata[0]) == ["10", "351 ms", "localhost", "<br>excluded"]
-    assert trace.customdata[1][3] == ""
+    assert figure.layout.yaxis.range is None, "two runs far apart are no outliers"
+    assert list(before.marker.symbol) == ["circle-open", *["circle"] * 4, "circle-open"]
+    assert list(before.customdata[0]) == ["10", "351 ms", "localhost", "<br>excluded"]
+    assert before.customdata[1][3] == ""
 
 
 def test_a_run_without_steps_is_not_drawn_and_the_others_keep_their_colours():
@@ -60,18 +57,14 @@ NEAR = samples.steps([26e3, *[22e3, 26e3, 24e3, 25e3] * 4, 41e3, 26e3])
 
 
 def test_a_slow_step_has_a_sign_of_its_own_and_says_so():
-    trace = step_times([(SLOW, NEAR)]).data[0]
-    stars = [i for i, symbol in enumerate(trace.marker.symbol) if symbol == slow_steps.SYMBOL]
-    assert stars == [17]
+    figure = step_times([(SLOW, NEAR)])
+    trace = figure.data[0]
+    assert [i for i, symbol in enumerate(trace.marker.symbol) if symbol == slow_steps.SYMBOL] == [17]
     assert trace.customdata[17].tolist() == ["27", "41.0 ms", "localhost", slow_steps.HOVER]
     assert trace.marker.size[17] > trace.marker.size[16]
-    assert slow_steps.NOTE in step_times([(SLOW, NEAR)]).layout.title.subtitle.text
+    assert slow_steps.NOTE in figure.layout.title.subtitle.text
     assert slow_steps.NOTE not in step_times([(SLOW, BEFORE.iloc[:5])]).layout.title.subtitle.text
-
-
-def test_steps_near_the_others_leave_the_axis_alone():
-    assert step_times([(SLOW, NEAR)]).layout.yaxis.range is None
-    assert step_times([(SLOW, BEFORE), (FAST, AFTER)]).layout.yaxis.range is None, "two runs far apart are no outliers"
+    assert figure.layout.yaxis.range is None, "near the others"
 
 
 def test_a_stray_step_does_not_press_the_others_flat_and_is_at_the_edge_with_its_time():
@@ -84,12 +77,8 @@ def test_a_stray_step_does_not_press_the_others_flat_and_is_at_the_edge_with_its
     assert (edge.x.tolist(), edge.text) == ([18], ("500 ms",))
     assert 0.9 * high < edge.y[0] < high
     assert edge.marker.color == FAST.colour
-
-
-def test_a_long_step_that_is_set_aside_does_not_press_the_others_flat_either():
-    figure = step_times([(SLOW, samples.steps([9e6, *[20e3, 21e3] * 8, 20e3]))])
-    assert figure.layout.yaxis.range[1] == pytest.approx(21 * 1.3)
-    assert figure.data[1].text == ("9.00 s",)
+    excluded = step_times([(SLOW, samples.steps([9e6, *[20e3, 21e3] * 8, 20e3]))])
+    assert (excluded.layout.yaxis.range[1], excluded.data[1].text) == (pytest.approx(21 * 1.3), ("9.00 s",))
 
 
 def test_a_box_is_not_pressed_flat_by_a_slow_step_either():

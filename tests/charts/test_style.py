@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import math
-from itertools import combinations
 
 import pytest
 
@@ -24,15 +23,14 @@ def contrast(one: str, other: str) -> float:
     return (light + 0.05) / (dark + 0.05)
 
 
+SIGNS = [style.BASELINE_COLOUR, *style.CANDIDATE_COLOURS, style.BETTER, style.WORSE]
+
+
 @pytest.mark.parametrize("background", ["#FFFFFF", "#12161C"])
-@pytest.mark.parametrize("colour", [style.BASELINE_COLOUR, *style.CANDIDATE_COLOURS, style.BETTER, style.WORSE])
-def test_every_colour_can_be_seen_on_light_and_dark(colour, background):
+@pytest.mark.parametrize("colour", SIGNS)
+def test_every_colour_can_be_seen_on_light_and_dark_and_stands_for_one_thing(colour, background):
     assert contrast(colour, background) >= 2.9
-
-
-def test_no_two_signs_share_a_colour():
-    signs = [style.BASELINE_COLOUR, *style.CANDIDATE_COLOURS, style.BETTER, style.WORSE]
-    assert all(one != other for one, other in combinations(signs, 2))
+    assert SIGNS.count(colour) == 1
 
 
 def test_a_side_is_told_apart_by_role_colour_and_marker():
@@ -42,9 +40,6 @@ def test_a_side_is_told_apart_by_role_colour_and_marker():
     assert Side("run", 2, 5).role_in_text == "candidate C"
     assert Side("run", 1, 2).role == "Candidate"
     assert Side("run", 5, 6).colour == Side("run", 1, 6).colour
-
-
-def test_a_name_from_a_profile_is_no_markup():
     assert Side("<b>a&b</b>", 0).label == "Baseline · &lt;b&gt;a&amp;b&lt;/b&gt;"
 
 
@@ -59,11 +54,8 @@ def test_without_times_the_unit_is_microseconds():
     assert time_scale([]).unit == "µs"
 
 
-def test_short_names_stay_as_they_are():
-    assert shorten_distinct(["a/b", "a/b", "c"], 10) == ["a/b", "a/b", "c"]
-
-
 def test_names_that_would_read_alike_show_where_they_differ():
+    assert shorten_distinct(["a/b", "a/b", "c"], 10) == ["a/b", "a/b", "c"], "short ones stay as they are"
     names = [
         "gradient_tape/autoencoder_1/image_1/convolution/Conv2DBackpropInput",
         "gradient_tape/autoencoder_1/encoder_inner_1/convolution/Conv2DBackpropInput",
@@ -80,18 +72,12 @@ def test_a_path_that_all_names_have_in_common_goes_first():
     assert shorten_distinct([names[0], names[0]], 28) == ["jit(train…oder)/encoder/conv"] * 2
 
 
-def test_names_that_no_cut_tells_apart_are_numbered():
+def test_names_that_no_cut_tells_apart_are_numbered_and_no_number_is_another_names_label():
     names = ["a" * 40 + "1" + "b" * 40, "a" * 40 + "2" + "b" * 40]
     first, second = shorten_distinct(names, 20)
-    assert len(first) == len(second) == 20
-    assert second == "aaaaa…bbbbbbbbbb (2)"
+    assert (len(first), second) == (20, "aaaaa…bbbbbbbbbb (2)")
     assert shorten_distinct([names[0], names[0]], 20) == [first, first], "the same name is no other name"
-
-
-def test_numbers_that_tell_names_apart_are_no_other_names_label():
-    taken = "aaaaa…bbbbbbbbbb (2)"
-    names = ["a" * 40 + "1" + "b" * 40, "a" * 40 + "2" + "b" * 40, taken]
-    assert shorten_distinct(names, 20)[1:] == ["aaaaa…bbbbbbbbbb (3)", taken]
+    assert shorten_distinct([*names, second], 20)[1:] == ["aaaaa…bbbbbbbbbb (3)", second]
 
 
 @pytest.mark.parametrize("length", [0, 1, 5])

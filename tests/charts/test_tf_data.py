@@ -41,7 +41,7 @@ def heights(figure: go.Figure) -> dict[str, float]:
     return dict(zip(names, figure.data[0].y, strict=True))
 
 
-def test_paired_nodes_stand_at_one_height() -> None:
+def test_paired_nodes_stand_at_one_height_and_each_figure_says_which_run_it_shows() -> None:
     _, (ours, theirs) = drawn(BEFORE, AFTER)
     left, right = heights(ours), heights(theirs)
     for one, other in (("Root", "Root"), ("Batch", "Batch"), ("Map", "ParallelMap"), ("TFRecord", "TFRecord")):
@@ -49,10 +49,6 @@ def test_paired_nodes_stand_at_one_height() -> None:
     assert left["Root"] < right["Prefetch"] < left["Batch"]
     assert ours.layout.height == theirs.layout.height
     assert ours.layout.yaxis.range == theirs.layout.yaxis.range
-
-
-def test_each_figure_says_which_run_and_what_it_shows() -> None:
-    _, (ours, theirs) = drawn(BEFORE, AFTER)
     assert ours.layout.title.text == "Slowest execution: baseline before"
     assert theirs.layout.title.text == "Slowest execution: candidate after"
     assert theirs.layout.title.subtitle.text == "Host:0, took 4 ms"
@@ -76,7 +72,6 @@ def test_nodes_that_differ_say_so_in_words() -> None:
     assert any("≠ Map → ParallelMap" in line for line in texts(ours)[2])
     assert any("+ added" in line for line in texts(theirs)[1])
     assert not any("added" in line for line in texts(theirs)[2])
-    _, (_, back) = drawn(AFTER, BEFORE)
     _, (back, _) = drawn(AFTER, BEFORE)
     assert any("− removed" in line for line in texts(back)[1])
 
@@ -95,17 +90,10 @@ def test_each_node_tells_its_times_and_hovering_tells_all() -> None:
         assert part in text
     details = figure.data[1].customdata[2 * 5]
     for part in (
-        "Iterator::Root[0]::BatchV2[0]::Map",
-        "on the critical path",
-        "the slowest on the critical path",
-        "parallelism: 4",
-        "buffer: 3.5 of 8",
-        "autotune: true",
-        "element size: 4.10 kB",
-        "shapes: [2,3]",
-        "settings: deterministic=true",
-        "iterator id: 2",
-    ):
+        "Iterator::Root[0]::BatchV2[0]::Map", "on the critical path", "the slowest on the critical path",
+        "parallelism: 4", "buffer: 3.5 of 8", "autotune: true", "element size: 4.10 kB", "shapes: [2,3]",
+        "settings: deterministic=true", "iterator id: 2",
+    ):  # fmt: skip
         assert part in details
 
 
@@ -141,21 +129,13 @@ def test_a_node_that_the_other_side_did_not_call_says_so_whole(branches: int) ->
     assert "○ not called on the other side" in figure.data[1].customdata[-1]
 
 
-def test_a_graph_beside_nothing_is_drawn_alone() -> None:
-    _, (ours, theirs) = drawn(BEFORE, "")
-    assert len(boxes(ours)) == 5
-    assert not boxes(theirs)
-
-
-def test_forty_nodes_are_all_drawn_and_two_thousand_are_not() -> None:
+def test_forty_nodes_are_all_drawn_and_two_thousand_are_not_also_beside_nothing() -> None:
     deep = "\n".join(" " * i + f"Map {i + 1}{' critical' if i < 5 else ''}" for i in range(40))
     (graph, _), (figure, _) = drawn(deep, BEFORE)
-    assert len(boxes(figure)) == 40
-    assert graph.left_out == 0
+    assert (len(boxes(figure)), graph.left_out) == (40, 0)
     deeper = "\n".join(" " * i + f"Map {i + 1}" for i in range(2000))
-    (graph, _), (figure, _) = drawn(deeper, BEFORE)
-    assert len(boxes(figure)) == MOST_NODES
-    assert graph.left_out == 2000 - MOST_NODES
+    (graph, _), (figure, other) = drawn(deeper, "")
+    assert (len(boxes(figure)), graph.left_out, boxes(other)) == (MOST_NODES, 2000 - MOST_NODES, [])
     assert figure.layout.height < 6000
 
 

@@ -1,4 +1,4 @@
-"""The charts of an XLA program: what is drawn for which instruction."""
+"""The charts of an XLA program: what is drawn for which instruction, and where its memory, peaks and buffers lie."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 from tfcompare import schema
 from tfcompare.charts.style import Side
 from tfcompare.charts.xla import roofline, time_icicle
+from tfcompare.charts.xla.xla_memory import memory_over_program_order
 
 SIDES = (Side("before", 0), Side("after", 1))
 TIME = "execution_time_us"
@@ -74,15 +75,56 @@ def test_the_roofline_shows_each_side_and_an_arrow_between_them() -> None:
     assert list(after.marker.size) == [100, 1]
 
 
-def test_there_is_no_roof_where_the_peaks_are_unknown() -> None:
+def test_there_is_no_roof_where_the_peaks_are_unknown_and_nothing_to_draw_without_operations() -> None:
     unknown = {f"peak_flops_per_s_{role}": [None] * 3 for role in schema.SIDES}
-    assert [trace.mode for trace in roofline.roofline(rows(**unknown), SIDES).data] == [
-        "lines+markers",
-        *["markers"] * 2,
+    drawn = roofline.roofline(rows(**unknown), SIDES).data
+    assert [trace.mode for trace in drawn] == ["lines+markers", *["markers"] * 2]
+    none = {f"flops_per_s_{role}": [0.0] * 3 for role in schema.SIDES}
+    assert [roofline.has_points(rows(**more), 2) for more in ({}, none)] == [True, False]
+
+
+def order(*live_bytes: int) -> pd.DataFrame:
+    """The rows of a program with as many positions as levels."""
+    return pd.DataFrame(
+        {
+            "position": range(1, len(live_bytes) + 1),
+            "positions": len(live_bytes),
+            "live_bytes": live_bytes,
+            "event": [f"allocates <b>{i}" for i in range(len(live_bytes))],
+            "is_peak": [i == live_bytes.index(max(live_bytes)) for i in range(len(live_bytes))],
+        }
+    )
+
+
+def test_programs_of_different_length_are_drawn_equally_long() -> None:
+    lines = [(SIDES[0], order(1_000_000, 4_000_000)), (SIDES[1], order(1_000_000, 2_000_000, 500_000, 500_000))]
+    ours, theirs, *peaks = memory_over_program_order(lines, "Device memory").data
+    assert (list(ours.x), list(ours.y)) == ([0, 50, 100], [1, 4, 4])
+    assert (list(theirs.x), list(theirs.y)) == ([0, 25, 50, 75, 100], [1, 2, 0.5, 0.5, 0.5])
+    assert ours.customdata[1] == ["4.00 MB", "2 of 2", ": allocates &lt;b&gt;1"]
+    assert [(peak.x[0], peak.y[0], peak.text[0]) for peak in peaks] == [
+        (50, 4, "<b>4.00 MB</b>"),
+        (25, 2, "<b>2.00 MB</b>"),
     ]
 
 
-def test_without_floating_point_operations_there_is_nothing_to_draw() -> None:
-    none = {f"flops_per_s_{role}": [0.0] * 3 for role in schema.SIDES}
-    assert roofline.has_points(rows(), 2)
-    assert not roofline.has_points(rows(**none), 2)
+def test_a_label_is_below_its_marker_only_where_it_would_cover_the_other() -> None:
+    def places(theirs: int) -> list[str]:
+        figure = memory_over_program_order([(SIDES[0], order(1000)), (SIDES[1], order(theirs))], "Device memory")
+        return [trace.textposition.split()[0] for trace in figure.data[2:]]
+
+    assert places(100) == ["top", "top"]
+    assert places(900) == ["top", "bottom"]
+    assert places(1100) == ["bottom", "top"]
+
+
+def test_a_buffer_is_as_high_as_it_is_large_and_as_long_as_it_is_live() -> None:
+    buffer = pd.Series(
+        {"hlo_op": "<i>", "size_bytes": 2_000_000, "first_position": 2, "last_position": 3, "positions": 4}
+    )
+    lines = [(SIDES[1], order(0, 4_000_000, 3_000_000, 0))]
+    span = memory_over_program_order(lines, "Device memory", [(SIDES[1], buffer)]).data[0]
+    assert (list(span.x), list(span.y)) == ([25, 25, 75, 75], [0, 2, 2, 0])
+    assert span.name == "&lt;i&gt;, candidate"
+    (empty, _) = memory_over_program_order([(SIDES[0], order(0))], "Device memory").data
+    assert list(empty.y) == [0, 0]
