@@ -13,15 +13,8 @@ from tfcompare.pytest_plugin.baselines import Baseline
 from tfcompare.sources.machine_load import MachineLoad, read_load, write_load
 from tfcompare.sources.replicates import is_one_program
 
-IDS = (
-    "tests/test_a.py::test_step",
-    "tests/test_a.py::test_step[a/b]",
-    "tests/test_a.py::test_step[A/b]",
-    "tests/test_a.py::test_step[a_b]",
-    "tests/test_a.py::test_step[../../x]",
-    "tests/test_a.py::test_step[" + 400 * "x" + "]",
-    "tests/test_a.py::test_step[" + 401 * "x" + "]",
-)
+ENDS = ("", "[a/b]", "[A/b]", "[a_b]", "[../../x]", f"[{400 * 'x'}]", f"[{401 * 'x'}]")
+IDS = [f"tests/test_a.py::test_step{end}" for end in ENDS]
 
 
 def recording(folder: Path) -> Path:
@@ -47,10 +40,8 @@ def test_a_baseline_is_the_profile_and_the_load(tmp_path: Path) -> None:
     logdir = recording(tmp_path / "recorded")
     baseline.replace(logdir)
     assert baseline.exists
-    assert sorted(path.name for path in (baseline.folder / "run-1").iterdir()) == [
-        "localhost.xplane.pb.gz",
-        "tfcompare_load.json",
-    ]
+    stored = sorted(path.name for path in (baseline.folder / "run-1").iterdir())
+    assert stored == ["localhost.xplane.pb.gz", "tfcompare_load.json"]
     (profile,) = logdir.rglob("*.xplane.pb")
     assert (baseline.folder / "run-1" / "localhost.xplane.pb.gz").stat().st_size < profile.stat().st_size / 2
     (ours,), (theirs,) = find_runs(baseline.folder), find_runs(logdir)

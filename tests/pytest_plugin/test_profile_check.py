@@ -1,4 +1,4 @@
-"""The fixture `profile_check`, in sessions of pytest that record real programs.
+"""The fixture `profile_check`, in sessions of pytest: with a stand-in for the profilers, thoroughly with TensorFlow.
 
 They are processes started here and not by pytest's `pytester`, which unloads the modules that a test has loaded: numba
 cannot be loaded twice.
@@ -28,6 +28,14 @@ IS_INSTALLED = any(found.value == "tfcompare.pytest_plugin" for found in entry_p
 SECTION = (ROOT / "README.md").read_text(encoding="utf-8").partition("### In pytest\n")[2].partition("\n## ")[0]
 (SNIPPET,) = re.findall(r"```python\n(.*?)```", SECTION, re.DOTALL)
 
+STAND_IN = """
+from tests.pytest_plugin.recorder import stand_in_for
+stand_in_for("tensorflow")
+batch = None
+
+def train_step(batch):
+    pass
+"""
 TENSORFLOW = """
 import os, sys, time
 sys.modules["jax"] = None  # which TensorFlow imports where it is installed
@@ -42,17 +50,6 @@ def multiply(x):
 
 def train_step(batch):
     multiply(batch).numpy()
-    time.sleep(0.01 + float(os.environ.get("SLOW_S", 0)))
-"""
-JAX = """
-import os, time
-import jax, jax.numpy as jnp
-
-batch = jnp.ones((256, 256))
-multiply = jax.jit(lambda x: jnp.sum(x @ x))
-
-def train_step(batch):
-    multiply(batch).block_until_ready()
     time.sleep(0.01 + float(os.environ.get("SLOW_S", 0)))
 """
 SLOWDOWN_S = "0.1"
@@ -72,6 +69,26 @@ def test_no_steps(profile_check):
         train_step(batch)
 """
 STRICT = FEW_STEPS.replace("few_steps", "strict").replace('+10%"', '+10%", strict=True')
+NOT_RUN = """
+import pytest
+
+@pytest.mark.parametrize("path", ["a/b"])
+def test_not_run(profile_check, path):
+    with profile_check("step_time>+10%"):
+        raise AssertionError("the block has run")
+"""
+FAILS = NO_STEPS.replace("no_steps", "fails").replace("train_step(batch)", "raise KeyError('mine')")
+TWICE = """
+def test_twice(profile_check):
+    for _ in range(2):
+        with profile_check("step_time>+10%"):
+            train_step(batch)
+"""
+BOTH = """
+def test_both(profile_check):
+    stand_in_for("jax")
+    with profile_check("step_time>5%"): pass
+"""
 
 WRONG_CALLS = {
     "profile_check('step_tme>+5%')": "unknown metric 'step_tme'; *did you mean 'step_time'[?]",
@@ -99,8 +116,9 @@ Session = Callable[..., Ended]
 
 
 @pytest.fixture
-def session(tmp_path: Path) -> Session:
+def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Session:
     """Runs pytest with the plugin on `program`, in a folder that stays the same within a test."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
 
     def run(program: str, *words: str) -> Ended:
         (tmp_path / "test_it.py").write_text(program, encoding="utf-8")
@@ -115,21 +133,28 @@ def session(tmp_path: Path) -> Session:
 
 
 def baseline_of(folder: Path, test: str) -> Path:
-    return Baseline.of_test(folder / DEFAULT_BASELINES, f"test_it.py::{test}").folder
+    return Baseline.of_test(folder, f"test_it.py::{test}").folder
 
 
+@pytest.mark.parametrize(
+    "framework", [STAND_IN, pytest.param(TENSORFLOW, marks=pytest.mark.thorough)], ids=["stand-in", "tensorflow"]
+)
 def test_the_block_of_the_readme_passes_unchanged_and_fails_when_slower(
-    tmp_path: Path, session: Session, monkeypatch: pytest.MonkeyPatch
+    framework: str, tmp_path: Path, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    program = TENSORFLOW + SNIPPET + FEW_STEPS + STRICT + NO_STEPS
-    written = session(program, "--profile-update")
+    program = framework + SNIPPET + FEW_STEPS + STRICT + NO_STEPS
+    where = ("--profile-baselines", "given")
+    written = session(program, "--profile-update", "-n", "1", *where)
     assert written.outcomes == "4 passed", written.text
-    baseline = baseline_of(tmp_path, "test_training_step")
+    baseline = baseline_of(tmp_path / "given", "test_training_step")
     written.has_lines("*= tfcompare =*", f"test_it.py::test_training_step: baseline written, {baseline}")
     written.has_lines("test_it.py::test_no_steps: the block marks no steps, so times cannot be judged and *")
     assert load(baseline).info.step_count == 30
+    extended = session(program, "--profile-add", "-k", "training", *where)
+    extended.has_lines(f"test_it.py::test_training_step: baseline extended, {baseline}")
+    assert sorted(path.name for path in baseline.iterdir()) == ["run-1", "run-2"]
 
-    unchanged = session(program, "-rP")
+    unchanged = session(program, "-rP", *where)
     assert unchanged.outcomes == "3 failed, 1 passed", unchanged.text
     few = "NOT JUDGED: step_time>+10%: 5 steps, 9 needed on each side; record 11 steps or more"
     for test, reason in {
@@ -140,9 +165,10 @@ def test_the_block_of_the_readme_passes_unchanged_and_fails_when_slower(
         again = f"Mark each step by `with profile.step(i):`, then *: pytest --profile-update test_it.py::test_{test}"
         unchanged.has_lines(f"*_ test_{test} _*", "this run vs the baseline: NOT JUDGED (1 untested)", reason, again)
     unchanged.has_lines("*_ test_training_step _*", "*Captured tfcompare call*", "this run vs the baseline: passed (*")
+    unchanged.has_lines("*2 and 1 captures*")
 
     monkeypatch.setenv("SLOW_S", SLOWDOWN_S)
-    slower = session(program, "-k", "training")
+    slower = session(program, "-k", "training", *where)
     assert slower.outcomes == "1 failed, 3 deselected", slower.text
     slower.has_lines(
         "this run vs the baseline: FAILED (1 failed)",
@@ -156,92 +182,41 @@ def test_the_block_of_the_readme_passes_unchanged_and_fails_when_slower(
     assert load(paths[1]).info.step_time_ms_median > 1000 * float(SLOWDOWN_S), "it is still there"
 
 
-def test_captures_are_added_and_tests_run_side_by_side(tmp_path: Path, session: Session) -> None:
-    program = TENSORFLOW + ENOUGH_STEPS.replace("few_steps", "a") + ENOUGH_STEPS.replace("few_steps", "b")
-    written = session(program, "--profile-add", "-n", "2")
-    assert written.outcomes == "2 passed", written.text
-    assert len(re.findall(r"^test_it\.py::test_[ab]: baseline extended, ", written.text, re.MULTILINE)) == 2
-    assert session(program, "--profile-add", "-k", "test_a").outcomes == "1 passed, 1 deselected"
-    found = {name: sorted(path.name for path in baseline_of(tmp_path, f"test_{name}").iterdir()) for name in "ab"}
-    assert found == {"a": ["run-1", "run-2"], "b": ["run-1"]}
-    compared = session(program, "-rP")
-    assert compared.outcomes == "2 passed", compared.text
-    compared.has_lines("*_ test_a _*", "*2 and 1 captures*", "*_ test_b _*", "*1 capture per side*")
-
-
-def test_a_baseline_that_is_damaged_or_of_another_device(tmp_path: Path, session: Session) -> None:
+def test_a_baseline_that_is_missing_damaged_or_of_another_device(tmp_path: Path, session: Session) -> None:
+    (tmp_path / "pytest.ini").write_text("[pytest]\ntfcompare_baselines = in/ini\n", encoding="utf-8")
+    baselines = tmp_path / "in" / "ini"
     profile = next(SIMULATED_RUNS["filters_512_128_simulated"].rglob("*.xplane.pb")).read_bytes()
     for test, content in (("test_damaged", profile[:1000]), ("test_other", profile)):
-        folder = baseline_of(tmp_path, test) / "run-1"
+        folder = baseline_of(baselines, test) / "run-1"
         folder.mkdir(parents=True)
         (folder / "vm.xplane.pb.gz").write_bytes(gzip.compress(content))
-    program = TENSORFLOW + FEW_STEPS.replace("few_steps", "damaged") + ENOUGH_STEPS.replace("few_steps", "other")
-    result = session(program, "-rP")
-    assert result.outcomes == "1 failed, 1 passed", result.text
+    damaged, other = FEW_STEPS.replace("few_steps", "damaged"), ENOUGH_STEPS.replace("few_steps", "other")
+    result = session(STAND_IN.replace("tensorflow", "jax") + NOT_RUN + damaged + other, "-rP")
+    assert result.outcomes == "2 failed, 1 passed", result.text
     again = "to write the baseline anew: pytest --profile-update test_it.py::test_damaged"
-    result.has_lines(f"{baseline_of(tmp_path, 'test_damaged')}*: not a readable profile: at byte *; {again}")
+    result.has_lines(f"{baseline_of(baselines, 'test_damaged')}*: not a readable profile: at byte *; {again}")
     result.has_lines("*_ test_other _*", "note: the runs differ in device type, which alone can change times")
-
-
-def test_without_a_baseline_the_test_fails_before_its_block_runs(tmp_path: Path, session: Session) -> None:
-    program = (
-        "import pytest\n\n@pytest.mark.parametrize('path', ['a/b'])\ndef test_it(profile_check, path):\n"
-        "    with profile_check('step_time>+10%'):\n        raise AssertionError('the block has run')\n"
-    )
-    (tmp_path / "pytest.ini").write_text("[pytest]\ntfcompare_baselines = in/ini\n", encoding="utf-8")
-    for options, folder in (((), "in/ini"), (("--profile-baselines", "given"), "given")):
-        result = session(program, *options)
-        assert result.outcomes == "1 failed", result.text
-        expected = Baseline.of_test(tmp_path / folder, "test_it.py::test_it[a/b]").folder
-        how = "pytest --profile-update 'test_it.py::test_it[[]a/b]'"
-        result.has_lines("*_ test_it[[]a/b] _*", f"no baseline at {expected}; to write it: {how}")
-        assert "the block has run" not in result.text
-        assert "another exception" not in result.text
-
-
-def test_a_wrong_call_costs_one_sentence(session: Session) -> None:
-    tests = [f"def test_{i}(profile_check):\n    with {call}: pass\n" for i, call in enumerate(WRONG_CALLS)]
-    result = session("\n".join(tests), "--profile-update")
-    assert result.outcomes == f"{len(tests)} failed", result.text
-    for i, sentence in enumerate(WRONG_CALLS.values()):
-        result.has_lines(f"*_ test_{i} _*", sentence)
+    missing = baseline_of(baselines, "test_not_run[a/b]")
+    how = "pytest --profile-update 'test_it.py::test_not_run[[]a/b]'"
+    result.has_lines("*_ test_not_run[[]a/b] _*", f"no baseline at {missing}; to write it: {how}")
+    assert "the block has run" not in result.text
     assert "another exception" not in result.text
 
 
-def test_the_framework_is_asked_for_where_both_are_imported(tmp_path: Path, session: Session) -> None:
-    for name in ("tensorflow", "jax"):
-        (tmp_path / f"{name}.py").touch()
-    call = "import jax, tensorflow\n\ndef test_it(profile_check):\n    with profile_check('step_time>5%'): pass\n"
-    result = session(call, "--profile-update")
-    assert result.outcomes == "1 failed", result.text
-    result.has_lines("*of tensorflow or of jax? both are imported; say which, as in framework='jax'")
-
-
-def test_an_error_in_the_block_stops_the_profiler_and_is_the_test_s_own(tmp_path: Path, session: Session) -> None:
-    failing = (
-        "\ndef test_fails(profile_check):\n    with profile_check('step_time>+10%'):\n        raise KeyError('mine')\n"
-    )
-    twice = (
-        "\ndef test_twice(profile_check):\n    for _ in range(2):\n"
-        "        with profile_check('step_time>+10%'):\n            train_step(batch)\n"
-    )
-    result = session(TENSORFLOW + failing + FEW_STEPS + twice, "--profile-update")
-    assert result.outcomes == "2 failed, 1 passed", result.text
+def test_wrong_calls_cost_one_sentence_and_errors_in_a_block_are_the_test_s_own(tmp_path, session: Session) -> None:
+    tests = [f"def test_{i}(profile_check):\n    with {call}: pass\n" for i, call in enumerate(WRONG_CALLS)]
+    begin = "def test_of_tensorflow(): stand_in_for('tensorflow')\n"
+    program = STAND_IN.replace('stand_in_for("tensorflow")', "") + "\n".join(tests)
+    result = session(program + begin + FAILS + FEW_STEPS + TWICE + BOTH, "--profile-update")
+    assert result.outcomes == f"{len(tests) + 3} failed, 2 passed", result.text
+    for i, sentence in enumerate(WRONG_CALLS.values()):
+        result.has_lines(f"*_ test_{i} _*", sentence)
     result.has_lines("E *KeyError: 'mine'")
+    assert baseline_of(tmp_path / DEFAULT_BASELINES, "test_few_steps").exists()
+    assert not baseline_of(tmp_path / DEFAULT_BASELINES, "test_fails").exists()
     result.has_lines("profile_check: a test has one baseline, so it profiles one block; *")
-    assert not baseline_of(tmp_path, "test_fails").exists()
-
-
-def test_jax_is_profiled_as_well(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("jax", reason="jax is no dependency of the tests")
-    monkeypatch.setenv("JAX_PLATFORMS", "cpu")
-    program = JAX + SNIPPET.replace(', "peak_memory>+10%"', "")
-    assert session(program, "--profile-update").outcomes == "1 passed"
-    assert session(program).outcomes == "1 passed"
-    monkeypatch.setenv("SLOW_S", SLOWDOWN_S)
-    result = session(program)
-    assert result.outcomes == "1 failed"
-    result.has_lines("this run vs the baseline: FAILED (1 failed)", "FAILED *step_time>+10% *")
+    result.has_lines("*of tensorflow or of jax? both are imported; say which, as in framework='jax'")
+    assert "another exception" not in result.text
 
 
 def test_update_and_add_contradict_each_other(session: Session) -> None:
