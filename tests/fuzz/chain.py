@@ -24,8 +24,8 @@ from tfcompare.errors import TfcompareError
 from tfcompare.export.csv import spreadsheet_csv
 from tfcompare.run import Run, load
 from tfcompare.sources.logdir import FoundRun, HostFile, check_file
-from tfcompare.tools.advice import advise
-from tfcompare.tools.key_figures import key_figures
+from tfcompare.tools.advice import advise_on, facts_of
+from tfcompare.tools.key_figures import op_times
 
 SECONDS_ALLOWED = 10
 BYTES_ALLOWED, BYTES_ALLOWED_PER_BYTE = 64 << 20, 400
@@ -139,11 +139,11 @@ def _look_at_ops(comparison: Comparison, diff: pd.DataFrame, number: int) -> Non
     """What the overview makes of the diff of ops; advice and charts, which take longest, of every fifth."""
     (run,) = comparison.candidates
     comparison.coverage()
-    key_figures(diff, (comparison.step_time_us(comparison.baseline), comparison.step_time_us(run)))
+    op_times(diff)
     changes = largest_changes(diff)
     if number % _DRAWN_EVERY:
         return
-    advise(comparison.baseline, run)
+    advise_on(facts_of(comparison.baseline), facts_of(run))
     if len(changes):
         movers(changes, metric_in(changes, "self_time_us"), per=comparison.per).to_json()
 

@@ -13,14 +13,16 @@ PLANES = (
     *("Task Environment", "/device:CUSTOM:x", "", "<b>plane</b>"),
 )
 LINES = (
-    "python",
-    "Stream #13(Compute)",
-    "Stream #14(MemcpyH2D)",
-    "XLA Ops",
-    "XLA Modules",
-    "Steps",
-    "TensorFlow Ops",
-    "",
+    *(
+        "python",
+        "Stream #13(Compute)",
+        "Stream #14(MemcpyH2D)",
+        "XLA Ops",
+        "XLA Modules",
+        "Steps",
+        "TensorFlow Ops",
+        "",
+    ),
 )
 EVENTS = (
     *("train", "train 7", "TraceContext", "EagerExecute", "FunctionRun", "ExecutorState::Process", "Profiled batch"),

@@ -7,8 +7,9 @@ import gzip
 import json
 import os
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -58,12 +59,12 @@ _DIGEST_BYTES = 32
 class Yard:
     """A store of small runs, this machine's cache of them, and a file outside that no forged name may touch."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, profiles: Sequence[bytes] = fuzz_inputs.built()) -> None:
         self.store, self.own, self.logs = folder / "store", folder / "own", folder / "logs"
         self.precious = folder / "precious" / "file"
         self.precious.parent.mkdir()
         self.precious.write_text("precious")
-        for number, data in enumerate(fuzz_inputs.built()):
+        for number, data in enumerate(profiles):
             path = self.logs / f"run{number}" / "vm.xplane.pb"
             path.parent.mkdir(parents=True)
             path.write_bytes(data)
@@ -93,15 +94,10 @@ class Yard:
 
     def files(self, kind: str) -> list[Path]:
         """The files that are forged for this kind."""
-        folders = {
-            "record": self.store / "runs",
-            "pack": self.store / "packs",
-            "seen": self.own / "seen",
-            "own pack": self.own / "packs",
-        }
-        if kind in ("mark", "index"):
-            return [self.store / {"mark": MARK, "index": INDEX}[kind]]
-        return sorted(path for path in folders[kind].rglob("*") if path.is_file())
+        places = {"mark": self.store / MARK, "index": self.store / INDEX, "record": self.store / "runs"}
+        places |= {"pack": self.store / "packs", "seen": self.own / "seen", "own pack": self.own / "packs"}
+        place = places[kind]
+        return [place] if place.is_file() else sorted(path for path in place.rglob("*") if path.is_file())
 
 
 def attempt(yard: Yard, seed: int, number: int, *, watch_memory: bool = True) -> chain.Outcome:
@@ -115,9 +111,8 @@ def attempt(yard: Yard, seed: int, number: int, *, watch_memory: bool = True) ->
     held, where = _contents(yard.store), path.relative_to(yard.store.parent).as_posix()
     try:
         with yard.entered():
-            outcome = chain.observed(
-                lambda: _look_at(yard, where, number), number, kind, len(data), watch_memory=watch_memory
-            )
+            look = partial(_look_at, yard, where, number)
+            outcome = chain.observed(look, number, kind, len(data), watch_memory=watch_memory)
         assert _contents(yard.store) == held, "reading changed the store"
         assert yard.precious.read_text() == "precious", "a file outside was changed"
     finally:

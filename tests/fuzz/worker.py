@@ -19,17 +19,17 @@ ADDRESS_SPACE = 6 << 30
 _HANGS_AFTER = 30 * chain.SECONDS_ALLOWED  # by the clock, where other programs may run too
 
 
-def work(seed: int, numbers: Iterable[int], with_corpus: bool, log: Path, *, comparing: bool = True) -> None:
+def work(seed: int, numbers: Iterable[int], with_corpus: bool, log: Path) -> None:
     """Append to `log`: the number of each input, and then its outcome as a line of JSON."""
     _prepare()
     with tempfile.TemporaryDirectory(dir=_fast_folder()) as folder:
         path = Path(folder) / "vm.xplane.pb"
         for data in fuzz_inputs.built():  # compiles what has to be
-            chain.attempt(data, path, comparing=comparing)
+            chain.attempt(data, path)
 
         def attempt(number: int) -> chain.Outcome:
             kind, data = made(seed, number, with_corpus)
-            return chain.attempt(data, path, number, kind, comparing=comparing)
+            return chain.attempt(data, path, number, kind)
 
         _log_each(numbers, attempt, log)
 

@@ -11,7 +11,7 @@ import pytest
 from tests.fuzz.crowds import CROWDS
 from tests.xspace_builder import event, line, plane, space
 from tfcompare.child import Children
-from tfcompare.errors import NoSuchMarker, NoSuchPlace, NoSuchSteps, NotAProfile, TfcompareError, TooLarge
+from tfcompare.errors import NoSuchMarker, NoSuchPlace, NoSuchSteps, NotAProfile, TooLarge
 from tfcompare.run import load
 from tfcompare.settings import ReadLimits
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
@@ -54,9 +54,7 @@ def test_the_frames_are_those_of_this_process(tmp_path: Path, processes: Childre
         (None, OWN_STEPS, NoSuchPlace),
     ],
 )
-def test_errors_are_those_of_this_process(
-    tmp_path: Path, processes: Children, data: bytes | None, choice: StepChoice, kind: type[TfcompareError]
-) -> None:
+def test_errors_are_those_of_this_process(tmp_path, processes, data, choice, kind) -> None:
     path = tmp_path / "vm.xplane.pb"
     if data is not None:
         path.write_bytes(data)
@@ -69,9 +67,7 @@ def test_errors_are_those_of_this_process(
     assert (type(ours), str(ours), vars(ours)) == (type(theirs), str(theirs), vars(theirs))
 
 
-def test_a_file_above_the_limit_names_itself_and_the_setting_and_the_other_hosts_are_shown(
-    tmp_path: Path, processes: Children
-) -> None:
+def test_a_file_above_the_limit_names_itself_and_the_setting_and_the_other_hosts_are_shown(tmp_path, processes) -> None:
     bomb = gzip.compress(CROWDS["empty events"](4_000_000), 1)
     run = load(run_folder(tmp_path, good=PROFILE, large=bomb), build=BoundedBuilder(processes, ReadLimits(64 * MB, 60)))
     assert run.host_names == ("good",)
@@ -87,9 +83,7 @@ def test_a_file_that_takes_too_long_says_so(tmp_path: Path, processes: Children)
         BoundedBuilder(processes, ReadLimits(1024 * MB, 0.1))(path, "vm", OWN_STEPS)
 
 
-def test_memory_that_runs_out_in_this_process_makes_the_file_unreadable(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_memory_that_runs_out_in_this_process_makes_the_file_unreadable(tmp_path: Path, monkeypatch) -> None:
     def read(_: Path) -> None:
         raise MemoryError
 

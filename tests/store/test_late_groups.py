@@ -2,62 +2,25 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from unittest import mock
 
 import fsspec
 import pandas as pd
 import pytest
 
-from tests.profiles import run_path
-from tests.store.runs_in_stores import copied, put, stored
+from tests.store.runs_in_stores import SMALL, put, small, stored
 from tfcompare import settings
 from tfcompare.errors import TfcompareError
 from tfcompare.frames import host as frames_host
 from tfcompare.run import Run, load
 from tfcompare.schema import Group
 from tfcompare.schema.host_tables import LATE
-from tfcompare.store import cached_frames, frame_builders
+from tfcompare.store import frame_builders
 from tfcompare.store.cached_frames import frame_cache
 from tfcompare.store.file_names import all_packs, late_pack
-
-OURS, THEIRS = "jax_filters_16_8", "jax_filters_128_32"
-
-
-@pytest.fixture(autouse=True)
-def settled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files that were written just now count as settled."""
-    monkeypatch.setattr(cached_frames, "_SETTLED_NS", -1)
-
-
-@pytest.fixture
-def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """This machine's cache."""
-    monkeypatch.setenv("TFCOMPARE_STORE", str(tmp_path / "own"))
-    return tmp_path / "own"
-
-
-@pytest.fixture
-def logs(tmp_path: Path) -> Path:
-    return copied(OURS, tmp_path / "logs")
-
-
-@pytest.fixture
-def store(tmp_path: Path, logs: Path) -> Path:
-    put([logs], tmp_path / "store")
-    return tmp_path / "store"
-
-
-@pytest.fixture
-def given(logs: Path) -> Iterator[None]:
-    """The user named the folder of the run, so the profile in it may be read for a store."""
-    with settings.override(settings.Settings(places=(logs,))):
-        yield
 
 
 @pytest.fixture
@@ -82,10 +45,10 @@ def late_tables(run: Run) -> list[pd.DataFrame]:
     return [*run.timeline(*run.host_names), run.table("hlo_texts")]
 
 
-def expected(name: str = OURS) -> list[pd.DataFrame]:
-    """The tables of the profile itself, without a cache."""
-    with mock.patch.dict(os.environ, {settings.STORE_VARIABLE: settings.OFF}):
-        return late_tables(load(run_path(name)))
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[pd.DataFrame]]:
+    """The tables of the profiles themselves, without a cache."""
+    return {name: late_tables(load(small(name, tmp_path_factory.mktemp("expected")))) for name in SMALL}
 
 
 def assert_same(ours: list[pd.DataFrame], theirs: list[pd.DataFrame]) -> None:
@@ -136,15 +99,15 @@ def test_other_steps_have_groups_of_their_own(logs: Path, own: Path, built: list
     assert len(list(own.rglob("*.timeline"))) == 2
 
 
-def test_ingest_writes_all_groups_and_a_stored_run_reads_them(store: Path, logs: Path, built: list[Group]) -> None:
+def test_ingest_writes_all_groups_and_a_stored_run_reads_them(store: Path, logs: Path, built, expected) -> None:
     assert sorted(path.suffix for path in store.rglob("packs/*/*")) == [".pack", ".programs", ".timeline"]
     (run,) = stored(store).values()
     (pack,) = run.opened().files
     assert pack.stored is not None
     assert {path.relative_to(store).as_posix() for path in store.rglob("packs/*/*")} == {*all_packs(pack.stored.name)}
     shutil.rmtree(logs)
-    assert_same(late_tables(load(run)), expected())
-    assert built.count("timeline") == 1  # of what is expected
+    assert_same(late_tables(load(run)), expected["ours"])
+    assert built == []
     (row,) = (run.row for run in stored(store).values())
     assert row.pack_bytes == sum(path.stat().st_size for path in store.rglob("packs/*/*"))
 
@@ -158,45 +121,41 @@ def test_ingest_into_the_cache_of_this_machine_writes_all_groups(own: Path, logs
 
 
 @pytest.mark.parametrize("keeps", [True, False], ids=["cached", "not cached"])
-def test_a_file_that_changed_since_it_was_opened_is_refused_in_a_sentence(
-    keeps: bool, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_changed_since_it_was_opened_is_refused_in_a_sentence(keeps: bool, logs, request, expected) -> None:
     if keeps:
-        monkeypatch.setenv("TFCOMPARE_STORE", str(tmp_path / "own"))
+        request.getfixturevalue("own")
     run = load(logs)
-    shutil.copy(next(run_path(THEIRS).rglob("*.xplane.pb")), profile_of(run))
+    profile_of(run).write_bytes(SMALL["theirs"])
     for _ in range(2):
         for ask in (lambda: run.timeline(*run.host_names), lambda: run.table("hlo_texts")):
             with pytest.raises(TfcompareError) as error:
                 ask()
             assert str(error.value) == f"{profile_of(run)}: has changed since it was opened; open it again"
     assert len(run.table("op_stats")) > 0
-    assert_same(late_tables(load(logs)), expected(THEIRS))
+    assert_same(late_tables(load(logs)), expected["theirs"])
     if keeps:
         flush()
-        assert_same(late_tables(load(logs)), expected(THEIRS))
+        assert_same(late_tables(load(logs)), expected["theirs"])
 
 
-def test_a_file_that_is_gone_is_told_in_a_sentence(logs: Path) -> None:
+def test_a_file_that_is_gone_is_told_in_a_sentence(logs: Path, expected) -> None:
     run = load(logs)
     shutil.rmtree(logs)
     for ask in (lambda: run.timeline(*run.host_names), lambda: run.table("hlo_texts")):
         with pytest.raises(TfcompareError) as error:
             ask()
         assert str(profile_of(run)) in str(error.value) and "\n" not in str(error.value)
-    logs.mkdir(parents=True)
-    profile_of(run).parent.mkdir(parents=True, exist_ok=True)
-    shutil.copy(next(run_path(OURS).rglob("*.xplane.pb")), profile_of(run))
-    assert_same(late_tables(run), expected())
+    small("ours", logs)
+    assert_same(late_tables(run), expected["ours"])
 
 
 @pytest.mark.usefixtures("own")
-def test_what_was_cached_outlives_the_file(logs: Path) -> None:
+def test_what_was_cached_outlives_the_file(logs: Path, expected) -> None:
     late_tables(load(logs))
     flush()
     run = load(logs)
     shutil.rmtree(logs)
-    assert_same(late_tables(run), expected())
+    assert_same(late_tables(run), expected["ours"])
 
 
 @pytest.mark.usefixtures("own")
@@ -215,46 +174,33 @@ def test_threads_that_ask_at_once_share_one_build(logs: Path, built: list[Group]
     assert sorted(built) == ["core", "programs", "timeline"]
 
 
-def test_a_build_that_failed_is_tried_again(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_build_that_failed_is_tried_again(logs: Path, monkeypatch: pytest.MonkeyPatch, expected) -> None:
     run = load(logs)
     with monkeypatch.context() as patch:
         patch.setattr(frames_host, "timeline", lambda *_: (_ for _ in ()).throw(MemoryError()))
         with pytest.raises(TfcompareError, match="takes more memory than there is"):
             run.timeline(*run.host_names)
-    assert_same(late_tables(run), expected())
+    assert_same(late_tables(run), expected["ours"])
 
 
 @pytest.mark.parametrize("spoil", [lambda data: data[:-1], lambda _: b"", lambda data: data[:-9] + b"otherwise"])
-def test_a_damaged_group_in_the_cache_is_built_again(spoil, own: Path, logs: Path, built: list[Group]) -> None:
-    whole = expected()
-    built.clear()
+def test_a_damaged_group_in_the_cache_is_built_again(spoil, own: Path, logs: Path, built, expected) -> None:
     late_tables(load(logs))
     flush()
     for group in LATE:
         (path,) = own.rglob(f"*.{group}")
         good = path.read_bytes()
         path.write_bytes(spoil(good))
-        assert_same(late_tables(load(logs)), whole)
+        assert_same(late_tables(load(logs)), expected["ours"])
         flush()
         assert path.read_bytes() == good
     assert sorted(built) == ["core", "programs", "programs", "timeline", "timeline"]
 
 
-@pytest.mark.usefixtures("given")
 @pytest.mark.parametrize("group", LATE)
 @pytest.mark.parametrize("what", ["gone", "damaged", "of another group", "of another host"])
-def test_a_stored_group_is_made_anew_from_the_profile(what: str, group: Group, store: Path, tmp_path: Path) -> None:
-    (path,) = store.rglob(f"*.{group}")
-    spoil(what, path, tmp_path)
-    for _ in range(2):
-        (run,) = stored(store).values()
-        assert_same(late_tables(load(run)), expected())
-
-
-@pytest.mark.parametrize("group", LATE)
-@pytest.mark.parametrize("what", ["gone", "damaged", "of another group", "of another host"])
-def test_a_stored_group_without_its_profile_is_told_in_a_sentence(
-    what: str, group: Group, store: Path, tmp_path: Path
+def test_a_stored_group_is_made_anew_from_the_profile_or_told_in_a_sentence(
+    what: str, group: Group, store: Path, logs: Path, tmp_path: Path, expected
 ) -> None:
     (path,) = store.rglob(f"*.{group}")
     spoil(what, path, tmp_path)
@@ -264,6 +210,9 @@ def test_a_stored_group_without_its_profile_is_told_in_a_sentence(
     why = "is not there any more" if what == "gone" else "is damaged"
     with pytest.raises(TfcompareError, match=rf"\.{group}: what the store held of .* {why}, and the profile"):
         late_tables(loaded)
+    with settings.override(settings.Settings(places=(logs,))):
+        for _ in range(2):
+            assert_same(late_tables(load(run)), expected["ours"])
 
 
 def spoil(what: str, path: Path, folder: Path) -> None:
@@ -276,14 +225,12 @@ def spoil(what: str, path: Path, folder: Path) -> None:
         other = {".timeline": ".programs", ".programs": ".timeline"}[path.suffix]
         shutil.copy(path.with_suffix(other), path)
     else:
-        put([run_path(THEIRS)], folder / "theirs")
-        (theirs,) = (folder / "theirs").rglob(f"*{path.suffix}")
+        put([small("theirs", folder)], folder / "other store")
+        (theirs,) = (folder / "other store").rglob(f"*{path.suffix}")
         shutil.copy(theirs, path)
 
 
-def test_groups_of_a_store_elsewhere_are_kept_here(
-    own: Path, logs: Path, memory: fsspec.AbstractFileSystem, built: list[Group]
-) -> None:
+def test_groups_of_a_store_elsewhere_are_kept_here(own: Path, logs: Path, memory, built: list[Group]) -> None:
     put([logs], "memory://store")
     (run,) = stored("memory://store").values()
     built.clear()
@@ -295,13 +242,12 @@ def test_groups_of_a_store_elsewhere_are_kept_here(
     assert built == []
 
 
-def test_groups_of_a_fetched_profile(logs: Path, memory: fsspec.AbstractFileSystem, built: list[Group]) -> None:
+def test_groups_of_a_fetched_profile(logs: Path, memory: fsspec.AbstractFileSystem, built, expected) -> None:
     place = "/logs/run/vm.xplane.pb"
     memory.pipe(place, next(logs.rglob("*.xplane.pb")).read_bytes())
     run = load("memory://logs/run")
     assert built == ["core"]
-    assert_same([frame.drop(columns="host", errors="ignore") for frame in late_tables(run)],
-                [frame.drop(columns="host", errors="ignore") for frame in expected()])  # fmt: skip
+    assert_same(late_tables(run), expected["ours"])
 
 
 def test_the_names_of_the_packs_of_a_file() -> None:

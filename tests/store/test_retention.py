@@ -8,20 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from tests.profiles import SAMPLE_RUNS
-from tests.store.runs_in_stores import copied, put, stored
+from tests.store.runs_in_stores import SMALL, STAMP, put, small, stored
 from tfcompare.run import load
 from tfcompare.store import records
 from tfcompare.store.retention import holdings, shrink
 from tfcompare.store.run_store import Store
 
-NAMES = list(SAMPLE_RUNS)[:3]
+NAMES = list(SMALL)
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
     """Three runs, the first of which was not used for longest."""
-    places = [copied(name, tmp_path / "logs") for name in NAMES]
+    places = [small(name, tmp_path / "logs") for name in NAMES]
     put([*places], tmp_path / "store")
     for age, name in enumerate(NAMES[::-1]):
         pack = tmp_path / "store" / stored(tmp_path / "store")[name].opened().files[0].stored.name
@@ -75,15 +74,14 @@ def test_whole_runs_go_the_least_recently_used_first(store: Path) -> None:
     assert removed == 1
     assert freed > 1000
     assert sorted(stored(store)) == sorted(NAMES[1:])
-    assert not (store / records.record_name("filters_16_8/plugins/profile/2026_11_20_11_13_16")).exists()
+    assert not (store / records.record_name(f"{NAMES[0]}/plugins/profile/{STAMP}")).exists()
     assert len(list((store / "packs").rglob("*.*"))) == 2 * 3  # each host file has three packs
     assert all(load(run).remarks == () for run in stored(store).values())
     assert shrink(Store(str(store)), before) == (0, 0)
 
 
 def test_a_pack_that_another_run_has_too_stays(tmp_path: Path) -> None:
-    name = NAMES[0]
-    one, two = copied(name, tmp_path / "a"), copied(name, tmp_path / "b")
+    one, two = (small("ours", tmp_path / place) for place in "ab")
     put([one, two], tmp_path / "store")
     assert holdings(Store(str(tmp_path / "store")))[0].packs == 1
     assert shrink(Store(str(tmp_path / "store")), bytes_in(tmp_path / "store") - 1)[0] >= 1
@@ -99,17 +97,10 @@ def test_a_run_that_was_removed_can_be_ingested_again(store: Path, tmp_path: Pat
 
 
 def test_packs_of_no_run_go_first(store: Path) -> None:
-    orphan = store / "packs" / "ab" / f"{'ab' * 16}.pack"
-    orphan.parent.mkdir(exist_ok=True)
-    orphan.write_bytes(b"x" * 5000)
-    assert shrink(Store(str(store)), bytes_in(store) - 1000) == (0, 5000)
-    assert not orphan.exists()
-
-
-def test_groups_of_no_run_go_too(store: Path) -> None:
-    orphans = [store / "packs" / "ab" / f"{'ab' * 16}.{suffix}" for suffix in ("timeline", "programs")]
-    orphans[0].parent.mkdir(exist_ok=True)
-    for orphan in orphans:
-        orphan.write_bytes(b"x" * 5000)
-    assert shrink(Store(str(store)), bytes_in(store) - 6000) == (0, 10_000)
-    assert not any(orphan.exists() for orphan in orphans)
+    for suffixes in (["pack"], ["timeline", "programs"]):
+        orphans = [store / "packs" / "ab" / f"{'ab' * 16}.{suffix}" for suffix in suffixes]
+        orphans[0].parent.mkdir(exist_ok=True)
+        for orphan in orphans:
+            orphan.write_bytes(b"x" * 5000)
+        assert shrink(Store(str(store)), bytes_in(store) - 5000 * len(orphans) + 4000) == (0, 5000 * len(orphans))
+        assert not any(orphan.exists() for orphan in orphans)
