@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from tests.profiles import ROOT, SIMULATED_RUNS
+from tests.pytest_plugin.recorder import Recorder
 from tfcompare import load
 from tfcompare.pytest_plugin import DEFAULT_BASELINES
 from tfcompare.pytest_plugin.baselines import Baseline
@@ -29,6 +30,7 @@ SECTION = (ROOT / "README.md").read_text(encoding="utf-8").partition("### In pyt
 (SNIPPET,) = re.findall(r"```python\n(.*?)```", SECTION, re.DOTALL)
 
 STAND_IN = """
+import os
 from tests.pytest_plugin.recorder import stand_in_for
 stand_in_for("tensorflow")
 batch = None
@@ -62,6 +64,10 @@ def test_few_steps(profile_check):
             with profile.step(i):
                 train_step(batch)
 """
+SLOWER = SNIPPET.replace("training_step(profile_check)", "slower(profile_check, monkeypatch)").replace(
+    "    train_step(batch)  # warm up",
+    "    monkeypatch.setenv('SLOW_S', os.environ.get('LATER_S', '0'))\n    train_step(batch)  # warm up",
+)
 ENOUGH_STEPS = FEW_STEPS.replace("range(5)", "range(12)")
 NO_STEPS = """
 def test_no_steps(profile_check):
@@ -142,20 +148,24 @@ def baseline_of(folder: Path, test: str) -> Path:
 def test_the_block_of_the_readme_passes_unchanged_and_fails_when_slower(
     framework: str, tmp_path: Path, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    program = framework + SNIPPET + FEW_STEPS + STRICT + NO_STEPS
+    program = framework + SNIPPET + SLOWER + FEW_STEPS + STRICT + NO_STEPS
     where = ("--profile-baselines", "given")
     written = session(program, "--profile-update", "-n", "1", *where)
-    assert written.outcomes == "4 passed", written.text
-    baseline = baseline_of(tmp_path / "given", "test_training_step")
+    assert written.outcomes == "5 passed", written.text
+    baseline, of_slower = (baseline_of(tmp_path / "given", f"test_{name}") for name in ("training_step", "slower"))
     written.has_lines("*= tfcompare =*", f"test_it.py::test_training_step: baseline written, {baseline}")
     written.has_lines("test_it.py::test_no_steps: the block marks no steps, so times cannot be judged and *")
     assert load(baseline).info.step_count == 30
-    extended = session(program, "--profile-add", "-k", "training", *where)
-    extended.has_lines(f"test_it.py::test_training_step: baseline extended, {baseline}")
-    assert sorted(path.name for path in baseline.iterdir()) == ["run-1", "run-2"]
+    another = Recorder()
+    another.start(str(tmp_path / "another"))
+    for i in range(30):
+        another.step("profile_check", step_num=i, _r=1)
+    another.stop()
+    Baseline(baseline).add(tmp_path / "another")
 
-    unchanged = session(program, "-rP", *where)
-    assert unchanged.outcomes == "3 failed, 1 passed", unchanged.text
+    monkeypatch.setenv("LATER_S", SLOWDOWN_S)
+    later = session(program, "-rP", *where)
+    assert later.outcomes == "4 failed, 1 passed", later.text
     few = "NOT JUDGED: step_time>+10%: 5 steps, 9 needed on each side; record 11 steps or more"
     for test, reason in {
         "few_steps": few,
@@ -163,23 +173,19 @@ def test_the_block_of_the_readme_passes_unchanged_and_fails_when_slower(
         "no_steps": "NOT JUDGED: step_time>+10%: no step markers in the baseline and the candidate; *",
     }.items():
         again = f"Mark each step by `with profile.step(i):`, then *: pytest --profile-update test_it.py::test_{test}"
-        unchanged.has_lines(f"*_ test_{test} _*", "this run vs the baseline: NOT JUDGED (1 untested)", reason, again)
-    unchanged.has_lines("*_ test_training_step _*", "*Captured tfcompare call*", "this run vs the baseline: passed (*")
-    unchanged.has_lines("*2 and 1 captures*")
-
-    monkeypatch.setenv("SLOW_S", SLOWDOWN_S)
-    slower = session(program, "-k", "training", *where)
-    assert slower.outcomes == "1 failed, 3 deselected", slower.text
-    slower.has_lines(
+        later.has_lines(f"*_ test_{test} _*", "this run vs the baseline: NOT JUDGED (1 untested)", reason, again)
+    later.has_lines("*_ test_training_step _*", "*Captured tfcompare call*", "this run vs the baseline: passed (*")
+    later.has_lines("*_ test_training_step _*", "*2 and 1 captures*")
+    later.has_lines(
+        "*_ test_slower _*",
         "this run vs the baseline: FAILED (1 failed)",
         "FAILED *step_time>+10% *",
         "step_time>+10%: 95 % confidence interval *",
     )
-    assert "profile_check.py" not in slower.text, "no traceback into the plugin"
+    assert "profile_check.py" not in later.text, "no traceback into the plugin"
     # pytest repeats the whole message in its summary where the variable CI is set
-    (paths,) = set(re.findall(r"^What changed: tfcompare diff (\S+) (\S+)$", slower.text, re.MULTILINE))
-    assert paths[0] == str(baseline)
-    assert load(paths[1]).info.step_time_ms_median > 1000 * float(SLOWDOWN_S), "it is still there"
+    (path,) = set(re.findall(rf"^What changed: tfcompare diff {of_slower} (\S+)$", later.text, re.MULTILINE))
+    assert load(path).info.step_time_ms_median > 1000 * float(SLOWDOWN_S), "it is still there"
 
 
 def test_a_baseline_that_is_missing_damaged_or_of_another_device(tmp_path: Path, session: Session) -> None:
@@ -207,12 +213,13 @@ def test_wrong_calls_cost_one_sentence_and_errors_in_a_block_are_the_test_s_own(
     tests = [f"def test_{i}(profile_check):\n    with {call}: pass\n" for i, call in enumerate(WRONG_CALLS)]
     begin = "def test_of_tensorflow(): stand_in_for('tensorflow')\n"
     program = STAND_IN.replace('stand_in_for("tensorflow")', "") + "\n".join(tests)
-    result = session(program + begin + FAILS + FEW_STEPS + TWICE + BOTH, "--profile-update")
+    result = session(program + begin + FAILS + FEW_STEPS + TWICE + BOTH, "--profile-add")
     assert result.outcomes == f"{len(tests) + 3} failed, 2 passed", result.text
     for i, sentence in enumerate(WRONG_CALLS.values()):
         result.has_lines(f"*_ test_{i} _*", sentence)
     result.has_lines("E *KeyError: 'mine'")
-    assert baseline_of(tmp_path / DEFAULT_BASELINES, "test_few_steps").exists()
+    baseline = baseline_of(tmp_path / DEFAULT_BASELINES, "test_few_steps")
+    result.has_lines(f"test_it.py::test_few_steps: baseline extended, {baseline}")
     assert not baseline_of(tmp_path / DEFAULT_BASELINES, "test_fails").exists()
     result.has_lines("profile_check: a test has one baseline, so it profiles one block; *")
     result.has_lines("*of tensorflow or of jax? both are imported; say which, as in framework='jax'")
