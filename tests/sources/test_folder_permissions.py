@@ -33,9 +33,7 @@ def test_a_folder_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest
 
 
 @pytest.mark.parametrize(("others", "why"), [((), ""), (("mallory",), "other users can write to it")])
-def test_a_group_may_write_if_the_user_is_alone_in_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, others: tuple[str, ...], why: str
-) -> None:
+def test_a_group_may_write_if_the_user_is_alone_in_it(tmp_path, monkeypatch, others: tuple[str, ...], why: str) -> None:
     user = folder_permissions.pwd.getpwuid(os.geteuid())
     own = grp.struct_group((user.pw_name, "x", user.pw_gid, list(others)))
     monkeypatch.setattr(folder_permissions.grp, "getgrgid", lambda _: own)

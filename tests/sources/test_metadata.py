@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from pathlib import Path
 
 import pytest
 
-from tests.profiles import SAMPLE_RUNS
+from tests.store.runs_in_stores import SMALL
 from tfcompare.errors import TfcompareError
 from tfcompare.sources.logdir import find_run, find_runs
 from tfcompare.sources.logdir.metadata import FILE_NAME, Metadata, of_options, read_metadata
@@ -21,7 +20,7 @@ def logdir(tmp_path: Path) -> Path:
     """A logdir with one run, in the layout of TensorFlow."""
     folder = tmp_path / "logs" / "plugins" / "profile" / "2026_01_02_03_04_05"
     folder.mkdir(parents=True)
-    shutil.copy(next(SAMPLE_RUNS["filters_16_8"].rglob("*.xplane.pb")), folder / "vm.xplane.pb")
+    (folder / "vm.xplane.pb").write_bytes(SMALL["ours"])
     return tmp_path / "logs"
 
 
@@ -44,11 +43,9 @@ def test_a_file_in_the_logdir_and_one_in_the_run_folder_count_together(tmp_path:
     [
         (b"{", "it is not JSON"),
         (b"[" * 9_000, "it is not JSON"),
-        (b"\xff\xfe", "it is not JSON"),
         (b"[]", "it is not an object"),
         (b'{"commit": 1}', "a value is not a text"),
         (b'{"tags": {"a": "b"}}', "tags is not a list"),
-        (b'{"tags": [1]}', "tags is not a list"),
         (b'{"a=b": "c"}', "has a ="),
         (b'{"": "c"}', "a name is empty"),
         (b'{"commit": ""}', "a text is empty"),

@@ -22,9 +22,7 @@ def captured(folder: Path, length_us: float = 5, name: str = "run") -> Path:
     return folder
 
 
-def test_listed_packages_and_variables_are_written_and_read_and_no_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_listed_packages_and_variables_are_written_and_read_and_no_others(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
     monkeypatch.setenv("TF_SECRET_TOKEN", "hunter2")
     monkeypatch.setenv("JAX_PLATFORMS", " ")
@@ -78,9 +76,7 @@ def test_without_a_profile_or_with_a_text_that_cannot_be_read_it_says_so(tmp_pat
     assert not list(tmp_path.rglob("tfcompare.json"))
 
 
-def test_real_flags_are_kept_whole_and_what_is_left_out_is_listed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_real_flags_are_kept_whole_and_what_is_left_out_is_listed(tmp_path: Path, monkeypatch) -> None:
     flags = " ".join(f"--xla_flag_{i}=true" for i in range(300))
     monkeypatch.setenv("XLA_FLAGS", flags)
     notes = {f"note {i}": "x" for i in range(MOST_VALUES - 3)}

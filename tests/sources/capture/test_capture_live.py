@@ -1,16 +1,17 @@
-"""Recording programs that really train, by the command."""
+"""Recording by the command: programs that really train, and thus thoroughly; and services that stand in for them."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.sources.capture.workers import free_ports
-from tfcompare import cli, load
+from tests.sources.capture.workers import free_ports, started
+from tfcompare import load
 from tfcompare.sources.capture import LONGEST_MS, MOST_RETRIES
 from tfcompare.sources.logdir import find_runs
 
@@ -19,54 +20,55 @@ PATIENCE_S = 300
 """Far more than it takes: a machine may be loaded."""
 
 
-@pytest.fixture
-def capture(capsys: pytest.CaptureFixture[str]):
-    """Runs `tfcompare capture`; returns exit status, stdout and stderr."""
-
-    def run(*words: str) -> tuple[int, str, str]:
-        status = cli.main(["capture", *words])
-        return status, *capsys.readouterr()
-
-    return run
+@pytest.fixture(scope="module")
+def training() -> Iterator[Workers]:
+    """The addresses of the profiler servers of two processes that train."""
+    one, two = free_ports(2)
+    with started("worker", one), started("worker", two):
+        yield f"localhost:{one}", f"localhost:{two}"
 
 
-def test_two_workers_are_one_run_with_two_hosts_and_their_steps(capture, workers: Workers, tmp_path: Path) -> None:
+def test_two_services_are_recorded_at_one_time_as_one_run(tfcompare, workers: Workers, tmp_path: Path) -> None:
     first, second = workers
-    status, out, err = capture(first, f"grpc://{second}", str(tmp_path / "new" / "logs"), "--duration-ms", "1000")
+    status, out, err = tfcompare("capture", first, f"grpc://{second}", str(tmp_path / "logs"), "--duration-ms", "200")
     assert status == 0, err
     (found,) = find_runs(tmp_path)
     assert out == f"{found.path}\n"
-    assert found.path.parent == tmp_path / "new" / "logs" / "plugins" / "profile"
-    run = load(found)
-    assert run.host_names == tuple(sorted(address.replace(":", "_") for address in workers))
+    assert found.path.parent == tmp_path / "logs" / "plugins" / "profile"
+    assert load(found).host_names == tuple(sorted(address.replace(":", "_") for address in workers))
+    assert "captured 2 hosts, 22 steps of " in err
+
+
+@pytest.mark.thorough
+def test_two_workers_are_one_run_with_two_hosts_and_their_steps(tfcompare, training: Workers, tmp_path: Path) -> None:
+    asked_ns = time.time_ns()
+    words = [*training, str(tmp_path), "--duration-ms", "1000", "--delay-ms", "2500", "--name", "together"]
+    status, out, err = tfcompare("capture", *words)
+    assert status == 0, err
+    run = load(out.strip())
     assert run.info.has_steps
     steps = run.table("steps")
     assert all(len(of_one) >= 5 for _, of_one in steps.groupby("host"))
     trained = run.table("op_stats")["op_name"].str.startswith("gradient_tape/MatMul")  # cheap ops may be left out
     assert trained.any()
     assert f"captured 2 hosts, {run.info.step_count:,} steps of " in err
-
-
-def test_all_begin_at_one_time_after_the_delay(capture, workers: Workers, tmp_path: Path) -> None:
-    asked_ns = time.time_ns()
-    capture(*workers, str(tmp_path), "--duration-ms", "200", "--delay-ms", "2500", "--name", "together")
-    (path,) = (tmp_path / "together" / "plugins" / "profile").iterdir()
-    began = [host.origin.start_ns for host in load(path).hosts]
+    began = [host.origin.start_ns for host in run.hosts]
     assert min(began) - asked_ns > 2.4e9
     assert max(began) - min(began) < 1e9
 
 
-def test_one_that_is_dead_is_named_and_the_other_recorded(capture, workers: Workers, tmp_path: Path) -> None:
+def test_one_that_is_dead_is_named_and_the_other_recorded(tfcompare, workers: Workers, tmp_path: Path) -> None:
     dead = f"localhost:{free_ports(1)[0]}"
-    status, out, err = capture(f"{dead},{workers[0]}", str(tmp_path), "--duration-ms", "300", "--retries", "9")
+    words = [f"{dead},{workers[0]}", str(tmp_path), "--duration-ms", "100", "--retries", "9"]
+    status, out, err = tfcompare("capture", *words)
     assert status == 0, err
     assert f"not in the run: {dead} has no profiler server listening; start it in the program" in err
     assert load(out.strip()).host_names == (workers[0].replace(":", "_"),)
 
 
-def test_where_nobody_answers_it_is_said_in_one_sentence(capture, tmp_path: Path) -> None:
+def test_where_nobody_answers_it_is_said_in_one_sentence(tfcompare, tmp_path: Path) -> None:
     one, two = (f"localhost:{port}" for port in free_ports(2))
-    status, out, err = capture(one, two, str(tmp_path / "logs"))
+    status, out, err = tfcompare("capture", one, two, str(tmp_path / "logs"))
     assert (status, out) == (2, "")
     looking, told = err.splitlines()
     assert looking == "Looking who answers"
@@ -75,29 +77,31 @@ def test_where_nobody_answers_it_is_said_in_one_sentence(capture, tmp_path: Path
     assert not (tmp_path / "logs").exists()
 
 
-def test_a_recording_without_events_is_told_with_what_to_do(capture, workers: Workers, tmp_path: Path) -> None:
-    words = [workers[0], str(tmp_path / "logs"), "--duration-ms", "100", "--retries", "1", "--host-tracer-level", "0"]
-    status, _, err = capture(*words)
+@pytest.mark.thorough
+def test_a_recording_without_events_is_told_with_what_to_do(tfcompare, training: Workers, tmp_path: Path) -> None:
+    words = [training[0], str(tmp_path / "logs"), "--duration-ms", "100", "--retries", "1", "--host-tracer-level", "0"]
+    status, _, err = tfcompare("capture", *words)
     assert status == 2
     assert "did nothing that could be recorded within 0.1 s; record while it works, with a longer duration" in err
     assert "(attempt 2)" in err
     assert not (tmp_path / "logs").exists()
 
 
-def test_one_that_is_being_recorded_says_so(capture, workers: Workers, tmp_path: Path) -> None:
+@pytest.mark.thorough
+def test_one_that_is_being_recorded_says_so(tfcompare, training: Workers, tmp_path: Path) -> None:
     long = ["--duration-ms", str(LONGEST_MS), "--retries", str(MOST_RETRIES)]
-    command = [sys.executable, "-m", "tfcompare", "capture", workers[0], str(tmp_path / "a"), *long]
-    brief = [workers[0], str(tmp_path / "b"), "--duration-ms", "100", "--retries", "0"]
+    command = [sys.executable, "-m", "tfcompare", "capture", training[0], str(tmp_path / "a"), *long]
+    brief = ["capture", training[0], str(tmp_path / "b"), "--duration-ms", "100", "--retries", "0"]
     until = time.monotonic() + PATIENCE_S
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as other:
         try:
             said = ""
             while "already" not in said and time.monotonic() < until:  # the other has yet to be let in
-                _, _, said = capture(*brief)
+                _, _, said = tfcompare(*brief)
             assert "is being profiled already; wait until that has ended" in said
             assert other.poll() is None
         finally:
             other.kill()
-    while (status := capture(*brief)[0]) and time.monotonic() < until:
+    while (status := tfcompare(*brief)[0]) and time.monotonic() < until:
         pass
     assert status == 0, "the other is gone, and recording goes on"

@@ -58,28 +58,35 @@ def said(page: AppTest) -> str:
     return "\n".join(e.value for e in (*page.error, *page.info, *page.warning, *page.success)).replace("\\", "")
 
 
-def record_button(page: AppTest):
-    return next(button for button in page.button if button.label == "Capture")
+def button_of(page: AppTest, label: str):
+    return next(button for button in page.main.button if button.label == label)
 
 
-@pytest.mark.parametrize("headers", [PROXY, FOREIGN, {}])
-def test_from_elsewhere_the_page_says_why_not_and_nothing_else(page: AppTest, browser: Asking, headers) -> None:
-    browser.headers = headers
-    page.run()
-    assert "only in a browser on the machine that serves this page" in said(page)
-    assert "tfcompare serve --allow-capture" in said(page)
-    assert not page.main.text_input
-    assert not page.main.button
-    assert not page.main.markdown
+def press(page: AppTest, label: str) -> AppTest:
+    return button_of(page, label).click().run()
 
 
-@pytest.mark.parametrize("headers", [PROXY, FOREIGN])
-def test_the_button_asks_once_more(page: AppTest, browser: Asking, tmp_path: Path, headers, monkeypatch) -> None:
+def wait_until_told(page: AppTest) -> str:
+    """What the page says in the end of a capture in the background."""
+    until = time.monotonic() + 90
+    while not said(page) and time.monotonic() < until:
+        page.run()
+    return said(page)
+
+
+def test_from_elsewhere_the_page_says_why_not_and_nothing_else(page: AppTest, browser: Asking) -> None:
+    for browser.headers in (PROXY, FOREIGN, {}):
+        page.run()
+        assert "only in a browser on the machine that serves this page" in said(page)
+        assert "tfcompare serve --allow-capture" in said(page)
+        assert not (page.main.text_input or page.main.button or page.main.markdown)
+
+
+def test_the_button_asks_once_more(page: AppTest, browser: Asking, tmp_path: Path, monkeypatch) -> None:
     started: list[object] = []
     monkeypatch.setattr("tfcompare.ui.pages.capture.BackgroundRecording", lambda *words: started.append(words))
-    page.run()
-    button = record_button(page)
-    browser.headers = headers
+    button = button_of(page.run(), "Capture")
+    browser.headers = PROXY
     button.click().run()
     assert started == []
     assert "only in a browser on the machine" in said(page)
@@ -89,68 +96,44 @@ def test_the_button_asks_once_more(page: AppTest, browser: Asking, tmp_path: Pat
 def test_whoever_started_the_server_can_let_everybody_record(page: AppTest, browser: Asking, tmp_path: Path) -> None:
     browser.headers = PROXY
     with settings.override(Settings(places=(SAMPLES,), data=tmp_path, allow_capture=True)):
-        page.run()
-    assert record_button(page)
+        assert button_of(page.run(), "Capture")
     assert said(page) == ""
 
 
-def test_what_is_asked_for_at_first(page: AppTest) -> None:
+def test_what_is_asked_for_and_where_captures_go_is_said_before(page: AppTest, tmp_path: Path) -> None:
     page.run()
-    assert page.text_input(key="address").value == "localhost:6009"
-    assert page.number_input(key="duration").value == 2000
+    address = page.text_input(key="address")
+    assert address.value == "localhost:6009"
     by_label = {widget.label: widget.value for widget in (*page.main.selectbox, *page.main.number_input)}
     assert by_label == {
         "Duration (ms)": 2000, "Host tracer": 2, "Device tracer": 1, "Python tracer": 0, "Retries": 3, "Delay (ms)": 0,
     }  # fmt: skip
     assert all(widget.help for widget in (*page.main.selectbox, *page.main.number_input, *page.main.text_input))
+    assert all(form in address.help for form in ("`host:port`", "`dns:name:port`", "`tpu:name`"))
     assert "tf.profiler.experimental.server.start(6009)" in page.main.markdown[0].value
+    assert page.main.caption[0].value == f"Captures are stored in `{tmp_path / 'data' / 'captures'}`"
 
 
-def test_a_link_fills_the_form_and_records_nothing(page: AppTest, tmp_path: Path) -> None:
-    page.query_params["address"] = "worker:1,worker:2"
-    page.query_params["duration"] = "750"
+def test_a_link_fills_the_form_and_slips_are_told_and_nothing_is_recorded(page: AppTest, tmp_path: Path) -> None:
+    page.query_params.update({"address": "worker:1,worker", "duration": "750"})
     page.run()
-    assert page.text_input(key="address").value == "worker:1,worker:2"
+    assert page.text_input(key="address").value == "worker:1,worker"
     assert page.number_input(key="duration").value == 750
-    assert not (tmp_path / "data").exists()
-
-
-@pytest.mark.parametrize(
-    ("field", "value", "message"),
-    [
-        ("address", "localhost", "localhost: has no port; expected host:port"),
-        ("address", "http://localhost:6009", "is no scheme of a profiler service"),
-        ("address", "tpu:--help", "tpu:--help: is no name of a TPU; expected tpu:NAME"),
-        ("tfcompare.capture.name", "../elsewhere", "'../elsewhere' cannot be the name of a run"),
-    ],
-)
-def test_slips_are_told(page: AppTest, field: str, value: str, message: str, tmp_path: Path) -> None:
-    page.run()
-    page.text_input(key=field).set_value(value)
-    record_button(page).click().run()
-    assert message in said(page)
+    press(page, "Capture")
+    assert "worker: has no port; expected host:port" in said(page)
+    page.text_input(key="address").set_value("worker:1")
+    page.text_input(key="tfcompare.capture.name").set_value("../elsewhere")
+    press(page, "Capture")
+    assert "'../elsewhere' cannot be the name of a run" in said(page)
     assert not (tmp_path / "data").exists()
 
 
 def test_an_address_that_does_not_answer_is_told(page: AppTest) -> None:
-    page.run()
     address = f"localhost:{free_ports(1)[0]}"
-    page.text_input(key="address").set_value(address)
-    record_button(page).click().run()
-    until = time.monotonic() + 30
-    while not said(page) and time.monotonic() < until:
-        page.run()
-    assert f"nothing was recorded: {address} has no profiler server listening" in said(page)
-    assert not record_button(page).disabled
-
-
-def test_where_captures_are_stored_and_which_addresses_there_are_is_said_before(page: AppTest, tmp_path: Path) -> None:
-    page.run()
-    assert [caption.value for caption in page.main.caption] == [
-        f"Captures are stored in `{tmp_path / 'data' / 'captures'}`"
-    ]
-    told = page.text_input(key="address").help or ""
-    assert all(form in told for form in ("`host:port`", "`dns:name:port`", "`tpu:name`"))
+    page.run().text_input(key="address").set_value(address)
+    press(page, "Capture")
+    assert f"nothing was recorded: {address} has no profiler server listening" in wait_until_told(page)
+    assert not button_of(page, "Capture").disabled
 
 
 def test_the_result_of_each_address_is_shown(page: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,13 +147,9 @@ def test_the_result_of_each_address_is_shown(page: AppTest, monkeypatch: pytest.
         return Recorded(run, {target: len(profile)}, (LeftOut(tpu, "has *no* network"),))
 
     monkeypatch.setattr("tfcompare.sources.capture.background.record", record)
-    page.run()
-    page.text_input(key="address").set_value("worker:1,tpu:zone-a/t")
-    record_button(page).click().run()
-    until = time.monotonic() + 90
-    while not page.success and not page.exception and time.monotonic() < until:
-        page.run()
-    assert "Not in the run: 1 of 2 addresses" in said(page)
+    page.run().text_input(key="address").set_value("worker:1,tpu:zone-a/t")
+    press(page, "Capture")
+    assert "Not in the run: 1 of 2 addresses" in wait_until_told(page)
     table = page.main.table[0].value
     assert table["Result"].to_dict() == {
         r"worker\:1": "captured: 22 steps, 1.58 MB",
@@ -195,22 +174,12 @@ def captured(page: AppTest, tmp_path: Path) -> list[Path]:
     return runs
 
 
+def listed_captures(page: AppTest) -> list[str]:
+    return [name for name in page.sidebar.selectbox[0].options if name.startswith("captures…")]
+
+
 def delete_buttons(page: AppTest) -> list[str]:
     return [button.label for button in page.main.button if button.label in ("Delete", "Delete for good", "Keep")]
-
-
-def press(page: AppTest, label: str) -> AppTest:
-    return next(button for button in page.main.button if button.label == label).click().run()
-
-
-@pytest.mark.parametrize(("headers", "count"), [(HERE, 2), (PROXY, 0)])
-def test_captures_are_listed_for_those_who_may_record(
-    page: AppTest, browser: Asking, captured: list[Path], headers, count: int
-) -> None:
-    browser.headers = headers
-    page.run()
-    listed = [name for name in page.sidebar.selectbox[0].options if name.startswith("captures…")]
-    assert (len(captured), len(listed), len(delete_buttons(page))) == (2, count, count)
 
 
 def test_a_captured_run_is_deleted_after_a_question_and_no_longer_chosen(page: AppTest, captured: list[Path]) -> None:
@@ -218,6 +187,7 @@ def test_a_captured_run_is_deleted_after_a_question_and_no_longer_chosen(page: A
     page.query_params["baseline"], page.query_params["candidate"] = ids
     page.run()
     assert page.main.subheader[0].value == "Captured here"
+    assert len(listed_captures(page)) == len(delete_buttons(page)) == 2
     told = [text.value for text in page.main.markdown if text.value.startswith("`captures/before/")]
     assert [text.partition(", ")[2] for text in told] == ["1.58 MB"] * 2
     press(page, "Delete")
@@ -234,16 +204,16 @@ def test_a_captured_run_is_deleted_after_a_question_and_no_longer_chosen(page: A
     assert list(captured[0].parents[3].iterdir()) == [], "no empty folders are left"
 
 
-def test_to_delete_is_asked_once_more(page: AppTest, browser: Asking, captured: list[Path]) -> None:
+def test_captures_are_listed_and_deleted_by_those_who_may_record(page, browser, captured) -> None:
     press(page.run(), "Delete")
     browser.headers = PROXY
     press(page, "Delete for good")
     assert all(run.exists() for run in captured)
+    assert listed_captures(page) == delete_buttons(page) == []
     assert "only in a browser on the machine" in said(page)
 
 
-def test_only_what_was_captured_here_can_be_deleted(page: AppTest, captured: list[Path], tmp_path: Path) -> None:
-    page.run()
+def test_only_what_was_captured_here_can_be_deleted(captured: list[Path], tmp_path: Path) -> None:
     here = Settings(data=tmp_path / "data")
     assert own_captures.is_captured(here, captured[0])
     own = own_captures.folder(here)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.profiles import SAMPLE_RUNS
+from tests.store.runs_in_stores import SMALL
 from tfcompare.errors import TfcompareError
 from tfcompare.sources.abandoned_folders import ARRIVING, this_process
 from tfcompare.sources.capture import (
@@ -31,7 +31,7 @@ from tfcompare.sources.replicates import is_one_program
 from tfcompare.sources.xprof_process import Ended, Trace
 from tfcompare.units import format_bytes
 
-PROFILE = next(SAMPLE_RUNS["filters_16_8"].rglob("*.xplane.pb")).read_bytes()
+PROFILE = SMALL["ours"]
 NO_EVENTS = "UNAVAILABLE: No trace event was collected because there were no responses from clients"
 GONE = 2**22 + 1
 """More than the highest number that Linux gives a process."""
@@ -86,14 +86,28 @@ class Calls:
             return self.outcome(self.folder)
 
 
+RECORDING = "tfcompare.sources.capture.recording"
+
+
 @pytest.fixture
-def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def xprof(monkeypatch: pytest.MonkeyPatch) -> Callable[[Mapping[str, list[Outcome]]], Calls]:
+    """Lets all addresses answer, and xprof give these outcomes of each."""
+
+    def gives(outcomes: Mapping[str, list[Outcome]]) -> Calls:
+        calls = Calls(outcomes)
+        monkeypatch.setattr(f"{RECORDING}.silent", lambda _: {})
+        monkeypatch.setattr(f"{RECORDING}.Call", calls)
+        return calls
+
+    return gives
+
+
+@pytest.fixture
+def recorded(tmp_path: Path, xprof):
     """Records with these outcomes of each address; returns what `record` does."""
-    monkeypatch.setattr("tfcompare.sources.capture.recording.silent", lambda _: {})
 
     def run(outcomes: Mapping[str, list[Outcome]], name: str = "", **wish: Any) -> Recorded:
-        run.calls = Calls(outcomes)  # type: ignore[attr-defined]
-        monkeypatch.setattr("tfcompare.sources.capture.recording.Call", run.calls)  # type: ignore[attr-defined]
+        run.calls = xprof(outcomes)  # type: ignore[attr-defined]
         wish = {"duration_ms": 1, "grace_s": 0.1, "retries": 0} | wish
         return record(Request(parse_addresses(outcomes), **wish), tmp_path / "logs", name)
 
@@ -120,9 +134,8 @@ def test_the_load_of_this_machine_is_stored_beside_its_own_programs_only(recorde
     assert read_load(recorded({"localhost:1": [good], "worker0:1": [good]}, name="both").path) is None
 
 
-def test_repeated_captures_are_replicates(tmp_path: Path, tfcompare, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tfcompare.sources.capture.recording.silent", lambda _: {})
-    monkeypatch.setattr("tfcompare.sources.capture.recording.Call", Calls({"localhost:1": [good]}))
+def test_repeated_captures_are_replicates(tmp_path: Path, tfcompare, xprof) -> None:
+    xprof({"localhost:1": [good]})
     status, out, _ = tfcompare("capture", "localhost:1", str(tmp_path / "logs"), "--repeat", "3", "--name", "before")
     folder = tmp_path / "logs" / "before"
     assert (status, out) == (0, f"{folder}\n")
@@ -134,32 +147,22 @@ def test_repeated_captures_are_replicates(tmp_path: Path, tfcompare, monkeypatch
     assert "--repeat 0: expected a number from 1 to 100" in err
 
 
-def test_a_name_is_resolved_and_each_of_its_workers_reported(tmp_path: Path, tfcompare, monkeypatch) -> None:
+def test_a_name_is_resolved_and_each_of_its_workers_reported(tmp_path: Path, tfcompare, xprof, monkeypatch) -> None:
     def resolve(targets: object) -> object:
         assert [str(target) for target in targets] == ["dns:workers:1", "tpu:gone"]  # type: ignore[attr-defined]
         return tuple(map(parse_address, ("10.0.0.1:1", "10.0.0.2:1"))), (LeftOut(TpuName("gone"), "is not there"),)
 
-    monkeypatch.setattr("tfcompare.sources.capture.recording.resolve", resolve)
-    monkeypatch.setattr("tfcompare.sources.capture.recording.silent", lambda _: {})
-    calls = Calls({"10.0.0.1:1": [good], "10.0.0.2:1": [failed(""), good]})
-    monkeypatch.setattr("tfcompare.sources.capture.recording.Call", calls)
+    monkeypatch.setattr(f"{RECORDING}.resolve", resolve)
+    xprof({"10.0.0.1:1": [good], "10.0.0.2:1": [failed(""), good]})
     words = "capture", "dns:workers:1", "tpu:gone", str(tmp_path), "--duration-ms", "1"
     status, out, err = tfcompare(*words)
     assert (status, err.splitlines()[0]) == (0, "Resolving dns:workers:1, tpu:gone")
     assert "not in the run: tpu:gone is not there\n" in err
     assert "not in the run: 10.0.0.2:1 gave no profile" in err
-    assert f"10.0.0.1:1 captured: 22 steps, {format_bytes(len(PROFILE))}\n" in err
+    assert f"10.0.0.1:1 captured: 12 steps, {format_bytes(len(PROFILE))}\n" in err
     status, out, err = tfcompare(*words)
-    assert "10.0.0.2:1 captured: 22 steps" in err
+    assert "10.0.0.2:1 captured: 12 steps" in err
     assert sorted(file.name for file in Path(out.strip()).iterdir()) == ["10.0.0.1_1.xplane.pb", "10.0.0.2_1.xplane.pb"]
-
-
-def test_without_any_profile_each_address_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    deaf = parse_address("b:1")
-    monkeypatch.setattr("tfcompare.sources.capture.recording.silent", lambda _: {deaf: "is deaf"})
-    monkeypatch.setattr("tfcompare.sources.capture.recording.Call", Calls({"a:1": [failed("")]}))
-    with pytest.raises(NothingRecorded, match="b:1 is deaf; a:1 gave no profile"):
-        record(Request(parse_addresses(["a:1,b:1"]), duration_ms=1, retries=0), tmp_path / "logs")
 
 
 def test_an_address_for_the_folder_is_a_slip(tfcompare) -> None:
@@ -197,10 +200,16 @@ def test_a_worker_that_gives_nothing_is_named_and_the_others_are_kept(recorded, 
     assert sorted(file.name for file in run.path.iterdir()) == ["a_1.xplane.pb", "c_1.xplane.pb"]
 
 
-def test_without_any_profile_nothing_is_left_behind(recorded, tmp_path: Path) -> None:
+def test_without_any_profile_each_address_is_named_and_nothing_is_left_behind(
+    recorded, xprof, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(NothingRecorded, match=r"nothing was recorded: a:1 did nothing .*; b:1 gave no profile"):
         recorded({"a:1": [failed(NO_EVENTS)], "b:1": [failed("")]})
     assert list(tmp_path.iterdir()) == []
+    xprof({"a:1": [failed("")]})
+    monkeypatch.setattr(f"{RECORDING}.silent", lambda _: {parse_address("b:1"): "is deaf"})
+    with pytest.raises(NothingRecorded, match="b:1 is deaf; a:1 gave no profile"):
+        record(Request(parse_addresses(["a:1,b:1"]), duration_ms=1, retries=0), tmp_path / "logs")
 
 
 def test_a_profile_that_breaks_off_is_not_kept(recorded) -> None:
@@ -236,10 +245,9 @@ def test_what_a_killed_process_left_is_removed_and_what_another_makes_is_not(rec
     assert left_over(tmp_path) == [mine]
 
 
-def test_a_stopped_recording_ends_soon_and_leaves_nothing(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr("tfcompare.sources.capture.recording.silent", lambda _: {})
+def test_a_stopped_recording_ends_soon_and_leaves_nothing(tmp_path: Path, xprof) -> None:
     stop, told = threading.Event(), []
-    monkeypatch.setattr("tfcompare.sources.capture.recording.Call", Calls({"a:1": [hanging]}))
+    xprof({"a:1": [hanging]})
 
     def tell(progress: Progress) -> None:
         told.append(progress.sentence)
@@ -249,11 +257,13 @@ def test_a_stopped_recording_ends_soon_and_leaves_nothing(tmp_path: Path, monkey
     with pytest.raises(Stopped):
         record(Request(parse_addresses(["a:1"]), duration_ms=60_000), tmp_path / "logs", tell=tell, stop=stop)
     assert told == ["Looking who answers", "Recording a:1"]
+    with pytest.raises(Stopped):  # while it looks who answers
+        record(Request(parse_addresses(["a:1"])), tmp_path / "logs", stop=stop)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_without_xprof_it_is_told_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tfcompare.sources.capture.recording.is_installed", lambda: False)
+    monkeypatch.setattr(f"{RECORDING}.is_installed", lambda: False)
     with pytest.raises(TfcompareError, match="pip install 'xprof>="):
         record(Request(parse_addresses(["a:1"])), tmp_path / "logs")
 
@@ -274,28 +284,12 @@ def test_figures_out_of_range_are_told(wish: dict[str, int], message: str) -> No
         Request(parse_addresses(["a:1"]), **wish)
 
 
-@pytest.mark.parametrize("name", ["before", "batch 64", "größer", "v1.2+fix_3-b", "7"])
-def test_names_that_folders_can_have(name: str) -> None:
-    assert check_name(f" {name} ") == name
-
-
-@pytest.mark.parametrize(
-    "name", ["", " ", ".", "..", "../x", "a/b", "a\\b", ".hidden", "-x", "a\0b", "a\nb", "x" * 81, "x."]
-)
-def test_names_that_they_cannot_have(name: str) -> None:
-    with pytest.raises(TfcompareError, match="cannot be the name of a run"):
-        check_name(name)
-
-
-def test_a_recording_that_is_stopped_while_it_looks_who_answers_is_stopped(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tfcompare.sources.capture.recording.silent", lambda _: {})
-    stop = threading.Event()
-    stop.set()
-    with pytest.raises(Stopped):
-        record(Request(parse_addresses(["localhost:1"])), tmp_path / "logs", stop=stop)
-    assert not (tmp_path / "logs").exists()
+def test_names_that_folders_can_have() -> None:
+    for name in ("before", "batch 64", "größer", "v1.2+fix_3-b", "7"):
+        assert check_name(f" {name} ") == name
+    for name in ("", " ", ".", "..", "../x", "a/b", "a\\b", ".hidden", "-x", "a\0b", "a\nb", "x" * 81, "x."):
+        with pytest.raises(TfcompareError, match="cannot be the name of a run"):
+            check_name(name)
 
 
 def test_more_workers_than_this_machine_can_ask_at_once_are_refused(recorded, tmp_path: Path) -> None:

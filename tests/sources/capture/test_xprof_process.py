@@ -28,11 +28,13 @@ def ended(call: Call) -> Ended:
     return call.end()
 
 
-def test_what_xprof_raises_and_logs_is_handed_back_and_stays_off_our_own_output(tmp_path: Path, capfd) -> None:
+def test_what_xprof_raises_and_logs_is_handed_back_and_stays_off_our_own_output(tmp_path, capfd, monkeypatch) -> None:
+    monkeypatch.setenv("http_proxy", "http://localhost:9")  # the way to the web is not taken
     with refusing_port() as port:
         end = ended(Call(trace_of(port, tmp_path)))
     assert (end.status, "returned UNAVAILABLE" in end.log) == (0, True), end
     assert "No trace event was collected" in end.error
+    assert "Connection refused" in end.log and ":9: " not in end.log, end
     assert capfd.readouterr() == ("", "")
 
 
@@ -76,11 +78,3 @@ def is_alive(process: int) -> bool:
     except (FileNotFoundError, ProcessLookupError):
         return False
     return state != "Z"
-
-
-def test_the_way_to_the_web_is_not_taken(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setenv("http_proxy", "http://localhost:9")
-    with refusing_port() as port:
-        end = ended(Call(trace_of(port, tmp_path)))
-    assert "Connection refused" in end.log, end
-    assert ":9: " not in end.log

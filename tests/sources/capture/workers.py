@@ -1,51 +1,38 @@
-"""Two programs that train and can be recorded, for the tests that record, in a browser or not."""
+"""Two programs that can be recorded, for the tests that record, in a browser or not."""
 
 from __future__ import annotations
 
-import signal
+import os
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 
 import pytest
 
-Started = dict[str, subprocess.Popen[bytes]]
-"""By the addresses of their profiler servers."""
+from tests.profiles import ROOT
 
 
 @pytest.fixture(scope="module")
-def workers(started_workers: Started) -> Iterator[tuple[str, str]]:
-    """The addresses of the profiler servers of two processes that train while a file's tests may record them."""
-    for process in started_workers.values():
-        process.send_signal(signal.SIGCONT)
-    first, second = started_workers
-    yield first, second
-    for process in started_workers.values():
-        process.send_signal(signal.SIGSTOP)
+def workers() -> Iterator[tuple[str, str]]:
+    """The addresses of two profiler services that stand in for programs with TensorFlow, which takes long to start."""
+    one, two = free_ports(2)
+    with started("service", one, two):
+        yield f"localhost:{one}", f"localhost:{two}"
 
 
-@pytest.fixture(scope="session")
-def started_workers() -> Iterator[Started]:
-    """The processes, started once: that takes seconds. While nobody records them they take no time of others."""
-    with ExitStack() as running:
-        ports = free_ports(2)
-        processes = [running.enter_context(_worker(port)) for port in ports]
+@contextmanager
+def started(module: str, *ports: int) -> Iterator[None]:
+    """A program of this folder that listens at these ports, once it is ready."""
+    command = [sys.executable, "-m", f"tests.sources.capture.{module}", *map(str, ports)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(command, env=os.environ | {"PYTHONPATH": str(ROOT)}, cwd=ROOT, **pipes) as process:
         try:
-            for process in processes:
-                assert process.stdout is not None
-                assert process.stdout.readline() == b"ready\n"
-            yield {f"localhost:{port}": process for port, process in zip(ports, processes, strict=True)}
+            assert process.stdout.readline() == b"ready\n"
+            yield
         finally:
-            for process in processes:
-                process.kill()
-
-
-def _worker(port: int) -> subprocess.Popen[bytes]:
-    command = [sys.executable, str(Path(__file__).with_name("worker.py")), str(port)]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+            process.kill()
 
 
 def free_ports(count: int) -> list[int]:

@@ -14,7 +14,7 @@ from urllib.request import Request, urlopen
 import boto3
 from moto.server import ThreadedMotoServer
 
-from tests.profiles import SAMPLE_RUNS
+from tests.store.runs_in_stores import SMALL, STAMP
 
 
 class S3:
@@ -159,8 +159,7 @@ def web_server(folder: Path) -> Iterator[Web]:
 
 
 def put_runs(memory: Any, *names: str) -> str:
-    """The place with these sample runs."""
+    """The place with these small runs."""
     for name in names:
-        for path in SAMPLE_RUNS[name].rglob("*.xplane.pb"):
-            memory.pipe_file(f"/logs/{name}/{path.relative_to(SAMPLE_RUNS[name])}", path.read_bytes())
+        memory.pipe_file(f"/logs/{name}/plugins/profile/{STAMP}/vm.xplane.pb", SMALL[name])
     return "memory://logs"

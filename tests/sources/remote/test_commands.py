@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 
-from tests.profiles import SAMPLE_RUNS
 from tests.sources.remote.servers import Web, put_runs
+from tests.store.runs_in_stores import SMALL, STAMP, small
+from tests.xspace_builder import chunk
 from tfcompare.commands import serve
+from tfcompare.units import format_bytes
 
-NAMES = ("filters_512_128", "filters_16_8")
+NAMES = ("theirs", "ours")
 
 
 @pytest.fixture
@@ -26,31 +28,26 @@ def downloads(cache_folder: Path) -> int:
 
 
 def test_runs_are_listed_without_fetching_them_unless_asked_to(tfcompare, cache_folder: Path, logs: str) -> None:
+    size = format_bytes(sum(len(SMALL[name]) for name in NAMES))
     status, out, err = tfcompare("runs", logs)
     assert (status, downloads(cache_folder)) == (0, 0)
-    assert err == "note: 2 of 2 runs are listed without reading them (--fetch downloads 3.14 MB)\n"
-    assert f"{logs}/filters_16_8/plugins/profile/2026_11_20_11_13_16" in out
+    assert err == f"note: 2 of 2 runs are listed without reading them (--fetch downloads {size})\n"
+    assert f"{logs}/ours/plugins/profile/{STAMP}" in out
     status, out, err = tfcompare("runs", logs, "--fetch", "--format", "json")
     assert (status, err, downloads(cache_folder)) == (0, "", 2)
     assert {record["state"] for record in json.loads(out)} == {"read"}
     status, out, err = tfcompare("runs", logs, "--format", "json")
     assert (status, err, downloads(cache_folder)) == (0, "", 2), "what was fetched is read"
-    assert [record["steps"] for record in json.loads(out)] == [22, 22]
+    assert sorted(record["steps"] for record in json.loads(out)) == [12, 14]
 
 
-def test_a_diff_of_remote_and_local(tfcompare, logs: str) -> None:
-    status, remote, _ = tfcompare(
-        "diff", f"{logs}/filters_512_128", str(SAMPLE_RUNS["filters_16_8"]), "--format", "csv"
-    )
+def test_remote_runs_are_compared_shown_and_checked(tfcompare, logs: str, tmp_path: Path) -> None:
+    places, local = [f"{logs}/{name}" for name in NAMES], [str(small(name, tmp_path)) for name in NAMES]
+    status, remote, _ = tfcompare("diff", places[0], local[1], "--format", "csv")
     assert status == 0
-    _, local, _ = tfcompare("diff", *(str(SAMPLE_RUNS[name]) for name in NAMES), "--format", "csv")
-    assert remote == local
-
-
-def test_show_and_check(tfcompare, logs: str) -> None:
-    status, out, _ = tfcompare("show", f"{logs}/filters_16_8", "steps", "--format", "csv")
-    assert (status, len(out.splitlines())) == (0, 23)
-    places = [f"{logs}/{name}" for name in NAMES]
+    assert remote == tfcompare("diff", *local, "--format", "csv")[1]
+    status, out, _ = tfcompare("show", places[1], "steps", "--format", "csv")
+    assert (status, len(out.splitlines())) == (0, 13)
     assert tfcompare("check", *places, "--fail-if", "step_time>+5%")[0] == 0
     assert tfcompare("check", *places[::-1], "--fail-if", "step_time>+5%")[0] == 1
     status, out, _ = tfcompare("check", *places, "--baseline-repeat", places[0], "--format", "json")
@@ -77,10 +74,10 @@ def test_serve_hands_urls_on_as_they_are(tfcompare, monkeypatch: pytest.MonkeyPa
 
 
 def test_fetching_is_told_on_a_terminal(tfcompare, web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
-    (profile,) = SAMPLE_RUNS["filters_16_8"].rglob("*.xplane.pb")
-    (web.folder / "vm.xplane.pb").write_bytes(profile.read_bytes())
+    large = SMALL["ours"] + chunk(99, bytes(1_600_000))
+    (web.folder / "vm.xplane.pb").write_bytes(large)
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     _, _, err = tfcompare("show", f"{web.url}/vm.xplane.pb", "steps", "--format", "csv")
     assert "fetching vm: " in err
-    assert " of 1.57 MB" in err
+    assert f" of {format_bytes(len(large))}" in err
     assert err.endswith("\r\x1b[K")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,8 +9,8 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.profiles import SAMPLE_RUNS
 from tests.sources.remote.servers import Web, put_runs
+from tests.store.runs_in_stores import SMALL, STAMP, small
 from tests.ui.home_page import PATH_FIELD, table, texts
 from tfcompare import settings
 from tfcompare.settings import Settings, app_folder
@@ -19,11 +18,14 @@ from tfcompare.sources.remote import stores
 from tfcompare.sources.remote.places import RemotePlace
 from tfcompare.ui.frame.search import look, rescan
 from tfcompare.ui.frame.selection import default_runs
+from tfcompare.units import format_bytes
 
 
 @pytest.fixture
-def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
-    """The app for a browser on the same machine."""
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
+    """The app for a browser on the same machine, with a sample run that is read in no time."""
+    small("ours", tmp_path / "sample_logs")
+    monkeypatch.setattr("tfcompare.settings.app_folder", lambda: tmp_path)
     monkeypatch.setattr("tfcompare.ui.frame.access.access.is_same_machine", lambda _: True)
     rescan()
     with settings.override(Settings()):
@@ -32,7 +34,7 @@ def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
 
 @pytest.fixture
 def logs(memory: Any) -> str:
-    return put_runs(memory, *SAMPLE_RUNS)
+    return put_runs(memory, *SMALL)
 
 
 @pytest.fixture
@@ -44,26 +46,33 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[RemotePlace]:
     return places
 
 
+def typed(home: AppTest, place: str) -> AppTest:
+    """The page once that place was typed."""
+    home.text_input(key=PATH_FIELD).set_value("").run()
+    return home.text_input(key=PATH_FIELD).set_value(place).run()
+
+
 def downloads(cache_folder: Path) -> list[str]:
-    name_of = {next(run.rglob("*.xplane.pb")).stat().st_size: name for name, run in SAMPLE_RUNS.items()}
+    name_of = {len(data): name for name, data in SMALL.items()}
     return sorted(name_of[copy.stat().st_size] for copy in cache_folder.iterdir())
 
 
 def test_a_typed_url_is_listed_and_only_what_is_chosen_is_fetched(home: AppTest, cache_folder: Path, logs: str) -> None:
-    home.run()
-    home.text_input(key=PATH_FIELD).set_value(f" {logs} ").run()
+    typed(home.run(), f" {logs} ")
     assert not home.exception
     assert not home.error, home.error[0].value
     assert home.query_params["dir"] == logs
-    assert set(table(home)["name"]) == set(SAMPLE_RUNS)
-    assert downloads(cache_folder) == ["filters_16_8", "filters_512_128"], "the pair that is chosen"
+    assert set(table(home)["name"]) == set(SMALL)
+    chosen = downloads(cache_folder)
+    assert len(chosen) == 2, "the pair that is chosen"
+    (left,) = set(SMALL) - set(chosen)
     steps = dict(zip(table(home)["name"], table(home)["steps"], strict=True))
-    assert steps["filters_16_8"] == 22
-    assert steps["filters_16_8_again"] != 22
-    assert "2 of these runs are on another machine (3.19 MB) and will be downloaded when selected." in texts(home)
-    other = next(run for run in home.multiselect[0].options if run.endswith("_better_input"))
+    assert [steps[name] for name in chosen] == [{"ours": 12, "theirs": 14, "ours_again": 13}[name] for name in chosen]
+    size = format_bytes(len(SMALL[left]))
+    assert f"This run is on another machine ({size}) and will be downloaded when selected." in texts(home)
+    (other,) = (run for run in home.multiselect[0].options if left in run.split("/"))
     home.multiselect[0].set_value([other]).run()
-    assert downloads(cache_folder) == ["filters_16_8", "filters_16_8_better_input", "filters_512_128"]
+    assert downloads(cache_folder) == sorted(SMALL)
 
 
 @pytest.mark.parametrize("page", ["app.py", "pages/1_Overview.py"])
@@ -71,76 +80,56 @@ def test_a_typed_url_is_listed_and_only_what_is_chosen_is_fetched(home: AppTest,
 def test_a_link_makes_no_page_fetch_before_a_click(asked: list[RemotePlace], logs: str, page: str) -> None:
     app = AppTest.from_file(str(app_folder() / page), default_timeout=90)
     app.query_params["dir"] = logs
-    app.query_params["baseline"] = "logs/filters_16_8"
+    app.query_params["baseline"] = "logs/ours"
     app.run()
     assert not app.exception
     assert "names runs on another machine" in app.warning[0].value
     assert [button.label.replace("\u2060", "").replace("\\", "") for button in app.button[:1]] == [f"Open {logs}"]
     assert asked == []
-    assert app.query_params["baseline"] == "logs/filters_16_8"
+    assert app.query_params["baseline"] == "logs/ours"
 
 
-def test_a_confirmed_place_is_opened_as_the_link_says_and_not_asked_for_again(
-    home: AppTest, cache_folder: Path, logs: str
+def test_a_confirmed_place_is_opened_as_the_link_says_and_one_that_is_left_out_is_not_asked(
+    home: AppTest, cache_folder: Path, asked: list[RemotePlace], logs: str
 ) -> None:
-    stamps = {name: next(run.rglob("*.xplane.pb")).parent.relative_to(run) for name, run in SAMPLE_RUNS.items()}
-    link = {role: f"logs/{name}/{stamps[name]}" for role, name in
-            (("baseline", "filters_16_8"), ("candidate", "filters_16_8_again"))}  # fmt: skip
+    link = {"baseline": f"logs/ours/plugins/profile/{STAMP}", "candidate": f"logs/ours_again/plugins/profile/{STAMP}"}
+    home.query_params["dir"] = logs
+    home.run().button(key="tfcompare.leave_out.0").click().run()
+    assert not home.exception and not home.warning
+    assert "dir" not in home.query_params
+    assert asked == []
     home.query_params.update({"dir": [logs], **link})
-    home.run()
-    home.button(key="tfcompare.open.0").click().run()
+    home.run().button(key="tfcompare.open.0").click().run()
     assert not home.exception and not home.error
     assert {role: home.query_params[role] for role in link} == link
-    assert downloads(cache_folder) == ["filters_16_8", "filters_16_8_again"]
+    assert downloads(cache_folder) == ["ours", "ours_again"]
     home.run()
     assert not home.warning
 
 
-def test_a_place_that_is_left_out_is_not_asked(home: AppTest, asked: list[RemotePlace], logs: str) -> None:
-    home.query_params["dir"] = logs
-    home.run()
-    home.button(key="tfcompare.leave_out.0").click().run()
-    assert not home.exception and not home.warning
-    assert "dir" not in home.query_params
-    assert asked == []
-
-
-def test_a_place_given_at_the_start_is_not_asked_for(home: AppTest, logs: str) -> None:
-    with settings.override(Settings(places=(logs,))):
+def test_places_given_at_the_start_are_not_asked_for_and_one_that_is_down_costs_one_message(home, logs) -> None:
+    with settings.override(Settings(places=("http://127.0.0.1:1/vm.xplane.pb", logs))):
         home.query_params["dir"] = logs
         home.run()
     assert not home.exception and not home.warning
-    assert set(table(home)["name"]) == set(SAMPLE_RUNS)
+    assert set(table(home)["name"]) == set(SMALL)
+    assert "127.0.0.1:1 cannot be reached (connection refused)" in home.error[0].value.replace("\\", "")
 
 
-def test_a_place_that_cannot_be_had_is_named_and_not_taken(home: AppTest, web: Web) -> None:
-    home.run()
-    for typed, said in {
-        f"{web.url}/nothing": "there is no such file or folder",
-        "file:///etc/passwd": "name the path itself",
-        "simplecache::s3://bucket/x": "is a chain of URLs",
-        "https://me:hunter2@host/x": "credentials come from the environment",
-    }.items():
-        home.text_input(key=PATH_FIELD).set_value(typed).run()
-        assert said in home.error[0].value.replace("\\", "")
-        assert "hunter2" not in home.error[0].value
-        assert "dir" not in home.query_params
-
-
-def test_a_place_that_was_not_there_is_looked_for_anew_when_typed_again(home: AppTest, memory: Any) -> None:
-    home.run()
-    home.text_input(key=PATH_FIELD).set_value("memory://logs").run()
-    assert home.error
-    place = put_runs(memory, "filters_16_8")
-    home.text_input(key=PATH_FIELD).set_value("").run()
-    home.text_input(key=PATH_FIELD).set_value(place).run()
+def test_a_place_that_cannot_be_had_is_named_and_looked_for_anew_when_typed_again(home: AppTest, memory: Any) -> None:
+    typed(home.run(), "https://me:hunter2@host/x")
+    assert "credentials come from the environment" in home.error[0].value
+    assert "hunter2" not in home.error[0].value
+    typed(home, "memory://logs")
+    assert "there is no such file or folder" in home.error[0].value
+    assert "dir" not in home.query_params
+    typed(home, put_runs(memory, "ours"))
     assert not home.error, home.error[0].value
-    assert table(home)["name"] == ["filters_16_8"]
+    assert table(home)["name"] == ["ours"]
 
 
 def test_a_signature_is_in_the_address_but_not_on_the_page(home: AppTest, web: Web) -> None:
-    (profile,) = SAMPLE_RUNS["filters_16_8"].rglob("*.xplane.pb")
-    shutil.copy(profile, web.folder / "vm.xplane.pb")
+    (web.folder / "vm.xplane.pb").write_bytes(SMALL["ours"])
     home.query_params["dir"] = f"{web.url}/vm.xplane.pb?sig=hunter2"
     home.run()
     assert "hunter2" not in "".join(button.label for button in home.button) + home.warning[0].value
@@ -151,26 +140,14 @@ def test_a_signature_is_in_the_address_but_not_on_the_page(home: AppTest, web: W
     assert "hunter2" not in texts(home) + str(table(home)) + str(labels)
 
 
-def test_a_server_that_is_down_costs_one_message_and_the_others_nothing(memory: Any, home: AppTest) -> None:
-    place = put_runs(memory, "filters_16_8")
-    with settings.override(Settings(places=("http://127.0.0.1:1/vm.xplane.pb", place))):
-        home.run()
-    assert not home.exception
-    assert len(table(home)["name"]) == 1
-    assert "127.0.0.1:1 cannot be reached (connection refused)" in home.error[0].value.replace("\\", "")
-
-
 def test_of_two_places_the_first_is_the_baseline(memory: Any, tmp_path: Path) -> None:
-    (profile,) = SAMPLE_RUNS["filters_16_8"].rglob("*.xplane.pb")
     for name in ("early", "late"):
-        memory.pipe_file(f"/{name}/vm.xplane.pb", profile.read_bytes())
-    local = tmp_path / "local"
-    local.mkdir()
-    shutil.copy2(profile, local / "vm.xplane.pb")
-    early, late = "memory://early", "memory://late"
+        memory.pipe_file(f"/{name}/vm.xplane.pb", SMALL["ours"])
+    (tmp_path / "local").mkdir()
+    (tmp_path / "local" / "vm.xplane.pb").write_bytes(SMALL["ours"])
+    early, late, local = "memory://early", "memory://late", tmp_path / "local"
     found = look([early, late, local, "nope://x"])
     assert (len(found.found), len(found.problems)) == (3, 1)
     for places in ((late, early), (early, late), (local, early), (late, local)):
-        pair = default_runs(found.found, places)
-        assert pair == tuple(str(place).rpartition("/")[2] for place in places)
+        assert default_runs(found.found, places) == tuple(str(place).rpartition("/")[2] for place in places)
     assert default_runs(found.found, [late, "nope://x"])

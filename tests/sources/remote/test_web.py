@@ -11,15 +11,14 @@ from threading import Event, Thread
 import pytest
 
 import tfcompare as tfc
-from tests.profiles import SAMPLE_RUNS
 from tests.sources.remote.servers import Web, _Handler
+from tests.store.runs_in_stores import SMALL
 from tfcompare.errors import NoSuchPlace, NotFetched
 from tfcompare.sources.logdir import find_run, find_runs
 from tfcompare.sources.remote import web as web_files
 from tfcompare.sources.remote.web import _is_private
 
-RUN = SAMPLE_RUNS["filters_16_8"]
-(PROFILE,) = RUN.rglob("*.xplane.pb")
+PROFILE = SMALL["ours"]
 
 
 def put(web: Web, name: str, data: bytes = b"x" * 1000) -> Path:
@@ -41,24 +40,15 @@ def test_folders_are_not_searched_and_that_is_said(web: Web) -> None:
 
 @pytest.mark.parametrize("query", ["", "?X-Amz-Signature=hunter2"])
 def test_a_single_file(web: Web, query: str) -> None:
-    put(web, "vm.xplane.pb", PROFILE.read_bytes())
+    put(web, "vm.xplane.pb", PROFILE)
     run = tfc.load(f"{web.url}/vm.xplane.pb{query}")
     assert (run.id, str(run.path)) == ("vm.xplane.pb", f"{web.url}/vm.xplane.pb")
     assert "hunter2" not in repr(run)
     assert web.asked == [f"{method} /vm.xplane.pb{query}" for method in ("HEAD", "GET")]
 
 
-def test_what_needs_a_signature_and_has_none(web: Web) -> None:
-    web.statuses["/vm.xplane.pb?sig=hunter2"] = 403
-    with pytest.raises(NoSuchPlace) as caught:
-        find_runs(f"{web.url}/vm.xplane.pb?sig=hunter2")
-    assert str(caught.value) == (
-        f"{web.url}/vm.xplane.pb: access is denied; check that the environment holds the right credentials"
-    )
-
-
 def test_a_file_that_is_said_to_be_encoded_has_its_size(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
-    put(web, "vm.xplane.pb.gz", gzip.compress(PROFILE.read_bytes()))
+    put(web, "vm.xplane.pb.gz", gzip.compress(PROFILE))
     end = _Handler.end_headers
 
     def end_headers(self: _Handler) -> None:
@@ -68,7 +58,7 @@ def test_a_file_that_is_said_to_be_encoded_has_its_size(web: Web, monkeypatch: p
     monkeypatch.setattr(_Handler, "end_headers", end_headers)
     run = find_run(f"{web.url}/vm.xplane.pb.gz")
     assert run.size_bytes == (web.folder / "vm.xplane.pb.gz").stat().st_size
-    assert tfc.load(run).content_id == tfc.load(PROFILE).content_id
+    assert tfc.load(run).content_id == tfc.load(put(web, "plain.xplane.pb", PROFILE)).content_id
 
 
 def test_a_server_without_head(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,9 +76,8 @@ class Redirecting:
         plain = _Handler._is_refused
 
         def is_refused(handler: _Handler) -> bool:
-            self.seen.append(
-                (f"{handler.headers['Host'].partition(':')[0]}{handler.path}", handler.headers["Authorization"])
-            )
+            host = handler.headers["Host"].partition(":")[0]
+            self.seen.append((f"{host}{handler.path}", handler.headers["Authorization"]))
             if handler.path != "/start":
                 return plain(handler)
             handler.send_response(302)
@@ -102,10 +91,9 @@ class Redirecting:
 
 def test_credentials_go_to_their_host_alone(web: Web, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     put(web, "vm.xplane.pb")
-    (tmp_path / ".netrc").write_text(
-        "machine 127.0.0.1 login me password hunter2\nmachine localhost login x password y\n"
-    )
-    (tmp_path / ".netrc").chmod(0o600)
+    netrc = tmp_path / ".netrc"
+    netrc.write_text("machine 127.0.0.1 login me password hunter2\nmachine localhost login x password y\n")
+    netrc.chmod(0o600)
     monkeypatch.setenv("HOME", str(tmp_path))
     redirecting = Redirecting(monkeypatch)
     mine = "Basic bWU6aHVudGVyMg=="
@@ -115,7 +103,7 @@ def test_credentials_go_to_their_host_alone(web: Web, monkeypatch: pytest.Monkey
         assert redirecting.seen == [("127.0.0.1/start", mine), (f"{host}/vm.xplane.pb", theirs)]
 
 
-def test_a_public_server_leads_to_no_private_address(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_public_server_leads_to_no_private_address_and_no_other_protocol(web: Web, monkeypatch) -> None:
     """Names stand for addresses here: the server that is asked first counts as a public one."""
     put(web, "vm.xplane.pb")
     monkeypatch.setattr("tfcompare.sources.remote.web._is_private", lambda host: host != "127.0.0.1")
@@ -124,39 +112,28 @@ def test_a_public_server_leads_to_no_private_address(web: Web, monkeypatch: pyte
     with pytest.raises(NoSuchPlace, match=r"leads to localhost:.*, a private address, and is not followed"):
         find_runs(f"{web.url}/start")
     assert [place for place, _ in redirecting.seen] == ["127.0.0.1/start"]
+    for redirecting.target in ("ftp://127.0.0.1/x", "file:///etc/hostname"):
+        with pytest.raises(NoSuchPlace):
+            find_runs(f"{web.url}/start")
 
 
-@pytest.mark.parametrize("target", ["ftp://127.0.0.1/x", "file:///etc/hostname"])
-def test_no_other_protocol_is_led_to(web: Web, monkeypatch: pytest.MonkeyPatch, target: str) -> None:
-    Redirecting(monkeypatch).target = target
-    with pytest.raises(NoSuchPlace):
-        find_runs(f"{web.url}/start")
+def test_private_addresses() -> None:
+    private = ("127.0.0.1", "10.1.2.3", "169.254.169.254", "::1", "fd00::1", "0.0.0.0")
+    assert all(map(_is_private, private))
+    assert not any(map(_is_private, ("8.8.8.8", "2001:4860:4860::8888")))
 
 
-@pytest.mark.parametrize(
-    ("address", "is_private"),
-    [
-        ("127.0.0.1", True), ("10.1.2.3", True), ("169.254.169.254", True), ("::1", True), ("fd00::1", True),
-        ("0.0.0.0", True), ("8.8.8.8", False), ("2001:4860:4860::8888", False),
-    ],
-)  # fmt: skip
-def test_private_addresses(address: str, is_private: bool) -> None:
-    assert _is_private(address) is is_private
-
-
-@pytest.mark.parametrize(
-    ("status", "said"),
-    [
-        (404, "there is no such file or folder; check the spelling of the URL"),
-        (401, "access is denied; check that the environment holds the right credentials"),
-        (500, "the server gives no usable answer (status 500); try again, or copy the logdir here"),
-    ],
-)
-def test_what_the_server_refuses(web: Web, status: int, said: str) -> None:
-    web.statuses["/logs"] = status
-    with pytest.raises(NoSuchPlace) as caught:
-        find_runs(f"{web.url}/logs")
-    assert str(caught.value) == f"{web.url}/logs: {said}"
+def test_what_the_server_refuses(web: Web) -> None:
+    for status, said in {
+        404: "there is no such file or folder; check the spelling of the URL",
+        401: "access is denied; check that the environment holds the right credentials",
+        403: "access is denied; check that the environment holds the right credentials",
+        500: "the server gives no usable answer (status 500); try again, or copy the logdir here",
+    }.items():
+        web.statuses["/logs?sig=hunter2"] = status
+        with pytest.raises(NoSuchPlace) as caught:
+            find_runs(f"{web.url}/logs?sig=hunter2")
+        assert str(caught.value) == f"{web.url}/logs: {said}"
 
 
 def test_a_server_that_is_not_there() -> None:
@@ -203,7 +180,7 @@ def test_a_server_that_answers_byte_by_byte_is_given_up(monkeypatch: pytest.Monk
 
 def test_a_changed_file_is_fetched_anew(web: Web) -> None:
     web.tags["/vm.xplane.pb"] = '"one"'
-    put(web, "vm.xplane.pb", PROFILE.read_bytes())
+    put(web, "vm.xplane.pb", PROFILE)
     listed = find_run(f"{web.url}/vm.xplane.pb")
     web.tags["/vm.xplane.pb"] = '"two"'
     assert find_run(f"{web.url}/vm.xplane.pb").stat_key != listed.stat_key
@@ -211,10 +188,8 @@ def test_a_changed_file_is_fetched_anew(web: Web) -> None:
         tfc.load(listed)
 
 
-def test_a_file_of_which_nothing_is_told_is_never_taken_for_an_older_one(
-    web: Web, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    put(web, "vm.xplane.pb", PROFILE.read_bytes())
+def test_a_file_of_which_nothing_is_told_is_never_taken_for_an_older_one(web: Web, monkeypatch) -> None:
+    put(web, "vm.xplane.pb", PROFILE)
     monkeypatch.setattr("tests.sources.remote.servers._Handler.date_time_string", lambda *_: "")
     first, second = find_run(f"{web.url}/vm.xplane.pb"), find_run(f"{web.url}/vm.xplane.pb")
     assert first.stat_key != second.stat_key

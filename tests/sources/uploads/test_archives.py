@@ -46,7 +46,9 @@ def test_folders_are_no_files() -> None:
     assert len(list_archive("a.zip", io.BytesIO(zipped(("logs/", b""), ("logs/a.xplane.pb", b"a"))), Limits())) == 1
 
 
-@pytest.mark.parametrize("kind", HOSTILE)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=[pytest.mark.thorough] * ("millions" in kind)) for kind in HOSTILE]
+)
 def test_a_hostile_archive_is_refused_in_one_sentence_and_nothing_is_written(kind: str, tmp_path: Path) -> None:
     make, expected = HOSTILE[kind]
     packed, folder = tmp_path / "packed", tmp_path / "unpacked"
@@ -73,12 +75,13 @@ def test_a_member_that_is_shorter_than_it_is_said_to_be_is_told_once_it_is_unpac
 
 def test_limits_can_be_set() -> None:
     packed = io.BytesIO(zipped(("a.xplane.pb", b"a" * 2000), ("b.txt", b"")))
-    with pytest.raises(BadUpload, match="more than the 1 allowed"):
-        list_archive("a.zip", packed, Limits(members=1))
-    with pytest.raises(BadUpload, match=r"'a\.xplane\.pb' has .* allowed for a file"):
-        list_archive("a.zip", packed, Limits(file_bytes=1000))
-    with pytest.raises(BadUpload, match="expand to more than"):
-        list_archive("a.zip", packed, Limits(total_bytes=1000))
+    for limits, why in (
+        (Limits(members=1), "more than the 1 allowed"),
+        (Limits(file_bytes=1000), r"'a\.xplane\.pb' has .* allowed for a file"),
+        (Limits(total_bytes=1000), "expand to more than"),
+    ):
+        with pytest.raises(BadUpload, match=why):
+            list_archive("a.zip", packed, limits)
 
 
 def test_a_full_disk_is_no_bad_archive(tmp_path: Path) -> None:
@@ -86,22 +89,3 @@ def test_a_full_disk_is_no_bad_archive(tmp_path: Path) -> None:
     place.write_text("a file where a folder should be")
     with pytest.raises(OSError, match="logs"):
         unpack("a.zip", io.BytesIO(zipped(("logs/a.xplane.pb", b"a"))), Limits(), tmp_path, lambda _: None)
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_a_damaged_archive_is_read_rightly_or_refused(seed: int, tmp_path: Path) -> None:
-    import numpy as np
-
-    rng = np.random.default_rng(seed)
-    for packed in (zipped(*GOOD), tarred(*GOOD, gzipped=False), tarred(*GOOD)):
-        damaged = bytearray(packed)
-        for place in rng.integers(0, len(damaged), 3):
-            damaged[place] = rng.integers(256)
-        folder = tmp_path / str(len(packed))
-        folder.mkdir()
-        try:
-            list_archive("a", io.BytesIO(bytes(damaged)), Limits())
-            unpack("a", io.BytesIO(bytes(damaged)), Limits(), folder, lambda _: None)
-        except BadUpload as refused:
-            assert str(refused).startswith("a: ")
-        assert all(p.resolve().is_relative_to(folder) for p in folder.rglob("*"))
