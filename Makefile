@@ -26,13 +26,13 @@ run: .venv/run.stamp
 
 # The tests of a file share what they read and compare, so one worker runs them all.
 test: check
-	$(BIN)/pytest -n $(WORKERS) --dist loadfile -m "not thorough" $(TESTS)
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not thorough" $(TESTS)
 
 test-all: check
-	LAW_FACTOR=5 $(BIN)/pytest -n $(WORKERS) --dist loadfile $(TESTS)
+	LAW_FACTOR=5 $(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(TESTS)
 
 test-fast: .venv/test.stamp
-	$(BIN)/pytest -n $(WORKERS) --dist loadfile -m "not thorough" $(CORE_TESTS)
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not thorough" $(CORE_TESTS)
 
 check: lint
 	$(BIN)/ruff format --check $(wildcard $(SOURCES))

@@ -16,6 +16,7 @@ from benchmarks.jobs import JOBS, TFCOMPARE, TFCOMPARE_AGAIN, TFCOMPARE_WARM, TU
 from benchmarks.measure import Cost, Measured, rounds
 from benchmarks.page import put, section
 from benchmarks.report import aims, peak_mb, work_s
+from tests.laws import mostly_thorough
 
 
 def cost(work: float, peak: float = 100) -> Cost:
@@ -127,16 +128,18 @@ def test_xprof_reads_large_files_less_often(
     assert (counts[TFCOMPARE], counts[TFCOMPARE_WARM], counts[XPROF], counts[XPROF_WARM]) == (3, 3, 2, 2)
 
 
-@pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> str:
-    folder = tmp_path_factory.mktemp("bench")
-    out = folder / "results.md"
+@pytest.mark.parametrize("how", mostly_thorough(["invented costs", "measured"], "invented costs"))
+def test_the_report_has_a_figure_for_every_job_and_names_its_command_but_not_the_machine(
+    how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if how == "invented costs":
+        monkeypatch.setattr(measure, "cost_of", lambda *_, **__: cost(1))
+        monkeypatch.setattr(measure, "_SETTLED_S", 0)
+    out = tmp_path / "results.md"
     main(["--runs", "1", "--sizes", "0.05", "--kinds", "tf_cpu", "--no-samples", "--out", str(out)])
-    assert str(folder) not in out.read_text()
-    return out.read_text()
-
-
-def test_the_report_has_a_figure_for_every_job(page: str) -> None:
+    page = out.read_text()
+    assert "`python -m benchmarks --kinds tf_cpu --sizes 0.05 --runs 1`" in page
+    assert str(tmp_path) not in page and not re.search(rf"\b{re.escape(platform.node())}\b", page)
     tables = re.findall(r"^\| file \| MB \|(.*)\n\|.*\n\|[^|]*\|[^|]*\|(.*)\n", page, re.M)
     running, fresh, process, memory = (
         {
@@ -148,8 +151,3 @@ def test_the_report_has_a_figure_for_every_job(page: str) -> None:
     assert {*running, *fresh} == {*memory} == {*JOBS}
     assert fresh.keys() == process.keys() == {*JOBS} - {TFCOMPARE_AGAIN}
     assert min(min(table.values()) for table in (running, fresh, process, memory)) > 0
-
-
-def test_the_report_names_its_command_and_not_the_machine(page: str) -> None:
-    assert "`python -m benchmarks --kinds tf_cpu --sizes 0.05 --runs 1`" in page
-    assert not re.search(rf"\b{re.escape(platform.node())}\b", page)

@@ -49,63 +49,34 @@ def space_of(kind: str, folder: Path) -> XSpace:
 
 
 @all_kinds
-def test_the_same_arguments_give_the_same_bytes(kind: str, folder: Path, tmp_path: Path) -> None:
+def test_the_same_arguments_give_the_same_bytes_of_about_the_size_asked_for(
+    kind: str, folder: Path, tmp_path: Path
+) -> None:
     generate(tmp_path / "again", MEGABYTES[kind], kind)
     assert (tmp_path / "again").read_bytes() == file_of(kind, folder).read_bytes()
-
-
-def test_another_seed_gives_other_bytes(folder: Path, tmp_path: Path) -> None:
-    generate(tmp_path / "other", MEGABYTES["tf_cpu"], seed=2)
-    assert (tmp_path / "other").read_bytes() != file_of("tf_cpu", folder).read_bytes()
-
-
-@all_kinds
-def test_a_file_is_about_as_large_as_asked_for(kind: str, folder: Path) -> None:
+    generate(tmp_path / "other", MEGABYTES[kind], kind, seed=2)
+    assert (tmp_path / "other").read_bytes() != file_of(kind, folder).read_bytes()
     assert file_of(kind, folder).stat().st_size == pytest.approx(MEGABYTES[kind] * 1e6, rel=0.4)
 
 
-@pytest.mark.parametrize("megabytes", [0.1, 1.0])
-def test_small_and_large_ones_have_steps(megabytes: float, tmp_path: Path) -> None:
-    generate(tmp_path / "file.xplane.pb", megabytes)
-    assert (tmp_path / "file.xplane.pb").stat().st_size == pytest.approx(megabytes * 1e6, rel=0.4)
-    assert load(tmp_path / "file.xplane.pb").info.step_count > 1
-
-
 @all_kinds
-def test_a_file_looks_like_a_recording(kind: str, folder: Path) -> None:
+def test_a_file_looks_like_a_recording_and_every_tool_finds_something_in_it(kind: str, folder: Path) -> None:
     run, space = run_of(kind, folder), space_of(kind, folder)
     assert run.info.device_type == OF_DEVICE[kind]
     assert run.info.has_steps
-    assert run.info.step_count > 1
     assert run.remarks == ()
     assert 25 < len(space.buffer) / len(space.events) < 80
     assert 1 < len(space.event_stats.owner) / len(space.events) < 7
-
-
-@all_kinds
-def test_every_tool_finds_something_in_it(kind: str, folder: Path) -> None:
-    run = run_of(kind, folder)
-    empty = [table for table in (*TABLES_OF_ALL, "tf_data", "tf_data_pipelines") if run.table(table).empty]
-    assert empty == []
-    assert run.table("kernel_stats").empty == (OF_DEVICE[kind] != "GPU")
-    assert run.table("copies").empty == (OF_DEVICE[kind] != "GPU")
-
-
-@all_kinds
-def test_steps_differ_and_so_do_the_times_of_an_op(kind: str, folder: Path) -> None:
-    run = run_of(kind, folder)
+    assert not [table for table in (*TABLES_OF_ALL, "tf_data", "tf_data_pipelines") if run.table(table).empty]
+    assert run.table("kernel_stats").empty == run.table("copies").empty == (OF_DEVICE[kind] != "GPU")
     steps = run.table("steps")
-    assert steps["duration_us"].nunique() == len(steps)
+    assert steps["duration_us"].nunique() == len(steps) > 1
     assert (steps["input_us"] > 0).all()
     ops = run.table("op_steps").query("op_type in ['Conv2D', 'MatMul', 'dot_general']")
     of_each = ops.groupby(["host_or_device", "op_name"])["self_time_us"].nunique()
     assert of_each.eq(len(steps)).all()
     assert len(of_each) > 1
-
-
-@all_kinds
-def test_memory_never_falls_below_nothing(kind: str, folder: Path) -> None:
-    in_use = space_of(kind, folder).numbers("bytes_allocated")[1]
+    in_use = space.numbers("bytes_allocated")[1]
     assert len(in_use) > 100
     assert in_use.min() > 0
 

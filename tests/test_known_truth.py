@@ -11,7 +11,8 @@ import pytest
 
 import tfcompare as tfc
 from tests.checked import checked as check
-from tests.profiles import ALL_RUNS, SAMPLES, loaded_run, run_path
+from tests.laws import mostly_thorough
+from tests.profiles import ALL_RUNS, EACH_KIND, compared_runs, loaded_run, run_path
 from tfcompare.charts.pair import pairs_of
 from tfcompare.compare import Comparison
 from tfcompare.compare.attribution import OTHER_HOSTS
@@ -39,6 +40,7 @@ def recorded(name: str) -> Run:
     return tfc.load(FOLDER / name)
 
 
+@cache
 def compared(baseline: str, candidate: str) -> Comparison:
     return tfc.compare(recorded(baseline), recorded(candidate))
 
@@ -155,14 +157,11 @@ def test_a_tensor_of_64_mib_is_found_at_the_peak() -> None:
 
 def test_the_straggler_is_the_slowest_host_without_waiting_in_collectives() -> None:
     run = recorded("workers_uneven")
-    found = straggler(run.table("steps"))
-    assert found is not None
-    assert found.host == "worker1"
-    assert found.excess_us == pytest.approx(9.5 * MS, rel=0.1)
+    assert straggler(run.table("steps")) == "worker1"
     steps = run.table("steps").groupby("host")["duration_us"].mean()
     assert steps["worker0"] == pytest.approx(steps["worker1"], rel=0.05), "step times alone do not tell"
     own = run.table("steps").assign(own_us=own_time_us).groupby("host")["own_us"].mean()
-    assert own["worker1"] - own["worker0"] > 8 * MS
+    assert own["worker1"] - own["worker0"] == pytest.approx(9.5 * MS, rel=0.1)
 
 
 def test_the_fast_worker_waits_in_a_collective() -> None:
@@ -209,7 +208,7 @@ def test_the_stragglers_steps_are_compared_with_those_of_the_same_host() -> None
 def test_of_several_hosts_the_slower_runs_straggler_is_taken_apart_whichever_is_the_baseline(
     names: tuple[str, str],
 ) -> None:
-    runs = [tfc.load(SAMPLES / "workers" / name) for name in names]
+    runs = [loaded_run(f"workers_{name}") for name in names]
     comparison = tfc.compare(*runs)
     found = attribution(comparison, runs[1])
     assert (found.hosts, found.moved_most) == (("worker1", "worker1"), "input_us")
@@ -275,7 +274,7 @@ def test_what_one_fusion_computes_is_the_sum_of_the_ops_without_it() -> None:
 # What holds of every profile
 
 
-@pytest.mark.parametrize("name", [*NAMES, *ALL_RUNS])
+@pytest.mark.parametrize("name", mostly_thorough([*NAMES, *ALL_RUNS], "map_parallel_5ms", "workers_uneven", *EACH_KIND))
 def test_ops_of_a_part_never_add_up_to_more_than_the_part(name: str) -> None:
     run = recorded(name) if name in NAMES else loaded_run(name)
     for host in run.host_names:
@@ -296,7 +295,7 @@ def test_ops_of_a_part_never_add_up_to_more_than_the_part(name: str) -> None:
 
 
 def test_on_the_sample_pair_ops_explain_the_change_of_host_compute() -> None:
-    comparison = tfc.compare(loaded_run("filters_512_128"), loaded_run("filters_16_8"))
+    comparison = compared_runs("filters_512_128", "filters_16_8")
     inside = within(comparison, loaded_run("filters_16_8"), "host_compute_us")
     assert inside.waterfall is not None
     assert (round(inside.waterfall.baseline_us), round(inside.waterfall.candidate_us)) == (204_343, 3_736)
@@ -310,13 +309,12 @@ def test_on_the_sample_pair_ops_explain_the_change_of_host_compute() -> None:
     "pair",
     [
         ("filters_512_128", "filters_16_8"),
-        ("filters_16_8", "filters_512_128"),
         ("filters_16_8", "filters_16_8_better_input"),
         ("filters_512_128_simulated", "filters_16_8_simulated"),
     ],
 )
 def test_waterfalls_of_the_samples_stay_above_zero(pair: tuple[str, str]) -> None:
-    comparison = tfc.compare(*map(loaded_run, pair))
+    comparison = compared_runs(*pair)
     for part in STEP_PARTS:
         waterfall = within(comparison, loaded_run(pair[1]), part).waterfall
         assert waterfall is None or waterfall.levels_us.min() >= -1e-6
@@ -335,8 +333,12 @@ def test_a_range_of_steps_gives_the_tables_of_those_steps() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in ALL_RUNS if not name.startswith("jax_conv") and name != "jax_elementwise"]
-)
+    "name",
+    mostly_thorough(
+        [name for name in ALL_RUNS if not name.startswith("jax_conv") and name != "jax_elementwise"],
+        "tf_cpu_zoo", "tf_gpu", "jax_tpu", "filters_16_8_simulated", "h100_recompute_activations", "workers_slow_input",
+    ),
+)  # fmt: skip
 def test_the_range_of_all_steps_has_the_steps_of_the_whole_profile(name: str) -> None:
     whole, every = loaded_run(name), tfc.load(run_path(name), steps="1:")
     columns = ["host", "step", "start_us", "duration_us", "host_span_us", "device_span_us", *STEP_PARTS]

@@ -60,6 +60,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_there_is_a_snippet_for_each_way() -> None:
     assert len(SNIPPETS) == 4
+    assert all(compile(snippet, "docs/recording.md", "exec") for snippet in SNIPPETS)
     assert [re.findall(r'"logs/(\w+)"', snippet) for snippet in SNIPPETS] == [["keras"], ["loop"], ["block"], []]
 
 
@@ -69,22 +70,15 @@ def recorded(logs: Path, name: str) -> Run:
     return run
 
 
-def test_keras_marks_the_batches_that_were_asked_for(logs: Path) -> None:
-    run = recorded(logs, "keras")
-    assert run.info.has_steps
-    assert run.info.step_count == pytest.approx(31, abs=1)
-
-
-def test_marks_in_a_loop_become_steps(logs: Path) -> None:
-    run = recorded(logs, "loop")
-    assert run.info.has_steps
-    assert list(run.steps["step"]) == list(range(30))
-
-
-def test_without_marks_the_whole_profile_is_one_step(logs: Path) -> None:
-    run = recorded(logs, "block")
-    assert not run.info.has_steps
-    assert run.info.step_count == 1
+@pytest.mark.thorough
+def test_each_way_records_what_the_page_says(logs: Path) -> None:
+    keras, loop, block = (recorded(logs, name) for name in ("keras", "loop", "block"))
+    assert keras.info.has_steps
+    assert keras.info.step_count == pytest.approx(31, abs=1), "the batches that were asked for"
+    assert loop.info.has_steps
+    assert list(loop.steps["step"]) == list(range(30)), "marks in a loop become steps"
+    assert not block.info.has_steps
+    assert block.info.step_count == 1, "without marks the whole profile is one step"
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -8,15 +8,18 @@ import numpy as np
 import pytest
 
 from benchmarks import series_calibration as calibration
+from tests.laws import mostly_thorough
 from tfcompare.compare.stats.change_points import change_points
 from tfcompare.compare.stats.change_test import ChangeTest
 from tfcompare.compare.stats.estimates import Times
 from tfcompare.compare.stats.spread import declared_spread
 
-TRIALS = 200
+TRIALS = 100
 
 
-@pytest.mark.parametrize("kind", ["normal", "heavy", "strays", "many strays", "load"])
+@pytest.mark.parametrize(
+    "kind", mostly_thorough(["normal", "heavy", "strays", "many strays", "load"], "normal", "load")
+)
 def test_a_series_of_100_runs_without_a_change_has_an_alarm_once_in_twenty_at_most(kind: str) -> None:
     rng = np.random.default_rng(1)
     alarms = [bool(change_points(calibration.simulated(rng, 100, kind=kind))) for _ in range(TRIALS)]
@@ -29,8 +32,9 @@ def test_neighbours_that_are_alike_raise_no_more_alarms() -> None:
     assert np.mean(alarms) <= 0.05
 
 
-def test_looking_after_each_run_raises_few_alarms() -> None:
-    _, ever = calibration.false_alarms(np.random.default_rng(3), 1, 40, 0.0, "normal")
+@pytest.mark.parametrize("looks", mostly_thorough([10, 40], 10))
+def test_looking_after_each_run_raises_few_alarms(looks: int) -> None:
+    _, ever = calibration.false_alarms(np.random.default_rng(3), 1, looks, 0.0, "normal")
     assert ever <= 0.1
 
 
@@ -68,7 +72,7 @@ def claims_of_one_run(rng: np.random.Generator, trials: int, spread: float, chan
     return claims / trials
 
 
-@pytest.mark.parametrize("spread", [0.01, 0.05, 0.15])
+@pytest.mark.parametrize("spread", mostly_thorough([0.01, 0.05, 0.15], 0.05))
 def test_one_run_is_seldom_told_wrongly_from_the_ten_before_it(spread: float) -> None:
     assert claims_of_one_run(np.random.default_rng(6), 400, spread) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 400)
     assert claims_of_one_run(np.random.default_rng(7), 50, spread, change=6 * spread) >= 0.9

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from tests.checked import checked as check
+from tests.laws import mostly_thorough
 from tests.profiles import loaded_run
 from tests.step_programs import (
     SLOW_OP,
@@ -57,6 +58,7 @@ PROGRAMS = {
     "each 8th 6, others 3": (every(8, 6, 3), {"faster"}),
 }
 """The steps of candidates in ms, and what may be said of them against even steps of 4 ms."""
+EVERYDAY = ("each 5th 42, others 2", "two of 60, others 4", "even 4", "even 3")
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +70,7 @@ def compared(ours: Sequence[Run], theirs: Sequence[Run]) -> Comparison:
     return compare(ours[0], theirs[0], repeats={ours[0].id: ours[1:], theirs[0].id: theirs[1:]})
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", mostly_thorough(PROGRAMS, *EVERYDAY))
 def test_single_captures_claim_nothing_that_the_mean_does_not_bear_out(
     name: str, baseline: Path, tmp_path: Path
 ) -> None:
@@ -79,7 +81,7 @@ def test_single_captures_claim_nothing_that_the_mean_does_not_bear_out(
     assert verdict.low < np.mean(steps) / 4 < verdict.high
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", mostly_thorough(PROGRAMS, *EVERYDAY))
 def test_nothing_is_claimed_that_the_mean_does_not_bear_out(
     name: str, baseline: Path, tmp_path: Path, tfcompare: Callable[..., tuple[int, str, str]]
 ) -> None:

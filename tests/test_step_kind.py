@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -26,22 +27,23 @@ from tfcompare.tools.throughput import window_figures
 NAME = "h100_recompute_activations"
 KINDS = ("train_step", "evaluate")
 SELECTOR = "tfcompare.step_kind"
-ALL = loaded_run(NAME)
 
 
+@cache
 def of_kind(kind: str) -> Run:
     return load(run_path(NAME), step_kind=kind)
 
 
 def test_steps_of_all_kinds_are_all_steps() -> None:
-    assert ALL.step_kinds == {"train_step": 11, "evaluate": 11}
+    assert loaded_run(NAME).step_kinds == {"train_step": 11, "evaluate": 11}
     parts = [of_kind(kind) for kind in KINDS]
-    assert len({ALL.content_id, *(part.content_id for part in parts)}) == 3
-    included = [set(run.steps.loc[run.steps["included"], "step"]) for run in (ALL, *parts)]
+    assert len({loaded_run(NAME).content_id, *(part.content_id for part in parts)}) == 3
+    included = [set(run.steps.loc[run.steps["included"], "step"]) for run in (loaded_run(NAME), *parts)]
     assert included[0] == included[1] | included[2] and not included[1] & included[2]
-    assert [run.info.steps_included for run in (ALL, *parts)] == [22, 11, 11]
+    assert [run.info.steps_included for run in (loaded_run(NAME), *parts)] == [22, 11, 11]
     whole, *of_parts = (
-        run.in_steps("op_stats").set_index(["host_or_device", "op_type", "op_name"]) for run in (ALL, *parts)
+        run.in_steps("op_stats").set_index(["host_or_device", "op_type", "op_name"])
+        for run in (loaded_run(NAME), *parts)
     )
     ops = whole[whole.index.get_level_values("op_type") != "IDLE"]
     for column in ("occurrences", "self_time_us", "flops", "bytes_accessed"):
@@ -54,8 +56,8 @@ def test_what_a_kind_uses_of_the_device_and_its_periods_add_up() -> None:
     for cost in ("flops", "bytes_accessed"):
         of_each = [time_at_peak_us(part, None, cost) for part in parts]
         assert of_each[0] > 2 * of_each[1] > 0, "training has a backward pass, and recomputes"
-        assert sum(of_each) / 2 == pytest.approx(time_at_peak_us(ALL, None, cost))
-    windows = [found for run in (ALL, *parts) if (found := window_of(run)) is not None]
+        assert sum(of_each) / 2 == pytest.approx(time_at_peak_us(loaded_run(NAME), None, cost))
+    windows = [found for run in (loaded_run(NAME), *parts) if (found := window_of(run)) is not None]
     whole, *of_parts = windows
     assert whole.length_us == pytest.approx(sum(one.length_us for one in of_parts))
     assert whole.gaps_us.sum() == pytest.approx(sum(one.gaps_us.sum() for one in of_parts))
@@ -99,8 +101,8 @@ def test_hosts_that_number_their_steps_differently_have_the_same_kinds(tmp_path:
 
 def test_a_stray_is_looked_for_among_the_steps_of_its_kind(monkeypatch: pytest.MonkeyPatch) -> None:
     """An evaluation that takes four times as long as others is no longer than a training step."""
-    steps = ALL.host_table("steps")
-    is_evaluation = ALL.program_of_rows(steps) == "evaluate"
+    steps = loaded_run(NAME).host_table("steps")
+    is_evaluation = loaded_run(NAME).program_of_rows(steps) == "evaluate"
     longer = steps.index[is_evaluation][5]
     durations = steps["duration_us"].mask(~is_evaluation, 5_000.0 + np.arange(len(steps)))
     steps = steps.assign(duration_us=durations.mask(steps.index == longer, 4_900.0))
@@ -177,7 +179,7 @@ def test_the_sidebar_shows_one_kind_of_runs_with_several() -> None:
         page = AppTest.from_file(str(ROOT / "pages" / "1_Overview.py"), default_timeout=90)
         page.query_params["baseline"] = found.id
         page.run()
-        assert f"### {ALL.info.step_time_ms_mean:.2f} ms per step" in texts(page)
+        assert f"### {loaded_run(NAME).info.step_time_ms_mean:.2f} ms per step" in texts(page)
         named(page.selectbox, SELECTOR).set_value("train_step").run()
         assert page.query_params["step_kind"] == "train_step"
         assert f"### {of_kind('train_step').info.step_time_ms_mean:.2f} ms per step" in texts(page)
