@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from tfcompare import schema
+from tfcompare.compare import compare
+from tfcompare.compare.matching.matching import pair_rows
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
 from tfcompare.tables.op_evidence import OpEvidence
 from tfcompare.tables.slow_steps import slow_steps_frame
@@ -61,6 +64,17 @@ def steps(durations_us: list[float], host: str = "worker", first: int = 0, set_a
         if column.name not in frame:
             frame[column.name] = 0.0
     return schema.STEPS.conform(frame)
+
+
+def table(name: str, **columns: list[Any]) -> pd.DataFrame:
+    """A frame of the table `name`; columns that are not given hold nothing worth mentioning."""
+    declared = schema.table(name)
+    frame = pd.DataFrame(columns)
+    defaults = {"str": "", "Int64": pd.NA, "int64": 1, "float64": 1.0, "Float64": pd.NA, "bool": False}
+    for column in declared.columns:
+        if column.name not in frame:
+            frame[column.name] = pd.Series([defaults[column.dtype]] * len(frame), dtype=column.dtype)
+    return declared.conform(frame)
 
 
 @dataclass
@@ -177,3 +191,64 @@ def run(
         "run_info": schema.RUN_INFO.conform(pd.DataFrame([row])),
     }
     return FakeRun(run_id, frames, info, content or run_id, hosts, by_host or {})
+
+
+Op = tuple[str, str, str]
+"""Where an op runs, its type and its name."""
+
+
+def run_of_series(
+    run_id: str, series: dict[Op, np.ndarray], *, outside_us: dict[Op, float] | None = None, step_us: float = 1000.0
+) -> FakeRun:
+    """A run of these ops with their times in each step, and with what they took outside of all steps."""
+    more = outside_us or {}
+    rows = [(*op, len(times), float(times.sum()) + more.get(op, 0.0)) for op, times in series.items()]
+    count = max(len(times) for times in series.values())
+    made = run(run_id, op_stats(rows), step_frame=steps([step_us] * count), step_count=count)
+    made.cells["op_stats"] = cells_of(made.frames["op_stats"], list(series.values()))
+    return made
+
+
+def cells_of(frame: pd.DataFrame, series: list[np.ndarray], table: schema.Table = schema.OP_STATS) -> StepCells:
+    """The times of each row of a table in each step, in which it ran once."""
+    cells = [
+        pd.DataFrame({"row": row, "step": range(len(times)), "occurrences": 1, "time_us": times})
+        for row, times in enumerate(series)
+    ]
+    return StepCells(frame[list(table.keys)], pd.concat(cells, ignore_index=True))
+
+
+def diff(name: str, before: pd.DataFrame, after: pd.DataFrame, **options: str) -> pd.DataFrame:
+    """The diff of two runs that have only this table."""
+    ours, theirs = run("before"), run("after")
+    ours.frames[name], theirs.frames[name] = before, after
+    return compare(ours, theirs, **options).table(name)  # type: ignore[arg-type]
+
+
+def text(frame: pd.DataFrame, columns: list[str]) -> list[str]:
+    """The cells of each row in a line, what is missing as a dash."""
+    return [" ".join("–" if pd.isna(v) else str(v) for v in row) for row in frame[columns].itertuples(index=False)]
+
+
+UNKNOWN = (OpEvidence(), OpEvidence())
+
+
+def paired_names(
+    before: pd.DataFrame, after: pd.DataFrame, evidence: tuple[OpEvidence, OpEvidence] = UNKNOWN
+) -> list[tuple[str, str, str]]:
+    """(baseline's name, candidate's, tier) of each row of `op_stats`; a side that has no such row is empty."""
+    found = pair_rows(schema.OP_STATS, before, after, evidence=evidence)
+    ours, theirs = (
+        [side["op_name"].iloc[row] if row >= 0 else "" for row in rows]
+        for side, rows in ((before, found.baseline), (after, found.candidate))
+    )
+    return [(b, c, tier or "") for b, c, tier in zip(ours, theirs, found.match, strict=True)]
+
+
+def mirrored_pairs(
+    before: pd.DataFrame, after: pd.DataFrame, evidence: tuple[OpEvidence, OpEvidence] = UNKNOWN
+) -> set[tuple[str, str, str]]:
+    """As `paired_names`, of sides that give the mirror image when they are swapped."""
+    forth, back = paired_names(before, after, evidence), paired_names(after, before, evidence[::-1])
+    assert sorted(forth) == sorted((b, c, tier) for c, b, tier in back)
+    return set(forth)

@@ -27,11 +27,8 @@ def test_a_regression_that_was_reverted_has_two_change_points() -> None:
     assert [point.at for point in points] == [40, 50]
     assert points[0].ratio > 1 > points[1].ratio
     assert (points[0].end, points[1].first) == (50, 40)
-
-
-def test_several_steps_are_all_found() -> None:
-    points = change_points(noisy([(20, 10.0), (20, 12.0), (20, 9.0), (20, 15.0)]))
-    assert [point.at for point in points] == [20, 40, 60]
+    several = change_points(noisy([(20, 10.0), (20, 12.0), (20, 9.0), (20, 15.0)]))
+    assert [point.at for point in several] == [20, 40, 60]
 
 
 def test_scale_and_order_do_not_matter() -> None:
@@ -41,16 +38,10 @@ def test_scale_and_order_do_not_matter() -> None:
     assert (backwards.at, backwards.ratio) == (30, pytest.approx(1 / point.ratio))
 
 
-def test_one_stray_is_no_change() -> None:
+@pytest.mark.parametrize(("strays", "factor"), [([30, 59], 5), ([28, 30, 31], 2)])
+def test_strays_are_no_change(strays: list[int], factor: int) -> None:
     values = noisy([(60, 10.0)])
-    values[30] *= 5
-    values[59] *= 5
-    assert change_points(values) == []
-
-
-def test_strays_that_come_close_together_are_no_change() -> None:
-    values = noisy([(60, 10.0)])
-    values[[28, 30, 31]] *= 2
+    values[strays] *= factor
     assert change_points(values) == []
 
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.laws import law
 from tfcompare.compare.matching.guesses import MARGIN, assign, names_apart
 
 LIMIT = 0.5
@@ -30,6 +31,7 @@ def assignments(apart: np.ndarray) -> list[tuple[float, set[tuple[int, int]]]]:
     return [(float(sum(apart[i, j] for i, j in pairs)), pairs) for pairs in all_pairs]
 
 
+@law(40)
 @given(differences())
 def test_a_pair_counts_if_every_assignment_without_it_is_worse(apart: np.ndarray) -> None:
     rows, columns = apart.shape

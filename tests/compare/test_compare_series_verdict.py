@@ -1,15 +1,20 @@
-"""The word on two series, and what it says it rests on."""
+"""The word on two series or on many rows, what it says it rests on, and which changes they could have shown."""
 
 from __future__ import annotations
 
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from tfcompare.compare.stats.change_test import ChangeTest
+from benchmarks.calibration import claim_share, simulated
+from tfcompare.compare.stats.change_test import ChangeTest, identical_rows
 from tfcompare.compare.stats.estimates import Times
-from tfcompare.compare.stats.spread import DECLARED_SPREAD, Spread, declared_spread
+from tfcompare.compare.stats.spread import DECLARED_SPREAD, OF_HOSTS, Spread, declared_spread
+from tfcompare.compare.stats.step_series import step_series
+from tfcompare.compare.stats.verdict import Sensitivity
+from tfcompare.tables.step_cells import StepCells
 
 RNG = np.random.default_rng(3)
 QUIET = Spread(0.0, "set for this test")
@@ -91,3 +96,132 @@ def test_what_takes_shorter_on_a_host_is_spread_wider_down_to_what_was_measured(
     assert cpu.of(times) == pytest.approx([0.05, 0.05, 0.1, 0.05 * 2000**0.25, 0.05 * 2000**0.25])
     assert declared_spread("GPU").of(times) == pytest.approx([0.03] * 5)
     assert cpu.assumed(12_500.0, 300_000.0) == "assumed to be 10 % and 5 % (CPU default for steps this short)"
+
+
+MEASURED = 0.03
+COUNT = 20
+
+
+def captures(rng: np.random.Generator, count: int) -> list[Times]:
+    return list(map(Times.of, simulated(rng, (count, COUNT), 0.3, 0.05, MEASURED)))
+
+
+def test_the_suggested_number_of_captures_detects_the_change_with_80_percent_power() -> None:
+    rng = np.random.default_rng(4)
+    found = ChangeTest(Spread(MEASURED, "set"))(captures(rng, 1), captures(rng, 1)).sensitivity
+    assert found is not None
+    count = found.captures_for(0.05)
+    assert count is not None and 5 <= count <= 12
+    power = claim_share(rng, 400, (COUNT, 0.3, 0.05, MEASURED), change=0.05, repeats=count)
+    assert power == pytest.approx(0.8, abs=0.1)
+
+
+def test_the_smallest_detectable_change_is_detected_in_about_80_percent() -> None:
+    rng = np.random.default_rng(5)
+    found = ChangeTest(Spread(MEASURED, "set"))(captures(rng, 1), captures(rng, 1)).sensitivity
+    assert found is not None
+    power = claim_share(rng, 400, (COUNT, 0.3, 0.05, MEASURED), change=found.smallest_change)
+    assert power == pytest.approx(0.8, abs=0.15)
+
+
+def test_swapped_sides_can_detect_the_same() -> None:
+    rng = np.random.default_rng(6)
+    ours, theirs = captures(rng, 1), captures(rng, 3)
+    forth, back = (ChangeTest(Spread(MEASURED, "set"))(*s).sensitivity for s in ((ours, theirs), (theirs, ours)))
+    assert forth is not None and back is not None
+    assert forth.captures == back.captures[::-1]
+    assert forth.smallest_change == pytest.approx(back.smallest_change)
+
+
+@pytest.mark.parametrize(
+    ("found", "summary", "advice"),
+    [
+        (
+            Sensitivity((1, 1), 20, 0.1, 0.21),
+            "1 capture per side; smallest detectable change: 21 %",
+            "about 67 captures of 20 steps per side (80 % power, assumed variation)",
+        ),
+        (
+            Sensitivity((3, 1), 9, 0.5, 1e5),
+            "3 and 1 captures; smallest detectable change: more than 1,000 %",
+            "more than 100 captures of 9 steps per side (80 % power, assumed variation)",
+        ),
+        (
+            Sensitivity((5, 5), 20, 0.02, 0.04),
+            "5 captures per side; smallest detectable change: 4 %",
+            "about 5 captures of 20 steps per side (80 % power, measured variation)",
+        ),
+    ],
+)
+def test_in_words(found: Sensitivity, summary: str, advice: str) -> None:
+    assert (found.summary(), found.how_to_detect()) == (summary, f"Detecting a change of 5 % takes {advice}.")
+
+
+# --- rows
+
+CELLS = StepCells(
+    pd.DataFrame({"host": "all", "op_name": ["a", "b", "b"]}),
+    pd.DataFrame({"row": [0, 0, 1, 2, 2], "step": [7, 9, 7, 7, 8], "occurrences": 1, "time_us": [1.0, 2, 10, 20, 30]}),
+)
+
+
+def many(*rows: tuple[float, float], steps: int = 20, seed: int = 5):
+    """Rows of (mean, noise as a share)."""
+    rng = np.random.default_rng(seed)
+    return Times(np.array([mean * np.exp(noise * rng.standard_normal(steps)) for mean, noise in rows]))
+
+
+def with_spread(share: float) -> ChangeTest:
+    return ChangeTest(Spread(share, "declared for this test"))
+
+
+def test_a_row_is_laid_out_over_the_steps_that_count_and_rows_of_one_name_add_up() -> None:
+    found = step_series(pd.DataFrame({"op_name": ["b", "a", "c"]}), CELLS, np.array([9, 7]))
+    assert found.tolist() == [[0, 30], [2, 1], [0, 0]]
+    assert step_series(pd.DataFrame({"op_name": ["a"]}), CELLS, np.array([], np.int64)).shape == (1, 0)
+
+
+def test_rows_have_a_verdict_and_an_interval_around_the_change_of_their_mean() -> None:
+    before, after = many((100.0, 0.02), (100.0, 0.02), (0.1, 0.02)), many((50.0, 0.02), (100.0, 0.3), (9.0, 0.02))
+    found = with_spread(0.01).rows([before], [after])
+    assert found["verdict"].tolist() == ["faster", "unclear", "slower"]
+    ratio = after.included.mean(axis=1) / before.included.mean(axis=1)
+    assert (found["interval_low"] < ratio).all()
+    assert (ratio < found["interval_high"]).all()
+
+
+def test_small_rows_and_rows_of_one_side_are_not_tested() -> None:
+    before, after = many((100.0, 0.02), (0.1, 0.02), (0.0, 0.0)), many((50.0, 0.02), (0.2, 0.02), (40.0, 0.02))
+    found = with_spread(0.01).rows([before], [after])
+    assert found["verdict"].tolist() == ["faster", "untested", "untested"]
+    assert found["interval_low"].isna().tolist() == [False, True, True]
+
+
+@pytest.mark.parametrize("steps", [0, 8])
+def test_too_few_steps_test_nothing(steps: int) -> None:
+    found = with_spread(0.01).rows([many((100.0, 0.02), steps=steps)], [many((50.0, 0.02))])
+    assert found["verdict"].tolist() == ["untested"]
+
+
+def test_one_chance_claim_among_many_is_taken_back() -> None:
+    """A row whose own interval is clear of 1, but not clear enough to be the only one of a hundred."""
+    quiet, again = many(*[(1.0, 0.1)] * 100), many(*[(1.0, 0.1)] * 100, seed=6)
+    for factor in np.arange(1.0, 1.5, 0.005):
+        moved = Times(np.vstack([again.included[:1] * factor, again.included[1:]]))
+        if with_spread(0.0).rows([quiet.rows([0])], [moved.rows([0])])["verdict"][0] == "slower":
+            break
+    among = with_spread(0.0).rows([quiet], [moved])
+    assert among["verdict"][0] == "unclear"
+    assert among["interval_low"][0] > 1
+
+
+def test_each_row_has_the_spread_of_where_it_runs_and_how_long_it_takes() -> None:
+    before, after = many((1e6, 0.01), (1e6, 0.01), (2e4, 0.01)), many((1.3e6, 0.01), (1.3e6, 0.01), (2.4e4, 0.01))
+    found = with_spread(0.01).rows([before], [after], spreads=[Spread(0.01, "a device"), OF_HOSTS, OF_HOSTS])
+    assert found["verdict"].tolist() == ["slower", "slower", "unclear"]
+    width = found["interval_high"] / found["interval_low"]
+    assert width[0] < width[1] < width[2]
+
+
+def test_copies_of_one_recording_are_the_same() -> None:
+    assert identical_rows(2)["verdict"].tolist() == ["same", "same"]

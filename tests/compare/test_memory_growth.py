@@ -68,7 +68,12 @@ def test_too_few_steps_or_no_memory_have_none(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("name", EACH_KIND)
+CHOSEN = ("h100_16_8_command_buffers", "filters_16_8_simulated")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in CHOSEN else pytest.mark.thorough) for name in EACH_KIND]
+)
 def test_no_profile_at_hand_is_said_to_grow(name: str) -> None:
     growth = growth_of(loaded_run(name))
     assert growth is None or not growth.is_growth

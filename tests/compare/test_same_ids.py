@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.profiles import run_path
-from tests.step_programs import capture, capture_of_hosts, even
+from tests.step_programs import capture, even
 from tfcompare import compare, load
 from tfcompare.errors import TfcompareError
 
@@ -23,6 +23,11 @@ def test_runs_of_one_id_in_different_folders_are_compared_by_the_names_of_these(
     assert comparison.step_time_us(comparison.baseline) == pytest.approx(4_000, rel=0.02)
     back = compare(after, before)
     assert back.headline().startswith("`before` is 2.0× slower than `after` ")
+    with pytest.raises(TfcompareError, match=r"^2 runs have the id 'run-1', so it is unclear whose replicates these"):
+        compare(before, after, repeats={before.id: [after]})
+    ranges = compare(before, after, load(before.path, steps="2:10"))
+    names = [run.name for run in (ranges.baseline, *ranges.candidates)]
+    assert names == ["before (all steps)", "after (all steps)", "before (steps 2:10)"]
 
 
 def test_two_choices_of_steps_of_one_capture_are_compared() -> None:
@@ -31,10 +36,7 @@ def test_two_choices_of_steps_of_one_capture_are_compared() -> None:
     assert not comparison.is_single
     assert "`filters_16_8 (steps 11:20)` vs `filters_16_8 (steps 2:10)`" in comparison.headline()
     assert "`filters_16_8 (all steps)` vs `filters_16_8 (steps 2:10)`" in compare(first, whole).headline()
-
-
-def test_a_run_beside_itself_is_still_that_run_alone() -> None:
-    assert compare(load(run_path("filters_16_8")), load(run_path("filters_16_8"))).is_single
+    assert compare(whole, load(run_path("filters_16_8"))).is_single, "it is that run alone"
 
 
 def test_candidates_of_one_id_have_ids_of_their_own(tmp_path: Path) -> None:
@@ -45,13 +47,6 @@ def test_candidates_of_one_id_have_ids_of_their_own(tmp_path: Path) -> None:
     assert [verdict.word for verdict in comparison.verdict.values()] == ["faster", "slower"]
     with pytest.raises(TfcompareError, match="the candidate 'run-1' was given twice; name each candidate once"):
         compare(runs[0], runs[1], load(tmp_path / "second" / "run-1"))
-
-
-def test_two_ranges_of_one_capture_beside_another_are_named_by_folder_and_steps(tmp_path: Path) -> None:
-    places = [capture(tmp_path / name / "run-1", even(ms)) for name, ms in (("before", 4), ("after", 2))]
-    comparison = compare(load(places[0]), load(places[1]), load(places[0], steps="2:10"))
-    names = [run.name for run in (comparison.baseline, *comparison.candidates)]
-    assert names == ["before (all steps)", "after (all steps)", "before (steps 2:10)"]
 
 
 def test_folders_with_odd_names_give_printable_names(tmp_path: Path) -> None:
@@ -69,16 +64,3 @@ def test_a_kind_of_step_is_compared_with_another_of_one_capture() -> None:
     train, evaluate = (load(place, step_kind=kind) for kind in ("train_step", "evaluate"))
     comparison = compare(train, evaluate)
     assert comparison.headline().startswith("`h100_store_activations_run-1 (evaluate)` is ")
-
-
-def test_the_hosts_of_both_runs_are_told_apart(tmp_path: Path) -> None:
-    before = capture_of_hosts(tmp_path / "before" / "run-1", {"a1": even(4), "a2": even(4)})
-    after = capture_of_hosts(tmp_path / "after" / "run-1", {"b1": even(2), "b2": even(2)})
-    comparison = compare(load(before), load(after), host="a2")
-    assert [comparison.host_of(run) for run in (comparison.baseline, *comparison.candidates)] == ["a2", "b2"]
-
-
-def test_replicates_of_one_of_two_runs_of_one_id_need_ids_of_their_own(tmp_path: Path) -> None:
-    before, after = (load(capture(tmp_path / name / "run-1", even(ms))) for name, ms in (("before", 4), ("after", 2)))
-    with pytest.raises(TfcompareError, match=r"^2 runs have the id 'run-1', so it is unclear whose replicates these"):
-        compare(before, after, repeats={before.id: [after]})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 
 import pandas as pd
 import pytest
@@ -10,8 +11,8 @@ from compare_runs import run as made_up
 from compare_runs import steps
 
 import tfcompare as tfc
-from tests.profiles import ALL_RUNS, TRANSFORMER_RUNS, loaded_run
-from tests.test_known_truth import FOLDER
+from tests.profiles import ALL_RUNS, TRANSFORMER_RUNS, compared_runs, loaded_run
+from tests.test_known_truth import FOLDER, recorded
 from tests.views.flat import flat
 from tfcompare.charts.pair import pairs_of
 from tfcompare.compare import Comparison, compare
@@ -28,7 +29,12 @@ from tfcompare.views.blocks import Verdict as VerdictBlock
 from tfcompare.views.overview import VIEW
 from tfcompare.views.step_kinds import blocks
 
-FIFTH, SECOND = (tfc.load(FOLDER / f"jax_every_{which}_evaluates") for which in ("fifth", "second"))
+FIFTH, SECOND = (f"jax_every_{which}_evaluates" for which in ("fifth", "second"))
+
+
+@cache
+def compared(baseline: str = FIFTH, candidate: str = SECOND) -> Comparison:
+    return compare(recorded(baseline), recorded(candidate))
 
 
 def kinds(comparison: Comparison) -> list[StepKind]:
@@ -37,64 +43,58 @@ def kinds(comparison: Comparison) -> list[StepKind]:
 
 
 def test_each_step_is_of_the_program_that_ran_in_it() -> None:
-    for run, every in ((FIFTH, 5), (SECOND, 2)):
-        programs = run.step_programs()
+    for name, every in ((FIFTH, 5), (SECOND, 2)):
+        programs = recorded(name).step_programs()
         assert len(programs) == 20
         for number, program in programs.items():
             assert program == ("evaluate" if number % every == every - 1 else "multiply")
 
 
 def test_kinds_are_compared_with_their_own_steps_and_the_one_with_most_time_is_first() -> None:
-    longer, shorter = kinds(compare(FIFTH, SECOND))
+    longer, shorter = kinds(compared())
     assert (longer.program, longer.counts) == ("multiply", (14, 9))
     assert (shorter.program, shorter.counts) == ("evaluate", (4, 9))
     assert all(time > 2 * other for time, other in zip(longer.times_us, shorter.times_us, strict=True))
     assert longer.verdict.low < 1 < longer.verdict.high, "the program is the same"
     assert shorter.verdict.word == UNTESTED, "four steps are too few"
-    step_us = FIFTH.info.step_time_ms_mean * 1000
+    step_us = recorded(FIFTH).info.step_time_ms_mean * 1000
     assert sum(one.counts[0] * one.times_us[0] for one in (longer, shorter)) == pytest.approx(18 * step_us)
 
 
 def test_exchanged_sides_are_a_mirror_image() -> None:
-    for there, back in zip(kinds(compare(FIFTH, SECOND)), kinds(compare(SECOND, FIFTH)), strict=True):
+    for there, back in zip(kinds(compared()), kinds(compared(SECOND, FIFTH)), strict=True):
         assert (there.program, there.counts, there.times_us) == (back.program, back.counts[::-1], back.times_us[::-1])
-    (one,) = [one for one in kinds(compare(FIFTH, SECOND)) if one.verdict.has_interval]
-    (other,) = [one for one in kinds(compare(SECOND, FIFTH)) if one.verdict.has_interval]
-    assert one.verdict.ratio == pytest.approx(1 / other.verdict.ratio)
+        assert there.verdict.has_interval == back.verdict.has_interval == (there.program == "multiply")
+        if there.verdict.has_interval:
+            assert there.verdict.ratio == pytest.approx(1 / back.verdict.ratio)
 
 
 def test_another_mix_makes_the_step_times_incomparable() -> None:
-    (found,) = [one for one in mismatches(FIFTH, SECOND) if one.label == "Mix of steps"]
+    (found,) = [one for one in mismatches(recorded(FIFTH), recorded(SECOND)) if one.label == "Mix of steps"]
     assert (found.baseline, found.candidate) == ("14 multiply, 4 evaluate", "9 multiply, 9 evaluate") and found.is_hard
-    assert "mix of steps" in compare(FIFTH, SECOND).verdict[SECOND.id].caveat
-    assert not [one for one in mismatches(FIFTH, FIFTH) if one.label == "Mix of steps"]
+    assert "mix of steps" in compared().verdict[recorded(SECOND).id].caveat
 
 
-def differing_kinds(
-    monkeypatch: pytest.MonkeyPatch, baseline: list[str], candidate: list[str]
-) -> list[tuple[str, str, str, bool]]:
-    """The mismatches of two runs with steps of these programs."""
+@pytest.mark.parametrize(
+    ("baseline", "candidate", "expected"),
+    [
+        (["train", "evaluate"] * 19, ["train"] * 38, [("Mix of steps", "19 train, 19 evaluate", "38 train", True)]),
+        (["train"] * 20, ["evaluate"] * 30, [("Program of the steps", "train", "evaluate", False)]),
+        (["train"] * 20, ["train"] * 30, []),
+        (["train"] * 20, [""] * 30, []),  # the kind is unknown
+    ],
+)
+def test_runs_differ_in_their_mix_or_in_the_program_of_all_steps(
+    monkeypatch: pytest.MonkeyPatch,
+    baseline: list[str],
+    candidate: list[str],
+    expected: list[tuple[str, str, str, bool]],
+) -> None:
     programs = {"a": baseline, "b": candidate}
     ours, theirs = (made_up(name, step_frame=steps([1e3] * len(of_run))) for name, of_run in programs.items())
     monkeypatch.setattr(type(ours), "step_programs", lambda run, _=None: pd.Series(programs[run.id], dtype="str"))
-    found = [(one.label, one.baseline, one.candidate, one.is_hard) for one in mismatches(ours, theirs)]
-    back = [(one.label, one.candidate, one.baseline, one.is_hard) for one in mismatches(theirs, ours)]
-    assert back == found
-    return found
-
-
-def test_a_run_of_one_kind_has_another_mix_than_one_of_several(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = differing_kinds(monkeypatch, ["train", "evaluate"] * 19, ["train"] * 38)
-    assert found == [("Mix of steps", "19 train, 19 evaluate", "38 train", True)]
-
-
-def test_steps_of_one_program_that_are_compared_with_those_of_another_are_no_mix(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    found = differing_kinds(monkeypatch, ["train"] * 20, ["evaluate"] * 30)
-    assert found == [("Program of the steps", "train", "evaluate", False)]
-    assert differing_kinds(monkeypatch, ["train"] * 20, ["train"] * 30) == []
-    assert differing_kinds(monkeypatch, ["train"] * 20, [""] * 30) == [], "the kind is unknown"
+    assert [(one.label, one.baseline, one.candidate, one.is_hard) for one in mismatches(ours, theirs)] == expected
+    assert [(one.label, one.candidate, one.baseline, one.is_hard) for one in mismatches(theirs, ours)] == expected
 
 
 def test_captures_that_begin_elsewhere_in_the_loop_have_the_same_mix() -> None:
@@ -104,7 +104,12 @@ def test_captures_that_begin_elsewhere_in_the_loop_have_the_same_mix() -> None:
     assert is_other_mix({"train": 5, "eval": 5}, {})
 
 
-@pytest.mark.parametrize("name", ALL_RUNS)
+CHOSEN = ("h100_store_activations", "filters_16_8", "jax_filters_16_8")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in CHOSEN else pytest.mark.thorough) for name in ALL_RUNS]
+)
 def test_real_runs_have_a_kind_of_step_for_each_of_their_programs(name: str) -> None:
     run = loaded_run(name)
     expected = {"train_step": 11, "evaluate": 11} if name in TRANSFORMER_RUNS else {}
@@ -112,7 +117,7 @@ def test_real_runs_have_a_kind_of_step_for_each_of_their_programs(name: str) -> 
 
 
 def test_the_answer_has_a_row_for_each_kind_and_says_that_the_mix_differs() -> None:
-    text, facts, links = blocks(pairs_of(compare(FIFTH, SECOND))[0])
+    text, facts, links = blocks(pairs_of(compared())[0])
     assert isinstance(text, Text) and isinstance(facts, Facts) and isinstance(links, Links)
     assert [link.parameters["step_kind"] for link in links.links] == ["multiply", "evaluate"]
     assert text.text.startswith("The steps are of 2 kinds, in another mix on each side")
@@ -122,15 +127,15 @@ def test_the_answer_has_a_row_for_each_kind_and_says_that_the_mix_differs() -> N
 
 def test_the_headline_is_on_the_kind_with_most_time() -> None:
     """All steps together take 20 % less time, which is another mix only: each kind takes as long as before."""
-    comparison = compare(FIFTH, SECOND)
+    comparison = compared()
     said = comparison.headline(names=("A", "B"))
     assert said.startswith("Inconclusive for steps of `multiply`: `B` vs `A`, ")
     assert said.endswith(" All steps together: 7.84 ms vs 9.78 ms per step, in another mix of kinds.")
-    assert comparison.headline_verdict(SECOND) == kinds(comparison)[0].verdict
+    assert comparison.headline_verdict(recorded(SECOND)) == kinds(comparison)[0].verdict
     told = next(one for one in blocks_of_answer(pairs_of(comparison)[0]) if isinstance(one, VerdictBlock))
     assert told.badge == "? inconclusive" and "mix of steps" not in " ".join(told.sentences)
     assert comparison.doubt() == "", "the mix is no reason to doubt what is said of one kind"
-    one = compare(loaded_run("jax_filters_128_32"), loaded_run("jax_filters_16_8"))
+    one = compared_runs("jax_filters_128_32", "jax_filters_16_8")
     assert one.headline_verdict(one.candidates[0]) == one.verdict[one.candidates[0].id]
 
 
@@ -169,31 +174,29 @@ def test_steps_of_a_longer_kind_are_not_called_slow(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_run_alone_lists_its_kinds_and_one_of_a_single_kind_nothing() -> None:
-    facts, _ = blocks(pairs_of(compare(FIFTH, FIFTH))[0])
+    facts, _ = blocks(pairs_of(compared(FIFTH, FIFTH))[0])
     assert isinstance(facts, Facts) and [row[0] for row in facts.rows] == ["multiply", "evaluate"]
-    assert not list(blocks(pairs_of(compare(loaded_run("jax_filters_16_8"), loaded_run("jax_filters_128_32")))[0]))
+    assert not list(blocks(pairs_of(compared_runs("jax_filters_128_32", "jax_filters_16_8"))[0]))
 
 
-def test_times_of_steps_are_listed_by_kind_where_there_are_several() -> None:
-    def listed(*runs: tfc.Run) -> list[list[str]]:
-        pair = pairs_of(compare(*runs))[0]
-        return [list(row) for one in flat(VIEW.blocks(pair)) if isinstance(one, Chart) and one.facts is not None
-                and one.name == "step_times" for row in one.facts.rows]  # fmt: skip
-
-    rows = listed(FIFTH, SECOND)
-    assert [row[0].partition(", ")[2] for row in rows] == ["", "multiply", "evaluate"] * 2
-    assert [row[1] for row in rows[:3]] == ["18 of 20", "14 of 20", "4 of 20"]
-    assert len(listed(loaded_run("jax_filters_128_32"), loaded_run("jax_filters_16_8"))) == 2
-
-
-@pytest.mark.parametrize(("least", "is_listed"), [(18, True), (19, False)])
-def test_a_99th_percentile_takes_enough_steps(least: int, is_listed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tfcompare.views.overview.STEPS_OF_A_HUNDREDTH", least)
-    found = flat(VIEW.blocks(pairs_of(compare(FIFTH, SECOND))[0]))
+def listed(comparison: Comparison) -> Facts:
+    """The facts of the chart of step times on the Overview."""
+    found = flat(VIEW.blocks(pairs_of(comparison)[0]))
     (facts,) = (one.facts for one in found if isinstance(one, Chart) and one.name == "step_times")
     assert facts is not None
-    assert ("99th percentile" in facts.header) is is_listed
-    assert {len(row) for row in facts.rows} == {len(facts.header)}
+    return facts
+
+
+def test_times_of_steps_are_listed_by_kind_where_there_are_several(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = listed(compared()).rows
+    assert [str(row[0]).partition(", ")[2] for row in rows] == ["", "multiply", "evaluate"] * 2
+    assert [row[1] for row in rows[:3]] == ["18 of 20", "14 of 20", "4 of 20"]
+    assert len(listed(compared_runs("jax_filters_128_32", "jax_filters_16_8")).rows) == 2
+    for least, is_listed in ((18, True), (19, False)):
+        monkeypatch.setattr("tfcompare.views.overview.STEPS_OF_A_HUNDREDTH", least)
+        facts = listed(compared())
+        assert ("99th percentile" in facts.header) is is_listed, "it takes enough steps"
+        assert {len(row) for row in facts.rows} == {len(facts.header)}
 
 
 def cells(*steps_of_ops: tuple[str, int, float]) -> StepCells:
@@ -225,5 +228,5 @@ def test_steps_of_both_programs_are_a_kind_of_their_own_and_helpers_make_none() 
 
 
 def test_a_capture_compared_with_a_copy_of_itself_has_equal_kinds() -> None:
-    for one in compare(FIFTH, tfc.load(FOLDER / "jax_every_fifth_evaluates")).step_kinds(FIFTH):
+    for one in compare(recorded(FIFTH), tfc.load(FOLDER / FIFTH)).step_kinds(recorded(FIFTH)):
         assert one.verdict.word == "same"

@@ -9,14 +9,15 @@ import pytest
 
 from tests.frames.test_hlo_ops import BODY, BYTES, FLOPS, gpu, kernel, metadata
 from tests.hlo.builder import BF16, computation, instruction, program
-from tests.profiles import compared_runs, loaded_run
+from tests.profiles import compared_runs
 from tests.xspace_builder import Plane, event, integer, line, plane, space
 from tfcompare import load
 from tfcompare.charts.pair import pairs_of
-from tfcompare.compare import compare
+from tfcompare.compare import Comparison, compare
 from tfcompare.compare.check.conditions import FAILED, MISSING, PASSED, check, parse_condition
 from tfcompare.compare.utilization import time_at_peak_us
 from tfcompare.run import Run
+from tfcompare.tools.key_figures import KeyFigure
 from tfcompare.tools.overview import dashboard
 
 PEAK_FLOPS, PEAK_BYTES = 304 * 2048 * 2.1e9, 5.3e12  # of `gpu`, an MI300X
@@ -100,46 +101,40 @@ def test_a_condition_fails_where_the_step_became_longer_for_certain(tmp_path: Pa
     assert there.verdict.low == pytest.approx(1 / back.verdict.high)
 
 
-def test_the_overview_has_the_same_numbers(tmp_path: Path) -> None:
-    one, other = training(tmp_path / "one", 100), training(tmp_path / "other", 50)
-    comparison = compare(one, other)
+def figures_of(comparison: Comparison) -> dict[str, KeyFigure]:
     (pair,) = pairs_of(comparison)
-    figures = {figure.label: figure for figure in dashboard(comparison, other, pair.attribution.parts)}
+    return {figure.label: figure for figure in dashboard(comparison, pair.candidate, pair.attribution.parts)}
+
+
+def test_the_overview_has_the_same_numbers_and_idle_time_lowers_the_duty_cycle_alone(tmp_path: Path) -> None:
+    comparison = compare(training(tmp_path / "busy", 50), training(tmp_path / "idle", 100))
+    figures = figures_of(comparison)
     for label, metric in (("FLOP utilization", "mfu"), ("Memory bandwidth", "hbm_share")):
         figure = figures[label]
         measured = check(comparison, [parse_condition(f"{metric}>2")]).found[0].measured
         assert (figure.baseline, figure.candidate) == pytest.approx((measured.baseline, measured.candidate))
-
-
-def test_idle_time_lowers_the_duty_cycle_and_not_the_roofline_efficiency(tmp_path: Path) -> None:
-    busy, idle = training(tmp_path / "busy", 50), training(tmp_path / "idle", 100)
-    comparison = compare(busy, idle)
-    (pair,) = pairs_of(comparison)
-    figures = {figure.label: figure for figure in dashboard(comparison, idle, pair.attribution.parts)}
     duty, efficiency = figures["Device duty cycle"], figures["Roofline efficiency"]
     assert (duty.baseline, duty.candidate) == pytest.approx((10 / 50, 10 / 100))
     assert efficiency.baseline == efficiency.candidate == pytest.approx(max(FLOPS_US, BYTES_US) / 10)
 
 
-def test_a_run_without_steps_beside_one_with_them_has_no_duty_cycle_whichever_comes_first() -> None:
-    for names in (("h100_16_8", "jax_te"), ("jax_te", "h100_16_8")):
-        comparison = compared_runs(*names)
-        (pair,) = pairs_of(comparison)
-        figures = {figure.label: figure for figure in dashboard(comparison, pair.candidate, pair.attribution.parts)}
-        duty = figures["Device duty cycle"]
-        of_steps, other = (duty.baseline, duty.candidate)[:: 1 if names[0] == "h100_16_8" else -1]
+def test_a_run_without_steps_beside_one_with_them_has_no_duty_cycle_whichever_comes_first(tmp_path: Path) -> None:
+    timed = training(tmp_path / "timed", 50)
+    chip = gpu(*(kernel("k", 200 * i, 10, "dot.1") for i in range(STEPS)))
+    bare = run(tmp_path / "bare", chip, metadata(WITH_UNKNOWN, jit_f=7))
+    for runs in ((timed, bare), (bare, timed)):
+        duty = figures_of(compare(*runs))["Device duty cycle"]
+        of_steps, other = (duty.baseline, duty.candidate)[:: 1 if runs[0] is timed else -1]
         assert 0 < of_steps < 1 and math.isnan(other)
 
 
 @pytest.mark.parametrize("name", ["jax_filters_16_8", "filters_16_8"])
 def test_without_a_known_peak_or_programs_it_is_missing_and_no_card(name: str) -> None:
-    alone = loaded_run(name)
-    (found,) = check(compare(alone, alone), [parse_condition("mfu<0.5")]).found
+    (found,) = check(compared_runs(name, name), [parse_condition("mfu<0.5")]).found
     assert found.outcome == MISSING and "peak is known" in found.reason
 
 
 def test_a_real_gpu_uses_less_than_its_peak_and_the_larger_model_more_of_it() -> None:
-    large, small = (share(loaded_run(name), "mfu") for name in ("h100_512_128", "h100_16_8"))
-    assert 0 < small < large < 1
-    comparison = compared_runs("h100_512_128", "h100_16_8")
-    assert check(comparison, [parse_condition("mfu<-50%")]).found[0].outcome == FAILED
+    (found,) = check(compared_runs("h100_512_128", "h100_16_8"), [parse_condition("mfu<-50%")]).found
+    assert 0 < found.measured.candidate < found.measured.baseline < 1
+    assert found.outcome == FAILED
