@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import shutil
 import threading
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.profiles import SAMPLE_RUNS, SAMPLES
-from tests.sources.remote.conftest import cache_folder, s3, s3_for_all
 from tests.sources.remote.servers import S3
-from tests.store.runs_in_stores import assert_same, copied, put, stored
+from tests.store.runs_in_stores import SMALL, STAMP, assert_same, put, small, stored
 from tfcompare.errors import TfcompareError
 from tfcompare.ingest import tasks
 from tfcompare.ingest.ingesting import Ingest, ingest
@@ -23,31 +20,21 @@ from tfcompare.store import cached_frames, frame_builders, reading
 from tfcompare.store.run_store import Store
 from tfcompare.store.stored_run import runs_in
 
-__all__ = ["cache_folder", "s3", "s3_for_all"]
-
-OURS = "filters_16_8"
+OURS = "ours"
 
 
-@pytest.fixture(autouse=True)
-def settled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files that were written just now count as settled."""
-    monkeypatch.setattr(cached_frames, "_SETTLED_NS", -1)
-
-
-@pytest.fixture
-def here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command works in this process, which takes no time to start."""
-    monkeypatch.setattr("tfcompare.ingest.pools.Processes", lambda *_: Here())
+def of_hosts(folder: Path, **profiles: str) -> Path:
+    """A run of hosts that left these small profiles."""
+    folder.mkdir(parents=True)
+    for host, name in profiles.items():
+        (folder / f"{host}.xplane.pb").write_bytes(SMALL[name])
+    return folder
 
 
 @pytest.fixture
 def three_hosts(tmp_path: Path) -> Path:
     """A run of three hosts; two of them left the same file."""
-    folder = tmp_path / "plugins" / "profile" / "run"
-    folder.mkdir(parents=True)
-    for host, name in {"a": OURS, "b": "filters_512_128", "c": OURS}.items():
-        shutil.copy(next(SAMPLE_RUNS[name].rglob("*.xplane.pb")), folder / f"{host}.xplane.pb")
-    return folder
+    return of_hosts(tmp_path / "plugins" / "profile" / "run", a=OURS, b="theirs", c=OURS)
 
 
 def test_a_worker_killed_in_the_middle_loses_nothing(tmp_path: Path) -> None:
@@ -55,12 +42,8 @@ def test_a_worker_killed_in_the_middle_loses_nothing(tmp_path: Path) -> None:
         if done.files_done == 1:
             [*pool._children._busy, *pool._children._idle][0].kill()
 
-    pool = Processes(2)
-    folder = tmp_path / "logs" / "run"
-    folder.mkdir(parents=True)
-    source = next(SAMPLE_RUNS[OURS].rglob("*.xplane.pb"))
-    for host in range(6):
-        shutil.copy(source, folder / f"{host}.xplane.pb")
+    pool = Processes(1)
+    folder = of_hosts(tmp_path / "logs" / "run", **dict.fromkeys("abcdef", OURS))
     summary = ingest([folder], str(tmp_path / "store"), lambda: pool, kill_one)
     assert (summary.runs_ingested, summary.host_files, summary.failures) == (1, 6, [])
     (run,) = stored(tmp_path / "store").values()
@@ -69,32 +52,26 @@ def test_a_worker_killed_in_the_middle_loses_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("here")
 def test_the_summary_tells_what_was_done_and_what_failed(tfcompare, tmp_path: Path) -> None:
-    folder = copied(OURS, tmp_path / "logs")
+    small(OURS, tmp_path / "logs")
     (tmp_path / "logs" / "bad").mkdir()
     (tmp_path / "logs" / "bad" / "vm.xplane.pb").write_bytes(b"no profile at all")
     words = ("ingest", str(tmp_path / "logs"), "--store", str(tmp_path / "store"))
     status, out, err = tfcompare(*words)
     assert status == 1
-    assert out.startswith(
-        f"{tmp_path / 'store'}: 1 runs ingested, 0 unchanged, 1 failed\n1 host files read (1.57 MB into "
-    )
+    assert out.startswith(f"{tmp_path / 'store'}: 1 runs ingested, 0 unchanged, 1 failed\n1 host files read (")
     assert f"{tmp_path / 'logs' / 'bad' / 'vm.xplane.pb'}: not a readable profile" in err
     status, out, err = tfcompare(*words, "--format", "json")
     told = json.loads(out)
     assert (status, told["runs_unchanged"], told["host_files"], told["failures"], err) == (0, 2, 0, [], "")
-    assert folder.exists()
 
 
 @pytest.mark.usefixtures("here")
-def test_without_a_store_it_goes_where_the_app_looks(
-    tfcompare, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TFCOMPARE_STORE", str(tmp_path / "own"))
-    folder = copied(OURS, tmp_path / "logs")
+def test_without_a_store_it_goes_where_the_app_looks(tfcompare, tmp_path: Path, own: Path, monkeypatch) -> None:
+    folder = small(OURS, tmp_path / "logs")
     assert tfcompare("ingest", str(tmp_path / "logs"))[0] == 0
     monkeypatch.setattr(frame_builders, "read", lambda path: pytest.fail(f"{path} was read"))
     assert load(folder).remarks == ()
-    status, out, _ = tfcompare("runs", "--store", str(tmp_path / "own"))
+    status, out, _ = tfcompare("runs", "--store", str(own))
     assert (status, OURS in out) == (0, True)
     monkeypatch.setenv("TFCOMPARE_STORE", "off")
     assert tfcompare("ingest", str(tmp_path / "logs"))[::2] == (
@@ -103,8 +80,8 @@ def test_without_a_store_it_goes_where_the_app_looks(
 
 
 def test_two_ingests_at_once_leave_one_store_with_all(tmp_path: Path) -> None:
-    names = list(SAMPLE_RUNS)[:3]
-    places = {name: copied(name, tmp_path / "logs") for name in names}
+    names = list(SMALL)
+    places = {name: small(name, tmp_path / "logs") for name in names}
     errors: list[Exception] = []
 
     def some(these: list[str]) -> None:
@@ -124,17 +101,11 @@ def test_two_ingests_at_once_leave_one_store_with_all(tmp_path: Path) -> None:
     assert all(load(run).remarks == () for run in runs.values())
 
 
-def test_the_largest_file_of_a_run_is_begun_first(
-    three_hosts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    files: list[str] = []
-    monkeypatch.setattr(
-        frame_builders, "read", lambda path, real=frame_builders.read: (files.append(path.name), real(path))[1]
-    )
+def test_the_largest_file_of_a_run_is_begun_first(three_hosts: Path, tmp_path: Path, read_anew: list[str]) -> None:
     sizes = {file.name: file.stat().st_size for file in three_hosts.iterdir()}
     assert ingest([three_hosts], str(tmp_path / "store"), Here).host_files == 3
-    assert [*dict.fromkeys(files)] == sorted(sorted(sizes), key=lambda name: -sizes[name])
-    assert [*dict.fromkeys(files)] != sorted(sizes)
+    assert [*dict.fromkeys(read_anew)] == sorted(sorted(sizes), key=lambda name: -sizes[name])
+    assert [*dict.fromkeys(read_anew)] != sorted(sizes)
 
 
 def test_a_run_is_put_together_without_opening_the_packs_that_were_just_written(
@@ -172,46 +143,37 @@ def test_what_was_done_before_it_was_interrupted_is_kept(tmp_path: Path) -> None
         if done.files_done == 2:
             raise KeyboardInterrupt
 
+    for name in SMALL:
+        small(name, tmp_path / "logs")
     with pytest.raises(KeyboardInterrupt):
-        ingest([SAMPLES / "autoencoder"], str(tmp_path / "store"), Here, interrupt)
+        ingest([tmp_path / "logs"], str(tmp_path / "store"), Here, interrupt)
     assert len(runs_in(Store(str(tmp_path / "store")))[0]) == 1
-    assert put([SAMPLES / "autoencoder"], tmp_path / "store").runs_unchanged == 1
+    assert put([tmp_path / "logs"], tmp_path / "store").runs_unchanged == 1
 
 
-def test_a_store_on_a_real_s3_server(s3: S3, tfcompare, monkeypatch: pytest.MonkeyPatch) -> None:
-    s3.put_folder(SAMPLE_RUNS[OURS], "logs/filters_16_8")
-    put(["s3://bucket/logs"], "s3://bucket/stores/mine")
-    s3.client.delete_object(
-        Bucket="bucket", Key="logs/filters_16_8/plugins/profile/2026_11_20_11_13_16/localhost.xplane.pb"
-    )
-    (run,) = stored("s3://bucket/stores/mine").values()
-    loaded = load(run)
-    raw = load(SAMPLE_RUNS[OURS])
-    assert loaded.table("op_stats").equals(raw.table("op_stats"))
-    assert run.id == "logs/filters_16_8/plugins/profile/2026_11_20_11_13_16"
-    status, out, _ = tfcompare("store", "--store", "s3://bucket/stores/mine", "--clear", "--format", "json")
-    assert (status, json.loads(out)["removed_runs"], json.loads(out)["bytes"]) == (0, 1, 0)
-    left = s3.client.list_objects_v2(Bucket="bucket")
-    assert "Contents" not in left
-    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
-    with pytest.raises(TfcompareError, match=r"s3://bucket/stores/mine: the server cannot be reached"):
-        put([SAMPLE_RUNS[OURS]], "s3://bucket/stores/mine")
-
-
-def test_an_empty_object_in_a_store_is_damage_that_ingest_repairs(s3: S3) -> None:
-    store = "s3://bucket/stores/mine"
-    put([SAMPLE_RUNS[OURS]], store)
-    for key in (f"runs/{'ab' * 16}.json", "index.json.gz"):
-        s3.client.put_object(Bucket="bucket", Key=f"stores/mine/{key}", Body=b"")
-    assert list(stored(store)) == ["filters_16_8"]
-    assert put([SAMPLE_RUNS[OURS]], store).runs_unchanged == 1
+def test_a_store_on_a_real_s3_server(s3: S3, tfcompare, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, folder = "s3://bucket/stores/mine", small(OURS, tmp_path)
+    s3.put_folder(folder, "logs/ours")
+    put(["s3://bucket/logs"], store)
+    s3.client.delete_object(Bucket="bucket", Key=f"logs/ours/plugins/profile/{STAMP}/vm.xplane.pb")
+    (run,) = stored(store).values()
+    assert load(run).table("op_stats").equals(load(folder).table("op_stats"))
+    assert run.id == f"logs/ours/plugins/profile/{STAMP}"
+    for key in (f"runs/{'ab' * 16}.json", "index.json.gz"):  # an empty object is damage that ingest repairs
+        s3.put(f"stores/mine/{key}", b"")
+    assert list(stored(store)) == [OURS]
+    s3.put_folder(folder, "logs/ours")
+    assert put(["s3://bucket/logs"], store).runs_failed == 0
     assert [message for message in runs_in(Store(store))[1] if "index.json.gz" in message] == []
-
-
-def test_a_bucket_that_is_not_there_is_told(s3: S3) -> None:
-    del s3
+    s3.client.delete_object(Bucket="bucket", Key=f"logs/ours/plugins/profile/{STAMP}/vm.xplane.pb")
+    status, out, _ = tfcompare("store", "--store", store, "--clear", "--format", "json")
+    assert (status, json.loads(out)["removed_runs"], json.loads(out)["bytes"]) == (0, 1, 0)
+    assert "Contents" not in s3.client.list_objects_v2(Bucket="bucket")
     with pytest.raises(TfcompareError, match="there is no bucket nowhere; check its spelling"):
-        put([SAMPLE_RUNS[OURS]], "s3://nowhere/store")
+        put([folder], "s3://nowhere/store")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    with pytest.raises(TfcompareError, match=rf"{store}: the server cannot be reached"):
+        put([folder], store)
 
 
 def test_places_without_runs_are_told(tfcompare, tmp_path: Path) -> None:

@@ -6,18 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.store.runs_in_stores import copied, put
-from tfcompare.ingest.pools import Here
+from tests.store.runs_in_stores import put, small
 from tfcompare.sources.logdir.metadata import FILE_NAME
-from tfcompare.store import cached_frames, frame_builders
+from tfcompare.store import frame_builders
 from tfcompare.store.run_store import Store
 from tfcompare.store.stored_run import runs_in
-
-
-@pytest.fixture(autouse=True)
-def settled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cached_frames, "_SETTLED_NS", -1)
-    monkeypatch.setattr("tfcompare.ingest.pools.Processes", lambda *_: Here())
 
 
 def texts(store: Path) -> tuple[str, ...]:
@@ -27,10 +20,9 @@ def texts(store: Path) -> tuple[str, ...]:
     return run.metadata.texts
 
 
-def test_tags_of_a_command_and_of_a_file_are_stored_and_listed(
-    tmp_path: Path, tfcompare, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder, store = copied("filters_16_8", tmp_path / "logs"), tmp_path / "store"
+@pytest.mark.usefixtures("here")
+def test_tags_of_a_command_and_of_a_file_are_stored_and_listed(tmp_path: Path, tfcompare, monkeypatch) -> None:
+    folder, store = small("ours", tmp_path / "logs"), tmp_path / "store"
     (folder / FILE_NAME).write_text('{"commit": "abc", "tags": ["nightly"]}')
     words = ("ingest", str(tmp_path / "logs"), "--store", str(store))
     assert tfcompare(*words)[0] == 0
@@ -54,7 +46,7 @@ def test_an_option_that_is_no_tag_is_bad_input(tmp_path: Path, tfcompare) -> Non
 
 
 def test_the_index_has_the_step_time_with_its_interval(tmp_path: Path) -> None:
-    copied("filters_16_8", tmp_path / "logs")
+    small("ours", tmp_path / "logs")
     put([tmp_path / "logs"], tmp_path / "store")
     (run,) = runs_in(Store(str(tmp_path / "store")))[0]
     summary = run.summary

@@ -16,37 +16,41 @@ import pytest
 
 from tests.ingest.tasks import sleep, work
 from tests.profiles import ROOT
+from tests.sources.capture.test_xprof_process import is_alive
 from tfcompare.ingest.pools import Here, Job, Killed, Processes, outcomes
 
 
-@pytest.fixture
-def processes() -> Iterator[Processes]:
-    pool = Processes(2)
+@pytest.fixture(scope="module")
+def one() -> Iterator[Processes]:
+    """A process that takes a second to start, and again after each task that kills it."""
+    pool = Processes(1)
     yield pool
     pool.close()
 
 
-@pytest.mark.parametrize("count", [1, 2])
-def test_a_task_that_kills_its_process_loses_no_other(count: int) -> None:
-    pool = Processes(count)
-    tasks = ["a", "deadly", "b", "bad", "c", "d", *"efghijklmnop"]
-    found = {job.task: outcome for job, outcome in outcomes(deque(Job(work, task) for task in tasks), pool)}
-    pool.close()
+def test_of_small_jobs_that_are_sent_together_the_one_that_kills_its_process_loses_no_other(one, monkeypatch) -> None:
+    monkeypatch.setattr(one, "batch_bytes", 100, raising=False)
+    tasks = [*"abcdefghijklmnop", "deadly", *"qrstuvwxyz", "bad", *"ABCDEF"]
+    found = {job.task: outcome for job, outcome in outcomes(deque(Job(work, t, 1) for t in tasks), one)}
     assert found.pop("deadly") == Killed("ended its process (SIGKILL)")
     assert str(found.pop("bad")) == "it is bad"
-    assert found == {task: f"{task} done" for task in "abcdefghijklmnop"}
+    assert found == {task: f"{task} done" for task in set(tasks) - {"deadly", "bad"}}
 
 
-def test_several_tasks_that_kill_their_processes_are_found(processes: Processes) -> None:
-    tasks = ["deadly", "a", "deadly", "b"]
-    found = [(job.task, outcome) for job, outcome in outcomes(deque(Job(work, task) for task in tasks), processes)]
-    expected = [("a", "a done"), ("b", "b done"), *[("deadly", Killed("ended its process (SIGKILL)"))] * 2]
-    assert sorted(found, key=str) == sorted(expected, key=str)
+@pytest.mark.thorough
+@pytest.mark.parametrize("count", [1, 2])
+def test_several_tasks_that_kill_their_processes_are_found(count: int) -> None:
+    pool = Processes(count)
+    tasks = ["deadly", *"abc", "deadly", *"defg"]
+    found = [(job.task, outcome) for job, outcome in outcomes(deque(Job(work, task) for task in tasks), pool)]
+    pool.close()
+    killed = [("deadly", Killed("ended its process (SIGKILL)"))] * 2
+    assert sorted(found, key=str) == sorted([*((task, f"{task} done") for task in "abcdefg"), *killed], key=str)
 
 
-def test_the_task_of_a_process_that_died_by_chance_is_done(processes: Processes, tmp_path: Path) -> None:
+def test_the_task_of_a_process_that_died_by_chance_is_done(one: Processes, tmp_path: Path) -> None:
     jobs = deque([Job(work, tmp_path / "once"), Job(work, "other")])
-    found = sorted(str(outcome) for _, outcome in outcomes(jobs, processes))
+    found = sorted(str(outcome) for _, outcome in outcomes(jobs, one))
     assert found == sorted([f"{tmp_path / 'once'} done", "other done"])
 
 
@@ -64,15 +68,6 @@ def test_a_bug_that_one_task_triggers_loses_no_other() -> None:
     found = [outcome for _, outcome in outcomes(deque([Job(len, 3), Job(len, "abc")]), Here())]
     assert str(found[0]).startswith("failed with TypeError (object of type 'int' has no len()), which is a bug")
     assert found[1] == 3
-
-
-def test_small_jobs_that_are_sent_together_each_have_their_outcome(processes: Processes) -> None:
-    processes.batch_bytes = 100
-    tasks = [*"abcdefghijklmnop", "deadly", *"qrstuvwxyz", "bad", *"ABCDEF"]
-    found = {job.task: outcome for job, outcome in outcomes(deque(Job(work, t, 1) for t in tasks), processes)}
-    assert found.pop("deadly") == Killed("ended its process (SIGKILL)")
-    assert str(found.pop("bad")) == "it is bad"
-    assert found == {task: f"{task} done" for task in set(tasks) - {"deadly", "bad"}}
 
 
 def test_batches_are_of_small_jobs_and_end_in_single_ones() -> None:
@@ -97,12 +92,11 @@ class Recording(Here):
 
 
 def test_closing_ends_processes_that_are_working(tmp_path: Path) -> None:
-    pool = Processes(2)
+    pool = Processes(1)
     pool.submit(sleep, tmp_path)
-    pool.submit(sleep, tmp_path)
-    pids = _wait_until_working(tmp_path, 2)
+    (pid,) = _wait_until_working(tmp_path)
     pool.close()
-    assert not any(map(_is_running, pids))
+    assert not is_alive(pid)
 
 
 def test_processes_end_with_a_parent_that_is_killed(tmp_path: Path) -> None:
@@ -114,26 +108,19 @@ def test_processes_end_with_a_parent_that_is_killed(tmp_path: Path) -> None:
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     parent = subprocess.Popen([sys.executable, "-c", script], env=environment, stderr=subprocess.DEVNULL)
     try:
-        (pid,) = _wait_until_working(tmp_path, 1)
+        (pid,) = _wait_until_working(tmp_path)
     finally:
         parent.kill()
         parent.wait()
     deadline = time.monotonic() + 60
-    while _is_running(pid):
+    while is_alive(pid):
         assert time.monotonic() < deadline
         time.sleep(0.05)
 
 
-def _wait_until_working(folder: Path, count: int) -> list[int]:
+def _wait_until_working(folder: Path) -> list[int]:
     deadline = time.monotonic() + 60
-    while len(pids := [int(path.name) for path in folder.iterdir()]) < count:
+    while not (pids := [int(path.name) for path in folder.iterdir()]):
         assert time.monotonic() < deadline
         time.sleep(0.05)
     return pids
-
-
-def _is_running(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()[0] != "Z"
-    except OSError:
-        return False
