@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from tests.profiles import SAMPLE_RUNS, SAMPLES, loaded_run, run_path
+from tests.store.runs_in_stores import SMALL, put, small
 
 BEFORE, AFTER = (str(run_path(name)) for name in ("filters_512_128", "filters_16_8"))
 MEDIANS = "SELECT run, median(duration_us) / 1000 AS step_ms, count(*) AS steps FROM steps WHERE included GROUP BY run"
@@ -44,19 +45,14 @@ def test_a_folder_of_several_runs_stands_for_all_in_the_order_in_which_they_were
 
 
 def test_of_several_runs_those_that_cannot_be_read_are_told(tfcompare, tmp_path: Path) -> None:
-    for name, run in (("one", "filters_16_8"), ("two", "filters_512_128")):
-        (profile,) = SAMPLE_RUNS[run].rglob("*.xplane.pb")
+    for name, content in (("one", SMALL["ours"]), ("two", SMALL["theirs"]), ("bad", b"")):
         (tmp_path / name).mkdir()
-        (tmp_path / name / "vm.xplane.pb").write_bytes(profile.read_bytes())
-    (tmp_path / "bad").mkdir()
-    (tmp_path / "bad/vm.xplane.pb").touch()
+        (tmp_path / name / "vm.xplane.pb").write_bytes(content)
     rows, err = asked(tfcompare, str(tmp_path))
     assert len(rows) == 2
     assert err.startswith("note: left out: ")
     assert f"{tmp_path / 'bad/vm.xplane.pb'}: is empty" in err
-    (tmp_path / "bad2").mkdir()
-    (tmp_path / "bad/vm.xplane.pb").rename(tmp_path / "bad2/vm.xplane.pb")
-    status, out, err = tfcompare("query", "FROM runs", str(tmp_path / "bad2"))
+    status, out, err = tfcompare("query", "FROM runs", str(tmp_path / "bad"))
     assert (status, out, err.count("\n")) == (2, "", 1)
     for name in ("one", "two"):
         (tmp_path / name / "vm.xplane.pb").write_bytes(b"")
@@ -66,16 +62,16 @@ def test_of_several_runs_those_that_cannot_be_read_are_told(tfcompare, tmp_path:
 
 
 def test_runs_of_a_store_by_the_folder_in_their_ids(tfcompare, tmp_path: Path) -> None:
+    for name in SMALL:
+        small(name, tmp_path / "logs")
+    put([tmp_path / "logs"], tmp_path / "store")
     store = ("--store", str(tmp_path / "store"))
-    assert tfcompare("ingest", str(SAMPLES / "autoencoder"), *store)[0] == 0
-    everything = asked(tfcompare, "autoencoder", *store)[0]
-    assert sorted(everything["name"]) == sorted(SAMPLE_RUNS)
-    one, _ = asked(tfcompare, "filters_16_8", *store)
-    assert one["name"].tolist() == ["filters_16_8"]
-    assert asked(tfcompare, "filters_16_8", "autoencoder", *store)[0]["role"].tolist().count("candidate") == 3
+    assert sorted(asked(tfcompare, "logs", *store)[0]["name"]) == sorted(SMALL)
+    assert asked(tfcompare, "ours", *store)[0]["name"].tolist() == ["ours"]
+    assert asked(tfcompare, "ours", "logs", *store)[0]["role"].tolist() == ["baseline", "candidate", "candidate"]
     status, out, err = tfcompare("query", "FROM runs", "nobody", *store)
     assert (status, out) == (2, "")
-    assert "has no run 'nobody'; the nearest of its 4" in err
+    assert "has no run 'nobody'; the nearest of its 3" in err
 
 
 def test_a_table_is_aligned_and_what_a_limit_leaves_out_is_told(tfcompare) -> None:
@@ -89,22 +85,11 @@ def test_a_table_is_aligned_and_what_a_limit_leaves_out_is_told(tfcompare) -> No
     assert err == "the first 1 rows; there are more (--limit 0 shows all)\n"
 
 
-def test_json_has_no_infinity(tfcompare) -> None:
+def test_a_plan_is_printed_as_it_is_and_json_has_no_infinity(tfcompare) -> None:
+    _, out, _ = tfcompare("query", "EXPLAIN FROM steps", AFTER)
+    assert len(out.splitlines()) > 3
     _, out, _ = tfcompare("query", "SELECT 'inf'::DOUBLE AS x, 1 AS y, {'a': '\"'} AS z", AFTER, "--format", "json")
     assert json.loads(out) == [{"x": None, "y": 1, "z": "{'a': '\"'}"}]
-
-
-def test_a_plan_is_printed_as_it_is(tfcompare) -> None:
-    _, out, _ = tfcompare("query", "EXPLAIN FROM steps", AFTER)
-    assert "steps" in out or "ARROW" in out.upper()
-    assert len(out.splitlines()) > 3
-
-
-def test_an_error_keeps_its_lines(tfcompare) -> None:
-    status, out, err = tfcompare("query", "SELECT 1\n  FORM steps", AFTER)
-    assert (status, out) == (2, "")
-    assert err.startswith("tfcompare: ")
-    assert err.splitlines()[-2:] == ["LINE 2:   FORM steps", "               ^^^^^"]
 
 
 @pytest.mark.parametrize("wrong", [["--limit", "-1"], ["--timeout", "0"], ["--timeout", "nan"], ["--format", "xml"]])
@@ -112,3 +97,10 @@ def test_wrong_options_are_told(tfcompare, wrong: list[str]) -> None:
     status, _, err = tfcompare("query", "SELECT 1", AFTER, *wrong)
     assert status == 2
     assert err.count("\n") == 1
+
+
+def test_an_error_keeps_its_lines(tfcompare) -> None:
+    status, out, err = tfcompare("query", "SELECT 1\n  FORM steps", AFTER)
+    assert (status, out) == (2, "")
+    assert err.startswith('tfcompare: Parser Error: syntax error at or near "steps"')
+    assert err.splitlines()[-2:] == ["LINE 2:   FORM steps", "               ^^^^^"]
