@@ -446,16 +446,12 @@ def test_the_stat_key_follows_every_file(tmp_path):
     folder = add_run(tmp_path / "logs")
     keys = [find_run(tmp_path).stat_key]
     assert find_run(folder).stat_key == keys[0]
-    put(folder / "vm.xplane.pb", seconds=5)
-    keys.append(find_run(tmp_path).stat_key)
-    put(folder / "vm.xplane.pb", PROFILE + PLANE, seconds=5)
-    keys.append(find_run(tmp_path).stat_key)
-    put(folder / "vm2.xplane.pb")
-    keys.append(find_run(tmp_path).stat_key)
+    for name, data, seconds in (("vm", PROFILE, 5), ("vm", PROFILE + PLANE, 5), ("vm2", PROFILE, None)):
+        put(folder / f"{name}.xplane.pb", data, seconds)
+        keys.append(find_run(tmp_path).stat_key)
     shutil.copytree(tmp_path / "logs", tmp_path / "copy")
-    keys += [run.stat_key for run in find_runs(tmp_path / "copy")]
-    for name in ("bad1", "bad2"):
-        keys += [find_runs(put(tmp_path / name / "vm.xplane.pb", b""))[0].stat_key]
+    bad = [put(tmp_path / name / "vm.xplane.pb", b"") for name in ("bad1", "bad2")]
+    keys += [find_runs(place)[0].stat_key for place in (tmp_path / "copy", *bad)]
     assert len(set(keys)) == len(keys) == 7
 
 

@@ -145,6 +145,9 @@ def test_repeated_captures_are_replicates(tmp_path: Path, tfcompare, xprof) -> N
     status, out, err = tfcompare("capture", "localhost:1", str(tmp_path / "logs"), "--repeat", "0")
     assert (status, out) == (2, "")
     assert "--repeat 0: expected a number from 1 to 100" in err
+    for slip in ("localhost:6009", "tpu:my-tpu", "dns:workers:6009"):
+        status, _, err = tfcompare("capture", "localhost:1", slip)
+        assert (status, f"{slip}: expected LOGDIR, the folder to store the run in" in err) == (2, True)
 
 
 def test_a_name_is_resolved_and_each_of_its_workers_reported(tmp_path: Path, tfcompare, xprof, monkeypatch) -> None:
@@ -163,12 +166,6 @@ def test_a_name_is_resolved_and_each_of_its_workers_reported(tmp_path: Path, tfc
     status, out, err = tfcompare(*words)
     assert "10.0.0.2:1 captured: 12 steps" in err
     assert sorted(file.name for file in Path(out.strip()).iterdir()) == ["10.0.0.1_1.xplane.pb", "10.0.0.2_1.xplane.pb"]
-
-
-def test_an_address_for_the_folder_is_a_slip(tfcompare) -> None:
-    for slip in ("localhost:6009", "tpu:my-tpu", "dns:workers:6009"):
-        status, _, err = tfcompare("capture", "localhost:1", slip)
-        assert (status, f"{slip}: expected LOGDIR, the folder to store the run in" in err) == (2, True)
 
 
 def test_workers_are_asked_to_begin_at_one_time_and_one_alone_at_once(recorded) -> None:
@@ -268,20 +265,17 @@ def test_without_xprof_it_is_told_what_to_install(tmp_path: Path, monkeypatch: p
         record(Request(parse_addresses(["a:1"])), tmp_path / "logs")
 
 
-@pytest.mark.parametrize(
-    ("wish", "message"),
-    [
-        ({"duration_ms": 0}, "the duration in ms must be from 1 to 600,000; not 0"),
-        ({"host_level": 4}, "the host tracer level must be from 0 to 3; not 4"),
-        ({"device_level": 2}, "the device tracer level must be from 0 to 1"),
-        ({"python_level": -1}, "the Python tracer level must be from 0 to 1"),
-        ({"retries": 101}, "the number of retries must be from 0 to 100"),
-        ({"delay_ms": -5}, "the delay in ms must be from 0 to 600,000; not -5"),
-    ],
-)
-def test_figures_out_of_range_are_told(wish: dict[str, int], message: str) -> None:
-    with pytest.raises(TfcompareError, match=message):
-        Request(parse_addresses(["a:1"]), **wish)
+def test_figures_out_of_range_are_told() -> None:
+    for wish, message in {
+        ("duration_ms", 0): "the duration in ms must be from 1 to 600,000; not 0",
+        ("host_level", 4): "the host tracer level must be from 0 to 3; not 4",
+        ("device_level", 2): "the device tracer level must be from 0 to 1",
+        ("python_level", -1): "the Python tracer level must be from 0 to 1",
+        ("retries", 101): "the number of retries must be from 0 to 100",
+        ("delay_ms", -5): "the delay in ms must be from 0 to 600,000; not -5",
+    }.items():
+        with pytest.raises(TfcompareError, match=message):
+            Request(parse_addresses(["a:1"]), **dict([wish]))
 
 
 def test_names_that_folders_can_have() -> None:
