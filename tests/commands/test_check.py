@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
-from pathlib import Path
 
 import pytest
 
 from tests.profiles import ROOT, SAMPLE_RUNS, SIMULATED_RUNS
-from tfcompare import cli
 from tfcompare.compare.check.conditions import forms, parse_condition
 
 SMALL, AGAIN, LARGE = (str(SAMPLE_RUNS[f"filters_{name}"]) for name in ("16_8", "16_8_again", "512_128"))
@@ -24,18 +21,12 @@ Outcome = tuple[int, str, str]
 
 
 @pytest.fixture
-def check(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+def check(tfcompare):
     """Runs `check`; returns exit status, stdout and stderr without the remarks on the profiles."""
-    monkeypatch.delenv("COLUMNS", raising=False)
-    monkeypatch.setattr("tfcompare.xspace.reader.needs_compilation", lambda: False)
 
     def run(baseline: str, candidate: str, *conditions: str, more: tuple[str, ...] = ()) -> Outcome:
         words = [word for condition in conditions for word in ("--fail-if", condition)]
-        try:
-            status = cli.main(["check", baseline, candidate, *words, *more])
-        except SystemExit as stop:
-            status = int(stop.code or 0)
-        out, err = capsys.readouterr()
+        status, out, err = tfcompare("check", baseline, candidate, *words, *more)
         return status, out, "".join(line for line in err.splitlines(True) if not line.startswith("note: "))
 
     return run
@@ -46,29 +37,10 @@ def outcomes(check, baseline: str, candidate: str, *conditions: str, more: tuple
     return {finding["condition"]: finding["outcome"] for finding in json.loads(out)["findings"]}
 
 
-@pytest.mark.parametrize("run", [SMALL, SMALL_GPU])
-def test_a_run_against_itself_passes(check, run: str) -> None:
-    status, out, err = check(run, run, *ON_CHANGE, more=("--strict",))
+def test_a_run_against_itself_and_one_with_fewer_filters_pass(check) -> None:
+    status, out, err = check(SMALL, SMALL, *ON_CHANGE, more=("--strict",))
     assert (status, err) == (0, "")
-    assert out.splitlines()[0] == f"{run} vs {run}: passed ({len(ON_CHANGE)} passed)"
-
-
-def test_a_copy_elsewhere_is_the_same_run(check, tmp_path: Path) -> None:
-    copy = shutil.copytree(SMALL, tmp_path / "copy")
-    assert set(outcomes(check, SMALL, str(copy), *ON_CHANGE).values()) == {"passed"}
-
-
-@pytest.mark.parametrize("sides", [(SMALL, AGAIN), (AGAIN, SMALL)])
-def test_two_recordings_of_one_program_pass(check, sides: tuple[str, str]) -> None:
-    status, out, err = check(*sides, *ON_CHANGE)
-    assert (status, err) == (0, "")
-    assert "FAILED" not in out
-
-
-def test_more_filters_fail_and_fewer_pass(check) -> None:
-    status, out, _ = check(SMALL, LARGE, "step_time>+5%", "peak_memory>+10%")
-    assert status == 1
-    assert out.startswith("filters_512_128 vs filters_16_8: FAILED (2 failed)\n")
+    assert out.splitlines()[0] == f"{SMALL} vs {SMALL}: passed ({len(ON_CHANGE)} passed)"
     assert check(LARGE, SMALL, "step_time>+5%", "peak_memory>+10%")[0] == 0
 
 
@@ -117,21 +89,16 @@ def test_what_cannot_be_tested_is_not_judged(check, strict: tuple[str, ...]) -> 
     assert out.count("step_time>+5%:") == 1, "the reason is given once"
 
 
-def test_what_is_not_judged_in_markdown_and_json(check) -> None:
+def test_what_is_not_judged_in_markdown(check) -> None:
     status, out, _ = check(SMALL, LARGE, "step_time>+5%", more=(*ONE_STEP, "--format", "markdown"))
     assert (status, out.splitlines()[0]) == (2, "### tfcompare: NOT JUDGED (1 untested)")
     assert last_line(out).replace("\\", "") == f"**NOT JUDGED:** step_time>+5%: {FEW}"
-    status, out, _ = check(SMALL, LARGE, "step_time>+5%", more=(*ONE_STEP, "--format", "json"))
-    content = json.loads(out)
-    assert (status, content["passed"], content["outcome"]) == (2, False, "not judged")
-    assert content["not_judged"] == [f"step_time>+5%: {FEW}"]
 
 
 def test_a_failed_condition_outweighs_what_is_not_judged(check) -> None:
     for name in ("text", "json", "markdown"):
         status, out, _ = check(SMALL, LARGE, "step_time>+5%", "peak_memory>1MB", more=(*ONE_STEP, "--format", name))
-        assert (status, "NOT JUDGED" in out) == (1, False)
-    assert "FAILED (1 failed, 1 untested)" in check(SMALL, LARGE, "step_time>+5%", "peak_memory>1MB", more=ONE_STEP)[1]
+        assert (status, "NOT JUDGED" in out, "FAILED (1 failed, 1 untested)" in out) == (1, False, name != "json")
 
 
 @pytest.mark.parametrize(
@@ -140,8 +107,6 @@ def test_a_failed_condition_outweighs_what_is_not_judged(check) -> None:
         (["peak_memory>+999%"], False, 0, "passed", True),
         (["peak_memory>+10%"], False, 1, "failed", False),
         (["input_latency>+5%"], False, 0, "unclear", True),
-        (["input_latency>+5%"], True, 1, "failed", False),
-        (["op:IDLE>+5%"], False, 2, "not judged", False),
         (["op:IDLE>+5%", "input_latency>+5%"], False, 2, "not judged", False),
         (["op:IDLE>+5%", "peak_memory>+10%"], True, 1, "failed", False),
         ([], True, 0, "no conditions", True),
@@ -232,7 +197,7 @@ def test_a_condition_on_what_neither_run_has_is_bad_input_and_the_others_are_tol
     status, out, err = check(SMALL, LARGE, *words)
     lines = out.splitlines()
     assert (status, err.count("\n")) == (1, 1), "a failed condition outweighs missing ones"
-    assert lines[0].endswith(": FAILED (1 failed, 3 missing)")
+    assert lines[0] == "filters_512_128 vs filters_16_8: FAILED (1 failed, 3 missing)"
     assert [line.split()[:2] for line in lines[3:7]] == [
         ["MISSING", words[0]], ["MISSING", words[1]], ["MISSING", words[2]], ["FAILED", words[3]],
     ]  # fmt: skip
@@ -248,28 +213,13 @@ def test_a_missing_condition_alone_ends_with_status_2_in_every_format(check) -> 
     told = {}
     for name in ("text", "json", "markdown"):
         status, told[name], err = check(SMALL, LARGE, "op:*conv2d*>+10%", more=("--format", name))
-        assert (status, err.count("\n"), "did you mean 'Conv2D'" in err) == (2, 1, True)
-        assert "did you mean 'Conv2D'" in told[name]
-    content = json.loads(told["json"])
-    assert (content["passed"], content["outcome"]) == (False, "not judged")
-    assert content["findings"][0]["outcome"] == "missing"
+        assert (status, err.count("\n"), "did you mean 'Conv2D'" in told[name]) == (2, 1, True)
+    assert json.loads(told["json"])["findings"][0]["outcome"] == "missing"
     lines = told["markdown"].splitlines()
     assert any(line.endswith("| **missing** |") for line in lines)
     assert lines[-1].replace("\\", "").startswith("**NOT JUDGED:** op:*conv2d*>+10%: neither run has")
     assert told["markdown"].count("neither run has") == 1
     assert "<details>" not in told["markdown"], "nothing was judged"
-
-
-def test_what_one_run_has_is_judged(check) -> None:
-    device_only = "kernel:*>1us"
-    assert outcomes(check, SMALL, SMALL_GPU, device_only) == {device_only: "untested"}
-    assert outcomes(check, SMALL_GPU, LARGE_GPU, "kernel:*gemm*>+5%") == {"kernel:*gemm*>+5%": "failed"}
-    assert check(SMALL, SMALL_GPU, "kernel:*gemn*>1us")[0] == 2
-
-
-def test_a_missing_run_ends_with_status_2(check, tmp_path: Path) -> None:
-    status, out, err = check(SMALL, str(tmp_path / "nowhere"), "step_time>+5%")
-    assert (status, out, err.count("\n")) == (2, "", 1)
 
 
 def test_help_tells_every_metric(check) -> None:

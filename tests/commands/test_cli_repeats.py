@@ -31,30 +31,12 @@ def test_check_judges_times_by_all_recordings_and_bytes_by_the_run_itself(tfcomp
     grouped = findings(out)
     assert (status, err) == (1, "")
     assert "from 20 and 60 steps" in str(grouped["step_time>+5%"]["reason"])
-    assert "un-to-run variation is measured: " in str(grouped["step_time>+5%"]["reason"])
-    for condition in conditions[1:3]:
+    for condition in conditions[:3]:
         assert "un-to-run variation is measured: " in str(grouped[condition]["reason"])
         assert grouped[condition]["candidate"] != alone[condition]["candidate"]
     assert grouped["peak_memory>+10%"] == alone["peak_memory>+10%"]
     step_time = grouped["step_time>+5%"]
     assert step_time["candidate"] / step_time["baseline"] - 1 == pytest.approx(step_time["change"])  # type: ignore[operator]
-
-
-def test_swapped_sides_tell_the_inverse_change(tfcompare) -> None:
-    forth = tfcompare("check", LARGE, SMALL, "--format", "json", "--candidate-repeat", AGAIN, OTHER)[1]
-    back = tfcompare("check", SMALL, LARGE, "--format", "json", "--baseline-repeat", OTHER, AGAIN)[1]
-    one, other = (next(f for f in json.loads(out)["findings"] if f["metric"] == "step_time") for out in (forth, back))
-    for ours, theirs in (("change", "change"), ("change_low", "change_high"), ("change_high", "change_low")):
-        assert 1 + one[ours] == pytest.approx(1 / (1 + other[theirs]))
-
-
-def test_all_runs_below_a_path_are_used_and_the_run_itself_is_not_counted_twice(tfcompare, tmp_path: Path) -> None:
-    for source in (SMALL, AGAIN, OTHER):
-        shutil.copytree(source, tmp_path / Path(source).name)
-    run = str(tmp_path / Path(SMALL).name)
-    status, out, err = tfcompare("check", LARGE, run, "--candidate-repeat", str(tmp_path))
-    assert (status, err) == (0, "")
-    assert "from 20 and 60 steps" in out
 
 
 def test_a_folder_of_captures_of_one_program_is_one_side(tfcompare, tmp_path: Path) -> None:
@@ -67,15 +49,14 @@ def test_a_folder_of_captures_of_one_program_is_one_side(tfcompare, tmp_path: Pa
     assert (found["verdict"], found["evidence"]) == ("faster", "single")
     _, _, err = tfcompare("diff", LARGE, str(tmp_path))
     assert "note: verdicts are based on 3 captures of the candidate\n" in err
+    status, out, err = tfcompare("check", LARGE, str(tmp_path / "run-1"), "--candidate-repeat", str(tmp_path))
+    assert (status, err, "from 20 and 60 steps" in out) == (0, "", True), "the run itself is not counted twice"
 
 
 def test_check_states_its_captures_and_what_they_could_detect(tfcompare) -> None:
     _, out, _ = tfcompare("check", SMALL, AGAIN, "--fail-if", "step_time>+5%")
     assert " 1 capture per side; smallest detectable change: 54 %. " in out
-    assert (
-        " Detecting a change of 5 % takes about 75 captures of 20 steps per side (80 % power, assumed variation)\n"
-        in out
-    )
+    assert " Detecting a change of 5 % takes about 75 captures of 20 steps per side (80 % power, " in out
     _, out, _ = tfcompare("check", SMALL, AGAIN, "--fail-if", "step_time>+5%", "--format", "json")
     found = findings(out)["step_time>+5%"]
     assert (found["outcome"], found["evidence"]) == ("unclear", "single")
@@ -120,13 +101,11 @@ def test_a_rate_is_judged_by_the_time_that_it_takes_and_the_reason_says_so(tfcom
 
 
 def test_diff_takes_a_spread(tfcompare) -> None:
-    _, wide, _ = tfcompare("diff", SMALL, AGAIN, "--format", "csv", "--spread", "30%")
-    _, narrow, _ = tfcompare("diff", SMALL, AGAIN, "--format", "csv", "--spread", "1%")
-    low = [
-        [float(row["interval_low"]) for row in csv.DictReader(io.StringIO(out)) if row["interval_low"]]
-        for out in (wide, narrow)
-    ]
-    assert statistics.median(low[0]) < statistics.median(low[1])
+    def lowest(spread: str) -> float:
+        rows = csv.DictReader(io.StringIO(tfcompare("diff", SMALL, AGAIN, "--format", "csv", "--spread", spread)[1]))
+        return statistics.median(float(row["interval_low"]) for row in rows if row["interval_low"])
+
+    assert lowest("30%") < lowest("1%")
 
 
 def test_what_is_no_repeat_is_told_and_left_out(tfcompare, tmp_path: Path) -> None:
@@ -140,9 +119,7 @@ def test_what_is_no_repeat_is_told_and_left_out(tfcompare, tmp_path: Path) -> No
     assert "from 20 and 40 steps" in out
     assert len(told) == 4
     assert "note: left out: " in err
-    assert (
-        "copy is not counted as a replicate of filters_16_8: it is a copy of filters_16_8, so it adds nothing." in err
-    )
+    assert "copy is not counted as a replicate of filters_16_8: it is a copy of filters_16_8, " in err
     assert "the two differ in device type (CPU and GPU)" in err
     assert "it is compared, or counted, already." in err
 
@@ -162,17 +139,12 @@ def test_two_runs_of_one_id_keep_their_own_repeats(tfcompare, tmp_path: Path) ->
         (["diff", LARGE, SMALL, OTHER, "--candidate-repeat", AGAIN], "--candidate-repeat takes a single CANDIDATE"),
         (["diff", LARGE, SMALL, "--spread", "3"], "--spread '3': expected a percentage, such as 3%"),
         (["check", LARGE, SMALL, "--baseline-repeat", "/no/such/place"], "there is no such file or folder"),
+        (["check", LARGE, SMALL, "--baseline-repeat", "BAD"], "none of the runs there can be read"),
         (["check", LARGE, SMALL, "--baseline-repeat"], "expected at least one argument"),
     ],
 )
-def test_mistakes_are_answered_in_one_line_with_status_2(tfcompare, words: list[str], message: str) -> None:
-    status, out, err = tfcompare(*words)
-    assert (status, out, err.count("\n")) == (2, "", 1)
-    assert message in err
-
-
-def test_a_place_where_nothing_can_be_read_is_bad_input(tfcompare, tmp_path: Path) -> None:
+def test_mistakes_are_answered_with_status_2(tfcompare, tmp_path: Path, words: list[str], message: str) -> None:
     (tmp_path / "vm.xplane.pb").write_bytes(b"\x0a\x03abc" * 9)
-    status, out, err = tfcompare("check", LARGE, SMALL, "--baseline-repeat", str(tmp_path))
-    assert (status, out) == (2, "")
-    assert "none of the runs there can be read" in err
+    status, out, err = tfcompare(*(str(tmp_path) if word == "BAD" else word for word in words))
+    assert (status, out, message in err) == (2, "", True)
+    assert err.count("\n") == (2 if "BAD" in words else 1)

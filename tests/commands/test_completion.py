@@ -21,26 +21,19 @@ def test_a_script_for_each_shell_knows_the_commands(tfcompare, shell: str) -> No
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="no bash on this machine")
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        (["di"], ["diff"]),
-        (["show", "run", "memory_s"], ["memory_summary"]),
-        (["diff", "a", "b", "--table", "op_s"], ["op_stats"]),
-        (["runs", "profi"], ["profiles"]),
-    ],
-)
-def test_bash_completes_commands_tables_and_paths(
-    tfcompare, tmp_path: Path, words: list[str], expected: list[str]
-) -> None:
+def test_bash_completes_commands_tables_and_paths(tfcompare, tmp_path: Path) -> None:
     pytest.importorskip("shtab")
     (tmp_path / "profiles").mkdir()
     script = tmp_path / "completion.sh"
     script.write_text(tfcompare("--print-completion", "bash")[1], encoding="utf-8")
-    asked = f'. "{script}"; COMP_WORDS=(tfcompare {" ".join(words)}); COMP_CWORD={len(words)}; _shtab_tfcompare'
-    ask = ["bash", "-c", f'{asked}; printf "%s\\n" "${{COMPREPLY[@]}}"']
+    typed = ("di", "show run memory_s", "diff a b --table op_s", "runs profi")
+    asked = [
+        f'COMP_WORDS=(tfcompare {words}); COMP_CWORD={len(words.split())}; _shtab_tfcompare; echo "${{COMPREPLY[@]}}"'
+        for words in typed
+    ]
+    ask = ["bash", "-c", "\n".join([f'. "{script}"', *asked])]
     done = subprocess.run(ask, cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == expected
+    assert done.stdout.splitlines() == ["diff", "memory_summary", "op_stats", "profiles"]
 
 
 def test_without_shtab_the_message_says_how_to_install_it(tfcompare, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 
 from tests.profiles import SAMPLE_RUNS
-from tfcompare.cli import main
 from tfcompare.compare.matching.manual import ManualChoice
 from tfcompare.compare.matching.manual_text import ChoicesOfPair, to_file
 
@@ -24,16 +23,14 @@ def pairs(tmp_path: Path) -> Path:
     return file
 
 
-def test_the_file_says_what_is_paired(pairs: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["diff", *RUNS, "--format", "csv", "--pairs", str(pairs)]) == 0
-    rows = pd.read_csv(io.StringIO(capsys.readouterr().out))
-    assert sorted(rows.loc[rows["op_name"] == NAME, "status"]) == ["added", "removed"]
+def test_the_file_says_what_is_paired(pairs: Path, tfcompare) -> None:
+    status, out, _ = tfcompare("diff", *RUNS, "--format", "csv", "--pairs", str(pairs))
+    rows = pd.read_csv(io.StringIO(out))
+    assert (status, sorted(rows.loc[rows["op_name"] == NAME, "status"])) == (0, ["added", "removed"])
 
 
-@pytest.mark.parametrize(("more", "complaint"), [(RUNS[1:], "single CANDIDATE"), ([], "expected a file of pairs")])
-def test_what_cannot_be_is_told_in_one_line(
-    pairs: Path, more: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = pairs if more else pairs.with_name("nowhere.json")
-    assert main(["diff", RUNS[0], str(SAMPLE_RUNS["filters_16_8_again"]), *more, "--pairs", str(file)]) == 2
-    assert complaint in capsys.readouterr().err
+def test_what_cannot_be_is_told_in_one_line(pairs: Path, tfcompare) -> None:
+    nowhere = str(pairs.with_name("nowhere.json"))
+    assert "expected a file of pairs" in tfcompare("diff", *RUNS, "--pairs", nowhere)[2]
+    status, _, err = tfcompare("diff", *RUNS, str(SAMPLE_RUNS["filters_16_8_again"]), "--pairs", str(pairs))
+    assert (status, "single CANDIDATE" in err, err.count("\n")) == (2, True, 1)

@@ -94,13 +94,14 @@ def test_two_runs_or_a_series_but_not_both(place: Path, tfcompare) -> None:
         assert (status, "check takes BASELINE and CANDIDATE, or a single run" in err) == (2, True)
 
 
-@pytest.fixture
-def programs(tmp_path: Path) -> str:
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A store of the nights of two programs."""
-    nights(tmp_path / "logs" / "resnet", 8, before=4)
-    nights(tmp_path / "logs" / "bert", 6, before=6)
-    put([tmp_path / "logs"], tmp_path / "store")
-    return str(tmp_path / "store")
+    folder = tmp_path_factory.mktemp("programs")
+    nights(folder / "logs" / "resnet", 8, before=4)
+    nights(folder / "logs" / "bert", 6, before=6)
+    put([folder / "logs"], folder / "store")
+    return str(folder / "store")
 
 
 def test_programs_are_never_mixed(programs: str, tfcompare) -> None:
