@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tests.xspace_builder import Event, event, line, plane, space
+from tests.xspace_builder import Event, Stats, event, line, plane, space
 
 KERNELS = 5
 DISPATCH_US = 1_000.0
 """What the host needs for a step, its marker."""
 _GAP_US = 20.0
 _LAUNCH_US = 20.0
+_DETAILS = "regs:32 static_shared:0 dynamic_shared:0 grid:1,1,1 block:64,1,1 occ_pct:0"
 
 
 @dataclass(frozen=True)
@@ -45,27 +46,16 @@ class AsyncProgram:
             if self.copy_us:
                 correlation += 1
                 host.append(event("cuMemcpyHtoDAsync", now + 10, 5, correlation_id=correlation))
-                copies.append(
-                    event("MemcpyH2D", now + 20, self.copy_us, correlation_id=correlation, memcpy_details="num_bytes:9")
-                )
+                of_copy: Stats = {"correlation_id": correlation, "memcpy_details": "num_bytes:9"}
+                copies.append(event("MemcpyH2D", now + 20, self.copy_us, of_copy))
             for kernel in range(KERNELS):
                 correlation += 1
-                called = now + 100 + kernel * 100
-                op = f"model/layer_{kernel}/MatMul:MatMul"
+                called, op = now + 100 + kernel * 100, f"model/layer_{kernel}/MatMul:MatMul"
                 host.append(event(op, called - 10, 60))
                 host.append(event("cuLaunchKernel", called, _LAUNCH_US, correlation_id=correlation))
                 start = max(called + _LAUNCH_US, device_free)
-                details = "regs:32 static_shared:0 dynamic_shared:0 grid:1,1,1 block:64,1,1 occ_pct:0"
-                kernels.append(
-                    event(
-                        f"gemm_{kernel}",
-                        start,
-                        self.kernel_us,
-                        correlation_id=correlation,
-                        tf_op=op,
-                        kernel_details=details,
-                    )
-                )
+                of_kernel: Stats = {"correlation_id": correlation, "tf_op": op, "kernel_details": _DETAILS}
+                kernels.append(event(f"gemm_{kernel}", start, self.kernel_us, of_kernel))
                 device_free = start + self.kernel_us + _GAP_US
             end = now + DISPATCH_US
             if self.waits_from is not None and number >= self.waits_from:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from tests import xprof_oracle
+from tests.frames.tables import host_frame, steps_in
 from tfcompare.frames.memory_events import MemoryEvents, memory_events
-from tfcompare.frames.steps import groups as grouping
-from tfcompare.frames.steps.step_sources import find_steps
+from tfcompare.frames.memory_peaks import memory_peak, memory_summary
 from tfcompare.schema.memory import MEMORY_PEAK, MEMORY_SUMMARY, MEMORY_TIMELINE
 from tfcompare.xspace import XSpace
 
@@ -22,37 +23,34 @@ Op = tuple[str, int]
 
 
 def events_of(space: XSpace) -> MemoryEvents:
-    links = grouping.make_links(space)
-    stored = grouping.stored_groups(space) if links is None else None
-    return memory_events(space, find_steps(space, stored or grouping.group_events(space, links, None)))
+    return memory_events(space, steps_in(space))
+
+
+def summary_of(events: MemoryEvents) -> pd.DataFrame:
+    return host_frame("memory_summary", memory_summary(events), HOST)
+
+
+def peak_of(events: MemoryEvents) -> pd.DataFrame:
+    return host_frame("memory_peak", memory_peak(events), HOST)
 
 
 def xprof_memory(file: Path) -> dict[str, dict]:
     """xprof's profile of each memory id."""
-    profile = xprof_oracle.tool_data("memory_profile", file)
-    return profile.get("memoryProfilePerAllocator", {})  # type: ignore[attr-defined]
+    return xprof_oracle.tool_data("memory_profile", file).get("memoryProfilePerAllocator", {})  # type: ignore[attr-defined]
 
 
 def xprof_summary(profiles: dict[str, dict]) -> pd.DataFrame:
+    """Columns as `memory_summary`, less those that xprof does not have."""
     rows = []
     for memory_id, profile in sorted(profiles.items()):
-        summary, peak = profile["profileSummary"], profile["profileSummary"]["peakStats"]
-        rows.append(
-            {
-                "memory_id": memory_id,
-                "capacity_bytes": int(summary["memoryCapacity"]),
-                "peak_heap_bytes": int(summary["peakBytesUsageLifetime"]),
-                "peak_bytes": int(peak["peakBytesInUse"]),
-                "peak_time_us": int(summary["peakStatsTimePs"]) / 1e6,
-                "stack_bytes": int(peak["stackReservedBytes"]),
-                "heap_bytes": int(peak["heapAllocatedBytes"]),
-                "free_bytes": int(peak["freeMemoryBytes"]),
-                "fragmentation": peak["fragmentation"],
-            }
-        )
-    return pd.DataFrame(rows, columns=MEMORY_SUMMARY.column_names).drop(
-        columns=["host", "allocations", "deallocations"]
-    )
+        summary = profile["profileSummary"]
+        peak = summary["peakStats"]
+        sizes = (summary["memoryCapacity"], summary["peakBytesUsageLifetime"], peak["peakBytesInUse"])
+        parts = (peak["stackReservedBytes"], peak["heapAllocatedBytes"], peak["freeMemoryBytes"])
+        time_us = int(summary["peakStatsTimePs"]) / 1e6
+        rows.append([memory_id, *map(int, sizes), time_us, *map(int, parts), peak["fragmentation"]])
+    columns = [c for c in MEMORY_SUMMARY.column_names if c not in ("host", "allocations", "deallocations")]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def xprof_timeline(profiles: dict[str, dict]) -> pd.DataFrame:
@@ -63,19 +61,11 @@ def xprof_timeline(profiles: dict[str, dict]) -> pd.DataFrame:
             stats, activity = snapshot["aggregationStats"], snapshot["activityMetadata"]
             stack, heap = int(stats["stackReservedBytes"]), int(stats["heapAllocatedBytes"])
             rows.append(
-                {
-                    "memory_id": memory_id,
-                    "time_us": int(snapshot["timeOffsetPs"]) / 1e6,
-                    "event": activity["memoryActivity"].lower(),
-                    **described(activity),
-                    "requested_bytes": int(activity["requestedBytes"]),
-                    "allocation_bytes": int(activity["allocationBytes"]),
-                    "stack_bytes": stack,
-                    "heap_bytes": heap,
-                    "free_bytes": int(stats["freeMemoryBytes"]),
-                    "in_use_bytes": stack + heap,
-                    "fragmentation": stats["fragmentation"],
-                }
+                described(activity)
+                | {"memory_id": memory_id, "time_us": int(snapshot["timeOffsetPs"]) / 1e6}
+                | {"event": activity["memoryActivity"].lower(), "fragmentation": stats["fragmentation"]}
+                | {"stack_bytes": stack, "heap_bytes": heap, "in_use_bytes": stack + heap}
+                | {"free_bytes": int(stats["freeMemoryBytes"])}
             )
     return pd.DataFrame(rows, columns=MEMORY_TIMELINE.column_names).drop(columns=["host", "step"])
 
@@ -87,54 +77,42 @@ def xprof_peak(profiles: dict[str, dict]) -> pd.DataFrame:
         for active in profile["activeAllocations"]:
             special, index = int(active["specialIndex"]), int(active["snapshotIndex"])
             snapshots, specials = profile["memoryProfileSnapshots"], profile["specialAllocations"]
-            activity = specials[special] if special >= 0 else snapshots[index]["activityMetadata"]
+            found = described(specials[special] if special >= 0 else snapshots[index]["activityMetadata"])
             count = int(active["numOccurrences"])
-            rows.append(
-                {
-                    "memory_id": memory_id,
-                    **described(activity),
-                    "requested_bytes": int(activity["requestedBytes"]) * count,
-                    "allocation_bytes": int(activity["allocationBytes"]) * count,
-                    "occurrences": count,
-                }
-            )
+            sizes = {column: count * found[column] for column in ("requested_bytes", "allocation_bytes")}
+            rows.append(found | sizes | {"memory_id": memory_id, "occurrences": count})
     return pd.DataFrame(rows, columns=MEMORY_PEAK.column_names).drop(columns="host")
 
 
-def described(activity: dict[str, str]) -> dict[str, str]:
-    return {
-        "op_name": _named(activity["tfOpName"]),
-        "region_type": _named(activity["regionType"]),
-        "data_type": activity["dataType"],
-        "shape": activity["tensorShape"],
-    }
+def described(activity: dict[str, str]) -> dict[str, Any]:
+    """What an allocation is of, and its sizes. A profiler that was handed no text wrote `(null)`, which names
+    nothing; xprof shows it as it stands."""
+    names = {"op_name": "tfOpName", "region_type": "regionType", "data_type": "dataType", "shape": "tensorShape"}
+    sizes = {"requested_bytes": int(activity["requestedBytes"]), "allocation_bytes": int(activity["allocationBytes"])}
+    return {ours: activity[theirs].replace("(null)", "") for ours, theirs in names.items()} | sizes
 
 
-def walk(recorded: XSpace) -> dict[str, tuple[list[Op], list[Op]]]:
-    """By memory id: (op, bytes) of what is live at the peak, and of what was freed before it."""
-    found: dict[str, tuple[list[Op], list[Op]]] = {}
+def walk(recorded: XSpace) -> dict[str, list[Op]]:
+    """By memory id: (op, bytes) of what is live at the peak."""
+    found: dict[str, list[Op]] = {}
     for memory_id, events in plain_events(recorded).items():
         most = max(e["stack"] + e["heap"] for e in events)
         peak = [e for e in sorted(events, key=lambda e: e["row"]) if e["stack"] + e["heap"] == most][-1]
         open_at: dict[int, Op] = {}
-        freed = []
         for e in sorted(events, key=lambda e: (e["time"], e["row"])):
-            if e["address"] in open_at:
-                freed.append(open_at.pop(e["address"]))
+            open_at.pop(e["address"], None)
             if e["is_allocation"]:
                 open_at[e["address"]] = (e["op"], e["bytes"])
             if e is peak:
                 break
-        found[memory_id] = (list(open_at.values()), freed)
+        found[memory_id] = list(open_at.values())
     return found
 
 
 def plain_events(recorded: XSpace) -> dict[str, list[dict]]:
     """The memory events as dictionaries, by memory id."""
-    number = {
-        stat: recorded.number_of_each(stat, 0)
-        for stat in ("addr", "bytes_reserved", "bytes_allocated", "allocation_bytes", "index_on_host")
-    }
+    numbers = ("addr", "bytes_reserved", "bytes_allocated", "allocation_bytes", "index_on_host")
+    number = {stat: recorded.number_of_each(stat, 0).tolist() for stat in numbers}
     text = {}
     for stat in ("allocator_name", "tf_op"):
         found = recorded.strings(stat)
@@ -148,16 +126,11 @@ def plain_events(recorded: XSpace) -> dict[str, list[dict]]:
                 "row": row,
                 "time": int(recorded.events.start_ps[row]),
                 "is_allocation": bool(is_allocation[row]),
-                "address": int(number["addr"][row]),
-                "stack": int(number["bytes_reserved"][row]),
-                "heap": int(number["bytes_allocated"][row]),
+                "address": number["addr"][row],
+                "stack": number["bytes_reserved"][row],
+                "heap": number["bytes_allocated"][row],
                 "op": text["tf_op"].get(row, ""),
-                "bytes": int(number["allocation_bytes"][row]),
+                "bytes": number["allocation_bytes"][row],
             }
         )
     return out
-
-
-def _named(text: str) -> str:
-    """What a profiler wrote that was handed no text names nothing; xprof shows it as it stands."""
-    return "" if text == "(null)" else text

@@ -1,9 +1,11 @@
-"""Runs made from tiny XSpaces, and their tables as text."""
+"""Runs made from tiny XSpaces, their tables as text, and which recorded runs are held against other readers: one of
+each dialect in every test run, all in a thorough one."""
 
 from __future__ import annotations
 
 import shutil
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 from weakref import finalize
@@ -11,12 +13,29 @@ from weakref import finalize
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pytest
 
+from tests import xprof_oracle
+from tests.xspace_builder import Event, Plane, Ref, Value, event, line, plane, space
 from tfcompare.frames.ops.kernel_stats import kernels_of
+from tfcompare.frames.ops.op_segments import NO_SEGMENTS
+from tfcompare.frames.steps import groups as grouping
+from tfcompare.frames.steps.step_parts import explain, find_activities
+from tfcompare.frames.steps.step_sources import find_steps
 from tfcompare.frames.steps.steps import Steps
 from tfcompare.run import Run, load
+from tfcompare.schema.arrays import Int64
 from tfcompare.tables.frames import frame_of
-from tfcompare.xspace import XSpace
+from tfcompare.xspace import XSpace, parse
+
+DIALECTS = ("filters_16_8", "h100_16_8", "jax_conv_legacy", "jax_tpu", "tensorflow_filters_16_8")
+"""A CPU, GPUs of two vendors, TPU cores, and a CPU that runs compiled programs."""
+
+
+def thorough_but(names: Iterable[str], *always: str) -> list[Any]:
+    """These names as parameters: all but `always` and the dialects are marked `thorough`."""
+    every = {*DIALECTS, *always}
+    return [name if name in every else pytest.param(name, marks=pytest.mark.thorough) for name in names]
 
 
 def run_of(*hosts: bytes, step_marker: str | None = None) -> Run:
@@ -30,6 +49,21 @@ def run_of(*hosts: bytes, step_marker: str | None = None) -> Run:
     run = load(folder, step_marker=step_marker)
     finalize(run, shutil.rmtree, logdir)
     return run
+
+
+def run_with(*planes: Plane | bytes, step_marker: str | None = None) -> Run:
+    """The run of one host file with these planes."""
+    return run_of(space(*planes), step_marker=step_marker)
+
+
+def threads(*each: list[Event]) -> Plane:
+    """The host's plane, with a thread for each of these lists of events."""
+    return plane("/host:CPU", *(line(f"thread {i}", *events, id=i) for i, events in enumerate(each)))
+
+
+def host(*events: Event) -> Plane:
+    """The host's plane, with one thread."""
+    return threads(list(events))
 
 
 def kernel_stats(profile: XSpace, host: str) -> pd.DataFrame:
@@ -95,3 +129,55 @@ def _cell(value: Any) -> str:
     if isinstance(value, bool):
         return "counted" if value else "set aside"
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+# Steps
+
+
+def marked(name: str, times: list[tuple[float, float]], number_as: str = "step_num", **more: Value) -> list[Event]:
+    """A marker and an op of 5 µs in it for each (start, duration); steps are numbered from 7."""
+    out = []
+    for i, (start, duration) in enumerate(times):
+        out += [event(name, start, duration, {number_as: 7 + i}, **more), event("op:A", start + 1, 5)]
+    return out
+
+
+def source(run: Run) -> str:
+    return run.info.step_source
+
+
+def steps_in(xspace: XSpace) -> Steps:
+    links = grouping.make_links(xspace)
+    stored = grouping.stored_groups(xspace) if links is None else None
+    return find_steps(xspace, stored or grouping.group_events(xspace, links, None))
+
+
+def activity_times(xspace: XSpace, steps: Steps) -> Int64:
+    """Picoseconds that each activity (columns) explains of each step (rows)."""
+    return explain(xspace, steps, find_activities(xspace, steps), NO_SEGMENTS)[0]
+
+
+# Kernels, and what xprof says of them
+
+
+def xprof_kernels(*files: Path) -> pd.DataFrame:
+    """xprof's table: columns as `KERNEL_STATS` (less host); what it does not know is 0 there."""
+    table = xprof_oracle.tool_data("kernel_stats", *files)
+    ids = [column["id"] for column in table["cols"]]  # type: ignore[index,call-overload]
+    rows = [[cell["v"] for cell in row["c"]] for row in table["rows"]]  # type: ignore[index,call-overload]
+    frame = pd.DataFrame(rows, columns=ids).rename(columns={"shmem_bytes": "shared_memory_bytes"})
+    return frame.astype(dict.fromkeys(("occurrences", "registers_per_thread", "shared_memory_bytes"), "int64"))
+
+
+def gpu(*planes: Plane) -> XSpace:
+    return parse(space(*planes))
+
+
+def kernel(
+    name: str, start_us: float, us: float, details: str = "regs:16 grid:2,1,1 block:64,1,1", /, **stats: Value
+) -> Event:
+    return event(name, start_us, us, kernel_details=Ref(details), **stats)
+
+
+def stream(*events: Event, device: int = 0, stats: dict[str, Value] | None = None) -> Plane:
+    return plane(f"/device:GPU:{device}", line("Stream #7(Compute)", *events, id=7), stats=stats)

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from tests import xprof_oracle
-from tests.frames.dialects import thorough_but
+from tests.frames.tables import thorough_but
 from tests.profiles import ALL_RUNS, SAMPLE_RUNS, loaded_run
 from tfcompare import schema
 from tfcompare.frames.ops.op_names import EAGER_EXECUTION

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.frames.tables import lines, ops, rows, run_of
-from tests.hlo.builder import F32, computation, instruction, parameter, program
+from tests.frames.tables import host, lines, ops, rows, run_of
+from tests.hlo.builder import F32, Instruction, computation, instruction, metadata, parameter, program
 from tests.profiles import loaded_run, run_path
-from tests.xspace_builder import U64, Event, Value, chunk, event, integer, line, meta, plane, space, varint
+from tests.protobufs import messages
+from tests.xspace_builder import U64, Event, Value, chunk, event, integer, line, plane, space, varint
 from tfcompare.frames.hlo.command_buffers import Instructions, instructions_of, unattributed_kernels
 from tfcompare.frames.planes import device_rows
 from tfcompare.schema.arrays import Int32
 from tfcompare.units import format_percent
 from tfcompare.xspace import XSpace, parse, read
 
-xplane_pb2 = pytest.importorskip("tensorflow.tsl.profiler.protobuf.xplane_pb2")
+xplane_pb2 = messages("tsl.profiler.protobuf.xplane_pb2")
+
+
+def program_of(*instructions: Instruction, inner: Iterable[bytes] = ()) -> bytes:
+    """A program with a parameter and these instructions."""
+    return program(*inner, computation(1, parameter("x", F), *instructions), others=integer(6, 1))
 
 
 def names_of(space: XSpace, ran: Instructions, events: Int32) -> list[str]:
@@ -77,7 +85,6 @@ def test_a_recording_with_command_buffers_has_the_instructions_of_one_without() 
     ("name", "least_share"),
     [
         ("h100_16_8", 1.0),
-        ("h100_512_128", 1.0),
         ("h100_no_command_buffers", 1.0),  # two programs with kernels of one name, and layers that share kernels
         ("jax_conv_08", 0.98),  # some kernels ran in another order than the schedule's
         ("jax_te", 0.57),  # three custom calls follow one another, of several kernels each
@@ -134,10 +141,8 @@ PROGRAM = program(INNER, computation(1, *INSTRUCTIONS), others=integer(6, 1) + c
 
 def profile(*launches: list[Event], others: dict[str, bytes] | None = None, program: bytes = PROGRAM) -> bytes:
     stream = line("Stream #7(Compute)", *(kernel for launch in launches for kernel in launch), id=7)
-    protos = {"jit_f(7)": program} | (others or {})
-    entries = [event(meta(name, "", {"Hlo Proto": proto}), 0, 0) for name, proto in protos.items()]
-    programs = plane("/host:metadata", line("", *entries))
-    return space(plane("/device:GPU:0", stream), programs, plane("/host:CPU", line("python", event("x", 0, 1), id=1)))
+    programs = metadata({"jit_f(7)": program} | (others or {}))
+    return space(plane("/device:GPU:0", stream), programs, host(event("x", 0, 1)))
 
 
 def launch(number: int, *kernels: str, hlo_op: str = "command_buffer_1", is_graph: bool = True) -> list[Event]:
@@ -150,8 +155,9 @@ def launch(number: int, *kernels: str, hlo_op: str = "command_buffer_1", is_grap
     return [event(kernel, 100 * number + at, 1, **stats) for at, kernel in enumerate(kernels)]
 
 
-def found(*launches: list[Event]) -> list[str]:
-    profiled = parse(profile(*launches))
+def found(*launches: list[Event], **programs: Any) -> list[str]:
+    """The instructions of the kernels of these launches."""
+    profiled = parse(profile(*launches, **programs))
     return names_of(profiled, instructions_of(profiled), device_rows(profiled))
 
 
@@ -165,71 +171,65 @@ def test_kernels_of_a_library_are_of_the_instructions_between_those_around_them(
     ]  # fmt: skip
 
 
-def test_a_kernel_between_two_of_the_same_is_known_to_be_of_neither_other() -> None:
-    around = ["loop_add_fusion_1", "sm90_a", "sm90_b", "sm90_c", "loop_add_fusion_2"]
-    assert found(launch(1, *around)) == [
-        "loop_add_fusion.1", "gemm.1", "command_buffer_1", "gemm.2", "loop_add_fusion.2"
-    ]  # fmt: skip
+ORDERS = {
+    "a kernel between two of the same is known to be of neither other": (
+        "loop_add_fusion_1, sm90_a, sm90_b, sm90_c, loop_add_fusion_2",
+        "loop_add_fusion.1, gemm.1, command_buffer_1, gemm.2, loop_add_fusion.2",
+    ),
+    "a library sets memory before its own kernel": (
+        "loop_add_fusion_1, Memset 0, sm90_a, Memset 0, sm90_b, loop_add_fusion_2",
+        "loop_add_fusion.1, gemm.1, gemm.1, gemm.2, gemm.2, loop_add_fusion.2",
+    ),
+    "memory is set for the next kernel also where XLA generated it": (
+        "loop_add_fusion, sm90_a, Memset 0, loop_add_fusion_1, Memset 0, sm90_b, sm90_c, loop_add_fusion_2",
+        "loop_add_fusion, gemm.9, loop_add_fusion.1, loop_add_fusion.1, gemm.1, gemm.1, gemm.2, loop_add_fusion.2",
+    ),
+    "further kernels of an instruction bear its name and a number": (
+        "loop_add_fusion_1, loop_add_fusion_1__1, sm90_a, sm90_b, loop_add_fusion_2__1, loop_add_fusion_2",
+        "loop_add_fusion.1, loop_add_fusion.1, gemm.1, gemm.2, loop_add_fusion.2, loop_add_fusion.2",
+    ),
+    "further kernels in a loop": (
+        "body_fusion, body_fusion__1, gemm, body_fusion_1",
+        "body_fusion, body_fusion, body_gemm, body_fusion.1",
+    ),
+    "instructions in a loop, and of two with one kernel name the next": (
+        "body_fusion.kd, gemm, body_fusion_1.kd, body_fusion.kd, gemm, body_fusion_1.kd, two_1, two_1, MemcpyD2D",
+        "body_fusion, body_gemm, body_fusion.1, body_fusion, body_gemm, body_fusion.1, two.1, two_1, first",
+    ),
+    "one of two with one kernel name": ("two_1", "command_buffer_1"),
+    "instructions that share a kernel have their own where the schedule tells": (
+        "first, shared, middle, shared, last",
+        "first, shared, middle, shared.1, last",
+    ),
+    "a copy between instructions that share a kernel": (
+        "first, shared, MemcpyD2D, shared, last",
+        "first, shared, middle, shared.1, last",
+    ),
+    "one of two that share a kernel": ("shared", "command_buffer_1"),
+    "an order that the schedule does not allow": (
+        "loop_add_fusion_2, sm90_a, loop_add_fusion_1",
+        "loop_add_fusion.2, command_buffer_1, loop_add_fusion.1",
+    ),
+}
 
 
-def test_a_library_sets_memory_before_its_own_kernel() -> None:
-    around = ["loop_add_fusion_1", "Memset 0", "sm90_a", "Memset 0", "sm90_b", "loop_add_fusion_2"]
-    assert found(launch(1, *around)) == [
-        "loop_add_fusion.1", "gemm.1", "gemm.1", "gemm.2", "gemm.2", "loop_add_fusion.2"
-    ]  # fmt: skip
-
-
-def test_further_kernels_of_an_instruction_bear_its_name_and_a_number() -> None:
-    kernels = [
-        "loop_add_fusion_1",
-        "loop_add_fusion_1__1",
-        "sm90_a",
-        "sm90_b",
-        "loop_add_fusion_2__1",
-        "loop_add_fusion_2",
-    ]
-    assert found(launch(1, *kernels)) == [
-        "loop_add_fusion.1", "loop_add_fusion.1", "gemm.1", "gemm.2", "loop_add_fusion.2", "loop_add_fusion.2"
-    ]  # fmt: skip
-    inner = ["body_fusion", "body_fusion__1", "gemm", "body_fusion_1"]
-    assert found(launch(1, *inner)) == ["body_fusion", "body_fusion", "body_gemm", "body_fusion.1"]
-
-
-def test_memory_is_set_for_the_next_kernel_also_where_xla_generated_it() -> None:
-    around = [
-        "loop_add_fusion",
-        "sm90_a",
-        "Memset 0",
-        "loop_add_fusion_1",
-        "Memset 0",
-        "sm90_b",
-        "sm90_c",
-        "loop_add_fusion_2",
-    ]
-    assert found(launch(1, *around)) == [
-        "loop_add_fusion", "gemm.9", "loop_add_fusion.1", "loop_add_fusion.1", "gemm.1", "gemm.1", "gemm.2",
-        "loop_add_fusion.2",
-    ]  # fmt: skip
+@pytest.mark.parametrize("kernels, instructions", ORDERS.values(), ids=ORDERS)
+def test_the_order_of_kernels_tells_their_instructions(kernels: str, instructions: str) -> None:
+    assert found(launch(1, *kernels.split(", "))) == instructions.split(", ")
 
 
 def test_kernels_of_collectives_and_of_other_libraries_are_of_instructions_of_their_kind() -> None:
-    mixed = program(
-        computation(
-            1,
-            parameter("x", F),
-            instruction("a", "fusion", F32[9], "x"),
-            instruction("all-reduce-start.1", "all-reduce-start", F, "x"),
-            instruction("gemm.1", "custom-call", F, "x"),
-            instruction("copy.1", "copy", F, "x"),
-            instruction("b", "fusion", F32[10], "x"),
-        ),
-        others=integer(6, 1),
+    mixed = program_of(
+        instruction("a", "fusion", F32[9], "x"),
+        instruction("all-reduce-start.1", "all-reduce-start", F, "x"),
+        instruction("gemm.1", "custom-call", F, "x"),
+        instruction("copy.1", "copy", F, "x"),
+        instruction("b", "fusion", F32[10], "x"),
     )
     in_order = launch(1, "a", "ncclDevKernel_AllReduce_Sum", "nvjet_sm90", "MemcpyD2D", "b")
     swapped = launch(2, "a", "nvjet_sm90", "ncclDevKernel_AllReduce_Sum", "MemcpyD2D", "b")
     alone = launch(3, "b", "nvjet_sm90")
-    profiled = parse(profile(in_order, swapped, alone, program=mixed))
-    assert names_of(profiled, instructions_of(profiled), device_rows(profiled)) == [
+    assert found(in_order, swapped, alone, program=mixed) == [
         "a", "all-reduce-start.1", "gemm.1", "copy.1", "b", "a", *["command_buffer_1"] * 3, "b", "b",
         "command_buffer_1",
     ]  # fmt: skip
@@ -238,31 +238,18 @@ def test_kernels_of_collectives_and_of_other_libraries_are_of_instructions_of_th
 @pytest.mark.parametrize("branches", [3, 200])
 def test_a_switch_of_many_branches_does_not_give_their_kernels_to_others(branches: int) -> None:
     inner = (
-        computation(
-            number + 2, parameter(f"p{number}", F), instruction(f"branch.{number}", "custom-call", F, f"p{number}")
-        )
-        for number in range(branches)
+        computation(i + 2, parameter(f"p{i}", F), instruction(f"branch.{i}", "custom-call", F, f"p{i}"))
+        for i in range(branches)
     )
-    calls = tuple(number + 2 for number in range(branches))
-    entry = computation(
-        1,
-        parameter("x", F),
+    whole = program_of(
         instruction("a", "fusion", F32[9], "x"),
         instruction("gemm.1", "custom-call", F, "x"),
-        instruction("switch", "conditional", F, "x", calls=calls),
+        instruction("switch", "conditional", F, "x", calls=tuple(range(2, branches + 2))),
         instruction("b", "fusion", F32[10], "x"),
+        inner=inner,
     )
-    profiled = parse(
-        profile(launch(1, "a", "sm90_a", "sm90_b", "b"), program=program(*inner, entry, others=integer(6, 1)))
-    )
-    names = names_of(profiled, instructions_of(profiled), device_rows(profiled))
+    names = found(launch(1, "a", "sm90_a", "sm90_b", "b"), program=whole)
     assert names in (["a", "gemm.1", "command_buffer_1", "b"], ["a", "command_buffer_1", "command_buffer_1", "b"])
-
-
-def test_kernels_that_no_order_of_the_schedule_allows_are_of_unknown_instructions() -> None:
-    assert found(launch(1, "loop_add_fusion_2", "sm90_a", "loop_add_fusion_1")) == [
-        "loop_add_fusion.2", "command_buffer_1", "loop_add_fusion.1"
-    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("numbers", [(1, 2), (0, 0)])
@@ -272,34 +259,14 @@ def test_kernels_of_different_or_unknown_launches_do_not_tell_of_each_other(numb
     assert found(*launches) == ["loop_add_fusion", *known, "loop_add_fusion.2"]
 
 
-def test_instructions_in_a_loop_are_found_and_of_two_with_one_kernel_name_the_next() -> None:
-    inner = ["body_fusion.kd", "gemm", "body_fusion_1.kd"]
-    loop = ["body_fusion", "body_gemm", "body_fusion.1"]
-    assert found(launch(1, *inner, *inner, "two_1", "two_1", "MemcpyD2D")) == [*loop, *loop, "two.1", "two_1", "first"]
-    assert found(launch(1, "two_1")) == ["command_buffer_1"]
-
-
-def test_of_instructions_that_share_a_kernel_each_has_its_own_where_the_schedule_tells() -> None:
-    assert found(launch(1, "first", "shared", "middle", "shared", "last")) == [
-        "first", "shared", "middle", "shared.1", "last"
-    ]  # fmt: skip
-    assert found(launch(1, "first", "shared", "MemcpyD2D", "shared", "last")) == [
-        "first", "shared", "middle", "shared.1", "last"
-    ]  # fmt: skip
-    assert found(launch(1, "shared")) == ["command_buffer_1"]
-
-
 def test_kernels_of_another_program_do_not_tell_which_instructions_have_their_own() -> None:
     """Of two equal fusions, one has a kernel in the other program, which bears the same name."""
-    other = program(
-        computation(1, parameter("x", F), instruction("shared.1", "fusion", SHARED, "x")), others=integer(6, 1)
-    )
+    other = program_of(instruction("shared.1", "fusion", SHARED, "x"))
     first = launch(1, "first", "shared", "middle", "shared", "last")
     second = [
         event("shared_1", 900, 1, correlation_id=9, hlo_op="command_buffer_1", program_id=8, cuda_graph_id=U64(4))
     ]
-    profiled = parse(profile(first, second, others={"jit_g(8)": other}))
-    assert names_of(profiled, instructions_of(profiled), device_rows(profiled)) == [
+    assert found(first, second, others={"jit_g(8)": other}) == [
         "first", "shared", "middle", "shared.1", "last", "shared.1"
     ]  # fmt: skip
 

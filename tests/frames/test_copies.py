@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.frames.tables import host_frame
+from tests.frames.tables import host, host_frame
 from tests.profiles import run_path
 from tests.xspace_builder import Event, Plane, Ref, Stats, event, line, plane, space
 from tfcompare.frames.ops.copies import copies
@@ -54,14 +54,11 @@ def test_copies_add_up_by_device_and_kind() -> None:
     ("name", "details", "stream", "kind"),
     [
         ("MemcpyH2D", NVIDIA_OLD.format(4), "Stream #1(MemcpyH2D)", "host to device"),
-        ("MemcpyD2H", NVIDIA.format("device", "pinned", 4), "Stream #1", "device to host"),
         ("MemcpyD2D", NVIDIA.format("device", "device", 4), "Stream #1", "device to device"),
         ("MemcpyP2P", NVIDIA.format("device", "device", 4), "Stream #1", "peer to peer"),
-        ("MEMCPYHtoD", NVIDIA_OLD.format(4), "Stream #1", "host to device"),
         ("Memcpy DtoH", NVIDIA_OLD.format(4), "Stream #1", "device to host"),
         ("MemcpyHtoH", NVIDIA_OLD.format(4), "Stream #1", "host to host"),
         ("CopyDeviceToDevice", "kind:Unknown size:4 dest:2 async:1", "Stream #8(MemcpyOther)", "device to device"),
-        ("CopyHostToDevice", "kind:Unknown size:4 dest:2 async:1", "Stream #8(MemcpyOther)", "host to device"),
         ("MEMORY_COPY_DEVICE_TO_HOST", "kind:Unknown size:4 dest:2 async:1", "Stream #8", "device to host"),
         ("MemcpyOther", NVIDIA.format("pageable", "array", 4), "Stream #1(MemcpyOther)", "host to device"),
         ("MemcpyOther", NVIDIA.format("array", "pinned", 4), "Stream #1", "device to host"),
@@ -76,36 +73,39 @@ def test_the_kind_is_told_by_name_else_memories_else_stream(name: str, details: 
     assert frame["size_bytes"].to_list() == [4]
 
 
-@pytest.mark.parametrize("stat", ["memset_details", "Memset_details"])
-def test_setting_memory_is_a_kind_of_its_own(stat: str) -> None:
-    frame = table(gpu(event("Memset", 0, 2, {stat: "kind:device num_bytes:4096 async:1"})))
-    assert frame[["kind", "occurrences", "size_bytes"]].to_numpy().tolist() == [["memory set", 1, 4096]]
+KNOWN = event("MemcpyH2D", 0, 2, memcpy_details="size:2000 dest:0 async:1")
+NO_SIZES = ["size:-4", "size:four", "size:4x", "oversize:4", "size:9999999999999999999", ""]
+SIZES = {
+    "setting memory is a kind of its own": (
+        [
+            event("Memset", 0, 2, {"memset_details": "kind:device num_bytes:4096 async:1"}),
+            event("Memset", 2, 2, {"Memset_details": "kind:device num_bytes:4096 async:1"}),
+        ],
+        ["memory set", 2, 8192, 4.0, 2.048e9],
+    ),
+    "without details a copy has no size": ([event("MemcpyH2D", 0, 2)], ["host to device", 1, None, 2.0, None]),
+    "one unknown size leaves the sum unknown and the bandwidth to the others": (
+        [KNOWN, event("MemcpyH2D", 3, 5)],
+        ["host to device", 2, None, 7.0, 1e9],
+    ),
+    "a copy that took no time has no bandwidth": (
+        [event("MemcpyH2D", 0, 0, memcpy_details="size:8 dest:0 async:1")],
+        ["host to device", 1, 8, 0.0, None],
+    ),
+    **{
+        f"no number of bytes: {text}": (
+            [event("MemcpyH2D", 0, 2, memcpy_details=text)],
+            ["host to device", 1, None, 2.0, None],
+        )
+        for text in NO_SIZES
+    },
+}
 
 
-def test_a_copy_without_details_is_told_by_its_name_and_has_no_size() -> None:
-    frame = table(gpu(event("MemcpyH2D", 0, 2)))
-    assert kinds(frame) == ["host to device"]
-    assert frame["size_bytes"].isna().all()
-    assert frame["bandwidth_bytes_per_s"].isna().all()
-
-
-def test_one_size_unknown_leaves_the_sum_unknown_and_the_bandwidth_to_the_others() -> None:
-    known = event("MemcpyH2D", 0, 2, memcpy_details="size:2000 dest:0 async:1")
-    frame = table(gpu(known, event("MemcpyH2D", 3, 5)))
-    assert frame["occurrences"].to_list() == [2]
-    assert frame["size_bytes"].isna().all()
-    assert frame["bandwidth_bytes_per_s"].to_list() == [1e9]
-
-
-@pytest.mark.parametrize("details", ["size:-4", "size:four", "size:4x", "oversize:4", "size:9999999999999999999", ""])
-def test_a_size_that_is_no_number_of_bytes_is_unknown(details: str) -> None:
-    assert table(gpu(event("MemcpyH2D", 0, 2, memcpy_details=details)))["size_bytes"].isna().all()
-
-
-def test_a_copy_that_took_no_time_counts_but_has_no_bandwidth() -> None:
-    frame = table(gpu(event("MemcpyH2D", 0, 0, memcpy_details="size:8 dest:0 async:1")))
-    assert frame[["occurrences", "size_bytes", "duration_us"]].to_numpy().tolist() == [[1, 8, 0.0]]
-    assert frame["bandwidth_bytes_per_s"].isna().all()
+@pytest.mark.parametrize("events, row", SIZES.values(), ids=SIZES)
+def test_sizes_and_bandwidths(events: list[Event], row: list[object]) -> None:
+    (found,) = table(gpu(*events)).drop(columns=["host", "device"]).to_numpy().tolist()
+    assert [None if pd.isna(value) else value for value in found] == row
 
 
 def test_kernels_derived_lines_and_hosts_have_no_copies() -> None:
@@ -119,39 +119,13 @@ def test_kernels_derived_lines_and_hosts_have_no_copies() -> None:
             line("Stream #3(Compute)", event("copy_fusion", 0, 1), event("copy.2", 2, 1), id=3),
             line("TensorFlow Ops", event("MemcpyH2D", 0, 1, details), id=-559038734),
         ),
-        plane("/host:CPU", line("thread", event("MemcpyH2D", 0, 1, details))),
+        host(event("MemcpyH2D", 0, 1, details)),
     )
     assert frame.empty
     assert list(frame.columns) == COPIES.column_names
 
 
-def test_the_order_of_events_does_not_matter() -> None:
-    events = [event(name, 4 * i, 1, memcpy_details=f"size:{i} dest:0") for i, name in enumerate(["MemcpyH2D"] * 3)]
-    events.append(event("MemcpyD2H", 20, 3, memcpy_details="size:1 dest:0"))
-    pd.testing.assert_frame_equal(table(gpu(*events)), table(gpu(*events[::-1])))
-
-
 # Real profiles
-
-
-def counted_one_by_one(profile: XSpace) -> dict[tuple[str, str], list[float]]:
-    """(count, bytes, microseconds) by device and event name, of all events on streams that have `memcpy_details`."""
-    out: dict[tuple[str, str], list[float]] = {}
-    details = profile.strings("memcpy_details")
-    recorded = recorded_lines(profile)
-    names = {plane.index: plane.name for plane in device_planes(profile)}
-    for row, code in zip(details.owners.tolist(), details.codes.tolist(), strict=True):
-        device = names.get(int(profile.planes_of(np.array([row]))[0]))
-        if device is None or not recorded[profile.events.line[row]]:
-            continue  # hosts record the call that asked for a copy, with the same details
-        name = str(profile.metadata_names[profile.events.metadata[row]])
-        sums = out.setdefault((device, name), [0, 0, 0])
-        size = re.search(r"size:(\d+)", details.labels[code])
-        assert size is not None
-        sums[0] += 1
-        sums[1] += int(size[1])
-        sums[2] += int(profile.events.duration_ps[row])
-    return {key: [count, size, ps / 1e6] for key, (count, size, ps) in out.items()}
 
 
 @pytest.mark.parametrize(
@@ -159,19 +133,28 @@ def counted_one_by_one(profile: XSpace) -> dict[tuple[str, str], list[float]]:
     [
         ("tf_gpu", {"MemcpyH2D": "host to device", "MemcpyD2H": "device to host"}),
         ("jax_conv_legacy", {"CopyDeviceToDevice": "device to device"}),
+        *((name, {}) for name in ("jax_conv_08", "jax_tpu", "filters_16_8")),
     ],
 )
 def test_every_copy_of_a_real_profile_is_counted_once(name: str, of_event: dict[str, str]) -> None:
-    profile = read(sorted(run_path(name).glob("*.xplane.pb"))[0]).space
-    expected = {(device, of_event[copy]): sums for (device, copy), sums in counted_one_by_one(profile).items()}
-    frame = copies_of(profile).set_index(["device", "kind"])
-    found = frame[["occurrences", "size_bytes", "duration_us"]].astype("float64")
+    """Count, bytes and picoseconds of all events of streams with `memcpy_details`. Some profiles know kernels only."""
+    profile = read(sorted(run_path(name).rglob("*.xplane.pb"))[0]).space
+    details, recorded = profile.strings("memcpy_details"), recorded_lines(profile)
+    devices = {device.index: device.name for device in device_planes(profile)}
+    expected: dict[tuple[str, str], list[float]] = {}
+    for row, code in zip(details.owners.tolist(), details.codes.tolist(), strict=True):
+        device = devices.get(int(profile.planes_of(np.array([row]))[0]))
+        if device is None or not recorded[profile.events.line[row]]:
+            continue  # hosts record the call that asked for a copy, with the same details
+        copy = of_event[str(profile.metadata_names[profile.events.metadata[row]])]
+        size = re.search(r"size:(\d+)", details.labels[code])
+        assert size is not None
+        sums = expected.setdefault((device, copy), [0, 0, 0.0])
+        for i, value in enumerate((1, int(size[1]), int(profile.events.duration_ps[row]) / 1e6)):
+            sums[i] += value
+    frame = copies_of(profile)
+    assert {c: str(t) for c, t in frame.dtypes.items()} == {c.name: c.dtype for c in COPIES.columns}
+    found = frame.set_index(["device", "kind"])[["occurrences", "size_bytes", "duration_us"]].astype("float64")
     assert {key: row.to_list() for key, row in found.iterrows()} == {
         key: pytest.approx(sums) for key, sums in expected.items()
     }
-    assert {c: str(t) for c, t in copies_of(profile).dtypes.items()} == {c.name: c.dtype for c in COPIES.columns}
-
-
-@pytest.mark.parametrize("name", ["jax_elementwise", "jax_conv_08", "jax_tpu", "tf_cpu_base", "filters_16_8"])
-def test_profiles_whose_copies_are_kernels_or_that_have_no_gpu_have_no_rows(name: str) -> None:
-    assert copies_of(read(sorted(run_path(name).rglob("*.xplane.pb"))[0]).space).empty

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tests import xprof_oracle
-from tests.frames.tables import run_of
-from tests.hlo.builder import BF16, F32, S32, computation, instruction, program, shapes
+from tests.frames.tables import run_with, thorough_but
+from tests.hlo.builder import BF16, F32, S32, computation, instruction, metadata, program, shapes
 from tests.hlo.test_buffers import LIVE_OUT, allocation, logical
 from tests.profiles import loaded_run, run_path
-from tests.xspace_builder import chunk, event, line, meta, plane, space
+from tests.xspace_builder import chunk
 from tfcompare.tools.xla.xla_memory import over_program_order
 
 RUNS = ["jax_elementwise", "jax_conv_08", "jax_conv_legacy", "jax_tpu", "jax_filters_16_8", "tensorflow_filters_16_8"]
@@ -17,7 +17,7 @@ UNTRACED = ("jit__multi_slice(13)", "a_inference_train_step")
 """Programs with temporary memory that is in no trace: part of our peak, and only of the total in `memory_viewer`."""
 
 
-@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize("name", thorough_but(RUNS))
 def test_live_bytes_and_the_peak_of_every_program_are_those_of_xprof(name: str) -> None:
     (file,) = run_path(name).rglob("*.xplane.pb")
     rows = loaded_run(name).table("hlo_memory").query("memory_space == 0")
@@ -38,8 +38,7 @@ def test_live_bytes_and_the_peak_of_every_program_are_those_of_xprof(name: str) 
 def test_damaged_programs_cost_a_remark() -> None:
     one = program(computation(0, instruction("p", "parameter", F32[8])))
     protos = {"f(1)": b"\x0b", "g(2)": one + chunk(3, logical(0, 32) + allocation(32, 0)), "h(3)": b"\x0b"}
-    entries = [event(meta(name, "", {"Hlo Proto": proto}), 0, 0) for name, proto in protos.items()]
-    run = run_of(space(plane("/host:metadata", line("m", *entries))))
+    run = run_with(metadata(protos))
     assert list(run.table("hlo_memory")["program"]) == ["g(2)"]
     expected = "the memory of the XLA program f(1) (and 1 more) is unknown: at its byte 0 expected"
     assert [text for text in run.remarks if text.startswith(expected)]
@@ -54,9 +53,7 @@ def test_the_buffers_of_a_program() -> None:
     parts = [logical(0, 32), logical(1, 8, output=chunk(3, b"\0")), logical(7, 5)]
     parts += [allocation(32, 0, flag=LIVE_OUT), allocation(8, 1), allocation(5, 7)]
     proto = program(one, name="jit_f") + chunk(3, b"".join(parts))
-    entries = [event(meta(f"jit_f({n})", "", {"Hlo Proto": proto}), 0, 0) for n in (3, 4)]
-    metadata = plane("/host:metadata", line("m", *entries))
-    table = run_of(space(metadata)).table("hlo_memory")
+    table = run_with(metadata({"jit_f(3)": proto, "jit_f(4)": proto})).table("hlo_memory")
     assert list(table["program"]) == ["jit_f(3)"] * 3 + ["jit_f(4)"] * 3
     columns = ["hlo_op", "output_index", "kind", "shape", "op_name", "size_bytes", "is_live_at_peak"]
     assert table.head(3)[columns].values.tolist() == [

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from tests.frames.tables import run_of
+from tests.frames.tables import host, run_with
 from tests.hlo.builder import BF16, computation, instruction, parameter, program
-from tests.xspace_builder import U64, Event, Plane, chunk, event, integer, line, meta, plane, space
+from tests.xspace_builder import U64, Event, Plane, chunk, event, integer, line, meta, plane
 
 DOT = chunk(30, chunk(1, b"\1") + chunk(2, b"\0"))
 METADATA = chunk(2, "jit(f)/dot") + chunk(3, "model.py") + b"\x20\x07"
@@ -41,7 +41,7 @@ def gpu(*events: Event, number: int = 0, **stats: int | str) -> Plane:
 
 
 def rows_of(*planes: Plane) -> pd.DataFrame:
-    return run_of(space(*planes)).table("hlo_ops").set_index("hlo_op")
+    return run_with(*planes).table("hlo_ops").set_index("hlo_op")
 
 
 def test_an_instruction_with_its_costs_and_roofs() -> None:
@@ -99,12 +99,8 @@ def test_an_instruction_in_a_loop_ran_once_per_iteration(kernels: list[str], cou
 
 
 def test_kernels_on_several_streams_are_of_the_same_executions() -> None:
-    streams = [
-        line(
-            "Stream #1", *in_order("clear dot.1", "clear dot.1", "k negate.remat", "clear dot.1", "clear dot.1"), id=1
-        ),
-        line("Stream #2", *in_order("gemm dot.1", "gemm dot.1"), id=2),
-    ]
+    clears = in_order("clear dot.1", "clear dot.1", "k negate.remat", "clear dot.1", "clear dot.1")
+    streams = [line("Stream #1", *clears, id=1), line("Stream #2", *in_order("gemm dot.1", "gemm dot.1"), id=2)]
     row = rows_of(plane("/device:GPU:0", *streams), metadata(jit_f=7)).loc["dot.1"]
     assert (row["occurrences"], row["executions"]) == (6, 2)
 
@@ -151,8 +147,8 @@ def test_a_program_without_an_id_in_its_name_has_that_of_its_entry() -> None:
 
 def test_kernels_without_an_instruction_and_of_unknown_programs_have_no_row() -> None:
     events = [event("copy", 0, 5), kernel("k", 10, 5, "dot.1", program_id=9), kernel("k", 20, 5, "dot.99")]
-    assert rows_of(gpu(*events), metadata(jit_f=7)).empty
-    assert rows_of(gpu(*events)).empty
+    for planes in ([gpu(*events), metadata(jit_f=7)], [gpu(*events)], [host(event("a:MatMul", 0, 5))]):
+        assert rows_of(*planes).empty
 
 
 def test_instructions_on_the_threads_of_a_host() -> None:
@@ -167,11 +163,6 @@ def test_instructions_on_the_threads_of_a_host() -> None:
     assert rows.loc["dot.1", "flops"] == 2 * FLOPS
     assert rows.loc[["call.3", "x"], "flops"].isna().all()
     assert rows["peak_flops_per_s"].isna().all()
-
-
-def test_a_profile_without_programs_has_no_rows() -> None:
-    assert rows_of(plane("/host:CPU", line("main", event("a:MatMul", 0, 5)))).empty
-    assert rows_of(gpu(event("k", 0, 5))).empty
 
 
 def tpu(*events: Event) -> Plane:
@@ -199,21 +190,17 @@ def test_a_tpu_records_the_costs_itself() -> None:
     assert waiting["bound_by"] == ""
 
 
-def test_absurd_rates_are_unknown() -> None:
+@pytest.mark.parametrize(
+    ("flops", "runs_us", "known"), [(10**17, [0.000001], 10**17), (-1, [10, 10], None), ((1 << 63) - 1, [10, 10], None)]
+)
+def test_absurd_rates_and_costs_are_unknown(flops: int, runs_us: list[float], known: int | None) -> None:
     """A store's pack holds numbers of at most 1e18."""
-    fusion = meta("%f", "f", {"program_id": 7, "symbol_id": 4, "flops": 10**17, "bytes_accessed": 50})
-    row = rows_of(tpu(event(fusion, 0, 0.000001))).loc["f"]
-    assert row["flops"] == 10**17
+    fusion = meta("%f", "f", {"program_id": 7, "symbol_id": 4, "flops": flops, "bytes_accessed": 50})
+    row = rows_of(tpu(*(event(fusion, 20 * i, took) for i, took in enumerate(runs_us)))).loc["f"]
+    assert (None if pd.isna(row["flops"]) else row["flops"], row["program"]) == (known, "(7)")
     assert pd.isna(row["flops_per_s"])
-    assert row["bandwidth_bytes_per_s"] == pytest.approx(50 / 1e-12)
-
-
-@pytest.mark.parametrize("recorded", [-1, (1 << 63) - 1])
-def test_absurd_costs_of_a_tpu_are_unknown(recorded: int) -> None:
-    fusion = meta("%f", "f", {"program_id": 7, "symbol_id": 4, "flops": recorded, "bytes_accessed": 50})
-    row = rows_of(tpu(event(fusion, 0, 10), event(fusion, 20, 10))).loc["f"]
-    assert pd.isna(row["flops"]) and pd.isna(row["flops_per_s"])
-    assert (row["program"], row["bytes_accessed"]) == ("(7)", 100)
+    assert row["bytes_accessed"] == 50 * len(runs_us)
+    assert row["bandwidth_bytes_per_s"] == pytest.approx(row["bytes_accessed"] / sum(runs_us) * 1e6)
 
 
 def test_the_instructions_around_another_are_a_table_of_their_own() -> None:
@@ -222,7 +209,7 @@ def test_the_instructions_around_another_are_a_table_of_their_own() -> None:
         kernel("k", 20, 30, "negate.remat"),
         kernel("k", 60, 1, "dot.1", program_id=8),
     ]
-    texts = run_of(space(gpu(*kernels), metadata(jit_f=7, jit_g=8))).table("hlo_texts")
+    texts = run_with(gpu(*kernels), metadata(jit_f=7, jit_g=8)).table("hlo_texts")
     assert list(zip(texts["program"], texts["hlo_op"], strict=True)) == [
         ("jit_f(7)", "negate.remat"), ("jit_f(7)", "dot.1"), ("jit_g(8)", "dot.1")
     ]  # fmt: skip
@@ -232,20 +219,15 @@ def test_the_instructions_around_another_are_a_table_of_their_own() -> None:
     assert texts.iloc[0]["operands"] == "%dot.1 = bf16[1024,4096] dot"
 
 
-def test_instructions_of_programs_that_the_file_lacks_have_empty_texts() -> None:
+def test_instructions_of_programs_that_the_file_lacks_have_empty_texts_and_programs_that_ran_all_instructions() -> None:
     unknown = event("x", 200, 5, hlo_op="x", hlo_module="jit_h", program_id=3)
-    texts = run_of(space(plane("/host:CPU", line("main", unknown)), metadata(jit_f=7))).table("hlo_texts")
+    texts = run_with(host(unknown), metadata(jit_f=7)).table("hlo_texts")
     assert texts[["program", "hlo_op", "operands", "users", "fused"]].values.tolist() == [["jit_h(3)", "x", "", "", ""]]
-
-
-def test_programs_that_ran_have_all_their_instructions() -> None:
-    kernels = [kernel("k", 0, 10, "dot.1"), event("x", 200, 5, hlo_op="x", hlo_module="jit_h", program_id=3)]
-    rows = run_of(space(gpu(*kernels), metadata(jit_f=7, jit_g=8))).table("hlo_programs")
+    rows = run_with(gpu(kernel("k", 0, 10, "dot.1"), unknown), metadata(jit_f=7, jit_g=8)).table("hlo_programs")
     assert rows["program"].unique().tolist() == ["jit_f(7)"]
     assert rows["position"].tolist() == list(range(len(rows)))
     by_name = rows.set_index("hlo_op")
-    assert by_name.loc["dot.1", "expression"] == (
-        "%dot.1 = bf16[1024,4096] dot(bf16[1024,2048] %p, bf16[2048,4096] %q)"
-    )
+    dot = "%dot.1 = bf16[1024,4096] dot(bf16[1024,2048] %p, bf16[2048,4096] %q)"
+    assert by_name.loc["dot.1", "expression"] == dot
     assert by_name.loc["dot.1", "operands"] == " ".join(str(by_name.loc[name, "position"]) for name in "pq")
     assert rows["digest"].nunique() == len(rows)

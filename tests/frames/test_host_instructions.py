@@ -59,11 +59,7 @@ def test_an_instruction_counts_for_the_op_that_it_came_from() -> None:
 def test_the_mark_of_an_end_adds_nothing() -> None:
     """A thread writes it after it ran what follows."""
     run = run_of(host([ran("conv.1", 0, 10), ran("max_fusion", 10, 20), event("end: conv.1", 70, 0)]))
-    assert host_ops(run) == lines("""
-        Relu    second/Relu  1  20  20
-        Conv2D  first/Conv2D 1  10  10
-        IDLE    IDLE         0  0   0
-    """)
+    assert host_ops(run) == ["Relu second/Relu 1 20 20", "Conv2D first/Conv2D 1 10 10", "IDLE IDLE 0 0 0"]
     assert run.table("hlo_ops").set_index("hlo_op")["self_time_us"].to_dict() == {"conv.1": 10, "max_fusion": 20}
 
 
@@ -79,7 +75,7 @@ def test_a_compiled_function_shares_in_the_wall_time_only_while_no_instruction_r
 
 def test_with_devices_events_of_the_host_that_name_an_instruction_are_no_ops() -> None:
     gpu = space(plane("/device:GPU:0", line("Stream #1(Kernel)", event("k", 0, 5), id=1)))
-    assert host_ops(run_of(host([ran("conv.1", 0, 10)], devices=gpu))) == lines("IDLE IDLE 0 0 0")
+    assert host_ops(run_of(host([ran("conv.1", 0, 10)], devices=gpu))) == ["IDLE IDLE 0 0 0"]
 
 
 def test_an_instruction_that_is_done_late_has_no_rate() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.frames.tables import host_ops, lines, ops, run_of
-from tests.xspace_builder import Event, event, line, plane, space
+from tests.frames.tables import host_ops, lines, ops, run_of, run_with, threads
+from tests.xspace_builder import Event, Plane, event, line, plane, space
 
 
 def host(*events: Event, at_us: float = 0) -> bytes:
@@ -33,88 +33,45 @@ def test_self_time_is_what_the_ops_within_leave() -> None:
     """)
 
 
-def test_identical_spans_nest_in_file_order() -> None:
-    assert host_ops(run_of(host(event("a:A", 0, 10), event("b:B", 0, 10), event("c:C", 0, 10)))) == lines("""
-        C     c     1  10  10
-        IDLE  IDLE  0  0   0
-        A     a     1  10  0
-        B     b     1  10  0
-    """)
+OVERLAPS = {
+    "identical spans nest in file order": ({"a": (0, 10), "b": (0, 10), "c": (0, 10)}, {"a": 0, "b": 0, "c": 10}),
+    "touching spans do not nest": (
+        {"a": (0, 10), "b": (10, 10), "n": (20, 0), "c": (20, 5)},
+        {"a": 10, "b": 10, "n": 0, "c": 5},
+    ),
+    # xprof loses ops here; ours all count in full, and there is no idle time below the sum of them.
+    "spans that overlap in part": (
+        {"a": (0, 10), "b": (5, 10), "c": (6, 2), "d": (12, 8)},
+        {"a": 10, "b": 8, "c": 2, "d": 8},
+    ),
+    # Taken off twice, the 80 µs that b and c share would leave a with −80.
+    "children that share time": ({"a": (0, 100), "b": (0, 90), "c": (10, 90)}, {"a": 0, "b": 90, "c": 90}),
+}
 
 
-def test_touching_spans_do_not_nest() -> None:
-    run = run_of(host(event("a:A", 0, 10), event("b:B", 10, 10), event("nothing:N", 20, 0), event("c:C", 20, 5)))
-    assert host_ops(run) == lines("""
-        A     a       1  10  10
-        B     b       1  10  10
-        C     c       1  5   5
-        IDLE  IDLE    0  0   0
-        N     nothing 1  0   0
-    """)
-
-
-def test_nothing_is_lost_where_spans_overlap_in_part() -> None:
-    """xprof loses ops here; ours all count in full, and there is no idle time below the sum of them."""
-    run = run_of(host(event("a:A", 0, 10), event("b:B", 5, 10), event("c:C", 6, 2), event("d:D", 12, 8)))
-    assert host_ops(run) == lines("""
-        A     a     1  10  10
-        B     b     1  10  8
-        D     d     1  8   8
-        C     c     1  2   2
-        IDLE  IDLE  0  0   0
-    """)
-
-
-def test_what_two_children_cover_together_is_taken_off_once() -> None:
-    """Taken off twice, the 80 µs that b and c share would leave a with −80."""
-    run = run_of(host(event("a:A", 0, 100), event("b:B", 0, 90), event("c:C", 10, 90)))
-    assert host_ops(run) == lines("""
-        B     b     1  90  90
-        C     c     1  90  90
-        IDLE  IDLE  0  0   0
-        A     a     1  100 0
-    """)
-
-
-def test_events_may_stand_in_any_order() -> None:
-    events = [event("inner:Sub", 50, 10), event("outer:While", 0, 100), event("second:Mul", 40, 50)]
-    assert (
-        host_ops(run_of(host(*events)))
-        == host_ops(run_of(host(*reversed(events))))
-        == lines("""
-        While outer  1 100 50
-        Mul   second 1 50  40
-        Sub   inner  1 10  10
-        IDLE  IDLE   0 0   0
-    """)
-    )
+@pytest.mark.parametrize("spans, expected", OVERLAPS.values(), ids=OVERLAPS)
+def test_self_times_of_spans_that_touch_or_overlap(spans: dict[str, tuple[int, int]], expected: dict[str, int]) -> None:
+    run = run_of(host(*(event(f"{name}:Op", *span) for name, span in spans.items())))
+    rows = run.table("op_stats").set_index("op_name")
+    assert rows["self_time_us"].to_dict() == expected | {"IDLE": 0}
+    assert rows["total_time_us"].to_dict() == {name: length for name, (_, length) in spans.items()} | {"IDLE": 0}
 
 
 def test_ops_add_up_by_name_over_threads_and_idle_time_is_that_of_each_thread() -> None:
-    run = run_of(
-        space(
-            plane(
-                "/host:CPU",
-                line("one", event("a:A", 0, 10), event("a:A", 30, 10), at_us=100),
-                line("two", event("b:B", 5, 1), event("a:A", 8, 2), at_us=900),
-                line("without ops", event("python code", 0, 1000), at_us=5),
-            )
-        )
-    )
-    assert host_ops(run) == lines("""
-        IDLE  IDLE  0  22  22
-        A     a     3  22  22
-        B     b     1  1   1
-    """)
+    one = line("one", event("a:A", 0, 10), event("a:A", 30, 10), at_us=100)
+    two = line("two", event("b:B", 5, 1), event("a:A", 8, 2), at_us=900)
+    without_ops = line("three", event("python code", 0, 1000), at_us=5)
+    run = run_with(plane("/host:CPU", one, two, without_ops))
+    assert host_ops(run) == ["IDLE IDLE 0 22 22", "A a 3 22 22", "B b 1 1 1"]
 
 
 @pytest.mark.parametrize("first", ["A", "B"])
 def test_an_op_is_known_by_its_name_and_has_the_first_type_by_alphabet(first: str) -> None:
     second = "AB".replace(first, "")
-    assert host_ops(run_of(host(event(f"a:{first}", 0, 10), event(f"a:{second}", 10, 5)))) == lines("""
-        A     a     2  15  15
-        IDLE  IDLE  0  0   0
-    """)
+    assert host_ops(run_of(host(event(f"a:{first}", 0, 10), event(f"a:{second}", 10, 5)))) == [
+        "A a 2 15 15",
+        "IDLE IDLE 0 0 0",
+    ]
 
 
 def test_iterators_of_tf_data() -> None:
@@ -142,46 +99,48 @@ def test_stages_of_an_input_pipeline() -> None:
             event("other", 40, 10, _ipl_stage_id=4),
         )
     )
-    assert host_ops(run) == lines("""
-        Preprocessing       decode 2  20  20
-        Advanced file read  read:ReadFile  1  10  10
-        IDLE                IDLE   0  0   0
-    """)
+    assert host_ops(run) == [
+        "Preprocessing decode 2 20 20",
+        "Advanced file read read:ReadFile 1 10 10",
+        "IDLE IDLE 0 0 0",
+    ]
 
 
-def test_an_allocation_is_no_occurrence_of_the_op_that_it_is_for() -> None:
-    """xprof counts every host event whose `tf_op` stat names an op."""
-    allocation = event("MemoryAllocation", 2, 0, tf_op="a:A", allocation_bytes=512)
-    later = event("MemoryAllocation", 90, 0, tf_op="unseen:B", allocation_bytes=512)
-    assert host_ops(run_of(host(event("a:A", 0, 10), allocation, later))) == lines("""
-        A     a     1  10  10
-        IDLE  IDLE  0  0   0
-    """)
+RECORDED = [line("Steps", event("a:A", 0, 10), id=i) for i in (-559038738, -559038331, 7)]
+DERIVED = [line("python", event("b:B", 0, 10), id=i) for i in (-559038737, -559038332, 0xDEADBEEF, 0x5_DEADBEEF)]
+ONE_OP = {
+    # xprof counts every host event whose `tf_op` stat names an op.
+    "an allocation is no occurrence of the op that it is for": (
+        [
+            threads(
+                [
+                    event("a:A", 0, 10),
+                    event("MemoryAllocation", 2, 0, tf_op="a:A", allocation_bytes=512),
+                    event("MemoryAllocation", 90, 0, tf_op="unseen:B", allocation_bytes=512),
+                ]
+            )
+        ],
+        ["A a 1 10 10", "IDLE IDLE 0 0 0"],
+    ),
+    "derived lines are left out by their id": (
+        [plane("/host:CPU", *DERIVED, *RECORDED)],
+        ["A a 3 30 30", "IDLE IDLE 0 0 0"],
+    ),
+    "the first plane of exactly that name counts": (
+        [plane(name, RECORDED[0]) for name in ("/host:CPU", "/host:CPU", "/host:python-tracer")],
+        ["A a 1 10 10", "IDLE IDLE 0 0 0"],
+    ),
+    "a host without ops has no idle time": ([threads([event("python code", 0, 1000)])], ["IDLE IDLE 0 0 0"]),
+}
 
 
-def test_derived_lines_are_left_out_by_their_id() -> None:
-    derived = [line("python", event("b:B", 0, 10), id=i) for i in (-559038737, -559038332, 0xDEADBEEF, 0x5_DEADBEEF)]
-    recorded = [line("Steps", event("a:A", 0, 10), id=i) for i in (-559038738, -559038331, 7)]
-    assert host_ops(run_of(space(plane("/host:CPU", *derived, *recorded)))) == lines("""
-        A     a     3  30  30
-        IDLE  IDLE  0  0   0
-    """)
-
-
-def test_the_first_host_plane_of_exactly_that_name_counts() -> None:
-    planes = [plane(name, line("t", event("a:A", 0, 10))) for name in ("/host:CPU", "/host:CPU", "/host:python-tracer")]
-    assert host_ops(run_of(space(*planes))) == lines("""
-        A     a     1  10  10
-        IDLE  IDLE  0  0   0
-    """)
-
-
-def test_a_host_without_ops_has_no_idle_time() -> None:
-    assert ops(run_of(host(event("python code", 0, 1000)))) == lines("Host IDLE IDLE 0 0 0")
+@pytest.mark.parametrize("planes, expected", ONE_OP.values(), ids=ONE_OP)
+def test_what_is_no_op(planes: list[Plane], expected: list[str]) -> None:
+    assert host_ops(run_with(*planes)) == expected
 
 
 def test_a_file_without_host_and_devices_has_no_ops() -> None:
-    run = run_of(space(plane("Task Environment", stats={"profile_start_time": 5})))
+    run = run_with(plane("Task Environment", stats={"profile_start_time": 5}))
     assert ops(run) == []
     assert run.remarks == ("the profile holds no events",)
 

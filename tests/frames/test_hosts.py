@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.frames.tables import lines, rows, run_of
-from tests.profiles import EACH_KIND, loaded_run
+from tests.frames.tables import lines, rows, run_of, run_with, threads
+from tests.profiles import loaded_run
 from tests.xspace_builder import Event, event, line, plane, space
 from tfcompare import schema
 from tfcompare.errors import Unknown
@@ -25,7 +25,7 @@ def step(number: int, start: float, length: float, waits: float) -> list[Event]:
 
 
 def worker(*steps: tuple[int, float, float, float]) -> bytes:
-    return space(plane("/host:CPU", line("python", *(one for each in steps for one in step(*each)))))
+    return space(threads([*(one for each in steps for one in step(*each))]))
 
 
 def test_skews_are_distances_from_the_median_of_the_same_step() -> None:
@@ -49,18 +49,15 @@ def test_steps_that_hosts_number_differently_are_joined_by_position() -> None:
 
 
 def test_each_device_has_the_parts_that_the_step_would_have_without_the_others() -> None:
-    host = plane("/host:CPU", line("python", event("train", 0, 100, step_num=0, _r=1), event("a:A", 0, 100)))
+    host = threads([event("train", 0, 100, step_num=0, _r=1), event("a:A", 0, 100)])
     devices = [
         plane(f"/device:GPU:{number}", line("Stream #1(Compute)", *kernels, id=1))
         for number, kernels in enumerate(([event("k", 10, 20), event("nccl", 30, 40)], [event("k", 20, 50)]))
     ]
-    run = run_of(space(host, *devices))
+    run = run_with(host, *devices)
     table = run.table("hosts")
     columns = ("device", "duration_us", "busy_us", "device_compute_us", "device_collectives_us")
-    assert rows(table, *columns) == lines("""
-        /device:GPU:0 100 60  20 40
-        /device:GPU:1 100 100 50 0
-    """)
+    assert rows(table, *columns) == ["/device:GPU:0 100 60 20 40", "/device:GPU:1 100 100 50 0"]
     assert run.table("steps")["device_compute_us"].tolist() == [60], "a host computes while any of its devices does"
     assert run.table("hosts", device="/device:GPU:1")["device"].tolist() == ["/device:GPU:1"]
     with pytest.raises(Unknown, match="GPU:7"):
@@ -68,10 +65,10 @@ def test_each_device_has_the_parts_that_the_step_would_have_without_the_others()
 
 
 def test_a_profile_without_steps_has_no_rows() -> None:
-    assert run_of(space(plane("/host:CPU", line("python", event("a:A", 0, 5))))).table("hosts").empty
+    assert run_with(threads([event("a:A", 0, 5)])).table("hosts").empty
 
 
-@pytest.mark.parametrize("name", EACH_KIND)
+@pytest.mark.parametrize("name", ["filters_16_8", "tf_gpu", "jax_conv_legacy", "jax_tpu", "workers_slow_input"])
 def test_rows_agree_with_the_steps_of_every_profile(name: str) -> None:
     run = loaded_run(name)
     table, steps = run.table("hosts"), run.table("steps")

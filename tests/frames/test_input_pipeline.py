@@ -6,8 +6,9 @@ import pandas as pd
 import pytest
 
 from tests import xprof_oracle
+from tests.frames.tables import thorough_but
 from tests.profiles import ALL_RUNS, run_path
-from tests.xspace_builder import Event, event, line, plane, space
+from tests.xspace_builder import Event, Stats, event, line, plane, space
 from tfcompare.frames.host import build
 from tfcompare.schema.input import (
     ENQUEUING,
@@ -51,25 +52,21 @@ def table_of(recorded: XSpace, host: str) -> pd.DataFrame:
     return input_pipeline(of_hosts("op_parts", hosts), of_hosts("op_totals", hosts))
 
 
-def as_text(frame: pd.DataFrame) -> str:
-    return frame.drop(columns="host").to_csv(index=False, lineterminator="\n").strip()
+def as_text(frame: pd.DataFrame) -> list[str]:
+    return frame.drop(columns="host").to_csv(index=False, header=False).splitlines()
 
 
 @pytest.mark.parametrize(
     ("op_name", "op_type", "expected"),
     [
         ("Iterator::Root::Batch::TFRecord", "Dataset", ON_DEMAND),
-        ("Iterator::Root::Batch::TextLine", "Dataset", ON_DEMAND),
         ("Iterator::FixedLengthRecord", "Dataset", ON_DEMAND),
         ("Iterator::Root::FlatMap[0]::SSTable", "Dataset", ON_DEMAND),
         ("Iterator::Root::Prefetch::TFRecord", "Dataset", IN_ADVANCE),
         ("Iterator::Root::ParallelMapV2::RecordIO", "Dataset", IN_ADVANCE),
-        ("Iterator::Root::Interleave[1]::ArrayRecord", "Dataset", IN_ADVANCE),
         ("Iterator::Root::MemoryReader::TFRecord", "Dataset", IN_ADVANCE),
-        ("Iterator::Root::MemoryWriter::TFRecord", "Dataset", IN_ADVANCE),
         ("Iterator::Root::ParallelInterleaveV4[1]::TFRecord", "Dataset", ON_DEMAND),
         ("Iterator::Root::TFRecordV2", "Dataset", PREPROCESSING),
-        ("Iterator::Root::Map", "Dataset", PREPROCESSING),
         ("infeed", "InfeedEnqueueTuple", ENQUEUING),
         ("MemcpyHToD", "MemcpyHToD", ENQUEUING),
         ("load", "Read", ON_DEMAND),
@@ -77,7 +74,6 @@ def as_text(frame: pd.DataFrame) -> str:
         ("send", "Enqueue", ENQUEUING),
         ("what", "unknown", OTHER_INPUT),
         ("IteratorGetNext", "IteratorGetNext", None),
-        ("model/dense", "MatMul", None),
     ],
 )
 def test_what_an_op_does_follows_from_its_name_and_type(op_name: str, op_type: str, expected: str | None) -> None:
@@ -94,34 +90,33 @@ def test_times_are_added_up_by_op() -> None:
         ],
         [event("Iterator::Root::Map", 0, 20), event("feed:InfeedEnqueue", 5, 1)],
     )
-    assert as_text(frame) == (
-        "op_name,category,occurrences,total_time_us,self_time_us\n"
-        "Iterator::Root::Map,preprocessing,2,30.0,26.0\n"
-        "Iterator::Root::Map::TFRecord,reading on demand,1,3.0,3.0\n"
-        "feed,enqueuing to the device,1,1.0,1.0"
-    )
+    assert as_text(frame) == [
+        "Iterator::Root::Map,preprocessing,2,30.0,26.0",
+        "Iterator::Root::Map::TFRecord,reading on demand,1,3.0,3.0",
+        "feed,enqueuing to the device,1,1.0,1.0",
+    ]
 
 
 def test_stages_that_a_program_marks_itself_are_ops_of_their_own_category() -> None:
-    stage = {"_ipl_stage_id": 7, "_ipl_stage_name": "load"}
+    stage: Stats = {"_ipl_stage_name": "load"}
+    events = [
+        ("load", 0, 9, "read"),
+        ("crop", 10, 4, "Preprocessing"),
+        ("crop", 20, 1, "Preprocessing"),
+        ("idle", 30, 4, "coffee"),
+    ]
     frame = input_of(
         [
-            event("load", 0, 9, stage | {"_ipl_stage_cat": "read"}),
-            event("crop", 10, 4, stage | {"_ipl_stage_id": 8, "_ipl_stage_cat": "Preprocessing"}),
-            event("crop", 20, 1, stage | {"_ipl_stage_id": 9, "_ipl_stage_cat": "Preprocessing"}),
-            event("idle", 30, 4, stage | {"_ipl_stage_id": 10, "_ipl_stage_cat": "coffee"}),
+            event(name, at, took, stage | {"_ipl_stage_id": at, "_ipl_stage_cat": kind})
+            for name, at, took, kind in events
         ]
     )
-    assert as_text(frame) == (
-        "op_name,category,occurrences,total_time_us,self_time_us\n"
-        "load,reading on demand,1,9.0,9.0\n"
-        "crop,preprocessing,2,5.0,5.0"
-    )
+    assert as_text(frame) == ["load,reading on demand,1,9.0,9.0", "crop,preprocessing,2,5.0,5.0"]
 
 
 def test_copies_on_a_device_are_not_the_hosts_input() -> None:
     frame = input_of([event("MemcpyHToD", 0, 2)], device=[event("MemcpyHToD", 0, 50)])
-    assert as_text(frame).splitlines()[1:] == ["MemcpyHToD,enqueuing to the device,1,2.0,2.0"]
+    assert as_text(frame) == ["MemcpyHToD,enqueuing to the device,1,2.0,2.0"]
 
 
 def test_without_input_ops_the_table_is_empty() -> None:
@@ -129,7 +124,7 @@ def test_without_input_ops_the_table_is_empty() -> None:
     pd.testing.assert_frame_equal(frame, INPUT_PIPELINE.empty(), check_index_type=False)
 
 
-@pytest.mark.parametrize("name", ALL_RUNS)
+@pytest.mark.parametrize("name", thorough_but(ALL_RUNS, "tf_cpu_zoo"))
 def test_the_table_is_xprofs(name: str) -> None:
     files = [file.path for file in find_run(run_path(name)).files]
     tables = xprof_oracle.tool_data("input_pipeline_analyzer", *files)

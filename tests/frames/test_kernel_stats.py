@@ -8,12 +8,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tests.frames.gpu_kernels import gpu, kernel, stream, xprof_kernels
-from tests.frames.tables import kernel_stats
+from tests.frames.tables import gpu, host, kernel, kernel_stats, stream, thorough_but, xprof_kernels
+from tests.hlo.builder import metadata
 from tests.profiles import run_path
-from tests.xspace_builder import Plane, Value, chunk, event, line, meta, plane, space
+from tests.xspace.fuzz_inputs import hlo_proto
+from tests.xspace_builder import Value, event, line, plane, space
 from tfcompare.frames.ops.kernel_details import KernelDetails, parse_kernel_details
-from tfcompare.frames.planes import events_of_lines
 from tfcompare.schema.kernels import KERNEL_STATS
 from tfcompare.xspace import read
 
@@ -54,13 +54,12 @@ def in_order(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.sort_values([*LAUNCH, "op_name", "registers", "occurrences"], ignore_index=True)
 
 
-@pytest.mark.parametrize("name", GPU_RUNS)
+@pytest.mark.parametrize("name", thorough_but(GPU_RUNS, "tf_gpu"))
 def test_rows_are_xprofs(name: str) -> None:
     """Names, dimensions, registers, occurrences, times and flags; each host adds rows of its own."""
-    xprof = xprof_kernels(*files_of(name))
+    xprof, ours = xprof_kernels(*files_of(name)), our_kernels(name)
     registers = xprof["registers_per_thread"].where(xprof["registers_per_thread"] <= GARBAGE, 0)
-    expected = in_order(xprof.assign(registers=registers))
-    found = in_order(with_ops_of(our_kernels(name), xprof))
+    expected, found = in_order(xprof.assign(registers=registers)), in_order(with_ops_of(ours, xprof))
     same = [*LAUNCH, "op_name", "registers", "occurrences", "is_kernel_using_tensor_core"]
     pd.testing.assert_frame_equal(found[same], expected[same], check_dtype=False)
     is_named = expected["op_name"] != ""
@@ -68,24 +67,11 @@ def test_rows_are_xprofs(name: str) -> None:
     assert (eligible == expected["is_op_tensor_core_eligible"])[is_named].all()
     for time in TIMES:
         assert ((found[time] - expected[time]).abs() <= TOLERANCE * expected[time]).all()
-
-
-@pytest.mark.parametrize("name", GPU_RUNS)
-def test_the_longest_kernels_come_first_as_in_xprof(name: str) -> None:
-    for file in files_of(name)[:1]:
-        ours, xprof = kernel_stats(read(file).space, "h"), xprof_kernels(file)
-        assert ours["total_duration_us"].is_monotonic_decreasing
-        if len(ours) == len(xprof):
-            assert ours["kernel_name"].to_list() == xprof["kernel_name"].to_list()
-
-
-@pytest.mark.parametrize("name", GPU_RUNS)
-def test_a_row_is_told_by_its_keys_and_its_times_fit_together(name: str) -> None:
-    ours = our_kernels(name)
     assert not ours[list(KERNEL_STATS.keys)].duplicated().any()
     assert {c: str(t) for c, t in ours.dtypes.items()} == {c.name: c.dtype for c in KERNEL_STATS.columns}
-    assert (ours["min_duration_us"] <= ours["avg_duration_us"] * (1 + 1e-12)).all()
-    assert (ours["avg_duration_us"] <= ours["max_duration_us"] * (1 + 1e-12)).all()
+    assert ours.groupby("host")["total_duration_us"].apply(lambda times: times.is_monotonic_decreasing).all()
+    if len(ours) == len(xprof) and ours["host"].nunique() == 1:
+        assert ours["kernel_name"].to_list() == xprof["kernel_name"].to_list()
 
 
 @pytest.mark.parametrize("name", OTHER_RUNS)
@@ -93,64 +79,6 @@ def test_a_profile_without_gpu_has_no_rows(name: str) -> None:
     ours = kernel_stats(read(files_of(name)[0]).space, "h")
     assert ours.empty
     assert list(ours.columns) == KERNEL_STATS.column_names
-
-
-# What ours knows and xprof does not
-
-
-def test_ops_of_old_files_are_those_on_their_derived_line() -> None:
-    """xprof 2.24 names none of them; the file itself, of 2020, has a line that does."""
-    file = files_of("tf_gpu")[0]
-    assert set(xprof_kernels(file)["op_name"]) == {""}
-    profile = read(file).space
-    rows = events_of_lines(profile, [i for i, name in enumerate(profile.lines.name) if name == "TensorFlow Ops"])
-    derived = pd.DataFrame(
-        {"op": profile.metadata_names[profile.events.metadata[rows]], "us": profile.events.duration_ps[rows] / 1e6}
-    )
-    expected = derived.assign(op=derived["op"].str.partition(":")[0]).groupby("op")["us"].sum()
-    ours = kernel_stats(profile, "h").groupby("op_name")["total_duration_us"].sum()
-    pd.testing.assert_series_equal(ours, expected, check_names=False)
-
-
-def test_ops_of_fusions_are_those_that_xla_wrote_beside_them() -> None:
-    """The HLO instruction of a fusion often names no op, and xprof goes by nothing else. Of the ops in a fusion, XLA
-    writes the last one beside it."""
-    file = files_of("jax_elementwise")[0]
-    xprof, ours = xprof_kernels(file), kernel_stats(read(file).space, "h")
-    known = set(ours["op_name"]) - set(xprof["op_name"])
-    annotated = {"jit(add)/add", "jit(sin)/sin", "jit(cos)/cos", "jit(multiply)/mul", "jit(relu)/max"}
-    assert known == annotated | {"jit(_std)/sqrt", "jit(subtract)/sub", "jit(true_divide)/div"}
-    fusions = set(ours.loc[ours["op_name"].isin(known), "kernel_name"])
-    assert all("fusion" in kernel for kernel in fusions)
-    assert set(ours.loc[ours["op_name"].isin(annotated), "kernel_name"]) == {"loop_convert_fusion.kd"}
-
-
-def test_shared_memory_of_amd_kernels_is_their_group_memory() -> None:
-    file = files_of("jax_conv_08")[0]
-    assert set(xprof_kernels(file)["shared_memory_bytes"]) == {0}
-    ours = kernel_stats(read(file).space, "h")
-    assert dict(zip(ours["kernel_name"].str[:24], ours["shared_memory_bytes"], strict=True)) == {
-        "input_transpose_fusion.k": 8192,
-        "Cijk_Ailk_Bljk_BBS_BH_MT": 49280,
-        "Im3d2Col.kd": 0,
-        "__amd_rocclr_copyBuffer.": 0,
-        "input_transpose_fusion_1": 2112,
-        "loop_transpose_fusion.kd": 0,
-    }
-
-
-def test_an_address_in_place_of_registers_is_no_number_of_registers() -> None:
-    """Old AMD profilers never filled the fields in: read together they are addresses that lie close to each other."""
-    file = files_of("jax_conv_legacy")[0]
-    xprof = xprof_kernels(file)
-    addresses = 2**32 * xprof["shared_memory_bytes"] + xprof["registers_per_thread"]
-    assert {hex(address)[:10] for address in addresses} == {"0x7ece829f"}
-    ours = kernel_stats(read(file).space, "h")
-    assert ours["registers_per_thread"].isna().all()
-    assert ours["shared_memory_bytes"].isna().all()
-
-
-# Tiny profiles
 
 
 def test_runs_of_a_kernel_add_up_over_streams_and_devices() -> None:
@@ -169,58 +97,28 @@ def test_runs_of_a_kernel_add_up_over_streams_and_devices() -> None:
 
 
 def test_a_kernel_launched_in_another_way_or_for_another_op_is_another_row() -> None:
+    details = [
+        "regs:17 grid:2,1,1 block:64,1,1",
+        "regs:16 grid:3,1,1 block:64,1,1",
+        "regs:16 grid:2,1,1 block:64,2,1",
+        "regs:16 static_shared:8 dynamic_shared:8 grid:2,1,1 block:64,1,1",
+        "regs:16 dynamic_shared:16 grid:2,1,1 block:64,1,1",
+    ]
+    others = [kernel("k", 10 + 2 * i, 1, text) for i, text in enumerate(details)]
     frame = kernel_stats(
-        gpu(
-            stream(
-                kernel("k", 0, 1),
-                kernel("k", 2, 1, tf_op="a:A"),
-                kernel("k", 4, 1, "regs:17 grid:2,1,1 block:64,1,1"),
-                kernel("k", 6, 1, "regs:16 grid:3,1,1 block:64,1,1"),
-                kernel("k", 8, 1, "regs:16 grid:2,1,1 block:64,2,1"),
-                kernel("k", 10, 1, "regs:16 static_shared:8 dynamic_shared:8 grid:2,1,1 block:64,1,1"),
-                kernel("k", 12, 1, "regs:16 dynamic_shared:16 grid:2,1,1 block:64,1,1"),
-            )
-        ),
-        "h",
+        gpu(stream(kernel("k", 0, 1), kernel("k", 2, 1), kernel("k", 4, 1, tf_op="a:A"), *others)), "h"
     )
-    assert sorted(frame["occurrences"]) == [1, 1, 1, 1, 1, 2]
+    assert sorted(frame["occurrences"]) == [1, 1, 1, 1, 2, 2]
     assert not frame[list(KERNEL_STATS.keys)].duplicated().any()
 
 
-def test_what_tells_no_launch_took_no_time_or_was_derived_is_no_kernel() -> None:
-    frame = kernel_stats(
-        gpu(
-            plane(
-                "/device:GPU:0",
-                line(
-                    "Stream #7",
-                    kernel("k", 0, 1),
-                    kernel("none", 2, 0),
-                    kernel("empty", 3, 1, ""),
-                    event("MemcpyH2D", 5, 1),
-                ),
-                line("TensorFlow Ops", kernel("derived", 0, 1), id=-559038734),
-            ),
-            plane("/host:CPU", line("thread", kernel("launch", 0, 1))),
-        ),
-        "h",
-    )
-    assert frame["kernel_name"].to_list() == ["k"]
-
-
-def test_kernels_of_amd_that_copy_stay_kernels() -> None:
-    frame = kernel_stats(
-        gpu(stream(kernel("__amd_rocclr_copyBuffer", 0, 1), kernel("__amd_rocclr_fillBuffer", 2, 1))), "h"
-    )
-    assert len(frame) == 2
-
-
-def hlo_module(program: int, *instructions: tuple[str, str]) -> Plane:
-    """A metadata plane with an `HloProto` whose instructions are (name, op name)."""
-    messages = [chunk(2, chunk(1, name) + (chunk(7, chunk(2, op)) if op else b"")) for name, op in instructions]
-    proto = chunk(1, chunk(3, b"".join(messages)))
-    module = meta("jit_f", "", {"Hlo Proto": proto})
-    return plane("/host:metadata", line("", event(module, 0, 0)), ids={"jit_f": program})
+def test_what_tells_no_launch_took_no_time_or_was_derived_is_no_kernel_and_a_kernel_that_copies_is_one() -> None:
+    names = ("k", "__amd_rocclr_copyBuffer", "__amd_rocclr_fillBuffer")
+    kernels = [kernel(name, 10 * i, 1) for i, name in enumerate(names)]
+    others = [kernel("none", 2, 0), kernel("empty", 3, 1, ""), event("MemcpyH2D", 5, 1)]
+    streams = [line("Stream #7", *kernels, *others), line("TensorFlow Ops", kernel("derived", 0, 1), id=-559038734)]
+    frame = kernel_stats(gpu(plane("/device:GPU:0", *streams), host(kernel("launch", 0, 1))), "h")
+    assert sorted(frame["kernel_name"]) == sorted(names)
 
 
 @pytest.mark.parametrize(
@@ -240,8 +138,8 @@ def hlo_module(program: int, *instructions: tuple[str, str]) -> Plane:
     ],
 )
 def test_the_op_is_named_by_the_first_that_knows_it(stats: dict[str, Value], expected: str) -> None:
-    module = hlo_module(5, ("dot.1", "jit(f)/dot_general"), ("fusion.2", ""))
-    frame = kernel_stats(gpu(module, stream(kernel("k", 0, 1, **stats))), "h")
+    module = hlo_proto(("dot.1", "", "jit(f)/dot_general"), ("fusion.2", "", ""))
+    frame = kernel_stats(gpu(metadata({"jit_f(5)": module}), stream(kernel("k", 0, 1, **stats))), "h")
     assert frame["op_name"].to_list() == [expected]
 
 
@@ -281,8 +179,3 @@ def test_details_are_read_as_xprof_reads_them(tmp_path: Path) -> None:
     is_like_xprof = [not re.search("shm|group_mem|2191500840", list(DETAILS)[int(name)]) for name in xprof.index]
     for column in ("registers_per_thread", "shared_memory_bytes"):
         assert ours.loc[is_like_xprof, column].fillna(0).to_list() == xprof.loc[is_like_xprof, column].to_list()
-
-
-def test_the_order_of_events_does_not_matter() -> None:
-    events = [kernel("k", 0, 1), kernel("k", 2, 2, tf_op="a:A"), kernel("l", 5, 2), kernel("k", 8, 1)]
-    assert kernel_stats(gpu(stream(*events)), "h").equals(kernel_stats(gpu(stream(*events[::-1])), "h"))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import pandas as pd
 import pytest
@@ -11,18 +11,19 @@ import pytest
 from tests.frames.memory_oracle import (
     HOST,
     WHAT,
-    Op,
     events_of,
+    peak_of,
+    summary_of,
     walk,
     xprof_memory,
     xprof_peak,
     xprof_summary,
     xprof_timeline,
 )
-from tests.frames.tables import host_frame
+from tests.frames.tables import thorough_but
 from tests.profiles import ALL_RUNS, run_path
 from tfcompare.frames.memory_events import MemoryEvents
-from tfcompare.frames.memory_peaks import STACK, UNEXPLAINED, memory_peak, memory_summary
+from tfcompare.frames.memory_peaks import STACK, UNEXPLAINED
 from tfcompare.sources.logdir import find_run
 from tfcompare.tables.memory_timeline import memory_timeline
 from tfcompare.xspace import XSpace, read
@@ -31,33 +32,6 @@ XPROF_SNAPSHOTS = 1000
 TO_SIX_DIGITS = 1e-5  # xprof prints fragmentation so
 
 WHOLE_PROFILE_TO_XPROF = ["jax_elementwise", "jax_conv_08", "jax_conv_legacy", "jax_tpu"]
-
-LIVE_AT_PEAK = """
-run, memory: live; of these in xprof's list; in that list though freed before
-tf_cpu_base, mklcpu: 6, 0, 0
-tf_cpu_zoo, mklcpu: 3, 2, 0
-tf_gpu, GPU_1_bfc: 19, 19, 0
-tf_gpu, GPU_4_bfc: 554, 554, 0
-tf_gpu, GPU_6_bfc: 554, 554, 0
-tf_gpu, gpu_host_bfc: 112, 66, 0
-filters_16_8, bfc_cpu_allocator_for_gpu: 16, 14, 0
-filters_16_8_again, bfc_cpu_allocator_for_gpu: 24, 21, 32
-filters_16_8_better_input, bfc_cpu_allocator_for_gpu: 49, 26, 0
-filters_512_128, bfc_cpu_allocator_for_gpu: 26, 23, 25
-filters_512_128_simulated, GPU_0_bfc: 22, 22, 0
-filters_16_8_simulated, GPU_0_bfc: 22, 22, 0
-h100_16_8, GPU_0_bfc: 25, 15, 0
-h100_16_8, xla_gpu_host_bfc: 2, 2, 0
-h100_16_8_command_buffers, GPU_0_bfc: 25, 15, 0
-h100_16_8_command_buffers, xla_gpu_host_bfc: 2, 2, 0
-h100_512_128, GPU_0_bfc: 25, 15, 0
-h100_512_128, xla_gpu_host_bfc: 2, 2, 0
-h100_no_command_buffers, GPU_0_bfc: 19, 11, 0
-h100_recompute_activations, GPU_0_bfc: 19, 11, 0
-h100_store_activations, GPU_0_bfc: 19, 11, 0
-tensorflow_filters_128_32, mklcpu: 1, 1, 0
-tensorflow_filters_16_8, mklcpu: 1, 1, 0
-"""
 
 
 def timed_as_xprof(space: XSpace) -> XSpace:
@@ -76,19 +50,19 @@ class Host:
     recorded: XSpace
     profiles: dict[str, dict]
 
+    @cached_property
+    def events(self) -> MemoryEvents:
+        return events_of(self.recorded)
 
-@pytest.fixture(scope="module", params=ALL_RUNS)
+    @cached_property
+    def as_xprof(self) -> MemoryEvents:
+        return events_of(timed_as_xprof(self.recorded))
+
+
+@pytest.fixture(scope="module", params=thorough_but(ALL_RUNS, "tf_gpu"))
 def hosts(request: pytest.FixtureRequest) -> list[Host]:
     files = [file.path for file in find_run(run_path(request.param)).files]
     return [Host(request.param, read(file).space, xprof_memory(file)) for file in files]
-
-
-def summary_of(events: MemoryEvents) -> pd.DataFrame:
-    return host_frame("memory_summary", memory_summary(events), HOST)
-
-
-def peak_of(events: MemoryEvents) -> pd.DataFrame:
-    return host_frame("memory_peak", memory_peak(events), HOST)
 
 
 def assert_same_fragmentation(ours: pd.Series, xprof: pd.Series) -> None:
@@ -99,7 +73,7 @@ def assert_same_fragmentation(ours: pd.Series, xprof: pd.Series) -> None:
 def test_the_summary_is_xprofs(hosts: list[Host]) -> None:
     """xprof takes the lifetime peak of the last event; ours is the largest that any told, or that was seen."""
     for host in hosts:
-        ours = summary_of(events_of(timed_as_xprof(host.recorded)))
+        ours = summary_of(host.as_xprof)
         xprof = xprof_summary(host.profiles)
         exact = [c for c in xprof.columns if c not in ("fragmentation", "peak_heap_bytes")]
         pd.testing.assert_frame_equal(ours[exact], xprof[exact], check_dtype=False)
@@ -111,7 +85,7 @@ def test_the_summary_is_xprofs(hosts: list[Host]) -> None:
 
 def test_every_snapshot_that_xprof_kept_is_in_the_timeline(hosts: list[Host]) -> None:
     for host in hosts:
-        ours = memory_timeline(events_of(timed_as_xprof(host.recorded)), HOST)
+        ours = memory_timeline(host.as_xprof, HOST)
         if not host.profiles:
             assert ours.empty
             continue
@@ -131,22 +105,16 @@ def test_every_snapshot_that_xprof_kept_is_in_the_timeline(hosts: list[Host]) ->
             assert differs.any() == (host.run == "jax_tpu")
 
 
-def test_what_is_live_at_the_peak_is_what_a_plain_walk_finds(hosts: list[Host]) -> None:
+def test_what_is_live_at_the_peak_adds_up_to_it_and_is_what_a_plain_walk_finds(hosts: list[Host]) -> None:
     for host in hosts:
-        peak = peak_of(events_of(host.recorded))
+        summary, peak = summary_of(host.events), peak_of(host.events)
+        assert peak.groupby("memory_id")["allocation_bytes"].sum().to_list() == summary["peak_bytes"].to_list()
         ours = peak[~peak["op_name"].isin([UNEXPLAINED, STACK])]
         counts = ours.groupby("memory_id")["occurrences"].sum().to_dict()
-        assert counts == {m: len(live) for m, (live, _) in walk(host.recorded).items() if live}
+        assert counts == {m: len(live) for m, live in walk(host.recorded).items() if live}
 
 
-def test_the_rows_of_the_peak_add_up_to_it(hosts: list[Host]) -> None:
-    for host in hosts:
-        events = events_of(host.recorded)
-        summary, peak = summary_of(events), peak_of(events)
-        assert peak.groupby("memory_id")["allocation_bytes"].sum().to_list() == summary["peak_bytes"].to_list()
-
-
-@pytest.mark.parametrize("name", WHOLE_PROFILE_TO_XPROF)
+@pytest.mark.parametrize("name", thorough_but(WHOLE_PROFILE_TO_XPROF))
 def test_live_at_the_peak_is_xprofs_where_it_looks_at_the_whole_profile(name: str) -> None:
     """Where threads start apart, xprof's order of events opens addresses twice; it then counts both sizes and leaves
     too little unexplained to show it."""
@@ -161,23 +129,6 @@ def test_live_at_the_peak_is_xprofs_where_it_looks_at_the_whole_profile(name: st
         assert set(added["_merge"]) <= {"left_only"}
         assert set(added["op_name"]) <= {UNEXPLAINED}
         assert len(added) == (8 if name == "jax_conv_legacy" else 0)
-
-
-@pytest.mark.parametrize("name", [name for name in ALL_RUNS if name not in WHOLE_PROFILE_TO_XPROF])
-def test_live_at_the_peak_where_xprof_looks_at_one_step_only(name: str) -> None:
-    """xprof overlooks what was allocated in earlier steps, and lists as live what was freed outside of the step."""
-    file = find_run(run_path(name)).files[0].path
-    theirs = xprof_peak(xprof_memory(file))
-    table = []
-    for memory_id, (live, freed) in sorted(walk(read(file).space).items()):
-        rows = theirs[(theirs["memory_id"] == memory_id) & ~theirs["op_name"].isin([UNEXPLAINED, STACK])]
-        listed: Counter[Op] = Counter()
-        for row in rows.itertuples():
-            listed[row.op_name, row.allocation_bytes // row.occurrences] += row.occurrences
-        stale = listed - Counter(live)
-        assert not stale - Counter(freed)
-        table.append(f"{name}, {memory_id}: {len(live)}, {(listed & Counter(live)).total()}, {stale.total()}")
-    assert table == [row for row in LIVE_AT_PEAK.splitlines() if row.startswith(f"{name}, ")]
 
 
 def test_memory_and_kernels_lie_at_the_same_time_when_lines_start_apart() -> None:

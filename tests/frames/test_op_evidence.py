@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from tests.frames.tables import run_of
+from tests.frames.tables import run_with
 from tests.model_family.family import recorded
 from tests.profiles import loaded_run
-from tests.xspace_builder import plane, space
+from tests.xspace_builder import plane
 from tfcompare.frames.ops.op_parts import PART_TEXTS, OpEvents, op_parts
 from tfcompare.tables.op_evidence import op_evidence
 
@@ -19,22 +19,11 @@ _PARTS = pa.record_batch([list("ABC"), list("abc"), [""] * 3, [""] * 3], PART_TE
 def places(part: list[int], step: list[int], start_ps: list[int]) -> dict[str, tuple[int, int]]:
     """The first and last place of each part of some events, which are sorted by start."""
     ones = np.ones(len(part), np.int64)
-    events = OpEvents(
-        device="/host:CPU",
-        host_or_device="Host",
-        rows=np.arange(len(part), dtype=np.int32),
-        parts=_PARTS,
-        part=np.array(part, np.int32),
-        step=np.array(step, np.int32),
-        start_ps=np.array(start_ps, np.int64),
-        occurrences=ones,
-        executions=ones,
-        total_ps=ones,
-        self_ps=ones,
-        is_eager=ones > 1,
-        idle_ps=0,
-    )
-    found = op_parts([events], np.array([5, 6])).parts
+    numbers = dict.fromkeys(("occurrences", "executions", "total_ps", "self_ps"), ones)
+    rows, part_of, step_of = (np.array(values, np.int32) for values in (range(len(part)), part, step))
+    of_events = {"rows": rows, "part": part_of, "step": step_of, "start_ps": np.array(start_ps, np.int64)}
+    where = {"device": "/host:CPU", "host_or_device": "Host", "parts": _PARTS, "idle_ps": 0}
+    found = op_parts([OpEvents(**where, **of_events, **numbers, is_eager=ones > 1)], np.array([5, 6])).parts
     return {row["op_name"]: (row["earliest"], row["latest"]) for row in found.to_pylist()}
 
 
@@ -77,4 +66,4 @@ def test_evidence_of_several_hosts_spans_their_places() -> None:
 
 
 def test_a_profile_without_ops_has_no_evidence() -> None:
-    assert run_of(space(plane("/host:metadata"))).op_evidence().names == frozenset()
+    assert run_with(plane("/host:metadata")).op_evidence().names == frozenset()

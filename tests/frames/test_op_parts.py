@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.frames.tables import lines, rows
+from tests.laws import law
 from tfcompare.frames import HostTables
 from tfcompare.frames.arrow import empty, host_table
 from tfcompare.frames.ops.op_parts import NO_STEP
@@ -94,6 +95,7 @@ _CELL = st.tuples(
 _HOST = st.lists(_CELL, max_size=8, unique_by=lambda cell: cell[:2]).map(lambda cells: parts_of(*cells))
 
 
+@law(25)
 @given(st.lists(_HOST, min_size=2, max_size=5), st.sampled_from([0, 3, 1 << 18]))
 def test_however_many_are_put_together_at_a_time_it_comes_to_the_sums_of_all(
     hosts: list[OpParts], at_once: int

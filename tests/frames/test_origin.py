@@ -1,11 +1,11 @@
-"""What a profile tells of the software that it was recorded with, and of how the profiler was set."""
+"""What a profile tells of the software and devices that it was recorded with, and of how the profiler was set."""
 
 from __future__ import annotations
 
 import pytest
 
 from tests.profiles import loaded_run
-from tests.xspace_builder import event, integer, line, plane, space
+from tests.xspace_builder import Stats, event, integer, line, plane, space
 from tfcompare.frames.origin import Origin, origin_of
 from tfcompare.xspace import parse
 
@@ -41,11 +41,8 @@ def test_the_levels_of_tracers_are_read_and_those_that_are_absent_are_zero() -> 
 
 
 @pytest.mark.parametrize("options", [b"\x10", b"\xff\xff", "text"])
-def test_damaged_options_are_none(options: bytes | str) -> None:
+def test_damaged_options_are_none_and_a_profile_without_them_has_none(options: bytes | str) -> None:
     assert origin(environment={"profile_options": options}).profiler_options == ()
-
-
-def test_a_profile_without_them_has_none() -> None:
     assert origin() == origin(metadata={}, environment={})
     assert origin().versions == origin().profiler_options == ()
 
@@ -54,3 +51,30 @@ def test_run_info_lists_them() -> None:
     info = loaded_run("jax_filters_16_8").info
     assert info.versions == "jax 0.10.2, jaxlib 0.10.2"
     assert info.profiler_options == "host tracer 2, device tracer 1, Python tracer 0"
+
+
+@pytest.mark.parametrize(
+    ("vendor", "capability", "units", "gigabytes", "name"),
+    [
+        ("Nvidia", (7, 5), 40, 15.8, "NVIDIA Tesla T4, 15.8 GB"),
+        ("Nvidia", (7, 5), 40, 8.4, "Nvidia, compute capability 7.5, 40 SMs, 8.4 GB"),
+        ("Nvidia", (9, 0), 132, 85.0, "NVIDIA H100, 85.0 GB"),
+        ("Nvidia", (9, 0), 132, 150.1, "Nvidia, compute capability 9.0, 132 SMs, 150.1 GB"),
+        ("AMD", (7, 5), 40, 15.8, "AMD, compute capability 7.5, 40 compute units, 15.8 GB"),
+    ],
+)
+def test_a_gpu_is_called_by_its_model_where_that_is_sure(
+    vendor: str, capability: tuple[int, int], units: int, gigabytes: float, name: str
+) -> None:
+    stats = {
+        "device_vendor": vendor, "compute_cap_major": capability[0], "compute_cap_minor": capability[1],
+        "core_count": units, "memory_size": round(gigabytes * 1e9),
+    }  # fmt: skip
+    gpu = plane("/device:GPU:0", line("Stream #1", event("kernel", 0, 1)), stats=stats)
+    assert origin_of(parse(space(gpu))).device_name == name
+
+
+def test_a_gpu_that_says_its_name_is_called_by_it() -> None:
+    stats: Stats = {"gpu_device_name": "NVIDIA H100 80GB HBM3"}
+    gpu = plane("/device:GPU:0", line("Stream #1", event("k", 0, 1)), stats=stats)
+    assert origin_of(parse(space(gpu))).device_name == "NVIDIA H100 80GB HBM3"

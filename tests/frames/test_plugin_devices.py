@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.frames.tables import device_ops, lines, run_of
-from tests.xspace_builder import Event, Plane, Ref, event, line, plane, space
+from tests.frames.tables import device_ops, run_with, threads
+from tests.xspace_builder import Plane, Ref, event, line, plane
 from tfcompare import compare
 from tfcompare.render.shown import Shown
 
@@ -18,30 +18,23 @@ LACKS = (
     "precision are unknown"
 )
 STEPS = 12
+RELU = Ref("model/relu:Relu")
 
 
 def host() -> Plane:
     """Marked steps, in each of which the host runs an op that gives the device its work."""
     steps = [event("train", 1000 * i, 900, _r=1, step_num=i) for i in range(STEPS)]
-    ops = [event("model/conv/Conv2D:Conv2D", 1000 * i + 50, 20) for i in range(STEPS)]
-    events = (one for both in zip(steps, ops, strict=True) for one in both)
-    return plane("/host:CPU", line("python", *events, id=1))
+    return threads(steps + [event("model/conv/Conv2D:Conv2D", 1000 * i + 50, 20) for i in range(STEPS)])
 
 
-def device(name: str, *more: Event) -> Plane:
-    ops = [
-        one
-        for i in range(STEPS)
-        for one in (
-            event("Conv2D", 1000 * i + 100, 400, tf_op=Ref("model/conv/Conv2D:Conv2D")),
-            event("Relu", 1000 * i + 500, 100, tf_op=Ref("model/relu:Relu")),
-        )
-    ]
-    return plane(name, line("queue/0", *ops, *more, id=0))
+def device(name: str) -> Plane:
+    starts = range(100, 1000 * STEPS, 1000)
+    convolutions = [event("Conv2D", at, 400, tf_op=Ref("model/conv/Conv2D:Conv2D")) for at in starts]
+    return plane(name, line("queue/0", *convolutions, *(event("Relu", at + 400, 100, tf_op=RELU) for at in starts)))
 
 
 def test_custom_planes_of_xla_are_no_devices() -> None:
-    run = run_of(space(host(), device("/device:CUSTOM:Megascale Trace")))
+    run = run_with(host(), device("/device:CUSTOM:Megascale Trace"))
     assert run.info.device_type == "CPU"
     assert not run.devices
     assert not any("plug-in" in remark for remark in run.remarks)
@@ -49,14 +42,14 @@ def test_custom_planes_of_xla_are_no_devices() -> None:
 
 @pytest.mark.parametrize("name", ["/device:GPU:0", "/device:METAL:0", "/device:XPU:0"])
 def test_ops_are_counted_and_what_is_lacking_is_said(name: str) -> None:
-    run = run_of(space(host(), device(name)))
+    run = run_with(host(), device(name))
     assert run.info.device_type == "GPU"
     assert list(run.devices) == [name]
-    assert device_ops(run) == lines("""
-        IDLE    IDLE               0   5500  5500
-        Conv2D  model/conv/Conv2D  12  4800  4800
-        Relu    model/relu         12  1200  1200
-    """)
+    assert device_ops(run) == [
+        "IDLE IDLE 0 5500 5500",
+        "Conv2D model/conv/Conv2D 12 4800 4800",
+        "Relu model/relu 12 1200 1200",
+    ]
     assert run.table("steps")["device_compute_us"].tolist() == [500] * STEPS
     assert run.table("kernel_stats").empty
     assert LACKS in run.remarks
@@ -66,7 +59,7 @@ def test_ops_are_counted_and_what_is_lacking_is_said(name: str) -> None:
 
 
 def test_the_page_says_so_in_one_sentence() -> None:
-    run = run_of(space(host(), device("/device:METAL:0")))
+    run = run_with(host(), device("/device:METAL:0"))
     comparison = compare(run, run)
     assert "recorded no kernels" in " ".join(Shown.of(comparison, "overview").to("table").split())
     assert "records only when ops ran" in " ".join(Shown.of(comparison, "kernel_stats").to("table").split())
@@ -75,7 +68,7 @@ def test_the_page_says_so_in_one_sentence() -> None:
 def test_known_devices_come_first() -> None:
     kernel = event("k", 0, 10, kernel_details=Ref("regs:16 grid:2,1,1 block:64,1,1"), tf_op=Ref("a:MatMul"))
     gpu = plane("/device:GPU:0", line("Stream #1", kernel, id=1))
-    run = run_of(space(host(), gpu, device("/device:CUSTOM:Megascale Trace")))
+    run = run_with(host(), gpu, device("/device:CUSTOM:Megascale Trace"))
     assert list(run.devices) == ["/device:GPU:0"]
     assert not run.remarks
 
@@ -85,11 +78,8 @@ def test_intels_calls_of_the_host_are_no_work_of_the_device() -> None:
     details = Ref(" SIMD width:32 grid:8,1,1 block:64,1,1")
     queue = line("XPU queue/0", event("gemm", 0, 10, kernel_details=details, tf_op=Ref("a:MatMul")), id=0)
     calls = line("Host Runtime Call", event("zeCommandListAppendLaunchKernel", 0, 900), id=1)
-    run = run_of(space(host(), plane("/device:GPU:0", queue, calls)))
-    assert device_ops(run) == lines("""
-        MatMul  a     1  10  10
-        IDLE    IDLE  0  0   0
-    """)
+    run = run_with(host(), plane("/device:GPU:0", queue, calls))
+    assert device_ops(run) == ["MatMul a 1 10 10", "IDLE IDLE 0 0 0"]
     kernels = run.table("kernel_stats")
     assert kernels[["kernel_name", "grid_dim", "block_dim"]].to_numpy().tolist() == [["gemm", "8,1,1", "64,1,1"]]
     assert kernels["registers_per_thread"].isna().all()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 
 import tfcompare as tfc
-from tests.frames.tables import lines, run_of
-from tests.xspace_builder import Event, Line, Value, event, line, meta, plane, space
+from tests.frames.tables import rows, run_with, threads
+from tests.xspace_builder import Event, Line, Value, event, line, meta, plane
 from tfcompare import schema
+from tfcompare.run import Run
 
 LAUNCHED = {"correlation_id": 1}
 
@@ -18,25 +21,25 @@ def step(start: float, length: float, number: int = 0, **more: Value) -> Event:
 
 def parts(*planes: object) -> list[str]:
     """The parts of each step that are not 0: `input 5 idle 3`."""
-    table = run_of(space(*planes)).table("steps")
+    table = run_with(*planes).table("steps")
     return [
         " ".join(f"{name.removesuffix('_us')} {row[name]:g}" for name in schema.STEP_PARTS if row[name])
         for _, row in table.iterrows()
     ]
 
 
-def on_cpu(*events: Event) -> list[str]:
-    """Of events in one step from 0 to 100, on its thread."""
-    return parts(plane("/host:CPU", line("python", step(0, 100), *events)))
+def on_cpu(events: Iterable[Event], *others: list[Event]) -> list[str]:
+    """Of events in one step from 0 to 100 on its thread, and of those on other threads."""
+    return parts(threads([step(0, 100), *events], *others))
 
 
 def gpu(*streams: Line) -> object:
     return plane("/device:GPU:0", *streams)
 
 
-def on_gpu(device: list[Event], *host: Event) -> list[str]:
-    """Of events in one step from 0 to 100, on its thread and on a stream."""
-    return parts(plane("/host:CPU", line("python", step(0, 100), *host)), gpu(line("Stream #1", *device)))
+def on_gpu(streams: list[list[Event]], *host: Event) -> list[str]:
+    """Of events in one step from 0 to 100, on its thread and on streams."""
+    return parts(threads([step(0, 100), *host]), gpu(*(line(f"Stream #{i}", *s, id=i) for i, s in enumerate(streams))))
 
 
 # The host alone
@@ -46,97 +49,93 @@ def on_gpu(device: list[Event], *host: Event) -> list[str]:
     ("name", "expected"),
     [
         ("MatMul:MatMul", "host_compute 30 idle 70"),
-        ("any Python code", "host_compute 30 idle 70"),
         ("ExecutorState::Process", "host_compute 30 idle 70"),
         ("IteratorGetNextOp::DoCompute", "input 30 host_compute 1 idle 69"),
-        ("IteratorGetNext:IteratorGetNext", "input 30 host_compute 1 idle 69"),
         ("a/b:MultiDeviceIteratorGetNextFromShard", "input 30 host_compute 1 idle 69"),
         ("feed:InfeedEnqueueTuple", "input 30 host_compute 1 idle 69"),
         ("MEMCPYHtoD", "input 30 host_compute 1 idle 69"),
         ("MemcpyHtoH", "host_compute 1 idle 69 other 30"),
-        ("backend_compile", "compile 30 host_compute 1 idle 69"),
         ("$compiler.py:244 backend_compile", "compile 30 host_compute 1 idle 69"),
         ("XlaCompile", "compile 30 host_compute 1 idle 69"),
         ("TfrtTpuCompiler::Compile", "compile 30 host_compute 1 idle 69"),
         ("cluster_0/xla_compile:_XlaCompile", "compile 30 host_compute 1 idle 69"),
         ("$re.py:250 compile", "host_compute 30 idle 70"),
         ("EagerExecute: MatMul", "host_compute 1 idle 99"),
-        ("FunctionRun", "host_compute 1 idle 99"),
         ("train_step", "host_compute 1 idle 99"),
     ],
 )
 def test_what_the_host_does_by_its_name(name: str, expected: str) -> None:
     """An op of 1 µs makes it a step; where the whole is host compute, it lies within."""
     inside = expected.startswith("host_compute 30")
-    assert on_cpu(event(name, 10, 30), event("op:A", 12 if inside else 60, 1)) == [expected]
+    assert on_cpu([event(name, 10, 30), event("op:A", 12 if inside else 60, 1)]) == [expected]
 
 
 def test_the_first_in_order_explains_what_several_share() -> None:
     """Waiting, handing over, copying on the host, compiling, computing: each a tenth longer on a thread of its own."""
     names = ["IteratorGetNext", "feed:InfeedEnqueue", "MemcpyHtoH", "XlaCompile", "op:A"]
     handed = [event("Schedule", i, 0.1, _pt=1, _p=i) for i in range(len(names))]
-    threads = [line(f"{i}", event(n, 10, 10 * (i + 1), _ct=1, _c=i), id=i + 1) for i, n in enumerate(names)]
-    assert parts(plane("/host:CPU", line("python", step(0, 100), *handed), *threads)) == [
-        "compile 10 input 20 host_compute 10.5 idle 49.5 other 10"
-    ]
+    others = [[event(name, 10, 10 * (i + 1), _ct=1, _c=i)] for i, name in enumerate(names)]
+    assert on_cpu(handed, *others) == ["compile 10 input 20 host_compute 10.5 idle 49.5 other 10"]
 
 
-def test_events_that_overlap_or_nest_count_once() -> None:
-    assert on_cpu(event("a:A", 10, 30), event("b:B", 20, 10), event("c:C", 30, 30)) == ["host_compute 50 idle 50"]
+HANDED_OVER = event("Schedule", 10, 1, _pt=1, _p=1)
+STAGE = {"_ipl_stage_id": 1, "_ipl_stage_name": "read", "_ipl_stage_cat": "read"}
+ONE_STEP = {
+    "events that overlap or nest count once": (
+        [[event("a:A", 10, 30), event("b:B", 20, 10), event("c:C", 30, 30)]],
+        "host_compute 50 idle 50",
+    ),
+    "events are cut to their step": (
+        [[HANDED_OVER], [event("late:B", 90, 50, _ct=1, _c=1)]],
+        "host_compute 11 idle 89",
+    ),
+    "what takes no time explains none": (
+        [[event("IteratorGetNext", 50, 0), event("op:A", 10, 5)]],
+        "host_compute 5 idle 95",
+    ),
+    "input made ahead in the time of the step, which no step led to": (
+        [[event("op:A", 5, 5)], [event("Iterator::Root::Map", 0, 100), event("decode:DecodePng", 0, 90)]],
+        "host_compute 5 other 95",
+    ),
+    "root stages of a marked input pipeline are waited for": (
+        [[event("next_batch", 10, 30, STAGE), event("read", 15, 10, STAGE, _ipl_stage_id=2), event("op:A", 50, 5)]],
+        "input 30 host_compute 5 idle 65",
+    ),
+    "a stage that another handed over is not waited for": (
+        [[event("made", 1, 1, _pt=1, _p=1), event("read", 10, 30, STAGE, _ct=1, _c=1)]],
+        "host_compute 31 idle 69",
+    ),
+}
 
 
-def test_events_are_cut_to_their_step() -> None:
-    thread = line("pool", event("late:B", 90, 50, _ct=1, _c=1), id=1)
-    host = plane("/host:CPU", line("python", step(0, 100), event("Schedule", 10, 1, _pt=1, _p=1)), thread)
-    assert parts(host) == ["host_compute 11 idle 89"]
-
-
-def test_what_takes_no_time_explains_none() -> None:
-    assert on_cpu(event("IteratorGetNext", 50, 0), event("op:A", 10, 5)) == ["host_compute 5 idle 95"]
-
-
-def test_work_that_no_step_led_to_explains_none_on_cpu() -> None:
-    """Input made ahead, on a thread of its own, in the time of the step."""
-    ahead = line("tf_data", event("Iterator::Root::Map", 0, 100), event("decode:DecodePng", 0, 90), id=1)
-    assert parts(plane("/host:CPU", line("python", step(0, 100), event("op:A", 5, 5)), ahead)) == [
-        "host_compute 5 other 95"
-    ]
+@pytest.mark.parametrize("events, expected", ONE_STEP.values(), ids=ONE_STEP)
+def test_what_explains_a_step_on_a_host(events: list[list[Event]], expected: str) -> None:
+    assert on_cpu(*events) == [expected]
 
 
 def test_hosts_wait_for_each_other_from_asking_to_the_answer_on_another_thread() -> None:
-    collective = event("sum:CollectiveReduceV2", 60, 20)
     asks = [event("CollectiveExecutor::RunClosure", at, 2, _ct=2, _c=context) for at, context in ((30, 7), (90, 8))]
     answer = event("CollectiveExecutor::CompleteParamsAsync::Done", 50, 4, _ct=2, _c=7)
-    python = line("python", step(0, 100), event("layer:MatMul", 10, 5), event("other:MatMul", 35, 5))
-    host = plane("/host:CPU", python, line("collective_ops", *asks, collective, id=1), line("rpc", answer, id=2))
-    assert parts(host) == ["host_compute 10 host_collectives 35 idle 55"]
+    collectives = [*asks, event("sum:CollectiveReduceV2", 60, 20)]
+    assert on_cpu([event("layer:MatMul", 10, 5), event("other:MatMul", 35, 5)], collectives, [answer]) == [
+        "host_compute 10 host_collectives 35 idle 55"
+    ]
 
 
 def test_functions_that_tf_data_runs_are_waited_for_but_not_computing() -> None:
     """The callback outlasts the wait, and is still no work of the step's."""
-    waiting = event("IteratorGetNextOp::DoCompute", 10, 40)
-    run = event("InstantiatedCapturedFunction::Run", 11, 38, id=7)
-    pool = line(
-        "pool",
+    python = [
+        event("IteratorGetNextOp::DoCompute", 10, 40),
+        event("InstantiatedCapturedFunction::Run", 11, 38, id=7),
+        event("Schedule", 12, 1, _pt=1, _p=1),
+    ]
+    pool = [
         event("ExecutorState::Process", 20, 20, id=7, _ct=1, _c=1),
         event("decode:DecodePng", 21, 18),
         event("ExecutorDoneCallback", 45, 30, id=7, _ct=1, _c=1),
         event("another:A", 80, 5, _ct=1, _c=1),
-        id=1,
-    )
-    python = line("python", step(0, 100), waiting, run, event("Schedule", 12, 1, _pt=1, _p=1))
-    assert parts(plane("/host:CPU", python, pool)) == ["input 40 host_compute 5 idle 55"]
-
-
-def test_root_stages_of_a_marked_input_pipeline_are_waited_for() -> None:
-    outer = event("next_batch", 10, 30, _ipl_stage_id=1, _ipl_stage_name="batch", _ipl_stage_cat="preprocessing")
-    inner = event("read", 15, 10, _ipl_stage_id=2, _ipl_stage_name="read", _ipl_stage_cat="read")
-    assert on_cpu(outer, inner, event("op:A", 50, 5)) == ["input 30 host_compute 5 idle 65"]
-
-
-def test_a_stage_that_another_handed_over_is_not_waited_for() -> None:
-    stage = event("read", 10, 30, _ct=1, _c=1, _ipl_stage_id=1, _ipl_stage_name="read", _ipl_stage_cat="read")
-    assert on_cpu(event("made", 1, 1, _pt=1, _p=1), stage) == ["host_compute 31 idle 69"]
+    ]
+    assert on_cpu(python, pool) == ["input 40 host_compute 5 idle 55"]
 
 
 @pytest.mark.parametrize(
@@ -144,26 +143,25 @@ def test_a_stage_that_another_handed_over_is_not_waited_for() -> None:
     [("Profiled batch", {"step_num": 3}), ("train 3", {}), ("TraceContext", {"graph_type": "train", "step_num": 3})],
 )
 def test_steps_of_every_kind_of_marker_have_parts(name: str, stats: dict[str, Value]) -> None:
-    marker = event(name, 0, 100, stats)
-    host = plane("/host:CPU", line("python", marker, event("IteratorGetNext", 5, 20), event("op:A", 30, 40)))
-    assert parts(host) == ["input 20 host_compute 40 idle 40"]
+    events = [event(name, 0, 100, stats), event("IteratorGetNext", 5, 20), event("op:A", 30, 40)]
+    assert parts(threads(events)) == ["input 20 host_compute 40 idle 40"]
 
 
 def test_the_marker_that_the_user_names_explains_nothing_itself() -> None:
-    host = plane("/host:CPU", line("python", event("mine", 0, 100), event("op:A", 30, 40)))
-    row = run_of(space(host), step_marker="mine").table("steps").iloc[0]
+    host = threads([event("mine", 0, 100), event("op:A", 30, 40)])
+    row = run_with(host, step_marker="mine").table("steps").iloc[0]
     assert (row["host_compute_us"], row["idle_us"]) == (40, 60)
 
 
 def test_stored_groups() -> None:
     host = [event("op:A", 30, 40, group_id=1), event("IteratorGetNext", 5, 20, group_id=1), event("op:A", 80, 9)]
     marker = event("root", 0, 100, group_id=1, step_name="3")
-    assert parts(plane("/host:CPU", line("python", marker, *host))) == ["input 20 host_compute 40 idle 31 other 9"]
+    assert parts(threads([marker, *host])) == ["input 20 host_compute 40 idle 31 other 9"]
 
 
 def test_steps_that_overlap_are_each_explained_in_full() -> None:
     context = [event("TraceContext", 20, 60, step_num=9), event("inner:B", 30, 5)]
-    host = plane("/host:CPU", line("python", step(0, 100), event("op:A", 5, 10), *context))
+    host = threads([step(0, 100), event("op:A", 5, 10), *context])
     assert parts(host, gpu(line("Stream", event("k", 50, 8)))) == [
         "host_compute 10 device_compute 8 idle 77 other 5",
         "host_compute 5 device_compute 8 idle 47",
@@ -176,7 +174,7 @@ def test_ops_get_no_more_of_a_step_than_its_part_where_steps_overlap() -> None:
         return line(f"worker {number}", step(start, 100, number), wait, event("op:A", start + 95, 1))
 
     prefetching = line("tf_data", event("Iterator::Root::Map", 30, 110, id=1))
-    run = run_of(space(plane("/host:CPU", worker(1, 0, 10, 70), worker(2, 40, 100, 30), prefetching)))
+    run = run_with(plane("/host:CPU", worker(1, 0, 10, 70), worker(2, 40, 100, 30), prefetching))
     assert run.table("steps")["input_us"].tolist() == [70, 30]
     wall = run.host_table("op_wall")
     of_input = wall[wall["step_part"] == schema.STEP_PARTS.index("input_us")]
@@ -184,7 +182,7 @@ def test_ops_get_no_more_of_a_step_than_its_part_where_steps_overlap() -> None:
 
 
 def test_without_steps_there_are_no_rows() -> None:
-    assert parts(plane("/host:CPU", line("python", event("op:A", 5, 10)))) == []
+    assert parts(threads([event("op:A", 5, 10)])) == []
 
 
 # GPUs
@@ -197,7 +195,6 @@ def test_without_steps_there_are_no_rows() -> None:
         ("MemcpyH2D", "input"),
         ("MemcpyD2H", "output"),
         ("MemcpyD2D", "device_to_device"),
-        ("MemcpyP2P", "device_to_device"),
         ("Memset", "device_compute"),
         ("ncclDevKernel_AllReduce_Sum_f32", "device_collectives"),
         ("MemcpyH2H", "other"),
@@ -206,23 +203,20 @@ def test_without_steps_there_are_no_rows() -> None:
 def test_what_a_gpu_does_by_its_name(name: str, part: str) -> None:
     expected = {"host_compute": 1.0, "idle": 69.0}
     expected[part] = expected.get(part, 0) + 30
-    shown = [f"{n.removesuffix('_us')} {expected[n.removesuffix('_us')]:g}" for n in schema.STEP_PARTS
-             if n.removesuffix("_us") in expected]  # fmt: skip
-    assert on_gpu([event(name, 10, 30)], event("op:A", 60, 1)) == [" ".join(shown)]
+    names = [part.removesuffix("_us") for part in schema.STEP_PARTS]
+    shown = " ".join(f"{name} {expected[name]:g}" for name in names if name in expected)
+    assert on_gpu([[event(name, 10, 30)]], event("op:A", 60, 1)) == [shown]
 
 
 def test_a_copy_whose_stream_alone_tells_its_kind() -> None:
     copy = line("Stream #2(MemcpyH2D)", event("x", 10, 30, memcpy_details="size:8"))
-    assert parts(plane("/host:CPU", line("python", step(0, 100), event("op:A", 60, 1))), gpu(copy)) == [
-        "input 30 host_compute 1 idle 69"
-    ]
+    assert parts(threads([step(0, 100), event("op:A", 60, 1)]), gpu(copy)) == ["input 30 host_compute 1 idle 69"]
 
 
 def test_order_on_a_gpu() -> None:
     """Computing hides copies, copies to the host those on the device, these collectives, these copies to the device."""
     names = ["gemm", "MemcpyD2H", "MemcpyD2D", "ncclKernel", "MemcpyH2D"]
-    streams = [line(f"{i}", event(n, 10, 10 * (i + 1)), id=i) for i, n in enumerate(names)]
-    assert parts(plane("/host:CPU", line("python", step(0, 100), event("op:A", 80, 1))), gpu(*streams)) == [
+    assert on_gpu([[event(n, 10, 10 * (i + 1))] for i, n in enumerate(names)], event("op:A", 80, 1)) == [
         "input 10 output 10 host_compute 1 device_collectives 10 device_to_device 10 device_compute 10 idle 49"
     ]
 
@@ -230,7 +224,7 @@ def test_order_on_a_gpu() -> None:
 def test_what_the_host_does_explains_the_time_in_which_no_device_is_busy() -> None:
     """The kernel hides the wait but for its first 10 µs, the launch but for its last 5."""
     host = [event("IteratorGetNext", 0, 30), event("cuLaunchKernel", 40, 15, LAUNCHED)]
-    assert on_gpu([event("gemm", 10, 40, LAUNCHED)], *host) == ["input 10 kernel_launch 5 device_compute 40 idle 45"]
+    assert on_gpu([[event("gemm", 10, 40, LAUNCHED)]], *host) == ["input 10 kernel_launch 5 device_compute 40 idle 45"]
 
 
 @pytest.mark.parametrize(
@@ -252,7 +246,7 @@ def test_what_the_host_does_explains_the_time_in_which_no_device_is_busy() -> No
 )  # fmt: skip
 def test_launching_is_told_from_computing(host: list[Event], expected: str) -> None:
     total = sum(float(n) for n in expected.split()[1::2])
-    assert on_gpu([event("k", 90, 1), event("Memset", 95, 0)], *host, event("op:A", 90, 1)) == [
+    assert on_gpu([[event("k", 90, 1), event("Memset", 95, 0)]], *host, event("op:A", 90, 1)) == [
         f"{expected} device_compute 1 idle {99 - total:g}"
     ]
 
@@ -260,20 +254,19 @@ def test_launching_is_told_from_computing(host: list[Event], expected: str) -> N
 def test_kernels_and_launches_count_when_they_run_whoever_led_to_them() -> None:
     """The first step's kernels run in the marker of the second, so it lasts from 110 to 150. They count in the second,
     too, as a launch that no step led to counts in both and its kernel until the second ends."""
-    python = line(
-        "python",
+    python = [
         step(0, 100, 1),
         event("cuLaunchKernel", 10, 5, correlation_id=1),
         event("cuLaunchKernel", 16, 1, correlation_id=3),
         event("a:A", 20, 1),
         step(100, 100, 2),
         event("b:B", 101, 1),
-    )
-    other = line("executor", event("cuLaunchKernel", 125, 5, correlation_id=2), id=1)
+    ]
+    other = [event("cuLaunchKernel", 125, 5, correlation_id=2)]
     kernels = [
         event("k", start, length, correlation_id=i) for i, start, length in [(1, 110, 10), (3, 140, 10), (2, 195, 20)]
     ]
-    assert parts(plane("/host:CPU", python, other), gpu(line("Stream", *kernels))) == [
+    assert parts(threads(python, other), gpu(line("Stream", *kernels))) == [
         "kernel_launch 5 device_compute 20 idle 15",
         "kernel_launch 5 host_compute 1 device_compute 25 idle 69",
     ]
@@ -281,18 +274,14 @@ def test_kernels_and_launches_count_when_they_run_whoever_led_to_them() -> None:
 
 def test_devices_are_busy_while_any_of_them_is() -> None:
     two = [plane(f"/device:GPU:{i}", line("Stream", event("k", 10 + 20 * i, 30))) for i in range(2)]
-    assert parts(plane("/host:CPU", line("python", step(0, 100), event("op:A", 80, 1))), *two) == [
-        "host_compute 1 device_compute 50 idle 49"
-    ]
+    assert parts(threads([step(0, 100), event("op:A", 80, 1)]), *two) == ["host_compute 1 device_compute 50 idle 49"]
 
 
 def test_a_steps_line_without_groups_goes_by_names_that_say_enough() -> None:
     """What the host did for the step is not known: waiting and launching count, computing may be anybody's."""
     host = [event("IteratorGetNext", 5, 10), event("op:A", 20, 30), event("cuLaunchKernel", 60, 5, LAUNCHED)]
     device = gpu(line("Steps", event("1", 0, 100), id=-559038737), line("Stream", event("k", 70, 20, LAUNCHED)))
-    assert parts(plane("/host:CPU", line("python", *host)), device) == [
-        "input 10 kernel_launch 5 device_compute 20 idle 35 other 30"
-    ]
+    assert parts(threads([*host]), device) == ["input 10 kernel_launch 5 device_compute 20 idle 35 other 30"]
 
 
 # TPUs
@@ -324,22 +313,30 @@ def test_what_a_tpu_does_by_category_or_name() -> None:
 
 
 def test_the_diff_shows_the_parts_of_a_step_undivided() -> None:
-    one, two = (run_of(space(plane("/host:CPU", line("python", step(0, 100), event("op:A", 5, n))))) for n in (10, 30))
+    one, two = (run_with(threads([step(0, 100), event("op:A", 5, n)])) for n in (10, 30))
     row = tfc.compare(one, two).table("steps").iloc[0]
     assert [row[f"host_compute_us_{c}"] for c in ("baseline", "candidate", "delta", "ratio")] == [10, 30, 20, 3]
 
 
-def test_parts_are_declared_in_the_order_of_the_contract() -> None:
-    assert list(schema.STEP_PARTS) == lines("""
-        compile_us
-        input_us
-        output_us
-        kernel_launch_us
-        host_compute_us
-        host_collectives_us
-        device_collectives_us
-        device_to_device_us
-        device_compute_us
-        idle_us
-        other_us
-    """)
+# The longest idle gap of a step: on devices together where there are any, else on the host's threads
+
+
+def gaps(run: Run) -> list[str]:
+    columns = ("step", "host_or_device", "start_us", "duration_us", "op_before", "op_after")
+    return rows(run.table("idle_gaps"), *columns)
+
+
+def test_gaps_lie_before_between_and_after_the_ops_of_a_step() -> None:
+    steps = [event("train", 1000 * number, 100, step_num=number, _r=1) for number in (1, 2, 3)]
+    ops = [
+        *(event("a:A", 1040, 10), event("b:B", 1060, 40)),
+        *(event("a:A", 2005, 40), event("inner:I", 2010, 5), event("b:B", 2075, 20)),
+        event("a:A", 3000, 30),
+    ]
+    run = run_with(threads(steps + ops))
+    assert gaps(run) == ["1 Host 1000 40  a", "2 Host 2045 30 a b", "3 Host 3030 70 a "]
+
+
+def test_a_step_without_marker_has_no_gap() -> None:
+    run = run_with(threads([event("a:A", 0, 10), event("b:B", 50, 10)]))
+    assert gaps(run) == []

@@ -9,16 +9,13 @@ import pandas as pd
 import pytest
 
 from tests import xprof_oracle
+from tests.frames.tables import activity_times, steps_in, thorough_but
 from tests.profiles import ALL_RUNS, SAMPLE_RUNS, SIMULATED_RUNS, loaded_run
 from tests.published import PUBLISHED
 from tfcompare import schema
 from tfcompare.frames.spans import NO_SPANS
-from tfcompare.frames.steps import groups as grouping
 from tfcompare.frames.steps.activities import Activity
 from tfcompare.frames.steps.device_activities import device_activities
-from tfcompare.frames.steps.step_parts import activity_times
-from tfcompare.frames.steps.step_sources import find_steps
-from tfcompare.frames.steps.steps import Steps
 from tfcompare.xspace import XSpace, read
 
 ON_CPU = ["tf_cpu_base", "tf_cpu_zoo", "tf_cpu_sleepy", *SAMPLE_RUNS]
@@ -51,49 +48,37 @@ def as_xprofs(steps: pd.DataFrame) -> pd.DataFrame:
     return steps.assign(other_us=steps["other_us"] + steps["idle_us"])[PARTS]
 
 
-@pytest.mark.parametrize("tool", ["input_pipeline_analyzer", "overview_page"])
-@pytest.mark.parametrize("name", ON_CPU)
-def test_every_part_of_every_step_on_cpu_is_xprofs(name: str, tool: str) -> None:
+@pytest.mark.parametrize("name", thorough_but(ON_CPU))
+def test_every_part_of_every_step_on_cpu_is_xprofs(name: str) -> None:
     """To a thousandth of the step: xprof lets events that take no time explain what follows them."""
     run = loaded_run(name)
     steps = run.table("steps").query("included").reset_index(drop=True)
-    xprof = xprofs(tool, *(file.path for file in run.found.files))
-    assert len(steps) == len(xprof) > 9
-    off = (as_xprofs(steps) - xprof[PARTS]).abs().div(steps["duration_us"], axis=0)
-    assert (off < 1e-3).all(axis=None), off.max()
-
-
-def steps_of(space: XSpace) -> Steps:
-    links = grouping.make_links(space)
-    stored = grouping.stored_groups(space) if links is None else None
-    return find_steps(space, stored or grouping.group_events(space, links, None))
+    for tool in ("input_pipeline_analyzer", "overview_page"):
+        xprof = xprofs(tool, *(file.path for file in run.found.files))
+        assert len(steps) == len(xprof) > 9
+        off = (as_xprofs(steps) - xprof[PARTS]).abs().div(steps["duration_us"], axis=0)
+        assert (off < 1e-3).all(axis=None), off.max()
 
 
 def busy_us(file: Path) -> pd.Series:
     """How long devices are busy in each included step, by whatever."""
     space = read(file).space
-    steps = steps_of(space)
+    steps = steps_in(space)
     return pd.Series(activity_times(space, steps)[steps.included][:, BY_DEVICES].sum(axis=1) / 1e6)
 
 
-@pytest.mark.parametrize("name", SIMULATED_RUNS)
-def test_compute_and_copies_on_gpu_are_xprofs_device_compute(name: str) -> None:
-    """xprof knows a copy only by a name that TensorFlow does not write, and what the host does it does not look at."""
-    (file,) = loaded_run(name).found.files
+@pytest.mark.parametrize("name", thorough_but(SIMULATED_RUNS, "filters_16_8_simulated"))
+def test_compute_and_copies_and_device_spans_on_gpu_are_xprofs_device_compute_and_step_times(name: str) -> None:
+    """xprof knows a copy only by a name that TensorFlow does not write. It leaves out what the host does where devices
+    have events, so its step is the device span. (`duration_us` is the host span where that includes it.)"""
+    run = loaded_run(name)
+    (file,) = run.found.files
     xprof = xprofs("overview_page", file.path)
     assert busy_us(file.path).to_numpy() == pytest.approx(xprof["device_compute_us"].to_numpy(), rel=1e-6)
     assert not xprof[[part for part in PARTS if part not in ("device_compute_us", "other_us")]].to_numpy().any()
-
-
-@pytest.mark.parametrize("name", SIMULATED_RUNS)
-def test_device_spans_are_xprofs_step_times_on_gpu(name: str) -> None:
-    """xprof leaves out what the host does where devices have events, so its step is the device span. (`duration_us` is
-    the host span where that includes it.)"""
-    run = loaded_run(name)
-    steps = run.table("steps").query("included")
-    xprof = xprof_oracle.step_table(*(file.path for file in run.found.files))
-    assert len(steps) == len(xprof) > 9
-    assert steps["device_span_us"].to_numpy() == pytest.approx(xprof["duration_us"].to_numpy(), rel=1e-9)
+    spans, times = run.table("steps").query("included")["device_span_us"], xprof_oracle.step_table(file.path)
+    assert len(spans) == len(times) > 9
+    assert spans.to_numpy() == pytest.approx(times["duration_us"].to_numpy(), rel=1e-9)
 
 
 def test_compute_and_copies_of_several_gpus_are_xprofs_and_copies_that_no_step_led_to() -> None:
@@ -102,7 +87,7 @@ def test_compute_and_copies_of_several_gpus_are_xprofs_and_copies_that_no_step_l
     (xprof,) = xprofs("overview_page", file)["device_compute_us"]
     (busy,) = busy_us(file)
     space = read(file).space
-    steps = steps_of(space)
+    steps = steps_in(space)
     rows, activity = device_activities(space)
     led, events = rows[steps.is_linked[rows]], space.events
     covered = NO_SPANS.union(events.start_ps[led], events.start_ps[led] + events.duration_ps[led])
@@ -135,7 +120,12 @@ def whole_us(space: XSpace, rows: np.ndarray) -> float:
     return float(spans.covered_between(start.min(keepdims=True), np.array([np.iinfo(np.int64).max // 2]))[0]) / 1e6
 
 
-@pytest.mark.parametrize("name", [*(n for n in ALL_RUNS if n.startswith(("tf_gpu", "jax"))), *SIMULATED_RUNS])
+@pytest.mark.parametrize(
+    "name",
+    thorough_but(
+        [*(n for n in ALL_RUNS if n.startswith(("tf_gpu", "jax"))), *SIMULATED_RUNS], "filters_16_8_simulated"
+    ),
+)
 def test_the_share_of_16_bit_compute_is_xprofs(name: str) -> None:
     """xprof counts what a step led to, whenever it ran, and copies as 32-bit computing; on TPUs it has no figure."""
     run = loaded_run(name)
@@ -144,7 +134,7 @@ def test_the_share_of_16_bit_compute_is_xprofs(name: str) -> None:
     sixteen = every = 0.0
     for file in run.found.files:
         space = read(file.path).space
-        steps = steps_of(space)
+        steps = steps_in(space)
         rows, activity = device_activities(space)
         led = steps.is_linked[rows] & steps.has_markers
         of_16_bits = rows[led & (activity == Activity.SIXTEEN_BIT_COMPUTE)]

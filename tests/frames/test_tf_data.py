@@ -5,8 +5,9 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from tests.frames.tf_data_calls import ROOT, A, B, C, D, Found, as_text, call, consume, found_in, of_threads, produce
-from tests.xspace_builder import U64, Event, Ref, Value, event, line, plane, space
+from tests.frames.tables import host
+from tests.frames.tf_data_calls import ROOT, A, B, C, D, Found, call, cells, consume, found_in, of_threads, produce
+from tests.xspace_builder import U64, Event, Plane, Ref, Value, event, line, plane, space
 from tfcompare.schema.input import TF_DATA, TF_DATA_PIPELINES
 from tfcompare.xspace import parse
 
@@ -23,13 +24,15 @@ def test_a_call_longer_than_50_us_is_slow() -> None:
 
 def test_pipelines_are_numbered_by_their_first_call() -> None:
     found = of_threads(
-        [call("Root", 10, 5, 20), call("Root", 30, 5, 10)],
-        [call("Root", 0, 2, 30), call("Root", 50, 90, 20)],
+        [call("Root", 10, 5, 20), call("Root", 30, 5, 10)], [call("Root", 0, 2, 30), call("Root", 50, 90, 20)]
     )
-    columns = "pipeline,calls,max_latency_us"
-    assert as_text(found.pipelines, columns) == f"{columns}\nHost:0,1,2.0\nHost:1,2,90.0\nHost:2,1,5.0"
-    columns = "pipeline,execution,iterator_id"
-    assert as_text(found.executions, columns) == f"{columns}\nHost:0,0,30\nHost:1,0,20\nHost:1,1,20\nHost:2,0,10"
+    assert cells(found.pipelines, "pipeline,calls,max_latency_us") == ["Host:0,1,2.0", "Host:1,2,90.0", "Host:2,1,5.0"]
+    assert cells(found.executions, "pipeline,execution,iterator_id") == [
+        "Host:0,0,30",
+        "Host:1,0,20",
+        "Host:1,1,20",
+        "Host:2,0,10",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -47,43 +50,37 @@ def test_a_pipeline_that_only_takes_elements_to_a_device_is_not_to_blame(
         [produce("Prefetch", 5, 60, 1), call(generator, 6, 50, C, above)],
         [call("Root", 10, 45, ROOT), call("Root::Map", 11, 40, D, ROOT)],
     )
-    columns = "pipeline,feeds_device,bottleneck"
-    assert as_text(found.pipelines, columns) == f"{columns}\nDevice:0,True,\nHost:0,False,Iterator::Root::Map"
+    assert cells(found.pipelines, "pipeline,feeds_device,bottleneck") == [
+        "Device:0,True,",
+        "Host:0,False,Iterator::Root::Map",
+    ]
     assert found.executions.query("is_bottleneck")["pipeline"].to_list() == ["Host:0"]
     assert "Generator" in set(found.executions["iterator"])
 
 
 def many(executions: int, most_rows: int) -> Found:
     """Executions of two iterators each, the last one the slowest, and one of another pipeline."""
-    calls = [
-        c
-        for i in range(executions)
-        for c in (call("Root", 1000 * i, 100 + i, ROOT), call("Root::Map", 1000 * i + 1, 90, A, ROOT))
-    ]
-    return of_threads([*calls, call("Root", 10**6, 1, B)], most_rows=most_rows)
+    roots = [call("Root", 1000 * i, 100 + i, ROOT) for i in range(executions)]
+    maps = [call("Root::Map", 1000 * i + 1, 90, A, ROOT) for i in range(executions)]
+    return of_threads([*roots, *maps, call("Root", 10**6, 1, B)], most_rows=most_rows)
 
 
 def test_beyond_so_many_rows_the_slowest_executions_are_kept_and_that_is_said() -> None:
-    found = many(1500, most_rows=8)
-    assert as_text(found.pipelines, "pipeline,calls,slow_calls,executions_kept,max_latency_us") == (
-        "pipeline,calls,slow_calls,executions_kept,max_latency_us\nHost:0,1500,1500,3,1599.0\nHost:1,1,0,1,1.0"
-    )
-    kept = found.executions.query("iterator == 'Root'")
-    assert kept["total_duration_us"].to_list() == [1599, 1598, 1597, 1]
-    assert found.remarks == ["tf.data, pipeline Host:0: of 1,500 executions the slowest 3 are shown"]
-
-
-def test_where_all_executions_are_kept_nothing_is_said() -> None:
-    found = many(1500, most_rows=3001)
-    assert found.remarks == []
-    assert len(found.executions) == 3001
+    found = many(150, most_rows=8)
+    assert cells(found.pipelines, "pipeline,calls,slow_calls,executions_kept,max_latency_us") == [
+        "Host:0,150,150,3,249.0",
+        "Host:1,1,0,1,1.0",
+    ]
+    assert found.executions.query("iterator == 'Root'")["total_duration_us"].to_list() == [249, 248, 247, 1]
+    assert found.remarks == ["tf.data, pipeline Host:0: of 150 executions the slowest 3 are shown"]
+    whole = many(1500, most_rows=3001)
+    assert (len(whole.executions), whole.remarks) == (3001, [])
 
 
 def test_a_bound_that_leaves_no_execution_leaves_the_pipelines() -> None:
     found = many(3, most_rows=0)
     assert found.executions.empty
-    assert found.pipelines["calls"].to_list() == [3, 1]
-    assert found.pipelines["bottleneck"].to_list() == ["", ""]
+    assert cells(found.pipelines, "calls,bottleneck") == ["3,", "1,"]
     assert found.remarks == ["tf.data, 2 pipelines: of 4 executions the slowest 0 are shown"]
 
 
@@ -117,16 +114,11 @@ def test_a_buffer_of_which_nothing_is_told_is_unknown_where_tf_data_does_not_mod
 
 
 def test_texts_are_bounded() -> None:
-    found = of_threads(
-        [
-            call("Root", 0, 9, ROOT, shapes="[1]" * 5000),
-            call("Root::" + "x" * 3000, 1, 5, A, ROOT, note=Ref("y" * 5000)),
-        ]
-    )
-    lengths = found.executions[["long_name", "shapes", "settings"]].map(len).max()
-    assert lengths.to_list() == [500, 301, 301]
-    assert found.executions["long_name"].iloc[1].startswith("Iterator::Root::xxx")
-    assert found.executions["long_name"].iloc[1].endswith("xxx")
+    long = call("Root::" + "x" * 3000, 1, 5, A, ROOT, note=Ref("y" * 5000))
+    executions = of_threads([call("Root", 0, 9, ROOT, shapes="[1]" * 5000), long]).executions
+    assert executions[["long_name", "shapes", "settings"]].map(len).max().to_list() == [500, 301, 301]
+    assert executions["long_name"].iloc[1].startswith("Iterator::Root::xxx")
+    assert executions["long_name"].iloc[1].endswith("xxx")
 
 
 def test_only_the_hosts_own_threads_count() -> None:
@@ -138,16 +130,16 @@ def test_only_the_hosts_own_threads_count() -> None:
 
 
 @pytest.mark.parametrize(
-    "data",
+    "only",
     [
-        space(plane("/host:CPU", line("a", event("MatMul:MatMul", 0, 9)))),
-        space(plane("/host:CPU", line("a", call("Root::Map", 0, 9, A), event("Iterator::Root", 0, 9)))),
-        space(plane("/device:GPU:0", line("a", call("Root", 0, 9, ROOT)))),
-        space(plane("/host:CPU")),
+        host(event("MatMul:MatMul", 0, 9)),
+        host(call("Root::Map", 0, 9, A), event("Iterator::Root", 0, 9)),
+        plane("/device:GPU:0", line("a", call("Root", 0, 9, ROOT))),
+        host(),
     ],
 )
-def test_without_calls_of_a_pipeline_both_tables_are_empty(data: bytes) -> None:
-    found = found_in(parse(data))
+def test_without_calls_of_a_pipeline_both_tables_are_empty(only: Plane) -> None:
+    found = found_in(parse(space(only)))
     pd.testing.assert_frame_equal(found.pipelines, TF_DATA_PIPELINES.empty())
     pd.testing.assert_frame_equal(found.executions, TF_DATA.empty())
     assert found.remarks == []

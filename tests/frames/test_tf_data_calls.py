@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from tests.frames.tf_data_calls import ROOT, A, B, C, D, E, Found, as_text, call, consume, of_threads, produce
-from tests.xspace_builder import U64, Event, event
+from tests.frames.tf_data_calls import ROOT, A, B, C, D, E, Found, call, cells, consume, of_threads, produce
+from tests.laws import law
+from tests.xspace_builder import U64, Event, Value, event
+from tfcompare.frames.tf_data.tf_data_executions import MOST_ROWS
+from tfcompare.schema.input import TF_DATA, TF_DATA_PIPELINES
 
 TIMES = "execution,iterator,parent_id,calls,start_us,total_duration_us,self_time_us,on_critical_path,is_bottleneck"
 
@@ -21,25 +27,18 @@ def test_time_is_taken_off_for_what_lies_directly_within() -> None:
             call("Root::Batch::Map::Range", 56, 2, C, B),
         ]
     )
-    assert as_text(found.executions, TIMES) == (
-        f"{TIMES}\n"
-        "0,Root,,1,0.0,100.0,10.0,True,False\n"
-        "0,Batch,1,1,5.0,90.0,25.0,True,False\n"
-        "0,Map,2,2,10.0,65.0,62.0,True,True\n"
-        "0,Range,3,2,12.0,3.0,3.0,True,False"
-    )
-    columns = (
-        "pipeline,calls,slow_calls,min_latency_us,mean_latency_us,max_latency_us,bottleneck,bottleneck_self_time_us"
-    )
-    assert as_text(found.pipelines, columns) == (
-        f"{columns}\nHost:0,1,1,100.0,100.0,100.0,Iterator::Root::Batch::Map,62.0"
-    )
-    assert list(found.executions["long_name"]) == [
-        "Iterator::Root",
-        "Iterator::Root::Batch",
-        "Iterator::Root::Batch::Map",
-        "Iterator::Root::Batch::Map::Range",
+    assert cells(found.executions, TIMES) == [
+        "0,Root,,1,0.0,100.0,10.0,True,False",
+        "0,Batch,1,1,5.0,90.0,25.0,True,False",
+        "0,Map,2,2,10.0,65.0,62.0,True,True",
+        "0,Range,3,2,12.0,3.0,3.0,True,False",
     ]
+    latencies = "calls,slow_calls,min_latency_us,mean_latency_us,max_latency_us"
+    assert cells(found.pipelines, f"pipeline,{latencies},bottleneck,bottleneck_self_time_us") == [
+        "Host:0,1,1,100.0,100.0,100.0,Iterator::Root::Batch::Map,62.0"
+    ]
+    names = ["Root", "Root::Batch", "Root::Batch::Map", "Root::Batch::Map::Range"]
+    assert list(found.executions["long_name"]) == [f"Iterator::{name}" for name in names]
 
 
 def ahead(*, made: tuple[float, float], taken: tuple[float, float], element: int = 7) -> Found:
@@ -55,23 +54,19 @@ def ahead(*, made: tuple[float, float], taken: tuple[float, float], element: int
 
 
 def test_what_was_made_while_the_program_waited_is_on_the_critical_path() -> None:
-    found = ahead(made=(90, 60), taken=(100, 60))
-    assert as_text(found.executions, TIMES) == (
-        f"{TIMES}\n"
-        "0,Root,,1,100.0,60.0,4.0,True,False\n"
-        "0,Prefetch,1,1,102.0,56.0,10.0,True,False\n"
-        "0,Map,2,1,90.0,58.0,58.0,True,True"
-    )
+    assert cells(ahead(made=(90, 60), taken=(100, 60)).executions, TIMES) == [
+        "0,Root,,1,100.0,60.0,4.0,True,False",
+        "0,Prefetch,1,1,102.0,56.0,10.0,True,False",
+        "0,Map,2,1,90.0,58.0,58.0,True,True",
+    ]
 
 
 def test_what_was_made_ahead_of_time_is_not() -> None:
-    found = ahead(made=(0, 60), taken=(100, 20))
-    assert as_text(found.executions, TIMES) == (
-        f"{TIMES}\n"
-        "0,Root,,1,100.0,20.0,4.0,True,False\n"
-        "0,Prefetch,1,1,102.0,16.0,16.0,True,True\n"
-        "0,Map,2,1,0.0,58.0,58.0,False,False"
-    )
+    assert cells(ahead(made=(0, 60), taken=(100, 20)).executions, TIMES) == [
+        "0,Root,,1,100.0,20.0,4.0,True,False",
+        "0,Prefetch,1,1,102.0,16.0,16.0,True,True",
+        "0,Map,2,1,0.0,58.0,58.0,False,False",
+    ]
 
 
 def test_what_nobody_took_is_in_no_execution() -> None:
@@ -93,12 +88,12 @@ def test_what_nobody_took_is_in_no_execution() -> None:
 def test_a_broken_link_is_no_link(broken: list[Event]) -> None:
     taken = [call("Root", 100, 20, ROOT), call("Root::Prefetch", 101, 18, A, ROOT), consume("Prefetch", 110, 7)]
     found = of_threads(taken, broken)
-    assert as_text(found.executions, "iterator,self_time_us") == "iterator,self_time_us\nRoot,2.0\nPrefetch,18.0"
+    assert cells(found.executions, "iterator,self_time_us") == ["Root,2.0", "Prefetch,18.0"]
 
 
 def test_a_call_that_another_event_lies_around_was_led_to_by_that() -> None:
     found = of_threads([call("Root", 0, 100, ROOT), event("Function", 10, 80), call("Root::Map", 20, 60, A, ROOT)])
-    assert as_text(found.executions, "iterator,self_time_us") == "iterator,self_time_us\nRoot,100.0"
+    assert cells(found.executions, "iterator,self_time_us") == ["Root,100.0"]
 
 
 def test_ids_are_unsigned_and_told_apart_beyond_the_signed_range() -> None:
@@ -111,12 +106,11 @@ def test_ids_are_unsigned_and_told_apart_beyond_the_signed_range() -> None:
             call("Root::Batch::Map", 60, 10, -1, high - (1 << 64)),  # the same ids, written as signed
         ]
     )
-    assert as_text(found.executions, "iterator,iterator_id,parent_id,calls") == (
-        "iterator,iterator_id,parent_id,calls\n"
-        "Root,1,,1\n"
-        "Batch,9223372036854775809,1,1\n"
-        "Map,18446744073709551615,9223372036854775809,2"
-    )
+    assert cells(found.executions, "iterator,iterator_id,parent_id,calls") == [
+        "Root,1,,1",
+        "Batch,9223372036854775809,1,1",
+        "Map,18446744073709551615,9223372036854775809,2",
+    ]
 
 
 def test_the_bottleneck_is_found_on_the_right_branch_of_a_zip() -> None:
@@ -133,17 +127,16 @@ def test_the_bottleneck_is_found_on_the_right_branch_of_a_zip() -> None:
         [produce("ParallelMap", 0, 99, 1), call("Root::Zip[0]::ParallelMap::Range", 0, 98, D, B)],
         [produce("ParallelMap", 111, 52, 1), call("Root::Zip[1]::ParallelMap::Range", 112, 50, E, C)],
     )
-    long_name = found.pipelines["bottleneck"].item()
-    assert long_name == "Iterator::Root::Zip[1]::ParallelMap::Range"
-    assert as_text(found.executions, "long_name,self_time_us,on_critical_path") == (
-        "long_name,self_time_us,on_critical_path\n"
-        "Iterator::Root,2.0,True\n"
-        "Iterator::Root::Zip,15.0,True\n"
-        "Iterator::Root::Zip[0]::ParallelMap,3.0,True\n"
-        "Iterator::Root::Zip[0]::ParallelMap::Range,98.0,False\n"
-        "Iterator::Root::Zip[1]::ParallelMap,10.0,True\n"
-        "Iterator::Root::Zip[1]::ParallelMap::Range,50.0,True"
-    )
+    assert found.pipelines["bottleneck"].item() == "Iterator::Root::Zip[1]::ParallelMap::Range"
+    names = found.executions["long_name"].str.removeprefix("Iterator::Root")
+    assert cells(found.executions.assign(name=names), "name,self_time_us,on_critical_path") == [
+        ",2.0,True",
+        "::Zip,15.0,True",
+        "::Zip[0]::ParallelMap,3.0,True",
+        "::Zip[0]::ParallelMap::Range,98.0,False",
+        "::Zip[1]::ParallelMap,10.0,True",
+        "::Zip[1]::ParallelMap::Range,50.0,True",
+    ]
 
 
 def test_time_that_parallel_calls_cover_is_taken_off_once() -> None:
@@ -152,9 +145,11 @@ def test_time_that_parallel_calls_cover_is_taken_off_once() -> None:
         [produce("MapAndBatch", 10, 60, 1), call("Root::MapAndBatch::Map", 10, 60, B, A)],
         [produce("MapAndBatch", 30, 60, 1), call("Root::MapAndBatch::Map", 30, 60, B, A)],
     )
-    assert as_text(found.executions, "iterator,calls,total_duration_us,self_time_us") == (
-        "iterator,calls,total_duration_us,self_time_us\nRoot,1,100.0,0.0\nMapAndBatch,1,100.0,20.0\nMap,2,120.0,120.0"
-    )
+    assert cells(found.executions, "iterator,calls,total_duration_us,self_time_us") == [
+        "Root,1,100.0,0.0",
+        "MapAndBatch,1,100.0,20.0",
+        "Map,2,120.0,120.0",
+    ]
 
 
 def test_all_that_a_batch_made_ahead_is_made_of_belongs_to_it() -> None:
@@ -180,7 +175,7 @@ def test_ids_that_are_used_again_lead_to_the_call_that_followed() -> None:
         ],
     )
     maps = found.executions.query("iterator == 'Map'")
-    assert as_text(maps, "execution,calls,total_duration_us") == "execution,calls,total_duration_us\n0,1,36.0\n1,1,3.0"
+    assert cells(maps, "execution,calls,total_duration_us") == ["0,1,36.0", "1,1,3.0"]
 
 
 def test_a_circle_of_links_ends() -> None:
@@ -196,17 +191,82 @@ def test_a_circle_of_links_ends() -> None:
 
 def test_a_pipeline_made_by_its_own_call_ends() -> None:
     found = of_threads([produce("Prefetch", 0, 90, 1), call("Root", 1, 80, ROOT, ROOT), consume("Prefetch", 20, 1)])
-    assert as_text(found.executions, "iterator,parent_id,calls") == "iterator,parent_id,calls\nRoot,,1"
+    assert cells(found.executions, "iterator,parent_id,calls") == ["Root,,1"]
 
 
 def test_iterators_that_share_an_id_form_a_tree_all_the_same() -> None:
     found = of_threads(
         [call("Root", 0, 90, ROOT), call("Root::A", 1, 80, A), call("Root::A::B", 2, 70, B), call("Root::A", 3, 60, A)]
     )
-    assert as_text(found.executions, "iterator,parent_id,calls") == "iterator,parent_id,calls\nRoot,,1\nA,1,2\nB,2,1"
+    assert cells(found.executions, "iterator,parent_id,calls") == ["Root,,1", "A,1,2", "B,2,1"]
 
 
 def test_a_pipeline_within_another_is_one_of_its_own() -> None:
     found = of_threads([call("Root", 0, 90, ROOT), call("Map", 10, 50, A), call("Map::Range", 20, 5, B, A)])
-    columns = "pipeline,iterator,self_time_us"
-    assert as_text(found.executions, columns) == f"{columns}\nHost:0,Root,40.0\nHost:1,Map,45.0\nHost:1,Range,5.0"
+    assert cells(found.executions, "pipeline,iterator,self_time_us") == [
+        "Host:0,Root,40.0",
+        "Host:1,Map,45.0",
+        "Host:1,Range,5.0",
+    ]
+
+
+# What holds of any calls, however absurd
+
+
+NAMES = ("Iterator::Root", "Iterator::Root::Prefetch", "Iterator::Root::Prefetch::Map", "Iterator::Prefetch::Generator")
+OTHERS = ("PrefetchProduce", "PrefetchConsume", "ParallelMapProduce", "ParallelMapConsume", "Function")
+NUMBERS = st.sampled_from([1, 2, 3, -1, 0, U64(1), U64(2**64 - 1), U64(2**63), "none", 0.5])
+EVENTS = st.builds(
+    lambda name, start, duration, stats: event(name, start, duration, stats),
+    st.sampled_from(NAMES * 2 + OTHERS),
+    st.integers(0, 20),
+    st.integers(0, 20),
+    st.dictionaries(st.sampled_from(["id", "parent_id", "element_id", "parallelism"]), NUMBERS),
+)
+
+
+@law(40)
+@given(threads=st.lists(st.lists(EVENTS, max_size=8), max_size=3), most_rows=st.sampled_from([0, 3, MOST_ROWS]))
+def test_whatever_the_calls_are(threads: list[list[Event]], most_rows: int) -> None:
+    found = of_threads(*threads, most_rows=most_rows)
+    asked = [e for thread in threads for e in thread if e.name == "Iterator::Root" and has_number(e, "id")]
+    check_pipelines(found, len(asked))
+    assert len(found.executions) <= most_rows
+    assert found.executions["calls"].sum() <= sum(map(len, threads))
+    for _, execution in found.executions.groupby(["pipeline", "execution"]):
+        check_execution(execution)
+
+
+def has_number(event: Event, stat: str) -> bool:
+    value: Value = dict(event.stats).get(stat, "none")
+    return isinstance(value, int)
+
+
+def check_pipelines(found: Found, calls: int) -> None:
+    pipelines, executions = found.pipelines, found.executions
+    for table, frame in ((TF_DATA_PIPELINES, pipelines), (TF_DATA, executions)):
+        assert not frame[list(table.keys)].duplicated().any()
+        assert {c: str(t) for c, t in frame.dtypes.items()} == {c.name: c.dtype for c in table.columns}
+    assert pipelines["calls"].sum() == calls
+    assert (pipelines["slow_calls"] <= pipelines["calls"]).all()
+    assert (pipelines["min_latency_us"] <= pipelines["max_latency_us"]).all()
+    kept = executions.groupby("pipeline")["execution"].nunique().reindex(pipelines["pipeline"], fill_value=0)
+    assert kept.to_list() == pipelines["executions_kept"].to_list()
+    assert bool(found.remarks) == (pipelines["executions_kept"] < pipelines["calls"]).any()
+
+
+def check_execution(rows: pd.DataFrame) -> None:
+    above = dict(zip(rows["iterator_id"], rows["parent_id"], strict=True))
+    assert list(above.values()).count("") == 1
+    for iterator in above:
+        for _ in above:  # the way up ends at the pipeline's own iterator
+            iterator = above[iterator] or iterator
+        assert above[iterator] == ""
+    assert rows["self_time_us"].between(0, rows["total_duration_us"]).all()
+    blocking = rows[rows["on_critical_path"]]
+    bottleneck = rows[rows["is_bottleneck"]]
+    if rows["pipeline"].iloc[0].startswith("Host") and blocking["self_time_us"].max() > 0:
+        assert bottleneck["self_time_us"].item() == pytest.approx(blocking["self_time_us"].max())
+        assert bottleneck["on_critical_path"].all()
+    else:
+        assert bottleneck.empty

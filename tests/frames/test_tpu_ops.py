@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.frames.tables import device_ops, lines, run_of
-from tests.xspace_builder import U64, Event, Meta, aggregated, event, line, meta, plane, space
+from tests.frames.tables import device_ops, lines, run_with
+from tests.xspace_builder import U64, Event, Meta, aggregated, event, line, meta, plane
 
 
 def op(name: str, tf_op: str = "", display: str = "", program: int = 5, symbol: int = 9) -> Meta:
@@ -16,21 +16,21 @@ def at(what: Meta, start: float, duration: float) -> Event:
     return event(what, 1000 - start, 77, own)
 
 
+def core(*ops: Event) -> list[str]:
+    """The ops of a core with these events."""
+    return device_ops(run_with(plane("/device:TPU:0", line("XLA Ops", *ops, id=3))))
+
+
+A_OP = event(op("%a.1", "a:A"), 0, 10)
+
+
 def test_ops_nest_on_the_devices_own_clock() -> None:
     loop, body = op("%while.1", "jit(f)/while:", symbol=1), op("%fusion.2", "model/dense/MatMul:MatMul", symbol=2)
     bare = op("%copy.3 = f32[8]{0} copy(…)", display="copy.3", symbol=3)
     unnamed = op("%copy.4", symbol=4)
     ops = [at(loop, 0, 100), at(body, 10, 20), at(body, 40, 20), at(bare, 70, 5), at(unnamed, 110, 10)]
-    run = run_of(
-        space(
-            plane(
-                "/device:TPU:0",
-                line("XLA Ops", *ops, id=1),
-                line("Steps", at(meta("1"), 0, 150), id=2),
-                line("XLA Modules", at(meta("jit_f(1)"), 0, 500), id=3),
-            )
-        )
-    )
+    others = [line("Steps", at(meta("1"), 0, 150), id=2), line("XLA Modules", at(meta("jit_f(1)"), 0, 500), id=3)]
+    run = run_with(plane("/device:TPU:0", line("XLA Ops", *ops, id=1), *others))
     assert device_ops(run) == lines("""
         while    jit(f)/while        1  100  55
         IDLE     IDLE                0  40   40
@@ -47,25 +47,17 @@ def test_lines_of_units_overlays_marks_and_counters_hold_no_ops() -> None:
     names = ("Tensor Core", "TC Overlay", "XLA TraceMe", "_counters_")
     more = [line(name, *others, id=10 + i) for i, name in enumerate(names)]
     with_others, alone = (
-        run_of(space(plane("/device:TPU:0", line("XLA Ops", *ops, id=3), *further))) for further in (more, [])
+        run_with(plane("/device:TPU:0", line("XLA Ops", *ops, id=3), *further)) for further in (more, [])
     )
-    assert device_ops(alone) == lines("""
-        IDLE  IDLE  0  10  10
-        A     a     1  10  10
-        B     b     1  10  10
-    """)
+    assert device_ops(alone) == ["IDLE IDLE 0 10 10", "A a 1 10 10", "B b 1 10 10"]
     assert device_ops(with_others) == device_ops(alone)
     assert with_others.table("hlo_ops").equals(alone.table("hlo_ops"))
 
 
 def test_without_a_clock_of_its_own_the_files_counts() -> None:
     half = event(op("%a.1", "a:A"), 0, 10, device_offset_ps=500_000_000)
-    run = run_of(space(plane("/device:TPU:0", line("Framework Ops", half, event(op("%b.2", "b:B"), 15, 5)))))
-    assert device_ops(run) == lines("""
-        A     a     1  10  10
-        IDLE  IDLE  0  5   5
-        B     b     1  5   5
-    """)
+    run = run_with(plane("/device:TPU:0", line("Framework Ops", half, event(op("%b.2", "b:B"), 15, 5))))
+    assert device_ops(run) == ["A a 1 10 10", "IDLE IDLE 0 5 5", "B b 1 5 5"]
 
 
 def test_device_times_that_cannot_be_are_not_used() -> None:
@@ -75,14 +67,10 @@ def test_device_times_that_cannot_be_are_not_used() -> None:
         event(op("%a.1", "a:A"), 30, 10, device_offset_ps=-(1 << 63), device_duration_ps=5),
         event(op("%a.1", "a:A"), 40, 10, device_offset_ps=5, device_duration_ps=-5),
     ]
-    assert device_ops(run_of(space(plane("/device:TPU:0", line("XLA Ops", *odd))))) == lines("""
-        A     a     4  40  40
-        IDLE  IDLE  0  10  10
-    """)
+    assert core(*odd) == ["A a 4 40 40", "IDLE IDLE 0 10 10"]
 
 
 def test_events_without_program_or_symbol_are_left_out() -> None:
-    known = event(op("%a.1", "a:A"), 0, 10)
     others = [
         event(meta("%b.2", "", tf_op="b:B", symbol_id=3), 10, 5),
         event(meta("%c.3", "", tf_op="c:C", program_id=5), 20, 5),
@@ -90,19 +78,11 @@ def test_events_without_program_or_symbol_are_left_out() -> None:
         event(op("%e.5", "e:E", program=0), 40, 1),
         event("%f.6", 50, 5),
     ]
-    assert device_ops(run_of(space(plane("/device:TPU:0", line("XLA Ops", known, *others))))) == lines("""
-        IDLE  IDLE  0  30  30
-        A     a     1  10  10
-        E     e     1  1   1
-    """)
+    assert core(A_OP, *others) == ["IDLE IDLE 0 30 30", "A a 1 10 10", "E e 1 1 1"]
 
 
 def test_aggregated_events_count_as_often_as_they_say() -> None:
-    run = run_of(space(plane("/device:TPU:0", line("XLA Ops", aggregated(op("%a.1", "a:A"), 12, 30)))))
-    assert device_ops(run) == lines("""
-        A     a     12  30  30
-        IDLE  IDLE  0   0   0
-    """)
+    assert core(aggregated(op("%a.1", "a:A"), 12, 30)) == ["A a 12 30 30", "IDLE IDLE 0 0 0"]
 
 
 def test_instructions_of_one_op_are_its_parts() -> None:
@@ -112,21 +92,11 @@ def test_instructions_of_one_op_are_its_parts() -> None:
         plane(f"/device:TPU:{core}", line("Sparse Core Ops", *[event(parts[i % 2], 10 * i, 5) for i in range(5)]))
         for core in range(2)
     ]
-    assert device_ops(run_of(space(*cores))) == lines("""
-        A     a     6  50  50
-        IDLE  IDLE  0  40  40
-    """)
+    assert device_ops(run_with(*cores)) == ["A a 6 50 50", "IDLE IDLE 0 40 40"]
 
 
 def test_gpus_beside_tpus_are_not_looked_at() -> None:
-    run = run_of(
-        space(
-            plane("/device:GPU:0", line("Stream", event("k", 0, 99, tf_op="other:B"))),
-            plane("/device:TPU:0", line("XLA Ops", event(op("%a.1", "a:A"), 0, 10))),
-        )
-    )
-    assert device_ops(run) == lines("""
-        A     a     1  10  10
-        IDLE  IDLE  0  0   0
-    """)
+    gpu = plane("/device:GPU:0", line("Stream", event("k", 0, 99, tf_op="other:B")))
+    run = run_with(gpu, plane("/device:TPU:0", line("XLA Ops", A_OP)))
+    assert device_ops(run) == ["A a 1 10 10", "IDLE IDLE 0 0 0"]
     assert run.info.device_type == "TPU"

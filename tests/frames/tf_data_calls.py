@@ -54,5 +54,6 @@ def of_threads(*threads: list[Event], most_rows: int = MOST_ROWS) -> Found:
     return found_in(parse(space(plane("/host:CPU", *lines))), most_rows=most_rows)
 
 
-def as_text(frame: pd.DataFrame, columns: str) -> str:
-    return frame[columns.split(",")].to_csv(index=False, lineterminator="\n").strip()
+def cells(frame: pd.DataFrame, columns: str) -> list[str]:
+    """The rows of these columns, as in a CSV file."""
+    return frame[columns.split(",")].to_csv(index=False, header=False).splitlines()

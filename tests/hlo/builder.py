@@ -11,7 +11,7 @@ import dataclasses
 import math
 from collections.abc import Callable
 
-from tests.xspace_builder import chunk, integer, varint
+from tests.xspace_builder import Plane, chunk, event, integer, line, meta, plane, varint
 from tfcompare.hlo import cost
 from tfcompare.hlo.program import Program, read_program
 from tfcompare.schema.arrays import Floats, Int64
@@ -73,6 +73,11 @@ def computation(number: int, *instructions: Instruction) -> bytes:
 def program(*computations: bytes, name: str = "module", others: bytes = b"") -> bytes:
     """An `HloProto`; the last computation is the entry. `others`: further fields of the module."""
     return chunk(1, chunk(1, name) + b"".join(chunk(3, one) for one in computations) + others)
+
+
+def metadata(protos: dict[str, bytes]) -> Plane:
+    """The plane that stores these programs, each under its name and id, as in `jit_f(7)`."""
+    return plane("/host:metadata", line("", *(event(meta(n, "", {"Hlo Proto": it}), 0, 0) for n, it in protos.items())))
 
 
 def read(*computations: bytes) -> Program:

@@ -101,16 +101,12 @@ def test_memory_spaces_have_traces_of_their_own() -> None:
     assert [(one.memory_space, one.size_bytes, one.is_live_at_peak) for one in found] == [(0, 10, True), (5, 99, True)]
 
 
-def test_an_output_in_a_trace_is_live_throughout() -> None:
-    parts = [logical(1, 10), logical(2, 20), allocation(10, 1, flag=LIVE_OUT), allocation(20, 2)]
+def test_an_output_in_a_trace_is_live_throughout_and_part_of_a_tuple_is_named_by_its_index() -> None:
+    of_tuple = logical(1, 10, output=chunk(3, b"\1\2"))
+    parts = [of_tuple, logical(2, 20), allocation(10, 1, flag=LIVE_OUT), allocation(20, 2)]
     found = read(*parts, trace((ALLOCATE, 1), (ALLOCATE, 2), (FREE, 2)))
     assert shown(found) == [(1, "output", 10, True), (2, "temporary", 20, True)]
-    assert found[0].lifetime_share == 1.0
-
-
-def test_part_of_a_tuple_is_named_by_its_index() -> None:
-    found = read(logical(1, 10, output=chunk(3, b"\1\2")), allocation(10, 1))
-    assert found[0].output == (1, 2)
+    assert (found[0].lifetime_share, found[0].output) == (1.0, (1, 2))
 
 
 def test_older_programs_name_the_instruction() -> None:
@@ -123,17 +119,8 @@ def test_older_programs_name_the_instruction() -> None:
 
 
 def test_nonsense_in_a_trace_is_passed_over() -> None:
-    events = [
-        (FREE, 1),
-        (ALLOCATE, 1),
-        (ALLOCATE, 1),
-        (FREE, 1),
-        (FREE, 1),
-        (FREE, 1),
-        (SHARE, 1, 1),
-        (SHARE, 8, 9),
-        (7, 1),
-    ]
+    freed, allocated = (FREE, 1), (ALLOCATE, 1)
+    events = [freed, allocated, allocated, freed, freed, freed, (SHARE, 1, 1), (SHARE, 8, 9), (7, 1)]
     found = read(logical(1, 10), allocation(10, 1), trace(*events), trace(*events))
     assert shown(found) == [(1, "temporary", 10, True)]
     assert 0 <= found[0].lifetime_share <= 1

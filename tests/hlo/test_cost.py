@@ -15,6 +15,7 @@ from tests.hlo.builder import (
     S8,
     S32,
     U8,
+    Instruction,
     bytes_accessed,
     computation,
     flops,
@@ -35,10 +36,16 @@ def contraction(left: int, right: int, *batch: int) -> bytes:
     return chunk(30, numbers(1, left) + numbers(2, right) + numbers(3, *batch) + numbers(4, *batch))
 
 
+def entry(operands: dict[str, bytes], *instructions: Instruction) -> bytes:
+    """A computation with these parameters and instructions."""
+    return computation(
+        9, *(parameter(name, shape, i) for i, (name, shape) in enumerate(operands.items())), *instructions
+    )
+
+
 def binary(opcode: str, shape: bytes, other: bytes, made: bytes, others: bytes = b"") -> bytes:
     """A computation with the instruction `x` on two parameters."""
-    operands = parameter("a", shape), parameter("b", other, 1)
-    return computation(9, *operands, instruction("x", opcode, made, "a", "b", others=others))
+    return entry({"a": shape, "b": other}, instruction("x", opcode, made, "a", "b", others=others))
 
 
 ADD = computation(1, parameter("l", F32.scalar), parameter("r", F32.scalar, 1), instruction("s", "add", F32.scalar))
@@ -62,15 +69,18 @@ def test_elementwise(opcode: str, shape: bytes, expected: float | None) -> None:
     assert flops("x", binary(opcode, shape, shape, shape)) == expected
 
 
-def test_a_dot_multiplies_and_adds_once_per_contracted_element() -> None:
-    made = binary("dot", F32[5, 4, 7], F32[5, 7, 3], F32[5, 4, 3], contraction(2, 1, 0))
-    assert flops("x", made) == 2 * 5 * 4 * 3 * 7
-    complex_ones = binary("dot", C64[4, 7], C64[7, 3], C64[4, 3], contraction(1, 0))
-    assert flops("x", complex_ones) == 8 * 4 * 3 * 7
-
-
-def test_a_dot_of_a_dimension_that_does_not_exist_is_unknown() -> None:
-    assert flops("x", binary("dot", F32[4, 7], F32[7, 3], F32[4, 3], contraction(5, 0))) is None
+@pytest.mark.parametrize(
+    ("left", "right", "made", "dimensions", "expected"),
+    [
+        (F32[5, 4, 7], F32[5, 7, 3], F32[5, 4, 3], (2, 1, 0), 2 * 5 * 4 * 3 * 7),
+        (C64[4, 7], C64[7, 3], C64[4, 3], (1, 0), 8 * 4 * 3 * 7),
+        (F32[4, 7], F32[7, 3], F32[4, 3], (5, 0), None),  # there is no such dimension
+    ],
+)
+def test_a_dot_multiplies_and_adds_once_per_contracted_element(
+    left: bytes, right: bytes, made: bytes, dimensions: tuple[int, ...], expected: float | None
+) -> None:
+    assert flops("x", binary("dot", left, right, made, contraction(*dimensions))) == expected
 
 
 def window(*dimensions: tuple[int, int, int, int, int, int]) -> bytes:
@@ -87,6 +97,7 @@ NHWC = chunk(
 )  # fmt: skip
 PLAIN = (3, 1, 0, 0, 1, 1)
 SAME = (3, 1, 1, 1, 1, 1)
+CROPPED = (3, 1, (1 << 64) - 1, (1 << 64) - 1, 1, 1)
 
 
 @pytest.mark.parametrize(
@@ -102,6 +113,8 @@ SAME = (3, 1, 1, 1, 1, 1)
         ((3, 1, 0, 0, 1, 2), F32[2, 3, 3, 4], F32[3, 3, 4, 16], F32[2, 3, 3, 16], 2 * 2 * 25 * 4 * 16),
         # Strided by 2 over it, both windows begin with an element and meet 2.
         ((3, 2, 0, 0, 1, 2), F32[2, 3, 3, 4], F32[3, 3, 4, 16], F32[2, 2, 2, 16], 2 * 2 * 16 * 4 * 16),
+        # Negative padding crops the image.
+        (CROPPED, F32[2, 8, 8, 4], F32[3, 3, 4, 16], F32[2, 4, 4, 16], 2 * 2 * 16 * 9 * 4 * 16),
         # Grouped: 4 input features in 2 groups of 2 each.
         (PLAIN, F32[2, 8, 8, 4], F32[3, 3, 2, 16], F32[2, 6, 6, 16], 2 * 2 * 36 * 9 * 2 * 16),
         ((3, 1, 1 << 62, 0, 1, 1), F32[2, 8, 8, 4], F32[3, 3, 4, 16], F32[2, 6, 6, 16], None),
@@ -125,33 +138,27 @@ def test_positions_of_a_window_are_counted_as_by_going_through_them() -> None:
         assert _positions(WindowDimension(width, stride, low, 0, dilation, base), size, result) == met
 
 
-def test_negative_padding_crops_the_image() -> None:
-    cropped = (3, 1, (1 << 64) - 1, (1 << 64) - 1, 1, 1)
-    found = binary("convolution", F32[2, 8, 8, 4], F32[3, 3, 4, 16], F32[2, 4, 4, 16], window(cropped, cropped) + NHWC)
-    assert flops("x", found) == 2 * 2 * 16 * 9 * 4 * 16
-
-
 def test_a_convolution_without_dimensions_is_unknown() -> None:
     assert flops("x", binary("convolution", F32[2, 8], F32[3, 4], F32[2, 6])) is None
     assert flops("x", binary("convolution", F32[2], F32[3], F32[2], window(PLAIN, PLAIN) + NHWC)) is None
 
 
 def test_a_reduction_applies_its_computation_once_less_than_it_has_elements() -> None:
-    entry = computation(
-        9, parameter("a", F32[4, 8]), parameter("z", F32.scalar, 1),
+    windows = window((1, 1, 0, 0, 1, 1), PLAIN)
+    whole = entry(
+        {"a": F32[4, 8], "z": F32.scalar},
         instruction("x", "reduce", F32[4], "a", "z", calls=(1,)),
-        instruction("w", "reduce-window", F32[4, 6], "a", "z", calls=(1,), others=window((1, 1, 0, 0, 1, 1), PLAIN)),
-    )  # fmt: skip
-    assert flops("x", ADD, entry) == 32 - 4
-    assert flops("w", ADD, entry) == 24 * 2
-    assert bytes_accessed("x", ADD, entry) == 4 * (32 + 1 + 4)
+        instruction("w", "reduce-window", F32[4, 6], "a", "z", calls=(1,), others=windows),
+    )
+    assert (flops("x", ADD, whole), flops("w", ADD, whole)) == (32 - 4, 24 * 2)
+    assert bytes_accessed("x", ADD, whole) == 4 * (32 + 1 + 4)
 
 
 def test_a_scatter_applies_its_computation_to_each_update() -> None:
-    operands = parameter("a", F32[100, 8]), parameter("i", S32[5, 1], 1), parameter("u", F32[5, 8], 2)
-    entry = computation(9, *operands, instruction("x", "scatter", F32[100, 8], "a", "i", "u", calls=(1,)))
-    assert flops("x", ADD, entry) == 40
-    assert bytes_accessed("x", ADD, entry) == 4 * 5 + 3 * 4 * 40  # indices; updates; what they change, read and written
+    operands = {"a": F32[100, 8], "i": S32[5, 1], "u": F32[5, 8]}
+    whole = entry(operands, instruction("x", "scatter", F32[100, 8], "a", "i", "u", calls=(1,)))
+    assert flops("x", ADD, whole) == 40
+    assert bytes_accessed("x", ADD, whole) == 4 * 5 + 3 * 4 * 40  # indices; updates; what they change, read and written
 
 
 def test_a_fusion_costs_what_is_in_it_and_moves_its_operands_and_results() -> None:
@@ -161,83 +168,63 @@ def test_a_fusion_costs_what_is_in_it_and_moves_its_operands_and_results() -> No
         instruction("e", "exponential", F32[4, 3], "d"),
         instruction("c", "convert", BF16[4, 3], "e"),
     )  # fmt: skip
-    operands = parameter("a", F32[4, 7]), parameter("b", F32[7, 3], 1)
-    entry = computation(9, *operands, instruction("x", "fusion", BF16[4, 3], "a", "b", calls=(2,)))
-    assert flops("x", fused, entry) == 2 * 12 * 7 + 12
-    assert bytes_accessed("x", fused, entry) == 4 * (28 + 21) + 2 * 12
+    whole = entry({"a": F32[4, 7], "b": F32[7, 3]}, instruction("x", "fusion", BF16[4, 3], "a", "b", calls=(2,)))
+    assert flops("x", fused, whole) == 2 * 12 * 7 + 12
+    assert bytes_accessed("x", fused, whole) == 4 * (28 + 21) + 2 * 12
 
 
 def test_a_fusion_with_an_unknown_part_is_unknown() -> None:
     fused = computation(2, parameter("p", F32[4]), instruction("c", "custom-call", F32[4], "p"))
-    entry = computation(9, parameter("a", F32[4]), instruction("x", "fusion", F32[4], "a", calls=(2,)))
-    assert flops("x", fused, entry) is None
-    assert flops("x", entry) is None
-    assert bytes_accessed("x", entry) is None
+    whole = entry({"a": F32[4]}, instruction("x", "fusion", F32[4], "a", calls=(2,)))
+    assert flops("x", fused, whole) is flops("x", whole) is bytes_accessed("x", whole) is None
 
 
-def test_an_operand_that_is_used_twice_is_read_once() -> None:
-    entry = computation(9, parameter("a", F32[8]), instruction("x", "multiply", F32[8], "a", "a"))
-    assert bytes_accessed("x", entry) == 4 * (8 + 8)
+def test_bytes_that_are_read_twice_shared_masked_or_copied() -> None:
+    """An operand that is used twice is read once; a mask has a byte an element; a copy moves its operand once each way
+    and its end nothing."""
+    both = shapes(F32[100], F32[100], S32.scalar)
+    whole = entry(
+        {"a": F32[8], "c": F32[100]},
+        instruction("twice", "multiply", F32[8], "a", "a"),
+        instruction("mask", "compare", PRED[8], "a", "a"),
+        instruction("start", "copy-start", both, "c"),
+        instruction("done", "copy-done", F32[100], "start"),
+    )
+    assert [bytes_accessed(name, whole) for name in ("twice", "mask", "start", "done")] == [4 * (8 + 8), 32 + 8, 800, 0]
 
 
 def test_slices_and_updates_touch_what_they_take_and_change() -> None:
-    operands = (
-        parameter("a", F32[1000, 8]), parameter("u", F32[2, 8], 1), parameter("i", S32.scalar, 2),
-        parameter("j", S32[5, 1], 3),
-    )  # fmt: skip
-    entry = computation(
-        9, *operands,
+    whole = entry(
+        {"a": F32[1000, 8], "u": F32[2, 8], "i": S32.scalar, "j": S32[5, 1]},
         instruction("s", "dynamic-slice", F32[2, 8], "a", "i", "i"),
         instruction("g", "gather", F32[5, 8], "a", "j"),
         instruction("d", "dynamic-update-slice", F32[1000, 8], "a", "u", "i", "i"),
-    )  # fmt: skip
-    assert bytes_accessed("s", entry) == 64 + 8 + 64
-    assert bytes_accessed("g", entry) == 160 + 20 + 160
-    assert bytes_accessed("d", entry) == 64 + 8 + 64
+    )
+    assert [bytes_accessed(name, whole) for name in "sgd"] == [64 + 8 + 64, 160 + 20 + 160, 64 + 8 + 64]
 
 
-def fused_slice(*more: object) -> tuple[bytes, bytes]:
-    """A fusion that takes a slice of a large array through a bitcast, and updates it in place."""
-    inside = [
-        parameter("p", F32[1000, 8]), parameter("q", S32.scalar, 1), parameter("r", F32[1000, 8], 2),
+def fused_slice(*more: Instruction, made: bytes = F32[1000, 8]) -> float | None:
+    """Bytes of a fusion that takes a slice of a large array through a bitcast, and updates it in place."""
+    inside = computation(
+        2, parameter("p", F32[1000, 8]), parameter("q", S32.scalar, 1), parameter("r", F32[1000, 8], 2),
         instruction("v", "bitcast", F32[8000], "p"),
         instruction("s", "dynamic-slice", F32[8], "v", "q"),
         instruction("n", "negate", F32[8], "s"),
         instruction("u", "dynamic-update-slice", F32[1000, 8], "r", "n", "q"),
         *more,
-    ]  # fmt: skip
-    operands = parameter("a", F32[1000, 8]), parameter("i", S32.scalar, 1), parameter("b", F32[1000, 8], 2)
-    entry = computation(9, *operands, instruction("x", "fusion", F32[1000, 8], "a", "i", "b", calls=(2,)))
-    return computation(2, *inside), entry
+    )  # fmt: skip
+    operands = {"a": F32[1000, 8], "i": S32.scalar, "b": F32[1000, 8]}
+    return bytes_accessed("x", inside, entry(operands, instruction("x", "fusion", made, "a", "i", "b", calls=(2,))))
 
 
 def test_a_fused_slice_touches_the_slice_only() -> None:
-    assert bytes_accessed("x", *fused_slice()) == 32 + 4 + 0 + 32
-    assert bytes_accessed("x", *fused_slice(instruction("o", "bitcast", F32[1000, 8], "u"))) == 32 + 4 + 0 + 32
-
-
-def test_an_updated_array_that_is_no_result_is_read_and_the_result_written() -> None:
-    doubled = instruction("o", "add", F32[1000, 8], "u", "u")
-    assert bytes_accessed("x", *fused_slice(doubled)) == 32 + 4 + 32_000 + 32_000
-
-
-def test_of_several_results_only_the_updated_array_is_written_in_part() -> None:
-    both = instruction("o", "tuple", shapes(F32[1000, 8], F32[8]), "u", "n")
-    inside, _ = fused_slice(both)
-    operands = parameter("a", F32[1000, 8]), parameter("i", S32.scalar, 1), parameter("b", F32[1000, 8], 2)
-    made = shapes(F32[1000, 8], F32[8])
-    entry = computation(9, *operands, instruction("x", "fusion", made, "a", "i", "b", calls=(2,)))
-    assert bytes_accessed("x", inside, entry) == 32 + 4 + 0 + 32 + 32
-
-
-def test_asynchronous_copies_move_their_operand_once_each_way() -> None:
-    entry = computation(
-        9, parameter("a", F32[100]),
-        instruction("s", "copy-start", shapes(F32[100], F32[100], S32.scalar), "a"),
-        instruction("d", "copy-done", F32[100], "s"),
-    )  # fmt: skip
-    assert bytes_accessed("s", entry) == 800
-    assert bytes_accessed("d", entry) == 0
+    """An updated array that is no result is read, and the result written; of several results only the updated array is
+    written in part."""
+    assert fused_slice() == 32 + 4 + 0 + 32
+    assert fused_slice(instruction("o", "bitcast", F32[1000, 8], "u")) == 32 + 4 + 0 + 32
+    assert fused_slice(instruction("o", "add", F32[1000, 8], "u", "u")) == 32 + 4 + 32_000 + 32_000
+    two = shapes(F32[1000, 8], F32[8])
+    assert fused_slice(instruction("o", "tuple", two, "u", "n"), made=two) == 32 + 4 + 0 + 32 + 32
 
 
 def test_a_program_that_calls_itself_ends() -> None:
@@ -314,16 +301,7 @@ def test_attention_multiplies_queries_and_keys_then_scores_and_values() -> None:
     config = {"cudnn_fmha_backend_config": {
         "bmm1_dot_dimension_numbers": first, "bmm2_dot_dimension_numbers": second
     }}  # fmt: skip
-    operands = (
-        parameter("q", BF16[3, 2, 10, 64]), parameter("k", BF16[3, 2, 20, 64], 1),
-        parameter("v", BF16[3, 2, 20, 32], 2),
-    )  # fmt: skip
+    operands = {"q": BF16[3, 2, 10, 64], "k": BF16[3, 2, 20, 64], "v": BF16[3, 2, 20, 32]}
     made = shapes(BF16[3, 2, 10, 32], U8[0])
     call = instruction("x", "custom-call", made, "q", "k", "v", others=library("__cudnn$fmhaSoftmax", config))
-    entry = computation(9, *operands, call)
-    assert flops("x", entry) == 2 * 6 * 10 * 20 * (64 + 32)
-
-
-def test_masks_are_bytes() -> None:
-    entry = computation(9, parameter("a", F32[8]), instruction("x", "compare", PRED[8], "a", "a"))
-    assert bytes_accessed("x", entry) == 32 + 8
+    assert flops("x", entry(operands, call)) == 2 * 6 * 10 * 20 * (64 + 32)

@@ -24,33 +24,22 @@ ENTRY = computation(
 )
 
 
-def around(name: str) -> tuple[list[str], list[str], list[str]]:
-    found = read(FUSED, ENTRY)
-    operands, users, fused = (text_of(found, name).splitlines() for text_of in (operands_of, users_of, fused_of))
-    return operands, users, fused
-
-
-def operands_of(found: Program, name: str) -> str:
-    return operand_texts(found, found.rows_named([name]))[0]
-
-
-def users_of(found: Program, name: str) -> str:
-    return user_texts(found, found.rows_named([name]))[0]
-
-
-def fused_of(found: Program, name: str) -> str:
-    return fused_texts(found, found.rows_named([name]))[0]
+def around(found: Program, name: str) -> list[list[str]]:
+    """The lines of what the instruction of that name uses, of what uses it, and of what is fused in it."""
+    texts = (text_of(found, found.rows_named([name]))[0] for text_of in (operand_texts, user_texts, fused_texts))
+    return [text.splitlines() for text in texts]
 
 
 def test_neighbours_are_those_that_compute_not_those_that_hand_on() -> None:
-    assert around("fusion") == (
+    found = read(FUSED, ENTRY)
+    assert around(found, "fusion") == [
         ["%x = f32[8] parameter", "%pair = (f32[8], s32[8]) sort"],
         ["%copy = f32[8] copy"],
         ["%p0 = f32[8] parameter()", "%neg = f32[8] negate(f32[8] %p0)", "%sum = f32[8] add(f32[8] %neg, f32[8] %p0)"],
-    )
-    assert around("pair") == (["%x = f32[8] parameter"], ["%fusion = f32[8] fusion"], [])
-    assert around("copy") == (["%fusion = f32[8] fusion"], [], [])
-    assert around("neg") == (["%p0 = f32[8] parameter"], ["%sum = f32[8] add"], [])
+    ]
+    assert around(found, "pair") == [["%x = f32[8] parameter"], ["%fusion = f32[8] fusion"], []]
+    assert around(found, "copy") == [["%fusion = f32[8] fusion"], [], []]
+    assert around(found, "neg") == [["%p0 = f32[8] parameter"], ["%sum = f32[8] add"], []]
 
 
 def test_many_neighbours_are_cut() -> None:
@@ -60,8 +49,8 @@ def test_many_neighbours_are_cut() -> None:
         computation(2, *(instruction(f"n{i}", "negate", F32[8]) for i in range(50))),
         computation(3, instruction("big", "fusion", F32[8], calls=(2,))),
     )
-    for text in (operands_of(found, "all"), fused_of(found, "big")):
-        assert len(text.splitlines()) == 32 and text.endswith("\n…")
+    for lines in (around(found, "all")[0], around(found, "big")[2]):
+        assert len(lines) == 32 and lines[-1] == "…"
 
 
 def test_a_circle_of_tuples_ends() -> None:
@@ -72,5 +61,5 @@ def test_a_circle_of_tuples_ends() -> None:
             instruction("n", "negate", F32[8], "a", "missing"),
         )
     )  # fmt: skip
-    assert operands_of(found, "n") == ""
-    assert users_of(found, "a") == "%n = f32[8] negate"
+    assert around(found, "n")[0] == []
+    assert around(found, "a")[1] == ["%n = f32[8] negate"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -10,8 +12,9 @@ from tests.xspace.fuzz_inputs import hlo_proto
 from tests.xspace_builder import chunk, fixed32, fixed64, integer
 from tfcompare.errors import NotAProfile
 from tfcompare.hlo.expression import digests, expressions
+from tfcompare.hlo.names import function_name, plain_instruction, plain_program
 from tfcompare.hlo.program import Program, read_program
-from tfcompare.hlo.shapes import mask_of
+from tfcompare.hlo.shapes import mask_of, size_of_text
 
 BF16_TYPE, F32_TYPE, S32_TYPE = BF16.number, F32.number, S32.number
 
@@ -88,21 +91,15 @@ def test_a_fusion_without_an_op_comes_from_the_last_one_in_it() -> None:
         instruction("y", "tanh", F32[8], "x", others=named("second/tanh")),
         instruction("root", "copy", F32[8], "y"),
     )
-    nameless = computation(2, instruction("z", "copy", F32[8]))
-    own = instruction("own", "fusion", F32[8], calls=(1,), others=named("third/add"))
-    found = read(
-        fused,
-        nameless,
-        computation(
-            3,
-            own,
-            instruction("from.1", "fusion", F32[8], calls=(1,)),
-            instruction("from.2", "fusion", F32[8], calls=(2, 1)),
-            instruction("none", "fusion", F32[8], calls=(2, 9)),
-            instruction("call", "call", F32[8], calls=(1,)),
-        ),
-    )
-    rows = found.rows_named(["own", "from.1", "from.2", "none", "call"])
+    callers = [
+        instruction("own", "fusion", F32[8], calls=(1,), others=named("third/add")),
+        instruction("from.1", "fusion", F32[8], calls=(1,)),
+        instruction("from.2", "fusion", F32[8], calls=(2, 1)),
+        instruction("none", "fusion", F32[8], calls=(2, 9)),
+        instruction("call", "call", F32[8], calls=(1,)),
+    ]
+    found = read(fused, computation(2, instruction("z", "copy", F32[8])), computation(3, *callers))
+    rows = found.rows_named([one.name for one in callers])
     assert found.names(found.origins(rows)).tolist() == ["own", "y", "y", "none", "call"]
 
 
@@ -163,13 +160,10 @@ def test_sizes_of_absurd_dimensions_stay_numbers() -> None:
 
 
 def test_bits_of_packed_elements_count() -> None:
-    four_bit = integer(2, 21) + chunk(3, b"\x05")
+    four_bit, complex_128 = integer(2, 21) + chunk(3, b"\x05"), integer(2, 18)
     packed = integer(2, 2) + chunk(3, b"\x05") + chunk(5, integer(7, 4))
-    found = read(computation(1, instruction("x", "tuple", shapes(four_bit, packed, C128_SCALAR))))
+    found = read(computation(1, instruction("x", "tuple", shapes(four_bit, packed, complex_128))))
     assert [array.size_bytes for array in found.shape_of(row(found, "x")).arrays] == [3, 3, 16]
-
-
-C128_SCALAR = integer(2, 18)
 
 
 def made(opcode: str, others: bytes = b"", module: bytes = b"") -> Program:
@@ -188,6 +182,9 @@ def as_text(opcode: str, others: bytes = b"", module: bytes = b"") -> str:
     return expressions(found, found.every)[0]
 
 
+EMPTY_MESSAGE = b"\x0a\x00"
+
+
 @pytest.mark.parametrize(
     ("opcode", "others", "text"),
     [
@@ -196,19 +193,14 @@ def as_text(opcode: str, others: bytes = b"", module: bytes = b"") -> str:
         ("scatter", integer(67, 1), ", indices_are_sorted=true"),
         ("scatter", integer(69, 1), ", unique_indices=true"),
         ("topk", integer(81, 7), ", k=7"),
-        ("topk", integer(85, 1), ""),
-        ("triangular-solve", chunk(59, integer(2, 1)), ""),
-        ("cholesky", chunk(62, integer(1, 1)), ""),
-        ("rng", integer(23, 1), ""),
-        ("rng-bit-generator", integer(70, 2), ""),
         ("rng-get-and-update-state", integer(66, 3), ", delta=3"),
         ("all-reduce", integer(71, 1), ", use_global_device_ids=true"),
-        ("all-reduce", chunk(92, b"\x0a\x00"), ""),
-        ("all-reduce", chunk(93, b"\x0a\x00"), ""),
-        ("ragged-dot", chunk(90, b"\x0a\x00"), ""),
-        ("exponential", chunk(91, b"\x0a\x00"), ""),
-        ("scan", integer(94, 1), ""),
-        ("convolution", integer(97, 2), ""),
+        *((opcode, integer(field, 1), "") for opcode, field in (("topk", 85), ("rng", 23), ("scan", 94))),
+        *((opcode, integer(field, 2), "") for opcode, field in (("rng-bit-generator", 70), ("convolution", 97))),
+        ("triangular-solve", chunk(59, integer(2, 1)), ""),
+        ("cholesky", chunk(62, integer(1, 1)), ""),
+        *((opcode, chunk(field, EMPTY_MESSAGE), "") for opcode, field in (("all-reduce", 92), ("all-reduce", 93))),
+        *((opcode, chunk(field, EMPTY_MESSAGE), "") for opcode, field in (("ragged-dot", 90), ("exponential", 91))),
     ],
 )
 def test_an_attribute_of_what_is_computed_is_in_the_digest_and_shown_if_plain(
@@ -243,3 +235,44 @@ def test_a_donated_parameter_says_so() -> None:
     assert len(digests_of) == 3
     other = chunk(8, chunk(1, integer(2, 5)))
     assert digest_of("parameter", module=other) == digest_of("parameter"), "another parameter is donated"
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("bf16[8,128]", 2048), ("f32[]", 4), ("s4[3]", 1.5), ("pred[0,7]", 0), (f"f32[{'9' * 400}]", math.inf)],
+)
+def test_the_size_of_a_shape_as_text(text: str, size: float) -> None:
+    assert size_of_text(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "f32", "f32[8", "what[8]", "f32[8,-1]", "f32[a]", "(f32[8], f32[8])"])
+def test_the_size_of_another_text_is_unknown(text: str) -> None:
+    assert math.isnan(size_of_text(text))
+
+
+MUST = "__XlaMustCompile_true_config_proto_1356_executor_type_1116_.2"
+
+
+@pytest.mark.parametrize(
+    ("program", "plain", "function"),
+    [
+        ("jit_step(17)", "jit_step", "step"),
+        ("jit__psum(9646411105960254074)", "jit__psum", "_psum"),
+        ("jit__lambda(34)", "jit__lambda", "<lambda>"),
+        ("jit__lambda_", "jit__lambda_", "<lambda>"),
+        ("pmap_jit_f", "pmap_jit_f", "jit_f"),
+        (f"a_inference_comp_15{MUST}(0)", "inference_comp", "comp"),
+        ("a_inference_one_step_on_data_558__.6(62)", "inference_one_step_on_data", "one_step_on_data"),
+        (f"a_backward_comp_15{MUST}(0)", "backward_comp", "backward_comp"),
+        ("a_inference_comp", "a_inference_comp", "a_inference_comp"),
+        ("module", "module", "module"),
+        ("", "", ""),
+    ],
+)
+def test_names(program: str, plain: str, function: str) -> None:
+    assert (plain_program(program), function_name(program)) == (plain, function)
+
+
+def test_numbers_at_the_end_of_an_instruction_are_left_out() -> None:
+    names = ["fusion.12", "copy.1.2", "negate.remat", "p0", "v1.2x", ""]
+    assert list(map(plain_instruction, names)) == ["fusion", "copy", "negate.remat", "p0", "v1.2x", ""]

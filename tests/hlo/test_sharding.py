@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from tests.frames.tables import run_of
-from tests.hlo.builder import F32, computation, instruction, parameter, program
-from tests.xspace_builder import chunk, event, integer, line, meta, plane, space
+from tests.frames.tables import host, run_with
+from tests.hlo.builder import F32, computation, instruction, metadata, program
+from tests.protobufs import messages
+from tests.xspace_builder import chunk, event, integer, line, plane
 from tfcompare.errors import NotAProfile
 from tfcompare.hlo.expression import digests, expressions
 from tfcompare.hlo.program import read_program
 from tfcompare.hlo.sharding import SHARDING, sharding_text
 from tfcompare.tools.what_differs import differences
 
-xla_data_pb2 = pytest.importorskip("tensorflow.compiler.xla.xla_data_pb2")
+xla_data_pb2 = messages("compiler.xla.xla_data_pb2")
 OpSharding = xla_data_pb2.OpSharding
 ROWS = OpSharding(type=3, tile_assignment_dimensions=[2, 1], tile_assignment_devices=[0, 1])
 COLUMNS = OpSharding(type=3, tile_assignment_dimensions=[1, 2], tile_assignment_devices=[0, 1])
@@ -53,16 +54,9 @@ def test_a_damaged_sharding_is_refused_and_one_without_end_is_cut() -> None:
 
 
 def with_sharding(sharding: object) -> bytes:
-    others = chunk(SHARDING, sharding.SerializeToString())  # type: ignore[attr-defined]
-    rows = parameter("x", F32[8, 8])
-    return program(
-        computation(
-            1,
-            instruction(rows.name, rows.opcode, rows.shape, others=rows.others + others),
-            instruction("sum", "negate", F32[8, 8], "x"),
-        ),
-        others=integer(6, 1),
-    )
+    divided = chunk(SHARDING, sharding.SerializeToString())  # type: ignore[attr-defined]
+    rows = instruction("x", "parameter", F32[8, 8], others=integer(9, 0) + divided)
+    return program(computation(1, rows, instruction("sum", "negate", F32[8, 8], "x")), others=integer(6, 1))
 
 
 def test_instructions_tell_their_sharding_and_differ_by_it() -> None:
@@ -76,11 +70,8 @@ def test_instructions_tell_their_sharding_and_differ_by_it() -> None:
 def test_runs_differ_in_how_their_inputs_are_divided() -> None:
     def recorded(sharding: object):
         ran = event("sum", 0, 5, hlo_op="sum", program_id=7, hlo_module="jit_f")
-        protos = plane(
-            "/host:metadata", line("", event(meta("jit_f(7)", "", {"Hlo Proto": with_sharding(sharding)}), 0, 0))
-        )
-        return run_of(space(plane("/device:GPU:0", line("Stream #1(Compute)", ran, id=1)), protos,
-                            plane("/host:CPU", line("python", event("x", 0, 1), id=1))))  # fmt: skip
+        device = plane("/device:GPU:0", line("Stream #1(Compute)", ran, id=1))
+        return run_with(device, metadata({"jit_f(7)": with_sharding(sharding)}), host(event("x", 0, 1)))
 
     ours, theirs = recorded(ROWS), recorded(COLUMNS)
     found = {one.label: (one.baseline, one.candidate) for one in differences(ours, theirs, [])}

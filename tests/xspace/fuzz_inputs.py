@@ -4,19 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from tests.xspace_builder import (
-    U64,
-    Event,
-    Ref,
-    aggregated,
-    chunk,
-    event,
-    integer,
-    line,
-    meta,
-    plane,
-    space,
-)
+from tests.xspace_builder import U64, Event, Ref, aggregated, chunk, event, integer, line, meta, plane, space
 
 NUMBERS = (
     0, 1, 2, 7, 127, 128, 255, 1 << 14, (1 << 31) - 1, 1 << 31, (1 << 32) - 1, 1 << 32, 10**12, 1 << 53, 1 << 60,

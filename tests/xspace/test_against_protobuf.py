@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.frames.tables import thorough_but
 from tests.profiles import ALL_RUNS, run_path
 from tests.xspace import fuzz_inputs
 from tests.xspace.plain import Plain, by_columns, by_protobuf
@@ -30,7 +31,7 @@ def same(ours: Plain, theirs: Plain) -> None:
     assert ours == theirs
 
 
-@pytest.mark.parametrize("name", ALL_RUNS)
+@pytest.mark.parametrize("name", thorough_but(ALL_RUNS))
 def test_real_profiles(name: str) -> None:
     paths: list[Path] = sorted(run_path(name).rglob("*.xplane.pb"))
     assert paths

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import shutil
@@ -42,36 +43,18 @@ def tell(**environment: str) -> tuple[bool, int, bool]:
     return before, planes, after
 
 
-@pytest.fixture
-def package(tmp_path: Path) -> Path:
-    """A copy of the package that nothing can be written beside: files stand where its cache folders would be."""
-    source = Path(tfcompare.__file__).parent
+@pytest.mark.thorough
+def test_read_where_nothing_can_be_cached(tmp_path: Path) -> None:
+    """A copy of the package with files where its cache folders would be; the user's cache folder cannot be written, nor
+    can what the environment names."""
+    source, blocked = Path(tfcompare.__file__).parent, tmp_path / "blocked"
     shutil.copytree(source, tmp_path / "tfcompare", ignore=shutil.ignore_patterns("__pycache__"))
-    for folder in ("xspace", "frames"):
-        (tmp_path / "tfcompare" / folder / "__pycache__").write_text("not a folder")
-    return tmp_path
-
-
-def test_read_where_nothing_can_be_cached(tmp_path: Path, package: Path) -> None:
-    """The package's folder and the user's cache folder cannot be written, nor can what the environment names."""
-    blocked = tmp_path / "blocked"
-    blocked.write_text("not a folder")
+    for file in (blocked, *(tmp_path / "tfcompare" / folder / "__pycache__" for folder in ("xspace", "frames"))):
+        file.write_text("not a folder")
     told = tell(
-        PYTHONPATH=str(package),
-        NUMBA_CACHE_DIR=str(blocked / "cache"),
-        XDG_CACHE_HOME=str(blocked),
-        HOME=str(blocked),
+        PYTHONPATH=str(tmp_path), NUMBA_CACHE_DIR=str(blocked / "cache"), XDG_CACHE_HOME=str(blocked), HOME=str(blocked)
     )
     assert told == (True, 1, False)
-
-
-def test_compiled_once_and_cached_for_the_user_where_the_package_cannot_be_written(
-    tmp_path: Path, package: Path
-) -> None:
-    cache = tmp_path / "cache"
-    for expected in ((True, 1, False), (False, 1, False)):
-        told = tell(PYTHONPATH=str(package), NUMBA_CACHE_DIR="", XDG_CACHE_HOME=str(cache), HOME=str(tmp_path))
-        assert told == expected
 
 
 ONE_LOOP = """
@@ -100,6 +83,23 @@ def loops(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "loops", raising=False)
     return tmp_path
+
+
+def test_a_loop_is_cached_for_the_user_where_its_folder_cannot_be_written_or_else_compiled_each_time(
+    loops: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (loops / "__pycache__").rmdir()
+    for name in ("__pycache__", "blocked"):
+        (loops / name).write_text("not a folder")
+    found = []
+    for cache in ("cache", "cache", "blocked"):
+        monkeypatch.setenv("XDG_CACHE_HOME", str(loops / cache))
+        monkeypatch.delitem(sys.modules, "loops", raising=False)
+        outer = importlib.import_module("loops").outer
+        folder = outer.stats.cache_path
+        assert outer(1) == 4.5
+        found.append((folder and Path(folder).relative_to(loops).parts[0], sum(outer.stats.cache_hits.values())))
+    assert found == [("cache", 0), ("cache", 1), (None, 0)]
 
 
 @pytest.mark.parametrize(("mode", "is_used"), [(0o700, True), (0o777, False)])
@@ -135,6 +135,7 @@ def test_read_without_compiling() -> None:
     assert tell(NUMBA_DISABLE_JIT="1") == (False, 1, False)
 
 
+@pytest.mark.thorough
 def test_every_loop_is_compiled_for_one_combination_of_types_and_loaded_by_the_next_process() -> None:
     """Several for one loop take as much longer, and two processes that cache different ones at once mix them up."""
     read_all = """

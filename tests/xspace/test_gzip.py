@@ -23,29 +23,19 @@ def read_bytes(folder: Path, data: bytes) -> HostProfile:
     return read(path)
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        PROFILE,
-        PACKED,
-        gzip.compress(PROFILE, 0),
-        gzip.compress(PROFILE[:100]) + gzip.compress(PROFILE[100:]),
-        gzip.compress(b"") + PACKED + gzip.compress(b""),
-        b"".join(gzip.compress(PROFILE[i : i + 1]) for i in range(len(PROFILE))),
-        PACKED + b"\0" * 100_000,
-        gzip.compress(PROFILE[:9]) + b"\0" * 512 + gzip.compress(PROFILE[9:]) + b"\0",
-    ],
-    ids=[
-        "not packed",
-        "packed",
-        "stored",
-        "two members",
-        "empty members",
-        "a member a byte",
-        "padded",
-        "padding between",
-    ],
-)
+PACKINGS = {
+    "not packed": PROFILE,
+    "packed": PACKED,
+    "stored": gzip.compress(PROFILE, 0),
+    "two members": gzip.compress(PROFILE[:100]) + gzip.compress(PROFILE[100:]),
+    "empty members": gzip.compress(b"") + PACKED + gzip.compress(b""),
+    "a member a byte": b"".join(gzip.compress(PROFILE[i : i + 1]) for i in range(len(PROFILE))),
+    "padded": PACKED + b"\0" * 100_000,
+    "padding between": gzip.compress(PROFILE[:9]) + b"\0" * 512 + gzip.compress(PROFILE[9:]) + b"\0",
+}
+
+
+@pytest.mark.parametrize("data", PACKINGS.values(), ids=PACKINGS)
 def test_the_profile_within(tmp_path: Path, data: bytes) -> None:
     profile = read_bytes(tmp_path, data)
     assert len(profile.space.events) == 300
@@ -68,19 +58,20 @@ def test_a_damaged_packed_file_is_refused(tmp_path: Path, at: int) -> None:
     assert "\n" not in str(refusal.value)
 
 
-def test_garbage_after_the_packed_data_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(NotAProfile, match=r"expected gzipped data, found damaged data \(.*incorrect header check\)"):
-        read_bytes(tmp_path, PACKED + b"garbage")
-
-
-def test_a_packed_nothing_is_an_empty_file(tmp_path: Path) -> None:
-    with pytest.raises(NotAProfile, match=r"at byte 0 expected .* at least one plane, found an empty file"):
-        read_bytes(tmp_path, gzip.compress(b""))
-
-
-def test_what_is_within_is_looked_at_once_only(tmp_path: Path) -> None:
-    with pytest.raises(NotAProfile, match="found byte 0x1f, which begins none"):
-        read_bytes(tmp_path, gzip.compress(PACKED))
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (PACKED + b"garbage", r"expected gzipped data, found damaged data \(.*incorrect header check\)"),
+        (gzip.compress(b""), "at byte 0 expected .* at least one plane, found an empty file"),
+        (gzip.compress(PACKED), "found byte 0x1f, which begins none"),  # what is within is looked at once only
+        (gzip.compress(bytes(128 << 20)), "expected a profile of at most"),  # it grows more than profiles do
+        (gzip.compress(b"") * 100_000, "found an empty file"),  # minutes, where each copies what is left
+    ],
+    ids=["garbage at the end", "nothing", "packed twice", "a bomb", "many small members"],
+)
+def test_what_is_no_packed_profile_is_refused(tmp_path: Path, data: bytes, message: str) -> None:
+    with pytest.raises(NotAProfile, match=message):
+        read_bytes(tmp_path, data)
 
 
 def test_a_file_that_grows_beyond_the_limit_is_refused_early() -> None:
@@ -90,15 +81,3 @@ def test_a_file_that_grows_beyond_the_limit_is_refused_early() -> None:
     told = f"expected a profile of at most 1,048,576 bytes in a gzipped file of {len(bomb):,}, found more"
     assert told in str(refusal.value)
     assert refusal.value.offset < 2 << 20
-
-
-def test_a_file_that_grows_many_times_more_than_profiles_do_is_refused(tmp_path: Path) -> None:
-    bomb = gzip.compress(bytes(128 << 20))
-    with pytest.raises(NotAProfile, match="expected a profile of at most"):
-        read_bytes(tmp_path, bomb)
-
-
-def test_many_small_members_are_read_to_the_end(tmp_path: Path) -> None:
-    """Where each of them copies what is left, this takes minutes."""
-    with pytest.raises(NotAProfile):
-        read_bytes(tmp_path, gzip.compress(b"") * 100_000)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import struct
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -12,6 +12,8 @@ from tests.xspace.plain import Plain, by_columns, by_protobuf
 from tests.xspace_builder import (
     U64,
     Ref,
+    Stats,
+    Value,
     aggregated,
     chunk,
     double,
@@ -25,8 +27,7 @@ from tests.xspace_builder import (
     space,
     varint,
 )
-from tfcompare.xspace import parse
-from tfcompare.xspace.texts import LONGEST_BYTES
+from tfcompare.xspace import lookup, parse
 
 UNKNOWN_FIELDS = b"".join(
     [integer(99, 7), integer(100, -1), fixed64(101, b"\xff" * 8), fixed32(102, b"\xff" * 4), chunk(103, b"\xff" * 300)]
@@ -47,57 +48,34 @@ def only_line(data: bytes) -> Plain:
 
 
 def test_everything_a_profile_holds() -> None:
-    data = space(
-        plane(
-            "/host:CPU",
-            line(
-                "python",
-                event("train", 0, 100, _r=1, step_num=-7),
-                event(
-                    meta("MatMul:MatMul", "mm", {"tf_op": Ref("x")}),
-                    10,
-                    20.5,
-                    {"an odd name": "text"},
-                    u=U64((1 << 64) - 1),
-                    d=-1.5,
-                    b=b"\0\xff",
-                    r=Ref("referred"),
-                    empty="",
-                ),
-                aggregated("copy", 12, 3),
-                id=-3,
-                at_us=1.5,
-            ),
-            stats={"cores": 3, "vendor": "A", "memory": U64(1 << 63), "clock": 0.5, "raw": b"\1", "kind": Ref("k")},
-            id=4,
-        ),
-        hostnames=["vm", ""],
-        errors=["lost"],
-        warnings=["late", "é"],
-    )
-    (plane_,) = (read := read_like_protobuf(data))["planes"]
-    assert (read["hostnames"], read["errors"], read["warnings"]) == (("vm", ""), ("lost",), ("late", "é"))
-    assert plane_["stats"] == {
-        "cores": 3, "vendor": "A", "memory": 1 << 63, "clock": 0.5, "raw": b"\1", "kind": "k"
+    of_every_kind: dict[str, Value] = {
+        "an odd name": "text",
+        "u": U64((1 << 64) - 1),
+        "d": -1.5,
+        "b": b"\0\xff",
+        "r": Ref("referred"),
+        "empty": "",
+    }
+    of_plane: dict[str, Value] = {
+        "cores": 3, "vendor": "A", "memory": U64(1 << 63), "clock": 0.5, "raw": b"\1", "kind": Ref("k")
     }  # fmt: skip
+    events = [
+        event("train", 0, 100, _r=1, step_num=-7),
+        event(meta("MatMul:MatMul", "mm", {"tf_op": Ref("x")}), 10, 20.5, of_every_kind),
+        aggregated("copy", 12, 3),
+    ]
+    host = plane("/host:CPU", line("python", *events, id=-3, at_us=1.5), stats=of_plane, id=4)
+    read = read_like_protobuf(space(host, hostnames=["vm", ""], errors=["lost"], warnings=["late", "é"]))
+    assert (read["hostnames"], read["errors"], read["warnings"]) == (("vm", ""), ("lost",), ("late", "é"))
+    (plane_,) = read["planes"]
+    assert plane_["stats"] == of_plane
     (line_,) = plane_["lines"]
     assert (line_["id"], line_["name"], line_["timestamp_ns"]) == (-3, "python", 1500)
+    kinds = ("str_value", "uint64_value", "double_value", "bytes_value", "ref_value", "str_value")
+    stats = [(name, kind, value) for (name, value), kind in zip(of_every_kind.items(), kinds, strict=True)]
     assert line_["events"] == [
         ("train", 0, 100_000_000, 0, [("_r", "int64_value", 1), ("step_num", "int64_value", -7)]),
-        (
-            "MatMul:MatMul",
-            10_000_000,
-            20_500_000,
-            0,
-            [
-                ("an odd name", "str_value", "text"),
-                ("u", "uint64_value", (1 << 64) - 1),
-                ("d", "double_value", -1.5),
-                ("b", "bytes_value", b"\0\xff"),
-                ("r", "ref_value", "referred"),
-                ("empty", "str_value", ""),
-            ],
-        ),
+        ("MatMul:MatMul", 10_000_000, 20_500_000, 0, stats),
         ("copy", 0, 3_000_000, 12, []),
     ]
     assert plane_["metadata"][2] == ("MatMul:MatMul", "mm", [("tf_op", "ref_value", "x")])
@@ -147,14 +125,6 @@ def test_offset_and_occurrences_exclude_each_other() -> None:
     assert [e[1:4] for e in only_line(data)["events"]] == [(0, 0, 3), (9, 0, 0)]
 
 
-@pytest.mark.parametrize("metadata", ["before", "between", "after"])
-def test_metadata_before_and_after_the_lines_that_refer_to_it(metadata: str) -> None:
-    lines = [line(f"t{i}", event("a:A", i, 1, s=Ref("one")), event(f"b{i}:B", i, 1, s=Ref("two"))) for i in range(3)]
-    (plane_,) = read_like_protobuf(space(plane("p", *lines, metadata=metadata)))["planes"]
-    assert [[e[0] for e in t["events"]] for t in plane_["lines"]] == [["a:A", f"b{i}:B"] for i in range(3)]
-    assert {e[4][0][2] for t in plane_["lines"] for e in t["events"]} == {"one", "two"}
-
-
 def test_an_id_means_what_its_own_plane_says() -> None:
     planes = [plane(f"p{i}", line("t", event(f"name{i}", 0, 1, {f"stat{i}": Ref(f"text{i}")}))) for i in range(3)]
     bare = plane("bare", line("t", chunk(4, integer(1, 1) + chunk(4, integer(1, 1) + integer(7, 2)))))
@@ -186,14 +156,6 @@ def test_ids_of_any_size(ids: dict[str, int]) -> None:
     ]
 
 
-def test_ids_without_an_entry_are_names_without_letters() -> None:
-    missing = [0, 2, -1, 1 << 31, 1 << 62, -(1 << 63)]
-    nameless = [chunk(4, integer(1, i) + chunk(4, integer(1, i) + integer(7, i))) for i in missing]
-    named = event("there", 0, 1, s=Ref("t"))
-    data = space(plane("p", line("t", *nameless, named), ids={"there": 50, "s": 50, "t": 51}))
-    assert [e[0] for e in only_line(data)["events"]] == [""] * 6 + ["there"]
-
-
 def test_an_entry_of_the_map_that_is_there_twice() -> None:
     entries = [chunk(4, integer(1, 5) + chunk(2, integer(1, 5) + chunk(2, name))) for name in ("old", "new")]
     data = space(plane("p", *entries, line("t", chunk(4, integer(1, 5)))))
@@ -204,23 +166,6 @@ def test_a_key_without_value_and_a_value_without_key() -> None:
     entries = [chunk(4, integer(1, 5)), chunk(4, chunk(2, chunk(2, "no key"))), chunk(5, b"")]
     data = space(plane("p", *entries, line("t", chunk(4, b""), chunk(4, integer(1, 5)))))
     assert [e[0] for e in only_line(data)["events"]] == ["no key", ""]
-
-
-@pytest.mark.parametrize("value", [0.0, -0.0, 1e-320, float("inf"), 1.7976931348623157e308])
-def test_doubles_keep_their_bits(value: float) -> None:
-    read = by_columns(parse(space(plane("p", line("t", event("e", 0, 0, d=value)), stats={"d": value}))))
-    (found,) = read["planes"][0]["lines"][0]["events"][0][4]
-    assert struct.pack("<d", found[2]) == struct.pack("<d", value)
-    assert struct.pack("<d", read["planes"][0]["stats"]["d"]) == struct.pack("<d", value)
-
-
-@pytest.mark.parametrize("value", [0, 1, (1 << 63) - 1, 1 << 63, (1 << 64) - 1])
-def test_unsigned_numbers_up_to_64_bits(value: int) -> None:
-    data = space(plane("p", line("t", event("e", 0, 0, u=U64(value))), stats={"u": U64(value)}))
-    assert only_line(data)["events"][0][4] == [("u", "uint64_value", value)]
-    rows, bits = parse(data).numbers("u")
-    assert rows.tolist() == [0]
-    assert bits.astype(np.uint64).tolist() == [value]
 
 
 def test_numbers_may_be_written_longer_than_they_need() -> None:
@@ -243,23 +188,13 @@ def test_invalid_utf8_becomes_a_mark_in_the_text() -> None:
     assert read.strings("s").labels == ["x", "\ufffd"]
 
 
-def test_names_of_any_kind() -> None:
-    names = ["", "\0", "a\nb", "x" * LONGEST_BYTES, "é\U0001f600", "a\tb", "Iterator::Root::Map[0]::\u2028"]
-    found = only_line(space(plane("p", line("t", *(event(n, i, 1, s=n) for i, n in enumerate(names))))))["events"]
-    assert [(e[0], e[4][0][2]) for e in found] == [(n, n) for n in names]
-
-
 def test_lines_and_planes_without_contents() -> None:
     data = space(plane(""), plane("p", *(line("", id=i) for i in range(3000))), plane("p", line("t", event("e", 0, 1))))
-    read = read_like_protobuf(data)
-    assert [len(p["lines"]) for p in read["planes"]] == [0, 3000, 1]
+    assert [len(p["lines"]) for p in read_like_protobuf(data)["planes"]] == [0, 3000, 1]
     space_ = parse(data)
     assert space_.planes_of(np.arange(1)).tolist() == [2]
-    assert [(p.first_line, p.line_count, p.first_event, p.event_count) for p in space_.planes] == [
-        (0, 0, 0, 0),
-        (0, 3000, 0, 0),
-        (3000, 1, 0, 1),
-    ]
+    found = [(p.first_line, p.line_count, p.first_event, p.event_count) for p in space_.planes]
+    assert found == [(0, 0, 0, 0), (0, 3000, 0, 0), (3000, 1, 0, 1)]
 
 
 def test_more_of_everything_than_room_was_made_for() -> None:
@@ -282,21 +217,9 @@ def test_times_count_from_the_earliest_line_with_events() -> None:
 
 
 def test_the_kinds_of_a_stat_that_other_readers_ask_for() -> None:
-    read = parse(
-        space(
-            plane(
-                "p",
-                line(
-                    "t",
-                    event("a", 0, 1, n=1, s="x"),
-                    event("b", 0, 1, n=U64(2), s=Ref("x")),
-                    event("c", 0, 1, n="3", s=4),
-                    event("d", 0, 1),
-                    event("e", 0, 1, s="y"),
-                ),
-            )
-        )
-    )
+    stats: list[Stats] = [{"n": 1, "s": "x"}, {"n": U64(2), "s": Ref("x")}, {"n": "3", "s": 4}, {}, {"s": "y"}]
+    events = [event(name, 0, 1, own) for name, own in zip("abcde", stats, strict=True)]
+    read = parse(space(plane("p", line("t", *events))))
     assert [a.tolist() for a in read.numbers("n")] == [[0, 1], [1, 2]]
     assert read.number_of_each("n", -1).tolist() == [1, 2, -1, -1, -1]
     assert read.has("n").tolist() == [True, True, True, False, False]
@@ -326,3 +249,28 @@ def test_lengths_and_varints_are_written_by_the_builder_as_by_protobuf() -> None
         message = chunk(1, integer(1, number))
         assert by_protobuf(message)["planes"][0]["id"] % (1 << 64) == number % (1 << 64)
     assert varint(300) == b"\xac\x02"
+
+
+# Stats are found as by looking through all of them, in whatever order they are asked for
+
+
+@pytest.mark.parametrize("order", ["sorted", "shuffled", "backwards"])
+@pytest.mark.parametrize("kinds", [0b0110, 0b1000, -1])
+def test_the_last_stat_of_each_owner(order: str, kinds: int) -> None:
+    random = np.random.default_rng(7)
+    for owners in (1, 3, 40, 400):
+        owner = np.sort(random.integers(0, owners, 300)).astype(np.int32)
+        kind = random.integers(1, 4, len(owner)).astype(np.uint8)
+        stats = np.flatnonzero(random.random(len(owner)) < 0.6).astype(np.int32)
+        wanted = np.sort(random.integers(-1, owners + 2, 200)).astype(np.int32)
+        if order != "sorted":
+            wanted = random.permutation(wanted) if order == "shuffled" else wanted[::-1].copy()
+        out = np.empty(len(wanted), np.int32)
+        lookup.last_of_each(stats, owner, kind, wanted, kinds, out)
+        own = {int(owner[stat]): int(stat) for stat in stats if kinds >> int(kind[stat]) & 1}
+        assert out.tolist() == [own.get(int(which), -1) for which in wanted]
+
+
+def test_rows_are_grouped_by_code_and_those_of_none_left_out() -> None:
+    first, rows = lookup.grouped(np.array([2, 0, -1, 2, 0, 2], np.int32), 4)
+    assert [rows[a:b].tolist() for a, b in pairwise(first.tolist())] == [[1, 4], [], [0, 3, 5], []]

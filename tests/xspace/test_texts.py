@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.frames.tables import run_of
+from tests.frames.tables import host, run_with
 from tests.xspace.fuzz_inputs import hlo_proto
 from tests.xspace_builder import Ref, event, line, plane, space
 from tfcompare.frames.ops.op_names import parse_op
@@ -15,23 +15,14 @@ def shown(text: str) -> str:
     return text_of(memoryview(text.encode()))
 
 
-def test_a_text_up_to_the_limit_stays_whole() -> None:
-    assert shown("") == ""
-    assert shown("é" * (LONGEST_BYTES // 2)) == "é" * (LONGEST_BYTES // 2)
-
-
-def test_a_longer_one_keeps_its_ends_and_tells_its_length() -> None:
+def test_a_longer_text_than_the_limit_keeps_its_ends_and_tells_its_length() -> None:
+    for whole in ("", "é" * (LONGEST_BYTES // 2)):
+        assert shown(whole) == whole
     text = shown("a" * 5000 + "b" * 5000)
     assert text.startswith("a" * 1024 + "...10000_bytes_") and text.endswith("..." + "b" * 512)
     assert len(text) < LONGEST_BYTES
-
-
-def test_long_texts_that_differ_in_the_middle_stay_apart() -> None:
     assert len({shown("x" * 5000 + letter + "x" * 5000) for letter in "abcdef"}) == 6
-
-
-def test_a_cut_within_a_letter_is_marked() -> None:
-    assert "\ufffd" in shown("a" + "é" * 5000)
+    assert "\ufffd" in shown("a" + "é" * 5000), "a cut within a letter is marked"
 
 
 def test_the_name_of_an_op_is_still_one() -> None:
@@ -60,7 +51,7 @@ def test_one_long_name_in_many_steps_does_not_fill_memory() -> None:
     """Every row has its name: 500 steps of an op with a name of 1 MB were 500 MB."""
     steps = [event("train", 10 * i, 9, _r=1) for i in range(500)]
     ops = [event("x" * 1_000_000 + ":M", 10 * i + 1, 1) for i in range(500)]
-    table = run_of(space(plane("/host:CPU", line("t", *steps, *ops)))).table("op_steps")
+    table = run_with(host(*steps, *ops)).table("op_steps")
     assert len(table) == 500
     assert table["op_name"].str.len().max() < LONGEST_BYTES
     assert table.memory_usage(deep=True).sum() < 5_000_000
