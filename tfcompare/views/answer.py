@@ -19,7 +19,7 @@ from tfcompare.compare.stats.estimates import STEP_TIME
 from tfcompare.compare.stats.verdict import UNCLEAR
 from tfcompare.markdown import as_code, as_markdown, first_sentence
 from tfcompare.schema import SIDES
-from tfcompare.tools.advice import Advice, Findings, advise_on, facts_of, with_repeats
+from tfcompare.tools.advice import Advice, Findings, advise_on, facts_of
 from tfcompare.tools.advice import Facts as AdviceFacts
 from tfcompare.tools.certain import certainties
 from tfcompare.tools.hosts.clock_change import clock_change
@@ -378,8 +378,7 @@ def side_facts(pair: Pair) -> list[AdviceFacts]:
 
 def findings(pair: Pair) -> Findings:
     """The advice on the candidate, computed once."""
-    captures = (pair.comparison.captures(run) for run in pair.runs)
-    return pair.cached("findings", lambda: advise_on(*map(with_repeats, side_facts(pair), captures)))
+    return pair.cached("findings", lambda: advise_on(*side_facts(pair)))
 
 
 def advice(pair: Pair) -> Iterator[Block]:

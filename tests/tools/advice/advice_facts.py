@@ -13,7 +13,6 @@ from tests.input_runs import input_ops, pipelines
 from tests.tf_data_runs import execution
 from tfcompare import schema
 from tfcompare.compare.between_steps import window
-from tfcompare.compare.captures import StepsOf
 from tfcompare.compare.tf_data.tf_data_bottleneck import analyse
 from tfcompare.frames.ops.op_names import DATASET
 from tfcompare.tools.advice import Facts
@@ -25,12 +24,11 @@ STEPS = 20
 STEP_US = 10_000.0
 
 
-def steps(parts: dict[str, float], *, jitter: float = 0.0) -> pd.DataFrame:
+def steps(parts: dict[str, float]) -> pd.DataFrame:
     """Steps of `STEP_US` with these parts, by their name without `_us`; the rest is host compute. All of them count."""
     frame = pd.DataFrame({"host": "a", "step": range(STEPS), "duration_us": STEP_US, "included": True, "stray": False})
     frame["start_us"] = frame["step"] * STEP_US
-    spread = 1 + jitter * pd.Series([(-1.0) ** i for i in range(STEPS)])
-    given = {f"{part}_us": us * spread for part, us in parts.items()}
+    given = {f"{part}_us": us for part, us in parts.items()}
     made_of = sum(us for part, us in given.items() if part in schema.STEP_PARTS)
     rest = {"host_compute_us": STEP_US - made_of} if "host_compute" not in parts else {}
     frame = frame.assign(**dict.fromkeys((*schema.STEP_PARTS, *schema.STEP_PRECISIONS), 0.0) | rest | given)
@@ -134,8 +132,6 @@ def facts(
     has_steps: bool = True,
     device_us: dict[str, float] | None = None,
     idle_us: float = 0.0,
-    content: str = "one",
-    jitter: float = 0.0,
     waits: dict[str, float] | None = None,
     python: dict[str, float] | None = None,
     between_us: float = 0.0,
@@ -156,7 +152,7 @@ def facts(
         step_source="step markers" if has_steps else "whole profile",
         duration_ms=STEPS * STEP_US / 1000,
     )
-    frame = steps(parts or {}, jitter=jitter) if has_steps else schema.STEPS.empty()
+    frame = steps(parts or {}) if has_steps else schema.STEPS.empty()
     asked = pipelines(*([(STEPS, STEPS, 7000.0, False)] if pipeline else [])).assign(host="a", pipeline="Host:0")
     asked["mean_latency_us"] = asked["max_latency_us"]
     rows = execution(pipeline) if pipeline else schema.TF_DATA.empty()
@@ -178,7 +174,6 @@ def facts(
     if not wait.is_known:
         wait = wait_by_calls(asked, info.duration_ms * 1e3, wait.why_unknown)
     return Facts(
-        content_id=content,
         info=info,
         steps=frame,
         step_count=STEPS if has_steps else 1,
@@ -191,7 +186,6 @@ def facts(
         cores=cores_of(rows),
         idle_us={"Device": idle_us},
         device_us=device_us if device_us is not None else {} if device_type == "CPU" else {"/device:GPU:0": 1e5},
-        captures=(StepsOf.of(frame),),
         busy_threads=busy_threads(given["ops"], info.duration_ms * 1e3, hosts),
         **given,
     )

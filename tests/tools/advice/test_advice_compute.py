@@ -36,7 +36,6 @@ def test_the_share_of_16_bits_is_evidence_where_the_steps_tell_it() -> None:
     for parts in (BUSY, told):
         case = facts(parts, device_type="GPU", kernels=there)
         found = kernel_rules.mixed_precision(case)
-        assert found is not None
         labels.append([figure.label for figure in found.figures])
         shares = [f.of(case) for f in found.figures if f is kernel_rules.IN_SIXTEEN_BITS]
     assert labels[1] == [*labels[0], kernel_rules.IN_SIXTEEN_BITS.label]
@@ -102,7 +101,6 @@ CONVOLUTIONS = (
 
 def test_convolutions_that_dominate() -> None:
     found = model_rules.convolutions(facts(ops=ops(*CONVOLUTIONS, ("Host", "Relu", "a/Relu", 1, 2000.0))))
-    assert found is not None
     assert found.title == "Convolutions take 80.0 % of the op time"
     assert "8.00 ms a step" in found.text
     assert found.saves == 0, "it is work, of which nothing tells how much is needless"

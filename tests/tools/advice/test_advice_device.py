@@ -48,7 +48,6 @@ def test_room_for_a_larger_batch_where_the_device_waits_for_the_host() -> None:
     waiting = {"kernel_launch": 1500.0, "host_compute": 500.0, "other": 500.0, "device_compute": 7500.0}
     run = facts(waiting, device_type="GPU", memory=memory("GPU_0_bfc", 4_000_000, 10_000_000))
     found = device_rules.larger_batch(run)
-    assert found is not None
     assert found.title == "A larger batch fits, and the device waits for the host 25.0 % of the step"
     assert "holds 4.00 MB of 10.0 MB at its peak, and for 2.50 ms of each step" in found.text
     for silent in (
@@ -86,7 +85,6 @@ def test_without_steps_copies_are_held_against_the_devices_time() -> None:
 
 def test_a_device_that_does_next_to_nothing() -> None:
     found = device_rules.uneven_devices(facts(BUSY, device_type="GPU", device_us=TWO))
-    assert found is not None
     assert found.text.startswith("`/device:GPU:1` works 250 µs a step, `/device:GPU:0` 5.00 ms.")
     even = TWO | {"/device:GPU:1": 50_000.0}
     assert device_rules.uneven_devices(facts(BUSY, device_type="GPU", device_us=even)) is None

@@ -36,7 +36,6 @@ def test_a_device_that_waits_for_ops_of_the_host() -> None:
 def test_eager_ops() -> None:
     there = ops(("Host", "MatMul", "a", 100, 5000), eager=True)
     found = host_rules.eager(facts(ops=there, eager_share=0.5))
-    assert found is not None
     assert found.title == "Eager ops take 50.0 % of the step"
     assert "100 ops a step one by one, `a` the longest" in found.text
     assert found.saves == 0.5
@@ -64,7 +63,6 @@ def test_input_that_is_read_between_steps() -> None:
 
 def test_much_time_between_steps() -> None:
     found = host_rules.between_steps(facts(between_us=10_000.0))
-    assert found is not None
     assert found.title == "48.7 % of the time is between steps"
     assert host_rules.between_steps(facts(between_us=1000.0)) is None
     assert host_rules.between_steps(facts(has_steps=False)) is None
@@ -73,7 +71,6 @@ def test_much_time_between_steps() -> None:
 def test_more_threads_within_ops_than_cores() -> None:
     busy = ops(("Host", "Conv2D", "a", 1, 25_000))
     found = host_rules.threads(facts(pipeline=NAIVE, changed=CORES, ops=busy))
-    assert found is not None
     assert "On average 2.50 threads are within an op, on 2 cores" in found.text
     calm = ops(("Host", "Conv2D", "a", 1, 19_000))
     assert host_rules.threads(facts(pipeline=NAIVE, changed=CORES, ops=calm)) is None

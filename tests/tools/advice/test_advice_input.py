@@ -33,7 +33,6 @@ def test_who_waits_is_told_how_long_for_what_and_what_to_do() -> None:
 
 def test_without_calls_of_tf_data_the_ops_of_the_input_tell() -> None:
     found = input_rules.input_bound(facts(WAITING, input_ops=input_ops(NAIVE_OPS)))
-    assert found is not None
     assert "goes to preprocessing: 40.0 µs a step" in found.text
 
 
@@ -45,7 +44,6 @@ def test_without_any_op_of_the_input_the_framework_has_its_own_way(framework: st
 
 def test_without_steps_the_calls_tell() -> None:
     found = input_rules.input_bound(facts(has_steps=False, pipeline=NAIVE))
-    assert found is not None
     assert found.title == "Calls for input take 70.0 % of the profile"
     assert "Slowest in the pipeline is `Map`: 7.00 ms per call." in found.text
     assert found.saves == pytest.approx(0.7)
@@ -102,7 +100,6 @@ Root 1 critical
 
 def test_sharding_of_records_reads_every_file_on_every_worker() -> None:
     found = input_rules.shard(facts(WAITING, pipeline=SHARDED, hosts=4))
-    assert found is not None
     assert "each of the 4 hosts reads all files, 2.50 ms in the slowest call" in found.text
     assert input_rules.shard(facts(WAITING, pipeline=SHARDED, hosts=1)) is None
     by_file = SHARDED.replace("Shard", "X").replace("TFRecord", "Shard").replace("X", "TFRecord")

@@ -6,11 +6,8 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
-
-from tests.profiles import EACH_KIND, loaded_run
 from tests.tools.advice.advice_facts import BETTER, copies, facts, kernels, memory, ops
-from tfcompare.tools.advice import Facts, advise_on, facts_of
+from tfcompare.tools.advice import Facts, advise_on
 from tfcompare.tools.advice.advise import RULES
 from tfcompare.tools.advice.worth_trying import MOST_SUGGESTIONS, SUGGESTIONS, worth_trying
 
@@ -83,15 +80,3 @@ def test_few_steps_and_no_ops_give_none() -> None:
     few = replace(run_on("GPU"), steps=run_on("GPU").steps.head(2))
     found = advise_on(few, few)
     assert found.caveat and found.also_worth_trying == ()
-
-
-@pytest.mark.parametrize("name", EACH_KIND)
-def test_real_profiles_get_only_what_can_apply(name: str) -> None:
-    run = facts_of(loaded_run(name))
-    found = advise_on(run, run)
-    assert len(found.also_worth_trying) <= MOST_SUGGESTIONS
-    said = {advice.rule for advice in found.advice}
-    assert all(one.fits(run) and not set(one.rules) & said for one in found.also_worth_trying)
-    text = " ".join(one.text for one in found.also_worth_trying)
-    assert "TF_GPU" not in text or (run.info.framework == "TensorFlow" and run.info.device_type == "GPU")
-    assert "nvidia-smi" not in text or run.info.device_name.startswith("NVIDIA")

@@ -37,7 +37,6 @@ def device(*rows: dict[str, Any], device_type: str = "GPU", parts: dict[str, flo
 )
 def test_matrix_units_that_are_idle_because_of_a_shape(row: dict[str, Any], device_type: str, shape: str) -> None:
     found = xla_rules.matrix_units(device(row, REST, device_type=device_type))
-    assert found is not None
     assert shape in found.text and f"`{row['hlo_op']}` of `jit_f(7)` reaches 10.0 %" in found.text
     assert "It comes from `jit(f)/dot_general`." in found.text
     assert found.title == "Matrix units are mostly idle in products that take 55.6 % of the time in programs"
@@ -92,7 +91,6 @@ def test_layout_changes_name_the_longest_and_its_source() -> None:
         "expression": "%copy.3 = f32[8] copy(f32[8] %p)",
     }
     found = xla_rules.layout_changes(device(TRANSPOSE, copy, REST))
-    assert found is not None
     assert found.title == "Layout changes take 27.3 % of the time in programs"
     assert "1.50 ms a step, `input_transpose_fusion` of `jit_f(7)` the longest. It comes from `m.py:7`." in found.text
     assert found.saves == pytest.approx(1.5 / 5.5 * 0.9)

@@ -1,25 +1,21 @@
-"""Advice on what to try next in the candidate, and changes since the baseline, by rules over both runs' tables.
+"""Advice on what to try next in the candidate, by rules over both runs' tables.
 
 Each rule examines the `Facts` of one run and gives no advice without evidence; every number in its text is part of its
-evidence. Each family of rules has a file: input, compilation,
-host, device, kernels, XLA programs, model, memory. `worth_trying` has suggestions that no profile can judge; `changes`
-lists what changed.
+evidence. Each family of rules has a file: input, compilation, host, device, kernels, XLA programs, model, memory.
+`worth_trying` has suggestions that no profile can judge.
 """
 
-from tfcompare.tools.advice.advise import advise, advise_on
-from tfcompare.tools.advice.facts import Facts, facts_of, with_repeats
-from tfcompare.tools.advice.model import Advice, Change, Evidence, Findings
+from tfcompare.tools.advice.advise import advise_on
+from tfcompare.tools.advice.facts import Facts, facts_of
+from tfcompare.tools.advice.model import Advice, Evidence, Findings
 from tfcompare.tools.advice.worth_trying import Suggestion
 
 __all__ = [
     "Advice",
-    "Change",
     "Evidence",
     "Facts",
     "Findings",
     "Suggestion",
-    "advise",
     "advise_on",
     "facts_of",
-    "with_repeats",
 ]

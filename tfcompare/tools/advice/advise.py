@@ -1,8 +1,6 @@
-"""Applies all rules to a candidate and collects the changes since the baseline."""
+"""Applies all rules to a candidate."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 from tfcompare.tools.advice import (
     compile_rules,
@@ -15,13 +13,9 @@ from tfcompare.tools.advice import (
     python_rules,
     xla_rules,
 )
-from tfcompare.tools.advice.changes import STEP, changes, unchanged
-from tfcompare.tools.advice.facts import FEWEST_STEPS, Facts, facts_of
-from tfcompare.tools.advice.model import WORTH_IT, Advice, AppliesTo, Findings, Found, Rule, evidence
+from tfcompare.tools.advice.facts import FEWEST_STEPS, Facts
+from tfcompare.tools.advice.model import WORTH_IT, Advice, Findings, Found, Rule, evidence
 from tfcompare.tools.advice.worth_trying import worth_trying
-
-if TYPE_CHECKING:
-    from tfcompare.run import Run
 
 _FAMILIES = (
     *(python_rules, input_rules, compile_rules, host_rules, device_rules, kernel_rules),
@@ -31,24 +25,13 @@ RULES: dict[str, Rule] = {rule.__name__: rule for family in _FAMILIES for rule i
 """All rules by name. Advice with equal savings is sorted in this order."""
 
 
-def advise(baseline: Run, candidate: Run, hosts: tuple[str | None, str | None] = (None, None)) -> Findings:
-    """Advice on what to try next in the candidate, and what got better and worse since the baseline.
-
-    `hosts`: the host of baseline and of candidate to examine, None for all. Raises `Unknown` for an unknown host.
-    """
-    return advise_on(facts_of(baseline, hosts[0]), facts_of(candidate, hosts[1]))
-
-
 def advise_on(baseline: Facts, candidate: Facts) -> Findings:
-    """As `advise`, from facts that are already computed."""
+    """Advice on what to try next in the candidate, with the baseline's numbers beside its own."""
     advice = [found for name, rule in RULES.items() if (found := _asked(name, rule, baseline, candidate))]
     advice.sort(key=lambda found: -found.saves)
-    improvements, regressions = changes(baseline, candidate)
-    has_step_changed = any(change.figure == STEP for change in (*improvements, *regressions))
-    same = unchanged(baseline, candidate) if has_step_changed else ()
     caveat = _caveat(candidate)
     also = () if caveat else worth_trying(candidate, {one.rule for one in advice})
-    return Findings(tuple(advice), improvements, regressions, same, caveat, also)
+    return Findings(tuple(advice), caveat, also)
 
 
 def _caveat(candidate: Facts) -> str:
@@ -62,9 +45,8 @@ def _asked(name: str, rule: Rule, baseline: Facts, candidate: Facts) -> Advice |
     found = _found(rule, candidate)
     if found is None:
         return None
-    side: AppliesTo = "candidate" if _found(rule, baseline) is None else "both"
     seen = evidence(found.figures, candidate, baseline)
-    return Advice(name, found.title, found.text, seen, found.link, side, found.saves)
+    return Advice(name, found.title, found.text, seen, found.link, found.saves)
 
 
 def _found(rule: Rule, facts: Facts) -> Found | None:

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from tfcompare.compare.between_steps import Window, window_of
-from tfcompare.compare.captures import Captures, StepsOf
 from tfcompare.compare.straggler import steps_of_straggler
 from tfcompare.compare.tf_data.iterator_tree import setting
 from tfcompare.compare.tf_data.tf_data_bottleneck import Analysis, analyse, stages
 from tfcompare.frames.ops.op_names import DATASET
 from tfcompare.schema import DEVICE, HOST, IDLE
 from tfcompare.schema.kernels import MEMORY_SET
-from tfcompare.tools.input.input_bound import InputWait, input_wait, wait_of
+from tfcompare.tools.input.input_bound import InputWait, wait_of
 from tfcompare.tools.ops.idle_gaps import Gap, usual_gap
 from tfcompare.tools.part_times import HostSteps, eager_share, host_steps
 from tfcompare.xspace.space import PS_PER_US
@@ -41,11 +40,9 @@ class Facts:
     are the run's tables. `pipeline`: the analysis of its input pipeline, None without one. `host_steps`: what the
     average step of that host is made of, None without steps; `window`: from its first step to its last, None for fewer
     than two; `gap`: as `usual_gap`; `eager_share`: as `part_times.eager_share`; `cores`: as tf.data counts them on the
-    host, NaN where it is unknown. `captures`: the steps and the stray of this host, and of each replicate that has the
-    parts of its steps.
+    host, NaN where it is unknown.
     """
 
-    content_id: str
     info: RunInfo
     steps: pd.DataFrame
     step_count: int
@@ -67,7 +64,6 @@ class Facts:
     hlo_memory: pd.DataFrame
     compilations: pd.DataFrame
     busy_threads: float = field(default=math.nan)
-    captures: tuple[StepsOf, ...] = ()
 
     @property
     def is_jax(self) -> bool:
@@ -175,8 +171,7 @@ def facts_of(run: Run, host: str | None = None) -> Facts:
     """The facts of a run, for one of its hosts or all; raises `Unknown` for an unknown host."""
     tables = {name: run.table(name, host=host) for name in _TABLES}
     steps = steps_of_straggler(tables["steps"])
-    own = StepsOf.of(steps)
-    counted = own.included
+    counted = steps[steps["included"].astype(bool)]
     op_stats, pipelines = tables["op_stats"], tables["tf_data_pipelines"]
     ops = op_stats[op_stats["op_type"] != IDLE].reset_index(drop=True)
     idle = op_stats[op_stats["op_type"] == IDLE].set_index("host_or_device")["self_time_us"]
@@ -185,7 +180,6 @@ def facts_of(run: Run, host: str | None = None) -> Facts:
     count = run.info.step_count if host is None else len(tables["steps"]) or run.info.step_count
     copies = tables["copies"]
     return Facts(
-        content_id=run.content_id,
         info=run.info,
         steps=counted,
         step_count=max(count, 1) if run.info.has_steps else 1,
@@ -206,7 +200,6 @@ def facts_of(run: Run, host: str | None = None) -> Facts:
         hlo_ops=run.in_steps("hlo_ops", host=host),
         hlo_memory=tables["hlo_memory"],
         compilations=tables["compilations"],
-        captures=(own,),
         busy_threads=busy_threads(ops, run.info.duration_ms * 1e3, run.info.hosts if host is None else 1),
     )
 
@@ -220,16 +213,6 @@ def cores_of(iterators: pd.DataFrame) -> float:
         if counts:
             return float(max(counts))
     return math.nan
-
-
-def with_repeats(facts: Facts, recordings: Captures) -> Facts:
-    """`facts` of the first of these captures of one program, with the steps of its replicates."""
-    more = []
-    for run, host in zip(recordings.runs[1:], recordings.hosts[1:], strict=True):
-        steps = steps_of_straggler(run.table("steps", host=host))
-        if input_wait(steps, run.info).is_known:
-            more.append(StepsOf.of(steps))
-    return replace(facts, captures=(*facts.captures, *more))
 
 
 _TABLES = (

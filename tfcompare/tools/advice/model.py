@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from tfcompare.units import format_percent, format_value, middle_ellipsis
 
@@ -26,8 +26,6 @@ WORTH_IT = 0.05
 """Share of the step that is worth a change to a program: two recordings of one program differ by about as much."""
 
 _NAME_WIDTH = 60
-
-AppliesTo = Literal["candidate", "both"]
 
 
 @dataclass(frozen=True)
@@ -59,9 +57,9 @@ class Evidence:
 class Advice:
     """What to try next in the candidate.
 
-    `title` says what was found, `text` in Markdown what to do about it; `link` leads to the guide. `side` tells whether
-    the same rule speaks of the baseline too (`both`). `saves` is the share of the candidate's step time (where it has
-    no steps, of its devices' time) that it could save at most; 0 where it saves no time, or nothing tells how much.
+    `title` says what was found, `text` in Markdown what to do about it; `link` leads to the guide. `saves` is the share
+    of the candidate's step time (where it has no steps, of its devices' time) that it could save at most; 0 where it
+    saves no time, or nothing tells how much.
     """
 
     rule: str
@@ -69,31 +67,18 @@ class Advice:
     text: str
     evidence: tuple[Evidence, ...]
     link: str
-    side: AppliesTo
     saves: float
 
 
 @dataclass(frozen=True)
-class Change:
-    """A figure that got better or worse from the baseline to the candidate; `text` is a sentence in Markdown."""
-
-    figure: str
-    title: str
-    text: str
-    evidence: tuple[Evidence, ...]
-
-
-@dataclass(frozen=True)
 class Findings:
-    """All there is to say of a pair: advice, what could save the most first; what got better and what got worse; and,
-    where the step did, which large parts of it stayed about the same. `caveat`: why there is no advice on times; empty
-    where there may be. `also_worth_trying`: suggestions for which the profile shows nothing, as no rule's advice does.
+    """All advice on a candidate, what could save the most first.
+
+    `caveat`: why there is no advice on times; empty where there may be. `also_worth_trying`: suggestions for which the
+    profile shows nothing, as no rule's advice does.
     """
 
     advice: tuple[Advice, ...] = ()
-    improvements: tuple[Change, ...] = ()
-    regressions: tuple[Change, ...] = ()
-    unchanged: tuple[Change, ...] = ()
     caveat: str = ""
     also_worth_trying: tuple[Suggestion, ...] = ()
 
