@@ -8,7 +8,6 @@ Its steps stand for the run. Whether it is slow at all is tested by `tools/hosts
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tfcompare.compare.matching.matching import host_counterparts
@@ -22,27 +21,16 @@ if TYPE_CHECKING:
     from tfcompare.run import Run
 
 
-@dataclass(frozen=True)
-class Straggler:
-    """The host with the longest mean step without collectives, over the included steps.
-
-    `excess_us`: how much longer that is than the median of the other hosts. Whether it is more than chance is another
-    question: see `stats.host_significance`.
-    """
-
-    host: str
-    excess_us: float
-
-
 def own_time_us(steps: pd.DataFrame) -> pd.Series:
     """The duration of each step of `schema.STEPS` without the time in collectives."""
     return steps["duration_us"] - steps[list(COLLECTIVE_PARTS)].sum(axis=1)
 
 
-def straggler(steps: pd.DataFrame) -> Straggler | None:
-    """The straggler of a run; None for fewer than two hosts with included steps.
+def straggler(steps: pd.DataFrame) -> str | None:
+    """The host with the longest mean step without collectives; None for fewer than two hosts with included steps.
 
-    `steps` is the table of all hosts.
+    `steps` is the table of all hosts. Whether it is longer by more than chance is another question: see
+    `stats.host_significance`.
     """
     if steps["host"].nunique() < 2:
         return None
@@ -51,13 +39,7 @@ def straggler(steps: pd.DataFrame) -> Straggler | None:
     by_host = counted.pivot(index="place", columns="host", values="own_us").dropna()
     if by_host.empty or len(by_host.columns) < 2:
         return None
-    means = by_host.mean()
-    host = str(means.idxmax())
-    others = by_host.drop(columns=host)
-    return Straggler(
-        host=host,
-        excess_us=float(means[host] - others.mean().median()),
-    )
+    return str(by_host.mean().idxmax())
 
 
 def steps_of_straggler(steps: pd.DataFrame) -> pd.DataFrame:
@@ -65,8 +47,7 @@ def steps_of_straggler(steps: pd.DataFrame) -> pd.DataFrame:
 
     `steps` is the table of all hosts, or of one.
     """
-    found = straggler(steps)
-    host = steps["host"].min() if found is None else found.host
+    host = straggler(steps) or steps["host"].min()
     return steps.loc[steps["host"] == host].reset_index(drop=True)
 
 
@@ -96,7 +77,6 @@ def mean_step_us(run: Run, host: str | None = None) -> float:
 
 def _straggler_or_first(run: Run) -> str:
     steps = run.table("steps")
-    found = straggler(steps)
-    if found is not None:
-        return found.host
+    if (found := straggler(steps)) is not None:
+        return found
     return str(steps["host"].min()) if len(steps) else run.host_names[0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -45,12 +44,3 @@ class StepCells:
         """Keys and cells joined into one frame."""
         keys = self.keys.iloc[self.cells["row"].to_numpy()].reset_index(drop=True)
         return pd.concat([keys, self.cells.drop(columns="row").reset_index(drop=True)], axis=1)
-
-
-def concat_cells(parts: Sequence[StepCells]) -> StepCells:
-    """The rows of all parts; equal keys are not merged."""
-    firsts = [0]
-    for part in parts:
-        firsts.append(firsts[-1] + len(part.keys))
-    cells = [part.cells.assign(row=part.cells["row"] + first) for part, first in zip(parts, firsts, strict=False)]
-    return StepCells(pd.concat([p.keys for p in parts], ignore_index=True), pd.concat(cells, ignore_index=True))

@@ -30,8 +30,8 @@ WIDTHS = {PLANES: 3, LINES: 7, EVENT_METADATA: 6, STAT_METADATA: 4, OTHER_STATS:
 
 MOST_OCCURRENCES = 1 << 31
 
-# Kinds of a stat's value: the number of its field.
-NO_VALUE, DOUBLE, UINT64, INT64, STR, BYTES, REF = 0, 2, 3, 4, 5, 6, 7
+# Kinds of a stat's value: the number of its field; 0 for none.
+DOUBLE, UINT64, INT64, STR, BYTES, REF = 2, 3, 4, 5, 6, 7
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 

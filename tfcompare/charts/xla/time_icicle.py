@@ -18,7 +18,6 @@ from tfcompare.units import format_percent, format_time_us
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-LABEL_LENGTH = 32
 PATTERNS = {MATCHED: "", ADDED: "/", REMOVED: "\\"}
 _TIME = "execution_time_us"
 

@@ -31,10 +31,10 @@ class Analysis:
 
     `feeds_device_only`: the run has only pipelines that transfer elements to a device. `hosts` are those with tf.data
     pipelines; `host` is the most input-bound of them unless another was requested, and likewise `pipeline` and `rank`.
-    `calls`, `slow_calls`, `mean_us` and `longest_us` describe the pipeline, `latency_us` the execution. `iterators` are
-    the execution's rows of `tf_data`, empty if it was not stored. `usual_bottleneck` is the iterator with the largest
-    self time on the critical paths of all stored executions: a row of `tf_data` whose `self_time_us` is the mean per
-    execution; None if there is none.
+    `calls` and `mean_us` describe the pipeline, `latency_us` the execution. `iterators` are the execution's rows of
+    `tf_data`, empty if it was not stored. `usual_bottleneck` is the iterator with the largest self time on the critical
+    paths of all stored executions: a row of `tf_data` whose `self_time_us` is the mean per execution; None if there is
+    none.
     """
 
     feeds_device_only: bool
@@ -43,9 +43,7 @@ class Analysis:
     pipeline: str
     rank: int
     calls: int
-    slow_calls: int
     mean_us: float
-    longest_us: float
     latency_us: float
     iterators: pd.DataFrame
     usual_bottleneck: pd.Series | None
@@ -86,9 +84,7 @@ def analyse(
         pipeline=row["pipeline"],
         rank=rank,
         calls=int(row["calls"]),
-        slow_calls=int(row["slow_calls"]),
         mean_us=float(row["mean_latency_us"]),
-        longest_us=float(row["max_latency_us"]),
         latency_us=float(rows.loc[rows["parent_id"] == "", "total_duration_us"].max()),
         iterators=rows,
         usual_bottleneck=None if row["feeds_device"] else _usual_bottleneck(every),

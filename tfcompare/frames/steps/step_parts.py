@@ -15,7 +15,7 @@ from itertools import groupby
 import numpy as np
 
 from tfcompare.frames.ops.op_parts import OpEvents
-from tfcompare.frames.ops.op_segments import NO_SEGMENTS, OpSegments
+from tfcompare.frames.ops.op_segments import OpSegments
 from tfcompare.frames.spans import NO_SPANS, Spans
 from tfcompare.frames.steps.activities import COUNTED_BY_NAME, COUNTED_BY_TIME, NONE, Activity
 from tfcompare.frames.steps.device_activities import device_activities
@@ -66,7 +66,7 @@ def step_parts(times: Int64, steps: Steps, idle_ps: Int64) -> dict[str, Int64]:
     """The time of each of `schema.STEP_PARTS` in each step, in picoseconds; the parts add up to the step's length
     exactly.
 
-    `times` is the result of `activity_times`, `idle_ps` that of `idle_times`.
+    `times` is the first result of `explain`, `idle_ps` that of `idle_times`.
     """
     parts = {part: np.zeros(len(steps.number), np.int64) for part in STEP_PARTS}
     for activity, part in _PART_OF.items():
@@ -85,7 +85,7 @@ def part_of_activity(activity: Int8) -> Int8:
 def compute_precisions(times: Int64) -> dict[str, Floats]:
     """The time of each of `schema.STEP_PRECISIONS` in each step, in picoseconds; a portion of the device compute time.
 
-    `times` is the result of `activity_times`. NaN if the precision is unknown in all steps.
+    `times` is the first result of `explain`. NaN if the precision is unknown in all steps.
     """
     found = times[:, list(_PRECISION_OF.values())].astype(np.float64)
     if not found.any():
@@ -145,11 +145,6 @@ def idle_times(space: XSpace, steps: Steps, activities: Activities, ops: Sequenc
             start = events.start_ps.take(some)
             busy = busy.union(start, start + events.duration_ps.take(some))
     return steps.end_ps - steps.start_ps - busy.covered_between(steps.start_ps, steps.end_ps)
-
-
-def activity_times(space: XSpace, steps: Steps) -> Int64:
-    """Time that each `Activity` (columns) explains of each step (rows), in picoseconds."""
-    return explain(space, steps, find_activities(space, steps), NO_SEGMENTS)[0]
 
 
 def explain(space: XSpace, steps: Steps, activities: Activities, segments: OpSegments) -> tuple[Int64, Floats]:

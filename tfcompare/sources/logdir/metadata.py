@@ -19,7 +19,7 @@ from tfcompare.sources.logdir.files import open_untouched
 from tfcompare.text import text_of
 
 FILE_NAME = "tfcompare.json"
-COMMIT, BRANCH, TAGS = "commit", "branch", "tags"
+COMMIT, TAGS = "commit", "tags"
 LONGEST_KEY, LONGEST_TAG, MOST_TAGS = 30, 100, 20
 LONGEST_VALUE = 8_000
 """`XLA_FLAGS` with the flags recommended for large models has some thousand characters."""

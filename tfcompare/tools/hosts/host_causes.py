@@ -35,7 +35,7 @@ MORE_OFTEN = 1.1
 
 @dataclass(frozen=True)
 class Cause:
-    """The part in which a slow host spends most of its excess, in µs per step more than the others, and the op in it.
+    """The part in which a slow host spends most of its excess over the others, and the op in it.
 
     `op` is an op, or an iterator of the input pipeline if the part is `input_us`; `inner` the op in that iterator's
     function that takes longest. If no op explains the excess, `op` is empty, and `gap` are the ops before and after the
@@ -46,9 +46,7 @@ class Cause:
     """
 
     part: str
-    excess_us: float
-    op: str
-    op_excess_us: float
+    op: str = ""
     inner: str = ""
     gap: tuple[str, str] | None = None
     alike: tuple[float, float] | None = None
@@ -71,21 +69,21 @@ def cause_of(run: Run, rows: pd.DataFrame, name: str, *, by_host: bool) -> Cause
     if more_us <= 0:
         return None
     if not by_host:
-        return Cause(part, more_us, "", 0.0)
+        return Cause(part)
     times = {host: _op_times(run, rows, host, part) for host in _compared(rows, name)}
     own = times.pop(name)
     others = pd.DataFrame(times).fillna(0.0).median(axis=1)
     device = _device(run, name, list(times)) if part in DEVICE_PARTS else ("", "")
     if part != INPUT and (alike := _alike(own, others)):
         often = _often(run, rows, list(own.index), name, list(times))
-        return Cause(part, more_us, "", 0.0, alike=alike, often=often, device=device)
+        return Cause(part, alike=alike, often=often, device=device)
     longer = own.sub(others, fill_value=0.0)
     if longer.empty or float(longer.max()) < WORTH_NAMING * more_us:
-        return Cause(part, more_us, "", 0.0, gap=_usual_gap(run, counted[counted["name"] == name]), device=device)
+        return Cause(part, gap=_usual_gap(run, counted[counted["name"] == name]), device=device)
     op = str(longer.idxmax())
     inner = _longest_within(run, rows, name, op) if part == INPUT else ""
     often = 1.0 if part == INPUT else _often(run, rows, [op], name, list(times))
-    return Cause(part, more_us, op, float(longer.max()), inner, often=often, device=device)
+    return Cause(part, op, inner, often=often, device=device)
 
 
 def _alike(own: pd.Series, others: pd.Series) -> tuple[float, float] | None:

@@ -88,12 +88,8 @@ class Pairing:
         return f"{start} name; {self.by_position} by position, as their names differ."
 
 
-def pairing(baseline: Run, candidate: Run, by: By) -> Pairing:
-    """Pairs the hosts or devices of two runs that have steps: by name, else by position."""
-    return _pairing(baseline, candidate, by, steps_by(baseline, by), steps_by(candidate, by))
-
-
 def _pairing(baseline: Run, candidate: Run, by: By, ours: pd.DataFrame, theirs: pd.DataFrame) -> Pairing:
+    """Pairs the hosts or devices of two runs that have steps: by name, else by position."""
     hosts = pair_hosts(ours["host"].unique(), theirs["host"].unique())
     if by == "host":
         return Pairing(hosts, sum(a != b for a, b in hosts.items()))

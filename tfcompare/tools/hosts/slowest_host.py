@@ -40,8 +40,8 @@ class SlowHost:
 
     Where hosts that are named alike are slow together, `found` is about all of them, `group` their names, `name` the
     slowest of them and `group_name` what their names share, as in `rack3-…`; else `group` has `name` alone.
-    `collective` is the op in which the others wait for it, by `waiting_us` per step longer than it waits itself; empty
-    and 0 if the profile shows no waiting. `cause` is None if the host does not stand out.
+    `collective` is the op in which the others wait for it longer than it waits itself; empty if the profile shows no
+    waiting. `cause` is None if the host does not stand out.
     """
 
     name: str
@@ -49,7 +49,6 @@ class SlowHost:
     found: Outstanding
     cause: Cause | None
     collective: str
-    waiting_us: float
     group: tuple[str, ...] = ()
     group_name: str = ""
 
@@ -80,7 +79,7 @@ def slowest_host(run: Run, by: By | None = None) -> SlowHost | None:
     more_us = float(waiting.drop(name).median() - waiting[name])
     cause = cause_of(run, rows, name, by_host=chosen == "host") if found.stands_out else None
     collective = collective_of(run, rows, name) if found.stands_out and more_us > 0 else ""
-    return SlowHost(name, chosen, found, cause, collective, max(more_us, 0.0), names, group_name)
+    return SlowHost(name, chosen, found, cause, collective, names, group_name)
 
 
 def slowest_host_in(comparison: Comparison, run: Run, by: By = "host") -> SlowHost | None:

@@ -152,26 +152,14 @@ def _spread(values: pd.Series, average: float | None = None) -> Spread:
     return Spread(mean, float(values.std(ddof=1)), float(values.min()), float(values.max()))
 
 
-@dataclass(frozen=True)
-class Calls:
-    """The tf.data calls in which a program requested an element: mean and maximum in µs, and the share of slow calls.
+def mean_call_us(pipelines: pd.DataFrame) -> float:
+    """The mean tf.data call in which a program requested an element, in µs; NaN without calls.
 
-    All are NaN if there are no calls.
+    Of all pipelines (rows of `tf_data_pipelines`) except those that only transfer elements to a device.
     """
-
-    mean_us: float
-    slowest_us: float
-    slow_share: float
-
-
-def calls_of(pipelines: pd.DataFrame) -> Calls:
-    """The calls to all pipelines (rows of `tf_data_pipelines`) except those that only transfer elements to a device."""
     asked = _asked(pipelines)
     calls = int(asked["calls"].sum())
-    if not calls:
-        return Calls(math.nan, math.nan, math.nan)
-    mean_us = float((asked["calls"] * asked["mean_latency_us"]).sum()) / calls
-    return Calls(mean_us, float(asked["max_latency_us"].max()), float(asked["slow_calls"].sum()) / calls)
+    return float((asked["calls"] * asked["mean_latency_us"]).sum()) / calls if calls else math.nan
 
 
 def _asked(pipelines: pd.DataFrame) -> pd.DataFrame:

@@ -21,20 +21,9 @@ if TYPE_CHECKING:
 PREFIXES = {DEVICE: "device", HOST: "host"}
 """Maps `host_or_device` to the prefix of its share columns."""
 
-RANKING_COLUMNS = (
-    "rank",
-    "avg_time_us",
-    "avg_self_time_us",
-    "device_self_share",
-    "device_cumulative_share",
-    "host_self_share",
-    "host_cumulative_share",
-)
-"""What `op_table` adds to the columns of `op_stats`."""
-
 
 def op_table(op_stats: pd.DataFrame, *, idle: bool) -> pd.DataFrame:
-    """The rows of `op_stats` in TensorBoard's order, with the `RANKING_COLUMNS` added.
+    """The rows of `op_stats` in TensorBoard's order, with a rank, averages and shares added.
 
     `rank` counts from 1; averages are per occurrence, and 0 where an op never occurred (as IDLE); shares and cumulative
     shares are fractions of the self time of the row's own side, and 0 for the side that it does not belong to.

@@ -184,7 +184,7 @@ def _on_host(pair: Pair) -> KeyFigure:
 def _mean_call(pair: Pair, found: CallVerdict | None) -> KeyFigure:
     """The mean call to the slowest pipeline; without a verdict, since only one run calls tf.data, to all pipelines."""
     if found is None:
-        ours, theirs = (input_bound.calls_of(table).mean_us for table in pair.tables("tf_data_pipelines"))
+        ours, theirs = (input_bound.mean_call_us(table) for table in pair.tables("tf_data_pipelines"))
         meaning = "How long the program waited for an element on average, all pipelines together."
         return _figure("Mean call to tf.data", ours, theirs, "neither", meaning)
     meaning = (
