@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from tests.profiles import SAMPLE_RUNS, compared_runs, loaded_run
+from tests.profiles import compared_runs, loaded_run
+from tests.store.runs_in_stores import small
 from tests.views.golden import PAIRS
-from tfcompare import schema
+from tfcompare import compare, load, schema
 from tfcompare.query.asking import ask
 from tfcompare.query.tables import _TYPES, DIFF, RunTables
 from tfcompare.tools.diff_tables import DiffTables
@@ -39,10 +42,10 @@ def test_a_query_reads_verdicts_and_changes() -> None:
     assert fused["n"].tolist() == [0]
 
 
-def test_the_command_has_diffs_of_two_runs_and_none_of_one(tfcompare) -> None:
-    runs = [str(SAMPLE_RUNS[name]) for name in ("filters_512_128", "filters_16_8")]
-    status, out, _ = tfcompare("query", "SELECT count(*) AS n FROM memory_peak_diff", *runs, "--format", "csv")
-    expected = len(compared_runs("filters_512_128", "filters_16_8").table("memory_peak"))
+def test_the_command_has_diffs_of_two_runs_and_none_of_one(tfcompare, tmp_path: Path) -> None:
+    runs = [small(name, tmp_path) for name in ("theirs", "ours")]
+    status, out, _ = tfcompare("query", "SELECT count(*) AS n FROM op_stats_diff", *map(str, runs), "--format", "csv")
+    expected = len(compare(*map(load, runs)).table("op_stats"))
     assert (status, out.splitlines()[1]) == (0, f"{expected}")
-    status, _, error = tfcompare("query", "FROM memory_peak_diff", runs[0])
+    status, _, error = tfcompare("query", "FROM memory_peak_diff", str(runs[0]))
     assert status == 2 and "memory_peak_diff" in error

@@ -9,18 +9,25 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tests.profiles import SAMPLE_RUNS, SAMPLES, loaded_run, run_path
+from tests.profiles import SAMPLE_RUNS, SAMPLES
 from tests.store.runs_in_stores import SMALL, put, small
+from tfcompare import load
 
-BEFORE, AFTER = (str(run_path(name)) for name in ("filters_512_128", "filters_16_8"))
 MEDIANS = "SELECT run, median(duration_us) / 1000 AS step_ms, count(*) AS steps FROM steps WHERE included GROUP BY run"
 
 
-def test_the_rows_of_all_runs_are_asked(tfcompare) -> None:
-    status, out, err = tfcompare("query", f"{MEDIANS} ORDER BY step_ms DESC", BEFORE, AFTER, "--format", "csv")
+@pytest.fixture(scope="module")
+def places(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Two small runs, the slower one first."""
+    folder = tmp_path_factory.mktemp("runs")
+    return [str(small(name, folder)) for name in ("theirs", "ours")]
+
+
+def test_the_rows_of_all_runs_are_asked(tfcompare, places: list[str]) -> None:
+    status, out, err = tfcompare("query", f"{MEDIANS} ORDER BY step_ms DESC", *places, "--format", "csv")
     assert (status, err) == (0, "")
     rows = pd.read_csv(io.StringIO(out))
-    runs = [loaded_run("filters_512_128"), loaded_run("filters_16_8")]
+    runs = [load(place) for place in places]
     assert rows["run"].tolist() == [run.id for run in runs]
     assert rows["step_ms"].tolist() == pytest.approx([run.info.step_time_ms_median for run in runs])
     assert rows["steps"].tolist() == [run.info.steps_included for run in runs]
@@ -74,9 +81,9 @@ def test_runs_of_a_store_by_the_folder_in_their_ids(tfcompare, tmp_path: Path) -
     assert "has no run 'nobody'; the nearest of its 3" in err
 
 
-def test_a_table_is_aligned_and_what_a_limit_leaves_out_is_told(tfcompare) -> None:
+def test_a_table_is_aligned_and_what_a_limit_leaves_out_is_told(tfcompare, places: list[str]) -> None:
     sql = "SELECT 1234.5 AS ms, 'a' AS a, 7 AS a, true AS flag, NULL AS nothing, [1] AS list FROM range(3)"
-    status, out, err = tfcompare("query", sql, AFTER, "--limit", "1")
+    status, out, err = tfcompare("query", sql, places[1], "--limit", "1")
     assert status == 0
     assert out == "\n".join([
         "     ms  a  a (2)  flag  nothing  list",
@@ -85,22 +92,22 @@ def test_a_table_is_aligned_and_what_a_limit_leaves_out_is_told(tfcompare) -> No
     assert err == "the first 1 rows; there are more (--limit 0 shows all)\n"
 
 
-def test_a_plan_is_printed_as_it_is_and_json_has_no_infinity(tfcompare) -> None:
-    _, out, _ = tfcompare("query", "EXPLAIN FROM steps", AFTER)
+def test_a_plan_is_printed_as_it_is_and_json_has_no_infinity(tfcompare, places: list[str]) -> None:
+    _, out, _ = tfcompare("query", "EXPLAIN FROM steps", places[1])
     assert len(out.splitlines()) > 3
-    _, out, _ = tfcompare("query", "SELECT 'inf'::DOUBLE AS x, 1 AS y, {'a': '\"'} AS z", AFTER, "--format", "json")
+    _, out, _ = tfcompare("query", "SELECT 'inf'::DOUBLE AS x, 1 AS y, {'a': '\"'} AS z", places[1], "--format", "json")
     assert json.loads(out) == [{"x": None, "y": 1, "z": "{'a': '\"'}"}]
 
 
 @pytest.mark.parametrize("wrong", [["--limit", "-1"], ["--timeout", "0"], ["--timeout", "nan"], ["--format", "xml"]])
-def test_wrong_options_are_told(tfcompare, wrong: list[str]) -> None:
-    status, _, err = tfcompare("query", "SELECT 1", AFTER, *wrong)
+def test_wrong_options_are_told(tfcompare, places: list[str], wrong: list[str]) -> None:
+    status, _, err = tfcompare("query", "SELECT 1", places[1], *wrong)
     assert status == 2
     assert err.count("\n") == 1
 
 
-def test_an_error_keeps_its_lines(tfcompare) -> None:
-    status, out, err = tfcompare("query", "SELECT 1\n  FORM steps", AFTER)
+def test_an_error_keeps_its_lines(tfcompare, places: list[str]) -> None:
+    status, out, err = tfcompare("query", "SELECT 1\n  FORM steps", places[1])
     assert (status, out) == (2, "")
     assert err.startswith('tfcompare: Parser Error: syntax error at or near "steps"')
     assert err.splitlines()[-2:] == ["LINE 2:   FORM steps", "               ^^^^^"]
