@@ -68,6 +68,12 @@ def test_what_is_too_large_is_refused_and_the_rest_stays(tmp_path: Path, annotat
     assert read_annotations(tmp_path) == {ONE: SMALL}
 
 
+def of_one(**fields: object) -> bytes:
+    """A file with an annotation of one run that has these fields."""
+    run = fields.pop("run", ONE)
+    return json.dumps({"runs": {run: {"name": "", "tags": [], "is_hidden": True, "stat_keys": []} | fields}}).encode()
+
+
 @pytest.mark.parametrize(
     ("content", "why"),
     [
@@ -76,18 +82,9 @@ def test_what_is_too_large_is_refused_and_the_rest_stays(tmp_path: Path, annotat
         (b"[]", r"something else in it \(Expected `object`, got `array`\)"),
         (b'{"runs": {}, "more": 1}', "has other fields"),
         (json.dumps({"runs": {ONE: {"name": "x"}}}).encode(), "has other fields"),
-        (
-            json.dumps({"runs": {ONE: {"name": 1, "tags": [], "is_hidden": False, "stat_keys": []}}}).encode(),
-            "Expected `str`",
-        ),
-        (
-            json.dumps({"runs": {"../x": {"name": "", "tags": [], "is_hidden": True, "stat_keys": []}}}).encode(),
-            "does not identify a run",
-        ),
-        (
-            json.dumps({"runs": {ONE: {"name": "\x1b[31m", "tags": [], "is_hidden": True, "stat_keys": []}}}).encode(),
-            "not printable",
-        ),
+        (of_one(name=1), "Expected `str`"),
+        (of_one(run="../x"), "does not identify a run"),
+        (of_one(name="\x1b[31m"), "not printable"),
         (b" " * (9 << 20), "is larger than 8.39 MB"),
     ],
 )

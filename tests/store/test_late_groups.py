@@ -20,7 +20,7 @@ from tfcompare.schema import Group
 from tfcompare.schema.host_tables import LATE
 from tfcompare.store import frame_builders
 from tfcompare.store.cached_frames import frame_cache
-from tfcompare.store.file_names import all_packs, late_pack
+from tfcompare.store.file_names import all_packs
 
 
 @pytest.fixture
@@ -248,9 +248,3 @@ def test_groups_of_a_fetched_profile(logs: Path, memory: fsspec.AbstractFileSyst
     run = load("memory://logs/run")
     assert built == ["core"]
     assert_same(late_tables(run), expected["ours"])
-
-
-def test_the_names_of_the_packs_of_a_file() -> None:
-    first = f"packs/ab/{'ab' * 16}.pack"
-    assert all_packs(first) == (first, *(f"packs/ab/{'ab' * 16}.{group}" for group in LATE))
-    assert late_pack(first, "timeline") in all_packs(first)
