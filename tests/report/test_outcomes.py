@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -61,35 +62,42 @@ def comparison(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
     return compare(recorded(folder, 0), recorded(folder, 1), spread=0.001)
 
 
-@pytest.fixture
-def all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tfcompare.views.answer.TOP", len(OUTCOMES))
+@pytest.fixture(scope="module", autouse=True)
+def all_rows() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tfcompare.views.answer.TOP", len(OUTCOMES))
+        yield
+
+
+@pytest.fixture(scope="module")
+def document(comparison: Comparison) -> str:
+    return report(comparison)
+
+
+def columns_of(document: str) -> dict[str, dict[str, list[str]]]:
+    """The columns of the table of ops, by their names in CSV."""
+    (table,) = [one for one in payload_of(document) if one["kind"] == "table" and one["name"] == "op_stats"]
+    return {one["csv"]: one for one in table["columns"]}
 
 
 def cells(line_of_table: str) -> list[str]:
     return [cell.strip() for cell in line_of_table.strip("|").split("|")]
 
 
-@pytest.mark.usefixtures("all_rows")
-def test_html_says_it_in_the_first_lines_and_in_the_table(comparison: Comparison) -> None:
-    text = report(comparison)
+def test_html_says_it_in_the_first_lines_and_in_the_table(document: str) -> None:
     for op, words in OUTCOMES.items():
-        row = next(one for one in text.split("<tr ") if f"<th>{op}</th>" in one)
+        row = next(one for one in document.split("<tr ") if f"<th>{op}</th>" in one)
         assert f"<td>{words}</td></tr>" in row
         assert row.startswith(f'class="{TONES.get(op, "neutral")}"')
-    (table,) = [one for one in payload_of(text) if one["kind"] == "table" and one["name"] == "op_stats"]
-    columns = {one["csv"]: one for one in table["columns"]}
+    columns = columns_of(document)
     names = columns["op_name"]["texts"]
     assert dict(zip(names, columns["verdict"]["texts"], strict=True)) == OUTCOMES
     assert dict(zip(names, columns["verdict"]["tones"], strict=True)) == {op: TONES.get(op, "neutral") for op in names}
 
 
-@pytest.mark.usefixtures("all_rows")
 def test_markdown_and_a_notebook_say_the_same(comparison: Comparison) -> None:
-    markdown = [cells(one.replace("\\", "")) for one in report(comparison, "markdown").splitlines()]
-    assert {row[0]: row[-1] for row in markdown if row[0] in OUTCOMES} == OUTCOMES
-    notebook = [cells(one) for one in lines(comparison)]
-    assert {row[0]: row[-1] for row in notebook if row[0] in OUTCOMES} == OUTCOMES
+    for shown in (report(comparison, "markdown").replace("\\", "").splitlines(), lines(comparison)):
+        assert {row[0]: row[-1] for row in map(cells, shown) if row[0] in OUTCOMES} == OUTCOMES
 
 
 def test_json_has_what_the_words_are_made_of(comparison: Comparison) -> None:
@@ -107,18 +115,15 @@ def test_the_app_says_the_same_of_a_row(comparison: Comparison) -> None:
         assert sentence.startswith(f"**Only in the {side}.**" if side else f"**{words}**: ")
 
 
-@pytest.mark.usefixtures("all_rows")
-def test_a_row_of_one_side_changed_by_its_whole_value_everywhere(comparison: Comparison) -> None:
-    text = report(comparison)
-    (table,) = [one for one in payload_of(text) if one["kind"] == "table" and one["name"] == "op_stats"]
-    columns = {one["csv"]: one for one in table["columns"]}
+def test_a_row_of_one_side_changed_by_its_whole_value_everywhere(comparison: Comparison, document: str) -> None:
+    columns = columns_of(document)
     at = columns["op_name"]["texts"].index("gone")
     values = {name: column["texts"][at] for name, column in columns.items() if name.startswith("self_time_us")}
     ours = values["self_time_us_per_step_baseline"]
     assert list(values.values()) == [ours, "–", f"−{ours}", "–"]
     notebook = next(cells(one) for one in lines(comparison) if one.startswith("gone"))
     assert notebook[1:6] == [f"−{notebook[2]}", notebook[2], "–", "–", "–"]
-    facts = next(one for one in text.split("<tr ") if "<th>gone</th>" in one)
+    facts = next(one for one in document.split("<tr ") if "<th>gone</th>" in one)
     assert facts.count(">–</td>") == 3, "no candidate, no ratio, no interval"
 
 
