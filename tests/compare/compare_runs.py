@@ -202,7 +202,7 @@ def run_of_series(
 ) -> FakeRun:
     """A run of these ops with their times in each step, and with what they took outside of all steps."""
     more = outside_us or {}
-    rows = [(*op, len(times), float(times.sum()) + more.get(op, 0.0)) for op, times in series.items()]
+    rows = [(*op, len(times), round(float(times.sum()), 6) + more.get(op, 0.0)) for op, times in series.items()]
     count = max(len(times) for times in series.values())
     made = run(run_id, op_stats(rows), step_frame=steps([step_us] * count), step_count=count)
     made.cells["op_stats"] = cells_of(made.frames["op_stats"], list(series.values()))

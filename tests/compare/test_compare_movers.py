@@ -1,13 +1,15 @@
+"""The largest changes, groups by type and scope, the tree of scopes, and layers of which XLA compiled one side."""
+
 from __future__ import annotations
 
 import pandas as pd
 import pytest
-from compare_runs import ops, run
+from compare_runs import ops, run, text
 from hypothesis import given
-from hypothesis import strategies as st
-from test_compare_diff import op_rows, op_stats
+from test_compare_diff import SIDES, op_rows, op_stats
 
 from tests.laws import law
+from tests.profiles import compared_runs
 from tfcompare.compare import compare
 from tfcompare.compare.groups.aggregate import group_diff, largest_changes
 from tfcompare.compare.groups.scope_tree import scope_tree
@@ -37,10 +39,6 @@ def diff_of(before: pd.DataFrame = BEFORE, after: pd.DataFrame = AFTER, **option
     return compare(run("before", before, step_count=2), run("after", after), **options).table("op_stats")
 
 
-def text(frame: pd.DataFrame, columns: list[str]) -> list[str]:
-    return [" ".join("–" if pd.isna(v) else str(v) for v in row) for row in frame[columns].itertuples(index=False)]
-
-
 def test_the_largest_changes_count_an_absent_side_as_nothing_and_leave_idle_out():
     assert text(largest_changes(diff_of(), 3), ["op_name", "self_time_us_per_step_change", "status"]) == [
         "model/conv/Conv2D -1500.0 matched",
@@ -52,9 +50,6 @@ def test_the_largest_changes_count_an_absent_side_as_nothing_and_leave_idle_out(
     assert len(largest_changes(diff_of(after=BEFORE, per="run"))) == 0
     with pytest.raises(Unknown, match="unknown metric of the diff 'nope'"):
         largest_changes(diff_of(), metric="nope")
-
-
-def test_each_candidate_has_its_own_largest_changes():
     comparison = compare(run("before", BEFORE), run("z", AFTER), run("a", AFTER))
     assert largest_changes(comparison.table("op_stats"), 2)["candidate"].tolist() == ["z", "z", "a", "a"]
 
@@ -90,17 +85,8 @@ def test_by_scope_a_renamed_layer_counts_under_the_baselines_name():
     ]
     assert list(groups.columns[:3]) == ["candidate", "host_or_device", "scope"]
     assert groups["occurrences_delta"].dtype == "Int64"
-
-
-def test_by_name_and_by_nothing_there_is():
-    assert len(group_diff(diff_of(), "op_name")) == 8
     with pytest.raises(Unknown, match="unknown grouping 'color'"):
         group_diff(diff_of(), "color")
-
-
-def test_identical_runs_group_to_same():
-    comparison = compare(run("a", BEFORE, content="x"), run("b", BEFORE, content="x"))
-    assert set(group_diff(comparison.table("op_stats"), "op_type")["verdict"]) == {"same"}
 
 
 def test_the_tree_of_scopes():
@@ -126,12 +112,9 @@ def test_the_tree_of_scopes():
     ]
 
 
-slowly = law(15)
-
-
-@slowly
+@law(10)
 @given(op_rows, op_rows)
-def test_the_parts_of_a_tree_sum_to_their_parent(before, after):
+def test_the_parts_of_a_tree_sum_to_their_parent_and_grouping_loses_nothing(before, after):
     comparison = compare(run("a", op_stats(before)), run("b", op_stats(after)), run("c", op_stats(before)), per="run")
     diff = comparison.table("op_stats")
     tree = scope_tree(diff)
@@ -145,13 +128,82 @@ def test_the_parts_of_a_tree_sum_to_their_parent(before, after):
         roots = tree[tree["parent"] == ""].groupby("candidate")[side].sum()
         busy = diff[diff["op_type"] != "IDLE"].groupby("candidate")[side].sum()
         pd.testing.assert_series_equal(roots, busy, check_names=False, rtol=1e-12)
+    for by in ("op_name", "op_type", "scope"):
+        groups = group_diff(diff, by)
+        assert not groups.duplicated(["candidate", "host_or_device", by]).any()
+        for column in (f"{metric}_{side}" for metric in ("self_time_us", "occurrences") for side in SIDES):
+            assert groups[column].sum() == pytest.approx(diff[column].sum())
 
 
-@slowly
-@given(op_rows, op_rows, st.sampled_from(["op_name", "op_type", "scope"]))
-def test_grouping_loses_nothing(before, after, by):
-    diff = compare(run("a", op_stats(before)), run("b", op_stats(after)), per="run").table("op_stats")
-    groups = group_diff(diff, by)
-    assert not groups.duplicated(["candidate", "host_or_device", by]).any()
-    for column in ("self_time_us_baseline", "self_time_us_candidate", "occurrences_baseline", "occurrences_candidate"):
-        assert groups[column].sum() == pytest.approx(diff[column].sum())
+PLAIN = ops("""
+    Host MatMul       StatefulPartitionedCall/net/hidden/MatMul            20 400
+    Host BiasAdd      StatefulPartitionedCall/net/hidden/BiasAdd           20 50
+    Host Relu         StatefulPartitionedCall/net/hidden/Relu              20 30
+    Host _FusedMatMul StatefulPartitionedCall/net/head/BiasAdd             20 200
+    Host MatMul       StatefulPartitionedCall/gradient_tape/net/hidden/MatMul_1 20 300
+    Host Sub          StatefulPartitionedCall/loss/sub                     20 10
+""")
+COMPILED = ops("""
+    Host MatMul       net/hidden/MatMul                                    20 100
+    Host Relu         net/hidden/Relu                                      20 60
+    Host MatMul       net/head/MatMul                                      20 80
+    Host AddV2        gradient_tape/net/hidden/Add/add                     20 90
+    Host Unknown      copy.3                                               20 5
+    Host Mul          extra/mul                                            20 7
+""")
+
+
+def by_scope(before: pd.DataFrame, after: pd.DataFrame) -> dict[str, tuple[float, float]]:
+    """The self time of both sides by scope, without the scope that wraps all of one side."""
+    diff = compare(run("a", before), run("b", after), per="run").table("op_stats")
+    rows = group_diff(diff, "scope").fillna({"self_time_us_baseline": 0.0, "self_time_us_candidate": 0.0})
+    names = rows["scope"].str.removeprefix("StatefulPartitionedCall/")
+    times = zip(rows["self_time_us_baseline"], rows["self_time_us_candidate"], strict=True)
+    return dict(zip(names, times, strict=True))
+
+
+def test_a_layer_is_one_row_whatever_it_was_compiled_to_from_either_side() -> None:
+    layers = by_scope(PLAIN, COMPILED)
+    assert layers == {
+        "net/hidden": (480, 160),
+        "net/head": (200, 80),
+        "gradient_tape/net/hidden": (300, 0),
+        "gradient_tape/net/hidden/Add": (0, 90),
+        "loss": (10, 0),
+        "(no scope)": (0, 5),
+        "extra": (0, 7),
+    }
+    assert sum(ours for ours, _ in layers.values()) == PLAIN["self_time_us"].sum()
+    assert sum(theirs for _, theirs in layers.values()) == COMPILED["self_time_us"].sum()
+    assert {name: times[::-1] for name, times in by_scope(COMPILED, PLAIN).items()} == layers
+
+
+def test_the_tree_has_a_layer_once() -> None:
+    diff = compare(run("a", PLAIN), run("b", COMPILED), per="run").table("op_stats")
+    tree = scope_tree(diff).set_index("node")
+    root = "Host/StatefulPartitionedCall"
+    sides = ["self_time_us_baseline", "self_time_us_candidate"]
+    assert tree.loc[f"{root}/net/head", sides].to_list() == [200, 80]
+    assert tree.loc[f"{root}/gradient_tape/net/hidden", sides].to_list() == [300, 90]
+    assert tree.loc["Host", sides].to_list() == [990, 342]
+    assert "Host/net" not in tree.index
+
+
+def test_a_renumbered_layer_takes_its_new_ops_along() -> None:
+    before = ops("Host MatMul dense_3/MatMul 1 40\nHost Relu dense_3/Relu 1 4\nHost Cast dense_3/Cast 1 1")
+    after = ops("Host MatMul dense_5/MatMul 1 30\nHost Relu dense_5/Relu 1 5\nHost Tanh dense_5/sub/Tanh 1 2")
+    assert by_scope(before, after) == {"dense_3": (45, 35), "dense_3/sub": (0, 2)}
+
+
+def test_a_layer_that_could_be_either_of_two_stays_where_it_is() -> None:
+    before = ops("Host A StatefulPartitionedCall/x/a 1 1\nHost B jit(f)/x/b 1 1")
+    after = ops("Host C x/c 1 5")
+    diff = compare(run("a", before), run("b", after), per="run").table("op_stats")
+    assert set(group_diff(diff, "scope")["scope"]) == {"StatefulPartitionedCall/x", "jit(f)/x", "x"}
+
+
+def test_two_compiled_runs_have_all_their_layers_in_common() -> None:
+    diff = compared_runs("tensorflow_filters_128_32", "tensorflow_filters_16_8").table("op_stats")
+    rows = group_diff(diff, "scope").set_index("scope")
+    layers = ["encoder_outer", "encoder_inner", "decoder_inner", "decoder_outer", "image"]
+    assert set(rows.loc[[*layers, *(f"gradient_tape/{layer}" for layer in layers)], "status"]) == {"matched"}

@@ -11,16 +11,20 @@ from tfcompare.compare.diff import SideRows, diff_table
 from tfcompare.compare.matching.plain_names import plain_name
 from tfcompare.tables.op_profile import op_profile
 
-COLUMNS = ("program", "hlo_op", "category", "op_name", "source", "flops")
 
+def table(text: str) -> pd.DataFrame:
+    """`hlo_ops` of one host from `program instruction [category [op [source [flops]]]]`, separated by commas.
 
-def table(*rows: tuple[object, ...]) -> pd.DataFrame:
-    """`hlo_ops` of one host: `COLUMNS` of each row; every instruction ran once, for 1 µs."""
-    absent = ("", "", 0.0)
-    frame = pd.DataFrame([(*row, *absent[len(row) - 3 :]) for row in rows], columns=list(COLUMNS))
-    frame = frame.assign(bound_by="", expression="", is_rematerialized=False, host="vm")
+    Every instruction ran once, for 1 µs; `-` is an empty cell.
+    """
+    absent = ("x", "", "", "0")
+    rows = [
+        (*cells, *absent[len(cells) - 2 :]) for cells in (row.replace(" -", " ").split(" ") for row in text.split(", "))
+    ]
+    frame = pd.DataFrame(rows, columns=["program", "hlo_op", "category", "op_name", "source", "flops"])
+    frame = frame.assign(flops=frame["flops"].astype(float), bound_by="", expression="", is_rematerialized=False)
     others = dict.fromkeys((name for name in schema.HLO_OPS.column_names if name not in frame), 1)
-    return schema.HLO_OPS.conform(frame.assign(**others))
+    return schema.HLO_OPS.conform(frame.assign(**others | {"host": "vm"}))
 
 
 def matches(ours: pd.DataFrame, theirs: pd.DataFrame) -> set[tuple[str, str, str]]:
@@ -38,95 +42,85 @@ def matches(ours: pd.DataFrame, theirs: pd.DataFrame) -> set[tuple[str, str, str
     return forth
 
 
-def test_programs_match_by_name_without_their_id() -> None:
-    ours = table(("jit_f(1)", "add", "x"), ("jit_g(2)", "add", "x"))
-    theirs = table(("jit_f(77)", "add", "x"), ("jit_h(2)", "add", "x"))
-    assert matches(ours, theirs) == {("jit_f(1) add", "jit_f(77) add", "exact")}
+FUNCTION = "a_inference_{}__XlaMustCompile_true_config_proto_{}_executor_type_1116_.{}"
 
 
-def test_programs_of_tensorflow_match_by_the_name_of_their_function() -> None:
-    ours = table(("a_inference_step_114__XlaMustCompile_true_config_proto_1356_executor_type_1116_.4(0)", "add", "x"))
-    theirs = table(
-        ("a_inference_step_122__XlaMustCompile_true_config_proto_99_executor_type_1116_.2(1)", "add", "x"),
-        ("a_inference_other_114__XlaMustCompile_true_config_proto_1356_executor_type_1116_.4(0)", "add", "x"),
-    )
-    ((one, other, tier),) = matches(ours, theirs)
-    assert ("step_114" in one, "step_122" in other, tier) == (True, True, "exact")
-
-
-def test_of_several_programs_with_one_name_equal_contents_match() -> None:
-    ours = table(("f(1)", "a", "x"), ("f(2)", "b", "x"), ("f(2)", "c", "x"))
-    theirs = table(("f(5)", "b", "x"), ("f(5)", "c", "x"), ("f(6)", "a", "x"), ("f(7)", "d", "x"))
-    assert matches(ours, theirs) == {
-        ("f(1) a", "f(6) a", "exact"), ("f(2) b", "f(5) b", "exact"), ("f(2) c", "f(5) c", "exact")
-    }  # fmt: skip
-
-
-def test_the_costs_of_instructions_are_part_of_the_contents() -> None:
-    ours = table(("f(1)", "a", "x", "", "", 10.0), ("f(2)", "a", "x", "", "", 99.0))
-    theirs = table(("f(1)", "a", "x", "", "", 99.0), ("f(2)", "a", "x", "", "", 10.0))
-    assert matches(ours, theirs) == {("f(1) a", "f(2) a", "exact"), ("f(2) a", "f(1) a", "exact")}
-
-
-def test_programs_with_one_name_match_by_order_if_contents_do_not_tell() -> None:
-    ours = table(("f(10)", "a", "x", "", "", 1.0), ("f(9)", "a", "x", "", "", 2.0))
-    theirs = table(("f(3)", "a", "x", "", "", 3.0), ("f(4)", "a", "x", "", "", 4.0))
-    assert matches(ours, theirs) == {("f(9) a", "f(3) a", "probable"), ("f(10) a", "f(4) a", "probable")}
-    assert matches(ours, theirs[:1]) == set()
-
-
-def test_equal_programs_of_one_name_match_by_id_in_a_copy_of_the_run() -> None:
-    ours = table(("f(1)", "a", "x"), ("f(2)", "a", "x"))
-    assert {tier for _, _, tier in matches(ours, ours)} == {"exact"}
-
-
-def test_a_renamed_program_matches_by_its_contents() -> None:
-    ours = table(("f(1)", "a", "x"), ("f(1)", "b", "x"), ("one(2)", "c", "x"))
-    theirs = table(("g(5)", "b", "x"), ("g(5)", "a", "x"), ("other(2)", "c", "x"))
-    assert matches(ours, theirs) == {("f(1) a", "g(5) a", "structural"), ("f(1) b", "g(5) b", "structural")}
-
-
-def test_numbers_at_the_end_of_an_instruction_do_not_matter_if_there_is_one() -> None:
-    ours = table(("f(1)", "conv.1", "x"), ("f(1)", "add.1", "x"), ("f(1)", "add.2", "x"), ("f(1)", "mul", "x"))
-    theirs = table(("f(1)", "conv.1.0", "x"), ("f(1)", "add.3", "x"), ("f(1)", "add.4", "x"), ("f(1)", "mul", "y"))
-    assert matches(ours, theirs) == {
-        ("f(1) conv.1", "f(1) conv.1.0", "canonical"), ("f(1) mul", "f(1) mul", "structural")
-    }  # fmt: skip
-
-
-def test_instructions_match_by_their_op_and_source() -> None:
-    ours = table(
-        ("f(1)", "fusion.1", "x", "jit(f)/jit(main)/a", "m.py:1"), ("f(1)", "fusion.2", "x", "jit(f)/a", "m.py:2"),
-        ("f(1)", "fusion.9", "x", "jit(f)/b", "m.py:3"), ("f(1)", "fusion.3", "x"),
-    )  # fmt: skip
-    theirs = table(
-        ("f(1)", "fusion.7", "x", "jit(f)/a", "m.py:2"), ("f(1)", "fusion.8", "x", "jit(f)/a", "m.py:1"),
-        ("f(1)", "fusion.4", "x", "jit(f)/jit(main)/b", "other.py:3"), ("f(1)", "fusion.5", "x"),
-    )  # fmt: skip
-    assert matches(ours, theirs) == {
-        ("f(1) fusion.1", "f(1) fusion.8", "structural"),
-        ("f(1) fusion.2", "f(1) fusion.7", "structural"),
-        ("f(1) fusion.9", "f(1) fusion.4", "canonical"),
-        ("f(1) fusion.3", "f(1) fusion.5", "canonical"),
-    }
+@pytest.mark.parametrize(
+    ("baseline", "candidate", "expected"),
+    [
+        # Programs by their name without the id, those of TensorFlow by the name of their function.
+        ("jit_f(1) add, jit_g(2) add", "jit_f(77) add, jit_h(2) add", "jit_f(1) add = jit_f(77) add exact"),
+        (
+            f"{FUNCTION.format('step_114', 1356, '4(0)')} add",
+            f"{FUNCTION.format('step_122', 99, '2(1)')} add, {FUNCTION.format('other_114', 1356, '4(0)')} add",
+            f"{FUNCTION.format('step_114', 1356, '4(0)')} add = {FUNCTION.format('step_122', 99, '2(1)')} add exact",
+        ),
+        # Of several of one name by equal contents, of which costs are part,
+        (
+            "f(1) a, f(2) b, f(2) c",
+            "f(5) b, f(5) c, f(6) a, f(7) d",
+            "f(1) a = f(6) a exact, f(2) b = f(5) b exact, f(2) c = f(5) c exact",
+        ),
+        (
+            "f(1) a x - - 10, f(2) a x - - 99",
+            "f(1) a x - - 99, f(2) a x - - 10",
+            "f(1) a = f(2) a exact, f(2) a = f(1) a exact",
+        ),
+        # by their order if contents do not tell, by their id in a copy of the run, and renamed ones by their contents.
+        (
+            "f(10) a x - - 1, f(9) a x - - 2",
+            "f(3) a x - - 3, f(4) a x - - 4",
+            "f(9) a = f(3) a probable, f(10) a = f(4) a probable",
+        ),
+        ("f(10) a x - - 1, f(9) a x - - 2", "f(3) a x - - 3", ""),
+        ("f(1) a, f(2) a", "f(1) a, f(2) a", "f(1) a = f(1) a exact, f(2) a = f(2) a exact"),
+        (
+            "f(1) a, f(1) b, one(2) c",
+            "g(5) b, g(5) a, other(2) c",
+            "f(1) a = g(5) a structural, f(1) b = g(5) b structural",
+        ),
+        # Numbers at the end of an instruction do not matter if there is one.
+        (
+            "f(1) conv.1, f(1) add.1, f(1) add.2, f(1) mul",
+            "f(1) conv.1.0, f(1) add.3, f(1) add.4, f(1) mul y",
+            "f(1) conv.1 = f(1) conv.1.0 canonical, f(1) mul = f(1) mul structural",
+        ),
+        # Instructions by their op and source, those of equal layers in order if there are as many.
+        (
+            "f(1) s.1 x jit(f)/jit(main)/a m.py:1, f(1) s.2 x jit(f)/a m.py:2, f(1) s.9 x jit(f)/b m.py:3, f(1) s.3",
+            "f(1) s.7 x jit(f)/a m.py:2, f(1) s.8 x jit(f)/a m.py:1, f(1) s.4 x jit(f)/jit(main)/b o.py:3, f(1) s.5",
+            "f(1) s.1 = f(1) s.8 structural, f(1) s.2 = f(1) s.7 structural, f(1) s.9 = f(1) s.4 canonical, "
+            "f(1) s.3 = f(1) s.5 canonical",
+        ),
+        (
+            "f(1) s.7 x layer/mul, f(1) s.12 x layer/mul",
+            "f(1) s.31 x layer/mul, f(1) s.8 x layer/mul",
+            "f(1) s.7 = f(1) s.8 probable, f(1) s.12 = f(1) s.31 probable",
+        ),
+        ("f(1) s.7 x l/mul, f(1) s.12 x l/mul", "f(1) s.31 x l/mul, f(1) s.8 x l/mul, f(1) s.40 x l/mul", ""),
+        # Names without an id are programs, too.
+        (
+            "f a, () b, f(99999999999999999999) c",
+            "f a, () b, f(99999999999999999999) c",
+            "f a = f a exact, () b = () b exact, f(99999999999999999999) c = f(99999999999999999999) c exact",
+        ),
+    ],
+)
+def test_programs_and_their_instructions_match(baseline: str, candidate: str, expected: str) -> None:
+    found = {f"{one} = {other} {tier}" for one, other, tier in matches(table(baseline), table(candidate))}
+    assert found == set(filter(None, expected.split(", ")))
 
 
 def test_nodes_of_unknown_category_match_those_of_their_depth() -> None:
-    ours, theirs = (op_profile(table((f"f({number})", "add", ""), (f"f({number})", "sin", ""))) for number in (1, 7))
+    ours, theirs = (op_profile(table(f"f({number}) add, f({number}) sin").assign(category="")) for number in (1, 7))
     diff = diff_table(schema.OP_PROFILE, "b", SideRows(ours, 1), SideRows(theirs, 1), per="run", identical=False)
     assert set(diff["match"]) == {"exact"}
     assert len(diff) == len(ours)
     assert (diff["self_time_us_delta"] == 0).all()
 
 
-def test_names_without_an_id_are_programs_too() -> None:
-    rows = table(("f", "a", "x"), ("()", "b", "x"), ("f(99999999999999999999999999)", "c", "x"))
-    assert {tier for _, _, tier in matches(rows, rows)} == {"exact"}
-
-
-@pytest.mark.parametrize("pair", [("jax_conv_legacy", "jax_conv_08"), ("jax_conv_08", "jax_conv_legacy")])
-def test_two_recordings_of_a_convolution_match_per_device(pair: tuple[str, str]) -> None:
-    comparison = compared_runs(*pair, "device")
+def test_two_recordings_of_a_convolution_match_per_device() -> None:
+    comparison = compared_runs("jax_conv_legacy", "jax_conv_08", "device")
     diff = comparison.table("hlo_ops")
     assert (diff["status"] == "matched").all()
     assert len(diff) == 4
@@ -145,15 +139,6 @@ def test_buffers_match_by_program_and_instruction() -> None:
     by_name = diff.set_index("program").loc["jit__multi_slice(13)"]
     assert set(by_name["status"]) == {"matched", "removed"}
     assert by_name.loc[by_name["status"] == "matched", "size_bytes_delta"].eq(0).all()
-
-
-def test_instructions_of_equal_layers_match_in_order_if_there_are_as_many() -> None:
-    ours = table(("f(1)", "fusion.7", "x", "layer/mul"), ("f(1)", "fusion.12", "x", "layer/mul"))
-    theirs = table(("f(1)", "fusion.31", "x", "layer/mul"), ("f(1)", "fusion.8", "x", "layer/mul"))
-    assert matches(ours, theirs) == {
-        ("f(1) fusion.7", "f(1) fusion.8", "probable"), ("f(1) fusion.12", "f(1) fusion.31", "probable")
-    }  # fmt: skip
-    assert not matches(ours, pd.concat([theirs, table(("f(1)", "fusion.40", "x", "layer/mul"))]))
 
 
 def test_what_checkpoints_recompute_is_added_and_most_else_has_a_counterpart() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tests.profiles import loaded_run
+from tests.profiles import compared_runs, loaded_run
 from tests.tf_data_runs import STEPS, execution, plain, prefetched, write, zipped
 from tfcompare import compare, load
 from tfcompare.commands.diff_text import as_text
@@ -52,81 +52,49 @@ def iterators(comparison: Comparison) -> pd.DataFrame:
 
 
 def test_one_prefetch_more_is_exactly_one_added_row(runs: dict[str, Run]) -> None:
-    there = iterators(compare(runs["plain"], runs["prefetched"]))
+    comparison = compare(runs["plain"], runs["prefetched"])
+    there = iterators(comparison)
     assert there["status"].value_counts().to_dict() == {"matched": 4, "added": 1}
     added = there[there["status"] == "added"]
     assert added["iterator_candidate"].tolist() == ["Prefetch"]
     assert added["self_time_us_baseline"].isna().all()
     matched = there[there["status"] == "matched"].set_index("iterator_baseline")
-    assert matched["match"].to_dict() == {
-        "Root": "exact",
-        "BatchV2": "structural",
-        "Map": "structural",
-        "TFRecord": "structural",
-    }
+    below = dict.fromkeys(("BatchV2", "Map", "TFRecord"), "structural")
+    assert matched["match"].to_dict() == {"Root": "exact"} | below
     assert matched["iterator_id"].astype("uint64").min() >= 1 << 63
     back = iterators(compare(runs["prefetched"], runs["plain"]))
     assert back["status"].value_counts().to_dict() == {"matched": 4, "removed": 1}
+    names = next(column.cells for column in as_text(there, TF_DATA) if column.header == "long name")
+    chain = ["Iterator", "Root", "BatchV2", "Map", "TFRecord"]
+    expected = ["::".join(chain[:length]) for length in (2, 3, 4, 5)]
+    assert sorted(names) == [*expected, "Iterator::Root::Prefetch"], "the command line names each iterator"
 
 
-@pytest.mark.parametrize(
-    ("baseline", "candidate", "alone"),
-    [("filters_512_128", "filters_16_8", "removed"), ("filters_16_8", "filters_512_128", "added")],
-)
-def test_the_reader_of_all_elements_pairs_and_the_one_asked_for_its_end_does_not(
-    baseline: str, candidate: str, alone: str
-) -> None:
-    there = iterators(compare(loaded_run(baseline), loaded_run(candidate)))
-    readers = there[there["iterator_baseline"].fillna(there["iterator_candidate"]) == "TFRecord"].set_index("status")
-    paired, left_over = readers.loc["matched"], readers.loc[alone]
+def test_the_reader_of_all_elements_pairs_and_the_one_asked_for_its_end_does_not() -> None:
+    there = iterators(compared_runs("filters_512_128", "filters_16_8"))
+    readers = there[there["iterator_baseline"] == "TFRecord"].set_index("status")
+    paired, left_over = readers.loc["matched"], readers.loc["removed"]
     assert (paired["calls_baseline"], paired["calls_candidate"], paired["match"]) == (16, 16, "exact")
-    side = "baseline" if alone == "removed" else "candidate"
-    assert left_over[f"calls_{side}"] == 1
-    assert left_over[f"long_name_{side}"].endswith("FlatMap[1]::TFRecord")
+    assert left_over["calls_baseline"] == 1
+    assert left_over["long_name_baseline"].endswith("FlatMap[1]::TFRecord")
 
 
-@pytest.mark.parametrize("candidate", ["filters_16_8_again", "filters_16_8_better_input"])
-def test_readers_that_had_as_much_to_do_pair_in_their_order(candidate: str) -> None:
-    there = iterators(compare(loaded_run("filters_16_8"), loaded_run(candidate)))
-    readers = there[(there["iterator_baseline"] == "TFRecord") & (there["status"] == "matched")]
-    assert readers["long_name_baseline"].item().endswith("FlatMap[0]::TFRecord")
-    again = "FlatMap[0]::TFRecord"
-    better = "ParallelInterleaveV4[0]::FlatMap[0]::TFRecord"
-    assert readers["long_name_candidate"].item().endswith(better if "better" in candidate else again)
-
-
-@pytest.mark.parametrize(("name", "branch"), [("zip_first", 0), ("zip_second", 1)])
-def test_the_bottleneck_of_a_zip_is_on_the_slow_branch(runs: dict[str, Run], name: str, branch: int) -> None:
-    found = analysis(runs[name])
-    assert found is not None and found.bottleneck is not None
-    assert found.bottleneck["long_name"] == f"Iterator::Root::Zip[{branch}]::Map"
-
-
-def test_a_bottleneck_that_moved_to_the_other_branch_moved(runs: dict[str, Run]) -> None:
-    said = sentence(runs["zip_first"], runs["zip_second"])
-    assert said == "Bottleneck: Map, in A Map (another step). Mean call: B 3.50 ms, A 3.50 ms."
+def test_the_bottleneck_of_a_zip_is_on_the_slow_branch(runs: dict[str, Run]) -> None:
+    for branch, name in enumerate(("zip_first", "zip_second")):
+        found = analysis(runs[name])
+        assert found is not None and found.bottleneck is not None
+        assert found.bottleneck["long_name"] == f"Iterator::Root::Zip[{branch}]::Map"
 
 
 @pytest.mark.parametrize(
     ("baseline", "candidate", "said"),
     [
         ("plain", "prefetched", "Bottleneck of both runs: Map. Mean call: B 500 µs, A 4.30 ms."),
-        (
-            "plain",
-            "quick",
-            "B is not input-bound, A is (bottleneck: Map). Mean call: B 30.0 µs, A 4.30 ms.",
-        ),
-        (
-            "quick",
-            "faster",
-            "B is input-bound (bottleneck: Map), A is not. Mean call: B 1.30 ms, A 30.0 µs.",
-        ),
+        ("plain", "quick", "B is not input-bound, A is (bottleneck: Map). Mean call: B 30.0 µs, A 4.30 ms."),
+        ("quick", "faster", "B is input-bound (bottleneck: Map), A is not. Mean call: B 1.30 ms, A 30.0 µs."),
         ("plain", "plain", "A and B are the same capture: the mean call takes 4.30 ms (bottleneck: Map)."),
-        (
-            "plain",
-            "none",
-            "No tf.data calls in B. In A, the mean call takes 4.30 ms (bottleneck: Map).",
-        ),
+        ("plain", "none", "No tf.data calls in B. In A, the mean call takes 4.30 ms (bottleneck: Map)."),
+        ("zip_first", "zip_second", "Bottleneck: Map, in A Map (another step). Mean call: B 3.50 ms, A 3.50 ms."),
         ("none", "none", "No tf.data calls in either profile."),
         ("plain", "reading", "Bottleneck: TFRecord, in A Map. Mean call: B 4.30 ms, A 4.30 ms."),
         ("quick", "quick", "A and B are the same capture: the mean call takes 30.0 µs."),
@@ -134,12 +102,9 @@ def test_a_bottleneck_that_moved_to_the_other_branch_moved(runs: dict[str, Run])
 )
 def test_the_change_in_a_sentence(runs: dict[str, Run], baseline: str, candidate: str, said: str) -> None:
     assert sentence(runs[baseline], runs[candidate]) == said
-
-
-def test_runs_that_do_not_wait_have_no_bottleneck(runs: dict[str, Run]) -> None:
     quick = analysis(runs["quick"])
-    both = change((quick, quick), (False, False))
-    assert both == "Neither run is input-bound. Mean call: the candidate 30.0 µs, the baseline 30.0 µs."
+    neither = "Neither run is input-bound. Mean call: the candidate 30.0 µs, the baseline 30.0 µs."
+    assert change((quick, quick), (False, False)) == neither
 
 
 def test_one_slow_call_does_not_make_the_bottleneck(tmp_path: Path) -> None:
@@ -159,24 +124,22 @@ def test_a_run_that_only_feeds_devices_is_not_judged() -> None:
 def test_a_map_made_parallel_on_the_samples_is_one_step_that_changed() -> None:
     naive, better = (loaded_run(name) for name in ("filters_16_8", "filters_16_8_better_input"))
     sides = analysis(naive), analysis(better)
+    assert [side.bottleneck["iterator"] for side in sides] == ["Map", "ParallelMapV2"]
+    assert not any(side.feeds_device_only for side in sides)
     said = change(sides, (True, True))
     assert said.startswith("Bottleneck: ParallelMap, in the baseline Map (same step).")
     assert sentence(naive, better).startswith("B is not input-bound, A is (bottleneck: Map).")
-    rows = iterators(compare(naive, better)).set_index("iterator_candidate")
+    there = iterators(compared_runs("filters_16_8", "filters_16_8_better_input"))
+    rows = there.set_index("iterator_candidate")
     assert rows.loc["ParallelMapV2", ["iterator_baseline", "status", "match"]].tolist() == [
         "Map",
         "matched",
         "structural",
     ]
     assert rows.loc["Prefetch", "status"] == "added"
-
-
-@pytest.mark.parametrize("name", ["filters_512_128", "filters_16_8", "filters_16_8_again", "filters_16_8_better_input"])
-def test_the_bottleneck_of_the_samples_is_what_decodes_the_images(name: str) -> None:
-    found = analysis(loaded_run(name))
-    assert found is not None and found.bottleneck is not None
-    assert found.bottleneck["iterator"] in ("Map", "ParallelMapV2")
-    assert not found.feeds_device_only
+    readers = there[(there["iterator_baseline"] == "TFRecord") & (there["status"] == "matched")]
+    assert readers["long_name_baseline"].item().endswith("FlatMap[0]::TFRecord")
+    assert readers["long_name_candidate"].item().endswith("ParallelInterleaveV4[0]::FlatMap[0]::TFRecord")
 
 
 def of_pipeline(name: str, text: str) -> pd.DataFrame:
@@ -185,18 +148,6 @@ def of_pipeline(name: str, text: str) -> pd.DataFrame:
 
 TRAIN = "Root 1\n BatchV2 2\n  Map 3\n   TFRecord 4"
 TEST = "Root 1\n PaddedBatch 2\n  Filter 3\n   TextLine 4\n    Range 1"
-
-
-def test_the_command_line_names_each_iterator(runs: dict[str, Run]) -> None:
-    columns = as_text(iterators(compare(runs["plain"], runs["prefetched"])), TF_DATA)
-    names = next(column.cells for column in columns if column.header == "long name")
-    assert sorted(names) == [
-        "Iterator::Root",
-        "Iterator::Root::BatchV2",
-        "Iterator::Root::BatchV2::Map",
-        "Iterator::Root::BatchV2::Map::TFRecord",
-        "Iterator::Root::Prefetch",
-    ]
 
 
 def test_pipelines_of_the_same_names_pair_by_name() -> None:
@@ -244,22 +195,13 @@ def row(iterator: str, **told: object) -> pd.Series:
         (row("Map"), "`map` works on one element after the other"),
         (row("ParallelMapV2", parallelism=2, autotune="false"), "up to 2 calls in parallel, a fixed number"),
         (row("ParallelMapV2", parallelism=1, autotune="true"), "up to 1 call in parallel, a number that tf.data tunes"),
-        (row("Interleave"), "one input after the other"),
         (row("ParallelInterleaveV4", settings="cycle_length=2, deterministic=true"), "`cycle_length`, now 2"),
-        (row("TFRecord"), "Files are read one after the other"),
-        (
-            row("TFRecord", long_name="Iterator::Root::ParallelInterleaveV4[0]::TFRecord"),
-            "already read several at a time",
-        ),
+        (row("TFRecord", long_name="Root::ParallelInterleaveV4[0]::TFRecord"), "already read several at a time"),
         (row("BatchV2"), "`batch(…, num_parallel_calls=tf.data.AUTOTUNE)`"),
-        (row("ParallelBatch"), "Copying elements into a batch"),
         (row("Prefetch", buffered_elements=2.0, buffer_limit=2), "held 2 of at most 2 elements"),
         (row("Prefetch", buffered_elements=0.0), "Its buffer was empty"),
         (row("Prefetch"), "Most likely its buffer was empty"),
         (row("Shuffle", settings="buffer_size=256"), "It holds 256 elements."),
-        (row("MemoryWriter"), "`cache` writes in the first epoch"),
-        (row("Generator"), "one element after the other, on one thread"),
-        (row("ForeverRepeat"), "`repeat` begins its input anew"),
         (row("SomethingNew"), "Make each call cheaper"),
     ],
 )
