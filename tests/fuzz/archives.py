@@ -237,15 +237,10 @@ def run(seed: int, numbers: range) -> list[Outcome]:
 
 def main(seed: int, count: int) -> int:
     """Try archives 0 to `count`, and print a summary; returns an exit status."""
-    began = time.monotonic()
     outcomes = run(seed, range(count))
     bad = [outcome for outcome in outcomes if not outcome.is_fine]
     slowest = max(outcomes, key=lambda outcome: outcome.seconds)
-    lines = [
-        f"{len(outcomes):,} archives in {time.monotonic() - began:.0f} s: {dict(Counter(o.result for o in outcomes))}",
-        f"kinds: {dict(Counter(o.kind for o in outcomes))}",
-        f"slowest: number {slowest.number} ({slowest.kind}, {slowest.size:,} bytes, {slowest.seconds:.2f} s)",
-        *(f"number {o.number} ({o.kind}): {o.result}: {o.detail}" for o in bad[:20]),
-    ]
-    sys.stdout.write("\n".join(lines) + "\n")
+    every = Counter(outcome.result for outcome in outcomes)
+    sys.stdout.write("".join(f"{outcome}\n" for outcome in bad))
+    sys.stdout.write(f"{len(outcomes):,} archives: {dict(every)}; slowest: {slowest}\n")
     return 1 if bad else 0

@@ -178,15 +178,12 @@ def _allocation(rng: random.Random) -> dict[str, Value]:
 
 def main(seed: int, count: int, only: int | None) -> int:
     """Show pairs 0 to `count`, or one, and print each thing that goes wrong once; returns an exit status."""
-    every, known = Counter[str](), set[str]()
+    every, wrong = Counter[str](), dict[str, str]()
     for number in range(count) if only is None else [only]:
         with tempfile.TemporaryDirectory() as folder:
             outcome = attempt(seed, number, Path(folder))
         every += Counter(shown=outcome.shown, refused=outcome.refused, wrong=len(outcome.wrong))
         for text in outcome.wrong:
-            if (where := "".join(text.splitlines()[-3:])) not in known:
-                known.add(where)
-                sys.stdout.write(f"number {number}: {text}\n")
-                sys.stdout.flush()
-    sys.stdout.write(f"views: {dict(every)}\n")
-    return 1 if known else 0
+            wrong.setdefault("".join(text.splitlines()[-3:]), f"number {number}: {text}\n")
+    sys.stdout.write("".join(wrong.values()) + f"views: {dict(every)}\n")
+    return 1 if wrong else 0
