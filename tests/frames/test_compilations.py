@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from tests.frames.tables import rows, run_with, threads
 from tests.hlo.builder import F32, computation, instruction, metadata, parameter, program
 from tests.profiles import loaded_run
-from tests.xspace_builder import Event, Plane, event, integer, line, plane
+from tests.xspace_builder import Event, Plane, event, integer, line, plane, space
+from tfcompare.frames.hlo.compile_events import _is_within_another
 from tfcompare.run import Run
+from tfcompare.xspace import parse
 
 TWO_SHAPES = "f32[8,4]; f32[9,4]"
 
@@ -142,3 +145,15 @@ def test_the_recorded_tpu_profile_compiled_each_program_once() -> None:
     assert compiling.loc["f", "total_time_us"] == pytest.approx(207_397.432)
     assert (compiling["programs"] == 1).all()
     assert table.groupby("phase")["occurrences"].sum().to_dict() == {"compiling": 4, "lowering": 4, "tracing": 4}
+
+
+def test_an_event_within_another_one_of_another_name_is_found_as_by_definition() -> None:
+    generator = np.random.default_rng(5)
+    for _ in range(30):
+        begins, lengths = generator.permutation(40)[:12], generator.integers(1, 40, 12)
+        names = [f"XlaCompile:{number}" for number in generator.integers(3, size=12)]
+        spans = list(zip(begins.tolist(), lengths.tolist(), names, strict=True))
+        profile = parse(space(threads(*([event(name, begin, took)] for begin, took, name in spans))))
+        assert _is_within_another(profile, np.arange(12, dtype=np.int32)).tolist() == [
+            any(n != name and b < begin and b + t >= begin + took for b, t, n in spans) for begin, took, name in spans
+        ]

@@ -33,6 +33,7 @@ def test_instructions_of_all_computations_by_name() -> None:
     other = chunk(1, chunk(3, chunk(2, chunk(1, "p0")) + integer(5, 7)))
     expected = {"dot.1": "model/dense/MatMul:MatMul", "copy.2": "", "add.3": "jit(f)/add:", "p0": ""}
     assert ops_of(one + other) == expected
+    assert ops_of(b"") == {}
 
 
 def test_fields_of_all_forms_are_skipped() -> None:
@@ -40,10 +41,6 @@ def test_fields_of_all_forms_are_skipped() -> None:
     fields = others + chunk(1, "dot") + others + chunk(7, others + chunk(2, "é\xff"))
     proto = others + chunk(1, others + chunk(3, others + chunk(2, fields)))
     assert ops_of(proto) == {"dot": "é\xff:"}
-
-
-def test_an_empty_proto_has_none() -> None:
-    assert ops_of(b"") == {}
 
 
 DAMAGE = [

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import json
 import os
-import shutil
 import subprocess
 import sys
 import textwrap
@@ -17,44 +16,16 @@ import tfcompare
 from tests.profiles import CORPUS, CORPUS_RUNS, run_path
 from tfcompare.xspace import compilation
 
-TELL = """
-    import json
-    from tfcompare.xspace import parse, reader
-    before = reader.needs_compilation()
-    planes = len(parse(bytes.fromhex("0a00")).planes)
-    print(json.dumps([before, planes, reader.needs_compilation()]))
-"""
+PACKAGE = Path(tfcompare.__file__).parents[1]
 
 
-def tell(**environment: str) -> tuple[bool, int, bool]:
-    """In a process of its own: (compilation needed before, planes read, needed after)."""
-    package = environment.pop("PYTHONPATH", str(Path(tfcompare.__file__).parents[1]))
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(TELL)],
-        env={**os.environ, "PYTHONPATH": package, **environment},
-        cwd=os.sep,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
-    before, planes, after = json.loads(done.stdout)
-    return before, planes, after
-
-
-@pytest.mark.thorough
-def test_read_where_nothing_can_be_cached(tmp_path: Path) -> None:
-    """A copy of the package with files where its cache folders would be; the user's cache folder cannot be written, nor
-    can what the environment names."""
-    source, blocked = Path(tfcompare.__file__).parent, tmp_path / "blocked"
-    shutil.copytree(source, tmp_path / "tfcompare", ignore=shutil.ignore_patterns("__pycache__"))
-    for file in (blocked, *(tmp_path / "tfcompare" / folder / "__pycache__" for folder in ("xspace", "frames"))):
-        file.write_text("not a folder")
-    told = tell(
-        PYTHONPATH=str(tmp_path), NUMBA_CACHE_DIR=str(blocked / "cache"), XDG_CACHE_HOME=str(blocked), HOME=str(blocked)
-    )
-    assert told == (True, 1, False)
+def printed(script: str, *words: str, **environment: str) -> str:
+    """What a script prints in a process of its own."""
+    command = [sys.executable, "-B", "-c", textwrap.dedent(script), *words]
+    environment = {**os.environ, "PYTHONPATH": str(PACKAGE), **environment}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
 
 
 ONE_LOOP = """
@@ -122,17 +93,17 @@ def test_a_disk_that_is_full_costs_only_the_cache(loops: Path) -> None:
         except OSError:
             print(loops.call(1), loops.call(2.0), end="")
     """
-    package = Path(tfcompare.__file__).parents[1]
-    done = subprocess.run(
-        [sys.executable, "-B", "-c", textwrap.dedent(script)],
-        env={**os.environ, "PYTHONPATH": f"{package}{os.pathsep}{loops}"}, capture_output=True, text=True, timeout=300,
-    )  # fmt: skip
-    assert (done.returncode, done.stdout, done.stderr) == (0, "4.5 7.0", "")
+    assert printed(script, PYTHONPATH=f"{PACKAGE}{os.pathsep}{loops}") == "4.5 7.0"
     assert not list(loops.rglob("*.nbi"))
 
 
 def test_read_without_compiling() -> None:
-    assert tell(NUMBA_DISABLE_JIT="1") == (False, 1, False)
+    script = """
+        from tfcompare.xspace import parse, reader
+        needed = reader.needs_compilation()
+        print(needed, len(parse(bytes.fromhex("0a00")).planes), reader.needs_compilation(), end="")
+    """
+    assert printed(script, NUMBA_DISABLE_JIT="1") == "False 1 False"
 
 
 @pytest.mark.thorough
@@ -156,10 +127,6 @@ def test_every_loop_is_compiled_for_one_combination_of_types_and_loaded_by_the_n
     places = [str(run_path(name)) for name in ("filters_16_8", "filters_16_8_simulated")]
     if CORPUS.is_dir():
         places += [str(run_path(name)) for name in CORPUS_RUNS]
-    command = [sys.executable, "-c", textwrap.dedent(read_all), *places]
-    environment = {**os.environ, "TFCOMPARE_STORE": "off"}
-    done = [subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300) for _ in range(2)]
-    assert [(one.returncode, one.stderr) for one in done] == [(0, "")] * 2
-    used = json.loads(done[1].stdout)
+    used = json.loads([printed(read_all, *places, TFCOMPARE_STORE="off") for _ in range(2)][1])
     assert used["scan"] == [1, 0]
     assert {name: count for name, count in used.items() if count not in ([1, 0], [0, 0])} == {}

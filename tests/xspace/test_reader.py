@@ -25,7 +25,6 @@ from tests.xspace_builder import (
     meta,
     plane,
     space,
-    varint,
 )
 from tfcompare.xspace import lookup, parse
 
@@ -168,15 +167,15 @@ def test_a_key_without_value_and_a_value_without_key() -> None:
     assert [e[0] for e in only_line(data)["events"]] == ["no key", ""]
 
 
-def test_numbers_may_be_written_longer_than_they_need() -> None:
-    long_two = b"\x82\x80\x80\x80\x80\x80\x80\x80\x80\x00"
-    assert only_line(space(plane("p", line("t", chunk(4, b"\x10" + long_two + b"\x98\x00\x83\x00")))))["events"] == [
-        ("", 2, 3, 0, [])
-    ]
-
-
-def test_the_tenth_byte_of_a_number_adds_one_bit() -> None:
-    assert only_line(space(plane("p", line("t", chunk(4, b"\x10" + b"\xff" * 9 + b"\x01")))))["events"][0][1] == -1
+@pytest.mark.parametrize(
+    ("field", "expected"),
+    [
+        (b"\x10\x82\x80\x80\x80\x80\x80\x80\x80\x80\x00\x98\x00\x83\x00", (2, 3)),  # longer than it needs to be
+        (b"\x10" + b"\xff" * 9 + b"\x01", (-1, 0)),  # the tenth byte adds one bit
+    ],
+)
+def test_numbers_of_ten_bytes(field: bytes, expected: tuple[int, int]) -> None:
+    assert only_line(space(plane("p", line("t", chunk(4, field)))))["events"] == [("", *expected, 0, [])]
 
 
 def test_invalid_utf8_becomes_a_mark_in_the_text() -> None:
@@ -242,13 +241,6 @@ def test_of_a_stat_that_an_event_has_twice_the_last_counts() -> None:
     read = parse(space(plane("p", line("t", event("a", 0, 0, s=1), chunk(4, b"".join(pair))))))
     assert read.number_of_each("s", -1).tolist() == [1, 6]
     assert read.number_of("s", np.array([1, 0]), -1).tolist() == [6, 1]
-
-
-def test_lengths_and_varints_are_written_by_the_builder_as_by_protobuf() -> None:
-    for number in (0, 1, 127, 128, 300, (1 << 63) - 1, -1, 1 << 63):
-        message = chunk(1, integer(1, number))
-        assert by_protobuf(message)["planes"][0]["id"] % (1 << 64) == number % (1 << 64)
-    assert varint(300) == b"\xac\x02"
 
 
 # Stats are found as by looking through all of them, in whatever order they are asked for
