@@ -13,7 +13,7 @@ from tests.profiles import compared_runs, loaded_run
 from tests.ui.hostile_profile import hostile
 from tests.xspace_builder import event, line, plane, space
 from tfcompare import compare, load
-from tfcompare.render.notebook import MOST_CANDIDATES
+from tfcompare.render import notebook
 from tfcompare.run import Run
 
 ELEMENTS = {
@@ -66,68 +66,44 @@ def recorded(folder: Path, name: str, data: bytes) -> Run:
     return load(place)
 
 
+def heads(shown: list[str]) -> list[str]:
+    """The lines above tables, less their columns, in order."""
+    known = ("Key figures", "Where the time goes", "Why", "Average step", "Longest ops", "Largest changes")
+    return [next(one for one in known if line.startswith(one)) for line in shown if line.startswith(known)]
+
+
 def test_a_run_shows_its_step_time_and_its_longest_ops() -> None:
-    assert lines(loaded_run("filters_16_8")) == [
+    shown = lines(loaded_run("filters_16_8"))
+    assert shown[:4] == [
         "filters_16_8",
         "CPU · TensorFlow",
         "filters_16_8: 10.9 ms per step",
         "20 of 22 steps are included.",
-        "Key figures | Run",
-        "Step time | 10.9 ms",
-        "Throughput | 91.8 steps/s",
-        "Host compute | 3.74 ms",
-        "Input wait | 6.79 ms",
-        "Peak memory | 69.0 MB",
-        "Where the time goes",
-        "Average step | Time | Share",
-        "Input | 6.79 ms | 62.2 %",
-        "Host compute | 3.74 ms | 34.2 %",
-        "Idle | 380 µs | 3.48 %",
-        "Other | 5.61 µs | 0.0514 %",
-        "Total | 10.9 ms | 100 %",
-        "Longest ops on the host, self time per step | Type | Time | Share",
+    ]
+    assert heads(shown) == ["Key figures", "Where the time goes", "Average step", "Longest ops"]
+    assert "Input | 6.79 ms | 62.2 %" in shown
+    assert shown[-5:-2] == [
         "Iterator::Root::BatchV2::Map | Dataset | 6.59 ms | 36.6 %",
         "DecodePng | DecodePng | 5.47 ms | 30.3 %",
         "gradient_tape/au…/convolution/Conv2DBackpropFilter | Conv2DBackpropFilter | 1.28 ms | 7.12 %",
-        "gradient_tape/au…1/convolution/Conv2DBackpropInput | Conv2DBackpropInput | 748 µs | 4.15 %",
-        "autoencoder_1/image_1/convolution | Conv2D | 719 µs | 3.99 %",
     ]
 
 
 def test_a_comparison_shows_the_answer_first() -> None:
+    """Sentences and figures are those of the golden of the Overview (`tests/views/test_views.py`)."""
     shown = lines(compared_runs("filters_512_128", "filters_16_8"))
-    assert (
-        shown[0]
-        == "filters_16_8 is 20× faster than filters_512_128 (15×–25×, one capture each): 10.9 ms vs 213 ms per step."
-    )
+    assert shown[0].startswith("filters_16_8 is 20× faster than filters_512_128 (15×–25×, one capture each): ")
     assert shown[1].startswith("▼ likely faster: 95 % confidence interval of the ratio 0.0394×–0.0667×, ")
-    assert shown[2:] == [
-        "−202 ms per step = −201 ms host compute (above all gradient_tape/a…convolution/Conv2DBackpropFilter) "
-        "− 1 ms everything else.",
-        "Key figures | Baseline | Candidate | Change | Ratio",
-        "Step time | 213 ms | 10.9 ms | −202 ms | 0.0513×",
-        "Throughput | 4.70 steps/s | 91.8 steps/s | +87.1 steps/s | 19.5×",
-        "Host compute | 204 ms | 3.74 ms | −201 ms | 0.0183×",
-        "Input wait | 7.76 ms | 6.79 ms | −967 µs | 0.875×",
-        "Peak memory | 169 MB | 69.0 MB | −99.8 MB | 0.409×",
-        "Why",
-        "Average step | Baseline | Candidate | Change | Ratio",
-        "Input | 7.76 ms | 6.79 ms | −967 µs | 0.875×",
-        "Host compute | 204 ms | 3.74 ms | −201 ms | 0.0183×",
-        "Idle | 788 µs | 380 µs | −408 µs | 0.482×",
-        "Other | 30.6 µs | 5.61 µs | −25.0 µs | 0.183×",
-        "Total | 213 ms | 10.9 ms | −202 ms | 0.0513×",
+    assert shown[2].startswith("−202 ms per step = −201 ms host compute (above all ")
+    assert heads(shown) == ["Key figures", "Why", "Average step", "Largest changes"]
+    assert "Step time | 213 ms | 10.9 ms | −202 ms | 0.0513×" in shown
+    assert shown[-8:-6] == [
         "Largest changes, self time per step | Change | Baseline | Candidate | Ratio | 95 % CI | Verdict",
         "gradient_tape/au…/convolution/Conv2DBackpropFilter | −130 ms | 131 ms | 1.28 ms | 0.00977× | "
         "0.00661×–0.0144× | ▼ likely faster",
-        *shown[18:22],
-        "340 more ops changed.",
-        "Peak memory −99.8 MB: above all gradient_tape/a…convolution/Conv2DBackpropFilter [2,1024,4608] (−37.7 MB). "
-        "The peaks are at different moments, so other tensors are live: that of filters_512_128 while "
-        "gradient_tape/a…v_transpose/Conv2DBackpropFilter allocates, that of filters_16_8 while "
-        "gradient_tape/a…convolution/Conv2DBackpropFilter allocates.",
     ]
-    assert all(line.endswith("▼ likely faster") for line in shown[18:22])
+    assert shown[-2] == "340 more ops changed."
+    assert shown[-1].startswith("Peak memory −99.8 MB: above all ")
 
 
 def test_a_comparison_on_gpus_shows_the_device_and_what_to_know_before_trusting_it() -> None:
@@ -138,13 +114,11 @@ def test_a_comparison_on_gpus_shows_the_device_and_what_to_know_before_trusting_
 
 
 def test_several_hosts_are_named() -> None:
-    assert any(
-        line.startswith("Slowest host: worker1 ")
-        for line in lines(compared_runs("workers_balanced", "workers_slow_input"))
-    )
+    shown = lines(compared_runs("workers_balanced", "workers_slow_input"))
+    assert [line for line in shown if line.startswith("Slowest host: worker1 ")]
 
 
-def test_each_of_several_candidates_unfolds() -> None:
+def test_each_of_several_candidates_unfolds_and_of_many_some_are_counted_only(monkeypatch: pytest.MonkeyPatch) -> None:
     names = ("filters_16_8_again", "filters_16_8_better_input", "filters_512_128")
     comparison = compare(loaded_run("filters_16_8"), *map(loaded_run, names))
     assert comparison._repr_html_().count("<details><summary>") == 3
@@ -152,14 +126,10 @@ def test_each_of_several_candidates_unfolds() -> None:
     assert [line.partition(",")[0] for line in shown].count("Largest changes") == 3
     answers = [line for line in shown if line.endswith("per step.")]
     assert all(name in answer for name, answer in zip(names, answers, strict=True))
-
-
-def test_of_many_candidates_some_are_counted_only() -> None:
-    run = loaded_run("filters_16_8_again")
-    many = [replace(run, id=f"night_{i}") for i in range(MOST_CANDIDATES + 2)]
-    shown = lines(compare(loaded_run("filters_16_8"), *many))
-    assert sum(line.startswith("Key figures") for line in shown) == MOST_CANDIDATES
-    assert "2 more candidates are not shown." in shown
+    monkeypatch.setattr(notebook, "MOST_CANDIDATES", 1)
+    fewer = lines(comparison)
+    assert sum(line.startswith("Key figures") for line in fewer) == 1
+    assert "2 more candidates are not shown." in fewer
 
 
 def test_a_run_compared_with_itself_is_shown_alone() -> None:
@@ -214,16 +184,15 @@ def test_hostile_names_of_ops_hosts_devices_and_warnings_are_text(tmp_path: Path
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ('"><img src=x onerror=alert(1)>', '"><img src=x onerror=alert(1)>'),
-        ("</bdi></div><script>alert(1)</script>", "</bdi></div><script>alert(1)</script>"),
-        ("**bold** [a](javascript:b) ![i](http://x)", "**bold** [a](javascript:b) ![i](http://x)"),
-        ("\u202egnp.exe\x1b[31m", r"\u202egnp.exe\x1b[31m"),
-        ("\udcff", r"\xff"),
-        ("ריצה", "ריצה"),
-        ("n" * 5000, "n" * 5000),
+        ('"><img src=x onerror=alert(1)></bdi></div><script>alert(1)</script>', ""),
+        ("**bold** [a](javascript:b) ![i](http://x)", ""),
+        ("\u202egnp.exe\x1b[31m\udcff ריצה", r"\u202egnp.exe\x1b[31m\xff ריצה"),
+        ("n" * 5000, ""),
     ],
-)  # fmt: skip
+    ids=("markup", "Markdown", "controls", "long"),
+)
 def test_hostile_names_of_runs_are_text(name: str, text: str) -> None:
+    text = text or name
     run = replace(loaded_run("filters_16_8"), name=name, remarks=(f"remark on {name}",))
     shown = lines(run)
     assert shown[0] == text
