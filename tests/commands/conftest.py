@@ -17,6 +17,7 @@ from tfcompare.run import Run
 from tfcompare.sources.logdir import FoundRun
 
 STEP_OPTIONS = ("step_marker", "steps", "stray", "step_kind")
+DEFAULTS: dict[str, Any] = {"per": "step", "host": None, "spread": None, "is_series": False}
 Captures = tuple[tuple[str, tuple[Run, ...]], ...]
 
 _load, _runs = run.load, dict[tuple[PurePath | str | None, ...], Run]()
@@ -42,7 +43,7 @@ def compare(*runs: Run, repeats: Mapping[str, Sequence[Run]] = {}, manual_pairs:
     if manual_pairs:
         return comparison.compare(*runs, repeats=repeats, manual_pairs=manual_pairs, **options)
     captures = tuple((run_id, tuple(more)) for run_id, more in repeats.items())
-    return _compared(*runs, captures=captures, **options)
+    return _compared(*runs, captures=captures, **DEFAULTS | options)
 
 
 @pytest.fixture(autouse=True)

@@ -47,7 +47,7 @@ def test_a_folder_of_captures_of_one_program_is_one_side(tfcompare, tmp_path: Pa
     assert f"note: {tmp_path}: 3 captures of one program, by their names\n" in err
     assert found["captures"] == {"baseline": 1, "candidate": 3}
     assert (found["verdict"], found["evidence"]) == ("faster", "single")
-    _, _, err = tfcompare("diff", LARGE, str(tmp_path))
+    _, _, err = tfcompare("diff", LARGE, str(tmp_path), "--table", "run_info")
     assert "note: verdicts are based on 3 captures of the candidate\n" in err
     status, out, err = tfcompare("check", LARGE, str(tmp_path / "run-1"), "--candidate-repeat", str(tmp_path))
     assert (status, err, "from 20 and 60 steps" in out) == (0, "", True), "the run itself is not counted twice"
