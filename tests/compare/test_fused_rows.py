@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from tests.compare.compare_runs import FakeRun, op_stats, run, steps
+from tests.compare.compare_runs import FakeRun, run_of_series
 from tests.test_known_truth import recorded
-from tfcompare.compare import compare
+from tfcompare.compare import Comparison, compare
 from tfcompare.compare.groups.aggregate import group_diff
 from tfcompare.compare.matching.fused import fused_product
 from tfcompare.compare.matching.manual import ManualChoice
 from tfcompare.run import Run
 from tfcompare.tables.op_evidence import OpEvidence
-from tfcompare.tables.step_cells import StepCells
 from tfcompare.tools.runs.many_runs import By, changes_by_run
 
 PLAIN, FUSED = "layers_unfused", "layers_fused"
@@ -25,7 +26,6 @@ LAYERS = {
 }
 """What each fused op of the recorded program was made of."""
 METRIC = "self_time_us_per_step"
-N_STEPS = 20
 
 Line = tuple[str, str, float]
 """An op's type, name and self time a step, in the order in which they run."""
@@ -33,24 +33,18 @@ Line = tuple[str, str, float]
 
 def made(name: str, *ops: Line, is_ordered: bool = True) -> FakeRun:
     """A run of 20 steps in which these host ops run, one after another."""
-    frame = op_stats([("Host", op_type, op, N_STEPS, N_STEPS * time_us) for op_type, op, time_us in ops])
-    keys = pd.DataFrame({"host": "worker", "host_or_device": "Host", **frame[["op_type", "op_name"]]})
-    noise = 1 + 0.01 * np.random.default_rng(len(ops)).standard_normal((len(ops), N_STEPS))
-    cells = pd.DataFrame(
-        {
-            "row": np.repeat(range(len(ops)), N_STEPS),
-            "step": np.tile(range(N_STEPS), len(ops)),
-            "occurrences": 1,
-            "time_us": (noise * [[time_us] for *_, time_us in ops]).ravel(),
-        }
-    )
-    found = run(name, frame, step_count=N_STEPS, step_frame=steps([50_000.0] * N_STEPS))
-    found.cells = {"op_stats": StepCells(keys, cells)}
-    names = [op for _, op, _ in ops]
-    found.evidence = OpEvidence(
-        frozenset(names), places={op: (i, i) for i, op in enumerate(names)} if is_ordered else {}
-    )
+    noise = 1 + 0.01 * np.random.default_rng(len(ops)).standard_normal((len(ops), 20))
+    times = [time_us * by / by.mean() for (*_, time_us), by in zip(ops, noise, strict=True)]
+    series = {("Host", op_type, op): of_op for (op_type, op, _), of_op in zip(ops, times, strict=True)}
+    found = run_of_series(name, series, step_us=50_000.0)
+    places = {op: (i, i) for i, (_, op, _) in enumerate(ops)}
+    found.evidence = OpEvidence(frozenset(places), places=places if is_ordered else {})
     return found
+
+
+@cache
+def layers(ours: str = PLAIN, theirs: str = FUSED) -> Comparison:
+    return compare(recorded(ours), recorded(theirs))
 
 
 def fused_rows(ours: FakeRun | Run, theirs: FakeRun | Run, *choices: ManualChoice) -> pd.DataFrame:
@@ -61,7 +55,7 @@ def fused_rows(ours: FakeRun | Run, theirs: FakeRun | Run, *choices: ManualChoic
 
 @pytest.mark.parametrize(("ours", "theirs"), [(PLAIN, FUSED), (FUSED, PLAIN)])
 def test_each_recorded_layer_is_one_row_whichever_side_was_fused(ours: str, theirs: str) -> None:
-    comparison = compare(recorded(ours), recorded(theirs))
+    comparison = layers(ours, theirs)
     diff = comparison.table("op_stats")
     found = diff[diff["match"] == "fused"].set_index("op_name")
     plain = "baseline" if ours == PLAIN else "candidate"
@@ -79,21 +73,26 @@ def test_each_recorded_layer_is_one_row_whichever_side_was_fused(ours: str, thei
     assert found["op_type"]["model/inside/Relu"] == arrow
 
 
-def test_swapping_mirrors_the_rows_and_a_run_has_none_with_itself() -> None:
-    one, other = fused_rows(recorded(PLAIN), recorded(FUSED)), fused_rows(recorded(FUSED), recorded(PLAIN))
+def test_recorded_layers_mirror_and_add_up_by_type_and_per_occurrence() -> None:
+    one, other, same = (
+        rows[rows["match"] == "fused"].set_index("op_name")
+        for rows in (layers(*names).table("op_stats") for names in ((PLAIN, FUSED), (FUSED, PLAIN), (FUSED, FUSED)))
+    )
     other = other.reindex(one.index)
     assert one[f"{METRIC}_delta"].tolist() == (-other[f"{METRIC}_delta"]).tolist()
     assert one["interval_low"].to_numpy() == pytest.approx(1 / other["interval_high"].to_numpy())
-    assert fused_rows(recorded(FUSED), recorded(FUSED)).empty
-
-
-def test_by_type_both_sides_count_under_the_fused_type() -> None:
-    comparison = compare(recorded(PLAIN), recorded(FUSED))
+    assert same.empty
+    comparison = layers()
     diff = comparison.table("op_stats")
-    groups = group_diff(diff, "op_type", comparison.group_verdicts).set_index("op_type")
-    assert {"_FusedConv2D", "_FusedMatMul"} <= set(groups.index)
-    assert not {"Conv2D", "MatMul", "BiasAdd", "Relu"} & set(groups.index)
+    groups = group_diff(diff, "op_type", comparison.group_verdicts)
+    types = set(groups["op_type"])
+    assert {"_FusedConv2D", "_FusedMatMul"} <= types and not {"Conv2D", "MatMul", "BiasAdd", "Relu"} & types
     assert groups[f"{METRIC}_baseline"].sum() == pytest.approx(diff[f"{METRIC}_baseline"].sum())
+    each = comparison.per_occurrence("op_stats").set_index("op_name")
+    by_type = comparison.rows_per_occurrence(groups, "op_stats").set_index("op_type")
+    ratio = "self_time_us_per_occurrence_ratio"
+    assert by_type.loc["_FusedMatMul", ratio] == pytest.approx(each.loc["model/dense/Relu", ratio])
+    assert len(each) == len(diff)
 
 
 DENSE = [("MatMul", "m/dense/MatMul", 4000.0), ("BiasAdd", "m/dense/BiasAdd", 1000.0), ("Relu", "m/dense/Relu", 1000.0)]
@@ -102,13 +101,26 @@ ONE = ("_FusedMatMul", "m/dense/Relu", 3000.0)
 
 def test_the_verdict_is_on_the_sums() -> None:
     """By name alone, the Relu would be three times as slow."""
-    row = fused_rows(made("plain", *DENSE), made("fused", ONE)).loc["m/dense/Relu"]
+    ours, theirs = made("plain", *DENSE), made("fused", ONE)
+    row = fused_rows(ours, theirs).loc["m/dense/Relu"]
     assert row["verdict"] == "faster"
     assert row[f"{METRIC}_ratio"] == pytest.approx(0.5)
     assert row["interval_low"] < 0.5 < row["interval_high"]
     assert row["occurrences_per_step_baseline"] == 1, "the three ran once each"
-    slower = fused_rows(made("fused", ONE), made("plain", *DENSE)).loc["m/dense/Relu"]
-    assert slower["verdict"] == "slower"
+    assert fused_rows(theirs, ours).loc["m/dense/Relu", "verdict"] == "slower"
+    each = compare(ours, theirs).per_occurrence("op_stats").set_index("op_name").loc["m/dense/Relu"]  # type: ignore[arg-type]
+    assert each[[f"self_time_us_per_occurrence_{side}" for side in ("baseline", "candidate")]].tolist() == [6000, 3000]
+    assert each["verdict"] == "faster", "it ran equally often on both sides"
+
+
+def test_without_its_product_or_after_a_manual_choice_no_row_is_of_that_kind() -> None:
+    ours, theirs = made("plain", *DENSE[1:]), made("fused", ONE)
+    assert fused_rows(ours, theirs).empty
+    diff = compare(ours, theirs).table("op_stats").set_index("op_name")  # type: ignore[arg-type]
+    assert diff["verdict"]["m/dense/Relu"] == "untested"
+    whole = made("plain", *DENSE)
+    for is_pair, name in ((True, "m/dense/MatMul"), (False, "m/dense/Relu")):
+        assert fused_rows(whole, theirs, ManualChoice(is_pair, (name,), ("m/dense/Relu",))).empty
 
 
 def test_what_cannot_be_a_part_or_runs_elsewhere_keeps_its_row() -> None:
@@ -119,13 +131,6 @@ def test_what_cannot_be_a_part_or_runs_elsewhere_keeps_its_row() -> None:
     assert [part.partition(":")[0] for part in parts] == [name for _, name, _ in DENSE]
     diff = compare(ours, theirs).table("op_stats")  # type: ignore[arg-type]
     assert set(diff.loc[diff["status"] == "removed", "op_name"]) == {early[1], *(name for _, name, _ in more)}
-
-
-def test_without_its_product_a_fused_op_has_no_row_of_that_kind_and_no_verdict() -> None:
-    ours, theirs = made("plain", *DENSE[1:]), made("fused", ONE)
-    assert fused_rows(ours, theirs).empty
-    diff = compare(ours, theirs).table("op_stats").set_index("op_name")  # type: ignore[arg-type]
-    assert diff["verdict"]["m/dense/Relu"] == "untested"
 
 
 TWICE = [(kind, f"{name}{number}", time) for number in ("", "_1") for kind, name, time in
@@ -156,8 +161,8 @@ def test_a_normalization_takes_the_activation_of_another_layer_that_became_an_id
     (row,) = fused_rows(ours, theirs).itertuples()
     assert row.constituents_baseline == ("m/bn/FusedBatchNormV3:FusedBatchNormV3", "m/out/Relu:Relu")
     assert row.constituents_candidate == ("m/bn/FusedBatchNormV3:_FusedBatchNormEx", "m/out/Relu:Identity")
-    for pair in ((ours, theirs), (theirs, ours)):
-        types = set(group_diff(compare(*pair).table("op_stats"), "op_type")["op_type"])  # type: ignore[arg-type]
+    for sides in ((ours, theirs), (theirs, ours)):
+        types = set(group_diff(compare(*sides).table("op_stats"), "op_type")["op_type"])  # type: ignore[arg-type]
         assert "_FusedBatchNormEx" in types and "FusedBatchNormV3" not in types
 
 
@@ -172,47 +177,20 @@ def test_the_bias_of_a_gradient_is_found_beside_it() -> None:
     assert len(parts) == 2
 
 
-def test_manual_choices_come_first() -> None:
-    ours, theirs = made("plain", *DENSE), made("fused", ONE)
-    assert fused_rows(ours, theirs, ManualChoice(True, ("m/dense/MatMul",), ("m/dense/Relu",))).empty
-    assert fused_rows(ours, theirs, ManualChoice(False, ("m/dense/Relu",), ("m/dense/Relu",))).empty
-
-
-@pytest.mark.parametrize(
-    ("op_type", "product"),
-    [
-        ("_FusedMatMul", "MatMul"),
-        ("_MklNativeFusedConv2D", "Conv2D"),
-        ("_MklFusedBatchMatMulV2", "BatchMatMul"),
-        ("_FusedDepthwiseConv2dNative", "DepthwiseConv2dNative"),
-        ("_MklNativePadWithFusedConv2D", "Conv2D"),
-        ("_MklNativeConv2DBackpropFilterWithBias", "Conv2DBackpropFilter"),
-        ("_FusedBatchNormGradEx", "FusedBatchNormGrad"),
-        ("FusedBatchNormV3", ""),
-        ("_MklMatMul", ""),
-        ("Relu", ""),
-    ],
-)
-def test_the_type_names_the_product(op_type: str, product: str) -> None:
-    assert fused_product(op_type) == product
-
-
-def test_per_occurrence_divides_by_how_often_the_whole_ran() -> None:
-    comparison = compare(made("plain", *DENSE), made("fused", ONE))  # type: ignore[arg-type]
-    row = comparison.per_occurrence("op_stats").set_index("op_name").loc["m/dense/Relu"]
-    assert (row["self_time_us_per_occurrence_baseline"], row["self_time_us_per_occurrence_candidate"]) == (6000, 3000)
-    assert row["verdict"] == "faster", "it ran equally often on both sides"
-
-
-def test_groups_per_occurrence_are_those_of_their_rows() -> None:
-    comparison = compare(recorded(PLAIN), recorded(FUSED))
-    diff = comparison.table("op_stats")
-    row = comparison.per_occurrence("op_stats").set_index("op_name").loc["model/dense/Relu"]
-    group = comparison.rows_per_occurrence(group_diff(diff, "op_type"), "op_stats").set_index("op_type")
-    name = "self_time_us_per_occurrence_ratio"
-    assert group.loc["_FusedMatMul", name] == pytest.approx(row[name])
-    assert comparison.per_occurrence("op_stats").shape[0] == len(diff)
-    compare(recorded(PLAIN), recorded(PLAIN)).per_occurrence("op_stats")
+def test_the_type_names_the_product() -> None:
+    products = {
+        "_FusedMatMul": "MatMul",
+        "_MklNativeFusedConv2D": "Conv2D",
+        "_MklFusedBatchMatMulV2": "BatchMatMul",
+        "_FusedDepthwiseConv2dNative": "DepthwiseConv2dNative",
+        "_MklNativePadWithFusedConv2D": "Conv2D",
+        "_MklNativeConv2DBackpropFilterWithBias": "Conv2DBackpropFilter",
+        "_FusedBatchNormGradEx": "FusedBatchNormGrad",
+        "FusedBatchNormV3": "",
+        "_MklMatMul": "",
+        "Relu": "",
+    }
+    assert {op_type: fused_product(op_type) for op_type in products} == products
 
 
 def test_what_is_fused_in_one_way_here_and_in_another_there_is_left_apart() -> None:
