@@ -112,7 +112,7 @@ def test_a_stray_is_looked_for_among_the_steps_of_its_kind(monkeypatch: pytest.M
         lambda self, name, *, host=None: steps.copy() if name == "steps" else usual(self, name, host=host),
     )  # fmt: skip
     assert not load(run_path(NAME)).steps["stray"].any()
-    (stray,) = of_kind("evaluate").steps.query("stray")["step"]
+    (stray,) = load(run_path(NAME), step_kind="evaluate").steps.query("stray")["step"]
     assert stray == steps["step"][longer]
 
 
