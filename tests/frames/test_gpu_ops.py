@@ -43,11 +43,6 @@ def test_what_names_the_op_of_a_kernel() -> None:
     """)
 
 
-def test_an_op_of_several_kernels_ran_as_often_as_the_one_that_ran_most() -> None:
-    kernels = [event(name, 10 * i, 2, tf_op="op:A") for i, name in enumerate(["k1", "k2", "k1", "k2", "k1"])]
-    assert device_ops(run_with(gpu(*kernels))) == ["IDLE IDLE 0 32 32", "A op 3 10 10"]
-
-
 def test_kernels_of_all_devices_and_hosts_add_up_before_the_largest_is_taken() -> None:
     one = space(gpu(event("k1", 0, 1, tf_op="op:A")), gpu(event("k1", 0, 2, tf_op="op:A"), number=1))
     two = space(gpu(event("k1", 0, 4, tf_op="op:A"), event("k2", 4, 8, tf_op="op:A"), number=1))

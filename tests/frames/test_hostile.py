@@ -48,12 +48,10 @@ HOSTILE = {
     "groups on devices only": space(host(*marker(0, _r=1)), gpu(event("k", 0, 5, group_id=3, step_name="x"))),
     "numbers of steps": space(host(*markers("step_num", LEAST, -1, MOST, MOST))),
     "levels of markers": space(host(*markers("_r", LEAST, 1, MOST, 7))),
-    "markers at one time": space(host(*[e for i in range(9) for e in marker(0, _r=1, step_num=i)])),
     "markers within each other": space(
         host(*[event("train", i, 99 - 2 * i, _r=1 + i) for i in range(40)], *marker(99))
     ),
     "a step without end": space(host(*marker(0, _r=1), event("train", 60, DAYS_3_US, _r=1), event("op:A", 61, 1))),
-    "no time at all": space(host(*[event("train", 0, 0, _r=1, step_num=i) for i in range(9)], event("op:A", 0, 0))),
     "its own producer": space(host(*[event("op:A", i, 1, _pt=1, _p=i % 7, _ct=1, _c=i * 3 % 7) for i in range(50)])),
     "launches of one kernel": space(
         host(*[event("l", i, 1, correlation_id=1) for i in range(9)]),

@@ -178,22 +178,6 @@ def test_ids_that_are_used_again_lead_to_the_call_that_followed() -> None:
     assert cells(maps, "execution,calls,total_duration_us") == ["0,1,36.0", "1,1,3.0"]
 
 
-def test_a_circle_of_links_ends() -> None:
-    """Each of two calls took what was made within the other."""
-    found = of_threads(
-        [call("Root", 0, 5, ROOT)],
-        [produce("Prefetch", 10, 80, 1), call("Root::A", 11, 70, A, B), consume("Prefetch", 20, 1)],
-        [produce("Prefetch", 10, 80, 1), call("Root::B", 11, 70, B, A), consume("Prefetch", 20, 1)],
-        [produce("Prefetch", 10, 80, 2), call("Root::C", 11, 70, C, C), consume("Prefetch", 20, 2)],
-    )
-    assert found.executions["iterator"].to_list() == ["Root"]
-
-
-def test_a_pipeline_made_by_its_own_call_ends() -> None:
-    found = of_threads([produce("Prefetch", 0, 90, 1), call("Root", 1, 80, ROOT, ROOT), consume("Prefetch", 20, 1)])
-    assert cells(found.executions, "iterator,parent_id,calls") == ["Root,,1"]
-
-
 def test_iterators_that_share_an_id_form_a_tree_all_the_same() -> None:
     found = of_threads(
         [call("Root", 0, 90, ROOT), call("Root::A", 1, 80, A), call("Root::A::B", 2, 70, B), call("Root::A", 3, 60, A)]
