@@ -18,15 +18,9 @@ from tfcompare.tools.timeline.aligned import Aligned, align
 from tfcompare.tools.timeline.run_pair import Timelines, open_timelines
 from tfcompare.tools.timeline.run_timeline import NONE, HostTimeline
 
-PAIRS = [
-    ("filters_512_128", "filters_16_8"),
-    ("filters_16_8", "filters_16_8_better_input"),
-    ("filters_512_128_simulated", "filters_16_8_simulated"),
-    ("tf_cpu_zoo", "tf_cpu_sleepy"),
-    ("jax_conv_08", "jax_conv_legacy"),
-    ("tf_gpu", "jax_tpu"),
-]
 GPU_PAIR = ("filters_512_128_simulated", "filters_16_8_simulated")
+PAIRS = [("filters_512_128", "filters_16_8"), GPU_PAIR, ("jax_conv_08", "jax_conv_legacy"), ("tf_gpu", "jax_tpu")]
+"""A pair on a CPU, on a GPU, of JAX without steps, and of runs that have little in common."""
 KERNEL = {"kernel_details": "regs:16 grid:1,1,1 block:64,1,1"}
 
 
@@ -73,7 +67,6 @@ def step(number: int, at_us: float, length_us: float, *inside: Event) -> list[Ev
 def partners(aligned: Aligned) -> list[tuple[tuple[str, float], tuple[str, float] | None]]:
     """(name, start after time 0 in µs) of each span of the baseline but markers, with the same of its partner."""
     found: list[tuple[tuple[str, float], tuple[str, float] | None]] = []
-    assert aligned.pairs is not None
     places = [places_of(aligned, side) for side in (0, 1)]
     for place, partner in zip(places[0], aligned.pairs.partner[0].tolist(), strict=True):
         if place[0] != "train":

@@ -49,7 +49,6 @@ def beside(run: Run, ours: str, theirs: str, step: int) -> Aligned:
     """Two hosts of a run in a step of this number on the first."""
     hosts = compare_hosts((run, ours), (run, theirs))
     timelines = open_timelines(hosts.comparison, hosts.comparison.candidates[0], ours)
-    assert hosts.steps is not None
     steps = step, hosts.steps[step]
     return align(timelines, steps, meeting=meeting(hosts, timelines, steps))
 
@@ -73,7 +72,6 @@ def test_collectives_of_hosts_whose_clocks_differ_end_at_time_0() -> None:
 def test_the_host_that_reaches_the_collective_last_is_late_by_what_it_reads_longer() -> None:
     aligned = beside(run_of(worker(), worker(reads_us=400, clock_us=5_000)), "a", "b", 4)
     meets = aligned.meeting
-    assert meets is not None
     assert (meets.collective, meets.offset_us, meets.error_us) == ("sum", 5_000, 0)
     assert meets.late_us == pytest.approx(300)
     assert meets.is_ordered(meets.late_us)
@@ -88,7 +86,6 @@ def test_the_host_that_reaches_the_collective_last_is_late_by_what_it_reads_long
 
 def test_seen_from_the_slow_host_the_other_one_is_early_and_gains() -> None:
     aligned = beside(run_of(worker(), worker(reads_us=400, clock_us=5_000)), "b", "a", 4)
-    assert aligned.meeting is not None
     assert aligned.meeting.late_us == pytest.approx(-300)
     assert [(one.op_name, one.lost_us) for one in losses(aligned)] == [("data/read", pytest.approx(-300))]
 
@@ -96,7 +93,6 @@ def test_seen_from_the_slow_host_the_other_one_is_early_and_gains() -> None:
 def test_hosts_closer_than_the_clock_error_have_no_order_and_nothing_lost() -> None:
     aligned = beside(run_of(worker(scatter_us=20), worker(reads_us=150, scatter_us=-20)), "a", "b", 4)
     meets = aligned.meeting
-    assert meets is not None
     assert meets.error_us == pytest.approx(1.96 * 1.4826 * 40)
     assert abs(meets.late_us) < meets.error_us
     assert not meets.is_ordered(meets.late_us)
@@ -106,7 +102,6 @@ def test_hosts_closer_than_the_clock_error_have_no_order_and_nothing_lost() -> N
 
 def test_a_host_beside_a_copy_of_itself_neither_drifts_nor_has_a_colour() -> None:
     aligned = beside(run_of(worker(scatter_us=7), worker(scatter_us=7)), "a", "b", 4)
-    assert aligned.meeting is not None
     assert aligned.meeting.late_us == 0
     drawn = drawing(aligned, Viewport())
     assert len(drawn["drift"]) > 4
@@ -121,7 +116,6 @@ def test_a_host_beside_a_copy_of_itself_neither_drifts_nor_has_a_colour() -> Non
 def test_a_host_that_only_begins_later_loses_nothing_in_its_step() -> None:
     aligned = beside(run_of(worker(), worker(begins_us=200, reads_us=90)), "a", "b", 4)
     meets = aligned.meeting
-    assert meets is not None
     assert meets.late_us == pytest.approx(190)
     assert meets.behind_us(aligned.begin_ps) == pytest.approx(200)
     assert losses(aligned) == []
@@ -129,7 +123,6 @@ def test_a_host_that_only_begins_later_loses_nothing_in_its_step() -> None:
 
 def test_time_lost_right_before_the_collective_is_a_wait_before_it() -> None:
     aligned = beside(run_of(worker(), worker(pauses_us=250)), "a", "b", 4)
-    assert aligned.meeting is not None
     (lost,) = losses(aligned)
     assert lost == Loss("sum", True, 250.0, aligned.meeting.span, -740.0, -740.0, 250.0)
     assert window_of(aligned, Viewport(), lost) == pytest.approx((-740, -490))
@@ -139,7 +132,6 @@ def test_steps_that_hosts_number_differently_are_the_same_step() -> None:
     run = run_of(worker(), worker(first_step=100, reads_us=300))
     aligned = beside(run, "a", "b", 4)
     assert aligned.steps == (4, 104)
-    assert aligned.meeting is not None
     assert aligned.meeting.late_us == pytest.approx(200)
 
 
@@ -147,7 +139,6 @@ def test_with_fewer_steps_than_an_offset_needs_nothing_is_ordered() -> None:
     run = run_of(worker(steps=2), worker(reads_us=400, clock_us=900, steps=2))
     aligned = beside(run, "a", "b", 1)
     meets = aligned.meeting
-    assert meets is not None
     assert (meets.has_clock, math.isnan(meets.late_us), meets.is_ordered(1e9)) == (False, True, False)
     assert ends_us(aligned, 1) == [0, 0], "at the ends of this step's collective"
     assert losses(aligned) == []
@@ -180,11 +171,9 @@ def test_the_recorded_slow_worker_is_late_by_the_8_ms_that_it_reads_longer() -> 
     run = loaded_run("workers_slow_input")
     hosts = compare_hosts((run, "worker0"), (run, "worker1"))
     timelines = open_timelines(hosts.comparison, hosts.comparison.candidates[0], "worker0")
-    assert hosts.steps is not None
     late, apart = [], []
     for step, theirs in list(hosts.steps.items())[1:-1]:
         meets = meeting(hosts, timelines, (step, theirs))
-        assert meets is not None
         late.append(meets.late_us)
         apart.append(abs(meets.behind_us(meets.left_ps)))
         aligned = align(timelines, (step, theirs), meeting=meets)

@@ -5,115 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-import pytest
-
-from tests.profiles import EACH_KIND
 from tests.tools.timeline.cases import (
     KERNEL,
-    PAIRS,
-    aligned_pair,
     host_run,
     open_pair,
     partners,
     places_of,
-    recorded_pair,
     step,
     write_run,
 )
 from tests.xspace_builder import Event, event, line, plane
-from tfcompare.compare.diff import MATCHED
 from tfcompare.run import Run
 from tfcompare.tools.timeline.aligned import Aligned, align
-from tfcompare.tools.timeline.drawing import Viewport, drawing
-from tfcompare.tools.timeline.losses import losses
-from tfcompare.tools.timeline.run_pair import Timelines
-from tfcompare.tools.timeline.run_timeline import NONE
 from tfcompare.tools.timeline.window import ALONE
-
-
-@pytest.mark.parametrize("name", EACH_KIND)
-def test_in_a_run_beside_itself_every_span_is_its_own_partner(name: str) -> None:
-    aligned = aligned_pair(name, name)
-    assert aligned.pairs is not None
-    for side, spans in enumerate(one.timeline.spans for one in aligned.timelines.sides):
-        compared = aligned.pairs.is_compared[side]
-        assert compared.mean() > 0.5
-        assert (aligned.pairs.partner[side] == np.where(compared, np.arange(len(spans)), NONE)).all()
-        assert not (aligned.partner_ps[side] == ALONE).any()
-    assert len(aligned.drift_ps) > 0
-    assert not aligned.drift_ps.any()
-    assert losses(aligned) == []
-    drawn = drawing(aligned, Viewport())["spans"]
-    assert set(drawn["status"]) <= {0, 1}
-    assert (drawn["change"] == 0).all()
-
-
-@pytest.mark.parametrize("names", PAIRS)
-def test_swapping_the_runs_mirrors_partners(names: tuple[str, str]) -> None:
-    timelines, swapped = recorded_pair(*names), recorded_pair(*names[::-1])
-    op = None if timelines.all_have_steps else int(timelines.ops_by_time.index[0])
-    there, back = align(timelines, op=op).pairs, align(swapped, op=op_in(swapped, timelines, op)).pairs
-    assert there is not None
-    assert back is not None
-    for side in (0, 1):
-        assert (there.partner[side] == back.partner[1 - side]).all()
-        assert (there.is_compared[side] == back.is_compared[1 - side]).all()
-
-
-def op_in(swapped: Timelines, timelines: Timelines, op: int | None) -> int | None:
-    """The row of an op in the diff of the swapped runs."""
-    if op is None:
-        return None
-    row, rows = timelines.op_stats.loc[op], swapped.op_stats
-    is_it = (rows["op_name"] == row["op_name_candidate"]) & (rows["host_or_device"] == row["host_or_device"])
-    return int(rows.index[is_it & (rows["op_type"] == row["op_type_candidate"])][0])
-
-
-@pytest.mark.parametrize("names", PAIRS)
-def test_partners_are_of_rows_that_the_diff_has_matched_and_in_compared_steps(names: tuple[str, str]) -> None:
-    aligned = aligned_pair(*names)
-    timelines, pairs = aligned.timelines, aligned.pairs
-    assert pairs is not None
-    rows = np.flatnonzero(pairs.partner[0] != NONE)
-    partner = pairs.partner[0][rows]
-    assert (pairs.partner[1][partner] == rows).all(), "partners of each other"
-    ours, theirs = (side.timeline.spans for side in timelines.sides)
-    op = timelines.op_rows(0)[rows]
-    assert (op == timelines.op_rows(1)[partner]).all()
-    diff, is_op = timelines.op_stats, op != NONE
-    matches = diff.iloc[op[is_op]]
-    assert (matches["status"] == MATCHED).all()
-    for column in ("op_name", "op_type"):
-        mine, other = (
-            spans[column].astype(str).to_numpy()[which] for spans, which in ((ours, rows), (theirs, partner))
-        )
-        assert (mine[is_op] == matches[column]).all()
-        assert (other[is_op] == matches[f"{column}_candidate"]).all()
-    if aligned.steps:
-        shift = aligned.steps[1] - aligned.steps[0]
-        steps = ours["step"].to_numpy()[rows], theirs["step"].to_numpy()[partner]
-        assert (steps[1] - steps[0] == shift).all()
-
-
-@pytest.mark.parametrize("names", PAIRS[:3])
-def test_ops_that_run_equally_often_in_both_steps_all_have_partners(names: tuple[str, str]) -> None:
-    """Counted apart from how partners are found."""
-    aligned = aligned_pair(*names)
-    assert aligned.steps is not None
-    assert aligned.pairs is not None
-    counts = []
-    for side, one in enumerate(aligned.timelines.sides):
-        here = (one.timeline.spans["step"] == aligned.steps[side]).to_numpy()
-        op = aligned.timelines.op_rows(side)
-        every = np.bincount(op[here & (op >= 0)], minlength=len(aligned.timelines.op_stats))
-        found = here & (op >= 0) & (aligned.pairs.partner[side] != NONE)
-        counts.append((every, np.bincount(op[found], minlength=len(every))))
-    (ours, matched), (theirs, _) = counts
-    same = (ours == theirs) & (ours > 0)
-    assert same.sum() > 50
-    assert (matched[same] == ours[same]).all()
-    assert (matched <= np.minimum(ours, theirs)).all()
 
 
 def aligned(ours: Run, theirs: Run, steps: tuple[int, int] | None = None) -> Aligned:

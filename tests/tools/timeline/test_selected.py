@@ -6,10 +6,8 @@ import math
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
-from tests.profiles import EACH_KIND, loaded_run
 from tests.tools.timeline.cases import (
     GPU_PAIR,
     KERNEL,
@@ -21,12 +19,11 @@ from tests.tools.timeline.cases import (
     step,
     write_run,
 )
-from tests.xspace_builder import PS_PER_US, event, line, plane
+from tests.xspace_builder import event, line, plane
 from tfcompare.run import Run
 from tfcompare.tools.timeline.aligned import align
 from tfcompare.tools.timeline.drawing import Viewport
 from tfcompare.tools.timeline.layout import MOST_ROWS
-from tfcompare.tools.timeline.pairs import OP
 from tfcompare.tools.timeline.run_timeline import NONE
 from tfcompare.tools.timeline.selected import (
     Selected,
@@ -80,7 +77,6 @@ def test_the_self_time_is_the_duration_less_that_of_children(tmp_path: Path) -> 
     expected = {"train": 40.0, "a:While": 25.0, "b:MatMul": 15.0, "c:Cast": 5.0, "d:Relu": 15.0}
     for name, self_time in expected.items():
         (one,) = select(alone, 0, span_named(alone, 0, name))
-        assert one is not None
         assert one.self_time_us == self_time
         assert one.launched_by == ""
         assert math.isnan(one.delay_us)
@@ -92,25 +88,13 @@ def test_the_self_time_of_deep_spans_counts_each_child_once(tmp_path: Path) -> N
     alone = align(open_alone(host_run(tmp_path, "a", *nested)))
     for i in range(depth):
         (one,) = select(alone, 0, span_named(alone, 0, f"level_{i}"))
-        assert one is not None
         assert one.self_time_us == (2.0 if i < depth - 1 else 3 * depth - 2 * i)
-
-
-@pytest.mark.parametrize("name", EACH_KIND)
-def test_self_times_of_the_spans_of_an_op_add_up_to_that_of_op_stats(name: str) -> None:
-    timelines = aligned_pair(name, name).timelines
-    side, op = timelines.sides[0], timelines.op_rows(0)
-    own = pd.Series(timelines.self_time_ps[0]).groupby(op).sum().drop(NONE, errors="ignore") / PS_PER_US
-    table = loaded_run(name).table("op_stats", host=side.timeline.host).set_index(list(OP))["self_time_us"]
-    expected = table.loc[pd.MultiIndex.from_frame(timelines.op_stats.loc[own.index, list(OP)])]
-    assert own.tolist() == pytest.approx(expected.tolist(), abs=1e-3)
 
 
 def test_spans_that_overlap_in_part_keep_all_of_their_self_time(tmp_path: Path) -> None:
     alone = align(open_alone(host_run(tmp_path, "a", event("a:MatMul", 0, 10), event("b:MatMul", 5, 10))))
     for name in ("a:MatMul", "b:MatMul"):
         (one,) = select(alone, 0, span_named(alone, 0, name))
-        assert one is not None
         assert one.self_time_us == 10.0
 
 
@@ -134,7 +118,6 @@ def test_a_span_of_a_derived_lane_has_times_but_no_place(tmp_path: Path) -> None
 
     both = align(open_pair(run("a"), run("b")))
     ours, theirs = select(both, 0, span_named(both, 0, "shown again"))
-    assert ours is not None
     assert (ours.lane, ours.op, ours.duration_us, theirs) == ("", NONE, 5.0, None)
     assert drawn_selection(both, Viewport(), 0, span_named(both, 0, "shown again")) == []
 
@@ -149,12 +132,10 @@ def test_there_is_no_selection_of_spans_that_are_not_there(side: int, span: int)
 def test_every_launch_of_a_real_step_begins_before_what_it_launched() -> None:
     aligned = aligned_pair(*GPU_PAIR)
     spans = aligned.timelines.sides[1].timeline.spans
-    assert aligned.steps is not None
     rows = np.flatnonzero((spans["launch"] != NONE) & (spans["step"] == aligned.steps[1]))
     assert len(rows) > 200
     for row in rows[:50]:
         one = select(aligned, 1, int(row))[1]
-        assert one is not None
         assert one.delay_us >= 0
         assert one.launched_by
         place = next(p for p in drawn_selection(aligned, Viewport(), 1, int(row)) if p["side"] == 1)
