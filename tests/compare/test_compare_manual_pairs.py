@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
+import numpy as np
 import pandas as pd
 import pytest
-from compare_runs import FakeRun, named, op_stats, run
-from test_compare_tiers import table
+from compare_runs import FakeRun, named, op_stats, run, run_of_series, table
+from compare_runs import diff as diff_of
 
 from tests.profiles import compared_runs, loaded_run
 from tfcompare.compare import compare
@@ -15,6 +17,7 @@ from tfcompare.compare.groups.aggregate import group_diff
 from tfcompare.compare.groups.kernel_groups import group_kernels
 from tfcompare.compare.groups.scope_tree import scope_tree
 from tfcompare.compare.matching.manual import ManualChoice, effective, with_distinct_names
+from tfcompare.compare.matching.partners import free_names, most_alike_first
 from tfcompare.errors import Unknown
 
 
@@ -37,36 +40,25 @@ def beside(rows: pd.DataFrame) -> dict[str, str]:
     return {f"{b} | {c}": m for b, c, m in zip(ours, theirs, rows["match"].fillna(""), strict=True)}
 
 
+SAME = {"attend | attend": "exact", "norm | norm": "exact"}
 BEFORE, AFTER = run("before", named("attend", "mix", "norm")), run("after", named("attend", "blend", "norm"))
 
 
-def test_two_ops_of_other_names_are_one_where_somebody_says_so() -> None:
-    assert beside(diff(BEFORE, AFTER)) == {
-        "attend | attend": "exact",
-        "norm | norm": "exact",
-        "mix | ": "",
-        " | blend": "",
-    }
+def test_two_ops_of_other_names_are_one_where_somebody_says_so_and_leave_their_partners() -> None:
+    assert beside(diff(BEFORE, AFTER)) == SAME | {"mix | ": "", " | blend": ""}
     rows = diff(BEFORE, AFTER, pair("mix", "blend"))
-    assert beside(rows) == {"attend | attend": "exact", "norm | norm": "exact", "mix | blend": "by hand"}
+    assert beside(rows) == SAME | {"mix | blend": "by hand"}
     row = rows[rows["match"] == "by hand"].iloc[0]
     assert (row["self_time_us_baseline"], row["self_time_us_candidate"], row["status"]) == (11.0, 11.0, "matched")
-
-
-def test_a_pair_takes_both_names_from_their_partners() -> None:
-    rows = diff(BEFORE, AFTER, pair("attend", "norm"))
-    found = beside(rows)
+    found = beside(diff(BEFORE, AFTER, pair("attend", "norm")))
     assert found["attend | norm"] == "by hand"
-    assert not any(key.startswith("norm | norm") or key == "attend | attend" for key in found)
+    assert not set(SAME) & set(found)
 
 
-def test_parted_ops_stand_as_removed_and_added_and_all_others_as_before() -> None:
+def test_parted_ops_stand_as_removed_and_added_or_are_paired_with_others() -> None:
     rows = diff(BEFORE, AFTER, part("attend", "attend"))
     assert beside(rows) == {"attend | ": "", " | attend": "", "norm | norm": "exact", "mix | ": "", " | blend": ""}
     assert sorted(rows["status"]) == ["added", "added", "matched", "removed", "removed"]
-
-
-def test_parted_ops_may_be_paired_with_others() -> None:
     found = beside(diff(BEFORE, AFTER, part("attend", "attend"), pair("attend", "blend")))
     assert found == {"attend | blend": "by hand", " | attend": "", "norm | norm": "exact", "mix | ": ""}
 
@@ -207,11 +199,6 @@ def test_parted_ops_of_one_name_stay_apart_in_sums() -> None:
     assert (tree["attend"], tree["attend (candidate's)"]) == ("removed", "added")
 
 
-PAIRS = [
-    ("filters_512_128", "filters_16_8"),
-    ("filters_512_128_simulated", "filters_16_8_simulated"),
-    ("tf_cpu_base", "tf_cpu_zoo"),
-]
 TABLES = ("op_stats", "kernel_stats", "memory_peak", "input_pipeline")
 
 
@@ -221,34 +208,6 @@ def some_choices(rows: pd.DataFrame) -> list[ManualChoice]:
     said = [part(b, c) for b, c in zip(matched["op_name"][::3], matched["op_name_candidate"][::3], strict=True)]
     crossed = pairwise(said[:6])
     return [*said, *(ManualChoice(True, one.baseline, other.candidate) for one, other in crossed)]
-
-
-@pytest.mark.parametrize(("one", "other"), PAIRS)
-def test_every_row_is_there_once_whatever_is_said(one: str, other: str) -> None:
-    ours, theirs = loaded_run(one), loaded_run(other)
-    plain = compared_runs(one, other)
-    said = some_choices(plain.table("op_stats"))
-    told = compare(ours, theirs, manual_pairs={theirs.id: said})
-    assert told.manual_pairs[theirs.id]
-    for name in TABLES:
-        before, after = plain.table(name), told.table(name)
-        assert (name != "op_stats") or set(after["match"].dropna()) > {"by hand"}
-        for side, own in (("baseline", "removed"), ("candidate", "added")):
-            for column in (c for c in before if c.endswith(f"_{side}") and before[c].dtype.kind in "if"):
-                assert after[column].sum() == pytest.approx(before[column].sum())
-            count = [(rows["status"].isin(["matched", own])).sum() for rows in (before, after)]
-            assert count[0] == count[1]
-
-
-@pytest.mark.parametrize(("one", "other"), PAIRS)
-def test_the_mirrored_choices_make_the_mirror_image(one: str, other: str) -> None:
-    ours, theirs = loaded_run(one), loaded_run(other)
-    said = effective(some_choices(compared_runs(one, other).table("op_stats")))
-    there = compare(ours, theirs, manual_pairs={theirs.id: said})
-    back = compare(theirs, ours, manual_pairs={ours.id: [choice.mirrored for choice in said]})
-    for name in TABLES:
-        forth, mirrored = there.table(name), back.table(name)
-        assert beside_mirrored(forth, own=False) == beside_mirrored(mirrored, own=True)
 
 
 def beside_mirrored(rows: pd.DataFrame, *, own: bool) -> list[tuple[str, ...]]:
@@ -263,39 +222,74 @@ def beside_mirrored(rows: pd.DataFrame, *, own: bool) -> list[tuple[str, ...]]:
     )
 
 
-@pytest.mark.parametrize(("one", "other"), PAIRS)
-def test_what_is_parted_and_paired_again_has_the_same_numbers(one: str, other: str) -> None:
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("filters_512_128_simulated", "filters_16_8_simulated"),
+        pytest.param("tf_cpu_base", "tf_cpu_zoo", marks=pytest.mark.thorough),
+    ],
+)
+def test_every_row_is_there_once_whatever_is_said_and_mirrored_choices_make_the_mirror_image(
+    one: str, other: str
+) -> None:
     ours, theirs = loaded_run(one), loaded_run(other)
-    plain = compare(ours, theirs).table("op_stats")
-    said = some_choices(plain)[:3]
+    plain = compared_runs(one, other)
+    said = some_choices(plain.table("op_stats"))
+    told = compare(ours, theirs, manual_pairs={theirs.id: said})
+    back = compare(theirs, ours, manual_pairs={ours.id: [choice.mirrored for choice in effective(said)]})
+    assert told.manual_pairs[theirs.id]
+    for name in TABLES:
+        before, after = plain.table(name), told.table(name)
+        assert (name != "op_stats") or set(after["match"].dropna()) > {"by hand"}
+        for side, own in (("baseline", "removed"), ("candidate", "added")):
+            for column in (c for c in before if c.endswith(f"_{side}") and before[c].dtype.kind in "if"):
+                assert after[column].sum() == pytest.approx(before[column].sum())
+            count = [(rows["status"].isin(["matched", own])).sum() for rows in (before, after)]
+            assert count[0] == count[1]
+        assert beside_mirrored(after, own=False) == beside_mirrored(back.table(name), own=True)
+    said = said[:3]
     again = [choice._replace(is_pair=not choice.is_pair) for choice in said]
-    told = compare(ours, theirs, manual_pairs={theirs.id: [*said, *again]}).table("op_stats")
-    assert (told["match"] == "by hand").sum() >= len(again)
-    pd.testing.assert_frame_equal(told.drop(columns="match"), plain.drop(columns="match"))
-
-
-def test_a_run_beside_itself_stays_the_same_by_hand() -> None:
-    ours = loaded_run("filters_16_8")
-    names = ours.table("op_stats")["op_name"].unique()[:4]
-    rows = compare(ours, ours, manual_pairs={ours.id: [pair(name, name) for name in names]}).table("op_stats")
-    assert set(rows["status"]) == {"matched"} and set(rows["verdict"]) == {"same"}
-    assert set(rows.loc[rows["match"] == "by hand", "op_name"]) == set(names)
+    rows = compare(ours, theirs, manual_pairs={theirs.id: [*said, *again]}).table("op_stats")
+    assert (rows["match"] == "by hand").sum() >= len(again)
+    pd.testing.assert_frame_equal(rows.drop(columns="match"), plain.table("op_stats").drop(columns="match"))
 
 
 def test_verdicts_on_pairs_made_by_hand_are_those_of_the_two_series() -> None:
-    ours, theirs = loaded_run("filters_512_128"), loaded_run("filters_16_8")
-    plain = compare(ours, theirs).table("op_stats")
-    tested = plain[plain["verdict"].isin(["faster", "slower"])].iloc[0]
-    name = str(tested["op_name"]), str(tested["op_name_candidate"])
-    told = compare(ours, theirs, manual_pairs={theirs.id: [pair(*name)]}).table("op_stats")
-    row = told[(told["op_name"] == name[0]) & (told["op_type"] == tested["op_type"])].iloc[0]
-    assert row["match"] == "by hand"
-    assert (row["verdict"], row["interval_low"]) == (tested["verdict"], tested["interval_low"])
+    def of(name: str, op: str, mean_us: float) -> FakeRun:
+        noise = 1 + 0.01 * np.random.default_rng(len(op)).standard_normal(20)
+        return run_of_series(name, {("Host", "MatMul", op): mean_us * noise}, step_us=50_000.0)
+
+    ours, plain, renamed = of("a", "old", 40_000.0), of("b", "old", 10_000.0), of("b", "new", 10_000.0)
+    expected, row = diff(ours, plain).iloc[0], diff(ours, renamed, pair("old", "new")).iloc[0]
+    assert (row["match"], row["verdict"], expected["verdict"]) == ("by hand", "faster", "faster")
+    assert (row["interval_low"], row["interval_high"]) == (expected["interval_low"], expected["interval_high"])
+    assert diff(ours, replace(ours, id="copy"), pair("old", "old"))["verdict"].tolist() == ["same"]
 
 
 def test_nothing_said_changes_nothing() -> None:
-    ours, theirs = loaded_run("filters_512_128"), loaded_run("filters_16_8")
-    for name in TABLES:
-        plain = compare(ours, theirs).table(name)
-        pd.testing.assert_frame_equal(compare(ours, theirs, manual_pairs={theirs.id: []}).table(name), plain)
-        assert "by hand" not in set(plain["match"])
+    told = compare(BEFORE, AFTER, manual_pairs={"after": []}).table("op_stats")
+    pd.testing.assert_frame_equal(told, compare(BEFORE, AFTER).table("op_stats"))
+
+
+def test_only_what_has_no_partner_is_offered_each_name_once_and_the_most_alike_first() -> None:
+    before = op_stats([("Host", "MatMul", "net/query/MatMul", 1, 10.0), ("Host", "Relu", "act", 1, 5.0)])
+    alone = [("Softmax", "sampler/top_k", 10.0), ("Einsum", "net/query_q", 4.0), ("BiasAdd", "net/query_q", 2.0)]
+    after = op_stats(
+        [("Host", kind, name, 1, us) for kind, name, us in [*alone, ("Relu", "act", 5.0), ("IDLE", "IDLE", 99.0)]]
+    )
+    rows = diff(run("a", before), run("b", after))
+    ours, theirs = (free_names(rows, side, ["op_name"], "self_time_us") for side in ("baseline", "candidate"))
+    assert ours["name"].tolist() == [("net/query/MatMul",)]
+    assert theirs["name"].tolist() == [("sampler/top_k",), ("net/query_q",)]
+    assert theirs["time_us"].tolist() == [10.0, 6.0]
+    alike = most_alike_first(theirs, ("net/query/MatMul",), "MatMul", 10.0)
+    assert alike["name"].tolist() == [("net/query_q",), ("sampler/top_k",)]
+    assert most_alike_first(theirs.iloc[:0], ("x",), "", 1.0).empty
+
+
+def test_kernels_are_offered_with_their_ops_and_never_without_one() -> None:
+    before = table("kernel_stats", kernel_name=["k"], op_name=["op"], total_duration_us=[1.0])
+    after = table("kernel_stats", kernel_name=["fast", "slow", "k"], op_name=["op", "", "op"], grid_dim=["1", "1", "2"])
+    rows = diff_of("kernel_stats", before, after)
+    free = free_names(rows, "candidate", ["op_name", "kernel_name"], "total_duration_us")
+    assert free["name"].tolist() == [("op", "fast")]

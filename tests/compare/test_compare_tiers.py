@@ -2,31 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pandas as pd
 import pytest
-from compare_runs import FakeRun, run
+from compare_runs import FakeRun, diff, run, table
 
-from tfcompare import schema
 from tfcompare.compare import compare
-
-
-def table(name: str, **columns: list[Any]) -> pd.DataFrame:
-    """A frame of the table `name`; columns that are not given hold nothing worth mentioning."""
-    declared = schema.table(name)
-    frame = pd.DataFrame(columns)
-    defaults = {"str": "", "Int64": pd.NA, "int64": 1, "float64": 1.0, "Float64": pd.NA, "bool": False}
-    for column in declared.columns:
-        if column.name not in frame:
-            frame[column.name] = pd.Series([defaults[column.dtype]] * len(frame), dtype=column.dtype)
-    return declared.conform(frame)
-
-
-def diff(name: str, before: pd.DataFrame, after: pd.DataFrame, **options: str) -> pd.DataFrame:
-    ours, theirs = run("before"), run("after")
-    ours.frames[name], theirs.frames[name] = before, after
-    return compare(ours, theirs, **options).table(name)
 
 
 def pairs(rows: pd.DataFrame, key: str, other: str) -> set[tuple[str, str, str, str]]:
@@ -61,15 +41,6 @@ def test_kernels_pair_by_launch_then_by_another_spelling_then_by_their_place() -
     }
     big = rows[rows["match"] == "structural"].iloc[0]
     assert (big["grid_dim"], big["grid_dim_candidate"]) == ("64,1,1", "8,1,1")
-
-
-def test_a_layer_that_was_numbered_anew_keeps_its_kernels() -> None:
-    before = table("kernel_stats", kernel_name=["gemm", "gemm"], op_name=["dense/MatMul", "dense_1/MatMul"])
-    after = table("kernel_stats", kernel_name=["gemm", "gemm"], op_name=["dense_2/MatMul", "dense_3/MatMul"])
-    assert pairs(diff("kernel_stats", before, after), "op_name", "op_name_candidate") == {
-        ("dense/MatMul", "dense_2/MatMul", "matched", "canonical"),
-        ("dense_1/MatMul", "dense_3/MatMul", "matched", "canonical"),
-    }
 
 
 def test_registers_that_no_side_tells_are_equal() -> None:
