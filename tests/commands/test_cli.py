@@ -275,6 +275,39 @@ def test_options_stand_before_between_and_after_the_runs(tfcompare) -> None:
     assert others == [first, first]
 
 
+def test_a_terminal_shows_colours_and_the_words_that_say_the_same(tfcompare, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLUMNS", "100")
+    words = ("diff", BASELINE, CANDIDATE)
+    plain = tfcompare(*words)[1]
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    coloured = tfcompare(*words)[1]
+    assert re.search("\x1b\\[38;5;67m *▼ likely faster", coloured)
+    assert re.sub("\x1b\\[[0-9;]*m", "", coloured) == plain
+
+
+@pytest.mark.parametrize("width", [80, 300])
+def test_diff_and_show_fit_the_terminal_and_say_what_is_left_out(
+    tfcompare, monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    for words in (("diff", BASELINE, CANDIDATE), ("show", BASELINE), ("show", BASELINE, "op_stats")):
+        _, out, err = tfcompare(*words)
+        assert max(map(len, out.splitlines())) <= width
+        told = f"columns left out to fit {width} characters: " in f"{out}{err}".casefold()
+        assert told == (width < 300 and words != ("show", BASELINE))
+
+
+def test_all_columns_shows_everything_in_full(tfcompare, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    _, out, err = tfcompare("show", BASELINE, "op_stats", "--all-columns")
+    piped = tfcompare("show", BASELINE, "op_stats")[1]
+    assert "left out" not in err
+    monkeypatch.delenv("COLUMNS")
+    assert tfcompare("show", BASELINE, "op_stats")[1] == out != piped
+
+
 def test_a_folder_that_cannot_be_written_is_named(tfcompare, tmp_path: Path) -> None:
     in_the_way = tmp_path / "file"
     in_the_way.touch()

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import sys
 
 import pytest
 
-from tests.profiles import SAMPLE_RUNS
 from tfcompare.render.colour import has_colours, paint, tone_of
 from tfcompare.render.text_table import TextColumn, fitting, number_column, paragraph, render, text_column
 
-BASELINE, CANDIDATE = (str(SAMPLE_RUNS[f"filters_{name}"]) for name in ("512_128", "16_8"))
 LONG = [f"model/{scope}/very/long/scope/of/a/layer/Conv2D" for scope in ("encoder", "decoder")]
 
 
@@ -80,36 +77,3 @@ def test_colours_are_for_terminals_without_no_color(
 def test_only_claims_have_a_tone() -> None:
     words = ("faster", "likely slower", "less", "more", "same", "inconclusive", "not tested", "")
     assert [tone_of(word) for word in words] == ["better", "likely-worse", "better", "worse", "", "", "", ""]
-
-
-def test_a_terminal_shows_colours_and_the_words_that_say_the_same(tfcompare, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    monkeypatch.setenv("TERM", "xterm-256color")
-    monkeypatch.setenv("COLUMNS", "100")
-    words = ("diff", BASELINE, CANDIDATE)
-    plain = tfcompare(*words)[1]
-    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    coloured = tfcompare(*words)[1]
-    assert re.search("\x1b\\[38;5;67m *▼ likely faster", coloured)
-    assert re.sub("\x1b\\[[0-9;]*m", "", coloured) == plain
-
-
-@pytest.mark.parametrize("width", [80, 300])
-def test_diff_and_show_fit_the_terminal_and_say_what_is_left_out(
-    tfcompare, monkeypatch: pytest.MonkeyPatch, width: int
-) -> None:
-    monkeypatch.setenv("COLUMNS", str(width))
-    for words in (("diff", BASELINE, CANDIDATE), ("show", BASELINE), ("show", BASELINE, "op_stats")):
-        _, out, err = tfcompare(*words)
-        assert max(map(len, out.splitlines())) <= width
-        told = f"columns left out to fit {width} characters: " in f"{out}{err}".casefold()
-        assert told == (width < 300 and words != ("show", BASELINE))
-
-
-def test_all_columns_shows_everything_in_full(tfcompare, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    _, out, err = tfcompare("show", BASELINE, "op_stats", "--all-columns")
-    piped = tfcompare("show", BASELINE, "op_stats")[1]
-    assert "left out" not in err
-    monkeypatch.delenv("COLUMNS")
-    assert tfcompare("show", BASELINE, "op_stats")[1] == out != piped
