@@ -1,3 +1,5 @@
+"""The one sentence on a comparison: what it claims, with which interval, and what it says where nothing is claimed."""
+
 from __future__ import annotations
 
 import math
@@ -9,29 +11,24 @@ from compare_runs import run, steps
 
 from tests.frames.tables import run_of
 from tests.frames.test_hlo_ops import gpu, kernel, metadata
-from tests.profiles import compared_runs, run_path
+from tests.profiles import compared_runs
 from tests.xspace_builder import event, space
 from tfcompare.compare import compare
 from tfcompare.compare.headline import faster_or_slower, short_change
 from tfcompare.errors import Unknown
-from tfcompare.run import Run, load
+from tfcompare.run import Run
 
 
-def sentence(before_ms: float, after_ms: float) -> str:
-    """Of runs with too few steps for a verdict."""
-    return compare(run("logs/before", step_ms=before_ms), run("logs/after", step_ms=after_ms)).headline()
-
-
-@pytest.mark.parametrize(
-    ("before_ms", "after_ms", "said"),
-    [
-        (351, 25.1, "Difference not tested: `after` vs `before`, 25.1 ms vs 351 ms per step."),
-        (100, 112, "Difference not tested: `after` vs `before`, 112 ms vs 100 ms per step."),
-        (100, 100, "Difference not tested: `after` vs `before`, 100 ms vs 100 ms per step."),
-    ],
-)
-def test_what_was_not_tested_is_stated_as_no_change(before_ms, after_ms, said):
-    assert sentence(before_ms, after_ms) == said
+def test_what_was_not_tested_is_stated_as_no_change():
+    """Of runs with too few steps for a verdict; runs of one name go by their ids, and each candidate has its own."""
+    comparison = compare(run("x/train", step_ms=351), run("y/train", step_ms=25.1), run("z/other", step_ms=112))
+    first, second = (comparison.headline(candidate.id) for candidate in comparison.candidates)
+    assert first == "Difference not tested: `y/train` vs `x/train`, 25.1 ms vs 351 ms per step."
+    assert second == "Difference not tested: `other` vs `train`, 112 ms vs 351 ms per step."
+    assert comparison.headline() == first
+    with pytest.raises(Unknown, match="unknown candidate 'z'; must be one of: 'y/train', 'z/other'"):
+        comparison.headline("z")
+    assert "`odd'name`" in compare(run("a"), run("odd`name")).headline(), "names cannot break the Markdown"
 
 
 def varied(mean_us: float, seed: int):
@@ -71,7 +68,7 @@ def test_enough_replicates_allow_the_plain_word(count, likely):
     assert comparison.verdict[b.id].text == f"{likely}faster"
 
 
-def test_an_inconclusive_difference_is_stated_as_no_change_and_how_to_detect_one():
+def test_an_inconclusive_difference_says_how_to_detect_one_and_equal_runs_are_as_fast():
     ours = run("a", step_ms=100.0, step_frame=varied(100_000, 1))
     theirs = run("b", step_ms=104.0, step_frame=varied(104_000, 2))
     said = compare(ours, theirs).headline()
@@ -82,11 +79,8 @@ def test_an_inconclusive_difference_is_stated_as_no_change_and_how_to_detect_one
         said,
     )
     assert "Inconclusive" not in compare(ours, theirs, spread=0.0).headline()
-
-
-def test_equally_fast_runs():
-    ours, theirs = (run(n, step_ms=100.0, step_frame=varied(100_000, s)) for n, s in (("a", 1), ("b", 2)))
-    assert compare(ours, theirs, spread=0.0).headline().startswith("`b` is as fast as `a`: 100 ms vs 100 ms per step.")
+    equal = run("c", step_ms=100.0, step_frame=varied(100_000, 2))
+    assert compare(ours, equal, spread=0.0).headline().startswith("`c` is as fast as `a`: 100 ms vs 100 ms per step.")
 
 
 def test_small_and_large_differences_keep_two_digits():
@@ -94,14 +88,14 @@ def test_small_and_large_differences_keep_two_digits():
     assert faster_or_slower(100.0, 100.0000001) == "takes less than 0.0001 % more time per step than"
     assert faster_or_slower(123456.0, 1.0) == "is 120,000× faster than"
     assert faster_or_slower(1.996, 1.0) == "is 2.0× faster than"
+    changes = {5.0: "20× faster", 66.0: "1.5× faster", 70.0: "30 % less time", 99.99: "0 %", 100.0: "0 %"}
+    changes |= {100.4: "0.40 % more time", 130.0: "30 % more time", 150.0: "1.5× slower", 1400.0: "14× slower"}
+    assert {after: short_change(100.0, after) for after in changes} == changes, "the words of a table"
 
 
-def test_one_recording_beside_itself():
-    comparison = compare(run("a", content="x"), run("b", content="x"))
-    assert comparison.headline() == "`b` is the same capture as `a`, byte for byte."
-
-
-def test_without_step_markers_it_says_how_to_get_them():
+def test_of_one_capture_or_without_step_markers_it_says_so():
+    same = compare(run("a", content="x"), run("b", content="x")).headline()
+    assert same == "`b` is the same capture as `a`, byte for byte."
     said = compare(run("a"), run("b", has_steps=False)).headline()
     assert said == (
         "`b` has no step markers, so step times cannot be compared; record again with each step inside "
@@ -114,32 +108,14 @@ def test_without_step_markers_it_says_how_to_get_them():
     assert said.startswith("`a` and `b` have no step markers")
 
 
-def test_runs_of_one_name_go_by_their_ids_and_names_cannot_break_the_markdown():
-    assert (
-        compare(run("x/train"), run("y/train")).headline().startswith("Difference not tested: `y/train` vs `x/train`")
-    )
-    assert "`odd'name`" in compare(run("a"), run("odd`name")).headline()
-
-
-def test_each_candidate_has_its_own():
-    comparison = compare(run("a"), run("b"), run("c", step_ms=1))
-    assert "`c` vs `a`, 1.00 ms" in comparison.headline("c")
-    assert comparison.headline() == comparison.headline("b")
-    with pytest.raises(Unknown, match="unknown candidate 'z'; must be one of: 'b', 'c'"):
-        comparison.headline("z")
-
-
-def test_runs_of_different_devices_are_told_apart_from_a_change_of_the_program():
+def test_runs_of_different_devices_and_runs_of_hardly_any_steps_are_named():
     before, after = run("before", step_ms=784.0, device_type="TPU"), run("after", step_ms=10.6)
     assert compare(before, after).headline() == (
         "Difference not tested: `after` vs `before`, 10.6 ms vs 784 ms per step. They ran on different devices (TPU "
         "and CPU), which alone can explain the difference."
     )
-
-
-def test_a_run_with_hardly_any_steps_is_named():
-    before, after = run("before", step_ms=21.3, steps_included=1), run("after", step_ms=10.6)
-    assert compare(before, after).headline().endswith("per step. `before` has fewer than 3 steps.")
+    short = run("short", step_ms=21.3, steps_included=1)
+    assert compare(short, after).headline().endswith("per step. `short` has fewer than 3 steps.")
 
 
 @pytest.mark.parametrize(
@@ -150,21 +126,17 @@ def test_runs_of_one_step_each_have_an_answer_and_how_to_record_more(after_ms, m
     said = compare(before, after).headline()
     assert said.startswith(f"`after`'s one step is {much} `before`'s (1 step each: not tested): ")
     assert said.endswith("To record more: `TensorBoard(profile_batch=(10, 40))`.")
-    jax = run("jax", step_ms=after_ms, steps_included=1, framework="JAX")
-    assert (
-        "`jax.profiler.StepTraceAnnotation('train', step_num=step)`"
-        in compare(jax, run("b", step_ms=5.0, steps_included=1, framework="JAX")).headline()
-    )
+    both = (run(name, step_ms=after_ms, steps_included=1, framework="JAX") for name in "ab")
+    assert "`jax.profiler.StepTraceAnnotation('train', step_num=step)`" in compare(*both).headline()
 
 
 def test_what_is_no_verdict_is_told_to_follow_the_headline() -> None:
-    marker = "PjitFunction(forward_3d_conv)"
-    ours, theirs = (load(run_path(name), step_marker=marker) for name in ("jax_conv_legacy", "jax_conv_08"))
-    assert compare(ours, theirs).doubt() == (
+    few = [run("few", step_frame=steps([1000.0] * 4)), run("more", device_type="GPU", step_frame=varied(1000.0, 1))]
+    assert compare(*few).doubt() == (
         "Not tested: too few steps: 4; a verdict needs 9 on each side. "
-        "The runs differ in devices, which alone can change times."
+        "The runs differ in device type, which alone can change times."
     )
-    assert compared_runs("filters_512_128", "filters_16_8").doubt() == ""
+    assert compare(*(run(name, step_frame=varied(1000.0, 1)) for name in "ab")).doubt() == ""
     without_steps = compare(run("a"), run("b", has_steps=False))
     assert without_steps.doubt() == "", "the headline says that there are no steps"
 
@@ -211,14 +183,6 @@ def test_without_programs_the_time_of_each_device_leads_where_their_numbers_diff
     per_run = compare(gpu_run(1, 30.0), gpu_run(4, 33.0), per="run")
     assert per_run.headline(names=("A", "B")) == said
     assert compare(gpu_run(1, 30.0), gpu_run(1, 33.0)).headline().endswith("on the command line).")
-
-
-def test_a_change_in_a_table_has_the_words_of_the_headline() -> None:
-    changes = [short_change(100.0, after) for after in (5.0, 66.0, 70.0, 99.99, 100.0, 100.4, 130.0, 150.0, 1400.0)]
-    assert changes == [
-        "20× faster", "1.5× faster", "30 % less time", "0 %", "0 %", "0.40 % more time", "30 % more time",
-        "1.5× slower", "14× slower",
-    ]  # fmt: skip
 
 
 def test_of_several_programs_it_is_said_that_there_are_others() -> None:
