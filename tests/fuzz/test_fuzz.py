@@ -35,7 +35,7 @@ def assert_fine(outcomes: list[chain.Outcome]) -> None:
     assert [f"{o.number}: {o.result}: {o.detail}" for o in outcomes if not o.is_fine] == []
 
 
-@often(12, 75)
+@often(8, 75)
 def test_only_our_own_errors_come_out(count: int, seed: int, tmp_path: Path) -> None:
     path, numbers = tmp_path / "vm.xplane.pb", range(1001, 1001 + count)
     outcomes = [chain.attempt(inputs.made(seed, n).data, path, n, watch_memory=False) for n in numbers]
