@@ -62,11 +62,6 @@ def test_a_slow_call_in_a_long_step_is_no_bottleneck():
     assert input_wait(steps(*[(500.0, 51.0)] * 9), MARKED).level == "moderately"
 
 
-@pytest.mark.parametrize("level", LEVELS)
-def test_each_class_is_reached(level):
-    assert LEVELS[level].level == level
-
-
 def test_a_run_without_steps_or_whose_steps_hold_no_waiting_tells_nothing():
     assert words(LEVELS["unknown"]) == "does not show how long it waits for input: no step markers were found."
     wait = input_wait(steps((100.0, 0.0)), MODULE)

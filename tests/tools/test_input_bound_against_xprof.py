@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.laws import mostly_thorough
 from tests.profiles import ALL_RUNS, GPU_RUNS, TRANSFORMER_RUNS, WORKER_RUNS, XLA_RUNS, loaded_run, run_path
 from tests.xprof_oracle import tool_data
 from tfcompare import compare
@@ -22,6 +23,8 @@ ON_CPU = [
 ]  # fmt: skip
 TF_ON_GPU = ["tf_gpu", "filters_16_8_simulated", "filters_512_128_simulated"]
 ON_GPU = [*TF_ON_GPU, *GPU_RUNS]
+CPU_CASES = mostly_thorough(ON_CPU, "tf_cpu_base", "filters_16_8")
+GPU_CASES = mostly_thorough(ON_GPU, "filters_16_8_simulated", next(iter(TRANSFORMER_RUNS)))
 
 WORDS = {"HIGHLY": "highly", "MODERATELY": "moderately", "NOT": "not"}
 
@@ -48,7 +51,7 @@ def ours(name: str) -> InputWait:
     return input_wait(on_slowest_host(run.table("steps")), run.info)
 
 
-@pytest.mark.parametrize("name", ON_CPU)
+@pytest.mark.parametrize("name", CPU_CASES)
 def test_words_and_share_on_cpu(name):
     said = properties(name, 1)["input_conclusion"]
     found = re.match(r"Your program is (\w+) input-bound because (?:only )?([\d.]+)%", said)
@@ -62,7 +65,7 @@ def test_words_and_share_on_cpu(name):
     assert 100 * wait.share.average == pytest.approx(float(found[2]), abs=0.051)
 
 
-@pytest.mark.parametrize("name", ON_CPU)
+@pytest.mark.parametrize("name", CPU_CASES)
 def test_average_deviation_and_range_on_cpu(name):
     said, wait = properties(name, 1), ours(name)
     for figure, ours_us in (
@@ -76,7 +79,7 @@ def test_average_deviation_and_range_on_cpu(name):
         assert ours_us / 1e3 == pytest.approx(float(said[figure]), abs=0.051), figure
 
 
-@pytest.mark.parametrize("name", ON_CPU)
+@pytest.mark.parametrize("name", CPU_CASES)
 def test_the_share_of_every_step_on_cpu(name):
     table = theirs(name)[1]
     ids = [column["id"] for column in table["cols"]]
@@ -88,7 +91,7 @@ def test_the_share_of_every_step_on_cpu(name):
     )
 
 
-@pytest.mark.parametrize("name", ON_GPU)
+@pytest.mark.parametrize("name", GPU_CASES)
 def test_on_gpu_xprof_sees_no_waiting_and_what_it_cannot_explain_is_explained_here(name):
     said = properties(name, 1)
     assert float(said["infeed_time_ms_avg"]) == 0.0
@@ -101,13 +104,16 @@ def test_on_gpu_xprof_sees_no_waiting_and_what_it_cannot_explain_is_explained_he
     assert wait.share.average + wait.unexplained < 1 - explained
 
 
-@pytest.mark.parametrize("name", sorted({*ALL_RUNS} - {*ON_CPU, *ON_GPU, *XLA_RUNS, *WORKER_RUNS}))
+WITHOUT_STEPS = sorted({*ALL_RUNS} - {*ON_CPU, *ON_GPU, *XLA_RUNS, *WORKER_RUNS})
+
+
+@pytest.mark.parametrize("name", mostly_thorough(WITHOUT_STEPS, "jax_conv_08"))
 def test_where_xprof_cannot_tell_neither_can_we(name):
     assert "cannot tell" in properties(name, 1)["input_conclusion"]
     assert not ours(name).is_known
 
 
-@pytest.mark.parametrize("name", [*ON_CPU, *TF_ON_GPU])
+@pytest.mark.parametrize("name", mostly_thorough([*ON_CPU, *TF_ON_GPU], "filters_16_8", "filters_16_8_simulated"))
 def test_the_host_spends_its_time_in_the_same_categories(name):
     said = properties(name, 2)
     run = loaded_run(name)

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from tests.input_runs import BETTER, NAIVE, input_diff
+from tests.laws import mostly_thorough
 from tests.profiles import EACH_KIND, loaded_run
 from tfcompare import compare
 from tfcompare.schema import SIDES
@@ -87,7 +88,7 @@ def test_ops_that_took_no_time_have_no_share():
     assert rows[[f"input_self_share_{role}" for role in SIDES]].to_numpy().tolist() == [[0.0, 0.0]]
 
 
-@pytest.mark.parametrize("name", EACH_KIND)
+@pytest.mark.parametrize("name", mostly_thorough(EACH_KIND, "filters_16_8", "jax_conv_08"))
 def test_on_every_profile_shares_and_categories_add_up_to_the_whole(name):
     run = loaded_run(name)
     diff = compare(run, run, per="run").table("input_pipeline")

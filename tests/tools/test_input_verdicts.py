@@ -6,9 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.profiles import loaded_run
+from tests.profiles import compared_runs
 from tfcompare import compare
-from tfcompare.compare import Comparison
 from tfcompare.compare.check.conditions import check, parse_condition
 from tfcompare.tables.step_times import on_slowest_host
 from tfcompare.tools.input.input_bound import input_wait
@@ -23,13 +22,9 @@ PAIRS = [
 TURNED = {"faster": "slower", "slower": "faster"}
 
 
-def of(one: str, other: str) -> Comparison:
-    return compare(*(loaded_run(name) for name in (one, other)))
-
-
 @pytest.mark.parametrize(("one", "other"), PAIRS)
 def test_the_verdict_on_the_waiting_is_on_the_means_that_are_shown(one: str, other: str):
-    comparison = of(one, other)
+    comparison = compared_runs(one, other)
     runs = comparison.baseline, comparison.candidates[0]
     ours, theirs = (input_wait(on_slowest_host(run.table("steps")), run.info).input_time_us.average for run in runs)
     found = on_waiting(comparison, runs[1])
@@ -41,9 +36,9 @@ def test_the_verdict_on_the_waiting_is_on_the_means_that_are_shown(one: str, oth
     assert "steps" in found.reason
 
 
-@pytest.mark.parametrize(("one", "other"), PAIRS)
+@pytest.mark.parametrize(("one", "other"), PAIRS[:3])
 def test_the_verdict_on_calls_is_on_the_mean_that_the_diff_has(one: str, other: str):
-    comparison = of(one, other)
+    comparison = compared_runs(one, other)
     rows = comparison.table("tf_data_pipelines")
     found = comparison.call_verdicts(comparison.candidates[0], rows)
     matched = rows[rows["status"] == "matched"]
@@ -55,9 +50,9 @@ def test_the_verdict_on_calls_is_on_the_mean_that_the_diff_has(one: str, other: 
             assert call.verdict.low <= ratio <= call.verdict.high
 
 
-@pytest.mark.parametrize(("one", "other"), PAIRS)
+@pytest.mark.parametrize(("one", "other"), PAIRS[:3])
 def test_swapped_sides_mirror(one: str, other: str):
-    forth, back = of(one, other), of(other, one)
+    forth, back = compared_runs(one, other), compared_runs(other, one)
     for verdict in (on_waiting, lambda c, run: c.slowest_call_verdict(run).verdict):  # type: ignore[union-attr]
         there, again = (verdict(c, c.candidates[0]) for c in (forth, back))
         assert again.word == TURNED.get(there.word, there.word)
@@ -65,14 +60,14 @@ def test_swapped_sides_mirror(one: str, other: str):
 
 
 def test_a_better_input_is_faster_and_a_second_recording_cannot_be_told_apart():
-    better, again = of(*PAIRS[1]), of(*PAIRS[2])
+    better, again = compared_runs(*PAIRS[1]), compared_runs(*PAIRS[2])
     for verdict in (on_waiting, lambda c, run: c.slowest_call_verdict(run).verdict):  # type: ignore[union-attr]
         assert verdict(better, better.candidates[0]).word == "faster"
         assert verdict(again, again.candidates[0]).word == "unclear"
 
 
 def test_a_run_beside_itself_is_the_same():
-    comparison = of("filters_16_8", "filters_16_8")
+    comparison = compared_runs("filters_16_8", "filters_16_8")
     run = comparison.candidates[0]
     assert on_waiting(comparison, run).word == "same"
     assert {call.verdict.word for call in comparison.call_verdicts(run, comparison.table("tf_data_pipelines"))} == {
@@ -90,22 +85,21 @@ def test_a_run_beside_itself_is_the_same():
 )
 def test_where_the_waiting_cannot_be_judged_it_says_why(run: str, why: str):
     for pair in ((run, "tf_cpu_zoo"), ("tf_cpu_zoo", run)):
-        comparison = of(*pair)
+        comparison = compared_runs(*pair)
         found = on_waiting(comparison, comparison.candidates[0])
         assert found.word == "untested"
         assert why in found.reason
 
 
 def test_without_calls_on_a_side_there_is_no_verdict_on_them():
-    comparison = of("jax_tpu", "tf_cpu_zoo")
+    comparison = compared_runs("jax_tpu", "tf_cpu_zoo")
     assert comparison.slowest_call_verdict(comparison.candidates[0]) is None
 
 
-@pytest.mark.parametrize(("one", "other"), PAIRS)
+@pytest.mark.parametrize(("one", "other"), PAIRS[:3])
 def test_check_and_the_page_judge_the_slowest_pipeline_alike(one: str, other: str):
-    comparison = of(one, other)
+    comparison = compared_runs(one, other)
     runs = comparison.baseline, comparison.candidates[0]
     (found,) = [f for f in check(compare(*runs), [parse_condition("input_latency>+5%")]).found if f.condition]
     call = comparison.slowest_call_verdict(runs[1])
-    assert call is not None
     assert found.measured.verdict == replace(call.verdict, caveat="")

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.laws import law, mostly_thorough
 from tests.memory_runs import allocate, free, loaded, step, work
 from tests.profiles import EACH_KIND, loaded_run
 from tfcompare.run import Run
@@ -60,6 +61,7 @@ def test_a_peak_keeps_its_width() -> None:
     assert {2499, 2500, 2501} <= set(kept.tolist())
 
 
+@law(40)
 @given(
     st.lists(st.tuples(st.floats(0, 1e12), st.integers(0, 1 << 60)), min_size=1, max_size=400),
     st.sampled_from([8, 40, 100]),
@@ -74,6 +76,7 @@ def test_whatever_is_drawn_the_extremes_and_the_ends_are_there(events: list[tupl
     assert (values[kept].max(), values[kept].min()) == (values.max(), values.min())
 
 
+@law(20)
 @given(st.lists(st.integers(0, 1000), min_size=300, max_size=900))
 def test_near_what_is_left_out_something_as_large_and_as_small_is_drawn(values: list[int]) -> None:
     level = np.array(values, np.float64)
@@ -206,7 +209,7 @@ def test_a_level_that_no_event_tells_is_an_empty_line(tmp_path: Path) -> None:
 # On real profiles
 
 
-@pytest.fixture(scope="module", params=EACH_KIND)
+@pytest.fixture(scope="module", params=mostly_thorough(EACH_KIND, "filters_16_8", "filters_16_8_simulated"))
 def run(request: pytest.FixtureRequest) -> Run:
     return loaded_run(request.param)
 

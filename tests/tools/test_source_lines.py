@@ -14,7 +14,6 @@ from tfcompare.tools.xla.source_lines import by_line
 
 PAIRS = [
     ("jax_filters_128_32", "jax_filters_16_8"),
-    ("tensorflow_filters_128_32", "tensorflow_filters_16_8"),
     ("h100_512_128", "h100_16_8"),
 ]
 
