@@ -2,67 +2,54 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from functools import partial
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 import pytest
-from streamlit.testing.v1 import AppTest
 
-from tests.profiles import ROOT, SAMPLES
-from tfcompare import compare, load, settings
-from tfcompare.charts.pair import Pair
+from tests.profiles import loaded_run
+from tests.views.flat import shown as blocks_of
+from tfcompare import compare
+from tfcompare.charts.pair import Pair, pairs_of
 from tfcompare.compare import Comparison
 from tfcompare.compare.cache import MOST_KEPT
-from tfcompare.settings import Settings
-from tfcompare.sources.logdir import find_runs
-from tfcompare.ui.frame.loading import _comparisons
 from tfcompare.ui.widgets import figures
+from tfcompare.views.blocks import Chart
+from tfcompare.views.registry import view
 
-RUNS = list(find_runs(SAMPLES / "autoencoder"))[:3]
-VIEWS: list[tuple[str, dict[str, str]]] = [
-    ("1_Overview", {}),
-    ("2_Op_stats", {}),
-    ("5_Input_pipeline", {}),
-    ("4_Memory", {}),
-    ("6_tf_data", {}),
-    ("2_Op_stats", {"by": "op_type"}),
-    ("2_Op_stats", {"filter": "conv2d"}),
-    ("2_Op_stats", {"idle": "true"}),
-    ("1_Overview", {"part": "host_compute_us"}),
-    ("1_Overview", {"part": "input_us"}),
-    ("5_Input_pipeline", {"filter": "map"}),
-    ("4_Memory", {"span": "the whole run", "align": "by time", "parts": "true", "parts_by": "region"}),
-    ("4_Memory", {"level": "fragmentation"}),
+CHOICES: list[tuple[str, dict[str, Any]]] = [
+    ("op_stats", {}),
+    ("op_stats", {"by": "op_type"}),
+    ("op_stats", {"filter": "conv2d"}),
+    ("op_stats", {"part": "input_us"}),
+    ("input_pipeline", {}),
+    ("input_pipeline", {"wait_as": "share"}),
+    ("memory", {}),
+    ("memory", {"level": "free_bytes"}),
+    ("memory", {"span": "run", "parts": True, "parts_by": "region"}),
 ]
 
 
 @pytest.fixture(scope="module")
 def comparison() -> Comparison:
-    return compare(*map(load, RUNS))
+    return compare(*map(loaded_run, ("filters_512_128", "filters_16_8", "filters_16_8_better_input")))
 
 
-def drawn(page: str, query: dict[str, str], *candidates: str) -> list[str]:
-    """The figures of a page as they are sent."""
-    app = AppTest.from_file(str(ROOT / "pages" / f"{page}.py"), default_timeout=120)
-    app.query_params["baseline"] = RUNS[0].id
-    app.query_params["candidate"] = list(candidates)
-    for name, value in query.items():
-        app.query_params[name] = value
-    with settings.override(Settings(places=(SAMPLES / "autoencoder",))):
-        app.run()
-    assert not app.exception
-    return [element.proto.spec for element in app.get("plotly_chart")]
-
-
-def test_after_all_other_pages_a_page_shows_what_it_shows_at_first() -> None:
-    candidates = (RUNS[1].id, RUNS[2].id)
-    after_others = [drawn(page, query, *candidates) for page, query in VIEWS]
-    for (page, query), shown in zip(VIEWS, after_others, strict=True):
-        _comparisons.clear()
-        assert shown == drawn(page, query, *candidates), (page, query)
+def test_charts_that_would_share_a_place_in_the_cache_are_the_same(comparison: Comparison) -> None:
+    """Whatever is chosen."""
+    kept: dict[Hashable, Any] = {}
+    pair, _ = pairs_of(comparison)
+    for name, options in CHOICES:
+        for chart in blocks_of(view(name), pair, Chart, **options):
+            key = figures.origin(chart.draw), chart.name, chart.on
+            figure = chart.draw()
+            assert kept.setdefault(key, figure) == figure, (name, options, chart.name)
+    assert len(kept) > 2 * len(CHOICES), "choices draw other charts"
 
 
 @pytest.fixture
@@ -102,7 +89,7 @@ def _other() -> str:
 
 
 def test_the_cache_is_bounded() -> None:
-    own = compare(*map(load, RUNS[:2]))
+    own = compare(*map(loaded_run, ("filters_512_128", "filters_16_8")))
     for i in range(MOST_KEPT + 10):
         own.cached(i, lambda i=i: i)
     assert len(own._cache) == MOST_KEPT
@@ -111,7 +98,7 @@ def test_the_cache_is_bounded() -> None:
 
 
 def test_the_memory_of_a_comparison_includes_frames_that_are_kept() -> None:
-    own = compare(*map(load, RUNS[:2]))
+    own = compare(*map(loaded_run, ("filters_512_128", "filters_16_8")))
     before = own.memory_bytes
     frame = own.cached("frame", lambda: pd.DataFrame({"a": np.zeros(1000)}))
     assert own.memory_bytes >= before + frame["a"].nbytes

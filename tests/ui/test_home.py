@@ -9,14 +9,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+import numpy as np
 import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.profiles import SAMPLE_RUNS, SAMPLES, loaded_run, run_path
 from tests.sources.test_hosts_of_runs import STAMPS, files, profile
+from tests.tools.series_runs import profile as small_profile
 from tests.ui.found_runs import found
-from tests.ui.home_page import PATH_FIELD, table, texts
+from tests.ui.home_page import PATH_FIELD, few_samples, table, texts
 from tests.ui.sidebar_widgets import named
 from tfcompare import settings
 from tfcompare.errors import TfcompareError
@@ -36,49 +38,70 @@ from tfcompare.units import format_ms
 
 @pytest.fixture
 def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
-    """The app on the recorded samples, for a browser on the same machine."""
+    """The app on the recorded samples, for a browser on the same machine; drawn once they have been read."""
+    monkeypatch.setattr("tfcompare.ui.pages.home.QUIET_S", 90)
     monkeypatch.setattr("tfcompare.ui.frame.access.access.is_same_machine", lambda _: True)
     with settings.override(Settings(places=(SAMPLES / "autoencoder",))):
         yield AppTest.from_file(str(app_folder() / "app.py"), default_timeout=90)
 
 
 @pytest.fixture
-def bare_home(home: AppTest) -> Iterator[AppTest]:
-    """The app as it shows itself where no place was named."""
+def bare_home(home: AppTest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
+    """The app as it shows itself where no place was named, with four sample runs."""
+    few_samples(tmp_path / "app", monkeypatch)
     with settings.override(Settings()):
         yield home
 
 
-FILES = (("one", b""), ("two", b"\x22\x05other"))
-"""Names of uploaded profiles, and what is put behind each: another host name."""
-
-
-def run_id(name: str) -> str:
-    return next(run.id for run in find_runs(SAMPLES / "autoencoder") if run.name == name)
-
-
-def test_without_a_place_the_samples_are_shown_and_the_guiding_example_is_chosen(bare_home: AppTest) -> None:
+def test_without_a_place_the_samples_are_shown_until_a_place_is_typed(bare_home: AppTest) -> None:
     bare_home.run()
     assert not bare_home.exception
     assert "sample runs that come with tfcompare" in texts(bare_home)
     assert "/filters_512_128/" in bare_home.query_params["baseline"]
     assert "/filters_16_8/" in bare_home.query_params["candidate"]
-    assert "× faster than" in texts(bare_home)
+    place = str(SAMPLE_RUNS["filters_16_8"])
+    bare_home.text_input(key=PATH_FIELD).set_value(place).run()
+    assert bare_home.query_params["dir"] == place
+    assert table(bare_home)["name"] == ["filters_16_8"]
+    assert bare_home.text_input(key=PATH_FIELD).value == ""
+    bare_home.button(key="tfcompare.remove.0").click().run()
+    assert "dir" not in bare_home.query_params
+    assert "sample runs that come with tfcompare" in texts(bare_home)
 
 
-def test_runs_and_choice_stand_in_the_table(home: AppTest) -> None:
-    home.query_params["baseline"] = run_id("filters_512_128")
-    home.query_params["candidate"] = run_id("filters_16_8")
+def test_runs_their_changes_and_the_choice_stand_in_the_table(home: AppTest) -> None:
     home.run()
     assert not home.exception
     runs = table(home)
-    assert set(runs["name"]) == set(SAMPLE_RUNS)
     chosen = dict(zip(runs["name"], zip(runs["baseline"], runs["candidate"], strict=True), strict=True))
     assert chosen["filters_512_128"] == (BASELINE_ON, CANDIDATE_OFF)
     assert chosen["filters_16_8"] == (BASELINE_OFF, CANDIDATE_ON)
     assert set(runs["steps"]) == {22}
+    assert changes(home) == {
+        "filters_512_128": "baseline",
+        "filters_16_8": "20× faster",
+        "filters_16_8_again": "18× faster",
+        "filters_16_8_better_input": "30× faster",
+    }
+    assert "× faster than" in texts(home)
+    assert "Not tested" not in texts(home), "a verdict needs no more words here"
+    before = (home.selectbox[0].value, home.multiselect[0].value)
+    next(button for button in home.button if button.label == "Swap").click().run()
+    assert (home.selectbox[0].value, home.multiselect[0].value) == (before[1][0], [before[0]])
+    assert "× slower than" in texts(home)
+    assert changes(home)["filters_512_128"] == "20× slower"
+    other = next(run for run in home.multiselect[0].options if run.endswith("_better_input"))
+    home.multiselect[0].set_value([other]).run()
+    assert "`filters_16_8_better_input` is" in texts(home)
+    assert "filters_16_8_better_input" in home.query_params["candidate"]
 
 
+def changes(home: AppTest) -> dict[object, object]:
+    """The changes of the step time to the baseline, by run."""
+    return dict(zip(table(home)["name"], table(home)["change"], strict=True))
+
+
+@pytest.mark.thorough  # `test_shell.py` chooses them for every page
 def test_steps_that_begin_with_a_chosen_event_are_those_of_the_headline(home: AppTest) -> None:
     paths = [run_path(name) for name in ("jax_conv_legacy", "jax_conv_08")]
     with settings.override(Settings(places=tuple(paths))):
@@ -93,36 +116,6 @@ def test_steps_that_begin_with_a_chosen_event_are_those_of_the_headline(home: Ap
     assert pd.isna(table(home)["steps"]).all(), "the table tells what the profiles mark themselves"
 
 
-def test_a_verdict_needs_no_more_words_on_the_home_page(home: AppTest) -> None:
-    home.query_params["baseline"] = run_id("filters_512_128")
-    home.query_params["candidate"] = run_id("filters_16_8")
-    home.run()
-    assert "× faster than" in texts(home)
-    assert "Not tested" not in texts(home)
-
-
-def test_a_filter_that_nothing_matches_says_so(home: AppTest) -> None:
-    home.run()
-    home.text_input(key=home_filters.TEXT).set_value("zzz").run()
-    assert "No run matches" in texts(home)
-
-
-def test_another_candidate_chosen_in_the_sidebar_changes_the_headline(home: AppTest) -> None:
-    home.run()
-    other = next(run for run in home.multiselect[0].options if run.endswith("_better_input"))
-    home.multiselect[0].set_value([other]).run()
-    assert "`filters_16_8_better_input` is" in texts(home)
-    assert "filters_16_8_better_input" in home.query_params["candidate"]
-
-
-def test_swapping(home: AppTest) -> None:
-    home.run()
-    before = (home.selectbox[0].value, home.multiselect[0].value)
-    next(button for button in home.button if button.label == "Swap").click().run()
-    assert (home.selectbox[0].value, home.multiselect[0].value) == (before[1][0], [before[0]])
-    assert "× slower than" in texts(home)
-
-
 def test_one_run_alone_is_selected_and_can_be_opened(home: AppTest) -> None:
     with settings.override(Settings(places=(SAMPLE_RUNS["filters_16_8"],))):
         home.run()
@@ -133,69 +126,38 @@ def test_one_run_alone_is_selected_and_can_be_opened(home: AppTest) -> None:
     assert [button.label for button in home.button if button.label in ("Open", "See what changed")] == ["Open"]
 
 
-def test_a_link_may_name_runs_as_they_are_shown(home: AppTest) -> None:
-    home.query_params["baseline"] = "filters_16_8"
-    home.query_params["candidate"] = "nobody"
-    home.run()
-    assert home.query_params["baseline"] == run_id("filters_16_8")
-    (error,) = home.error
-    assert "no run `nobody` here" in error.value
-    assert "name one of these: `filters_512_128`, `filters_16_8`, " in error.value
-
-
-def test_changes_are_those_of_the_step_time_to_the_baseline(home: AppTest) -> None:
-    home.run()
-    changes = dict(zip(table(home)["name"], table(home)["change"], strict=True))
-    assert changes == {
-        "filters_512_128": "baseline",
-        "filters_16_8": "20× faster",
-        "filters_16_8_again": "18× faster",
-        "filters_16_8_better_input": "30× faster",
-    }
-    next(button for button in home.button if button.label == "Swap").click().run()
-    assert dict(zip(table(home)["name"], table(home)["change"], strict=True))["filters_512_128"] == "20× slower"
-
-
-def test_runs_of_another_program_or_device_are_not_compared(home: AppTest) -> None:
-    with settings.override(Settings(places=(SAMPLES,))):
+def test_runs_of_another_device_are_not_compared_and_can_be_filtered(home: AppTest) -> None:
+    with settings.override(Settings(places=(SAMPLES / "autoencoder", SAMPLES / "autoencoder_gpu_simulated"))):
         home.query_params["baseline"] = "filters_512_128"
         home.run()
-        changes = dict(zip(table(home)["name"], table(home)["change"], strict=True))
-    assert {name for name, change in changes.items() if change} == {
-        "filters_512_128", "filters_16_8", "filters_16_8_again", "filters_16_8_better_input",
-    }  # fmt: skip
+        home.run()  # the runs have been read
+        assert {name for name, change in changes(home).items() if change} == set(SAMPLE_RUNS)
+        home.multiselect(key=home_filters.DEVICE).set_value(["GPU"]).run()
+        assert table(home)["device"] == ["GPU", "GPU"]
+        home.text_input(key=home_filters.TEXT).set_value("16_8_simulated").run()
+        assert table(home)["name"] == ["filters_16_8_simulated"]
 
 
 def test_without_a_baseline_there_is_no_change(home: AppTest) -> None:
-    home.query_params["candidate"] = run_id("filters_16_8")
+    home.query_params["candidate"] = "filters_16_8"
     home.run()
     assert set(table(home)["change"]) == {""}
     assert "**Select a baseline**" in texts(home)
 
 
-def test_filters_by_device_and_host_are_shown_where_they_differ(home: AppTest) -> None:
+def upload(home: AppTest, here: Settings, **profiles: bytes) -> None:
+    """Store these profiles as if this browser had just sent them, and draw the page."""
+    arrivals = [Arrival(f"{name}.xplane.pb", io.BytesIO(data), len(data)) for name, data in profiles.items()]
+    home.session_state[home_uploads._ARRIVED] = Uploads(here.data_folder, own_uploads.LOCAL).receive(arrivals).place
+    rescan()
     home.run()
-    assert not [field for field in home.multiselect if field.key in (home_filters.DEVICE, home_filters.HOST)]
-    with settings.override(Settings(places=(SAMPLES,))):
-        home.run()
-        home.run()  # the runs have been read
-        home.multiselect(key=home_filters.DEVICE).set_value(["GPU"]).run()
-        assert set(table(home)["device"]) == {"GPU"}
-        assert len(table(home)["name"]) == 2 + 9 + 7
-        home.text_input(key=home_filters.TEXT).set_value("16_8_simulated").run()
-        assert table(home)["name"] == ["filters_16_8_simulated"]
 
 
 def test_uploaded_runs_are_selected_and_listed_first(home: AppTest, tmp_path: Path) -> None:
-    profile = next(SAMPLE_RUNS["filters_512_128"].rglob("*.xplane.pb")).read_bytes()
     here = Settings(places=(SAMPLE_RUNS["filters_16_8"],), data=tmp_path / "data")
     with settings.override(here):
         home.run()
-        uploads = Uploads(here.data_folder, own_uploads.LOCAL)
-        upload = uploads.receive([Arrival("mine.xplane.pb", io.BytesIO(profile), len(profile))])
-        rescan()
-        home.session_state[home_uploads._ARRIVED] = upload.place
-        home.run()
+        upload(home, here, mine=next(SAMPLE_RUNS["filters_512_128"].rglob("*.xplane.pb")).read_bytes())
     assert home.query_params["baseline"] == find_runs(SAMPLE_RUNS["filters_16_8"])[0].id
     assert home.query_params["candidate"] == "mine/mine"
     assert table(home)["name"] == ["mine", "filters_16_8"], "although it was recorded before"
@@ -203,40 +165,26 @@ def test_uploaded_runs_are_selected_and_listed_first(home: AppTest, tmp_path: Pa
 
 
 def test_the_first_upload_replaces_the_selected_samples(bare_home: AppTest, tmp_path: Path) -> None:
-    profile = next(SAMPLE_RUNS["filters_512_128"].rglob("*.xplane.pb")).read_bytes()
     here = Settings(data=tmp_path / "data")
     with settings.override(here):
         bare_home.run()
         assert bare_home.selectbox[0].value.startswith("sample_logs/")
-        sent = [Arrival(f"{name}.xplane.pb", io.BytesIO(profile + end), len(profile + end)) for name, end in FILES]
-        upload = Uploads(here.data_folder, own_uploads.LOCAL).receive(sent)
-        rescan()
-        bare_home.session_state[home_uploads._ARRIVED] = upload.place
-        bare_home.run()
+        random = np.random.default_rng(7)
+        upload(bare_home, here, one=small_profile(random), two=small_profile(random))
     assert bare_home.query_params["baseline"].endswith("/one")
     assert bare_home.query_params["candidate"].endswith("/two")
 
 
 def test_filtering(home: AppTest) -> None:
     home.run()
+    assert not [field for field in home.multiselect if field.key in (home_filters.DEVICE, home_filters.HOST)]
     home.text_input(key=home_filters.TEXT).set_value("BETTER input").run()
     assert table(home)["name"] == ["filters_16_8_better_input"]
     assert "1 of 4" in texts(home)
     home.text_input(key=home_filters.TEXT).set_value("nothing like it").run()
     assert not home.exception
     assert "0 of 4" in texts(home)
-
-
-def test_a_typed_place_takes_the_samples_place_and_can_be_removed(bare_home: AppTest) -> None:
-    bare_home.run()
-    place = str(SAMPLE_RUNS["filters_16_8"])
-    bare_home.text_input(key=PATH_FIELD).set_value(place).run()
-    assert bare_home.query_params["dir"] == place
-    assert table(bare_home)["name"] == ["filters_16_8"]
-    assert bare_home.text_input(key=PATH_FIELD).value == ""
-    bare_home.button(key="tfcompare.remove.0").click().run()
-    assert "dir" not in bare_home.query_params
-    assert "sample runs that come with tfcompare" in texts(bare_home)
+    assert "No run matches" in texts(home)
 
 
 def test_a_place_that_is_not_there_is_named_and_not_taken(home: AppTest) -> None:
@@ -246,13 +194,6 @@ def test_a_place_that_is_not_there_is_named_and_not_taken(home: AppTest) -> None
     assert "dir" not in home.query_params
     home.run()
     assert not home.error
-
-
-def test_a_link_with_places_works(bare_home: AppTest) -> None:
-    bare_home.query_params["dir"] = [str(SAMPLE_RUNS["filters_16_8"]), str(SAMPLE_RUNS["filters_16_8_again"])]
-    bare_home.run()
-    assert sorted(table(bare_home)["name"]) == ["filters_16_8", "filters_16_8_again"]
-    assert bare_home.selectbox[0].value.startswith("filters_16_8/"), "the first place is the baseline"
 
 
 def test_paths_are_refused_to_a_browser_elsewhere(home: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -265,14 +206,20 @@ def test_paths_are_refused_to_a_browser_elsewhere(home: AppTest, monkeypatch: py
 
 
 def test_broken_runs_stand_beside_good_ones(tmp_path: Path, home: AppTest) -> None:
-    (tmp_path / "vm.xplane.pb").touch()
-    with settings.override(Settings(places=(SAMPLE_RUNS["filters_16_8"], tmp_path))):
+    damaged = bytearray(next(SAMPLE_RUNS["filters_16_8"].rglob("*.xplane.pb")).read_bytes())
+    damaged[2000:60000] = b"\xff" * 58000
+    for name, data in (("empty", b""), ("damaged", damaged)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "vm.xplane.pb").write_bytes(data)
+    places = (SAMPLE_RUNS["filters_16_8"], tmp_path / "empty", tmp_path / "damaged")
+    with settings.override(Settings(places=places)):
         home.run()
     runs = table(home)
     assert not home.exception
-    broken = next(i for i, name in enumerate(runs["name"]) if str(name).startswith("⚠ "))
-    assert "is empty (0 bytes)" in str(runs["remarks"][broken])
-    assert runs["baseline"][broken] == "", "what cannot be read cannot be chosen"
+    remarks = dict(zip(runs["name"], zip(runs["remarks"], runs["baseline"], strict=True), strict=True))
+    assert "is empty (0 bytes)" in remarks["⚠ empty"][0]
+    assert "not a readable profile" in remarks["⚠ damaged"][0]
+    assert remarks["⚠ empty"][1] == "", "what cannot be read cannot be chosen"
 
 
 WAYS = {"path": "Open a path or URL", "upload": "Upload", "capture": "Capture", "samples": "Try the sample runs"}
@@ -282,9 +229,7 @@ WAYS = {"path": "Open a path or URL", "upload": "Upload", "capture": "Capture", 
     ("is_here", "roots", "allow_capture", "is_private", "expected"),
     [
         (True, False, False, True, ["path", "upload", "capture", "samples"]),
-        (True, True, False, True, ["path", "upload", "capture"]),
         (True, False, False, False, ["path", "samples"]),
-        (False, False, False, True, ["upload"]),
         (False, True, False, True, ["path", "upload"]),
         (False, False, True, True, ["upload", "capture"]),
         (False, False, False, False, []),
@@ -313,25 +258,15 @@ def test_a_folder_without_runs_leads_to_the_ways_in_that_are_allowed(
     assert not [field for field in home.text_input if field.key == home_filters.TEXT]
 
 
-def test_a_home_page_without_runs_opens_the_samples(tmp_path: Path, home: AppTest) -> None:
-    with settings.override(Settings(places=(tmp_path,))):
-        home.run()
-        next(button for button in home.button if button.label == "Open the samples").click().run()
-        assert not home.exception
-        assert "× faster than" in texts(home)
-        assert home.query_params["dir"] == str(settings.sample_runs())
-        assert "repeat" not in home.query_params
-
-
-def test_a_file_that_breaks_on_reading_costs_one_message(tmp_path: Path, home: AppTest) -> None:
-    whole = next(SAMPLE_RUNS["filters_16_8"].rglob("*.xplane.pb")).read_bytes()
-    damaged = bytearray(whole)
-    damaged[2000:60000] = b"\xff" * 58000
-    (tmp_path / "vm.xplane.pb").write_bytes(damaged)
-    with settings.override(Settings(places=(tmp_path, SAMPLE_RUNS["filters_16_8"]))):
-        home.run()
-    assert not home.exception
-    assert "not a readable profile" in str(table(home)["remarks"])
+def test_a_home_page_without_runs_opens_the_samples(tmp_path: Path, bare_home: AppTest) -> None:
+    (tmp_path / "mine").mkdir()
+    with settings.override(Settings(places=(tmp_path / "mine",))):
+        bare_home.run()
+        next(button for button in bare_home.button if button.label == "Open the samples").click().run()
+        assert not bare_home.exception
+        assert "× faster than" in texts(bare_home)
+        assert bare_home.query_params["dir"] == str(settings.sample_runs())
+        assert "repeat" not in bare_home.query_params
 
 
 def test_of_a_thousand_runs_only_the_page_in_view_is_read(home: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:

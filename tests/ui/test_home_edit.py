@@ -60,24 +60,20 @@ def test_a_renamed_run_has_its_name_everywhere_and_again_after_a_restart(
     home: AppTest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home.run()
-    edit(home, "filters_16_8", name="  Small   model ")
+    edit(home, "filters_16_8", name="filters_512_128")
+    assert "Another run is named `filters_512_128`. Choose another name." in texts(home)
+    assert read_annotations(data()) == {}
+    edit(home, "filters_16_8", name="  Small   model ", tags=["small", " small", "cnn"])
     assert not home.exception
     assert home.session_state[home_edit._EDITED] is None, "the dialog is closed"
-    assert "Small model" in table(home)["name"]
+    assert dict(zip(table(home)["name"], table(home)["tags"], strict=True))["Small model"] == "small, cnn"
     assert "`Small model` is 20× faster than `filters_512_128`" in texts(home)
     monkeypatch.setattr(annotated, "_content_ids", {})
     other = AppTest.from_file(str(app_folder() / "app.py"), default_timeout=90).run()
     assert "Small model" in table(other)["name"]
-    edit(home, "filters_16_8", name="")
+    edit(home, "filters_16_8", name="", tags=[])
     assert read_annotations(data()) == {}
     assert "filters_16_8" in table(home)["name"]
-
-
-def test_a_name_that_another_run_has_is_refused(home: AppTest) -> None:
-    home.run()
-    edit(home, "filters_16_8", name="filters_512_128")
-    assert "Another run is named `filters_512_128`. Choose another name." in texts(home)
-    assert read_annotations(data()) == {}
 
 
 def test_a_link_by_the_new_name_works(home: AppTest) -> None:
@@ -91,8 +87,7 @@ def test_a_link_by_the_new_name_works(home: AppTest) -> None:
 
 
 def test_a_copy_of_a_run_has_its_name_once_it_is_read(home: AppTest, tmp_path: Path) -> None:
-    home.run()
-    edit(home, "filters_16_8", name="Small model")
+    annotate("filters_16_8", Annotation("Small model"))
     copy = tmp_path / "elsewhere" / "vm.xplane.pb"
     copy.parent.mkdir()
     copy.write_bytes(next(SAMPLE_RUNS["filters_16_8"].rglob("*.xplane.pb")).read_bytes())
@@ -112,51 +107,42 @@ def test_hidden_runs_are_listed_on_request_only(home: AppTest) -> None:
     assert "filters_16_8_again" in table(home)["name"]
 
 
-def test_a_hidden_run_that_a_link_selects_is_shown(home: AppTest) -> None:
-    annotate("filters_16_8_again", Annotation(is_hidden=True))
-    home.query_params["baseline"] = RUNS["filters_512_128"].id
-    home.query_params["candidate"] = AGAIN.id
-    home.run()
-    assert "filters_16_8_again" in table(home)["name"]
-    assert "`filters_16_8_again` is" in texts(home)
-
-
-def test_the_default_selection_has_no_hidden_run(home: AppTest) -> None:
+def test_a_hidden_run_that_a_link_selects_is_shown_and_no_default_has_one(home: AppTest) -> None:
     annotate("filters_16_8", Annotation(is_hidden=True))
     home.run()
     assert RUNS["filters_16_8"].id not in (home.selectbox[0].value, *home.multiselect[0].value)
+    home.query_params["baseline"] = RUNS["filters_512_128"].id
+    home.query_params["candidate"] = RUNS["filters_16_8"].id
+    home.run()
+    assert "filters_16_8" in table(home)["name"]
+    assert "`filters_16_8` is" in texts(home)
 
 
 def test_runs_are_filtered_by_tag(home: AppTest) -> None:
+    annotate("filters_16_8", Annotation(tags=("small", "cnn")))
+    annotate("filters_16_8_again", Annotation(tags=("small",)))
     home.run()
-    edit(home, "filters_16_8", tags=["small", " small", "cnn"])
-    edit(home, "filters_16_8_again", tags=["small"])
-    assert dict(zip(table(home)["name"], table(home)["tags"], strict=True))["filters_16_8"] == "small, cnn"
     home.multiselect(key=home_filters.TAG).set_value(["small"]).run()
     assert set(table(home)["name"]) == {"filters_16_8", "filters_16_8_again"}
     home.multiselect(key=home_filters.TAG).set_value(["cnn"]).run()
     assert table(home)["name"] == ["filters_16_8"]
-    edit(home, "filters_16_8", tags=["small"])
-    assert len(table(home)["name"]) == 4, "one tag is left, which needs no filter"
+    annotate("filters_16_8", Annotation(tags=("small",)))
+    assert len(table(home.run())["name"]) == 4, "one tag is left, which needs no filter"
 
 
-def test_others_see_names_but_cannot_change_them(home: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_others_see_names_and_only_an_account_may_change_them(home: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
     annotate("filters_16_8", Annotation("Small model"))
+    account = ""
     monkeypatch.setattr("tfcompare.ui.frame.access.access.is_same_machine", lambda _: False)
-    monkeypatch.setattr("tfcompare.ui.frame.access.login.account", lambda: "")
+    monkeypatch.setattr("tfcompare.ui.frame.access.login.account", lambda: account)
     home.session_state[home_edit._EDITED] = RUNS["filters_16_8"].id
     home.run()
     assert not home.exception
     assert "Small model" in table(home)["name"]
     assert "edit" not in home.dataframe[0].proto.column_order
     assert not [button for button in home.button if button.key == home_edit._SAVE]
-
-
-def test_an_account_may_change_names(home: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tfcompare.ui.frame.access.access.is_same_machine", lambda _: False)
-    monkeypatch.setattr("tfcompare.ui.frame.access.login.account", lambda: "https://idp ada")
-    home.run()
-    assert "edit" in home.dataframe[0].proto.column_order
+    account = "https://idp ada"
+    assert "edit" in home.run().dataframe[0].proto.column_order
 
 
 def test_a_damaged_file_costs_the_names_alone(home: AppTest) -> None:

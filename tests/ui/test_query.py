@@ -10,7 +10,6 @@ from streamlit.testing.v1 import AppTest
 
 from tests.profiles import ROOT, SAMPLES, run_path
 from tests.ui.hostile_profile import EVIL, hostile
-from tests.ui.sidebar_widgets import named
 from tfcompare import settings
 from tfcompare.query import asking
 from tfcompare.query.asking import Answer, Limits
@@ -47,17 +46,14 @@ def told(page: AppTest) -> str:
     return "\n".join(element.value for kind in (page.caption, page.info, page.error, page.code) for element in kind)
 
 
+@pytest.mark.thorough  # `test_shell.py` chooses them for every page
 def test_steps_that_begin_with_a_chosen_event_are_those_of_the_tables() -> None:
     places = Settings(places=(run_path("jax_conv_legacy"), run_path("jax_elementwise")))
-    sql = "SELECT count(*) AS steps FROM steps"
-    page = opened(places, sql=sql)
-    assert page.dataframe[-1].value.to_numpy().tolist() == [[0]]
-    page = opened(places, sql=sql, step_marker="PjitFunction(forward_3d_conv)")
+    marker = "PjitFunction(forward_3d_conv)"
+    page = opened(places, sql="SELECT count(*) AS steps FROM steps", step_marker=marker)
     assert page.dataframe[-1].value.to_numpy().tolist() == [[10]]
-    assert "; steps that begin with `PjitFunction(forward_3d_conv)`." in told(page)
+    assert f"; steps that begin with `{marker}`." in told(page)
     assert "`jax08_elementwise` cannot be shown with steps that begin with" in page.warning[0].value
-    named(page.selectbox, "tfcompare.step_marker").set_value(None)
-    assert run(page, places).dataframe[-1].value.to_numpy().tolist() == [[0]]
 
 
 def test_the_page_begins_with_an_answer_and_takes_others() -> None:
@@ -92,11 +88,10 @@ def test_a_link_brings_its_query_and_the_answer_is_kept(monkeypatch: pytest.Monk
     monkeypatch.setattr(asking, "_PROCESS", "tests.query.crashing")
     run(page)
     assert len(page.dataframe[-1].value) == 500, "nothing is asked again for a page of the table"
-    ask(page, "SELECT 1")
-    assert "The query ended its process (SIGABRT)" in told(page)
     page.query_params["sql"] = "SELECT 2"
     run(page)
     assert page.text_area[0].value == "SELECT 2"
+    assert "The query ended its process (SIGABRT)" in told(page)
 
 
 def test_a_query_too_long_for_a_link_is_asked_all_the_same() -> None:
@@ -114,9 +109,6 @@ def test_one_run_can_be_asked(tmp_path: Path) -> None:
     rows = page.dataframe[-1].value
     assert rows["0"].str.startswith("'=cmd()").any(), "as in every table that a spreadsheet may get"
     assert "<script>" not in told(page)
-    page.query_params["sql"] = "SELECT role FROM runs"
-    run(page, Settings(places=(tmp_path,)))
-    assert page.dataframe[-1].value.to_numpy().tolist() == [["baseline"]]
 
 
 def test_without_a_run_the_page_says_what_to_do(tmp_path: Path) -> None:

@@ -86,23 +86,18 @@ def test_a_run_is_read_once_however_many_ask() -> None:
     assert loader.loaded == ["a"]
 
 
-def test_the_least_recently_used_go_first() -> None:
+@pytest.mark.parametrize(
+    ("room", "asked", "left"),
+    [(100, "abacc", "ac"), (5, "a", "a"), (5, "abb", "b")],
+    ids=["the least recently used go first", "one that is too large stays", "until the next"],
+)
+def test_what_is_left_of_runs_of_40_bytes(room: int, asked: str, left: str) -> None:
     loader = Loader(memory_bytes=40)
-    cache = RunCache(100, loader)
-    for run_id in ("a", "b", "a", "c"):
+    cache = RunCache(room, loader)
+    for run_id in asked:
         cache.request(found(run_id)).result(10)
-    cache.request(found("c")).result(10)
-    assert loader.loaded == ["a", "b", "c"]
-    assert kept_in_the_end(cache, "abc", "ac")
-
-
-def test_a_run_larger_than_the_memory_is_kept_until_the_next() -> None:
-    cache = RunCache(5, Loader(memory_bytes=40))
-    cache.request(found("a")).result(10)
-    assert cache.peek(found("a")) is not None
-    cache.request(found("b")).result(10)
-    wait([cache.request(found("b"))])
-    assert kept_in_the_end(cache, "ab", "b")
+    assert kept_in_the_end(cache, "abc", left)
+    assert loader.loaded == list(dict.fromkeys(asked))
 
 
 def test_runs_that_are_asked_for_together_stay_however_large_until_others_are() -> None:

@@ -28,27 +28,24 @@ def no_default() -> tuple[str, ...]:
     return ()
 
 
-def test_an_address_says_what_a_selection_is() -> None:
+def test_an_address_says_what_a_selection_is_and_leaves_out_what_is_as_usual() -> None:
     assert from_query(CHOSEN.as_query(), Selection()) == CHOSEN
-
-
-def test_what_is_as_usual_is_left_out_of_the_address() -> None:
     query = Selection("a", ("b",)).as_query()
     assert {name: values for name, values in query.items() if values} == {"baseline": ["a"], "candidate": ["b"]}
 
 
-def test_without_an_address_the_session_remembers() -> None:
-    assert from_query({}, CHOSEN) == CHOSEN
-
-
-def test_a_link_to_a_comparison_says_everything() -> None:
-    assert from_query({"baseline": ["x"], "candidate": ["y"]}, CHOSEN) == Selection("x", ("y",))
-
-
-def test_an_address_without_runs_changes_only_what_it_names() -> None:
-    assert from_query({"per": ["step"]}, CHOSEN) == replace(CHOSEN, per="step")
-    assert from_query({"dir": ["/other"]}, CHOSEN) == replace(CHOSEN, places=("/other",))
-    assert from_query({"stray": ["exclude"]}, CHOSEN) == replace(CHOSEN, counts_stray=False)
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ({}, CHOSEN),  # the session remembers
+        ({"baseline": ["x"], "candidate": ["y"]}, Selection("x", ("y",))),  # a link says everything
+        ({"per": ["step"]}, replace(CHOSEN, per="step")),
+        ({"dir": ["/other"]}, replace(CHOSEN, places=("/other",))),
+        ({"stray": ["exclude"]}, replace(CHOSEN, counts_stray=False)),
+    ],
+)
+def test_what_an_address_changes_of_what_was_chosen_before(query: dict[str, list[str]], expected: Selection) -> None:
+    assert from_query(query, CHOSEN) == expected
 
 
 def test_nonsense_in_an_address_is_not_taken_over() -> None:

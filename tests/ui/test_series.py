@@ -55,17 +55,14 @@ def test_the_answer_the_changes_and_what_explains_them(page: AppTest) -> None:
     assert (moves["op_name"][0], round(moves["delta_us"][0])) == ("model/matmul", 296)
     assert [button.label for button in page.get("download_button")] == ["CSV of these 20 runs", "CSV of all ops"]
     assert len(page.get("plotly_chart")) == 1
+    times = moves.set_index("op_name")["delta_us"]
+    assert str(times["no op running"]) == "0.0", "times that did not change have no sign"
 
 
 def test_the_link_holds_metric_filter_and_order(page: AppTest) -> None:
     opened(page, metric="Op", pattern="*matmul", runs="night_0", order="build")
     assert "No change of op time of `*matmul` in the last 10 runs" in texts(page)
     assert page.get("download_button")[0].label == "CSV of these 10 runs"
-
-
-def test_a_loss_of_throughput_is_a_fall(page: AppTest) -> None:
-    # the steps of these runs begin every 4 ms, whatever they take
-    assert "Throughput fell by 0.7 %" in texts(opened(page, metric="Throughput"))
 
 
 def test_tags_leave_some_runs(page: AppTest) -> None:
@@ -77,33 +74,38 @@ def test_tags_leave_some_runs(page: AppTest) -> None:
     assert "A series needs at least 3 runs, and 1 match: change the filter." in texts(page)
 
 
-def test_a_metric_that_no_run_has_says_why(page: AppTest) -> None:
-    assert "No run has a value: no memory is recorded." in texts(opened(page, metric="Peak memory"))
-
-
-def test_an_op_or_kernel_is_asked_for(page: AppTest) -> None:
-    assert "Name an op or kernel" in texts(opened(page, metric="Kernel"))
+@pytest.mark.parametrize(
+    ("metric", "said"),
+    [
+        ("Throughput", "Throughput fell by 0.7 %"),  # steps begin every 4 ms, whatever they take
+        ("Peak memory", "No run has a value: no memory is recorded."),
+        ("Kernel", "Name an op or kernel"),
+    ],
+)
+def test_what_is_said_of_a_metric(page: AppTest, metric: str, said: str) -> None:
+    assert said in texts(opened(page, metric=metric))
 
 
 def test_every_op_is_tested_on_request(page: AppTest) -> None:
-    opened(page)
-    page.toggle(key="every_op").set_value(True).run()
+    opened(page, every_op="true")
     assert "1 of 3 tested ops changed." in texts(page)
     assert page.dataframe[2].value["op_name"].tolist() == ["model/matmul"]
     assert "run" not in page.dataframe[2].value, "its label says which run it is"
 
 
-def test_times_that_did_not_change_have_no_sign(page: AppTest) -> None:
-    changes = opened(page).dataframe[1].value.set_index("op_name")["delta_us"]
-    assert str(changes["no op running"]) == "0.0"
-
-
-def test_with_fewer_than_three_runs_it_says_what_to_do() -> None:
+def test_fewer_than_three_runs_and_unlike_ones_are_no_series() -> None:
+    names = ("filters_16_8", "filters_512_128", "filters_16_8_again")
     rescan()
-    with settings.override(Settings(places=(run_path("filters_16_8"), run_path("filters_512_128")))):
+    with settings.override(Settings(places=tuple(map(run_path, names[:2])))):
         page = opened(AppTest.from_file(str(ROOT / "pages" / "10_Series.py"), default_timeout=90))
     assert "A series needs at least 3 runs, and there are 2." in texts(page)
     assert page.code[0].value.startswith("tfcompare ingest logs/tonight --store runs/ --tag program=my_model")
+    rescan()
+    with settings.override(Settings(places=tuple(map(run_path, names)))):
+        opened(page)
+    assert "A series needs at least 3 runs of one program; no program here has that many." in texts(page)
+    assert "`tfcompare ingest --tag program=…`" in texts(page)
+    assert not page.get("plotly_chart")
 
 
 def test_names_and_tags_are_no_markup(tmp_path: Path) -> None:
@@ -132,10 +134,10 @@ def of_programs(tmp_path: Path) -> Iterator[AppTest]:
 
 
 def test_programs_are_never_mixed(of_programs: AppTest) -> None:
-    page = opened(of_programs)
+    page = opened(of_programs, program="gone · CPU")
     program = page.selectbox(key="program")
     assert program.options == ["bert/night · CPU", "resnet/night · CPU"], "one run is no series"
-    assert program.value == "resnet/night · CPU", "it has the most"
+    assert program.value == "resnet/night · CPU", "it has the most, and the one of the link is gone"
     assert "7 runs of other programs or devices not shown" in texts(page)
     assert page.get("download_button")[0].label == "CSV of these 8 runs"
     program.set_value("bert/night · CPU").run()
@@ -147,18 +149,3 @@ def test_the_link_holds_the_program(of_programs: AppTest) -> None:
     page = opened(of_programs, program="bert/night · CPU")
     assert page.selectbox(key="program").value == "bert/night · CPU"
     assert page.get("download_button")[0].label == "CSV of these 6 runs"
-
-
-def test_a_program_that_is_gone_is_replaced_by_the_usual_one(of_programs: AppTest) -> None:
-    page = opened(of_programs, program="gone · CPU")
-    assert page.selectbox(key="program").value == "resnet/night · CPU"
-
-
-def test_unlike_runs_are_no_series() -> None:
-    rescan()
-    names = ("filters_16_8", "filters_512_128", "filters_16_8_again")
-    with settings.override(Settings(places=tuple(map(run_path, names)))):
-        page = opened(AppTest.from_file(str(ROOT / "pages" / "10_Series.py"), default_timeout=90))
-    assert "A series needs at least 3 runs of one program; no program here has that many." in texts(page)
-    assert "`tfcompare ingest --tag program=…`" in texts(page)
-    assert not page.get("plotly_chart")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import shutil
-import time
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Event
+from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -17,10 +18,9 @@ from tests.ui.found_runs import found
 from tests.ui.sidebar_widgets import named, names
 from tfcompare import settings
 from tfcompare.compare import compare
-from tfcompare.run import Run, Stray, load
+from tfcompare.run import Run, load
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir import FoundRun, find_runs
-from tfcompare.store.frame_builders import FrameBuilder
 from tfcompare.ui.frame.applicable import why_not
 from tfcompare.ui.frame.loading import reading_sentence
 
@@ -85,6 +85,11 @@ def test_without_a_choice_the_samples_pair_is_compared_and_told(page: AppTest) -
     assert page.query_params["baseline"] == IDS["filters_512_128"]
     assert page.query_params["candidate"] == IDS["filters_16_8"]
     assert page.title[0].value == "A page"
+    assert "tfcompare.step_marker" not in names(page.selectbox), "these runs mark their steps"
+    named(page.segmented_control, "tfcompare.per").set_value("run").run()
+    assert (seen(page)[2], page.query_params["per"]) == ("run", "run")
+    named(page.segmented_control, "tfcompare.per").set_value("step").run()
+    assert "per" not in page.query_params
 
 
 def test_a_deep_link_is_followed(page: AppTest) -> None:
@@ -97,15 +102,6 @@ def test_a_deep_link_is_followed(page: AppTest) -> None:
     assert page.query_params["mine"] == "kept", "what pages keep in the address is theirs"
     page.query_params.clear()  # as a click in the sidebar does
     assert seen(page.run()) == expected
-
-
-def test_per_run_is_chosen_in_the_sidebar(page: AppTest) -> None:
-    page.run()
-    named(page.segmented_control, "tfcompare.per").set_value("run").run()
-    assert seen(page)[2] == "run"
-    assert page.query_params["per"] == "run"
-    named(page.segmented_control, "tfcompare.per").set_value("step").run()
-    assert "per" not in page.query_params
 
 
 def test_an_unknown_run_is_named_and_those_there_are_offered(page: AppTest) -> None:
@@ -134,28 +130,21 @@ def test_a_link_to_runs_that_are_gone_shows_no_others_however_often_the_page_is_
     assert seen(page)[0] == "filters_16_8"
 
 
-def test_a_run_that_cannot_be_read_costs_one_sentence(page: AppTest, tmp_path: Path) -> None:
-    (tmp_path / "vm.xplane.pb").touch()
-    good, bad = SAMPLE_RUNS["filters_16_8"], tmp_path
-    ids = {run.path == bad: run.id for run in find_runs(good, bad)}
-    page.query_params["baseline"], page.query_params["candidate"] = ids[False], ids[True]
-    showing(page, good, bad)
-    assert not page.exception
-    assert said(page).count("is empty (0 bytes)") == 1
-    assert seen(page)[0] == "filters_16_8"
-
-
-def test_a_candidate_that_breaks_leaves_the_others(page: AppTest, tmp_path: Path) -> None:
+def test_candidates_that_cannot_be_read_cost_a_sentence_each(page: AppTest, tmp_path: Path) -> None:
     damaged = bytearray(next(SAMPLE_RUNS["filters_16_8"].rglob("*.xplane.pb")).read_bytes())
     damaged[2000:60000] = b"\xff" * 58000
-    (tmp_path / "vm.xplane.pb").write_bytes(damaged)
-    places = (SAMPLE_RUNS["filters_512_128"], tmp_path, SAMPLE_RUNS["filters_16_8"])
+    for name, data in (("empty", b""), ("damaged", damaged)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "vm.xplane.pb").write_bytes(data)
+    good = (SAMPLE_RUNS["filters_512_128"], SAMPLE_RUNS["filters_16_8"])
+    places = (*good, tmp_path / "empty", tmp_path / "damaged")
     ids = {run.path: run.id for run in find_runs(*places)}
-    baseline, broken, good = (next(ids[path] for path in ids if path.is_relative_to(place)) for place in places)
+    baseline, candidate, *broken = (next(ids[path] for path in ids if path.is_relative_to(one)) for one in places)
     page.query_params["baseline"] = baseline
-    page.query_params["candidate"] = [broken, good]
-    showing(page, *places)
+    page.query_params["candidate"] = [*broken, candidate]
+    showing(page, Path("/no/such/place"), *places)
     assert seen(page)[:2] == ("filters_512_128", ("filters_16_8",))
+    assert said(page).count("is empty (0 bytes)") == 1
     assert said(page).count("not a readable profile") == 1
 
 
@@ -195,21 +184,14 @@ def test_pages_that_have_nothing_to_show_are_dimmed_and_say_why() -> None:
     assert "Hosts" not in why_not(compare(on_cpu, load(run_path("workers_balanced"))))
 
 
-def test_one_bad_place_does_not_hide_the_others(page: AppTest) -> None:
-    showing(page, Path("/no/such/place"), AUTOENCODER)
-    assert seen(page)[0] == "filters_512_128"
-
-
 def test_hosts_can_be_chosen_where_there_are_several(page: AppTest) -> None:
-    run = run_path("tf_gpu")
-    ids = [found.id for found in find_runs(run, SAMPLE_RUNS["filters_16_8"])]
-    page.query_params["baseline"] = next(i for i in ids if "GPU-multi-worker" in i)
-    page.query_params["candidate"] = next(i for i in ids if "GPU-multi-worker" not in i)
-    showing(page, run, SAMPLE_RUNS["filters_16_8"])
+    places = (run_path("workers_slow_input"), SAMPLE_RUNS["filters_16_8"])
+    page.query_params["baseline"], page.query_params["candidate"] = "slow_input", "filters_16_8"
+    showing(page, *places)
     hosts = named(page.selectbox, "tfcompare.host").options
-    assert hosts == ["all hosts", "34.83.195.179_6003", "34.83.195.180_6003"]
+    assert hosts == ["all hosts", "worker0", "worker1", "worker2"]
     page.query_params["host"] = "no-such-host"
-    showing(page, run, SAMPLE_RUNS["filters_16_8"])
+    showing(page, *places)
     assert "All hosts are shown instead" in said(page)
     assert seen(page)[3] is None
 
@@ -224,43 +206,40 @@ def of_jax(page: AppTest, *names: str, **query: str) -> AppTest:
     return showing(page, *paths)
 
 
+MARKER = "PjitFunction(forward_3d_conv)"
+
+
 def test_runs_without_steps_get_them_from_a_host_event_that_is_chosen(page: AppTest) -> None:
     of_jax(page, "jax_conv_legacy", "jax_conv_08")
     assert seen(page)[4] == "device"
     assert "Shown per device, since step times are missing." in [caption.value for caption in page.caption]
     choice = named(page.selectbox, "tfcompare.step_marker")
-    assert choice.value is None
-    assert choice.options[0] == "PjitFunction(forward_3d_conv)"
+    assert (choice.value, choice.options[0]) == (None, MARKER)
     with settings.override(Settings(places=(run_path("jax_conv_legacy"), run_path("jax_conv_08")))):
         choice.set_value("PJRT_LoadedExecutable_Execute").run()
     assert seen(page)[4] == "step"
     assert "Figures are per run" not in caveats(page)
     assert any("; steps that begin with `PJRT_LoadedExecutable_Execute`" in caption.value for caption in page.caption)
-    assert "PJRT_LoadedExecutable_Execute" in named(page.selectbox, "tfcompare.step_marker").options
-
-
-def test_a_link_names_the_event_that_begins_each_step(page: AppTest) -> None:
-    of_jax(page, "jax_conv_legacy", "jax_conv_08", step_marker="PjitFunction(forward_3d_conv)")
-    assert (seen(page)[4], page.query_params["step_marker"]) == ("step", "PjitFunction(forward_3d_conv)")
-    assert named(page.selectbox, "tfcompare.step_marker").value == "PjitFunction(forward_3d_conv)"
+    of_jax(page, "jax_conv_legacy", "jax_conv_08", step_marker=MARKER)  # a link to another
+    assert (seen(page)[4], page.query_params["step_marker"]) == ("step", MARKER)
+    assert named(page.selectbox, "tfcompare.step_marker").value == MARKER
     assert not page.warning
 
 
 def test_a_run_without_the_event_keeps_its_own_steps_and_that_is_told(page: AppTest) -> None:
-    of_jax(page, "jax_tpu", "jax_conv_08", step_marker="PjitFunction(forward_3d_conv)")
+    of_jax(page, "jax_tpu", "jax_conv_08", step_marker=MARKER)
     assert seen(page)[4] == "step"
     (warning,) = page.warning
     told = "`tpu_inference_2` cannot be shown with steps that begin with `PjitFunction(forward"
     assert warning.value.startswith(told)
     assert "; steps that begin with `PjitFunction" in per(page)
-    of_jax(page, "jax_tpu", "jax_conv_08", step_marker="no such *event*")
+    of_jax(page, "jax_tpu", "jax_conv_08", step_marker="no such *event*" + "x" * 100_000)
     assert seen(page)[4] == "device"
-    told = "`tpu_inference_2` and `jax_conv_minimal_08` cannot be shown with steps that begin with `no such *event*`"
+    told = "`tpu_inference_2` and `jax_conv_minimal_08` cannot be shown with steps that begin with `no such *event*"
     assert told in page.warning[0].value
+    assert len(page.warning[0].value) < 500
     assert "begin with" not in per(page)
     assert "Figures are per device, not per step" in caveats(page)
-    of_jax(page, "jax_tpu", "jax_conv_08", step_marker="x" * 100_000)
-    assert len(page.warning[0].value) < 500
 
 
 def test_runs_of_a_store_whose_profiles_are_gone_keep_their_own_steps(page: AppTest, tmp_path: Path) -> None:
@@ -269,17 +248,12 @@ def test_runs_of_a_store_whose_profiles_are_gone_keep_their_own_steps(page: AppT
         copied(name, logs)
     put([logs], tmp_path / "store")
     shutil.rmtree(logs)
-    page.query_params["step_marker"] = "PjitFunction(forward_3d_conv)"
+    page.query_params["step_marker"] = MARKER
     with settings.override(Settings(store=str(tmp_path / "store"))):
         page.run()
     assert seen(page)[4] == "device"
     assert "or the profile is not at hand" in page.warning[0].value
-    assert named(page.selectbox, "tfcompare.step_marker").value == "PjitFunction(forward_3d_conv)"
-
-
-def test_runs_that_mark_their_steps_are_not_asked_about(page: AppTest) -> None:
-    page.run()
-    assert "tfcompare.step_marker" not in names(page.selectbox)
+    assert named(page.selectbox, "tfcompare.step_marker").value == MARKER
 
 
 def test_a_bad_setting_is_told(page: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -290,32 +264,25 @@ def test_a_bad_setting_is_told(page: AppTest, monkeypatch: pytest.MonkeyPatch) -
     assert "unknown option '--rot'" in said(page)
 
 
-def test_slow_reading_shows_progress_and_ends_with_the_page(page: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reading_shows_progress_and_ends_with_the_page(page: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
     said_meanwhile: list[str] = []
+    is_said = Event()
 
-    def slowly(
-        found: FoundRun,
-        *,
-        step_marker: str | None,
-        steps: str | None,
-        stray: Stray,
-        step_kind: str | None,
-        build: FrameBuilder,
-    ) -> Run:
-        time.sleep(1)
-        return load(found, step_marker=step_marker, steps=steps, stray=stray, step_kind=step_kind, build=build)
+    def late(found: FoundRun, **steps: Any) -> Run:
+        assert is_said.wait(90)
+        return load(found, **steps)
 
     def record(_: object, value: float, text: str) -> None:
         said_meanwhile.append(f"{value:.2f} {text}")
+        is_said.set()
 
-    monkeypatch.setattr("tfcompare.ui.frame.loading.load", slowly)
+    monkeypatch.setattr("tfcompare.ui.frame.loading.load", late)
     monkeypatch.setattr("streamlit.delta_generator.DeltaGenerator.progress", record)
-    with settings.override(
-        Settings(places=(AUTOENCODER,), cache_bytes=54_321)
-    ):  # a size of its own: a cache of its own
+    places = (SAMPLE_RUNS["filters_512_128"], SAMPLE_RUNS["filters_16_8"])
+    with settings.override(Settings(places=places, cache_bytes=54_321)):  # a size of its own: a cache of its own
         page.run()
     assert seen(page)[0] == "filters_512_128"
-    assert said_meanwhile[0].startswith("0.00 Reading run 1 of 2: filters_512_128 (1.57 MB)")
+    assert said_meanwhile[0].startswith("0.00 Reading run 1 of 2: ")
 
 
 def test_progress_is_told_in_words() -> None:

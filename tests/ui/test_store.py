@@ -23,26 +23,31 @@ from tfcompare.ui.frame.on_disk import state_of
 OURS, THEIRS = "filters_16_8", "filters_512_128"
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> str:
-    """A store of two runs, of which one still lies where it was."""
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a store of two runs, of which one still lies where it was, in `logs`."""
+    folder = tmp_path_factory.mktemp("stored")
     for name in (OURS, THEIRS):
-        copied(name, tmp_path / "logs")
-    put([tmp_path / "logs"], tmp_path / "store")
-    shutil.rmtree(tmp_path / "logs" / THEIRS)
-    return str(tmp_path / "store")
+        copied(name, folder / "logs")
+    put([folder / "logs"], folder / "store")
+    shutil.rmtree(folder / "logs" / THEIRS)
+    return folder
 
 
-def test_a_run_that_lies_in_a_place_is_shown_as_it_is_there(store: str, tmp_path: Path) -> None:
-    result = search.look([tmp_path / "logs"], store=store)
+@pytest.fixture
+def store(place: Path) -> str:
+    return str(place / "store")
+
+
+def test_a_run_that_lies_in_a_place_is_shown_as_it_is_there(store: str, place: Path) -> None:
+    result = search.look([place / "logs"], store=store)
     assert [(run.name, run.is_stored) for run in result.found] == [(THEIRS, True), (OURS, False)]
     assert result.problems == ()
 
 
-def test_runs_of_the_store_that_others_hide_are_told(store: str, tmp_path: Path) -> None:
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "logs").rename(tmp_path / "elsewhere" / "logs")
-    result = search.look([tmp_path / "elsewhere" / "logs"], store=store)
+def test_runs_of_the_store_that_others_hide_are_told(store: str, place: Path, tmp_path: Path) -> None:
+    shutil.copytree(place / "logs", tmp_path / "logs")
+    result = search.look([tmp_path / "logs"], store=store)
     assert len(result.found) == 2
     assert result.problems == (
         "1 runs of the store are not shown, since others here go by their ids, such as "

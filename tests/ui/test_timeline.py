@@ -20,12 +20,14 @@ from tests.xspace_builder import PS_PER_US, line, plane, space
 from tfcompare import settings
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir import find_runs
+from tfcompare.tools.timeline import sentences
 from tfcompare.tools.timeline.aligned import align
 from tfcompare.tools.timeline.drawing import Viewport
 from tfcompare.tools.timeline.losses import losses
 from tfcompare.tools.timeline.selected import drawn_selection
 from tfcompare.tools.timeline.sentences import where
 from tfcompare.units import format_percent, format_time_us
+from tfcompare.views.links import numbers_in
 
 IDS = {run.path.parents[2].name: run.id for run in find_runs(SAMPLES)}
 CPU_PAIR = ("filters_512_128", "filters_16_8")
@@ -76,7 +78,7 @@ def columns(page: AppTest) -> set[str]:
     return {name[-1] if isinstance(name, tuple) else name for frame in page.dataframe for name in frame.value.columns}
 
 
-def test_the_typical_steps_are_compared_and_where_time_is_gained_is_said(page: AppTest) -> None:
+def test_the_typical_steps_are_compared_until_others_are_chosen(page: AppTest) -> None:
     shown(page)
     assert "Step 4 of B takes **10.9 ms**, step 6 of A **213 ms** (−202 ms). B gains most in " in texts(page)
     assert "Conv2DBackpropFilter` (−130 ms)" in texts(page)
@@ -87,21 +89,51 @@ def test_the_typical_steps_are_compared_and_where_time_is_gained_is_said(page: A
     assert drawing["selected"] == []
     assert sent(page)["state"]["view"] is None
 
+    page.query_params["window"] = "100:900"
+    assert sent(shown(page))["state"]["view"] == [100, 900]
+    press(page, "Next step")
+    assert sent(page)["drawing"]["compared"] == [11, 9]
+    assert (page.query_params["step_a"], page.query_params["step_b"]) == ("11", "9")
+    assert (sent(page)["state"]["view"], "window" in page.query_params) == (None, False), "that of other steps"
+    press(page, "Previous step")
+    assert sent(page)["drawing"]["compared"] == [10, 8]
+    press(page, "The longest step of each run")
+    lengths = [box.options for box in page.selectbox if box.key in ("step_a", "step_b")]
+    for side, options in enumerate(lengths):
+        times = {text.partition(" · ")[0]: float(text.partition(" · ")[2].split()[0]) for text in options}
+        assert times[str(position_of_compared(page, side))] == max(times.values())
+    page.query_params |= {"step_a": "26", "step_b": "26"}
+    press(page, "Next step")
+    assert sent(page)["drawing"]["compared"] == [26, 26], "there is none after the last"
 
-def test_a_slower_candidate_falls_behind(page: AppTest) -> None:
-    page.query_params |= {"baseline": IDS[CPU_PAIR[1]], "candidate": IDS[CPU_PAIR[0]]}
+
+def position_of_compared(page: AppTest, side: int) -> int:
+    drawing = sent(page)["drawing"]
+    return next(place for number, _, _, place in drawing["steps"][side] if number == drawing["compared"][side])
+
+
+def press(page: AppTest, what: str) -> None:
+    """Press the button with that help."""
+    next(button for button in page.button if button.help == what).click()
     shown(page)
-    assert "(+202 ms). B falls behind most in " in texts(page)
 
 
-def test_the_lanes_of_a_gpu_stand_above_the_threads() -> None:
+def test_a_gpu_stands_above_the_threads_and_places_of_the_sentence_have_buttons() -> None:
     with settings.override(Settings()):
         page = shown(chosen(*GPU_PAIR))
-    labels = [lane["label"] for lane in sent(page)["drawing"]["lanes"]]
-    on_device = [label.startswith("GPU:0 ") for label in labels]
+    drawn = sent(page)["drawing"]
+    on_device = [lane["label"].startswith("GPU:0 ") for lane in drawn["lanes"]]
     assert on_device == sorted(on_device, reverse=True)
     assert any(on_device)
     assert not all(on_device)
+    aligned = aligned_pair(*GPU_PAIR)
+    places = losses(aligned)
+    assert [jump["id"] for jump in drawn["jumps"]] == [one.span for one in places]
+    for jump, place in zip(drawn["jumps"], places, strict=True):
+        low, high = jump["window"]
+        assert place.op_name in jump["title"]
+        for one in drawn_selection(aligned, Viewport(), jump["side"], jump["id"]):
+            assert low < one["start"] < one["start"] + one["duration"] < high
 
 
 def test_a_run_alone_has_one_side_and_no_comparison() -> None:
@@ -112,6 +144,7 @@ def test_a_run_alone_has_one_side_and_no_comparison() -> None:
     drawing = sent(page)["drawing"]
     assert (drawing["letters"], drawing["compared"], len(drawing["colours"])) == (["A"], [8], 1)
     assert [box.label for box in page.selectbox if box.key == "step_a"] == ["Step"]
+    assert "Longest on the host: `Iterator::Root::BatchV2::Map" in texts(page)
     assert not [toggle for toggle in page.toggle if toggle.key == "stretch"]
     assert "wall_time_us_baseline" in columns(page)
     assert not {"wall_time_us_candidate", "wall_time_us_delta"} & columns(page)
@@ -121,8 +154,6 @@ def test_a_run_alone_has_one_side_and_no_comparison() -> None:
     ("name", "place", "longest"), [(CPU_PAIR[1], "host", "Iterator::Root::BatchV2::Map"), (GPU_PAIR[0], "device", None)]
 )
 def test_a_run_alone_has_its_longest_ops_and_when_none_runs_in_a_sentence(name, place, longest) -> None:
-    with settings.override(Settings()):
-        page = shown(chosen(name))
     aligned = align(open_alone(loaded_run(name)))
     spans = aligned.timelines.sides[0].timeline.spans
     on_host = np.array([pair.is_on_host for pair in aligned.timelines.lanes])[aligned.timelines.lane_numbers[0]]
@@ -131,29 +162,17 @@ def test_a_run_alone_has_its_longest_ops_and_when_none_runs_in_a_sentence(name, 
     start = spans["start_ps"][is_op].clip(begin, end).sort_values()
     until = (spans["start_ps"] + spans["duration_ps"])[start.index].clip(begin, end).cummax()
     idle = (start - until.shift(fill_value=begin)).clip(lower=0).sum() + end - until.iloc[-1]
-    (sentence,) = [one.value for one in page.markdown if "Longest on the" in one.value]
+    sentence = sentences.alone(aligned)
     assert sentence.startswith(f"Step {aligned.positions[0]} takes **{format_time_us((end - begin) / PS_PER_US)}**. ")
     assert f"Longest on the {place}: `{longest or ''}" in sentence
     assert sentence.endswith(f"; for {format_percent(idle / (end - begin))} of it, no op runs there.")
 
 
-@pytest.mark.parametrize("names", [("jax_conv_08", "jax_conv_legacy"), ("jax_conv_08", "jax_tpu")])
-def test_runs_without_steps_are_aligned_at_an_op(names: tuple[str, str]) -> None:
-    page = of_corpus(*names)
+def test_runs_without_steps_are_aligned_at_an_op() -> None:
+    page = of_corpus("jax_conv_08", "jax_tpu")
     assert "The runs do not both mark steps, so time 0 is the start of the same op, and" in texts(page)
     assert sent(page)["drawing"]["compared"] == []
     assert not [box for box in page.selectbox if box.key in ("step_a", "step_b")]
-
-
-def test_a_host_can_be_chosen_of_several() -> None:
-    page = of_corpus("tf_gpu", "tf_gpu", host="all")
-    (hosts,) = [box for box in page.selectbox if box.key == "timeline_host"]
-    before = sent(page)["drawing"]["token"]
-    with settings.override(Settings(places=(CORPUS,))):
-        hosts.select(hosts.options[1])
-        shown(page)
-    assert len(hosts.options) == 2
-    assert sent(page)["drawing"]["token"] != before
 
 
 def test_a_candidate_is_chosen_of_several_and_keeps_its_letter_and_colour(page: AppTest) -> None:
@@ -219,69 +238,17 @@ def kernel_of_the_typical_step() -> int:
     return int(spans["duration_ps"][is_it].idxmax())
 
 
-def test_the_next_the_previous_and_the_longest_steps_are_chosen_with_buttons(page: AppTest) -> None:
-    shown(page)
-    press(page, "Next step")
-    assert sent(page)["drawing"]["compared"] == [11, 9]
-    assert (page.query_params["step_a"], page.query_params["step_b"]) == ("11", "9")
-    press(page, "Previous step")
-    assert sent(page)["drawing"]["compared"] == [10, 8]
-    press(page, "The longest step of each run")
-    lengths = [box.options for box in page.selectbox if box.key in ("step_a", "step_b")]
-    for side, options in enumerate(lengths):
-        times = {text.partition(" · ")[0]: float(text.partition(" · ")[2].split()[0]) for text in options}
-        assert times[str(position_of_compared(page, side))] == max(times.values())
-
-
-def position_of_compared(page: AppTest, side: int) -> int:
-    drawing = sent(page)["drawing"]
-    return next(place for number, _, _, place in drawing["steps"][side] if number == drawing["compared"][side])
-
-
-def press(page: AppTest, what: str) -> None:
-    """Press the button with that help."""
-    next(button for button in page.button if button.help == what).click()
-    shown(page)
-
-
-def test_there_is_no_step_after_the_last(page: AppTest) -> None:
-    page.query_params |= {"step_a": "26", "step_b": "26"}
-    shown(page)
-    before = sent(page)["drawing"]["compared"]
-    assert before == [26, 26]
-    press(page, "Next step")
-    assert sent(page)["drawing"]["compared"] == before
-
-
-def test_time_0_can_be_an_op(page: AppTest) -> None:
-    shown(page)
-    (box,) = [box for box in page.selectbox if box.key == "align"]
-    assert len(box.options) == len(set(box.options))
-    name = next(name for name in box.options if name.endswith("Conv2DBackpropFilter"))
-    before = sent(page)["drawing"]["steps"]
-    box.select(name)
-    shown(page)
-    after = sent(page)["drawing"]["steps"]
-    assert after[0][0][1] < before[0][0][1], "the step starts before time 0"
-    assert after[1][0][1] < before[1][0][1]
-
-
 def test_the_sentence_is_of_the_whole_step_wherever_time_0_is() -> None:
-    with settings.override(Settings()):
-        page = shown(chosen(*GPU_PAIR))
-        sentence = next(one.value for one in page.markdown if "gains most" in one.value)
-        assert "Step 11 of B takes **4.48 ms**, step 4 of A **9.48 ms** (−5.00 ms)" in sentence
-        for op in page.selectbox(key="align").options[1:20:6]:
-            page.selectbox(key="align").select(op)
-            shown(page)
-            assert sentence in [one.value for one in page.markdown], op
-
-
-def test_places_that_are_more_than_the_change_of_the_step_are_called_so() -> None:
-    more = "more than the step's change"
-    for names, expected in ((("filters_16_8", "filters_16_8_better_input"), True), (GPU_PAIR, False)):
-        aligned = aligned_pair(*names)
-        assert (more in where(aligned, losses(aligned), ["A", "B"])) == expected
+    aligned = aligned_pair(*GPU_PAIR)
+    assert sentences.lengths(aligned, ["A", "B"]) == (
+        "Step 11 of B takes **4.48 ms**, step 4 of A **9.48 ms** (−5.00 ms)."
+    )
+    usual = where(aligned, losses(aligned), ["A", "B"])
+    assert usual.startswith("B gains most in ")
+    for op in aligned.timelines.ops_by_time.index[1:20:6]:
+        moved = align(aligned.timelines, aligned.steps, int(op))
+        assert sentences.lengths(moved, ["A", "B"]) == sentences.lengths(aligned, ["A", "B"])
+        assert where(moved, losses(moved), ["A", "B"]) == usual
 
 
 def test_of_an_op_on_device_and_host_time_0_is_that_on_the_device() -> None:
@@ -304,13 +271,20 @@ BAD = ["", "x", "1", "1:2:3", "nan:1", "inf:1", "-1:-5", "5:5", "1e14:2e14", "-9
        "0:99999999", "7:0", "<b>:1", "0:0\0", "nan", "-inf", "1e14"]  # fmt: skip
 
 
-@pytest.mark.parametrize("bad", BAD)
-def test_bad_values_in_a_link_stop_nothing(page: AppTest, bad: str) -> None:
+@pytest.mark.parametrize("turn", range(2))
+def test_bad_values_in_a_link_stop_nothing(page: AppTest, turn: int) -> None:
     keys = ("window", "range", "span", "shift", "step_a", "step_b", "align", "stretch", "find", "colour", "idle_lanes")
-    page.query_params |= dict.fromkeys(keys, bad)
+    page.query_params |= {key: BAD[(number + 9 * turn) % len(BAD)] for number, key in enumerate(keys)}
     shown(page)
     assert not page.error
     assert sent(page)["drawing"]["sides"] == list(CPU_PAIR)
+
+
+@pytest.mark.parametrize("bad", BAD)
+def test_bad_numbers_in_a_link_are_none_or_can_be_drawn(bad: str) -> None:
+    for count in (1, 2):
+        numbers = numbers_in(bad, count)
+        assert numbers is None or (len(numbers) == count and max(map(abs, numbers)) < 1e15), numbers
 
 
 def test_hostile_names_are_text_in_the_panels_too(tmp_path: Path) -> None:
@@ -345,24 +319,6 @@ def test_profiles_without_events_say_so(tmp_path: Path) -> None:
     assert "The profile holds no events." in texts(page)
 
 
-def test_a_text_that_no_span_has_is_said_to_be_found_nowhere(page: AppTest) -> None:
-    page.query_params["find"] = "no such op"
-    shown(page)
-    assert "No span of the compared step has `no such op` in its name, op or op type." in texts(page)
-
-
-def test_the_window_of_a_link_is_left_when_another_step_or_time_0_is_chosen(page: AppTest) -> None:
-    page.query_params["window"] = "100:900"
-    assert sent(shown(page))["state"]["view"] == [100, 900]
-    press(page, "Next step")
-    assert sent(page)["state"]["view"] is None
-    assert "window" not in page.query_params
-    page.query_params["window"] = "100:900"
-    assert sent(shown(page))["state"]["view"] == [100, 900]
-    page.selectbox(key="align").select_index(3)
-    assert sent(shown(page))["state"]["view"] is None
-
-
 def test_the_view_of_other_runs_is_forgotten_but_not_that_of_a_link(page: AppTest) -> None:
     view = {"window": "100:900", "span": "0:5000", "range": "200:700", "step_a": "14", "step_b": "20"}
     page.query_params |= view
@@ -375,29 +331,6 @@ def test_the_view_of_other_runs_is_forgotten_but_not_that_of_a_link(page: AppTes
     page.query_params |= {"baseline": IDS[CPU_PAIR[0]], "window": "100:901", "step_a": "15"}
     given = sent(shown(page))
     assert (given["state"]["view"], given["drawing"]["compared"]) == ([100, 901], [15, 8])
-
-
-def test_one_typical_step_beside_another_is_called_so(page: AppTest) -> None:
-    page.query_params["at"] = "1:60886.291:436.371"
-    compared = sent(shown(page))["drawing"]["compared"]
-    assert compared[0] == 10
-    assert compared[1] != 8
-    assert f"Step {position_of_compared(page, 1)} of B takes **" in texts(page)
-    assert "**, the typical step of A (6) **213 ms** (" in texts(page)
-
-
-def test_the_places_that_the_sentence_names_have_buttons_that_show_both_sides() -> None:
-    with settings.override(Settings()):
-        page = shown(chosen(*GPU_PAIR))
-    aligned = aligned_pair(*GPU_PAIR)
-    drawn = sent(page)["drawing"]
-    places = losses(aligned)
-    assert [jump["id"] for jump in drawn["jumps"]] == [one.span for one in places]
-    for jump, place in zip(drawn["jumps"], places, strict=True):
-        low, high = jump["window"]
-        assert place.op_name in jump["title"]
-        for one in drawn_selection(aligned, Viewport(), jump["side"], jump["id"]):
-            assert low < one["start"] < one["start"] + one["duration"] < high
 
 
 def test_a_link_to_a_kernel_selects_it_and_its_heading_is_its_op(page: AppTest) -> None:
@@ -414,6 +347,7 @@ def test_a_link_to_a_kernel_selects_it_and_its_heading_is_its_op(page: AppTest) 
     assert sent(page)["drawing"]["find"] == ""
 
 
+@pytest.mark.thorough  # of a kernel with a shorter one above
 def test_a_kernel_with_a_long_name_is_shown_whole_once() -> None:
     name = max(loaded_run("tf_gpu").table("kernel_stats")["kernel_name"], key=len)
     assert len(name) > 800
@@ -427,10 +361,11 @@ def test_a_kernel_with_a_long_name_is_shown_whole_once() -> None:
 
 @pytest.mark.parametrize("parameter", ["op", "kernel"])
 def test_a_link_to_what_does_not_run_in_the_step_says_so(page: AppTest, parameter: str) -> None:
-    page.query_params[parameter] = "nothing"
+    page.query_params |= {parameter: "nothing", "find": "no such op"}
     shown(page)
     assert "`nothing` does not start in the compared step." in texts(page)
     assert sent(page)["drawing"]["selected"] == []
+    assert "No span of the compared step has `no such op` in its name, op or op type." in texts(page)
 
 
 def test_a_link_to_a_moment_shows_and_marks_it(page: AppTest) -> None:
@@ -440,6 +375,10 @@ def test_a_link_to_a_moment_shows_and_marks_it(page: AppTest) -> None:
     assert end - begin == pytest.approx(436.371)
     assert state["view"] == pytest.approx([begin - 436.371, end + 436.371])
     assert "Ops cover" in texts(page)
+    compared = sent(page)["drawing"]["compared"]
+    assert (compared[0] == 10, compared[1] == 8) == (True, False)
+    assert f"Step {position_of_compared(page, 1)} of B takes **" in texts(page)
+    assert "**, the typical step of A (6) **213 ms** (" in texts(page)
 
 
 def test_a_link_to_an_op_selects_it_and_shows_both_sides(page: AppTest) -> None:

@@ -12,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.fence_yard import WAYS_OUT, yard
 from tests.profiles import SAMPLE_RUNS
+from tests.ui.home_page import few_samples
 from tfcompare import settings
 from tfcompare.settings import Settings, app_folder
 from tfcompare.sources.logdir import find_runs
@@ -35,6 +36,8 @@ def fenced_home(yard: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest
     """The app with `root` as its root, for a browser elsewhere; below it a run, and beside it a secret one."""
     for place in ("root/runs", "secret"):
         shutil.copytree(SAMPLE_RUNS["filters_16_8"], yard / place, dirs_exist_ok=True)
+    few_samples(yard / "app", monkeypatch)
+    monkeypatch.setattr("tfcompare.ui.pages.home.QUIET_S", 90)  # a page that is drawn again shows no error twice
     monkeypatch.setattr("tfcompare.ui.frame.access.access.is_same_machine", lambda _: False)
     with settings.override(Settings(roots=(yard / "root",))):
         yield AppTest.from_file(str(app_folder() / "app.py"), default_timeout=90)
