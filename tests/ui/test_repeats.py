@@ -116,20 +116,17 @@ def test_a_run_that_is_chosen_comes_with_its_replicates(page: AppTest) -> None:
     assert "repeat" not in page.query_params, "what is chosen itself stays a candidate"
 
 
-def test_a_run_that_is_grouped_is_no_candidate(page: AppTest) -> None:
+def test_a_run_that_is_grouped_is_no_candidate_and_of_many_runs_the_repeats_of_one_are_shown_at_a_time(
+    page: AppTest,
+) -> None:
     page.query_params["candidate"] = [SMALL, AGAIN]
     page.run()
     page.button(key="tfcompare.group").click().run()
     assert page.query_params["candidate"] == SMALL
     assert page.query_params["repeat"] == f"1:{AGAIN}"
-    named(page.multiselect, "tfcompare.candidates").set_value([SMALL, AGAIN]).run()
+    named(page.multiselect, "tfcompare.candidates").set_value([SMALL, AGAIN, OTHER]).run()
     assert "repeat" not in page.query_params
     assert "**B** filters_16_8] :yellow-badge[**C** filters_16_8_again]" in chips(page)
-
-
-def test_of_many_compared_runs_the_repeats_of_one_are_shown_at_a_time(page: AppTest) -> None:
-    page.query_params["candidate"] = [SMALL, AGAIN, OTHER]
-    page.run()
     shown = [name for name in names(page.multiselect) if name.startswith("tfcompare.repeats.")]
     assert shown == [f"tfcompare.repeats.{LARGE}"]
     page.selectbox(key="tfcompare.repeated").set_value(OTHER).run()
@@ -171,14 +168,12 @@ def test_another_device_a_copy_and_a_damaged_file_are_told_in_a_sentence_each(pa
 
 
 @pytest.mark.usefixtures("page")
-@pytest.mark.parametrize("repeat", [None, f"1:{AGAIN}"])
-def test_the_home_page_tells_the_same_of_the_runs_and_their_repeats(repeat: str | None) -> None:
+def test_the_home_page_tells_the_same_of_the_runs_and_their_repeats() -> None:
     headlines = []
     for script in ("app.py", "pages/1_Overview.py"):
         shown = AppTest.from_file(str(app_folder() / script), default_timeout=90)
         shown.query_params["baseline"], shown.query_params["candidate"] = LARGE, SMALL
-        if repeat:
-            shown.query_params["repeat"] = repeat
+        shown.query_params["repeat"] = f"1:{AGAIN}"
         shown.run()
         assert not shown.exception
         headlines.append(next(m.value.rpartition(": ")[2] for m in shown.main.markdown if " vs " in m.value))

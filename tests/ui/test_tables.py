@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import pandas as pd
 import pytest
+from pandas.io.formats.style import Styler
 
 from tests.charts import chart_samples as samples
 from tfcompare import schema
@@ -28,12 +30,36 @@ from tfcompare.ui.widgets.table_layout import (
 from tfcompare.ui.widgets.tables import FEWEST_PAGE_ROWS, PAGE_LETTERS, PAGE_ROWS, Order, _rows_on_page, shown, styled
 
 ROWS = side_by_side(samples.diff(), idle=True)
+SAMPLE_DIGITS = [
+    ([351234.5], 1),
+    ([1234.5, 2.0], 2),
+    ([12.5], 4),
+    ([0.001234], 4),
+    ([1.0, 2.0], 0),
+    ([np.nan], 0),
+    ([], 0),
+]
 DEFAULT = [
     "op_name",
     "op_type",
     *(f"{samples.METRIC}_{r}" for r in ("baseline", "candidate", "delta", "ratio")),
     "status",
 ]
+
+
+def columns_of(names: Iterable[str], table: schema.Table = schema.OP_STATS) -> list[tables.Shown]:
+    return [shown(name, table) for name in names]
+
+
+def cells_of(
+    rows: pd.DataFrame,
+    names: Iterable[str] = (),
+    table: schema.Table = schema.OP_STATS,
+    readings: Mapping[str, str] | None = None,
+) -> Styler:
+    """The rows as they are shown, by default with all their columns."""
+    columns = columns_of(names or rows.columns, table)
+    return styled(rows, columns, layout(rows, columns), readings)
 
 
 @pytest.mark.parametrize(
@@ -59,54 +85,35 @@ def test_a_column_is_named_by_what_the_schema_says(name, heading, label, format_
     assert column.help
 
 
-def test_every_column_of_the_diff_can_be_shown():
-    for name in ROWS.columns:
-        assert shown(name, schema.OP_STATS).label
-
-
-def test_a_column_there_is_not_is_an_error():
+def test_every_column_of_the_diff_can_be_shown_and_no_other():
+    assert all(column.label for column in columns_of(ROWS.columns))
     with pytest.raises(Unknown):
         shown("nonsense_baseline", schema.OP_STATS)
 
 
-@pytest.mark.parametrize(
-    ("values", "digits"),
-    [([351234.5], 1), ([1234.5, 2.0], 2), ([12.5], 4), ([0.001234], 4), ([1.0, 2.0], 0), ([np.nan], 0), ([], 0)],
-)
-def test_digits_follow_the_largest_number(values, digits):
-    assert decimals(pd.DataFrame({"a": values, "b": values})) == digits
-
-
-def test_columns_under_one_heading_have_the_same_digits():
-    laid_out = layout(ROWS, [shown(name, schema.OP_STATS) for name in DEFAULT])
+def test_digits_follow_the_largest_number_and_are_the_same_under_one_heading():
+    for values, digits in SAMPLE_DIGITS:
+        assert decimals(pd.DataFrame({"a": values, "b": values})) == digits
+    laid_out = layout(ROWS, columns_of(DEFAULT))
     assert len({laid_out.digits[name] for name in DEFAULT if name in laid_out.digits}) == 1
 
 
-def test_bytes_are_shown_in_one_unit_that_fits_the_largest():
+def test_bytes_are_shown_in_one_unit_that_fits_the_largest_and_their_ratio_is_not_scaled():
     rows = pd.DataFrame({"memory_id": ["GPU"], "peak_bytes_baseline": [2_000_000], "peak_bytes_delta": [-500]})
-    columns = [shown(name, schema.MEMORY_SUMMARY) for name in rows.columns]
-    laid_out = layout(rows, columns)
-    cells = styled(rows, columns, laid_out).data
-    assert [heading for heading, _ in cells.columns] == ["", "Peak (MB)", "Peak (MB)"]
-    assert cells.iloc[0].tolist() == ["GPU", 2.0, -0.0005]
+    rows["peak_bytes_ratio"] = [0.5]
+    cells = cells_of(rows, table=schema.MEMORY_SUMMARY)
+    assert [heading for heading, _ in cells.columns] == ["", "Peak (MB)", "Peak (MB)", "Peak (MB)"]
+    assert cells.data.iloc[0].tolist() == ["GPU", 2.0, -0.0005, 0.5]
+    laid_out = layout(rows, columns_of(rows.columns, schema.MEMORY_SUMMARY))
     assert laid_out.digits["peak_bytes_baseline"] == laid_out.digits["peak_bytes_delta"]
     assert rows["peak_bytes_baseline"].tolist() == [2_000_000], "the CSV keeps bytes"
 
 
 def test_a_missing_size_stays_missing_and_a_column_of_nothing_is_in_bytes():
     rows = pd.DataFrame({"kind": ["peer", "set"], "size_bytes_candidate": pd.array([pd.NA, pd.NA], dtype="Int64")})
-    columns = [shown(name, schema.COPIES) for name in rows.columns]
-    cells = styled(rows, columns, layout(rows, columns))
+    cells = cells_of(rows, table=schema.COPIES)
     assert cells.columns[1][0] == "Size (B)"
     assert cells.iloc[:, 1].isna().all()
-
-
-def test_a_ratio_of_bytes_stands_under_their_heading_and_is_not_scaled():
-    rows = pd.DataFrame({"memory_id": ["GPU"], "peak_bytes_baseline": [2_000_000], "peak_bytes_ratio": [0.5]})
-    columns = [shown(name, schema.MEMORY_SUMMARY) for name in rows.columns]
-    cells = styled(rows, columns, layout(rows, columns))
-    assert [heading for heading, _ in cells.columns] == ["", "Peak (MB)", "Peak (MB)"]
-    assert cells.iloc[0].tolist() == ["GPU", 2.0, 0.5]
 
 
 def test_a_point_in_time_is_a_number():
@@ -117,14 +124,14 @@ def test_a_point_in_time_is_a_number():
 @pytest.mark.parametrize("factor", [1e-3, 1.0, 1e2])
 def test_the_columns_shown_first_fit_the_page(factor):
     rows = ROWS.assign(**{name: ROWS[name] * factor for name in DEFAULT if name.startswith(samples.METRIC)})
-    columns = [shown(name, schema.OP_STATS) for name in [*DEFAULT, "host_or_device"]]
+    columns = columns_of([*DEFAULT, "host_or_device"])
     assert sum(layout(rows, columns).pixels[c.name] for c in columns) + 40 <= PAGE_PIXELS
 
 
 @pytest.mark.parametrize("factor", [1e-3, 1.0, 1e2])
 def test_a_narrow_page_shows_name_baseline_candidate_and_change(factor):
     rows = ROWS.assign(**{name: ROWS[name] * factor for name in DEFAULT if name.startswith(samples.METRIC)})
-    columns = figures_first([shown(name, schema.OP_STATS) for name in DEFAULT])
+    columns = figures_first(columns_of(DEFAULT))
     assert [column.label for column in columns[:4]] == ["Op", "Baseline", "Candidate", "Change"]
     assert sorted(column.name for column in columns) == sorted(DEFAULT), "the rest is there when one scrolls"
     for sorted_by in (None, DEFAULT[2]):
@@ -134,15 +141,12 @@ def test_a_narrow_page_shows_name_baseline_candidate_and_change(factor):
     assert not config(columns[0], layout(rows, columns), None)["pinned"]
 
 
-def test_a_narrow_page_shows_the_figures_of_a_run_alone_first():
+def test_a_narrow_page_shows_the_figures_of_a_run_alone_first_after_the_step_of_a_row():
     columns = figures_first([shown_alone(name, schema.OP_STATS) for name in of_one_run(DEFAULT)])
     assert [column.label for column in columns] == ["Op", "Self time (µs/step)", "Op type"]
     assert config(columns[0], narrow_layout(ROWS, columns), None)["pinned"]
-
-
-def test_a_narrow_page_shows_the_step_of_a_row_before_its_figures():
     names = ["host", "device", "step", "busy_us_baseline", "busy_us_candidate"]
-    columns = figures_first([shown(name, schema.HOSTS) for name in names])
+    columns = figures_first(columns_of(names, schema.HOSTS))
     assert [column.name for column in columns] == ["host", *names[2:], "device"]
 
 
@@ -154,7 +158,7 @@ def test_a_querys_columns_stay_in_its_order():
 
 
 def test_a_column_has_room_for_its_numbers_and_the_sign_of_its_order():
-    columns = [shown(name, schema.OP_STATS) for name in DEFAULT]
+    columns = columns_of(DEFAULT)
     ratio = f"{samples.METRIC}_ratio"
     plain, by_ratio = layout(ROWS, columns), layout(ROWS, columns, ratio)
     assert by_ratio.pixels[ratio] >= plain.pixels[ratio]
@@ -177,8 +181,7 @@ def test_a_column_has_room_for_its_numbers_and_the_sign_of_its_order():
 def test_names_are_displayed_innermost_part_first_and_their_cells_hold_them_whole(name, displayed):
     assert innermost_first(name) == displayed
     rows = ROWS.head(1).assign(op_name=[name])
-    columns = [shown(column, schema.OP_STATS) for column in DEFAULT]
-    page = styled(rows, columns, layout(rows, columns))
+    page = cells_of(rows, DEFAULT)
     assert page.data.iloc[0, 0] == name
     (label,) = re.findall(r'_col0" class="data row0 col0" >([^<]*)<', page.to_html())
     assert label == displayed
@@ -190,8 +193,7 @@ def test_a_row_of_one_side_shows_its_status_and_its_whole_value_as_change():
     )
     rows = side_by_side(diff, idle=False)
     rows = rows[rows["status"] != "matched"].reset_index(drop=True)
-    columns = [shown(name, schema.OP_STATS) for name in (*DEFAULT, "verdict")]
-    cells = styled(rows, columns, layout(rows, columns)).data
+    cells = cells_of(rows, [*DEFAULT, "verdict"]).data
     cells.columns = [name for _, name in cells.columns]
     assert dict(zip(cells["verdict"], cells[f"{samples.METRIC}_delta"], strict=True)) == {
         "added": 2000.0,
@@ -219,27 +221,27 @@ def test_a_click_sorts_a_second_turns_round_a_third_gives_up():
     assert order.after_click("op_name", first_falling=False) == Order("op_name", falling=False)
 
 
-@pytest.mark.parametrize("order", [Order(), Order("a", True), Order("a", False)])
-def test_an_order_can_stand_in_an_address(order):
-    assert Order.from_text(order.to_text(), ["a", "b"]) == order
+def test_an_order_can_stand_in_an_address_and_what_names_no_column_sorts_nothing():
+    for order in (Order(), Order("a", True), Order("a", False)):
+        assert Order.from_text(order.to_text(), ["a", "b"]) == order
+    for text in ("c", "-c", "-", "--a", "; drop table"):
+        assert Order.from_text(text, ["a"]) == Order()
 
 
-@pytest.mark.parametrize("text", ["c", "-c", "-", "--a", "; drop table"])
-def test_an_address_that_names_no_column_sorts_nothing(text):
-    assert Order.from_text(text, ["a"]) == Order()
-
-
-def test_missing_values_come_last_either_way():
+def test_missing_values_come_last_either_way_and_texts_are_sorted_as_they_are_read():
     frame = pd.DataFrame({"a": [2.0, np.nan, 3.0]})
     assert Order("a", True).of(frame)["a"].tolist()[:2] == [3.0, 2.0]
     assert Order("a", False).of(frame)["a"].tolist()[:2] == [2.0, 3.0]
     assert frame["a"].tolist()[0] == 2.0
+    kernels = pd.DataFrame({"kernel": ["void zebra()", "middle", "void aardvark()"]})
+    readings = {"void zebra()": "zebra", "void aardvark()": "aardvark"}
+    ordered = Order("kernel", falling=False).of(kernels, readings)
+    assert ordered["kernel"].tolist() == ["void aardvark()", "middle", "void zebra()"]
 
 
 def colours(rows: pd.DataFrame, names: list[str], table: schema.Table = schema.OP_STATS) -> dict[str, int]:
     """How many cells have each colour."""
-    columns = [shown(name, table) for name in names]
-    html = styled(rows, columns, layout(rows, columns)).to_html()
+    html = cells_of(rows, names, table).to_html()
     found = re.findall(r"((?:#T\w+,? ?)+) \{\s*color: (#\w+)", html)
     return {colour: cells.count("#T") for cells, colour in found}
 
@@ -254,24 +256,19 @@ def test_a_change_has_a_colour_only_where_the_verdict_is_that_it_is_better_or_wo
     assert colours(rows.assign(verdict="slower"), names) == {style.WORSE: (change > 0).sum()}
     first = rows.assign(verdict=["faster"] + ["unclear"] * (len(rows) - 1))
     assert colours(first, names) == {style.BETTER: 1}
-    columns = [shown(name, schema.OP_STATS) for name in names]
-    assert "-116000" in styled(rows.assign(verdict="unclear"), columns, layout(rows, columns)).to_html()
+    assert "-116000" in cells_of(rows.assign(verdict="unclear"), names).to_html()
 
 
 def test_a_claim_from_single_captures_is_likely_and_has_a_weaker_colour():
     rows = ROWS.assign(verdict="faster", evidence="single")
     assert set(colours(rows, DEFAULT)) == {style.LIKELY_BETTER}
-    columns = [shown(name, schema.OP_STATS) for name in (*DEFAULT, "verdict")]
-    assert "likely faster" in styled(rows, columns, layout(rows, columns)).to_html()
+    assert "likely faster" in cells_of(rows, [*DEFAULT, "verdict"]).to_html()
 
 
-def test_a_change_that_no_verdict_is_on_has_no_colour():
+def test_a_change_that_no_verdict_is_on_has_no_colour_unless_it_is_of_bytes_which_are_exact():
     rows = ROWS.assign(verdict="faster")
     assert colours(rows, ["op_name", "total_time_us_per_step_delta"]) == {}
     assert colours(rows.drop(columns="verdict"), DEFAULT) == {}
-
-
-def test_bytes_are_exact_so_their_changes_are_coloured_by_their_sign():
     rows = pd.DataFrame({"memory_id": ["a", "b", "c"], "heap_bytes_delta": [-5.0, 5.0, 0.0]})
     assert colours(rows, ["memory_id", "heap_bytes_delta"], schema.MEMORY_SUMMARY) == {style.BETTER: 1, style.WORSE: 1}
 
@@ -279,8 +276,7 @@ def test_bytes_are_exact_so_their_changes_are_coloured_by_their_sign():
 def test_names_in_the_grid_cannot_run_in_a_spreadsheet_either():
     """The grid's own download button writes its cells as they are."""
     rows = ROWS.head(1).assign(op_name="=cmd()")
-    columns = [shown("op_name", schema.OP_STATS), shown("op_type", schema.OP_STATS)]
-    cells = styled(rows, columns, layout(rows, columns))
+    cells = cells_of(rows, ["op_name", "op_type"])
     assert cells.iloc[0, 0] == "'=cmd()"
     assert csv_text(rows[["op_name"]]) == "op_name\n=cmd()\n"
 
@@ -296,26 +292,18 @@ def test_a_download_has_a_name_that_every_system_takes(name, stem):
 def test_long_texts_are_cut_for_the_eye_and_kept_whole():
     name = "void ns::" + 60 * "x" + "<int>(float*)"
     rows = ROWS.head(2).assign(op_name=[name, "short"])
-    columns = [shown("op_name", schema.OP_STATS), shown("op_type", schema.OP_STATS)]
-    cells = styled(rows, columns, layout(rows, columns), {name: "x<int>"})
+    cells = cells_of(rows, ["op_name", "op_type"], readings={name: "x<int>"})
     assert cells.data.iloc[:, 0].tolist() == [name, "short"]
     html = cells.to_html()
     assert "x<int>" in html.replace("&lt;", "<").replace("&gt;", ">")
     assert name not in html.replace("&lt;", "<").replace("&gt;", ">")
 
 
-def test_texts_are_sorted_as_they_are_read():
-    frame = pd.DataFrame({"kernel": ["void zebra()", "middle", "void aardvark()"]})
-    readings = {"void zebra()": "zebra", "void aardvark()": "aardvark"}
-    ordered = Order("kernel", falling=False).of(frame, readings)
-    assert ordered["kernel"].tolist() == ["void aardvark()", "middle", "void zebra()"]
-
-
 def test_a_number_that_tells_rows_apart_is_shown_as_one():
     column = shown("shared_memory_bytes", schema.KERNEL_STATS)
     assert (column.label, column.format, column.unit) == ("Shared memory (bytes)", "number", "bytes")
     rows = pd.DataFrame({"kernel_name": ["k"], "registers_per_thread": pd.array([32], dtype="Int64")})
-    columns = [shown(name, schema.KERNEL_STATS) for name in rows.columns]
+    columns = columns_of(rows.columns, schema.KERNEL_STATS)
     assert layout(rows, columns).digits == {"registers_per_thread": 0}
 
 
@@ -324,6 +312,6 @@ def test_a_number_that_tells_rows_apart_is_shown_as_one():
 )
 def test_a_page_of_long_texts_has_fewer_rows(letters: int, rows: int) -> None:
     frame = pd.DataFrame({"op_name": ["x" * letters] * 2, "rank_baseline": [1, 2]})
-    columns = [shown(name, schema.OP_STATS) for name in frame]
+    columns = columns_of(frame)
     assert _rows_on_page(frame, columns) == rows
     assert _rows_on_page(frame.assign(op_name=pd.Series([None, None], dtype="str")), columns) == PAGE_ROWS

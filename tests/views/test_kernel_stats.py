@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 
-from tests.profiles import compared_runs, loaded_run, run_path
-from tfcompare import Comparison, compare, load
-from tfcompare.charts.pair import Pair, pairs_of
+from tests.profiles import compared_runs, loaded_run
+from tests.views.flat import flat, of_kind, only_pair, opened, pair_of, shown, texts, titles, words
+from tfcompare import Comparison, compare
+from tfcompare.charts.pair import Pair
 from tfcompare.compare.groups.kernel_groups import group_kernels
 from tfcompare.tools.ops.op_figures import outside_of_steps
-from tfcompare.views.blocks import Beside, Block, Cards, Chart, Code, Details, Live, Section, Table, Text
+from tfcompare.views.blocks import Cards, Chart, Code, Links, Table
 from tfcompare.views.kernel_details import kernel_key, launches_of, of_row, rows_of
 from tfcompare.views.kernel_stats import VIEW
 
 SIMULATED = ("filters_512_128_simulated", "filters_16_8_simulated")
 TIME = "total_duration_us_per_step"
-BY = ("kernel_name", "op_name", "kernel_and_op", "launch")
 
 
 @pytest.fixture(scope="module")
@@ -36,55 +33,26 @@ def diff(comparison: Comparison) -> pd.DataFrame:
 
 @pytest.fixture
 def pair(comparison: Comparison) -> Pair:
-    return pair_of(comparison)
-
-
-def pair_of(comparison: Comparison) -> Pair:
-    (found,) = pairs_of(comparison)
-    return found
-
-
-def flat(blocks: Iterator[Block] | list[Block]) -> Iterator[Block]:
-    for block in blocks:
-        yield from flat(block.blocks) if isinstance(block, Section | Beside) else [block]
-
-
-def shown(pair: Pair, **options: Any) -> list[Block]:
-    return list(flat(VIEW.blocks(pair, **options)))
+    return only_pair(comparison)
 
 
 def table(pair: Pair, nth: int = 0, **options: Any) -> Table:
-    return [block for block in shown(pair, **options) if isinstance(block, Table)][nth]
-
-
-def texts(pair: Pair, **options: Any) -> list[str]:
-    return [block.text for block in shown(pair, **options) if isinstance(block, Text)]
+    return shown(VIEW, pair, Table, **options)[nth]
 
 
 def cards(pair: Pair) -> dict[str, float]:
-    (found,) = [block for block in shown(pair) if isinstance(block, Cards)]
+    (found,) = shown(VIEW, pair, Cards)
     return {figure.label: figure.candidate for figure in found.figures}
-
-
-def details(pair: Pair, key: str, **options: Any) -> Details | None:
-    opens = table(pair, **options).opens
-    assert opens is not None
-    return opens.details(key)
-
-
-def test_the_top_says_what_became_of_the_kernels(pair: Pair) -> None:
-    assert texts(pair)[0].startswith("Kernel time per step fell from 8.10 ms to 1.08 ms")
-    assert cards(pair)["Kernel time per step"] == pytest.approx(1080, rel=0.01)
-    assert cards(pair)["Launches per step"] == pytest.approx(282, abs=0.5)
 
 
 @pytest.mark.parametrize("per", ["step", "run"])
 def test_kernels_outside_of_the_included_steps_are_told_where_figures_leave_them_out(per: Any) -> None:
     comparison = compare(*map(loaded_run, SIMULATED), per=per)
     sentence = outside_of_steps(comparison, comparison.candidates[0], "kernel_stats")
-    told = [text for text in texts(pair_of(comparison)) if "of the included steps" in text]
-    assert told == ([sentence] if per == "step" else [])
+    said = [text for text in texts(VIEW, only_pair(comparison)) if "of the included steps" in text]
+    assert said == ([sentence] if per == "step" else [])
     assert bool(sentence) == (per == "step")
+    assert f"Kernel time per {per}" in cards(only_pair(comparison))
 
 
 @pytest.mark.parametrize(
@@ -112,72 +80,33 @@ def test_a_filter_goes_over_kernels_and_ops(pair: Pair, diff: pd.DataFrame) -> N
     found = table(pair, by="kernel_and_op", filter="igemm TRANSPOSE").rows
     names = diff["kernel_name"] + diff["op_name"]
     assert len(found) == names.str.contains("igemm.*transpose").sum() > 0
-    nothing = table(pair, filter="no*such`kernel")
-    assert nothing.rows.empty
-    assert "Clear the filter" in nothing.nothing
-
-
-@pytest.mark.parametrize("by", BY)
-def test_changes_can_be_of_launches(pair: Pair, by: str) -> None:
-    told = [text for text in texts(pair, by=by, changes="launches") if "changed its" in text]
-    assert told == (["None of these rows changed its kernel launches."] if by == "op_name" else [])
-    drawn = [one for one in shown(pair, by=by, changes="launches") if getattr(one, "name", "") == "kernel_changes"]
-    assert len(drawn) == (by != "op_name")
 
 
 def test_the_op_of_a_chosen_row_is_shown_with_its_times(pair: Pair, diff: pd.DataFrame) -> None:
-    found = details(pair, kernel_key(group_kernels(diff, "op_name")).iloc[0], by="op_name")
+    found = opened(table(pair, by="op_name"), kernel_key(group_kernels(diff, "op_name")).iloc[0])
     assert found is not None
-    drawn = [one.draw() for one in found.blocks if isinstance(one, Chart)]
-    assert any("Self time in every step" in figure.layout.title.text for figure in drawn)
-    assert any("on device**" in one.text for one in found.blocks if isinstance(one, Text))
+    assert any("Self time in every step" in title for title in titles(found.blocks))
+    assert any("on device**" in text for text in words(found.blocks))
 
 
 def test_a_row_there_is_not_opens_nothing_and_a_hidden_one_does(pair: Pair, diff: pd.DataFrame) -> None:
-    assert details(pair, "nothing") is None
+    assert opened(table(pair), "nothing") is None
     key = kernel_key(group_kernels(diff, "kernel_name")).iloc[0]
-    assert details(pair, key, filter="no such kernel") is not None
-
-
-def test_rows_of_any_table_have_names_of_their_own(diff: pd.DataFrame) -> None:
+    assert opened(table(pair, filter="no such kernel"), key) is not None
     for rows in (diff, *(group_kernels(diff, by) for by in ("kernel_name", "op_name", "kernel_and_op"))):
         assert kernel_key(rows).is_unique
 
 
-def test_a_copy_of_a_run_shows_no_difference(tmp_path: Path) -> None:
-    for name in ("one", "two"):
-        shutil.copytree(run_path(SIMULATED[0]), tmp_path / name)
-    pair = pair_of(compare(*(load(tmp_path / name) for name in ("one", "two"))))
-    assert texts(pair)[0].startswith("Both runs are the same capture")
-    assert "None of these rows changed its kernel time." in texts(pair)
-    rows = table(pair).rows
-    assert (rows[f"{TIME}_delta"] == 0).all()
-    assert set(rows["verdict"]) == {"same"}
-
-
-def test_copies_are_in_a_table_of_their_own(pair: Pair) -> None:
-    copies = table(pair, 1)
-    assert set(copies.rows["kind"]) == {"host to device", "device to host"}
-    expected = {"bandwidth_bytes_per_s_baseline", "size_bytes_per_step_candidate", "duration_us_per_step_delta"}
-    assert expected <= set(copies.names)
-
-
 def test_copies_can_be_shown_device_by_device() -> None:
-    pair = pair_of(compared_runs("tf_gpu", "jax_conv_legacy"))
+    pair = pair_of("tf_gpu", "jax_conv_legacy")
     assert len(table(pair, 1).rows) == 3
     by_device = table(pair, 1, by_device=True)
     assert len(by_device.rows) == 11
     assert {"host", "device"} <= set(by_device.names)
 
 
-def test_figures_per_run_are_named_so() -> None:
-    pair = pair_of(compare(*map(loaded_run, SIMULATED), per="run"))
-    assert "total_duration_us_baseline" in table(pair).names
-    assert "Kernel time per run" in cards(pair)
-
-
 def test_kernels_of_no_op_and_without_copies_are_shown() -> None:
-    pair = pair_of(compared_runs("jax_elementwise", "jax_conv_08"))
+    pair = pair_of("jax_elementwise", "jax_conv_08")
     copies = table(pair, 1)
     assert copies.rows.empty
     assert copies.nothing.startswith("No copies were recorded")
@@ -185,17 +114,12 @@ def test_kernels_of_no_op_and_without_copies_are_shown() -> None:
 
 
 def test_the_one_run_with_kernels_is_shown_alone() -> None:
-    pair = pair_of(compared_runs("filters_16_8", SIMULATED[1]))
-    assert "ran without GPU events" in texts(pair)[0]
-    assert any("NVreg_RestrictProfilingToAdminUsers=0" in text for text in texts(pair))
+    pair = pair_of("filters_16_8", SIMULATED[1])
+    assert "ran without GPU events" in texts(VIEW, pair)[0]
+    assert any("NVreg_RestrictProfilingToAdminUsers=0" in text for text in texts(VIEW, pair))
     rows = table(pair).rows
     assert rows[f"{TIME}_baseline"].isna().all()
     assert rows[f"{TIME}_candidate"].notna().all()
-
-
-def test_two_runs_without_kernels_share_a_sentence() -> None:
-    told = VIEW.why_not(pair_of(compared_runs("filters_512_128", "filters_16_8")))
-    assert told.startswith("No kernels. `filters_512_128` and `filters_16_8` ran without GPU events")
 
 
 @pytest.mark.parametrize("by", ["kernel_name", "op_name"])
@@ -206,14 +130,13 @@ def test_every_grouping_has_verdicts_of_its_own_and_the_chart_their_intervals(
     groups = group_kernels(comparison.table("kernel_stats"), by, comparison.group_verdicts)
     assert rows["verdict"].equals(groups["verdict"])
     assert "faster" in rows["verdict"].tolist()
-    (chart,) = [one for one in shown(pair, by=by) if isinstance(one, Chart) and one.name == "kernel_changes"]
+    (chart,) = [one for one in shown(VIEW, pair, Chart, by=by) if one.name == "kernel_changes"]
     assert "95 % confidence interval" in chart.draw().to_json()
 
 
 def test_each_row_of_a_run_alone_opens_its_own_launch() -> None:
     """Rows of a run alone are in another order than those of the diff, and the filter leaves some out."""
-    run = loaded_run(SIMULATED[0])
-    pair = pair_of(compare(run, run))
+    pair = pair_of(SIMULATED[0])
     found = table(pair, by="launch", filter="conv")
     rows = found.rows
     assert len(rows) > 10
@@ -224,21 +147,23 @@ def test_each_row_of_a_run_alone_opens_its_own_launch() -> None:
 
 
 def test_a_kernel_that_shares_its_name_with_another_opens_its_own_launch() -> None:
-    pair = pair_of(compared_runs("h100_store_activations", "h100_recompute_activations"))
+    pair = pair_of("h100_store_activations", "h100_recompute_activations")
     rows = rows_of(pair, "kernel_name").set_index("kernel_name", drop=False)
     for name, launches in (("gemm_fusion_dot_50 (candidate's)", 1), ("gemm_fusion_dot_50", 1)):
         details = of_row(pair, rows.loc[name], "kernel_name")
         assert details.title == name
         blocks = list(flat(details.blocks))
-        assert [one.text for one in blocks if isinstance(one, Code)][:1] == ["gemm_fusion_dot_50"]
+        assert [one.text for one in of_kind(blocks, Code)][:1] == ["gemm_fusion_dot_50"]
         assert len(launches_of(pair, rows.loc[name], "kernel_name")) == launches
 
 
 def test_a_run_alone_has_no_counterparts() -> None:
-    run = loaded_run(SIMULATED[0])
-    alone = pair_of(compare(run, run))
-    assert texts(alone)[0] == "Kernels take 8.10 ms per step, in 282 launches."
+    alone = pair_of(SIMULATED[0])
+    assert texts(VIEW, alone)[0] == "Kernels take 8.10 ms per step, in 282 launches."
     assert "Time with a counterpart" not in cards(alone)
-    assert {"verdict", f"{TIME}_candidate"}.isdisjoint(column.name for column in table(alone).columns)
-    assert not [one for one in shown(alone) if isinstance(one, Live)]
-    assert not [one for one in shown(alone) if isinstance(one, Chart) and one.name == "kernel_changes"]
+
+
+def test_tpu_runs_are_sent_to_op_stats() -> None:
+    pair = pair_of("jax_tpu", "tf_cpu_base")
+    assert "whose programs have no kernels" in VIEW.why_not(pair)
+    assert [link.view for block in of_kind(VIEW.instead(pair), Links) for link in block.links] == ["op_stats"]

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import pandas as pd
 import pytest
 
 from tests.profiles import loaded_run
-from tests.views.flat import flat
-from tfcompare import compare
-from tfcompare.charts.pair import pairs_of
+from tests.views.flat import flat, of_kind, pair_of, words
 from tfcompare.units import format_value
 from tfcompare.views import op
-from tfcompare.views.blocks import Block, Facts, Links, Table, Text
+from tfcompare.views.blocks import Block, Facts, Links, Table
 from tfcompare.views.xla import xla
 
 GPU = ("filters_512_128_simulated", "filters_16_8_simulated")
@@ -18,22 +17,16 @@ TRANSFORMERS = ("h100_store_activations", "h100_recompute_activations")
 
 
 def opened(op_name: str, names: tuple[str, ...]) -> list[Block]:
-    runs = [loaded_run(name) for name in names]
-    (pair,) = pairs_of(compare(runs[0], runs[-1]))
-    return op.named(pair, op_name).blocks
-
-
-def words(blocks: list[Block]) -> list[str]:
-    return [block.text for block in blocks if isinstance(block, Text)]
+    return op.named(pair_of(*names), op_name).blocks
 
 
 def tables(blocks: list[Block]) -> dict[str, Table]:
-    return {block.title: block for block in blocks if isinstance(block, Table)}
+    return {block.title: block for block in of_kind(blocks, Table)}
 
 
 def numbers(blocks: list[Block]) -> tuple[list[str], dict[str, list[str]]]:
     """The header of the first small table, and its rows by their labels."""
-    facts = next(block for block in blocks if isinstance(block, Facts))
+    facts = of_kind(blocks, Facts)[0]
     return list(facts.header[1:]), {row[0]: list(row[1:]) for row in facts.rows}
 
 
@@ -46,14 +39,6 @@ def test_an_op_is_shown_with_its_times_and_kernels(names):
     assert any(text.endswith("on device**") for text in words(blocks))
     assert any("confidence interval" in text for text in words(blocks)) == (len(names) == 2)
     assert ("Candidate" in numbers(blocks)[0]) == (len(names) == 2)
-
-
-def test_memory_at_the_peak_is_shown():
-    peak = loaded_run("filters_512_128").table("memory_peak")
-    named = peak[peak["op_name"].isin(loaded_run("filters_512_128").table("op_stats")["op_name"])]
-    row = named.sort_values("allocation_bytes").iloc[-1]
-    found = tables(opened(str(row["op_name"]), ("filters_512_128",)))["Memory at the peak"]
-    assert row["memory_id"] in found.rows["memory_id"].tolist()
 
 
 def test_an_op_without_time_says_so():
@@ -88,10 +73,9 @@ def test_costs_that_are_unknown_are_not_shown():
     assert not set(COSTS) & set(found)
 
 
-@pytest.mark.parametrize("names", [("h100_512_128", "h100_16_8"), ("jax_filters_16_8",)])
+@pytest.mark.parametrize("names", [("h100_512_128", "h100_16_8"), ("jax_filters_16_8",)], ids=len)
 def test_an_op_leads_to_its_instructions_and_one_without_to_none(names: tuple[str, ...]) -> None:
-    runs = [loaded_run(name) for name in names]
-    (pair,) = pairs_of(compare(runs[0], runs[-1]))
+    pair = pair_of(*names)
     rows = pair.instructions()
     op_name = rows["op_name_baseline"].value_counts().drop("", errors="ignore").index[0]
     (link,) = [one for block in op.named(pair, op_name).blocks if isinstance(block, Links)
@@ -105,8 +89,7 @@ def test_an_op_leads_to_its_instructions_and_one_without_to_none(names: tuple[st
     assert len(table.rows) < len(rows)
     assert all(op_name in str(row["op_name_baseline"]) or op_name in str(row["op_name_candidate"])
                for _, row in table.rows.iterrows())  # fmt: skip
-    blocks = op.named(pairs_of(compare(*map(loaded_run, GPU)))[0], "no/such/op").blocks
-    assert [one.view for block in blocks if isinstance(block, Links) for one in block.links] == ["timeline"]
+    assert [one.view for block in of_kind(opened("no/such/op", GPU), Links) for one in block.links] == ["timeline"]
 
 
 def test_an_op_tells_the_line_of_the_program_that_made_it() -> None:
@@ -114,3 +97,24 @@ def test_an_op_tells_the_line_of_the_program_that_made_it() -> None:
     (text,) = [one for one in words(opened(moved, TRANSFORMERS)) if one.startswith("Source: ")]
     assert text == "Source: `record.py:57`", "not the line of the op that it is compared with"
     assert not any(one.startswith("Source: ") for one in words(opened("no/such/op", GPU)))
+
+
+def test_the_view_of_a_renamed_op_has_the_kernels_of_both_names() -> None:
+    rows = pd.DataFrame(
+        {
+            "op_name": ["a/conv", "a/conv", "b/conv", "a/other", "b/other"],
+            "op_name_candidate": ["b/conv", None, "b/conv", "a/conv", "b/other"],
+            "status": ["matched", "removed", "added", "matched", "added"],
+        }
+    )
+    assert op.rows_named(rows, "a/conv", "b/conv").index.tolist() == [0, 1, 2]
+    assert op.rows_named(rows, "a/conv", None).index.tolist() == [0, 1]
+    assert op.rows_named(rows, None, "b/conv").index.tolist() == [0, 2]
+
+
+def test_memory_at_the_peak_is_shown() -> None:
+    peak = loaded_run("filters_512_128").table("memory_peak")
+    named = peak[peak["op_name"].isin(loaded_run("filters_512_128").table("op_stats")["op_name"])]
+    row = named.sort_values("allocation_bytes").iloc[-1]
+    found = tables(opened(str(row["op_name"]), ("filters_512_128",)))["Memory at the peak"]
+    assert row["memory_id"] in found.rows["memory_id"].tolist()

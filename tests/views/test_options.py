@@ -9,9 +9,9 @@ from dataclasses import fields
 import pytest
 
 from tests.profiles import SAMPLE_RUNS
-from tests.views.golden import PAIRS, comparison_of
+from tests.views.flat import only_pair
+from tests.views.golden import CHOICES, IN_OTHER_TESTS, comparison_of
 from tfcompare import cli
-from tfcompare.charts.pair import pairs_of
 from tfcompare.errors import Unknown
 from tfcompare.views import NAMES
 from tfcompare.views.options import declared, options_with
@@ -29,38 +29,35 @@ def test_every_option_is_a_flag_with_its_meaning(name: str, capsys: pytest.Captu
     assert flags == [f"--{one.name.replace('_', '-')}" for one in fields(view(name).options)]
 
 
-@pytest.mark.parametrize("pair", PAIRS)
-def test_what_holds_without_a_choice_is_among_the_choices(pair: str) -> None:
-    (of_pair,) = pairs_of(comparison_of(pair))
-    for one in views():
-        if one.why_not(of_pair):
-            continue
-        options = options_with(one.options, of_pair, {})
-        for option in declared(one.options):
-            offered, value = option.offered(of_pair, options), getattr(options, option.name)
-            if offered:
-                assert value in offered or value is None is option.default
-            if value is not None and option.is_open(of_pair, options):
-                assert options_with(one.options, of_pair, {option.name: value}) == options
+def test_every_option_is_in_a_golden_or_in_another_test() -> None:
+    for name, choices in CHOICES.items():
+        chosen = {option for _, options in choices for option in options}
+        others = IN_OTHER_TESTS.get(name, set())
+        assert chosen | others == {one.name for one in fields(view(name).options)}
+        assert not chosen & others
 
 
-@pytest.mark.parametrize("pair", PAIRS)
-def test_blocks_at_the_top_are_the_same_for_all_options(pair: str) -> None:
-    """A page makes a place for each before it knows what was chosen."""
-    (of_pair,) = pairs_of(comparison_of(pair))
+@pytest.mark.parametrize("pair", ["cpu", "gpu", "xla", "workers"])
+def test_what_holds_without_a_choice_is_offered_and_blocks_at_the_top_are_the_same_for_all_options(pair: str) -> None:
+    """A page makes a place for each block before it knows what was chosen."""
+    of_pair = only_pair(comparison_of(pair))
     for one in views():
         if one.why_not(of_pair):
             continue
         preset = options_with(one.options, of_pair, {})
         kinds = [type(block) for block in one.make(of_pair, preset)]
         for option in declared(one.options):
-            offered = option.offered(of_pair, preset)
+            offered, value = option.offered(of_pair, preset), getattr(preset, option.name)
+            if offered:
+                assert value in offered or value is None is option.default
+            if not option.is_open(of_pair, preset):
+                continue
+            if value is not None:
+                assert options_with(one.options, of_pair, {option.name: value}) == preset
             other = {bool: True, int: 3, str: "no such word"}.get(type(option.default))
-            for value in [other] if offered is None else list(offered)[:6]:
-                if not option.is_open(of_pair, preset):
-                    continue
-                options = options_with(one.options, of_pair, {option.name: value})
-                assert [type(block) for block in one.make(of_pair, options)] == kinds, (one.name, option.name, value)
+            for chosen in [other] if offered is None else list(offered)[:3]:
+                options = options_with(one.options, of_pair, {option.name: chosen})
+                assert [type(block) for block in one.make(of_pair, options)] == kinds, (one.name, option.name, chosen)
 
 
 def test_options_are_flags_keyword_arguments_and_fields_of_json(tfcompare) -> None:

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from tests.frames.tf_data_calls import call
-from tests.profiles import compared_runs, loaded_run, run_path
+from tests.profiles import loaded_run
 from tests.tf_data_runs import STEP_US, STEPS, plain, prefetched, write
-from tests.views.listing import listed, only, texts, titles
+from tests.views.flat import links, listed, of_kind, only_pair, pair_of, shown, titles, words
 from tests.xspace_builder import Event
 from tfcompare import compare, load
-from tfcompare.charts.pair import Pair, pairs_of
+from tfcompare.charts.pair import Pair
 from tfcompare.tools.input.input_bound import wait_of
-from tfcompare.views.blocks import Chart, Items, Judgements, Links, Table
+from tfcompare.views.blocks import Chart, Items, Table
 from tfcompare.views.input.tf_data import VIEW
 from tfcompare.views.options import options_with
 
@@ -25,78 +24,45 @@ NAMES = ("filters_512_128", "filters_16_8")
 
 @pytest.fixture(scope="module")
 def pair() -> Pair:
-    return pairs_of(compared_runs(*NAMES))[0]
+    return pair_of(*NAMES)
 
 
 def pair_in(folder: Path) -> Pair:
     """Two runs, `a` and `b`, below one folder."""
-    return pairs_of(compare(load(folder / "a"), load(folder / "b")))[0]
+    return only_pair(compare(load(folder / "a"), load(folder / "b")))
 
 
-def words(pair: Pair, **options: str | int) -> str:
-    return "\n".join(texts(listed(VIEW, pair, **options))).replace("\\", "")
+def said(pair: Pair, **options: str | int) -> str:
+    return "\n".join(words(listed(VIEW, pair, **options))).replace("\\", "")
 
 
 def tables(pair: Pair, **options: str | int) -> tuple[Table, Table]:
-    pipelines, iterators = only(listed(VIEW, pair, **options), Table)
+    pipelines, iterators = shown(VIEW, pair, Table, **options)
     return pipelines, iterators
 
 
-def test_a_run_beside_itself_needs_no_interval(tmp_path: Path) -> None:
-    for copy in ("a", "b"):
-        shutil.copytree(run_path("filters_16_8"), tmp_path / copy)
-    blocks = listed(VIEW, pair_in(tmp_path))
-    assert "A and B are the same capture" in texts(blocks, "headline")[0]
-    assert not only(blocks, Judgements)
-
-
-def test_a_run_alone_has_one_side() -> None:
-    run = loaded_run("filters_16_8")
-    (pair,) = pairs_of(compare(run, run))
-    blocks = listed(VIEW, pair)
-    assert texts(blocks, "headline")[0].replace("\\", "").startswith("Input-bound: the mean call takes 6.78 ms")
-    assert titles(blocks) == ["Slowest execution: filters_16_8"]
-    (items,) = only(blocks, Items)
-    assert items.items[0][0] == "How to speed up **Map**"
-    assert {"self_time_us_candidate", "status"}.isdisjoint(column.name for column in tables(pair)[1].columns)
-
-
 CRITICAL_PATHS = {
-    "tf_cpu_base": (5, "2", "Prefetch** (Root › Prefetch)"),
     "tf_cpu_zoo": (10, "8", "ParallelMap** (Root › Prefetch › Batch › Shuffle › ParallelMap)"),
-    "tf_cpu_sleepy": (6, "all", "Map** (Root › Prefetch › Map)"),
     "tf_gpu": (2, "all", ""),
     "filters_16_8_better_input": (9, "5", "ParallelMap** (Root › Prefetch › Batch › ParallelMap)"),
-    "filters_512_128": (8, "all", "Map** (Root › Batch › Map)"),
 }
 
 
 @pytest.mark.parametrize("name", CRITICAL_PATHS)
 def test_the_critical_path_is_told_whole_and_the_way_to_the_bottleneck_apart_from_it(name: str) -> None:
     took_part, waited_for, bottleneck = CRITICAL_PATHS[name]
-    run = loaded_run(name)
-    said = words(pairs_of(compare(run, run))[0])
-    slowest = "Bottleneck: **" if wait_of(run).is_bound else "Slowest on it: **"
+    text = said(pair_of(name))
+    slowest = "Bottleneck: **" if wait_of(loaded_run(name)).is_bound else "Slowest on it: **"
     last = f"{slowest}{bottleneck}, " if bottleneck else "No bottleneck: "
-    assert said.count(f"{took_part} iterators, {waited_for} on the critical path  \n{last}") == 1
+    assert text.count(f"{took_part} iterators, {waited_for} on the critical path  \n{last}") == 1
 
 
 def test_one_iterator_alone_is_one_and_has_no_way_to_it(tmp_path: Path) -> None:
     for name in ("a", "b"):
         write(tmp_path / name, [(plain(i)[0][:1], []) for i in range(STEPS)])
-    said = words(pair_in(tmp_path))
-    assert said.count("1 iterator, all on the critical path") == 2
-    assert said.count("Bottleneck: **Root**, 4.30 ms self time in 1 call") == 2
-
-
-def test_iterators_of_one_name_are_told_apart_and_others_keep_theirs(pair: Pair) -> None:
-    rows = tables(pair)[1].rows
-    assert sorted(rows["iterator"]) == [
-        "BatchV2", "FlatMap", "ForeverRepeat", "Map", "Root", "TFRecord (FlatMap[1])", "TFRecord (FlatMap[2])",
-        "TensorSlice",
-    ]  # fmt: skip
-    for row in rows[rows["iterator"].str.startswith("TFRecord")].to_dict("records"):
-        assert row["calls_baseline"] == {"TFRecord (FlatMap[1])": 1, "TFRecord (FlatMap[2])": 16}[row["iterator"]]
+    text = said(pair_in(tmp_path))
+    assert text.count("1 iterator, all on the critical path") == 2
+    assert text.count("Bottleneck: **Root**, 4.30 ms self time in 1 call") == 2
 
 
 def test_both_places_are_told_where_two_iterators_of_one_name_stand_in_others(tmp_path: Path) -> None:
@@ -133,19 +99,17 @@ def test_the_tables_are_the_diffs(pair: Pair) -> None:
 
 def test_another_execution_is_chosen_by_its_rank(pair: Pair) -> None:
     latency = loaded_run("filters_512_128").table("tf_data").query("execution == 3 and parent_id == ''")
-    blocks = listed(VIEW, pair, rank=3)
-    roots = only(blocks, Table)[1].rows.query("iterator == 'Root'")
+    roots = tables(pair, rank=3)[1].rows.query("iterator == 'Root'")
     assert roots["total_duration_us_baseline"].tolist() == latency["total_duration_us"].tolist()
-    assert [title.partition(":")[0] for title in titles(blocks)] == ["Execution 3"] * 2
 
 
 def test_one_prefetch_more_is_one_added_iterator(tmp_path: Path) -> None:
     write(tmp_path / "a", [plain(i) for i in range(STEPS)])
     write(tmp_path / "b", [prefetched(i) for i in range(STEPS)])
     blocks = listed(VIEW, pair_in(tmp_path))
-    rows = only(blocks, Table)[1].rows
+    rows = of_kind(blocks, Table)[1].rows
     assert rows.loc[rows["status"] != "matched", ["iterator", "status"]].to_numpy().tolist() == [["Prefetch", "added"]]
-    drawn = [chart.draw().to_json() for chart in only(blocks, Chart)]
+    drawn = [chart.draw().to_json() for chart in of_kind(blocks, Chart)]
     assert sum("added" in chart.split('"customdata"')[0] for chart in drawn) == 1
 
 
@@ -153,12 +117,12 @@ def test_an_execution_that_one_run_does_not_have_is_not_drawn(tmp_path: Path) ->
     write(tmp_path / "a", [plain(i) for i in range(STEPS)])
     write(tmp_path / "b", [plain(i) for i in range(2)])
     pair = pair_in(tmp_path)
-    said = words(pair, rank=3)
-    assert "no execution 3, only 2 calls." in said
-    assert "`b` does not have this execution." in said
+    text = said(pair, rank=3)
+    assert "no execution 3, only 2 calls." in text
+    assert "`b` does not have this execution." in text
     blocks = listed(VIEW, pair, rank=3)
     assert len(titles(blocks)) == 1
-    assert len([link for block in only(blocks, Links) for link in block.links if link.view == "timeline"]) == 1
+    assert len([link for link in links(VIEW, pair, rank=3) if link.view == "timeline"]) == 1
 
 
 def test_the_host_of_the_longest_call_is_first_and_decides_on_the_pipelines(tmp_path: Path) -> None:
@@ -168,19 +132,26 @@ def test_the_host_of_the_longest_call_is_first_and_decides_on_the_pipelines(tmp_
     pair = pair_in(tmp_path)
     assert options_with(VIEW.options, pair, {}).tf_host == "two"
     for host in ("one", "two"):
-        assert words(pair, tf_host=host).count(f"on host `{host}`: slowest of ") == 2
+        assert said(pair, tf_host=host).count(f"on host `{host}`: slowest of ") == 2
 
 
 @pytest.mark.parametrize(
-    ("baseline", "candidate", "said"),
+    ("baseline", "candidate", "sentence"),
     [
         ("tf_cpu_zoo", "jax_tpu", "No tf.data calls in B."),
         ("tf_gpu", "tf_cpu_zoo", "A: only pipelines that pass elements to a device were recorded"),
     ],
 )
-def test_a_run_without_calls_is_named_and_how_to_record_them(baseline: str, candidate: str, said: str) -> None:
-    pair = pairs_of(compare(loaded_run(baseline), loaded_run(candidate)))[0]
+def test_a_run_without_calls_is_named_and_how_to_record_them(baseline: str, candidate: str, sentence: str) -> None:
+    pair = pair_of(baseline, candidate)
     blocks = listed(VIEW, pair)
-    assert said in words(pair)
+    assert sentence in said(pair)
     assert len(titles(blocks)) == 1
-    assert any("host_tracer_level=2" in text for text in texts(blocks, "notice")) == ("No tf.data calls" in said)
+    assert any("host_tracer_level=2" in text for text in words(blocks, "notice")) == ("No tf.data calls" in sentence)
+
+
+def test_the_bottleneck_has_advice(pair: Pair) -> None:
+    (items,) = shown(VIEW, pair, Items)
+    ((_, advice),) = items.items
+    assert "Give it `num_parallel_calls=tf.data.AUTOTUNE`" in advice
+    assert "https://www.tensorflow.org/guide/data_performance_analysis" in advice

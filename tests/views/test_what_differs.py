@@ -7,21 +7,17 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.frames.tables import run_of
-from tests.hlo.builder import BF16, F32, Instruction, instruction, parameter
+from tests.hlo.builder import F32, Instruction, instruction, parameter
 from tests.hlo.profiles import host_of
 from tests.profiles import compared_runs
-from tests.views.flat import flat
+from tests.views.flat import flat, of_kind
+from tests.views.flat import pair_of as pair
 from tests.views.test_xla_program import LAYERS, pair_of, profile
 from tests.xspace_builder import chunk
 from tfcompare.charts.pair import Pair, pairs_of
 from tfcompare.compare import compare
-from tfcompare.views.blocks import Facts, Link, Links, Section, Text
-from tfcompare.views.overview import VIEW
+from tfcompare.views.blocks import Link, Links, Text
 from tfcompare.views.what_differs import UNREACHED, section
-
-
-def pair(baseline: str, candidate: str) -> Pair:
-    return pairs_of(compared_runs(baseline, candidate))[0]
 
 
 def texts(pair: Pair) -> list[str]:
@@ -34,9 +30,7 @@ def test_the_same_program_says_that_the_change_did_not_reach_the_compiler(tmp_pa
     assert same == nothing, "copies of one capture have no differences to speak of"
     changed = texts(pair_of(tmp_path / "other", profile(*LAYERS), other))
     assert changed[0].startswith("`jit_f`: 1 of 9 instructions differs: 1 added.")
-    (links,) = (
-        one for one in flat(section(pair_of(tmp_path / "link", profile(*LAYERS), other))) if isinstance(one, Links)
-    )
+    (links,) = of_kind(flat(section(pair_of(tmp_path / "link", profile(*LAYERS), other))), Links)
     assert links.links == [Link("On the XLA page", "xla", {"program": "jit_f"})]
 
 
@@ -98,30 +92,9 @@ def test_another_donation_is_a_change() -> None:
     assert said == "`jit_f`: 1 of 3 instructions differs; `x` with other attributes or operands."
 
 
-def test_another_type_is_named(tmp_path: Path) -> None:
-    changed = [*LAYERS[:-2], instruction("dot.7", "dot", BF16[8, 8], "layer.6", "w.2"), LAYERS[-1]]
-    assert "`dot.7` went from f32 to bf16" in texts(pair_of(tmp_path, profile(*LAYERS), profile(*changed)))[0]
-
-
-def test_differences_are_rows_with_both_sides_and_why_they_matter() -> None:
-    (facts,) = [one for one in flat(section(pair("jax_filters_128_32", "jax_filters_16_8"))) if isinstance(one, Facts)]
-    assert facts.header == ["Besides times", "A", "B", "Why it matters"]
-    (row,) = facts.rows
-    assert row[0] == "Inputs of jit_train_step" and "f32[3,3,32,128]" in row[1]
-
-
 def test_without_anything_to_say_there_is_no_section() -> None:
     assert not list(section(pair("filters_512_128", "filters_16_8"))), "TensorFlow's profiles tell of little"
     assert not list(section(pair("jax_filters_16_8", "jax_filters_16_8"))), "a run alone"
     run = compared_runs("jax_filters_128_32", "jax_filters_16_8").baseline
     copy = replace(run, id="copy", name="copy")
     assert not list(section(pairs_of(compare(run, copy))[0])), "one capture twice"
-
-
-def test_it_is_on_the_overview_after_the_reasons() -> None:
-    titles = [
-        one.title
-        for one in VIEW.blocks(pair("jax_filters_128_32", "jax_filters_16_8"))
-        if isinstance(one, Section) and one.is_open
-    ]
-    assert titles[0] == "What differs"

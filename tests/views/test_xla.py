@@ -8,27 +8,15 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tests.hlo.profiles import compiling, running, stored
-from tests.profiles import compared_runs, loaded_run
-from tests.views.flat import shown, texts
+from tests.hlo.profiles import compiling, stored
+from tests.views.flat import of_kind, only_pair, pair_of, shown, texts, words
 from tfcompare import compare, load
-from tfcompare.charts.pair import Pair, pairs_of
+from tfcompare.charts.pair import Pair
 from tfcompare.render import html, markdown, terminal
 from tfcompare.tools.columns import as_shown
 from tfcompare.tools.xla.xla_memory import buffer_key
 from tfcompare.tools.xla.xla_tree import node_key
-from tfcompare.views.blocks import (
-    Block,
-    Cards,
-    Chart,
-    Code,
-    Facts,
-    Live,
-    Report,
-    Section,
-    Table,
-    Text,
-)
+from tfcompare.views.blocks import Block, Cards, Chart, Code, Live, Report, Section, Table, Text
 from tfcompare.views.xla.xla import INDENT, VIEW
 from tfcompare.views.xla.xla_instruction import details, instruction_key
 
@@ -40,14 +28,9 @@ def convolutions() -> Pair:
     return pair_of("jax_conv_legacy", "jax_conv_08")
 
 
-def pair_of(*names: str) -> Pair:
-    (pair,) = pairs_of(compared_runs(names[0], names[-1]) if names[1:] else compare(*[loaded_run(names[0])] * 2))
-    return pair
-
-
 def of_files(tmp_path: Path, *profiles: bytes) -> Pair:
     runs = [load(run) for run in stored(tmp_path, profiles)]
-    return pairs_of(compare(runs[0], runs[-1]))[0]
+    return only_pair(compare(runs[0], runs[-1]))
 
 
 def table(pair: Pair, title: str = "Every instruction", **options: Any) -> pd.DataFrame:
@@ -69,20 +52,13 @@ def test_a_pair_shows_its_program_per_execution(convolutions: Pair) -> None:
     assert rows["execution_time_us_baseline"].sum() == pytest.approx(3586.493 / 5)
 
 
-def test_a_filter_that_nothing_passes_says_so(convolutions: Pair) -> None:
-    (found,) = [
-        one for one in shown(VIEW, convolutions, Table, filter="no*such`op") if one.title == "Every instruction"
-    ]
-    assert found.rows.empty
-    assert found.nothing == "No row has all words of `no*such'op`. Clear the filter to see all."
-
-
 def test_a_group_restricts_the_instructions_and_an_unknown_one_does_not(convolutions: Pair) -> None:
     group = node_key("category", "jit_forward_3d_conv\ncustom-call")
     (text,) = [one for one in shown(VIEW, convolutions, Text, group=group) if one.clears]
     assert (text.text, text.clears) == ("Only instructions of `custom-call`", "tree_row")
     assert table(convolutions, group=group)["hlo_op"].tolist() == ["cudnn-conv.1.0"]
     assert len(table(convolutions, group="unknown")) == 4
+    assert details(convolutions, convolutions.instructions(), "none") is None
 
 
 def test_the_groups_are_those_of_the_icicle(convolutions: Pair) -> None:
@@ -114,11 +90,6 @@ def test_a_run_alone_on_tpus_shows_its_longest_program() -> None:
     assert table(alone, program="jit__psum")["hlo_op"].tolist() == ["all-reduce"]
 
 
-def test_runs_without_programs_and_compilations_say_so() -> None:
-    pair = pair_of("filters_512_128", "filters_16_8")
-    assert VIEW.why_not(pair) == "No compiled XLA programs and no compilations were captured."
-
-
 def test_a_run_without_programs_beside_one_with_them_is_named() -> None:
     pair = pair_of("filters_512_128", "jax_filters_16_8")
     first = next(iter(VIEW.blocks(pair)))
@@ -127,32 +98,8 @@ def test_a_run_without_programs_beside_one_with_them_is_named() -> None:
     assert any("ran only in `B`" in text for text in texts(VIEW, pair))
 
 
-def test_two_equal_runs_have_no_changes_to_draw(tmp_path: Path) -> None:
-    pair = of_files(tmp_path, running("negate", 10), running("negate", 10))
-    found = texts(VIEW, pair, by_change=True)
-    assert "Both runs are the same capture: no program differs." in found
-    assert "No instruction of this program changed its time." in found
-    assert "xla_time" not in [chart.name for chart in shown(VIEW, pair, Chart, by_change=True)]
-
-
-def test_without_known_peaks_the_table_has_no_empty_columns() -> None:
-    names = set(table(pair_of("jax_filters_128_32", "jax_filters_16_8")).columns)
-    assert {"flops_per_s_baseline", "flops_per_s_candidate"} <= names
-    assert not {"excess_us_baseline", "excess_us_candidate", "bound_by_baseline", "bound_by_candidate"} & names
-
-
-def test_the_chart_of_rates_is_a_table_where_nothing_can_be_drawn() -> None:
-    (chart,) = [
-        one for one in shown(VIEW, pair_of("jax_filters_128_32", "jax_filters_16_8"), Chart) if one.name == "roofline"
-    ]
-    assert isinstance(chart.facts, Facts)
-    assert chart.facts.rows[0] == (
-        ["convolution-base-dilated.1", "2.52 GFLOP/s at 32.0 FLOP/byte", "4.08 GFLOP/s at 7.64 FLOP/byte"]
-    )
-
-
 def test_recompilation_is_shown_though_no_instruction_ran(tmp_path: Path) -> None:
-    pair = of_files(tmp_path, compiling(0), compiling(2))
+    pair = of_files(tmp_path / "two", compiling(0), compiling(2))
     assert any("ran no compiled XLA programs" in text for text in texts(VIEW, pair))
     assert (
         "`f` was compiled 2 times (1.00 ms) in `B`, not once in `A`. The shapes of its arguments change: "
@@ -161,18 +108,10 @@ def test_recompilation_is_shown_though_no_instruction_ran(tmp_path: Path) -> Non
     rows = table(pair, "Functions")
     assert rows[["function", "phase", "occurrences_candidate"]].values.tolist() == [["f", "compiling", 2]]
     assert pd.isna(rows["occurrences_baseline"][0])
-
-
-def test_recompilation_of_a_run_alone(tmp_path: Path) -> None:
-    pair = of_files(tmp_path, compiling(3))
-    text = "`f` was compiled 3 times (1.50 ms). The shapes of its arguments change: `bf16[8,64]`"
-    assert text in " ".join(texts(VIEW, pair))
-    assert table(pair, "Functions")["programs_baseline"].tolist() == [3]
-
-
-def test_runs_that_compiled_nothing_say_so_in_a_line(convolutions: Pair) -> None:
-    assert "Nothing was compiled during either capture." in texts(VIEW, convolutions)
-    assert "Functions" not in [one.title for one in shown(VIEW, convolutions, Table)]
+    alone = of_files(tmp_path / "alone", compiling(3))
+    sentence = "`f` was compiled 3 times (1.50 ms). The shapes of its arguments change: `bf16[8,64]`"
+    assert sentence in " ".join(texts(VIEW, alone))
+    assert table(alone, "Functions")["programs_baseline"].tolist() == [3]
 
 
 def instruction(pair: Pair, name: str) -> list[Block]:
@@ -186,15 +125,14 @@ def instruction(pair: Pair, name: str) -> list[Block]:
 
 def test_an_instruction_has_its_text_and_neighbours(convolutions: Pair) -> None:
     blocks = instruction(convolutions, "cudnn-conv.1.0")
-    said = [block.text for block in blocks if isinstance(block, Text)]
-    assert "In `jax_conv_minimal_08`: `cudnn-conv.1`" in said
-    assert "**HLO**, the same in both runs except for numbers of names" in said
-    first, inputs = [block for block in blocks if isinstance(block, Code)][:2]
+    assert "In `jax_conv_minimal_08`: `cudnn-conv.1`" in words(blocks)
+    assert "**HLO**, the same in both runs except for numbers of names" in words(blocks)
+    first, inputs = of_kind(blocks, Code)[:2]
     assert first.text.startswith("%cudnn-conv.1.0 = (") and not first.language
     assert inputs.text == (
         "%loop_transpose_fusion = bf16[5120,16,4] fusion\n%input_transpose_fusion.1 = bf16[16,199680] fusion"
     )
-    (live,) = [block for block in blocks if isinstance(block, Live)]
+    (live,) = of_kind(blocks, Live)
     assert set(live.arguments[1].values()) == {
         "loop_transpose_fusion", "input_transpose_fusion.1", "input_transpose_fusion"
     }  # fmt: skip
@@ -202,7 +140,7 @@ def test_an_instruction_has_its_text_and_neighbours(convolutions: Pair) -> None:
 
 def test_another_text_is_a_diff_whose_lines_have_a_class_in_html() -> None:
     blocks = instruction(pair_of("jax_filters_128_32", "jax_filters_16_8"), "convolution-base-dilated.1")
-    diff = next(block for block in blocks if isinstance(block, Code))
+    diff = of_kind(blocks, Code)[0]
     assert diff.language == "diff"
     removed, added = ([line for line in diff.text.split("\n") if line.startswith(sign)] for sign in "-+")
     assert removed and added
@@ -214,7 +152,3 @@ def test_another_text_is_a_diff_whose_lines_have_a_class_in_html() -> None:
     assert "<code>- d</code>" in page
     assert f"```diff\n{diff.text}\n```" in markdown.as_text(report)
     assert terminal.as_lines([diff], None) == diff.text
-
-
-def test_a_key_that_no_instruction_has_opens_nothing(convolutions: Pair) -> None:
-    assert details(convolutions, convolutions.instructions(), "none") is None

@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pandas as pd
+import pytest
 
 from tests.hlo.builder import BF16, F32, Instruction, computation, instruction, parameter, program
 from tests.hlo.profiles import stored
 from tests.profiles import compared_runs
-from tests.views.flat import flat
+from tests.views.flat import flat, of_kind
 from tests.xspace_builder import chunk, event, line, meta, plane, space
 from tfcompare import load
 from tfcompare.charts.pair import Pair, pairs_of
@@ -48,7 +49,7 @@ def pair_of(folder: Path, *profiles: bytes) -> Pair:
 
 def sections(pair: Pair) -> list[Section]:
     outer = [one for one in VIEW.blocks(pair) if isinstance(one, Section) and not one.title]
-    return [one for section in outer for one in section.blocks if isinstance(one, Section) and one.title == TITLE]
+    return [one for section in outer for one in of_kind(section.blocks, Section) if one.title == TITLE]
 
 
 def blocks(pair: Pair) -> list[Block]:
@@ -60,7 +61,7 @@ def blocks(pair: Pair) -> list[Block]:
 def sentence_and_diff(folder: Path, *profiles: bytes) -> tuple[str, list[str]]:
     text, *codes = blocks(pair_of(folder, *profiles))
     assert isinstance(text, Text)
-    return text.text, [text for code in codes if isinstance(code, Code) for text in code.text.split("\n")]
+    return text.text, [text for code in of_kind(codes, Code) for text in code.text.split("\n")]
 
 
 def with_names(rename: Callable[[str], str]) -> list[Instruction]:
@@ -70,8 +71,43 @@ def with_names(rename: Callable[[str], str]) -> list[Instruction]:
     ]
 
 
-def test_equal_programs_are_the_same(tmp_path: Path) -> None:
-    assert sentence_and_diff(tmp_path, profile(*LAYERS), profile(*LAYERS)) == (SAME, [])
+def of_constants(value: bytes, count: int) -> bytes:
+    return profile(*(instruction(f"rate.{i}", "constant", F32[()], others=chunk(8, value)) for i in range(count)))
+
+
+def subtracting(*names: str) -> bytes:
+    both = [parameter("p.1", F32[8]), parameter("p.2", F32[8], 1)]
+    return profile(*both, instruction("sub.3", "subtract", F32[8], *names))
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "sentence"),
+    [
+        (profile(*LAYERS), profile(*LAYERS), SAME),
+        (
+            of_constants(b"a", 3),
+            of_constants(b"b", 3),
+            "`jit_f`: 3 of 3 instructions differ; all in attributes or operands.",
+        ),
+        (
+            of_constants(b"a", 1),
+            of_constants(b"b", 1),
+            "`jit_f`: 1 of 1 instructions differs; `rate.0` with other attributes or operands.",
+        ),
+        (
+            subtracting("p.1", "p.2"),
+            subtracting("p.2", "p.1"),
+            "`jit_f`: 1 of 3 instructions differs; `sub.3` with other attributes or operands.",
+        ),
+    ],
+    ids=("equal", "many", "another value", "exchanged operands"),
+)
+def test_a_sentence_says_what_became_of_the_instructions(
+    tmp_path: Path, ours: bytes, theirs: bytes, sentence: str
+) -> None:
+    said, lines = sentence_and_diff(tmp_path, ours, theirs)
+    assert said == sentence
+    assert bool(lines) == (sentence != SAME)
 
 
 def test_numbers_of_names_do_not_count_but_other_names_do(tmp_path: Path) -> None:
@@ -181,30 +217,6 @@ def test_what_only_the_candidate_has_stands_in_the_computation_that_it_is_in(tmp
     ]
 
 
-def test_many_other_attributes_are_said_once(tmp_path: Path) -> None:
-    programs = [
-        profile(*(instruction(f"rate.{i}", "constant", F32[()], others=chunk(8, value)) for i in range(3)))
-        for value in (b"a", b"b")
-    ]
-    said = "`jit_f`: 3 of 3 instructions differ; all in attributes or operands."
-    assert sentence_and_diff(tmp_path, *programs)[0] == said
-
-
-def test_exchanged_operands_of_one_name_are_a_change(tmp_path: Path) -> None:
-    both = [parameter("p.1", F32[8]), parameter("p.2", F32[8], 1)]
-    programs = [
-        profile(*both, instruction("sub.3", "subtract", F32[8], *names)) for names in (("p.1", "p.2"), ("p.2", "p.1"))
-    ]
-    said = "`jit_f`: 1 of 3 instructions differs; `sub.3` with other attributes or operands."
-    assert sentence_and_diff(tmp_path, *programs)[0] == said
-
-
-def test_another_value_of_a_constant_is_a_change(tmp_path: Path) -> None:
-    programs = [profile(instruction("rate", "constant", F32[()], others=chunk(8, value))) for value in (b"a", b"b")]
-    said = "`jit_f`: 1 of 1 instructions differs; `rate` with other attributes or operands."
-    assert sentence_and_diff(tmp_path, *programs)[0] == said
-
-
 def test_only_programs_of_both_runs_have_a_diff(tmp_path: Path) -> None:
     assert not sections(pair_of(tmp_path, profile(*LAYERS), profile(*LAYERS, name="jit_g")))
     alone = compared_runs("jax_filters_128_32", "jax_filters_128_32")
@@ -212,14 +224,11 @@ def test_only_programs_of_both_runs_have_a_diff(tmp_path: Path) -> None:
 
 
 def test_both_sides_exchanged_are_a_mirror_image() -> None:
-    (pair,), (other,) = map(
-        pairs_of,
-        (
-            compared_runs("jax_filters_128_32", "jax_filters_16_8"),
-            compared_runs("jax_filters_16_8", "jax_filters_128_32"),
-        ),
+    both = (
+        compared_runs("jax_filters_128_32", "jax_filters_16_8"),
+        compared_runs("jax_filters_16_8", "jax_filters_128_32"),
     )
-    ours, theirs = (program_diff(*one.tables("hlo_programs")) for one in (pair, other))
+    ours, theirs = (program_diff(*pairs_of(one)[0].tables("hlo_programs")) for one in both)
     assert ours.added > 0 < ours.removed and ours.changed > 0
     assert (ours.added, ours.removed, ours.changed) == (theirs.removed, theirs.added, theirs.changed)
     assert ours.instructions == theirs.instructions

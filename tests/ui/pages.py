@@ -1,0 +1,70 @@
+"""The pages of views, run by Streamlit without a browser, and what stands on them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import pandas as pd
+from streamlit.testing.v1 import AppTest
+
+from tests.profiles import CORPUS, ROOT, SAMPLES, run_path
+from tfcompare import settings
+from tfcompare.settings import Settings
+from tfcompare.sources.logdir import find_runs
+
+PLACES = Settings(places=(SAMPLES, *([CORPUS] if CORPUS.is_dir() else [])))
+CPU = ("filters_512_128", "filters_16_8")
+GPU = ("filters_512_128_simulated", "filters_16_8_simulated")
+XLA = ("jax_filters_128_32", "jax_filters_16_8")
+WORKERS = ("workers_balanced", "workers_slow_input")
+CONVOLUTION = "Host:Conv2D:autoencoder_1/image_1/convolution"
+
+
+def id_of(name: str) -> str:
+    """The id of a sample or of a run of the corpus."""
+    (run,) = find_runs(run_path(name))
+    place = SAMPLES if run.path.is_relative_to(SAMPLES) else CORPUS
+    return f"{place.name}/{run.path.relative_to(place)}"
+
+
+def page_of(file: str, baseline: str, *candidates: str, **address: str) -> AppTest:
+    """The page in this file on the runs of these names, with this address; it has not run yet."""
+    page = AppTest.from_file(str(ROOT / "pages" / f"{file}.py"), default_timeout=90)
+    page.query_params["baseline"] = id_of(baseline)
+    page.query_params["candidate"] = [id_of(name) for name in candidates] or ""
+    page.query_params |= address
+    return page
+
+
+def shown(page: AppTest) -> AppTest:
+    """The page after it ran once more."""
+    with settings.override(PLACES):
+        page.run()
+    assert not page.exception
+    return page
+
+
+def opened(file: str, baseline: str, *candidates: str, **address: str) -> AppTest:
+    """The page of `page_of` after it ran."""
+    return shown(page_of(file, baseline, *candidates, **address))
+
+
+def table(page: AppTest, position: int = 0) -> pd.DataFrame:
+    """A table as it is sent to the browser, by the frame's column names."""
+    frame: pd.DataFrame = page.dataframe[position].value
+    frame.columns = [column if isinstance(column, str) else column[-1] for column in frame.columns]
+    return frame
+
+
+def charts(page: AppTest) -> dict[str, dict[str, Any]]:
+    """What is drawn, by title."""
+    specs: Iterable[dict[str, Any]] = (json.loads(chart.proto.spec) for chart in page.get("plotly_chart"))
+    return {spec["layout"]["title"]["text"]: spec for spec in specs}
+
+
+def said(page: AppTest) -> str:
+    """Its texts, the titles of its parts and what unfolds."""
+    kinds = (page.markdown, page.caption, page.info, page.warning, page.subheader, page.code)
+    return "\n".join([*(one.value for kind in kinds for one in kind), *(one.label for one in page.expander)])

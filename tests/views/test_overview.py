@@ -1,0 +1,95 @@
+"""The Overview: what opens, what it leads to, and what it says of runs that cannot be compared as usual."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.frames.async_cpu import AsyncCpuProgram
+from tests.profiles import compared_runs
+from tests.views.flat import links, only_pair, opened, pair_of, shown, words
+from tfcompare import compare, load
+from tfcompare.charts.pair import Pair
+from tfcompare.render.shown import Shown
+from tfcompare.views.blocks import Cards, Facts, Items, Verdict
+from tfcompare.views.overview import VIEW
+
+
+@pytest.fixture(scope="module")
+def pair() -> Pair:
+    return pair_of("filters_512_128", "filters_16_8")
+
+
+def verdict(pair: Pair) -> Verdict:
+    (found,) = shown(VIEW, pair, Verdict)
+    return found
+
+
+def figures(pair: Pair) -> dict[str, Any]:
+    (found,) = shown(VIEW, pair, Cards)
+    return {figure.label: figure for figure in found.figures}
+
+
+def changes(pair: Pair) -> Facts:
+    (found,) = [one for one in shown(VIEW, pair, Facts) if one.address == "change"]
+    return found
+
+
+def test_a_change_opens_the_op(pair: Pair) -> None:
+    details = opened(changes(pair), "op:Host:Conv2D:autoencoder_1/image_1/convolution")
+    assert details is not None
+    assert "**`Conv2D` on host**" in words(details.blocks)
+
+
+@pytest.mark.parametrize(
+    ("names", "letters"),
+    [
+        (("filters_512_128", "filters_16_8"), ""),
+        (("jax_filters_128_32", "tensorflow_filters_16_8"), "AB"),
+        (("workers_balanced", "workers_slow_input"), "B"),
+    ],
+)
+def test_runs_with_slow_steps_or_a_stray_have_a_link_to_the_longest(names: tuple[str, str], letters: str) -> None:
+    found = [link.label for link in links(VIEW, pair_of(*names)) if link.label.startswith("Show step ")]
+    assert [re.findall(r" of ([AB]) ", label) for label in found] == [[letter] for letter in letters]
+
+
+def test_advice_has_its_evidence(pair: Pair) -> None:
+    items = dict(item for block in shown(VIEW, pair, Items) for item in block.items)
+    (more,) = [more for line, more in items.items() if line.startswith("The steps wait for input")]
+    assert "Share of the step time: A 3.65 %, B 62.2 %." in more
+
+
+def test_runs_without_steps_say_so_and_what_to_do() -> None:
+    pair = pair_of("jax_conv_legacy", "jax_conv_08")
+    assert "jax.profiler.StepTraceAnnotation" in " ".join(verdict(pair).basis)
+    assert "Step time" not in figures(pair) and "Device op time per device" in figures(pair)
+    assert "– not tested" in [row[-1] for row in changes(pair).rows]
+
+
+def test_runs_whose_steps_end_before_their_work_say_so(tmp_path: Path) -> None:
+    times = (2_000.0,) * 12
+    for name, program in {"a": AsyncCpuProgram(times, blocks=True), "b": AsyncCpuProgram(times, lost=2)}.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "host.xplane.pb").write_bytes(program.profile())
+    pair = only_pair(compare(load(tmp_path / "a"), load(tmp_path / "b")))
+    assert verdict(pair).headline == "Step times cannot be compared"
+    (basis,) = verdict(pair).basis
+    assert basis.startswith("Steps end before their work: ") and "StepTraceAnnotation" not in basis
+
+
+def test_what_makes_runs_hard_to_compare_is_a_caveat() -> None:
+    text = Shown.of(compared_runs("tf_gpu", "tf_cpu_base"), "overview").to("table", width=10_000)
+    caveats = text.partition("Caveats (")[2]
+    assert "one capture is counted 2 times" in caveats
+    assert "1. Device type: GPU vs CPU; another kind of device" in caveats
+
+
+def test_two_captures_of_one_program_are_not_called_different() -> None:
+    found = verdict(pair_of("filters_16_8", "filters_16_8_again"))
+    assert (found.badge, found.tone) == ("? inconclusive", "neutral")
+    assert found.headline.startswith("Inconclusive: `B` vs `A`")
+    assert "captures per side would measure how much they vary" in " ".join(found.basis)
