@@ -179,7 +179,7 @@ def every_grouping(comparison: Comparison) -> dict[str, pd.DataFrame]:
 
 PAIRS = [
     ("filters_512_128_simulated", "filters_16_8_simulated"),
-    ("workers_balanced", "workers_slow_input"),
+    pytest.param("workers_balanced", "workers_slow_input", marks=pytest.mark.thorough),
     pytest.param("tf_cpu_base", "filters_16_8", marks=pytest.mark.thorough),
     pytest.param("h100_store_activations", "h100_recompute_activations", marks=pytest.mark.thorough),
     pytest.param("tensorflow_filters_16_8", "jax_filters_16_8", marks=pytest.mark.thorough),

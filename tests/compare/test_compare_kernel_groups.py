@@ -189,7 +189,7 @@ def frame_of(rows: list[tuple[str, str, str, int]]) -> pd.DataFrame:
     )
 
 
-@law(12)
+@law(10)
 @given(kernel_rows, kernel_rows, st.sampled_from(list(KEYS)))
 def test_grouping_loses_nothing_and_swapped_groups_are_the_mirror_image(before, after, by) -> None:
     frames = frame_of(before), frame_of(after)
@@ -209,7 +209,7 @@ def test_grouping_loses_nothing_and_swapped_groups_are_the_mirror_image(before, 
 
 PAIRS = [
     ("filters_512_128_simulated", "filters_16_8_simulated"),
-    ("jax_conv_08", "jax_conv_legacy"),
+    pytest.param("jax_conv_08", "jax_conv_legacy", marks=pytest.mark.thorough),
     pytest.param("tf_gpu", "filters_16_8_simulated", marks=pytest.mark.thorough),
     pytest.param("h100_store_activations", "h100_recompute_activations", marks=pytest.mark.thorough),
 ]
