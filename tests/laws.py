@@ -21,6 +21,4 @@ def law(examples: int) -> settings:
 
 def mostly_thorough(cases: Iterable[Any], *everyday: Any) -> list[Any]:
     """The cases of a test, of which `make test` tries those in `everyday`, and `make test-all` all."""
-    cases = list(cases)
-    assert all(case in cases for case in everyday)
     return [case if case in everyday else pytest.param(case, marks=pytest.mark.thorough) for case in cases]

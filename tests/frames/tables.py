@@ -13,9 +13,9 @@ from weakref import finalize
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pytest
 
 from tests import xprof_oracle
+from tests.laws import mostly_thorough
 from tests.xspace_builder import Event, Plane, Ref, Value, event, line, plane, space
 from tfcompare.frames.ops.kernel_stats import kernels_of
 from tfcompare.frames.ops.op_segments import NO_SEGMENTS
@@ -33,9 +33,8 @@ DIALECTS = ("filters_16_8", "h100_16_8", "jax_conv_legacy", "jax_tpu", "tensorfl
 
 
 def thorough_but(names: Iterable[str], *always: str) -> list[Any]:
-    """These names as parameters: all but `always` and the dialects are marked `thorough`."""
-    every = {*DIALECTS, *always}
-    return [name if name in every else pytest.param(name, marks=pytest.mark.thorough) for name in names]
+    """These runs as parameters: `make test` has the dialects and `always`."""
+    return mostly_thorough(names, *DIALECTS, *always)
 
 
 def run_of(*hosts: bytes, step_marker: str | None = None) -> Run:
