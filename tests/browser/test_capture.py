@@ -9,12 +9,15 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import Start, opened, query, settled, table_texts
+from tests.browser.conftest import Start
+from tests.browser.pages import becomes, opened, query, settled, table_texts, titled
 from tests.profiles import SAMPLES
 from tfcompare.sources.logdir import find_runs
 
 AUTOENCODER = SAMPLES / "autoencoder"
 IDS = {run.name: run.id for run in find_runs(AUTOENCODER)}
+
+pytestmark = pytest.mark.thorough
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +47,7 @@ def test_two_workers_are_recorded_and_compared_with_the_baseline(
     assert (asked["address"], asked["duration"]) == ([", ".join(workers)], ["1200"])
     main.get_by_role("button", name="Compare with filters_512_128").click()
 
-    expect(page.get_by_role("heading", name="Overview", exact=True)).to_be_visible()
+    titled(page, "Overview")
     expect(main).to_contain_text("A filters_512_128")
     expect(main).to_contain_text("B live")
     settled(page)
@@ -54,9 +57,8 @@ def test_two_workers_are_recorded_and_compared_with_the_baseline(
     expect(page.get_by_test_id("stSidebar").get_by_label("Host", exact=True)).to_be_visible()
 
     page.get_by_test_id("stSidebar").get_by_role("link", name="Home").click()
-    expect(page.get_by_role("heading", name="Compare profile runs")).to_be_visible()
-    settled(page)
-    assert any("live" in cells for cells in table_texts(page)), "it is listed among the runs"
+    titled(page, "Compare profile runs")
+    becomes(page, lambda: any("live" in cells for cells in table_texts(page)))  # it is listed among the runs
 
 
 def test_it_can_become_the_baseline_or_be_stopped(page: Page, url: str, workers: tuple[str, str]) -> None:

@@ -9,7 +9,8 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import Browser, BrowserContext, expect
 
-from tests.browser.conftest import Start, add_runs, opened, query, settled
+from tests.browser.conftest import Start
+from tests.browser.pages import COUNT_RUNS, add_runs, opened, query, settled
 from tests.browser.provider import Provider, login_provider
 from tests.profiles import SAMPLE_RUNS, SAMPLES
 from tfcompare.sources.logdir import find_runs
@@ -17,6 +18,8 @@ from tfcompare.sources.logdir import find_runs
 IDS = {run.name: run.id for run in find_runs(SAMPLES / "autoencoder")}
 PAIR = {"baseline": IDS["filters_512_128"], "candidate": IDS["filters_16_8_better_input"]}
 (PROFILE,) = SAMPLE_RUNS["filters_16_8"].rglob("*.xplane.pb")
+
+pytestmark = pytest.mark.thorough
 
 
 @pytest.fixture
@@ -29,6 +32,8 @@ def provider() -> Iterator[Provider]:
 def people(browser: Browser) -> Iterator[list[BrowserContext]]:
     """Browsers of their own."""
     made = [browser.new_context() for _ in range(2)]
+    for context in made:
+        context.add_init_script(COUNT_RUNS)
     yield made
     for context in made:
         context.close()
@@ -54,6 +59,12 @@ def test_who_logs_in_gets_to_the_page_that_was_asked_for_and_sees_what_is_theirs
         add_runs(page, "Upload").locator("input[type=file]").nth(1).set_input_files(PROFILE)
         expect(page.get_by_test_id("stAlert").filter(has_text=re.compile("was added"))).to_be_visible()
         expect(settled(page).get_by_role("button", name="Delete", exact=True)).to_have_count(1)
+
+        # Behind a proxy, a browser is on another machine.
+        opened(page, f"{url}/?dir={SAMPLES}")
+        expect(page.get_by_text("Paths in a link are opened only for a browser on the machine")).to_be_visible()
+        opened(page, f"{url}/Capture")
+        expect(page.get_by_role("button", name="Capture", exact=True)).to_have_count(0)
 
         provider.account, other = "bob", people[1].new_page()
         other.goto(url)
