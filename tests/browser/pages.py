@@ -56,6 +56,16 @@ _SETTLED = """() => {
         && [...document.querySelectorAll(".stPlotlyChart")].every(chart => chart.querySelector(".main-svg"))
 }"""
 
+_CUT_OFF = """charts => charts.flatMap(chart => {
+    const place = part => chart.querySelector(part)?.getBoundingClientRect()
+    const [title, subtitle, legend, drawing] = [".gtitle", ".gtitle-subtitle", ".legend", ".main-svg"].map(place)
+    const name = chart.querySelector(".gtitle")?.textContent, faults = []
+    if (!(Math.abs(drawing?.width - chart.clientWidth) < 1)) faults.push(`${name}: is not as wide as its place`)
+    if (!(title?.right <= chart.getBoundingClientRect().right + 1)) faults.push(`${name}: runs out of its chart`)
+    if (subtitle && legend && subtitle.bottom > legend.top + 2) faults.push(`${name}: the legend lies over the title`)
+    return faults
+})"""
+
 
 def address(url: str, page: str, baseline: str, *candidates: str, **view: str) -> str:
     """The link to a page on sample runs."""
@@ -99,15 +109,6 @@ def query(page: Page) -> dict[str, list[str]]:
     return parse_qs(urlsplit(page.url).query)
 
 
-def drawn_at_their_width(page: Page) -> None:
-    """Waits until all charts have the width of their places, after the window changed its size."""
-    page.wait_for_function(
-        "() => [...document.querySelectorAll('.js-plotly-plot')].every("
-        "chart => Math.abs(chart.clientWidth - chart.querySelector('.main-svg').clientWidth) < 1)",
-        polling=LOOK_AGAIN_MS,
-    )
-
-
 def becomes(page: Page, found: Callable[[], object], expected: object = True) -> None:
     """Waits until `found` gives what is expected: screen readers hear of tables after they are drawn."""
     until = time.monotonic() + TIMEOUT_MS / 1000
@@ -121,6 +122,13 @@ def box_of(part: Locator) -> FloatRect:
     box = part.bounding_box()
     assert box is not None, part
     return box
+
+
+def cut_off(page: Page) -> list[str]:
+    """What does not fit: charts and titles wider than their place, legends over titles, a page that scrolls aside."""
+    wide = page.evaluate("document.documentElement.scrollWidth > window.innerWidth")
+    faults = page.locator(".js-plotly-plot").evaluate_all(_CUT_OFF)
+    return [*faults, *["the page scrolls sideways"] * wide]
 
 
 def chart(page: Page, title: str) -> Locator:
