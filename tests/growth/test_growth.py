@@ -1,0 +1,181 @@
+"""Laws of growth: what one more host, capture, step, op and so on costs each operation, in calls and in bytes.
+
+Times say nothing on a machine that has other work as well; counts are the same everywhere. A bound is what the code
+takes today per unit, from inputs of `n` and `4 n`; 5 % more fail. If you need fewer calls, lower the bound. If you need
+more, look for a loop in Python over what grows before you raise it.
+
+The operations of an axis follow one another on one comparison: each is what it takes after those above it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache, partial
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+import pytest
+
+from tests.growth.counting import Calls, assert_calls, assert_kilobytes, count_calls, peak_bytes
+from tests.growth.operations import DIFF, LOAD, VIEW, comparison_of, load_all, perform
+from tests.growth.profiles import Size, saved
+
+T = TypeVar("T")
+Made = Callable[[str], tuple[Path, Path]]
+Counted = Callable[[str], tuple[dict[str, Calls], dict[str, Calls]]]
+SIDES = (("few", 1), ("many", 4))
+
+
+class Axis(NamedTuple):
+    """What grows from `n` to four times as much, and what is there beside it."""
+
+    what: str
+    n: int
+    beside: Size
+
+
+AXES = {
+    "hosts": Axis("hosts", 3, Size(ops=2)),
+    "hosts with tf.data": Axis("hosts", 2, Size(ops=1, iterators=2)),
+    "captures": Axis("captures", 2, Size(ops=4)),
+    "steps": Axis("steps", 12, Size(ops=6, kernels=4, iterators=2)),
+    "ops": Axis("ops", 40, Size()),
+    "kernels": Axis("kernels", 40, Size()),
+    "instructions": Axis("instructions", 40, Size(programs=1)),
+    "programs": Axis("programs", 4, Size(instructions=6)),
+    "iterators": Axis("iterators", 8, Size()),
+}
+
+
+WARM = Size(hosts=2, captures=2, ops=12, kernels=6, programs=2, instructions=12, iterators=3, model="warm")
+
+
+class Bound(NamedTuple):
+    """The Python and C calls that one more unit of an axis may cost an operation."""
+
+    operation: str
+    axis: str
+    python: float
+    c: float
+
+
+TODAY = [
+    Bound("load", "hosts", python=8_800, c=8_170),
+    Bound("diff", "hosts", python=48_248, c=43_049),
+    Bound("view overview", "hosts", python=3_935, c=3_584),
+    Bound("view hosts", "hosts", python=17_908, c=15_314),
+    Bound("report", "hosts", python=25_929, c=30_302),
+    Bound("diff tf_data_pipelines", "hosts with tf.data", python=106_208, c=90_507),
+    Bound("diff op_stats", "captures", python=35_878, c=30_467),
+    Bound("load", "steps", python=0.1, c=0),
+    Bound("diff op_stats", "steps", python=0, c=0),
+    Bound("view timeline", "steps", python=0, c=0),
+    Bound("view memory", "steps", python=0, c=0),
+    Bound("load", "ops", python=23, c=60),
+    Bound("diff op_stats", "ops", python=684, c=423),
+    Bound("view op_stats", "ops", python=35, c=17),
+    Bound("load", "kernels", python=58, c=95),
+    Bound("diff kernel_stats", "kernels", python=145, c=108),
+    Bound("view kernel_stats", "kernels", python=142, c=108),
+    Bound("load", "instructions", python=121, c=212),
+    Bound("diff hlo_ops", "instructions", python=15, c=19),
+    Bound("view xla", "instructions", python=225, c=330),
+    Bound("load", "programs", python=4_609, c=4_424),
+    Bound("diff hlo_ops", "programs", python=74, c=116),
+    Bound("view xla", "programs", python=6_227, c=6_053),
+    Bound("load", "iterators", python=52, c=84),
+    Bound("diff tf_data", "iterators", python=62, c=57),
+    Bound("view tf_data", "iterators", python=1_020, c=755),
+    Bound("view input_pipeline", "iterators", python=72, c=60),
+]
+
+KILOBYTES = [
+    ("hosts", "load", 36.2),
+    ("steps", "load", 7.4),
+    ("ops", "load", 4.1),
+    ("kernels", "load", 10.6),
+    ("instructions", "load", 6.8),
+    ("programs", "load", 37.6),
+    ("iterators", "load", 6.9),
+    ("ops", "diff op_stats", 12.0),
+]
+"""What one more of each takes at the peak."""
+
+
+WANTED = [
+    ("hosts", (LOAD,), 8_000, "issue 51: reading a host takes 8,000 calls at most"),
+    ("hosts", (DIFF, VIEW), 2_000, "issue 51: a side groups its hosts in one frame"),
+    ("captures", (DIFF, VIEW), 20_000, "issue 51: a side pools its captures in one frame"),
+    ("instructions", (LOAD,), 60, "issue 57: instructions are looked up once and not again for each table"),
+]
+"""The Python calls per unit that an issue will bring about, of these operations together."""
+
+
+class Grown(NamedTuple):
+    """The calls of each operation with `n` and `4 n` of an axis, and where these profiles are."""
+
+    few: dict[str, Calls]
+    many: dict[str, Calls]
+    units: int
+    folders: tuple[Path, Path]
+
+
+@pytest.fixture(scope="module")
+def grown(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Grown]:
+    """What is measured of an axis, once."""
+    folder = tmp_path_factory.mktemp("growth")
+    load_all(saved(folder / "bare", Size(hosts=4, ops=2)))  # what is imported, compiled and remembered once
+    _each(list(dict.fromkeys(bound.operation for bound in TODAY)), saved(folder / "warm", WARM), lambda work: work())
+
+    @cache
+    def of_axis(axis: str) -> Grown:
+        what, n, beside = AXES[axis]
+        operations = [bound.operation for bound in TODAY if bound.axis == axis]
+        sizes = [replace(beside, model=model, **{what: number}) for model, number in (("few", n), ("many", 4 * n))]
+        folders = [saved(folder / f"{axis} {size.model}", size) for size in sizes]
+        few, many = (_each(operations, one, count_calls) for one in folders)
+        return Grown(few, many, 3 * n, (folders[0], folders[1]))
+
+    return of_axis
+
+
+def _each(operations: Sequence[str], folder: Path, measure: Callable[[Callable[[], object]], T]) -> dict[str, T]:
+    """Each operation by its name, measured."""
+    found = {LOAD: measure(partial(load_all, folder))} if LOAD in operations else {}
+    others = [one for one in operations if one != LOAD]
+    comparison = comparison_of(folder) if others else None
+    return found | {one: measure(partial(perform, one, comparison)) for one in others}
+
+
+@pytest.mark.parametrize("bound", [pytest.param(one, id=f"{one.operation} by {one.axis}") for one in TODAY])
+def test_calls_per_unit(grown: Callable[[str], Grown], bound: Bound) -> None:
+    found = grown(bound.axis)
+    few, many = found.few[bound.operation], found.many[bound.operation]
+    assert_calls(Calls(bound.python, bound.c), few, many, found.units)
+
+
+@pytest.mark.parametrize(("axis", "operation", "bound"), KILOBYTES)
+def test_bytes_per_unit(grown: Callable[[str], Grown], axis: str, operation: str, bound: float) -> None:
+    """Tighter than four times the bytes for four times as much: what is always there does not count."""
+    found = grown(axis)
+    few, many = (_each([operation], folder, peak_bytes)[operation] for folder in found.folders)
+    assert_kilobytes(bound, few, many, found.units)
+
+
+@pytest.mark.parametrize(
+    ("axis", "operations", "bound"),
+    [
+        pytest.param(*wanted, marks=pytest.mark.xfail(strict=True, raises=AssertionError, reason=why))
+        for *wanted, why in WANTED
+    ],
+)
+def test_calls_that_are_wanted(
+    grown: Callable[[str], Grown], axis: str, operations: tuple[str, ...], bound: float
+) -> None:
+    found = grown(axis)
+    few, many = (
+        sum(calls.python for operation, calls in of_each.items() if operation.startswith(operations))
+        for of_each in (found.few, found.many)
+    )
+    assert (many - few) / found.units <= bound

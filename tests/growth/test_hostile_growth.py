@@ -1,0 +1,161 @@
+"""Laws of growth for small files that a stranger made: what one more name or program costs, from `n` and `2 n` of it.
+
+Bounds are read as in `test_growth.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.growth.counting import Calls, assert_calls, assert_kilobytes, count_calls, peak_bytes
+from tests.growth.hostile import SHAPES
+from tests.growth.operations import comparison_of, load_all, perform
+
+
+def _compare(*diffs: str) -> Callable[[Path], None]:
+    def work(folder: Path) -> None:
+        comparison = comparison_of(folder)
+        for diff in diffs:
+            perform(diff, comparison)
+
+    return work
+
+
+OPERATIONS = {
+    "reading": load_all,
+    "comparing ops": _compare("diff op_stats", "diff kernel_stats"),
+    "comparing programs": _compare("diff hlo_ops"),
+}
+
+SIZES = {
+    "long names": 80,
+    "one name": 40,
+    "distinct names": 80,
+    "tiny programs": 12,
+    "lists of operands": 40,
+    "donated parameters": 400,
+}
+"""The lesser number of words, ops, programs, instructions and parameters."""
+
+WARM = {"long names": ("reading", "comparing ops"), "tiny programs": ("reading", "comparing programs")}
+"""What is done before anything is measured: it imports, compiles and remembers what is needed once."""
+
+
+class Bound(NamedTuple):
+    """The Python calls and calls in C that one more of a shape may take."""
+
+    operation: str
+    shape: str
+    python: float
+    c: float
+
+
+TODAY = [
+    Bound("reading", "long names", python=0, c=0),
+    Bound("comparing ops", "long names", python=12, c=42),
+    Bound("reading", "one name", python=29, c=43),
+    Bound("comparing ops", "one name", python=234, c=188),
+    Bound("reading", "distinct names", python=93, c=193),
+    Bound("comparing ops", "distinct names", python=739, c=969),
+    Bound("reading", "tiny programs", python=4_159, c=3_713),
+    Bound("comparing programs", "tiny programs", python=3_125, c=2_731),
+    Bound("reading", "lists of operands", python=57, c=109),
+    Bound("comparing programs", "lists of operands", python=0, c=0),
+    Bound("reading", "donated parameters", python=183, c=187),
+    Bound("comparing programs", "donated parameters", python=50, c=46),
+]
+
+KILOBYTES = [
+    ("comparing ops", "long names", 5.1),
+    ("comparing ops", "one name", 3.3),
+    ("comparing ops", "distinct names", 111),
+    ("reading", "tiny programs", 3.7),
+    ("reading", "lists of operands", 2.5),
+    ("reading", "donated parameters", 40.7),
+]
+"""What one more may take at the peak."""
+
+WANTED_CALLS = [
+    ("reading", "tiny programs", 1_600, "issue 49: 300 kB of programs are read in ten seconds"),
+]
+"""Python calls."""
+
+WANTED_KILOBYTES = [
+    ("comparing ops", "distinct names", 10, "issue 49: each name without a partner is compared with all others"),
+    ("reading", "donated parameters", 2, "issue 49: what is donated is repeated for each parameter of its number"),
+]
+
+Measure = Callable[[str, str], tuple[Any, Any]]
+
+
+@pytest.fixture(scope="module")
+def profiles(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Path, Path]]:
+    """The profiles of `n` and `2 n` of a shape; everything was done once with others."""
+    folder = tmp_path_factory.mktemp("hostile")
+    for shape, operations in WARM.items():
+        warm = _saved(folder / "warm" / shape, shape, 2 * SIZES[shape] - 1)
+        for operation in operations:
+            OPERATIONS[operation](warm)
+
+    @cache
+    def of_shape(shape: str) -> tuple[Path, Path]:
+        few, many = (_saved(folder / shape / str(n), shape, n) for n in (SIZES[shape], 2 * SIZES[shape]))
+        return few, many
+
+    return of_shape
+
+
+def _saved(folder: Path, shape: str, n: int) -> Path:
+    for side in ("before", "after"):
+        run = folder / side / "run-1"
+        run.mkdir(parents=True)
+        (run / "vm.xplane.pb").write_bytes(SHAPES[shape](n, side))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def calls(profiles: Callable[[str], tuple[Path, Path]]) -> Measure:
+    @cache
+    def of_both(operation: str, shape: str) -> tuple[Calls, Calls]:
+        few, many = (count_calls(partial(OPERATIONS[operation], folder)) for folder in profiles(shape))
+        return few, many
+
+    return of_both
+
+
+@pytest.fixture(scope="module")
+def peaks(profiles: Callable[[str], tuple[Path, Path]]) -> Measure:
+    @cache
+    def of_both(operation: str, shape: str) -> tuple[int, int]:
+        few, many = (peak_bytes(partial(OPERATIONS[operation], folder)) for folder in profiles(shape))
+        return few, many
+
+    return of_both
+
+
+def _not_yet(*wanted: Any) -> pytest.ParameterSet:
+    *values, why = wanted
+    return pytest.param(*values, marks=pytest.mark.xfail(strict=True, raises=AssertionError, reason=why))
+
+
+@pytest.mark.parametrize("bound", [pytest.param(one, id=f"{one.operation}: {one.shape}") for one in TODAY])
+def test_calls_of_one_more(calls: Measure, bound: Bound) -> None:
+    assert_calls(Calls(bound.python, bound.c), *calls(bound.operation, bound.shape), SIZES[bound.shape])
+
+
+@pytest.mark.parametrize(("operation", "shape", "bound"), [_not_yet(*wanted) for wanted in WANTED_CALLS])
+def test_calls_that_are_wanted(calls: Measure, operation: str, shape: str, bound: float) -> None:
+    few, many = calls(operation, shape)
+    assert many.python - few.python <= bound * SIZES[shape]
+
+
+@pytest.mark.parametrize(
+    ("operation", "shape", "bound"), [*KILOBYTES, *(_not_yet(*wanted) for wanted in WANTED_KILOBYTES)]
+)
+def test_bytes_of_one_more(peaks: Measure, operation: str, shape: str, bound: float) -> None:
+    assert_kilobytes(bound, *peaks(operation, shape), SIZES[shape])
