@@ -96,12 +96,10 @@ KILOBYTES = [
     ("ops", "load", 4.1),
     ("kernels", "load", 10.6),
     ("instructions", "load", 6.8),
-    ("programs", "load", 37.6),
     ("iterators", "load", 6.9),
     ("ops", "diff op_stats", 12.0),
 ]
 """What one more of each takes at the peak."""
-
 
 WANTED = [
     ("hosts", (LOAD,), 8_000, "issue 51: reading a host takes 8,000 calls at most"),

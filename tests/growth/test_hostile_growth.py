@@ -72,10 +72,8 @@ TODAY = [
 
 KILOBYTES = [
     ("comparing ops", "long names", 5.1),
-    ("comparing ops", "one name", 3.3),
     ("comparing ops", "distinct names", 111),
     ("reading", "tiny programs", 3.7),
-    ("reading", "lists of operands", 2.5),
     ("reading", "donated parameters", 40.7),
 ]
 """What one more may take at the peak."""
