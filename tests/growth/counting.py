@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pytest
 
-SLACK = 1.05
-_LEAST_CALLS, _LEAST_KILOBYTES = 0.2, 0.1
+SLACK, SLACK_OF_BYTES = 1.05, 4.5 / 4
+"""Calls are the same each time; a peak also depends on what was freed by then."""
+_LEAST_CALLS, _LEAST_KILOBYTES = 0.2, 1.0
 """What a unit may take where it takes next to nothing."""
 _POOLS: list[pa.MemoryPool] = []
 """What Arrow allocated goes back to the pool that it came from, whenever that is: pools are kept."""
@@ -95,4 +96,4 @@ def assert_calls(bound: Calls, few: Calls, many: Calls, units: int) -> None:
 def assert_kilobytes(bound: float, few: int, many: int, units: int) -> None:
     """As `assert_calls`, of bytes."""
     each = (many - few) / 1000 / units
-    assert each <= bound * SLACK + _LEAST_KILOBYTES, f"{each:,.1f} kB per unit, up from {bound:,.1f}"
+    assert each <= bound * SLACK_OF_BYTES + _LEAST_KILOBYTES, f"{each:,.1f} kB per unit, up from {bound:,.1f}"
