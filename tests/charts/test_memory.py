@@ -46,7 +46,7 @@ def test_both_runs_are_steps_on_one_axis_with_their_peaks() -> None:
     assert (after_peak.x[0], after_peak.y[0], after_peak.marker.symbol) == (1, 3, "diamond")
     assert figure.layout.title.text == "Memory in use over time"
     assert figure.layout.xaxis.title.text == "Time since the first event (ms)"
-    assert figure.layout.yaxis.title.text == "In use (MB)"
+    assert (figure.layout.yaxis.title.text, figure.layout.yaxis.rangemode) == ("In use (MB)", "tozero")
 
 
 def hover(frame: pd.DataFrame, point: int) -> str:
@@ -126,7 +126,7 @@ def test_a_typical_step_of_both_runs_is_on_one_axis_with_its_band(axis: Any, end
     assert after[2].name == "Candidate · after, typical peak 20.0 kB"
     assert before[2].customdata[1].tolist() == ["4.00 MB", "3.60 MB", "4.40 MB"]
     assert figure.layout.title.subtitle.text == "line: median of 3 steps; band: lowest to highest"
-    assert figure.layout.yaxis.title.text == "In use (MB)"
+    assert (figure.layout.yaxis.title.text, figure.layout.yaxis.rangemode) == ("In use (MB)", "tozero")
 
 
 def test_a_typical_step_of_a_run_alone_has_one_series() -> None:
