@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
-from tests.growth.counting import Calls, assert_calls, assert_kilobytes, count_calls, peak_bytes
+from tests.growth.counting import Bound, Calls, assert_calls, assert_kilobytes, count_calls, not_yet, peak_bytes
 from tests.growth.hostile import SHAPES
 from tests.growth.operations import comparison_of, load_all, perform
 
@@ -44,15 +44,6 @@ SIZES = {
 
 WARM = {"long names": ("reading", "comparing ops"), "tiny programs": ("reading", "comparing programs")}
 """What is done before anything is measured: it imports, compiles and remembers what is needed once."""
-
-
-class Bound(NamedTuple):
-    """The Python calls and calls in C that one more of a shape may take."""
-
-    operation: str
-    shape: str
-    python: float
-    c: float
 
 
 TODAY = [
@@ -136,24 +127,19 @@ def peaks(profiles: Callable[[str], tuple[Path, Path]]) -> Measure:
     return of_both
 
 
-def _not_yet(*wanted: Any) -> pytest.ParameterSet:
-    *values, why = wanted
-    return pytest.param(*values, marks=pytest.mark.xfail(strict=True, raises=AssertionError, reason=why))
-
-
-@pytest.mark.parametrize("bound", [pytest.param(one, id=f"{one.operation}: {one.shape}") for one in TODAY])
+@pytest.mark.parametrize("bound", [pytest.param(one, id=f"{one.operation}: {one.of}") for one in TODAY])
 def test_calls_of_one_more(calls: Measure, bound: Bound) -> None:
-    assert_calls(Calls(bound.python, bound.c), *calls(bound.operation, bound.shape), SIZES[bound.shape])
+    assert_calls(bound, *calls(bound.operation, bound.of), SIZES[bound.of])
 
 
-@pytest.mark.parametrize(("operation", "shape", "bound"), [_not_yet(*wanted) for wanted in WANTED_CALLS])
+@pytest.mark.parametrize(("operation", "shape", "bound"), [not_yet(*wanted, why=why) for *wanted, why in WANTED_CALLS])
 def test_calls_that_are_wanted(calls: Measure, operation: str, shape: str, bound: float) -> None:
     few, many = calls(operation, shape)
     assert many.python - few.python <= bound * SIZES[shape]
 
 
 @pytest.mark.parametrize(
-    ("operation", "shape", "bound"), [*KILOBYTES, *(_not_yet(*wanted) for wanted in WANTED_KILOBYTES)]
+    ("operation", "shape", "bound"), [*KILOBYTES, *(not_yet(*wanted, why=why) for *wanted, why in WANTED_KILOBYTES)]
 )
 def test_bytes_of_one_more(peaks: Measure, operation: str, shape: str, bound: float) -> None:
     assert_kilobytes(bound, *peaks(operation, shape), SIZES[shape])
