@@ -149,7 +149,7 @@ class Run:
     @cached_property
     def steps(self) -> pd.DataFrame:
         """Columns `step`, `duration_us`, `included`, `stray`: each step of the run, as long as on its slowest host."""
-        return run_steps(self.table("steps"))
+        return run_steps(self._steps_table)
 
     def steps_on(self, host: str | None) -> pd.DataFrame:
         """`steps`, or with `host` the table `steps` of that host."""
@@ -335,7 +335,9 @@ class Run:
         if name == "run_info":
             return schema.RUN_INFO.conform(pd.DataFrame([asdict(self.info)]))
         if name == "slow_steps":
-            return slow_steps_frame(self.table("steps", host=host), self.op_shares, _label(host))
+            if host not in self._slow_steps:
+                self._slow_steps[host] = slow_steps_frame(self.table("steps", host=host), self.op_shares, _label(host))
+            return self._slow_steps[host]
         if name == "hosts":
             return _rows_of(self._hosts_table, host, device)
         if name == "steps":
@@ -357,6 +359,11 @@ class Run:
         if name == "kernel_stats" and host is None and len(self.hosts) > 1:
             frame = frame.sort_values("total_duration_us", ascending=False, kind="stable", ignore_index=True)
         return schema.table(name).conform(frame)
+
+    @cached_property
+    def _slow_steps(self) -> dict[str | None, pd.DataFrame]:
+        """Each table has one row."""
+        return {}
 
     @cached_property
     def _hosts_table(self) -> pd.DataFrame:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -94,9 +95,13 @@ class FakeRun:
     choice: StepChoice = OWN_STEPS
     why_untimed: str = ""
 
-    @property
+    @cached_property
     def steps(self) -> pd.DataFrame:
-        return run_steps(self.table("steps"))
+        return run_steps(self._steps)
+
+    @cached_property
+    def _steps(self) -> pd.DataFrame:
+        return with_stray(self.frames["steps"], is_excluded=not self.choice.counts_stray)
 
     def steps_on(self, host: str | None) -> pd.DataFrame:
         return self.steps if host is None else self.table("steps", host=host)
@@ -146,8 +151,7 @@ class FakeRun:
         if name == "slow_steps":
             return slow_steps_frame(self.table("steps", host=host), self.op_shares, host or "all")
         if name == "steps" and name in self.frames:
-            steps = with_stray(self.frames[name], is_excluded=not self.choice.counts_stray)
-            return steps if host is None else steps[steps["host"] == host]
+            return self._steps if host is None else self._steps[self._steps["host"] == host]
         if host is None:
             return self.frames[name] if name in self.frames else schema.table(name).empty()
         return self.by_host.get(host, {}).get(name, schema.table(name).empty())

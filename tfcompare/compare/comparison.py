@@ -288,7 +288,7 @@ class Comparison:
         found = step_kinds(*self._sides(candidate), self.replicates)
         if self._is_identical(candidate):
             return [replace(one, verdict=SAME_CAPTURE) for one in found]
-        why = caveat(self.baseline, candidate, but=MIX)
+        why = caveat(self.mismatches(candidate), but=MIX)
         return [replace(one, verdict=replace(one.verdict, caveat=why)) for one in found]
 
     def main_kind(self, candidate: Run) -> StepKind | None:
@@ -326,7 +326,9 @@ class Comparison:
         """
         spread = self.replicates.spread_between(self.baseline, candidate, on_host=True)
         verdict = time_verdict(self._sides(candidate), times, ChangeTest(spread, of=of, can_be_absent=True))
-        return verdict if self._is_identical(candidate) else replace(verdict, caveat=caveat(self.baseline, candidate))
+        if self._is_identical(candidate):
+            return verdict
+        return replace(verdict, caveat=caveat(self.mismatches(candidate)))
 
     def call_verdicts(self, candidate: Run, pipelines: pd.DataFrame) -> list[CallVerdict]:
         """A verdict on the mean call for each matched row of the candidate's diff of `tf_data_pipelines`."""
@@ -373,7 +375,7 @@ class Comparison:
 
     def mismatches(self, candidate: Run) -> list[Mismatch]:
         """Differences that make the two runs hard to compare, the most serious first."""
-        return mismatches(self.baseline, candidate)
+        return self.cached(("mismatches", candidate.id), partial(mismatches, self.baseline, candidate))
 
     def headline(self, candidate: str | None = None, names: tuple[str, str] | None = None) -> str:
         """A Markdown sentence on the candidate with that id, by default the first one.

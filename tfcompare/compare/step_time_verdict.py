@@ -7,14 +7,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tfcompare.compare.captures import Captures, Replicates
-from tfcompare.compare.comparability import mismatches
+from tfcompare.compare.comparability import Mismatch, mismatches
 from tfcompare.compare.stats.change_test import ChangeTest
 from tfcompare.compare.stats.estimates import Times
 from tfcompare.compare.stats.spread import OF_HOSTS
 from tfcompare.compare.stats.verdict import IDENTICAL, UNTESTED, Verdict
 
 if TYPE_CHECKING:
-    from tfcompare.run import Run
+    pass
 
 NO_STEPS = Verdict(UNTESTED, "a run has no step markers")
 _STEP_TIME = ChangeTest(OF_HOSTS)
@@ -29,7 +29,7 @@ def step_time_verdict(baseline: Captures, candidate: Captures, replicates: Repli
     if not (baseline.all_have_steps and candidate.all_have_steps):
         return no_steps(baseline, candidate)
     test = ChangeTest(replicates.spread_between(ours, theirs))
-    return replace(test(baseline.step_times_us, candidate.step_times_us), caveat=caveat(ours, theirs))
+    return replace(test(baseline.step_times_us, candidate.step_times_us), caveat=caveat(mismatches(ours, theirs)))
 
 
 def time_verdict(
@@ -53,10 +53,10 @@ def step_time_us(captures: Captures) -> float:
     return _STEP_TIME.value(times) if all((one.included > 0).any() for one in times) else float("nan")
 
 
-def caveat(baseline: Run, candidate: Run, *, but: str = "") -> str:
-    """Why verdicts on the two runs' times do not apply to the program itself; empty if they do. The mismatch labelled
-    `but` does not count."""
-    hard = [m.label.lower() for m in mismatches(baseline, candidate) if m.is_hard and m.label != but]
+def caveat(found: Sequence[Mismatch], *, but: str = "") -> str:
+    """Why verdicts on the times of two runs with these mismatches do not apply to the program itself; empty if they do.
+    The mismatch labelled `but` does not count."""
+    hard = [m.label.lower() for m in found if m.is_hard and m.label != but]
     if not hard:
         return ""
     named = " and ".join(filter(None, [", ".join(hard[:-1]), hard[-1]]))

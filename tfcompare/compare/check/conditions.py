@@ -263,7 +263,7 @@ def check(comparison: Comparison, conditions: Sequence[Condition]) -> Findings:
         found = [_checked(condition, pair) for condition in conditions]
     else:
         found = [_verdict_on(name, pair) for name in WITHOUT_CONDITIONS]
-    notes = [caveat(baseline, candidate)]
+    notes = [caveat(comparison.mismatches(candidate))]
     windows = [window_of(run, on_host) for run, on_host in ((baseline, host), (candidate, theirs))]
     notes.append(in_words(*windows, has_changed=False))
     for role, run, on_host in (("the baseline", baseline, host), ("the candidate", candidate, theirs)):

@@ -58,10 +58,11 @@ from tfcompare.compare.matching.tiers import (
 from tfcompare.compare.tf_data.iterator_tree import PREFIX
 from tfcompare.compare.tf_data.iterators import align_iterators
 from tfcompare.compare.tf_data.pipelines import pair_executions
-from tfcompare.schema import Table
+from tfcompare.schema import SIDES, Table
 from tfcompare.tables.op_evidence import OpEvidence
 from tfcompare.text import by_number
 
+Ints = npt.NDArray[np.intp]
 Evidence = tuple[OpEvidence, OpEvidence]
 """Shapes and positions of the ops of baseline and candidate, which help to identify them beyond their names."""
 
@@ -128,8 +129,7 @@ def pair_rows(
         parts = _in_tiers((Tier(EXACT, table.keys),), baseline, candidate)
     else:
         parts = _pair_named(naming, baseline, candidate, effective(manual_pairs), evidence)
-    paired = pd.concat(parts, ignore_index=True)
-    return _with_the_rest(parts, _without(baseline, paired["baseline"]), _without(candidate, paired["candidate"]))
+    return _with_the_rest(parts, baseline, candidate)
 
 
 def _pair_named(
@@ -153,7 +153,7 @@ def _pair_named(
 def _pair_iterators(baseline: pd.DataFrame, candidate: pd.DataFrame) -> Pairing:
     pairs = pair_executions(baseline, candidate)
     paired = pd.DataFrame({"baseline": pairs.baseline, "candidate": pairs.candidate, "match": pairs.match})
-    return _with_the_rest([paired], _without(baseline, paired["baseline"]), _without(candidate, paired["candidate"]))
+    return _with_the_rest([paired], baseline, candidate)
 
 
 def _in_tiers(
@@ -164,41 +164,53 @@ def _in_tiers(
     guesses: tuple[pd.DataFrame, pd.DataFrame] | None = None,
 ) -> list[pd.DataFrame]:
     """The matches of each tier; with `guesses` (all rows of the two sides), a final tier matches by similarity."""
+    codes = {key: _codes(baseline[key], candidate[key]) for key in dict.fromkeys(key for t in tiers for key in t.keys)}
+    rows = np.arange(len(baseline)), np.arange(len(candidate))  # not matched yet
     parts: list[pd.DataFrame] = []
     for tier in tiers:
-        pairs = _pair_by_keys(baseline, candidate, list(tier.keys))
-        parts.append(pairs.assign(match=tier.name))
-        baseline, candidate = _without(baseline, pairs["baseline"]), _without(candidate, pairs["candidate"])
+        rest = np.concatenate([rows[0], len(baseline) + rows[1]])
+        found = _alone_alike([codes[key][rest] for key in tier.keys], len(rows[0]))
+        ours, theirs = baseline.index[rows[0][found[0]]], candidate.index[rows[1][found[1]]]
+        parts.append(pd.DataFrame({"baseline": ours, "candidate": theirs, "match": tier.name}))
+        rows = np.delete(rows[0], found[0]), np.delete(rows[1], found[1])
+        if not (rows[0].size and rows[1].size):
+            break
     if guesses is not None:
-        parts.append(likely_rows(baseline, candidate, guesses, pd.concat(parts)).assign(match=PROBABLE))
+        left = baseline.iloc[rows[0]], candidate.iloc[rows[1]]
+        parts.append(likely_rows(*left, guesses, pd.concat(parts)).assign(match=PROBABLE))
     return parts
+
+
+def _codes(ours: pd.Series, theirs: pd.Series) -> Ints:
+    """A number for each cell of both columns, the same for equal cells."""
+    return pd.factorize(pd.concat([ours, theirs], ignore_index=True), use_na_sentinel=False)[0]
+
+
+def _alone_alike(keys: Sequence[Ints], split: int) -> tuple[Ints, Ints]:
+    """Pairs of rows with equal keys that no other row of their side has: of the rows before `split` and those from it,
+    each counted from 0 and in the order of the first. `keys` holds the codes of all rows for each key."""
+    number = keys[0]
+    for codes in keys[1:]:
+        number = pd.factorize(number * (codes.max(initial=0) + 1) + codes)[0]
+    ours, theirs = number[:split], number[split:]
+    kinds = number.max(initial=-1) + 1
+    is_alone = (np.bincount(ours, minlength=kinds) == 1) & (np.bincount(theirs, minlength=kinds) == 1)
+    place = np.zeros(kinds, np.intp)
+    place[theirs] = np.arange(len(theirs))
+    first = np.flatnonzero(is_alone[ours])
+    return first, place[ours[first]]
 
 
 def _with_the_rest(parts: list[pd.DataFrame], baseline: pd.DataFrame, candidate: pd.DataFrame) -> Pairing:
     """The matches of `parts`, followed by the unmatched rows of each side."""
-    parts = list(parts)
-    parts.append(pd.DataFrame({"baseline": baseline.index, "candidate": -1, "match": None}))
-    parts.append(pd.DataFrame({"baseline": -1, "candidate": candidate.index, "match": None}))
+    ours, theirs = (np.concatenate([part[side].to_numpy(np.intp) for part in parts]) for side in SIDES)
+    match = np.concatenate([part["match"].to_numpy(object) for part in parts])
+    gone, new = np.setdiff1d(baseline.index, ours), np.setdiff1d(candidate.index, theirs)
     return Pairing(
-        np.concatenate([p["baseline"].to_numpy(np.intp) for p in parts]),
-        np.concatenate([p["candidate"].to_numpy(np.intp) for p in parts]),
-        np.concatenate([p["match"].to_numpy(object) for p in parts]),
+        np.concatenate([ours, gone, np.full(len(new), -1)]),
+        np.concatenate([theirs, np.full(len(gone), -1), new]),
+        np.concatenate([match, np.full(len(gone) + len(new), None)]),
     )
-
-
-def _without(side: pd.DataFrame, paired: pd.Series) -> pd.DataFrame:
-    return side.loc[side.index.difference(pd.Index(paired))]
-
-
-def _pair_by_keys(baseline: pd.DataFrame, candidate: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    """Pairs of rows with equal keys, if the keys are unique on each side."""
-    if baseline.empty or candidate.empty:
-        return pd.DataFrame({"baseline": [], "candidate": []}, dtype=np.intp)
-    ours, theirs = (
-        side[keys].drop_duplicates(keep=False).rename_axis("row").reset_index() for side in (baseline, candidate)
-    )
-    both = ours.merge(theirs, on=keys, suffixes=("_baseline", "_candidate"))
-    return pd.DataFrame({"baseline": both["row_baseline"], "candidate": both["row_candidate"]})
 
 
 def op_counterparts(
