@@ -53,12 +53,12 @@ WARM = Size(hosts=2, captures=2, ops=12, kernels=6, programs=2, instructions=12,
 
 TODAY = [
     Bound("load", "hosts", python=8_800, c=8_170),
-    Bound("diff", "hosts", python=48_248, c=43_049),
-    Bound("view overview", "hosts", python=3_935, c=3_584),
-    Bound("view hosts", "hosts", python=17_908, c=15_314),
-    Bound("report", "hosts", python=25_929, c=30_302),
-    Bound("diff tf_data_pipelines", "hosts with tf.data", python=106_208, c=90_507),
-    Bound("diff op_stats", "captures", python=35_878, c=30_467),
+    Bound("diff", "hosts", python=24_391, c=21_484),
+    Bound("view overview", "hosts", python=0, c=0),
+    Bound("view hosts", "hosts", python=13_747, c=11_699),
+    Bound("report", "hosts", python=13_914, c=19_499),
+    Bound("diff tf_data_pipelines", "hosts with tf.data", python=11_046, c=9_318),
+    Bound("diff op_stats", "captures", python=34_512, c=28_855),
     Bound("load", "steps", python=0.1, c=0),
     Bound("diff op_stats", "steps", python=0, c=0),
     Bound("view timeline", "steps", python=0, c=0),
@@ -76,9 +76,9 @@ TODAY = [
     Bound("diff hlo_ops", "programs", python=74, c=116),
     Bound("view xla", "programs", python=6_227, c=6_053),
     Bound("load", "iterators", python=52, c=84),
-    Bound("diff tf_data", "iterators", python=62, c=57),
-    Bound("view tf_data", "iterators", python=1_020, c=755),
-    Bound("view input_pipeline", "iterators", python=72, c=60),
+    Bound("diff tf_data", "iterators", python=49, c=47),
+    Bound("view tf_data", "iterators", python=1_006, c=743),
+    Bound("view input_pipeline", "iterators", python=67, c=55),
 ]
 
 KILOBYTES = [

@@ -48,9 +48,9 @@ WARM = {"long names": ("reading", "comparing ops"), "tiny programs": ("reading",
 
 TODAY = [
     Bound("reading", "long names", python=0, c=0),
-    Bound("comparing ops", "long names", python=12, c=42),
+    Bound("comparing ops", "long names", python=4, c=18),
     Bound("reading", "one name", python=29, c=43),
-    Bound("comparing ops", "one name", python=234, c=188),
+    Bound("comparing ops", "one name", python=230, c=183),
     Bound("reading", "distinct names", python=93, c=193),
     Bound("comparing ops", "distinct names", python=739, c=969),
     Bound("reading", "tiny programs", python=4_159, c=3_713),
@@ -62,7 +62,7 @@ TODAY = [
 ]
 
 KILOBYTES = [
-    ("comparing ops", "long names", 5.1),
+    ("comparing ops", "long names", 1.7),
     ("comparing ops", "distinct names", 111),
     ("reading", "tiny programs", 3.7),
     ("reading", "donated parameters", 40.7),
