@@ -6,6 +6,7 @@ import html
 from pathlib import Path
 
 from tests.profiles import SAMPLE_RUNS
+from tests.render.test_html import LARGEST
 
 BEFORE, AFTER = (str(SAMPLE_RUNS[name]) for name in ("filters_512_128", "filters_16_8"))
 
@@ -39,7 +40,7 @@ def test_a_check_writes_a_report_passed_or_not(tmp_path: Path, tfcompare) -> Non
     status, printed, _ = tfcompare("check", BEFORE, AFTER, *conditions, "--report", str(out))
     assert (status, "FAILED" in printed) == (1, True)
     text = html.unescape(out.read_text(encoding="utf-8"))
-    assert text.startswith("<!DOCTYPE html>")
+    assert text.startswith("<!DOCTYPE html>") and out.stat().st_size <= LARGEST
     assert text.index("Check FAILED (1 failed, 1 passed)") < text.index("20× faster")
 
 

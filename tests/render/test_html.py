@@ -6,24 +6,28 @@ import base64
 import hashlib
 import re
 from html.parser import HTMLParser
-from pathlib import Path
 
 import pytest
 
 from tests.profiles import compared_runs
 from tests.render.documents import hostile_comparison, payload_of
-from tests.views.flat import flat
+from tests.render.test_notebook_cells import lines
+from tests.views.flat import pair_of, shown
 from tfcompare.charts.library import plotly_js
+from tfcompare.compare import Comparison
 from tfcompare.render.html import as_html
 from tfcompare.render.inline import inline
+from tfcompare.render.markdown import as_text
 from tfcompare.render.payload import table_json
 from tfcompare.report.contents import contents
 from tfcompare.report.making import report
-from tfcompare.views.blocks import Table
+from tfcompare.views.blocks import Report, Table
+from tfcompare.views.registry import view
 
 CPU = ("filters_512_128", "filters_16_8")
 GPU = ("filters_512_128_simulated", "filters_16_8_simulated")
 LARGEST = 3_000_000
+"""`tests/commands/test_report.py` asserts it of a report of `check`."""
 
 
 class Elements(HTMLParser):
@@ -51,14 +55,28 @@ def script_of(document: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def document() -> str:
-    return report(compared_runs(*CPU))
+def comparison(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
+    """Of two runs in which every name is hostile."""
+    return hostile_comparison(tmp_path_factory.mktemp("hostile"))
 
 
-@pytest.mark.parametrize("runs", [CPU, pytest.param(GPU, marks=pytest.mark.thorough)])
-def test_it_is_small_and_names_nothing_elsewhere(runs: tuple[str, str], request: pytest.FixtureRequest) -> None:
-    document = request.getfixturevalue("document") if runs == CPU else report(compared_runs(*runs))
-    assert len(document.encode()) <= LARGEST
+@pytest.fixture(scope="module")
+def content(comparison: Comparison) -> Report:
+    return contents(comparison)
+
+
+@pytest.fixture(scope="module")
+def document(content: Report) -> str:
+    return as_html(content)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("runs", [CPU, GPU])
+def test_it_is_small(runs: tuple[str, str]) -> None:
+    assert len(report(compared_runs(*runs)).encode()) <= LARGEST
+
+
+def test_it_names_nothing_elsewhere(document: str) -> None:
     tags = tags_of(document)
     assert [(tag, name) for tag, found in tags for name in found if name in ("src", "srcset", "data")] == []
     links = [(tag, found["href"] or "") for tag, found in tags if "href" in found]
@@ -82,17 +100,30 @@ def test_scripts_do_not_declare_a_name_twice(document: str) -> None:
     assert sorted(names) == sorted(set(names))
 
 
-def test_hostile_names_are_text(tmp_path: Path) -> None:
-    comparison = hostile_comparison(tmp_path)
-    found = report(comparison)
-    tags = tags_of(found)
+def test_hostile_names_are_text(document: str) -> None:
+    tags = tags_of(document)
     assert len([tag for tag, _ in tags if tag == "script"]) == 3
     assert not {"img", "iframe", "object", "embed", "b", "i"} & {tag for tag, _ in tags}
     assert not [name for _, attributes in tags for name in attributes if name.startswith("on")]
     assert not [f for _, f in tags if "evil.test" in str(f.get("href"))]
-    assert "alert(1)" in found
-    cells = [text for block in payload_of(found) if block["kind"] == "table" for text in block["columns"][0]["texts"]]
-    assert any("<script>" in cell for cell in cells)
+    assert "alert(1)" in document
+    tables = [block for block in payload_of(document) if block["kind"] == "table"]
+    assert any("<script>" in cell for table in tables for cell in table["columns"][0]["texts"])
+
+
+def test_hostile_names_cannot_steer_markdown(content: Report) -> None:
+    text = as_text(content)
+    assert not re.search(r"(?<!\\)!\[i\]\(//evil", re.sub(r"`[^`]*`", "", text))
+    rows = [line for line in text.splitlines() if line.startswith("| ")]
+    assert rows
+    assert not [line for line in rows if "<script>" in line]
+
+
+def test_hostile_names_of_ops_hosts_devices_and_warnings_are_text_in_a_notebook(comparison: Comparison) -> None:
+    for one in (comparison.baseline, comparison):
+        assert any("<img src=x>" in line for line in lines(one)), "shown as it is written"
+        assert "](//evil.test)" in "".join(lines(one))
+    assert any(line.startswith("Caveats (") for line in lines(comparison))
 
 
 @pytest.mark.parametrize(("markdown", "html"), [
@@ -106,10 +137,7 @@ def test_markdown_becomes_html_without_markup_of_its_own(markdown: str, html: st
 
 
 def test_cells_are_as_in_the_app_and_csv_values_in_full_precision() -> None:
-    comparison = compared_runs(*CPU)
-    (table,) = [
-        block for block in flat(contents(comparison).sections) if isinstance(block, Table) and block.name == "op_stats"
-    ]
+    (table,) = shown(view("op_stats"), pair_of(*CPU), Table)
     columns = {column["csv"]: column for column in table_json(table)["columns"]}
     times = columns["self_time_us_per_step_baseline"]
     assert times["heading"] == "Self time (µs/step)" and times["label"] == "Baseline"
@@ -119,6 +147,6 @@ def test_cells_are_as_in_the_app_and_csv_values_in_full_precision() -> None:
     assert columns["verdict"]["texts"][0] == "▼ likely faster" and columns["verdict"]["tones"][0] == "likely-better"
 
 
-def test_a_report_is_the_same_each_time_but_for_its_date(document: str) -> None:
+def test_a_report_is_the_same_each_time_but_for_its_date(content: Report, document: str) -> None:
     date = re.compile(r"on \d{4}-\d\d-\d\d \d\d:\d\d UTC")
-    assert date.sub("", as_html(contents(compared_runs(*CPU)))) == date.sub("", document)
+    assert date.sub("", as_html(content)) == date.sub("", document)

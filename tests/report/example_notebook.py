@@ -39,6 +39,17 @@ def is_figure(output: NotebookNode) -> bool:
     return FIGURE in output.get("data", {})
 
 
+def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
+    """Its cells of code."""
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def html_of(cell: NotebookNode) -> list[str]:
+    """What tfcompare shows below a cell; the HTML of pandas differs between its versions."""
+    found = [output.get("data", {}).get("text/html", "") for output in cell.outputs]
+    return [text for text in found if "tfcompare" in text]
+
+
 def store() -> None:
     """Write the notebook with what it shows now."""
     notebook = stored()

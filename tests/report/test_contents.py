@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 from tests.profiles import compared_runs, loaded_run
-from tests.views.flat import flat
+from tests.views.flat import flat, pair_of, shown
+from tests.views.golden import FOLDER
 from tfcompare.compare import Comparison, compare
 from tfcompare.report.contents import contents, title_of
 from tfcompare.report.making import for_pull_request
 from tfcompare.views.blocks import Block, Cards, Chart, Code, Facts, Report, Table, Text, Timeline, Verdict
-from tfcompare.views.registry import charts
+from tfcompare.views.registry import charts, view, views
 
-PAIRS = {
-    "cpu": ("filters_512_128", "filters_16_8"),
-    "gpu": ("filters_512_128_simulated", "filters_16_8_simulated"),
-    "jax": ("jax_filters_128_32", "jax_filters_16_8"),
-    "workers": ("workers_balanced", "workers_slow_input"),
-}
+CPU = ("filters_512_128", "filters_16_8")
 SEVERAL = ("filters_16_8", "filters_16_8_again", "filters_16_8_better_input")
 
 
@@ -27,8 +24,8 @@ def of_several() -> Comparison:
 
 
 @cache
-def of_pair(kind: str) -> Report:
-    return contents(compared_runs(*PAIRS[kind]), command=["tfcompare", "report", "logs/a b"])
+def of_cpu() -> Report:
+    return contents(compared_runs(*CPU), command=["tfcompare", "report", "logs/a b"])
 
 
 @cache
@@ -45,14 +42,18 @@ def charts_in(report: Report) -> list[str]:
     return [block.name for block in blocks_of(report, Chart) if isinstance(block, Chart) and block.draw() is not None]
 
 
-def test_every_chart_has_a_place() -> None:
-    reports = (alone(), *map(of_pair, PAIRS))
-    named = {block.name for report in reports for block in blocks_of(report, Chart) if isinstance(block, Chart)}
-    assert named >= {*charts()} - {"memory_run"}, "the whole run's memory is too large"
+def test_every_chart_of_a_view_is_in_the_report_and_every_chart_is_in_a_view() -> None:
+    pair = pair_of(*CPU)
+    shown = [block for view in views() if not view.why_not(pair) for block in flat(view.blocks(pair))]
+    named = {block.name for block in shown if isinstance(block, Chart)}
+    in_report = {block.name for block in blocks_of(of_cpu(), Chart) if isinstance(block, Chart)}
+    assert in_report >= named - {"memory_run"}, "the whole run's memory is too large"
+    goldens = "".join(path.read_text(encoding="utf-8") for path in FOLDER.rglob("*.txt"))
+    assert {*charts()} <= {*re.findall(r"^\[(\w+)\] ", goldens, re.MULTILINE)}
 
 
 def test_a_comment_on_a_pull_request_is_the_answer_and_no_more() -> None:
-    said = for_pull_request(compared_runs(*PAIRS["cpu"])).splitlines()
+    said = for_pull_request(compared_runs(*CPU)).splitlines()
     assert said[0] == "### B filters_16_8 compared with A filters_512_128"
     assert "`B` is 20× faster than `A` (15×–25×, one capture each): 10.9 ms vs 213 ms per step." in said[2]
     assert any(line.startswith("**−202 ms per step** = −201 ms host compute") for line in said)
@@ -62,7 +63,7 @@ def test_a_comment_on_a_pull_request_is_the_answer_and_no_more() -> None:
 
 
 def test_the_answer_comes_first() -> None:
-    report = of_pair("cpu")
+    report = of_cpu()
     first = report.sections[0]
     assert first.title == "" and first.is_open
     verdict = first.blocks[0]
@@ -78,20 +79,22 @@ def test_the_answer_comes_first() -> None:
     ]
 
 
-def tables_of(report: Report) -> dict[str, Table]:
-    return {block.name: block for block in flat(report.sections) if isinstance(block, Table)}
+def columns_of(name: str, *runs: str) -> list[str]:
+    """The columns of the first table of a view."""
+    table, *_ = shown(view(name), pair_of(*runs), Table)
+    return [column.name for column in table.columns]
 
 
-def test_rows_of_several_hosts_and_memories_say_which() -> None:
-    tables = tables_of(of_pair("workers"))
-    names = {name: [column.name for column in table.columns] for name, table in tables.items()}
-    assert names["input_pipeline"][:3] == ["op_name", "category", "host"]
-    assert not tables["input_pipeline"].rows.duplicated(["op_name", "host"]).any()
-    assert "host" not in names["op_stats"], "ops are summed over hosts"
+def test_rows_of_several_hosts_say_which() -> None:
+    workers = ("workers_balanced", "workers_slow_input")
+    table, *_ = shown(view("input_pipeline"), pair_of(*workers), Table)
+    assert [column.name for column in table.columns][:3] == ["op_name", "category", "host"]
+    assert not table.rows.duplicated(["op_name", "host"]).any()
+    assert "host" not in columns_of("op_stats", *workers), "ops are summed over hosts"
 
 
 def test_a_column_of_texts_without_any_is_left_out() -> None:
-    names = [column.name for column in tables_of(of_pair("jax"))["hlo_ops"].columns]
+    names = columns_of("xla", "jax_filters_128_32", "jax_filters_16_8")
     assert "category" in names and not [name for name in names if name.startswith("bound_by")]
 
 
@@ -101,7 +104,7 @@ def test_a_run_alone_has_no_second_side() -> None:
     verdict, cards = report.sections[0].blocks[:2]
     assert isinstance(verdict, Verdict) and verdict.headline == "10.9 ms per step"
     assert isinstance(cards, Cards) and not any(figure.has_baseline for figure in cards.figures)
-    columns = [column.name for table in tables_of(report).values() for column in table.columns]
+    columns = [column.name for table in blocks_of(report, Table) for column in table.columns]
     assert columns
     assert not [name for name in columns if name.endswith(("_candidate", "_delta", "_ratio"))]
     assert {*charts_in(report)} >= {"average_step", "step_times"}

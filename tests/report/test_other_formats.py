@@ -9,31 +9,32 @@ import math
 import os
 import re
 from dataclasses import replace
+from functools import cache
 from pathlib import Path, PurePath
 
 import pandas as pd
 import pytest
 
+from tests.laws import mostly_thorough
 from tests.profiles import compared_runs, loaded_run
-from tests.render.documents import hostile_comparison, payload_of
-from tests.ui.hostile_profile import hostile
+from tests.render.documents import payload_of
+from tests.ui.hostile_profile import EVIL, hostile
+from tests.views.flat import only_pair, shown
 from tfcompare.compare import Comparison, compare
 from tfcompare.compare.matching.manual import ManualChoice
 from tfcompare.errors import Unknown
-from tfcompare.report.contents import Checked
+from tfcompare.render.payload import table_json
+from tfcompare.report.contents import Checked, _compared
 from tfcompare.report.making import report, write
 from tfcompare.report.redaction import OtherNames, Sentences, redacted, renamed, without_paths
 from tfcompare.run import load
+from tfcompare.views.blocks import Table, Text
+from tfcompare.views.registry import view
 
 CPU = ("filters_512_128", "filters_16_8")
 WORKERS = ("workers_balanced", "workers_slow_input")
 FORMS = ["html", "json", pytest.param("markdown", marks=pytest.mark.thorough)]
 """Markdown has the texts of HTML: tables and charts are what they differ in."""
-
-
-@pytest.fixture(scope="module")
-def hostile_runs(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
-    return hostile_comparison(tmp_path_factory.mktemp("hostile"))
 
 
 def test_markdown_has_the_answer_what_a_check_found_on_top_and_no_charts() -> None:
@@ -48,14 +49,6 @@ def test_markdown_has_the_answer_what_a_check_found_on_top_and_no_charts() -> No
     assert "| Step time | 213 ms | 10.9 ms | −202 ms | 0.0513× |" in text
     assert len(text) < 20_000
     assert json.loads(report(compared_runs(*CPU), "json", checked=checked))["check"] == {"passed": False}
-
-
-def test_hostile_names_cannot_steer_markdown(hostile_runs: Comparison) -> None:
-    text = report(hostile_runs, "markdown")
-    assert not re.search(r"(?<!\\)!\[i\]\(//evil", re.sub(r"`[^`]*`", "", text))
-    rows = [line for line in text.splitlines() if line.startswith("| ")]
-    assert rows
-    assert not [line for line in rows if "<script>" in line]
 
 
 def test_json_has_every_diff_in_full_precision() -> None:
@@ -74,40 +67,16 @@ def test_json_has_every_diff_in_full_precision() -> None:
     assert ours == pytest.approx(diff["self_time_us_per_step_candidate"].astype("float64").tolist(), nan_ok=True)
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_a_redacted_report_has_no_names_of_runs_and_hosts(form: str) -> None:
+@cache
+def without_names(name: str) -> Comparison:
+    """A redacted comparison: of a run with a secret name and a remark with paths, and one that is called `name`, as its
+    hosts are but for their numbers."""
     baseline, candidate = map(loaded_run, WORKERS)
     remark = "left out: /home/ada/x/host_b.xplane.pb: breaks off in worker1's profile"
-    secret = replace(candidate, id="x/my_slow.run", name="my_slow.run", path=PurePath("/home/ada/x"), remarks=(remark,))
-    found = texts_of(compare(baseline, secret), form, redact=True)
-    for name in ("my_slow.run", "/home/ada", "ada", "worker0", "worker1"):
-        assert name not in found, name
-    assert "host 2" in found and "host_b.xplane.pb" in found
-
-
-def texts_of(comparison: Comparison, form: str, *, redact: bool) -> str:
-    """All that a report holds, without what Markdown escapes."""
-    text = report(comparison, form, redact=redact)  # type: ignore[arg-type]
-    if form == "html":
-        body = re.sub(r"<(script|style)\b.*?</\1>", "", text, flags=re.DOTALL)
-        text = f"{html.unescape(body)} {json.dumps(payload_of(text), ensure_ascii=False)}"
-    return text.replace("\\", "")
-
-
-@pytest.mark.parametrize(
-    ("name", "form"),
-    [
-        ("step", "html"),
-        pytest.param("step", "json", marks=pytest.mark.thorough),
-        *(pytest.param(name, "html", marks=pytest.mark.thorough) for name in ("text", "scatter", "baseline", "vm")),
-    ],
-)
-def test_names_that_mean_something_else_are_redacted_where_they_are_names(name: str, form: str) -> None:
-    baseline, candidate = map(loaded_run, WORKERS)
-    called = replace(candidate, id=name, name=name)
+    secret = replace(baseline, id="x/my_slow.run", name="my_slow.run", path=PurePath("/home/ada/x"), remarks=(remark,))
     hosts = {host: f"{name}{number}" for number, host in enumerate(candidate.host_names)}
     others, plain = OtherNames({}), Sentences({"worker0": "worker0"})
-    comparison = compare(baseline, called).with_runs(
+    comparison = compare(secret, replace(candidate, id=name, name=name)).with_runs(
         lambda run: renamed(
             run, run.name, hosts if run.id == name else {host: host for host in run.host_names}, others, plain
         ),
@@ -115,16 +84,26 @@ def test_names_that_mean_something_else_are_redacted_where_they_are_names(name: 
         lambda _, text: text,
         plain.of,
     )
-    found = texts_of(comparison, form, redact=True)
-    assert "Average step" in found or '"per": "step"' in found
-    assert f"{name}0" not in found and f"{name}1" not in found
+    return redacted(comparison)
+
+
+def texts_of(comparison: Comparison, form: str) -> str:
+    """All that a report holds, without what Markdown escapes."""
+    text = report(comparison, form)  # type: ignore[arg-type]
+    if form == "html":
+        body = re.sub(r"<(script|style)\b.*?</\1>", "", text, flags=re.DOTALL)
+        text = f"{html.unescape(body)} {json.dumps(payload_of(text), ensure_ascii=False)}"
+    return text.replace("\\", "")
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_hostile_names_are_redacted_as_well(form: str, hostile_runs: Comparison) -> None:
-    found = texts_of(hostile_runs, form, redact=True)
-    named = {"html": "<title>B compared with A", "markdown": "### B compared with A", "json": '"name": "B"'}
-    assert named[form] in found
+@pytest.mark.parametrize("name", mostly_thorough(("step", "text", "scatter", "baseline", "vm"), "step"))
+def test_a_redacted_report_has_no_names_of_runs_and_hosts_whatever_else_they_mean(name: str, form: str) -> None:
+    found = texts_of(without_names(name), form)
+    for secret in ("my_slow.run", "/home/ada", "ada", "worker0", "worker1", f"{name}0", f"{name}1"):
+        assert secret not in found, secret
+    assert "host 2" in found and "host_b.xplane.pb" in found
+    assert "Average step" in found or '"per": "step"' in found
 
 
 def test_replicates_are_called_after_their_run() -> None:
@@ -137,16 +116,18 @@ def test_replicates_are_called_after_their_run() -> None:
 
 
 def test_only_one_host() -> None:
-    baseline, candidate = map(loaded_run, WORKERS)
-    found = texts_of(compare(baseline, candidate, host="worker1"), "markdown", redact=True)
-    assert "Only the host `host 2`." in found and "worker1" not in found
+    other = redacted(compare(*map(loaded_run, WORKERS), host="worker1"))
+    said = [block.text for block in _compared(other) if isinstance(block, Text)]
+    assert (other.host, said) == ("host 2", ["Sums are per step. Only the host `host 2`."])
 
 
 def test_sums_per_device_and_runs_without_steps_are_not_named() -> None:
     runs = [loaded_run(name) for name in ("jax_conv_legacy", "jax_conv_08")]
-    found = texts_of(compare(*runs, per="device"), "html", redact=True)
-    assert "Self time (µs/device)" in found and "Sums are per device." in found
-    assert not [run.name for run in runs if run.name in found]
+    other = redacted(compare(*runs, per="device"))
+    assert [block.text for block in _compared(other) if isinstance(block, Text)] == ["Sums are per device."]
+    (table,) = shown(view("op_stats"), only_pair(other), Table)
+    assert {"Self time (µs/device)"} <= {column["heading"] for column in table_json(table)["columns"]}
+    assert not [run.name for run in runs if run.name in report(other, "json")]
     assert "no step markers were found in: A, B" in " ".join(redacted(compare(*runs)).notes)
 
 
@@ -159,18 +140,35 @@ def test_numbers_are_those_of_the_comparison_with_names() -> None:
         pd.testing.assert_frame_equal(plain, found)
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_names_that_are_paths_are_others_in_all_texts_and_charts(form: str, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def of_paths(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
+    """A comparison of runs in which every name is hostile and ends with a path."""
+    folder = tmp_path_factory.mktemp("paths")
     for run, scale in (("before", 1.0), ("after", 1.5)):
-        file = tmp_path / run / "plugins" / "profile" / "r" / "host.xplane.pb"
+        file = folder / run / "plugins" / "profile" / "r" / "host.xplane.pb"
         file.parent.mkdir(parents=True)
-        file.write_bytes(hostile(scale, "/home/ada,eve/my project/x"))
-    comparison = compare(load(tmp_path / "before"), load(tmp_path / "after"))
-    if form == "json":
-        assert re.search(r"\bada\b", texts_of(comparison, form, redact=False))
-    found = texts_of(comparison, form, redact=True)
+        file.write_bytes(hostile(scale, f"{EVIL} /home/ada,eve/my project/x"))
+    return compare(load(folder / "before"), load(folder / "after"))
+
+
+@pytest.fixture(scope="module")
+def without_paths_in_names(of_paths: Comparison) -> Comparison:
+    return redacted(of_paths)
+
+
+def test_paths_are_in_what_is_redacted(of_paths: Comparison) -> None:
+    assert re.search(r"\bada\b", of_paths.baseline.table("op_stats")["op_name"].str.cat())
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_names_that_are_hostile_and_paths_are_others_in_all_texts_and_charts(
+    form: str, without_paths_in_names: Comparison
+) -> None:
+    found = texts_of(without_paths_in_names, form)
     for secret in (r"\bada\b", r"\beve\b", "my project"):
         assert not re.search(secret, found), secret
+    named = {"html": "<title>B compared with A", "markdown": "### B compared with A", "json": '"name": "B"'}
+    assert named[form] in found
 
 
 def test_different_names_of_a_run_stay_different_and_the_same_ones_of_two_runs_the_same() -> None:
