@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any, TypeVar
 
 from tests.profiles import compared_runs, loaded_run
@@ -12,6 +13,7 @@ from tfcompare.views.blocks import Beside, Block, Chart, Details, Facts, Link, L
 from tfcompare.views.view import View
 
 B = TypeVar("B")
+KNOWN_TRUTH = Path(__file__).parents[1] / "known_truth"
 
 
 def pair_of(*names: str) -> Pair:

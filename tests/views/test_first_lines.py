@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,24 +15,28 @@ import pandas as pd
 import pytest
 
 from tests.profiles import ALL_RUNS, SAMPLES, compared_runs, loaded_run
+from tests.views.flat import KNOWN_TRUTH, only_pair, texts
 from tfcompare import compare, load
 from tfcompare.charts.pair import pairs_of
 from tfcompare.compare import Comparison
 from tfcompare.compare.comparison import OF_ALL_CAPTURES
 from tfcompare.compare.stats.estimates import Times
 from tfcompare.render.shown import Shown
+from tfcompare.render.terminal import as_lines
 from tfcompare.run import Run
 from tfcompare.tools.overview import dashboard
-from tfcompare.views import candidates
+from tfcompare.views import answer, candidates
 from tfcompare.views.blocks import Table, Text
+from tfcompare.views.memory import memory
 
-TRUTH = Path(__file__).parents[1] / "known_truth"
 AGAIN = ("filters_16_8", "filters_16_8_again")
+LAYERS = ("layers_unfused", "layers_fused")
+"""Their ops have other names."""
 
 
 @cache
 def named(name: str) -> Run:
-    return loaded_run(name) if name in ALL_RUNS else load(TRUTH / name)
+    return loaded_run(name) if name in ALL_RUNS else load(KNOWN_TRUTH / name)
 
 
 @cache
@@ -47,16 +50,27 @@ def captures(program: str) -> list[Run]:
     return [load(SAMPLES / "autoencoder_gpu" / program / f"{program}_run-{number}") for number in (1, 2, 3)]
 
 
-def text(comparison: Comparison, view: str = "overview") -> str:
-    return Shown.of(comparison, view).to("table", width=10_000)
+def text(comparison: Comparison) -> str:
+    return Shown.of(comparison, "overview").to("table", width=10_000)
 
 
 def said(comparison: Comparison) -> tuple[str, str, str]:
-    """(the headline, what the verdict is based on, the budget of the step) of the Overview as text."""
-    whole = text(comparison)
-    headline, *basis = whole.split("\n\n")[0].splitlines()
-    budget = re.search(r"^.* per step = .*$", whole, re.M)
-    return headline, "\n".join(basis), budget[0] if budget else ""
+    """(the headline, what the verdict is based on, the budget of the step) of the answer as text."""
+    (pair,) = pairs_of(comparison, by_name=True)
+    paragraphs = as_lines(answer.first(pair), 10_000).split("\n\n")
+    headline, *basis = paragraphs[0].splitlines()
+    budgets = [one for one in paragraphs if " per step = " in one]
+    return headline, "\n".join(basis), budgets[0] if budgets else ""
+
+
+def fastest(comparison: Comparison) -> str:
+    first, *_ = candidates.ranking(pairs_of(comparison, by_name=True)[0])
+    return as_lines([first], 10_000)
+
+
+def of_memory(*names: str) -> str:
+    (pair,) = pairs_of(compared(*names))
+    return as_lines(answer.memory(pair), 10_000)
 
 
 def comparison_parts(comparison: Comparison) -> pd.DataFrame:
@@ -108,15 +122,14 @@ def test_memory_is_certain_where_times_are_not() -> None:
 
 
 def test_the_answer_says_what_became_of_the_memory_whichever_run_comes_first() -> None:
-    assert "Peak memory +99.8 MB: above all " in text(compared("filters_16_8", "filters_512_128"))
-    alike = text(compared(*AGAIN)).partition("Key figures")[2].partition("Steps")[0]
-    assert ": above all" not in alike and "different moments" not in alike, "captures of one program differ as much"
+    assert "Peak memory +99.8 MB: above all " in of_memory("filters_16_8", "filters_512_128")
+    assert of_memory(*AGAIN) == "", "captures of one program differ as much"
 
 
 def test_peaks_are_said_to_be_at_different_moments_where_other_tensors_are_live() -> None:
-    assert "The peaks are at different moments" in text(compared(*AGAIN), "memory"), "98 % of what is live differs"
-    for pair in (("matmuls_10", "matmuls_20"), ("layers_unfused", "layers_fused")):
-        assert "different moments" not in text(compared(*pair), "memory"), "only names differ"
+    for names, are_other in ((AGAIN, True), (("matmuls_10", "matmuls_20"), False), (LAYERS, False)):
+        found = texts(memory.VIEW, only_pair(compared(*names)))
+        assert any(one.startswith("The peaks are at different moments") for one in found) == are_other
 
 
 def test_planned_memory_stands_in_where_no_allocations_were_recorded() -> None:
@@ -133,7 +146,7 @@ def test_planned_memory_stands_in_where_no_allocations_were_recorded() -> None:
 
 
 def test_runs_of_one_step_each_say_how_to_record_more() -> None:
-    one, other = (load(TRUTH / name, steps="5:5") for name in ("py_op_none", "py_op_5ms"))
+    one, other = (load(KNOWN_TRUTH / name, steps="5:5") for name in ("py_op_none", "py_op_5ms"))
     first, basis, budget = said(compare(one, other))
     assert "(1 step each: not tested)" in first
     assert basis.endswith("To record more: TensorBoard(profile_batch=(10, 40)).")
@@ -149,7 +162,7 @@ FASTEST = "filters_16_8_better_input (the baseline) is the fastest of 4 runs: it
 def test_of_several_candidates_it_says_first_which_is_the_fastest_and_whether_it_is(
     names: tuple[str, ...], sentence: str
 ) -> None:
-    assert text(compared(*names), "candidates").startswith(sentence)
+    assert fastest(compared(*names)).startswith(sentence)
 
 
 def test_pages_call_every_run_by_its_letter() -> None:
@@ -162,13 +175,13 @@ def test_pages_call_every_run_by_its_letter() -> None:
 
 
 def test_what_differs_in_more_than_the_program_is_not_called_the_fastest() -> None:
-    first = text(compared("tf_cpu_base", "tf_cpu_zoo", "filters_16_8"), "candidates").splitlines()[0]
+    first = fastest(compared("tf_cpu_base", "tf_cpu_zoo", "filters_16_8"))
     assert first.startswith(
         "zoo has the shortest step of 3 runs; zoo handles 0.5× the examples of base in 0.43× the time"
     )
     assert "But the runs differ in batch size, which alone can change times." in first
     twice = compare(named("filters_512_128"), named("filters_16_8"), replace(named("filters_16_8"), id="again"))
-    assert text(twice, "candidates").splitlines()[0].endswith(", the same capture, have the shortest step of 3 runs.")
+    assert fastest(twice).endswith(", the same capture, have the shortest step of 3 runs.")
 
 
 def test_one_odd_step_makes_no_part_certain() -> None:

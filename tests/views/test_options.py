@@ -8,16 +8,14 @@ from dataclasses import fields
 
 import pytest
 
-from tests.profiles import SAMPLE_RUNS
-from tests.views.flat import only_pair
-from tests.views.golden import CHOICES, IN_OTHER_TESTS, comparison_of
-from tfcompare import cli
+from tests.views.flat import KNOWN_TRUTH
+from tests.views.golden import CHOICES, IN_OTHER_TESTS
+from tfcompare import cli, compare, load
 from tfcompare.errors import Unknown
 from tfcompare.views import NAMES
-from tfcompare.views.options import declared, options_with
-from tfcompare.views.registry import view, views
+from tfcompare.views.registry import view
 
-RUNS = [str(SAMPLE_RUNS[name]) for name in ("filters_512_128", "filters_16_8")]
+RUNS = [str(KNOWN_TRUTH / name) for name in ("matmuls_10", "matmuls_20")]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -37,38 +35,15 @@ def test_every_option_is_in_a_golden_or_in_another_test() -> None:
         assert not chosen & others
 
 
-@pytest.mark.parametrize("pair", ["cpu", "gpu", "xla", "workers"])
-def test_what_holds_without_a_choice_is_offered_and_blocks_at_the_top_are_the_same_for_all_options(pair: str) -> None:
-    """A page makes a place for each block before it knows what was chosen."""
-    of_pair = only_pair(comparison_of(pair))
-    for one in views():
-        if one.why_not(of_pair):
-            continue
-        preset = options_with(one.options, of_pair, {})
-        kinds = [type(block) for block in one.make(of_pair, preset)]
-        for option in declared(one.options):
-            offered, value = option.offered(of_pair, preset), getattr(preset, option.name)
-            if offered:
-                assert value in offered or value is None is option.default
-            if not option.is_open(of_pair, preset):
-                continue
-            if value is not None:
-                assert options_with(one.options, of_pair, {option.name: value}) == preset
-            other = {bool: True, int: 3, str: "no such word"}.get(type(option.default))
-            for chosen in [other] if offered is None else list(offered)[:3]:
-                options = options_with(one.options, of_pair, {option.name: chosen})
-                assert [type(block) for block in one.make(of_pair, options)] == kinds, (one.name, option.name, chosen)
-
-
 def test_options_are_flags_keyword_arguments_and_fields_of_json(tfcompare) -> None:
-    status, out, _ = tfcompare("view", "op_stats", *RUNS, "--by", "op_type", "--filter", "conv", "--format", "json")
+    status, out, _ = tfcompare("view", "op_stats", *RUNS, "--by", "op_type", "--filter", "ma", "--format", "json")
     assert status == 0
     (candidate,) = json.loads(out)["candidates"]
     assert candidate["options"]["by"] == "op_type"
     (table,) = [one for one in candidate["blocks"] if one["kind"] == "table"]
     assert table["columns"][0]["name"] == "op_type"
-    assert {row[0] for row in table["rows"]} == {"Conv2D", "Conv2DBackpropFilter", "Conv2DBackpropInput"}
-    shown = comparison_of("cpu").view("op_stats", by="op_type", filter="conv")
+    assert {row[0] for row in table["rows"]} == {"MatMul", "MakeIterator"}
+    shown = compare(*map(load, RUNS)).view("op_stats", by="op_type", filter="ma")
     (same,) = json.loads(shown.to("json"))["candidates"]
     assert same["blocks"] == candidate["blocks"]
     wide = json.loads(shown.to("json", every=True))["candidates"][0]["blocks"]
@@ -94,5 +69,6 @@ def test_what_cannot_be_chosen_is_refused_in_a_sentence(tfcompare, given, said) 
 
 
 def test_an_unknown_option_is_refused() -> None:
+    comparison = compare(*map(load, RUNS))
     with pytest.raises(Unknown, match="unknown option 'colour'; must be one of: 'by', "):
-        comparison_of("cpu").view("op_stats", colour="red")
+        comparison.view("op_stats", colour="red")

@@ -9,25 +9,34 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from tests.profiles import SAMPLE_RUNS, loaded_run
+from tests.laws import mostly_thorough
 from tests.render.documents import payload_of
-from tests.views.flat import flat, of_kind
+from tests.views.flat import KNOWN_TRUTH, flat, of_kind, only_pair, pair_of
 from tests.views.golden import CHOICES, FOLDER, OPTIONS, PAIRS, comparison_of, said, with_options
 from tfcompare.charts.pair import pairs_of
-from tfcompare.compare import Comparison, compare
+from tfcompare.compare import Comparison
 from tfcompare.errors import Unknown
+from tfcompare.render.as_json import Candidate, as_json
 from tfcompare.render.inline import plain
 from tfcompare.render.shown import ALL_ROWS, Shown
 from tfcompare.report.making import report
+from tfcompare.schema import SIDES
+from tfcompare.views.answer import figures
 from tfcompare.views.blocks import Cards, Facts, Table, Text, Verdict
+from tfcompare.views.options import declared, options_with
 from tfcompare.views.registry import view, views
 
 CASES = [
-    ("cpu", "overview"), ("workers", "overview"), ("alone", "overview"), ("cpu", "op_stats"), ("gpu", "kernel_stats"),
-    ("cpu", "kernel_stats"), ("cpu", "memory"), ("workers", "input_pipeline"), ("cpu", "tf_data"), ("xla", "xla"),
-    ("workers", "hosts"),
+    ("cpu", "overview"), ("alone", "overview"), ("cpu", "kernel_stats"), ("cpu", "tf_data"), ("xla", "xla"),
+    *(
+        pytest.param(pair, name, marks=pytest.mark.thorough)
+        for pair, name in [
+            ("workers", "overview"), ("cpu", "op_stats"), ("gpu", "kernel_stats"), ("cpu", "memory"),
+            ("workers", "input_pipeline"), ("workers", "hosts"),
+        ]
+    ),
 ]  # fmt: skip
-"""Pairs that have what the view shows, and one that has not."""
+"""Pairs that have what the view shows, and one that has not; the first five have blocks of each kind."""
 
 
 def text_in(document: str) -> str:
@@ -45,6 +54,29 @@ def test_every_view_says_what_is_stored(pair: str) -> None:
 def test_every_option_changes_what_is_stored(name: str) -> None:
     """After a change: python -m tests.views.golden"""
     assert with_options(name) == (OPTIONS / f"{name}.txt").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("pair", [pair for pair in PAIRS if pair != "alone"])
+def test_what_holds_without_a_choice_is_offered_and_blocks_at_the_top_are_the_same_for_all_options(pair: str) -> None:
+    """A page makes a place for each block before it knows what was chosen."""
+    of_pair = only_pair(comparison_of(pair))
+    for one in views():
+        if one.why_not(of_pair):
+            continue
+        preset = options_with(one.options, of_pair, {})
+        kinds = [type(block) for block in one.make(of_pair, preset)]
+        for option in declared(one.options):
+            offered, value = option.offered(of_pair, preset), getattr(preset, option.name)
+            if offered:
+                assert value in offered or value is None is option.default
+            if not option.is_open(of_pair, preset):
+                continue
+            if value is not None:
+                assert options_with(one.options, of_pair, {option.name: value}) == preset
+            other = {bool: True, int: 3, str: "no such word"}.get(type(option.default))
+            for chosen in [other] if offered is None else list(offered)[:3]:
+                options = options_with(one.options, of_pair, {option.name: chosen})
+                assert [type(block) for block in one.make(of_pair, options)] == kinds, (one.name, option.name, chosen)
 
 
 def test_a_run_alone_is_compared_with_nothing() -> None:
@@ -105,9 +137,7 @@ def findings(blocks: list[dict]) -> Iterator[dict]:
         yield from findings(block.get("blocks", []))
 
 
-@pytest.mark.parametrize(
-    "pair", [pair if pair == "gpu" else pytest.param(pair, marks=pytest.mark.thorough) for pair in PAIRS]
-)
+@pytest.mark.parametrize("pair", mostly_thorough(PAIRS, "alone"))
 def test_the_report_has_every_view_with_something_to_show(pair: str) -> None:
     comparison = comparison_of(pair)
     document = report(comparison)
@@ -122,13 +152,11 @@ def test_the_report_has_every_view_with_something_to_show(pair: str) -> None:
 
 
 def test_several_candidates_each_have_their_part() -> None:
-    comparison = comparison_of("cpu")
-    run = comparison.candidates[0]
-    both = compare(comparison.baseline, run, loaded_run("filters_16_8_again"))
+    both = comparison_of("several")
     text = Shown.of(both, "overview").to("table")
     assert text.count("Largest changes") == 2
     assert text.index("All runs, fastest first") < text.index("Key figures")
-    assert "\nfilters_16_8_again\n" in text
+    assert "\nfilters_16_8_better_input\n" in text
     assert len(json.loads(Shown.of(both, "memory").to("json"))["candidates"]) == 2
 
 
@@ -136,11 +164,12 @@ def test_json_says_why_a_view_has_nothing_to_show_and_what_only_one_run_has() ->
     (candidate,) = json.loads(comparison_of("cpu").view("kernel_stats").to("json"))["candidates"]
     why_not, *_how_to_record = candidate["blocks"]
     assert why_not["text"].startswith("No kernels. filters_512_128 and filters_16_8 ran without GPU events")
-    ours, theirs = loaded_run("jax_filters_16_8"), loaded_run("filters_16_8")
-    for baseline, other in ((ours, theirs), (theirs, ours)):
-        (candidate,) = json.loads(compare(baseline, other).view("overview").to("json"))["candidates"]
+    for names in (("jax_filters_16_8", "filters_16_8"), ("filters_16_8", "jax_filters_16_8")):
+        pair = pair_of(*names)
+        shown = [Candidate(pair.candidate.id, {}, list(figures(pair)))]
+        (candidate,) = json.loads(as_json(pair.comparison, "overview", shown, [], 5))["candidates"]
         (peak,) = [one for one in findings(candidate["blocks"]) if one["id"] == "figure:peak_memory"]
-        assert (peak["baseline"] is None, peak["candidate"] is None) == (baseline is ours, other is ours)
+        assert [peak[side] is None for side in SIDES] == [name.startswith("jax") for name in names]
         assert "value" not in peak and "delta" not in peak
 
 
@@ -159,8 +188,8 @@ def test_rows_in_json_have_the_words_and_changes_of_the_table() -> None:
 
 
 def test_the_command_that_shows_more_has_the_options(tfcompare) -> None:
-    runs = [str(SAMPLE_RUNS[name]) for name in ("filters_512_128", "filters_16_8")]
-    options = ["--steps", "2:20", "--per", "run"]
+    runs = [str(KNOWN_TRUTH / name) for name in ("matmuls_10", "matmuls_20")]
+    options = ["--steps", "2:10", "--per", "run"]
     _, out, _ = tfcompare("view", "overview", *runs, *options, "--format", "json")
     (candidate,) = json.loads(out)["candidates"]
     more = next(findings(candidate["blocks"]))["more"].split()
