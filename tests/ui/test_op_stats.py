@@ -1,17 +1,26 @@
-"""The table of op stats on its page: sorted, paged and narrow; and a run alone, which has nothing to pair."""
+"""The table of op stats on its page: sorted, paged and narrow; and pairing its rows by hand."""
 
 from __future__ import annotations
 
+import json
+
 import pandas as pd
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from tests.profiles import compared_runs
-from tests.ui.pages import CONVOLUTION, CPU, GPU, charts, opened, page_of, said, shown, table
+from tests.ui.pages import CONVOLUTION, CPU, charts, id_of, opened, page_of, said, shown, table
+from tfcompare.compare.matching.manual import ManualChoice
+from tfcompare.compare.matching.manual_text import ELSEWHERE, ChoicesOfPair, to_address
 from tfcompare.tools.columns import innermost_first
 from tfcompare.ui.frame import narrow
-from tfcompare.ui.widgets.tables import PAGE_ROWS
+from tfcompare.ui.frame.selection import Selection, from_query
+from tfcompare.ui.widgets import tables
 
 FILE = "2_Op_stats"
+BEFORE, AFTER = map(id_of, CPU)
+NAME = CONVOLUTION.rpartition(":")[2]
+PART = ManualChoice(False, (NAME,), (NAME,))
 TIMES = [f"self_time_us_per_step_{role}" for role in ("baseline", "candidate", "delta")]
 
 
@@ -44,21 +53,11 @@ def test_a_switch_acts_on_the_blocks_below_it() -> None:
     assert table(page)["op_type"].tolist().count("IDLE") == 1
 
 
-def test_a_run_alone_has_no_baseline_and_nothing_to_pair() -> None:
-    page = opened(FILE, CPU[0], row=CONVOLUTION)
-    words = f"{said(page)} {' '.join(metric.label for metric in page.metric)}".lower().split()
-    assert not {"baseline", "candidate", "both"} & set(words)
-    assert not [button.key for button in page.button if str(button.key).startswith("by_hand")]
-    assert [len(charts(page)[title]["data"]) for title in ("Self time on host by op", "Self time in every step")] == [
-        1,
-        1,
-    ]
-
-
-def test_a_long_table_is_sent_a_page_at_a_time() -> None:
-    page = opened(FILE, *GPU)
-    assert len(table(page)) == PAGE_ROWS
-    assert "Rows 1 to 500 of 531" in said(page)
+def test_a_long_table_is_sent_a_page_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "PAGE_ROWS", 100)
+    page = opened(FILE, *CPU)
+    assert len(table(page)) == 100
+    assert "Rows 1 to 100 of 345" in said(page)
 
 
 def test_a_narrow_page_has_the_figures_before_the_types() -> None:
@@ -68,3 +67,62 @@ def test_a_narrow_page_has_the_figures_before_the_types() -> None:
     assert list(frame.columns)[:4] == ["op_name", *TIMES]
     assert frame[TIMES[0]].is_monotonic_decreasing
     assert "op_type" in frame
+
+
+# --- manual pairs; `test_an_op_is_chosen_separated_and_paired` of `tests/browser` pairs again what it separated
+
+
+def keys(page: AppTest) -> set[str]:
+    return {str(button.key) for button in page.button if str(button.key).startswith("by_hand")}
+
+
+def rows_of(page: AppTest, name: str) -> list[str]:
+    frame = table(page)
+    return sorted(frame.loc[frame["op_name"] == name, "verdict"])
+
+
+def told(*choices: ManualChoice, **address: str) -> AppTest:
+    return opened(FILE, *CPU, by_hand=to_address((ChoicesOfPair(BEFORE, AFTER, choices),)), **address)
+
+
+def test_a_link_with_choices_says_what_holds_and_an_added_row_is_offered_what_was_removed() -> None:
+    page = told(PART, ManualChoice(True, ("nowhere",), (NAME,)), row=f"+{CONVOLUTION}")
+    assert rows_of(page, NAME) == ["added", "removed"]
+    offer = next(box for box in page.selectbox if box.label.startswith("Pair with"))
+    assert offer.options[0].startswith(f"{NAME} · Conv2D · ")
+    assert offer.label.endswith("of the baseline")
+    assert any("there is no “nowhere”" in text.value.replace("\\", "") for text in [*page.markdown, *page.info])
+    assert any("no effect" in markdown.value for markdown in page.markdown)
+    assert {"by_hand_undo 0", "by_hand_undo 1", "by_hand_undo_all"} <= keys(page)
+    page.button(key="by_hand_undo 1").click()
+    assert "by_hand_undo 1" not in keys(shown(page)) >= {"by_hand_undo 0", "by_hand_undo_all"}
+
+
+def test_a_link_that_does_not_hold_its_choices_says_so_and_an_op_that_is_none_has_no_control() -> None:
+    page = page_of(FILE, *CPU, row="Host:IDLE:IDLE")
+    for value in (ELSEWHERE, "nonsense"):
+        page.query_params["by_hand"] = value
+        assert any("does not contain" in warning.value for warning in shown(page).warning)
+        assert keys(page) == set()
+
+
+def test_more_choices_than_a_link_holds_are_kept_by_the_session() -> None:
+    many = tuple(ManualChoice(False, (f"no_op_{i}",), (NAME,)) for i in range(60))
+    page = page_of(FILE, *CPU, by_hand=ELSEWHERE)
+    kept = (ChoicesOfPair(BEFORE, AFTER, (PART, *many)),)
+    page.session_state["tfcompare.selection"] = Selection(BEFORE, (AFTER,), manual_pairs=kept)
+    shown(page)
+    assert rows_of(page, NAME) == ["added", "removed"]
+    assert any("Too many for the link" in warning.value for warning in page.warning)
+
+
+def test_the_address_says_everything_on_choices_unless_it_says_that_it_does_not() -> None:
+    kept = (ChoicesOfPair("a", "b", (PART,)),)
+    remembered = Selection("a", ("b",), manual_pairs=kept)
+    assert from_query(remembered.as_query(), Selection()) == remembered
+    assert from_query({"baseline": ["a"], "candidate": ["b"]}, remembered).manual_pairs == ()
+    assert from_query({}, remembered).manual_pairs == kept
+    elsewhere = {"baseline": ["a"], "candidate": ["b"], "by_hand": [ELSEWHERE]}
+    assert from_query(elsewhere, remembered) == remembered
+    assert from_query(elsewhere, Selection()).are_manual_pairs_lost
+    assert json.loads(remembered.as_query()["by_hand"][0]) == ["a", "b", ["!", NAME, NAME]]
