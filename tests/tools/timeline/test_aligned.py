@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from tests.tools.timeline.cases import (
     open_pair,
     partners,
     recorded_pair,
+    span_named,
     step,
     write_run,
 )
@@ -26,13 +28,10 @@ from tfcompare.run import Run
 from tfcompare.tools.timeline.aligned import MOST_DRIFT_POINTS, Aligned, align
 from tfcompare.tools.timeline.drawing import Viewport
 from tfcompare.tools.timeline.losses import Loss, losses, window_of
+from tfcompare.tools.timeline.run_pair import Timelines
 from tfcompare.tools.timeline.run_timeline import NONE, typical_step
 
 EVER = (-(10**15), 10**15)
-
-
-def a_step(folder: Path, name: str, *inside: Event, length_us: float = 10_000) -> Run:
-    return host_run(folder, name, *step(3, 500, length_us, *inside))
 
 
 def aligned(ours: Run, theirs: Run) -> Aligned:
@@ -40,8 +39,63 @@ def aligned(ours: Run, theirs: Run) -> Aligned:
 
 
 def drift_us(both: Aligned) -> list[tuple[float, float]]:
-    points = both.drift(EVER) / PS_PER_US
-    return list(points.itertuples(index=False, name=None))
+    """Within the compared step, or ever without one."""
+    window = tuple(end - both.zero_ps[0] for end in (both.begin_ps[0], both.end_ps[0])) if both.steps else EVER
+    return list((both.drift(window) / PS_PER_US).itertuples(index=False, name=None))
+
+
+Timed = tuple[float, Sequence[Event]]
+"""How long a step takes, and what is in it."""
+A, B = event("a:Relu", 0, 10), event("b:MatMul", 20, 500)
+CASES: dict[str, tuple[Timed, Timed]] = {
+    "longer": (
+        (10_000, [A, B, event("c:Cast", 600, 10)]),
+        (11_000, [A, event("b:MatMul", 20, 1_500), event("c:Cast", 1_600, 10)]),
+    ),
+    "later and longer": (
+        (10_000, [event("a:Relu", 10, 10), B, event("c:Cast", 600, 10)]),
+        (11_000, [event("a:Relu", 40, 10), event("b:MatMul", 50, 1_500), event("c:Cast", 1_630, 10)]),
+    ),
+    "later": ((10_000, [A, B]), (10_300, [A, event("b:MatMul", 320, 500)])),
+    "longer last": ((10_000, [A, B]), (10_300, [A, event("b:MatMul", 20, 800)])),
+    "longer end": ((10_000, [A, B]), (10_300, [A, B])),
+    "shorter": (
+        (10_000, [event("a:Relu", 0, 40), event("b:MatMul", 50, 500), event("c:Cast", 560, 10)]),
+        (9_000, [A, event("b:MatMul", 10, 100), event("c:Cast", 110, 30)]),
+    ),
+    "nested": (
+        (10_000, [event("d:While", 0, 100), event("d/b:MatMul", 10, 50)]),
+        (10_200, [event("d:While", 0, 300), event("d/b:MatMul", 10, 250)]),
+    ),
+    "in the end": ((10_000, [event("a:Relu", 10, 10)]), (12_000, [event("a:Relu", 10, 11)])),
+    "repeated": (
+        (10_000, [event("x:MatMul", 20, 5), event("y:Relu", 40, 5), event("y:Relu", 60, 5)]),
+        (10_000, [event("x:MatMul", 20, 5), event("y:Relu", 90, 5)]),
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def cases(tmp_path_factory: pytest.TempPathFactory) -> Timelines:
+    """Two runs, with a step for each of `CASES`."""
+    folder = tmp_path_factory.mktemp("cases")
+    runs = []
+    for side, name in enumerate("ab"):
+        steps = enumerate((sides[side] for sides in CASES.values()), start=1)
+        events = [one for number, (length, inside) in steps for one in step(number, 20_000 * number, length, *inside)]
+        runs.append(host_run(folder, name, *events))
+    return open_pair(*runs)
+
+
+def case(cases: Timelines, name: str, op_name: str | None = None) -> Aligned:
+    """The step of that name, with time 0 at its begin or at the op."""
+    number = list(CASES).index(name) + 1
+    ops = cases.op_stats.index[cases.op_stats["op_name"] == op_name]
+    return align(cases, (number, number), int(ops[0]) if op_name else None)
+
+
+def lost(both: Aligned) -> list[tuple[str, bool, float]]:
+    return [(one.op_name, one.is_wait, one.lost_us) for one in losses(both)]
 
 
 def test_by_default_the_typical_steps_are_compared() -> None:
@@ -69,57 +123,34 @@ def test_a_step_that_is_not_there_is_answered_with_those_that_are(steps: tuple[i
         align(recorded_pair("filters_512_128", "filters_16_8"), steps)
 
 
-def test_time_0_can_be_the_first_start_of_an_op_in_each_step(tmp_path: Path) -> None:
-    ours = a_step(tmp_path, "a", event("x:MatMul", 20, 5), event("y:Relu", 40, 5), event("y:Relu", 60, 5))
-    theirs = a_step(tmp_path, "b", event("x:MatMul", 20, 5), event("y:Relu", 90, 5))
-    timelines = open_pair(ours, theirs)
-    op = int(timelines.op_stats.index[timelines.op_stats["op_name"] == "y"][0])
-    both = align(timelines, (3, 3), op)
-    assert partners(both) == [
+def test_time_0_can_be_the_first_start_of_an_op_in_each_step(cases: Timelines) -> None:
+    both = case(cases, "repeated", "y")
+    assert [one for one in partners(both) if abs(one[0][1]) < 1_000] == [
         (("x:MatMul", -20), ("x:MatMul", -70)),
         (("y:Relu", 0), ("y:Relu", 0)),
         (("y:Relu", 20), None),
     ]
     assert both.lengths_ps == (10_000 * PS_PER_US, 10_000 * PS_PER_US), "the step, wherever time 0 is"
+    with pytest.raises(TfcompareError, match=r"^a: 'y' does not start in this step$"):
+        case(cases, "later", "y")
 
 
-def test_losses_and_drift_count_from_the_begin_of_the_step_wherever_time_0_is(tmp_path: Path) -> None:
-    ours = a_step(tmp_path, "a", event("a:Relu", 10, 10), event("b:MatMul", 20, 500), event("c:Cast", 600, 10))
-    theirs = a_step(
-        tmp_path,
-        "b",
-        event("a:Relu", 40, 10),
-        event("b:MatMul", 50, 1_500),
-        event("c:Cast", 1_630, 10),
-        length_us=11_000,
-    )
-    timelines = open_pair(ours, theirs)
-    at_step = align(timelines)
+def test_losses_and_drift_count_from_the_begin_of_the_step_wherever_time_0_is(cases: Timelines) -> None:
+    at_step = case(cases, "later and longer")
     for name, start in (("a", 10), ("b", 20), ("c", 600)):
-        at_op = align(timelines, (3, 3), int(timelines.op_stats.index[timelines.op_stats["op_name"] == name][0]))
+        at_op = case(cases, "later and longer", name)
         assert [replace(one, start_us=0, end_us=0) for one in losses(at_op)] == [
             replace(one, start_us=0, end_us=0) for one in losses(at_step)
         ]
-        assert [(one.op_name, one.is_wait, one.lost_us) for one in losses(at_op)] == [("b", False, 1_000.0)]
+        assert lost(at_op) == [("b", False, 1_000.0)]
         assert drift_us(at_op) == [(at - start, behind) for at, behind in drift_us(at_step)]
         assert drift_us(at_op)[0] == (-start, 0)
         assert drift_us(at_op)[-1] == (10_000 - start, 1_000), "the change of the step's length"
 
 
-def test_time_after_the_last_op_is_lost_at_the_end_of_the_step(tmp_path: Path) -> None:
-    ours = a_step(tmp_path, "a", event("a:Relu", 10, 10))
-    theirs = a_step(tmp_path, "b", event("a:Relu", 10, 11), length_us=12_000)
-    (at_end,) = losses(aligned(ours, theirs))
+def test_time_after_the_last_op_is_lost_at_the_end_of_the_step(cases: Timelines) -> None:
+    (at_end,) = losses(case(cases, "in the end"))
     assert at_end == Loss("", True, 1_999.0, NONE, 20.0, 10_000.0, 11_979.0)
-
-
-def test_an_op_that_a_step_lacks_cannot_be_time_0(tmp_path: Path) -> None:
-    ours = host_run(tmp_path, "a", *step(1, 0, 50, event("x:MatMul", 5, 5)), *step(2, 100, 50, event("y:Relu", 5, 5)))
-    theirs = host_run(tmp_path, "b", *step(1, 0, 50, event("x:MatMul", 5, 5), event("y:Relu", 20, 5)))
-    timelines = open_pair(ours, theirs)
-    op = int(timelines.op_stats.index[timelines.op_stats["op_name"] == "y"][0])
-    with pytest.raises(TfcompareError, match=r"^a: 'y' does not start in this step$"):
-        align(timelines, (1, 1), op)
 
 
 def test_runs_without_steps_are_aligned_at_the_longest_op_of_both(tmp_path: Path) -> None:
@@ -156,26 +187,16 @@ def test_a_run_alone_has_a_time_0_and_nothing_to_compare() -> None:
     assert drift_us(alone) == []
 
 
-def test_an_op_that_takes_longer_puts_all_behind_it_as_much_behind(tmp_path: Path) -> None:
-    ours = a_step(tmp_path, "a", event("a:Relu", 0, 10), event("b:MatMul", 20, 500), event("c:Cast", 600, 10))
-    theirs = a_step(
-        tmp_path,
-        "b",
-        event("a:Relu", 0, 10),
-        event("b:MatMul", 20, 1_500),
-        event("c:Cast", 1_600, 10),
-        length_us=11_000,
-    )
-    both = aligned(ours, theirs)
+def test_an_op_that_takes_longer_puts_all_behind_it_as_much_behind(cases: Timelines) -> None:
+    both = case(cases, "longer")
     ops = [(0, 0), (10, 0), (20, 0), (520, 1_000), (600, 1_000), (610, 1_000)]
     assert drift_us(both) == [(0, 0), *ops, (10_000, 1_000)], "from the begin to the end of the step"
-    assert losses(both) == [Loss("b", False, 1_000.0, 2, 20.0, 520.0, 1_500.0)]
+    assert losses(both) == [Loss("b", False, 1_000.0, span_named(both, 0, "b:MatMul"), 20.0, 520.0, 1_500.0)]
 
 
-def test_an_op_that_starts_later_is_a_wait_before_it(tmp_path: Path) -> None:
-    ours = a_step(tmp_path, "a", event("a:Relu", 0, 10), event("b:MatMul", 20, 500))
-    theirs = a_step(tmp_path, "b", event("a:Relu", 0, 10), event("b:MatMul", 320, 500), length_us=10_300)
-    assert losses(aligned(ours, theirs)) == [Loss("b", True, 300.0, 2, 10.0, 20.0, 310.0)]
+def test_an_op_that_starts_later_is_a_wait_before_it(cases: Timelines) -> None:
+    both = case(cases, "later")
+    assert losses(both) == [Loss("b", True, 300.0, span_named(both, 0, "b:MatMul", 2), 10.0, 20.0, 310.0)]
 
 
 def test_kernels_without_a_counterpart_are_work_and_not_a_wait(tmp_path: Path) -> None:
@@ -198,31 +219,19 @@ def test_kernels_without_a_counterpart_are_work_and_not_a_wait(tmp_path: Path) -
         assert told == {("net/conv", True): sign * 350.0, ("", True): sign * 80.0}
 
 
-def test_a_shorter_step_gains_most_where_an_op_takes_less(tmp_path: Path) -> None:
-    ours = a_step(tmp_path, "a", event("a:Relu", 0, 40), event("b:MatMul", 50, 500), event("c:Cast", 560, 10))
-    theirs = a_step(
-        tmp_path, "b", event("a:Relu", 0, 10), event("b:MatMul", 10, 100), event("c:Cast", 110, 30), length_us=9_000
+def test_a_shorter_step_gains_most_where_an_op_takes_less(cases: Timelines) -> None:
+    assert lost(case(cases, "shorter")) == [("", True, -570.0), ("b", False, -400.0)], (
+        "the most after the last op; neither where it loses nor where it hardly gains"
     )
-    found = losses(aligned(ours, theirs))
-    assert [(one.op_name, one.is_wait, one.lost_us) for one in found] == [
-        ("", True, -570.0),
-        ("b", False, -400.0),
-    ], "the most after the last op; neither where it loses nor where it hardly gains"
 
 
-def test_of_ops_within_ops_the_outer_one_loses_the_time(tmp_path: Path) -> None:
-    ours = a_step(tmp_path, "a", event("a:While", 0, 100), event("a/b:MatMul", 10, 50))
-    theirs = a_step(tmp_path, "b", event("a:While", 0, 300), event("a/b:MatMul", 10, 250), length_us=10_200)
-    assert [(one.op_name, one.lost_us) for one in losses(aligned(ours, theirs))] == [("a", 200.0)]
+def test_of_ops_within_ops_the_outer_one_loses_the_time(cases: Timelines) -> None:
+    assert lost(case(cases, "nested")) == [("d", False, 200.0)]
 
 
-def test_the_window_of_a_loss_holds_it_on_both_sides(tmp_path: Path) -> None:
-    ours = a_step(tmp_path, "a", event("a:Relu", 0, 10), event("b:MatMul", 30, 500))
-    waiting = a_step(tmp_path, "b", event("a:Relu", 0, 10), event("b:MatMul", 330, 500), length_us=10_300)
-    longer = a_step(tmp_path, "c", event("a:Relu", 0, 10), event("b:MatMul", 30, 800), length_us=10_300)
-    ending = a_step(tmp_path, "d", event("a:Relu", 0, 10), event("b:MatMul", 30, 500), length_us=10_300)
-    for theirs, begin, end in ((waiting, 10, 330), (longer, 30, 830), (ending, 530, 10_300)):
-        both = aligned(ours, theirs)
+def test_the_window_of_a_loss_holds_it_on_both_sides(cases: Timelines) -> None:
+    for name, begin, end in (("later", 10, 320), ("longer last", 20, 820), ("longer end", 520, 10_300)):
+        both = case(cases, name)
         (loss,) = losses(both)
         for shift_us in (0.0, 50.0):
             assert window_of(both, Viewport(shift_us=shift_us), loss) == (begin, end + shift_us)

@@ -43,10 +43,12 @@ def spans_of(aligned: Aligned, look: Viewport) -> pd.DataFrame:
     return frame.assign(text=[names[i] for i in frame["name"]])
 
 
-def tiny_pair(tmp_path: Path) -> Aligned:
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Aligned:
     """Two steps at 1,000 µs, of 100 and 200 µs."""
-    ours = host_run(tmp_path, "a", *step(3, 1_000, 100, event("x:MatMul", 10, 20), event("y:Relu", 50, 10)))
-    theirs = host_run(tmp_path, "b", *step(3, 1_000, 200, event("x:MatMul", 40, 40), event("z:Cast", 150, 10)))
+    folder = tmp_path_factory.mktemp("tiny")
+    ours = host_run(folder, "a", *step(3, 1_000, 100, event("x:MatMul", 10, 20), event("y:Relu", 50, 10)))
+    theirs = host_run(folder, "b", *step(3, 1_000, 200, event("x:MatMul", 40, 40), event("z:Cast", 150, 10)))
     return align(open_pair(ours, theirs))
 
 
@@ -54,24 +56,23 @@ def placed(frame: pd.DataFrame) -> set[tuple[int, str, float, float]]:
     return set(zip(frame["side"], frame["text"], frame["start"].round(6), frame["duration"].round(6), strict=True))
 
 
-def test_spans_are_drawn_where_they_ran_after_time_0(tmp_path: Path) -> None:
-    assert placed(spans_of(tiny_pair(tmp_path), Viewport())) == {
+def test_spans_are_drawn_where_they_ran_after_time_0(tiny: Aligned) -> None:
+    assert placed(spans_of(tiny, Viewport())) == {
         (0, "train", 0, 100), (0, "x:MatMul", 10, 20), (0, "y:Relu", 50, 10),
         (1, "train", 0, 200), (1, "x:MatMul", 40, 40), (1, "z:Cast", 150, 10),
     }  # fmt: skip
 
 
-def test_a_shift_moves_the_candidate_and_stretching_draws_its_step_as_long(tmp_path: Path) -> None:
+def test_a_shift_moves_the_candidate_and_stretching_draws_its_step_as_long(tiny: Aligned) -> None:
     look = Viewport(window_us=(0, 1_000), shift_us=7.0, stretch=True)
-    both = tiny_pair(tmp_path)
-    candidate = spans_of(both, look).query("side == 1")
+    candidate = spans_of(tiny, look).query("side == 1")
     assert placed(candidate) == {(1, "train", 7, 100), (1, "x:MatMul", 27, 20), (1, "z:Cast", 82, 5)}
-    steps = drawing(both, look)["steps"]
+    steps = drawing(tiny, look)["steps"]
     assert steps == [[[3, 0.0, 100.0, 1]], [[3, 7.0, 100.0, 1]]]
 
 
-def test_changes_and_statuses_are_seen_from_the_baseline_to_the_candidate(tmp_path: Path) -> None:
-    frame = spans_of(tiny_pair(tmp_path), Viewport()).set_index(["side", "text"])
+def test_changes_and_statuses_are_seen_from_the_baseline_to_the_candidate(tiny: Aligned) -> None:
+    frame = spans_of(tiny, Viewport()).set_index(["side", "text"])
     for side in (0, 1):
         assert frame.loc[(side, "x:MatMul"), "change"] == pytest.approx(1.0), "twice as long"
         assert frame.loc[(side, "x:MatMul"), "status"] == 1
@@ -190,7 +191,6 @@ def test_windows_far_away_or_without_length_are_drawn(window, stretch) -> None:
     assert np.isfinite(drawn["spans"]["start"]).all()
 
 
-def test_the_extents_are_from_the_first_start_to_the_last_end_of_each_side(tmp_path: Path) -> None:
-    both = tiny_pair(tmp_path)
-    assert drawing(both, Viewport())["extents"] == [[0.0, 100.0], [0.0, 200.0]]
-    assert drawing(both, Viewport(shift_us=-50.0))["extents"] == [[0.0, 100.0], [-50.0, 150.0]]
+def test_the_extents_are_from_the_first_start_to_the_last_end_of_each_side(tiny: Aligned) -> None:
+    assert drawing(tiny, Viewport())["extents"] == [[0.0, 100.0], [0.0, 200.0]]
+    assert drawing(tiny, Viewport(shift_us=-50.0))["extents"] == [[0.0, 100.0], [-50.0, 150.0]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 
 import numpy as np
 import pytest
@@ -14,9 +15,9 @@ from tfcompare.errors import Unknown
 from tfcompare.run import Run
 from tfcompare.tools.timeline.aligned import Aligned, align
 from tfcompare.tools.timeline.drawing import Viewport, axes, drawing
-from tfcompare.tools.timeline.host_pair import compare_hosts, meeting, with_itself
+from tfcompare.tools.timeline.host_pair import HostPair, compare_hosts, meeting, with_itself
 from tfcompare.tools.timeline.losses import Loss, losses, window_of
-from tfcompare.tools.timeline.run_pair import open_timelines
+from tfcompare.tools.timeline.run_pair import Timelines, open_timelines
 
 STEPS = 8
 EVER = (-(10**15), 10**15)
@@ -45,10 +46,33 @@ def worker(
     return space(plane("/host:CPU", line("python", *events)))
 
 
-def beside(run: Run, ours: str, theirs: str, step: int) -> Aligned:
+@cache
+def run() -> Run:
+    """What each host does differently than `a`: see `worker`."""
+    return run_of(
+        worker(),
+        worker(reads_us=400, clock_us=5_000),
+        worker(begins_us=200, reads_us=90),
+        worker(pauses_us=250),
+        worker(scatter_us=20),
+        worker(reads_us=150, scatter_us=-20),
+        worker(scatter_us=20),
+        worker(first_step=100, reads_us=300),
+    )
+
+
+@cache
+def opened(ours: str, theirs: str) -> tuple[HostPair, Timelines]:
+    return open_hosts(run(), ours, theirs)
+
+
+def open_hosts(of: Run, ours: str, theirs: str) -> tuple[HostPair, Timelines]:
+    hosts = compare_hosts((of, ours), (of, theirs))
+    return hosts, open_timelines(hosts.comparison, hosts.comparison.candidates[0], ours)
+
+
+def beside(hosts: HostPair, timelines: Timelines, step: int = 4) -> Aligned:
     """Two hosts of a run in a step of this number on the first."""
-    hosts = compare_hosts((run, ours), (run, theirs))
-    timelines = open_timelines(hosts.comparison, hosts.comparison.candidates[0], ours)
     steps = step, hosts.steps[step]
     return align(timelines, steps, meeting=meeting(hosts, timelines, steps))
 
@@ -64,13 +88,12 @@ def ends_us(aligned: Aligned, step: int) -> list[float]:
 
 
 def test_collectives_of_hosts_whose_clocks_differ_end_at_time_0() -> None:
-    run = run_of(worker(), worker(reads_us=400, clock_us=5_000))
     for step in (1, 4):
-        assert ends_us(beside(run, "a", "b", step), step) == pytest.approx([0, 0], abs=1e-6)
+        assert ends_us(beside(*opened("a", "b"), step), step) == pytest.approx([0, 0], abs=1e-6)
 
 
 def test_the_host_that_reaches_the_collective_last_is_late_by_what_it_reads_longer() -> None:
-    aligned = beside(run_of(worker(), worker(reads_us=400, clock_us=5_000)), "a", "b", 4)
+    aligned = beside(*opened("a", "b"))
     meets = aligned.meeting
     assert (meets.collective, meets.offset_us, meets.error_us) == ("sum", 5_000, 0)
     assert meets.late_us == pytest.approx(300)
@@ -85,13 +108,13 @@ def test_the_host_that_reaches_the_collective_last_is_late_by_what_it_reads_long
 
 
 def test_seen_from_the_slow_host_the_other_one_is_early_and_gains() -> None:
-    aligned = beside(run_of(worker(), worker(reads_us=400, clock_us=5_000)), "b", "a", 4)
+    aligned = beside(*opened("b", "a"))
     assert aligned.meeting.late_us == pytest.approx(-300)
     assert [(one.op_name, one.lost_us) for one in losses(aligned)] == [("data/read", pytest.approx(-300))]
 
 
 def test_hosts_closer_than_the_clock_error_have_no_order_and_nothing_lost() -> None:
-    aligned = beside(run_of(worker(scatter_us=20), worker(reads_us=150, scatter_us=-20)), "a", "b", 4)
+    aligned = beside(*opened("e", "f"))
     meets = aligned.meeting
     assert meets.error_us == pytest.approx(1.96 * 1.4826 * 40)
     assert abs(meets.late_us) < meets.error_us
@@ -101,7 +124,7 @@ def test_hosts_closer_than_the_clock_error_have_no_order_and_nothing_lost() -> N
 
 
 def test_a_host_beside_a_copy_of_itself_neither_drifts_nor_has_a_colour() -> None:
-    aligned = beside(run_of(worker(scatter_us=7), worker(scatter_us=7)), "a", "b", 4)
+    aligned = beside(*opened("e", "g"))
     assert aligned.meeting.late_us == 0
     drawn = drawing(aligned, Viewport())
     assert len(drawn["drift"]) > 4
@@ -114,7 +137,7 @@ def test_a_host_beside_a_copy_of_itself_neither_drifts_nor_has_a_colour() -> Non
 
 
 def test_a_host_that_only_begins_later_loses_nothing_in_its_step() -> None:
-    aligned = beside(run_of(worker(), worker(begins_us=200, reads_us=90)), "a", "b", 4)
+    aligned = beside(*opened("a", "c"))
     meets = aligned.meeting
     assert meets.late_us == pytest.approx(190)
     assert meets.behind_us(aligned.begin_ps) == pytest.approx(200)
@@ -122,22 +145,21 @@ def test_a_host_that_only_begins_later_loses_nothing_in_its_step() -> None:
 
 
 def test_time_lost_right_before_the_collective_is_a_wait_before_it() -> None:
-    aligned = beside(run_of(worker(), worker(pauses_us=250)), "a", "b", 4)
+    aligned = beside(*opened("a", "d"))
     (lost,) = losses(aligned)
     assert lost == Loss("sum", True, 250.0, aligned.meeting.span, -740.0, -740.0, 250.0)
     assert window_of(aligned, Viewport(), lost) == pytest.approx((-740, -490))
 
 
 def test_steps_that_hosts_number_differently_are_the_same_step() -> None:
-    run = run_of(worker(), worker(first_step=100, reads_us=300))
-    aligned = beside(run, "a", "b", 4)
+    aligned = beside(*opened("a", "h"))
     assert aligned.steps == (4, 104)
     assert aligned.meeting.late_us == pytest.approx(200)
 
 
 def test_with_fewer_steps_than_an_offset_needs_nothing_is_ordered() -> None:
-    run = run_of(worker(steps=2), worker(reads_us=400, clock_us=900, steps=2))
-    aligned = beside(run, "a", "b", 1)
+    two_steps = run_of(worker(steps=2), worker(reads_us=400, clock_us=900, steps=2))
+    aligned = beside(*open_hosts(two_steps, "a", "b"), 1)
     meets = aligned.meeting
     assert (meets.has_clock, math.isnan(meets.late_us), meets.is_ordered(1e9)) == (False, True, False)
     assert ends_us(aligned, 1) == [0, 0], "at the ends of this step's collective"
@@ -146,8 +168,8 @@ def test_with_fewer_steps_than_an_offset_needs_nothing_is_ordered() -> None:
 
 
 def test_hosts_in_different_collectives_are_aligned_at_their_steps() -> None:
-    run = run_of(worker(), worker(collective="other:CollectiveReduceV2", clock_us=700))
-    aligned = beside(run, "a", "b", 4)
+    others = run_of(worker(), worker(collective="other:CollectiveReduceV2", clock_us=700))
+    aligned = beside(*open_hosts(others, "a", "b"))
     assert aligned.meeting is None
     assert aligned.zero_ps == aligned.begin_ps
 
@@ -169,16 +191,16 @@ def test_an_unknown_host_is_answered_with_those_that_are() -> None:
 
 def test_the_recorded_slow_worker_is_late_by_the_8_ms_that_it_reads_longer() -> None:
     run = loaded_run("workers_slow_input")
-    hosts = compare_hosts((run, "worker0"), (run, "worker1"))
-    timelines = open_timelines(hosts.comparison, hosts.comparison.candidates[0], "worker0")
+    hosts, timelines = open_hosts(run, "worker0", "worker1")
     late, apart = [], []
     for step, theirs in list(hosts.steps.items())[1:-1]:
         meets = meeting(hosts, timelines, (step, theirs))
         late.append(meets.late_us)
         apart.append(abs(meets.behind_us(meets.left_ps)))
         aligned = align(timelines, (step, theirs), meeting=meets)
-        assert "read" in [one.op_name for one in losses(aligned)], step
-        for place in losses(aligned):
+        found = losses(aligned)
+        assert "read" in [one.op_name for one in found], step
+        for place in found:
             begin, end = window_of(aligned, Viewport(), place)
             assert begin < end
     assert 7_000 < np.median(late) < 10_000

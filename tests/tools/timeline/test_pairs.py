@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
 from tests.tools.timeline.cases import (
     KERNEL,
     host_run,
@@ -17,6 +19,7 @@ from tests.tools.timeline.cases import (
 from tests.xspace_builder import Event, event, line, plane
 from tfcompare.run import Run
 from tfcompare.tools.timeline.aligned import Aligned, align
+from tfcompare.tools.timeline.run_pair import Timelines
 from tfcompare.tools.timeline.window import ALONE
 
 
@@ -24,16 +27,43 @@ def aligned(ours: Run, theirs: Run, steps: tuple[int, int] | None = None) -> Ali
     return align(open_pair(ours, theirs), steps)
 
 
-def test_the_nth_occurrence_in_a_step_is_the_partner_of_the_nth(tmp_path: Path) -> None:
-    ours = host_run(
-        tmp_path, "a", *step(1, 0, 100, event("x:MatMul", 10, 5), event("x:MatMul", 30, 5), event("y:Relu", 50, 5))
-    )
-    theirs = host_run(
-        tmp_path, "b", *step(1, 0, 100, event("y:Relu", 5, 5), event("x:MatMul", 20, 5), event("x:MatMul", 70, 5),
-                             event("x:MatMul", 80, 5)),
-    )  # fmt: skip
-    both = aligned(ours, theirs)
-    assert partners(both) == [
+Events = Sequence[Event]
+CASES: dict[str, tuple[Events, Events]] = {
+    "occurrences": (
+        [event("x:MatMul", 10, 5), event("x:MatMul", 30, 5), event("y:Relu", 50, 5)],
+        [event("y:Relu", 5, 5), *(event("x:MatMul", at, 5) for at in (20, 70, 80))],
+    ),
+    "renamed": ([event("sequential/dense/Mul:Mul", 10, 50)], [event("sequential_1/dense/Mul:Mul", 10, 50)]),
+    "traced": (
+        [event("__inference_train_step_6936", 10, 5), event("__inference_test_step_12", 20, 5)],
+        [event("__inference_test_step_8", 10, 5), event("__inference_train_step_6950", 20, 5)],
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def cases(tmp_path_factory: pytest.TempPathFactory) -> Timelines:
+    """Two runs, with a step of 100 µs for each of `CASES`."""
+    folder = tmp_path_factory.mktemp("cases")
+    runs = []
+    for side, name in enumerate("ab"):
+        steps = enumerate((sides[side] for sides in CASES.values()), start=1)
+        runs.append(host_run(folder, name, *(one for n, inside in steps for one in step(n, 1_000 * n, 100, *inside))))
+    return open_pair(*runs)
+
+
+def case(timelines: Timelines, number: int) -> Aligned:
+    return align(timelines, (number, number))
+
+
+def in_step(both: Aligned) -> list[tuple[tuple[str, float], tuple[str, float] | None]]:
+    """The partners of the spans of the compared step."""
+    return [one for one in partners(both) if 0 <= one[0][1] < 100]
+
+
+def test_the_nth_occurrence_in_a_step_is_the_partner_of_the_nth(cases: Timelines) -> None:
+    both = case(cases, 1)
+    assert in_step(both) == [
         (("x:MatMul", 10), ("x:MatMul", 20)),
         (("x:MatMul", 30), ("x:MatMul", 70)),
         (("y:Relu", 50), ("y:Relu", 5)),
@@ -59,70 +89,74 @@ def test_occurrences_count_anew_in_each_step(tmp_path: Path) -> None:
     ]
 
 
-def test_a_renamed_op_has_the_partner_that_the_diff_gives_it(tmp_path: Path) -> None:
-    ours, theirs = (
-        host_run(
-            tmp_path, name, *step(1, 0, 100, event(f"{model}/dense/MatMul:MatMul", 10, 50), event("y:Relu", 70, 5))
-        )
-        for name, model in (("a", "sequential"), ("b", "sequential_1"))
-    )
-    assert partners(aligned(ours, theirs))[0] == (
-        ("sequential/dense/MatMul:MatMul", 10),
-        ("sequential_1/dense/MatMul:MatMul", 10),
-    )
+def test_a_renamed_op_has_the_partner_that_the_diff_gives_it(cases: Timelines) -> None:
+    assert in_step(case(cases, 2)) == [(("sequential/dense/Mul:Mul", 10), ("sequential_1/dense/Mul:Mul", 10))]
 
 
-def gpu_run(folder: Path, name: str, *kernels: tuple[str, float], on_host: Sequence[Event] = ()) -> Run:
-    """One step in which an op launches these kernels of (name, start), each of 5 µs."""
-    calls = [event("cuLaunchKernel", 1 + i, 0.5, correlation_id=i + 1) for i in range(len(kernels))]
-    host = line("python", *step(1, 0, 100, event("x:Conv2D", 0.5, 20), *calls, *on_host), id=1)
-    stats = KERNEL | {"tf_op": "x:Conv2D"}
-    events = [event(kernel, at, 5, stats | {"correlation_id": i + 1}) for i, (kernel, at) in enumerate(kernels)]
-    return write_run(
-        folder, name, plane("/host:CPU", host), plane("/device:GPU:0", line("Stream #7(Compute)", *events, id=7))
-    )
+def test_a_traced_function_is_the_same_whatever_its_number(cases: Timelines) -> None:
+    assert in_step(case(cases, 3)) == [
+        (("__inference_train_step_6936", 10), ("__inference_train_step_6950", 20)),
+        (("__inference_test_step_12", 20), ("__inference_test_step_8", 10)),
+    ]
+
+
+Kernels = Sequence[tuple[str, float]]
+GPU_CASES: list[tuple[Kernels, Kernels]] = [
+    (
+        [("volta_sgemm_128x64", 30), ("relu", 40), ("volta_sgemm_128x64", 50)],
+        [("implicit_convolve", 30), ("relu", 45), ("implicit_convolve", 60)],
+    ),
+    ([("winograd_forward", 30), ("relu", 40)], [("splitK_first", 30), ("relu", 45), ("reduce_second", 60)]),
+    ([("fusion.kd", 30)], [("fusion", 30), ("memset", 40)]),
+]
+"""The kernels of (name, start) of an op, one op in each step; in the last one, the host has an event `fusion`."""
+
+
+@pytest.fixture(scope="module")
+def gpu_cases(tmp_path_factory: pytest.TempPathFactory) -> Timelines:
+    """Two runs, with a step for each of `GPU_CASES`; kernels take 5 µs."""
+    folder = tmp_path_factory.mktemp("gpu")
+    return open_pair(*(gpu_run(folder, name, [sides[side] for sides in GPU_CASES]) for side, name in enumerate("ab")))
+
+
+def gpu_run(folder: Path, name: str, steps: Sequence[Kernels]) -> Run:
+    on_host, on_device = list[Event](), list[Event]()
+    for number, kernels in enumerate(steps, start=1):
+        op_name = f"x{number}:Conv2D"
+        inside = [event(op_name, 0.5, 20)]
+        for i, (kernel, at) in enumerate(kernels):
+            correlation = {"correlation_id": 10 * number + i}
+            inside.append(event("cuLaunchKernel", 1 + i, 0.5, correlation))
+            on_device.append(event(kernel, 1_000 * number + at, 5, KERNEL | {"tf_op": op_name} | correlation))
+        if number == len(steps):
+            inside.append(event("fusion", 22, 5))
+        on_host += step(number, 1_000 * number, 100, *inside)
+    device = plane("/device:GPU:0", line("Stream #7(Compute)", *on_device, id=7))
+    return write_run(folder, name, plane("/host:CPU", line("python", *on_host, id=1)), device)
 
 
 def kernels_of(both: Aligned) -> list[tuple[tuple[str, float], tuple[str, float] | None]]:
-    return [pair for pair in partners(both) if pair[0][0] not in ("cuLaunchKernel", "x:Conv2D")]
+    return [pair for pair in in_step(both) if pair[0][1] >= 30]
 
 
-def test_another_kernel_of_the_same_op_is_the_partner_where_counts_are_equal(tmp_path: Path) -> None:
-    ours = gpu_run(tmp_path, "a", ("volta_sgemm_128x64", 30), ("relu", 40), ("volta_sgemm_128x64", 50))
-    theirs = gpu_run(tmp_path, "b", ("implicit_convolve", 30), ("relu", 45), ("implicit_convolve", 60))
-    assert kernels_of(aligned(ours, theirs)) == [
+def test_another_kernel_of_the_same_op_is_the_partner_where_counts_are_equal(gpu_cases: Timelines) -> None:
+    assert kernels_of(case(gpu_cases, 1)) == [
         (("volta_sgemm_128x64", 30), ("implicit_convolve", 30)),
         (("relu", 40), ("relu", 45)),
         (("volta_sgemm_128x64", 50), ("implicit_convolve", 60)),
     ]
 
 
-def test_other_kernels_of_an_op_have_no_partner_where_counts_differ(tmp_path: Path) -> None:
-    ours = gpu_run(tmp_path, "a", ("winograd_forward", 30), ("relu", 40))
-    theirs = gpu_run(tmp_path, "b", ("splitK_first", 30), ("relu", 45), ("reduce_second", 60))
-    both = aligned(ours, theirs)
+def test_other_kernels_of_an_op_have_no_partner_where_counts_differ(gpu_cases: Timelines) -> None:
+    both = case(gpu_cases, 2)
     assert kernels_of(both) == [(("winograd_forward", 30), None), (("relu", 40), ("relu", 45))]
-    assert {name for name, _ in alone(both, 1)} == {"cuLaunchKernel", "splitK_first", "reduce_second"}
+    assert {name for name, at in alone(both, 1) if at < 100} == {"cuLaunchKernel", "splitK_first", "reduce_second"}
 
 
-def test_only_kernels_are_renamed_even_if_other_events_have_their_names(tmp_path: Path) -> None:
-    ours = gpu_run(tmp_path, "a", ("fusion.kd", 30), on_host=[event("fusion", 10, 5)])
-    theirs = gpu_run(tmp_path, "b", ("fusion", 30), ("memset", 40), on_host=[event("fusion", 12, 5)])
-    found = dict(partners(aligned(ours, theirs)))
+def test_only_kernels_are_renamed_even_if_other_events_have_their_names(gpu_cases: Timelines) -> None:
+    found = dict(in_step(case(gpu_cases, 3)))
     assert found[("fusion.kd", 30)] == ("fusion", 30)
-    assert found[("fusion", 10)] == ("fusion", 12)
-
-
-def test_a_traced_function_is_the_same_whatever_its_number(tmp_path: Path) -> None:
-    def calls(*names: str) -> list[Event]:
-        return step(1, 0, 100, *(event(name, 10 * i, 5) for i, name in enumerate(names, start=1)))
-
-    ours = host_run(tmp_path, "a", *calls("__inference_train_step_6936", "__inference_test_step_12"))
-    theirs = host_run(tmp_path, "b", *calls("__inference_test_step_8", "__inference_train_step_6950"))
-    assert partners(aligned(ours, theirs)) == [
-        (("__inference_train_step_6936", 10), ("__inference_train_step_6950", 20)),
-        (("__inference_test_step_12", 20), ("__inference_test_step_8", 10)),
-    ]
+    assert found[("fusion", 22)] == ("fusion", 22)
 
 
 def test_steps_are_compared_in_order_from_the_chosen_ones_on(tmp_path: Path) -> None:

@@ -21,9 +21,10 @@ from tests.tools.timeline.cases import (
 )
 from tests.xspace_builder import event, line, plane
 from tfcompare.run import Run
-from tfcompare.tools.timeline.aligned import align
+from tfcompare.tools.timeline.aligned import Aligned, align
 from tfcompare.tools.timeline.drawing import Viewport
 from tfcompare.tools.timeline.layout import MOST_ROWS
+from tfcompare.tools.timeline.run_pair import Timelines
 from tfcompare.tools.timeline.run_timeline import NONE
 from tfcompare.tools.timeline.selected import (
     Selected,
@@ -47,8 +48,14 @@ def gpu_run(folder: Path, name: str, start_us: float, duration_us: float) -> Run
     )
 
 
-def test_a_kernel_and_its_partner_have_times_and_launches(tmp_path: Path) -> None:
-    both = align(open_pair(gpu_run(tmp_path, "a", 30, 40), gpu_run(tmp_path, "b", 50, 45)))
+@pytest.fixture(scope="module")
+def kernels(tmp_path_factory: pytest.TempPathFactory) -> Aligned:
+    folder = tmp_path_factory.mktemp("kernels")
+    return align(open_pair(gpu_run(folder, "a", 30, 40), gpu_run(folder, "b", 50, 45)))
+
+
+def test_a_kernel_and_its_partner_have_times_and_launches(kernels: Aligned) -> None:
+    both = kernels
     for side in (0, 1):
         ours, theirs = select(both, side, span_named(both, side, "conv"))
         op = int(both.timelines.op_rows(0)[span_named(both, 0, "conv")])
@@ -57,8 +64,8 @@ def test_a_kernel_and_its_partner_have_times_and_launches(tmp_path: Path) -> Non
         assert theirs == Selected("conv", op, "x", "1 (number 4)", lane, 50.0, 45.0, 45.0, "cuLaunchKernel", 40.0)
 
 
-def test_the_kernel_and_its_launch_are_drawn_where_they_are(tmp_path: Path) -> None:
-    both = align(open_pair(gpu_run(tmp_path, "a", 30, 40), gpu_run(tmp_path, "b", 50, 45)))
+def test_the_kernel_and_its_launch_are_drawn_where_they_are(kernels: Aligned) -> None:
+    both = kernels
     ours, theirs = drawn_selection(both, Viewport(shift_us=1_000), 0, span_named(both, 0, "conv"))
     labels = [pair.label for pair in both.timelines.lanes]
     device, host = labels.index("GPU:0 Stream #7(Compute)"), labels.index("python")
@@ -98,16 +105,31 @@ def test_spans_that_overlap_in_part_keep_all_of_their_self_time(tmp_path: Path) 
         assert one.self_time_us == 10.0
 
 
-def test_a_span_without_a_partner_stands_alone(tmp_path: Path) -> None:
-    ours = host_run(tmp_path, "a", *step(1, 0, 100, event("a:MatMul", 0, 5), event("a:MatMul", 10, 5)))
-    theirs = host_run(tmp_path, "b", *step(1, 0, 100, event("a:MatMul", 0, 5)))
-    both = align(open_pair(ours, theirs))
-    found = select(both, 0, span_named(both, 0, "a:MatMul", 1))
-    assert [one and one.start_us for one in found] == [10.0, None]
-    assert [
-        one and one.start_us for one in select(align(open_pair(theirs, ours)), 1, span_named(both, 0, "a:MatMul", 1))
-    ] == [None, 10.0]
-    assert [place["side"] for place in drawn_selection(both, Viewport(), 0, span_named(both, 0, "a:MatMul", 1))] == [0]
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
+    """In step 1 the baseline runs `a` once more than the candidate, in step 2 once less; `x` runs in step 3."""
+    folder = tmp_path_factory.mktemp("steps")
+    once, twice = [event("a:MatMul", 0, 5)], [event("a:MatMul", 0, 5), event("a:MatMul", 10, 5)]
+    found = []
+    for name, first, second, last in (("a", twice, once, 60), ("b", once, twice, 90)):
+        xs = [event("x:MatMul", at, length) for at, length in ((10, 50), (100, 80), (300, last))]
+        events = [*step(1, 0, 100, *first), *step(2, 200, 100, *second), *step(3, 1_000, 1_000, *xs)]
+        found.append(host_run(folder, name, *events))
+    return found
+
+
+@pytest.fixture(scope="module")
+def steps(runs: list[Run]) -> Timelines:
+    return open_pair(*runs)
+
+
+def test_a_span_without_a_partner_stands_alone(steps: Timelines) -> None:
+    for number, side in ((1, 0), (2, 1)):
+        both = align(steps, (number, number))
+        span = span_named(both, side, "a:MatMul", number)
+        found = [one and one.start_us for one in select(both, side, span)]
+        assert found == [None, 10.0] if side else [10.0, None]
+        assert [place["side"] for place in drawn_selection(both, Viewport(), side, span)] == [side]
 
 
 def test_a_span_of_a_derived_lane_has_times_but_no_place(tmp_path: Path) -> None:
@@ -142,25 +164,16 @@ def test_every_launch_of_a_real_step_begins_before_what_it_launched() -> None:
         assert place["launch"]["start"] == pytest.approx(place["start"] - one.delay_us, abs=1e-6)
 
 
-def test_an_op_is_looked_up_where_it_changed_most(tmp_path: Path) -> None:
-    steps = [
-        step(1, 0, 1_000, event("x:MatMul", 10, 50), event("x:MatMul", 100, 80), event("x:MatMul", 300, last))
-        for last in (60, 90)
-    ]
-    both = align(open_pair(host_run(tmp_path, "a", *steps[0]), host_run(tmp_path, "b", *steps[1])))
+def test_an_op_is_looked_up_where_it_changed_most(runs: list[Run], steps: Timelines) -> None:
+    both = align(steps, (3, 3))
     assert most_changed_of(both, "x") == (0, span_named(both, 0, "x:MatMul", 2))
     assert most_changed_of(both, "y") is None
-    alone = align(open_alone(host_run(tmp_path, "c", *steps[0])))
+    alone = align(open_alone(runs[0]), (3,))
     assert most_changed_of(alone, "x") == (0, span_named(alone, 0, "x:MatMul", 1)), "the longest"
 
 
-def test_an_op_that_runs_on_a_device_is_looked_up_there(tmp_path: Path) -> None:
-    both = align(open_pair(gpu_run(tmp_path, "a", 30, 4), gpu_run(tmp_path, "b", 50, 5)))
-    assert most_changed_of(both, "x") == (0, span_named(both, 0, "conv"))
-
-
-def test_a_kernel_is_looked_up_by_its_name(tmp_path: Path) -> None:
-    both = align(open_pair(gpu_run(tmp_path, "a", 30, 4), gpu_run(tmp_path, "b", 50, 5)))
-    assert most_changed_kernel(both, "conv") == (0, span_named(both, 0, "conv"))
+def test_an_op_that_runs_on_a_device_is_looked_up_there_and_a_kernel_by_its_name(kernels: Aligned) -> None:
+    place = 0, span_named(kernels, 0, "conv")
+    assert most_changed_of(kernels, "x") == most_changed_kernel(kernels, "conv") == place
     for other in ("x", "", "con"):
-        assert most_changed_kernel(both, other) is None
+        assert most_changed_kernel(kernels, other) is None
