@@ -11,8 +11,11 @@ from streamlit.testing.v1 import AppTest
 
 from tests.profiles import CORPUS, ROOT, SAMPLES, run_path
 from tfcompare import settings
+from tfcompare.charts.pair import Pair, pairs_of
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir import find_runs
+from tfcompare.ui.frame.loading import compared, run_cache
+from tfcompare.ui.frame.search import search
 
 PLACES = Settings(places=(SAMPLES, *([CORPUS] if CORPUS.is_dir() else [])))
 CPU = ("filters_512_128", "filters_16_8")
@@ -27,6 +30,14 @@ def id_of(name: str) -> str:
     (run,) = find_runs(run_path(name))
     place = SAMPLES if run.path.is_relative_to(SAMPLES) else CORPUS
     return f"{place.name}/{run.path.relative_to(place)}"
+
+
+def pair_on(baseline: str, *candidates: str) -> Pair:
+    """The pair that a page on these runs shows: what is made of it here, the page need not make again."""
+    with settings.override(PLACES):
+        found = {run.id: run for run in search(PLACES, ()).found}
+        ours, *theirs = (run_cache(PLACES).request(found[id_of(name)]).result() for name in (baseline, *candidates))
+        return pairs_of(compared(ours, theirs or [ours], "step", None))[0]
 
 
 def page_of(file: str, baseline: str, *candidates: str, **address: str) -> AppTest:

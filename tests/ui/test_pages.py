@@ -2,22 +2,45 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.profiles import CORPUS
-from tests.ui.pages import CPU, GPU, WORKERS, XLA, charts, opened, said, table
-from tests.views.flat import flat, of_kind, pair_of, titles
+from tests.profiles import CORPUS, ROOT, SAMPLES, SIMULATED_RUNS, loaded_run
+from tests.tf_data_runs import STEPS, plain, write, zipped
+from tests.ui.pages import (
+    CPU,
+    GPU,
+    WORKERS,
+    XLA,
+    charts,
+    opened,
+    pair_on,
+    said,
+    shown,
+    table,
+)  # fmt: skip
+from tests.views.flat import flat, of_kind, titles
+from tfcompare import load, settings
 from tfcompare.charts.pair import Pair
+from tfcompare.charts.verdicts import word_of
+from tfcompare.compare.groups.kernel_groups import group_kernels
+from tfcompare.export.csv import spreadsheet_csv
 from tfcompare.markdown import as_markdown
+from tfcompare.settings import Settings
 from tfcompare.tools.card_texts import value_text
+from tfcompare.tools.input.input_verdicts import on_waiting
 from tfcompare.tools.xla.xla_tree import node_key
+from tfcompare.ui.pages.live import kernel_address, memory_events_csv
 from tfcompare.ui.widgets.blocks import MOST_ITEMS, NO_BREAK
 from tfcompare.ui.widgets.tables import PAGE_ROWS
+from tfcompare.units import format_ms, format_ratio
 from tfcompare.views.blocks import Block, Cards, Details, Facts, Items, Judgements, Links, Table, Text, Verdict
+from tfcompare.views.kernel_details import kernel_key
 from tfcompare.views.memory.memory_choice import EACH
 from tfcompare.views.options import declared, options_with
 from tfcompare.views.registry import view
@@ -102,7 +125,7 @@ def check(page: AppTest, blocks: list[Block]) -> None:
 def test_a_page_shows_its_view_with_the_options_and_the_row_of_its_address(
     name: str, runs: tuple[str, str], options: dict[str, Any]
 ) -> None:
-    pair, of = pair_of(*runs), view(name)
+    pair, of = pair_on(*runs), view(name)
     blocks = list(flat(of.blocks(pair, **options)))
     address, row = address_of(of, pair, options), first_row(blocks)
     page = opened(FILES[name], *runs, **address, **({row[0]: row[1]} if row else {}))
@@ -127,7 +150,7 @@ def test_a_page_shows_its_view_with_the_options_and_the_row_of_its_address(
 def test_what_an_address_asks_for_and_there_is_not_is_named_and_the_view_is_shown_without_it(
     name: str, runs: tuple[str, str]
 ) -> None:
-    pair, of = pair_of(*runs), view(name)
+    pair, of = pair_on(*runs), view(name)
     options = options_with(of.options, pair, {})
     choices = [one for one in declared(of.options) if one.is_open(pair, options) and one.offered(pair, options)]
     page = opened(FILES[name], *runs, row="Host:Nothing:at/all", **{one.key: "999999" for one in choices})
@@ -139,7 +162,131 @@ def test_what_an_address_asks_for_and_there_is_not_is_named_and_the_view_is_show
 
 def test_a_page_that_has_nothing_to_show_says_why_and_where_to_go() -> None:
     page = opened("3_Kernel_stats", *CPU)
-    of, pair = view("kernel_stats"), pair_of(*CPU)
+    of, pair = view("kernel_stats"), pair_on(*CPU)
     assert [one.value for one in page.info] == [f"{of.why_not(pair)} {of.remedy}".strip()]
     check(page, list(flat(of.instead(pair))))
     assert "Show the ops instead" in said(page) and "Choose other runs" in said(page)
+
+
+# --- the Overview: the guidance of the demo, and several candidates
+
+
+def test_the_demo_goes_from_the_home_page_to_the_overview_once_which_says_what_to_look_at_until_it_is_hidden() -> None:
+    page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=90)
+    with settings.override(Settings(places=(SAMPLES / "autoencoder",), is_demo=True)):
+        page.run()
+        assert f"### {pair_on(*CPU).comparison.headline(names=('A', 'B'))}" in said(page)
+        (guidance,) = (one.value for one in page.caption if settings.DEMO_GUIDANCE[0] in one.value)
+        assert all(sentence in guidance for sentence in settings.DEMO_GUIDANCE)
+        next(button for button in page.button if button.label == "Hide").click().run()
+        assert settings.DEMO_GUIDANCE[0] not in said(page)
+        page.switch_page("app.py").run()
+    assert not page.exception
+    assert "Compare profile runs" in [title.value for title in page.title]
+
+
+def test_the_first_screen_has_no_guidance_and_the_captures_behind_the_caveats() -> None:
+    page = opened("1_Overview", *CPU)
+    assert not page.warning, "nothing to warn of between two recordings on one machine"
+    assert settings.DEMO_GUIDANCE[0] not in said(page)
+    facts = page.table[0].value
+    assert list(facts.columns) == ["A filters_512_128", "B filters_16_8", "Differs"]
+    assert facts.loc["Device type"].tolist() == ["CPU", "CPU", ""]
+    changes = page.dataframe[0].value
+    assert changes["Verdict"].tolist() == ["▼ likely faster"] * 5
+    assert changes[["A", "B", "Ratio"]].iloc[0].tolist() == ["131 ms", "1.28 ms", "0.00977×"]
+
+
+def test_of_several_candidates_the_fastest_is_named_and_one_is_shown_in_detail() -> None:
+    names = (*CPU, "filters_16_8_better_input")
+    page = opened("1_Overview", *names, detail=f"C · {names[2]}")
+    pair = pair_on(*names)
+    (fastest, *_) = of_kind(view("overview").of_several(pair), Text)
+    assert fastest.text in said(page) and "### `C` " in said(page) and "### `B` " not in said(page)
+    step_time = pair.comparison.candidates[1].info.step_time_ms_mean
+    assert {metric.label: metric.value for metric in page.metric}["Step time"] == format_ms(step_time)
+
+
+# --- what only some pages have: whole names of kernels, and memories and pipelines that are chosen
+
+KERNEL_TIME = "total_duration_us_per_step"
+
+
+def test_kernels_are_added_up_and_a_chosen_one_shows_its_whole_name_and_its_launches() -> None:
+    diff = pair_on(*GPU).diff("kernel_stats")
+    groups = group_kernels(diff, "kernel_name")
+    name = next(name for name in groups["kernel_name"] if "scalar_cmp_op" in name)
+    page = opened("3_Kernel_stats", *GPU, row=kernel_key(groups)[groups["kernel_name"] == name].iloc[0])
+    frame = table(page)
+    assert frame["kernel_name"].tolist() == groups["kernel_name"].tolist()
+    times = [frame[f"{KERNEL_TIME}_{side}"].fillna(0) for side in ("baseline", "candidate")]
+    change = (times[1] - times[0]).tolist()
+    assert frame[f"{KERNEL_TIME}_delta"].tolist() == pytest.approx(change), "a missing side counts as 0 on the page"
+    assert [code.value for code in page.code] == [name]
+    (launches,) = (one for one in (table(page, n) for n in range(len(page.dataframe))) if "block_dim" in one)
+    expected = diff[diff["kernel_name"] == name]
+    assert len(launches) == len(expected)
+    assert launches[f"{KERNEL_TIME}_candidate"].sum() == pytest.approx(expected[f"{KERNEL_TIME}_candidate"].sum())
+    remarks = [text.value for text in page.markdown if all(f"`{name}`" in text.value for name in SIMULATED_RUNS)]
+    assert sum("simulate.py" in remark for remark in remarks) == 1, "one remark on both"
+
+
+def test_kernels_are_parted_by_op() -> None:
+    op = str(group_kernels(pair_on(*GPU).diff("kernel_stats"), "op_name")["op_name"].iloc[1])
+    page = opened("3_Kernel_stats", *GPU, by="op", row=kernel_address((op,), ("op_name",), "matched"))
+
+    def by_hand() -> set[str]:
+        return {str(button.key) for button in page.button if str(button.key).startswith("by_hand")}
+
+    assert by_hand() == {"by_hand_part"}
+    page.button(key="by_hand_part").click()
+    names = table(shown(page))["op_name"].tolist()
+    assert op in names and f"{op} (candidate's)" in names
+    assert {"by_hand_pair", "by_hand_undo_all"} <= by_hand()
+
+
+@pytest.mark.parametrize("is_long", [False, True])
+def test_the_file_of_a_timeline_of_memory_is_the_whole_table(is_long: bool) -> None:
+    run = loaded_run("filters_16_8")
+    data = memory_events_csv(run, None, is_long)
+    assert (gzip.decompress(data) if is_long else data) == spreadsheet_csv(run.table("memory_timeline"))
+
+
+@recorded
+def test_memories_of_other_names_are_chosen_one_for_each_run() -> None:
+    page = opened("4_Memory", "jax_elementwise", "jax_tpu", memory_candidate="2")
+    assert page.selectbox(key="memory_baseline").value == "GPU_0_bfc"
+    assert page.selectbox(key="memory_candidate").value == "2"
+    assert "`B` in `2` uses **more** memory" in said(page)
+    assert set(table(page)["op_name"]) == {"unused preallocated device memory", "stack", "(no op named)"}
+
+
+def test_verdicts_have_what_they_rest_on_as_help_and_a_filter_may_leave_no_row() -> None:
+    page, comparison = opened("5_Input_pipeline", *CPU), pair_on(*CPU).comparison
+    lines = {line.value.replace("\\", ""): line.help.replace("\\", "") for line in page.markdown if line.help}
+    candidate = comparison.candidates[0]
+    call = comparison.slowest_call_verdict(candidate)
+    assert call is not None
+    verdicts = {"Input wait": on_waiting(comparison, candidate), "Mean tf.data call (Host:0)": call.verdict}
+    for name, verdict in verdicts.items():
+        badge = f":gray-badge[{word_of(verdict)} {format_ratio(verdict.ratio)}]"
+        line = f"{name} {badge} 95 % CI {format_ratio(verdict.low)}–{format_ratio(verdict.high)}"
+        assert lines[line] == f"{verdict.reason}."
+    page.text_input(key="filter").set_value("no such op")
+    assert "Clear it to see all" in said(shown(page))
+
+
+def test_pipelines_are_chosen_by_name_and_the_longest_call_comes_first(tmp_path: Path) -> None:
+    page = AppTest.from_file(str(ROOT / "pages" / "6_tf_data.py"), default_timeout=90)
+    for role, name in (("baseline", "a"), ("candidate", "b")):
+        write(tmp_path / name, [(zipped(i, 0)[0], plain(i)[0]) for i in range(STEPS)])
+        page.query_params[role] = f"{tmp_path.name}/{name}/plugins/profile/2026_01_02_03_04_05"
+    longest = load(tmp_path / "a").table("tf_data_pipelines").sort_values("max_latency_us")["pipeline"].tolist()
+    page.query_params["pipeline"] = longest[0]
+    with settings.override(Settings(places=(tmp_path,))):
+        page.run()
+        assert not page.exception
+        assert page.selectbox(key="pipeline").options == longest[::-1]
+        assert said(page).count(f"`{longest[0]}`: slowest of ") == 2
+        page.number_input(key="rank").set_value(3).run()
+    assert [title.partition(":")[0] for title in charts(page)] == ["Execution 3"] * 2
