@@ -242,7 +242,7 @@ def cells_of(diff: pd.DataFrame, side: str, columns: list[str]) -> dict[tuple[st
     return {tuple(row[:3]): list(row[3:]) for row in present[keys + columns].itertuples(index=False)}
 
 
-@law(10)
+@law(5)
 @given(runs)
 def test_a_run_beside_itself_is_all_exact_and_unchanged(made):
     frame, n = made
@@ -256,7 +256,7 @@ def test_a_run_beside_itself_is_all_exact_and_unchanged(made):
     assert (diff.filter(like="_ratio") == 1).all(axis=None)
 
 
-@law(10)
+@law(5)
 @given(runs, runs, st.sampled_from(["step", "run"]), st.integers(0, 99))
 def test_nothing_is_lost_or_doubled_in_any_order_and_swapping_the_sides_gives_the_mirror_image(one, two, per, seed):
     a, b = (run(name, frame, step_count=n) for name, (frame, n) in zip("ab", (one, two), strict=True))

@@ -189,7 +189,7 @@ def frame_of(rows: list[tuple[str, str, str, int]]) -> pd.DataFrame:
     )
 
 
-@law(10)
+@law(5)
 @given(kernel_rows, kernel_rows, st.sampled_from(list(KEYS)))
 def test_grouping_loses_nothing_and_swapped_groups_are_the_mirror_image(before, after, by) -> None:
     frames = frame_of(before), frame_of(after)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
@@ -127,6 +128,7 @@ KERNELS_AFTER = table(
 )
 
 
+@cache
 def kernels(*choices: ManualChoice) -> pd.DataFrame:
     ours, theirs = run("before"), run("after")
     ours.frames["kernel_stats"], theirs.frames["kernel_stats"] = KERNELS, KERNELS_AFTER

@@ -121,7 +121,7 @@ frames = st.lists(
 ).map(op_stats)
 
 
-@law(15)
+@law(8)
 @given(frames, frames, st.integers(0, 5))
 def test_swapped_sides_mirror_in_any_order_and_no_row_has_two_partners(
     before: pd.DataFrame, after: pd.DataFrame, seed: int

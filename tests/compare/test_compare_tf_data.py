@@ -117,8 +117,9 @@ def test_one_slow_call_does_not_make_the_bottleneck(tmp_path: Path) -> None:
 
 def test_a_run_that_only_feeds_devices_is_not_judged() -> None:
     gpu, zoo = (loaded_run(name) for name in ("tf_gpu", "tf_cpu_zoo"))
-    assert sentence(gpu, zoo).startswith("A: only pipelines that pass elements to a device were recorded.")
-    assert "In B, the mean call takes" in sentence(gpu, zoo)
+    said = sentence(gpu, zoo)
+    assert said.startswith("A: only pipelines that pass elements to a device were recorded.")
+    assert "In B, the mean call takes" in said
 
 
 def test_a_map_made_parallel_on_the_samples_is_one_step_that_changed() -> None:

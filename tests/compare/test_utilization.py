@@ -56,8 +56,7 @@ def test_work_outside_of_the_steps_is_in_no_figure_per_step(tmp_path: Path) -> N
     in_steps = [kernel("k", 10_000 + 200 * i, 10, "dot.1") for i in range(STEPS)]
     warm = run(tmp_path / "warm", steps(100, begin=10_000), gpu(*warm_up, *in_steps), metadata(WITH_UNKNOWN, jit_f=7))
     plain = training(tmp_path / "plain", 100)
-    for metric in ("mfu", "hbm_share"):
-        assert share(warm, metric) == pytest.approx(share(plain, metric))
+    assert shares(warm) == pytest.approx(shares(plain))
     assert warm.table("hlo_ops")["executions"].sum() == 2 * STEPS
     (row,) = compare(warm, warm).table("hlo_ops").to_dict("records")
     assert row["self_time_us_per_step_baseline"] == pytest.approx(10)
@@ -67,24 +66,25 @@ def test_work_outside_of_the_steps_is_in_no_figure_per_step(tmp_path: Path) -> N
     assert per_run["self_time_us_baseline"] == pytest.approx(2 * STEPS * 10)
 
 
-def share(run: Run, metric: str) -> float:
-    found = check(compare(run, run), [parse_condition(f"{metric}>2")]).found[0]
-    return found.measured.candidate
+def shares(run: Run) -> list[float]:
+    """Of the peaks of FLOPs and of bandwidth."""
+    conditions = [parse_condition(f"{metric}>2") for metric in ("mfu", "hbm_share")]
+    return [found.measured.candidate for found in check(compare(run, run), conditions).found]
 
 
 def test_shares_follow_from_shapes_and_the_data_sheet(tmp_path: Path) -> None:
     one = training(tmp_path / "one", 100)
     assert time_at_peak_us(one, None, "flops") == pytest.approx(FLOPS_US)
-    assert share(one, "mfu") == pytest.approx(FLOPS_US / 100)
-    assert share(one, "hbm_share") == pytest.approx(BYTES_US / 100)
+    assert shares(one) == pytest.approx([FLOPS_US / 100, BYTES_US / 100])
     four = training(tmp_path / "four", 50, devices=4)
-    assert share(four, "mfu") == pytest.approx(FLOPS_US / 50), "each device does as much as it did alone"
+    assert shares(four)[0] == pytest.approx(FLOPS_US / 50), "each device does as much as it did alone"
 
 
 def test_what_only_recomputes_a_value_is_no_model_flop_but_moves_bytes(tmp_path: Path) -> None:
     again = training(tmp_path, 100, ops=("dot.1", "negate.remat"))
-    assert share(again, "mfu") == pytest.approx(FLOPS_US / 100)
-    assert share(again, "hbm_share") > BYTES_US / 100
+    of_flops, of_bytes = shares(again)
+    assert of_flops == pytest.approx(FLOPS_US / 100)
+    assert of_bytes > BYTES_US / 100
 
 
 def test_unknown_costs_make_it_unknown(tmp_path: Path) -> None:
@@ -94,11 +94,12 @@ def test_unknown_costs_make_it_unknown(tmp_path: Path) -> None:
 def test_a_condition_fails_where_the_step_became_longer_for_certain(tmp_path: Path) -> None:
     fast, slow = training(tmp_path / "fast", 50), training(tmp_path / "slow", 150)
     conditions = [parse_condition(text) for text in ("mfu<-5%", "mfu<0.1", "hbm_share<0.0001", "mfu>+5%")]
-    found = check(compare(fast, slow), conditions).found
+    there, back = compare(fast, slow), compare(slow, fast)
+    found = check(there, conditions).found
     assert [one.outcome for one in found] == [FAILED, FAILED, PASSED, PASSED]
     assert found[0].measured.verdict.ratio == pytest.approx(1 / 3)
-    there, back = (check(compare(*pair), conditions[:1]).found[0].measured for pair in ((fast, slow), (slow, fast)))
-    assert there.verdict.low == pytest.approx(1 / back.verdict.high)
+    (mirrored,) = check(back, conditions[:1]).found
+    assert found[0].measured.verdict.low == pytest.approx(1 / mirrored.measured.verdict.high)
 
 
 def figures_of(comparison: Comparison) -> dict[str, KeyFigure]:

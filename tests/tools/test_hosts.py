@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import tfcompare as tfc
-from tests.profiles import loaded_run
+from tests.profiles import compared_runs, loaded_run
 from tests.xspace_builder import Event, event, line, plane, space
 from tfcompare.run import Run
 from tfcompare.tools.hosts import hosts, slowest_host
@@ -72,10 +72,12 @@ def slowed(host: str = "b", **how: float) -> Run:
     return run_of("slowed", **workers)
 
 
-def rack(racks: int, hosts: int, *, slow: str, **how: float) -> Run:
-    """Racks of as many hosts each, of which those whose names begin with `slow` are slowed."""
-    names = [f"rack{rack}-host{host}" for rack in range(racks) for host in range(hosts)]
-    return run_of("racks", **{name: worker(**(how if name.startswith(slow) else {})) for name in names})
+@cache
+def slow_rack(slowest: str = "", slow: str = "rack2") -> Run:
+    """4 racks of 3 hosts, of which those whose names begin with `slow` take 3 ms longer, and `slowest` a bit more."""
+    names = [f"rack{rack}-host{host}" for rack in range(4) for host in range(3)]
+    times = {name: 9 + 0.02 * (name == slowest) if name.startswith(slow) else 6 for name in names}
+    return run_of("racks", **{name: worker(layer=layer) for name, layer in times.items()})
 
 
 def gpu_worker(kernel_ms: float, **stats: object) -> bytes:
@@ -116,16 +118,15 @@ def test_another_device_or_clock_of_the_slow_host_is_said(
 
 
 def test_hosts_of_one_name_that_are_slow_together_are_named_together() -> None:
-    run = rack(4, 3, slow="rack2", layer=9)
-    found = slowest_host.slowest_host(run)
+    found = slowest_host.slowest_host(slow_rack("rack2-host0"))
     assert found.group == ("rack2-host0", "rack2-host1", "rack2-host2")
     assert found.found.excess == pytest.approx(3 * MS, rel=0.05)
     sentence = verdict_sentence(found, None, alone=True)
     assert sentence.startswith(f"Slowest hosts: the 3 hosts `rack2-host…` in {STEPS - 2} of {STEPS - 2} steps, ")
     assert "spent in `model/layer` (host compute); the others wait for them in `CollectiveReduceV2`." in sentence
     again = verdict_sentence(found, found)
-    assert again.endswith("in the baseline they were the slowest, too, 3.00 ms more than the others.")
-    alone = slowest_host.slowest_host(rack(4, 3, slow="rack2-host1", layer=9))
+    assert again.endswith("in the baseline they were the slowest, too, 3.01 ms more than the others.")
+    alone = slowest_host.slowest_host(slow_rack(slow="rack2-host1"))
     assert (alone.group, alone.group_name) == (("rack2-host1",), "")
 
 
@@ -151,11 +152,6 @@ def test_a_host_that_runs_all_its_ops_more_often_is_no_slower_machine() -> None:
 
 
 def test_a_group_is_the_same_whichever_of_its_hosts_is_slowest() -> None:
-    def slow_rack(slowest: str) -> Run:
-        names = [f"rack{rack}-host{host}" for rack in range(4) for host in range(3)]
-        times = {name: 9 + 0.02 * (name == slowest) if name.startswith("rack2") else 6 for name in names}
-        return run_of("racks", **{name: worker(layer=layer) for name, layer in times.items()})
-
     ours, theirs = (slowest_host.slowest_host(slow_rack(f"rack2-host{number}")) for number in (0, 1))
     assert (ours.name, theirs.name) == ("rack2-host0", "rack2-host1")
     assert "in the baseline they were the slowest, too" in verdict_sentence(theirs, ours)
@@ -285,6 +281,7 @@ def test_devices_of_one_host_are_compared_with_each_other() -> None:
         devices.append(plane(f"/device:GPU:{number}", line("Stream #1(Compute)", *kernels, id=1)))
     run = run_of(a=space(host, *devices))
     assert hosts.groupings(run) == ("device",)
+    assert hosts.groupings(run_of(a=space(host, *devices), b=space(host, *devices))) == ("host", "device")
     found = slowest_host.slowest_host(run)
     assert (found.name, found.by, found.found.stands_out) == ("GPU:2", "device", True)
     assert found.cause.part == "device_compute_us"
@@ -292,9 +289,7 @@ def test_devices_of_one_host_are_compared_with_each_other() -> None:
 
 def test_runs_without_several_hosts_or_steps_have_no_page() -> None:
     assert hosts.groupings(loaded_run("filters_16_8")) == ()
-    assert hosts.groupings(loaded_run("jax_elementwise")) == ()
-    assert hosts.groupings(loaded_run("jax_tpu")) == ("device",)
-    assert hosts.groupings(loaded_run("tf_gpu")) == ("host", "device")
+    assert hosts.groupings(loaded_run("jax_conv_08")) == ()
 
 
 def test_part_means_are_those_of_the_steps() -> None:
@@ -305,8 +300,8 @@ def test_part_means_are_those_of_the_steps() -> None:
 
 
 def test_the_sample_with_a_slow_input_names_the_worker_and_the_iterator() -> None:
-    run, other = loaded_run("workers_slow_input"), loaded_run("workers_balanced")
-    sentence = host_sentence(tfc.compare(other, run), run)
+    run = loaded_run("workers_slow_input")
+    sentence = host_sentence(compared_runs("workers_balanced", "workers_slow_input"), run)
     assert sentence.startswith("Slowest host: `worker1` in ")
     assert "spent in `Map` of its input pipeline (`read`); the others wait for it in `CollectiveReduceV2`" in sentence
     assert sentence.endswith("in the baseline no host stood out.")

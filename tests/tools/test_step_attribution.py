@@ -100,15 +100,15 @@ def test_a_run_beside_itself_has_an_empty_waterfall_or_none(name: str) -> None:
 
 
 def test_without_steps_there_is_no_waterfall_and_it_says_whose_and_what_to_do():
-    baseline, candidate = loaded_run("filters_16_8"), loaded_run("jax_conv_08")
-    found = attribution(tfc.compare(baseline, candidate), candidate)
+    candidate = loaded_run("jax_conv_08")
+    found = attribution(compared_runs("filters_16_8", "jax_conv_08"), candidate)
     assert found.waterfall is None
     assert "`jax_conv_minimal_08` has no step markers" in found.sentence
     assert "StepTraceAnnotation" in found.sentence
 
 
 def test_of_a_chosen_host_its_own_steps_count():
-    run = loaded_run("tf_gpu")
+    run = loaded_run("workers_slow_input")
     host = run.host_names[-1]
     comparison = tfc.compare(run, run, host=host)
     assert [set(steps["host"]) for steps in attributed_steps(comparison, run)] == [{host}, {host}]
