@@ -13,7 +13,8 @@ from markdown_it import MarkdownIt
 from streamlit.testing.v1 import AppTest
 
 from tests.profiles import ROOT
-from tests.ui.hostile_profile import hostile
+from tests.ui.hostile_profile import EVIL, hostile
+from tests.xspace_builder import event, line, plane, space
 from tfcompare import load, settings
 from tfcompare.errors import TfcompareError
 from tfcompare.export.csv import spreadsheet_csv
@@ -22,6 +23,10 @@ from tfcompare.settings import Settings
 AUTOLINK = re.compile(r"(https?://|www(?=\.))[-.\w]+", re.IGNORECASE)
 """What GitHub's Markdown, which Streamlit shows, makes a link of in any text that is no code."""
 PAGES = sorted(path.name for path in (ROOT / "pages").glob("[1-7]_*.py"))
+
+TIMELINE = {"span": "0:2", "range": "0:2000", "find": "evil"}
+"""All panels of the timeline."""
+HOST = "[w](http:evil.example)<img src=x>"
 
 
 @pytest.fixture
@@ -35,10 +40,9 @@ def places(tmp_path: Path) -> Iterator[Path]:
         yield tmp_path / "logs" / "plugins" / "profile"
 
 
-def opened(page: str) -> AppTest:
+def opened(page: str, **address: str) -> AppTest:
     app = AppTest.from_file(str(ROOT / page), default_timeout=90)
-    app.query_params["baseline"] = "logs/plugins/profile/=a"
-    app.query_params["candidate"] = "logs/plugins/profile/<b>b"
+    app.query_params |= {"baseline": "logs/plugins/profile/=a", "candidate": "logs/plugins/profile/<b>b"} | address
     app.run()
     assert not app.exception
     return app
@@ -53,14 +57,23 @@ def figures_of(app: AppTest) -> list[str]:
     return [element.proto.spec for element in app.get("plotly_chart")]
 
 
-@pytest.mark.usefixtures("places")
-@pytest.mark.parametrize("page", [f"pages/{name}" for name in PAGES])
-def test_names_are_text(page: str) -> None:
-    app = opened(page)
+def check(app: AppTest) -> None:
+    """Nothing on the page is live."""
     for text in markdown_of(app):
         assert not live_parts(text), text
     for figure in figures_of(app):
-        assert not [t for t in strings_of(json.loads(figure)) if is_markup(t)]
+        assert not [text for text in strings_of(json.loads(figure)) if is_markup(text)]
+
+
+@pytest.mark.usefixtures("places")
+@pytest.mark.parametrize("page", [f"pages/{name}" for name in PAGES])
+def test_names_are_text(page: str) -> None:
+    app = opened(page, **(TIMELINE if "Timeline" in page else {}))
+    check(app)
+    if "Timeline" in page:
+        cells = [str(cell) for cell in app.table[-1].value.to_numpy().ravel()]
+        assert sum("evil" in text for text in markdown_of(app)) > 3 and any("evil" in cell for cell in cells)
+        assert not list(filter(live_parts, cells))
     assert any("evil" in text for text in [*markdown_of(app), *figures_of(app), *map(str, tables_of(app))]), page
 
 
@@ -96,6 +109,7 @@ def is_markup(text: str) -> bool:
 
 
 def test_a_broken_run_leaves_the_others_usable(places: Path) -> None:
+    """The pages above show the others, too."""
     home = opened("app.py")
     runs = home.dataframe[0].value.to_dict("list")
     assert len(runs["name"]) == 3
@@ -105,8 +119,6 @@ def test_a_broken_run_leaves_the_others_usable(places: Path) -> None:
     )
     assert runs["baseline"][broken] == ""
     assert "2.0× slower" in "\n".join(markdown_of(home))
-    overview = opened("pages/1_Overview.py")
-    assert "2.0× slower" in "\n".join(markdown_of(overview))
     with pytest.raises(TfcompareError, match="breaks off"):
         load(places / "broken")
 
@@ -123,11 +135,11 @@ def test_a_run_in_a_folder_whose_name_is_not_utf_8_is_listed_and_linked_by_an_es
         assert not home.exception and not home.error
         assert home.dataframe[0].value["name"].tolist() == [r"b\x1b[31m", r"a\xff"]
         assert {name: home.query_params[name] for name in pair} == pair
-        overview = AppTest.from_file(str(ROOT / "pages" / "1_Overview.py"), default_timeout=90)
-        overview.query_params.update(pair)
-        overview.run()
-        assert not overview.exception and not overview.error
-        assert "2.0× slower" in "\n".join(markdown_of(overview))
+        link = AppTest.from_file(str(ROOT / "app.py"), default_timeout=90)
+        link.query_params |= pair
+        link.run()
+        assert not link.exception and not link.error
+        assert "2.0× slower" in "\n".join(markdown_of(link))
 
 
 def test_cells_that_a_spreadsheet_would_run_are_quoted(places: Path) -> None:
@@ -142,3 +154,37 @@ def test_cells_that_a_spreadsheet_would_run_are_quoted(places: Path) -> None:
     ]
     assert any(cell.startswith("'=cmd") for cell in names)
     assert not any(cell.startswith("=") for cell in names)
+
+
+def test_names_of_hosts_are_text(tmp_path: Path) -> None:
+    pair = {"baseline": "logs/plugins/profile/=a", "candidate": "logs/plugins/profile/<b>b"}
+    for run, slow_us in zip(pair.values(), (0, 3000), strict=True):
+        (tmp_path / run).mkdir(parents=True)
+        for number in range(3):
+            (tmp_path / run / f"{HOST}{number}.xplane.pb").write_bytes(evil_worker(slow_us if number == 1 else 0))
+    with settings.override(Settings(places=(tmp_path / "logs",))):
+        hosts = opened("pages/9_Hosts.py")
+        assert any("### Slowest host: " in text and "evil" in text for text in markdown_of(hosts))
+        check(hosts)
+        beside = {"timeline_host": f"{HOST}0 (B)", "timeline_beside": f"{HOST}1 (B)", "range": "-500:0"}
+        timeline = opened("pages/7_Timeline.py", **beside)
+        (one,) = [e for e in timeline.get("bidi_component") if e.proto.component_name == "tfcompare.timeline"]
+        jump = json.loads(one.proto.mixed.json)["drawing"]["jumps"][0]["id"]
+        timeline.query_params["span"] = f"0:{jump}"
+        timeline.run()
+    assert any("reaches `sum`" in text for text in markdown_of(timeline))
+    check(timeline)
+    assert not list(filter(live_parts, map(str, timeline.table[-1].value.columns)))
+
+
+def evil_worker(slow_us: float) -> bytes:
+    events = []
+    for number in range(12):
+        start, waits = 10_000 * number, 10_000 * number + 4000 + slow_us + number % 3
+        events += [
+            event("train", start, 10_000, step_num=number, _r=1),
+            event("layer:MatMul", start, waits - start),
+            event(EVIL, start, waits - start),
+            event("sum:CollectiveReduceV2", waits, start + 10_000 - waits),
+        ]
+    return space(plane("/host:CPU", line("python", *events)))

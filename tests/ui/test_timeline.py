@@ -14,8 +14,6 @@ from streamlit.testing.v1 import AppTest
 
 from tests.profiles import CORPUS, ROOT, SAMPLES, loaded_run, run_path
 from tests.tools.timeline.cases import GPU_PAIR, aligned_pair, open_alone
-from tests.ui.hostile_profile import hostile
-from tests.ui.test_hostile_names import live_parts
 from tests.xspace_builder import PS_PER_US, line, plane, space
 from tfcompare import settings
 from tfcompare.settings import Settings
@@ -27,7 +25,7 @@ from tfcompare.tools.timeline.losses import losses
 from tfcompare.tools.timeline.selected import drawn_selection
 from tfcompare.tools.timeline.sentences import where
 from tfcompare.units import format_percent, format_time_us
-from tfcompare.views.links import numbers_in
+from tfcompare.views.links import ANOTHER_STEP, numbers_in
 
 IDS = {run.path.parents[2].name: run.id for run in find_runs(SAMPLES)}
 CPU_PAIR = ("filters_512_128", "filters_16_8")
@@ -83,6 +81,7 @@ def test_the_typical_steps_are_compared_until_others_are_chosen(page: AppTest) -
     assert "Step 4 of B takes **10.9 ms**, step 6 of A **213 ms** (−202 ms). B gains most in " in texts(page)
     assert "Conv2DBackpropFilter` (−130 ms)" in texts(page)
     assert "Click a span to see its times" in texts(page)
+    assert not [box for box in page.selectbox if str(box.key).startswith("timeline_")], "a host each"
     drawing = sent(page)["drawing"]
     assert drawing["sides"] == list(CPU_PAIR)
     assert (drawing["letters"], drawing["compared"]) == (["A", "B"], [10, 8])
@@ -287,26 +286,6 @@ def test_bad_numbers_in_a_link_are_none_or_can_be_drawn(bad: str) -> None:
         assert numbers is None or (len(numbers) == count and max(map(abs, numbers)) < 1e15), numbers
 
 
-def test_hostile_names_are_text_in_the_panels_too(tmp_path: Path) -> None:
-    for name, scale in (("=a", 1), ("<b>b", 2)):
-        folder = tmp_path / "logs" / "plugins" / "profile" / name
-        folder.mkdir(parents=True)
-        (folder / "vm.xplane.pb").write_bytes(hostile(scale))
-    page = AppTest.from_file(str(ROOT / "pages" / "7_Timeline.py"), default_timeout=90)
-    page.query_params |= {
-        "baseline": "logs/plugins/profile/=a", "candidate": "logs/plugins/profile/<b>b",
-        "span": "0:2", "range": "0:2000", "find": "evil",
-    }  # fmt: skip
-    with settings.override(Settings(places=(tmp_path / "logs",))):
-        shown(page)
-    cells = [str(cell) for cell in page.table[-1].value.to_numpy().ravel()]
-    panels = [element.value for kind in (page.markdown, page.caption) for element in kind]
-    assert sum("evil" in text for text in panels) > 3
-    assert any("evil" in cell for cell in cells)
-    for text in [*panels, *cells]:
-        assert not live_parts(text), text
-
-
 def test_profiles_without_events_say_so(tmp_path: Path) -> None:
     for name in "ab":
         folder = tmp_path / "logs" / "plugins" / "profile" / name
@@ -323,12 +302,17 @@ def test_the_view_of_other_runs_is_forgotten_but_not_that_of_a_link(page: AppTes
     view = {"window": "100:900", "span": "0:5000", "range": "200:700", "step_a": "14", "step_b": "20"}
     page.query_params |= view
     shown(page)
-    page.query_params["baseline"] = IDS["filters_16_8_again"]
+    page.query_params |= {"baseline": IDS[CPU_PAIR[1]], "candidate": IDS[CPU_PAIR[0]]}
     given = sent(shown(page))
     assert not view.keys() & page.query_params.keys()
     assert (given["state"]["view"], given["state"]["range"], given["drawing"]["selected"]) == (None, None, [])
-    assert given["drawing"]["compared"] == [aligned_pair("filters_16_8_again", CPU_PAIR[1]).steps[0], 8]
-    page.query_params |= {"baseline": IDS[CPU_PAIR[0]], "window": "100:901", "step_a": "15"}
+    assert given["drawing"]["compared"] == [8, 10]
+    page.query_params |= {
+        "baseline": IDS[CPU_PAIR[0]],
+        "candidate": IDS[CPU_PAIR[1]],
+        "window": "100:901",
+        "step_a": "15",
+    }
     given = sent(shown(page))
     assert (given["state"]["view"], given["drawing"]["compared"]) == ([100, 901], [15, 8])
 
@@ -359,13 +343,14 @@ def test_a_kernel_with_a_long_name_is_shown_whole_once() -> None:
     assert not [text for text in [*panels, *cells] if name[:200] in text]
 
 
-@pytest.mark.parametrize("parameter", ["op", "kernel"])
-def test_a_link_to_what_does_not_run_in_the_step_says_so(page: AppTest, parameter: str) -> None:
-    page.query_params |= {parameter: "nothing", "find": "no such op"}
-    shown(page)
-    assert "`nothing` does not start in the compared step." in texts(page)
-    assert sent(page)["drawing"]["selected"] == []
-    assert "No span of the compared step has `no such op` in its name, op or op type." in texts(page)
+def test_a_link_to_what_does_not_run_in_the_step_says_so(page: AppTest) -> None:
+    for parameter in ("op", "kernel"):
+        page.query_params |= {parameter: f"no_{parameter}", "find": "no such op"}
+        shown(page)
+        assert f"`no_{parameter}` does not start in the compared step." in texts(page)
+        assert sent(page)["drawing"]["selected"] == []
+        assert "No span of the compared step has `no such op` in its name, op or op type." in texts(page)
+        del page.query_params[parameter]
 
 
 def test_a_link_to_a_moment_shows_and_marks_it(page: AppTest) -> None:
@@ -389,6 +374,18 @@ def test_a_link_to_an_op_selects_it_and_shows_both_sides(page: AppTest) -> None:
     assert all(low < one["start"] < one["start"] + one["duration"] < high for one in given["drawing"]["selected"])
     assert "##### `autoencoder_1/image_1/convolution`" in texts(page)
     assert "Conv2D · over all steps" in texts(page)
+
+
+def test_a_slow_step_is_beside_a_usual_one_of_its_run(page: AppTest) -> None:
+    """As the Overview links to it; runs of one host have the choice of hosts only then."""
+    where = {"timeline_host": "localhost (B)", "timeline_beside": ANOTHER_STEP, "step_a": "20", "step_b": "6"}
+    page.query_params |= where
+    drawn = sent(shown(page))["drawing"]
+    assert drawn["compared"] == [20, 6]
+    assert drawn["letters"] == ["B", "B again"]
+    assert "Step 2 of `B again` takes **" in texts(page) and ", step 16 of `B` **" in texts(page)
+    page.selectbox(key="timeline_beside").select_index(0)
+    assert sent(shown(page))["drawing"]["letters"] == ["A", "B"]
 
 
 def test_a_timeline_whose_profile_has_gone_is_a_sentence_and_the_other_pages_stay(
