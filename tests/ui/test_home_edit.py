@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.profiles import SAMPLE_RUNS, SAMPLES
+from tests.profiles import SAMPLE_RUNS, SAMPLES, loaded_run
 from tests.ui.home_page import table, texts
 from tfcompare import settings
-from tfcompare.run import load
 from tfcompare.settings import Settings, app_folder
 from tfcompare.sources.logdir import find_runs
 from tfcompare.store.annotations import Annotation, path_in, read_annotations, write_annotation
@@ -38,8 +37,8 @@ def data() -> Path:
 
 def annotate(name: str, annotation: Annotation) -> None:
     """Store an annotation of a sample run, which is recognized by its files."""
-    run = RUNS[name]
-    write_annotation(data(), load(run).content_id, replace(annotation, stat_keys=(run.stat_key,)))
+    found = replace(annotation, stat_keys=(RUNS[name].stat_key,))
+    write_annotation(data(), loaded_run(name).content_id, found)
 
 
 def edit(home: AppTest, edited: str, **fields: object) -> AppTest:

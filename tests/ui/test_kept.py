@@ -35,7 +35,7 @@ def test_a_store_that_takes_nothing_is_told_beside_a_page_that_works(
     monkeypatch.setenv("TFCOMPARE_STORE", str(no_folder / "store"))
     _run_cache.clear()
     with settings.override(Settings(places=(SAMPLE_RUNS["filters_512_128"], SAMPLE_RUNS["filters_16_8"]))):
-        page = AppTest.from_file(str(ROOT / "pages" / "1_Overview.py"), default_timeout=90).run()
+        page = AppTest.from_file(str(ROOT / "pages" / "6_tf_data.py"), default_timeout=90).run()
         frame_cache().flush()
         page.run()
     assert not page.exception

@@ -29,6 +29,7 @@ pair = choose_pair(view.comparison)
 st.session_state["key"] = id(view.comparison)
 st.session_state["words"] = {name: verdict.reason for name, verdict in view.comparison.verdict.items()}
 st.session_state["ratio"] = view.comparison.verdict[pair.candidate.id].ratio
+st.session_state["headline"] = view.comparison.headline()
 """
 
 AUTOENCODER = SAMPLES / "autoencoder"
@@ -167,17 +168,14 @@ def test_another_device_a_copy_and_a_damaged_file_are_told_in_a_sentence_each(pa
     assert "copy is not counted as a replicate of filters_16_8: it is a copy of filters_16_8" in listed
 
 
-@pytest.mark.usefixtures("page")
-def test_the_home_page_tells_the_same_of_the_runs_and_their_repeats() -> None:
-    headlines = []
-    for script in ("app.py", "pages/1_Overview.py"):
-        shown = AppTest.from_file(str(app_folder() / script), default_timeout=90)
-        shown.query_params["baseline"], shown.query_params["candidate"] = LARGE, SMALL
-        shown.query_params["repeat"] = f"1:{AGAIN}"
+def test_the_home_page_tells_the_same_of_the_runs_and_their_repeats(page: AppTest) -> None:
+    home = AppTest.from_file(str(app_folder() / "app.py"), default_timeout=90)
+    for shown in (page, home):
+        shown.query_params |= {"baseline": LARGE, "candidate": SMALL, "repeat": f"1:{AGAIN}"}
         shown.run()
         assert not shown.exception
-        headlines.append(next(m.value.rpartition(": ")[2] for m in shown.main.markdown if " vs " in m.value))
-    assert headlines[0] == headlines[1]
+    (headline,) = (one.value for one in home.main.markdown if " vs " in one.value)
+    assert headline.rpartition(": ")[2] == page.session_state["headline"].rpartition(": ")[2]
 
 
 def test_many_captures_are_not_grouped_unasked() -> None:

@@ -16,7 +16,7 @@ def test_it_has_the_choice_of_steps(tfcompare, tmp_path: Path) -> None:
     runs = [load(path, steps="2:", stray="include") for path in paths]
     words = reports.command(compare(*runs, per="run"))
     assert words[4:-2] == ["--per", "run", "--steps", "2:", "--stray", "include"]
-    file = tmp_path / "report.md"
+    file = tmp_path / "report.json"
     status, _, errors = tfcompare(*words[1:-1], str(file))
     assert status == 0, errors
     assert file.exists()

@@ -47,7 +47,7 @@ def opened(page: AppTest, **query: str) -> AppTest:
 
 
 def test_the_answer_the_changes_and_what_explains_them(page: AppTest) -> None:
-    opened(page)
+    opened(page, every_op="true")
     assert f"### Step time rose by 17.7 % (16.4–19.1 %) at `c0ffee{BEFORE}` on 2026-03-13" in texts(page)
     assert "explained by `model/matmul` +296 µs of +293 µs per step" in texts(page)
     changes, moves = (page.dataframe[i].value for i in (0, 1))
@@ -57,6 +57,9 @@ def test_the_answer_the_changes_and_what_explains_them(page: AppTest) -> None:
     assert len(page.get("plotly_chart")) == 1
     times = moves.set_index("op_name")["delta_us"]
     assert str(times["no op running"]) == "0.0", "times that did not change have no sign"
+    assert "1 of 3 tested ops changed." in texts(page)
+    assert page.dataframe[2].value["op_name"].tolist() == ["model/matmul"]
+    assert "run" not in page.dataframe[2].value, "its label says which run it is"
 
 
 def test_the_link_holds_metric_filter_and_order(page: AppTest) -> None:
@@ -84,13 +87,6 @@ def test_tags_leave_some_runs(page: AppTest) -> None:
 )
 def test_what_is_said_of_a_metric(page: AppTest, metric: str, said: str) -> None:
     assert said in texts(opened(page, metric=metric))
-
-
-def test_every_op_is_tested_on_request(page: AppTest) -> None:
-    opened(page, every_op="true")
-    assert "1 of 3 tested ops changed." in texts(page)
-    assert page.dataframe[2].value["op_name"].tolist() == ["model/matmul"]
-    assert "run" not in page.dataframe[2].value, "its label says which run it is"
 
 
 def test_fewer_than_three_runs_and_unlike_ones_are_no_series() -> None:
@@ -121,31 +117,29 @@ def test_names_and_tags_are_no_markup(tmp_path: Path) -> None:
         assert live_parts(element.value) == []
 
 
-@pytest.fixture
-def of_programs(tmp_path: Path) -> Iterator[AppTest]:
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A store of the nights of two programs, and one run of a third."""
-    nights(tmp_path / "logs" / "resnet", 8, before=4)
-    nights(tmp_path / "logs" / "bert", 6, before=6)
-    nights(tmp_path / "logs" / "gpt", 1)
-    put([tmp_path / "logs"], tmp_path / "store")
+    folder = tmp_path_factory.mktemp("programs")
+    nights(folder / "logs" / "resnet", 8, before=4)
+    nights(folder / "logs" / "bert", 6, before=6)
+    nights(folder / "logs" / "gpt", 1)
+    put([folder / "logs"], folder / "store")
+    return str(folder / "store")
+
+
+def test_programs_are_never_mixed_and_the_link_holds_one(programs: str) -> None:
     rescan()
-    with settings.override(Settings(store=str(tmp_path / "store"))):
-        yield AppTest.from_file(str(ROOT / "pages" / "10_Series.py"), default_timeout=90)
-
-
-def test_programs_are_never_mixed(of_programs: AppTest) -> None:
-    page = opened(of_programs, program="gone · CPU")
-    program = page.selectbox(key="program")
-    assert program.options == ["bert/night · CPU", "resnet/night · CPU"], "one run is no series"
-    assert program.value == "resnet/night · CPU", "it has the most, and the one of the link is gone"
-    assert "7 runs of other programs or devices not shown" in texts(page)
-    assert page.get("download_button")[0].label == "CSV of these 8 runs"
-    program.set_value("bert/night · CPU").run()
-    assert "9 runs of other programs or devices not shown" in texts(page)
-    assert "6 runs with a value: at least 8 are needed to find changes." in texts(page)
-
-
-def test_the_link_holds_the_program(of_programs: AppTest) -> None:
-    page = opened(of_programs, program="bert/night · CPU")
-    assert page.selectbox(key="program").value == "bert/night · CPU"
-    assert page.get("download_button")[0].label == "CSV of these 6 runs"
+    with settings.override(Settings(store=programs)):
+        page, link = (AppTest.from_file(str(ROOT / "pages" / "10_Series.py"), default_timeout=90) for _ in range(2))
+        opened(page, program="gone · CPU")
+        program = page.selectbox(key="program")
+        assert program.options == ["bert/night · CPU", "resnet/night · CPU"], "one run is no series"
+        assert program.value == "resnet/night · CPU", "it has the most, and the one of the link is gone"
+        assert "7 runs of other programs or devices not shown" in texts(page)
+        assert page.get("download_button")[0].label == "CSV of these 8 runs"
+        opened(link, program="bert/night · CPU")
+        assert link.selectbox(key="program").value == "bert/night · CPU"
+        assert "9 runs of other programs or devices not shown" in texts(link)
+        assert "6 runs with a value: at least 8 are needed to find changes." in texts(link)
+        assert link.get("download_button")[0].label == "CSV of these 6 runs"
