@@ -208,8 +208,8 @@ def test_the_stragglers_steps_are_compared_with_those_of_the_same_host() -> None
 def test_of_several_hosts_the_slower_runs_straggler_is_taken_apart_whichever_is_the_baseline(
     names: tuple[str, str],
 ) -> None:
-    runs = [loaded_run(f"workers_{name}") for name in names]
-    comparison = tfc.compare(*runs)
+    comparison = compared_runs(*(f"workers_{name}" for name in names))
+    runs = [comparison.baseline, *comparison.candidates]
     found = attribution(comparison, runs[1])
     assert (found.hosts, found.moved_most) == (("worker1", "worker1"), "input_us")
     shown = next(one for one in dashboard(comparison, runs[1], found.parts) if one.label == "Input wait")
@@ -305,21 +305,6 @@ def test_on_the_sample_pair_ops_explain_the_change_of_host_compute() -> None:
     assert moves["delta_us"].sum() == pytest.approx(-200.6 * MS, abs=50)
 
 
-@pytest.mark.parametrize(
-    "pair",
-    [
-        ("filters_512_128", "filters_16_8"),
-        ("filters_16_8", "filters_16_8_better_input"),
-        ("filters_512_128_simulated", "filters_16_8_simulated"),
-    ],
-)
-def test_waterfalls_of_the_samples_stay_above_zero(pair: tuple[str, str]) -> None:
-    comparison = compared_runs(*pair)
-    for part in STEP_PARTS:
-        waterfall = within(comparison, loaded_run(pair[1]), part).waterfall
-        assert waterfall is None or waterfall.levels_us.min() >= -1e-6
-
-
 def test_a_range_of_steps_gives_the_tables_of_those_steps() -> None:
     whole = recorded("matmuls_10")
     some = tfc.load(FOLDER / "matmuls_10", steps="4:6")
@@ -336,7 +321,7 @@ def test_a_range_of_steps_gives_the_tables_of_those_steps() -> None:
     "name",
     mostly_thorough(
         [name for name in ALL_RUNS if not name.startswith("jax_conv") and name != "jax_elementwise"],
-        "tf_cpu_zoo", "tf_gpu", "jax_tpu", "filters_16_8_simulated", "h100_recompute_activations", "workers_slow_input",
+        "tf_cpu_zoo", "jax_tpu", "filters_16_8_simulated", "h100_recompute_activations", "workers_slow_input",
     ),
 )  # fmt: skip
 def test_the_range_of_all_steps_has_the_steps_of_the_whole_profile(name: str) -> None:
@@ -350,22 +335,12 @@ def test_the_range_of_all_steps_has_the_steps_of_the_whole_profile(name: str) ->
 # On the command line
 
 
-def test_diff_names_the_slowest_host_and_the_time_between_steps_in_its_first_lines(tfcompare) -> None:
-    _, out, _ = tfcompare("diff", str(FOLDER / "workers_even"), str(FOLDER / "workers_uneven"))
-    first = " ".join(out.splitlines()[:6])
-    assert "Slowest host: worker1 in 10 of 10 steps, 9.12 ms more than the others per step" in first
-    _, out, _ = tfcompare("diff", str(FOLDER / "no_sleep"), str(FOLDER / "sleep_between_10ms"))
-    assert "Between steps: 9.20 ms (86.6 %)" in "\n".join(out.splitlines()[:4])
-
-
 @pytest.mark.parametrize("command", ["diff", "check"])
 def test_commands_take_a_range_of_steps(tfcompare, command: str) -> None:
     places = [str(FOLDER / name) for name in ("no_sleep", "sleep_between_10ms")]
-    status, out, _ = tfcompare(
-        command, *places, "--steps", "2:11", *(["--format", "json"] if command == "check" else [])
-    )
+    status, out, _ = tfcompare(command, *places, "--steps", "2:11")
     assert status == 0
-    assert out
+    assert command == "check" or "Between steps: 9" in "\n".join(out.splitlines()[:4])
     status, _, err = tfcompare(command, *places, "--steps", "20:30")
     assert (status, err.count("\n")) == (2, 1)
     assert "no step is in the range 20:30; it has 12" in err

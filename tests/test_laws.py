@@ -142,7 +142,7 @@ def test_the_calls_of_a_pipeline_make_its_row(name: str) -> None:
 
 
 def test_the_order_of_host_files_does_not_matter() -> None:
-    run = loaded_run("tf_gpu")
+    run = loaded_run("workers_slow_input")
     turned = load(dataclasses.replace(run.found, files=run.found.files[::-1]))
     assert turned.content_id == run.content_id
     assert turned.info == run.info

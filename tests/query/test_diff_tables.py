@@ -28,7 +28,7 @@ def test_the_declared_columns_are_those_of_the_diffs(pair: str) -> None:
 
 
 def test_a_query_reads_verdicts_and_changes() -> None:
-    names = ("filters_512_128", "filters_16_8")
+    names = PAIRS["gpu"]
     comparison = compared_runs(*names)
     tables = RunTables.of([loaded_run(name) for name in names], DiffTables(comparison))
     sql = """SELECT op_name, self_time_us_per_step_delta, verdict FROM op_stats_diff
@@ -37,7 +37,8 @@ def test_a_query_reads_verdicts_and_changes() -> None:
     expected = comparison.table("op_stats").query("op_type != 'IDLE'").head(3)
     assert found["op_name"].tolist() == expected["op_name"].tolist()
     assert found["self_time_us_per_step_delta"].tolist() == pytest.approx(expected["self_time_us_per_step_delta"])
-    assert found["verdict"].tolist() == ["faster"] * 3
+    assert found["verdict"].tolist() == expected["verdict"].tolist()
+    assert "faster" in set(found["verdict"])
     fused = ask("SELECT count(*) AS n FROM op_stats_diff WHERE constituents_baseline <> ''", tables).named()
     assert fused["n"].tolist() == [0]
 

@@ -18,7 +18,9 @@ def looked_into(one: str, other: str, part: str | None = None) -> tuple[Attribut
     found = attribution(comparison, candidate)
     chosen = part or found.moved_most
     assert chosen is not None
-    return found, within(comparison, candidate, chosen)
+    inside = within(comparison, candidate, chosen)
+    assert inside.waterfall.levels_us.min() >= -1e-6
+    return found, inside
 
 
 def test_fewer_filters_are_blamed_on_the_convolutions():
@@ -80,6 +82,7 @@ def test_waterfalls_add_up_to_the_mean_step_and_mirror(one: str, other: str) -> 
         assert (inside is None) == (mirrored is None)
         if inside is not None and mirrored is not None:
             assert inside.levels_us[-1] == pytest.approx(inside.candidate_us, abs=1e-3)
+            assert inside.levels_us.min() >= -1e-6
             assert inside.moves["delta_us"].tolist() == pytest.approx((-mirrored.moves["delta_us"]).tolist(), abs=1e-6)
 
 
