@@ -38,7 +38,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.browser)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def chromium_path() -> str:
     """The Chromium to drive; skips where there is none."""
     named = os.environ.get("TFCOMPARE_CHROMIUM")
@@ -48,7 +48,7 @@ def chromium_path() -> str:
     return path
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser(chromium_path: str) -> Iterator[Browser]:
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=chromium_path, args=ARGUMENTS)
@@ -56,7 +56,7 @@ def browser(chromium_path: str) -> Iterator[Browser]:
         chromium.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def start(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Start:
     """Starts a server on the given places (none: the sample runs); `secrets` makes its secrets of its address.
 
@@ -72,7 +72,7 @@ def start(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return start
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def samples_url(start: Start) -> Iterator[str]:
     """A server on the sample runs that all tests share."""
     with start() as url:
@@ -133,7 +133,7 @@ def _wait_until_up(url: str, process: subprocess.Popen[bytes], log: Path) -> Non
     raise AssertionError(f"the server did not come up:\n{log.read_text()}")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def faults() -> list[str]:
     """What pages report as errors, and what they ask of another machine, in vain: Chromium knows none."""
     return []
@@ -147,7 +147,7 @@ def nothing_fails_offline(faults: list[str]) -> Iterator[None]:
     assert found == [], "no script fails, and nothing is asked of another machine"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def context(browser: Browser, samples_url: str, faults: list[str]) -> Iterator[BrowserContext]:
     """The one window whose tabs the tests are."""
     made = browser.new_context(

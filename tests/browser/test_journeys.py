@@ -67,12 +67,15 @@ from tests.render.documents import hostile_comparison
 from tests.tools.series_runs import FACTOR, nights
 from tests.tools.timeline.cases import GPU_PAIR, aligned_pair
 from tests.ui.hostile_profile import hostile
-from tfcompare.report.making import report
+from tests.views.flat import only_pair
+from tfcompare.render.html import as_html
 from tfcompare.sources.logdir import find_runs
 from tfcompare.tools.timeline.aligned import align
 from tfcompare.tools.timeline.drawing import Viewport, default_window_us, drawing
 from tfcompare.tools.timeline.losses import losses, window_of
 from tfcompare.tools.timeline.selected import drawn_selection
+from tfcompare.views.blocks import Report, Section
+from tfcompare.views.registry import view
 
 MOST_BYTES = 2_000_000
 """What a page may send to a browser."""
@@ -658,7 +661,9 @@ def test_hostile_names_do_nothing(page: Page, browser: Browser, samples_url: str
     expect(page.get_by_test_id("stCode").first).to_contain_text("<")
     expect(live).to_have_count(0)
 
-    with read_offline(browser, report(hostile_comparison(tmp_path / "reported")), tmp_path) as read:
+    pair = only_pair(hostile_comparison(tmp_path / "reported"))
+    parts = [Section(one.title, list(one.blocks(pair))) for one in map(view, ("op_stats", "timeline"))]
+    with read_offline(browser, as_html(Report(pair.baseline.name, parts, pair.candidate.name)), tmp_path) as read:
         unfolded(read)
         expect(read.locator("main img")).to_have_count(0)
         expect(read.locator(".table td", has_text="<script>").first).to_be_attached()
