@@ -5,7 +5,8 @@ from __future__ import annotations
 import plotly.graph_objects as go
 import pytest
 
-from tests.profiles import compared_runs, loaded_run, run_path
+from tests.profiles import compared_runs, loaded_run
+from tests.views.flat import KNOWN_TRUTH
 from tfcompare import Comparison, compare, load
 from tfcompare.errors import TfcompareError, Unknown
 from tfcompare.views.registry import charts
@@ -60,7 +61,7 @@ def test_the_documentation_names_every_chart() -> None:
 
 
 def test_a_single_step_is_a_figure_and_no_chart() -> None:
-    workers = compare(*(load(run_path(name), steps="5:5") for name in ("workers_balanced", "workers_slow_input")))
+    workers = compare(*(load(KNOWN_TRUTH / name, steps="5:5") for name in ("workers_even", "workers_uneven")))
     names = set(workers.figure_names())
     assert not names & {*STEPS, "step_parts_candidate"}
     assert names & {"hosts_baseline", "hosts_candidate", "hosts_change", "host_parts"} == {"host_parts"}

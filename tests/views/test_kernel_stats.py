@@ -7,9 +7,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tests.profiles import compared_runs, loaded_run
+from tests.profiles import compared_runs
 from tests.views.flat import flat, of_kind, only_pair, opened, pair_of, shown, texts, titles, words
-from tfcompare import Comparison, compare
+from tfcompare import Comparison
 from tfcompare.charts.pair import Pair
 from tfcompare.compare.groups.kernel_groups import group_kernels
 from tfcompare.tools.ops.op_figures import outside_of_steps
@@ -47,7 +47,7 @@ def cards(pair: Pair) -> dict[str, float]:
 
 @pytest.mark.parametrize("per", ["step", "run"])
 def test_kernels_outside_of_the_included_steps_are_told_where_figures_leave_them_out(per: Any) -> None:
-    comparison = compare(*map(loaded_run, SIMULATED), per=per)
+    comparison = compared_runs(*SIMULATED, per)
     sentence = outside_of_steps(comparison, comparison.candidates[0], "kernel_stats")
     said = [text for text in texts(VIEW, only_pair(comparison)) if "of the included steps" in text]
     assert said == ([sentence] if per == "step" else [])

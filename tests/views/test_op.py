@@ -73,7 +73,7 @@ def test_costs_that_are_unknown_are_not_shown():
     assert not set(COSTS) & set(found)
 
 
-@pytest.mark.parametrize("names", [("h100_512_128", "h100_16_8"), ("jax_filters_16_8",)], ids=len)
+@pytest.mark.parametrize("names", [("jax_filters_128_32", "jax_filters_16_8"), ("jax_filters_16_8",)], ids=len)
 def test_an_op_leads_to_its_instructions_and_one_without_to_none(names: tuple[str, ...]) -> None:
     pair = pair_of(*names)
     rows = pair.instructions()

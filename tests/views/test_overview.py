@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.frames.async_cpu import AsyncCpuProgram
 from tests.profiles import compared_runs
-from tests.views.flat import links, only_pair, opened, pair_of, shown, words
+from tests.step_programs import capture, even, every, some
+from tests.views.flat import of_kind, only_pair, opened, pair_of, words
 from tfcompare import compare, load
 from tfcompare.charts.pair import Pair
 from tfcompare.render.shown import Shown
-from tfcompare.views.blocks import Cards, Facts, Items, Verdict
+from tfcompare.views import answer
+from tfcompare.views.blocks import Cards, Facts, Items, Links, Section
 from tfcompare.views.overview import VIEW
 
 
@@ -23,18 +24,8 @@ def pair() -> Pair:
     return pair_of("filters_512_128", "filters_16_8")
 
 
-def verdict(pair: Pair) -> Verdict:
-    (found,) = shown(VIEW, pair, Verdict)
-    return found
-
-
-def figures(pair: Pair) -> dict[str, Any]:
-    (found,) = shown(VIEW, pair, Cards)
-    return {figure.label: figure for figure in found.figures}
-
-
 def changes(pair: Pair) -> Facts:
-    (found,) = [one for one in shown(VIEW, pair, Facts) if one.address == "change"]
+    (found,) = [one for one in answer.changes(pair, answer.TOP) if isinstance(one, Facts)]
     return found
 
 
@@ -44,29 +35,28 @@ def test_a_change_opens_the_op(pair: Pair) -> None:
     assert "**`Conv2D` on host**" in words(details.blocks)
 
 
-@pytest.mark.parametrize(
-    ("names", "letters"),
-    [
-        (("filters_512_128", "filters_16_8"), ""),
-        (("jax_filters_128_32", "tensorflow_filters_16_8"), "AB"),
-        (("workers_balanced", "workers_slow_input"), "B"),
-    ],
-)
-def test_runs_with_slow_steps_or_a_stray_have_a_link_to_the_longest(names: tuple[str, str], letters: str) -> None:
-    found = [link.label for link in links(VIEW, pair_of(*names)) if link.label.startswith("Show step ")]
-    assert [re.findall(r" of ([AB]) ", label) for label in found] == [[letter] for letter in letters]
+def test_runs_with_slow_steps_or_a_stray_have_a_link_to_the_longest(tmp_path: Path) -> None:
+    lengths = {"usual": even(4), "other": even(4), "slow": every(5, 9, 4), "stray": some([6], 60, 4)}
+    runs = {name: load(capture(tmp_path / name, steps, seed=len(name))) for name, steps in lengths.items()}
+    for ours, theirs, letters in (("usual", "other", ""), ("slow", "stray", "AB"), ("usual", "slow", "B")):
+        sections = of_kind(VIEW.blocks(only_pair(compare(runs[ours], runs[theirs]))), Section)
+        (steps,) = [one for one in sections if one.title == "Steps"]
+        labels = [link.label for block in of_kind(steps.blocks, Links) for link in block.links]
+        assert [re.findall(r"^Show step .* of ([AB]) ", label) for label in labels] == [[letter] for letter in letters]
 
 
 def test_advice_has_its_evidence(pair: Pair) -> None:
-    items = dict(item for block in shown(VIEW, pair, Items) for item in block.items)
+    items = dict(item for block in of_kind(answer.advice(pair), Items) for item in block.items)
     (more,) = [more for line, more in items.items() if line.startswith("The steps wait for input")]
     assert "Share of the step time: A 3.65 %, B 62.2 %." in more
 
 
 def test_runs_without_steps_say_so_and_what_to_do() -> None:
     pair = pair_of("jax_conv_legacy", "jax_conv_08")
-    assert "jax.profiler.StepTraceAnnotation" in " ".join(verdict(pair).basis)
-    assert "Step time" not in figures(pair) and "Device op time per device" in figures(pair)
+    assert "jax.profiler.StepTraceAnnotation" in " ".join(answer.verdict(pair).basis)
+    (cards,) = of_kind(answer.figures(pair), Cards)
+    labels = [figure.label for figure in cards.figures]
+    assert "Step time" not in labels and "Device op time per device" in labels
     assert "– not tested" in [row[-1] for row in changes(pair).rows]
 
 
@@ -76,20 +66,21 @@ def test_runs_whose_steps_end_before_their_work_say_so(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
         (tmp_path / name / "host.xplane.pb").write_bytes(program.profile())
     pair = only_pair(compare(load(tmp_path / "a"), load(tmp_path / "b")))
-    assert verdict(pair).headline == "Step times cannot be compared"
-    (basis,) = verdict(pair).basis
+    found = answer.verdict(pair)
+    assert found.headline == "Step times cannot be compared"
+    (basis,) = found.basis
     assert basis.startswith("Steps end before their work: ") and "StepTraceAnnotation" not in basis
 
 
 def test_what_makes_runs_hard_to_compare_is_a_caveat() -> None:
-    text = Shown.of(compared_runs("tf_gpu", "tf_cpu_base"), "overview").to("table", width=10_000)
+    text = Shown.of(compared_runs("tf_gpu", "tf_cpu_base"), "xla").to("table", width=10_000)
     caveats = text.partition("Caveats (")[2]
     assert "one capture is counted 2 times" in caveats
     assert "1. Device type: GPU vs CPU; another kind of device" in caveats
 
 
 def test_two_captures_of_one_program_are_not_called_different() -> None:
-    found = verdict(pair_of("filters_16_8", "filters_16_8_again"))
+    found = answer.verdict(pair_of("filters_16_8", "filters_16_8_again"))
     assert (found.badge, found.tone) == ("? inconclusive", "neutral")
     assert found.headline.startswith("Inconclusive: `B` vs `A`")
     assert "captures per side would measure how much they vary" in " ".join(found.basis)
