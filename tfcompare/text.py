@@ -7,6 +7,9 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import PurePath
 
+NAMES_KEPT = 4_096
+"""For how many names a function of names keeps its results: names are read up to 2 kB, so that is 16 MB at most."""
+
 URL = re.compile(r"([a-z][a-z0-9+.:-]*)://(.*)", re.IGNORECASE | re.DOTALL)
 
 

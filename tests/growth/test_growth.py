@@ -64,7 +64,7 @@ TODAY = [
     Bound("view timeline", "steps", python=0, c=0),
     Bound("view memory", "steps", python=0, c=0),
     Bound("load", "ops", python=23, c=60),
-    Bound("diff op_stats", "ops", python=684, c=423),
+    Bound("diff op_stats", "ops", python=699, c=453),
     Bound("view op_stats", "ops", python=35, c=17),
     Bound("load", "kernels", python=58, c=95),
     Bound("diff kernel_stats", "kernels", python=145, c=108),

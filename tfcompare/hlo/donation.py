@@ -33,9 +33,9 @@ def donations(program: Program) -> dict[int, str]:
     rows = rows[program.has_opcode(rows, "parameter".__eq__)]
     numbers = program.integers(rows, PARAMETER_NUMBER).tolist()
     return {
-        row: ", ".join(f"{how}={{ {', '.join(entries)} }}" for how, entries in found[number].items())
+        row: ", ".join(f"{how}={{ {', '.join(entries)} }}" for how, entries in found.pop(number).items())
         for row, number in zip(rows.tolist(), numbers, strict=True)
-        if number in found
+        if number in found  # the first of its number: parameters have one each
     }
 
 

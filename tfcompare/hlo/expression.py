@@ -14,7 +14,7 @@ from tfcompare.hlo.names import plain_instruction
 from tfcompare.hlo.program import PARAMETER_NUMBER, Lists, Program
 from tfcompare.hlo.sharding import SHARDING, sharding_text
 from tfcompare.schema.arrays import Int64
-from tfcompare.xspace.texts import LONGEST_BYTES, text_of
+from tfcompare.xspace.texts import shortened
 
 FUSION_KIND = 11
 """The field of an instruction with the kind of a fusion."""
@@ -38,7 +38,6 @@ _SHOWN_FLAGS = {60: "is_stable", 67: "indices_are_sorted", 69: "unique_indices",
 """Attributes as XLA prints them, of those whose values are plain numbers; 0 and false are left out."""
 _DIGEST_BYTES = 8
 _MOST_SHOWN = 50
-_LONGEST_LETTER = 4  # bytes
 
 
 def expressions(program: Program, rows: Int64) -> list[str]:
@@ -70,7 +69,7 @@ def expressions(program: Program, rows: Int64) -> list[str]:
             text += f", {donated[row]}"
         if sharding:
             text += f", sharding={{{sharding}}}"
-        out.append(_shortened(text))
+        out.append(shortened(text))
     return out
 
 
@@ -87,7 +86,7 @@ def _plain_attributes(program: Program, rows: Int64) -> list[str]:
 
 def signatures(program: Program, rows: Int64) -> list[str]:
     """Instructions with their results, without their operands, for instance `%sum = f32[8] fusion`."""
-    return list(map(_shortened, _heads(program, rows)))
+    return list(map(shortened, _heads(program, rows)))
 
 
 def digests(program: Program, rows: Int64) -> list[str]:
@@ -158,7 +157,3 @@ def _listed(lists: Lists, rows: Int64, texts_of: Callable[[Int64], list[str]], m
     each = labels[np.where(place < _MOST_SHOWN, which, len(found))].tolist()
     ends = np.cumsum(np.bincount(owner, minlength=len(rows))).tolist()
     return [each[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= LONGEST_BYTES // _LONGEST_LETTER else text_of(memoryview(text.encode()))

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from tfcompare.errors import NotAProfile
 from tfcompare.hlo.proto_fields import Content, fields, signed, unpacked
+from tfcompare.xspace.texts import shortened
 
 _ELEMENT_TYPE, _DIMENSIONS, _TUPLE_SHAPES, _LAYOUT = 2, 3, 4, 5
 _ELEMENT_BITS = 7
@@ -104,9 +105,9 @@ class Shape:
 
     @cached_property
     def text(self) -> str:
-        """Type and dimensions; nested tuples are shown as one, long ones are cut."""
+        """Type and dimensions; nested tuples are shown as one, long ones are cut: operands repeat them."""
         shown = [*map(str, self.arrays[:_MOST_SHOWN]), *(["…"] if len(self.arrays) > _MOST_SHOWN else [])]
-        return shown[0] if len(shown) == 1 else f"({', '.join(shown)})"
+        return shortened(shown[0] if len(shown) == 1 else f"({', '.join(shown)})")
 
 
 def shape_of(shape: memoryview) -> Shape:

@@ -8,6 +8,7 @@ LONGEST_BYTES = 2_048
 """Longer texts are shortened: names are repeated in table rows, so a long one could be stored a million times."""
 
 _START_BYTES, _END_BYTES, _DIGEST_BYTES = 1_024, 512, 8
+_LONGEST_LETTER = 4  # bytes
 
 
 def text_of(content: memoryview) -> str:
@@ -21,3 +22,8 @@ def text_of(content: memoryview) -> str:
     start, end = (part.tobytes() for part in (content[:_START_BYTES], content[-_END_BYTES:]))
     middle = f"...{len(content)}_bytes_{blake2b(content, digest_size=_DIGEST_BYTES).hexdigest()}..."
     return start.decode("utf-8", errors="replace") + middle + end.decode("utf-8", errors="replace")
+
+
+def shortened(text: str) -> str:
+    """A text that was put together, reduced as by `text_of` if it is long."""
+    return text if len(text) <= LONGEST_BYTES // _LONGEST_LETTER else text_of(memoryview(text.encode()))

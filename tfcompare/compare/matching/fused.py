@@ -23,10 +23,12 @@ from functools import cached_property, lru_cache
 import numpy as np
 import pandas as pd
 
+from tfcompare.compare.matching.name_tree import MAX_DEPTH
 from tfcompare.compare.matching.plain_names import plain_type
 from tfcompare.compare.matching.tiers import MANUAL, PROBABLE
 from tfcompare.schema import SIDES
 from tfcompare.tables.op_evidence import Place
+from tfcompare.text import NAMES_KEPT
 
 _VARIANTS = ("_MklNative", "_Mkl", "_Eager", "_")
 """Prefixes of op types that name another implementation of the same op."""
@@ -68,14 +70,14 @@ class FusedOps:
     named: tuple[int, int]
 
 
-@lru_cache(maxsize=10_000)
+@lru_cache(maxsize=NAMES_KEPT)
 def implemented_type(op_type: str) -> str:
     """The op type without what names an implementation: `MatMul` for `_MklMatMul`."""
     plain = plain_type(op_type)
     return next((plain.removeprefix(prefix) for prefix in _VARIANTS if plain.startswith(prefix)), plain)
 
 
-@lru_cache(maxsize=10_000)
+@lru_cache(maxsize=NAMES_KEPT)
 def fused_product(op_type: str) -> str:
     """The product in a fused op type: `MatMul` for `_MklNativeFusedMatMul`; empty for other types."""
     found = _FUSED.fullmatch(implemented_type(op_type))
@@ -139,12 +141,6 @@ class _Op:
     start: int | None
 
     @cached_property
-    def scopes(self) -> tuple[str, ...]:
-        """The scopes that it is in, innermost first; the last is that of everything, which is empty."""
-        labels = self.name.split("/")
-        return tuple("/".join(labels[:depth]) for depth in range(len(labels) - 1, -1, -1))
-
-    @cached_property
     def product(self) -> str:
         """The product that it computes, alone or fused; empty for none."""
         found = _PLAIN.fullmatch(self.op_type)
@@ -169,6 +165,7 @@ class _Free:
         self._keys = list(zip(frame["host"], frame["host_or_device"], strict=True))
         self._left_behind: dict[int, int] = {}
         self._below: defaultdict[tuple[object, ...], dict[int, _Op]] = defaultdict(dict)
+        self._scope_numbers: dict[tuple[int, str], int] = {}
         for row, counterpart, match in zip(pairs[SIDES[side]], pairs[SIDES[1 - side]], pairs["match"], strict=True):
             if row < 0 or match == MANUAL:
                 continue
@@ -178,7 +175,7 @@ class _Free:
                     continue
                 self._left_behind[int(row)] = int(counterpart)
             if op.product or _JOINED.fullmatch(op.op_type):
-                for scope in op.scopes:
+                for scope in self._scopes(op):
                     self._below[*self._keys[row], scope][op.row] = op
 
     def in_order(self, row: int) -> tuple[int, str]:
@@ -198,15 +195,22 @@ class _Free:
         first, last = ends = sorted((named, other), key=_order)
         parts = {op.row: op for op in ends}
         for end in ends:
-            for op in self._free_below(named, end.scopes[0]):
+            for op in self._free_below(named, self._scopes(end)[0]):
                 if not op.product and first.starts_before(op) and op.starts_before(last):
                     parts[op.row] = op
         for row in parts:
-            for scope in self._ops[row].scopes:
+            for scope in self._scopes(self._ops[row]):
                 self._below[*self._keys[row], scope].pop(row, None)
         return tuple(op.row for op in sorted(parts.values(), key=_order))
 
-    def _free_below(self, like: _Op, scope: str) -> Collection[_Op]:
+    def _scopes(self, op: _Op) -> list[int]:
+        """The numbers of the scopes that an op is in, innermost first; the last is that of everything."""
+        found = [0]
+        for label in op.name.split("/", MAX_DEPTH)[:-1]:
+            found.append(self._scope_numbers.setdefault((found[-1], label), len(self._scope_numbers) + 1))
+        return found[::-1]
+
+    def _free_below(self, like: _Op, scope: int) -> Collection[_Op]:
         """The free ops below a scope, on the host and the side of an op."""
         return self._below.get((*self._keys[like.row], scope), {}).values()
 
@@ -217,7 +221,7 @@ class _Free:
         known.
         """
         kind = _MADE_WITH.get(product, _JOINED)
-        for scope in named.scopes:
+        for scope in self._scopes(named):
             free = self._free_below(named, scope)
             if named.product == product:
                 found = [op for op in free if not op.product and kind.fullmatch(op.op_type)]

@@ -10,7 +10,6 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -127,29 +126,32 @@ def _next_best(apart: Differences, i: npt.NDArray[np.intp], j: npt.NDArray[np.in
 
 def names_apart(ours: Sequence[str], theirs: Sequence[str]) -> Differences:
     """The word difference of each two names, ignoring numbers: 0 if all words are shared, 1 if none are."""
-    return 1 - _in_common([dict.fromkeys(_words(n), 1) for n in ours], [dict.fromkeys(_words(n), 1) for n in theirs])
+    return 1 - _in_common(list(map(_words, ours)), list(map(_words, theirs)))
 
 
-@lru_cache(maxsize=100_000)
-def _words(name: str) -> tuple[str, ...]:
-    return tuple(sorted({word.lower() for word in _WORDS.findall(name)}))
+def _words(name: str) -> dict[str, int]:
+    return {word.lower(): 1 for word in _WORDS.findall(name)}
 
 
 def _in_common(ours: Sequence[Mapping[Any, int]], theirs: Sequence[Mapping[Any, int]]) -> Differences:
     """The share of common items (0 to 1) of each two multisets."""
-    things = {thing: k for k, thing in enumerate(sorted({t for side in (ours, theirs) for bag in side for t in bag}))}
-    first, second = (_counts(side, things) for side in (ours, theirs))
-    both = np.array([np.minimum(row, second).sum(axis=1) for row in first])
+    numbers: dict[tuple[Any, int], int] = {}  # of each thing, its first, second, … occurrence in a multiset
+    held = [
+        [[numbers.setdefault((t, k), len(numbers)) for t, count in bag.items() for k in range(count)] for bag in side]
+        for side in (ours, theirs)
+    ]
+    first, second = (_matrix(side, len(numbers)) for side in held)
+    both = (first @ second.T).toarray()
     sizes = first.sum(axis=1)[:, None] + second.sum(axis=1)[None, :]
     return np.asarray(2 * both / np.maximum(sizes, 1))
 
 
-def _counts(bags: Sequence[Mapping[Any, int]], things: Mapping[Any, int]) -> Differences:
-    counts = np.zeros((len(bags), len(things)))
-    for row, bag in enumerate(bags):
-        for thing, count in bag.items():
-            counts[row, things[thing]] = count
-    return counts
+def _matrix(held: Sequence[Sequence[int]], width: int) -> Any:
+    """A sparse matrix of one row for each list, with 1 in the columns that it holds."""
+    from scipy.sparse import csr_array
+
+    columns, ends = np.array([number for row in held for number in row], np.intp), np.cumsum([0, *map(len, held)])
+    return csr_array((np.ones(len(columns)), columns, ends), shape=(len(held), width))
 
 
 def _times_apart(ours: Differences, theirs: Differences) -> Differences:

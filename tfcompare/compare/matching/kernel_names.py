@@ -7,6 +7,8 @@ from bisect import bisect_right
 from functools import lru_cache
 from typing import NamedTuple
 
+from tfcompare.text import NAMES_KEPT
+
 _OPENING, _CLOSING = "(<{[", ")>}]"
 _SUFFIX = re.compile(r"(?:\.kd| ?\[clone [^\]]*\]|\.constprop\.\d+|\.isra\.\d+)+$")
 _AFTER_ARGUMENTS = re.compile(r"(?: const| volatile| noexcept)+$")
@@ -24,7 +26,7 @@ class KernelName(NamedTuple):
     arguments: str
 
 
-@lru_cache(maxsize=20_000)
+@lru_cache(maxsize=NAMES_KEPT)
 def canonical_kernel(name: str) -> str:
     """The name without return type, arguments, compiler suffixes, and the number that XLA gives a fusion.
 
@@ -36,7 +38,7 @@ def canonical_kernel(name: str) -> str:
     return _XLA_NUMBER.sub("", parts.function)
 
 
-@lru_cache(maxsize=20_000)
+@lru_cache(maxsize=NAMES_KEPT)
 def is_instruction(name: str) -> bool:
     """Whether XLA named the kernel after its instruction, as `loop_add_fusion_3`: in another program, that name belongs
     to another kernel."""
@@ -50,7 +52,7 @@ def plain_kernel(name: str) -> str:
     return parts.function + parts.template
 
 
-@lru_cache(maxsize=20_000)
+@lru_cache(maxsize=NAMES_KEPT)
 def kernel_name(name: str) -> KernelName:
     """Splits a C++ kernel name into its parts; a malformed name is returned as the function part."""
     plain = _SUFFIX.sub("", name.strip())

@@ -8,6 +8,8 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from tfcompare.text import NAMES_KEPT
+
 NameAndType = tuple[str, str]
 Place = tuple[int, int]
 
@@ -74,7 +76,7 @@ class Node:
 NodePair = tuple[Node, Node]
 
 
-@lru_cache(maxsize=100_000)
+@lru_cache(maxsize=NAMES_KEPT)
 def family(label: str) -> tuple[str, tuple[int, ...], bool]:
     """A name component without trailing numbers, those numbers, and whether it contains unordered ones (hex, ids)."""
     base, replaced = _UNORDERED.subn("#", label)

@@ -14,6 +14,8 @@ from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
 
+from tfcompare.text import NAMES_KEPT
+
 _FUNCTION_NUMBER = re.compile(r"(__(?:inference|forward|backward)_\w*?)_\d+(?=\W|__|$)")
 _WRAPPER = re.compile(
     r"(?:(?:StatefulPartitionedCall|PartitionedCall)(?:_\d+)?/"  # a tf.function that is called by another one
@@ -30,13 +32,13 @@ _OF_JAX = re.compile(r"jit\(|(?:.*/)?(?:jvp|transpose)\(")
 _GRADIENTS = re.compile(r"(?:gradient_tape|gradients(?:_\d+)?)/")
 
 
-@lru_cache(maxsize=100_000)
+@lru_cache(maxsize=NAMES_KEPT)
 def plain_type(op_type: str) -> str:
     """An op type without the number of a traced function."""
     return _FUNCTION_NUMBER.sub(r"\1", op_type) if "__" in op_type else op_type
 
 
-@lru_cache(maxsize=100_000)
+@lru_cache(maxsize=NAMES_KEPT)
 def plain_name(name: str) -> str:
     """A name without leading wrapper scopes (the gradient scope stays) and numbers of traced functions, and with the
     gradients of `jax.checkpoint` named as without it."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -57,44 +56,52 @@ class _Renumbered:
     """The families of numbered siblings that have other numbers of members on the two sides."""
 
     def __init__(self, names: tuple[Iterable[str], Iterable[str]], shapes: tuple[Shapes, Shapes]) -> None:
-        members = [_members(side) for side in names]
+        self._numbers: dict[tuple[int, str], int] = {}
+        self._known: dict[str, list[tuple[int, str, int]]] = {}
+        members = [self._members(side) for side in names]
         self._shapes = shapes
         self._changed = {
             key for key in members[0].keys() & members[1].keys() if len(members[0][key]) != len(members[1][key])
         }
         self._alike = [
-            Counter((key, rest, of_side[name]) for name in of_side for key, _, rest in _parts(name))
+            Counter((key, rest, of_side[name]) for name in of_side for key, _, rest in self._parts(name))
             for of_side in shapes
         ]
 
     def is_sure(self, baseline: str, candidate: str) -> bool:
         """Whether the names, or the shapes of the ops, tell which member of each family they belong to."""
-        changed = [(key, rest) for key, _, rest in _parts(baseline) if key in self._changed]
+        changed = [(key, rest) for key, _, rest in self._parts(baseline) if key in self._changed]
         return all(self._has_own_shape(baseline, candidate, key, rest) for key, rest in changed)
 
-    def _has_own_shape(self, baseline: str, candidate: str, key: str, rest: str) -> bool:
+    def _has_own_shape(self, baseline: str, candidate: str, key: int, rest: int) -> bool:
         ours, theirs = (of_side.get(name) for of_side, name in zip(self._shapes, (baseline, candidate), strict=True))
         return ours is not None and ours == theirs and all(alike[key, rest, ours] == 1 for alike in self._alike)
 
+    def _members(self, names: Iterable[str]) -> dict[int, set[str]]:
+        """The labels of the members of each family of siblings."""
+        found: defaultdict[int, set[str]] = defaultdict(set)
+        for name in names:
+            for key, label, _ in self._parts(name):
+                found[key].add(label)
+        return found
 
-def _members(names: Iterable[str]) -> dict[str, set[str]]:
-    """The labels of the members of each family of siblings."""
-    found: defaultdict[str, set[str]] = defaultdict(set)
-    for name in names:
-        for key, label, _ in _parts(name):
-            found[key].add(label)
-    return found
+    def _parts(self, name: str) -> list[tuple[int, str, int]]:
+        """(family, label, what follows without numbers) of each component of an op's name.
 
+        A family is the path above, and the label without its number. Paths have numbers: as texts, those of a long name
+        would take its square.
+        """
+        if name not in self._known:
+            labels = plain_name(name).split("/", MAX_DEPTH)
+            stems = [family(label)[0] for label in labels]
+            above, below = [0], [0]
+            for label in labels:
+                above.append(self._number(above[-1], label))
+            for stem in reversed(stems):
+                below.append(self._number(below[-1], stem))
+            self._known[name] = list(zip(map(self._number, above, stems), labels, below[-2::-1], strict=True))
+        return self._known[name]
 
-@lru_cache(maxsize=100_000)
-def _parts(name: str) -> Sequence[tuple[str, str, str]]:
-    """(family, label, what follows without numbers) of each component of an op's name.
-
-    A family is the path above, and the label without its number.
-    """
-    labels = plain_name(name).split("/", MAX_DEPTH)
-    stems = [family(label)[0] for label in labels]
-    return [
-        ("/".join([*labels[:place], stem]), label, "/".join(stems[place + 1 :]))
-        for place, (label, stem) in enumerate(zip(labels, stems, strict=True))
-    ]
+    def _number(self, path: int, label: str) -> int:
+        """The number of the path with that label behind it."""
+        return self._numbers.setdefault((path, label), len(self._numbers) + 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import permutations
 
 import numpy as np
 import pandas as pd
@@ -83,14 +84,18 @@ def _ops_of(rows: pd.DataFrame, side: str, ops: SourceOps) -> list[frozenset[str
 def _edges(
     ours: Sequence[frozenset[str]], theirs: Sequence[frozenset[str]], is_unmatched: Sequence[bool]
 ) -> Iterable[tuple[int, int]]:
-    """The rows of both sides that share an op, where one of them has no counterpart."""
-    having: dict[str, list[int]] = defaultdict(list)
-    for to, ops in enumerate(theirs):
-        for op in ops:
-            having[op].append(to)
-    for at, ops in enumerate(ours):
-        for op in ops:
-            yield from ((at, to) for to in having.get(op, ()) if is_unmatched[at] or is_unmatched[to])
+    """Pairs of rows that connect those of both sides which share an op, where one of them has no counterpart: each row
+    with one such row of the other side is enough."""
+    having: tuple[dict[str, list[int]], dict[str, list[int]]] = defaultdict(list), defaultdict(list)
+    for rows_of, side in zip(having, (ours, theirs), strict=True):
+        for row, ops in enumerate(side):
+            for op in ops:
+                rows_of[op].append(row)
+    for op in having[0].keys() & having[1].keys():
+        for some, others in permutations(rows_of[op] for rows_of in having):
+            unmatched = [row for row in some if is_unmatched[row]]
+            yield from ((unmatched[0], row) for row in others if unmatched)
+            yield from ((row, others[0]) for row in unmatched)
 
 
 def _group(

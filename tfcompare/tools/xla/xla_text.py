@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 
 import pandas as pd
@@ -15,6 +15,8 @@ from tfcompare.compare.matching.matching import with_hosts_of
 _NUMBERS = re.compile(r"(?<=%)([^\s,()]*?)(?:\.\d+)+(?=[\s,)]|$)")
 _NAME = re.compile(r"^%(\S+) =", re.MULTILINE)
 _OPENING, _CLOSING = "([{", ")]}"
+_MOST_ALIGNED = 200
+"""Lines: to align them takes up to the cube of their number. XLA's instructions have at most 50 operands here."""
 
 
 def instruction_lines(expression: str) -> list[str]:
@@ -36,26 +38,28 @@ def instruction_diff(baseline: str, candidate: str) -> str:
     Numbers at the end of names are left out, since the compiler numbers anew. Empty if nothing else differs.
     """
     ours, theirs = (instruction_lines(_NUMBERS.sub(r"\1", one)) for one in (baseline, candidate))
-    if ours == theirs:
-        return ""
-    return "\n".join(line for line in difflib.ndiff(ours, theirs) if not line.startswith("?"))
+    return _diff_of(ours, theirs)
 
 
 def lines_diff(baseline: str, candidate: str) -> str:
-    """The lines of both texts, each after `-` (baseline only), `+` (candidate only) or a space (both).
-
-    Where lines differ, the first of one side stands beside the first of the other, and so on. Numbers at the end of
-    names are left out, as in `instruction_diff`. Empty if nothing else differs.
-    """
+    """The lines of both texts, as `instruction_diff` has them."""
     ours, theirs = (_NUMBERS.sub(r"\1", text).splitlines() for text in (baseline, candidate))
+    return _diff_of(ours, theirs)
+
+
+def _diff_of(ours: Sequence[str], theirs: Sequence[str]) -> str:
+    """Where lines differ, the first of one side stands beside the first of the other, and so on; so do all lines where
+    there are very many."""
     if ours == theirs:
         return ""
+    aligned = difflib.SequenceMatcher(None, ours, theirs, autojunk=False)
+    is_long = max(len(ours), len(theirs)) > _MOST_ALIGNED
     lines: list[str] = []
-    for kind, begin, end, there, until in difflib.SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes():
-        if kind == "equal":
-            lines += (f"  {line}" for line in ours[begin:end])
-            continue
+    for _, begin, end, there, until in [("", 0, None, 0, None)] if is_long else aligned.get_opcodes():
         for before, after in zip_longest(ours[begin:end], theirs[there:until]):
+            if before == after:
+                lines.append(f"  {before}")
+                continue
             lines += [f"- {before}"] if before is not None else []
             lines += [f"+ {after}"] if after is not None else []
     return "\n".join(lines)
