@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -46,17 +48,24 @@ def of(before: Series = BEFORE, after: Series = AFTER, **options: object) -> Com
     return compare(run_of_series("before", before), run_of_series("after", after), spread=SPREAD, **options)  # type: ignore[arg-type]
 
 
+@cache
+def usual() -> Comparison:
+    return of(BEFORE, AFTER)
+
+
 def groups_of(comparison: Comparison, by: str) -> pd.DataFrame:
     found = group_diff(comparison.table("op_stats"), by, comparison.group_verdicts)  # type: ignore[arg-type]
     return found.set_index(["host_or_device", by])
 
 
 def test_a_group_takes_in_a_step_what_its_rows_take_together_paired_or_not():
-    groups = groups_of(of(), "op_type")
+    groups = groups_of(usual(), "op_type")
     conv = groups.loc[("Host", "Conv2D")]
     assert conv[f"{TIME}_ratio"] == pytest.approx(0.375, rel=0.02)
     assert conv["verdict"] == "faster"
-    assert set(of().table("op_stats").set_index("op_name").loc[["more/Conv2D", "old/MatMul"], "match"].isna()) == {True}
+    assert set(usual().table("op_stats").set_index("op_name").loc[["more/Conv2D", "old/MatMul"], "match"].isna()) == {
+        True
+    }
     both = [
         [sum(times for (_, op_type, _), times in ops.items() if op_type == kind) for kind in ("Conv2D", "Relu")]
         for ops in (BEFORE, AFTER)
@@ -71,13 +80,13 @@ def test_a_group_takes_in_a_step_what_its_rows_take_together_paired_or_not():
 
 
 def test_a_group_on_one_side_only_has_no_verdict():
-    for comparison, status in ((of(), "removed"), (of(AFTER, BEFORE), "added")):
+    for comparison, status in ((usual(), "removed"), (of(AFTER, BEFORE), "added")):
         group = groups_of(comparison, "op_type").loc[("Host", "MatMul")]
         assert group["status"] == status and group[VERDICT].isna().all()
 
 
 def test_a_group_of_one_row_is_judged_as_that_row():
-    comparison = of()
+    comparison = usual()
     rows = comparison.table("op_stats").set_index(["host_or_device", "op_name"])
     groups = groups_of(comparison, "op_name")
     pd.testing.assert_frame_equal(groups[VERDICT].sort_index(), rows[VERDICT].sort_index())
@@ -130,14 +139,14 @@ def test_too_few_steps_or_none_test_no_group(by: str):
 
 
 def test_without_a_judge_a_group_is_same_only_where_all_its_rows_are():
-    diff = of().table("op_stats")
+    diff = usual().table("op_stats")
     groups = group_diff(diff, "scope").set_index(["host_or_device", "scope"])
     assert groups.loc[("Host", "model/a"), "verdict"] == "untested"
     assert "interval_low" not in groups
 
 
 def test_every_node_of_the_tree_has_a_verdict_on_the_time_below_it():
-    comparison = of()
+    comparison = usual()
     tree = scope_tree(comparison.table("op_stats"), judge=comparison.group_verdicts).set_index("node")
     shown = tree[f"{TIME}_candidate"] / tree[f"{TIME}_baseline"]
     tested = tree[tree["interval_low"].notna()]

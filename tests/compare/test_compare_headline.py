@@ -176,13 +176,13 @@ def test_devices_of_hosts_add_up_and_equal_names_do_not_matter() -> None:
 
 
 def test_without_programs_the_time_of_each_device_leads_where_their_numbers_differ() -> None:
-    comparison = compare(gpu_run(1, 30.0), gpu_run(4, 33.0))
+    one, four = gpu_run(1, 30.0), gpu_run(4, 33.0)
+    comparison = compare(one, four)
     said = comparison.headline(names=("A", "B"))
     assert said == "Ops take 33.0 µs of each device in `B`, 30.0 µs in `A` (+10.0 %), on 4 devices and 1."
     assert comparison.table("op_stats")["self_time_us_per_device_candidate"].max() == 33.0
-    per_run = compare(gpu_run(1, 30.0), gpu_run(4, 33.0), per="run")
-    assert per_run.headline(names=("A", "B")) == said
-    assert compare(gpu_run(1, 30.0), gpu_run(1, 33.0)).headline().endswith("on the command line).")
+    assert compare(one, four, per="run").headline(names=("A", "B")) == said
+    assert compare(one, gpu_run(1, 33.0)).headline().endswith("on the command line).")
 
 
 def test_of_several_programs_it_is_said_that_there_are_others() -> None:

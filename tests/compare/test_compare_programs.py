@@ -8,6 +8,7 @@ import pytest
 from tests.profiles import compared_runs
 from tfcompare import schema
 from tfcompare.compare.diff import SideRows, diff_table
+from tfcompare.compare.matching.matching import pair_rows
 from tfcompare.compare.matching.plain_names import plain_name
 from tfcompare.tables.op_profile import op_profile
 
@@ -31,11 +32,12 @@ def matches(ours: pd.DataFrame, theirs: pd.DataFrame) -> set[tuple[str, str, str
     """(the row of the baseline, the row of the candidate, the tier) of each matched row, and of its mirror image."""
 
     def found(one: pd.DataFrame, other: pd.DataFrame) -> set[tuple[str, str, str]]:
-        diff = diff_table(schema.HLO_OPS, "b", SideRows(one, 1), SideRows(other, 1), per="run", identical=False)
-        assert len(diff) == len(one) + len(other) - (diff["status"] == "matched").sum()
-        rows = diff[diff["status"] == "matched"]
-        names = (rows["program"] + " " + rows["hlo_op"], rows["program_candidate"] + " " + rows["hlo_op_candidate"])
-        return set(zip(*names, rows["match"], strict=True))
+        pairs = pair_rows(schema.HLO_OPS, one, other)
+        rows = (pairs.baseline.tolist(), pairs.candidate.tolist())
+        for side, of_side in zip((one, other), rows, strict=True):
+            assert sorted(row for row in of_side if row >= 0) == list(range(len(side)))
+        names = [(side["program"] + " " + side["hlo_op"]).tolist() for side in (one, other)]
+        return {(names[0][b], names[1][c], tier) for b, c, tier in zip(*rows, pairs.match, strict=True) if tier}
 
     forth, back = found(ours, theirs), found(theirs, ours)
     assert forth == {(one, other, tier) for other, one, tier in back}

@@ -80,13 +80,6 @@ def test_all_columns_are_those_of_tensorboard_and_the_diff(pair: Pair) -> None:
     assert {"input_total_share_baseline", "status", "match", "verdict", "host", "op_name_candidate"} <= columns
 
 
-def test_a_category_and_words_leave_the_rows_that_fit(pair: Pair) -> None:
-    diff = pair.diff("input_pipeline")
-    on_demand = {"category": "reading on demand"}
-    expected = diff["op_name"].str.contains("FlatMap[1]", regex=False) & (diff["category"] == "reading on demand")
-    assert len(table(pair, **on_demand, filter="flatmap[1]").rows) == expected.sum()
-
-
 @pytest.mark.parametrize(("ours", "theirs"), [(NAIVE, BETTER), (NAIVE, ""), (NAIVE, NAIVE)])
 def test_no_two_rows_have_one_name(ours: str, theirs: str) -> None:
     diff = input_diff(ours, theirs)
