@@ -1,7 +1,8 @@
-"""The fixture `profile_check`, in sessions of pytest: with a stand-in for the profilers, thoroughly with TensorFlow.
+"""The fixture `profile_check`, by itself and in sessions of pytest: with a stand-in for the profilers, thoroughly with
+TensorFlow.
 
-They are processes started here and not by pytest's `pytester`, which unloads the modules that a test has loaded: numba
-cannot be loaded twice.
+The sessions are processes started here and not by pytest's `pytester`, which unloads the modules that a test has
+loaded: numba cannot be loaded twice.
 """
 
 from __future__ import annotations
@@ -10,18 +11,21 @@ import gzip
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.profiles import ROOT, SIMULATED_RUNS
-from tests.pytest_plugin.recorder import Recorder
+from tests.pytest_plugin.recorder import Recorder, stand_in_for
 from tfcompare import load
 from tfcompare.pytest_plugin import DEFAULT_BASELINES
 from tfcompare.pytest_plugin.baselines import Baseline
+from tfcompare.pytest_plugin.profile_check import ProfileCheck
 
 IS_INSTALLED = any(found.value == "tfcompare.pytest_plugin" for found in entry_points(group="pytest11"))
 """Whether pytest loads the plugin by itself; not in an editable install that is older than the plugin."""
@@ -57,24 +61,10 @@ def train_step(batch):
 SLOWDOWN_S = "0.1"
 """Ten times the step: more than captures differ even on the busiest machine."""
 
-FEW_STEPS = """
-def test_few_steps(profile_check):
-    with profile_check("step_time>+10%") as profile:
-        for i in range(5):
-            with profile.step(i):
-                train_step(batch)
-"""
 SLOWER = SNIPPET.replace("training_step(profile_check)", "slower(profile_check, monkeypatch)").replace(
     "    train_step(batch)  # warm up",
     "    monkeypatch.setenv('SLOW_S', os.environ.get('LATER_S', '0'))\n    train_step(batch)  # warm up",
 )
-ENOUGH_STEPS = FEW_STEPS.replace("range(5)", "range(12)")
-NO_STEPS = """
-def test_no_steps(profile_check):
-    with profile_check("step_time>+10%"):
-        train_step(batch)
-"""
-STRICT = FEW_STEPS.replace("few_steps", "strict").replace('+10%"', '+10%", strict=True')
 NOT_RUN = """
 import pytest
 
@@ -83,26 +73,13 @@ def test_not_run(profile_check, path):
     with profile_check("step_time>+10%"):
         raise AssertionError("the block has run")
 """
-FAILS = NO_STEPS.replace("no_steps", "fails").replace("train_step(batch)", "raise KeyError('mine')")
-TWICE = """
-def test_twice(profile_check):
-    for _ in range(2):
-        with profile_check("step_time>+10%"):
-            train_step(batch)
-"""
-BOTH = """
-def test_both(profile_check):
-    stand_in_for("jax")
-    with profile_check("step_time>5%"): pass
-"""
-
-WRONG_CALLS = {
-    "profile_check('step_tme>+5%')": "unknown metric 'step_tme'; *did you mean 'step_time'[?]",
-    "profile_check('step_time')": "'step_time' is no condition; expected METRIC OP PERCENT% *",
-    "profile_check([])": "profile_check: fail_if names no condition, *",
-    "profile_check('step_time>5%', framework='torch')": "unknown framework 'torch'; must be one of: *",
-    "profile_check('step_time>5%')": "*of tensorflow or of jax? neither is imported; say which, as in framework='jax'",
-}
+STEP_TIME = "step_time>+10%"
+WRONG_CALLS: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
+    (("step_tme>+5%",), {}, "unknown metric 'step_tme'; .*did you mean 'step_time'[?]"),
+    (("step_time",), {}, "'step_time' is no condition; expected METRIC OP PERCENT% "),
+    (([],), {}, "profile_check: fail_if names no condition, "),
+    (("step_time>5%",), {"framework": "torch"}, "unknown framework 'torch'; must be one of: "),
+]
 
 
 @dataclass(frozen=True)
@@ -148,32 +125,18 @@ def baseline_of(folder: Path, test: str) -> Path:
 def test_the_block_of_the_readme_passes_unchanged_and_fails_when_slower(
     framework: str, tmp_path: Path, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    program = framework + SNIPPET + SLOWER + FEW_STEPS + STRICT + NO_STEPS
-    where = ("--profile-baselines", "given")
-    written = session(program, "--profile-update", "-n", "1", *where)
-    assert written.outcomes == "5 passed", written.text
+    program = framework + SNIPPET + SLOWER
+    written = session(program, "--profile-update", "-n", "1", "--profile-baselines", "given")
+    assert written.outcomes == "2 passed", written.text
     baseline, of_slower = (baseline_of(tmp_path / "given", f"test_{name}") for name in ("training_step", "slower"))
     written.has_lines("*= tfcompare =*", f"test_it.py::test_training_step: baseline written, {baseline}")
-    written.has_lines("test_it.py::test_no_steps: the block marks no steps, so times cannot be judged and *")
     assert load(baseline).info.step_count == 30
-    another = Recorder()
-    another.start(str(tmp_path / "another"))
-    for i in range(30):
-        another.step("profile_check", step_num=i, _r=1)
-    another.stop()
-    Baseline(baseline).add(tmp_path / "another")
+    Baseline(baseline).add(recording(tmp_path / "another", steps=30))
 
     monkeypatch.setenv("LATER_S", SLOWDOWN_S)
-    later = session(program, "-rP", *where)
-    assert later.outcomes == "4 failed, 1 passed", later.text
-    few = "NOT JUDGED: step_time>+10%: 5 steps, 9 needed on each side; record 11 steps or more"
-    for test, reason in {
-        "few_steps": few,
-        "strict": few,
-        "no_steps": "NOT JUDGED: step_time>+10%: no step markers in the baseline and the candidate; *",
-    }.items():
-        again = f"Mark each step by `with profile.step(i):`, then *: pytest --profile-update test_it.py::test_{test}"
-        later.has_lines(f"*_ test_{test} _*", "this run vs the baseline: NOT JUDGED (1 untested)", reason, again)
+    (tmp_path / "pytest.ini").write_text("[pytest]\ntfcompare_baselines = given\n", encoding="utf-8")
+    later = session(program + NOT_RUN, "-rP")
+    assert later.outcomes == "2 failed, 1 passed", later.text
     later.has_lines("*_ test_training_step _*", "*Captured tfcompare call*", "this run vs the baseline: passed (*")
     later.has_lines("*_ test_training_step _*", "*2 and 1 captures*")
     later.has_lines(
@@ -182,48 +145,136 @@ def test_the_block_of_the_readme_passes_unchanged_and_fails_when_slower(
         "FAILED *step_time>+10% *",
         "step_time>+10%: 95 % confidence interval *",
     )
+    missing = baseline_of(tmp_path / "given", "test_not_run[a/b]")
+    how = "pytest --profile-update 'test_it.py::test_not_run[[]a/b]'"
+    later.has_lines("*_ test_not_run[[]a/b] _*", f"no baseline at {missing}; to write it: {how}")
+    assert "the block has run" not in later.text and "another exception" not in later.text
     assert "profile_check.py" not in later.text, "no traceback into the plugin"
     # pytest repeats the whole message in its summary where the variable CI is set
     (path,) = set(re.findall(rf"^What changed: tfcompare diff {of_slower} (\S+)$", later.text, re.MULTILINE))
     assert load(path).info.step_time_ms_median > 1000 * float(SLOWDOWN_S), "it is still there"
 
 
-def test_a_baseline_that_is_missing_damaged_or_of_another_device(tmp_path: Path, session: Session) -> None:
-    (tmp_path / "pytest.ini").write_text("[pytest]\ntfcompare_baselines = in/ini\n", encoding="utf-8")
-    baselines = tmp_path / "in" / "ini"
+def recording(logdir: Path, *, steps: int) -> Path:
+    """A logdir with a profile of so many steps."""
+    recorder = Recorder()
+    recorder.start(str(logdir))
+    for i in range(steps):
+        recorder.step("profile_check", step_num=i, _r=1)
+    recorder.stop()
+    return logdir
+
+
+@dataclass
+class Test:
+    """A test that asks for the fixture, without a session around it."""
+
+    __test__ = False
+
+    baseline: Baseline
+    folder: Path
+    shown: list[str] = field(default_factory=list)
+    summary: list[str] = field(default_factory=list)
+
+    def asks(self, *, updates: bool = False, adds: bool = False) -> ProfileCheck:
+        """The fixture."""
+        candidate = Path(tempfile.mkdtemp(dir=self.folder))
+        return ProfileCheck("t.py::t", self.baseline, candidate, updates, adds, self.shown.append, self.summary.append)
+
+    def fails(self, *words: object, steps: int = 0, **options: object) -> str:
+        """Why it fails if its block has so many steps."""
+        with pytest.raises(pytest.fail.Exception) as caught, self.asks()(*words, **options) as profile:  # type: ignore[arg-type]
+            for i in range(steps):
+                profile.step(i)
+        assert not caught.value.pytrace and caught.value.__cause__ is None
+        return str(caught.value)
+
+
+@pytest.fixture
+def test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Test:
+    """Neither framework counts as imported; there is a baseline of 12 steps."""
+    for framework in ("tensorflow", "jax"):
+        monkeypatch.setitem(sys.modules, framework, None)
+    made = Test(Baseline(tmp_path / "baseline"), tmp_path)
+    made.baseline.replace(recording(tmp_path / "recorded", steps=12))
+    return made
+
+
+@pytest.mark.parametrize(("words", "options", "sentence"), WRONG_CALLS)
+def test_wrong_calls_cost_one_sentence(
+    test: Test, words: tuple[Any, ...], options: dict[str, Any], sentence: str
+) -> None:
+    stand_in_for("tensorflow")
+    assert re.match(sentence, test.fails(*words, **options))
+
+
+def test_the_framework_is_the_one_that_is_imported(test: Test) -> None:
+    end = "; say which, as in framework='jax'"
+    assert test.fails(STEP_TIME).endswith(f"of tensorflow or of jax? neither is imported{end}")
+    stand_in_for("jax")
+    with test.asks(adds=True)(STEP_TIME) as profile:
+        for i in range(12):
+            profile.step(i)
+    assert test.summary == [f"t.py::t: baseline extended, {test.baseline.folder}"]
+    assert [run.info.step_count for run in map(load, sorted(test.baseline.folder.iterdir()))] == [12, 12]
+    stand_in_for("tensorflow")
+    assert test.fails(STEP_TIME).endswith(f"of tensorflow or of jax? both are imported{end}")
+
+
+def test_an_error_in_the_block_is_the_test_s_own_and_nothing_is_stored(test: Test) -> None:
+    stand_in_for("tensorflow")
+    with pytest.raises(KeyError, match="mine"), test.asks(adds=True)(STEP_TIME):
+        raise KeyError("mine")
+    assert (test.summary, len(list(test.baseline.folder.iterdir()))) == ([], 1)
+
+
+def test_a_test_profiles_one_block(test: Test) -> None:
+    stand_in_for("tensorflow")
+    asked = test.asks(updates=True)
+    with asked(STEP_TIME):
+        pass
+    (line,) = test.summary[:1]
+    assert line.startswith("t.py::t: the block marks no steps, so times cannot be judged and ")
+    with (
+        pytest.raises(pytest.fail.Exception, match="a test has one baseline, so it profiles one block; "),
+        asked(STEP_TIME),
+    ):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("steps", "options", "reason"),
+    [
+        (5, {}, "5 steps, 9 needed on each side; record 11 steps or more"),
+        (5, {"strict": True}, "5 steps, 9 needed on each side; record 11 steps or more"),
+        (0, {}, "no step markers in the baseline and the candidate; "),
+    ],
+)
+def test_what_cannot_be_judged_fails_and_says_how_to_record_more(
+    test: Test, tmp_path: Path, steps: int, options: dict[str, bool], reason: str
+) -> None:
+    stand_in_for("tensorflow")
+    test.baseline.replace(recording(tmp_path / "as_many", steps=steps))
+    said = test.fails(STEP_TIME, steps=steps, **options).splitlines()
+    assert said[0] == "this run vs the baseline: NOT JUDGED (1 untested)"
+    assert [line for line in said if line.startswith(f"NOT JUDGED: {STEP_TIME}: {reason}")]
+    again = "then write the baseline anew: pytest --profile-update t.py::t"
+    assert f"Mark each step by `with profile.step(i):`, {again}" in said
+
+
+def test_a_baseline_that_is_damaged_or_of_another_device(test: Test) -> None:
+    stand_in_for("tensorflow")
     profile = next(SIMULATED_RUNS["filters_512_128_simulated"].rglob("*.xplane.pb")).read_bytes()
-    for test, content in (("test_damaged", profile[:1000]), ("test_other", profile)):
-        folder = baseline_of(baselines, test) / "run-1"
-        folder.mkdir(parents=True)
-        (folder / "vm.xplane.pb.gz").write_bytes(gzip.compress(content))
-    damaged, other = FEW_STEPS.replace("few_steps", "damaged"), ENOUGH_STEPS.replace("few_steps", "other")
-    result = session(STAND_IN.replace("tensorflow", "jax") + NOT_RUN + damaged + other, "-rP")
-    assert result.outcomes == "2 failed, 1 passed", result.text
-    again = "to write the baseline anew: pytest --profile-update test_it.py::test_damaged"
-    result.has_lines(f"{baseline_of(baselines, 'test_damaged')}*: not a readable profile: at byte *; {again}")
-    result.has_lines("*_ test_other _*", "note: the runs differ in device type, which alone can change times")
-    missing = baseline_of(baselines, "test_not_run[a/b]")
-    how = "pytest --profile-update 'test_it.py::test_not_run[[]a/b]'"
-    result.has_lines("*_ test_not_run[[]a/b] _*", f"no baseline at {missing}; to write it: {how}")
-    assert "the block has run" not in result.text
-    assert "another exception" not in result.text
-
-
-def test_wrong_calls_cost_one_sentence_and_errors_in_a_block_are_the_test_s_own(tmp_path, session: Session) -> None:
-    tests = [f"def test_{i}(profile_check):\n    with {call}: pass\n" for i, call in enumerate(WRONG_CALLS)]
-    begin = "def test_of_tensorflow(): stand_in_for('tensorflow')\n"
-    program = STAND_IN.replace('stand_in_for("tensorflow")', "") + "\n".join(tests)
-    result = session(program + begin + FAILS + FEW_STEPS + TWICE + BOTH, "--profile-add")
-    assert result.outcomes == f"{len(tests) + 3} failed, 2 passed", result.text
-    for i, sentence in enumerate(WRONG_CALLS.values()):
-        result.has_lines(f"*_ test_{i} _*", sentence)
-    result.has_lines("E *KeyError: 'mine'")
-    baseline = baseline_of(tmp_path / DEFAULT_BASELINES, "test_few_steps")
-    result.has_lines(f"test_it.py::test_few_steps: baseline extended, {baseline}")
-    assert not baseline_of(tmp_path / DEFAULT_BASELINES, "test_fails").exists()
-    result.has_lines("profile_check: a test has one baseline, so it profiles one block; *")
-    result.has_lines("*of tensorflow or of jax? both are imported; say which, as in framework='jax'")
-    assert "another exception" not in result.text
+    (file,) = test.baseline.folder.rglob("*.xplane.pb.gz")
+    file.write_bytes(gzip.compress(profile[:1000]))
+    again = "to write the baseline anew: pytest --profile-update t.py::t"
+    said = test.fails(STEP_TIME, steps=12)
+    assert re.fullmatch(rf"{re.escape(str(test.baseline.folder))}.*: not a readable profile: at byte .*; {again}", said)
+    file.write_bytes(gzip.compress(profile))
+    with test.asks()(STEP_TIME) as block:
+        for i in range(12):
+            block.step(i)
+    assert "note: the runs differ in device type, which alone can change times" in test.shown[0].splitlines()
 
 
 def test_update_and_add_contradict_each_other(session: Session) -> None:
