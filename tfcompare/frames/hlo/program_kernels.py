@@ -71,13 +71,23 @@ class ProgramKernels:
         if named is not None:
             sharing = [self._without_own[self._contents[row]] for row in named]
             return Candidates(named.union(*sharing) if sum(map(len, sharing)) <= _MOST_EQUAL else None)
-        if kernel.startswith(_MEMORY_SET):  # it is set for the kernel that writes to it next
-            before_own = (self._custom_calls | self._generated) - self._copies
-            return Candidates((self._of_libraries | before_own) - self._copies, before_own)
+        if kernel.startswith(_MEMORY_SET):
+            return self._that_set
         if kernel.startswith(_MEMORY_COPY):
             return Candidates(self._of_libraries)
         if _OF_COLLECTIVES.search(kernel):
             return Candidates(self._collectives)
+        return self._of_other_kernels
+
+    @cached_property
+    def _that_set(self) -> Candidates:
+        """For what sets memory: it is set for the kernel that writes to it next."""
+        before_own = (self._custom_calls | self._generated) - self._copies
+        return Candidates((self._of_libraries | before_own) - self._copies, before_own)
+
+    @cached_property
+    def _of_other_kernels(self) -> Candidates:
+        """For kernels whose names tell nothing."""
         return Candidates(self._of_libraries - self._collectives - self._copies)
 
     def _of_opcode(self, *beginnings: str) -> AbstractSet[int]:
