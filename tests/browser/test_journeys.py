@@ -64,6 +64,7 @@ from tests.browser.timeline_page import (
 )
 from tests.profiles import ROOT, SAMPLE_RUNS, SAMPLES
 from tests.render.documents import hostile_comparison
+from tests.render.test_html import LARGEST
 from tests.tools.series_runs import FACTOR, nights
 from tests.tools.timeline.cases import GPU_PAIR, aligned_pair
 from tests.ui.hostile_profile import hostile
@@ -600,6 +601,7 @@ def test_report(page: Page, browser: Browser, samples_url: str) -> None:
     button = page.get_by_role("button", name="Download the report")
     expect(button).to_be_visible()
     file = saved(page, button)
+    assert file.stat().st_size <= LARGEST
     page.get_by_role("radio", name="CSV").click()
     button = page.get_by_role("button", name="Download the report as CSV")
     expect(button).to_be_visible()

@@ -6,7 +6,6 @@ import html
 from pathlib import Path
 
 from tests.profiles import SAMPLE_RUNS
-from tests.render.test_html import LARGEST
 
 BEFORE, AFTER = (str(SAMPLE_RUNS[name]) for name in ("filters_512_128", "filters_16_8"))
 
@@ -15,7 +14,7 @@ ALONE = ("report", AFTER, "--steps", "5:20")
 
 
 def test_the_suffix_chooses_the_format(tmp_path: Path, tfcompare) -> None:
-    for words, out, begin in ((("report", BEFORE, AFTER), "new/r.md", "### B "), (ALONE, "r.json", "{")):
+    for words, out, begin in ((ALONE, "new/r.md", "### filters_16_8"), (("report", BEFORE, AFTER), "r.json", "{")):
         path = tmp_path / out
         status, printed, err = tfcompare(*words, "-o", str(path))
         assert (status, printed, f"wrote {path}" in err) == (0, "", True)
@@ -37,11 +36,11 @@ def test_a_redacted_report_names_no_place(tfcompare) -> None:
 def test_a_check_writes_a_report_passed_or_not(tmp_path: Path, tfcompare) -> None:
     out = tmp_path / "check.html"
     conditions = ("--fail-if", "step_time>+5%", "--fail-if", "peak_memory>1MB")
-    status, printed, _ = tfcompare("check", BEFORE, AFTER, *conditions, "--report", str(out))
+    status, printed, _ = tfcompare("check", AFTER, AFTER, *conditions, "--report", str(out))
     assert (status, "FAILED" in printed) == (1, True)
     text = html.unescape(out.read_text(encoding="utf-8"))
-    assert text.startswith("<!DOCTYPE html>") and out.stat().st_size <= LARGEST
-    assert text.index("Check FAILED (1 failed, 1 passed)") < text.index("20× faster")
+    assert text.startswith("<!DOCTYPE html>")
+    assert text.index("Check FAILED (1 failed, 1 passed)") < text.index("10.9 ms per step")
 
 
 def test_a_report_says_that_a_check_was_not_judged(tmp_path: Path, tfcompare) -> None:

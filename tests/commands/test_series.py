@@ -38,7 +38,6 @@ def test_the_change_is_one_sentence_with_what_explains_it(place: Path, tfcompare
     assert out.startswith(f"Step time rose by 17.7 % (16.4–19.1 %) at c0ffee{BEFORE} on 2026-03-{BEFORE + 1}, from ")
     assert "explained by model/matmul +29" in out
     assert "  compare logs/night_11/plugins/profile/" in out
-    assert tfcompare("series", str(place / "logs"))[1] == out, "profiles give what the store gives"
 
 
 def test_every_run_is_a_row_of_csv_and_json(place: Path, tfcompare) -> None:
@@ -60,11 +59,6 @@ def test_tags_and_keys_choose_and_order_the_runs(place: Path, tfcompare) -> None
     assert " at 13 on 2026-03-13" in tfcompare(*words, "--tag", "branch=main", "--tag", "nightly", "--by", "build")[1]
     assert tfcompare("series")[2] == "tfcompare: no runs were named: give a PATH, or a store with --store\n"
     assert "unknown metric 'step_tim'" in tfcompare(*words, "--metric", "step_tim")[2]
-
-
-def test_every_op_is_tested_together(place: Path, tfcompare) -> None:
-    _, out, _ = tfcompare("series", "--store", str(place / "store"), "--every-op")
-    assert out.startswith("1 of 3 tested ops changed\n  model/matmul (MatMul): +")
 
 
 def test_a_new_run_is_compared_with_the_last_of_its_kind(place: Path, tmp_path: Path, tfcompare) -> None:
@@ -104,13 +98,19 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(folder / "store")
 
 
-def test_programs_are_never_mixed(programs: str, tfcompare) -> None:
+def test_programs_are_never_mixed_and_every_op_of_one_is_tested(programs: str, tfcompare) -> None:
     words = ("series", "--store", programs, "--format", "csv")
     _, out, err = tfcompare(*words)
     assert {row.split("/")[1] for row in out.splitlines()[1:]} == {"resnet"}
     assert err == "note: resnet/night · CPU: 8 of 14 runs; --program takes another: bert/night · CPU (6)\n"
     _, out, err = tfcompare(*words, "--program", "bert")
     assert ({row.split("/")[1] for row in out.splitlines()[1:]}, err) == ({"bert"}, "")
+    _, out, _ = tfcompare("series", str(Path(programs).parent / "logs" / "resnet"))
+    assert out.startswith("Step time rose by 17.5 % (15.2–19.7 %) at c0ffee04 "), (
+        "a folder of profiles is a series, too"
+    )
+    _, out, _ = tfcompare("series", "--store", programs, "--every-op")
+    assert out.startswith("1 of 3 tested ops changed\n  model/matmul (MatMul): +"), out
     status, _, err = tfcompare(*words, "--program", "gpt")
     assert (status, "must be one of: 'bert/night · CPU', 'resnet/night · CPU'" in err) == (2, True)
 

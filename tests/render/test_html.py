@@ -27,7 +27,7 @@ from tfcompare.views.registry import view
 CPU = ("filters_512_128", "filters_16_8")
 GPU = ("filters_512_128_simulated", "filters_16_8_simulated")
 LARGEST = 3_000_000
-"""`tests/commands/test_report.py` asserts it of a report of `check`."""
+"""`test_report` of `tests/browser` asserts it of the report that it reads."""
 
 
 class Elements(HTMLParser):
