@@ -8,6 +8,7 @@ from multiprocessing.pool import ThreadPool
 from typing import Any
 
 import pytest
+from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive, Scope, Send
 
 from tfcompare.ui.frame import arriving
@@ -42,7 +43,10 @@ class Streamlit:
             assert dict(scope["headers"])[b"x-xsrftoken"] == b"token"
             self.files.pop(file_id, None)
         else:
-            body = (await receive())["body"]
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise ClientDisconnect
+            body = message["body"]
             assert int(dict(scope["headers"])[b"content-length"]) == len(body)
             self.files[file_id] = body
         await send({"type": "http.response.start", "status": 204, "headers": []})
@@ -56,7 +60,10 @@ class Browser:
         self.streamlit = Streamlit()
         self.app = LimitArriving(self.streamlit, most_bytes=10 * MB)
 
-    async def send(self, session: str, file_id: str, size: int, method: str = "PUT", **more: Any) -> int:
+    async def send(
+        self, session: str, file_id: str, size: int, method: str = "PUT", *, hears: Receive | None = None, **more: Any
+    ) -> int:
+        """The status of the answer to so many bytes, or to what `hears` says; 0 without an answer."""
         headers = [(b"content-length", str(size).encode()), (b"x-xsrftoken", b"token")]
         headers.append((b"content-type", b"multipart/form-data; boundary=abc"))
         scope = {"type": "http", "path": f"/_stcore/upload_file/{session}/{file_id}", "method": method}
@@ -68,8 +75,8 @@ class Browser:
         async def note(message: Message) -> None:
             statuses.append(message.get("status", 0))
 
-        await self.app(scope | {"headers": headers} | more, receive, note)
-        return statuses[0]
+        await self.app(scope | {"headers": headers} | more, hears or receive, note)
+        return statuses[0] if statuses else 0
 
 
 def test_a_session_and_all_sessions_have_a_limit_until_files_are_released() -> None:
@@ -126,5 +133,45 @@ def test_what_names_no_size_or_comes_twice_is_not_passed_on() -> None:
         assert await browser.send("session", "file", 10) == 204
         assert await browser.send("session", "file", 20) == 409
         assert browser.streamlit.files == {"file": bytes(10)}
+
+    in_a_loop_of_its_own(run)
+
+
+def test_what_was_announced_and_is_not_sent_keeps_nobody_out_and_a_broken_off_upload_is_one_line(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def run() -> None:
+        browser, may_go_on = Browser(), asyncio.Event()
+
+        async def idle() -> Message:
+            await may_go_on.wait()
+            return {"type": "http.disconnect"}
+
+        sent = [asyncio.create_task(browser.send(f"idle{n}", f"file{n}", 5 * MB - 10_000, hears=idle)) for n in (1, 2)]
+        await asyncio.sleep(0)
+        assert await browser.send("session", "file", 4 * MB) == 204
+        assert len(browser.streamlit.files["file"]) == 4 * MB
+        may_go_on.set()
+        assert await asyncio.gather(*sent) == [0, 0]
+        assert set(arriving._files) == {"file"}
+
+    in_a_loop_of_its_own(run)
+    assert [record.getMessage() for record in caplog.records] == ["an upload was broken off after 2.00 kB"] * 2
+
+
+def test_an_upload_whose_room_others_took_meanwhile_is_refused() -> None:
+    async def run() -> None:
+        browser, may_go_on = Browser(), asyncio.Event()
+
+        async def late() -> Message:
+            await may_go_on.wait()
+            return {"type": "http.request", "body": bytes(4 * MB)}
+
+        sent = asyncio.create_task(browser.send("late", "late", 4 * MB, hears=late))
+        await asyncio.sleep(0)
+        assert [await browser.send(f"session{n}", f"file{n}", 4 * MB) for n in (1, 2)] == [204, 204]
+        may_go_on.set()
+        assert await sent == 413
+        assert set(browser.streamlit.files) == {"file1", "file2"}
 
     in_a_loop_of_its_own(run)

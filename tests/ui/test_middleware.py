@@ -7,10 +7,11 @@ from collections.abc import Callable
 from multiprocessing.pool import ThreadPool
 
 import pytest
+from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from tfcompare.ui.frame.access.middleware import DropUnheard
+from tfcompare.ui.frame.access.middleware import DropUnheard, OnlyAllowedHosts
 
 LEFT: list[Message] = [
     {"type": "websocket.connect"},
@@ -58,3 +59,38 @@ def test_what_a_browser_said_before_it_left_is_heard_though_nobody_hears_the_ans
 
 def test_other_failures_to_send_are_raised() -> None:
     assert heard_of(DropUnheard, ValueError) == [b"ValueError"]
+
+
+@pytest.mark.parametrize(
+    ("host", "path", "allowed", "status"),
+    [
+        ("localhost:8501", "/", ["localhost"], 200),
+        ("[::1]:8501", "/", ["::1"], 200),
+        ("APP.example.org", "/", ["*.example.org"], 200),
+        ("evil.example", "/_stcore/metrics", ["localhost"], 403),
+        ("example.org.evil.example", "/", ["*.example.org"], 403),
+        ("", "/", ["localhost"], 403),
+        ("[", "/", ["localhost"], 403),
+        ("10.0.0.7", "/_stcore/health", ["localhost"], 200),
+        ("evil.example", "/", [], 200),
+    ],
+)
+def test_only_allowed_hosts_are_answered(
+    host: str, path: str, allowed: list[str], status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("streamlit.get_option", {"server.allowedHosts": allowed}.__getitem__)
+    statuses: list[int] = []
+
+    async def send(message: Message) -> None:
+        statuses.append(message.get("status", 0))
+
+    async def receive() -> Message:
+        return {"type": "http.request"}
+
+    async def run() -> None:
+        scope = {"type": "http", "path": path, "headers": [(b"host", host.encode())]}
+        await OnlyAllowedHosts(PlainTextResponse("an answer"))(scope, receive, send)
+
+    with ThreadPool(1) as pool:
+        pool.apply(lambda: asyncio.run(run()))
+    assert statuses[0] == status

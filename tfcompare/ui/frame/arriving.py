@@ -8,11 +8,13 @@ by the same request that a browser sends when its user removes one.
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tfcompare.settings import ARRIVING_VARIABLE
@@ -24,7 +26,12 @@ UNCLAIMED_S = 600
 _BYTES_PER_FILE = 2_000
 """What Streamlit takes for a file beside its contents, about."""
 
+_LOG = logging.getLogger(__name__)
 _PATH = re.compile(r".*/_stcore/upload_file/([^/]+)/([^/]+)")
+
+
+class _NoRoomLeft(Exception):
+    """While an upload arrived."""
 
 
 @dataclass
@@ -82,13 +89,21 @@ class LimitArriving:
         if file_id in _files:
             await _answer(send, 409, "This file has been uploaded already.")
             return
-        file = _File(session, int(length) + _BYTES_PER_FILE, self._app, dict(scope))
-        file.refusal = await self._refusal(session, file.size_bytes)
+        file = _File(session, _BYTES_PER_FILE, self._app, dict(scope))
+        await _remove(_unclaimed())
+        file.refusal = self._refusal(session, int(length) + _BYTES_PER_FILE)
         if file.refusal:
-            file.size_bytes = _BYTES_PER_FILE
             scope, receive = await _emptied(scope, receive)
         _files[file_id] = file
         status = 0
+
+        async def receive_counted() -> Message:
+            message = await receive()
+            size_bytes = len(message.get("body", b""))
+            if self._refusal(session, size_bytes):  # what others sent meanwhile has taken its room
+                raise _NoRoomLeft
+            file.size_bytes += size_bytes
+            return message
 
         async def note(message: Message) -> None:
             nonlocal status
@@ -96,15 +111,19 @@ class LimitArriving:
             await send(message)
 
         try:
-            await self._app(scope, receive, note)
+            await self._app(scope, receive_counted, note)
+        except ClientDisconnect:
+            _LOG.warning("an upload was broken off after %s", format_bytes(file.size_bytes))
+        except _NoRoomLeft:
+            await _answer(send, 413, "Others have taken the room for this upload. Try again later.")
         finally:
             file.is_complete, file.at = True, time.monotonic()
             if status != 204:
                 _files.pop(file_id, None)
 
-    async def _refusal(self, session: str, size_bytes: int) -> str:
-        """Why there is no room for an upload, once room has been made; empty if there is."""
-        await _remove(_unclaimed())
+    def _refusal(self, session: str, size_bytes: int) -> str:
+        """Why there is no room for so many bytes beside those that have arrived; empty if there is. What was announced
+        and is not here takes none, or whoever sends nothing would keep out all others."""
         in_session = sum(file.size_bytes for file in _files.values() if file.session == session)
         in_all = sum(file.size_bytes for file in _files.values())
         for used, limit, whose in (

@@ -1,12 +1,15 @@
-"""What the server does with every request: a header for the response, limits on what is uploaded, and silence towards
-browsers that have left."""
+"""What the server does with every request: the names it answers under, a header for the response, limits on what is
+uploaded, and silence towards browsers that have left."""
 
 from __future__ import annotations
 
 import os
+from urllib.parse import urlsplit
 
-from starlette.datastructures import MutableHeaders
+import streamlit as st
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
+from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tfcompare import settings
@@ -15,6 +18,36 @@ from tfcompare.ui.frame.arriving import LimitArriving
 
 CONTENT_SECURITY_POLICY = "frame-ancestors 'self'"
 """No page of another origin can show the app in a frame, and so lead somebody's clicks."""
+
+
+_HEALTH = "/_stcore/health"
+
+
+class OnlyAllowedHosts:
+    """Answers requests under the names in `server.allowedHosts` alone, which Streamlit checks for websockets. A page of
+    another site could reach the server by a name that its owner lets point here. Health is told under any name."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """See ASGI."""
+        if scope["type"] != "http" or scope["path"] == _HEALTH or _is_allowed(Headers(scope=scope).get("host", "")):
+            await self._app(scope, receive, send)
+        else:
+            await PlainTextResponse("This host is not in server.allowedHosts.", 403)(scope, receive, send)
+
+
+def _is_allowed(host: str) -> bool:
+    allowed: list[str] = st.get_option("server.allowedHosts")
+    try:
+        name = urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        name = ""
+    return not allowed or any(
+        one == "*" or name == one.lower() or (one.startswith("*.") and name.endswith(one[1:].lower()))
+        for one in allowed
+    )
 
 
 class SecurityHeaders:
@@ -66,4 +99,9 @@ def _arriving_bytes() -> int:
         return settings.DEFAULT_ARRIVING_MB * 2**20
 
 
-MIDDLEWARE = [Middleware(DropUnheard), Middleware(SecurityHeaders), Middleware(LimitArriving, _arriving_bytes())]
+MIDDLEWARE = [
+    Middleware(OnlyAllowedHosts),
+    Middleware(DropUnheard),
+    Middleware(SecurityHeaders),
+    Middleware(LimitArriving, _arriving_bytes()),
+]
