@@ -21,7 +21,11 @@ def texts(home: AppTest) -> str:
 
 
 def few_samples(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the sample runs, only the four of the autoencoder on a CPU: to read all of them takes long."""
-    (folder / "sample_logs").mkdir(parents=True)
-    (folder / "sample_logs" / "autoencoder").symlink_to(SAMPLES / "autoencoder")
+    """Of the sample runs, only the four of the autoencoder on a CPU: to read all of them takes long.
+
+    Tests that name the same folder read them once.
+    """
+    if not folder.exists():
+        (folder / "sample_logs").mkdir(parents=True)
+        (folder / "sample_logs" / "autoencoder").symlink_to(SAMPLES / "autoencoder")
     monkeypatch.setattr("tfcompare.settings.app_folder", lambda: folder)

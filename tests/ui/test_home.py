@@ -46,9 +46,11 @@ def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
 
 
 @pytest.fixture
-def bare_home(home: AppTest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
+def bare_home(
+    home: AppTest, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[AppTest]:
     """The app as it shows itself where no place was named, with four sample runs."""
-    few_samples(tmp_path / "app", monkeypatch)
+    few_samples(tmp_path_factory.getbasetemp() / "few_samples", monkeypatch)
     with settings.override(Settings()):
         yield home
 

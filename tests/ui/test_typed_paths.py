@@ -32,11 +32,13 @@ def test_from_elsewhere_paths_are_named_only_below_roots(headers: dict[str, str]
 
 
 @pytest.fixture
-def fenced_home(yard: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
+def fenced_home(
+    yard: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[AppTest]:
     """The app with `root` as its root, for a browser elsewhere; below it a run, and beside it a secret one."""
     for place in ("root/runs", "secret"):
         shutil.copytree(SAMPLE_RUNS["filters_16_8"], yard / place, dirs_exist_ok=True)
-    few_samples(yard / "app", monkeypatch)
+    few_samples(tmp_path_factory.getbasetemp() / "few_samples", monkeypatch)
     monkeypatch.setattr("tfcompare.ui.pages.home.QUIET_S", 90)  # a page that is drawn again shows no error twice
     monkeypatch.setattr("tfcompare.ui.frame.access.access.is_same_machine", lambda _: False)
     with settings.override(Settings(roots=(yard / "root",))):
