@@ -26,7 +26,7 @@ from tests.step_programs import (
     loaded,
     some,
 )
-from tests.views.flat import links
+from tests.views.flat import step_links
 from tfcompare.charts.pair import pairs_of
 from tfcompare.compare import Comparison, compare
 from tfcompare.compare.check.conditions import check as judge
@@ -41,7 +41,6 @@ from tfcompare.tools.runs.many_runs import runs_table
 from tfcompare.tools.runs.series import measured, parse_metric
 from tfcompare.tools.step_attribution import attribution
 from tfcompare.units import format_time_us
-from tfcompare.views import overview
 
 AT_RANDOM = sorted(np.random.default_rng(3).choice(STEPS, 4, replace=False).tolist())
 PROGRAMS = {
@@ -196,8 +195,8 @@ def test_a_stray_of_one_host_is_excluded_on_the_others_without_being_long_there(
     counted = load(tmp_path / "run", stray="include")
     assert sentences(counted, "a", "it") == []
     (pair_of_a,), (pair_of_b,) = (pairs_of(compare(run, run, host=host)) for host in "ab")
-    assert not [link for link in links(overview.VIEW, pair_of_a) if "a usual one" in link.label]
-    assert [link.label for link in links(overview.VIEW, pair_of_b) if "a usual one" in link.label] != []
+    assert not [link for link in step_links(pair_of_a) if "a usual one" in link.label]
+    assert [link.label for link in step_links(pair_of_b) if "a usual one" in link.label] != []
 
 
 def test_what_a_host_does_in_the_stray_of_another_is_told_beside_its_own_steps(tmp_path: Path) -> None:

@@ -117,7 +117,7 @@ def test_the_tree_of_scopes():
     ]
 
 
-@law(4)
+@law(6)
 @given(op_rows, op_rows)
 def test_the_parts_of_a_tree_sum_to_their_parent_and_grouping_loses_nothing(before, after):
     comparison = compare(run("a", op_stats(before)), run("b", op_stats(after)), run("c", op_stats(before)), per="run")

@@ -12,6 +12,7 @@ from tests.charts.chart_samples import FAST, OPS, SLOW
 from tests.compare import compare_runs
 from tfcompare.compare import compare
 from tfcompare.schema import DEVICE, HOST
+from tfcompare.text import middle_ellipsis
 from tfcompare.tools.ops.op_figures import (
     NAME_LENGTH,
     NO_OPS,
@@ -23,7 +24,6 @@ from tfcompare.tools.ops.op_figures import (
     sentence_alone,
 )
 from tfcompare.tools.ops.op_stats import side_by_side, time_shares
-from tfcompare.units import middle_ellipsis
 
 ROWS = side_by_side(samples.diff(), idle=False)
 LONGEST = OPS[0][1]

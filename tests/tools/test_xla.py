@@ -9,7 +9,7 @@ import pytest
 
 from tests.frames.tables import run_of
 from tests.frames.test_hlo_ops import BYTES, FLOPS, gpu, kernel, metadata
-from tests.profiles import loaded_run
+from tests.profiles import compared_runs, loaded_run
 from tests.xspace_builder import Event, space
 from tfcompare import compare
 from tfcompare.charts.pair import Pair
@@ -216,7 +216,7 @@ def test_a_group_is_found_again_by_its_key() -> None:
 
 
 def test_buffers_at_the_peak_add_up_to_it() -> None:
-    comparison = compare(loaded_run("jax_conv_legacy"), loaded_run("jax_conv_08"))
+    comparison = compared_runs("jax_conv_legacy", "jax_conv_08")
     rows = Pair(comparison, comparison.candidates[0], 1).instructions()
     found = buffers(comparison.table("hlo_memory"), rows)
     for role in ("baseline", "candidate"):

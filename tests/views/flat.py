@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from tests.profiles import compared_runs, loaded_run
 from tfcompare.charts.pair import Pair, pairs_of
 from tfcompare.compare import Comparison, compare
+from tfcompare.views import overview
 from tfcompare.views.blocks import Beside, Block, Chart, Details, Facts, Link, Links, Section, Table, Text
 from tfcompare.views.view import View
 
@@ -73,6 +74,12 @@ def drawn(view: View, pair: Pair, **options: Any) -> dict[str, Any]:
 def links(view: View, pair: Pair, **options: Any) -> list[Link]:
     """The links in rows of links."""
     return [link for block in shown(view, pair, Links, **options) for link in block.links]
+
+
+def step_links(pair: Pair) -> list[Link]:
+    """The links below the steps on the Overview, without the rest of it."""
+    (section,) = [one for one in of_kind(overview.VIEW.blocks(pair), Section) if one.title == "Steps"]
+    return [link for block in of_kind(section.blocks, Links) for link in block.links]
 
 
 def opened(table: Table | Facts, key: str) -> Details | None:

@@ -10,13 +10,12 @@ import pytest
 from tests.frames.async_cpu import AsyncCpuProgram
 from tests.profiles import compared_runs
 from tests.step_programs import capture, even, every, some
-from tests.views.flat import of_kind, only_pair, opened, pair_of, words
+from tests.views.flat import of_kind, only_pair, opened, pair_of, step_links, words
 from tfcompare import compare, load
 from tfcompare.charts.pair import Pair
 from tfcompare.render.shown import Shown
 from tfcompare.views import answer
-from tfcompare.views.blocks import Cards, Facts, Items, Links, Section
-from tfcompare.views.overview import VIEW
+from tfcompare.views.blocks import Cards, Facts, Items
 
 
 @pytest.fixture(scope="module")
@@ -39,9 +38,7 @@ def test_runs_with_slow_steps_or_a_stray_have_a_link_to_the_longest(tmp_path: Pa
     lengths = {"usual": even(4), "other": even(4), "slow": every(5, 9, 4), "stray": some([6], 60, 4)}
     runs = {name: load(capture(tmp_path / name, steps, seed=len(name))) for name, steps in lengths.items()}
     for ours, theirs, letters in (("usual", "other", ""), ("slow", "stray", "AB"), ("usual", "slow", "B")):
-        sections = of_kind(VIEW.blocks(only_pair(compare(runs[ours], runs[theirs]))), Section)
-        (steps,) = [one for one in sections if one.title == "Steps"]
-        labels = [link.label for block in of_kind(steps.blocks, Links) for link in block.links]
+        labels = [link.label for link in step_links(only_pair(compare(runs[ours], runs[theirs])))]
         assert [re.findall(r"^Show step .* of ([AB]) ", label) for label in labels] == [[letter] for letter in letters]
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.frames.tables import run_of
-from tests.views.flat import links
+from tests.views.flat import step_links
 from tests.xspace_builder import Event, event, line, plane, space
 from tfcompare.charts.pair import pairs_of
 from tfcompare.compare import compare
-from tfcompare.views import overview
 
 STEPS, LONG = 12, 7
 
@@ -29,7 +28,7 @@ def host(first_step: int, longer_us: float) -> bytes:
 def test_it_leads_to_the_step_of_the_host_however_hosts_number_theirs(first_step: int) -> None:
     run = run_of(host(1, 3_000), host(first_step, 4_000))
     (pair,) = pairs_of(compare(run, run))
-    (link,) = [one for one in links(overview.VIEW, pair) if "usual" in one.label]
+    (link,) = [one for one in step_links(pair) if "usual" in one.label]
     assert link.label.startswith(f"Show step {LONG} beside step ")
     usual, longest = (int(link.parameters[key]) for key in ("step_a", "step_b"))
     assert longest == first_step + LONG - 1
