@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import pandas as pd
@@ -47,6 +48,7 @@ def _kernel(name: str, op: str, count: int, us: float, eligible: bool, used: boo
     }
 
 
+@cache
 def kernel_diff(*, swap: bool = False, same: bool = False) -> pd.DataFrame:
     """The diff of the slow and the fast run's kernels, per step; `swap` the other way round, `same` slow with slow."""
     frames = [kernel_stats(SLOW), kernel_stats(SLOW if same else FAST)]
@@ -54,6 +56,7 @@ def kernel_diff(*, swap: bool = False, same: bool = False) -> pd.DataFrame:
     return diff_table(schema.KERNEL_STATS, "fast", sides[0], sides[1], per="step", identical=same)
 
 
+@cache
 def copies_diff() -> pd.DataFrame:
     """The diff of two runs' copies, per step."""
     frames = [

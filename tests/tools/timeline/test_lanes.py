@@ -91,7 +91,7 @@ def test_a_thread_without_a_name_is_called_a_thread() -> None:
     assert [pair.label for pair in lane_pairs([ours])] == ["thread 1", "thread 2"]
 
 
-@law(40)
+@law(15)
 @given(LANES, LANES)
 def test_every_lane_stands_exactly_once_and_swapping_sides_mirrors(ours, theirs) -> None:
     timelines = [bare_timeline(lanes) for lanes in (ours, theirs)]
