@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tfcompare import units
+from tfcompare.text import middle_ellipsis
 
 
 @pytest.mark.parametrize(
@@ -108,13 +109,13 @@ def test_the_unit_of_several_sizes_is_the_largest_that_fits(largest, unit):
 
 
 def test_a_long_name_keeps_its_end():
-    assert units.middle_ellipsis("model/dense/MatMul", 40) == "model/dense/MatMul"
-    assert units.middle_ellipsis("gradient_tape/model/dense/MatMul/MatMul_1", 20) == "gradie…tMul/MatMul_1"
+    assert middle_ellipsis("model/dense/MatMul", 40) == "model/dense/MatMul"
+    assert middle_ellipsis("gradient_tape/model/dense/MatMul/MatMul_1", 20) == "gradie…tMul/MatMul_1"
 
 
 @given(st.text(), st.integers(1, 50))
 def test_an_ellipsis_never_exceeds_its_width(name, width):
-    assert len(units.middle_ellipsis(name, width)) <= width
+    assert len(middle_ellipsis(name, width)) <= width
 
 
 @given(st.floats(1e-3, 1e12))

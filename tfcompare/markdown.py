@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tfcompare.text import text_of
+from tfcompare.text import middle_ellipsis, text_of
 
 _AUTOLINKS = re.compile(r"(?<=https:)(?=//)|(?<=http:)(?=//)|(?<=www)(?=\.)|(?=@)", re.IGNORECASE)
 """Where to break what GitHub's Markdown makes a link of by itself, escaped or not."""
@@ -29,9 +29,10 @@ def as_markdown(text: object) -> str:
     return _NUMBERED.sub(r"\1\\\2", _STEERING.sub(r"\\\1", _AUTOLINKS.sub(WORD_JOINER, plain)))
 
 
-def as_code(text: str) -> str:
-    """`text` as inline code on one line, since an empty line would end it."""
-    return f"`{text_of(' '.join(text.replace('`', chr(39)).split())) or ' '}`"
+def as_code(text: object, letters: int | None = None) -> str:
+    """`text` as inline code on one line, since an empty line would end it; a long one is cut in its middle."""
+    line = " ".join(str(text).replace("`", "'").split())
+    return f"`{text_of(line if letters is None else middle_ellipsis(line, letters)) or ' '}`"
 
 
 def first_sentence(text: str) -> str:

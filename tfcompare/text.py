@@ -30,6 +30,15 @@ def _escaped(character: str) -> str:
     return character.encode("unicode_escape").decode("ascii")
 
 
+def middle_ellipsis(name: str, width: int) -> str:
+    """`name` shortened to `width` characters in its middle, since the end of an op's name is the most specific."""
+    if len(name) <= width:
+        return name
+    head = max(width - 1, 0) // 3
+    tail = max(width - 1 - head, 0)
+    return f"{name[:head]}…{name[len(name) - tail :]}"
+
+
 def by_number(name: str) -> list[tuple[str, int]]:
     """A natural sort key: `worker-10` comes after `worker-2`."""
     return [(text, int(digits or 0)) for text, digits in re.findall(r"(\D*)(\d{0,18})", name)]

@@ -140,15 +140,6 @@ def format_delta(delta: float | None, unit: str) -> str:
     return MISSING if number is None else _with_plus(format_value(number, unit), number)
 
 
-def middle_ellipsis(name: str, width: int) -> str:
-    """`name` shortened to `width` characters in its middle, since the end of an op's name is the most specific."""
-    if len(name) <= width:
-        return name
-    head = max(width - 1, 0) // 3
-    tail = max(width - 1 - head, 0)
-    return f"{name[:head]}…{name[len(name) - tail :]}"
-
-
 def _number(value: object) -> float | None:
     """`value` as a float, or None for None, NaN and pandas' NA."""
     try:

@@ -13,7 +13,8 @@ from tfcompare.charts.downsampling import MAX_MARKERS
 from tfcompare.charts.steps.steps import EXCLUDED_NOTE, Series, position_axis
 from tfcompare.charts.style import Side
 from tfcompare.schema import SIDES
-from tfcompare.units import format_percent, format_time_us, middle_ellipsis
+from tfcompare.text import middle_ellipsis
+from tfcompare.units import format_percent, format_time_us
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,7 +11,8 @@ from plotly.colors import hex_to_rgb
 
 from tfcompare.charts import style
 from tfcompare.charts.style import Side
-from tfcompare.units import MISSING, format_bytes, format_percent, format_time_us, middle_ellipsis
+from tfcompare.text import middle_ellipsis
+from tfcompare.units import MISSING, format_bytes, format_percent, format_time_us
 
 if TYPE_CHECKING:
     import pandas as pd

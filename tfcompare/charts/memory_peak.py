@@ -13,7 +13,8 @@ from tfcompare.charts.scopes import change_colours
 from tfcompare.charts.style import Quantity, Side
 from tfcompare.compare.stats.verdict import SMALLEST_SIZE
 from tfcompare.schema import SIDES
-from tfcompare.units import format_bytes, format_percent_change, middle_ellipsis
+from tfcompare.text import middle_ellipsis
+from tfcompare.units import format_bytes, format_percent_change
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,7 +11,8 @@ import plotly.graph_objects as go
 from tfcompare.charts import style
 from tfcompare.charts.verdicts import SIGNS, text_of
 from tfcompare.schema import SIDES
-from tfcompare.units import format_percent, format_percent_change, format_time_us, middle_ellipsis
+from tfcompare.text import middle_ellipsis
+from tfcompare.units import format_percent, format_percent_change, format_time_us
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

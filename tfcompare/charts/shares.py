@@ -10,7 +10,8 @@ import plotly.graph_objects as go
 from tfcompare.charts import style
 from tfcompare.charts.style import Side
 from tfcompare.schema import SIDES
-from tfcompare.units import format_percent, format_time_us, middle_ellipsis
+from tfcompare.text import middle_ellipsis
+from tfcompare.units import format_percent, format_time_us
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,10 +11,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tfcompare.text import middle_ellipsis
 from tfcompare.tools.short_names import LABEL_LENGTH as LABEL_LENGTH
 from tfcompare.tools.short_names import shorten_distinct as shorten_distinct
 from tfcompare.units import Scale as Scale
-from tfcompare.units import middle_ellipsis, scale
+from tfcompare.units import scale
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

@@ -12,7 +12,7 @@ from tfcompare.charts import style
 from tfcompare.charts.style import Side
 from tfcompare.charts.tf_data_text import call_start, node_details, node_lines
 from tfcompare.compare.tf_data.tf_data_graph import Graph
-from tfcompare.units import middle_ellipsis
+from tfcompare.text import middle_ellipsis
 
 LINE_PIXELS = 17
 GAP_PIXELS = 34

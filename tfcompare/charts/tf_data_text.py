@@ -6,7 +6,8 @@ import pandas as pd
 
 from tfcompare.charts import style
 from tfcompare.compare.tf_data.iterator_tree import display_name
-from tfcompare.units import MINUS, format_bytes, format_count, format_time_us, middle_ellipsis
+from tfcompare.text import middle_ellipsis
+from tfcompare.units import MINUS, format_bytes, format_count, format_time_us
 
 MAX_LINES = 4
 MIN_CHARACTERS = 16

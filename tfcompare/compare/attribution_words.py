@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tfcompare.compare.attribution import FACTOR, NEGLIGIBLE_US, NO_OP, OTHER_HOSTS, OTHERS, Waterfall
 from tfcompare.frames.ops.op_names import DATASET, UNKNOWN
 from tfcompare.markdown import as_code
-from tfcompare.units import MINUS, format_delta, format_time_us, middle_ellipsis, scale
+from tfcompare.units import MINUS, format_delta, format_time_us, scale
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -139,6 +140,5 @@ def _what_became(move: pd.Series) -> str:
     return f"changed the most: it {_fell_or_grew(float(move['delta_us']))} per step"
 
 
-def code(name: str, letters: int = NAME_LENGTH) -> str:
-    """A name in a sentence: as code in Markdown, on one line and cut in its middle."""
-    return as_code(middle_ellipsis(" ".join(name.split()), letters))
+code = partial(as_code, letters=NAME_LENGTH)
+"""A name in a sentence."""

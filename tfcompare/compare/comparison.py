@@ -19,7 +19,7 @@ from tfcompare.compare.diff import MATCHED, VERDICT, SideRows, diff_table, metri
 from tfcompare.compare.examples import differing_examples
 from tfcompare.compare.groups.aggregate import Groups
 from tfcompare.compare.groups.group_verdicts import group_verdicts
-from tfcompare.compare.headline import doubt, kinds_headline, knows_step_time, no_step_times, quoted, step_time_headline
+from tfcompare.compare.headline import doubt, kinds_headline, knows_step_time, no_step_times, step_time_headline
 from tfcompare.compare.matching import coverage as coverage_of
 from tfcompare.compare.matching.manual import ManualChoice, ManualPairs, applicable_choices
 from tfcompare.compare.matching.matching import with_hosts_of
@@ -38,6 +38,7 @@ from tfcompare.compare.tf_data.call_verdicts import CallVerdict, on_calls, on_sl
 from tfcompare.compare.tf_data.pipelines import HostPipeline, pair_pipelines, slowest_executions
 from tfcompare.compare.without_steps import Execution, leading_sentence, longest_program
 from tfcompare.errors import TfcompareError, Unknown
+from tfcompare.markdown import as_code
 from tfcompare.schema import SIDES
 from tfcompare.tables.frames import frame_bytes
 from tfcompare.tables.op_evidence import OpEvidence
@@ -384,7 +385,7 @@ class Comparison:
         equal. Raises `Unknown` for a run that is not a candidate.
         """
         run = self.candidates[0] if candidate is None else self._candidate(candidate)
-        ours, theirs = map(quoted, self.names_of(run) if names is None else names)
+        ours, theirs = map(as_code, self.names_of(run) if names is None else names)
         runs = zip((ours, theirs), (self.baseline, run), strict=True)
         untimed = [f"{name}: {of.why_untimed}." for name, of in runs if of.why_untimed]
         if untimed and self.verdict[run.id] != IDENTICAL:
@@ -413,7 +414,7 @@ class Comparison:
         run = self.candidates[0] if candidate is None else self._candidate(candidate)
         if knows_step_time(self.baseline.info) and knows_step_time(run.info):
             return doubt(self.headline_verdict(run))
-        ours, theirs = map(quoted, self.names_of(run))
+        ours, theirs = map(as_code, self.names_of(run))
         if not leading_sentence(self, run, (ours, theirs)):
             return ""
         infos = {ours: self.baseline.info, theirs: run.info}

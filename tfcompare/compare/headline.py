@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tfcompare.compare.stats.verdict import IDENTICAL, SAME, UNCLEAR, UNTESTED
 from tfcompare.compare.step_kinds import counts_of, is_other_mix
+from tfcompare.markdown import as_code
 from tfcompare.units import format_ratio, format_time_us
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def kinds_headline(
     for other in others:
         missing = [name for name, count in zip(names, other.counts, strict=True) if not count]
         if missing:
-            said.append(f"No steps of {quoted(other.program)} in {missing[0]}.")
+            said.append(f"No steps of {as_code(other.program)} in {missing[0]}.")
         elif other.verdict.is_claim:
             said.append(_change(other.times_us, names, other.verdict, of=other.program))
     mixed = ", in another mix of kinds" if is_other_mix(*counts_of(kinds)) else ""
@@ -81,7 +82,7 @@ def _change(
     """What the verdict says of two step times, of steps of the kind `of` where there are several."""
     ours, theirs = names
     times = _times(times_us, slow_steps)
-    in_kind, of_kind = (f"In steps of {quoted(of)}, ", f" for steps of {quoted(of)}") if of else ("", "")
+    in_kind, of_kind = (f"In steps of {as_code(of)}, ", f" for steps of {as_code(of)}") if of else ("", "")
     if verdict.is_claim:
         change = f"{theirs} {faster_or_slower(*times_us)} {ours}"
         return f"{in_kind}{change} ({_how_sure(*times_us, verdict)}): {times}."
@@ -113,11 +114,6 @@ def how_to_record_more(infos: Iterable[RunInfo]) -> str:
     if any(info.framework == "JAX" for info in infos):
         return f"To record more: 20 steps or more, each inside `{_JAX_STEP}`."
     return "To record more: `TensorBoard(profile_batch=(10, 40))`."
-
-
-def quoted(name: str) -> str:
-    """A run's name in Markdown."""
-    return f"`{' '.join(name.replace('`', chr(39)).split())}`"
 
 
 def _interval(verdict: Verdict) -> str:

@@ -13,8 +13,8 @@ from datetime import datetime
 from itertools import groupby
 
 from tfcompare.render.colour import Tone, paint
-from tfcompare.text import text_of
-from tfcompare.units import MINUS, MISSING, middle_ellipsis
+from tfcompare.text import middle_ellipsis, text_of
+from tfcompare.units import MINUS, MISSING
 
 GAP = "  "
 NAME_WIDTH = 32

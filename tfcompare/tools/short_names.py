@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import count
 
-from tfcompare.units import middle_ellipsis
+from tfcompare.text import middle_ellipsis
 
 LABEL_LENGTH = 56
 
@@ -13,7 +13,7 @@ def shorten_distinct(names: list[str], length: int = LABEL_LENGTH) -> list[str]:
     """The names cut to `length` in their middle, so that different ones still read differently.
 
     The rule for names in charts; tables show names whole, the innermost part first. A single text, such as a title, is
-    cut by `units.middle_ellipsis`.
+    cut by `text.middle_ellipsis`.
 
     If any is longer, the path that all have in common goes first.
 

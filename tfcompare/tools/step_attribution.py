@@ -19,7 +19,6 @@ from tfcompare.compare.attribution import (
 )
 from tfcompare.compare.attribution_words import (
     PART_WORDS,
-    code,
     inner_op_sentence,
     named_parts,
     part_sentence,
@@ -188,10 +187,10 @@ def _causes(comparison: Comparison, candidate: Run, parts: pd.DataFrame) -> Iter
             moves = _moves(comparison, candidate, part, *sides)
             if moves is not None and len(moves) and float(moves["delta_us"].iloc[0]) / delta_us >= _WORTH_NAMING:
                 name, is_op = str(moves["name"].iloc[0]), moves["kind"].iloc[0] != FACTOR
-                what = code(name, _NAME_LETTERS) if is_op else f"the {name.lower()}"
+                what = as_code(name, _NAME_LETTERS) if is_op else f"the {name.lower()}"
                 inner = _function_op(moves, *sides) if part == INPUT else None
                 if inner is not None and inner[1] / delta_us >= _WORTH_NAMING:
-                    what = f"{code(inner[0], _NAME_LETTERS)} in {what}"
+                    what = f"{as_code(inner[0], _NAME_LETTERS)} in {what}"
                 yield Cause(str(part), delta_us, f"(above all {what})", name if is_op else "")
 
 

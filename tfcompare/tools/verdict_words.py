@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfcompare.compare.headline import how_to_record_more, knows_step_time, quoted, step_marker_call
+from tfcompare.compare.headline import how_to_record_more, knows_step_time, step_marker_call
 from tfcompare.compare.slow_step_words import sentences
 from tfcompare.compare.stats.estimates import FEWEST_REPEATS, FEWEST_STEPS
 from tfcompare.compare.stats.spread import UNDER_LOAD
 from tfcompare.compare.stats.verdict import IDENTICAL, UNCLEAR, UNTESTED
 from tfcompare.compare.without_steps import leading_sentence
-from tfcompare.markdown import as_markdown
+from tfcompare.markdown import as_code, as_markdown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -81,4 +81,4 @@ def _capitalized(sentence: str) -> str:
 
 def slow_steps(comparison: Comparison, runs: Mapping[str, Run]) -> list[str]:
     """Markdown sentences on the slow steps and the strays of runs by what they are called."""
-    return [one for name, run in runs.items() for one in sentences(run, comparison.host_of(run), quoted(name))]
+    return [one for name, run in runs.items() for one in sentences(run, comparison.host_of(run), as_code(name))]

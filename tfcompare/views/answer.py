@@ -13,7 +13,6 @@ from tfcompare.charts.verdicts import colours_of_change, outcome_text, text_of, 
 from tfcompare.compare.attribution_words import PART_WORDS
 from tfcompare.compare.diff import MATCHED
 from tfcompare.compare.groups.aggregate import largest_changes, metric_in
-from tfcompare.compare.headline import quoted
 from tfcompare.compare.memory_growth import growth_in
 from tfcompare.compare.stats.estimates import STEP_TIME
 from tfcompare.compare.stats.verdict import UNCLEAR
@@ -139,7 +138,7 @@ def verdict(pair: Pair) -> Verdict:
         included = sum(len(captures.steps(i).included) for i in captures.positions)
         counted = f"{included:,} of {sum(one.info.step_count for one in captures.runs):,} steps are included."
         time_us = pair.comparison.step_time_us(run)
-        name = f"{quoted(run.name)}: " if pair.by_name else ""
+        name = f"{as_code(run.name)}: " if pair.by_name else ""
         step = Finding("step_time", "Step time", "µs", math.nan, time_us, more="timeline", is_alone=True)
         sentence = f"{name}{format_time_us(time_us)} per step"
         return Verdict("", "neutral", sentence, [counted, *slow], [step], help=STEP_TIME)

@@ -16,7 +16,7 @@ from tfcompare.charts import style
 from tfcompare.charts.pair import Pair
 from tfcompare.charts.style import letter
 from tfcompare.charts.verdicts import text_of
-from tfcompare.compare.headline import quoted, step_marker_call
+from tfcompare.compare.headline import step_marker_call
 from tfcompare.compare.stats.estimates import STEP_TIME
 from tfcompare.compare.stats.verdict import IDENTICAL
 from tfcompare.markdown import as_code, as_markdown, first_sentence
@@ -108,12 +108,12 @@ def _fastest(pair: Pair) -> str:
     called = (letter(runs.index(found.baseline)), letter(runs.index(fastest)))
     names = found.names_of(fastest) if pair.by_name else called
     verdict = found.headline_verdict(fastest)
-    first = f"{quoted(names[1])}{' (the baseline)' if fastest is pair.baseline else ''}"
+    first = f"{as_code(names[1])}{' (the baseline)' if fastest is pair.baseline else ''}"
     if verdict == IDENTICAL:
-        return f"{first} and {quoted(names[0])}, the same capture, have the shortest step of {len(runs):,} runs."
+        return f"{first} and {as_code(names[0])}, the same capture, have the shortest step of {len(runs):,} runs."
     said = first_sentence(found.headline(names=names))
-    if verdict.is_claim and not verdict.caveat and said.startswith(quoted(names[1])):  # else of one kind of steps
-        return f"{first} is the fastest of {len(runs):,} runs: it {said.removeprefix(quoted(names[1])).lstrip()}"
+    if verdict.is_claim and not verdict.caveat and said.startswith(as_code(names[1])):  # else of one kind of steps
+        return f"{first} is the fastest of {len(runs):,} runs: it {said.removeprefix(as_code(names[1])).lstrip()}"
     but = f" But {as_markdown(verdict.caveat)}." if verdict.caveat else ""
     return f"{first} has the shortest step of {len(runs):,} runs; {said[0].lower()}{said[1:]}{but}"
 

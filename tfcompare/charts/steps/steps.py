@@ -11,7 +11,8 @@ import plotly.graph_objects as go
 from tfcompare.charts import downsampling, style
 from tfcompare.charts.steps import slow_steps
 from tfcompare.charts.style import Side
-from tfcompare.units import format_time_us, middle_ellipsis
+from tfcompare.text import middle_ellipsis
+from tfcompare.units import format_time_us
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,7 +10,7 @@ import pandas as pd
 
 from tfcompare.errors import Unknown
 from tfcompare.schema import SIDES
-from tfcompare.units import middle_ellipsis
+from tfcompare.text import middle_ellipsis
 
 if TYPE_CHECKING:
     from tfcompare.run import Run

@@ -9,7 +9,7 @@ from tfcompare import schema
 from tfcompare.compare.matching.kernel_names import canonical_kernel
 from tfcompare.compare.matching.matching import pair_rows, with_hosts_of
 from tfcompare.compare.matching.plain_names import plain_name
-from tfcompare.units import middle_ellipsis
+from tfcompare.text import middle_ellipsis
 
 if TYPE_CHECKING:
     from tfcompare.run import Run

@@ -18,7 +18,7 @@ from tfcompare.frames.tf_data.tf_data_settings import (
 )
 from tfcompare.schema.arrays import Floats, Int32, Int64
 from tfcompare.schema.input import SLOW_CALL_US
-from tfcompare.units import middle_ellipsis
+from tfcompare.text import middle_ellipsis
 from tfcompare.xspace import XSpace
 from tfcompare.xspace.space import PS_PER_US
 

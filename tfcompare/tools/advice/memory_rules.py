@@ -8,9 +8,9 @@ from collections.abc import Callable
 import pandas as pd
 
 from tfcompare.hlo.shapes import size_of_text
+from tfcompare.text import middle_ellipsis
 from tfcompare.tools.advice.facts import Facts, ratio
 from tfcompare.tools.advice.model import GUIDE, SHARE, Figure, Found, code
-from tfcompare.units import middle_ellipsis
 
 FULL = 0.9
 """Share of the capacity above which a slightly larger batch or input may not fit."""

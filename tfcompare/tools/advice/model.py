@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
-from tfcompare.units import format_percent, format_value, middle_ellipsis
+from tfcompare.markdown import as_code
+from tfcompare.units import format_percent, format_value
 
 if TYPE_CHECKING:
     from tfcompare.tools.advice.facts import Facts
@@ -135,6 +137,5 @@ def say(value: float, unit: str) -> str:
     return format_percent(value) if unit == SHARE else format_value(value, unit)
 
 
-def code(name: object) -> str:
-    """A name from a profile as inline code: on one line, not too long, and unable to end the code by itself."""
-    return f"`{middle_ellipsis(' '.join(str(name).split()).replace('`', chr(39)), _NAME_WIDTH) or ' '}`"
+code = partial(as_code, letters=_NAME_WIDTH)
+"""A name from a profile in a sentence."""

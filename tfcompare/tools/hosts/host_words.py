@@ -9,6 +9,7 @@ from tfcompare import schema
 from tfcompare.compare.stats.estimates import FEWEST_STEPS, LEVEL
 from tfcompare.compare.stats.host_significance import CONSISTENT, Outstanding
 from tfcompare.compare.straggler import attributed_hosts
+from tfcompare.markdown import as_code
 from tfcompare.tools.hosts.host_causes import DEVICE_PARTS, INPUT, Cause
 from tfcompare.tools.hosts.slowest_host import SlowHost, slowest_host_in
 from tfcompare.units import format_ratio, format_time_us
@@ -36,7 +37,7 @@ def verdict_sentence(candidate: SlowHost | None, baseline: SlowHost | None, *, a
     if candidate.cause is not None:
         clauses.append(f"spent {_where(candidate.cause)}{_device(candidate.cause)}")
     waits = (
-        f"; the others wait for {'them' if plural else 'it'} in {_code(candidate.collective)}"
+        f"; the others wait for {'them' if plural else 'it'} in {as_code(candidate.collective)}"
         if candidate.collective
         else ""
     )
@@ -54,12 +55,12 @@ def host_sentence(comparison: Comparison, candidate: Run) -> str:
     _, broken_down = attributed_hosts(comparison, candidate)
     if found is None or (found.found.stands_out and broken_down == found.name):
         return sentence
-    return f"{sentence} The breakdown of the step is that of {_code(broken_down)}."
+    return f"{sentence} The breakdown of the step is that of {as_code(broken_down)}."
 
 
 def who(slow: SlowHost) -> str:
     """The slowest host, `worker1`, or those that are slow together: ``the 8 hosts `rack3-…` ``, in Markdown."""
-    return f"the {len(slow.group):,} hosts {_code(slow.group_name)}" if slow.group_name else _code(slow.name)
+    return f"the {len(slow.group):,} hosts {as_code(slow.group_name)}" if slow.group_name else as_code(slow.name)
 
 
 def how_often(found: Outstanding) -> str:
@@ -78,9 +79,9 @@ def _nobody(slow: SlowHost) -> str:
     excess = f"takes {format_time_us(found.excess)} more than the others per step"
     if math.isnan(found.p):
         few = f"a verdict on {slow.by}s needs {FEWEST_STEPS} steps with times above zero"
-        return f"No {slow.by} is named as the slowest, as {few}; {_code(slow.name)} {how_often} and {excess}"
+        return f"No {slow.by} is named as the slowest, as {few}; {as_code(slow.name)} {how_often} and {excess}"
     interval = _interval(found.low, found.high)
-    return f"No {slow.by} stands out: the slowest, {_code(slow.name)}, {how_often} and {excess} ({interval})"
+    return f"No {slow.by} stands out: the slowest, {as_code(slow.name)}, {how_often} and {excess} ({interval})"
 
 
 def _before(candidate: SlowHost, baseline: SlowHost | None) -> str:
@@ -101,9 +102,9 @@ def _where(cause: Cause) -> str:
     part = schema.STEPS.column(cause.part).label.lower()
     if cause.op and cause.part == INPUT:
         iterator = cause.op.rpartition("::")[2]
-        return f"in {_code(iterator)} of its input pipeline{f' ({_code(cause.inner)})' if cause.inner else ''}"
+        return f"in {as_code(iterator)} of its input pipeline{f' ({as_code(cause.inner)})' if cause.inner else ''}"
     if cause.op:
-        return f"in {_code(cause.op)} ({part}){_often(cause.often)}"
+        return f"in {as_code(cause.op)} ({part}){_often(cause.often)}"
     if cause.alike is not None:
         ratios = "–".join(dict.fromkeys(map(format_ratio, cause.alike)))
         if cause.often > 1:
@@ -115,9 +116,9 @@ def _where(cause: Cause) -> str:
     if cause.gap is None:
         return f"in {part}"
     before, after = cause.gap
-    begin = f"after {_code(before)}" if before else "at the begin of the step"
-    end = f"before {_code(after)}" if after else "up to the end of the step"
-    between = f"between {_code(before)} and {_code(after)}" if before and after else begin if not after else end
+    begin = f"after {as_code(before)}" if before else "at the begin of the step"
+    end = f"before {as_code(after)}" if after else "up to the end of the step"
+    between = f"between {as_code(before)} and {as_code(after)}" if before and after else begin if not after else end
     return f"{between}, where no op runs ({part})"
 
 
@@ -129,12 +130,8 @@ def _often(often: float) -> str:
 
 def _device(cause: Cause) -> str:
     own, theirs = cause.device
-    return f"; its device is {_code(own)}, the others' {_code(theirs)}" if own or theirs else ""
+    return f"; its device is {as_code(own)}, the others' {as_code(theirs)}" if own or theirs else ""
 
 
 def _interval(low: float, high: float) -> str:
     return f"{LEVEL * 100:.0f} % confidence interval {format_time_us(low)} to {format_time_us(high)}"
-
-
-def _code(text: str) -> str:
-    return f"`{text.replace('`', chr(39))}`"

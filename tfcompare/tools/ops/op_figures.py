@@ -12,14 +12,9 @@ from tfcompare.compare.attribution import NEGLIGIBLE_US
 from tfcompare.compare.groups.aggregate import largest_changes, metric_in, of_side, without_idle
 from tfcompare.compare.groups.fused_rows import single_ops
 from tfcompare.schema import DEVICE, HOST, SIDES
+from tfcompare.text import middle_ellipsis
 from tfcompare.tools.key_figures import KeyFigure
-from tfcompare.units import (
-    format_delta,
-    format_percent,
-    format_percent_change,
-    format_time_us,
-    middle_ellipsis,
-)
+from tfcompare.units import format_delta, format_percent, format_percent_change, format_time_us
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

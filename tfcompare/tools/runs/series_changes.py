@@ -14,6 +14,7 @@ from tfcompare.compare.groups.aggregate import without_idle
 from tfcompare.compare.stats.change_points import FEWEST_RUNS, change_points, change_points_of_family
 from tfcompare.compare.straggler import mean_step_us, steps_of_straggler
 from tfcompare.errors import TfcompareError
+from tfcompare.markdown import as_code
 from tfcompare.run import Run, load
 from tfcompare.tools.runs.series import STEP_TIME, THROUGHPUT, Metric, device_of_read, label_of
 from tfcompare.units import format_bytes, format_time_us
@@ -78,7 +79,7 @@ def sentence(rows: pd.DataFrame, found: pd.DataFrame, metric: Metric, moves: pd.
     if (last["ratio_low"] - 1) * (last["ratio_high"] - 1) < 0:
         interval = f"{100 * (last['ratio_low'] - 1):+.1f} to {100 * (last['ratio_high'] - 1):+.1f} %"
     values = f"from {format_value(metric, last['before'])} to {format_value(metric, last['after'])}"
-    where = f"at {_code(last['label'])} on {last['recorded']:%Y-%m-%d}"
+    where = f"at {as_code(last['label'])} on {last['recorded']:%Y-%m-%d}"
     start = f"{name} {verb} by {size:.1f} % ({interval}) {where}, {values}"
     why = "" if moves is None else explanation(moves)
     return f"{start}; {why}." if why else f"{start}."
@@ -95,7 +96,7 @@ def explanation(moves: pd.DataFrame) -> str:
         return ""
     opposite = moves[moves["delta_us"] * -np.sign(total) >= abs(total)].head(1)
     named, against = (
-        " and ".join(f"{_code(row.op_name)} {_signed(row.delta_us)}" for row in some.itertuples())
+        " and ".join(f"{as_code(row.op_name)} {_signed(row.delta_us)}" for row in some.itertuples())
         for some in (same_way, opposite)
     )
     if against:
@@ -106,7 +107,7 @@ def explanation(moves: pd.DataFrame) -> str:
 def metric_name(metric: Metric) -> str:
     """The metric in words, to begin a sentence."""
     names = {"step_time": "Step time", "throughput": "Throughput", "peak_memory": "Peak memory"}
-    return names.get(metric.kind) or f"{metric.kind.removesuffix(':').capitalize()} time of {_code(metric.pattern)}"
+    return names.get(metric.kind) or f"{metric.kind.removesuffix(':').capitalize()} time of {as_code(metric.pattern)}"
 
 
 def format_value(metric: Metric, value: float) -> str:
@@ -230,7 +231,3 @@ def _self_times_us(run: Run) -> pd.Series:
 
 def _signed(us: float) -> str:
     return f"{'+' if us >= 0 else '−'}{format_time_us(abs(us))}"
-
-
-def _code(text: str) -> str:
-    return "`" + text.replace("`", "'") + "`"

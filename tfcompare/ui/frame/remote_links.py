@@ -10,9 +10,8 @@ import streamlit as st
 from tfcompare.markdown import as_code, as_markdown
 from tfcompare.settings import Settings
 from tfcompare.sources.remote.places import shown
-from tfcompare.text import is_url
+from tfcompare.text import is_url, middle_ellipsis
 from tfcompare.ui.frame import state
-from tfcompare.units import middle_ellipsis
 
 _CONFIRMED = "tfcompare.confirmed_places"
 _LABEL_LENGTH = 100

@@ -25,7 +25,7 @@ from tfcompare.settings import Settings
 from tfcompare.sources.folder_permissions import why_not_private
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.sources.step_choice import StepChoice
-from tfcompare.text import text_of
+from tfcompare.text import middle_ellipsis, text_of
 from tfcompare.tools.caveats import runs_of
 from tfcompare.ui.frame import (
     applicable,
@@ -41,7 +41,6 @@ from tfcompare.ui.frame.access import access, login, own_captures, own_uploads
 from tfcompare.ui.frame.loading import compared, fetch, run_cache
 from tfcompare.ui.frame.search import Search, search
 from tfcompare.ui.frame.selection import Selection, default_runs, resolve_selection, with_replicates
-from tfcompare.units import middle_ellipsis
 
 ICON = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">'

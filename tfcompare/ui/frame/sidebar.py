@@ -20,9 +20,9 @@ from tfcompare.run import Run
 from tfcompare.settings import app_folder
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.sources.replicates import suggest
+from tfcompare.text import middle_ellipsis
 from tfcompare.ui.frame import state
 from tfcompare.ui.frame.selection import PER, Selection, ungrouped, with_replicates
-from tfcompare.units import middle_ellipsis
 
 HOME = "app.py"
 WIDTH = 300

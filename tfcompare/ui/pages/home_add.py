@@ -15,6 +15,7 @@ from tfcompare.markdown import as_code, as_markdown
 from tfcompare.settings import sample_runs
 from tfcompare.sources.folder_permissions import why_not_private
 from tfcompare.sources.remote.places import shown
+from tfcompare.text import middle_ellipsis
 from tfcompare.ui.frame import remote_links, sidebar, state
 from tfcompare.ui.frame.access import access, own_captures
 from tfcompare.ui.frame.access.access import checked
@@ -22,7 +23,6 @@ from tfcompare.ui.frame.search import opened
 from tfcompare.ui.frame.selection import SAMPLE_PAIR, Selection
 from tfcompare.ui.frame.shell import Page
 from tfcompare.ui.pages import home_uploads
-from tfcompare.units import middle_ellipsis
 
 _PATH = "tfcompare.path"
 _PATH_PROBLEM = "tfcompare.path_problem"

@@ -16,6 +16,7 @@ from tfcompare.export.csv import for_spreadsheet
 from tfcompare.markdown import as_code, as_markdown
 from tfcompare.run import Run
 from tfcompare.sources.logdir import FoundRun
+from tfcompare.text import middle_ellipsis
 from tfcompare.tools.runs.listing import UNREAD, UNREADABLE, listing
 from tfcompare.ui.frame import annotated, state
 from tfcompare.ui.frame.narrow import is_narrow
@@ -23,7 +24,6 @@ from tfcompare.ui.frame.selection import Selection, with_replicates
 from tfcompare.ui.frame.shell import Page, program
 from tfcompare.ui.frame.sidebar import short_names
 from tfcompare.ui.pages import home_edit
-from tfcompare.units import middle_ellipsis
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,6 +14,7 @@ from tfcompare.charts.timeline.data import Labels
 from tfcompare.compare.straggler import attributed_hosts
 from tfcompare.errors import TfcompareError
 from tfcompare.markdown import as_code, as_markdown
+from tfcompare.text import middle_ellipsis
 from tfcompare.tools.timeline import sentences
 from tfcompare.tools.timeline.aligned import Aligned, align
 from tfcompare.tools.timeline.drawing import axes, found
@@ -25,7 +26,6 @@ from tfcompare.ui.pages import timeline_hosts, timeline_panels, timeline_steps
 from tfcompare.ui.pages.timeline_hosts import ShownHosts
 from tfcompare.ui.widgets.links import show_link
 from tfcompare.ui.widgets.timeline import State, address_of, show_timeline, state_of
-from tfcompare.units import middle_ellipsis
 from tfcompare.views import links
 from tfcompare.views.links import Moment
 from tfcompare.xspace.space import PS_PER_US

@@ -18,6 +18,7 @@ from tfcompare.export.csv import file_stem, spreadsheet_csv
 from tfcompare.export.trace import chrome_trace, traced
 from tfcompare.markdown import as_code, as_markdown
 from tfcompare.schema import SIDES
+from tfcompare.text import middle_ellipsis
 from tfcompare.tools.columns import HEADINGS, of_one_run, shown, shown_alone
 from tfcompare.tools.timeline.aligned import Aligned
 from tfcompare.tools.timeline.drawing import default_window_us
@@ -30,7 +31,7 @@ from tfcompare.ui.widgets.links import show_link
 from tfcompare.ui.widgets.perfetto import show_perfetto
 from tfcompare.ui.widgets.tables import sortable
 from tfcompare.ui.widgets.timeline import State
-from tfcompare.units import MISSING, format_delta, format_percent, format_ratio, format_time_us, middle_ellipsis
+from tfcompare.units import MISSING, format_delta, format_percent, format_ratio, format_time_us
 from tfcompare.views import links
 from tfcompare.views.op import op_key
 

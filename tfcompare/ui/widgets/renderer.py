@@ -14,6 +14,7 @@ from streamlit.delta_generator import DeltaGenerator
 from tfcompare.charts.pair import Pair
 from tfcompare.export.csv import file_stem, spreadsheet_csv
 from tfcompare.markdown import as_code
+from tfcompare.text import middle_ellipsis
 from tfcompare.tools.card_texts import before_text, change_text, value_text
 from tfcompare.tools.columns import as_shown
 from tfcompare.tools.key_figures import KeyFigure
@@ -25,7 +26,6 @@ from tfcompare.ui.widgets.links import show_links
 from tfcompare.ui.widgets.table_layout import PAGE_PIXELS
 from tfcompare.ui.widgets.tables import sortable
 from tfcompare.ui.widgets.verdict_line import verdict_lines
-from tfcompare.units import middle_ellipsis
 from tfcompare.views.blocks import (
     Beside,
     Block,

@@ -13,7 +13,6 @@ from tfcompare.charts import memory_peak as charts
 from tfcompare.charts import ops
 from tfcompare.charts.changes import changes_of_pair
 from tfcompare.charts.pair import Pair
-from tfcompare.compare.attribution_words import code
 from tfcompare.compare.diff import ADDED, MATCHED
 from tfcompare.compare.groups.aggregate import largest_changes
 from tfcompare.compare.groups.fused_rows import CONSTITUENTS
@@ -133,7 +132,7 @@ def moments(chosen: Chosen) -> str:
     if not ours or not theirs or ours == theirs or not is_other or _are_fused(pair, ours, theirs):
         return ""
     named = zip(pair.marked, (ours, theirs), strict=True)
-    places = [f"that of {name} while {code(op_name, _LETTERS)} allocates" for name, op_name in named]
+    places = [f"that of {name} while {as_code(op_name, _LETTERS)} allocates" for name, op_name in named]
     return f"The peaks are at different moments, so other tensors are live: {', '.join(places)}."
 
 
@@ -160,7 +159,7 @@ def largest_change(pair: Pair) -> str:
     if moved.empty:
         return moments(found)
     first = moved.iloc[0]
-    op_name = code(str(first["op_name"]), _LETTERS) if first["op_name"] else "memory allocated outside of ops"
+    op_name = as_code(first["op_name"], _LETTERS) if first["op_name"] else "memory allocated outside of ops"
     what = f"{op_name} {as_markdown(str(first['shape']))}".rstrip()
     much = format_delta(float(first["allocation_bytes_change"]), "bytes")
     change = f"Peak memory {format_delta(after - before, 'bytes')}: above all {what} ({much})."
