@@ -4,22 +4,33 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.profiles import SAMPLE_RUNS, SAMPLES
-from tfcompare import compare, load
+from tfcompare import Comparison, compare, load
 from tfcompare.ui.frame import reports
 
 GPU = SAMPLES / "transformer_gpu"
 
 
-def test_it_has_the_choice_of_steps(tfcompare, tmp_path: Path) -> None:
+def test_it_has_the_choice_of_steps(tfcompare, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     paths = (SAMPLE_RUNS["filters_512_128"], SAMPLE_RUNS["filters_16_8"])
     runs = [load(path, steps="2:", stray="include") for path in paths]
     words = reports.command(compare(*runs, per="run"))
     assert words[4:-2] == ["--per", "run", "--steps", "2:", "--stray", "include"]
-    file = tmp_path / "report.json"
+    reported: list[Comparison] = []
+    monkeypatch.setattr(
+        "tfcompare.report.making.report", lambda comparison, *_, **__: reported.append(comparison) or "a report"
+    )
+    file = tmp_path / "report.html"
     status, _, errors = tfcompare(*words[1:-1], str(file))
-    assert status == 0, errors
-    assert file.exists()
+    assert (status, file.read_text()) == (0, "a report"), errors
+    (again,) = reported
+    choices = [run.choice for run in (again.baseline, *again.candidates)]
+    assert (again.per, choices) == ("run", [run.choice for run in runs])
+        "run",
+        *(r.choice for r in runs),
+    ]
 
 
 def test_it_has_the_kind_of_steps() -> None:
