@@ -37,6 +37,8 @@ PARAMETER_NUMBER = 9
 MOST_INSTRUCTIONS = 1_000_000
 """In one program; the largest real ones have a tenth of that."""
 _MOST_NUMBERS = 4 * MOST_INSTRUCTIONS
+_FEW = 8
+"""Texts that are decoded sooner than it is found which are equal; a profile may have thousands of tiny programs."""
 """Operands of all instructions."""
 
 
@@ -389,7 +391,11 @@ def _interned(buffer: npt.NDArray[np.uint8], places: Int64) -> tuple[Int64, Int6
 
 
 def _texts(buffer: npt.NDArray[np.uint8], places: Int64) -> Strings:
-    """The texts at these places, empty where there is none; equal ones are decoded once."""
+    """The texts at these places, empty where there is none; of many, equal ones are decoded once."""
+    if len(places) <= _FEW:
+        out = np.empty(len(places), object)
+        out[:] = [text_of(buffer[begin : begin + size].data) for begin, size in places[:, :_INTEGER].tolist()]
+        return out
     codes, firsts = _interned(buffer, places)
     labels: Strings = _strings(buffer, places[firsts]).to_numpy(zero_copy_only=False)
     return labels[codes]
