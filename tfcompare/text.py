@@ -10,12 +10,20 @@ from pathlib import PurePath
 NAMES_KEPT = 4_096
 """For how many names a function of names keeps its results: names are read up to 2 kB, so that is 16 MB at most."""
 
+INDENT = "\u2003"
+"""Says how deep a name lies in a tree."""
+
 URL = re.compile(r"([a-z][a-z0-9+.:-]*)://(.*)", re.IGNORECASE | re.DOTALL)
 
 
 def text_of(name: str) -> str:
     r"""`name` as printable text: `\xff` for a byte that is not UTF-8, `\n` for a line break."""
-    return name if name.isprintable() else "".join(c if c.isprintable() else _escaped(c) for c in name)
+    return name if name.isprintable() else "".join(c if c.isprintable() or c == INDENT else _escaped(c) for c in name)
+
+
+def more_rows(count: int) -> str:
+    """`1 more row`, `1,000 more rows`."""
+    return f"{count:,} more row{'' if count == 1 else 's'}"
 
 
 def lines_of(text: str) -> str:

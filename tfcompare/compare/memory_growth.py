@@ -96,10 +96,12 @@ def _ends_of_steps(steps: pd.DataFrame) -> Floats:
 
 
 def _growth(run: Run, host: str, memory_id: str, steps: npt.NDArray[np.int64], levels: Floats) -> Growth:
-    from scipy.stats import theilslopes
-
     some = np.linspace(0, len(steps) - 1, min(len(steps), MOST_STEPS)).round().astype(np.int64)
-    slope, _, low, high = theilslopes(levels[some], steps[some])
+    slope = low = high = 0.0
+    if np.ptp(levels[some]):
+        from scipy.stats import theilslopes  # takes a second, and most programs hold the same after each step
+
+        slope, _, low, high = theilslopes(levels[some], steps[some])
     found = Growth(host, memory_id, float(slope), float(low), float(high), len(steps), float(levels[-1]))
     if not found.is_growth:
         return found

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from tfcompare.charts.verdicts import outcome_text, tone_of
+from tfcompare.text import more_rows
 from tfcompare.tools.columns import MATCH_WORDS, MOST_DECIMALS, MOST_DECIMALS_OF_COUNTS, Shown, changes_of, decimals
 from tfcompare.units import MISSING, format_percent, format_ratio, scale
 from tfcompare.views.blocks import Facts, Table, Timeline
@@ -42,7 +43,7 @@ def first_rows(table: Table, most: int) -> Facts:
     header = [f"{one['heading']}, {one['label'].lower()}" if one["heading"] else one["label"] for one in columns]
     texts = [[text or MISSING for text in one["texts"]] for one in columns]
     more = len(table.rows) - most
-    note = f"{more:,} more rows." if more > 0 else ""
+    note = f"{more_rows(more)}." if more > 0 else ""
     numbers = [i for i, one in enumerate(columns) if one["kind"] == "number"]
     return Facts(header, list(zip(*texts, strict=True)), numbers, note=note)
 

@@ -9,7 +9,7 @@ from tfcompare.render.colour import Tone, paint
 from tfcompare.render.inline import plain
 from tfcompare.render.payload import table_json
 from tfcompare.render.text_table import TextColumn, fitting, paragraph, render
-from tfcompare.text import lines_of, text_of
+from tfcompare.text import lines_of, more_rows, text_of
 from tfcompare.tools.columns import Shown
 from tfcompare.units import MISSING
 from tfcompare.views.blocks import Beside, Block, Code, Facts, Items, Section, Table, Text, Verdict, facts_of, spoken
@@ -69,7 +69,7 @@ def _rows(table: Table, width: int | None, most: int) -> Iterator[str]:
     yield paint(text_of(table.title), "bold")
     yield from _fitted(columns, width)
     if len(table.rows) > most:
-        yield f"{len(table.rows) - most:,} more rows (--limit 0 shows all)"
+        yield f"{more_rows(len(table.rows) - most)} (--limit 0 shows all)"
 
 
 def _rank(position: int, columns: Sequence[Shown]) -> int:

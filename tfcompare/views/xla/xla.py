@@ -16,6 +16,7 @@ from tfcompare.compare import executions
 from tfcompare.compare.groups.aggregate import metric_in
 from tfcompare.markdown import as_code
 from tfcompare.schema import SIDES
+from tfcompare.text import INDENT
 from tfcompare.tools.columns import Shown
 from tfcompare.tools.ops.op_stats import with_words
 from tfcompare.tools.xla import xla, xla_compilation, xla_compiler, xla_tree
@@ -40,7 +41,6 @@ GROUPS = "tree_"
 """The address of the table of groups."""
 TREE_PIXELS = 600
 """The least width of the icicle and of the table beside it."""
-INDENT = "\u2003"
 AS_IN_ADDRESS = "The key of its row, as in the address of the page."
 MOST_RATES = 5
 """Instructions whose FLOP rates a text names."""
