@@ -55,6 +55,18 @@ def test_kernels_outside_of_the_included_steps_are_told_where_figures_leave_them
     assert f"Kernel time per {per}" in cards(only_pair(comparison))
 
 
+@pytest.mark.parametrize(
+    ("by", "key", "rows"),
+    [("op_name", "op_name", 254), ("kernel_and_op", "kernel_name", 296), ("launch", "grid_dim", 296)],
+)
+def test_each_grouping_sums_to_the_whole(pair: Pair, diff: pd.DataFrame, by: str, key: str, rows: int) -> None:
+    found = table(pair, by=by)
+    assert key in found.names
+    assert len(found.rows) == rows
+    for role in ("baseline", "candidate"):
+        assert found.rows[f"{TIME}_{role}"].sum() == pytest.approx(diff[f"{TIME}_{role}"].sum())
+
+
 def test_all_columns_are_those_of_tensorboard_for_both_sides(pair: Pair) -> None:
     columns = set(table(pair, by="launch").every)
     for name in ("time_rank", "time_share", "is_op_tensor_core_eligible", "is_kernel_using_tensor_core", TIME,
