@@ -760,11 +760,13 @@ def test_a_run_is_uploaded_renamed_hidden_and_deleted(page: Page, samples_url: s
 
     add_runs(page, "Upload")
     delete = page.get_by_role("button", name="Delete", exact=True)
-    delete.click()
-    settled(page).get_by_role("button", name="Keep").click()
+    with redrawn(page):
+        delete.click()
+    with redrawn(page):
+        page.get_by_role("button", name="Keep").click()
     expect(page.get_by_text("Delete it for good?")).to_have_count(0)
-    settled(page)
-    delete.click()
-    settled(page).get_by_role("button", name="Delete for good").click()
+    with redrawn(page):
+        delete.click()
+    page.get_by_role("button", name="Delete for good").click()
     expect(said.filter(has_text="was deleted")).to_be_visible()
     becomes(page, lambda: cells_in(page, NAME), ["filters_16_8"])

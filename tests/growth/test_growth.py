@@ -67,7 +67,7 @@ TODAY = [
     Bound("diff op_stats", "ops", python=699, c=453),
     Bound("view op_stats", "ops", python=35, c=17),
     Bound("load", "kernels", python=58, c=95),
-    Bound("diff kernel_stats", "kernels", python=145, c=108),
+    Bound("diff kernel_stats", "kernels", python=162, c=142),
     Bound("view kernel_stats", "kernels", python=142, c=108),
     Bound("load", "instructions", python=121, c=212),
     Bound("diff hlo_ops", "instructions", python=15, c=19),
