@@ -14,8 +14,8 @@ from pathlib import PurePosixPath
 import pytest
 
 NAMED_S, MOST_S = 10.0, 40.0
-"""A test above the first is named, one above the second fails: the dearest take 17 s where both cores are busy, and half
-of that where they are not."""
+"""A test above the first is named, one above the second fails: the dearest take 17 s where both cores are busy, half of
+that where they are not."""
 _COST = "processor_s"
 
 
