@@ -23,7 +23,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 import pandas as pd
 
-from tfcompare.compare.matching.name_tree import MAX_DEPTH
+from tfcompare.compare.matching.name_tree import MAX_DEPTH, PathNumbers
 from tfcompare.compare.matching.plain_names import plain_type
 from tfcompare.compare.matching.tiers import MANUAL, PROBABLE
 from tfcompare.schema import SIDES
@@ -165,7 +165,7 @@ class _Free:
         self._keys = list(zip(frame["host"], frame["host_or_device"], strict=True))
         self._left_behind: dict[int, int] = {}
         self._below: defaultdict[tuple[object, ...], dict[int, _Op]] = defaultdict(dict)
-        self._scope_numbers: dict[tuple[int, str], int] = {}
+        self._paths = PathNumbers()
         for row, counterpart, match in zip(pairs[SIDES[side]], pairs[SIDES[1 - side]], pairs["match"], strict=True):
             if row < 0 or match == MANUAL:
                 continue
@@ -204,11 +204,8 @@ class _Free:
         return tuple(op.row for op in sorted(parts.values(), key=_order))
 
     def _scopes(self, op: _Op) -> list[int]:
-        """The numbers of the scopes that an op is in, innermost first; the last is that of everything."""
-        found = [0]
-        for label in op.name.split("/", MAX_DEPTH)[:-1]:
-            found.append(self._scope_numbers.setdefault((found[-1], label), len(self._scope_numbers) + 1))
-        return found[::-1]
+        """The scopes that an op is in, innermost first; the last is that of everything."""
+        return self._paths.along(op.name.split("/", MAX_DEPTH)[:-1])[::-1]
 
     def _free_below(self, like: _Op, scope: int) -> Collection[_Op]:
         """The free ops below a scope, on the host and the side of an op."""

@@ -95,6 +95,24 @@ def families(nodes: Iterable[Node]) -> dict[str, list[Node]]:
     return found
 
 
+class PathNumbers:
+    """A number for each path of labels, 0 for that of none: as texts, all paths of a long name take its square."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[tuple[int, str], int] = {}
+
+    def along(self, labels: Iterable[str]) -> list[int]:
+        """The paths of no label, of the first, of the first two and so on."""
+        found = [0]
+        for label in labels:
+            found.append(self.below(found[-1], label))
+        return found
+
+    def below(self, path: int, label: str) -> int:
+        """The path with that label behind it."""
+        return self._numbers.setdefault((path, label), len(self._numbers) + 1)
+
+
 def types_of_names(ops: Iterable[NameAndType]) -> dict[str, set[str]]:
     """The op types of each name."""
     types: dict[str, set[str]] = {}

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from tfcompare.compare.matching.fused import fused_product, implemented_type
-from tfcompare.compare.matching.name_tree import MAX_DEPTH, family
+from tfcompare.compare.matching.name_tree import MAX_DEPTH, PathNumbers, family
 from tfcompare.compare.matching.plain_names import plain_name
 from tfcompare.compare.matching.tiers import FUSED, MANUAL, PROBABLE
 from tfcompare.frames.ops.op_names import UNKNOWN
@@ -56,7 +56,7 @@ class _Renumbered:
     """The families of numbered siblings that have other numbers of members on the two sides."""
 
     def __init__(self, names: tuple[Iterable[str], Iterable[str]], shapes: tuple[Shapes, Shapes]) -> None:
-        self._numbers: dict[tuple[int, str], int] = {}
+        self._paths = PathNumbers()
         self._known: dict[str, list[tuple[int, str, int]]] = {}
         members = [self._members(side) for side in names]
         self._shapes = shapes
@@ -88,20 +88,12 @@ class _Renumbered:
     def _parts(self, name: str) -> list[tuple[int, str, int]]:
         """(family, label, what follows without numbers) of each component of an op's name.
 
-        A family is the path above, and the label without its number. Paths have numbers: as texts, those of a long name
-        would take its square.
+        A family is the path above, and the label without its number.
         """
         if name not in self._known:
             labels = plain_name(name).split("/", MAX_DEPTH)
             stems = [family(label)[0] for label in labels]
-            above, below = [0], [0]
-            for label in labels:
-                above.append(self._number(above[-1], label))
-            for stem in reversed(stems):
-                below.append(self._number(below[-1], stem))
-            self._known[name] = list(zip(map(self._number, above, stems), labels, below[-2::-1], strict=True))
+            families = map(self._paths.below, self._paths.along(labels), stems)
+            rests = self._paths.along(reversed(stems))[-2::-1]
+            self._known[name] = list(zip(families, labels, rests, strict=True))
         return self._known[name]
-
-    def _number(self, path: int, label: str) -> int:
-        """The number of the path with that label behind it."""
-        return self._numbers.setdefault((path, label), len(self._numbers) + 1)
