@@ -278,7 +278,10 @@ class Comparison:
     def verdict(self) -> dict[str, Verdict]:
         """The verdict on the step time of each candidate, by its id."""
         ours = self.captures(self.baseline)
-        return {run.id: step_time_verdict(ours, self.captures(run), self.replicates) for run in self.candidates}
+        return {
+            run.id: step_time_verdict(ours, self.captures(run), self.replicates, self.mismatches(run))
+            for run in self.candidates
+        }
 
     def step_kinds(self, candidate: Run) -> list[StepKind]:
         """The kinds of steps of the baseline and a candidate, that with most time first; none if the steps of each are

@@ -4,32 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from tfcompare.compare.captures import Captures, Replicates
-from tfcompare.compare.comparability import Mismatch, mismatches
+from tfcompare.compare.comparability import Mismatch
 from tfcompare.compare.stats.change_test import ChangeTest
 from tfcompare.compare.stats.estimates import Times
 from tfcompare.compare.stats.spread import OF_HOSTS
 from tfcompare.compare.stats.verdict import IDENTICAL, UNTESTED, Verdict
-
-if TYPE_CHECKING:
-    pass
 
 NO_STEPS = Verdict(UNTESTED, "a run has no step markers")
 _STEP_TIME = ChangeTest(OF_HOSTS)
 SAME_CAPTURE = replace(IDENTICAL, ratio=1.0, low=1.0, high=1.0)
 
 
-def step_time_verdict(baseline: Captures, candidate: Captures, replicates: Replicates) -> Verdict:
-    """The verdict on the step times of two runs."""
+def step_time_verdict(
+    baseline: Captures, candidate: Captures, replicates: Replicates, found: Sequence[Mismatch]
+) -> Verdict:
+    """The verdict on the step times of two runs with these mismatches."""
     ours, theirs = baseline.runs[0], candidate.runs[0]
     if ours.content_id == theirs.content_id:
         return IDENTICAL
     if not (baseline.all_have_steps and candidate.all_have_steps):
         return no_steps(baseline, candidate)
     test = ChangeTest(replicates.spread_between(ours, theirs))
-    return replace(test(baseline.step_times_us, candidate.step_times_us), caveat=caveat(mismatches(ours, theirs)))
+    return replace(test(baseline.step_times_us, candidate.step_times_us), caveat=caveat(found))
 
 
 def time_verdict(
