@@ -37,9 +37,9 @@ PARAMETER_NUMBER = 9
 MOST_INSTRUCTIONS = 1_000_000
 """In one program; the largest real ones have a tenth of that."""
 _MOST_NUMBERS = 4 * MOST_INSTRUCTIONS
+"""Operands of all instructions."""
 _FEW = 8
 """Texts that are decoded sooner than it is found which are equal; a profile may have thousands of tiny programs."""
-"""Operands of all instructions."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -394,7 +394,7 @@ def _texts(buffer: npt.NDArray[np.uint8], places: Int64) -> Strings:
     """The texts at these places, empty where there is none; of many, equal ones are decoded once."""
     if len(places) <= _FEW:
         out = np.empty(len(places), object)
-        out[:] = [text_of(buffer[begin : begin + size].data) for begin, size in places[:, :_INTEGER].tolist()]
+        out[:] = _each_decoded(buffer, places)
         return out
     codes, firsts = _interned(buffer, places)
     labels: Strings = _strings(buffer, places[firsts]).to_numpy(zero_copy_only=False)
@@ -408,5 +408,8 @@ def _strings(buffer: npt.NDArray[np.uint8], places: Int64) -> pa.LargeStringArra
         if found.max(initial=0) < 128:
             offsets = pa.py_buffer(_from_counts(places[:, 1]))
             return pa.LargeStringArray.from_buffers(len(places), offsets, pa.py_buffer(found))
-    texts = [text_of(buffer[begin : begin + size].data) for begin, size in places[:, :_INTEGER].tolist()]
-    return pa.array(texts, pa.large_string())
+    return pa.array(_each_decoded(buffer, places), pa.large_string())
+
+
+def _each_decoded(buffer: npt.NDArray[np.uint8], places: Int64) -> list[str]:
+    return [text_of(buffer[begin : begin + size].data) for begin, size in places[:, :_INTEGER].tolist()]
