@@ -24,8 +24,11 @@ _HEALTH = "/_stcore/health"
 
 
 class OnlyAllowedHosts:
-    """Answers requests under the names in `server.allowedHosts` alone, which Streamlit checks for websockets. A page of
-    another site could reach the server by a name that its owner lets point here. Health is told under any name."""
+    """Answers requests under the names in `server.allowedHosts` alone, which Streamlit checks for websockets.
+
+    Else somebody could point a name of their own at this server, and read its answers from a page of theirs. Health is
+    told under any name.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
