@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -62,6 +62,12 @@ def step(number: int, at_us: float, length_us: float, *inside: Event) -> list[Ev
     """A step's marker and what is in it, whose times count from the start of the step."""
     moved = [replace(one, offset_ps=one.offset_ps + round(at_us * PS_PER_US)) for one in inside]
     return [event("train", at_us, length_us, _r=1, step_num=number), *moved]
+
+
+def pair_of_cases(folder: Path, cases: Iterable[Sequence[Sequence[Event]]]) -> Timelines:
+    """Two runs of one thread; each case has the events of both, and they follow one another."""
+    sides = ([one for events in side for one in events] for side in zip(*cases, strict=True))
+    return open_pair(*(host_run(folder, name, *events) for name, events in zip("ab", sides, strict=True)))
 
 
 def partners(aligned: Aligned) -> list[tuple[tuple[str, float], tuple[str, float] | None]]:

@@ -16,6 +16,7 @@ from tests.tools.timeline.cases import (
     host_run,
     open_alone,
     open_pair,
+    pair_of_cases,
     partners,
     recorded_pair,
     span_named,
@@ -78,13 +79,9 @@ CASES: dict[str, tuple[Timed, Timed]] = {
 @pytest.fixture(scope="module")
 def cases(tmp_path_factory: pytest.TempPathFactory) -> Timelines:
     """Two runs, with a step for each of `CASES`."""
-    folder = tmp_path_factory.mktemp("cases")
-    runs = []
-    for side, name in enumerate("ab"):
-        steps = enumerate((sides[side] for sides in CASES.values()), start=1)
-        events = [one for number, (length, inside) in steps for one in step(number, 20_000 * number, length, *inside)]
-        runs.append(host_run(folder, name, *events))
-    return open_pair(*runs)
+    numbered = enumerate(CASES.values(), start=1)
+    steps = ([step(n, 20_000 * n, length, *inside) for length, inside in sides] for n, sides in numbered)
+    return pair_of_cases(tmp_path_factory.mktemp("cases"), steps)
 
 
 def case(cases: Timelines, name: str, op_name: str | None = None) -> Aligned:

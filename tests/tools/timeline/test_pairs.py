@@ -11,6 +11,7 @@ from tests.tools.timeline.cases import (
     KERNEL,
     host_run,
     open_pair,
+    pair_of_cases,
     partners,
     places_of,
     step,
@@ -44,12 +45,9 @@ CASES: dict[str, tuple[Events, Events]] = {
 @pytest.fixture(scope="module")
 def cases(tmp_path_factory: pytest.TempPathFactory) -> Timelines:
     """Two runs, with a step of 100 µs for each of `CASES`."""
-    folder = tmp_path_factory.mktemp("cases")
-    runs = []
-    for side, name in enumerate("ab"):
-        steps = enumerate((sides[side] for sides in CASES.values()), start=1)
-        runs.append(host_run(folder, name, *(one for n, inside in steps for one in step(n, 1_000 * n, 100, *inside))))
-    return open_pair(*runs)
+    numbered = enumerate(CASES.values(), start=1)
+    steps = ([step(n, 1_000 * n, 100, *inside) for inside in sides] for n, sides in numbered)
+    return pair_of_cases(tmp_path_factory.mktemp("cases"), steps)
 
 
 def case(timelines: Timelines, number: int) -> Aligned:
