@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import PurePath
 from typing import Any
 
-from tfcompare.text import lines_of
+from tfcompare.text import lines_of, some_of
 
 _MAX_NAME_LENGTH = 200
 _MOST_NAMED = 60
@@ -161,6 +161,5 @@ class Unknown(TfcompareError):
         self.kind = kind
         self.name = name
         self.known = known
-        choices = ", ".join(repr(k) for k in known[:_MOST_NAMED]) if known else "none"
-        choices += f" and {len(known) - _MOST_NAMED:,} more" if len(known) > _MOST_NAMED else ""
+        choices = some_of(list(map(repr, known)), _MOST_NAMED) or "none"
         super().__init__(f"unknown {kind} {name!r}; must be one of: {choices}")

@@ -41,6 +41,7 @@ from tfcompare.tables.step_cells import StepCells
 from tfcompare.tables.step_programs import kinds_among, program_at, step_programs
 from tfcompare.tables.step_times import common_step_ids, numbered_alike, ranges_of_hosts, run_steps
 from tfcompare.tables.strays import with_stray
+from tfcompare.text import some_of
 from tfcompare.units import format_ms
 
 CommonSteps = Callable[[str, Int64], Int64]
@@ -584,14 +585,6 @@ def _content_id(hosts: list[HostTables], choice: StepChoice) -> str:
     return digest.hexdigest()
 
 
-def _some(names: Sequence[str]) -> str:
-    """`a, b and c`; of many, the first ones and how many more."""
-    shown = (
-        names if len(names) <= _MOST_NAMED else [*names[: _MOST_NAMED - 1], f"{len(names) - _MOST_NAMED + 1:,} more"]
-    )
-    return f"{', '.join(shown[:-1])} and {shown[-1]}"
-
-
 def _remarks(hosts: list[HostTables]) -> list[str]:
     """Cautions from the files themselves, and about files that are identical."""
     several = len(hosts) > 1
@@ -600,7 +593,7 @@ def _remarks(hosts: list[HostTables]) -> list[str]:
     for h in hosts:
         by_digest.setdefault(h.digest, []).append(h.host)
     out += [
-        f"the files of hosts {_some(same)} are identical: one capture is counted {len(same)} times"
+        f"the files of hosts {some_of(same, _MOST_NAMED)} are identical: one capture is counted {len(same)} times"
         for same in by_digest.values()
         if len(same) > 1
     ]

@@ -15,8 +15,8 @@ Options take precedence over environment variables:
 | `TFCOMPARE_UPLOADS_MB` | | size limit of all users' stored uploads, in megabytes | 32768 |
 | `TFCOMPARE_ARRIVING_MB` | | memory for files while browsers upload them, in megabytes; one browser gets half | 4096 |
 | `TFCOMPARE_QUERY_MB` | | memory limit of `tfcompare query`, in megabytes; each query on the page gets half | 1024 |
-| `TFCOMPARE_READ_MB` | | memory for reading one file in the server, in megabytes; `off`: no limits | 8192 |
-| `TFCOMPARE_READ_S` | | processor time for reading one file in the server, in seconds | 300 |
+| `TFCOMPARE_READ_MB` | | memory for reading one file, in megabytes; `off`: no limits | 8192 |
+| `TFCOMPARE_READ_S` | | processor time for reading one file, in seconds | 300 |
 | `TFCOMPARE_FETCHED` | | folder for copies of remote files | the user's cache folder |
 | `TFCOMPARE_FETCHED_MB` | | size limit of these copies, in megabytes; least recently used are deleted first | 4096 |
 | `TFCOMPARE_STORE_URL` | `--store URL` | a store of runs, listed along with the others | none |
@@ -117,7 +117,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class ReadLimits:
-    """The memory and processor time that reading one file may take in the server."""
+    """The memory and processor time that reading one file may take in the server, and in commands."""
 
     memory_bytes: int = DEFAULT_READ_MB * 2**20
     seconds: float = DEFAULT_READ_S
@@ -226,7 +226,7 @@ def arriving_bytes(environment: Mapping[str, str]) -> int:
 
 
 def read_limits(environment: Mapping[str, str]) -> ReadLimits | None:
-    """The limits on reading a file in the server; None if they are turned off.
+    """The limits on reading a file; None if they are turned off.
 
     Raises `TfcompareError` if they are not numbers of megabytes and seconds.
     """

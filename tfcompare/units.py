@@ -81,6 +81,11 @@ def format_count(count: float | None) -> str:
     return _signed(f"{size:,.0f}" if number == round(number) or size >= 999.5 else _three(size), number)
 
 
+def share_of(part: float, whole: float) -> float:
+    """`part` ÷ `whole`, NaN if `whole` is not positive."""
+    return part / whole if whole > 0 else math.nan
+
+
 def ratio_of(baseline: float, candidate: float) -> float:
     """Candidate ÷ baseline: 1 if both are 0, infinite if only the baseline is; NaN if either is unknown."""
     if baseline != 0:

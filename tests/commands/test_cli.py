@@ -82,14 +82,14 @@ def test_numbers_that_json_or_a_column_cannot_hold() -> None:
     assert column_scale("", [math.inf, 1.0]).decimals == 0
 
 
-def test_a_terminal_gets_no_control_characters_in_any_format(
+def test_csv_has_no_control_characters_and_no_formulas_in_a_pipe_either(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    frame = pd.DataFrame({"op_name": ["\x1b[2J\x9b"]})
-    for format, is_terminal, expected in (("csv", True, "\\x1b[2J\\x9b"), ("csv", False, "\x1b[2J\x9b")):
+    frame = pd.DataFrame({"op_name": ["\x1b[2J\x9b", "=cmd()"]})
+    for is_terminal in (True, False):
         monkeypatch.setattr(sys.stdout, "isatty", lambda is_terminal=is_terminal: is_terminal)
-        emit(frame, argparse.Namespace(format=format, limit=0), lambda _: [])
-        assert capsys.readouterr().out == f"op_name\n{expected}\n"
+        emit(frame, argparse.Namespace(format="csv", limit=0), lambda _: [])
+        assert capsys.readouterr().out == "op_name\n\\x1b[2J\\x9b\n'=cmd()\n"
 
 
 def test_runs_as_json_has_numbers_and_nulls(tfcompare, tmp_path: Path) -> None:

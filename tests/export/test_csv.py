@@ -12,6 +12,7 @@ import pytest
 
 from tests.profiles import compared_runs
 from tfcompare.export.csv import csv_text, for_spreadsheet, gzipped, spreadsheet_csv, spreadsheet_csv_of, zipped_diffs
+from tfcompare.text import text_of
 
 
 def test_names_numbers_and_absent_cells():
@@ -33,21 +34,21 @@ def test_names_numbers_and_absent_cells():
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\n", " =", "\u00a0+", "\uff1d", " \uff20"])
 def test_a_text_that_a_spreadsheet_would_run_is_prefixed(start):
     frame = pd.DataFrame({"op_name": pd.Series([f"{start}1+1"], dtype="str")})
-    assert for_spreadsheet(frame)["op_name"].tolist() == [f"'{start}1+1"]
+    assert for_spreadsheet(frame)["op_name"].tolist() == [f"'{text_of(start)}1+1"]
 
 
 @pytest.mark.parametrize("start", ["=", "\t"])
 def test_a_column_that_a_query_names_like_a_formula_is_prefixed(start):
     alias = f"{start}cmd|' /C calc'!A0"
     frame = pd.DataFrame({alias: [1], "self": pd.Series(["=x"], dtype="str")})
-    assert pd.read_csv(io.BytesIO(spreadsheet_csv(frame))).columns.tolist() == [f"'{alias}", "self"]
+    assert pd.read_csv(io.BytesIO(spreadsheet_csv(frame))).columns.tolist() == [f"'{text_of(alias)}", "self"]
     assert b"".join(spreadsheet_csv_of([frame])) == spreadsheet_csv(frame)
     assert list(for_spreadsheet(frame)) == [alias, "self"], "a page looks its columns up by their own names"
 
 
-def test_a_carriage_return_in_a_text_begins_no_row():
-    text = spreadsheet_csv(pd.DataFrame({"op_name": pd.Series(["a\r=cmd()"], dtype="str")})).decode("utf-8-sig")
-    assert list(csv.reader(io.StringIO(text, newline=""))) == [["op_name"], ["a\r=cmd()"]]
+def test_control_characters_begin_no_row_and_steer_no_terminal():
+    text = csv_text(pd.DataFrame({"op_\x1b[2J": pd.Series(["a\r=cmd()\n\x9b1m"], dtype="str")}))
+    assert list(csv.reader(io.StringIO(text, newline=""))) == [["op_\\x1b[2J"], ["a\\r=cmd()\\n\\x9b1m"]]
 
 
 def test_harmless_text_numbers_and_absent_cells_are_left_alone():
@@ -69,7 +70,7 @@ def test_harmless_text_numbers_and_absent_cells_are_left_alone():
 def test_a_download_reads_back_as_the_same_numbers_and_in_parts_is_the_same_file():
     frame = pd.DataFrame({"op_name": ["=cmd", "µ/ß", "b\nc"], "self_time_us": [1 / 3, 1e-9, 2.0]})
     back = pd.read_csv(io.BytesIO(spreadsheet_csv(frame)))
-    assert back["op_name"].tolist() == ["'=cmd", "µ/ß", "b\nc"]
+    assert back["op_name"].tolist() == ["'=cmd", "µ/ß", "b\\nc"]
     assert back["self_time_us"].tolist() == frame["self_time_us"].tolist()
     parts = [frame.iloc[:2], frame.iloc[2:]]
     assert b"".join(spreadsheet_csv_of(parts)) == spreadsheet_csv(frame)

@@ -244,7 +244,7 @@ def test_find_run_wants_exactly_one(tmp_path):
         find_run(tmp_path / "logs")
     text = str(caught.value)
     assert text.startswith(f"{tmp_path}/logs: holds 12 runs; name one of them: r0 ({tmp_path}/logs/r0/plugins/profile/")
-    assert text.endswith("_10_09_00), and 2 more")
+    assert text.endswith("_10_09_00) and 2 more")
     assert find_run(tmp_path / "logs/r3").name == "r3"
     add_run(tmp_path / "bad", data=b"")
     with pytest.raises(NoRuns, match="is empty"):

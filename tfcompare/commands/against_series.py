@@ -10,6 +10,7 @@ from tfcompare.commands.shared.output import note
 from tfcompare.commands.shared.reading import Reading, chosen_steps, load_runs, load_with, stored_runs
 from tfcompare.errors import NoRuns, TfcompareError
 from tfcompare.sources.remote.places import shown
+from tfcompare.text import some_of
 
 if TYPE_CHECKING:
     from tfcompare.run import Run
@@ -83,15 +84,14 @@ def _of_its_kind(candidate: Run, arguments: argparse.Namespace) -> list[StoredRu
     if len(several := sorted({programs[run.id].text for run in tagged})) > 1:
         raise NoRuns(
             f"{shown(arguments.against_series)}: its runs with {', '.join(sorted(tags))} are of {len(several):,} "
-            f"programs: {', '.join(several[:_MOST_NAMED])}; give a tag that only those of {candidate.name} have"
+            f"programs: {some_of(several, _MOST_NAMED)}; give a tag that only those of {candidate.name} have"
         )
     return tagged
 
 
 def compared_with(runs: Sequence[Run]) -> str:
     """`the last 10 runs: run_19, run_18, run_17 and 7 more`."""
-    more = f" and {len(runs) - _MOST_NAMED:,} more" if len(runs) > _MOST_NAMED else ""
-    return f"the last {len(runs):,} runs: {', '.join(run.name for run in runs[:_MOST_NAMED])}{more}"
+    return f"the last {len(runs):,} runs: {some_of([run.name for run in runs], _MOST_NAMED)}"
 
 
 def _at_least_1(text: str) -> int:

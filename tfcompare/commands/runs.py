@@ -22,7 +22,7 @@ from tfcompare.commands.shared.reading import (
 from tfcompare.errors import NoRuns, TfcompareError
 from tfcompare.render.text_table import TextColumn, column_scale, number_column, text_column
 from tfcompare.sources.remote.places import shown
-from tfcompare.text import text_of
+from tfcompare.text import some_of, text_of
 from tfcompare.units import format_bytes
 
 if TYPE_CHECKING:
@@ -117,5 +117,4 @@ def _print_remarks(frame: pd.DataFrame) -> None:
     """Print each remark once, with the runs it applies to."""
     remarked = frame[frame["remarks"] != ""]
     for remark, names in remarked.groupby("remarks", sort=False)["name"]:
-        named, more = ", ".join(map(text_of, names[:_MAX_NAMED])), len(names) - _MAX_NAMED
-        print(f"\n{named}{f' and {more:,} more' if more > 0 else ''}: {text_of(str(remark))}")
+        print(f"\n{some_of(list(map(text_of, names)), _MAX_NAMED)}: {text_of(str(remark))}")

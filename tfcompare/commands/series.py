@@ -28,7 +28,7 @@ from tfcompare.commands.shared.output import json_text, note
 from tfcompare.commands.shared.reading import add_store, note_if_compiling, progress, report_cache_problems, stored_runs
 from tfcompare.errors import NoRuns, TfcompareError
 from tfcompare.export.csv import csv_text
-from tfcompare.text import lines_of, text_of
+from tfcompare.text import lines_of, some_of, text_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -124,9 +124,8 @@ def _of_program(runs: Sequence[FoundRun], arguments: argparse.Namespace) -> list
     counts = Counter(programs[run.id] for run in tagged)
     others = [f"{program.text} ({count:,})" for program, count in counts.most_common() if program != chosen]
     if others and arguments.program is None:
-        more = f" and {len(others) - _MOST_NAMED:,} more" if len(others) > _MOST_NAMED else ""
         note(f"note: {chosen.text}: {counts[chosen]:,} of {len(tagged):,} runs; --program takes another: "
-             f"{', '.join(others[:_MOST_NAMED])}{more}")  # fmt: skip
+             f"{some_of(others, _MOST_NAMED)}")  # fmt: skip
     return [run for run in tagged if programs[run.id] == chosen]
 
 

@@ -42,6 +42,7 @@ from tfcompare.markdown import as_code
 from tfcompare.schema import SIDES
 from tfcompare.tables.frames import frame_bytes
 from tfcompare.tables.op_evidence import OpEvidence
+from tfcompare.text import some_of
 
 if TYPE_CHECKING:
     from tfcompare.render.shown import Shown
@@ -156,8 +157,7 @@ class Comparison:
         if self.is_single:
             return f"<Comparison of {self.baseline.name!r} with itself>"
         named = [f"{self.names_of(run)[1]!r} {self.verdict[run.id].text}" for run in self.candidates[:_NAMED]]
-        more = [f"{len(self.candidates) - _NAMED} more"] * (len(self.candidates) > _NAMED)
-        return f"<Comparison with {self.baseline.name!r}: {', '.join([*named, *more])}>"
+        return f"<Comparison with {self.baseline.name!r}: {some_of(named, _NAMED, len(self.candidates))}>"
 
     def _repr_html_(self) -> str:
         from tfcompare.render.notebook import comparison_html

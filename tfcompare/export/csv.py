@@ -1,4 +1,8 @@
-"""Frames as CSV: machine column names with units, full precision, empty cells for missing values."""
+"""Frames as CSV: machine column names with units, full precision, empty cells for missing values.
+
+Names in a profile come from whoever captured it, and what is printed or downloaded as CSV is opened in a terminal
+or a spreadsheet: no text in it is a command to either.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from tfcompare import schema
+from tfcompare.text import text_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,16 +25,19 @@ _MAY_RUN = re.compile(r"[\t\r\n]|[ \u00a0]*[=+\-@\uff1d\uff0b\uff0d\uff20]")
 """A spreadsheet may execute a text cell that begins so: it skips blanks, and takes full-width signs for plain ones."""
 
 
-def csv_text(frame: pd.DataFrame, line_end: str = "\n") -> str:
-    """`frame` as CSV: its own column names, one line per row, times in UTC, the items of lists separated by `; `."""
-    return _with_lists_as_texts(frame).to_csv(index=False, lineterminator=line_end, date_format="%Y-%m-%dT%H:%M:%S.%fZ")
+def csv_text(frame: pd.DataFrame) -> str:
+    """`frame` as CSV: its own column names, one line per row, times in UTC, the items of lists separated by `; `, texts
+    as `for_spreadsheet` makes them.
+
+    Names of columns are treated as cells are: a query, which a link may contain, chooses them.
+    """
+    safe = for_spreadsheet(frame).rename(columns=defused)
+    return safe.to_csv(index=False, lineterminator="\n", date_format="%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def for_spreadsheet(frame: pd.DataFrame) -> pd.DataFrame:
-    """`frame` with a `'` before each text that a spreadsheet would run as a formula; numbers are unchanged.
-
-    Names in a profile come from whoever captured it, and a downloaded CSV is usually opened in a spreadsheet.
-    """
+    """`frame` with printable texts, and a `'` before each that a spreadsheet would run as a formula; numbers are
+    unchanged."""
     from pandas.api.types import is_object_dtype, is_string_dtype
 
     frame = _with_lists_as_texts(frame)
@@ -46,17 +54,14 @@ def _with_lists_as_texts(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def spreadsheet_csv(frame: pd.DataFrame) -> bytes:
-    """`frame` as a CSV file for download: `for_spreadsheet`, in UTF-8 with a byte order mark for Excel.
-
-    Names of columns are treated as cells are: a query, which a link may contain, chooses them.
-    """
-    return _spreadsheet_text(frame).encode("utf-8-sig")
+    """`csv_text` as a file for download, in UTF-8 with a byte order mark for Excel."""
+    return csv_text(frame).encode("utf-8-sig")
 
 
 def spreadsheet_csv_of(parts: Iterable[pd.DataFrame]) -> Iterator[bytes]:
     """As `spreadsheet_csv`, for a frame that comes in parts, so that it is never in memory as a whole."""
     for number, part in enumerate(parts):
-        text = _spreadsheet_text(part)
+        text = csv_text(part)
         yield text.encode("utf-8-sig") if number == 0 else text.partition("\n")[2].encode()
 
 
@@ -70,11 +75,6 @@ def zipped_diffs(comparison: Comparison) -> bytes:
     return archive.getvalue()
 
 
-def _spreadsheet_text(frame: pd.DataFrame) -> str:
-    # Texts with a carriage return are only quoted if lines end with one; else what follows it would begin a row.
-    return csv_text(for_spreadsheet(frame).rename(columns=defused), "\r\n")
-
-
 def gzipped(parts: Iterable[bytes]) -> bytes:
     """The concatenated parts as one gzip file."""
     out = io.BytesIO()
@@ -85,8 +85,10 @@ def gzipped(parts: Iterable[bytes]) -> bytes:
 
 
 def defused(cell: object) -> object:
-    """`cell` with a `'` before it if it is a text that a spreadsheet would run as a formula."""
-    return f"'{cell}" if isinstance(cell, str) and _MAY_RUN.match(cell) else cell
+    """`cell`, if it is a text, made printable, and with a `'` before it if a spreadsheet would run it as a formula."""
+    if not isinstance(cell, str):
+        return cell
+    return text_of(f"'{cell}" if _MAY_RUN.match(cell) else cell)
 
 
 def file_stem(name: str) -> str:

@@ -12,6 +12,7 @@ from tfcompare.compare import executions
 from tfcompare.errors import TfcompareError
 from tfcompare.hlo.names import plain_program
 from tfcompare.markdown import as_code
+from tfcompare.text import some_of
 from tfcompare.tools.what_differs import Difference, differences, known
 from tfcompare.tools.xla.xla_memory import program_names
 from tfcompare.views.blocks import Block, Facts, Link, Links, Section, Text
@@ -134,7 +135,4 @@ def _differing_hosts(pair: Pair, side: int) -> list[str]:
 
 def _named(names: Sequence[str]) -> str:
     """Up to `MOST_PROGRAMS` programs, and how many more there are."""
-    shown = list(map(as_code, names[:MOST_PROGRAMS]))
-    more = len(names) - len(shown)
-    *first, last = [*shown, f"{more:,} more"] if more else shown
-    return f"{', '.join(first)} and {last}" if first else last
+    return some_of(list(map(as_code, names)), MOST_PROGRAMS)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfcompare.export.csv import csv_text
 from tfcompare.render.text_table import TextColumn, fitting, render, terminal_width
-from tfcompare.text import lines_of, more_rows, text_of
+from tfcompare.text import lines_of, more_rows, some_of, text_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -92,8 +92,7 @@ def emit(
     if len(shown) < len(frame):
         note(f"{more_rows(len(frame) - len(shown))} (--limit 0 shows all)")
     if dropped:
-        named, more = ", ".join(dropped[:MOST_NAMED]), len(dropped) - MOST_NAMED
-        names = f"{named} and {more} more" if more > 0 else named
+        names = some_of(dropped, MOST_NAMED)
         note(f"columns left out to fit {width} characters: {names} (--all-columns shows them)")
 
 

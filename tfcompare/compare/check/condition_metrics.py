@@ -25,7 +25,7 @@ from tfcompare.compare.tf_data.call_verdicts import calls_by_pipeline, slowest_p
 from tfcompare.compare.utilization import Cost, time_at_peak_us
 from tfcompare.schema.arrays import Floats
 from tfcompare.tables.step_cells import StepCells
-from tfcompare.text import close_matches, did_you_mean
+from tfcompare.text import close_matches, did_you_mean, some_of
 from tfcompare.units import format_bytes
 
 if TYPE_CHECKING:
@@ -373,8 +373,7 @@ def _nothing_like(pattern: str, what: str, kind: str, known: Iterable[str]) -> s
     around = f"*{pattern.casefold()}*"
     holding = sorted((name for name in known if fnmatchcase(name.casefold(), around)), key=len)
     meant = holding[:_MOST_MEANT] or close_matches(pattern.strip("*?"), known, _MOST_MEANT)
-    more = f", and {len(known) - _MOST_LISTED:,} more" if len(known) > _MOST_LISTED else ""
-    told = did_you_mean(meant) or f"; there are: {', '.join(map(repr, known[:_MOST_LISTED]))}{more}"
+    told = did_you_mean(meant) or f"; there are: {some_of(list(map(repr, known)), _MOST_LISTED)}"
     return f"neither run has {what} matches {pattern!r}{told}"
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
-
 import pandas as pd
 
 from tfcompare.compare.diff import MATCHED
 from tfcompare.compare.groups.aggregate import without_idle
 from tfcompare.compare.matching.tiers import EXACT
 from tfcompare.schema import SIDES
+from tfcompare.units import share_of
 
 SHARES = ["matched_share", "exact_share"]
 COLUMNS = ["candidate", *SHARES, *(f"{share}_{side}" for side in SIDES for share in SHARES)]
@@ -34,10 +33,6 @@ def _shares(diff: pd.DataFrame, metric: str) -> dict[str, float]:
     for name, chosen in zip(SHARES, (diff["status"] == MATCHED, diff["match"] == EXACT), strict=True):
         parts = {side: (float(values[chosen].sum()), float(values.sum())) for side, values in sides.items()}
         (ours, our_total), (theirs, their_total) = parts.values()
-        shares[name] = _share(ours + theirs, our_total + their_total)
-        shares |= {f"{name}_{side}": _share(part, total) for side, (part, total) in parts.items()}
+        shares[name] = share_of(ours + theirs, our_total + their_total)
+        shares |= {f"{name}_{side}": share_of(part, total) for side, (part, total) in parts.items()}
     return shares
-
-
-def _share(part: float, total: float) -> float:
-    return part / total if total > 0 else math.nan

@@ -114,8 +114,9 @@ def _top_level_groups(text: str) -> list[tuple[int, int]] | None:
 
 def _last_space(text: str, groups: list[tuple[int, int]]) -> int:
     """The position of the last space outside brackets, −1 if there is none."""
-    place = len(text)
-    while (place := text.rfind(" ", 0, place)) >= 0:
-        if not any(begin <= place < end for begin, end in groups):
+    before = len(text)
+    for begin, end in reversed(groups):
+        if (place := text.rfind(" ", end, before)) >= 0:
             return place
-    return -1
+        before = begin
+    return text.rfind(" ", 0, before)

@@ -10,7 +10,7 @@ import pandas as pd
 
 from tfcompare.errors import Unknown
 from tfcompare.schema import SIDES
-from tfcompare.text import middle_ellipsis
+from tfcompare.text import middle_ellipsis, some_of
 
 if TYPE_CHECKING:
     from tfcompare.run import Run
@@ -155,9 +155,8 @@ def applicable(choices: Sequence[ManualChoice], baseline: Run, candidate: Run) -
         return holding, ""
     missing = [f"{_readable(name)} in {run.name}" for names, run in ((ours, baseline), (theirs, candidate))
                for name in sorted(names)]  # fmt: skip
-    more = f", and {len(missing) - _MOST_NAMED} more" if len(missing) > _MOST_NAMED else ""
     what = "One choice" if len(left_out) == 1 else f"{len(left_out)} choices"
-    sentence = f"{what} made manually cannot be applied here: there is no {', no '.join(missing[:_MOST_NAMED])}{more}."
+    sentence = f"{what} made manually cannot be applied here: there is no {some_of(missing, _MOST_NAMED)}."
     return tuple(choice for choice in holding if choice not in left_out), sentence
 
 

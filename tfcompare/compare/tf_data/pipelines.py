@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
 import pandas as pd
 
 from tfcompare.compare.tf_data.iterator_tree import Iterator
@@ -116,14 +115,23 @@ def pair_executions(baseline: pd.DataFrame, candidate: pd.DataFrame) -> PairedRo
     Rows of pipelines that were matched under different names are never `exact`.
     """
     out = PairedRows([], [], [])
-    theirs = candidate.groupby(["host", "pipeline"], sort=False).indices
-    for key, positions in baseline.groupby(["host", "pipeline"], sort=False).indices.items():
-        if key not in theirs:
-            continue
-        rows, other = baseline.iloc[positions], candidate.iloc[theirs[key]]
-        renamed = OWN_NAME in other and bool(np.any(other[OWN_NAME] != other["pipeline"]))
-        for pair in pair_iterators(iterators_of(rows), iterators_of(other)):
-            out.baseline.append(int(rows.index[pair.baseline]))
-            out.candidate.append(int(other.index[pair.candidate]))
-            out.match.append(STRUCTURAL if renamed and pair.tier == EXACT else pair.tier)
+    (ours, rows_of), (theirs, their_rows_of) = (_by_pipeline(side) for side in (baseline, candidate))
+    renamed = (
+        (candidate[OWN_NAME] != candidate["pipeline"]).tolist() if OWN_NAME in candidate else [False] * len(theirs)
+    )
+    for key in filter(their_rows_of.__contains__, rows_of):
+        rows, their_rows = rows_of[key], their_rows_of[key]
+        is_renamed = any(renamed[row] for row in their_rows)
+        for pair in pair_iterators([ours[row] for row in rows], [theirs[row] for row in their_rows]):
+            out.baseline.append(int(baseline.index[rows[pair.baseline]]))
+            out.candidate.append(int(candidate.index[their_rows[pair.candidate]]))
+            out.match.append(STRUCTURAL if is_renamed and pair.tier == EXACT else pair.tier)
     return out
+
+
+def _by_pipeline(side: pd.DataFrame) -> tuple[list[Iterator], dict[HostPipeline, list[int]]]:
+    """All iterators of a side, and which of them are of each pipeline."""
+    rows: dict[HostPipeline, list[int]] = {}
+    for row, key in enumerate(zip(side["host"], side["pipeline"], strict=True)):
+        rows.setdefault(key, []).append(row)
+    return iterators_of(side), rows

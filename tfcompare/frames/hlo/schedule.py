@@ -186,7 +186,7 @@ class _Pass(NamedTuple):
             nearby = [] if last is None else [self.neighbours[row] for row in last - leaving]
             if possible is not None and last is not None and None not in nearby:
                 others = set().union(*filter(None, nearby)) - arriving
-                possible = possible & (others | (last & (self.repeated | leaving | arriving)))
+                possible = possible & others.union(last & self.repeated, last & leaving, last & arriving)
             out.append(possible)
             last = possible if possible is not None and len(possible) <= _MOST_ALTERNATIVES else None
         return out

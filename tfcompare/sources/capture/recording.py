@@ -29,6 +29,7 @@ from tfcompare.sources.capture.resolving import resolve
 from tfcompare.sources.logdir import check_file
 from tfcompare.sources.machine_load import load_average, write_load
 from tfcompare.sources.xprof_process import Call, Ended, Trace, is_installed
+from tfcompare.text import some_of
 
 MOST_WORKERS = 64
 """Each is asked by a process of its own on this machine, and a name in DNS may have thousands of addresses."""
@@ -220,5 +221,4 @@ def _move_to_logdir(run: Path, logdir: Path) -> Path:
 
 
 def _listed(addresses: Sequence[Target]) -> str:
-    more = len(addresses) - _MOST_NAMED
-    return ", ".join(map(str, addresses[:_MOST_NAMED])) + (f" and {more} more" if more > 0 else "")
+    return some_of(list(map(str, addresses)), _MOST_NAMED)

@@ -14,6 +14,7 @@ from tfcompare.sources.logdir.files import (
     text_of,
 )
 from tfcompare.sources.logdir.found_run import Folder
+from tfcompare.text import some_of
 
 _MOST_NAMED = 3
 _HOW_TO_RECORD = "record a run with tf.profiler.experimental.start, or name the folder that holds plugins/profile"
@@ -108,5 +109,4 @@ def _count(number: int, noun: str) -> str:
 
 
 def _some(names: Sequence[str]) -> str:
-    named = ", ".join(text_of(name) for name in names[:_MOST_NAMED])
-    return f"{named} and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else named
+    return some_of(list(map(text_of, names)), _MOST_NAMED)

@@ -21,7 +21,7 @@ from tfcompare.sources.logdir.walk import LocalFolder, identity_of, walk
 from tfcompare.sources.remote.files import Listing
 from tfcompare.sources.remote.places import RemotePlace, shown
 from tfcompare.sources.remote.stores import look
-from tfcompare.text import is_url
+from tfcompare.text import is_url, some_of
 
 _MOST_NAMED = 10
 _HOW_TO_JOIN = "; they were captured at the same time on different hosts: --join makes them one run"
@@ -132,12 +132,11 @@ def find_run(place: str | Path, *, join: bool = False) -> FoundRun:
 def only(runs: Sequence[FoundRun], place: str | Path, *, join: bool = False) -> FoundRun:
     """The one of the runs that were found at a place. Raises as `find_run` does."""
     if len(runs) > 1:
-        listed = ", ".join(f"{run.name} ({text_of(str(run.path))})" for run in runs[:_MOST_NAMED])
-        more = f", and {len(runs) - _MOST_NAMED:,} more" if len(runs) > _MOST_NAMED else ""
+        listed = some_of([f"{run.name} ({text_of(str(run.path))})" for run in runs], _MOST_NAMED)
         hint = "" if join or not any(len(group) == len(runs) for group in joinable(runs)) else _HOW_TO_JOIN
         if any(len(run.files) > 1 and is_profile(run.path.name) for run in runs):
             hint += _HOW_TO_NAME
-        raise SeveralRuns(f"{shown(place)}: holds {len(runs):,} runs; name one of them: {listed}{more}{hint}")
+        raise SeveralRuns(f"{shown(place)}: holds {len(runs):,} runs; name one of them: {listed}{hint}")
     if not runs[0].is_readable:
         raise NoRuns("; ".join(runs[0].problems))
     return runs[0]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfcompare.schema.hlo import COMPILING, TRACING
-from tfcompare.tools.advice.facts import longest, ratio
+from tfcompare.tools.advice.facts import longest
 from tfcompare.tools.advice.model import SHARE, WORTH_IT, XLA_GUIDE, Figure, Found, code
+from tfcompare.units import share_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,7 +47,7 @@ def _again_us(rows: pd.DataFrame) -> float:
 
 def _share(facts: Facts, rows: pd.DataFrame) -> float:
     """Of the capture, since a step with a compilation may be excluded from the steps; at most all of it."""
-    return min(ratio(_again_us(rows), facts.info.duration_ms * 1e3), 1.0)
+    return min(share_of(_again_us(rows), facts.info.duration_ms * 1e3), 1.0)
 
 
 def _count(name: str, phase: str) -> Figure:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 from tfcompare.compare.headline import step_marker_call
 from tfcompare.schema import DEVICE, UNEXPLAINED_PARTS
 from tfcompare.schema.kernels import DEVICE_TO_HOST, HOST_TO_DEVICE
-from tfcompare.tools.advice.facts import Facts, ratio
+from tfcompare.tools.advice.facts import Facts
 from tfcompare.tools.advice.gaps import with_gap
 from tfcompare.tools.advice.host_rules import BUSY_THREADS, CORES, HOST_OPS_SHARE, OTHER_SHARE, UNEXPLAINED_SHARE
 from tfcompare.tools.advice.model import DATA_GUIDE, GPU_GUIDE, SHARE, WORTH_IT, XLA_GUIDE, Figure, Found, code
 from tfcompare.tools.input.input_bound import MODERATELY_SHARE
+from tfcompare.units import share_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,7 +43,7 @@ _HOST_MEMORY = "cpu|host"
 LAUNCH_TIME = Figure("Kernel launch per step", "µs", lambda f: f.part_us("kernel_launch_us"))
 LAUNCH_OF_STEP = Figure("Share of the step time", SHARE, lambda f: f.part_share("kernel_launch_us"))
 KERNELS = Figure("Kernels", "", lambda f: f.per_step(float(f.kernels["occurrences"].sum(min_count=1))), summed=True)
-KERNEL_TIME = Figure("Average kernel", "µs", lambda f: ratio(f.kernel_us, float(f.kernels["occurrences"].sum())))
+KERNEL_TIME = Figure("Average kernel", "µs", lambda f: share_of(f.kernel_us, float(f.kernels["occurrences"].sum())))
 
 
 def launch_bound(facts: Facts) -> Found | None:
@@ -67,7 +68,7 @@ def launch_bound(facts: Facts) -> Found | None:
 
 def launch_threads(facts: Facts) -> Found | None:
     """The devices wait for launches while the host's cores are busy with other ops."""
-    load = ratio(BUSY_THREADS.of(facts), CORES.of(facts))
+    load = share_of(BUSY_THREADS.of(facts), CORES.of(facts))
     if facts.is_jax or facts.info.device_type != "GPU":
         return None
     if not (LAUNCH_OF_STEP.of(facts) >= LAUNCH_SHARE and load >= BUSY_CORES):
@@ -95,9 +96,9 @@ def _exposed_share(facts: Facts, kind: str) -> float:
     """The share of step time in which copies of that kind keep the devices; without steps, of the devices' time."""
     copying = _number(_copies(kind, "duration_us")(facts))
     if not facts.has_parts:
-        return ratio(copying, sum(facts.device_us.values()))
+        return share_of(copying, sum(facts.device_us.values()))
     waiting = facts.part_share("output_us" if kind == DEVICE_TO_HOST else "input_us")
-    return min(waiting, ratio(copying, facts.step_us * max(len(facts.device_us), 1)))
+    return min(waiting, share_of(copying, facts.step_us * max(len(facts.device_us), 1)))
 
 
 def _number(value: float) -> float:
@@ -173,7 +174,7 @@ def _time_of(device: str) -> Figure:
 
 DEVICE_IDLE = Figure("Idle time of the devices", "µs", lambda f: f.per_step(_idle_us(f)), summed=True)
 IDLE_OF_PROFILE = Figure(
-    "Share of the devices' time", SHARE, lambda f: ratio(_idle_us(f), _idle_us(f) + f.side_us(DEVICE))
+    "Share of the devices' time", SHARE, lambda f: share_of(_idle_us(f), _idle_us(f) + f.side_us(DEVICE))
 )
 IDLE_OF_STEP = Figure(
     "Share of the step time", SHARE, lambda f: 1 - f.device_busy_share - _exposed_share(f, HOST_TO_DEVICE)
@@ -271,7 +272,7 @@ HOST_ONLY_SHARE = Figure("Share of the step time", SHARE, lambda f: sum(map(f.pa
 
 def larger_batch(facts: Facts) -> Found | None:
     """The devices wait for the host in each step, and their memory has room for a larger batch."""
-    if not (facts.has_device and ratio(FULLEST_PEAK.of(facts), FULLEST_CAPACITY.of(facts)) < ROOMY):
+    if not (facts.has_device and share_of(FULLEST_PEAK.of(facts), FULLEST_CAPACITY.of(facts)) < ROOMY):
         return None
     if not HOST_ONLY_SHARE.of(facts) >= IDLE_SHARE:
         return None

@@ -19,6 +19,7 @@ from tfcompare.schema.kernels import MEMORY_SET
 from tfcompare.tools.input.input_bound import InputWait, wait_of
 from tfcompare.tools.ops.idle_gaps import Gap, usual_gap
 from tfcompare.tools.part_times import HostSteps, eager_share, host_steps
+from tfcompare.units import share_of
 from tfcompare.xspace.space import PS_PER_US
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ class Facts:
 
     def part_share(self, part: str) -> float:
         """The share of step time in one of `schema.STEP_PARTS`."""
-        return ratio(self.part_us(part), self.step_us) if self.has_parts else math.nan
+        return share_of(self.part_us(part), self.step_us) if self.has_parts else math.nan
 
     def iterator_us(self, iterators: Collection[str]) -> float:
         """What these iterators of tf.data, by their long names, with the functions that they call, have of the waiting
@@ -243,7 +244,7 @@ _WAITING_OPS = (
 def busy_threads(ops: pd.DataFrame, duration_us: float, hosts: int) -> float:
     """How many threads of a host are within an op that computes, on average over the profile; NaN without any time."""
     working = (ops["host_or_device"] == HOST) & ~ops["op_type"].str.startswith(_WAITING_OPS)
-    return ratio(float(ops.loc[working, "self_time_us"].sum()), duration_us * max(hosts, 1))
+    return share_of(float(ops.loc[working, "self_time_us"].sum()), duration_us * max(hosts, 1))
 
 
 def _device_times(run: Run, host: str | None) -> dict[str, float]:
@@ -252,8 +253,3 @@ def _device_times(run: Run, host: str | None) -> dict[str, float]:
     device = parts["device"].where(parts["host_or_device"] == DEVICE).to_numpy()[cells["part"]]
     times = (cells["self_time_ps"].groupby(device).sum() / PS_PER_US).to_dict()
     return {device: times[device] for device in run.devices if device in times}
-
-
-def ratio(part: float, whole: float) -> float:
-    """`part` ÷ `whole`, NaN if `whole` is not positive."""
-    return part / whole if whole > 0 else math.nan

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from tfcompare.frames.ops.op_names import EAGER_EXECUTION
 from tfcompare.schema import HOST, UNEXPLAINED_PARTS
 from tfcompare.tools.advice.compile_rules import RECOMPILE_SHARE
-from tfcompare.tools.advice.facts import longest, ratio
+from tfcompare.tools.advice.facts import longest
 from tfcompare.tools.advice.gaps import with_gap
 from tfcompare.tools.advice.model import GPU_GUIDE, GUIDE, SHARE, WORTH_IT, XLA_GUIDE, Figure, Found, code
+from tfcompare.units import share_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -173,7 +174,7 @@ CORES = Figure("Cores that tf.data counts", "", lambda f: f.cores)
 
 def threads(facts: Facts) -> Found | None:
     """As many threads are within ops as the host has cores, or more, so that they take turns."""
-    load = ratio(BUSY_THREADS.of(facts), CORES.of(facts))
+    load = share_of(BUSY_THREADS.of(facts), CORES.of(facts))
     if facts.is_jax or not load >= CROWDED:
         return None
     text = (

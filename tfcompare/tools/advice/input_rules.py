@@ -11,12 +11,13 @@ import pandas as pd
 
 from tfcompare.compare.tf_data.iterator_tree import display_name, transformation
 from tfcompare.frames.tf_data.tf_data_functions import RUNS_AHEAD, runs_ahead
-from tfcompare.tools.advice.facts import longest, ratio
+from tfcompare.tools.advice.facts import longest
 from tfcompare.tools.advice.input_category_advice import GUIDE as CATEGORY_GUIDE
 from tfcompare.tools.advice.input_category_advice import advice as category_advice
 from tfcompare.tools.advice.model import DATA_GUIDE, GPU_GUIDE, SHARE, WORTH_IT, Figure, Found, code
 from tfcompare.tools.advice.tf_data_advice import GUIDE as BOTTLENECK_GUIDE
 from tfcompare.tools.advice.tf_data_advice import advice as bottleneck_advice
+from tfcompare.units import share_of
 
 if TYPE_CHECKING:
     from tfcompare.tools.advice.facts import Facts
@@ -129,7 +130,7 @@ def parallel(facts: Facts) -> Found | None:
         f"Apart from the bottleneck, each step waits {figure.text(facts)} for {code(call)}, which works on one element "
         f"after the other. Make it `{to}(…, num_parallel_calls=tf.data.AUTOTUNE)`."
     )
-    saves = ratio(figure.of(facts), facts.step_us)
+    saves = share_of(figure.of(facts), facts.step_us)
     return Found(f"{code(call)} works on one element at a time", text, (figure,), DATA_GUIDE, saves)
 
 
@@ -140,7 +141,7 @@ def cache(facts: Facts) -> Found | None:
     kinds = set(facts.pipeline.iterators["iterator"].map(transformation))
     if not kinds & {"Repeat", "ShuffleAndRepeat"} or "Cache" in kinds:
         return None
-    saves = ratio(_making_us(facts), facts.step_us) if facts.has_parts else facts.input_share
+    saves = share_of(_making_us(facts), facts.step_us) if facts.has_parts else facts.input_share
     if not (_making_us(facts) >= LEAST_CACHED_US and saves >= WORTH_IT):
         return None
     text = (
@@ -192,7 +193,7 @@ def late_shard(facts: Facts) -> Found | None:
         return None
     time = Figure("Waiting for what is below `shard`, per step", "µs", _below_shard_us)
     dropped = Figure("Elements that `shard` drops", SHARE, _dropped)
-    saves = ratio(time.of(facts), facts.step_us) * dropped.of(facts)
+    saves = share_of(time.of(facts), facts.step_us) * dropped.of(facts)
     if not saves >= WORTH_IT:
         return None
     text = (
@@ -266,7 +267,7 @@ def _category_us(facts: Facts, category: str) -> float:
 def _decoding_share(facts: Facts) -> float:
     rows = facts.ops[(facts.ops["host_or_device"] == "Host") & (facts.ops["op_type"] != "Dataset")]
     decoding = rows["op_type"].str.fullmatch(_DECODING.pattern).astype(bool)
-    return ratio(float(rows.loc[decoding, "self_time_us"].sum()), float(rows["self_time_us"].sum()))
+    return share_of(float(rows.loc[decoding, "self_time_us"].sum()), float(rows["self_time_us"].sum()))
 
 
 def _parallelism(facts: Facts) -> float:
@@ -306,7 +307,7 @@ def _dropped(facts: Facts) -> float:
     rows = facts.pipeline.iterators
     shards = rows[rows["iterator"].str.startswith("Shard")]
     asked = rows[rows["parent_id"].isin(shards["iterator_id"])]
-    return 1 - ratio(float(shards["calls"].sum()), float(asked["calls"].sum()))
+    return 1 - share_of(float(shards["calls"].sum()), float(asked["calls"].sum()))
 
 
 def _stages(long_name: str) -> list[str]:

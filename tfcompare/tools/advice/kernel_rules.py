@@ -7,10 +7,11 @@ import re
 from typing import TYPE_CHECKING
 
 from tfcompare.frames.ops.precision import SIXTEEN_BIT, SIXTEEN_BIT_KERNEL, THIRTY_TWO_BIT_KERNEL, hlo_precision
-from tfcompare.tools.advice.facts import Facts, ratio
+from tfcompare.tools.advice.facts import Facts
 from tfcompare.tools.advice.model import GPU_GUIDE, MIXED_PRECISION_GUIDE, SHARE, WORTH_IT, Figure, Found
 from tfcompare.tools.advice.xla_rules import layout_changes
 from tfcompare.tools.step_series import sixteen_bit_share
+from tfcompare.units import share_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,10 +68,10 @@ def _on_cores_us(facts: Facts) -> float:
 
 
 WIDE_OF_KERNELS = Figure(
-    "32-bit matrix products, of the kernel time", SHARE, lambda f: ratio(_sum(f, _wide(f)), f.kernel_us)
+    "32-bit matrix products, of the kernel time", SHARE, lambda f: share_of(_sum(f, _wide(f)), f.kernel_us)
 )
 WIDE_TIME = Figure("32-bit matrix products", "µs", lambda f: f.per_step(_sum(f, _wide(f))), summed=True)
-ON_CORES = Figure("On tensor cores, of the kernel time", SHARE, lambda f: ratio(_on_cores_us(f), f.kernel_us))
+ON_CORES = Figure("On tensor cores, of the kernel time", SHARE, lambda f: share_of(_on_cores_us(f), f.kernel_us))
 IN_SIXTEEN_BITS = Figure("In 16 bits, of the devices' computing", SHARE, lambda f: sixteen_bit_share(f.steps))
 
 
@@ -100,7 +101,7 @@ def mixed_precision(facts: Facts) -> Found | None:
 
 
 LAYOUT_OF_KERNELS = Figure(
-    "Layout changes, of the kernel time", SHARE, lambda f: ratio(_sum(f, layout_kernels(f)), f.kernel_us)
+    "Layout changes, of the kernel time", SHARE, lambda f: share_of(_sum(f, layout_kernels(f)), f.kernel_us)
 )
 LAYOUT_TIME = Figure("Layout changes", "µs", lambda f: f.per_step(_sum(f, layout_kernels(f))), summed=True)
 LAYOUT_KERNELS = Figure(

@@ -9,8 +9,9 @@ import pandas as pd
 
 from tfcompare.hlo.shapes import size_of_text
 from tfcompare.text import middle_ellipsis
-from tfcompare.tools.advice.facts import Facts, ratio
+from tfcompare.tools.advice.facts import Facts
 from tfcompare.tools.advice.model import GUIDE, SHARE, Figure, Found, code
+from tfcompare.units import share_of
 
 FULL = 0.9
 """Share of the capacity above which a slightly larger batch or input may not fit."""
@@ -32,7 +33,7 @@ MEMORY_GUIDE = f"{GUIDE}#memory_profile_tool"
 
 
 def _used(row: pd.Series) -> float:
-    return ratio(float(row["peak_bytes"]), float(row["capacity_bytes"]))
+    return share_of(float(row["peak_bytes"]), float(row["capacity_bytes"]))
 
 
 def _fragmented(row: pd.Series) -> float:
@@ -146,7 +147,7 @@ def padded(facts: Facts) -> Found | None:
     share = Figure(
         "Padding, of the program's peak",
         SHARE,
-        lambda f: ratio(_in_program(f, program, "padding_bytes"), _peak_of(f, program)),
+        lambda f: share_of(_in_program(f, program, "padding_bytes"), _peak_of(f, program)),
         program,
     )
     if not share.of(facts) >= PADDED:

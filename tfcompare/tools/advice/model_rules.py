@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from tfcompare.schema import DEVICE, HOST
 from tfcompare.tools.advice.facts import longest as longest_of
-from tfcompare.tools.advice.facts import ratio
 from tfcompare.tools.advice.kernel_rules import layout_kernels
 from tfcompare.tools.advice.model import GPU_GUIDE, SHARE, WORTH_IT, Figure, Found, code
+from tfcompare.units import share_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,7 +49,9 @@ def _us(ops: pd.DataFrame) -> float:
     return float(ops["self_time_us"].sum())
 
 
-CONVOLUTION_OF_OPS = Figure("Convolutions, of the op time", SHARE, lambda f: ratio(_convolving_us(f), _us(_compute(f))))
+CONVOLUTION_OF_OPS = Figure(
+    "Convolutions, of the op time", SHARE, lambda f: share_of(_convolving_us(f), _us(_compute(f)))
+)
 CONVOLUTION_TIME = Figure("Convolutions", "µs", lambda f: f.per_step(_convolving_us(f)), summed=True)
 
 
@@ -120,7 +122,7 @@ def _of_layer(name: str) -> str:
 
 
 BIASED_LAYERS = Figure("Layers with a bias that is normalized away", "", lambda f: float(len(normalized_biases(f.ops))))
-BIAS_OF_OPS = Figure("Their biases, of the op time", SHARE, lambda f: ratio(_us(_bias_ops(f)), _us(_compute(f))))
+BIAS_OF_OPS = Figure("Their biases, of the op time", SHARE, lambda f: share_of(_us(_bias_ops(f)), _us(_compute(f))))
 BIAS_TIME = Figure("Their biases", "µs", lambda f: f.per_step(_us(_bias_ops(f))), summed=True)
 
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tfcompare.compare.tf_data.iterator_tree import transformation
-from tfcompare.tools.advice.facts import longest, ratio
+from tfcompare.tools.advice.facts import longest
 from tfcompare.tools.advice.model import DATA_GUIDE, GUIDE, SHARE, WORTH_IT, Figure, Found, code
+from tfcompare.units import share_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,7 +50,7 @@ def _input_share(facts: Facts) -> float:
     python = _python(facts)
     if facts.host_steps is not None:
         return facts.host_steps.median_share(python["op_name"].tolist(), of_input=True)
-    return min(ratio(float(python["self_time_us"].sum()), facts.info.duration_ms * 1e3), facts.input_share)
+    return min(share_of(float(python["self_time_us"].sum()), facts.info.duration_ms * 1e3), facts.input_share)
 
 
 CALLS = Figure("Calls of Python functions", "", partial(_calls, of_input=False), summed=True)

@@ -10,9 +10,10 @@ from weakref import WeakKeyDictionary
 
 import pandas as pd
 
-from tfcompare.tools.advice.facts import Facts, longest, ratio
+from tfcompare.tools.advice.facts import Facts, longest
 from tfcompare.tools.advice.model import SHARE, WORTH_IT, XLA_GUIDE, Figure, Found, code
 from tfcompare.tools.xla.xla_compiler import LAYOUT, kinds_of
+from tfcompare.units import share_of
 
 LOW_USE = 0.3
 """Of the peak FLOP rate: large products whose shapes fit a device reach more than half of it."""
@@ -67,7 +68,7 @@ def _total_us(rows: pd.DataFrame) -> float:
 
 def _share(facts: Facts, rows: pd.DataFrame) -> float:
     """Of the time in programs."""
-    return ratio(_total_us(rows), _total_us(facts.hlo_ops))
+    return share_of(_total_us(rows), _total_us(facts.hlo_ops))
 
 
 def _per_step(facts: Facts, rows: pd.DataFrame) -> float:
@@ -166,7 +167,7 @@ def _use_of(row: pd.Series) -> Figure:
 def matrix_units(facts: Facts) -> Found | None:
     """Matrix products use little of the matrix units, because their shapes have to be padded."""
     rows = _idle_units(facts)
-    saves = ratio(_above_roof_us(rows), _total_us(facts.hlo_ops)) * facts.compute_share
+    saves = share_of(_above_roof_us(rows), _total_us(facts.hlo_ops)) * facts.compute_share
     if not saves >= WORTH_IT:
         return None
     row = longest(rows)

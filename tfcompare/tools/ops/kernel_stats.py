@@ -15,7 +15,7 @@ from tfcompare.schema.kernels import MEMORY_SET
 from tfcompare.tools.key_figures import KeyFigure
 from tfcompare.tools.ops.op_figures import moved
 from tfcompare.tools.ops.op_stats import share_of_whole
-from tfcompare.units import format_count, format_time_us
+from tfcompare.units import format_count, format_time_us, share_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,7 +46,7 @@ def kernel_figures(diff: pd.DataFrame, copies: pd.DataFrame) -> list[KeyFigure]:
                   "Share of the kernel time in kernels that use tensor cores (AMD: matrix cores), by their names."),
         KeyFigure(f"Copy time per {per}", "µs", *_totals(copied, "duration_us"), "neither",
                   "Time of all copies, over all devices; copies made by kernels count as kernels."),
-        KeyFigure(MATCHED_TIME, "share", math.nan, _ratio(matched, sum(_without_nan(time))), "neither",
+        KeyFigure(MATCHED_TIME, "share", math.nan, share_of(matched, sum(_without_nan(time))), "neither",
                   "Share of both runs' kernel time in launches that have a counterpart in the other run."),
     ]  # fmt: skip
     return [f for f in figures if not (math.isnan(f.baseline) and math.isnan(f.candidate))]
@@ -123,13 +123,9 @@ def _totals(diff: pd.DataFrame, metric: str) -> tuple[float, float]:
 def _flagged_shares(diff: pd.DataFrame, flag: str) -> tuple[float, float]:
     flagged = [diff[diff[f"{flag}_{role}"].fillna(False).astype("bool")] for role in SIDES]
     whole = _totals(diff, TIME)
-    ours, theirs = (_ratio(_without_nan(_totals(rows, TIME))[i], whole[i]) for i, rows in enumerate(flagged))
+    ours, theirs = (share_of(_without_nan(_totals(rows, TIME))[i], whole[i]) for i, rows in enumerate(flagged))
     return ours, theirs
 
 
 def _without_nan(values: Sequence[float]) -> list[float]:
     return [0.0 if math.isnan(value) else value for value in values]
-
-
-def _ratio(part: float, whole: float) -> float:
-    return part / whole if whole > 0 else math.nan

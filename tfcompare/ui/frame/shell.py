@@ -25,7 +25,7 @@ from tfcompare.settings import Settings
 from tfcompare.sources.folder_permissions import why_not_private
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.sources.step_choice import StepChoice
-from tfcompare.text import middle_ellipsis, text_of
+from tfcompare.text import middle_ellipsis, some_of, text_of
 from tfcompare.tools.caveats import runs_of
 from tfcompare.ui.frame import (
     applicable,
@@ -201,9 +201,8 @@ def _unknown_runs(unknown: Sequence[str], found: Sequence[FoundRun]) -> list[str
     if not unknown:
         return []
     names = [as_code(run.name) for run in found if run.is_readable]
-    more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
     missing = " or ".join(map(as_code, unknown))
-    there = f"Choose in the sidebar, or name one of these: {', '.join(names[:_MOST_NAMED])}{more}." if names else ""
+    there = f"Choose in the sidebar, or name one of these: {some_of(names, _MOST_NAMED)}." if names else ""
     return [f"There is no run {missing} here. {there}"]
 
 

@@ -20,7 +20,7 @@ from tfcompare.run import Run
 from tfcompare.settings import app_folder
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.sources.replicates import suggest
-from tfcompare.text import middle_ellipsis
+from tfcompare.text import middle_ellipsis, some_of
 from tfcompare.ui.frame import state
 from tfcompare.ui.frame.selection import PER, Selection, ungrouped, with_replicates
 
@@ -208,8 +208,7 @@ _SAME_PROGRAM = "Runs with the same ops and shapes on the same device. Add them 
 def _grouping_help(more: Mapping[str, Sequence[str]], names: dict[str, str]) -> str:
     groups = []
     for run, runs in more.items():
-        rest = len(runs) - MOST_NAMED
-        listed = ", ".join(names[repeat] for repeat in runs[:MOST_NAMED]) + (f" and {rest} more" if rest > 0 else "")
+        listed = some_of([names[repeat] for repeat in runs], MOST_NAMED)
         groups.append(f"{as_markdown(listed)} as replicates of {as_markdown(names[run])}")
     return "\n\n".join(groups)
 

@@ -20,6 +20,7 @@ from tfcompare.sources.folder_permissions import why_not_private
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.sources.logdir.files import is_profile
 from tfcompare.sources.uploads import Arrival, Upload, Uploads
+from tfcompare.text import some_of
 from tfcompare.ui.frame import arriving
 from tfcompare.ui.frame.access import own_uploads
 from tfcompare.ui.frame.search import rescan
@@ -125,14 +126,9 @@ def _summary(upload: Upload) -> str:
     if upload.is_known:
         return f"{as_code(upload.name)} was uploaded before, with the same profiles ({_size(upload)})."
     left = upload.ignored_count
-    rest = f" Not stored, because they are no profiles: {_named(upload)}." if left else ""
+    names = some_of(list(map(as_code, upload.ignored)), _MOST_NAMED, left)
+    rest = f" Not stored, because they are no profiles: {names}." if left else ""
     return f"{as_code(upload.name)} was added: {_size(upload)}.{rest}"
-
-
-def _named(upload: Upload) -> str:
-    names = ", ".join(as_code(name) for name in upload.ignored[:_MOST_NAMED])
-    more = upload.ignored_count - min(len(upload.ignored), _MOST_NAMED)
-    return f"{names} and {more:,} more" if more else names
 
 
 def _list(store: Uploads) -> None:

@@ -18,6 +18,7 @@ from tfcompare.markdown import as_markdown
 from tfcompare.run import Run, load
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.store.frame_builders import reader_within
+from tfcompare.text import some_of
 from tfcompare.tools.runs import series as tool
 from tfcompare.tools.runs import series_changes
 from tfcompare.tools.runs.series import Metric
@@ -100,8 +101,7 @@ def _on_one_device(rows: pd.DataFrame, choice: SeriesChoice) -> tuple[pd.DataFra
 def _notes(rows: pd.DataFrame) -> None:
     without = rows[rows["value"].isna()]
     for problem, names in without.groupby("problem")["name"]:
-        more = f" and {len(names) - 3:,} more" if len(names) > 3 else ""
-        st.caption(f"Without a value: {as_markdown(', '.join(names[:3]))}{more}: {as_markdown(str(problem))}.")
+        st.caption(f"Without a value: {as_markdown(some_of(list(names), 3))}: {as_markdown(str(problem))}.")
 
 
 def _changes(found: pd.DataFrame, choice: SeriesChoice) -> None:
