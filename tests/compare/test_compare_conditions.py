@@ -339,7 +339,7 @@ def test_a_pattern_that_nothing_matches_is_answered_with_what_may_be_meant():
     found = check(before, after, [parse_condition(f"op:{pattern}>1us") for pattern in meant]).found
     assert [one.reason.partition("; ")[2] for one in found] == list(meant.values())
     many = with_ops(run("many"), {("MatMul", f"dense_{i}"): 1.0 for i in range(20)})
-    assert only(many, many, "op:xyz>1us").reason.endswith("'dense_5', 'dense_6', and 13 more")
+    assert only(many, many, "op:xyz>1us").reason.endswith("'dense_5', 'dense_6' and 13 more")
 
 
 def test_an_op_outside_all_steps_is_there_and_untested():

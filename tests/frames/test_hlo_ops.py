@@ -139,6 +139,15 @@ def test_equal_names_in_two_programs_are_two_rows() -> None:
     assert list(rows["program"]) == ["jit_g(8)", "jit_f(7)"]
 
 
+def test_of_too_many_programs_the_largest_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tfcompare.frames.origin.MOST_PROGRAMS", 1)
+    monkeypatch.setattr("tfcompare.frames.hlo.programs.MOST_PROGRAMS", 1)
+    events = kernel("Cijk", 0, 10, "dot.1"), kernel("Cijk", 20, 10, "dot.1", program_id=8)
+    run = run_with(gpu(*events), metadata(jit_f=7), metadata(LOOP, jit_f=8))
+    assert run.table("hlo_ops")["program"].tolist() == ["jit_f(8)"]
+    assert any(remark.endswith("beyond the 1 largest: 1") for remark in run.remarks)
+
+
 def test_a_program_without_an_id_in_its_name_has_that_of_its_entry() -> None:
     entry = event(meta("jit_f", "", {"Hlo Proto": PROGRAM}), 0, 0)
     metadata_plane = plane("/host:metadata", line("m", entry), ids={"jit_f": 7})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tests.hlo.builder import F32, Instruction, computation, instruction, parameter, program, shapes
-from tests.xspace_builder import Event, Ref, chunk, event, integer, line, meta, plane, space
+from tests.xspace_builder import U64, Event, Ref, chunk, event, integer, line, meta, plane, space
 
 STEPS = 3
 FEW = 2
@@ -99,6 +99,19 @@ def _deep(n: int, side: str) -> bytes:
     return running([f"{scope}/layer_{i}" for i in range(n)], types=types)
 
 
+def _pipelines(n: int) -> bytes:
+    """Each pipeline is of two iterators, of which no other has the names."""
+    host: list[Event] = []
+    for step in range(STEPS):
+        begin = step * (20 * n + 100)
+        host.append(event("train", begin, 20 * n + 90, _r=1, step_num=step))
+        for i in range(n):
+            top, below = U64(2 * i + 1), U64(2 * i + 2)
+            host.append(event(f"Iterator::Root{i}", begin + 10 + 20 * i, 15, id=top))
+            host.append(event(f"Iterator::Root{i}::Map", begin + 12 + 20 * i, 10, id=below, parent_id=top))
+    return space(plane("/host:CPU", line("python", *host, id=1), id=1))
+
+
 def _programs(n: int) -> bytes:
     return compiled(
         *([([parameter("p", F32[8]), instruction("out", "negate", F32[8 + i], "p")], b"") for i in range(n)])
@@ -115,4 +128,5 @@ SHAPES: dict[str, Callable[[int, str], bytes]] = {
     "large shapes": lambda n, _side: _large_shapes(n),
     "one source op": _one_source,
     "deep names": _deep,
+    "pipelines": lambda n, _side: _pipelines(n),
 }

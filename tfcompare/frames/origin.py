@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from tfcompare.errors import NotAProfile
 from tfcompare.frames.hlo.command_buffers import instructions_of, unattributed_kernels
+from tfcompare.frames.hlo.programs import MOST_PROGRAMS, programs_of
 from tfcompare.frames.lost_launches import lost_launches
 from tfcompare.frames.ops.kernel_details import is_kernel
 from tfcompare.frames.planes import (
@@ -195,6 +196,8 @@ def _remarks(space: XSpace) -> list[str]:
         out.append(lost)
     if hidden := unattributed_kernels(space):
         out.append(hidden)
+    if further := programs_of(space).left_out:
+        out.append(f"XLA programs that are left out, beyond the {MOST_PROGRAMS:,} largest: {further:,}")
     if others := other_devices(space):
         out.append(f"devices that are neither GPUs nor TPUs are read like GPUs: {_one_line(', '.join(others))}")
     if device_kind(space) == "GPU" and not is_kernel(space).any():

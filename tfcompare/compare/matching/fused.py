@@ -18,7 +18,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -28,7 +28,6 @@ from tfcompare.compare.matching.plain_names import plain_type
 from tfcompare.compare.matching.tiers import MANUAL, PROBABLE
 from tfcompare.schema import SIDES
 from tfcompare.tables.op_evidence import Place
-from tfcompare.text import NAMES_KEPT
 
 _VARIANTS = ("_MklNative", "_Mkl", "_Eager", "_")
 """Prefixes of op types that name another implementation of the same op."""
@@ -70,14 +69,12 @@ class FusedOps:
     named: tuple[int, int]
 
 
-@lru_cache(maxsize=NAMES_KEPT)
 def implemented_type(op_type: str) -> str:
     """The op type without what names an implementation: `MatMul` for `_MklMatMul`."""
     plain = plain_type(op_type)
     return next((plain.removeprefix(prefix) for prefix in _VARIANTS if plain.startswith(prefix)), plain)
 
 
-@lru_cache(maxsize=NAMES_KEPT)
 def fused_product(op_type: str) -> str:
     """The product in a fused op type: `MatMul` for `_MklNativeFusedMatMul`; empty for other types."""
     found = _FUSED.fullmatch(implemented_type(op_type))
@@ -100,7 +97,7 @@ def fused_ops(
         if seeds:
             free = _Free(pairs, sides, others, places[others])
             for row, namesake in sorted(seeds, key=lambda seed: free.in_order(seed[1])):
-                if parts := free.take(fused_product(sides[fused]["op_type"].iat[row]), namesake):
+                if parts := free.take(fused_product(str(sides[fused]["op_type"].iat[row])), namesake):
                     rows = {others: parts, fused: (row, *free.left_behind(parts))}
                     named = {others: namesake, fused: row}
                     groups.append(FusedOps(rows[0], rows[1], (named[0], named[1])))

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from functools import lru_cache
 
 from tfcompare.compare.matching.kernel_names import canonical_kernel, kernel_name, split_top_level
-from tfcompare.text import NAMES_KEPT
 
 MOST_LEVELS = 12
 """Templates nested deeper than this are abbreviated to an ellipsis."""
@@ -46,7 +44,6 @@ def kernel_labels(names: Iterable[str]) -> dict[str, str]:
     return labels
 
 
-@lru_cache(maxsize=NAMES_KEPT)
 def kernel_label(name: str) -> str:
     """The name without return type, arguments and namespaces; for Eigen kernels, the expression they compute."""
     if len(name) > MOST_LETTERS:

@@ -38,7 +38,6 @@ def canonical_kernel(name: str) -> str:
     return _XLA_NUMBER.sub("", parts.function)
 
 
-@lru_cache(maxsize=NAMES_KEPT)
 def is_instruction(name: str) -> bool:
     """Whether XLA named the kernel after its instruction, as `loop_add_fusion_3`: in another program, that name belongs
     to another kernel."""
@@ -52,7 +51,6 @@ def plain_kernel(name: str) -> str:
     return parts.function + parts.template
 
 
-@lru_cache(maxsize=NAMES_KEPT)
 def kernel_name(name: str) -> KernelName:
     """Splits a C++ kernel name into its parts; a malformed name is returned as the function part."""
     plain = _SUFFIX.sub("", name.strip())

@@ -6,10 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING
-
-from tfcompare.text import NAMES_KEPT
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,7 +65,6 @@ class Tree:
         return [(d, it.iterator, it.element) for d, it in zip(self.depth, self.iterators, strict=True)]
 
 
-@lru_cache(maxsize=NAMES_KEPT)
 def transformation(iterator: str) -> str:
     """The iterator's transformation, regardless of implementation: `Map` for `ParallelMapV2`."""
     name = _VERSION.sub("", iterator).removesuffix("Dataset")
@@ -77,7 +73,6 @@ def transformation(iterator: str) -> str:
     return _VARIANT.sub("", name) or iterator
 
 
-@lru_cache(maxsize=NAMES_KEPT)
 def display_name(iterator: str) -> str:
     """The iterator's type without its version number."""
     return _VERSION.sub("", iterator) or iterator

@@ -17,6 +17,8 @@ from tfcompare.xspace import XSpace
 
 _ID = re.compile(r"\((\d{1,20})\)$")
 _HLO_PROTO = ("Hlo Proto", "hlo_proto")
+MOST_PROGRAMS = 1_000
+"""In one file; real ones have some dozens. Reading as many tiny ones takes about six seconds."""
 _of_space: WeakKeyDictionary[XSpace, Programs] = WeakKeyDictionary()
 
 
@@ -28,7 +30,7 @@ def programs_of(space: XSpace) -> Programs:
 
 
 class Programs:
-    """The XLA programs in the file, by id; each is read on first use.
+    """The XLA programs in the file, by id; each is read on first use. Of more than `MOST_PROGRAMS`, the largest.
 
     The id is that in the name of the program's entry, such as `jit_f(17)`; where it has none, that of the entry.
     """
@@ -43,7 +45,12 @@ class Programs:
         }
         names = {row: str(space.metadata_names[row]) for row in rows}
         ids = {row: _id_in(name, int(space.metadata_ids[row])) for row, name in names.items()}
-        self._protos = {ids[row]: proto for row, proto in rows.items()}
+        protos = {ids[row]: proto for row, proto in rows.items()}
+        largest = sorted(protos, key=lambda own_id: -len(protos[own_id]))[:MOST_PROGRAMS]
+        self.left_out = len(protos) - len(largest)
+        """The number of programs that are not read."""
+        kept = set(largest)
+        self._protos = {own_id: proto for own_id, proto in protos.items() if own_id in kept}
         self._names = {ids[row]: name for row, name in names.items()}
         self._read: dict[int, Program] = {}
 
