@@ -34,7 +34,7 @@ def files_below(folder: str, pattern: str = "*") -> set[str]:
 
 
 def test_the_wheel_holds_the_whole_package(wheel: zipfile.ZipFile) -> None:
-    assert {".py", ".js", ".css", ".svg", ".html"} == {Path(name).suffix for name in files_below("tfcompare")}
+    assert {".py", ".js", ".css", ".json", ".svg", ".html"} == {Path(name).suffix for name in files_below("tfcompare")}
     assert files_below("tfcompare") <= set(wheel.namelist())
 
 

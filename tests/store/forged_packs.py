@@ -12,9 +12,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from tfcompare.frames.arrow import arrow_schema
 from tfcompare.schema import HOST_TABLES
 from tfcompare.store.arrays import decode, encode
+from tfcompare.store.earlier import packed_schema
 
 _MAGIC_BYTES, _SIZE_AT, _HEAD_AT = 8, 24, 32
 
@@ -51,7 +51,8 @@ class Forged:
 
     def table(self, name: str) -> pa.Table:
         """A table as it is now."""
-        return decode(arrow_schema(name), tuple(self.sizes(name)), pa.py_buffer(b"".join(self.buffers[name])), 0)
+        columns = packed_schema(name, self.head["columns"])
+        return decode(columns, tuple(self.sizes(name)), pa.py_buffer(b"".join(self.buffers[name])), 0)
 
     def put(self, name: str, table: pa.Table) -> None:
         """Put a table in place of that of this name."""
@@ -59,10 +60,23 @@ class Forged:
         self.sizes(name)[:] = sizes
         self.put_buffers(name, buffers)
 
+    def put_columns(self, name: str, table: pa.Table, dtypes: dict[str, str]) -> None:
+        """Put a table with other columns in place of that of this name, and let the head say so."""
+        self.head["columns"][name] = dtypes
+        self.put(name, table)
+
+    def drop(self, name: str) -> None:
+        """Remove a table, as in the pack of a version that did not have it."""
+        del self.head["groups"][HOST_TABLES[name].group]["tables"][name]
+        del self.buffers[name]
+        self._pack_group(HOST_TABLES[name].group)
+
     def put_buffers(self, name: str, buffers: list[bytes]) -> None:
         """Put buffers in place of those of a table, whatever the head says of them."""
         self.buffers[name] = buffers
-        group = HOST_TABLES[name].group
+        self._pack_group(HOST_TABLES[name].group)
+
+    def _pack_group(self, group: str) -> None:
         own = [b"".join(self.buffers[table]) for table in self.buffers if HOST_TABLES[table].group == group]
         self.put_frame(group, pa.compress(b"".join(own), codec="zstd", asbytes=True))
 

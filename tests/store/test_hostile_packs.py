@@ -117,13 +117,11 @@ def _in_group(group: str, **values: object) -> Change:
         _claim("op_parts", 1, 1 << 40),
         _claim("op_parts", 4, (1 << 30) + 1),
         lambda parts: parts.sizes("op_cells").pop(),
-        lambda parts: parts.head["groups"]["steps"]["tables"].pop("op_cells"),
         lambda parts: parts.head["groups"]["core"]["tables"].update(more=parts.sizes("steps")),
         lambda parts: parts.head["groups"].pop("steps"),
         lambda parts: parts.head["groups"].update(more={"size_bytes": 0, "tables": {}}),
         lambda parts: parts.head.update(groups=dict(reversed(parts.head["groups"].items()))),
         _in_group("steps", size_bytes=0),
-        _in_group("core", tables={}),
         lambda parts: [
             _in_group("core", size_bytes=sum(map(len, parts.frames.values())) + 1)(parts),
             _in_group("steps", size_bytes=-1)(parts),
@@ -138,6 +136,15 @@ def test_a_head_that_cannot_be_is_damaged_before_anything_is_expanded(change: Ch
     monkeypatch.setattr(pa, "decompress", lambda *_, **__: pytest.fail("was expanded"))
     with pytest.raises(Damaged):
         unpack(data)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [lambda parts: parts.head["groups"]["steps"]["tables"].pop("op_cells"), _in_group("core", tables={})],
+)
+def test_a_head_that_leaves_out_tables_is_damaged_once_their_group_is_expanded(change: Change, packs) -> None:
+    with pytest.raises(Damaged, match=r"its group \w+ is damaged"):
+        unpack_checked(forged(packs["core"], change))
 
 
 @pytest.mark.parametrize("size", [0, 10, 10_000_000])

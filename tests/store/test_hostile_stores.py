@@ -329,6 +329,9 @@ IMPOSSIBLE: tuple[Callable[[dict[str, Any]], None], ...] = (
     lambda r: r.update(run="another"),
     lambda r: r.update(recorded_source="\ud800"),
     lambda r: r["summary"].update(remarks="\ud800"),
+    lambda r: r.update(reader="a\nb"),
+    lambda r: r.update(versions={"steps": "1, copies 2"}),
+    lambda r: r.update(versions={"<b>": "1"}),
 )
 """What makes a record one that cannot be."""
 

@@ -17,16 +17,14 @@ from tests.store.runs_in_stores import SMALL, STAMP, assert_same, put, small, st
 from tfcompare import schema
 from tfcompare.compare import compare
 from tfcompare.errors import NoRuns, TfcompareError
-from tfcompare.ingest import ingesting, plan, tasks
 from tfcompare.run import load
-from tfcompare.settings import STORE_VARIABLE
 from tfcompare.sources.logdir import FoundRun, find_runs
-from tfcompare.store import cached_frames, records, stored_run
+from tfcompare.store import cached_frames, records
 from tfcompare.store import run_store as stored_module
 from tfcompare.store.cached_frames import frame_cache
 from tfcompare.store.file_names import MARK, all_packs
 from tfcompare.store.run_store import Store
-from tfcompare.store.stored_run import StoredRun, named, one_of, runs_in
+from tfcompare.store.stored_run import named, one_of, runs_in
 from tfcompare.tools.runs.listing import listing
 
 OURS, THEIRS = "ours", "theirs"
@@ -127,41 +125,6 @@ def test_a_file_written_just_before_it_was_read_is_read_again(logs: Path, tmp_pa
     monkeypatch.setattr(cached_frames, "_SETTLED_NS", 10**18)
     put([logs], tmp_path / "store")
     assert put([logs], tmp_path / "store").host_files == 2
-
-
-def test_frames_of_another_reader_are_never_shown(store: Path, logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (records, stored_run, plan, tasks, ingesting, cached_frames):
-        monkeypatch.setattr(module, "reader_version", lambda: "another")
-    runs = runs_in(Store(str(store)))[0]
-    for run in runs:
-        assert not run.is_readable
-        assert run.problems == (
-            f"{run.id}: was ingested by another version of tfcompare, whose tables this one does not read; to read its "
-            f"profiles again, run `tfcompare ingest {logs} --store {store}` where they are",
-        )
-        with pytest.raises(TfcompareError, match="another version"):
-            load(run)
-        assert listing([run], {})["state"].tolist() == ["unreadable"]
-    assert put([logs], store).host_files == 2
-    assert all(run.is_readable for run in runs_in(Store(str(store)))[0])
-
-
-@pytest.mark.parametrize(
-    ("run", "place", "command"),
-    [
-        ("logs/day 1/run", "s3://bucket/logs/day 1/run", "tfcompare ingest s3://bucket/logs --store {store}"),
-        ("my logs/run", "/data/my logs/run", "tfcompare ingest '/data/my logs' --store {store}"),
-        ("run", "/data/run", "tfcompare ingest /data/run --store {store}"),
-    ],
-)
-def test_the_command_that_ingests_a_run_again_gives_it_the_same_id(run, place, command, store, monkeypatch) -> None:
-    held = Store(str(store))
-    row = replace(runs_in(held)[0][0].row, run=run, place=place, reader="another")
-    (told,) = StoredRun.of(row, held).problems
-    assert f"run `{command.format(store=store)}` where" in told
-    monkeypatch.setenv(STORE_VARIABLE, str(store))
-    (told,) = StoredRun.of(row, held).problems
-    assert f"run `{command.partition(' --store')[0]}` where" in told
 
 
 @pytest.mark.usefixtures("given")

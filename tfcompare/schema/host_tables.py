@@ -7,7 +7,7 @@ others are parts of which the tables of a run are made (`tables`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from tfcompare.schema.columns import Table
@@ -32,13 +32,15 @@ _LARGEST = 1e18
 @dataclass(frozen=True)
 class HostColumn:
     """A column: its dtype (`int8`, `int32`, `int64`, `float64`, `bool`, `str`, or the nullable `Int64` and `Float64`),
-    and the range of its numbers, which are not NaN unless `may_be_nan`. `is_summed`: their sum is in range too."""
+    and the range of its numbers, which are not NaN unless `may_be_nan`. `is_summed`: their sum is in range too; `kind`:
+    that of `Column`, of a column that users see."""
 
     dtype: str
     least: float = 0.0
     most: float = _LARGEST
     may_be_nan: bool = False
     is_summed: bool = False
+    kind: str = ""
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,11 @@ class HostTable:
     unique: tuple[str, ...] = ()
     rows_of: Mapping[str, str] = field(default_factory=dict)
     of_steps: bool = False
+
+    @property
+    def declaration(self) -> list[tuple[str, ...]]:
+        """What its values mean, without prose: a version of the table depends on it. In any order of the columns."""
+        return sorted((name, c.dtype, c.kind, self.rows_of.get(name, "")) for name, c in self.columns.items())
 
 
 _MAY_BE_NAN = frozenset(
@@ -89,9 +96,9 @@ def _columns(dtypes: Mapping[str, str]) -> dict[str, HostColumn]:
 def _public(
     table: Table, group: Group = "core", *, name: str = "", unique: tuple[str, ...] = (), of_steps: bool = False
 ) -> HostTable:
-    dtypes = {column.name: column.dtype for column in table.columns if column.name != "host"}
+    columns = {c.name: replace(_column(c.name, c.dtype), kind=c.kind) for c in table.columns if c.name != "host"}
     keys = tuple(key for key in unique if key != "host")
-    return HostTable(name or table.name, group, _columns(dtypes), keys, of_steps=of_steps)
+    return HostTable(name or table.name, group, columns, keys, of_steps=of_steps)
 
 
 _TIMES = {"occurrences": _INT, "total_time_ps": _INT, "self_time_ps": _INT}

@@ -2,7 +2,7 @@
 
     seen/<key>.json    the content of a file with this path, size, times and inode: its digest
     packs/<name>.pack  its tables, and in packs/<name>.<group> those that were asked for later; the name depends on
-                       content, host name, steps and the reader's version
+                       content, host name, steps, the versions of the tables and the release
 
 A modified file gets another key, so it never gets the frames of its old content. The modification times of file
 systems have a resolution of some milliseconds: for a file that was written shortly before it was read, the content
@@ -42,9 +42,10 @@ _MESSAGE_SHOWN_S = 600
 """After this time, a message is no longer shown."""
 
 
-def pack_name(host: str, digest: str, choice: StepChoice = OWN_STEPS) -> str:
-    """The file name of the frames that this version of the reader makes from a host file with this digest."""
-    name = digest_of([host, digest, choice.key, reader_version()])
+def pack_name(host: str, digest: str, choice: StepChoice = OWN_STEPS, reader: str = "") -> str:
+    """The file name of the frames that a version of the reader, by default this one, makes from a host file with this
+    digest."""
+    name = digest_of([host, digest, choice.key, reader or reader_version()])
     return f"packs/{name[:2]}/{name}.pack"
 
 
@@ -192,12 +193,12 @@ class FrameCache:
             self._report_unreadable(name, error)
         return None
 
-    def pack(self, name: str, group: Group, choice: StepChoice = OWN_STEPS) -> HostTables | None:
+    def pack(self, name: str, group: Group, choice: StepChoice = OWN_STEPS, reader: str = "") -> HostTables | None:
         """The tables in the pack of that name; None if it is not cached, or damaged."""
         if self.why_unused:
             return None
         try:
-            return named(unpack(self.files.read(name), f"{self.files}/{name}", group), name, choice)
+            return named(unpack(self.files.read(name), f"{self.files}/{name}", group), name, choice, reader)
         except Damaged:
             self._remove(name)
         except (FileNotFoundError, TfcompareError):
@@ -221,9 +222,9 @@ class FrameCache:
                 del self._messages[next(iter(self._messages))]
 
 
-def named(tables: HostTables, name: str, choice: StepChoice = OWN_STEPS) -> HostTables:
-    """The tables; raises `Damaged` if they belong to another pack than that of this name."""
-    if pack_name(tables.host, tables.digest, choice) != first_pack(name):
+def named(tables: HostTables, name: str, choice: StepChoice = OWN_STEPS, reader: str = "") -> HostTables:
+    """The tables; raises `Damaged` if they belong to another pack than that of this name, which that reader made."""
+    if pack_name(tables.host, tables.digest, choice, reader) != first_pack(name):
         raise Damaged("it is another pack")
     return tables
 

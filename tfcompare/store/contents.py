@@ -30,6 +30,10 @@ class Damaged(TfcompareError):
         super().__init__(what)
 
 
+class OtherVersion(Damaged):
+    """The content of a file is what another version of tfcompare wrote, and cannot be used."""
+
+
 def to_json(content: Any) -> bytes:
     """A dataclass, or a list of them, as JSON."""
     return json.dumps(content, default=_plain).encode()

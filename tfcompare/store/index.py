@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from tfcompare.store.contents import Damaged, sealed, unsealed
@@ -37,7 +37,8 @@ class Entry:
 
 @dataclass(frozen=True)
 class _Content:
-    """The file: distinct lists of host names, which of them each run has, and the runs without them.
+    """The file: distinct lists of host names, which of them each run has, the versions of tables by reader, and the
+    runs without them.
 
     Runs of one program have the same hosts, which may be hundreds.
     """
@@ -45,6 +46,7 @@ class _Content:
     hosts: tuple[tuple[str, ...], ...]
     which: tuple[int, ...]
     entries: tuple[Entry, ...]
+    versions: dict[str, dict[str, str]] = field(default_factory=dict)
 
 
 def read_index(files: StoreFiles) -> dict[str, Entry]:
@@ -62,8 +64,9 @@ def to_bytes(entries: list[Entry]) -> bytes:
     """The entries as the bytes of the file."""
     hosts: dict[tuple[str, ...], int] = {}
     which = tuple(hosts.setdefault(entry.row.host_names, len(hosts)) for entry in entries)
-    without = tuple(_with_hosts(entry, ()) for entry in entries)
-    return gzip.compress(sealed(_Content(tuple(hosts), which, without)), _LEVEL, mtime=0)
+    versions = {entry.row.reader: entry.row.versions for entry in entries}
+    without = tuple(_with(entry, (), {}) for entry in entries)
+    return gzip.compress(sealed(_Content(tuple(hosts), which, without, versions)), _LEVEL, mtime=0)
 
 
 def from_bytes(data: bytes) -> list[Entry]:
@@ -80,13 +83,17 @@ def from_bytes(data: bytes) -> list[Entry]:
     content = unsealed(text, _Content)
     if len(content.which) != len(content.entries) or not all(0 <= at < len(content.hosts) for at in content.which):
         raise Damaged("its runs are not of the hosts in it")
-    for entry in content.entries:
+    entries = [
+        _with(entry, content.hosts[at], content.versions.get(entry.row.reader, {}))
+        for entry, at in zip(content.entries, content.which, strict=True)
+    ]
+    for entry in entries:
         check_run(entry.row)
-    return [_with_hosts(entry, content.hosts[at]) for entry, at in zip(content.entries, content.which, strict=True)]
+    return entries
 
 
-def _with_hosts(entry: Entry, names: tuple[str, ...]) -> Entry:
-    return replace(entry, row=replace(entry.row, host_names=names))
+def _with(entry: Entry, hosts: tuple[str, ...], versions: dict[str, str]) -> Entry:
+    return replace(entry, row=replace(entry.row, host_names=hosts, versions=versions))
 
 
 @lru_cache(maxsize=8)

@@ -2,14 +2,15 @@
 
 A pack has a digest of the rest, a head in JSON, and one zstd frame for each group of tables: their buffers, one after
 the other (`arrays`). The head has their sizes, so that a pack cannot use more memory than it says, which is limited.
-A file has the groups `core` and `steps`, or one of those that are built later.
+It also has the columns of tables whose columns are not those of the first packs (`earlier`), so that packs of other
+versions of tfcompare are read. A file has the groups `core` and `steps`, or one of those that are built later.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 
 import pyarrow as pa
@@ -17,11 +18,12 @@ import pyarrow as pa
 from tfcompare import settings
 from tfcompare.errors import TfcompareError
 from tfcompare.frames import HostTables
-from tfcompare.frames.arrow import arrow_schema, empty
+from tfcompare.frames.arrow import empty
 from tfcompare.frames.origin import Origin
 from tfcompare.schema import HOST_TABLES, Group
 from tfcompare.store.arrays import CODEC, Sizes, check_sizes, decode, encode, expanded, expanded_bytes, text_bytes
-from tfcompare.store.contents import Damaged, head_bytes, split_head
+from tfcompare.store.contents import Damaged, OtherVersion, head_bytes, split_head
+from tfcompare.store.earlier import as_today, columns_now, first_columns, lacking, may_be_missing, packed_schema
 from tfcompare.store.pack_checks import check_table
 from tfcompare.units import format_bytes
 
@@ -32,6 +34,7 @@ _HELD = "core"
 """The group whose tables stay expanded: the others are by far the largest, asked for rarely, and quick to expand."""
 _AS_CODES = "timeline_spans"
 """The table whose texts are never written out for each row."""
+_MOST_NAMED = 5
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,10 @@ class _Group:
 
 @dataclass(frozen=True)
 class _Head:
-    """`HostTables` without its tables, and the groups."""
+    """`HostTables` without its tables, the groups, and the dtypes of the columns of tables, by table.
+
+    A field that is added needs a default: heads of earlier packs lack it.
+    """
 
     host: str
     digest: str
@@ -54,6 +60,7 @@ class _Head:
     remarks: tuple[str, ...]
     why_untimed: str
     groups: dict[str, _Group]
+    columns: dict[str, dict[str, str]] = field(default_factory=dict)
 
 
 def pack(host: HostTables) -> bytes:
@@ -86,6 +93,9 @@ def pack(host: HostTables) -> bytes:
         remarks=host.remarks,
         why_untimed=host.why_untimed,
         groups=groups,
+        columns={
+            name: dict(columns_now(name)) for name in host.tables if columns_now(name) != first_columns().get(name)
+        },
     )
     body = b"".join((head_bytes(head), *frames))
     return b"".join((_MAGIC, _checksum(body), body))
@@ -95,8 +105,8 @@ def unpack(data: bytes, where: str = "the pack", group: Group = "core") -> HostT
     """What `pack` made bytes of; tables are expanded and checked when they are asked for.
 
     Raises `Damaged` for bytes that have changed since they were written, were not written by `pack`, or are not those
-    of that group, with which `core` comes `steps`. The tables raise it when they are read, naming the file `where` they
-    are.
+    of that group, with which `core` comes `steps`; `OtherVersion` for another group that lacks a table. The tables
+    raise `Damaged` when they are read, naming the file `where` they are.
     """
     body = memoryview(data)[_HEAD_BYTES:]
     if data[: len(_MAGIC)] != _MAGIC or data[len(_MAGIC) : _HEAD_BYTES] != _checksum(body):
@@ -107,22 +117,23 @@ def unpack(data: bytes, where: str = "the pack", group: Group = "core") -> HostT
     lengths = [one.size_bytes for one in head.groups.values()]
     if min(lengths) < 0 or sum(lengths) != len(frames):
         raise Damaged("its tables are not where they should be")
-    for name, one in head.groups.items():
-        if list(one.tables) != [table.name for table in HOST_TABLES.values() if table.group == name]:
-            raise Damaged(f"its group {name} has other tables than it should")
+    for one in head.groups.values():
         for table, sizes in one.tables.items():
-            check_sizes(arrow_schema(table), sizes)
-    if _memory(head.groups) > (most := settings.pack_bytes(os.environ)):
+            check_sizes(packed_schema(table, head.columns), sizes)
+    tables = PackedTables(data, frames, head, where)
+    if _memory(head.groups) + tables.missing_bytes > (most := settings.pack_bytes(os.environ)):
         raise Damaged(f"its tables take more than {format_bytes(most)}; raise {settings.PACK_VARIABLE}")
+    if group != "core" and tables.without:
+        raise OtherVersion(f"it lacks {', '.join(tables.without)}")
     return HostTables(
         host=head.host,
         digest=head.digest,
         origin=head.origin,
         step_source=head.step_source,
         likely_markers=head.likely_markers,
-        remarks=head.remarks,
+        remarks=(*head.remarks, *tables.remarks),
         why_untimed=head.why_untimed,
-        tables=PackedTables(data, frames, head.groups, where),
+        tables=tables,
     )
 
 
@@ -135,21 +146,56 @@ def unpack_checked(data: bytes, group: Group = "core") -> HostTables:
 
 
 class PackedTables(Mapping[str, pa.Table]):
-    """The tables in a pack. A group is expanded when one of its tables is asked for, and a table checked then."""
+    """The tables in a pack. A group is expanded when one of its tables is asked for, and a table checked then.
 
-    def __init__(self, pack: bytes, frames: memoryview, groups: Mapping[str, _Group], where: str) -> None:
+    A table that is not in the pack, or that lacks a column that cannot be missing, has no rows.
+    """
+
+    def __init__(self, pack: bytes, frames: memoryview, head: _Head, where: str) -> None:
         """`frames`: the zstd frames of the groups, one after the other."""
         self.pack = pack
         self._frames = frames
-        self._groups = groups
+        self._groups = head.groups
         self._where = where
+        self._schemas: dict[str, pa.Schema] = {}
+        self._missing: dict[str, list[pa.Field]] = {}
+        for name in self:
+            if name in head.groups[HOST_TABLES[name].group].tables:
+                packed = packed_schema(name, head.columns)
+                missing = lacking(name, packed)
+                if all(may_be_missing(name, column.name) for column in missing):
+                    self._schemas[name], self._missing[name] = packed, missing
         self._held: dict[str, pa.Table] = {}
         self._expanded: pa.Buffer | None = None
 
     @property
+    def remarks(self) -> tuple[str, ...]:
+        """A sentence on what today's tables have and those of the pack lack."""
+        lacking = self.without + [f"{name}.{column.name}" for name in self._missing for column in self._missing[name]]
+        if not lacking:
+            return ()
+        more = f" and {len(lacking) - _MOST_NAMED:,} more" if len(lacking) > _MOST_NAMED else ""
+        return (
+            f"its tables were made by another version of tfcompare, without {', '.join(lacking[:_MOST_NAMED])}{more}; "
+            "`tfcompare ingest` again where the profile is",
+        )
+
+    @property
+    def without(self) -> list[str]:
+        """The tables of today that the pack has not."""
+        return [name for name in self if name not in self._schemas]
+
+    @property
+    def missing_bytes(self) -> int:
+        """What the columns take that the pack lacks."""
+        return sum(
+            self.rows(name) * column.type.bit_width // 8 for name in self._missing for column in self._missing[name]
+        )
+
+    @property
     def memory_bytes(self) -> int:
         """The memory of the pack, and of the tables that stay expanded."""
-        return len(self.pack) + (_expanded(self._groups[_HELD]) if _HELD in self._groups else 0)
+        return len(self.pack) + (_expanded(self._groups[_HELD]) + self.missing_bytes if _HELD in self._groups else 0)
 
     def __getitem__(self, name: str) -> pa.Table:
         if name in self._held:
@@ -162,29 +208,30 @@ class PackedTables(Mapping[str, pa.Table]):
 
     def check(self) -> None:
         """Read all tables once; raises `Damaged`."""
-        for name, group in self._groups.items():
-            buffer = self._buffer(name)
-            for table in group.tables:
-                if self.rows(table):
-                    self._read(table, buffer)
+        for group in self._groups:
+            buffer = self._buffer(group)
+            for name in self._schemas:
+                if HOST_TABLES[name].group == group and self.rows(name):
+                    self._read(name, buffer)
 
     def __iter__(self) -> Iterator[str]:
-        return (name for group in self._groups.values() for name in group.tables)
+        return (name for name, table in HOST_TABLES.items() if table.group in self._groups)
 
     def __len__(self) -> int:
-        return sum(len(group.tables) for group in self._groups.values())
+        return len(list(iter(self)))
 
     def rows(self, name: str) -> int:
         """The number of rows of a table, without reading it."""
-        return self._groups[HOST_TABLES[name].group].tables[name][0]
+        tables = self._groups[HOST_TABLES[name].group].tables
+        return tables[name][0] if name in self._schemas else 0
 
     def _read(self, name: str, buffer: pa.Buffer) -> pa.Table:
         """A table of the group with that expanded buffer."""
         group = self._groups[HOST_TABLES[name].group]
         try:
             start = sum(expanded_bytes(group.tables[other]) for other in _before(name, group.tables))
-            table = decode(arrow_schema(name), group.tables[name], buffer, start)
-            check_table(name, table, self)
+            table = as_today(name, decode(self._schemas[name], group.tables[name], buffer, start))
+            check_table(name, table, self, {column.name for column in self._missing[name]})
         except Damaged as error:
             raise Damaged(f"{self._where}: its table {name} is damaged ({error}); remove the file") from None
         return table
@@ -206,9 +253,9 @@ class PackedTables(Mapping[str, pa.Table]):
 
 def _memory(groups: Mapping[str, _Group]) -> int:
     """The most that the tables take: their buffers, and their texts where they are written out."""
-    tables = {name: sizes for group in groups.values() for name, sizes in group.tables.items()}
-    texts = sum(text_bytes(sizes) for name, sizes in tables.items() if name != _AS_CODES)
-    return sum(map(expanded_bytes, tables.values())) + texts
+    tables = [table for group in groups.values() for table in group.tables.items()]
+    texts = sum(text_bytes(sizes) for name, sizes in tables if name != _AS_CODES)
+    return sum(map(_expanded, groups.values())) + texts
 
 
 def _expanded(group: _Group) -> int:

@@ -32,11 +32,12 @@ from tfcompare.sources.logdir import FoundRun, HostFile, StoredPack, remote_cach
 from tfcompare.sources.remote.places import RemotePath, parse, shown
 from tfcompare.sources.step_choice import StepChoice
 from tfcompare.store.cached_frames import FrameCache, named, pack_name, stamp_of
-from tfcompare.store.contents import Damaged
+from tfcompare.store.contents import Damaged, OtherVersion
 from tfcompare.store.file_names import late_pack
 from tfcompare.store.files import is_own, store_files
 from tfcompare.store.frame_builders import FrameBuilder, build_here
 from tfcompare.store.packing import pack, unpack, unpack_checked
+from tfcompare.store.version import reader_version
 from tfcompare.text import is_url, text_of
 
 _READERS = 4
@@ -161,14 +162,17 @@ class HostReader:
         profile that it was made from.
         """
         name = stored.name if group == "core" else late_pack(stored.name, group)
-        if self._cache is not None and (tables := self._cache.pack(name, group)) is not None:
+        if self._cache is not None and (tables := self._cache.pack(name, group, reader=stored.reader)) is not None:
             return tables
         try:
             data = store_files(stored.store).read(name)
             own = is_own(stored.store)
-            tables = named(unpack(data, group=group) if own else unpack_checked(data, group), name)
+            tables = unpack(data, group=group) if own else unpack_checked(data, group)
+            named(tables, name, reader=stored.reader)
         except FileNotFoundError:
             return self._rebuilt(file, stored, group, "is not there any more")
+        except OtherVersion:
+            return self._rebuilt(file, stored, group, "is of another version of tfcompare")
         except Damaged:
             return self._rebuilt(file, stored, group, "is damaged")
         if self._cache is not None and not is_own(stored.store):
@@ -176,7 +180,7 @@ class HostReader:
         return tables
 
     def _rebuilt(self, file: HostFile, stored: StoredPack, group: Group, what: str) -> HostTables:
-        """Tables built from the profile and put into the store, if they are the same as before."""
+        """Tables built from the profile, if it is the same as before, and put into the store if this reader made it."""
         name = stored.name if group == "core" else late_pack(stored.name, group)
         problem = f"{shown(stored.store)}/{name}: what the store held of {text_of(str(file.where))} {what}"
         if not self.may_be_read(file, stored):
@@ -184,11 +188,12 @@ class HostReader:
         tables = None
         with suppress(TfcompareError):
             tables = self._built(file, group)
-        if tables is None or pack_name(file.host, tables.digest) != stored.name:
+        if tables is None or pack_name(file.host, tables.digest, reader=stored.reader) != stored.name:
             why = "cannot be read here" if tables is None else "is another one now"
             raise TfcompareError(f"{problem}, and the profile {why}; run `tfcompare ingest` again where it is")
-        with suppress(TfcompareError):  # a read-only store
-            store_files(stored.store).write(name, pack(tables))
+        if stored.reader == reader_version():
+            with suppress(TfcompareError):  # a read-only store
+                store_files(stored.store).write(name, pack(tables))
         if group == "core":
             self.remarks[f"{problem}; it was made anew from the profile"] = None
         return tables
@@ -206,7 +211,7 @@ class HostReader:
             raise NoOtherSteps(
                 f"{error}; steps by a marker or range of one's own are made from the profile itself"
             ) from None
-        if pack_name(file.host, frames.digest) != stored.name:
+        if pack_name(file.host, frames.digest, reader=stored.reader) != stored.name:
             problem = "is another profile than the one in the store; run `tfcompare ingest` again"
             raise NoOtherSteps(f"{text_of(str(file.where))}: {problem}")
         return frames

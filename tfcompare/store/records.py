@@ -5,7 +5,8 @@ A record is a digest, followed by JSON: `runs/<digest of the run's id>.json`.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields, replace
+import re
+from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from tfcompare.sources.remote.places import parse
 from tfcompare.store.cached_frames import stamp_of
 from tfcompare.store.contents import Damaged, digest_of, sealed, unsealed
 from tfcompare.store.file_names import is_pack
-from tfcompare.store.version import reader_version
+from tfcompare.store.version import reader_version, versions
 from tfcompare.text import is_url, text_of
 
 _LARGEST = 1 << 62
@@ -27,6 +28,7 @@ _LARGEST = 1 << 62
 _FIRST_YEAR, _LAST_YEAR = 1600, 2999
 """Any time zone's times in these years can be had in UTC, in every unit that pandas has but ns."""
 _MOST_BARS = 30
+_VERSION = re.compile("[0-9A-Za-z_-]{1,40}")
 
 
 @dataclass(frozen=True)
@@ -52,9 +54,9 @@ class StoredHost:
         version = None if file.source is None else file.source.version
         return cls(file.host, str(file.where), file.size_bytes, file.modified_ns, stamp, version)
 
-    def file(self, store: str) -> HostFile:
-        """The host file, with the location of its frames in that store."""
-        pack = StoredPack(store, self.pack)
+    def file(self, store: str, reader: str) -> HostFile:
+        """The host file, with the location of its frames in that store, which that reader made."""
+        pack = StoredPack(store, self.pack, reader)
         if not is_url(self.path):
             return HostFile(self.host, Path(self.path), self.size_bytes, self.modified_ns, stored=pack)
         place = parse(self.path)
@@ -67,7 +69,8 @@ class RunFacts:
     """What a record and a row of the index say of a run.
 
     `parts`, `own` and `in_run_folder` are the input for its name (`naming.Address`), `place` is where it was found,
-    `problems` those of its folder; `reader` the version that made its packs. `summary` is None if it cannot be read.
+    `problems` those of its folder; `reader` the version that made its packs, and `versions` those of its tables and
+    summary (`version.versions`), which earlier records lack. `summary` is None if it cannot be read.
     """
 
     run: str
@@ -83,6 +86,7 @@ class RunFacts:
     content_id: str = ""
     summary: RunSummary | None = None
     metadata: Metadata = NO_METADATA
+    versions: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,11 +122,12 @@ class Record(RunFacts):
         if any(not host.stamp for host in self.hosts):
             return ""
         files = [(h.host, h.path, h.stamp) for h in self.hosts]
-        return digest_of([files, self.problems, self.reader, self.place, asdict(self.all_metadata)])
+        made_by = self.versions or self.reader
+        return digest_of([files, self.problems, made_by, self.place, asdict(self.all_metadata)])
 
     def files(self, store: str) -> tuple[HostFile, ...]:
         """The host files that have a pack."""
-        return tuple(host.file(store) for host in self.readable)
+        return tuple(host.file(store, self.reader) for host in self.readable)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,7 +145,7 @@ class Row(RunFacts):
 
 def row_of(record: Record) -> Row:
     """The row of a record."""
-    facts: dict[str, Any] = {field.name: getattr(record, field.name) for field in fields(RunFacts)}
+    facts: dict[str, Any] = {fact.name: getattr(record, fact.name) for fact in fields(RunFacts)}
     facts |= {
         "place": text_of(record.place),
         "problems": record.all_problems,
@@ -184,6 +189,7 @@ def unread(find: UnnamedRun) -> Record:
         hosts=tuple(hosts),
         reader=reader_version(),
         metadata=run.metadata,
+        versions=versions(),
     )
 
 
@@ -226,6 +232,8 @@ def check_run(run: Record | Row) -> None:
         raise Damaged("its id or parts are not those of a run")
     if not 0 <= run.size_bytes <= _LARGEST or not 0 <= run.ingested_ns <= _LARGEST:
         raise Damaged("a number in it cannot be")
+    if not all(map(_VERSION.fullmatch, (run.reader, *run.versions, *run.versions.values()))):
+        raise Damaged("a version in it is none")
     if run.recorded.tzinfo is None or not _FIRST_YEAR <= run.recorded.year <= _LAST_YEAR:
         raise Damaged(f"its time is not one between {_FIRST_YEAR} and {_LAST_YEAR}")
     summary = run.summary

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import difflib
-import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path, PurePath
 
 from tfcompare.errors import NoRuns, TfcompareError
-from tfcompare.settings import STORE_OPTION
 from tfcompare.sources.logdir import FoundRun, RunSummary
 from tfcompare.sources.logdir.grouping import UnnamedRun
 from tfcompare.sources.logdir.naming import Address, display_names
-from tfcompare.sources.remote.places import parse, shown
+from tfcompare.sources.remote.places import parse
 from tfcompare.store.contents import Damaged
-from tfcompare.store.files import is_own
 from tfcompare.store.records import Row, record_name, row_of
 from tfcompare.store.run_store import Store
-from tfcompare.store.version import reader_version
-from tfcompare.text import is_url, text_of
+from tfcompare.text import is_url
 
 _NEAREST = 5
 
@@ -40,7 +36,7 @@ class StoredRun(FoundRun):
             name=name or row.run,
             path=_path(row.place),
             files=(),
-            problems=row.problems if row.reader == reader_version() else (_of_other_reader(row, store),),
+            problems=row.problems,
             recorded=row.recorded,
             recorded_source=row.recorded_source,
             metadata=row.metadata,
@@ -59,9 +55,8 @@ class StoredRun(FoundRun):
             raise TfcompareError(
                 f"{where}: the record of {self.id} is damaged; `tfcompare ingest` again, which writes it anew"
             ) from None
-        if record is None or record.reader != reader_version():
-            why = "is not there any more" if record is None else "was made by another version of tfcompare meanwhile"
-            raise TfcompareError(f"{where}: the record of {self.id} {why}; look for runs again")
+        if record is None:
+            raise TfcompareError(f"{where}: the record of {self.id} is not there any more; look for runs again")
         return replace(self, row=row_of(record), files=record.files(self.store.address))
 
     @property
@@ -70,14 +65,9 @@ class StoredRun(FoundRun):
         return self.row.size_bytes
 
     @property
-    def is_current(self) -> bool:
-        """Whether this version of tfcompare ingested it."""
-        return self.row.reader == reader_version()
-
-    @property
     def is_readable(self) -> bool:
         """See `FoundRun`."""
-        return self.is_current and bool(self.row.host_names)
+        return bool(self.row.host_names)
 
     @property
     def is_remote(self) -> bool:
@@ -92,7 +82,11 @@ class StoredRun(FoundRun):
     @property
     def summary(self) -> RunSummary | None:
         """See `FoundRun`."""
-        return self.row.summary if self.is_current else None
+        return self.row.summary
+
+    def version_of(self, table: str) -> str:
+        """See `FoundRun`; that of the reader where its record does not say more."""
+        return self.row.versions.get(table, self.row.reader)
 
     @property
     def content_id(self) -> str:
@@ -166,29 +160,6 @@ def nearest(runs: Sequence[StoredRun], wanted: str, store: Store) -> TfcompareEr
 
 def _likeness(wanted: str, name: str) -> float:
     return difflib.SequenceMatcher(None, wanted, name).quick_ratio()
-
-
-def _of_other_reader(row: Row, store: Store) -> str:
-    return (
-        f"{row.run}: was ingested by another version of tfcompare, whose tables this one does not read; to read its "
-        f"profiles again, run `{_ingest_command(row, store.address)}` where they are"
-    )
-
-
-def _ingest_command(row: Row, store: str) -> str:
-    """The shell command that ingests the run into the store at that address under the same id."""
-    words = ["tfcompare", "ingest", text_of(_ingested_from(row))]
-    words += [] if is_own(store) else [STORE_OPTION, shown(store)]
-    return shlex.join(words)
-
-
-def _ingested_from(row: Row) -> str:
-    """The place that it was ingested from, or one that results in the same id."""
-    deeper = row.run.count("/")
-    if is_url(row.place):
-        return row.place.rsplit("/", deeper)[0]
-    place = Path(row.place)
-    return str(place.parents[deeper - 1] if 0 < deeper <= len(place.parents) else place)
 
 
 def _path(place: str) -> PurePath:

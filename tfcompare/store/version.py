@@ -1,22 +1,32 @@
-"""The version of the reader that made a frame; frames of other versions are not used."""
+"""The versions of what a store holds: they change with what tables declare, and with numbers raised by hand."""
 
 from __future__ import annotations
 
+from dataclasses import fields
 from functools import cache
-from hashlib import blake2b
-from pathlib import Path
 
-_CODE = ("__init__.py", "frames", "hlo", "schema", "store", "tables", "xspace", "run.py", "tools/runs/listing.py")
-"""The modules that make packs and records, and the file with the package's version."""
+from tfcompare import __version__
+from tfcompare.frames.host import NUMBERS, HostTables
+from tfcompare.frames.origin import Origin
+from tfcompare.schema import HOST_TABLES
+from tfcompare.sources.logdir import RunSummary
+from tfcompare.store.contents import digest_of
+
+SUMMARY = "summary"
+_SUMMARY_NUMBER = 1
+"""As `NUMBERS`, of a run's summary."""
+
+
+def versions() -> dict[str, str]:
+    """The version of each table of a host file, of the other facts of a host (`host`), and of a run's `summary`."""
+    declared: dict[str, object] = {name: table.declaration for name, table in HOST_TABLES.items()}
+    declared["host"] = [(field.name, str(field.type)) for kind in (HostTables, Origin) for field in fields(kind)]
+    declared[SUMMARY] = [(field.name, str(field.type)) for field in fields(RunSummary)]
+    numbers = NUMBERS | {SUMMARY: _SUMMARY_NUMBER}
+    return {name: f"{numbers[name]}-{digest_of(what)[:8]}" for name, what in declared.items()}
 
 
 @cache
 def reader_version() -> str:
-    """A digest of the code that turns a profile into frames, which makes manual version numbers unnecessary."""
-    package = Path(__file__).parent.parent
-    digest = blake2b(digest_size=8)
-    for part in _CODE:
-        place = package / part
-        for source in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
-            digest.update(source.relative_to(package).as_posix().encode() + b"\0" + source.read_bytes())
-    return digest.hexdigest()
+    """What the names of packs depend on: the versions, and the release, in case that a number was not raised."""
+    return digest_of([versions(), __version__])[:16]

@@ -18,10 +18,11 @@ from tfcompare.sources.remote.places import RemotePath
 
 @dataclass(frozen=True)
 class StoredPack:
-    """The location of a host file's frames in a store (a path or URL)."""
+    """The location of a host file's frames in a store (a path or URL), and the reader that made them."""
 
     store: str
     name: str
+    reader: str
 
 
 @dataclass(frozen=True)
@@ -137,6 +138,10 @@ class FoundRun:
     def summary(self) -> RunSummary | None:
         """Facts from when it was put into a store."""
         return None
+
+    def version_of(self, table: str) -> str:  # noqa: ARG002
+        """The version of a table that was made when it was put into a store; else empty: it will be made now."""
+        return ""
 
     @property
     def content_id(self) -> str:
