@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +15,7 @@ import pytest
 from tests.store.runs_in_stores import put
 from tests.tools.series_runs import BEFORE, FACTOR, nights, profile, write
 from tfcompare.store import cached_frames
+from tfcompare.store.run_store import Store
 
 NIGHTS = 20
 
@@ -49,6 +52,17 @@ def test_every_run_is_a_row_of_csv_and_json(place: Path, tfcompare) -> None:
     records = json.loads(tfcompare(*words, "--format", "json")[1])
     assert [row["label"] for row in records] == rows["label"].tolist()
     assert records[0]["value"] == pytest.approx(rows["value"][0])
+
+
+def test_where_versions_of_tables_changed_is_noted_once(place: Path, tmp_path: Path, tfcompare) -> None:
+    store = Store(str(shutil.copytree(place / "store", tmp_path / "store")))
+    for row in store.rows()[0][:1]:
+        record = store.record(row.run)
+        assert record is not None
+        store.put(replace(record, versions=record.versions | {"steps": "0-1"}))
+    status, _, err = tfcompare("series", "--store", str(tmp_path / "store"), "--format", "csv")
+    assert (status, err.count("note: Different versions of tfcompare made steps, which")) == (0, 1)
+    assert err.count("note:") == 1
 
 
 def test_tags_and_keys_choose_and_order_the_runs(place: Path, tfcompare) -> None:

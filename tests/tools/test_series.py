@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,8 @@ from tfcompare.run import load
 from tfcompare.sources.logdir import FoundRun, find_runs
 from tfcompare.store import cached_frames
 from tfcompare.store.run_store import Store
-from tfcompare.store.stored_run import named, runs_in
+from tfcompare.store.stored_run import StoredRun, named, runs_in
+from tfcompare.store.version import versions
 from tfcompare.tools.runs import series as tool
 from tfcompare.tools.runs import series_changes
 from tfcompare.tools.runs.series import Metric, ordered, parse_metric, series
@@ -49,6 +51,34 @@ def test_step_times_come_from_the_index_and_are_those_of_the_profiles(
     assert rows["low"][:3].tolist() == pytest.approx([one.low for one in expected])
     assert (rows["low"] < rows["value"]).all() and (rows["value"] < rows["high"]).all()
     assert rows["label"][0] == "c0ffee00"
+
+
+def made_by(run: FoundRun, **others: str) -> FoundRun:
+    """The run with other versions of some tables."""
+    assert isinstance(run, StoredRun)
+    return replace(run, row=replace(run.row, versions=run.row.versions | others))
+
+
+def test_a_series_tells_where_versions_of_its_tables_changed(found: list[FoundRun]) -> None:
+    assert series_changes.version_remark(of(found, "step_time")) == ""
+    runs = [made_by(run, steps="0-1", copies="0-1") if 2 <= at < 5 else run for at, run in enumerate(found)]
+    rows = of(runs, "step_time")
+    assert rows["versions"][2] == f"steps 0-1, summary {versions()['summary']}"
+    assert (rows["versions"] == rows["versions"][2]).to_list() == [2 <= at < 5 for at in range(len(found))]
+    assert series_changes.version_remark(rows) == (
+        "Different versions of tfcompare made `steps`, which may itself change values: the version changed at "
+        "`c0ffee02`, `c0ffee05`. `tfcompare ingest` again, where the profiles still exist, makes them alike."
+    )
+    assert series_changes.version_remark(of(runs, "peak_memory")) == "", "it is made of other tables"
+    rows.loc[:4, "value"] = np.nan
+    assert series_changes.version_remark(rows) == ""
+
+
+def test_records_without_versions_count_as_of_their_reader(found: list[FoundRun]) -> None:
+    (old,) = (replace(run, row=replace(run.row, versions={})) for run in found[:1] if isinstance(run, StoredRun))
+    rows = of([old, *found[1:3]], "part:idle_us")
+    assert rows["versions"][0] == f"steps {old.row.reader}"
+    assert "the version changed at `c0ffee01`." in series_changes.version_remark(rows)
 
 
 def test_throughput_is_that_of_the_overview(found: list[FoundRun]) -> None:

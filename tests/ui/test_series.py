@@ -16,6 +16,7 @@ from tests.ui.test_hostile_names import live_parts
 from tfcompare import settings
 from tfcompare.settings import Settings
 from tfcompare.store import cached_frames
+from tfcompare.store.stored_run import StoredRun
 from tfcompare.ui.frame.search import rescan
 
 EVIL = "<img src=x onerror=alert(1)>"
@@ -60,6 +61,13 @@ def test_the_answer_the_changes_and_what_explains_them(page: AppTest) -> None:
     assert "1 of 3 tested ops changed." in texts(page)
     assert page.dataframe[2].value["op_name"].tolist() == ["model/matmul"]
     assert "run" not in page.dataframe[2].value, "its label says which run it is"
+
+
+def test_where_versions_of_tables_changed_stands_below_the_chart(page: AppTest, monkeypatch) -> None:
+    assert "Different versions" not in texts(opened(page))
+    monkeypatch.setattr(StoredRun, "version_of", lambda run, _: run.id.split("/")[1])
+    assert texts(opened(page)).count("Different versions of tfcompare made `steps`, `summary`, which") == 1
+    assert "changed at `c0ffee17`, `c0ffee18`, `c0ffee19` and 16 more." in texts(page)
 
 
 def test_the_link_holds_metric_filter_and_order(page: AppTest) -> None:

@@ -69,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the series or its changes. Raises `TfcompareError` for an unknown metric, or if no run matches."""
     from tfcompare.tools.runs.series import on_last_device, ordered, parse_metric, series
-    from tfcompare.tools.runs.series_changes import op_changes
+    from tfcompare.tools.runs.series_changes import op_changes, version_remark
 
     metric = parse_metric(arguments.metric)
     found = ordered(_of_program(_found(arguments), arguments), arguments.by)
@@ -88,6 +88,8 @@ def run(arguments: argparse.Namespace) -> int:
         if len(frame) < len(rows):
             note(f"note: left out: {len(rows) - len(frame):,} runs on other devices than {frame['device'].max()}")
             found = [run for run in found if run.id in set(frame["run"])]
+        if remark := version_remark(frame):
+            note(f"note: {text_of(remark.replace('`', ''))}")
         text = _text(frame, found, metric) if arguments.format == "text" else ""
         _print(frame, arguments.format, text)
     report_cache_problems()

@@ -28,6 +28,7 @@ from tfcompare.sources.logdir import FoundRun
 from tfcompare.sources.logdir.metadata import COMMIT
 from tfcompare.sources.programs import device_of, device_words
 from tfcompare.store.reading import OnProgress
+from tfcompare.store.version import SUMMARY, versions
 from tfcompare.tools.runs.listing import device_text
 from tfcompare.tools.runs.many_runs import peak_bytes
 from tfcompare.tools.throughput import steps_per_s
@@ -48,8 +49,18 @@ COLUMNS = {
     "low": "float64",
     "high": "float64",
     "problem": "str",
+    "versions": "str",
 }
 """The columns of `series`."""
+_MADE_OF = {
+    STEP_TIME: ("steps", SUMMARY),
+    THROUGHPUT: ("steps", SUMMARY),
+    PEAK_MEMORY: ("memory_summary",),
+    OP: ("steps", "op_parts", "op_cells"),
+    KERNEL: ("steps", "kernel_stats", "kernel_cells"),
+    PART: ("steps",),
+}
+"""The tables of hosts that the values come from, and the summary in the index."""
 _PS_PER_US = 1e6
 _CACHED = 1 << 16
 _SHORT_COMMIT = 10
@@ -122,15 +133,17 @@ def series(
     """One row per run, with the columns `COLUMNS`, in order of recording or of the metadata named `by`.
 
     `label` is the commit, or else the name; `value` is missing where `problem` says why. Metadata that are all numbers
-    are ordered as numbers; with `by`, runs without it are left out.
+    are ordered as numbers; with `by`, runs without it are left out. `versions` are those of the tables that the value
+    comes from: `steps 1-ea916038, summary 1-66a6fb03`.
     """
-    runs = ordered(found, by)
+    runs, now = ordered(found, by), versions()
     rows = []
     for run, value in zip(runs, _values(runs, metric, progress, opener), strict=True):
         label = run.metadata.get(by) if by else label_of(run)
         tags, device = ", ".join(run.metadata.texts), device_of(run) or value.device
+        made_by = ", ".join(f"{table} {run.version_of(table) or now[table]}" for table in _MADE_OF[metric.kind])
         rows.append((run.id, run.name, run.recorded, label, tags, device, value.value, value.low, value.high,
-                     value.problem))  # fmt: skip
+                     value.problem, made_by))  # fmt: skip
     return pd.DataFrame(rows, columns=list(COLUMNS)).astype(COLUMNS)
 
 

@@ -38,7 +38,7 @@ FAMILY_RUNS = 200
 """Changes in every op are looked for in at most this many of the last runs."""
 SMALLEST_OP_SHARE = 0.005
 """Ops below this share of the time in all runs are not tested, as in verdicts."""
-_NAMED = 2
+_NAMED, _NAMED_PLACES = 2, 3
 STEP_TIME_METRIC = Metric(STEP_TIME)
 _OP = ["host_or_device", "op_type", "op_name"]
 
@@ -102,6 +102,24 @@ def explanation(moves: pd.DataFrame) -> str:
     if against:
         return f"explained by {named} against {against}, together with the rest {_signed(total)} per step"
     return f"explained by {named} of {_signed(total)} per step"
+
+
+def version_remark(rows: pd.DataFrame) -> str:
+    """Where the versions of the tables changed that the values of a series come from, as Markdown; empty if nowhere."""
+    known = rows[rows["value"].notna()]
+    made_by = [dict(each.split(" ") for each in text.split(", ")) for text in known["versions"]]
+    pairs = zip(known["label"].iloc[1:], made_by, made_by[1:], strict=False)
+    places = [(label, [name for name in now if now[name] != before[name]]) for label, before, now in pairs]
+    places = [(label, names) for label, names in places if names]
+    if not places:
+        return ""
+    more = f" and {len(places) - _NAMED_PLACES:,} more" if len(places) > _NAMED_PLACES else ""
+    named = ", ".join(as_code(label) for label, _ in places[-_NAMED_PLACES:])
+    tables = ", ".join(as_code(name) for name in dict.fromkeys(name for _, names in places for name in names))
+    return (
+        f"Different versions of tfcompare made {tables}, which may itself change values: the version changed at "
+        f"{named}{more}. `tfcompare ingest` again, where the profiles still exist, makes them alike."
+    )
 
 
 def metric_name(metric: Metric) -> str:
