@@ -219,6 +219,13 @@ def _pack(data: bytes, rng: random.Random) -> bytes:
     if rng.random() < 0.15 or not filled:
         parts.head = _mutated(parts.head, rng)
         return parts.bytes()
+    if rng.random() < 0.2:  # that of another version
+        for name in rng.sample(filled, min(len(filled), rng.choice((1, 1, 2, 3)))):
+            columns = parts.table(name).column_names
+            some = rng.sample(columns, rng.choice((1, 1, min(3, len(columns) - 1))))
+            for one in rng.choice(([name], [f"{name}.{column}" for column in some])):
+                parts.lose(one)
+        return parts.bytes()
     for name in rng.sample(filled, min(len(filled), rng.choice((1, 1, 2, 3)))):
         if rng.random() < 0.3:
             parts.sizes(name)[:], buffers = _other_buffer(parts.sizes(name), parts.buffers[name], rng)

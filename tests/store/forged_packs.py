@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from tfcompare.schema import HOST_TABLES
 from tfcompare.store.arrays import decode, encode
-from tfcompare.store.earlier import packed_schema
+from tfcompare.store.earlier import columns_now, packed_schema
 
 _MAGIC_BYTES, _SIZE_AT, _HEAD_AT = 8, 24, 32
 
@@ -65,11 +65,17 @@ class Forged:
         self.head["columns"][name] = dtypes
         self.put(name, table)
 
-    def drop(self, name: str) -> None:
-        """Remove a table, as in the pack of a version that did not have it."""
-        del self.head["groups"][HOST_TABLES[name].group]["tables"][name]
-        del self.buffers[name]
-        self._pack_group(HOST_TABLES[name].group)
+    def lose(self, name: str) -> None:
+        """Remove a table, or a column of one (`steps.idle_us`), as in the pack of a version that did not have it."""
+        table, _, column = name.partition(".")
+        if column:
+            dtypes = self.head["columns"].get(table) or columns_now(table)
+            left = {each: dtype for each, dtype in dtypes.items() if each != column}
+            self.put_columns(table, self.table(table).drop_columns(column), left)
+            return
+        del self.head["groups"][HOST_TABLES[table].group]["tables"][table]
+        del self.buffers[table]
+        self._pack_group(HOST_TABLES[table].group)
 
     def put_buffers(self, name: str, buffers: list[bytes]) -> None:
         """Put buffers in place of those of a table, whatever the head says of them."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from functools import cache
@@ -11,12 +12,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from tfcompare.frames.arrow import arrow_schema, schema_of, table_of, texts
+from tfcompare.frames.arrow import TEXT, arrow_schema, schema_of, table_of, texts
 from tfcompare.schema import HOST_TABLES
 from tfcompare.store.contents import Damaged
 
-_MISSING = {"str": "", "float64": np.nan, "Int64": None, "Float64": None}
-"""What columns of these dtypes have where nothing is known."""
 _NAME = re.compile("[a-z][a-z0-9_]{0,63}")
 _MOST_COLUMNS = 256
 
@@ -60,9 +59,9 @@ def lacking(name: str, packed: pa.Schema) -> list[pa.Field]:
 
 
 def may_be_missing(name: str, column: str) -> bool:
-    """Whether a column has a value for what is not known."""
+    """Whether a column is declared to have a value for what is not known."""
     declared = HOST_TABLES[name].columns[column]
-    return declared.dtype in _MISSING or declared.least == -1
+    return declared.may_be_nan or declared.least == -1 or declared.dtype in ("str", "Int64", "Float64")
 
 
 def as_today(name: str, packed: pa.Table) -> pa.Table:
@@ -77,7 +76,7 @@ def as_today(name: str, packed: pa.Table) -> pa.Table:
 
 
 def _missing(name: str, field: pa.Field, rows: int) -> pa.Array:
-    dtype = HOST_TABLES[name].columns[field.name].dtype
-    if dtype == "str":
+    if field.type == TEXT:
         return texts(np.zeros(rows, np.int32), [""])
-    return pa.repeat(pa.scalar(_MISSING.get(dtype, -1), field.type), rows)
+    value = None if field.nullable else math.nan if HOST_TABLES[name].columns[field.name].may_be_nan else -1
+    return pa.repeat(pa.scalar(value, field.type), rows)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Any, Protocol
 
 import numpy as np
@@ -26,16 +25,11 @@ class Others(Protocol):
         """The number of rows of a table, without reading it."""
 
 
-def check_table(name: str, table: pa.Table, others: Others, missing: Collection[str] = ()) -> None:
-    """Raises `Damaged` unless the table, which has rows and valid arrays, may be one of tfcompare's.
-
-    `missing`: columns without values.
-    """
+def check_table(name: str, table: pa.Table, others: Others) -> None:
+    """Raises `Damaged` unless the table, which has rows and valid arrays, may be one of tfcompare's."""
     declared = schema.HOST_TABLES[name]
     columns = {field.name: table[field.name].chunk(0) for field in table.schema}
     for column, values in columns.items():
-        if column in missing:
-            continue
         if isinstance(values, pa.DictionaryArray):
             if column == "host_or_device" and not set(values.dictionary.to_pylist()) <= {schema.HOST, schema.DEVICE}:
                 raise Damaged(f"{name}.{column} is neither {schema.HOST} nor {schema.DEVICE}")

@@ -231,7 +231,7 @@ class PackedTables(Mapping[str, pa.Table]):
         try:
             start = sum(expanded_bytes(group.tables[other]) for other in _before(name, group.tables))
             table = as_today(name, decode(self._schemas[name], group.tables[name], buffer, start))
-            check_table(name, table, self, {column.name for column in self._missing[name]})
+            check_table(name, table, self)
         except Damaged as error:
             raise Damaged(f"{self._where}: its table {name} is damaged ({error}); remove the file") from None
         return table
