@@ -128,6 +128,19 @@ def test_the_old_tables_are_used_where_the_profile_is_gone(store, logs, read_ane
     assert compare(loaded, loaded).headline(loaded.id)
 
 
+@pytest.mark.usefixtures("given")
+def test_a_damaged_pack_of_another_version_is_made_anew_here_and_stays_in_the_store(store, logs, raised) -> None:
+    raw = load(logs)
+    (path,) = store.rglob("*.pack")
+    path.write_bytes(b"damaged")
+    raised("copies")
+    (run,) = stored(store).values()
+    loaded = load(run)
+    pd.testing.assert_frame_equal(loaded.table("op_stats"), raw.table("op_stats"))
+    assert "is damaged; it was made anew from the profile" in "".join(loaded.remarks)
+    assert path.read_bytes() == b"damaged", "its name is that of an older version"
+
+
 @pytest.mark.usefixtures("own")
 def test_the_cache_of_this_machine_is_not_used_where_a_version_changed(logs, read_anew, raised) -> None:
     def times_read() -> int:
