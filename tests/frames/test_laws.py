@@ -97,7 +97,8 @@ def test_order_and_begin_do_not_matter_and_twice_as_slow_takes_twice_as_long(
     for name in ("op_stats", "op_steps"):
         pd.testing.assert_frame_equal(run.table(name), later.table(name), obj=name)
     steps = run.table("steps")
-    pd.testing.assert_frame_equal(steps.assign(start_us=steps["start_us"] + later_us), later.table("steps"))
+    begun = {name: steps[name] + later_us for name in ("start_us", "host_start_us")}
+    pd.testing.assert_frame_equal(steps.assign(**begun), later.table("steps"))
 
     slower = with_events(
         planes, lambda e: dataclasses.replace(e, offset_ps=2 * e.offset_ps, duration_ps=2 * e.duration_ps)

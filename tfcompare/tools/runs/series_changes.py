@@ -16,6 +16,7 @@ from tfcompare.compare.straggler import mean_step_us, steps_of_straggler
 from tfcompare.errors import TfcompareError
 from tfcompare.markdown import as_code
 from tfcompare.run import Run, load
+from tfcompare.text import some_of
 from tfcompare.tools.runs.series import STEP_TIME, THROUGHPUT, Metric, device_of_read, label_of
 from tfcompare.units import format_bytes, format_time_us
 
@@ -113,12 +114,11 @@ def version_remark(rows: pd.DataFrame) -> str:
     places = [(label, names) for label, names in places if names]
     if not places:
         return ""
-    more = f" and {len(places) - _NAMED_PLACES:,} more" if len(places) > _NAMED_PLACES else ""
-    named = ", ".join(as_code(label) for label, _ in places[-_NAMED_PLACES:])
+    named = some_of([as_code(label) for label, _ in reversed(places)], _NAMED_PLACES)
     tables = ", ".join(as_code(name) for name in dict.fromkeys(name for _, names in places for name in names))
     return (
         f"Different versions of tfcompare made {tables}, which may itself change values: the version changed at "
-        f"{named}{more}. `tfcompare ingest` again, where the profiles still exist, makes them alike."
+        f"{named}. `tfcompare ingest` again, where the profiles still exist, makes them alike."
     )
 
 
