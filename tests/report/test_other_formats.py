@@ -26,7 +26,7 @@ from tfcompare.errors import Unknown
 from tfcompare.render.payload import table_json
 from tfcompare.report.contents import Checked, _compared
 from tfcompare.report.making import report, write
-from tfcompare.report.redaction import OtherNames, Sentences, redacted, renamed, without_paths
+from tfcompare.report.redaction import OtherNames, Secrets, redacted, renamed
 from tfcompare.run import load
 from tfcompare.views.blocks import Table, Text
 from tfcompare.views.registry import view
@@ -67,6 +67,15 @@ def test_json_has_every_diff_in_full_precision() -> None:
     assert ours == pytest.approx(diff["self_time_us_per_step_candidate"].astype("float64").tolist(), nan_ok=True)
 
 
+def as_it_is(text: str) -> str:
+    return text
+
+
+def without_secrets(text: str) -> str:
+    """A text of runs of which neither hosts nor users are known."""
+    return Secrets({}, {}, {}, ()).in_name(text)
+
+
 @cache
 def without_names(name: str) -> Comparison:
     """A redacted comparison: of a run with a secret name and a remark with paths, and one that is called `name`, as its
@@ -75,14 +84,13 @@ def without_names(name: str) -> Comparison:
     remark = "left out: /home/ada/x/host_b.xplane.pb: breaks off in worker1's profile"
     secret = replace(baseline, id="x/my_slow.run", name="my_slow.run", path=PurePath("/home/ada/x"), remarks=(remark,))
     hosts = {host: f"{name}{number}" for number, host in enumerate(candidate.host_names)}
-    others, plain = OtherNames({}), Sentences({"worker0": "worker0"})
     comparison = compare(secret, replace(candidate, id=name, name=name)).with_runs(
         lambda run: renamed(
-            run, run.name, hosts if run.id == name else {host: host for host in run.host_names}, others, plain
+            run, run.name, hosts if run.id == name else {host: host for host in run.host_names}, as_it_is, as_it_is
         ),
         hosts,
         lambda _, text: text,
-        plain.of,
+        as_it_is,
     )
     return redacted(comparison)
 
@@ -173,7 +181,7 @@ def test_names_that_are_hostile_and_paths_are_others_in_all_texts_and_charts(
 
 def test_different_names_of_a_run_stay_different_and_the_same_ones_of_two_runs_the_same() -> None:
     given: dict[str, str] = {}
-    ours, theirs = OtherNames(given), OtherNames(given)
+    ours, theirs = (OtherNames(without_secrets, given) for _ in range(2))
     others = [ours.of(text) for text in ("/a/b/x.py", "/c/d/x.py", "x.py", "/a/b/x.py", "model/x.py")]
     assert others == ["x.py", "x.py (2)", "x.py (3)", "x.py", "model/x.py"]
     assert [theirs.of(text) for text in ("/c/d/x.py", "/e/f/x.py", "/a/b/x.py")] == ["x.py (2)", "x.py", "x.py (3)"]
@@ -215,7 +223,7 @@ def test_notes_and_remarks_name_neither_run() -> None:
     ("add(f32[8]) // fused", "add(f32[8]) // fused"),
 ])  # fmt: skip
 def test_of_a_name_with_a_path_the_last_part_is_left(text: str, left: str) -> None:
-    assert OtherNames({}).of(text) == left
+    assert without_secrets(text) == left
 
 
 @pytest.mark.parametrize(("text", "left"), [
@@ -239,7 +247,7 @@ def test_of_a_name_with_a_path_the_last_part_is_left(text: str, left: str) -> No
     ("</b> x", "</b> x"),
 ])  # fmt: skip
 def test_of_a_path_the_last_part_is_left(text: str, left: str) -> None:
-    assert without_paths(text) == left
+    assert without_secrets(text) == left
 
 
 def test_a_full_disk_leaves_the_report_that_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,14 +43,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Write the report. Raises `TfcompareError` for an HTML report on a terminal."""
     from tfcompare.report.making import form_of, report
+    from tfcompare.report.redaction import redacted
 
     form = arguments.format or form_of(arguments.out)
     if form == "html" and arguments.out is None and sys.stdout.isatty():
         raise TfcompareError("an HTML report is not for a terminal: write it to a file with -o report.html")
-    command = ["tfcompare", "report", *_command(arguments, form)]
-    write(
-        report(load_comparison(arguments, arguments.per), form, command=command, redact=arguments.redact), arguments.out
-    )
+    comparison = load_comparison(arguments, arguments.per)
+    if arguments.redact:
+        comparison = redacted(comparison)
+        arguments.host, choice = comparison.host, comparison.baseline.choice
+        arguments.step_marker, arguments.step_kind = choice.marker, choice.kind
+    write(report(comparison, form, command=["tfcompare", "report", *_command(arguments, form)]), arguments.out)
     return 0
 
 
@@ -66,7 +69,7 @@ def write(text: str, path: Path | None) -> None:
 
 
 def _command(arguments: argparse.Namespace, form: str) -> list[str]:
-    """The words that make the report again; with `--redact` without places."""
+    """The words that make the report again; with `--redact` without places, and the other names of a redacted one."""
     words = words_of(arguments)
     if arguments.redact:
         words = ["BASELINE", *(["CANDIDATE"] * len(arguments.candidates)), *options_of(arguments, places=False)]

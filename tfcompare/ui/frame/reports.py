@@ -65,9 +65,9 @@ def _made(comparison: Comparison, form: Format, *, redact: bool) -> str | bytes:
     from tfcompare.report.making import report
     from tfcompare.report.redaction import redacted
 
-    if form == "csv":
-        return zipped_diffs(redacted(comparison) if redact else comparison)
-    return report(comparison, form, command=command(comparison), redact=redact)
+    if redact:
+        comparison = redacted(comparison)
+    return zipped_diffs(comparison) if form == "csv" else report(comparison, form, command=command(comparison))
 
 
 def command(comparison: Comparison) -> list[str]:
