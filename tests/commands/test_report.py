@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from pathlib import Path
 
-from tests.profiles import SAMPLE_RUNS
+from tests.profiles import SAMPLE_RUNS, WORKER_RUNS
 
 BEFORE, AFTER = (str(SAMPLE_RUNS[name]) for name in ("filters_512_128", "filters_16_8"))
 
@@ -31,6 +31,12 @@ def test_a_redacted_report_names_no_place(tfcompare) -> None:
     status, printed, _ = tfcompare(*ALONE, "--format", "markdown", "--redact")
     assert (status, "filters" in printed, str(Path(AFTER).parent) in printed) == (0, False, False)
     assert "tfcompare report BASELINE --steps 5:20 -o report.md --redact" in printed
+
+
+def test_the_command_in_a_redacted_report_names_no_host(tfcompare) -> None:
+    words = ("report", str(WORKER_RUNS["workers_balanced"]), "--host", "worker1", "--format", "markdown")
+    status, printed, _ = tfcompare(*words, "--redact")
+    assert (status, "worker1" in printed, "--host 'host 2'" in printed) == (0, False, True)
 
 
 def test_a_check_writes_a_report_passed_or_not(tmp_path: Path, tfcompare) -> None:

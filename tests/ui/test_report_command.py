@@ -36,3 +36,10 @@ def test_it_has_the_kind_of_steps() -> None:
         load(GPU / "h100_recompute_activations" / "h100_recompute_activations_run-1", step_kind="evaluate"),
     ]
     assert reports.command(compare(*runs))[4:-2] == ["--step-kind", "evaluate"]
+
+
+def test_a_redacted_report_has_no_path_in_its_command() -> None:
+    run = load(SAMPLE_RUNS["filters_16_8"])
+    for redact in (False, True):
+        text = str(reports._made(compare(run, run), "markdown", redact=redact))
+        assert ("tfcompare report" in text, str(run.path) in text.replace("\\", "")) == (True, not redact)

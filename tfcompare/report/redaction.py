@@ -73,6 +73,8 @@ _IPV6 = re.compile(
 _FEWEST_IN_CLUSTERS, _MOST_IN_PART = 10, 255
 """Four numbers of which the first is below 10 are a version, such as cuDNN's 9.1.0.70, unless a port follows: machines
 of a cluster have addresses in 10.0.0.0/8 or above."""
+_CUT = " …"
+"""At the end of a long message of a profile."""
 _FEWEST_LETTERS = 3
 _COMMON = re.compile(
     "all|build|chief|cpu|data|device|gpu|host|job|localhost|main|master|model|none|public|replica|root|run|server|shared"
@@ -109,6 +111,8 @@ class Secrets:
 
     def in_sentence(self, text: str) -> str:
         """The sentence without secrets."""
+        if text.endswith(_CUT):  # perhaps within a secret
+            text = f"{text.removesuffix(_CUT).rpartition(' ')[0]} …{_CUT}"
         return self._without(self._of_places.of(text), self._of_runs)
 
     def in_name(self, text: str) -> str:
@@ -131,10 +135,10 @@ class Secrets:
     def _last_part(self, found: re.Match[str]) -> str:
         """The last part of a path, or `…` if that is a folder near the root, a machine, or the home of a user."""
         option = found.groupdict().get("option") or ""
-        parts = [part for part in re.split(_EITHER, found[0].removeprefix(option)) if part]
-        is_near_root = len(parts) <= 2 and ("." not in parts[-1] or parts[0].endswith(":")) if parts else True
-        is_home = len(parts) > 1 and parts[-2] in _HOMES
-        return option + ("…" if is_near_root or is_home else self._runs.get(parts[-1], parts[-1]))
+        parts = ["", *filter(None, re.split(_EITHER, found[0].removeprefix(option)))]
+        last = parts[-1].rpartition("…")[2]  # after the cut of a long name
+        is_near_root = len(parts) <= 3 and ("." not in last or parts[1].endswith(":"))
+        return option + ("…" if is_near_root or parts[-2] in _HOMES or not last else self._runs.get(last, last))
 
     def _ipv4(self, found: re.Match[str]) -> str:
         numbers = [int(number) for number in re.findall(r"\d+", found[0])]
