@@ -198,6 +198,10 @@ def test_a_text_is_left_without_its_secrets_and_no_more(text: str, left: str) ->
     assert (SECRETS.in_name(text), SECRETS.in_name(left)) == (left, left)
 
 
+def test_of_a_message_that_was_cut_the_last_word_is_left_out() -> None:
+    assert [SECRETS.in_sentence(text) for text in ("sent by ibis@cor …", "sent by … …")] == ["sent by … …"] * 2
+
+
 @pytest.mark.parametrize(
     "unit", ["/", "~", "~/", "a/", "\\", "%2F", "%252F", "a@", "a@b.", "10.1.", "fd:", "2001:", "ada-"]
 )

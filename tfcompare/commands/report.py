@@ -23,7 +23,7 @@ SUMMARY = "write a report as HTML, Markdown or JSON"
 EXAMPLES = """examples:
   tfcompare report logs/before logs/after -o report.html
   tfcompare report logs/before logs/after --format markdown >> "$GITHUB_STEP_SUMMARY"
-  tfcompare report logs/before logs/after -o report.html --redact    # without paths and host names"""
+  tfcompare report logs/before logs/after -o report.html --redact    # without paths and names"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,7 +35,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="default: by the suffix of FILE (.html, .md, .json), else html",
     )
     parser.add_argument(
-        "--redact", action="store_true", help="remove paths and the names of runs and hosts, to share the report"
+        "--redact",
+        action="store_true",
+        help="remove names of runs, hosts and users, paths and addresses, to share the report",
     )
     add_comparison(parser)
 

@@ -452,8 +452,8 @@ class Comparison:
     def report(self, path: str | Path = "report.html", *, redact: bool = False) -> Path:
         """Write a report to a file: HTML, or what the suffix `.md` or `.json` asks for. Returns its path.
 
-        `redact` removes paths and the names of runs and hosts. Raises `TfcompareError` for another suffix, `OSError` if
-        the file cannot be written.
+        `redact` removes names of runs, hosts and users, paths and addresses. Raises `TfcompareError` for another
+        suffix, `OSError` if the file cannot be written.
         """
         from tfcompare.report.making import form_of, report, write
 

@@ -78,7 +78,8 @@ def report(
     """The report on a comparison, or on a run alone, as text.
 
     `command` are the words of the command that makes it again; `checked` stands above the verdicts. `redact` removes
-    paths and the names of runs and hosts, but for what these two say. Raises `Unknown` for an unknown format.
+    names of runs, hosts and users, paths and addresses, but for what these two say. Raises `Unknown` for an
+    unknown format.
     """
     if form not in FORMATS:
         raise Unknown("format of a report", form, list(FORMATS))

@@ -34,7 +34,9 @@ def show(comparison: Comparison) -> None:
             key="tfcompare.report.format",
         )  # fmt: skip
         redact = st.toggle(
-            "Without paths and names of runs and hosts", key="tfcompare.report.redact", help="To share it with others"
+            "Without paths, names and addresses",
+            key="tfcompare.report.redact",
+            help="To share it: without names of runs, hosts and users",
         )
         label, suffix, media_type = _FORMATS[form]
         runs = runs_of(comparison)
