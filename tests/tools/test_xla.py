@@ -278,6 +278,14 @@ def test_numbers_of_names_are_no_change() -> None:
     assert instruction_diff(before, before.replace("%p.3.1", "%p.4")) == ""
 
 
+def test_very_many_lines_are_not_aligned() -> None:
+    few, many = ("\n".join(["x", *(f"line {i}" for i in range(count))]) for count in (3, 300))
+    assert lines_diff(few, few.removeprefix("x\n")).count("- ") == 1
+    changed = lines_diff(many, many.removeprefix("x\n"))
+    assert changed.startswith("- x\n+ line 0\n- line 0\n+ line 1\n")
+    assert changed.endswith("- line 299")
+
+
 def test_a_diff_of_lines_shows_whole_lines() -> None:
     before = "%a.1 = f32[8] dot\n%b = f32[8] add"
     assert lines_diff(before, before.replace("a.1", "a.7")) == ""
