@@ -25,6 +25,7 @@ from tfcompare.store.arrays import CODEC, Sizes, check_sizes, decode, encode, ex
 from tfcompare.store.contents import Damaged, OtherVersion, head_bytes, split_head
 from tfcompare.store.earlier import as_today, columns_now, first_columns, lacking, may_be_missing, packed_schema
 from tfcompare.store.pack_checks import check_table
+from tfcompare.text import some_of
 from tfcompare.units import format_bytes
 
 _MAGIC = b"TFCPACK3"
@@ -174,9 +175,8 @@ class PackedTables(Mapping[str, pa.Table]):
         lacking = self.without + [f"{name}.{column.name}" for name in self._missing for column in self._missing[name]]
         if not lacking:
             return ()
-        more = f" and {len(lacking) - _MOST_NAMED:,} more" if len(lacking) > _MOST_NAMED else ""
         return (
-            f"its tables were made by another version of tfcompare, without {', '.join(lacking[:_MOST_NAMED])}{more}; "
+            f"its tables were made by another version of tfcompare, without {some_of(lacking, _MOST_NAMED)}; "
             "`tfcompare ingest` again where the profile is",
         )
 
