@@ -289,7 +289,7 @@ def test_identical_hosts_are_told_of(tmp_path: Path) -> None:
     for host in "abc":
         put(tmp_path, host, profile(steps=4 if host == "b" else 3))
     assert load(tmp_path).remarks == (
-        "the files of hosts a and c are identical: one capture is counted 2 times",
+        "the files of hosts a, c are identical: one capture is counted 2 times",
     )  # fmt: skip
 
 

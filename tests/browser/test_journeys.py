@@ -743,8 +743,8 @@ def test_a_run_is_uploaded_renamed_hidden_and_deleted(page: Page, samples_url: s
     click_table(page, edit, 0, headers=1)
     dialog = page.get_by_role("dialog")
     name = dialog.get_by_label("Name", exact=True)
-    name.fill("Large model")
-    with redrawn(page):
+    with redrawn(page):  # what is written while the page is drawn may be lost
+        name.fill("Large model")
         name.press("Enter")
     dialog.get_by_role("button", name="Save").click()
     expect(dialog).to_have_count(0)

@@ -120,7 +120,7 @@ def test_a_run_is_put_together_without_opening_the_packs_that_were_just_written(
     records = [Store(str(tmp_path / name)).record("run") for name in ("opened", "store")]
     opened, ours = (replace(record, ingested_ns=0) for record in records if record is not None)
     assert ours == opened
-    assert "hosts a and c are identical" in ours.summary.remarks
+    assert "hosts a, c are identical" in ours.summary.remarks
     monkeypatch.undo()
     (run,) = stored(tmp_path / "store").values()
     assert_same(load(run), load(three_hosts))

@@ -209,7 +209,7 @@ def test_as_text_a_run_and_a_comparison_are_one_line() -> None:
     several = compare(baseline, again, better, large, replace(again, id="once more"))
     assert repr(several) == (
         "<Comparison with 'filters_16_8': 'filters_16_8_again' inconclusive, "
-        "'filters_16_8_better_input' likely faster, 'filters_512_128' likely slower, 1 more>"
+        "'filters_16_8_better_input' likely faster, 'filters_512_128' likely slower and 1 more>"
     )
 
 

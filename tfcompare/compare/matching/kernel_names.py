@@ -51,6 +51,7 @@ def plain_kernel(name: str) -> str:
     return parts.function + parts.template
 
 
+@lru_cache(maxsize=NAMES_KEPT)
 def kernel_name(name: str) -> KernelName:
     """Splits a C++ kernel name into its parts; a malformed name is returned as the function part."""
     plain = _SUFFIX.sub("", name.strip())

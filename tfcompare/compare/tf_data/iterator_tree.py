@@ -6,7 +6,10 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
+
+from tfcompare.text import NAMES_KEPT
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,6 +68,7 @@ class Tree:
         return [(d, it.iterator, it.element) for d, it in zip(self.depth, self.iterators, strict=True)]
 
 
+@lru_cache(maxsize=NAMES_KEPT)
 def transformation(iterator: str) -> str:
     """The iterator's transformation, regardless of implementation: `Map` for `ParallelMapV2`."""
     name = _VERSION.sub("", iterator).removesuffix("Dataset")

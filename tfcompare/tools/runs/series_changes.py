@@ -114,7 +114,8 @@ def version_remark(rows: pd.DataFrame) -> str:
     places = [(label, names) for label, names in places if names]
     if not places:
         return ""
-    named = some_of([as_code(label) for label, _ in reversed(places)], _NAMED_PLACES)
+    last = [as_code(label) for label, _ in places[-_NAMED_PLACES:]]
+    named = some_of(last, _NAMED_PLACES, len(places))
     tables = ", ".join(as_code(name) for name in dict.fromkeys(name for _, names in places for name in names))
     return (
         f"Different versions of tfcompare made {tables}, which may itself change values: the version changed at "
