@@ -116,16 +116,17 @@ def pair_executions(baseline: pd.DataFrame, candidate: pd.DataFrame) -> PairedRo
     """
     out = PairedRows([], [], [])
     (ours, rows_of), (theirs, their_rows_of) = (_by_pipeline(side) for side in (baseline, candidate))
-    renamed = (
-        (candidate[OWN_NAME] != candidate["pipeline"]).tolist() if OWN_NAME in candidate else [False] * len(theirs)
-    )
+    renamed = set()
+    if OWN_NAME in candidate:
+        others = candidate[candidate[OWN_NAME] != candidate["pipeline"]]
+        renamed = set(zip(others["host"], others["pipeline"], strict=True))
+    labels, their_labels = baseline.index.tolist(), candidate.index.tolist()
     for key in filter(their_rows_of.__contains__, rows_of):
         rows, their_rows = rows_of[key], their_rows_of[key]
-        is_renamed = any(renamed[row] for row in their_rows)
         for pair in pair_iterators([ours[row] for row in rows], [theirs[row] for row in their_rows]):
-            out.baseline.append(int(baseline.index[rows[pair.baseline]]))
-            out.candidate.append(int(candidate.index[their_rows[pair.candidate]]))
-            out.match.append(STRUCTURAL if is_renamed and pair.tier == EXACT else pair.tier)
+            out.baseline.append(labels[rows[pair.baseline]])
+            out.candidate.append(their_labels[their_rows[pair.candidate]])
+            out.match.append(STRUCTURAL if key in renamed and pair.tier == EXACT else pair.tier)
     return out
 
 
