@@ -161,5 +161,5 @@ class Unknown(TfcompareError):
         self.kind = kind
         self.name = name
         self.known = known
-        choices = some_of(list(map(repr, known)), _MOST_NAMED) or "none"
+        choices = some_of(map(repr, known), _MOST_NAMED) or "none"
         super().__init__(f"unknown {kind} {name!r}; must be one of: {choices}")

@@ -21,11 +21,12 @@ def text_of(name: str) -> str:
     return name if name.isprintable() else "".join(c if c.isprintable() or c == INDENT else _escaped(c) for c in name)
 
 
-def some_of(names: Sequence[str], most: int, count: int | None = None) -> str:
+def some_of(names: Iterable[str], most: int, count: int | None = None) -> str:
     """`a, b, c`; of more than `most`, `a, b and 3 more`. `count`: how many there are, if not all are in `names`."""
-    shown = ", ".join(names[:most])
-    rest = (len(names) if count is None else count) - min(len(names), most)
-    return f"{shown} and {rest:,} more" if rest else shown
+    every = list(names)
+    shown = every[:most]
+    rest = (len(every) if count is None else count) - len(shown)
+    return ", ".join(shown) + (f" and {rest:,} more" if rest else "")
 
 
 def more_rows(count: int) -> str:

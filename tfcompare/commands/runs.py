@@ -117,4 +117,4 @@ def _print_remarks(frame: pd.DataFrame) -> None:
     """Print each remark once, with the runs it applies to."""
     remarked = frame[frame["remarks"] != ""]
     for remark, names in remarked.groupby("remarks", sort=False)["name"]:
-        print(f"\n{some_of(list(map(text_of, names)), _MAX_NAMED)}: {text_of(str(remark))}")
+        print(f"\n{some_of(map(text_of, names), _MAX_NAMED)}: {text_of(str(remark))}")

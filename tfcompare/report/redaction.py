@@ -1,7 +1,7 @@
 """Other texts for what a report must not tell: runs, hosts, users, paths and addresses, wherever a profile has them.
 
 They are given before anything is made of a comparison, so that all of its tables, texts and charts have only these.
-`Secrets` knows what must not be told, `OtherNames` keeps different texts different. Ops whose names are paths are
+`Secrets` takes them out of a text, `OtherNames` keeps different texts different. Ops whose names are paths are
 therefore paired by what is left of their names; other numbers are those of the full report.
 """
 
@@ -86,7 +86,7 @@ _MOST_USERS = 1_000
 
 
 class Secrets:
-    """What must not be told of some runs: their names, hosts, users, paths and addresses.
+    """What a report must leave out of some runs: their names, hosts, users, paths and addresses.
 
     `runs` and `hosts` have the other names of the runs and hosts, `places` the names of files and runs by their paths;
     users are those whose home folders are in `texts`. Hosts, by their full or short names, and users are left out as

@@ -1,4 +1,4 @@
-"""The versions of what a store holds: they change with what tables declare, and with numbers raised by hand."""
+"""The versions of the tables in a store: one changes when the table declares other columns, or its number is raised."""
 
 from __future__ import annotations
 

@@ -135,4 +135,4 @@ def _differing_hosts(pair: Pair, side: int) -> list[str]:
 
 def _named(names: Sequence[str]) -> str:
     """Up to `MOST_PROGRAMS` programs, and how many more there are."""
-    return some_of(list(map(as_code, names)), MOST_PROGRAMS)
+    return some_of(map(as_code, names), MOST_PROGRAMS)

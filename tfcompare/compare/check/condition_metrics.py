@@ -373,7 +373,7 @@ def _nothing_like(pattern: str, what: str, kind: str, known: Iterable[str]) -> s
     around = f"*{pattern.casefold()}*"
     holding = sorted((name for name in known if fnmatchcase(name.casefold(), around)), key=len)
     meant = holding[:_MOST_MEANT] or close_matches(pattern.strip("*?"), known, _MOST_MEANT)
-    told = did_you_mean(meant) or f"; there are: {some_of(list(map(repr, known)), _MOST_LISTED)}"
+    told = did_you_mean(meant) or f"; there are: {some_of(map(repr, known), _MOST_LISTED)}"
     return f"neither run has {what} matches {pattern!r}{told}"
 
 

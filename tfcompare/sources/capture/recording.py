@@ -221,4 +221,4 @@ def _move_to_logdir(run: Path, logdir: Path) -> Path:
 
 
 def _listed(addresses: Sequence[Target]) -> str:
-    return some_of(list(map(str, addresses)), _MOST_NAMED)
+    return some_of(map(str, addresses), _MOST_NAMED)

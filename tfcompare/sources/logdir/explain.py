@@ -109,4 +109,4 @@ def _count(number: int, noun: str) -> str:
 
 
 def _some(names: Sequence[str]) -> str:
-    return some_of(list(map(text_of, names)), _MOST_NAMED)
+    return some_of(map(text_of, names), _MOST_NAMED)

@@ -126,7 +126,7 @@ def _summary(upload: Upload) -> str:
     if upload.is_known:
         return f"{as_code(upload.name)} was uploaded before, with the same profiles ({_size(upload)})."
     left = upload.ignored_count
-    names = some_of(list(map(as_code, upload.ignored)), _MOST_NAMED, left)
+    names = some_of(map(as_code, upload.ignored), _MOST_NAMED, left)
     rest = f" Not stored, because they are no profiles: {names}." if left else ""
     return f"{as_code(upload.name)} was added: {_size(upload)}.{rest}"
 

@@ -101,7 +101,7 @@ def _on_one_device(rows: pd.DataFrame, choice: SeriesChoice) -> tuple[pd.DataFra
 def _notes(rows: pd.DataFrame) -> None:
     without = rows[rows["value"].isna()]
     for problem, names in without.groupby("problem")["name"]:
-        st.caption(f"Without a value: {as_markdown(some_of(list(names), 3))}: {as_markdown(str(problem))}.")
+        st.caption(f"Without a value: {as_markdown(some_of(names, 3))}: {as_markdown(str(problem))}.")
     if remark := series_changes.version_remark(rows):
         st.caption(remark)
 

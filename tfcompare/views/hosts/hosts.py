@@ -134,7 +134,7 @@ def _notes(pair: Pair, by: By, is_alone: bool) -> Iterator[str]:
         yield steps_by(pair, by).pairing.sentence(PLURALS[by])
     for run, name in list(zip(pair.runs, pair.marked, strict=True))[: 1 if is_alone else 2]:
         if missing := hosts.without_steps(run):
-            names = some_of(list(map(as_code, missing)), MOST_NAMED)
+            names = some_of(map(as_code, missing), MOST_NAMED)
             yield f"Without steps, and so left out of {name}: {names}."
     if pair.comparison.host is not None:
         yield f"All hosts are compared here; only the table of steps is of {as_code(pair.comparison.host)} alone."

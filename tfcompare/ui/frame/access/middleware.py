@@ -26,8 +26,8 @@ _HEALTH = "/_stcore/health"
 class OnlyAllowedHosts:
     """Answers requests under the names in `server.allowedHosts` alone, which Streamlit checks for websockets.
 
-    Else somebody could point a name of their own at this server, and read its answers from a page of theirs. Health is
-    told under any name.
+    Else somebody could point a name of their own at this server, and read its answers from a page of theirs. The health
+    check answers under any name.
     """
 
     def __init__(self, app: ASGIApp) -> None:
