@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -18,8 +19,10 @@ from tfcompare.errors import NoSuchKind, NoSuchSteps, TfcompareError, Unknown
 from tfcompare.frames import HostTables
 from tfcompare.frames.memory_events import MemoryEvents
 from tfcompare.frames.ops.op_parts import NO_STEP
+from tfcompare.frames.planes import HOST_PLANE
 from tfcompare.frames.steps.steps import WHOLE_PROFILE
 from tfcompare.schema.arrays import Int64
+from tfcompare.schema.recorded import ABSENT, OPS
 from tfcompare.sources.logdir import FoundRun, find_run
 from tfcompare.sources.machine_load import MachineLoad, read_load
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice, step_choice
@@ -94,6 +97,11 @@ class RunInfo:
         """Whether the profile marks its steps; otherwise the whole profile counts as one step."""
         return self.step_source != WHOLE_PROFILE
 
+    @property
+    def has_step_times(self) -> bool:
+        """Whether it is known how long the steps took: there are some, and their devices were recorded."""
+        return self.has_steps and not math.isnan(self.step_time_ms_mean)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Run:
@@ -120,7 +128,8 @@ class Run:
     def __repr__(self) -> str:
         info = self.info
         steps = f"{format_ms(info.step_time_ms_mean)} per step, {info.step_count:,} steps"
-        return f"<Run {self.name!r}: {steps if info.has_steps else 'no step markers'}, {info.device_type}>"
+        untimed = f"{info.step_count:,} steps of unknown time" if info.has_steps else "no step markers"
+        return f"<Run {self.name!r}: {steps if info.has_step_times else untimed}, {info.device_type}>"
 
     def _repr_html_(self) -> str:
         from tfcompare.compare import compare
@@ -139,7 +148,8 @@ class Run:
 
     @property
     def why_untimed(self) -> str:
-        """Why the profile's step markers do not count as steps; empty if they do, or if there are none."""
+        """Why the profile's step markers do not count as steps, or steps have no time; empty if they do, or if there are
+        no markers."""
         return next((h.why_untimed for h in self.hosts if h.why_untimed), "")
 
     @cached_property
@@ -155,6 +165,13 @@ class Run:
     def steps_on(self, host: str | None) -> pd.DataFrame:
         """`steps`, or with `host` the table `steps` of that host."""
         return self.steps if host is None else self.table("steps", host=host)
+
+    def has_recorded_devices(self, host: str | None = None) -> bool:
+        """Whether what ran on the devices of all hosts, or of one, was recorded; also true where there are none, and
+        where it is unknown, as in stores of older versions."""
+        recorded = self.host_table("recorded", host=host)
+        of_devices = recorded[(recorded["device"] != HOST_PLANE) & (recorded["kind"] == OPS)]
+        return bool((of_devices["status"] != ABSENT).groupby(of_devices["host"]).any().all())
 
     @cached_property
     def devices(self) -> tuple[str, ...]:
@@ -423,7 +440,7 @@ class Run:
             parts, idle = parts.on_device(device), idle[idle["device"] == device]
         instructions = self.host_table("hlo_ops", host=host)
         side = np.where(instructions["host"].isin(has_devices), schema.DEVICE, schema.HOST)
-        has_steps = not self.table("steps", host=host).empty
+        has_steps = self.table("steps", host=host)["duration_us"].notna().any()
         instructions = instructions.assign(host_or_device=pd.array(side, dtype="str"))
         return op_stats(parts, idle, instructions, _label(host), has_steps=has_steps)
 
@@ -464,7 +481,7 @@ class Run:
     def _op_steps(self, hosts: tuple[HostTables, ...], host: str | None, device: str | None) -> pd.DataFrame:
         parts = self._parts(hosts) if device is None else self._parts(hosts).on_device(device)
         cells = self.step_cells("op_stats", host=host) if device is None else op_cells(parts, _label(host))
-        return op_steps(cells, parts, has_steps=not self.table("steps", host=host).empty)
+        return op_steps(cells, parts, has_steps=self.table("steps", host=host)["duration_us"].notna().any())
 
 
 def load(

@@ -182,7 +182,7 @@ def steps_of(comparison: Comparison, run: Run) -> pd.DataFrame:
 
 def has_step_times(run: Run) -> bool:
     """Whether there is any step time to draw."""
-    return run.info.has_steps and len(run.steps) > 0
+    return run.info.has_step_times and len(run.steps) > 0
 
 
 def may_draw(steps: Iterable[pd.DataFrame]) -> bool:

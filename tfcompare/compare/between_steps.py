@@ -10,7 +10,7 @@ import numpy as np
 
 from tfcompare.compare.straggler import steps_of_straggler
 from tfcompare.schema.arrays import Floats
-from tfcompare.units import format_percent, format_time_us
+from tfcompare.units import format_percent, format_time_us, format_value
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -93,6 +93,13 @@ def in_words(baseline: Window | None, candidate: Window | None, *, has_changed: 
         side = "candidate" if baseline is None else "baseline"
         return f"Time between steps in the {side}: {_amount(known[0])} per step, in no step time."
     return f"Between steps: {_amount(candidate)}, baseline {_amount(baseline)}, per step. This time is in no step time."
+
+
+def rates(baseline: Window | None, candidate: Window | None) -> str:
+    """`333 vs 323 steps/s`, candidate first, where step times are unknown; empty unless both are known."""
+    if baseline is None or candidate is None:
+        return ""
+    return f"{format_value(candidate.steps_per_s, 'steps/s')} vs {format_value(baseline.steps_per_s, 'steps/s')}"
 
 
 def _amount(found: Window) -> str:

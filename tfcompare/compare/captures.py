@@ -79,9 +79,14 @@ class Captures:
         return all(run.info.has_steps for run in self.runs)
 
     @property
+    def all_have_step_times(self) -> bool:
+        """Whether the step times of all captures are known."""
+        return all(run.info.has_step_times for run in self.runs)
+
+    @property
     def step_times_us(self) -> list[Times]:
-        """The step times of each capture; none without step markers."""
-        if not self.all_have_steps:
+        """The step times of each capture; none if those of any are unknown."""
+        if not self.all_have_step_times:
             return [Times.of(np.zeros(0)) for _ in self.runs]
         return [self.steps(i).times("duration_us") for i in self.positions]
 

@@ -81,12 +81,17 @@ def _count(number: int | None) -> str:
 
 def _devices(run: Run) -> str:
     """How many devices computed, empty for a run on CPUs alone."""
-    return "" if run.info.device_type == "CPU" else _count(computing_devices(run))
+    return _count(computing_devices(run)) if _device_record(run) == "recorded" else ""
+
+
+def _device_record(run: Run) -> str:
+    """Whether what ran on devices was recorded; empty for a run on CPUs alone."""
+    return "" if run.info.device_type == "CPU" else "recorded" if run.has_recorded_devices() else "not recorded"
 
 
 def _device_ops(run: Run) -> str:
-    """Whether the device reported its ops; empty for a run without a device."""
-    if run.info.device_type == "CPU":
+    """Whether the device reported its ops; empty for a run without a device, or without any record of it."""
+    if _device_record(run) != "recorded":
         return ""
     ops = run.table("op_stats")
     return "recorded" if ((ops["host_or_device"] == DEVICE) & (ops["op_type"] != IDLE)).any() else "not recorded"
@@ -104,6 +109,7 @@ _FACTS = (
         "the runs mark the start and end of a step differently",
         True,
     ),
+    _Fact("Devices' record", _device_record, "what ran on devices is not compared", False),
     _Fact("Device ops", _device_ops, "one profile has no device ops", False),
 )
 

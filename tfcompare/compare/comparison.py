@@ -26,7 +26,7 @@ from tfcompare.compare.matching.matching import with_hosts_of
 from tfcompare.compare.matching.normalised import normalised_names
 from tfcompare.compare.matching.sure_pairs import are_sure
 from tfcompare.compare.matching.tiers import NAMINGS
-from tfcompare.compare.per_device import computing_devices, device_counts, devices_note, per_occurrence
+from tfcompare.compare.per_device import computing_devices, device_counts, devices_note, of_hosts_alone, per_occurrence
 from tfcompare.compare.same_ids import told_apart
 from tfcompare.compare.slow_step_words import clause, row_of
 from tfcompare.compare.stats.change_test import ChangeTest
@@ -101,7 +101,7 @@ def compare(
     if per not in PER:
         raise Unknown("figures per", per, list(PER))
     notes: list[str] = []
-    unmarked = [run for run in runs if not knows_step_time(run.info)]
+    unmarked = [run for run in runs if not (knows_step_time(run.info) or run.info.has_steps and run.why_untimed)]
     hosts, host_notes = counterparts_of_host(baseline, candidates, host)
     compared = (host, *(hosts[run.id] for run in candidates))
     devices = device_counts(runs, compared) if unmarked or per == "device" else []
@@ -237,6 +237,7 @@ class Comparison:
         - `evidence`: `single` or `replicates`, depending on whether there are enough captures for a definite claim;
           empty if nothing was tested.
 
+        Where one side has no record of its devices, rows of devices are left out, instead of being added or removed.
         For `tf_data`, the slowest execution of each pipeline is compared. Excluded `steps` are left out. Per step, a
         sum is named `<metric>_per_step` and is the total over the run ÷ the number of all its steps, so it includes the
         time between steps. Cells of an absent side are missing. Rows are sorted by candidate, then by the change of the
@@ -483,6 +484,8 @@ class Comparison:
             self._side(table, candidate, self._hosts[candidate.id]),
         )
         identical = self._is_identical(candidate)
+        if not self.knows_devices(candidate):
+            ours, theirs = (replace(side, frame=of_hosts_alone(table.name, side.frame)) for side in (ours, theirs))
         if "pipeline" in table.keys:
             theirs = replace(theirs, pipelines=self.pipelines(candidate))
         diff = diff_table(
@@ -519,6 +522,10 @@ class Comparison:
         ours = slowest_executions(self.baseline.table("tf_data", host=self.host))
         theirs = slowest_executions(candidate.table("tf_data", host=self._hosts[candidate.id]))
         return pair_pipelines(ours, with_hosts_of(ours, theirs))
+
+    def knows_devices(self, candidate: Run) -> bool:
+        """Whether what ran on devices was recorded on both sides; otherwise, only hosts are compared."""
+        return all(run.has_recorded_devices(self.host_of(run)) for run in (self.baseline, candidate))
 
     def _side(self, table: schema.Table, run: Run, host: str | None) -> SideRows:
         if "host" not in table.keys:

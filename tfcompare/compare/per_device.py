@@ -12,7 +12,7 @@ from tfcompare.compare.groups.aggregate import compared, metric_in
 from tfcompare.compare.matching.renamed_scopes import UNTYPED
 from tfcompare.compare.stats.verdict import UNTESTED
 from tfcompare.errors import TfcompareError
-from tfcompare.schema import SIDES, Table
+from tfcompare.schema import DEVICE, OF_DEVICES, SIDES, Table
 
 if TYPE_CHECKING:
     from tfcompare.run import Run
@@ -32,8 +32,18 @@ def computing_devices(run: Run, host: str | None = None) -> int:
     return max(len(busy) or len(run.devices), 1)
 
 
+def of_hosts_alone(table: str, rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of a table that are not of devices."""
+    if table in OF_DEVICES:
+        return rows.iloc[:0]
+    return rows[rows["host_or_device"] != DEVICE].reset_index(drop=True) if "host_or_device" in rows else rows
+
+
 def device_counts(runs: Sequence[Run], hosts: Sequence[str | None]) -> list[int]:
-    """The number of devices that each run computed on, on its compared host; none if it is equal for all runs."""
+    """The number of devices that each run computed on, on its compared host; none if it is equal for all runs, or
+    unknown for one, whose devices were not recorded."""
+    if not all(run.has_recorded_devices(host) for run, host in zip(runs, hosts, strict=True)):
+        return []
     counts = [computing_devices(run, host) for run, host in zip(runs, hosts, strict=True)]
     return counts if len(set(counts)) > 1 else []
 

@@ -24,7 +24,7 @@ def step_time_verdict(
     ours, theirs = baseline.runs[0], candidate.runs[0]
     if ours.content_id == theirs.content_id:
         return IDENTICAL
-    if not (baseline.all_have_steps and candidate.all_have_steps):
+    if not (baseline.all_have_step_times and candidate.all_have_step_times):
         return no_steps(baseline, candidate)
     test = ChangeTest(replicates.spread_between(ours, theirs))
     return replace(test(baseline.step_times_us, candidate.step_times_us), caveat=caveat(found))
@@ -62,6 +62,6 @@ def caveat(found: Sequence[Mismatch], *, but: str = "") -> str:
 
 
 def no_steps(*sides: Captures) -> Verdict:
-    """The verdict if one of these sides has no steps, with the reason of the first run that gives one."""
-    reasons = (run.why_untimed for side in sides for run in side.runs if not run.info.has_steps)
+    """The verdict if one of these sides has no step times, with the reason of the first run that gives one."""
+    reasons = (run.why_untimed for side in sides for run in side.runs if not run.info.has_step_times)
     return replace(NO_STEPS, reason=next(filter(None, reasons), NO_STEPS.reason))

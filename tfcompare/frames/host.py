@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Lock
 
 import numpy as np
@@ -28,6 +28,7 @@ from tfcompare.frames.ops.op_shapes import with_shapes
 from tfcompare.frames.ops.tpu_ops import tpu_ops
 from tfcompare.frames.origin import Origin, origin_of
 from tfcompare.frames.planes import device_kind, device_planes
+from tfcompare.frames.recorded import Recording, recorded, recording_of, remark, without_record
 from tfcompare.frames.steps import groups as grouping
 from tfcompare.frames.steps.device_steps import device_steps
 from tfcompare.frames.steps.idle_gaps import idle_gaps
@@ -129,8 +130,13 @@ def build(
     """
     if choice.marker is not None and not grouping.host_events_named(space, choice.marker).any():
         raise NoSuchMarker(f"host {host}", choice.marker, likely_markers(space))
-    origin, links = origin_of(space), grouping.make_links(space)
+    recording = recording_of(space)
+    origin, links = origin_of(space, recording), grouping.make_links(space)
     steps, is_eager = _steps(space, links, choice.marker)
+    if steps.has_markers:
+        lost = without_record(space, recording, steps)
+        steps = replace(steps, lost=lost)
+    found = remark(recording, int(steps.is_lost.sum()), len(steps.number))
     has_own_steps, full_space = steps.has_markers and choice.marker is None, space
     if choice.range is not None:
         count = len(steps.number) if steps.has_markers else 0
@@ -147,21 +153,24 @@ def build(
     else:
         around = links.around if links is not None else None
         del links
-        tables, remarks = _core(space, steps, is_eager, around)
+        tables, remarks = _core(space, steps, is_eager, around, recording)
     _check_size(tables, limits)
+    why_untimed = recording.why_absent or steps.why_untimed
     return HostTables(
         host=host,
         digest=digest,
         origin=origin,
         step_source=steps.source,
         likely_markers=() if has_own_steps else likely_markers(full_space),
-        remarks=(*origin.remarks, *remarks, *filter(None, [steps.why_untimed])),
-        why_untimed=steps.why_untimed,
+        remarks=(*origin.remarks, *remarks, *filter(None, [found, why_untimed])),
+        why_untimed=why_untimed,
         tables=tables,
     )
 
 
-def _core(space: XSpace, steps: Steps, is_eager: Bools, around: Int32 | None) -> tuple[dict[str, pa.Table], list[str]]:
+def _core(
+    space: XSpace, steps: Steps, is_eager: Bools, around: Int32 | None, recording: Recording
+) -> tuple[dict[str, pa.Table], list[str]]:
     """(the tables of `core` and `steps`, remarks on what was left out)."""
     pipelines, functions = tf_data(space, around=around), tf_data_functions(space, around)
     del around  # ops need the most memory: free the graph before building them
@@ -176,9 +185,11 @@ def _core(space: XSpace, steps: Steps, is_eager: Bools, around: Int32 | None) ->
     gaps = idle_gaps(space, steps, ops)
     of_programs = instructions(space, ops, steps)
     buffers, damaged_programs = hlo_memory(space)
+    of_capture = recorded(space, recording, ops)
     del ops
     memory, kernels = memory_events(space, steps), kernels_of(space, steps)
     tables = {
+        "recorded": of_capture,
         "steps": steps_frame(steps, times, idle_ps),
         "device_steps": of_devices,
         "op_parts": with_shapes(parts.parts, memory),

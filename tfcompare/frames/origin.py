@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from tfcompare.errors import NotAProfile
 from tfcompare.frames.hlo.command_buffers import instructions_of, unattributed_kernels
 from tfcompare.frames.hlo.programs import MOST_PROGRAMS, programs_of
-from tfcompare.frames.lost_launches import lost_launches
 from tfcompare.frames.ops.kernel_details import is_kernel
 from tfcompare.frames.planes import (
     ENVIRONMENT_PLANE,
@@ -20,7 +19,9 @@ from tfcompare.frames.planes import (
     other_devices,
     profile_span_ps,
 )
+from tfcompare.frames.recorded import Recording, messages
 from tfcompare.hlo.proto_fields import fields
+from tfcompare.schema.recorded import WHOLE
 from tfcompare.xspace import Plane, XSpace
 from tfcompare.xspace.space import PS_PER_US
 
@@ -74,17 +75,18 @@ class Origin:
     remarks: tuple[str, ...]
 
 
-def origin_of(space: XSpace) -> Origin:
-    """The recording environment stored in the file."""
+def origin_of(space: XSpace, recording: Recording) -> Origin:
+    """The recording environment stored in the file; what `recording` says is no remark."""
     start, end = profile_span_ps(space)
     environment = next((p.stats for p in space.planes if p.name == ENVIRONMENT_PLANE), {})
     metadata = next((p.stats for p in space.planes if p.name == METADATA_PLANE), {})
     started = environment.get("profile_start_time", 0)
+    said = recording.complaint if recording.status != WHOLE else ""
     used = [p for p in device_planes(space) if p.event_count]
     return Origin(
         host_name=", ".join(space.hostnames),
         framework=_framework(space),
-        device_type=device_kind(space),
+        device_type=recording.device_type,
         device_name=_device_name(used[0]) if used else "",
         device_count=len(used),
         clock_mhz=max((_clock_mhz(plane) for plane in used), default=0.0),
@@ -93,7 +95,7 @@ def origin_of(space: XSpace) -> Origin:
         versions=_versions(metadata),
         profiler_options=_profiler_options(environment.get("profile_options")),
         command_buffers=_command_buffers(space),
-        remarks=(*(_one_line(text) for text in (*space.errors, *space.warnings)), *_remarks(space)),
+        remarks=(*(_one_line(text) for text in messages(space) if text != said), *_remarks(space)),
     )
 
 
@@ -192,8 +194,6 @@ def _remarks(space: XSpace) -> list[str]:
         out.append(f"events without a name in the file: {unnamed:,}")
     if space.events.odd_times:
         out.append(f"events with times that cannot be: {space.events.odd_times:,}; do not trust their place and length")
-    if lost := lost_launches(space):
-        out.append(lost)
     if hidden := unattributed_kernels(space):
         out.append(hidden)
     if further := programs_of(space).left_out:
@@ -205,7 +205,4 @@ def _remarks(space: XSpace) -> list[str]:
             "the profiler of the devices recorded no kernels, as those of plug-in devices may: launch sizes, tensor "
             "cores and precision are unknown"
         )
-    if not device_planes(space) or device_kind(space) != "CPU":
-        return out
-    out.append(f"devices without any events: {len(device_planes(space))}; the times are those of the host only")
     return out

@@ -16,6 +16,7 @@ from tfcompare.schema.input import INPUT_PIPELINE, TF_DATA, TF_DATA_CALLS, TF_DA
 from tfcompare.schema.kernels import COPIES, KERNEL_STATS, KERNEL_STEPS
 from tfcompare.schema.memory import MEMORY_PEAK, MEMORY_SUMMARY, MEMORY_TIMELINE
 from tfcompare.schema.ops import IDLE_GAPS, OP_STATS, OP_STEPS
+from tfcompare.schema.recorded import RECORDED
 from tfcompare.schema.runs import (
     HOSTS,
     RUN_INFO,
@@ -48,9 +49,11 @@ __all__ = [
     "MEMORY_SUMMARY",
     "MEMORY_TIMELINE",
     "NOT_BY_STEP",
+    "OF_DEVICES",
     "OP_PROFILE",
     "OP_STATS",
     "OP_STEPS",
+    "RECORDED",
     "RUN_INFO",
     "SIDES",
     "SLOW_STEPS",
@@ -77,6 +80,7 @@ TABLES: dict[str, Table] = {
     t.name: t
     for t in (
         RUN_INFO,
+        RECORDED,
         STEPS,
         SLOW_STEPS,
         HOSTS,
@@ -106,6 +110,9 @@ TABLES: dict[str, Table] = {
 STEP_TABLES = (OP_STATS.name, KERNEL_STATS.name)
 """Tables with values for each step, so that differences can be tested."""
 
+
+OF_DEVICES = (KERNEL_STATS.name, COPIES.name, HLO_OPS.name, HOSTS.name)
+"""Tables of what ran on devices, and of nothing else where there are any."""
 
 IN_STEPS = (*STEP_TABLES, HLO_OPS.name)
 """Tables whose sums are known for the included steps alone (`Run.in_steps`)."""

@@ -6,7 +6,7 @@ others are parts of which the tables of a run are made (`tables`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -16,6 +16,7 @@ from tfcompare.schema.input import TF_DATA, TF_DATA_CALLS, TF_DATA_PIPELINES
 from tfcompare.schema.kernels import COPIES, KERNEL_STATS
 from tfcompare.schema.memory import MEMORY_PEAK, MEMORY_SUMMARY
 from tfcompare.schema.ops import IDLE_GAPS
+from tfcompare.schema.recorded import RECORDED
 from tfcompare.schema.runs import STEP_PARTS, STEP_PRECISIONS, STEPS
 
 Group = Literal["core", "steps", "timeline", "programs"]
@@ -65,9 +66,9 @@ class HostTable:
 _MAY_BE_NAN = frozenset(
     {"host_start_us", "host_span_us", "device_span_us", "buffered_elements", "fragmentation", *STEP_PRECISIONS}
     | {"flops", "bytes_accessed", "flops_per_s", "bandwidth_bytes_per_s", "operational_intensity"}
-    | {"peak_flops_per_s", "peak_bytes_per_s"}
+    | {"peak_flops_per_s", "peak_bytes_per_s", "first_us", "last_us"}
 )
-_SIGNED = frozenset({"start_us", "start_ps", "host_start_us", "time_ps", "peak_time_us"})
+_SIGNED = frozenset({"start_us", "start_ps", "host_start_us", "time_ps", "peak_time_us", "first_us", "last_us"})
 _OR_NONE = frozenset(
     {"earliest", "latest", "stage", "step_part", "launch", "following", "requested_bytes", "allocation_bytes"}
 )
@@ -94,9 +95,11 @@ def _columns(dtypes: Mapping[str, str]) -> dict[str, HostColumn]:
 
 
 def _public(
-    table: Table, group: Group = "core", *, name: str = "", unique: tuple[str, ...] = (), of_steps: bool = False
+    table: Table, group: Group = "core", *, name: str = "", unique: tuple[str, ...] = (), of_steps: bool = False,
+    may_be_nan: Collection[str] = (),
 ) -> HostTable:
     columns = {c.name: replace(_column(c.name, c.dtype), kind=c.kind) for c in table.columns if c.name != "host"}
+    columns |= {column: replace(columns[column], may_be_nan=True) for column in may_be_nan}
     keys = tuple(key for key in unique if key != "host")
     return HostTable(name or table.name, group, columns, keys, of_steps=of_steps)
 
@@ -109,7 +112,8 @@ _MEMORY_NAMES = ("op_name", "region_type", "data_type", "shape")
 HOST_TABLES: dict[str, HostTable] = {
     table.name: table
     for table in (
-        _public(STEPS, unique=("step",)),
+        _public(RECORDED, unique=RECORDED.keys),
+        _public(STEPS, unique=("step",), may_be_nan=("duration_us", *STEP_PARTS)),  # of steps not recorded as a whole
         HostTable(
             "device_steps",
             "core",

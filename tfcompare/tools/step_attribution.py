@@ -263,7 +263,7 @@ def _function_op(moves: pd.DataFrame, ours: HostSteps, theirs: HostSteps) -> tup
 
 
 def _why_none(*runs: Run) -> str:
-    without = list(dict.fromkeys(f"`{run.name.replace('`', chr(39))}`" for run in runs if not run.info.has_steps))
+    without = list(dict.fromkeys(f"`{run.name.replace('`', chr(39))}`" for run in runs if not run.info.has_step_times))
     if not without:
         return ""
     untimed = next((run.why_untimed for run in runs if run.why_untimed), "")

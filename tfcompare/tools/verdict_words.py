@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tfcompare.compare.between_steps import rates, window_of
 from tfcompare.compare.headline import how_to_record_more, knows_step_time, step_marker_call
 from tfcompare.compare.slow_step_words import sentences
 from tfcompare.compare.stats.estimates import FEWEST_REPEATS, FEWEST_STEPS
@@ -66,7 +67,10 @@ def without_step_times(comparison: Comparison, candidate: Run, shown: Mapping[st
     consequence = "there is no step time" if comparison.is_single else "step times cannot be compared"
     untimed = dict.fromkeys(run.why_untimed for run in missing.values() if run.why_untimed)
     if untimed:
-        return _capitalized(consequence), " ".join(f"{_capitalized(sentence)}." for sentence in untimed)
+        about = () if comparison.is_single else (comparison.baseline, candidate)
+        throughput = rates(*(window_of(run, comparison.host_of(run)) for run in about)) if about else ""
+        beside = f"; throughput is {throughput}" if throughput else ""
+        return _capitalized(consequence) + beside, " ".join(f"{_capitalized(sentence)}." for sentence in untimed)
     where = "" if comparison.is_single else f" in {' and '.join(missing)}"
     how = f"ecord again with each step inside `{step_marker_call(run.info for run in missing.values())}`{ELSEWHERE}."
     first, *others = shown

@@ -23,6 +23,7 @@ from tfcompare.compare.stats.verdict import LESS, MORE, SAME, UNTESTED, Verdict
 from tfcompare.compare.step_time_verdict import SAME_CAPTURE, no_steps, time_verdict
 from tfcompare.compare.tf_data.call_verdicts import calls_by_pipeline, slowest_pipeline
 from tfcompare.compare.utilization import Cost, time_at_peak_us
+from tfcompare.schema import DEVICE, HOST
 from tfcompare.schema.arrays import Floats
 from tfcompare.tables.step_cells import StepCells
 from tfcompare.text import close_matches, did_you_mean, some_of
@@ -107,18 +108,23 @@ class Metric:
 
 def _step_time(pair: CheckedPair, _: str) -> Measured:
     """The mean of the included steps."""
-    ours, theirs = (side.step_times_us for side in pair.sides)
-    return _timed(pair, ours, theirs, "steps")
+    return _of_step_times(pair, estimates)
 
 
 def _step_time_quantile(share: float) -> Callable[[CheckedPair, str], Measured]:
     """A quantile of the included steps."""
 
     def measure(pair: CheckedPair, _: str) -> Measured:
-        ours, theirs = (side.step_times_us for side in pair.sides)
-        return _timed(pair, ours, theirs, "steps", estimate=partial(quantile_estimates, share=share))
+        return _of_step_times(pair, partial(quantile_estimates, share=share))
 
     return measure
+
+
+def _of_step_times(pair: CheckedPair, estimate: Callable[[Times], Estimates]) -> Measured:
+    if not all(side.all_have_step_times for side in pair.sides):
+        return _untested(TIME, no_steps(*pair.sides).reason)
+    ours, theirs = (side.step_times_us for side in pair.sides)
+    return _timed(pair, ours, theirs, "steps", estimate=estimate)
 
 
 def _throughput(pair: CheckedPair, _: str) -> Measured:
@@ -133,7 +139,7 @@ def _share_of_peak(cost: Cost) -> Callable[[CheckedPair, str], Measured]:
     """What a step does by what the device could do in its time."""
 
     def measure(pair: CheckedPair, _: str) -> Measured:
-        if not all(side.all_have_steps for side in pair.sides):
+        if not all(side.all_have_step_times for side in pair.sides):
             return _untested(SHARE, no_steps(*pair.sides).reason)
         needed = [time_at_peak_us(side.runs[0], side.hosts[0], cost) for side in pair.sides]
         lacking = list(map(math.isnan, needed))
@@ -185,7 +191,7 @@ def _of_window(side: Captures, position: int, series: Callable[[Window], Floats]
 
 def _time_between_steps(pair: CheckedPair, _: str) -> Measured:
     """The time between steps, per step; on the straggler if there are several hosts."""
-    if not all(side.all_have_steps for side in pair.sides):
+    if not all(side.all_have_step_times for side in pair.sides):
         return _untested(TIME, no_steps(*pair.sides).reason)
     ours, theirs = ([_of_window(side, i, _gaps) for i in side.positions] for side in pair.sides)
     return _timed(pair, ours, theirs, "gaps between steps", on_host=True)
@@ -285,6 +291,10 @@ def _rows_time(pair: CheckedPair, table: str, names: tuple[str, ...], pattern: s
         if not _matching(rows, names, pattern).any():
             known = dict.fromkeys(text for name in reversed(names) for text in rows[name])
             return _missing(TIME, _nothing_like(pattern, what, kind, known))
+    if any(_has_device_rows(c.keys[m]) for c, m in zip(cells, matching, strict=True)):
+        captures = ((run, host) for side in pair.sides for run, host in zip(side.runs, side.hosts, strict=True))
+        if why := next((run.why_untimed for run, host in captures if not run.has_recorded_devices(host)), ""):
+            return _untested(TIME, why)
     lacking = [not len(c.keys) for c in cells]
     if any(lacking):
         return _untested(TIME, f"{_who_lacks(*lacking)} record of {kind} in any step")
@@ -325,7 +335,12 @@ def _summed(cells: StepCells, chosen: npt.NDArray[np.bool_], steps: npt.NDArray[
 
 
 def _has_host_rows(keys: pd.DataFrame) -> bool:
-    return "host_or_device" in keys and bool((keys["host_or_device"] == "Host").any())
+    return "host_or_device" in keys and bool((keys["host_or_device"] == HOST).any())
+
+
+def _has_device_rows(keys: pd.DataFrame) -> bool:
+    """Whether any of these rows of ops or kernels ran on a device."""
+    return bool((keys["host_or_device"] == DEVICE).any()) if "host_or_device" in keys else len(keys) > 0
 
 
 def _timed(

@@ -47,6 +47,8 @@ NO_CONDITIONS = "no conditions"
 
 NEED_NO_STEPS = ("input_latency", "peak_memory", "peak_memory:")
 """The metrics that are compared in runs without step markers."""
+NEED_STEP_TIMES = ("step_time", "step_time_median", "step_time_p95", "mfu", "hbm_share", "time_between_steps")
+"""The metrics for which it must be known how long the steps took."""
 _EXCLUDED_STEPS = 2
 """The first and the last of more than five steps do not count."""
 _LARGEST_SHOWN = 10.0
@@ -288,10 +290,11 @@ def _what_is_lacking(condition: Condition, measured: Measured, pair: CheckedPair
     first = 0 if condition.is_change else 1
     sides = dict(zip(SIDES, pair.sides, strict=True))
     unmarked = [name for name, side in list(sides.items())[first:] if not side.all_have_steps]
-    if unmarked and condition.metric not in NEED_NO_STEPS:
-        runs = [run for name in unmarked for run in sides[name].runs if not run.info.has_steps]
+    runs = [run for side in pair.sides[first:] for run in side.runs if not run.info.has_step_times]
+    if condition.metric in NEED_STEP_TIMES or (unmarked and condition.metric not in NEED_NO_STEPS):
         if untimed := next((run.why_untimed for run in runs if run.why_untimed), ""):
             return untimed
+    if unmarked and condition.metric not in NEED_NO_STEPS:
         infos = [run.info for run in runs]
         return (
             f"no step markers in the {' and the '.join(unmarked)}; record each step inside {step_marker_call(infos)}, "

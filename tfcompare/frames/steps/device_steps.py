@@ -24,7 +24,7 @@ def device_steps(space: XSpace, steps: Steps, times: Int64, idle_ps: Int64, acti
 
     A device's parts are those that the step would have if the host's other devices did nothing; they add up to the
     step. A host with at most one device has the parts of its steps; without a device, it is the device `/host:CPU`.
-    No rows if nothing marks steps. `times` is the result of `step_parts.explain` for all devices together, `idle_ps`
+    No rows if nothing marks steps, and for steps that were not recorded as a whole. `times` is the result of `step_parts.explain` for all devices together, `idle_ps`
     that of `idle_times`, `activities` that of `find_activities`.
     """
     if not steps.has_markers:
@@ -39,13 +39,13 @@ def device_steps(space: XSpace, steps: Steps, times: Int64, idle_ps: Int64, acti
         times_of_devices = [
             explain(space, steps, _of_device(activities, device == i), NO_SEGMENTS)[0] for i in range(len(devices))
         ]
-    parts = [step_parts(of_device, steps, idle_ps) for of_device in times_of_devices]
+    parts, known = [step_parts(of_device, steps, idle_ps) for of_device in times_of_devices], ~steps.is_lost
     return host_table(
         "device_steps",
         {
-            "device": [name for name in devices for _ in range(len(steps.number))],
-            "step": np.tile(steps.number, len(devices)),
-            **{part: np.concatenate([found[part] for found in parts]) / PS_PER_US for part in STEP_PARTS},
+            "device": [name for name in devices for _ in range(int(known.sum()))],
+            "step": np.tile(steps.number[known], len(devices)),
+            **{part: np.concatenate([found[part][known] for found in parts]) / PS_PER_US for part in STEP_PARTS},
         },
     )
 

@@ -20,7 +20,7 @@ def idle_gaps(space: XSpace, steps: Steps, ops: Sequence[OpEvents]) -> pa.Table:
     """Columns of `schema.IDLE_GAPS` for one host: of all its devices together if any of them ran an op, else of its
     threads.
 
-    No rows if nothing marks steps.
+    No rows if nothing marks steps, and for those that were not recorded as a whole.
     """
     if not steps.has_markers or not len(steps.number):
         return empty("idle_gaps")
@@ -29,12 +29,14 @@ def idle_gaps(space: XSpace, steps: Steps, ops: Sequence[OpEvents]) -> pa.Table:
     since, length, before, after = _longest_gaps(space, steps, planes)
     names = pa.concat_arrays([*(plane.parts["op_name"] for plane in planes), pa.array([""])]).dictionary_encode()
     code, labels = names.indices.to_numpy(), names.dictionary
+    known = np.flatnonzero(~steps.is_lost)
+    since, length, before, after = (found.take(known) for found in (since, length, before, after))
     return host_table(
         "idle_gaps",
         {
-            "step": steps.number,
-            "host_or_device": side,
-            "start_us": (steps.start_ps + since) / PS_PER_US,
+            "step": steps.number[known],
+            "host_or_device": [side] * len(known),
+            "start_us": (steps.start_ps[known] + since) / PS_PER_US,
             "duration_us": length / PS_PER_US,
             "op_before": texts(code[before], labels),  # −1, no op, is the last: ""
             "op_after": texts(code[after], labels),

@@ -27,8 +27,9 @@ class Steps:
     `of_event` is the position of each event's step, −1 for none; `is_linked` says whether it follows from the event's
     links rather than its start time (never for markers). `host` is the span of the step's marker, `device` reaches from
     its first to its last device event, or event of an XLA program on the host; where both exist, the step is one of the
-    two (`step_spans`). `chosen` marks the steps that count if they were chosen by range. `why_untimed`: why the
-    profile's markers do not count as steps, empty if they do.
+    two (`step_spans`). `chosen` marks the steps that count if they were chosen by range. `lost` marks the steps that were
+    not recorded as a whole (`frames.recorded`), whose time is unknown. `why_untimed`: why the profile's markers do not
+    count as steps, empty if they do.
     """
 
     source: str
@@ -40,6 +41,7 @@ class Steps:
     host: StepSpans = field(default_factory=lambda: no_spans(0))
     device: StepSpans = field(default_factory=lambda: no_spans(0))
     chosen: Bools | None = None
+    lost: Bools | None = None
     why_untimed: str = ""
 
     @property
@@ -47,16 +49,22 @@ class Steps:
         """Whether each step counts.
 
         The first and last of more than five are excluded, as in xprof, unless steps were chosen by range. The last of
-        several steps that start at a chosen marker is excluded too, because no marker ends it.
+        several steps that start at a chosen marker is excluded too, because no marker ends it, and so are those that were
+        not recorded as a whole, unless none was: then they count for what is known of them.
         """
-        if self.chosen is not None:
-            return self.chosen
-        out = np.ones(len(self.number), np.bool_)
-        if self.source == grouping.NAMED and len(out) > 1:
+        out = np.ones(len(self.number), np.bool_) if self.chosen is None else self.chosen.copy()
+        if self.chosen is None and self.source == grouping.NAMED and len(out) > 1:
             out[-1] = False
-        if len(out) > _EXCLUDE_ENDS_ABOVE:
+        if self.chosen is None and len(out) > _EXCLUDE_ENDS_ABOVE:
             out[[0, -1]] = False
+        if not self.is_lost.all():
+            out &= ~self.is_lost
         return out
+
+    @property
+    def is_lost(self) -> Bools:
+        """Whether each step was not recorded as a whole, so that its time is unknown."""
+        return np.zeros(len(self.number), np.bool_) if self.lost is None else self.lost
 
     @property
     def origin_ps(self) -> Int64:
@@ -108,4 +116,5 @@ def in_range(space: XSpace, steps: Steps, first: int | None, last: int | None) -
     return Steps(
         steps.source, steps.number[chosen], steps.start_ps[chosen], steps.end_ps[chosen], of_event[in_range_events],
         steps.is_linked[in_range_events], steps.host.take(chosen), steps.device.take(chosen), counts,
+        steps.is_lost[chosen],
     ), in_range_events  # fmt: skip

@@ -17,18 +17,19 @@ def steps_frame(steps: Steps, times: Int64, idle_ps: Int64) -> pa.Table:
     `step_parts.explain`, `idle_ps` that of `step_parts.idle_times`."""
     if not steps.has_markers:
         return empty("steps")
+    parts = {**step_parts(times, steps, idle_ps), **compute_precisions(times)}
+    is_known = ~steps.is_lost
     return host_table(
         "steps",
         {
             "step": steps.number,
             "start_us": steps.start_ps / PS_PER_US,
-            "duration_us": (steps.end_ps - steps.start_ps) / PS_PER_US,
+            "duration_us": np.where(is_known, (steps.end_ps - steps.start_ps) / PS_PER_US, np.nan),
             "included": steps.included,
             "stray": np.zeros(len(steps.number), np.bool_),  # decided for a run as a whole (`strays.with_stray`)
             "host_start_us": steps.host.first_start_ps / PS_PER_US,
             "host_span_us": steps.host.length_ps / PS_PER_US,
-            "device_span_us": steps.device.length_ps / PS_PER_US,
-            **{part: ps / PS_PER_US for part, ps in step_parts(times, steps, idle_ps).items()},
-            **{column: ps / PS_PER_US for column, ps in compute_precisions(times).items()},
+            "device_span_us": np.where(is_known, steps.device.length_ps / PS_PER_US, np.nan),
+            **{part: np.where(is_known, ps / PS_PER_US, np.nan) for part, ps in parts.items()},
         },
     )

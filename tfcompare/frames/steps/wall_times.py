@@ -42,7 +42,7 @@ def op_wall_times(
     functions: TfDataFunctions,
     activities: Activities,
 ) -> WallTimes:
-    """The wall times of `ops`, none if nothing marks steps; `parts` are the parts of `ops`, `activities` the result of
+    """The wall times of `ops`, none if nothing marks steps, and in steps that were not recorded as a whole; `parts` are the parts of `ops`, `activities` the result of
     `find_activities`."""
     if not steps.has_markers:
         times = np.zeros((len(steps.number), len(Activity)), np.int64)
@@ -52,7 +52,8 @@ def op_wall_times(
     step_part = part_of_activity(segments.activity)
     first, cell = combinations(segments.stage, segments.op, segments.step, step_part)
     wall_ps = np.bincount(cell, shares, len(first))
-    first, wall_ps = first[wall_ps > 0], wall_ps[wall_ps > 0]
+    counts = (wall_ps > 0) & ~steps.is_lost[segments.step[first]]
+    first, wall_ps = first[counts], wall_ps[counts]
     part, row = parts.row[segments.op[first]], np.append(parts.row, -1)
     used, code = distinct(part.astype(np.int64), len(parts.parts))
     wall = {

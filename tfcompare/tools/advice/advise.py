@@ -37,6 +37,8 @@ def advise_on(baseline: Facts, candidate: Facts) -> Findings:
 def _caveat(candidate: Facts) -> str:
     if candidate.has_enough_steps:
         return ""
+    if not candidate.info.has_step_times:
+        return "Advice on times needs the time of steps, which is unknown here."
     count = len(candidate.steps)
     return f"Advice on times needs {FEWEST_STEPS} included steps, and this run has {count}. Profile more steps."
 

@@ -98,8 +98,8 @@ class Facts:
 
     @property
     def has_enough_steps(self) -> bool:
-        """Whether it has enough steps for advice; a run without any steps is analysed as a whole."""
-        return not self.info.has_steps or len(self.steps) >= FEWEST_STEPS
+        """Whether it has enough steps of known time for advice; a run without any steps is analysed as a whole."""
+        return not self.info.has_steps or (self.info.has_step_times and len(self.steps) >= FEWEST_STEPS)
 
     @property
     def waits_for_input(self) -> bool:

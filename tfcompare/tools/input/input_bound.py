@@ -137,6 +137,8 @@ def why_unknown(info: RunInfo) -> str:
         return "no step markers were found"
     if info.step_source.startswith(XLA_MODULE):
         return "its steps are run times of an XLA module, which include no waiting"
+    if not info.has_step_times:
+        return "the time of its steps is unknown"
     return ""
 
 

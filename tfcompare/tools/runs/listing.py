@@ -87,7 +87,7 @@ def summary_of(run: Run) -> RunSummary:
 
 def _facts_of(run: Run) -> dict[str, Any]:
     info = run.info
-    times = step_times_ms(run) if info.has_steps else None
+    times = step_times_ms(run) if info.has_step_times else None
     mean, low, high = _step_time(run) if times else (None, None, None)
     return {
         "state": READ,
@@ -97,7 +97,7 @@ def _facts_of(run: Run) -> dict[str, Any]:
         "device": device_text(info.device_type, info.device_count),
         "device_name": info.device_name,
         "steps": info.step_count if info.has_steps else None,
-        "step_time_ms_median": info.step_time_ms_median if info.has_steps else None,
+        "step_time_ms_median": info.step_time_ms_median if info.has_step_times else None,
         "step_times_ms": times,
         "step_time_ms_mean": mean,
         "step_time_ms_low": low,

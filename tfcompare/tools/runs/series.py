@@ -230,6 +230,8 @@ def measured(run: Run, metric: Metric) -> Value:
     if not run.info.has_steps:
         return Value(problem="no steps are marked")
     steps = StepsOf.of(run.steps)
+    if metric.kind in (STEP_TIME, PART) and not run.info.has_step_times:
+        return Value(problem=run.why_untimed)
     if metric.kind == STEP_TIME:
         value = _estimated(steps.times("duration_us"))
         return _step_time(value.value, value.low, value.high)

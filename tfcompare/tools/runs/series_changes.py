@@ -172,7 +172,7 @@ def _mean_times(runs: Sequence[FoundRun], opener: Opener, times_of: Callable[[Ru
             run = opener(found)
         except TfcompareError:  # its row of the series says why
             continue
-        if run.info.has_steps:
+        if run.info.has_step_times:
             each.append(times_of(run))
     if not each:
         return None

@@ -1,0 +1,208 @@
+"""What the profiler recorded of a host and its devices, and what it lost."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from tfcompare.frames.arrow import host_table
+from tfcompare.frames.grouping import any_of, combinations
+from tfcompare.frames.hlo.programs import programs_of
+from tfcompare.frames.ops.copies import copy_kinds
+from tfcompare.frames.ops.kernel_details import is_kernel
+from tfcompare.frames.ops.op_parts import OpEvents
+from tfcompare.frames.planes import HOST_PLANE, device_kind, device_planes, host_plane
+from tfcompare.frames.steps.steps import Steps
+from tfcompare.schema import recorded as schema
+from tfcompare.schema.arrays import Bools, Int32, Int64
+from tfcompare.xspace import XSpace
+from tfcompare.xspace.space import PS_PER_US
+
+_ID_OF_LAUNCH = {"GPU": "correlation_id", "TPU": "run_id"}
+"""What a launch on the host and the work that it launched have in common."""
+_LEAST_KNOWN = 0.99
+"""Of the earlier launches of a name, the share whose work is known: where work is missing throughout, as of calls that
+launch nothing, it says nothing that later work is. In 73 captures of GPUs and TPUs it was 1 for every name."""
+
+_OF_DEVICES = re.compile(r"cupti|nvml|\bgpu|roctracer|rocprof|device tracer|\btpu", re.I)
+_NO_DEVICE = re.compile(r"no gpu|no cuda-capable device|no_device|no device", re.I)
+_DROPPED = re.compile(r"dropped|reaches max|2 ?gb", re.I)
+_NOT_ALLOWED = re.compile(r"privilege|permission|root|NVGPUCTRPERM", re.I)
+_NOT_FOUND = re.compile(r"failed to load|not_initialized|accessible", re.I)
+_REMEDIES = (
+    (
+        _NOT_ALLOWED,
+        "the driver does not let this user profile; set the module option `NVreg_RestrictProfilingToAdminUsers=0`, or "
+        "run the container with `--cap-add=SYS_ADMIN`",
+    ),
+    (
+        _NOT_FOUND,
+        "`libcupti` was not found; install CUPTI (with `pip install tensorflow[and-cuda]`, or the CUDA toolkit's, on "
+        "the library path)",
+    ),
+)
+_ANY_REMEDY = "check that `libcupti` can be loaded and that the driver lets this user profile"
+_LAUNCHING_GPU = re.compile(r"(cuda|cu|hip)\w*Launch(Kernel|CooperativeKernel|Grid)\w*|GpuExecutable::Execute\w*")
+_NO_SPAN = (np.nan, np.nan)
+_LAUNCHING_TPU = re.compile(r"tpu::System::Execute")
+
+
+@dataclass(frozen=True, eq=False)
+class Recording:
+    """What was recorded of the devices of one host: `status` is one of `schema.recorded.STATUSES`, `device_type` the
+    kind of devices that the program used, also of those that were not recorded; `complaint` is the profiler's own
+    message on them, empty for none; `lost`: host events that launched work of which nothing was recorded."""
+
+    status: str
+    device_type: str
+    complaint: str
+    lost: Int64
+
+    @property
+    def why_absent(self) -> str:
+        """That nothing was recorded of the devices, and what to do, in Markdown; empty if something was."""
+        if self.status != schema.ABSENT:
+            return ""
+        remedy = next((words for pattern, words in _REMEDIES if pattern.search(self.complaint)), _ANY_REMEDY)
+        do = "" if self.device_type == "TPU" else f"{remedy}, and "
+        return f"nothing that ran on the {self.device_type} was recorded, so times of steps are unknown: {do}record again"
+
+
+def recording_of(space: XSpace) -> Recording:
+    """What was recorded of the devices of this host."""
+    kind, complaint = device_kind(space), _complaint(space)
+    if kind != "CPU":
+        has_dropped = bool(_DROPPED.search(complaint))
+        lost = _lost_launches(space, kind, is_any=has_dropped)
+        return Recording(schema.PARTIAL if has_dropped or len(lost) else schema.WHOLE, kind, complaint, lost)
+    missing = _kind_that_is_missing(space, complaint)
+    return Recording(schema.ABSENT if missing else schema.WHOLE, missing or kind, complaint, np.zeros(0, np.int64))
+
+
+def messages(space: XSpace) -> list[str]:
+    """The profiler's errors and warnings, each in one line."""
+    return [" ".join(text.split()) for text in (*space.errors, *space.warnings)]
+
+
+def _complaint(space: XSpace) -> str:
+    """The profiler's first message about devices, empty without any, or if it is that there is no device."""
+    return next((text for text in messages(space) if _OF_DEVICES.search(text) and not _NO_DEVICE.search(text)), "")
+
+
+def _kind_that_is_missing(space: XSpace, complaint: str) -> str:
+    """The kind of devices that a host without device events used: it has planes of them, the profiler complains of
+    them, or the host launched work on them. Empty if there is no sign of any."""
+    if planes := device_planes(space):
+        return "TPU" if planes[0].name.startswith("/device:TPU:") else "GPU"
+    names: list[str] = space.metadata_names[space.has_events].tolist()
+    if any(_LAUNCHING_TPU.fullmatch(name) for name in names):
+        return "TPU"
+    return "GPU" if complaint or any(_LAUNCHING_GPU.fullmatch(name) for name in names) else ""
+
+
+def _lost_launches(space: XSpace, kind: str, *, is_any: bool) -> Int64:
+    """Rows of the host's launches of which devices recorded nothing, in time order: those after all whose work is
+    known, or if `is_any`, all.
+
+    That happens where a device's buffer is full, or if the profiler stops while the host is far ahead of the device.
+    Launches are the events of the host whose names are among those that have work on a device.
+    """
+    host = host_plane(space)
+    if host is None:
+        return np.zeros(0, np.int64)
+    rows, ids = space.numbers(_ID_OF_LAUNCH[kind])
+    on_host = (rows >= host.first_event) & (rows < host.first_event + host.event_count)
+    firsts, code = combinations(ids)
+    calls, is_known = rows[on_host].astype(np.int64), any_of(code, ~on_host, len(firsts))[code[on_host]]
+    if not is_known.any() or is_known.all():
+        return np.zeros(0, np.int64)
+    name, start = space.events.metadata[calls], space.events.start_ps[calls]
+    names = len(space.metadata_names)
+    is_early = start <= start[is_known].max()
+    known = np.bincount(name[is_known], minlength=names)
+    is_launch = known >= np.maximum(_LEAST_KNOWN * np.bincount(name[is_early], minlength=names), 1)
+    lost = ~is_known & ((known[name] > 0) if is_any else is_launch[name] & ~is_early)
+    chosen = calls[lost]
+    return chosen[np.argsort(start[lost], kind="stable")]
+
+
+def without_record(space: XSpace, recording: Recording, steps: Steps) -> Bools:
+    """Which steps were not recorded as a whole: all without a record of the devices; those that launched work of which
+    nothing was recorded; those that begin after the devices' last event, or of steps of devices, after the host's."""
+    out = np.full(len(steps.number), recording.status == schema.ABSENT, np.bool_)
+    if out.all():
+        return out
+    step = steps.of_event[recording.lost]
+    out[step[step >= 0]] = True
+    events, host = space.events, host_plane(space)
+    if recording.device_type == "CPU" or host is None or not host.event_count:
+        return out
+    others = [host] if not steps.host.exist.any() else device_planes(space)
+    ends = [(events.start_ps[p.events] + events.duration_ps[p.events]).max() for p in others if p.event_count]
+    late: Bools = steps.start_ps >= max(ends)
+    return out | late
+
+
+def remark(recording: Recording, lost_steps: int, steps: int) -> str:
+    """What was lost, how many steps do not count for it, and what to do; empty if nothing was."""
+    if recording.status == schema.ABSENT or not (len(recording.lost) or lost_steps):
+        return ""
+    lost = f"nothing was recorded of the work of {len(recording.lost):,} launches" if len(recording.lost) else ""
+    excluded = f"{lost_steps:,} of {steps:,} steps, which were not recorded as a whole, do not count" if lost_steps else ""
+    why = "the profiler dropped events" if recording.status == schema.PARTIAL and recording.complaint else "it was cut short"
+    what = "; ".join(filter(None, [lost, excluded]))
+    return f"the capture is incomplete ({why}): {what}; profile fewer steps, and wait for the device before it stops"
+
+
+def recorded(space: XSpace, recording: Recording, ops: Sequence[OpEvents]) -> pa.Table:
+    """Columns of `schema.RECORDED` for one host: what there is of its threads, then of each device. `ops` are the op
+    events of the host and its devices."""
+    events, kernels, copied = space.events, is_kernel(space), copy_kinds(space) >= 0
+    of_devices: dict[str, list[Int32]] = {plane.name: [] for plane in device_planes(space)}
+    if recording.status == schema.ABSENT and not of_devices:
+        of_devices[f"/device:{recording.device_type}"] = []
+    of_host: list[Int32] = []
+    for plane in ops:
+        of_devices.get(plane.device, of_host).append(plane.rows)
+    found = [
+        (HOST_PLANE, schema.OPS, _together(of_host)),
+        (HOST_PLANE, schema.MEMORY, space.rows_named("MemoryAllocation", "MemoryDeallocation")),
+        (HOST_PLANE, schema.INPUT, _rows_of_names(space, "Iterator::")),
+        (HOST_PLANE, schema.PYTHON, _rows_of_names(space, "$")),
+    ]
+    for device, several in of_devices.items():
+        rows = _together(several)
+        found.append((device, schema.OPS, rows))
+        if recording.device_type == "GPU":
+            found += [(device, schema.KERNELS, rows[kernels[rows]]), (device, schema.COPIES, rows[copied[rows]])]
+    programs = len(programs_of(space).ids)
+    count = np.array([*(len(rows) for _, _, rows in found), programs], np.int64)
+    spans = [(events.start_ps[r].min(), (events.start_ps[r] + events.duration_ps[r]).max()) if len(r) else _NO_SPAN for _, _, r in found]
+    first, last = np.array([*spans, _NO_SPAN]).T / PS_PER_US
+    devices = [*(device for device, _, _ in found), HOST_PLANE]
+    is_lost = np.array([device != HOST_PLANE for device in devices]) & (recording.status == schema.PARTIAL)
+    status = np.select([count == 0, is_lost], [schema.ABSENT, schema.PARTIAL], schema.WHOLE)
+    return host_table(
+        "recorded",
+        {
+            "device": devices,
+            "kind": [*(kind for _, kind, _ in found), schema.PROGRAMS],
+            "status": status.tolist(),
+            "first_us": first,
+            "last_us": last,
+            "events": count,
+            "complaint": [recording.complaint if device != HOST_PLANE else "" for device in devices],
+        },
+    )
+
+
+def _together(rows: list[Int32]) -> Int32:
+    return np.concatenate([np.zeros(0, np.int32), *rows])
+
+
+def _rows_of_names(space: XSpace, prefix: str) -> Int64:
+    return space.rows_of_entries(np.array([name.startswith(prefix) for name in space.metadata_names], np.bool_))
