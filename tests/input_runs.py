@@ -11,8 +11,8 @@ from tfcompare import schema
 from tfcompare.compare.diff import SideRows, diff_table
 from tfcompare.schema.input import INPUT_PIPELINE, TF_DATA_PIPELINES
 
-MARKED = SimpleNamespace(has_steps=True, step_source="step markers")
-UNMARKED = SimpleNamespace(has_steps=False, step_source="whole profile")
+MARKED = SimpleNamespace(has_steps=True, has_step_times=True, step_source="step markers")
+UNMARKED = SimpleNamespace(has_steps=False, has_step_times=False, step_source="whole profile")
 
 NAIVE = """
 Iterator::Root::BatchV2::Map                  preprocessing      20  900  700

@@ -271,7 +271,14 @@ class Run:
             return kernel_stats_in_steps(whole, self.step_cells(name, host=host), included)
         if name == "hlo_ops":
             return hlo_ops_in_steps(whole, self._cells_of("hlo_cells", self._hosts(host)), included)
-        return op_stats_in_steps(whole, self._parts(self._hosts(host)), included, len(steps))
+        of_all = len(steps), self.recorded_steps(host)
+        return op_stats_in_steps(whole, self._parts(self._hosts(host)), included, *of_all)
+
+    def recorded_steps(self, host: str | None = None) -> int:
+        """The number of steps, included or not, in which devices were recorded: by that, sums over them are divided. All
+        steps where none was, at least 1."""
+        known = self.steps_on(host)["duration_us"].notna()
+        return max(int(known.sum()) or len(known), 1)
 
     @cached_property
     def _in_steps(self) -> dict[tuple[str, str | None], tuple[pd.DataFrame, int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -115,6 +116,14 @@ class FakeRun:
         sums = [column.name for column in schema.table(name).columns if column.kind == "sum"]
         return whole.assign(**{column: whole[column] * share for column in sums})
 
+    def has_recorded_devices(self, host: str | None = None) -> bool:
+        assert host is None or host in self.host_names
+        return True
+
+    def recorded_steps(self, host: str | None = None) -> int:
+        assert host is None or host in self.host_names
+        return int(self.info.step_count)
+
     def op_shares(self, host: str) -> pd.DataFrame:
         assert host in self.host_names
         columns = ("host_or_device", "op_type", "op_name", "step", "step_part", "stage", "wall_time_us")
@@ -179,6 +188,7 @@ def run(
         step_time_ms_median=step_ms,
         step_time_ms_mean=step_ms,
         has_steps=has_steps,
+        has_step_times=has_steps and not math.isnan(step_ms),
         framework=framework,
         device_type=device_type,
         device_name="",

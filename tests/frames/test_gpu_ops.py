@@ -188,13 +188,6 @@ def test_device_before_host_and_devices_without_events_are_none() -> None:
     assert (run.devices, run.info.device_type, run.info.device_count) == (("/device:GPU:0",), "GPU", 1)
 
 
-def test_a_gpu_that_recorded_nothing_is_told_of() -> None:
-    run = run_with(threads([event("op:A", 0, 5)]), plane("/device:GPU:0", line("Stream")))
-    assert host_ops(run) == ["A op 1 5 5", "IDLE IDLE 0 0 0"]
-    assert run.info.device_type == "CPU"
-    assert run.remarks == ("devices without any events: 1; the times are those of the host only",)
-
-
 def test_many_devices_of_one_name_each_have_their_own_ops() -> None:
     """A damaged profile may have hundreds."""
     devices, kernels = 60, 40

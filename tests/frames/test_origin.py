@@ -7,13 +7,19 @@ import pytest
 from tests.profiles import loaded_run
 from tests.xspace_builder import Stats, event, integer, line, plane, space
 from tfcompare.frames.origin import Origin, origin_of
+from tfcompare.frames.recorded import recording_of
 from tfcompare.xspace import parse
+
+
+def read(profile: bytes) -> Origin:
+    parsed = parse(profile)
+    return origin_of(parsed, recording_of(parsed))
 
 
 def origin(**stats: dict[str, str | bytes]) -> Origin:
     names = {"metadata": "/host:metadata", "environment": "Task Environment"}
     host = plane("/host:CPU", line("python", event("x", 0, 1)))
-    return origin_of(parse(space(host, *(plane(names[which], stats=one) for which, one in stats.items()))))
+    return read(space(host, *(plane(names[which], stats=one) for which, one in stats.items())))
 
 
 def test_versions_are_sorted_and_those_of_cuda_read_like_its_own() -> None:
@@ -71,10 +77,10 @@ def test_a_gpu_is_called_by_its_model_where_that_is_sure(
         "core_count": units, "memory_size": round(gigabytes * 1e9),
     }  # fmt: skip
     gpu = plane("/device:GPU:0", line("Stream #1", event("kernel", 0, 1)), stats=stats)
-    assert origin_of(parse(space(gpu))).device_name == name
+    assert read(space(gpu)).device_name == name
 
 
 def test_a_gpu_that_says_its_name_is_called_by_it() -> None:
     stats: Stats = {"gpu_device_name": "NVIDIA H100 80GB HBM3"}
     gpu = plane("/device:GPU:0", line("Stream #1", event("k", 0, 1)), stats=stats)
-    assert origin_of(parse(space(gpu))).device_name == "NVIDIA H100 80GB HBM3"
+    assert read(space(gpu)).device_name == "NVIDIA H100 80GB HBM3"

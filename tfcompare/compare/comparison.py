@@ -363,7 +363,9 @@ class Comparison:
     def _divisor(self, run: Run, table: str = "") -> int:
         """The number by which the sums of a run's table are divided."""
         if self.per == "step":
-            return self.captures(run).step_count if table in schema.IN_STEPS else self._step_count(run)
+            if table in schema.IN_STEPS:
+                return self.captures(run).step_count
+            return run.recorded_steps(self.host_of(run)) if table in schema.OF_DEVICES else self._step_count(run)
         return computing_devices(run, self.host_of(run)) if self.per == "device" else 1
 
     def _step_count(self, run: Run) -> int:

@@ -36,7 +36,8 @@ def time_verdict(
     """The test's verdict on individual times of two runs, for each capture of baseline and candidate."""
     if sides[0].runs[0].content_id == sides[1].runs[0].content_id:
         return SAME_CAPTURE
-    if test.of == "steps" and not all(side.all_have_steps for side in sides):
+    is_known = all(side.all_have_steps for side in sides) and all(one.steps for of_side in times for one in of_side)
+    if test.of == "steps" and not is_known and not all(side.all_have_step_times for side in sides):
         return no_steps(*sides)
     return test(*times)
 

@@ -95,7 +95,12 @@ def _columns(dtypes: Mapping[str, str]) -> dict[str, HostColumn]:
 
 
 def _public(
-    table: Table, group: Group = "core", *, name: str = "", unique: tuple[str, ...] = (), of_steps: bool = False,
+    table: Table,
+    group: Group = "core",
+    *,
+    name: str = "",
+    unique: tuple[str, ...] = (),
+    of_steps: bool = False,
     may_be_nan: Collection[str] = (),
 ) -> HostTable:
     columns = {c.name: replace(_column(c.name, c.dtype), kind=c.kind) for c in table.columns if c.name != "host"}

@@ -39,12 +39,14 @@ def op_stats(
     return schema.OP_STATS.conform(with_costs(order.reset_index(drop=True), instructions))
 
 
-def op_stats_in_steps(whole: pd.DataFrame, parts: OpParts, included: pd.Series, step_count: int) -> pd.DataFrame:
+def op_stats_in_steps(
+    whole: pd.DataFrame, parts: OpParts, included: pd.Series, step_count: int, recorded_steps: int
+) -> pd.DataFrame:
     """`whole`, which has the columns of `schema.OP_STATS`, with the occurrences and times of the included steps alone.
 
-    An op without any there has 0. `included` are the numbers of these of `step_count` steps. FLOPs and bytes are the
-    whole × occurrences in these steps ÷ all; the time of IDLE, which is not known by step, the whole × included steps ÷
-    all steps.
+    An op without any there has 0. `included` are the numbers of these of `step_count` steps, in `recorded_steps` of
+    which devices were recorded. FLOPs and bytes are the whole × occurrences in these steps ÷ all; the time of IDLE,
+    which is not known by step, the whole × included steps ÷ all, on devices ÷ recorded ones.
     """
     inside = OpParts(
         parts.parts, parts.cells[parts.cells["step"].isin(included)], parts.wall[parts.wall["step"].isin(included)]
@@ -55,14 +57,15 @@ def op_stats_in_steps(whole: pd.DataFrame, parts: OpParts, included: pd.Series, 
     every, wall = _wall_by_op(inside)
     of_ops = every.assign(wall_time_us=wall.groupby("op")["wall_time_us"].sum())
     wall_us = whole[_OP].merge(of_ops, on=_OP, how="left")["wall_time_us"].fillna(0.0).to_numpy()
-    share, is_idle = len(included) / step_count, (whole["op_type"] == schema.IDLE).to_numpy()
+    is_idle, on_device = (whole["op_type"] == schema.IDLE).to_numpy(), whole["host_or_device"] == schema.DEVICE
+    share = len(included) / np.where(on_device, recorded_steps, step_count)
     of_occurrences = np.where(is_idle, share, known["occurrences"] / whole["occurrences"].clip(lower=1))
     times = {"total_time_us": known["total_time_ps"] / PS_PER_US, "self_time_us": known["self_time_ps"] / PS_PER_US}
     return schema.OP_STATS.conform(
         whole.assign(
             occurrences=np.where(is_idle, 0, known["occurrences"]),
             **{name: np.where(is_idle, whole[name] * share, time_us) for name, time_us in times.items()},
-            wall_time_us=np.where(is_idle, np.nan, wall_us),
+            wall_time_us=np.where(is_idle | whole["wall_time_us"].isna(), np.nan, wall_us),
             **{name: whole[name] * of_occurrences for name in schema.NOT_BY_STEP},
         )
     )

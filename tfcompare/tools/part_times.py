@@ -26,7 +26,7 @@ class HostSteps:
     """The mean step of one host of a run.
 
     `steps`: the included steps with their parts, one row per step; `shares`: the result of `Run.op_shares` for these
-    steps; `launches`: kernels per included step, and copies per step, over all steps.
+    steps; `launches`: kernels per included step, and copies per step, over all recorded steps.
     """
 
     steps: pd.DataFrame
@@ -100,5 +100,5 @@ def host_steps(run: Run, host: str) -> HostSteps:
     shares = run.op_shares(host)
     counted = shares[shares["step"].isin(included["step"])]
     kernels = run.in_steps("kernel_stats", host=host)["occurrences"].sum() / max(len(included), 1)
-    copies = run.table("copies", host=host)["occurrences"].sum() / max(len(steps), 1)
+    copies = run.table("copies", host=host)["occurrences"].sum() / run.recorded_steps(host)
     return HostSteps(included, counted, float(kernels + copies))

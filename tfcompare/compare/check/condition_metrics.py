@@ -108,23 +108,18 @@ class Metric:
 
 def _step_time(pair: CheckedPair, _: str) -> Measured:
     """The mean of the included steps."""
-    return _of_step_times(pair, estimates)
+    ours, theirs = (side.step_times_us for side in pair.sides)
+    return _timed(pair, ours, theirs, "steps")
 
 
 def _step_time_quantile(share: float) -> Callable[[CheckedPair, str], Measured]:
     """A quantile of the included steps."""
 
     def measure(pair: CheckedPair, _: str) -> Measured:
-        return _of_step_times(pair, partial(quantile_estimates, share=share))
+        ours, theirs = (side.step_times_us for side in pair.sides)
+        return _timed(pair, ours, theirs, "steps", estimate=partial(quantile_estimates, share=share))
 
     return measure
-
-
-def _of_step_times(pair: CheckedPair, estimate: Callable[[Times], Estimates]) -> Measured:
-    if not all(side.all_have_step_times for side in pair.sides):
-        return _untested(TIME, no_steps(*pair.sides).reason)
-    ours, theirs = (side.step_times_us for side in pair.sides)
-    return _timed(pair, ours, theirs, "steps", estimate=estimate)
 
 
 def _throughput(pair: CheckedPair, _: str) -> Measured:

@@ -42,7 +42,9 @@ _HOST_MEMORY = "cpu|host"
 
 LAUNCH_TIME = Figure("Kernel launch per step", "µs", lambda f: f.part_us("kernel_launch_us"))
 LAUNCH_OF_STEP = Figure("Share of the step time", SHARE, lambda f: f.part_share("kernel_launch_us"))
-KERNELS = Figure("Kernels", "", lambda f: f.per_step(float(f.kernels["occurrences"].sum(min_count=1))), summed=True)
+KERNELS = Figure(
+    "Kernels", "", lambda f: f.per_recorded_step(float(f.kernels["occurrences"].sum(min_count=1))), summed=True
+)
 KERNEL_TIME = Figure("Average kernel", "µs", lambda f: share_of(f.kernel_us, float(f.kernels["occurrences"].sum())))
 
 
@@ -87,7 +89,7 @@ def _copies(kind: str, column: str) -> Callable[[Facts], float]:
     def take(facts: Facts) -> float:
         """The sum, NaN without such copies and where one of them is not told."""
         values = facts.copies.loc[facts.copies["kind"] == kind, column].astype("float64")
-        return facts.per_step(float(values.sum(min_count=max(len(values), 1))))
+        return facts.per_recorded_step(float(values.sum(min_count=max(len(values), 1))))
 
     return take
 
@@ -169,10 +171,12 @@ def _idle_us(facts: Facts) -> float:
 
 
 def _time_of(device: str) -> Figure:
-    return Figure("Time of ops", "µs", lambda f: f.per_step(f.device_us.get(device, math.nan)), device, summed=True)
+    return Figure(
+        "Time of ops", "µs", lambda f: f.per_recorded_step(f.device_us.get(device, math.nan)), device, summed=True
+    )
 
 
-DEVICE_IDLE = Figure("Idle time of the devices", "µs", lambda f: f.per_step(_idle_us(f)), summed=True)
+DEVICE_IDLE = Figure("Idle time of the devices", "µs", lambda f: f.per_recorded_step(_idle_us(f)), summed=True)
 IDLE_OF_PROFILE = Figure(
     "Share of the devices' time", SHARE, lambda f: share_of(_idle_us(f), _idle_us(f) + f.side_us(DEVICE))
 )

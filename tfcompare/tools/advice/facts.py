@@ -36,7 +36,7 @@ class Facts:
     """One run, on one host or on all.
 
     `steps`: the steps that count with their parts, one row each, on the slowest host; `step_count`: all steps, by which
-    sums of the whole profile are divided. `ops`: `op_stats` without IDLE; `idle_us`: the IDLE time by side;
+    sums of the whole profile are divided; `recorded_steps`: those of them by which sums over devices are. `ops`: `op_stats` without IDLE; `idle_us`: the IDLE time by side;
     `device_us`: the time of all ops by device; `hlo_ops`: the instructions in the steps that count. The other frames
     are the run's tables. `pipeline`: the analysis of its input pipeline, None without one. `host_steps`: what the
     average step of that host is made of, None without steps; `window`: from its first step to its last, None for fewer
@@ -47,6 +47,7 @@ class Facts:
     info: RunInfo
     steps: pd.DataFrame
     step_count: int
+    recorded_steps: int
     wait: InputWait
     pipeline: Analysis | None
     host_steps: HostSteps | None
@@ -157,6 +158,10 @@ class Facts:
         """The self time of all ops of `Host` or `Device`, input and all."""
         return float(self.ops.loc[self.ops["host_or_device"] == side, "self_time_us"].sum())
 
+    def per_recorded_step(self, total: float) -> float:
+        """A sum over what devices did in the profile by the number of steps; as it is where there are none."""
+        return float(total) / self.recorded_steps
+
     @property
     def kernel_us(self) -> float:
         """The time of all kernels."""
@@ -184,6 +189,7 @@ def facts_of(run: Run, host: str | None = None) -> Facts:
         info=run.info,
         steps=counted,
         step_count=max(count, 1) if run.info.has_steps else 1,
+        recorded_steps=run.recorded_steps(host),
         wait=wait,
         pipeline=None if analysis is None or analysis.feeds_device_only else analysis,
         host_steps=host_steps(run, str(steps["host"].iloc[0])) if run.info.has_steps and len(steps) else None,

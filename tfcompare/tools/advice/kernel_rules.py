@@ -70,7 +70,7 @@ def _on_cores_us(facts: Facts) -> float:
 WIDE_OF_KERNELS = Figure(
     "32-bit matrix products, of the kernel time", SHARE, lambda f: share_of(_sum(f, _wide(f)), f.kernel_us)
 )
-WIDE_TIME = Figure("32-bit matrix products", "µs", lambda f: f.per_step(_sum(f, _wide(f))), summed=True)
+WIDE_TIME = Figure("32-bit matrix products", "µs", lambda f: f.per_recorded_step(_sum(f, _wide(f))), summed=True)
 ON_CORES = Figure("On tensor cores, of the kernel time", SHARE, lambda f: share_of(_on_cores_us(f), f.kernel_us))
 IN_SIXTEEN_BITS = Figure("In 16 bits, of the devices' computing", SHARE, lambda f: sixteen_bit_share(f.steps))
 
@@ -103,11 +103,11 @@ def mixed_precision(facts: Facts) -> Found | None:
 LAYOUT_OF_KERNELS = Figure(
     "Layout changes, of the kernel time", SHARE, lambda f: share_of(_sum(f, layout_kernels(f)), f.kernel_us)
 )
-LAYOUT_TIME = Figure("Layout changes", "µs", lambda f: f.per_step(_sum(f, layout_kernels(f))), summed=True)
+LAYOUT_TIME = Figure("Layout changes", "µs", lambda f: f.per_recorded_step(_sum(f, layout_kernels(f))), summed=True)
 LAYOUT_KERNELS = Figure(
     "Kernels that change the layout",
     "",
-    lambda f: f.per_step(_sum(f, layout_kernels(f), "occurrences")),
+    lambda f: f.per_recorded_step(_sum(f, layout_kernels(f), "occurrences")),
     summed=True,
 )
 

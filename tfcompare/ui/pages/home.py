@@ -207,7 +207,9 @@ def _what_changed(view: Page, baseline: _Outcome, candidates: Sequence[_Outcome]
 def _one_run(run: Run) -> None:
     info = run.info
     device = device_text(info.device_type, info.device_count)
-    step = f"{format_ms(info.step_time_ms_mean)} per step (mean of {info.steps_included:,})" if info.has_step_times else ""
+    step = (
+        f"{format_ms(info.step_time_ms_mean)} per step (mean of {info.steps_included:,})" if info.has_step_times else ""
+    )
     st.markdown(f"#### {as_code(run.name)}: {step or 'no steps are marked'}, {as_markdown(device)}.")
     st.caption("Select a run to compare with it, or open it alone.")
 
