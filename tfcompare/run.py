@@ -148,8 +148,8 @@ class Run:
 
     @property
     def why_untimed(self) -> str:
-        """Why the profile's step markers do not count as steps, or steps have no time; empty if they do, or if there are
-        no markers."""
+        """Why the profile's step markers do not count as steps, or steps have no time; empty if they do, or without any
+        markers."""
         return next((h.why_untimed for h in self.hosts if h.why_untimed), "")
 
     @cached_property
@@ -275,7 +275,7 @@ class Run:
         return op_stats_in_steps(whole, self._parts(self._hosts(host)), included, *of_all)
 
     def recorded_steps(self, host: str | None = None) -> int:
-        """The number of steps, included or not, in which devices were recorded: by that, sums over them are divided. All
+        """The number of steps, included or not, in which devices were recorded: sums over them are divided by it. All
         steps where none was, at least 1."""
         known = self.steps_on(host)["duration_us"].notna()
         return max(int(known.sum()) or len(known), 1)
@@ -447,7 +447,7 @@ class Run:
             parts, idle = parts.on_device(device), idle[idle["device"] == device]
         instructions = self.host_table("hlo_ops", host=host)
         side = np.where(instructions["host"].isin(has_devices), schema.DEVICE, schema.HOST)
-        has_steps = self.table("steps", host=host)["duration_us"].notna().any()
+        has_steps = bool(self.table("steps", host=host)["duration_us"].notna().any())
         instructions = instructions.assign(host_or_device=pd.array(side, dtype="str"))
         return op_stats(parts, idle, instructions, _label(host), has_steps=has_steps)
 
@@ -488,7 +488,7 @@ class Run:
     def _op_steps(self, hosts: tuple[HostTables, ...], host: str | None, device: str | None) -> pd.DataFrame:
         parts = self._parts(hosts) if device is None else self._parts(hosts).on_device(device)
         cells = self.step_cells("op_stats", host=host) if device is None else op_cells(parts, _label(host))
-        return op_steps(cells, parts, has_steps=self.table("steps", host=host)["duration_us"].notna().any())
+        return op_steps(cells, parts, has_steps=bool(self.table("steps", host=host)["duration_us"].notna().any()))
 
 
 def load(

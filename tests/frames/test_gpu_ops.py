@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.frames.tables import device_ops, host_ops, lines, ops, run_of, run_with, threads
+from tests.frames.tables import device_ops, lines, ops, run_of, run_with, threads
 from tests.hlo.builder import metadata
 from tests.xspace.fuzz_inputs import hlo_proto
 from tests.xspace_builder import Event, Line, Plane, Ref, event, line, meta, plane, space

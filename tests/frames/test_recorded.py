@@ -37,10 +37,10 @@ def test_a_whole_capture_has_a_row_for_each_kind_of_event() -> None:
         ("/host:CPU", "memory"): ("absent", 0),
         ("/host:CPU", "input"): ("absent", 0),
         ("/host:CPU", "python"): ("absent", 0),
+        ("/host:CPU", "programs"): ("absent", 0),
         ("/device:GPU:0", "ops"): ("recorded", 60),
         ("/device:GPU:0", "kernels"): ("recorded", 60),
         ("/device:GPU:0", "copies"): ("absent", 0),
-        ("/host:CPU", "programs"): ("absent", 0),
     }
     of_gpu = run.table("recorded").set_index(["device", "kind"]).loc[("/device:GPU:0", "kernels")]
     assert (of_gpu["first_us"], of_gpu["last_us"]) == (50, 29 * PERIOD_US + 1_500)

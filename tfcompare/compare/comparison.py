@@ -101,7 +101,7 @@ def compare(
     if per not in PER:
         raise Unknown("figures per", per, list(PER))
     notes: list[str] = []
-    unmarked = [run for run in runs if not (knows_step_time(run.info) or run.info.has_steps and run.why_untimed)]
+    unmarked = [run for run in runs if not (knows_step_time(run.info) or (run.info.has_steps and run.why_untimed))]
     hosts, host_notes = counterparts_of_host(baseline, candidates, host)
     compared = (host, *(hosts[run.id] for run in candidates))
     devices = device_counts(runs, compared) if unmarked or per == "device" else []

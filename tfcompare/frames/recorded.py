@@ -50,7 +50,6 @@ _REMEDIES = (
 )
 _ANY_REMEDY = "check that `libcupti` can be loaded and that the driver lets this user profile"
 _LAUNCHING_GPU = re.compile(r"(cuda|cu|hip)\w*Launch(Kernel|CooperativeKernel|Grid)\w*|GpuExecutable::Execute\w*")
-_NO_SPAN = (np.nan, np.nan)
 _LAUNCHING_TPU = re.compile(r"tpu::System::Execute")
 
 
@@ -172,7 +171,7 @@ def remark(recording: Recording, lost_steps: int, steps: int) -> str:
 def recorded(space: XSpace, recording: Recording, ops: Sequence[OpEvents]) -> pa.Table:
     """Columns of `schema.RECORDED` for one host: what there is of its threads, then of each device. `ops` are the op
     events of the host and its devices."""
-    events, kernels, copied = space.events, is_kernel(space), copy_kinds(space) >= 0
+    kernels, copied = is_kernel(space), copy_kinds(space) >= 0
     of_devices: dict[str, list[Int32]] = {plane.name: [] for plane in device_planes(space)}
     if recording.status == schema.ABSENT and not of_devices:
         of_devices[f"/device:{recording.device_type}"] = []
@@ -180,38 +179,39 @@ def recorded(space: XSpace, recording: Recording, ops: Sequence[OpEvents]) -> pa
     for plane in ops:
         of_devices.get(plane.device, of_host).append(plane.rows)
     found = [
-        (HOST_PLANE, schema.OPS, _together(of_host)),
-        (HOST_PLANE, schema.MEMORY, space.rows_named("MemoryAllocation", "MemoryDeallocation")),
-        (HOST_PLANE, schema.INPUT, _rows_of_names(space, "Iterator::")),
-        (HOST_PLANE, schema.PYTHON, _rows_of_names(space, "$")),
+        (HOST_PLANE, schema.OPS, *_extent(space, _together(of_host))),
+        (HOST_PLANE, schema.MEMORY, *_extent(space, space.rows_named("MemoryAllocation", "MemoryDeallocation"))),
+        (HOST_PLANE, schema.INPUT, *_extent(space, _rows_of_names(space, "Iterator::"))),
+        (HOST_PLANE, schema.PYTHON, *_extent(space, _rows_of_names(space, "$"))),
+        (HOST_PLANE, schema.PROGRAMS, len(programs_of(space).ids), np.nan, np.nan),
     ]
     for device, several in of_devices.items():
         rows = _together(several)
-        found.append((device, schema.OPS, rows))
+        found.append((device, schema.OPS, *_extent(space, rows)))
         if recording.device_type == "GPU":
-            found += [(device, schema.KERNELS, rows[kernels[rows]]), (device, schema.COPIES, rows[copied[rows]])]
-    programs = len(programs_of(space).ids)
-    count = np.array([*(len(rows) for _, _, rows in found), programs], np.int64)
-    spans = [
-        (events.start_ps[r].min(), (events.start_ps[r] + events.duration_ps[r]).max()) if len(r) else _NO_SPAN
-        for _, _, r in found
-    ]
-    first, last = np.array([*spans, _NO_SPAN]).T / PS_PER_US
-    devices = [*(device for device, _, _ in found), HOST_PLANE]
-    is_lost = np.array([device != HOST_PLANE for device in devices]) & (recording.status == schema.PARTIAL)
-    status = np.select([count == 0, is_lost], [schema.ABSENT, schema.PARTIAL], schema.WHOLE)
+            found.append((device, schema.KERNELS, *_extent(space, rows[kernels[rows]])))
+            found.append((device, schema.COPIES, *_extent(space, rows[copied[rows]])))
+    devices, kinds, counts, first, last = zip(*found, strict=True)
+    there = schema.PARTIAL if recording.status == schema.PARTIAL else schema.WHOLE
+    statuses = [schema.WHOLE if device == HOST_PLANE else there for device in devices]
     return host_table(
         "recorded",
         {
             "device": devices,
-            "kind": [*(kind for _, kind, _ in found), schema.PROGRAMS],
-            "status": status.tolist(),
-            "first_us": first,
-            "last_us": last,
-            "events": count,
-            "complaint": [recording.complaint if device != HOST_PLANE else "" for device in devices],
+            "kind": kinds,
+            "status": [one if count else schema.ABSENT for one, count in zip(statuses, counts, strict=True)],
+            "first_us": np.array(first),
+            "last_us": np.array(last),
+            "events": np.array(counts, np.int64),
+            "complaint": ["" if device == HOST_PLANE else recording.complaint for device in devices],
         },
     )
+
+
+def _extent(space: XSpace, rows: Int32 | Int64) -> tuple[int, float, float]:
+    """(the number of these events, start of the first and end of the last in µs)."""
+    start, time = space.events.start_ps[rows], space.events.duration_ps[rows]
+    return len(rows), *((start.min() / PS_PER_US, (start + time).max() / PS_PER_US) if len(rows) else (np.nan, np.nan))
 
 
 def _together(rows: list[Int32]) -> Int32:

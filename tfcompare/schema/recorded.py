@@ -18,8 +18,8 @@ RECORDED = Table(
         key("device", "Device", "Device of the host, e.g. `/device:GPU:0`; `/host:CPU` for the host itself."),
         key(
             "kind", "Kind",
-            "`ops`, `kernels`, `copies`, `memory` (allocations), `input` (iterators of tf.data), `programs` (compiled by "
-            "XLA) or `python` (calls of Python functions).",
+            "`ops`, `kernels`, `copies`, `memory` (allocations), `input` (tf.data's iterators), `programs` (compiled by XLA) "
+            "or `python` (calls of Python functions).",
         ),
         text("status", "Status", "`recorded`; `partial`: some of it was lost; `absent`: nothing was recorded."),
         Column("first_us", "float64", "time_point", "µs", "First", "Start of the first event; missing without any."),

@@ -291,9 +291,9 @@ def _what_is_lacking(condition: Condition, measured: Measured, pair: CheckedPair
     sides = dict(zip(SIDES, pair.sides, strict=True))
     unmarked = [name for name, side in list(sides.items())[first:] if not side.all_have_steps]
     runs = [run for side in pair.sides[first:] for run in side.runs if not run.info.has_step_times]
-    if condition.metric in NEED_STEP_TIMES or (unmarked and condition.metric not in NEED_NO_STEPS):
-        if untimed := next((run.why_untimed for run in runs if run.why_untimed), ""):
-            return untimed
+    untimed = next((run.why_untimed for run in runs if run.why_untimed), "")
+    if untimed and (condition.metric in NEED_STEP_TIMES or (unmarked and condition.metric not in NEED_NO_STEPS)):
+        return untimed
     if unmarked and condition.metric not in NEED_NO_STEPS:
         infos = [run.info for run in runs]
         return (

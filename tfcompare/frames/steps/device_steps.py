@@ -24,8 +24,9 @@ def device_steps(space: XSpace, steps: Steps, times: Int64, idle_ps: Int64, acti
 
     A device's parts are those that the step would have if the host's other devices did nothing; they add up to the
     step. A host with at most one device has the parts of its steps; without a device, it is the device `/host:CPU`.
-    No rows if nothing marks steps, and for steps that were not recorded as a whole. `times` is the result of `step_parts.explain` for all devices together, `idle_ps`
-    that of `idle_times`, `activities` that of `find_activities`.
+    No rows if nothing marks steps, nor for steps that were not recorded as a whole. `times` is the result of
+    `step_parts.explain` for all devices together, `idle_ps` that of `idle_times`, `activities` that of
+    `find_activities`.
     """
     if not steps.has_markers:
         return empty("device_steps")

@@ -27,8 +27,8 @@ class Steps:
     `of_event` is the position of each event's step, −1 for none; `is_linked` says whether it follows from the event's
     links rather than its start time (never for markers). `host` is the span of the step's marker, `device` reaches from
     its first to its last device event, or event of an XLA program on the host; where both exist, the step is one of the
-    two (`step_spans`). `chosen` marks the steps that count if they were chosen by range. `lost` marks the steps that were
-    not recorded as a whole (`frames.recorded`), whose time is unknown. `why_untimed`: why the profile's markers do not
+    two (`step_spans`). `chosen` marks the steps that count if they were chosen by range, `lost` those that were not
+    recorded as a whole (`frames.recorded`), whose time is unknown. `why_untimed`: why the profile's markers do not
     count as steps, empty if they do.
     """
 
@@ -49,7 +49,7 @@ class Steps:
         """Whether each step counts.
 
         The first and last of more than five are excluded, as in xprof, unless steps were chosen by range. The last of
-        several steps that start at a chosen marker is excluded too, because no marker ends it, and so are those that were
+        several steps that start at a chosen marker is excluded too, because no marker ends it. So are those that were
         not recorded as a whole, unless none was: then they count for what is known of them.
         """
         out = np.ones(len(self.number), np.bool_) if self.chosen is None else self.chosen.copy()

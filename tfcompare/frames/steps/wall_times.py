@@ -42,8 +42,8 @@ def op_wall_times(
     functions: TfDataFunctions,
     activities: Activities,
 ) -> WallTimes:
-    """The wall times of `ops`, none if nothing marks steps, and in steps that were not recorded as a whole; `parts` are the parts of `ops`, `activities` the result of
-    `find_activities`."""
+    """The wall times of `ops`, none if nothing marks steps, nor in steps that were not recorded as a whole; `parts` are
+    the parts of `ops`, `activities` the result of `find_activities`."""
     if not steps.has_markers:
         times = np.zeros((len(steps.number), len(Activity)), np.int64)
         return WallTimes(times, empty("op_wall"), empty("op_wall_totals"))
