@@ -151,15 +151,17 @@ def test_the_change_is_found_and_explained(found: list[FoundRun]) -> None:
     assert "explained by `model/matmul` +29" in text
 
 
-def test_a_change_of_throughput_is_explained_with_the_time_between_steps(found: list[FoundRun]) -> None:
-    metric = Metric("throughput")
-    moves = series_changes.op_moves(found, BEFORE, metric=metric).set_index("op_name")["delta_us"]
+def test_longer_steps_that_begin_as_often_change_no_throughput_and_the_time_between_steps_explains_why(
+    found: list[FoundRun],
+) -> None:
+    moves = series_changes.op_moves(found, BEFORE, metric=Metric("throughput")).set_index("op_name")["delta_us"]
     assert moves[series_changes.BETWEEN] == pytest.approx(-OPS_US["MatMul"] * (FACTOR - 1), rel=0.15)
     assert abs(moves.sum()) < 40, "steps begin every 4 ms, whatever their ops take"
-    rows = of(found, "throughput")
-    text = series_changes.sentence(rows, series_changes.changes(rows), metric, moves.reset_index())
-    assert "; explained by `model/matmul` +29" in text
-    assert "against `time between steps` −26" in text
+    rates, times = of(found, "throughput"), of(found, "step_time")
+    assert rates["value"].to_list() == pytest.approx([250] * len(found))
+    assert series_changes.changes(rates).empty
+    text = series_changes.sentence(times, series_changes.changes(times), Metric("step_time"), moves.reset_index())
+    assert "`time between steps` −29" in text
 
 
 def _mean_step(found: FoundRun) -> float:

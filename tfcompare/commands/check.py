@@ -6,10 +6,10 @@ single run is compared with the last runs of its kind in a store, and the variat
 is what must not happen: METRIC OP PERCENT% for the change from baseline to candidate, or METRIC OP VALUE for the
 candidate.
 
-  METRIC  step_time             the mean of the included steps
+  METRIC  step_time             the mean of the included steps, without the time between them
           step_time_median      their median; step_time_p95 the time that 95 % of them do not exceed
-          throughput            steps per second, from the first step to the last, with the time between steps
-          time_between_steps    time outside steps, from the first step to the last, per step
+          throughput            steps per second of the whole loop, with the time between steps
+          time_between_steps    time per step from the end of a step to the start of the next
           mfu                   FLOPs of compiled programs per step by what the device could do in its time, such as 0.4
           hbm_share             the same of the bytes that they move and the bandwidth of the device's memory
           input_latency         the mean latency of calls to the slowest tf.data pipeline

@@ -7,7 +7,7 @@ Runs are in order of recording, or of one of their metadata with --by. Each chan
 interval and, of the step time, the ops that explain it. docs/verdicts.md has the rate of false alarms.
 
   METRIC  step_time      the mean step (default)
-          throughput     steps per second from the first step to the last, with the time between steps
+          throughput     steps per second of the whole loop, with the time between steps
           op:PATTERN     self time per step of all ops whose name or type matches, such as op:*Conv2D*
           kernel:PATTERN time per step of all kernels whose name matches
           part:PART      time of a part of the step, a column of the table steps, such as part:input_us

@@ -26,37 +26,34 @@ _US_PER_S = 1e6
 
 @dataclass(frozen=True, eq=False)
 class Window:
-    """The periods of all steps of one host, excluded ones too, or with a chosen kind of its steps.
+    """The steps of one host from the start of the first to that of the last, excluded ones too, or a chosen kind of them.
 
-    `periods_us`: from the start of each step to that of the next, and from that of the last to its end. They add up to
-    `length_us`, which is that from the first step to the last for steps of all kinds. `gaps_us`: the time between each
-    step and the next that is in no step, since steps may overlap: one element for each step except the last.
+    Both arrays have an element for each step but the last. `periods_us`: from its start to that of the next. `gaps_us`:
+    how much of that is in no step, since steps may overlap.
     """
 
-    length_us: float
-    steps: int
-    gaps_us: Floats
     periods_us: Floats
+    gaps_us: Floats
+
+    @property
+    def period_us(self) -> float:
+        """The mean time from step to step."""
+        return float(self.periods_us.mean())
 
     @property
     def between_us(self) -> float:
         """Time between steps, per step."""
-        return float(self.gaps_us.sum()) / self.steps
+        return float(self.gaps_us.mean())
 
     @property
     def share(self) -> float:
         """The share of the window that is in no step."""
-        return float(self.gaps_us.sum()) / self.length_us if self.length_us > 0 else math.nan
-
-    @property
-    def series_us(self) -> Floats:
-        """The gaps, scaled so that their mean is the time between steps per step (n steps have n − 1 gaps)."""
-        return self.gaps_us * (len(self.gaps_us) / self.steps)
+        return self.between_us / self.period_us if self.period_us > 0 else math.nan
 
     @property
     def steps_per_s(self) -> float:
         """The throughput in the window, in steps per second."""
-        return self.steps / self.length_us * _US_PER_S if self.length_us > 0 else math.nan
+        return _US_PER_S / self.period_us if self.period_us > 0 else math.nan
 
 
 def window(steps: pd.DataFrame, is_chosen: pd.Series | None = None) -> Window | None:
@@ -67,13 +64,11 @@ def window(steps: pd.DataFrame, is_chosen: pd.Series | None = None) -> Window | 
     in_time = steps.sort_values("start_us", kind="stable")
     start = in_time["start_us"].to_numpy(np.float64)
     reach = np.maximum.accumulate(start + in_time["duration_us"].to_numpy(np.float64))
-    gaps = np.maximum(start[1:] - reach[:-1], 0.0)
-    periods = np.diff(start, append=reach[-1])
+    periods, gaps = np.diff(start), np.maximum(start[1:] - reach[:-1], 0.0)
     if is_chosen is None:
-        return Window(float(reach[-1] - start[0]), len(steps), gaps, periods)
-    chosen = is_chosen.loc[in_time.index].to_numpy(np.bool_)
-    own = periods[chosen]
-    return Window(float(own.sum()), len(own), gaps[chosen[:-1]], own)
+        return Window(periods, gaps)
+    chosen = is_chosen.loc[in_time.index].to_numpy(np.bool_)[:-1]
+    return Window(periods[chosen], gaps[chosen])
 
 
 def window_of(run: Run, host: str | None = None) -> Window | None:

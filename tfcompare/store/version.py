@@ -13,7 +13,7 @@ from tfcompare.sources.logdir import RunSummary
 from tfcompare.store.contents import digest_of
 
 SUMMARY = "summary"
-_SUMMARY_NUMBER = 1
+_SUMMARY_NUMBER = 2
 """As `NUMBERS`, of a run's summary."""
 
 

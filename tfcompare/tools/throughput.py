@@ -32,7 +32,7 @@ _FIGURES: dict[str, tuple[Unit, str]] = {
     ),
     THROUGHPUT: (
         "steps/s",
-        "Steps per second of their time from the start of each to the start of the next: with the time between steps.",
+        "Steps by the time from the start of the first to that of the last, which includes the time between steps.",
     ),
     EXAMPLES: (
         "examples/s",
@@ -57,7 +57,7 @@ def steps_per_s(run: Run) -> tuple[float, float, float]:
         return math.nan, math.nan, math.nan
     periods = levels([estimates(Times.of(window.periods_us))], 0.0)
     shortest, mean, longest = (float(times[0]) for times in (periods.low, periods.location, periods.high))
-    if window.steps < FEWEST_STEPS or not 0 < shortest <= longest < math.inf:
+    if len(window.periods_us) < FEWEST_STEPS or not 0 < shortest <= longest < math.inf:
         return window.steps_per_s, math.nan, math.nan
     return window.steps_per_s, window.steps_per_s * (mean / longest), window.steps_per_s * (mean / shortest)
 
@@ -66,7 +66,7 @@ def verdict_on_gaps(comparison: Comparison, candidate: Run) -> Verdict:
     """The verdict on the time between steps, from the individual gaps."""
     estimates = [comparison.captures(run) for run in (comparison.baseline, candidate)]
     windows = [[window_of(run, host) for run, host in zip(side.runs, side.hosts, strict=True)] for side in estimates]
-    ours, theirs = ([Times.of(found.series_us) for found in side if found is not None] for side in windows)
+    ours, theirs = ([Times.of(found.gaps_us) for found in side if found is not None] for side in windows)
     if not ours or not theirs:
         return Verdict("untested", "a run has fewer than two steps")
     return comparison.time_verdict(candidate, (ours, theirs), "gaps between steps")

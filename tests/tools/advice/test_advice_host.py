@@ -63,7 +63,7 @@ def test_input_that_is_read_between_steps() -> None:
 
 def test_much_time_between_steps() -> None:
     found = host_rules.between_steps(facts(between_us=10_000.0))
-    assert found.title == "48.7 % of the time is between steps"
+    assert found.title == "50.0 % of the time is between steps"
     assert host_rules.between_steps(facts(between_us=1000.0)) is None
     assert host_rules.between_steps(facts(has_steps=False)) is None
 

@@ -123,11 +123,11 @@ def _step_time_quantile(share: float) -> Callable[[CheckedPair, str], Measured]:
 
 
 def _throughput(pair: CheckedPair, _: str) -> Measured:
-    """Steps per second from the start of the first step to the end of the last; on the straggler of several hosts."""
+    """Steps per second, from the start of each step to that of the next; on the straggler of several hosts."""
     if not all(side.all_have_steps for side in pair.sides):
         return _untested(RATE, no_steps(*pair.sides).reason)
     ours, theirs = ([_of_window(side, i, _periods) for i in side.positions] for side in pair.sides)
-    return _by_time(RATE, (_US_PER_S, _US_PER_S), _timed(pair, ours, theirs, "steps", on_host=True))
+    return _by_time(RATE, (_US_PER_S, _US_PER_S), _timed(pair, ours, theirs, "step periods", on_host=True))
 
 
 def _share_of_peak(cost: Cost) -> Callable[[CheckedPair, str], Measured]:
@@ -176,7 +176,7 @@ def _periods(window: Window) -> Floats:
 
 
 def _gaps(window: Window) -> Floats:
-    return window.series_us
+    return window.gaps_us
 
 
 def _of_window(side: Captures, position: int, series: Callable[[Window], Floats]) -> Times:

@@ -53,7 +53,7 @@ _EXCLUDED_STEPS = 2
 """The first and the last of more than five steps do not count."""
 _LARGEST_SHOWN = 10.0
 """Larger changes are reported as this one."""
-_SINGULAR = {"steps": "step", "gaps between steps": "gap between steps", "calls": "call"}
+_SINGULAR = {"steps": "step", "step periods": "step period", "gaps between steps": "gap between steps", "calls": "call"}
 
 WITHOUT_CONDITIONS = ("step_time", "peak_memory")
 """The metrics that are reported if no condition is given."""

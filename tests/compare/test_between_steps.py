@@ -1,0 +1,89 @@
+"""Throughput and time between steps: of the time from the first step's start to the last one's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.xspace_builder import event, line, plane, space
+from tfcompare import load
+from tfcompare.compare import compare
+from tfcompare.compare.between_steps import Window, window, window_of
+from tfcompare.compare.check.conditions import check, parse_condition
+from tfcompare.run import Run
+from tfcompare.tools.throughput import window_figures
+
+
+def of(*steps: tuple[float, float]) -> Window | None:
+    return window(pd.DataFrame(steps, columns=["start_us", "duration_us"]))
+
+
+def known(*steps: tuple[float, float]) -> Window:
+    found = of(*steps)
+    assert found is not None
+    return found
+
+
+def test_fewer_than_two_steps_have_no_window() -> None:
+    assert of() is of((5, 3)) is None
+
+
+@pytest.mark.parametrize("count", [2, 3, 50])
+def test_neither_figure_depends_on_how_many_steps_there_are(count: int) -> None:
+    found = known(*((7.0 + 4000 * i, 1000.0) for i in range(count)))
+    assert (found.steps_per_s, found.between_us, found.share) == pytest.approx((250, 3000, 0.75))
+
+
+def test_steps_over_one_another_leave_no_time_between_until_all_have_ended() -> None:
+    found = known((0, 900), (400, 100), (1000, 500), (1300, 500), (2000, 9000))
+    assert found.gaps_us.tolist() == [0, 100, 0, 200]
+    assert found.steps_per_s == pytest.approx(4 / 2000 * 1e6)
+
+
+def test_steps_of_a_kind_count_up_to_the_start_of_the_next_step_of_any() -> None:
+    steps = pd.DataFrame({"start_us": [0, 10, 30, 40, 70], "duration_us": [8.0, 20, 5, 25, 99]})
+    found = window(steps, pd.Series([True, False, True, False, True]))
+    assert found is not None
+    assert (found.periods_us.tolist(), found.gaps_us.tolist()) == ([10, 10], [2, 5])
+
+
+def test_unknown_lengths_leave_throughput_known_and_time_between_steps_unknown() -> None:
+    found = known((0, np.nan), (50, np.nan), (100, np.nan))
+    assert found.steps_per_s == pytest.approx(20_000)
+    assert np.isnan(found.between_us) and np.isnan(found.share)
+
+
+def loop(folder: Path, steps: int, *, step_us: float = 700, every_us: float = 2000) -> Run:
+    """Steps of one length at equal distances, in a host's thread."""
+    starts = [300 + every_us * i for i in range(steps)]
+    events = [
+        each
+        for i, start in enumerate(starts)
+        for each in (event("train", start, step_us, _r=1, step_num=i), event("m:MatMul", start + 1, step_us - 2))
+    ]
+    place = folder / "plugins" / "profile" / "run"
+    place.mkdir(parents=True)
+    (place / "vm.xplane.pb").write_bytes(space(plane("/host:CPU", line("python", *events))))
+    return load(folder)
+
+
+def test_captures_of_one_program_have_one_throughput_whatever_their_length(tmp_path: Path) -> None:
+    """Steps that are excluded as the first and last are in the window: nothing lies between those beside them."""
+    short, long = loop(tmp_path / "short", 12), loop(tmp_path / "long", 60)
+    comparison = compare(long, short)
+    figures = {figure.label: figure for figure in window_figures(comparison, short)}
+    for label, value in (("Throughput", 500), ("Between steps, per step", 1300)):
+        assert (figures[label].baseline, figures[label].candidate) == pytest.approx((value, value))
+    conditions = ("throughput<-0.1%", "throughput>+0.1%", "time_between_steps>+0.1%", "time_between_steps<-0.1%")
+    assert {one.outcome for one in check(comparison, list(map(parse_condition, conditions))).found} == {"passed"}
+
+
+def test_a_range_of_steps_has_the_throughput_of_the_whole(tmp_path: Path) -> None:
+    loop(tmp_path / "a", 20)
+    for steps in ("3:4", "3:14"):
+        found = window_of(load(tmp_path / "a", steps=steps))
+        assert found is not None and found.steps_per_s == pytest.approx(500)
+    assert window_of(load(tmp_path / "a", steps="3:3")) is None
