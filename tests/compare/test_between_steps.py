@@ -11,7 +11,7 @@ import pytest
 from tests.xspace_builder import event, line, plane, space
 from tfcompare import load
 from tfcompare.compare import compare
-from tfcompare.compare.between_steps import Window, window, window_of
+from tfcompare.compare.between_steps import Window, in_words, window, window_of
 from tfcompare.compare.check.conditions import check, parse_condition
 from tfcompare.run import Run
 from tfcompare.tools.throughput import window_figures
@@ -41,6 +41,15 @@ def test_steps_over_one_another_leave_no_time_between_until_all_have_ended() -> 
     found = known((0, 900), (400, 100), (1000, 500), (1300, 500), (2000, 9000))
     assert found.gaps_us.tolist() == [0, 100, 0, 200]
     assert found.steps_per_s == pytest.approx(4 / 2000 * 1e6)
+
+
+def test_steps_that_go_on_after_the_next_has_begun_are_said_to_overlap() -> None:
+    apart, over = known((0, 900), (1000, 995), (2000, 900)), known((0, 1500), (1000, 1500), (2000, 1500))
+    assert over.steps_per_s * 1500 / 1e6 == pytest.approx(1.5), "step time × throughput"
+    assert in_words(apart, apart, has_changed=False) == ""
+    said = "Steps overlap: each goes on after the next has begun, for 500 µs (50.0 %) in the "
+    assert in_words(apart, over, has_changed=False) == f"{said}candidate."
+    assert in_words(over, None, has_changed=False) == f"{said}baseline."
 
 
 def test_steps_of_a_kind_count_up_to_the_start_of_the_next_step_of_any() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
 from statistics import median
 
 import pytest
@@ -80,7 +81,7 @@ def test_names_that_are_no_old_markers() -> None:
 
 
 def test_a_steps_line_of_two_devices() -> None:
-    """A step is as long as on the slower device; a kernel is in the step of its own device at that time."""
+    """Steps are those of the device that takes longer in all; a kernel is in the step of its own device at its time."""
     kernels = [event("k", t, 2, tf_op="op:A") for t in (1, 12, 21)]
     first = line("Steps", event("41", 0, 10), event("42", 10, 10), id=-559038737)
     second = line("anything", event("41", 0, 15), event("42", 15, 4), id=0xDEADBEEF)
@@ -89,7 +90,7 @@ def test_a_steps_line_of_two_devices() -> None:
     ]
     run = run_with(*devices, host(*marked("train", [(0, 5)], _r=1)))
     assert source(run) == "device Steps line"
-    assert steps(run) == ["a 41 0 15 counted", "a 42 10 10 counted"]
+    assert steps(run) == ["a 41 0 10 counted", "a 42 10 10 counted"]
     assert op_steps(run) == ["op 41 3 6", "op 42 1 2", "op 41 1 5"]
 
 
@@ -97,7 +98,7 @@ def test_a_steps_line_whose_names_are_no_numbers_is_counted_through() -> None:
     cores = [
         plane(f"/device:TPU:{i}", line("Steps", event("warm up", 5 * i, 5), event("step", 20, 5 + i))) for i in range(2)
     ]
-    assert steps(run_with(*cores)) == ["a 0 0 5 counted", "a 1 20 6 counted"]
+    assert steps(run_with(*cores)) == ["a 0 5 5 counted", "a 1 20 6 counted"]
 
 
 def test_the_xla_module_that_repeats_on_each_core() -> None:
@@ -268,3 +269,24 @@ def test_a_step_counts_where_every_host_counts_it() -> None:
     times = [(100.0 * i, 90.0 + i) for i in range(7)]
     run = run_of(*(space(host(*marked("train", some, _r=1))) for some in (times, times[:6])))
     assert run.steps["included"].tolist() == [False, True, True, True, True, False, False]
+
+
+def test_devices_that_do_not_wait_for_one_another_have_the_steps_of_the_slowest_in_all() -> None:
+    """Nearly every step takes 90 on one of them, but none of them takes 90 on average. The third lacks the last."""
+    took = [[90, 50] * 3, [40, 90] * 3, [90, 40, 40, 90, 40]]
+    starts = [list(accumulate(of[:-1], initial=0)) for of in took]
+    cores = [
+        plane(f"/device:TPU:{i}", line("XLA Modules", *(event("jit_step(1)", *span) for span in zip(*of, strict=True))))
+        for i, of in enumerate(zip(starts, took, strict=True))
+    ]
+    found = run_with(*cores).table("steps")
+    assert found["start_us"].to_list() == starts[0]
+    assert found["duration_us"].to_list() == took[0]
+
+
+def test_a_step_that_the_slowest_device_lacks_is_that_of_the_others() -> None:
+    slow = plane("/device:TPU:0", line("Steps", *(event(str(i), 100 * i, 60) for i in range(3))))
+    fast = plane("/device:TPU:1", line("Steps", *(event(str(i), 100 * i, 55) for i in range(5))))
+    assert [row.split()[1:4] for row in steps(run_with(slow, fast))] == [
+        [str(i), str(100 * i), "60" if i < 3 else "55"] for i in range(5)
+    ]

@@ -21,19 +21,23 @@ if TYPE_CHECKING:
 WORTH_SAYING = 0.1
 """The share of the window above which time between steps is mentioned even if it did not change."""
 
+_OVERLAP_WORTH_SAYING = 0.01
+"""The share of the period from which step time × throughput is visibly more than 1."""
+
 _US_PER_S = 1e6
 
 
 @dataclass(frozen=True, eq=False)
 class Window:
-    """The steps of one host from the start of the first to that of the last, excluded ones too, or a chosen kind of them.
+    """The steps of one host from the start of the first to that of the last, excluded ones too, or a chosen kind.
 
-    Both arrays have an element for each step but the last. `periods_us`: from its start to that of the next. `gaps_us`:
-    how much of that is in no step, since steps may overlap.
+    The arrays have an element for each step but the last. `periods_us`: from its start to that of the next. `gaps_us`:
+    how much of that is in no step. `overlaps_us`: how long the step goes on after the start of the next.
     """
 
     periods_us: Floats
     gaps_us: Floats
+    overlaps_us: Floats
 
     @property
     def period_us(self) -> float:
@@ -51,6 +55,11 @@ class Window:
         return self.between_us / self.period_us if self.period_us > 0 else math.nan
 
     @property
+    def overlap_us(self) -> float:
+        """How long a step goes on after the start of the next, on average."""
+        return float(self.overlaps_us.mean())
+
+    @property
     def steps_per_s(self) -> float:
         """The throughput in the window, in steps per second."""
         return _US_PER_S / self.period_us if self.period_us > 0 else math.nan
@@ -63,12 +72,11 @@ def window(steps: pd.DataFrame, is_chosen: pd.Series | None = None) -> Window | 
         return None
     in_time = steps.sort_values("start_us", kind="stable")
     start = in_time["start_us"].to_numpy(np.float64)
-    reach = np.maximum.accumulate(start + in_time["duration_us"].to_numpy(np.float64))
-    periods, gaps = np.diff(start), np.maximum(start[1:] - reach[:-1], 0.0)
-    if is_chosen is None:
-        return Window(periods, gaps)
-    chosen = is_chosen.loc[in_time.index].to_numpy(np.bool_)[:-1]
-    return Window(periods[chosen], gaps[chosen])
+    end = start + in_time["duration_us"].to_numpy(np.float64)
+    gaps = np.maximum(start[1:] - np.maximum.accumulate(end)[:-1], 0.0)
+    overlaps = np.maximum(end[:-1] - start[1:], 0.0)
+    chosen = slice(None) if is_chosen is None else is_chosen.loc[in_time.index].to_numpy(np.bool_)[:-1]
+    return Window(np.diff(start)[chosen], gaps[chosen], overlaps[chosen])
 
 
 def window_of(run: Run, host: str | None = None) -> Window | None:
@@ -80,7 +88,12 @@ def window_of(run: Run, host: str | None = None) -> Window | None:
 
 
 def in_words(baseline: Window | None, candidate: Window | None, *, has_changed: bool) -> str:
-    """A sentence on the time between steps if it `has_changed` or exceeds `WORTH_SAYING`, else empty."""
+    """A sentence on the time between steps if it `has_changed` or exceeds `WORTH_SAYING`, and one on overlapping steps;
+    empty for neither."""
+    return " ".join(filter(None, [_between(baseline, candidate, has_changed), _overlap(baseline, candidate)]))
+
+
+def _between(baseline: Window | None, candidate: Window | None, has_changed: bool) -> str:
     known = [found for found in (baseline, candidate) if found is not None]
     if not (has_changed or any(found.share > WORTH_SAYING for found in known)):
         return ""
@@ -99,3 +112,16 @@ def rates(baseline: Window | None, candidate: Window | None) -> str:
 
 def _amount(found: Window) -> str:
     return f"{format_time_us(found.between_us)} ({format_percent(found.share)})"
+
+
+def _overlap(baseline: Window | None, candidate: Window | None) -> str:
+    """That steps overlap, so that step time × throughput is more than 1."""
+    sides = (("candidate", candidate), ("baseline", baseline))
+    overlapping = [
+        f"{format_time_us(found.overlap_us)} ({format_percent(found.overlap_us / found.period_us)}) in the {side}"
+        for side, found in sides
+        if found is not None and found.overlap_us >= _OVERLAP_WORTH_SAYING * found.period_us > 0
+    ]
+    return (
+        f"Steps overlap: each goes on after the next has begun, for {' and '.join(overlapping)}." if overlapping else ""
+    )

@@ -133,13 +133,18 @@ def _from_modules(space: XSpace, groups: Groups) -> Steps | None:
 
 
 def _from_device_events(space: XSpace, groups: Groups, source: str, rows: Int32, keys: Int64) -> Steps:
-    """Steps from device events, one key per step: each lasts as long as on its slowest device.
+    """Steps from device events, one key per step: those of the device whose steps take longest in all; a step that it
+    lacks lasts as long as on the slowest that has it.
 
-    An event belongs to the step of its own device.
+    Devices that do not wait for one another are slow in different steps, so no device takes as long as the slowest of
+    each step. An event belongs to the step of its own device.
     """
     events = space.events
     numbers, code = np.unique(keys, return_inverse=True)
-    longest = _longest_of_each(space, rows, code)
+    is_slowest = _is_on_slowest_device(space, rows, code)
+    of_slowest = np.isin(code, code[is_slowest])
+    chosen = np.flatnonzero(is_slowest | ~of_slowest)
+    longest = _longest_of_each(space, rows[chosen], code[chosen])
     in_time = np.argsort(events.start_ps[longest], kind="stable")
     position = np.empty(len(numbers), np.int64)
     position[in_time] = np.arange(len(numbers))
@@ -168,6 +173,17 @@ def _whole_profile(space: XSpace) -> Steps:
         WHOLE_PROFILE, np.zeros(1, np.int64), np.array([start]), np.array([end]), every, every < 0,
         host=no_spans(1), device=no_spans(1),
     )  # fmt: skip
+
+
+def _is_on_slowest_device(space: XSpace, rows: Int32, step: Int64) -> Bools:
+    """Which rows are on the device whose steps take longest in all; if some steps are on all, these count alone."""
+    devices, device = np.unique(space.planes_of(rows), return_inverse=True)
+    had = np.unique(step * len(devices) + device) // len(devices)
+    is_common = np.bincount(had, minlength=int(step.max()) + 1) == len(devices)
+    counts = is_common[step] if is_common.any() else np.ones(len(rows), np.bool_)
+    time = np.bincount(device, weights=space.events.duration_ps[rows] * counts)
+    slowest: Bools = device == time.argmax()
+    return slowest
 
 
 def _longest_of_each(space: XSpace, rows: Int32 | Int64, step: Int64) -> Int32 | Int64:
