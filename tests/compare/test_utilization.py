@@ -7,15 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from tests import xprof_oracle
 from tests.frames.test_hlo_ops import BODY, BYTES, FLOPS, gpu, kernel, metadata
 from tests.hlo.builder import BF16, computation, instruction, program
 from tests.profiles import compared_runs
-from tests.xspace_builder import Plane, event, integer, line, plane, space
+from tests.xspace_builder import Plane, event, integer, line, meta, plane, space
 from tfcompare import load
 from tfcompare.charts.pair import pairs_of
 from tfcompare.compare import Comparison, compare
 from tfcompare.compare.check.conditions import FAILED, MISSING, PASSED, check, parse_condition
-from tfcompare.compare.utilization import time_at_peak_us
+from tfcompare.compare.utilization import duty_cycle, time_at_peak_us
 from tfcompare.run import Run
 from tfcompare.tools.key_figures import KeyFigure
 from tfcompare.tools.overview import dashboard
@@ -107,26 +108,56 @@ def figures_of(comparison: Comparison) -> dict[str, KeyFigure]:
     return {figure.label: figure for figure in dashboard(comparison, pair.candidate, pair.attribution.parts)}
 
 
-def test_the_overview_has_the_same_numbers_and_idle_time_lowers_the_duty_cycle_alone(tmp_path: Path) -> None:
+def test_the_overview_has_the_same_numbers(tmp_path: Path) -> None:
     comparison = compare(training(tmp_path / "busy", 50), training(tmp_path / "idle", 100))
     figures = figures_of(comparison)
     for label, metric in (("FLOP utilization", "mfu"), ("Memory bandwidth", "hbm_share")):
         figure = figures[label]
         measured = check(comparison, [parse_condition(f"{metric}>2")]).found[0].measured
         assert (figure.baseline, figure.candidate) == pytest.approx((measured.baseline, measured.candidate))
-    duty, efficiency = figures["Device duty cycle"], figures["Roofline efficiency"]
-    assert (duty.baseline, duty.candidate) == pytest.approx((10 / 50, 10 / 100))
+    efficiency = figures["Roofline efficiency"]
     assert efficiency.baseline == efficiency.candidate == pytest.approx(max(FLOPS_US, BYTES_US) / 10)
 
 
-def test_a_run_without_steps_beside_one_with_them_has_no_duty_cycle_whichever_comes_first(tmp_path: Path) -> None:
+def test_the_duty_cycle_is_of_the_time_from_first_to_last_event_with_steps_and_without(tmp_path: Path) -> None:
     timed = training(tmp_path / "timed", 50)
     chip = gpu(*(kernel("k", 200 * i, 10, "dot.1") for i in range(STEPS)))
     bare = run(tmp_path / "bare", chip, metadata(WITH_UNKNOWN, jit_f=7))
-    for runs in ((timed, bare), (bare, timed)):
-        duty = figures_of(compare(*runs))["Device duty cycle"]
-        of_steps, other = (duty.baseline, duty.candidate)[:: 1 if runs[0] is timed else -1]
-        assert 0 < of_steps < 1 and math.isnan(other)
+    duty = figures_of(compare(timed, bare))["Device duty cycle"]
+    assert duty.baseline == duty.candidate == pytest.approx(STEPS * 10 / (200 * (STEPS - 1) + 10))
+    on_cpu = run(tmp_path / "cpu", steps(50))
+    assert "Device duty cycle" not in figures_of(compare(on_cpu, on_cpu))
+
+
+def test_streams_that_overlap_count_once_and_copies_from_and_to_the_host_not(tmp_path: Path) -> None:
+    kernels = [event("k", 0, 30), event("k", 100, 20)]
+    others = [event("k", 20, 30), event("MemcpyH2D", 60, 10), event("MemcpyD2D", 75, 5), event("MemcpyD2H", 120, 80)]
+    streams = line("Stream #1(Compute)", *kernels, id=1), line("Stream #2(Compute,Memcpy)", *others, id=2)
+    found = run(tmp_path / "a", plane("/device:GPU:0", *streams))
+    assert duty_cycle(found, None) == pytest.approx((50 + 5 + 20) / 200)
+
+
+def tpu_core(number: int, *instructions: tuple[str, float, float], module_us: float) -> Plane:
+    """A core that runs instructions, given by category, start and length, within one execution of a module."""
+    ops = [
+        event(meta(f"%{name}.{i}", "", program_id=1, symbol_id=1 + i, tf_op="op:A", hlo_category=name), start, length)
+        for i, (name, start, length) in enumerate(instructions)
+    ]
+    modules = line("XLA Modules", event("jit_f(1)", 0, module_us), id=1)
+    return plane(f"/device:TPU:{number}", modules, line("XLA Ops", *ops, id=2))
+
+
+def test_the_duty_cycle_of_tpus_is_xprofs(tmp_path: Path) -> None:
+    """Of two chips with time before, between and after their instructions, some of which are off duty."""
+    off = ["infeed", "outfeed", "host send-done", "host recv", "async-done", "megacore fusion"]
+    off_duty = [(name, 200 + 30 * i, 20) for i, name in enumerate(off)]
+    first = tpu_core(0, ("convolution", 50, 70), ("while", 110, 40), ("copy-done", 170, 10), *off_duty, module_us=500)
+    second = tpu_core(1, ("all-reduce", 100, 30), ("infeed fusion", 150, 40), module_us=600)
+    found = run(tmp_path / "a", first, second)
+    assert duty_cycle(found, None) == pytest.approx((100 + 10 + 30 + 40) / (500 + 600))
+    (file,) = found.found.files
+    shown = xprof_oracle.tool_data("overview_page", file.path)[0]["p"]["device_duty_cycle_percent"]  # type: ignore[index]
+    assert shown == f"{duty_cycle(found, None):.1%}"
 
 
 @pytest.mark.parametrize("name", ["jax_filters_16_8", "filters_16_8"])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from tfcompare.compare.per_device import computing_devices
+from tfcompare.schema import DEVICE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,6 +50,14 @@ def roofline_efficiency(run: Run, host: str | None) -> float:
     needed_us = _needed_us(rows, "flops").combine(_needed_us(rows, "bytes_accessed"), np.maximum)
     took_us = float(rows["self_time_us"].sum())
     return float(needed_us.sum()) / took_us if took_us > 0 and not _is_unknown(rows, needed_us) else math.nan
+
+
+def duty_cycle(run: Run, host: str | None) -> float:
+    """The share of the time from the first event to the last in which a device is busy, over all devices together, as
+    xprof's TPU duty cycle; NaN without devices. Exchanges with the host do not keep it busy."""
+    planes = run.host_table("idle", host=host)
+    busy_ps, span_ps = planes.loc[planes["host_or_device"] == DEVICE, ["busy_ps", "span_ps"]].sum(skipna=False)
+    return float(busy_ps / span_ps) if span_ps > 0 else math.nan
 
 
 def _needed_us(rows: pd.DataFrame, cost: Cost) -> pd.Series:

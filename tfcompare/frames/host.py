@@ -30,7 +30,9 @@ from tfcompare.frames.origin import Origin, origin_of
 from tfcompare.frames.planes import device_kind, device_planes
 from tfcompare.frames.recorded import Recording, recorded, recording_of, remark, without_record
 from tfcompare.frames.steps import groups as grouping
+from tfcompare.frames.steps.device_activities import device_activities
 from tfcompare.frames.steps.device_steps import device_steps
+from tfcompare.frames.steps.duty_cycle import busy_and_span_ps
 from tfcompare.frames.steps.idle_gaps import idle_gaps
 from tfcompare.frames.steps.likely_markers import likely_markers
 from tfcompare.frames.steps.step_parts import NO_ACTIVITIES, find_activities, idle_times
@@ -41,14 +43,16 @@ from tfcompare.frames.steps.wall_times import op_wall_times
 from tfcompare.frames.tf_data.tf_data import tf_data
 from tfcompare.frames.tf_data.tf_data_functions import tf_data_functions
 from tfcompare.frames.timeline import timeline
-from tfcompare.schema.arrays import Bools, Int32
+from tfcompare.schema.arrays import Bools, Floats, Int32
 from tfcompare.schema.host_tables import HOST_TABLES, LATE, Group
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
 from tfcompare.xspace import XSpace, parse
 from tfcompare.xspace.compilation import survives_full_disk
 from tfcompare.xspace.limits import LIMITS, Limits
 
-NUMBERS = dict.fromkeys((*HOST_TABLES, "host"), 1)
+NUMBERS = dict.fromkeys((*HOST_TABLES, "host"), 1) | dict.fromkeys(
+    ("steps", "device_steps", "op_wall", "op_wall_totals", "idle_gaps", "memory_events", "memory_peak"), 2
+)
 """Of each table, and of the other facts of a host, a number to raise (`| {"steps": 2}`) when the same profile gives
 another content: files with another number are built anew where the profile is there. `tests/store/test_versions.py`
 asks for it."""
@@ -180,8 +184,9 @@ def _core(
     times, wall, wall_totals = op_wall_times(space, steps, ops, parts, functions, activities)
     idle_ps = idle_times(space, steps, activities, ops)
     of_devices = device_steps(space, steps, times, idle_ps, activities)
+    on_devices = (activities.rows, activities.activity) if steps.has_markers else device_activities(space)
     del activities
-    idle = _idle(ops)
+    idle = _idle(ops, busy_and_span_ps(space, *on_devices))
     gaps = idle_gaps(space, steps, ops)
     of_programs = instructions(space, ops, steps)
     buffers, damaged_programs = hlo_memory(space)
@@ -236,14 +241,18 @@ def _steps(space: XSpace, links: Links | None, step_marker: str | None) -> tuple
     return steps, grouping.eager_events(space, links)
 
 
-def _idle(ops: Sequence[OpEvents]) -> pa.Table:
-    """The table `idle`: the time in which no op of a plane ran."""
+def _idle(ops: Sequence[OpEvents], busy_and_span: Floats) -> pa.Table:
+    """The table `idle`: the time in which no op of a plane ran and, of devices, busy time and span."""
+    on_host = np.full((len(ops) - len(busy_and_span), 2), np.nan)
+    busy_ps, span_ps = np.concatenate([on_host, busy_and_span]).T
     return host_table(
         "idle",
         {
             "device": [plane.device for plane in ops],
             "host_or_device": [plane.host_or_device for plane in ops],
             "idle_ps": np.array([plane.idle_ps for plane in ops], np.int64),
+            "busy_ps": busy_ps,
+            "span_ps": span_ps,
         },
     )
 

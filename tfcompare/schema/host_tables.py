@@ -66,7 +66,7 @@ class HostTable:
 _MAY_BE_NAN = frozenset(
     {"host_start_us", "host_span_us", "device_span_us", "buffered_elements", "fragmentation", *STEP_PRECISIONS}
     | {"flops", "bytes_accessed", "flops_per_s", "bandwidth_bytes_per_s", "operational_intensity"}
-    | {"peak_flops_per_s", "peak_bytes_per_s", "first_us", "last_us"}
+    | {"peak_flops_per_s", "peak_bytes_per_s", "first_us", "last_us", "busy_ps", "span_ps"}
 )
 _SIGNED = frozenset({"start_us", "start_ps", "host_start_us", "time_ps", "peak_time_us", "first_us", "last_us"})
 _OR_NONE = frozenset(
@@ -148,7 +148,18 @@ HOST_TABLES: dict[str, HostTable] = {
             ("part",),
             {"part": "op_parts"},
         ),
-        HostTable("idle", "core", _columns({"device": _TEXT, "host_or_device": _TEXT, "idle_ps": _INT})),
+        HostTable(
+            "idle",
+            "core",
+            _columns(
+                {
+                    "device": _TEXT,
+                    "host_or_device": _TEXT,
+                    "idle_ps": _INT,
+                    **dict.fromkeys(("busy_ps", "span_ps"), _FLOAT),
+                }
+            ),
+        ),
         _public(KERNEL_STATS, unique=KERNEL_STATS.keys),
         _public(COPIES),
         _public(HLO_OPS, unique=HLO_OPS.keys),

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from tfcompare.compare.examples import differing_examples
 from tfcompare.compare.memory_growth import growth_in
 from tfcompare.compare.stats.estimates import STEP_TIME as MEANING
-from tfcompare.compare.straggler import attributed_hosts, mean_step_us
-from tfcompare.compare.utilization import Cost, roofline_efficiency, time_at_peak_us
+from tfcompare.compare.utilization import Cost, duty_cycle, roofline_efficiency, time_at_peak_us
 from tfcompare.tools.input import input_bound
 from tfcompare.tools.input.input_verdicts import on_waiting
 from tfcompare.tools.key_figures import KeyFigure, better_by, op_times
@@ -34,7 +34,10 @@ DEVICE_PARTS = ("device_compute_us", "device_collectives_us", "device_to_device_
 _DEVICE_BUSY = (
     "Mean time per step in which a device computes, communicates or copies between devices, as in the step breakdown."
 )
-_DUTY_CYCLE = "The share of the mean step in which a device is busy, as in the step breakdown."
+_DUTY_CYCLE = (
+    "The share of the time from its first event to its last in which a device computes, communicates or copies between "
+    "devices, in steps and between them."
+)
 _HOST_COMPUTE = "Mean time per step in which the host computes and nothing else explains the step, as in the breakdown."
 _INPUT = "Mean time per step spent waiting for input or copying it to the device."
 _OF_PEAK: tuple[tuple[str, Cost, str], ...] = (
@@ -71,7 +74,7 @@ def dashboard(comparison: Comparison, candidate: Run, parts: pd.DataFrame) -> li
         KeyFigure(STEP_TIME, "µs", *times, better_by(comparison.verdict[candidate.id]), MEANING),
         *_throughput(comparison, candidate),
         *_parts(comparison, candidate, parts),
-        *_utilization(comparison, candidate, parts),
+        *_utilization(comparison, candidate),
         _memory(comparison, candidate),
         *_growth(comparison, candidate),
     ]
@@ -88,15 +91,13 @@ def _memory(comparison: Comparison, candidate: Run) -> KeyFigure:
     return KeyFigure(PEAK_MEMORY, "bytes", peaks[0], peaks[1], "lower", _PEAK)
 
 
-def _utilization(comparison: Comparison, candidate: Run, parts: pd.DataFrame) -> Iterator[KeyFigure]:
-    """How much of the step devices are busy, and how much of their peak rates it uses, where programs tell that."""
+def _utilization(comparison: Comparison, candidate: Run) -> Iterator[KeyFigure]:
+    """How much of the time devices are busy, and how much of their peak rates a step uses, where programs tell that."""
     runs = comparison.baseline, candidate
     step_us = [comparison.step_time_us(run) for run in runs]
-    busy_us = _mean_us(parts, *DEVICE_PARTS)
-    if any(busy > 0 for busy in busy_us):
-        of_parts = zip(runs, attributed_hosts(comparison, candidate), strict=True)
-        ours, theirs = (busy / mean_step_us(*of) for busy, of in zip(busy_us, of_parts, strict=True))
-        yield KeyFigure("Device duty cycle", "share", ours, theirs, "neither", _DUTY_CYCLE)
+    sides = [comparison.captures(run) for run in runs]
+    ours, theirs = (fmean(map(duty_cycle, side.runs, side.hosts)) for side in sides)
+    yield KeyFigure("Device duty cycle", "share", ours, theirs, "neither", _DUTY_CYCLE)
     for label, cost, meaning in _OF_PEAK:
         ours, theirs = (
             time_at_peak_us(run, comparison.host_of(run), cost) / step for run, step in zip(runs, step_us, strict=True)
