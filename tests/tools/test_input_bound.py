@@ -23,7 +23,7 @@ from tfcompare.tools.input.input_bound import (
     words,
 )
 
-MODULE = SimpleNamespace(has_steps=True, step_source="XLA module jit_f")
+MODULE = SimpleNamespace(has_steps=True, has_step_times=True, step_source="XLA module jit_f")
 
 LEVELS = {
     "highly": input_wait(steps((100.0, 30.0)), MARKED),

@@ -31,11 +31,13 @@ _US_PER_S = 1e6
 class Window:
     """The steps of one host from the start of the first to that of the last, excluded ones too, or a chosen kind.
 
-    The arrays have an element for each step but the last. `periods_us`: from its start to that of the next. `gaps_us`:
-    how much of that is in no step. `overlaps_us`: how long the step goes on after the start of the next.
+    `periods_us` has an element for each step but the last: from its start to that of the next; the other arrays have
+    one for each of these whose time is known. `timed_us`: its period. `gaps_us`: how much of that is in no step.
+    `overlaps_us`: how long the step goes on after the start of the next.
     """
 
     periods_us: Floats
+    timed_us: Floats
     gaps_us: Floats
     overlaps_us: Floats
 
@@ -46,18 +48,19 @@ class Window:
 
     @property
     def between_us(self) -> float:
-        """Time between steps, per step."""
-        return float(self.gaps_us.mean())
+        """Time between steps, per step; NaN without any step of known time."""
+        return float(self.gaps_us.mean()) if len(self.gaps_us) else math.nan
 
     @property
     def share(self) -> float:
         """The share of the window that is in no step."""
-        return self.between_us / self.period_us if self.period_us > 0 else math.nan
+        whole = float(self.timed_us.sum())
+        return float(self.gaps_us.sum()) / whole if whole > 0 else math.nan
 
     @property
     def overlap_us(self) -> float:
         """How long a step goes on after the start of the next, on average."""
-        return float(self.overlaps_us.mean())
+        return float(self.overlaps_us.mean()) if len(self.overlaps_us) else math.nan
 
     @property
     def steps_per_s(self) -> float:
@@ -73,10 +76,12 @@ def window(steps: pd.DataFrame, is_chosen: pd.Series | None = None) -> Window | 
     in_time = steps.sort_values("start_us", kind="stable")
     start = in_time["start_us"].to_numpy(np.float64)
     end = start + in_time["duration_us"].to_numpy(np.float64)
-    gaps = np.maximum(start[1:] - np.maximum.accumulate(end)[:-1], 0.0)
+    periods = np.diff(start)
+    gaps = np.maximum(start[1:] - np.fmax.accumulate(end)[:-1], 0.0)
     overlaps = np.maximum(end[:-1] - start[1:], 0.0)
-    chosen = slice(None) if is_chosen is None else is_chosen.loc[in_time.index].to_numpy(np.bool_)[:-1]
-    return Window(np.diff(start)[chosen], gaps[chosen], overlaps[chosen])
+    chosen = np.ones(len(periods), np.bool_) if is_chosen is None else is_chosen.loc[in_time.index].to_numpy()[:-1]
+    timed = chosen & ~np.isnan(end[:-1])
+    return Window(periods[chosen], periods[timed], gaps[timed], overlaps[timed])
 
 
 def window_of(run: Run, host: str | None = None) -> Window | None:
@@ -94,6 +99,7 @@ def in_words(baseline: Window | None, candidate: Window | None, *, has_changed: 
 
 
 def _between(baseline: Window | None, candidate: Window | None, has_changed: bool) -> str:
+    baseline, candidate = (None if of is None or math.isnan(of.share) else of for of in (baseline, candidate))
     known = [found for found in (baseline, candidate) if found is not None]
     if not (has_changed or any(found.share > WORTH_SAYING for found in known)):
         return ""

@@ -149,6 +149,7 @@ def facts(
         device_name="",
         hosts=hosts,
         has_steps=has_steps,
+        has_step_times=has_steps,
         step_source="step markers" if has_steps else "whole profile",
         duration_ms=STEPS * STEP_US / 1000,
     )
@@ -177,6 +178,7 @@ def facts(
         info=info,
         steps=frame,
         step_count=STEPS if has_steps else 1,
+        recorded_steps=STEPS if has_steps else 1,
         wait=wait,
         pipeline=analyse(asked, rows),
         host_steps=HostSteps(frame, shares(rows, waits or {}, python or {}), 0.0) if has_steps else None,
