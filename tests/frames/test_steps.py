@@ -172,6 +172,45 @@ def test_a_step_in_which_nothing_was_computed_is_none() -> None:
     assert steps(run) == ["a 7 0 100 counted", "a 8 100 90 counted"]
 
 
+def tracing(at: float) -> list[Event]:
+    """A function is traced within the marker of a step, and what it calls as well."""
+    called = [event("PjitFunction(tanh)", at + 10, 20), event("ParseArguments", at + 11, 2)]
+    python = [event("$partial_eval.py:12 bind", at + 40, 30), event("PythonRefManager::CollectGarbage", at + 50, 1)]
+    return [event("body", at, 90, _r=1, step_num=3), *called, *python]
+
+
+def test_a_step_that_is_only_traced_is_none() -> None:
+    """The program runs later, as one whole: no marker is there again."""
+    ran = event("op:A", 400, 50)
+    run = run_with(host(*tracing(0), ran))
+    assert (source(run), steps(run)) == ("whole profile", [])
+    assert run.why_untimed.startswith("no op or program runs within the step markers")
+    assert run.why_untimed in run.info.warnings
+    assert steps(run_with(host(*tracing(0), *marked("train", [(300, 200)], _r=1), ran))) == ["a 7 300 200 counted"]
+
+
+def test_a_function_of_tensorflow_that_is_only_traced_is_no_step() -> None:
+    called = [event("inner", 10, 40, tf_function_call="traced-nonXla"), event("tf.function-graph_building", 12, 30)]
+    marker = event("train", 0, 90, _r=1, step_num=3)
+    assert steps(run_with(host(marker, *called, event("op:A", 400, 50)))) == []
+    assert steps(run_with(host(marker, *called, event("op:A", 60, 20)))) == ["a 3 0 90 counted"]
+
+
+def test_calls_without_programs_are_steps_where_no_program_was_recorded() -> None:
+    run = run_with(host(*tracing(0)), plane("/device:GPU:0"))
+    assert (steps(run), run.why_untimed) == (["a 3 0 90 counted"], "")
+    python = event("$loader.py:5 wait", 10, 60)
+    assert steps(run_with(host(*marked("train", [(0, 100)], _r=1), python))), "programs of another thread may run in it"
+
+
+def test_a_host_without_steps_does_not_leave_the_run_without() -> None:
+    """One host trains, the other one only traces."""
+    training = space(host(*marked("train", [(0, 100), (100, 120)], _r=1), event("op:A", 5, 5), event("op:A", 110, 5)))
+    run = run_of(training, space(host(*tracing(0), event("op:A", 400, 50))))
+    assert run.info.step_count == 2 and run.info.has_steps and run.why_untimed == ""
+    assert [remark.partition(":")[0] for remark in run.remarks] == ["b"]
+
+
 def test_a_marker_within_one_of_its_level_is_none() -> None:
     inner = [event("train", 10, 20, _r=1, step_num=99), event("op:A", 11, 5)]
     assert steps(run_with(host(*marked("train", [(0, 100)], _r=1), *inner))) == TWO_STEPS[:1]

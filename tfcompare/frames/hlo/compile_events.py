@@ -24,7 +24,7 @@ _PHASE = re.compile(
 _CALL = re.compile(r"(?:Pjit|Pmap)Function\((.+)\)")
 _MODULE = re.compile(r"(?:TSL:)?XlaCompile:#module=([^,#]+)")
 _MODULE_STAT = "name"  # of the events of `CpuCompiler`
-_TF_CALL_STAT = "tf_function_call"
+TF_CALL_STAT = "tf_function_call"
 
 
 class CompileEvents(NamedTuple):
@@ -92,7 +92,7 @@ def _calls(space: XSpace, lines: Int32) -> dict[int, str]:
     """The function that each event is a call of, for the calls on these lines."""
     names = [_CALL.fullmatch(name) for name in space.metadata_names.tolist()]
     of_jax = space.rows_of_entries(np.array([found is not None for found in names], np.bool_))
-    of_tensorflow = np.flatnonzero(space.has(_TF_CALL_STAT))
+    of_tensorflow = np.flatnonzero(space.has(TF_CALL_STAT))
     rows = np.concatenate([of_jax, of_tensorflow])
     rows = rows[np.isin(space.events.line[rows], lines)]
     found: dict[int, str] = {}

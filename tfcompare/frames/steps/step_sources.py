@@ -12,11 +12,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from tfcompare.frames.hlo.compile_events import TF_CALL_STAT
+from tfcompare.frames.hlo.host_instructions import host_instructions
+from tfcompare.frames.ops.op_names import parse_op
 from tfcompare.frames.planes import STEPS_LINE, device_kind, device_planes, events_of_lines, profile_span_ps, short_id
 from tfcompare.frames.steps import groups as grouping
 from tfcompare.frames.steps.execution_spans import execution_spans
 from tfcompare.frames.steps.groups import Groups
-from tfcompare.frames.steps.step_spans import StepSpans, choose_spans, device_spans, no_spans
+from tfcompare.frames.steps.step_spans import StepSpans, choose_spans, device_events, device_spans, no_spans
 from tfcompare.frames.steps.steps import DEVICE_LINE, WHOLE_PROFILE, XLA_MODULE, Steps
 from tfcompare.schema.arrays import Bools, Int32, Int64
 from tfcompare.xspace import XSpace, lookup
@@ -29,6 +32,14 @@ _MAX_OVERLAPPING = 16
 _NO_COMPUTE = re.compile(
     r"(EagerExecute|EagerLocalExecute|EagerKernelExecute|FunctionRun|IteratorGetNext|MEMCPYHto[DH]).*", re.DOTALL | re.I
 )
+_TRACING = re.compile(
+    r"(PjitFunction\(|trace_to_jaxpr|tf\.function-graph_building|convert_to_tensor|\$partial_eval\.py:).*", re.DOTALL
+)
+"""What JAX and TensorFlow record while they trace code, much of it also when they call compiled functions."""
+_NO_PROGRAM = re.compile(rf"{_TRACING.pattern}|(\$|ParseArguments|PythonRefManager::).*", re.DOTALL)
+"""The same, Python functions and Python's memory management."""
+_REMEDY = "put them around the call of the compiled function, not into its code"
+_NOTHING_COMPUTED = f"no op or program runs within the step markers: {_REMEDY}"
 
 
 def find_steps(space: XSpace, groups: Groups, marker_chosen: bool = False) -> Steps:
@@ -38,7 +49,8 @@ def find_steps(space: XSpace, groups: Groups, marker_chosen: bool = False) -> St
         steps = find(space, groups)
         if steps is not None:
             return steps
-    return _whole_profile(space)
+    has_markers = not marker_chosen and len(groups.markers)
+    return replace(_whole_profile(space), why_untimed=_NOTHING_COMPUTED if has_markers else "")
 
 
 def _from_markers(space: XSpace, groups: Groups) -> Steps | None:
@@ -58,7 +70,7 @@ def _from_markers(space: XSpace, groups: Groups) -> Steps | None:
     step = of_group[groups.group[candidates]]
     candidates, step = candidates[step >= 0], step[step >= 0]
     longest = _longest_of_each(space, candidates, step)
-    has_compute = _has_compute(space, groups, of_group, candidates)
+    has_compute = _has_compute(space, groups, candidates)
     if not has_compute.any():
         return None
     return _from_marker_events(space, groups, groups.source, groups.step_number[has_compute], longest[has_compute])
@@ -79,17 +91,33 @@ def _from_chosen_marker(space: XSpace, groups: Groups) -> Steps | None:
     return _assign_events(space, groups, groups.source, groups.step_number, markers, spans, no_spans(len(markers)))
 
 
-def _has_compute(space: XSpace, groups: Groups, of_group: Int64, markers: Int64) -> Bools:
-    """Whether each step has an event other than markers, function launches, copies and waits for input."""
+def _has_compute(space: XSpace, groups: Groups, markers: Int64) -> Bools:
+    """Whether each step has an event other than markers, function launches, copies and waits for input, and is not in
+    code that is traced: there, functions are called, but no program runs, although the profile has programs that do."""
+
+    def count(events: Bools) -> Int32:
+        counts = np.zeros(int(groups.group.max()) + 1, np.int32)
+        lookup.count_each(groups.group[events], counts)
+        return counts[groups.group[groups.markers]]
+
     is_ignored = np.zeros(len(space.events), np.bool_)
     is_ignored[space.rows_of_entries(grouping.names_matching(space, _NO_COMPUTE))] = True
     is_ignored[markers] = True
-    events, ignored = np.zeros((2, len(of_group)), np.int32)
-    lookup.count_each(groups.group, events)
-    lookup.count_each(groups.group[is_ignored], ignored)
-    out = np.zeros(len(groups.markers), np.bool_)
-    out[of_group[(events > ignored) & (of_group >= 0)]] = True
-    return out
+    every = count(groups.group >= 0)
+    out: Bools = every > count(is_ignored)
+    is_ignored |= grouping.names_matching(space, _NO_PROGRAM)[space.events.metadata] | space.has(TF_CALL_STAT)
+    is_tracing = grouping.names_matching(space, _TRACING)[space.events.metadata]
+    is_traced = (every == count(is_ignored)) & (count(is_tracing) > 0)
+    return out & ~is_traced if is_traced.any() and _has_programs(space) else out
+
+
+def _has_programs(space: XSpace) -> bool:
+    """Whether the profile recorded anything that ran: work of devices, instructions of XLA programs, or ops."""
+    return (
+        any(len(device_events(space, plane)) for plane in device_planes(space))
+        or len(host_instructions(space)) > 0
+        or any(parse_op(name) for name in space.metadata_names[space.has_events].tolist())
+    )
 
 
 def _from_steps_line(space: XSpace, groups: Groups) -> Steps | None:
