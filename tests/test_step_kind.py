@@ -102,7 +102,7 @@ def test_hosts_that_number_their_steps_differently_have_the_same_kinds(tmp_path:
 def test_a_stray_is_looked_for_among_the_steps_of_its_kind(monkeypatch: pytest.MonkeyPatch) -> None:
     """An evaluation that takes four times as long as others is no longer than a training step."""
     steps = loaded_run(NAME).host_table("steps")
-    is_evaluation = loaded_run(NAME).program_of_rows(steps) == "evaluate"
+    is_evaluation = loaded_run(NAME).kind_of_rows(steps) == "evaluate"
     longer = steps.index[is_evaluation][5]
     durations = steps["duration_us"].mask(~is_evaluation, 5_000.0 + np.arange(len(steps)))
     steps = steps.assign(duration_us=durations.mask(steps.index == longer, 4_900.0))
@@ -121,8 +121,10 @@ def test_a_kind_that_a_run_does_not_have_is_refused_with_those_it_has() -> None:
         NoSuchKind, match="no included step is of the kind 'train'; its steps: 'evaluate' and 'train_step'"
     ):
         of_kind("train")
-    with pytest.raises(NoSuchKind, match="only programs of JAX tell kinds apart"):
-        load(run_path("filters_16_8"), step_kind="train")
+    with pytest.raises(NoSuchKind, match="its steps: 'train'"):
+        load(run_path("filters_16_8"), step_kind="evaluate")
+    with pytest.raises(NoSuchKind, match="neither markers nor programs of its steps are named"):
+        load(run_path("filters_16_8"), step_marker="train", step_kind="train")
 
 
 def test_the_headline_says_of_which_steps_it_is() -> None:

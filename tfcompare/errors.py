@@ -130,7 +130,11 @@ class NoSuchKind(NoOtherSteps):
         self.where = where
         self.kind = kind
         self.kinds = tuple(kinds)
-        there = f"its steps: {' and '.join(map(repr, kinds))}" if kinds else "only programs of JAX tell kinds apart"
+        there = (
+            f"its steps: {' and '.join(map(repr, kinds))}"
+            if kinds
+            else "neither markers nor programs of its steps are named"
+        )
         shown = repr(kind if len(kind) <= _MAX_NAME_LENGTH else f"{kind[:_MAX_NAME_LENGTH]}…")
         super().__init__(f"{where}: no included step is of the kind {shown}; {there}")
 

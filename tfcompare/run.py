@@ -41,7 +41,7 @@ from tfcompare.tables.op_profile import op_profile
 from tfcompare.tables.op_stats import op_cells, op_stats, op_stats_in_steps, op_steps, wall_times_by_op
 from tfcompare.tables.slow_steps import slow_steps_frame
 from tfcompare.tables.step_cells import StepCells
-from tfcompare.tables.step_programs import kinds_among, program_at, step_programs
+from tfcompare.tables.step_programs import kind_at, kinds_among, step_programs
 from tfcompare.tables.step_times import common_step_ids, numbered_alike, ranges_of_hosts, run_steps
 from tfcompare.tables.strays import with_stray
 from tfcompare.text import some_of
@@ -400,7 +400,7 @@ class Run:
         """`steps` of all hosts: the stray is one step of the run."""
         steps = self.host_table("steps")
         if self.choice.kind is not None:
-            steps = steps.assign(included=steps["included"] & (self.program_of_rows(steps) == self.choice.kind))
+            steps = steps.assign(included=steps["included"] & self.is_of_chosen_kind(steps))
         steps = with_stray(steps, is_excluded=not self.choice.counts_stray)
         return schema.STEPS.conform(steps)
 
@@ -416,23 +416,65 @@ class Run:
         return {}
 
     @cached_property
+    def _step_markers(self) -> dict[str | None, pd.Series]:
+        return {}
+
+    def step_markers(self, host: str | None = None) -> pd.Series:
+        """The name of the marker of each step, by the step's number in `steps`; steps of which it is unknown are left
+        out, and all if no name marks several steps."""
+        if host not in self._step_markers:
+            steps = self.host_table("steps", host=host)
+            number = steps["step"] if host is not None or steps.empty else common_step_ids(steps)
+            names = steps["marker"].set_axis(number)[steps["marker"].to_numpy() != ""]
+            names = names[~names.index.duplicated()]
+            self._step_markers[host] = names if kinds_among(names) else names.iloc[:0]
+        return self._step_markers[host]
+
+    @cached_property
+    def has_kinds_by_marker(self) -> bool:
+        """Whether the names of markers tell several kinds of steps apart."""
+        return len(kinds_among(kind_at(self._all_included, self.step_markers()))) > 1
+
+    def kind_of_steps(self, host: str | None = None, *, by_marker: bool | None = None) -> pd.Series:
+        """The kind of each step, by the step's number in `steps`; steps of which it is unknown are left out.
+
+        It is the name of the step's marker, or else the compiled programs that ran in it: by default, the name where
+        names tell several kinds apart, or no programs are known.
+        """
+        if by_marker is None:
+            by_marker = self.has_kinds_by_marker or self.step_programs().empty
+        return self.step_markers(host) if by_marker else self.step_programs(host)
+
+    @property
+    def _all_included(self) -> pd.Series:
+        """The numbers of the steps that are included without a choice of kind."""
+        steps = run_steps(with_stray(self.host_table("steps"), is_excluded=not self.choice.counts_stray))
+        return steps.loc[steps["included"].astype(bool), "step"]
+
+    @cached_property
     def step_kinds(self) -> dict[str, int]:
         """How many steps there are of each kind, whichever is chosen, among those that are included without a choice
-        of kind; the most frequent first, empty where the profile does not name programs."""
-        steps = run_steps(with_stray(self.host_table("steps"), is_excluded=not self.choice.counts_stray))
-        included = steps.loc[steps["included"].astype(bool), "step"]
-        return kinds_among(program_at(included, self.step_programs()))
+        of kind; the most frequent first, empty where neither markers nor programs have names."""
+        return kinds_among(kind_at(self._all_included, self.kind_of_steps()))
 
-    def program_of_rows(self, steps: pd.DataFrame) -> pd.Series:
-        """The program of `step_programs` for each row of `steps`, which has `host` and `step` as hosts number their
-        steps; empty where unknown."""
+    def is_of_chosen_kind(self, steps: pd.DataFrame) -> pd.Series:
+        """Whether each row of `steps`, as for `kind_of_rows`, is of the kind that was chosen: a marker's name, or else
+        a program."""
+        kind = self.choice.kind
+        if kind is None:
+            return pd.Series(True, steps.index)
+        return self.kind_of_rows(steps, by_marker=bool((self.step_markers() == kind).any())) == kind
+
+    def kind_of_rows(self, steps: pd.DataFrame, *, by_marker: bool | None = None) -> pd.Series:
+        """The kind of `kind_of_steps` for each row of `steps`, which has `host` and `step` as hosts number their steps;
+        empty where unknown."""
         common = self._common_steps(self.hosts)
         number = steps["step"]
         if common is not None:
             of_hosts = steps.groupby("host", sort=False)["step"]
             places = [pd.Series(common(str(host), own.to_numpy()), own.index) for host, own in of_hosts]
             number = pd.concat(places).reindex(steps.index)
-        return program_at(number, self.step_programs())
+        return kind_at(number, self.kind_of_steps(by_marker=by_marker))
 
     @cached_property
     def _op_stats_tables(self) -> dict[tuple[str | None, str | None], tuple[pd.DataFrame, int]]:
@@ -508,7 +550,7 @@ def load(
     `step_marker` names the host event that begins each step, for profiles without suitable markers of their own.
     `steps` restricts all tables to a range of steps by position, such as `5:25` (counted from 1, inclusive), `5:` or
     `:25`, and what ran between them. `stray`: whether a step that is far longer than all others is excluded from the
-    figures, or counted (`include`). `step_kind`: only steps of that program, such as `train_step`, are in the figures.
+    figures, or counted (`include`). `step_kind`: only steps of that marker or program are in the figures.
     `join` is that of `find_runs`.
 
     Remote host files are first downloaded in parallel into the user's cache folder, unless they are there. `fetching`

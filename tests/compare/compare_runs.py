@@ -64,7 +64,7 @@ def steps(durations_us: list[float], host: str = "worker", first: int = 0, set_a
     frame["host_start_us"] = frame["start_us"]
     for column in schema.STEPS.columns:
         if column.name not in frame:
-            frame[column.name] = 0.0
+            frame[column.name] = "" if column.dtype == "str" else 0.0
     return schema.STEPS.conform(frame)
 
 
@@ -95,6 +95,7 @@ class FakeRun:
     is_under_load: bool = False
     choice: StepChoice = OWN_STEPS
     why_untimed: str = ""
+    has_kinds_by_marker: bool = False
 
     @cached_property
     def steps(self) -> pd.DataFrame:
@@ -137,6 +138,9 @@ class FakeRun:
 
     def step_programs(self, host: str | None = None) -> pd.Series:
         return step_programs(self.step_cells("op_stats", host=host))
+
+    def kind_of_steps(self, host: str | None = None, *, by_marker: bool | None = None) -> pd.Series:
+        return pd.Series(dtype="str") if by_marker else self.step_programs(host)
 
     def op_types_on_devices(self, *, host: str | None = None) -> pd.DataFrame:
         assert not self.devices, "of devices, no ops are known"

@@ -52,8 +52,8 @@ def test_each_step_is_of_the_program_that_ran_in_it() -> None:
 
 def test_kinds_are_compared_with_their_own_steps_and_the_one_with_most_time_is_first() -> None:
     longer, shorter = kinds(compared())
-    assert (longer.program, longer.counts) == ("multiply", (14, 9))
-    assert (shorter.program, shorter.counts) == ("evaluate", (4, 9))
+    assert (longer.name, longer.counts) == ("multiply", (14, 9))
+    assert (shorter.name, shorter.counts) == ("evaluate", (4, 9))
     assert all(time > 2 * other for time, other in zip(longer.times_us, shorter.times_us, strict=True))
     assert longer.verdict.low < 1 < longer.verdict.high, "the program is the same"
     assert shorter.verdict.word == UNTESTED, "four steps are too few"
@@ -63,8 +63,8 @@ def test_kinds_are_compared_with_their_own_steps_and_the_one_with_most_time_is_f
 
 def test_exchanged_sides_are_a_mirror_image() -> None:
     for there, back in zip(kinds(compared()), kinds(compared(SECOND, FIFTH)), strict=True):
-        assert (there.program, there.counts, there.times_us) == (back.program, back.counts[::-1], back.times_us[::-1])
-        assert there.verdict.has_interval == back.verdict.has_interval == (there.program == "multiply")
+        assert (there.name, there.counts, there.times_us) == (back.name, back.counts[::-1], back.times_us[::-1])
+        assert there.verdict.has_interval == back.verdict.has_interval == (there.name == "multiply")
         if there.verdict.has_interval:
             assert there.verdict.ratio == pytest.approx(1 / back.verdict.ratio)
 
@@ -79,7 +79,7 @@ def test_another_mix_makes_the_step_times_incomparable() -> None:
     ("baseline", "candidate", "expected"),
     [
         (["train", "evaluate"] * 19, ["train"] * 38, [("Mix of steps", "19 train, 19 evaluate", "38 train", True)]),
-        (["train"] * 20, ["evaluate"] * 30, [("Program of the steps", "train", "evaluate", False)]),
+        (["train"] * 20, ["evaluate"] * 30, [("Kind of the steps", "train", "evaluate", False)]),
         (["train"] * 20, ["train"] * 30, []),
         (["train"] * 20, [""] * 30, []),  # the kind is unknown
     ],

@@ -89,7 +89,7 @@ def window_of(run: Run, host: str | None = None) -> Window | None:
     if not run.info.has_steps:
         return None
     steps = steps_of_straggler(run.table("steps", host=host))
-    return window(steps, None if run.choice.kind is None else run.program_of_rows(steps) == run.choice.kind)
+    return window(steps, None if run.choice.kind is None else run.is_of_chosen_kind(steps))
 
 
 def in_words(baseline: Window | None, candidate: Window | None, *, has_changed: bool) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tfcompare.compare.examples import examples_per_step
 from tfcompare.compare.per_device import computing_devices
 from tfcompare.compare.stats.estimates import FEWEST_STEPS
-from tfcompare.compare.step_kinds import included_steps, is_other_mix
+from tfcompare.compare.step_kinds import are_by_marker, included_steps, is_other_mix
 from tfcompare.schema import DEVICE, IDLE
 from tfcompare.tables.step_programs import kinds_among
 
@@ -124,23 +124,21 @@ def _batch_sizes(baseline: Run, candidate: Run) -> list[Mismatch]:
 
 
 def _mixes(baseline: Run, candidate: Run) -> list[Mismatch]:
-    """Another mix of kinds of steps, where a run has several; another program, where all steps of each run are of one.
+    """Another mix of kinds of steps, where a run has several; another kind, where all steps of each run are of one.
 
-    A program under another name may be the same work after a change, so it alone does not invalidate verdicts.
+    A kind under another name may be the same work after a change, so it alone does not invalidate verdicts.
     """
-    ours, theirs = map(_kinds, (baseline, candidate))
+    if not (baseline.info.has_steps and candidate.info.has_steps):
+        return []
+    by_marker = are_by_marker(baseline, candidate)
+    ours, theirs = (kinds_among(included_steps(run, None, by_marker)["kind"]) for run in (baseline, candidate))
     if not (ours and theirs and is_other_mix(ours, theirs)):
         return []
     if len(ours) == len(theirs) == 1:
-        meaning = "steps of one program are compared with steps of another"
-        return [Mismatch("Program of the steps", next(iter(ours)), next(iter(theirs)), meaning, False)]
+        meaning = "steps of one kind are compared with steps of another"
+        return [Mismatch("Kind of the steps", next(iter(ours)), next(iter(theirs)), meaning, False)]
     before, after = (", ".join(f"{count:,} {name}" for name, count in one.items()) for one in (ours, theirs))
     return [Mismatch(MIX, before, after, "steps of another kind take another time", True)]
-
-
-def _kinds(run: Run) -> dict[str, int]:
-    """How many included steps of each kind a run has, also of a single one; empty if unknown."""
-    return kinds_among(included_steps(run, None)["program"]) if run.info.has_steps else {}
 
 
 def _few_steps(baseline: Run, candidate: Run) -> list[Mismatch]:

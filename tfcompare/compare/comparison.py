@@ -298,12 +298,13 @@ class Comparison:
         return [replace(one, verdict=replace(one.verdict, caveat=why)) for one in found]
 
     def main_kind(self, candidate: Run) -> StepKind | None:
-        """The kind of step with most time, where the runs' steps are of several kinds and both have that one: the
-        headline is on it. None where it is on all steps."""
+        """The kind of step with most time that both runs have, where their steps are of several: the headline is on
+        it. None where it is on all steps."""
         if not (knows_step_time(self.baseline.info) and knows_step_time(candidate.info)):
             return None
-        first = next(iter(self.step_kinds(candidate)), None)
-        return first if first is not None and all(first.counts) and not self._is_identical(candidate) else None
+        if self._is_identical(candidate):
+            return None
+        return next((kind for kind in self.step_kinds(candidate) if all(kind.counts)), None)
 
     def headline_verdict(self, candidate: Run) -> Verdict:
         """The verdict that the headline states: on the step time, or on that of the kind of step with most time."""

@@ -61,16 +61,16 @@ def kinds_headline(
     times_us: tuple[float, float],
     names: tuple[str, str],
 ) -> str:
-    """As `step_time_headline`, for steps of several kinds: on the first of `kinds`, which both runs have, then on the
+    """As `step_time_headline`, for steps of several kinds: on the first of `kinds` that both runs have, then on the
     others that changed or that one run lacks, then the time of all steps."""
-    first, *others = kinds
-    said = [_change(first.times_us, names, first.verdict, of=first.program)]
-    for other in others:
+    first = next(kind for kind in kinds if all(kind.counts))
+    said = [_change(first.times_us, names, first.verdict, of=first.name)]
+    for other in (kind for kind in kinds if kind is not first):
         missing = [name for name, count in zip(names, other.counts, strict=True) if not count]
         if missing:
-            said.append(f"No steps of {as_code(other.program)} in {missing[0]}.")
+            said.append(f"No steps of {as_code(other.name)} in {missing[0]}.")
         elif other.verdict.is_claim:
-            said.append(_change(other.times_us, names, other.verdict, of=other.program))
+            said.append(_change(other.times_us, names, other.verdict, of=other.name))
     mixed = ", in another mix of kinds" if is_other_mix(*counts_of(kinds)) else ""
     said.append(f"All steps together: {_times(times_us)}{mixed}.")
     return " ".join([*said, *_reservations(*infos, names)])

@@ -13,7 +13,7 @@ from tfcompare.compare.stats.change_test import ChangeTest
 from tfcompare.compare.stats.estimates import Times
 from tfcompare.compare.stats.verdict import Verdict
 from tfcompare.tables.slow_steps import is_slow
-from tfcompare.tables.step_programs import kinds_among, program_at
+from tfcompare.tables.step_programs import kind_at, kinds_among
 
 if TYPE_CHECKING:
     from tfcompare.compare.captures import Captures, Replicates
@@ -25,10 +25,10 @@ OTHER_MIX = 0.1
 
 @dataclass(frozen=True)
 class StepKind:
-    """One kind of step in two runs: the `program` that ran, or several, how many included steps each run has in
-    all captures, their mean times in µs as the verdict takes them (NaN without any), and the verdict on these."""
+    """One kind of step in two runs: its name, how many included steps each run has in all captures, their mean times in
+    µs as the verdict takes them (NaN without any), and the verdict on these."""
 
-    program: str
+    name: str
     counts: tuple[int, int]
     times_us: tuple[float, float]
     verdict: Verdict
@@ -41,11 +41,11 @@ class StepKind:
 
 def kinds_of(run: Run, host: str | None) -> dict[str, int]:
     """How many included steps of each kind a run has, the most frequent first; empty if they are all of one kind."""
-    return _kinds_in(included_steps(run, host))
+    return _several(included_steps(run, host))
 
 
-def _kinds_in(steps: pd.DataFrame) -> dict[str, int]:
-    kinds = kinds_among(steps["program"])
+def _several(steps: pd.DataFrame) -> dict[str, int]:
+    kinds = kinds_among(steps["kind"])
     return kinds if len(kinds) > 1 else {}
 
 
@@ -53,9 +53,9 @@ def slow_steps_are_a_kind(run: Run, host: str | None) -> bool:
     """Whether no step of a run is slow among those of its own kind, of which there are several: those that are slow
     among all are another kind."""
     steps = included_steps(run, host)
-    if not (kinds := _kinds_in(steps)):
+    if not (kinds := _several(steps)):
         return False
-    times = [steps.loc[steps["program"] == name, "duration_us"].to_numpy(np.float64) for name in kinds]
+    times = [steps.loc[steps["kind"] == name, "duration_us"].to_numpy(np.float64) for name in kinds]
     return sum(map(len, times)) == len(steps) and not any(is_slow(of_kind[np.newaxis]).any() for of_kind in times)
 
 
@@ -71,17 +71,16 @@ def is_other_mix(baseline: Mapping[str, int], candidate: Mapping[str, int]) -> b
 
 def counts_of(kinds: Sequence[StepKind]) -> tuple[dict[str, int], dict[str, int]]:
     """How many included steps of each of these kinds the baseline and the candidate have, without those of none."""
-    ours, theirs = ({one.program: one.counts[side] for one in kinds if one.counts[side]} for side in (0, 1))
+    ours, theirs = ({one.name: one.counts[side] for one in kinds if one.counts[side]} for side in (0, 1))
     return ours, theirs
 
 
 def step_kinds(baseline: Captures, candidate: Captures, replicates: Replicates) -> list[StepKind]:
     """The kinds of steps of two runs, that with most time first; none if the steps of each run are all of one kind."""
     sides = (baseline, candidate)
-    known = [kinds_of(side.runs[0], side.hosts[0]) for side in sides]
-    if not any(known):
-        return []
-    frames = [[included_steps(side.runs[i], side.hosts[i]) for i in side.positions] for side in sides]
+    by_marker = are_by_marker(*(side.runs[0] for side in sides))
+    frames = [[included_steps(side.runs[i], side.hosts[i], by_marker) for i in side.positions] for side in sides]
+    known = [_several(side[0]) for side in frames]
     test = ChangeTest(replicates.spread_between(baseline.runs[0], candidate.runs[0]))
     found = [_kind(name, frames, test) for name in dict.fromkeys(name for of_side in known for name in of_side)]
     return sorted(found, key=lambda one: -one.total_us)
@@ -90,15 +89,23 @@ def step_kinds(baseline: Captures, candidate: Captures, replicates: Replicates) 
 def _kind(name: str, frames: Sequence[Sequence[pd.DataFrame]], test: ChangeTest) -> StepKind:
     test = replace(test, of=f"steps of {name}")
     times = [
-        [Times.of(frame.loc[frame["program"] == name, "duration_us"].to_numpy(np.float64)) for frame in side]
+        [Times.of(frame.loc[frame["kind"] == name, "duration_us"].to_numpy(np.float64)) for frame in side]
         for side in frames
     ]
     ours, theirs = (sum(of_capture.included.size for of_capture in side) for side in times)
     return StepKind(name, (ours, theirs), (test.value(times[0]), test.value(times[1])), test(*times))
 
 
-def included_steps(run: Run, host: str | None) -> pd.DataFrame:
-    """Columns `step`, `duration_us` and `program` (empty where unknown) of the included steps."""
+def are_by_marker(*runs: Run) -> bool:
+    """Whether the kinds of steps of these runs are the names of their markers: if those tell several apart in any run,
+    or no run has programs."""
+    return any(run.has_kinds_by_marker for run in runs) or all(run.step_programs().empty for run in runs)
+
+
+def included_steps(run: Run, host: str | None, by_marker: bool | None = None) -> pd.DataFrame:
+    """Columns `step`, `duration_us` and `kind` (empty where unknown) of the included steps; `by_marker` is as for
+    `Run.kind_of_steps`."""
     steps = run.steps_on(host)
     steps = steps[steps["included"].astype(bool)]
-    return steps[["step", "duration_us"]].assign(program=program_at(steps["step"], run.step_programs(host)))
+    kinds = run.kind_of_steps(host, by_marker=by_marker)
+    return steps[["step", "duration_us"]].assign(kind=kind_at(steps["step"], kinds))

@@ -122,6 +122,10 @@ STEPS = Table(
     (
         HOST_KEY,
         STEP_KEY,
+        text(
+            "marker", "Marker",
+            "Name of the step's marker without its number, such as `train`; empty where no marker is known.",
+        ),
         Column("start_us", "float64", "time_point", "µs", "Start", "Start of the step since the start of the profile."),
         level("duration_us", "µs", "Step time", "Length of the step: of its host span or its device span."),
         Column("included", "bool", "flag", "", "Counted", _INCLUDED),

@@ -16,7 +16,7 @@ class StepChoice:
     """A choice of steps. `marker` is the host event that begins each step, instead of the profile's own markers.
 
     `first` and `last` are positions counted from 1, both inclusive; None for an open end. `counts_stray`: a run's stray
-    is included in its figures. `kind`: only the steps of that program are, such as `train_step`; None for all.
+    is included in its figures. `kind`: only the steps of that marker or program are, such as `train`; None for all.
     """
 
     marker: str | None = None

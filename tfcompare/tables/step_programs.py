@@ -1,4 +1,4 @@
-"""Which compiled programs each step is of: its kind, where a loop has steps of several."""
+"""The kind of each step, where a loop has steps of several: the compiled programs that run in it."""
 
 from __future__ import annotations
 
@@ -34,22 +34,22 @@ def step_programs(ops: StepCells) -> pd.Series:
     return ran.reindex(longest.index).fillna(longest).astype("str")
 
 
-def program_at(step: pd.Series, programs: pd.Series) -> pd.Series:
-    """The program of each of these numbers of steps, as `step_programs` gives them; empty where unknown."""
-    return pd.Series(programs.reindex(step).fillna("").to_numpy(), step.index, dtype="str")
+def kind_at(step: pd.Series, kinds: pd.Series) -> pd.Series:
+    """The kind of each of these numbers of steps, given those by number; empty where unknown."""
+    return pd.Series(kinds.reindex(step).fillna("").to_numpy(), step.index, dtype="str")
 
 
-def of_main_kind(steps: pd.DataFrame, programs: pd.Series) -> pd.Series:
+def of_main_kind(steps: pd.DataFrame, kinds: pd.Series) -> pd.Series:
     """Which of `steps` (columns `duration_us`, `included`) are included and of the kind with most time, given the
-    program of each."""
+    kind of each."""
     included = steps["included"].astype(bool)
-    times = steps["duration_us"].where(included, 0.0).groupby(programs).sum()
-    return included & (programs == times.idxmax()) if len(times) else included
+    times = steps["duration_us"].where(included, 0.0).groupby(kinds).sum()
+    return included & (kinds == times.idxmax()) if len(times) else included
 
 
-def kinds_among(programs: pd.Series) -> dict[str, int]:
-    """How many steps there are of each kind, the most frequent first, given the program of each step, empty where
+def kinds_among(kinds: pd.Series) -> dict[str, int]:
+    """How many steps there are of each kind, the most frequent first, given the kind of each step, empty where
     unknown."""
-    counts = programs.groupby(programs, sort=False).size().sort_values(ascending=False, kind="stable")
-    counts = counts[(counts.index != "") & (counts >= max(FEWEST, LEAST_SHARE * len(programs)))]
+    counts = kinds.groupby(kinds, sort=False).size().sort_values(ascending=False, kind="stable")
+    counts = counts[(counts.index != "") & (counts >= max(FEWEST, LEAST_SHARE * len(kinds)))]
     return {str(name): int(count) for name, count in counts.items()}

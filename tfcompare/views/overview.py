@@ -103,7 +103,7 @@ def _step_times(pair: Pair) -> Facts:
     for name, run in timed:
         host = pair.host_of(run)
         frame, included = steps_of(pair.comparison, run), included_steps(run, host)
-        of_kinds = [(f"{name}, {kind}", included[included["program"] == kind]) for kind in kinds_of(run, host)]
+        of_kinds = [(f"{name}, {kind}", included[included["kind"] == kind]) for kind in kinds_of(run, host)]
         for label, counted in [(name, included), *of_kinds]:
             times = counted["duration_us"]
             figures = (times.mean(), times.median(), *times.quantile(shares), times.max())

@@ -11,9 +11,9 @@ from tfcompare.units import MISSING, format_ratio, format_time_us, ratio_of
 from tfcompare.views.blocks import Block, Facts, Finding, Link, Links, Text
 
 _HELP = (
-    "A step is of the compiled programs that ran in it. The headline is on the kind with most time, if "
-    "both runs have it; all other figures are of all included steps together, unless one kind is chosen (“Kind of "
-    "step” in the sidebar, `--step-kind`)."
+    "A step's kind is the name of its marker, such as train or eval, where there are several; else the compiled "
+    "programs that ran in it. The headline is on the kind with most time that both runs have; all other figures are of "
+    "all included steps together, unless one kind is chosen (“Kind of step” in the sidebar, `--step-kind`)."
 )
 
 
@@ -31,12 +31,12 @@ def blocks(pair: Pair) -> Iterator[Block]:
         ]
         counts = [f"{count:,}" for count in one.counts]
         if pair.is_single:
-            cells.append([one.program, counts[0], times[0]])
+            cells.append([one.name, counts[0], times[0]])
         else:
             verdict = one.verdict
             interval = f"{format_ratio(verdict.low)}–{format_ratio(verdict.high)}" if verdict.has_interval else MISSING
             cells.append([
-                one.program, " / ".join(counts), *times, format_ratio(ratio_of(*one.times_us)), interval,
+                one.name, " / ".join(counts), *times, format_ratio(ratio_of(*one.times_us)), interval,
                 text_of(verdict.word, verdict.evidence),
             ])  # fmt: skip
             tones.append(tone_of(verdict.word, verdict.evidence))
@@ -45,7 +45,7 @@ def blocks(pair: Pair) -> Iterator[Block]:
     if not pair.is_single:
         header += ["Ratio", "95 % CI", "Verdict"]
     yield Facts(header, cells, range(1, min(len(header), 6)), tones, optional=(5, 1), findings=findings, help=_HELP)
-    yield Links([Link(f"Only steps of {one.program}", "overview", {"step_kind": one.program}) for one in found])
+    yield Links([Link(f"Only steps of {one.name}", "overview", {"step_kind": one.name}) for one in found])
 
 
 def _sentence(found: list[StepKind]) -> str:
@@ -59,7 +59,7 @@ def _finding(pair: Pair, one: StepKind) -> Finding:
     verdict = one.verdict
     ours, theirs = one.times_us
     return Finding(
-        f"step_kind:{one.program}", one.program, "µs", float("nan") if pair.is_single else ours, theirs,
+        f"step_kind:{one.name}", one.name, "µs", float("nan") if pair.is_single else ours, theirs,
         word="" if pair.is_single else verdict.word, evidence=verdict.evidence,
         interval=(verdict.low, verdict.high) if verdict.has_interval else None, more="timeline",
         is_alone=pair.is_single,

@@ -65,9 +65,9 @@ def add_steps(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--step-kind",
-        metavar="PROGRAM",
-        help="only the steps of this compiled program in figures per step, such as train_step, where a loop has steps "
-        "of several (default: all)",
+        metavar="KIND",
+        help="only the steps of this kind in figures per step, where a loop has several: the name of their marker, "
+        "such as train, or of their compiled program (default: all)",
     )
     parser.add_argument(
         "--stray",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -24,6 +25,7 @@ TF_DATA_RUNS = (
 )
 _OLD_MARKER = re.compile(r"(train|test|eval|predict)[ _]\d+")
 _MARKER = re.compile(r"(train|test|TraceContext)[^/]*", re.DOTALL)
+_NUMBER_AT_END = re.compile(r"[ _]\d+$")
 _EAGER_EXECUTE = "EagerExecute"
 _EAGER_OP, _FUNCTION = 1, 2  # what an event runs under
 
@@ -111,6 +113,20 @@ def _step_names(space: XSpace, markers: Int64) -> list[str]:
     stored = space.strings("step_name")
     codes = stored.spread(len(space.events))[markers].tolist()
     return [stored.labels[code] if code >= 0 else "" for code in codes]
+
+
+def marker_names(space: XSpace, groups: Groups) -> list[str]:
+    """The name of each marker without the number of its step: `train` for `train 12`, unless other markers of the same
+    name have the same number. Keras's `TraceContext` is named by its `graph_type`, as in xprof."""
+    if groups.source == STORED:
+        names = _step_names(space, groups.markers)
+    else:
+        kinds = space.strings("graph_type")
+        codes = kinds.spread(len(space.events))[groups.markers].tolist()
+        own = space.metadata_names[space.events.metadata[groups.markers]].tolist()
+        names = [kinds.labels[code] if code >= 0 else name for code, name in zip(codes, own, strict=True)]
+    times = Counter(names)
+    return [_NUMBER_AT_END.sub("", name) if times[name] == 1 else name for name in names]
 
 
 def eager_events(space: XSpace, links: Links | None) -> Bools:

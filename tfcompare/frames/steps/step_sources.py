@@ -73,7 +73,9 @@ def _from_markers(space: XSpace, groups: Groups) -> Steps | None:
     has_compute = _has_compute(space, groups, candidates)
     if not has_compute.any():
         return None
-    return _from_marker_events(space, groups, groups.source, groups.step_number[has_compute], longest[has_compute])
+    steps = _from_marker_events(space, groups, groups.source, groups.step_number[has_compute], longest[has_compute])
+    name_of = dict(zip(groups.step_number.tolist(), grouping.marker_names(space, groups), strict=True))
+    return replace(steps, marker=tuple(name_of[number] for number in steps.number.tolist() if steps.has_markers))
 
 
 def _from_chosen_marker(space: XSpace, groups: Groups) -> Steps | None:

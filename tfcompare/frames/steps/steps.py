@@ -29,7 +29,7 @@ class Steps:
     its first to its last device event, or event of an XLA program on the host; where both exist, the step is one of the
     two (`step_spans`). `chosen` marks the steps that count if they were chosen by range, `lost` those that were not
     recorded as a whole (`frames.recorded`), whose time is unknown. `why_untimed`: why the profile's markers do not
-    count as steps, empty if they do.
+    count as steps, empty if they do. `marker`: the names of the steps' markers without their numbers, empty if unknown.
     """
 
     source: str
@@ -43,6 +43,7 @@ class Steps:
     chosen: Bools | None = None
     lost: Bools | None = None
     why_untimed: str = ""
+    marker: tuple[str, ...] = ()
 
     @property
     def included(self) -> Bools:
@@ -116,5 +117,5 @@ def in_range(space: XSpace, steps: Steps, first: int | None, last: int | None) -
     return Steps(
         steps.source, steps.number[chosen], steps.start_ps[chosen], steps.end_ps[chosen], of_event[in_range_events],
         steps.is_linked[in_range_events], steps.host.take(chosen), steps.device.take(chosen), counts,
-        steps.is_lost[chosen],
+        lost=steps.is_lost[chosen], marker=steps.marker[low:high],
     ), in_range_events  # fmt: skip

@@ -23,6 +23,7 @@ def steps_frame(steps: Steps, times: Int64, idle_ps: Int64) -> pa.Table:
         "steps",
         {
             "step": steps.number,
+            "marker": steps.marker or [""] * len(steps.number),
             "start_us": steps.start_ps / PS_PER_US,
             "duration_us": np.where(is_known, (steps.end_ps - steps.start_ps) / PS_PER_US, np.nan),
             "included": steps.included,

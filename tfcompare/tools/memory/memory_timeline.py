@@ -79,7 +79,7 @@ def typical_step(run: Run, memory: Memory, level: Level, slices: int = SLICES) -
     values = np.asarray(getattr(events, level)[own], dtype=np.float64)
     known = np.isfinite(values)
     steps = run.table("steps", host=memory.host)
-    start, length = _spans(steps, of_main_kind(steps, run.program_of_rows(steps)))
+    start, length = _spans(steps, of_main_kind(steps, run.kind_of_rows(steps)))
     time_us = events.time_ps[own][known] / PS_PER_US
     levels = _by_slice(time_us, values[known], start, length, slices, lowest=level == "free_bytes")
     levels = levels[np.isfinite(levels).any(axis=1)]

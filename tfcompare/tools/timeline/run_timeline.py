@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tfcompare.errors import TfcompareError, Unknown
-from tfcompare.tables.step_programs import of_main_kind, program_at
+from tfcompare.tables.step_programs import kind_at, of_main_kind
 from tfcompare.text import close_matches, did_you_mean
 from tfcompare.tools.hosts.host_clocks import clocks, first_collectives
 from tfcompare.xspace.space import PS_PER_US
@@ -76,7 +76,7 @@ def timelines(run: Run, alignment: Alignment = Alignment(), host: str | None = N
         raise Unknown("host", host, list(run.host_names))
     tables = {name: run.timeline(name) for name in run.host_names if host in (None, name)}
     if alignment.step is None and alignment.op is None:
-        of_run = run.steps.assign(program=program_at(run.steps["step"], run.step_programs()))
+        of_run = run.steps.assign(kind=kind_at(run.steps["step"], run.kind_of_steps()))
         alignment = replace(alignment, step=typical_step(of_run) if run.info.has_steps else None)
     zeros = {name: _zero_ps(run, name, spans, alignment) for name, (_, spans) in tables.items()}
     if alignment.is_collective:
@@ -93,10 +93,10 @@ def timelines(run: Run, alignment: Alignment = Alignment(), host: str | None = N
 def typical_step(steps: pd.DataFrame) -> int | None:
     """The number of the included step whose length is nearest to their mean, the first of equals; None without steps.
 
-    `steps` has the columns `step`, `duration_us`, `included` and `program`: of several kinds of steps, it is one of
+    `steps` has the columns `step`, `duration_us`, `included` and `kind`: of several kinds of steps, it is one of
     that with most time.
     """
-    included = steps[of_main_kind(steps, steps["program"])] if steps["included"].any() else steps
+    included = steps[of_main_kind(steps, steps["kind"])] if steps["included"].any() else steps
     if included.empty:
         return None
     distance = (included["duration_us"] - included["duration_us"].mean()).abs().round(6)  # in whole ps, as recorded

@@ -37,8 +37,8 @@ class Selection:
     `repeats`: pairs of a compared run and one of its replicates; if the URL refers to a run that is not compared, the
     first is the reference as written. `manual_pairs`: manual pairs of names; `are_manual_pairs_lost`: the URL refers to
     pairs that it does not contain. `step_marker`: the host event that begins each step of all runs, if one was chosen.
-    `step_range`: the steps to include, such as `5:25`; None for all. `step_kind`: the program
-    whose steps to include, None for all. `counts_stray`: a stray counts.
+    `step_range`: the steps to include, such as `5:25`; None for all. `step_kind`: the kind of
+    steps to include, None for all. `counts_stray`: a stray counts.
     `joins_hosts`: runs of different hosts that were captured at the same time are one run.
     """
 

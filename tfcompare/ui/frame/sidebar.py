@@ -277,8 +277,8 @@ def step_kind_choice(slot: DeltaGenerator, selection: Selection, runs: Sequence[
     slot.selectbox(
         "Kind of step", dict.fromkeys([_EVERY_KIND, *kinds, chosen]),
         format_func=lambda kind: kind or "all kinds",
-        help="A step is of the compiled programs that ran in it. All figures per step are then of steps of this kind "
-        "alone.",
+        help="The name of the step's marker, where there are several; else the compiled programs that ran in it. All "
+        "figures per step are then of steps of this kind alone.",
         **showing(_STEP_KIND, chosen, _choose_step_kind),
     )  # fmt: skip
 
