@@ -155,6 +155,33 @@ def test_stored_groups(kind: type[int]) -> None:
     assert op_steps(run) == ["op 31 3 23", "op 32 1 9"]
 
 
+def context(number: int, kind: str) -> Event:
+    return event("TraceContext", 100 * number, 90, step_num=number, graph_type=kind)
+
+
+def stored(number: int, name: str) -> list[Event]:
+    at = 100 * number
+    return [event("fit", at, 90, group_id=number, step_name=name), event("op:A", at + 20, 5, group_id=number)]
+
+
+@pytest.mark.parametrize(
+    ("markers", "names"),
+    [
+        ([*marked("fit", [(0, 90)], _r=1), *marked("validate", [(100, 90)], _r=1)], ["fit", "validate"]),
+        ([event("train 7", 0, 90), event("test_8", 100, 90)], ["train", "test"]),
+        ([event("phase_1", 100 * i, 90, _r=1, step_num=i) for i in (0, 1)], ["phase_1", "phase_1"]),
+        ([event("resnet50", 0, 90, _r=1, step_num=1), event("resnet34", 100, 90, _r=1, step_num=2)],
+         ["resnet50", "resnet34"]),
+        ([context(0, "train"), context(1, "test")], ["train", "test"]),
+        ([*stored(0, "31"), *stored(1, "test 32")], ["fit", "test"]),
+    ],
+    ids=["as they are", "old names", "a number that two share", "a number in a word", "contexts", "stored groups"],
+)  # fmt: skip
+def test_markers_are_named_without_the_number_of_the_step(markers: list[Event], names: list[str]) -> None:
+    run = run_with(host(*markers, event("op:A", 5, 5), event("op:A", 110, 5)))
+    assert run.table("steps")["marker"].tolist() == names
+
+
 @pytest.mark.parametrize(("count", "set_aside"), [(1, []), (5, []), (6, [0, 5]), (7, [0, 6])])
 def test_the_first_and_the_last_of_more_than_five_are_set_aside(count: int, set_aside: list[int]) -> None:
     run = run_with(host(*marked("train", [(100 * i, 90 + i) for i in range(count)], _r=1)))

@@ -25,7 +25,7 @@ TF_DATA_RUNS = (
 )
 _OLD_MARKER = re.compile(r"(train|test|eval|predict)[ _]\d+")
 _MARKER = re.compile(r"(train|test|TraceContext)[^/]*", re.DOTALL)
-_NUMBER_AT_END = re.compile(r"[ _]\d+$")
+_NUMBER_AT_END = re.compile(r"(^|[ _])\d+$")
 _EAGER_EXECUTE = "EagerExecute"
 _EAGER_OP, _FUNCTION = 1, 2  # what an event runs under
 
@@ -95,7 +95,7 @@ def stored_groups(space: XSpace) -> Groups | None:
     if host is not None:
         on_host[host.events] = True
     markers = _longest_of_each(space, group, np.flatnonzero(named & on_host))
-    numbers = _numbers_in_names(_step_names(space, markers))
+    numbers = _numbers_in_names(_texts(space, "step_name", markers))
     if numbers is None:
         numbers = _step_numbers(space, markers)
     return Groups(group, markers, numbers, STORED if len(markers) else "")
@@ -109,24 +109,21 @@ def _longest_of_each(space: XSpace, group: Int32, markers: Int64) -> Int64:
     return longest[np.argsort(space.events.start_ps[longest], kind="stable")]
 
 
-def _step_names(space: XSpace, markers: Int64) -> list[str]:
-    stored = space.strings("step_name")
-    codes = stored.spread(len(space.events))[markers].tolist()
+def _texts(space: XSpace, stat: str, rows: Int64) -> list[str]:
+    stored = space.strings(stat)
+    codes = stored.spread(len(space.events))[rows].tolist()
     return [stored.labels[code] if code >= 0 else "" for code in codes]
 
 
 def marker_names(space: XSpace, groups: Groups) -> list[str]:
-    """The name of each marker without the number of its step: `train` for `train 12`, unless other markers of the same
-    name have the same number. Keras's `TraceContext` is named by its `graph_type`, as in xprof."""
-    if groups.source == STORED:
-        names = _step_names(space, groups.markers)
-    else:
-        kinds = space.strings("graph_type")
-        codes = kinds.spread(len(space.events))[groups.markers].tolist()
-        own = space.metadata_names[space.events.metadata[groups.markers]].tolist()
-        names = [kinds.labels[code] if code >= 0 else name for code, name in zip(codes, own, strict=True)]
+    """The name of each marker without the number of its step: `train` for `train 12`, unless another marker has the
+    same name and number. That of the group counts where it is stored, or the `graph_type` of Keras, as in xprof."""
+    said = _texts(space, "step_name" if groups.source == STORED else "graph_type", groups.markers)
+    events = space.metadata_names[space.events.metadata[groups.markers]].tolist()
+    names = [name or event for name, event in zip(said, events, strict=True)]
     times = Counter(names)
-    return [_NUMBER_AT_END.sub("", name) if times[name] == 1 else name for name in names]
+    without_number = [name if times[name] > 1 else _NUMBER_AT_END.sub("", name) for name in names]
+    return [name or _NUMBER_AT_END.sub("", event) for name, event in zip(without_number, events, strict=True)]
 
 
 def eager_events(space: XSpace, links: Links | None) -> Bools:
