@@ -41,6 +41,7 @@ def steps(durations_us: list[float], host: str = "localhost") -> pd.DataFrame:
             "duration_us": durations_us,
             "included": [not (inner and i in (0, count - 1)) for i in range(count)],
             "stray": False,
+            "marker": "",
             "host_span_us": durations_us,
             "device_span_us": np.nan,
         }

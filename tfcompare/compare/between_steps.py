@@ -10,7 +10,7 @@ import numpy as np
 
 from tfcompare.compare.straggler import steps_of_straggler
 from tfcompare.schema.arrays import Floats
-from tfcompare.units import format_percent, format_time_us, format_value
+from tfcompare.units import format_count, format_percent, format_time_us, format_value
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -113,7 +113,7 @@ def rates(baseline: Window | None, candidate: Window | None) -> str:
     """`333 vs 323 steps/s`, candidate first, where step times are unknown; empty unless both are known."""
     if baseline is None or candidate is None:
         return ""
-    return f"{format_value(candidate.steps_per_s, 'steps/s')} vs {format_value(baseline.steps_per_s, 'steps/s')}"
+    return f"{format_count(candidate.steps_per_s)} vs {format_value(baseline.steps_per_s, 'steps/s')}"
 
 
 def _amount(found: Window) -> str:

@@ -16,11 +16,12 @@ from tfcompare.compare.between_steps import rates, window_of
 from tfcompare.compare.cache import Cache
 from tfcompare.compare.captures import Captures, Replicates, counterparts_of_host, shared_by_copies
 from tfcompare.compare.comparability import MIX, Mismatch, mismatches
-from tfcompare.compare.diff import MATCHED, VERDICT, SideRows, diff_table, metric_name
+from tfcompare.compare.diff import INTERVAL, MATCHED, VERDICT, SideRows, diff_table, metric_name
 from tfcompare.compare.examples import differing_examples
 from tfcompare.compare.groups.aggregate import Groups
 from tfcompare.compare.groups.group_verdicts import group_verdicts
 from tfcompare.compare.headline import doubt, kinds_headline, knows_step_time, no_step_times, step_time_headline
+from tfcompare.compare.lost_events import lost_events
 from tfcompare.compare.matching import coverage as coverage_of
 from tfcompare.compare.matching.manual import ManualChoice, ManualPairs, applicable_choices
 from tfcompare.compare.matching.matching import with_hosts_of
@@ -32,7 +33,7 @@ from tfcompare.compare.same_ids import told_apart
 from tfcompare.compare.slow_step_words import clause, row_of
 from tfcompare.compare.stats.change_test import ChangeTest
 from tfcompare.compare.stats.estimates import Times
-from tfcompare.compare.stats.verdict import IDENTICAL, Verdict
+from tfcompare.compare.stats.verdict import IDENTICAL, UNTESTED, Verdict
 from tfcompare.compare.step_kinds import StepKind, step_kinds
 from tfcompare.compare.step_time_verdict import SAME_CAPTURE, caveat, step_time_us, step_time_verdict, time_verdict
 from tfcompare.compare.tf_data.call_verdicts import CallVerdict, on_calls, on_slowest_calls
@@ -520,6 +521,9 @@ class Comparison:
         ratios = rows[f"{metric}_ratio"].reset_index(drop=True)
         groups = Groups(name, candidate.id, rows, dict.fromkeys(SIDES, number), ratios)
         found = self.group_verdicts(groups).set_axis(rows.index)
+        lost = rows["op_name"].isin(self.lost_events(candidate)["op_name"])
+        found.loc[lost, "verdict"] = UNTESTED
+        found.loc[lost, ["evidence", *INTERVAL]] = None
         columns = {c: diff[c].mask(diff.index.isin(found.index), found[c].reindex(diff.index)) for c in VERDICT}
         return diff.assign(**columns)
 
@@ -528,6 +532,11 @@ class Comparison:
         ours = slowest_executions(self.baseline.table("tf_data", host=self.host))
         theirs = slowest_executions(candidate.table("tf_data", host=self._hosts[candidate.id]))
         return pair_pipelines(ours, with_hosts_of(ours, theirs))
+
+    def lost_events(self, candidate: Run) -> pd.DataFrame:
+        """The instructions of which a capture of either run lost events (`lost_events.lost_events`): they, and the ops
+        that they compute, are not judged."""
+        return self.cached(("lost events", candidate.id), partial(lost_events, self, candidate))
 
     def knows_devices(self, candidate: Run) -> bool:
         """Whether what ran on devices was recorded on both sides; otherwise, only hosts are compared."""

@@ -72,11 +72,13 @@ class Measured:
 
 @dataclass(frozen=True)
 class CheckedPair:
-    """The two compared runs, on one host each or on all hosts."""
+    """The two compared runs, on one host each or on all hosts; `lost_ops`: the names of ops of which either lost events
+    (`compare.lost_events`)."""
 
     baseline: Captures
     candidate: Captures
     replicates: Replicates
+    lost_ops: Callable[[], frozenset[str]]
 
     @property
     def runs(self) -> tuple[Run, Run]:
@@ -290,6 +292,8 @@ def _rows_time(pair: CheckedPair, table: str, names: tuple[str, ...], pattern: s
         captures = ((run, host) for side in pair.sides for run, host in zip(side.runs, side.hosts, strict=True))
         if why := next((run.why_untimed for run, host in captures if not run.has_recorded_devices(host)), ""):
             return _untested(TIME, why)
+    if any(c.keys.loc[m, "op_name"].isin(pair.lost_ops()).any() for c, m in zip(cells, matching, strict=True)):
+        return _untested(TIME, "a capture lost events of what matches: the same program ran it less often on one side")
     lacking = [not len(c.keys) for c in cells]
     if any(lacking):
         return _untested(TIME, f"{_who_lacks(*lacking)} record of {kind} in any step")

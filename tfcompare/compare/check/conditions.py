@@ -260,7 +260,12 @@ def check(comparison: Comparison, conditions: Sequence[Condition]) -> Findings:
         raise TfcompareError(f"a check needs one candidate, found {len(comparison.candidates)}; check them one by one")
     baseline, candidate = comparison.baseline, comparison.candidates[0]
     host, theirs = comparison.host, comparison.host_of(candidate)
-    pair = CheckedPair(comparison.captures(baseline), comparison.captures(candidate), comparison.replicates)
+    pair = CheckedPair(
+        comparison.captures(baseline),
+        comparison.captures(candidate),
+        comparison.replicates,
+        lambda: frozenset(comparison.lost_events(candidate)["op_name"]),
+    )
     if conditions:
         found = [_checked(condition, pair) for condition in conditions]
     else:

@@ -1,0 +1,60 @@
+"""Instructions of which one capture lost events: the same compiled program ran, but not all of what it ran is there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from tfcompare.compare.diff import MATCHED
+from tfcompare.schema import SIDES
+
+if TYPE_CHECKING:
+    from tfcompare.compare.comparison import Comparison
+    from tfcompare.run import Run
+
+_LEAST_EQUAL = 0.5
+"""The share of a program's instructions that must have run on both sides with equal texts: else it is another program."""
+_FEWEST = 3
+"""Instructions that run equally often on one side, so that one which does not on the other stands out."""
+_EXECUTIONS = 1.5
+"""How many must be missing: a capture may begin or end within an execution."""
+_BRANCH = "conditional"
+
+
+def lost_events(comparison: Comparison, candidate: Run) -> pd.DataFrame:
+    """Columns `program`, `hlo_op`, `op_name` and `side` (which lost events): instructions that ran as often as others
+    of their program on one side, and less often than these on the other.
+
+    Programs count whose instructions have equal texts on both sides, and no branches. How often a loop runs may depend
+    on the data, but what is in it runs equally often. None without steps, since counts are then those of the captures.
+    """
+    runs = comparison.baseline, candidate
+    is_same_capture = comparison.baseline.content_id == candidate.content_id
+    if comparison.per != "step" or is_same_capture or any(run.table("hlo_ops").empty for run in runs):
+        return pd.DataFrame(columns=["program", "hlo_op", "op_name", "side"])
+    rows = comparison.table("hlo_ops")
+    rows = rows[rows["candidate"] == candidate.id]
+    rows = rows[_is_same_program(rows)]
+    steps = min(comparison.captures(run).step_count for run in runs)
+    counts = [rows[f"executions_per_step_{side}"].astype("float64").fillna(0.0).round(6) for side in SIDES]
+    lost = []
+    for side, (often, other) in zip(SIDES, ((counts[1], counts[0]), (counts[0], counts[1])), strict=True):
+        of_group = other.groupby([rows["program"], often])
+        is_less = (of_group.transform("max") - other > _EXECUTIONS / steps) & (of_group.transform("size") >= _FEWEST)
+        chosen = rows[is_less & (often > 0)]
+        name = chosen["op_name_baseline"].fillna(chosen["op_name_candidate"])
+        lost.append(chosen[["program", "hlo_op"]].assign(op_name=name, side=side))
+    return pd.concat(lost, ignore_index=True)
+
+
+def _is_same_program(rows: pd.DataFrame) -> pd.Series:
+    """Whether each row of a diff of `hlo_ops` is of a program that both sides compiled to the same instructions."""
+    is_matched = rows["status"] == MATCHED
+    ours, theirs = (rows[f"expression_{side}"] for side in SIDES)
+    is_equal = is_matched & (ours == theirs) & (ours != "")
+    is_branch = rows["category"].eq(_BRANCH) | rows["hlo_op"].str.startswith(_BRANCH)
+    facts = pd.DataFrame({"equal": is_equal, "other": is_matched & ~is_equal, "branch": is_branch})
+    of_program = facts.groupby(rows["program"])
+    is_same = (of_program.transform("mean")["equal"] >= _LEAST_EQUAL) & ~of_program.transform("any")["other"]
+    return is_same & ~of_program.transform("any")["branch"]
