@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,11 +11,13 @@ import pytest
 
 from tests.xspace_builder import event, line, plane, space
 from tfcompare import load
+from tfcompare.charts.pair import pairs_of
 from tfcompare.compare import compare
 from tfcompare.compare.between_steps import Window, in_words, window, window_of
 from tfcompare.compare.check.conditions import check, parse_condition
 from tfcompare.run import Run
 from tfcompare.tools.throughput import window_figures
+from tfcompare.views import answer
 
 
 def of(*steps: tuple[float, float]) -> Window | None:
@@ -76,7 +79,7 @@ def loop(folder: Path, steps: int, *, step_us: float = 700, every_us: float = 20
     place = folder / "plugins" / "profile" / "run"
     place.mkdir(parents=True)
     (place / "vm.xplane.pb").write_bytes(space(plane("/host:CPU", line("python", *events))))
-    return load(folder)
+    return replace(load(folder), id=str(folder))
 
 
 def test_captures_of_one_program_have_one_throughput_whatever_their_length(tmp_path: Path) -> None:
@@ -96,3 +99,33 @@ def test_a_range_of_steps_has_the_throughput_of_the_whole(tmp_path: Path) -> Non
         found = window_of(load(tmp_path / "a", steps=steps))
         assert found is not None and found.steps_per_s == pytest.approx(500)
     assert window_of(load(tmp_path / "a", steps="3:3")) is None
+
+
+def headline_of(*sides: list[Run]) -> str:
+    """The first sentence on two sides of captures."""
+    ours, theirs = sides
+    comparison = compare(ours[0], theirs[0], repeats={side[0].id: side[1:] for side in sides})
+    (pair,) = pairs_of(comparison)
+    return answer.headline(pair)
+
+
+@pytest.mark.parametrize("captures", [1, 3])
+def test_a_loop_that_became_slower_between_equal_steps_leads_the_headline(tmp_path: Path, captures: int) -> None:
+    fast, slow = (
+        [loop(tmp_path / name / str(i), 30, step_us=700 + i, every_us=every) for i in range(captures)]
+        for name, every in (("fast", 750), ("slow", 2250))
+    )
+    there, back = headline_of(fast, slow), headline_of(slow, fast)
+    assert "'s loop is 3.00× slower than " in there
+    assert ": 2.25 ms vs 750 µs from step to step (1.55 ms vs " in there
+    assert "'s loop is 3.00× faster than " in back
+    assert " vs 1.55 ms between steps); " in back
+    (failed,) = check(compare(fast[0], slow[0]), [parse_condition("throughput<-5%")]).found
+    assert failed.outcome == "failed"
+
+
+def test_steps_that_became_faster_in_a_loop_that_did_not_do_not_lead_the_headline(tmp_path: Path) -> None:
+    long, short = ([loop(tmp_path / str(us), 30, step_us=us)] for us in (1950, 150))
+    assert " has 1.85 ms between its steps, " in headline_of(long, short)
+    both = [loop(tmp_path / "both", 30, step_us=150, every_us=200)]
+    assert headline_of(long, both).startswith("`B` is 13× faster than ")

@@ -93,6 +93,22 @@ def _change(
     return f"Difference not tested{of_kind}: {theirs} vs {ours}, {times}."
 
 
+def loop_change(
+    periods_us: tuple[float, float], between_us: tuple[float, float], names: tuple[str, str], verdict: Verdict
+) -> str:
+    """What a claim on the time from step to step says of two loops, and how much of that is between steps, as a clause;
+    each pair has the baseline's first."""
+    ours, theirs = names
+    before, after = periods_us
+    factor, low, high = after / before, verdict.low, verdict.high
+    if factor < 1:
+        factor, low, high = 1 / factor, 1 / high, 1 / low
+    sure = ", ".join(filter(None, [f"{format_ratio(low)}–{format_ratio(high)}", _captures(verdict)]))
+    change = f"{format_ratio(factor)} {'slower' if after > before else 'faster'} than {ours}'s ({sure})"
+    times, between = (" vs ".join(map(format_time_us, reversed(both))) for both in (periods_us, between_us))
+    return f"{theirs}'s loop is {change}: {times} from step to step ({between} between steps)"
+
+
 def _times(times_us: tuple[float, float], slow_steps: str = "") -> str:
     """`8.00 ms vs 9.10 ms per step`, candidate first, with a clause on slow steps."""
     before, after = times_us

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfcompare.compare.attribution_words import PART_WORDS
+from tfcompare.compare.headline import loop_change
 from tfcompare.compare.matching.matching import host_counterparts
 from tfcompare.compare.memory_growth import growth_in
 from tfcompare.compare.stats.verdict import SAME, verdict_on_size
@@ -13,7 +14,7 @@ from tfcompare.tools.hosts.host_words import how_often, who
 from tfcompare.tools.hosts.slowest_host import slowest_host_in
 from tfcompare.tools.input.input_verdicts import part_means_us
 from tfcompare.tools.runs.many_runs import peak_bytes
-from tfcompare.tools.throughput import BETWEEN, between_steps_changed, window_figures
+from tfcompare.tools.throughput import BETWEEN, THROUGHPUT, between_steps_changed, verdict_on_loop, window_figures
 from tfcompare.units import format_bytes, format_ratio, format_time_us
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def certainties(
     """Markdown clauses, the most important first: time between steps, a host that stands out or else the part of step
     that changed most, the peak memory, growth of memory. `names` are those of baseline and candidate in Markdown."""
     ours, theirs = names
-    if clause := _between_steps(comparison, candidate, names):
+    if clause := loop_clause(comparison, candidate, names):
         yield clause
     if clause := _slow_host(comparison, candidate, names) or _part(comparison, candidate, attribution, theirs):
         yield clause
@@ -47,12 +48,17 @@ def certainties(
             yield f"the memory of {name} grows by {format_bytes(found.bytes_per_step)} per step"
 
 
-def _between_steps(comparison: Comparison, candidate: Run, names: tuple[str, str]) -> str:
-    """How much time is between the steps of both, in none of them, where that has changed."""
+def loop_clause(comparison: Comparison, candidate: Run, names: tuple[str, str]) -> str:
+    """How the loops of both differ where the time between their steps has changed; else empty. `names` as above."""
     if not between_steps_changed(comparison, candidate):
         return ""
-    (found,) = (one for one in window_figures(comparison, candidate) if one.label == BETWEEN)
-    before, after = map(format_time_us, (found.baseline, found.candidate))
+    figures = {one.label: one for one in window_figures(comparison, candidate)}
+    between, rate = figures[BETWEEN], figures[THROUGHPUT]
+    found = verdict_on_loop(comparison, candidate)
+    if found.is_claim:
+        periods_us = 1e6 / rate.baseline, 1e6 / rate.candidate
+        return loop_change(periods_us, (between.baseline, between.candidate), names, found)
+    before, after = map(format_time_us, (between.baseline, between.candidate))
     return f"{names[1]} has {after} between its steps, {names[0]} {before}"
 
 

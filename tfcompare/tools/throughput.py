@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from statistics import fmean, geometric_mean
 from typing import TYPE_CHECKING
 
-from tfcompare.compare.between_steps import in_words, window_of
+from tfcompare.compare.between_steps import Window, in_words, window_of
 from tfcompare.compare.examples import examples_per_step
 from tfcompare.compare.stats.estimates import FEWEST_STEPS, Times, estimates, levels
 from tfcompare.compare.stats.verdict import Verdict
 from tfcompare.compare.straggler import steps_of_straggler
+from tfcompare.schema.arrays import Floats
 from tfcompare.tools.key_figures import KeyFigure, Unit, better_by
 from tfcompare.units import format_time_us
 
@@ -64,12 +66,21 @@ def steps_per_s(run: Run) -> tuple[float, float, float]:
 
 def verdict_on_gaps(comparison: Comparison, candidate: Run) -> Verdict:
     """The verdict on the time between steps, from the individual gaps."""
-    estimates = [comparison.captures(run) for run in (comparison.baseline, candidate)]
-    windows = [[window_of(run, host) for run, host in zip(side.runs, side.hosts, strict=True)] for side in estimates]
-    ours, theirs = ([Times.of(found.gaps_us) for found in side if found is not None] for side in windows)
+    return _verdict(comparison, candidate, "gaps between steps", lambda window: window.gaps_us)
+
+
+def verdict_on_loop(comparison: Comparison, candidate: Run) -> Verdict:
+    """The verdict on the time from step to step, from the individual times."""
+    return _verdict(comparison, candidate, "step periods", lambda window: window.periods_us)
+
+
+def _verdict(comparison: Comparison, candidate: Run, of: str, series: Callable[[Window], Floats]) -> Verdict:
+    sides = [comparison.captures(run) for run in (comparison.baseline, candidate)]
+    windows = [[window_of(run, host) for run, host in zip(side.runs, side.hosts, strict=True)] for side in sides]
+    ours, theirs = ([Times.of(series(found)) for found in side if found is not None] for side in windows)
     if not ours or not theirs:
         return Verdict("untested", "a run has fewer than two steps")
-    return comparison.time_verdict(candidate, (ours, theirs), "gaps between steps")
+    return comparison.time_verdict(candidate, (ours, theirs), of)
 
 
 def between_steps_sentence(comparison: Comparison, candidate: Run) -> str:

@@ -15,18 +15,18 @@ from tfcompare.compare.diff import MATCHED
 from tfcompare.compare.groups.aggregate import largest_changes, metric_in
 from tfcompare.compare.memory_growth import growth_in
 from tfcompare.compare.stats.estimates import STEP_TIME
-from tfcompare.compare.stats.verdict import UNCLEAR
+from tfcompare.compare.stats.verdict import SAME, UNCLEAR
 from tfcompare.markdown import as_code, as_markdown, first_sentence
 from tfcompare.schema import SIDES
 from tfcompare.tools.advice import Advice, Findings, advise_on, facts_of
 from tfcompare.tools.advice import Facts as AdviceFacts
-from tfcompare.tools.certain import certainties
+from tfcompare.tools.certain import certainties, loop_clause
 from tfcompare.tools.hosts.clock_change import clock_change
 from tfcompare.tools.hosts.host_words import who
 from tfcompare.tools.hosts.slowest_host import slowest_host_in
 from tfcompare.tools.ops.op_stats import main_side, top_ops
 from tfcompare.tools.overview import PEAK_MEMORY, PLANNED_MEMORY, dashboard
-from tfcompare.tools.throughput import between_steps_sentence, dispatch_sentence
+from tfcompare.tools.throughput import between_steps_sentence, dispatch_sentence, verdict_on_loop
 from tfcompare.tools.verdict_words import evidence, next_step, slow_steps, without_step_times
 from tfcompare.units import MISSING, format_bytes, format_delta, format_percent, format_ratio, format_time_us, ratio_of
 from tfcompare.views import links, op, source_lines, step_kinds, what_differs
@@ -172,10 +172,16 @@ def headline(pair: Pair, *, whole: bool = False) -> str:
 
 
 def _certain(pair: Pair) -> str:
-    """The two most important things that are certain though the step time is inconclusive, in Markdown."""
-    if pair.comparison.headline_verdict(pair.candidate).word != UNCLEAR:
+    """The two most important things that are certain though the step time is inconclusive, or how the loops differ if
+    the steps do not differ in the same way, in Markdown."""
+    about, found = (pair.comparison, pair.candidate), pair.comparison.headline_verdict(pair.candidate)
+    if found.word == UNCLEAR:
+        clauses = list(islice(certainties(*about, pair.attribution, pair.marked), 2))
+    elif (found.word == SAME or found.is_claim) and verdict_on_loop(*about).word != found.word:
+        clauses = list(filter(None, [loop_clause(*about, pair.marked)]))
+    else:
         return ""
-    known = " and ".join(islice(certainties(pair.comparison, pair.candidate, pair.attribution, pair.marked), 2))
+    known = " and ".join(clauses)
     return f"{known[:1].upper()}{known[1:]}"
 
 
