@@ -60,15 +60,19 @@ class NotAProfile(TfcompareError):
     """A file is no XSpace, or is truncated.
 
     Attributes: `path` (None for bytes in memory), `offset` (bytes from the start of the uncompressed data), `expected`,
-    `found`.
+    `found`; `advice` (what to do with a file of another format, else empty).
     """
 
-    def __init__(self, path: PurePath | None, offset: int, expected: str, found: str) -> None:
+    def __init__(self, path: PurePath | None, offset: int, expected: str, found: str, advice: str = "") -> None:
         self.path = path
         self.offset = offset
         self.expected = expected
         self.found = found
+        self.advice = advice
         where = str(path) if path is not None else "the data"
+        if advice:
+            super().__init__(f"{where}: is {found} where {expected} was expected; {advice}")
+            return
         if path is None or path.suffix in (".pb", ".gz"):
             advice = "record the profile again or copy the file anew"
         else:
@@ -79,7 +83,7 @@ class NotAProfile(TfcompareError):
 
     def at(self, path: PurePath) -> NotAProfile:
         """The same error for the file at `path`."""
-        return NotAProfile(path, self.offset, self.expected, self.found)
+        return NotAProfile(path, self.offset, self.expected, self.found, self.advice)
 
 
 class TooLarge(TfcompareError):

@@ -55,7 +55,7 @@ TOO_LONG = "expected a number of at most ten bytes, found a longer one"
     [
         (b"", 0, "expected an XSpace with at least one plane, found an empty file"),
         (chunk(4, "vm"), 0, "expected an XSpace with at least one plane, found 4 bytes without any"),
-        (b"PK\x03\x04", 2, NO_FIELD.format("0x03")),
+        (b"XK\x03\x04", 2, NO_FIELD.format("0x03")),
         (TINY + tag(0, 0) + b"\1", 360, NO_FIELD.format("0x00")),
         (TINY + tag(5, 3), 360, NO_FIELD.format("0x2b")),
         (TINY + varint(1 << 36) + b"\1", 360, NO_FIELD.format("0x80")),
@@ -84,7 +84,7 @@ def test_what_is_told_of_damage(data: bytes, at: int, expected: str) -> None:
 
 def test_the_file_is_named_in_one_line(tmp_path: Path) -> None:
     path = tmp_path / "vm.xplane.pb"
-    path.write_bytes(b"<html>")
+    path.write_bytes(b"<ht>")
     with pytest.raises(NotAProfile) as refused:
         read(path)
     assert str(refused.value) == (

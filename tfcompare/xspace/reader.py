@@ -15,6 +15,7 @@ import numpy as np
 from tfcompare.errors import NoSuchPlace, NotAProfile
 from tfcompare.schema.arrays import Bools, Int32, Int64, Strings
 from tfcompare.sources.logdir.files import cannot_be_opened, open_untouched, text_of
+from tfcompare.sources.logdir.other_formats import START_BYTES, recognize
 from tfcompare.xspace import decoding, lookup
 from tfcompare.xspace.compilation import Array, Int, compiled, survives_full_disk
 from tfcompare.xspace.gzipped import expand, is_gzipped
@@ -79,6 +80,15 @@ def _content(file: BufferedReader, limits: Limits) -> memoryview:
 @survives_full_disk
 def parse(data: bytes | memoryview, limits: Limits = LIMITS) -> XSpace:
     """The XSpace in these uncompressed bytes; raises `NotAProfile`, also for more than `limits` allow."""
+    try:
+        return _parse(data, limits)
+    except NotAProfile:
+        if known := recognize("", bytes(data[:START_BYTES])):
+            raise NotAProfile(None, 0, "a profile", known.what, known.advice) from None
+        raise
+
+
+def _parse(data: bytes | memoryview, limits: Limits) -> XSpace:
     if not len(data):
         raise NotAProfile(None, 0, "an XSpace with at least one plane", "an empty file")
     buffer = np.frombuffer(data, np.uint8)

@@ -105,6 +105,10 @@ def test_nobody_sees_what_another_has_uploaded(tmp_path: Path) -> None:
     ("arrivals", "expected"),
     [
         ([arrival("notes.txt", b"n")], r"notes.txt: holds no profile .*, but notes.txt; upload"),
+        (
+            [arrival("r5.pt.trace.json", b"{}")],
+            r"holds no profile .*, but r5.pt.trace.json \(a PyTorch trace\); upload",
+        ),
         ([arrival("a.zip", zipped(("x", b""), ("y", b"")))], r"a.zip: holds no profile .*, but x, y; upload"),
         ([arrival("../a.xplane.pb", b"")], "leads out of its folder"),
         ([arrival("a.xplane.pb", b"1"), arrival("A.xplane.pb", b"2")], "is there twice"),

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import stat
+import zlib
 from pathlib import Path
 
 from tfcompare.errors import NotAProfile
 from tfcompare.sources.logdir import explain
 from tfcompare.sources.logdir.files import cannot_be_opened, no_status, open_untouched, text_of
+from tfcompare.sources.logdir.other_formats import START_BYTES, recognize
 
 _MOST_FIELDS = 64
 _LONGEST_HEADER = 20  # a tag and a length, as varints of at most ten bytes each
@@ -59,14 +61,30 @@ def check_outline(path: Path) -> str | None:
     except OSError as error:
         return cannot_be_opened(path, error)
     try:
-        _walk_fields(Path(text_of(str(path))), descriptor, os.fstat(descriptor).st_size)
-    except NotAProfile as error:
-        return str(error)
+        try:
+            _walk_fields(Path(text_of(str(path))), descriptor, os.fstat(descriptor).st_size)
+        except NotAProfile as error:
+            os.lseek(descriptor, 0, os.SEEK_SET)
+            known = recognize(path.name, os.read(descriptor, START_BYTES))
+            return explain.other_format(path, known) if known else str(error)
     except OSError as error:
         return cannot_be_opened(path, error)
     finally:
         os.close(descriptor)
     return None
+
+
+def start_of(path: Path) -> bytes:
+    """The first bytes of a file, uncompressed; empty for what is no plain file or cannot be read."""
+    try:
+        if not path.is_file():
+            return b""
+        with os.fdopen(open_untouched(path), "rb") as file:
+            start = file.read(START_BYTES)
+        is_gzipped = start.startswith(_GZIP)
+        return zlib.decompressobj(wbits=31).decompress(start, START_BYTES) if is_gzipped else start
+    except (OSError, zlib.error):
+        return b""
 
 
 def _walk_fields(path: Path, descriptor: int, size: int) -> None:

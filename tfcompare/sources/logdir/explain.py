@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import PurePath
 
+from tfcompare.errors import NotAProfile
 from tfcompare.sources.logdir.files import (
     host_of,
     is_derived_file,
@@ -14,6 +15,7 @@ from tfcompare.sources.logdir.files import (
     text_of,
 )
 from tfcompare.sources.logdir.found_run import Folder
+from tfcompare.sources.logdir.other_formats import JSON, OtherFormat, recognize
 from tfcompare.text import some_of
 
 _MOST_NAMED = 3
@@ -44,11 +46,17 @@ def run_folder_without_profile(folder: Folder) -> str:
             f"{path}: holds only what xprof made of a profile ({_some(folder.files)}) and not the .xplane.pb itself; "
             "copy that file here anew or record the run again"
         )
-    return f"{path}: holds no .xplane.pb, only {_some(folder.files)}; copy the profile here or record the run again"
+    advice = "copy the profile here or record the run again"
+    only = _some(folder.files)
+    if found := _of_other_format([folder]):
+        only, advice = f"{_with_format(*found)}{_and_more(len(folder.files) - 1)}", found[1].advice
+    return f"{path}: holds no .xplane.pb, only {only}; {advice}"
 
 
 def other_file(path: PurePath) -> str:
     """Why a file that was given itself cannot be a profile, judging by its name; empty if it can."""
+    if known := recognize(path.name):
+        return other_format(path, known)
     if is_tool_file(path.name) or is_trace_file(path.name):
         kind = "a tool file of an older profiler"
     elif is_derived_file(path.name):
@@ -58,9 +66,9 @@ def other_file(path: PurePath) -> str:
     return f"{text_of(str(path))}: is {kind}; tfcompare reads .xplane.pb: name that file or its folder"
 
 
-def event_file(path: PurePath) -> str:
-    """The message about a TensorBoard event file that was given itself."""
-    return f"{text_of(str(path))}: is a TensorBoard event file, which holds no profile; {_HOW_TO_RECORD}"
+def other_format(path: PurePath, known: OtherFormat) -> str:
+    """The message about a file of a known format in place of a profile."""
+    return str(NotAProfile(type(path)(text_of(str(path))), 0, "a profile", known.what, known.advice))
 
 
 def traces_beside(name: str) -> tuple[str, ...]:
@@ -91,7 +99,10 @@ def no_runs(path: PurePath, folders: Sequence[Folder]) -> str:
     files = [name for folder in folders for name in folder.files]
     events = sum(is_event_file(name) for name in files)
     others = len(files) - events
-    if events:
+    advice = _HOW_TO_RECORD
+    if other := _of_other_format(folders):
+        found, advice = f"{_with_format(*other)}{_and_more(len(files) - 1)}", other[1].advice
+    elif events:
         found = f"{_count(events, 'TensorBoard event file')} but no profile"
     elif others:
         found = f"{_count(others, 'other file')}"
@@ -100,8 +111,27 @@ def no_runs(path: PurePath, folders: Sequence[Folder]) -> str:
     below = f" and {_count(len(folders) - 1, 'folder')} below it" if len(folders) > 1 else ""
     return (
         f"{text_of(str(path))}: no profile run here: looked for .xplane.pb and .xplane.pb.gz files in this folder"
-        f"{below}, found {found}; {_HOW_TO_RECORD}"
+        f"{below}, found {found}; {advice}"
     )
+
+
+def _of_other_format(folders: Sequence[Folder]) -> tuple[str, OtherFormat] | None:
+    """(the name of the first file of a known format, other than TensorBoard's; that format)."""
+    files = [(folder, name) for folder in folders for name in folder.files if not is_event_file(name)]
+    named = [(folder, name) for folder, name in files if recognize(name)]
+    texts = [(folder, name) for folder, name in files if name.endswith((".json", ".json.gz"))]
+    for folder, name in (named or texts)[:_MOST_NAMED]:
+        if (known := recognize(name, folder.start_of(name))) not in (None, JSON):
+            return name, known
+    return None
+
+
+def _with_format(name: str, known: OtherFormat) -> str:
+    return f"{text_of(name)} ({known.what})"
+
+
+def _and_more(files: int) -> str:
+    return f" and {_count(files, 'other file')}" if files else ""
 
 
 def _count(number: int, noun: str) -> str:

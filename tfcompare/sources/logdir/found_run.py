@@ -90,6 +90,10 @@ class Folder(ABC):
         """A file in it as that host's profile, or a sentence with the reason why it cannot be read."""
 
     @abstractmethod
+    def start_of(self, name: str) -> bytes:
+        """The first bytes of a file in it, uncompressed; empty if it is not on this machine or cannot be read."""
+
+    @abstractmethod
     def newest_ns(self, names: Iterable[str]) -> int:
         """When the newest of these files, or without names the folder, was changed; 0 if unknown."""
 

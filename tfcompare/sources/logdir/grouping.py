@@ -57,12 +57,12 @@ def run_of_file(
 ) -> tuple[list[UnnamedRun], str]:
     """The run of a single given file, in the same form as the result of `runs_in_folders`."""
     path = place.path
+    problem = explain.other_file(path)
     if is_event_file(path.name):
-        return [], explain.event_file(path)
+        return [], problem
     if key in taken.files:
         return [], ""
     taken.files.add(key)
-    problem = explain.other_file(path)
     files, problems = ((), (problem,)) if problem else _host_files(folder, [path.name])
     found = unnamed_run(place, path, files, problems, partial(folder.newest_ns, [path.name]))
     return [_with_metadata(found, place, path.parent, read)], ""

@@ -37,6 +37,10 @@ class ListedFolder(Folder):
             return explain.empty(file.path, has_trace=any(trace is not None and trace.size_bytes for trace in beside))
         return HostFile(host, remote_cache().path_of(file), file.size_bytes or 0, file.modified_ns, file)
 
+    def start_of(self, name: str) -> bytes:  # noqa: ARG002
+        """See `Folder`."""
+        return b""
+
     def newest_ns(self, names: Iterable[str]) -> int:
         """See `Folder`."""
         return max((self.listed[name].modified_ns for name in names), default=0)

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tfcompare.sources.logdir.check import check_outline, check_status
+from tfcompare.sources.logdir.check import check_outline, check_status, start_of
 from tfcompare.sources.logdir.files import cannot_be_opened, is_profile, no_status, open_untouched
 from tfcompare.sources.logdir.found_run import Folder, HostFile
 from tfcompare.sources.remote.files import is_looked_into
@@ -38,6 +38,10 @@ class LocalFolder(Folder):
             return no_status(path, error)
         problem = check_status(path, status) or check_outline(path)
         return problem or HostFile(host, path, status.st_size, status.st_mtime_ns)
+
+    def start_of(self, name: str) -> bytes:
+        """See `Folder`."""
+        return start_of(Path(self.path) / name)
 
     def newest_ns(self, names: Iterable[str]) -> int:
         """See `Folder`."""

@@ -25,13 +25,11 @@ from pathlib import Path, PurePosixPath
 from typing import IO, BinaryIO
 
 from tfcompare.sources.logdir.files import is_profile, text_of
+from tfcompare.sources.logdir.other_formats import TAR, ZIP, ZIP_STARTS, recognize
 from tfcompare.sources.uploads.limits import BadUpload, Limits, check_distinct, safe_path
 
 OnBytes = Callable[[int], None]
 """Called with the number of bytes written since the last call."""
-
-SIGNATURES = (b"PK\3\4", b"PK\5\6")
-"""The first bytes of a zip, and of one without members."""
 
 _CHUNK = 1 << 20
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
@@ -65,10 +63,7 @@ Members = Iterator[tuple[Member, Callable[[Path], IO[bytes] | None]]]
 
 def is_archive(name: str, head: bytes) -> bool:
     """Whether a file is a zip or tar archive, by its name and first bytes."""
-    if head.startswith(SIGNATURES):
-        return True
-    is_tar_name = name.lower().endswith((".tar", ".tar.gz", ".tgz"))
-    return is_tar_name or head[257:262] == b"ustar"
+    return recognize(name, head) in (ZIP, TAR)
 
 
 def list_archive(upload: str, file: BinaryIO, limits: Limits) -> list[Member]:
@@ -127,7 +122,7 @@ def _report_damage(upload: str) -> Iterator[None]:
 
 def _members(upload: str, file: BinaryIO, limits: Limits) -> Members:
     file.seek(0)
-    is_zip = file.read(4) in SIGNATURES
+    is_zip = file.read(4) in ZIP_STARTS
     return (_zip_members if is_zip else _tar_members)(upload, file, limits)
 
 

@@ -25,6 +25,7 @@ from typing import BinaryIO
 
 from tfcompare.sources.abandoned_folders import ARRIVING, delete, this_process
 from tfcompare.sources.logdir.files import PROFILE_SUFFIXES, is_profile, text_of
+from tfcompare.sources.logdir.other_formats import START_BYTES, recognize
 from tfcompare.sources.uploads import archives_in_child
 from tfcompare.sources.uploads.archives import Member, OnBytes, is_archive, write
 from tfcompare.sources.uploads.limits import BadUpload, Limits, check_distinct, safe_path
@@ -35,7 +36,6 @@ MOST_IGNORED = 200
 
 _WHOLE = "upload"
 _CHUNK = 1 << 20
-_HEAD_BYTES = 512
 _TRIES = 100
 
 
@@ -122,7 +122,7 @@ class Uploads:
         members = [member for one in listed for member in one.members]
         self._limits.check_count(named, len(members))
         if not any(member.is_profile for member in members):
-            what = ", ".join(text_of(str(m.path)) for m in members[:3]) or "nothing"
+            what = ", ".join(_with_format(m) for m in members[:3]) or "nothing"
             raise BadUpload(
                 f"{named}: holds no profile (a file that ends in {' or '.join(PROFILE_SUFFIXES)}), but {what}"
                 f"{' and more' if len(members) > 3 else ''}; upload a logdir, a zip or tar.gz of one, or the profiles"
@@ -221,6 +221,11 @@ class _Listed:
             write(name, self.arrival.file, placed, place, progress)
 
 
+def _with_format(member: Member) -> str:
+    name, known = text_of(str(member.path)), recognize(member.path.name)
+    return f"{name} ({known.what})" if known else name
+
+
 def _named(arrivals: Sequence[Arrival]) -> str:
     """What messages call the upload."""
     return text_of(arrivals[0].name) if len(arrivals) == 1 else f"{len(arrivals):,} files"
@@ -228,7 +233,7 @@ def _named(arrivals: Sequence[Arrival]) -> str:
 
 def _is_archive(arrival: Arrival) -> bool:
     arrival.file.seek(0)
-    return is_archive(arrival.name, arrival.file.read(_HEAD_BYTES))
+    return is_archive(arrival.name, arrival.file.read(START_BYTES))
 
 
 def _sent_bytes(arrival: Arrival) -> int:
