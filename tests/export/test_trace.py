@@ -96,7 +96,7 @@ def test_each_launch_is_a_flow_to_the_device_and_memory_in_use_is_a_counter() ->
 def test_names_of_profiles_are_data(tmp_path) -> None:
     (tmp_path / "a.xplane.pb").write_bytes(hostile(1))
     names = {span["name"] for span in spans(trace(load(tmp_path)))}
-    assert any(EVIL.partition("\0")[0] in name for name in names)
+    assert any(EVIL.translate({0: "", ord("\n"): " "}) in name for name in names)
 
 
 def test_a_window_keeps_whole_spans_and_the_launches_within() -> None:

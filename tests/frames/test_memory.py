@@ -204,6 +204,38 @@ def test_what_no_memory_can_hold_is_cut() -> None:
     assert peak_of(data)["occurrences"].sum() >= 2
 
 
+def test_first_characters_lost_on_windows_are_restored_where_only_one_fits() -> None:
+    names = {
+        "\0PU_12_bfc": "GPU_12_bfc", "\0pu_host_bfc": "gpu_host_bfc", "\0pu": "cpu", "\0klcpu": "mklcpu",
+        "GPU_12_bfc": "GPU_12_bfc", "\0ml": "ml", "\0": "",
+    }  # fmt: skip
+    data = tiny(*(allocate(time, 10, allocator_name=Ref(name)) for time, name in enumerate(names)))
+    summary = summary_of(data)
+    assert summary["memory_id"].to_list() == sorted({*names.values()})
+    assert summary.set_index("memory_id")["allocations"]["GPU_12_bfc"] == 2, "one memory, whichever system names it"
+    assert "\0" not in summary.to_csv() + peak_of(data).to_csv()
+
+
+@pytest.mark.parametrize(
+    ("recorded", "shape"),
+    [
+        ("\x00]", "[]"),
+        ("\x00640]", "[640]"),
+        ("\x007,40]", "[7,40]"),
+        ("\x007", "[7,…]"),
+        ("[7", "[7,…]"),
+        ("[7,40]", "[7,40]"),
+        ("[?,40]", "[?,40]"),
+        ("f32[7,40]{1,0}", "f32[7,40]{1,0}"),
+        ("<unknown>", "<unknown>"),
+        ("(null)", ""),
+    ],
+)
+def test_shapes_without_their_bracket_are_mended_and_cut_ones_marked(recorded: str, shape: str) -> None:
+    peak = peak_of(tiny(allocate(1, 10, tf_op="conv", shape=recorded, allocation_bytes=10)))
+    assert peak["shape"].fillna("").to_list() == [shape]
+
+
 def test_data_types_are_named_as_xprof_does(tmp_path: Path) -> None:
     """xprof does not know the three newest ones yet."""
     numbers = [*range(35), *range(100, 135), -1]

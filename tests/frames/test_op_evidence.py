@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from tests.frames.tables import run_with
+from tests.frames.tables import host, run_with
 from tests.model_family.family import recorded
 from tests.profiles import loaded_run
-from tests.xspace_builder import plane
+from tests.xspace_builder import event, plane
 from tfcompare.frames.ops.op_parts import PART_TEXTS, OpEvents, op_parts
 from tfcompare.tables.op_evidence import op_evidence
 
@@ -44,6 +44,16 @@ def test_shapes_are_those_of_the_allocations_of_an_op() -> None:
     forward = [f"model_1/{layer}/Relu" for layer in ("dense_1", "dense_1_2", "dense_2_1", "dense_3_1")]
     found = [evidence.places[name] for name in forward]
     assert found == sorted(found)
+
+
+def test_shapes_are_no_evidence_of_an_op_with_one_that_is_cut() -> None:
+    allocations = [
+        event("MemoryAllocation", at, 0, tf_op=op, shape=shape, addr=at, bytes_allocated=1)
+        for at, (op, shape) in enumerate([("pool", "[5]"), ("pool", "\x00250"), ("relu", "\x00250]")])
+    ]
+    ops = [event("pool:MaxPool", 10, 2), event("relu:Relu", 14, 2)]
+    parts = run_with(host(*ops, *allocations)).hosts[0].table("op_parts").to_pylist()
+    assert {part["op_name"]: part["shapes"] for part in parts} == {"pool": "", "relu": "[250]"}
 
 
 def test_kernels_have_launches() -> None:

@@ -187,6 +187,23 @@ def test_invalid_utf8_becomes_a_mark_in_the_text() -> None:
     assert read.strings("s").labels == ["x", "\ufffd"]
 
 
+def test_control_characters_are_removed_and_breaks_of_lines_become_spaces() -> None:
+    events = (
+        event("a\0:A\x1b[1m", 0, 1, s="\0x\ny"),
+        event("b\x9f", 2, 1, s=Ref("x\ty\x7f")),
+        event("\0", 3, 1, s=" x y"),
+    )
+    read = parse(space(plane("/host:\0CPU", line("t\r\n", *events)), hostnames=["v\0m"]))
+    assert (read.planes[0].name, read.lines.name, read.hostnames) == ("/host:CPU", ["t  "], ("vm",))
+    assert read.metadata_names[:3].tolist() == ["a:A[1m", "b", ""]
+    assert read.strings("s").labels == ["x y", " x y"], "texts that have become equal are one"
+    assert read.strings("s").codes.tolist() == [0, 0, 1]
+    ends = parse(space(plane("p\0" + "é" * 2000 + "\0end"))).planes[0].name
+    assert ends.startswith("pé")
+    assert ends.endswith("éend")
+    assert ends.isprintable()
+
+
 def test_lines_and_planes_without_contents() -> None:
     data = space(plane(""), plane("p", *(line("", id=i) for i in range(3000))), plane("p", line("t", event("e", 0, 1))))
     assert [len(p["lines"]) for p in read_like_protobuf(data)["planes"]] == [0, 3000, 1]

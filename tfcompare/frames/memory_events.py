@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -25,6 +26,15 @@ _NULL_TEXT = "(null)"
 _MAX_BYTES = 1 << 60  # sums of a few such numbers still fit 64 bits
 _BYTES_OF_TIMELINE_ROW = 200  # of its numbers, and of what points to its texts
 _TEXTS = ("op_name", "region_type", "data_type", "shape")
+
+# TensorFlow 2.3 to 2.5 on Windows wrote a null character, which is removed when the file is read, in place of the first
+# character of texts of up to 15.
+_ALLOCATORS = ("GPU_0_bfc", "gpu_host_bfc", "gpu_async_0", "cpu", "mklcpu")
+"""TensorFlow's allocators that record memory, with 0 for any number."""
+_FIRST_CHARACTER = {name[1:]: name[0] for name in _ALLOCATORS}
+CUT = ",…]"
+"""How a shape ends whose further dimensions are lost."""
+_SHAPE_WITHOUT_BRACKET = re.compile(r"\d[\d,]*\]?|\]")
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +170,7 @@ def memory_events(space: XSpace, steps: Steps) -> MemoryEvents:
         op_name=_texts(space, "tf_op", rows).copied_from(freed),
         region_type=_texts(space, "region_type", rows).copied_from(freed),
         data_type=_data_types(numbers).copied_from(freed),
-        shape=_texts(space, "shape", rows).copied_from(freed),
+        shape=_texts(space, "shape", rows, _shape).copied_from(freed),
         step=steps.number[steps.of_event[rows]],
         in_step=(steps.of_event[rows] >= 0) & steps.has_markers,
     )
@@ -264,7 +274,7 @@ def _memory_ids(space: XSpace, rows: Int64) -> tuple[tuple[str, ...], Int64]:
     """(the memory ids, sorted; the memory id of each event). The id is the allocator's name, or else the device's
     number."""
     found = space.strings("allocator_name")
-    code, labels = found.spread(len(space.events))[rows].astype(np.int64), [*map(_label, found.labels)]
+    code, labels = found.spread(len(space.events))[rows].astype(np.int64), [*map(_allocator, found.labels)]
     for stat in ("index_on_host", "device_ordinal"):
         unnamed = (code < 0) & space.have(stat, rows)
         numbers, which = np.unique(space.number_of(stat, rows[unnamed], 0), return_inverse=True)
@@ -294,13 +304,27 @@ def _sizes(recorded: Int64, freed: Int64) -> Int64:
     return np.where((recorded == NOT_RECORDED) & (freed >= 0), recorded[freed], recorded)
 
 
-def _texts(space: XSpace, name: str, rows: Int64) -> Texts:
-    found = space.strings(name)
-    return Texts.of(found.spread(len(space.events))[rows].astype(np.int64), map(_label, found.labels))
-
-
 def _label(recorded: str) -> str:
     return "" if recorded == _NULL_TEXT else recorded
+
+
+def _allocator(recorded: str) -> str:
+    """The allocator's name, with the first character that TensorFlow on Windows lost if only one fits."""
+    name = _label(recorded)
+    return _FIRST_CHARACTER.get(re.sub(r"\d+", "0", name), "") + name
+
+
+def _shape(recorded: str) -> str:
+    """The shape; `[32,…]` if the rest is lost, as on Windows: without its `[`, TensorFlow split the text at commas."""
+    shape = _label(recorded)
+    if _SHAPE_WITHOUT_BRACKET.fullmatch(shape):
+        shape = f"[{shape}"
+    return f"{shape}{CUT}" if shape.startswith("[") and not shape.endswith("]") else shape
+
+
+def _texts(space: XSpace, name: str, rows: Int64, label: Callable[[str], str] = _label) -> Texts:
+    found = space.strings(name)
+    return Texts.of(found.spread(len(space.events))[rows].astype(np.int64), map(label, found.labels))
 
 
 def _data_types(numbers: _Numbers) -> Texts:

@@ -9,19 +9,25 @@ LONGEST_BYTES = 2_048
 
 _START_BYTES, _END_BYTES, _DIGEST_BYTES = 1_024, 512, 8
 _LONGEST_LETTER = 4  # bytes
+_CONTROLS = {code: " " if chr(code).isspace() else "" for code in (*range(0x20), *range(0x7F, 0xA0))}
+"""Control characters, which would break lines of tables, CSV and C programs: line breaks and tabs become a space."""
 
 
 def text_of(content: memoryview) -> str:
-    """The text in these bytes; invalid UTF-8 becomes U+FFFD.
+    """The text in these bytes; invalid UTF-8 becomes U+FFFD, and control characters are removed (`_CONTROLS`).
 
     A text longer than `LONGEST_BYTES` is reduced to its start and end, with its length and a digest between them, so
     that different texts remain different. The result only has characters that are valid in op names.
     """
     if len(content) <= LONGEST_BYTES:
-        return content.tobytes().decode("utf-8", errors="replace")
-    start, end = (part.tobytes() for part in (content[:_START_BYTES], content[-_END_BYTES:]))
+        return _decoded(content)
     middle = f"...{len(content)}_bytes_{blake2b(content, digest_size=_DIGEST_BYTES).hexdigest()}..."
-    return start.decode("utf-8", errors="replace") + middle + end.decode("utf-8", errors="replace")
+    return _decoded(content[:_START_BYTES]) + middle + _decoded(content[-_END_BYTES:])
+
+
+def _decoded(content: memoryview) -> str:
+    text = content.tobytes().decode("utf-8", errors="replace")
+    return text if text.isprintable() else text.translate(_CONTROLS)
 
 
 def shortened(text: str) -> str:
