@@ -24,8 +24,10 @@ def program(
     has_launches: bool = True,
     kernel_us: float = 700.0,
 ) -> Run:
-    """`steps` steps of two kernels each; the GPU's work is recorded in the steps `recorded`, by default in all. The host `waits` for the GPU in each step, or only dispatches it, in 100 µs, 50 of them for
-    an op of its own."""
+    """`steps` steps of two kernels each; the GPU's work is recorded in the steps `recorded`, by default in all.
+
+    The host `waits` for the GPU in each step, or only dispatches it, in 100 µs, 50 of them for an op of its own.
+    """
     recorded = range(steps) if recorded is None else recorded
     host, kernels = [], []
     for i in range(steps):

@@ -148,8 +148,8 @@ class Run:
 
     @property
     def why_untimed(self) -> str:
-        """Why the profile's step markers do not count as steps, or steps have no time; empty if those of any host do, or
-        without any markers."""
+        """Why the profile's step markers do not count as steps, or have no time; empty if those of any host do, or if
+        there are none."""
         return "" if self.info.has_step_times else next((h.why_untimed for h in self.hosts if h.why_untimed), "")
 
     @cached_property

@@ -57,7 +57,7 @@ def test_a_run_that_earlier_code_stored_is_that_of_its_profile(name: str, earlie
                 assert encode(one.table(table).select(columns)) == encode(other.table(table).select(columns)), table
     for table in schema.TABLES:
         assert list(run.table(table).columns) == list(raw.table(table).columns)
-        assert len(run.table(table)) == len(raw.table(table))
+        assert len(run.table(table)) == len(raw.table(table)) or table == "recorded"  # which earlier code did not make
 
 
 def test_earlier_runs_are_listed_shown_compared_and_in_series(earlier: Path, tfcompare) -> None:
@@ -227,7 +227,7 @@ def test_a_table_that_a_pack_lacks_has_no_rows_and_a_remark_says_so(host: HostTa
 
 
 def test_without_a_table_that_others_need_a_pack_is_refused(host: HostTables) -> None:
-    for name in ("steps", "op_parts", "steps.included", "steps.duration_us"):
+    for name in ("steps", "op_parts", "steps.included", "steps.start_us"):
         with pytest.raises(Damaged):
             unpack_checked(forged(pack(host), without(name)))
     data = pack(of_group(host, "timeline"))

@@ -51,7 +51,7 @@ def with_values(table: str, **values: object) -> Change:
 @pytest.mark.parametrize(
     ("table", "values"),
     [
-        ("steps", {"duration_us": float("nan")}),
+        ("steps", {"start_us": float("nan")}),
         ("steps", {"duration_us": -1.0}),
         ("steps", {"input_us": float("inf")}),
         ("steps", {"step": 2}),

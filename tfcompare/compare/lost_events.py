@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tfcompare.run import Run
 
 _LEAST_EQUAL = 0.5
-"""The share of a program's instructions that must have run on both sides with equal texts: else it is another program."""
+"""The share of a program's instructions that must have run on both sides with equal texts: else it is another one."""
 _FEWEST = 3
 """Instructions that run equally often on one side, so that one which does not on the other stands out."""
 _EXECUTIONS = 1.5

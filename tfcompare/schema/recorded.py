@@ -18,7 +18,7 @@ RECORDED = Table(
         key("device", "Device", "Device of the host, e.g. `/device:GPU:0`; `/host:CPU` for the host itself."),
         key(
             "kind", "Kind",
-            "`ops`, `kernels`, `copies`, `memory` (allocations), `input` (tf.data's iterators), `programs` (compiled by XLA) "
+            "`ops`, `kernels`, `copies`, `memory` (allocations), `input` (tf.data's iterators), `programs` (of XLA) "
             "or `python` (calls of Python functions).",
         ),
         text("status", "Status", "`recorded`; `partial`: some of it was lost; `absent`: nothing was recorded."),

@@ -26,7 +26,9 @@ STEP_US = 10_000.0
 
 def steps(parts: dict[str, float]) -> pd.DataFrame:
     """Steps of `STEP_US` with these parts, by their name without `_us`; the rest is host compute. All of them count."""
-    frame = pd.DataFrame({"host": "a", "step": range(STEPS), "duration_us": STEP_US, "included": True, "stray": False, "marker": ""})
+    frame = pd.DataFrame(
+        {"host": "a", "step": range(STEPS), "duration_us": STEP_US, "included": True, "stray": False, "marker": ""}
+    )
     frame["start_us"] = frame["step"] * STEP_US
     given = {f"{part}_us": us for part, us in parts.items()}
     made_of = sum(us for part, us in given.items() if part in schema.STEP_PARTS)
