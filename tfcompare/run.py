@@ -42,7 +42,7 @@ from tfcompare.tables.op_stats import op_cells, op_stats, op_stats_in_steps, op_
 from tfcompare.tables.slow_steps import slow_steps_frame
 from tfcompare.tables.step_cells import StepCells
 from tfcompare.tables.step_programs import kind_at, kinds_among, step_programs
-from tfcompare.tables.step_times import common_step_ids, numbered_alike, ranges_of_hosts, run_steps
+from tfcompare.tables.step_times import are_on_all_hosts, common_step_ids, numbered_alike, ranges_of_hosts, run_steps
 from tfcompare.tables.strays import with_stray
 from tfcompare.text import some_of
 from tfcompare.units import format_ms
@@ -50,6 +50,8 @@ from tfcompare.units import format_ms
 CommonSteps = Callable[[str, Int64], Int64]
 
 _US_PER_MS = 1000.0
+_ENDS = 2
+"""Steps at the ends of captures, which hosts rarely begin and end together."""
 _MOST_NAMED = 4
 """Names in a remark."""
 Stray = Literal["exclude", "include"]
@@ -401,7 +403,7 @@ class Run:
         steps = self.host_table("steps")
         if self.choice.kind is not None:
             steps = steps.assign(included=steps["included"] & self.is_of_chosen_kind(steps))
-        steps = with_stray(steps, is_excluded=not self.choice.counts_stray)
+        steps = with_stray(_on_all_hosts(steps), is_excluded=not self.choice.counts_stray)
         return schema.STEPS.conform(steps)
 
     def step_programs(self, host: str | None = None) -> pd.Series:
@@ -448,7 +450,7 @@ class Run:
     @property
     def _all_included(self) -> pd.Series:
         """The numbers of the steps that are included without a choice of kind."""
-        steps = run_steps(with_stray(self.host_table("steps"), is_excluded=not self.choice.counts_stray))
+        steps = run_steps(with_stray(_on_all_hosts(self.host_table("steps")), is_excluded=not self.choice.counts_stray))
         return steps.loc[steps["included"].astype(bool), "step"]
 
     @cached_property
@@ -629,6 +631,11 @@ def read_by(reader: HostReader, found: FoundRun, progress: OnProgress | None = N
     return run
 
 
+def _on_all_hosts(steps: pd.DataFrame) -> pd.DataFrame:
+    """The steps of all hosts, of which those that are not on every host are not included."""
+    return steps.assign(included=steps["included"] & are_on_all_hosts(steps))
+
+
 def _machine_load(found: FoundRun) -> MachineLoad | None:
     """The load recorded next to a run on this machine; None for remote and stored runs."""
     if found.is_remote or found.is_stored:
@@ -663,6 +670,9 @@ def _remarks(hosts: list[HostTables]) -> list[str]:
         for same in by_digest.values()
         if len(same) > 1
     ]
+    steps = of_hosts("steps", hosts)
+    if (partial := common_step_ids(steps)[~are_on_all_hosts(steps)].nunique()) > _ENDS:
+        out.append(f"steps that were not recorded on all hosts, and do not count: {partial:,}")
     return out
 
 

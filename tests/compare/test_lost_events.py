@@ -21,7 +21,9 @@ NAMES = ("negate.1", "tanh.2", "exp.3", "abs.4", "floor.5")
 
 
 @cache
-def capture(lost: tuple[tuple[str, int], ...] = (), loop: int = 1, opcode: str = "floor", kernel_us: float = 50.0) -> Run:
+def capture(
+    lost: tuple[tuple[str, int], ...] = (), loop: int = 1, opcode: str = "floor", kernel_us: float = 50.0
+) -> Run:
     """Steps of one program, each instruction of which launches a kernel, the last three in a loop of `loop` rounds; of
     some instructions, events of as many steps as `lost` says are lost. `opcode` is the last instruction's."""
     missing: Mapping[str, int] = dict(lost)
@@ -33,11 +35,20 @@ def capture(lost: tuple[tuple[str, int], ...] = (), loop: int = 1, opcode: str =
     host, kernels = [], []
     for step in range(STEPS):
         at = 2_000.0 * step
-        host += [event("train", at, 1_900, _r=1, step_num=step), event("PjitFunction(f)", at + 1, 10), event("op:Op", at + 12, 9)]
+        host += [
+            event("train", at, 1_900, _r=1, step_num=step),
+            event("PjitFunction(f)", at + 1, 10),
+            event("op:Op", at + 12, 9),
+        ]
         rounds = [name for name in NAMES[:2]] + [name for _ in range(loop) for name in NAMES[2:]]
         for place, name in enumerate(rounds):
             if not 5 <= step < 5 + missing.get(name, 0):
-                stats = {"hlo_op": name, "hlo_module": "jit_f", "program_id": 7, "kernel_details": "regs:8 grid:1,1,1 block:64,1,1"}
+                stats = {
+                    "hlo_op": name,
+                    "hlo_module": "jit_f",
+                    "program_id": 7,
+                    "kernel_details": "regs:8 grid:1,1,1 block:64,1,1",
+                }
                 kernels.append(event(f"kernel_{name}", at + 20 + 60 * place, kernel_us, stats))
     protos = {"jit_f(7)": program(computation(1, *chain), name="jit_f")}
     return run_of(space(threads(host), plane("/device:GPU:0", line("Stream #1", *kernels, id=1)), metadata(protos)))

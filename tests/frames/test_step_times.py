@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pandas as pd
 
+from tests.frames.tables import host, run_of
+from tests.xspace_builder import event, space
+from tfcompare.run import Run
 from tfcompare.tables.step_times import positions_in_run, run_steps
 
 ONE_HOST = pd.DataFrame(
@@ -34,3 +37,32 @@ def test_positions_count_from_1_in_the_order_of_the_run_and_are_the_same_on_each
     later = ONE_HOST.sort_values("start_us").assign(host="b", step=[101, 102, 103, 104])
     assert positions_in_run(pd.concat([ONE_HOST.sort_values("start_us"), later])).tolist() == [1, 2, 3, 4] * 2
     assert positions_in_run(ONE_HOST.iloc[:0]).empty
+
+
+def captured(*hosts: tuple[range, float]) -> Run:
+    """Of each host the steps with these numbers, which take so many µs."""
+    return run_of(
+        *(
+            space(
+                host(
+                    *(
+                        e
+                        for i in numbers
+                        for e in (event("train", 1000.0 * i, took, _r=1, step_num=i), event("x:X", 1000.0 * i, took))
+                    )
+                )
+            )
+            for numbers, took in hosts
+        )
+    )
+
+
+def test_steps_that_a_host_did_not_record_do_not_count() -> None:
+    whole, ended = captured((range(20), 300), (range(20), 500)), captured((range(20), 300), (range(9), 500))
+    assert (whole.info.step_time_ms_mean, ended.info.step_time_ms_mean) == (0.5, 0.5)
+    assert (whole.info.steps_included, ended.info.steps_included) == (18, 7)
+
+
+def test_hosts_that_do_other_work_each_count_with_all_of_their_steps() -> None:
+    run = captured((range(20), 300), (range(4), 500))
+    assert run.info.steps_included == 18

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+_FEW_STEPS = 9  # fewer are not judged
 _COLUMNS = ["step", "duration_us", "included", "stray"]
 
 
@@ -40,6 +41,21 @@ def run_steps(steps: pd.DataFrame) -> pd.DataFrame:
         .sort_values("start_us", kind="stable")
         .reset_index()[_COLUMNS]
     )
+
+
+def are_on_all_hosts(steps: pd.DataFrame) -> pd.Series:
+    """Whether the step of each row is on every host, as captures of hosts begin and end at different steps: how long
+    another one was is unknown. All are, if only few are on every host: then hosts may do other work.
+
+    `steps` is as for `run_steps`.
+    """
+    hosts = steps["host"].nunique()
+    if hosts < 2:
+        return pd.Series(True, steps.index)
+    ids = common_step_ids(steps)
+    is_common = ids.groupby(ids).transform("size") == hosts
+    few = min(_FEW_STEPS, steps.groupby("host").size().max() / 2)
+    return is_common | (is_common.sum() / hosts < few)
 
 
 def _on_one_axis(steps: pd.DataFrame, ids: pd.Series) -> pd.Series:
