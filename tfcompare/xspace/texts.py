@@ -20,13 +20,11 @@ def text_of(content: memoryview) -> str:
     that different texts remain different. The result only has characters that are valid in op names.
     """
     if len(content) <= LONGEST_BYTES:
-        return _decoded(content)
-    middle = f"...{len(content)}_bytes_{blake2b(content, digest_size=_DIGEST_BYTES).hexdigest()}..."
-    return _decoded(content[:_START_BYTES]) + middle + _decoded(content[-_END_BYTES:])
-
-
-def _decoded(content: memoryview) -> str:
-    text = content.tobytes().decode("utf-8", errors="replace")
+        text = str(content, "utf-8", "replace")
+    else:
+        start, end = (str(part, "utf-8", "replace") for part in (content[:_START_BYTES], content[-_END_BYTES:]))
+        middle = f"...{len(content)}_bytes_{blake2b(content, digest_size=_DIGEST_BYTES).hexdigest()}..."
+        text = start + middle + end
     return text if text.isprintable() else text.translate(_CONTROLS)
 
 
