@@ -69,6 +69,8 @@ def _why_not(primary: Run, run: Run, taken: Mapping[str, Run], called: Mapping[P
     if hard := [m for m in mismatches(primary, run) if m.is_hard]:
         differences = ", ".join(f"{m.label.lower()} ({m.baseline} and {m.candidate})" for m in hard)
         return f"the two differ in {differences}"
+    if primary.info.has_step_times and run.why_untimed:
+        return run.why_untimed
     steps = run.info.steps_included if run.info.has_steps else 0
     if steps < FEWEST_STEPS:
         return f"it has {steps} included steps, and a verdict takes {FEWEST_STEPS} of each capture"
