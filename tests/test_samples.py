@@ -98,7 +98,7 @@ def test_activations_that_are_recomputed_take_training_longer_and_less_memory() 
     comparison = compare(baseline[0], candidate[0], repeats={runs[0].id: runs[1:] for runs in (baseline, candidate)})
     kind = comparison.main_kind(candidate[0])
     assert kind is not None
-    assert kind.program == "train_step"
+    assert kind.name == "train_step"
     verdict = comparison.headline_verdict(candidate[0])
     assert verdict.is_claim
     assert 1.1 < verdict.low < verdict.high < 1.5

@@ -40,7 +40,7 @@ def capture(
             event("PjitFunction(f)", at + 1, 10),
             event("op:Op", at + 12, 9),
         ]
-        rounds = [name for name in NAMES[:2]] + [name for _ in range(loop) for name in NAMES[2:]]
+        rounds = [*NAMES[:2], *(NAMES[2:] * loop)]
         for place, name in enumerate(rounds):
             if not 5 <= step < 5 + missing.get(name, 0):
                 stats = {

@@ -72,7 +72,7 @@ def test_two_runs_have_processes_of_their_own_and_lose_nothing() -> None:
 
 def test_time_0_is_the_start_of_the_typical_step_or_of_what_was_chosen() -> None:
     run = loaded_run("filters_16_8")
-    number = typical_step(run.table("steps").assign(program=""))
+    number = typical_step(run.table("steps").assign(kind=""))
     for align, step in ((Alignment(), number), (Alignment(step=12), 12)):
         marked = [span for span in spans(trace(run, align=align)) if span["args"].get("step") == step]
         assert min(span["ts"] for span in marked) == 0
@@ -164,7 +164,7 @@ def test_all_hosts_of_a_run_are_aligned_at_the_same_step(tmp_path) -> None:
     for timeline in timelines(run):
         steps_of_host = run.table("steps", host=timeline.host)
         zeros.append(steps_of_host.loc[steps_of_host["start_us"] * 1e6 == timeline.zero_ps, "step"].tolist())
-    of_each_host = {typical_step(run.table("steps", host=host).assign(program="")) for host in ("a", "b")}
+    of_each_host = {typical_step(run.table("steps", host=host).assign(kind="")) for host in ("a", "b")}
     assert len(of_each_host) == 2
     assert zeros[0] == zeros[1] != []
 
@@ -175,7 +175,7 @@ def test_hosts_aligned_at_a_collective_are_on_one_clock_and_the_slow_one_comes_l
     known = clocks(run)
     assert known is not None
     alignment = Alignment.from_text(text)
-    step = typical_step(run.steps.assign(program="")) if alignment.step is None else alignment.step
+    step = typical_step(run.steps.assign(kind="")) if alignment.step is None else alignment.step
     aligned = timelines(run, alignment)
     zeros = {timeline.host: timeline.zero_ps / PS_PER_US for timeline in aligned}
     offsets = [zeros[host] - zeros["worker0"] for host in known.offsets["host"]]

@@ -224,7 +224,7 @@ def test_a_function_of_tensorflow_that_is_only_traced_is_no_step() -> None:
 
 
 def test_calls_without_programs_are_steps_where_no_program_was_recorded() -> None:
-    run = run_with(host(*tracing(0)), plane("/device:GPU:0"))
+    run = run_with(host(*tracing(0)))
     assert (steps(run), run.why_untimed) == (["a 3 0 90 counted"], "")
     python = event("$loader.py:5 wait", 10, 60)
     assert steps(run_with(host(*marked("train", [(0, 100)], _r=1), python))), "programs of another thread may run in it"
@@ -314,11 +314,11 @@ def test_the_steps_of_several_hosts() -> None:
     assert steps(run) == lines("""
         a  7  0    100  counted
         a  8  100  80   counted
-        a  9  200  60   counted
+        a  9  200  60   set aside
         b  7  50   90   counted
         b  8  150  95   counted
     """)
-    assert rows(run.steps, "step", "duration_us", "included") == ["7 100 counted", "8 95 counted", "9 60 counted"]
+    assert rows(run.steps, "step", "duration_us", "included") == ["7 100 counted", "8 95 counted", "9 60 set aside"]
     assert steps(run_of(two, one))[:2] == ["a 7 50 90 counted", "a 8 150 95 counted"]
     assert rows(run_of(two, one).steps, "step", "duration_us") == rows(run.steps, "step", "duration_us")
 

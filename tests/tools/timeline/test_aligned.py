@@ -111,7 +111,7 @@ def test_the_typical_step_is_the_first_nearest_to_the_mean_and_the_one_of_traces
     counted = {int(step): lengths[int(step)] for step in side.steps["step"][side.steps["included"]]}
     mean = statistics.fmean(counted.values())
     assert side.typical == min(counted, key=lambda step: abs(counted[step] - mean))
-    assert typical_step(run.steps.assign(program="")) == side.typical
+    assert typical_step(run.steps.assign(kind="")) == side.typical
 
 
 @pytest.mark.parametrize("steps", [(10, 999), (-5, 12), (999, 999)])
