@@ -175,6 +175,11 @@ class Run:
         of_devices = recorded[(recorded["device"] != HOST_PLANE) & (recorded["kind"] == OPS)]
         return bool((of_devices["status"] != ABSENT).groupby(of_devices["host"]).any().all())
 
+    @property
+    def lost_steps(self) -> int:
+        """How many steps were not recorded as a whole, and do not count, among others that were."""
+        return int(self.steps["duration_us"].isna().sum()) if self.info.has_step_times else 0
+
     @cached_property
     def devices(self) -> tuple[str, ...]:
         """Names of the devices with op events, sorted, such as `/device:GPU:0`."""

@@ -95,6 +95,7 @@ class FakeRun:
     is_under_load: bool = False
     choice: StepChoice = OWN_STEPS
     why_untimed: str = ""
+    lost_steps: int = 0
     has_kinds_by_marker: bool = False
 
     @cached_property

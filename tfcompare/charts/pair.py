@@ -51,6 +51,18 @@ class Pair:
         return self.baseline.content_id == self.candidate.content_id
 
     @property
+    def not_compared(self) -> str:
+        """A Markdown sentence on why what ran on devices is not compared; empty if it is, or for a run alone."""
+        lacking = [name for name, (_, run) in zip(self.marked, self.shown, strict=False) if not self._has_devices(run)]
+        if self.is_single or not lacking:
+            return ""
+        have = "have" if len(lacking) > 1 else "has"
+        return f"What ran on devices is not compared: {' and '.join(lacking)} {have} no record of it."
+
+    def _has_devices(self, run: Run) -> bool:
+        return run.has_recorded_devices(self.comparison.host_of(run))
+
+    @property
     def shown(self) -> list[tuple[Side, Run]]:
         """The sides to show, each with its run: baseline and candidate, or the run that is shown alone."""
         return list(zip(self.sides, self.runs, strict=True))[: 1 if self.is_single else 2]

@@ -164,6 +164,8 @@ def _coverage_text(comparison: Comparison, candidate: Run, name: str, per: str) 
     coverage = comparison.coverage(name)
     of_candidate = coverage[coverage["candidate"] == candidate.id].iloc[0]
     matched, exact = (float(of_candidate[share]) for share in ("matched_share", "exact_share"))
+    if math.isnan(matched) and not comparison.knows_devices(candidate):
+        return f"What ran on devices is not compared: a run has no record of it. `show RUN {name}` has the other's."
     if math.isnan(matched):
         return f"Neither run's profile has anything for {name}."
     figures = f" Figures are per {per or comparison.per}." if headline.kind == "sum" else ""

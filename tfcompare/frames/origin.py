@@ -21,7 +21,7 @@ from tfcompare.frames.planes import (
 )
 from tfcompare.frames.recorded import Recording, messages
 from tfcompare.hlo.proto_fields import fields
-from tfcompare.schema.recorded import WHOLE
+from tfcompare.schema.recorded import ABSENT, WHOLE
 from tfcompare.xspace import Plane, XSpace
 from tfcompare.xspace.space import PS_PER_US
 
@@ -88,7 +88,7 @@ def origin_of(space: XSpace, recording: Recording) -> Origin:
         framework=_framework(space),
         device_type=recording.device_type,
         device_name=_device_name(used[0]) if used else "",
-        device_count=len(used),
+        device_count=len(device_planes(space) if recording.status == ABSENT else used),
         clock_mhz=max((_clock_mhz(plane) for plane in used), default=0.0),
         start_ns=started if isinstance(started, int) else 0,
         duration_us=(end - start) / PS_PER_US,

@@ -44,8 +44,8 @@ _REMEDIES = (
     ),
     (
         _NOT_FOUND,
-        "`libcupti` was not found; install CUPTI (with `pip install tensorflow[and-cuda]`, or the CUDA toolkit's, on "
-        "the library path)",
+        "`libcupti` was not found; install CUPTI (`tensorflow[and-cuda]` and `jax[cuda12]` bring it, as does the CUDA "
+        "toolkit) on the library path",
     ),
 )
 _ANY_REMEDY = "check that `libcupti` can be loaded and that the driver lets this user profile"

@@ -75,7 +75,11 @@ RUN_INFO = Table(
         text("device_type", "Device type", "`CPU`, `GPU` or `TPU`: where the run computed."),
         text("device_name", "Device", "The device's model if the profile names it."),
         level(
-            "device_count", "", "Devices", "Devices (GPUs, TPU cores) with recorded events, over all hosts.", "int64"
+            "device_count",
+            "",
+            "Devices",
+            "Devices (GPUs, TPU cores) with events, over all hosts; all where none has.",
+            "int64",
         ),
         level(
             "clock_mhz",

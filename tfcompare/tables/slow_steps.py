@@ -55,13 +55,14 @@ class _Extra:
 
 
 def slow_steps_frame(every: pd.DataFrame, shares_of: Callable[[str], pd.DataFrame], host: str) -> pd.DataFrame:
-    """The table `schema.SLOW_STEPS` of a run: one row for `host`, none without included steps.
+    """The table `schema.SLOW_STEPS` of a run: one row for `host`, none without included steps of known
+    time.
 
     `every` is the table of the steps of all its hosts, or of one; `shares_of` returns the wall times of the ops of a
     host, as `Run.op_shares` does. Of several hosts, the extra time is that of the host with most of the slow steps.
     """
     steps = on_slowest_host(every)
-    included = steps["included"].to_numpy(np.bool_)
+    included = steps["included"].to_numpy(np.bool_) & steps["duration_us"].notna().to_numpy()
     if not included.any():
         return schema.SLOW_STEPS.empty()
     times = steps["duration_us"].to_numpy(np.float64)

@@ -66,5 +66,7 @@ def _remarks(runs: Sequence[Run]) -> list[str]:
     remarked: dict[str, list[str]] = {}
     for run in runs:
         for remark in run.remarks:
+            if run.why_untimed and remark.endswith(run.why_untimed):
+                continue  # the headline says so
             remarked.setdefault(remark, []).append(as_code(run.name))
     return [f"{', '.join(names)}: {as_markdown(remark)}" for remark, names in remarked.items()]

@@ -166,7 +166,7 @@ def _mean_us(parts: pd.DataFrame, *names: str) -> tuple[float, float]:
 def gap_sentence(facts: Facts) -> str:
     """A Markdown sentence on the run's largest idle gap: its length, and the ops before and after it."""
     gap = facts.gap
-    if gap is None:
+    if gap is None or gap.length_us <= 0:
         return "No idle gap recurs in most steps."
     what = "No device is busy" if gap.on_device else "No op runs"
     share = f", {format_percent(gap.length_us / facts.step_us)} of the step" if facts.step_us > 0 else ""

@@ -38,6 +38,8 @@ def next_step(comparison: Comparison, candidate: Run) -> str:
     if found.word == UNCLEAR and found.sensitivity:
         return found.sensitivity.what_would_show()
     infos = comparison.baseline.info, candidate.info
+    if any(run.lost_steps for run in (comparison.baseline, candidate)):
+        return "To lose no step: record fewer steps, or with fewer tracers, and wait for the device before it stops."
     few = found.word == UNTESTED and min(info.steps_included for info in infos) < FEWEST_STEPS
     return how_to_record_more(infos) if few else ""
 
@@ -65,7 +67,8 @@ def without_step_times(comparison: Comparison, candidate: Run, shown: Mapping[st
     """
     missing = {letter: run for letter, run in shown.items() if not knows_step_time(run.info)}
     consequence = "there is no step time" if comparison.is_single else "step times cannot be compared"
-    untimed = dict.fromkeys(run.why_untimed for run in missing.values() if run.why_untimed)
+    named = (f"{as_code(name)}: " if not comparison.is_single else "" for name in missing)
+    untimed = [f"{name}{run.why_untimed}" for name, run in zip(named, missing.values(), strict=True) if run.why_untimed]
     if untimed:
         about = () if comparison.is_single else (comparison.baseline, candidate)
         throughput = rates(*(window_of(run, comparison.host_of(run)) for run in about)) if about else ""
@@ -81,6 +84,16 @@ def without_step_times(comparison: Comparison, candidate: Run, shown: Mapping[st
 
 def _capitalized(sentence: str) -> str:
     return f"{sentence[0].upper()}{sentence[1:]}"
+
+
+def lost_steps(runs: Mapping[str, Run]) -> list[str]:
+    """Markdown sentences on the steps that runs, by what they are called, did not record as a whole."""
+    return [
+        f"{run.lost_steps:,} of {run.info.step_count:,} steps of {as_code(name)} were not recorded as a whole, and do "
+        "not count."
+        for name, run in runs.items()
+        if run.lost_steps
+    ]
 
 
 def slow_steps(comparison: Comparison, runs: Mapping[str, Run]) -> list[str]:

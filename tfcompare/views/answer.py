@@ -27,7 +27,7 @@ from tfcompare.tools.hosts.slowest_host import slowest_host_in
 from tfcompare.tools.ops.op_stats import main_side, top_ops
 from tfcompare.tools.overview import PEAK_MEMORY, PLANNED_MEMORY, dashboard
 from tfcompare.tools.throughput import between_steps_sentence, dispatch_sentence, verdict_on_loop
-from tfcompare.tools.verdict_words import evidence, next_step, slow_steps, without_step_times
+from tfcompare.tools.verdict_words import evidence, lost_steps, next_step, slow_steps, without_step_times
 from tfcompare.units import MISSING, format_bytes, format_delta, format_percent, format_ratio, format_time_us, ratio_of
 from tfcompare.views import links, op, source_lines, step_kinds, what_differs
 from tfcompare.views.blocks import Block, Chart, Facts, Finding, Items, Link, Links, Opens, Section, Text, Verdict
@@ -131,7 +131,7 @@ def verdict(pair: Pair) -> Verdict:
     if not all(map(has_step_times, shown.values())):
         sentence, how = without_step_times(pair.comparison, pair.candidate, shown)
         return Verdict("", "neutral", sentence, [how])
-    slow = slow_steps(pair.comparison, shown)
+    slow = [*lost_steps(shown), *slow_steps(pair.comparison, shown)]
     if pair.is_single:
         run = pair.baseline
         captures = pair.comparison.captures(run)
@@ -276,7 +276,7 @@ def changes(pair: Pair, top: int) -> Iterator[Block]:
     diff = pair.diff()
     every = largest_changes(diff, n=len(diff))
     if every.empty:
-        yield Text("No op changed its self time.")
+        yield Text(pair.not_compared or "No op changed its self time.")
         return
     found = every.head(top or len(every))
     header = [f"Largest changes, {per}", "Change", *pair.headings, "Ratio", "95 % CI", "Verdict"]

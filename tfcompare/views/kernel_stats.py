@@ -123,6 +123,9 @@ class Options:
 
 def blocks(pair: Pair, options: Options) -> Iterator[Block]:
     """The kernel time in a sentence and as figures, every kernel, what changed most, tensor cores, and copies."""
+    if pair.not_compared:
+        yield Text(pair.not_compared, "notice")
+        return
     yield kept(pair, "kernel_stats", _answer)
     yield Choose(["by", "filter", "per_launch"])
     rows = cache(partial(_rows, pair, options))
@@ -171,10 +174,14 @@ def _without_kernels(pair: Pair) -> list[Run]:
 def _why_missing(runs: Sequence[Run]) -> str:
     """Why runs have no kernels, those of one device type in one sentence."""
     names: dict[str, list[str]] = {}
+    unrecorded = [f"{as_code(run.name)}: {run.why_untimed}." for run in runs if not run.has_recorded_devices()]
     for run in runs:
+        if not run.has_recorded_devices():
+            continue
         device = run.info.device_type if run.info.device_type in _WHY_MISSING else "CPU"
         names.setdefault(device, []).append(as_code(run.name))
-    return " ".join(f"{' and '.join(dict.fromkeys(names[device]))} {_WHY_MISSING[device]}" for device in names)
+    said = (f"{' and '.join(dict.fromkeys(names[device]))} {_WHY_MISSING[device]}" for device in names)
+    return " ".join([*unrecorded, *said])
 
 
 def _how_to_record(without: Sequence[Run]) -> Iterator[Block]:

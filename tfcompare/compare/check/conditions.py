@@ -316,7 +316,7 @@ def _what_is_lacking(condition: Condition, measured: Measured, pair: CheckedPair
 def _what_to_record(samples: Samples, sides: Sequence[Captures]) -> str:
     if samples.of == "calls":
         return "record more steps"
-    if any(run.recorded_steps() < run.info.step_count for side in sides for run in side.runs):
+    if any(run.lost_steps for side in sides for run in side.runs):
         return "record again so that no step is lost"
     if any(run.choice.has_range for side in sides for run in side.runs):
         return "choose more steps (--steps)"

@@ -50,7 +50,7 @@ AXIS_HELP = "Steps of a run are stretched to their median length. Share of the s
 
 def unmarked(pair: Pair) -> list[Run]:
     """The runs shown that have no steps."""
-    return [run for _, run in pair.shown if not has_step_times(run)]
+    return [run for _, run in pair.shown if not (run.info.has_steps and len(run.steps))]
 
 
 def spans(pair: Pair, _options: Any) -> dict[Span, str]:

@@ -88,7 +88,13 @@ class Options:
 
 def blocks(pair: Pair, options: Options) -> Iterator[Block]:
     """The time per execution in a sentence and as figures, every instruction, where the time goes, roofline, memory."""
-    if without := [run.name for (_, run), rows in zip(pair.shown, pair.tables("hlo_ops"), strict=False) if rows.empty]:
+    if pair.not_compared:
+        yield Text(pair.not_compared, "notice")
+    if without := [
+        run.name
+        for (_, run), rows in zip(pair.shown, pair.tables("hlo_ops"), strict=False)
+        if rows.empty and run.has_recorded_devices()
+    ]:
         names = " and ".join(map(as_code, without))
         yield Text(f"{names} ran no compiled XLA programs while being captured. {HOW_TO_COMPILE}", "notice")
     if len(without) < len(pair.shown):
