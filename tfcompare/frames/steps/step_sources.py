@@ -75,7 +75,9 @@ def _from_markers(space: XSpace, groups: Groups) -> Steps | None:
         return None
     steps = _from_marker_events(space, groups, groups.source, groups.step_number[has_compute], longest[has_compute])
     name_of = dict(zip(groups.step_number.tolist(), grouping.marker_names(space, groups), strict=True))
-    return replace(steps, marker=tuple(name_of[number] for number in steps.number.tolist() if steps.has_markers))
+    if not steps.has_markers:
+        return steps
+    return replace(steps, marker=tuple([name_of[number] for number in steps.number.tolist()]))
 
 
 def _from_chosen_marker(space: XSpace, groups: Groups) -> Steps | None:
