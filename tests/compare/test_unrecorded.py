@@ -84,3 +84,10 @@ def test_steps_that_were_recorded_as_a_whole_are_compared(waits: bool) -> None:
 def test_below_nine_recorded_steps_nothing_is_judged(waits: bool) -> None:
     found = pair("whole", "short", waits)
     assert outcomes(found, "step_time>+50%", "op:dense*>+50%") == [UNTESTED] * 2
+
+
+def test_a_value_of_the_candidate_alone_is_judged_where_only_the_baseline_lacks_its_record() -> None:
+    conditions = "op:dense*>1us", "step_time>1us", "op:dense*>+5%", "step_time>+5%"
+    assert outcomes(pair("absent", "whole", False), *conditions) == ["failed", "failed", "untested", "untested"]
+    found = check(pair("whole", "absent", False), list(map(parse_condition, conditions)))
+    assert all(one.outcome == "untested" and "the candidate: nothing" in one.why_not_judged for one in found.found)

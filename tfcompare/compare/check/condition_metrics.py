@@ -23,7 +23,7 @@ from tfcompare.compare.stats.verdict import LESS, MORE, SAME, UNTESTED, Verdict
 from tfcompare.compare.step_time_verdict import SAME_CAPTURE, no_steps, time_verdict
 from tfcompare.compare.tf_data.call_verdicts import calls_by_pipeline, slowest_pipeline
 from tfcompare.compare.utilization import Cost, time_at_peak_us
-from tfcompare.schema import DEVICE, HOST
+from tfcompare.schema import DEVICE, HOST, SIDES
 from tfcompare.schema.arrays import Floats
 from tfcompare.tables.step_cells import StepCells
 from tfcompare.text import close_matches, did_you_mean, some_of
@@ -288,14 +288,15 @@ def _rows_time(pair: CheckedPair, table: str, names: tuple[str, ...], pattern: s
         if not _matching(rows, names, pattern).any():
             known = dict.fromkeys(text for name in reversed(names) for text in rows[name])
             return _missing(TIME, _nothing_like(pattern, what, kind, known))
-    if any(_has_device_rows(c.keys[m]) for c, m in zip(cells, matching, strict=True)):
-        captures = ((run, host) for side in pair.sides for run, host in zip(side.runs, side.hosts, strict=True))
-        if why := next((run.why_untimed for run, host in captures if not run.has_recorded_devices(host)), ""):
-            return _untested(TIME, why)
+    of_devices = any(_has_device_rows(c.keys[m]) for c, m in zip(cells, matching, strict=True))
+    unrecorded = list(map(_why_unrecorded, pair.sides)) if of_devices else ["", ""]
+    why = "; ".join(f"the {name}: {reason}" for name, reason in zip(SIDES, unrecorded, strict=True) if reason)
+    if unrecorded[1]:
+        return _untested(TIME, why)
     if any(c.keys.loc[m, "op_name"].isin(pair.lost_ops()).any() for c, m in zip(cells, matching, strict=True)):
         return _untested(TIME, "a capture lost events of what matches: the same program ran it less often on one side")
     lacking = [not len(c.keys) for c in cells]
-    if any(lacking):
+    if any(lacking) and not why:
         return _untested(TIME, f"{_who_lacks(*lacking)} record of {kind} in any step")
     if not any(m.any() for m in matching):
         return _untested(TIME, f"in no step of either run there is {what} matches {pattern!r}")
@@ -315,7 +316,14 @@ def _rows_time(pair: CheckedPair, table: str, names: tuple[str, ...], pattern: s
         value if m.any() else math.nan
         for m, value in zip(matching, (measured.baseline, measured.candidate), strict=True)
     )
-    return replace(measured, baseline=before, candidate=after)
+    measured = replace(measured, baseline=before, candidate=after)
+    return replace(measured, verdict=Verdict(UNTESTED, why)) if why else measured
+
+
+def _why_unrecorded(side: Captures) -> str:
+    """Why a side has no record of what ran on devices; empty if it has."""
+    captures = zip(side.runs, side.hosts, strict=True)
+    return next((run.why_untimed for run, host in captures if not run.has_recorded_devices(host)), "")
 
 
 def _matching(keys: pd.DataFrame, names: tuple[str, ...], pattern: str) -> npt.NDArray[np.bool_]:

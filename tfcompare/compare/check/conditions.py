@@ -295,12 +295,13 @@ def _what_is_lacking(condition: Condition, measured: Measured, pair: CheckedPair
     first = 0 if condition.is_change else 1
     sides = dict(zip(SIDES, pair.sides, strict=True))
     unmarked = [name for name, side in list(sides.items())[first:] if not side.all_have_steps]
-    runs = [run for side in pair.sides[first:] for run in side.runs if not run.info.has_step_times]
-    untimed = next((run.why_untimed for run in runs if run.why_untimed), "")
+    runs = [(name, run) for name, side in list(sides.items())[first:] for run in side.runs]
+    runs = [(name, run) for name, run in runs if not run.info.has_step_times]
+    untimed = next((f"the {name}: {run.why_untimed}" for name, run in runs if run.why_untimed), "")
     if untimed and (condition.metric in NEED_STEP_TIMES or (unmarked and condition.metric not in NEED_NO_STEPS)):
         return untimed
     if unmarked and condition.metric not in NEED_NO_STEPS:
-        infos = [run.info for run in runs]
+        infos = [run.info for _, run in runs]
         return (
             f"no step markers in the {' and the '.join(unmarked)}; record each step inside {step_marker_call(infos)}, "
             "or name the host event that begins each step (--step-marker)"
