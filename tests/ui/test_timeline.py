@@ -169,7 +169,7 @@ def test_a_run_alone_has_its_longest_ops_and_when_none_runs_in_a_sentence(name, 
 
 def test_runs_without_steps_are_aligned_at_an_op() -> None:
     page = of_corpus("jax_conv_08", "jax_tpu")
-    assert "The runs do not both mark steps, so time 0 is the start of the same op, and" in texts(page)
+    assert "Not both runs have step times, so time 0 is the start of the same op, and" in texts(page)
     assert sent(page)["drawing"]["compared"] == []
     assert not [box for box in page.selectbox if box.key in ("step_a", "step_b")]
 

@@ -59,6 +59,12 @@ class Pair:
         have = "have" if len(lacking) > 1 else "has"
         return f"What ran on devices is not compared: {' and '.join(lacking)} {have} no record of it."
 
+    @property
+    def why_not_compared(self) -> str:
+        """`not_compared`, and why: for pages that have nothing else."""
+        why = next((run.why_untimed for _, run in self.shown if not self._has_devices(run)), "")
+        return f"{self.not_compared} {why[:1].upper()}{why[1:]}." if self.not_compared else ""
+
     def _has_devices(self, run: Run) -> bool:
         return run.has_recorded_devices(self.comparison.host_of(run))
 

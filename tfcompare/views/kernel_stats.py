@@ -124,7 +124,7 @@ class Options:
 def blocks(pair: Pair, options: Options) -> Iterator[Block]:
     """The kernel time in a sentence and as figures, every kernel, what changed most, tensor cores, and copies."""
     if pair.not_compared:
-        yield Text(pair.not_compared, "notice")
+        yield Text(pair.why_not_compared, "notice")
         return
     yield kept(pair, "kernel_stats", _answer)
     yield Choose(["by", "filter", "per_launch"])

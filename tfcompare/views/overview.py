@@ -64,7 +64,8 @@ def blocks(pair: Pair, options: Options) -> Iterator[Block]:
     why = pair.cached("why", lambda: list(answer.why(pair)))
     advice = partial(pair.cached, "advice", lambda: list(answer.advice(pair)))
     also = later(partial(_also_worth_trying, pair, options))
-    yield Beside([why, [Section("What to try next", advice, is_open=True), also]])
+    beside: list[Block] = [Section("What to try next", advice, is_open=True), also]
+    yield from [Beside([why, beside])] if why else beside
     yield from what_differs.section(pair)
     yield from pair.cached(("changes", options.top), lambda: list(answer.changes(pair, max(options.top, 0))))
     yield from source_lines.changes(pair)

@@ -89,9 +89,7 @@ _MORE = " That is more than the step's change: threads overlap, or other ops cha
 def lengths(aligned: Aligned, letters: Sequence[str]) -> str:
     """`Step 12 of B takes 10.6 ms, step 10 of A 213 ms (−202 ms).` If just one is its run's typical step, says so."""
     if not aligned.steps:
-        return (
-            "The runs do not both mark steps, so time 0 is the start of the same op, and what follows it is compared."
-        )
+        return "Not both runs have step times, so time 0 is the start of the same op, and what follows it is compared."
     is_typical = [side.typical == step for side, step in zip(aligned.timelines.sides, aligned.steps, strict=True)]
     names = [f"step {position} of {letter}" for letter, position in zip(letters, aligned.positions, strict=True)]
     if is_typical[0] != is_typical[1]:
