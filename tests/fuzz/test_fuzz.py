@@ -6,6 +6,7 @@ import os
 import random
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -126,18 +127,22 @@ def test_what_the_grammar_makes_is_read_as_the_protobuf_library_reads_it() -> No
 
 def without_times(space: Plain) -> Plain:
     """Without what is put right where it cannot be; texts shortened; a stat of a plane without a value counts as 0."""
-    for kind in ("hostnames", "errors", "warnings"):
-        space[kind] = [shortened(text) for text in space[kind]]
+    space = as_decoded(space)
     for plane in space["planes"]:
-        plane["stats"] = {name: repr(shortened(value) or 0) for name, value in plane["stats"].items()}
+        plane["stats"] = {name: repr(value or 0) for name, value in plane["stats"].items()}
         plane["metadata"] = {key: repr(value) for key, value in plane["metadata"].items()}
         for line in plane["lines"]:
             line["events"] = [(name, repr(stats)) for name, _, _, _, stats in line["events"]]
     return space
 
 
-def shortened(value: object) -> object:
-    return text_of(memoryview(value.encode())) if isinstance(value, str) else value
+def as_decoded(value: Any) -> Any:
+    """With each text in it as `text_of` decodes it."""
+    if isinstance(value, str):
+        return text_of(memoryview(value.encode()))
+    if isinstance(value, dict):
+        return {as_decoded(key): as_decoded(one) for key, one in value.items()}
+    return type(value)(map(as_decoded, value)) if isinstance(value, list | tuple) else value
 
 
 def test_taking_apart_and_putting_together_changes_nothing() -> None:

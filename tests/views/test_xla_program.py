@@ -235,7 +235,7 @@ def test_both_sides_exchanged_are_a_mirror_image() -> None:
 
 
 def test_names_are_neither_html_nor_markdown_nor_lines_of_their_own(tmp_path: Path) -> None:
-    evil = "<b>`x`</b>\x00\u2028-forged```"
+    evil = "<b>`x`</b>\n- forged\n```"
     programs = [profile(instruction(evil, "negate", shape), name="<i>f`") for shape in (F32[8], F32[9])]
     found = blocks(pair_of(tmp_path, *programs))
     report = Report("Diff", [Section("", found)], "")

@@ -28,6 +28,8 @@ _COMPUTATION_NAME, _INSTRUCTION, _COMPUTATION_ID, _ROOT = 1, 2, 5, 6
 _NAME, _OPCODE, _SHAPE, _METADATA, _ID, _OPERAND_IDS, _CALLED_IDS = 1, 2, 3, 7, 35, 36, 38
 _OP_TYPE, _OP_NAME, _SOURCE_FILE, _SOURCE_LINE, _STACK_FRAME = 1, 2, 3, 4, 15
 _FILE_NAMES, _LOCATIONS, _FRAMES = 1, 3, 4
+_PRINTABLE = range(0x20, 0x7F)
+"""Of ASCII: texts of these alone are as they are, others are decoded by `text_of`."""
 _INTEGER = 2  # of the three numbers of a field; the others are the place of its bytes
 _FILE_OF_LOCATION, _LINE_OF_LOCATION, _LOCATION_OF_FRAME = 1, 3, 1
 
@@ -405,7 +407,7 @@ def _strings(buffer: npt.NDArray[np.uint8], places: Int64) -> pa.LargeStringArra
     """The texts at these places, empty where there is none."""
     if places[:, 1].max(initial=0) <= LONGEST_BYTES:
         found = scan.gathered(buffer, np.ascontiguousarray(places))
-        if found.max(initial=0) < 128:
+        if found.min(initial=_PRINTABLE.start) in _PRINTABLE and found.max(initial=_PRINTABLE.start) in _PRINTABLE:
             offsets = pa.py_buffer(_from_counts(places[:, 1]))
             return pa.LargeStringArray.from_buffers(len(places), offsets, pa.py_buffer(found))
     return pa.array(_each_decoded(buffer, places), pa.large_string())
