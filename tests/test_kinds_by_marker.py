@@ -13,7 +13,7 @@ from tfcompare.compare import compare
 from tfcompare.compare.check.conditions import check, parse_condition
 from tfcompare.compare.comparability import mismatches
 from tfcompare.compare.slow_step_words import sentences
-from tfcompare.compare.step_kinds import kinds_of
+from tfcompare.compare.step_kinds import are_by_marker, kinds_of
 from tfcompare.errors import NoSuchKind
 from tfcompare.run import Run, load
 
@@ -107,3 +107,9 @@ def test_other_names_of_all_markers_invalidate_no_verdict() -> None:
         "Kind of the steps", "fit", "validate", False,
     )  # fmt: skip
     assert not mismatches(run_of(FIT, ["update"]), run_of(["validate"] * 24, ["update"])), "the program is the same"
+
+
+def test_names_of_markers_of_which_runs_share_none_tell_no_kinds_apart() -> None:
+    """Such as those of epochs, which end in other numbers."""
+    one, other = run_of(["fit", "validate"] * 10, ["f"]), run_of(["save"] * 20, ["f"])
+    assert one.has_kinds_by_marker and not are_by_marker(one, other) and not are_by_marker(other, one)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.frames.tables import run_with, threads
+from tests.frames.tables import run_of, run_with, threads
 from tests.profiles import EACH_KIND, loaded_run
 from tests.unrecorded import DROPPED, NO_CUPTI, PERIOD_US, program
-from tests.xspace_builder import event, line, plane
-from tfcompare.run import Run
+from tests.xspace_builder import event, line, plane, space
+from tfcompare.run import Run, load
 from tfcompare.schema import STEP_PARTS
 
 
@@ -143,3 +143,44 @@ def test_nothing_is_lost_in_complete_captures(name: str) -> None:
     run = loaded_run(name)
     assert "partial" not in run.table("recorded")["status"].to_list()
     assert not [text for text in run.remarks if "incomplete" in text]
+
+
+def test_what_a_program_does_on_the_host_alone_is_not_lost() -> None:
+    """Steps on the GPU, then steps of another kind on the host, as of an evaluation there."""
+    host, kernels = [], []
+    for i in range(20):
+        at, on_gpu = PERIOD_US * i, i < 12
+        host += [
+            event("train" if on_gpu else "eval", at, 1_800, _r=1, step_num=i),
+            event("metric/Mean:Mean", at + 9, 1_500),
+        ]
+        if on_gpu:
+            host.append(event("cuLaunchKernel", at + 5, 1, {"correlation_id": i}))
+            kernels.append(event("gemm", at + 8, 900, {"correlation_id": i, "kernel_details": "regs:8"}))
+    run = run_with(threads(host), plane("/device:GPU:0", line("Stream #1", *kernels, id=1)))
+    assert (run.lost_steps, counted(run), run.remarks) == (0, list(range(1, 19)), ())
+
+
+def test_where_every_step_lost_something_that_is_why_there_is_no_step_time() -> None:
+    run = program([*range(9)], steps=24, complaint=DROPPED)
+    whole, lost = (load(run.path, steps=chosen) for chosen in ("2:8", "14:20"))
+    assert (whole.why_untimed, whole.info.steps_included) == ("", 7)
+    assert lost.why_untimed.startswith("no step was recorded as a whole") and not lost.info.has_step_times
+
+
+def test_the_step_of_a_run_is_unknown_where_that_of_any_host_is() -> None:
+    whole, absent = (program(waits=True), program([], waits=True, complaint=NO_CUPTI))
+    files = [next(run.path.iterdir()).read_bytes() for run in (whole, absent)]
+    run = run_of(*files)
+    assert not run.info.has_step_times and not run.has_recorded_devices()
+    assert run.why_untimed.startswith("nothing that ran on the GPU was recorded")
+    assert run.has_recorded_devices("a") and not run.has_recorded_devices("b")
+
+
+@pytest.mark.parametrize("message", ["gpu-node-3: 12 TraceMe events were lost", "Detected a slow disk on tpu-worker-7"])
+def test_a_hosts_name_is_no_complaint_about_devices(message: str) -> None:
+    host = [event("train", 100 * i, 90, _r=1, step_num=i) for i in range(9)] + [
+        event("a/MatMul:MatMul", 100 * i + 5, 80) for i in range(9)
+    ]
+    run = run_of(space(threads(host), hostnames=["tpu-worker-7"], warnings=[message]))
+    assert (run.info.device_type, run.info.has_step_times) == ("CPU", True)

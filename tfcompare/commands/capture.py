@@ -160,4 +160,5 @@ def _summary(info: RunInfo) -> str:
     hosts = f"{info.hosts} hosts" if info.hosts > 1 else "1 host"
     if not info.has_steps:
         return f"captured {hosts}; no step markers were found (docs/recording.md explains how to add them)"
-    return f"captured {hosts}, {info.step_count:,} steps of {format_ms(info.step_time_ms_mean)} on average"
+    length = f"{format_ms(info.step_time_ms_mean)} on average" if info.has_step_times else "unknown time"
+    return f"captured {hosts}, {info.step_count:,} steps of {length}"

@@ -20,6 +20,8 @@ _FEWEST = 3
 _EXECUTIONS = 1.5
 """How many must be missing: a capture may begin or end within an execution."""
 _BRANCH = "conditional"
+_LOOP = r"^(.*/while/(?:body|cond))"
+"""The loop that an op of JAX is in, by its name: how often it runs may be as often as what is around it by chance."""
 
 
 def lost_events(comparison: Comparison, candidate: Run) -> pd.DataFrame:
@@ -38,9 +40,10 @@ def lost_events(comparison: Comparison, candidate: Run) -> pd.DataFrame:
     rows = rows[_is_same_program(rows)]
     steps = min(comparison.captures(run).step_count for run in runs)
     counts = [rows[f"executions_per_step_{side}"].astype("float64").fillna(0.0).round(6) for side in SIDES]
+    loop = rows["op_name_baseline"].str.extract(_LOOP, expand=False).fillna("")
     lost = []
     for side, (often, other) in zip(SIDES, ((counts[1], counts[0]), (counts[0], counts[1])), strict=True):
-        of_group = other.groupby([rows["program"], often])
+        of_group = other.groupby([rows["program"], loop, often])
         is_less = (of_group.transform("max") - other > _EXECUTIONS / steps) & (of_group.transform("size") >= _FEWEST)
         chosen = rows[is_less & (often > 0)]
         name = chosen["op_name_baseline"].fillna(chosen["op_name_candidate"])

@@ -98,8 +98,10 @@ def _kind(name: str, frames: Sequence[Sequence[pd.DataFrame]], test: ChangeTest)
 
 def are_by_marker(*runs: Run) -> bool:
     """Whether the kinds of steps of these runs are the names of their markers: if those tell several apart in any run,
-    or no run has programs."""
-    return any(run.has_kinds_by_marker for run in runs) or all(run.step_programs().empty for run in runs)
+    and all runs have one in common, or if no run has programs."""
+    if any(run.has_kinds_by_marker for run in runs):
+        return bool(set.intersection(*(set(run.step_markers()) for run in runs)))
+    return all(run.step_programs().empty for run in runs)
 
 
 def included_steps(run: Run, host: str | None, by_marker: bool | None = None) -> pd.DataFrame:

@@ -60,6 +60,9 @@ another content: files with another number are built anew where the profile is t
 asks for it."""
 
 
+_ALL_LOST = "no step was recorded as a whole, so times of steps are unknown: record fewer steps, or with fewer tracers"
+
+
 class Late:
     """The groups of tables that are made when one of their tables is first asked for."""
 
@@ -161,7 +164,8 @@ def build(
         del links
         tables, remarks = _core(space, steps, is_eager, around, recording)
     _check_size(tables, limits)
-    why_untimed = recording.why_absent or steps.why_untimed
+    is_all_lost = steps.has_markers and len(steps.number) > 0 and steps.is_lost.all()
+    why_untimed = recording.why_absent or steps.why_untimed or (_ALL_LOST if is_all_lost else "")
     return HostTables(
         host=host,
         digest=digest,

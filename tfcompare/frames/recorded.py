@@ -32,6 +32,8 @@ _FEWEST_STEPS = 3
 """With work on devices, so that it is missing in later ones: a program may begin on a device, and go on without."""
 
 _OF_DEVICES = re.compile(r"cupti|nvml|\bgpu|roctracer|rocprof|device tracer|\btpu", re.I)
+_HOST = re.compile(r"^\S+: ")
+"""What stands before a message: a host's name may be that of a device, such as `gpu-node-3`."""
 _NO_DEVICE = re.compile(r"no gpu|no cuda-capable device|no_device|no device", re.I)
 _DROPPED = re.compile(r"dropped|reaches max|2 ?gb", re.I)
 _NOT_ALLOWED = re.compile(r"privilege|permission|root|NVGPUCTRPERM", re.I)
@@ -58,14 +60,18 @@ _LAUNCHING_TPU = re.compile(r"^tpu::System::Execute$", re.M)
 
 @dataclass(frozen=True, eq=False)
 class Recording:
-    """What was recorded of the devices of one host: `status` is one of `schema.recorded.STATUSES`, `device_type` the
-    kind of devices that the program used, also of those that were not recorded; `complaint` is the profiler's own
-    message on them, empty for none; `lost`: host events that launched work of which nothing was recorded."""
+    """What was recorded of the devices of one host.
+
+    `status` is one of those in `schema.recorded`, `device_type` the kind of devices that the program used, also of
+    those that were not recorded; `complaint` is the profiler's own message on them, empty for none; `lost`: host events
+    that launched work of which nothing was recorded; `knows_launches`: whether launches can be told at all.
+    """
 
     status: str
     device_type: str
     complaint: str
     lost: Int64
+    knows_launches: bool = False
 
     @property
     def why_absent(self) -> str:
@@ -84,8 +90,9 @@ def recording_of(space: XSpace) -> Recording:
     kind, complaint = device_kind(space), _complaint(space)
     if kind != "CPU":
         has_dropped = bool(_DROPPED.search(complaint))
-        lost = _lost_launches(space, kind, is_any=has_dropped)
-        return Recording(schema.PARTIAL if has_dropped or len(lost) else schema.WHOLE, kind, complaint, lost)
+        lost, knows_launches = _lost_launches(space, kind, is_any=has_dropped)
+        status = schema.PARTIAL if has_dropped or len(lost) else schema.WHOLE
+        return Recording(status, kind, complaint, lost, knows_launches)
     missing = _kind_that_is_missing(space, complaint)
     return Recording(schema.ABSENT if missing else schema.WHOLE, missing or kind, complaint, np.zeros(0, np.int64))
 
@@ -96,8 +103,16 @@ def messages(space: XSpace) -> list[str]:
 
 
 def _complaint(space: XSpace) -> str:
-    """The profiler's first message about devices, empty without any, or if it is that there is no device."""
-    return next((text for text in messages(space) if _OF_DEVICES.search(text) and not _NO_DEVICE.search(text)), "")
+    """The profiler's message about devices, that on dropped events before others; empty without any, or if it is that
+    there is no device."""
+    found = []
+    for text in messages(space):
+        said = _HOST.sub("", text)
+        for name in space.hostnames:
+            said = said.replace(name, "")
+        if _OF_DEVICES.search(said) and not _NO_DEVICE.search(said):
+            found.append(text)
+    return next((text for text in found if _DROPPED.search(text)), found[0] if found else "")
 
 
 def _kind_that_is_missing(space: XSpace, complaint: str) -> str:
@@ -111,22 +126,22 @@ def _kind_that_is_missing(space: XSpace, complaint: str) -> str:
     return "GPU" if complaint or _LAUNCHING_GPU.search(names) else ""
 
 
-def _lost_launches(space: XSpace, kind: str, *, is_any: bool) -> Int64:
-    """Rows of the host's launches of which devices recorded nothing, in time order: those after all whose work is
-    known, or if `is_any`, all.
+def _lost_launches(space: XSpace, kind: str, *, is_any: bool) -> tuple[Int64, bool]:
+    """(rows of the host's launches of which devices recorded nothing, in time order: those after all whose work is
+    known, or if `is_any`, all; whether the work of any launch is known).
 
     That happens where a device's buffer is full, or if the profiler stops while the host is far ahead of the device.
     Launches are the events of the host whose names are among those that have work on a device.
     """
     host = host_plane(space)
     if host is None:
-        return np.zeros(0, np.int64)
+        return np.zeros(0, np.int64), False
     rows, ids = space.numbers(_ID_OF_LAUNCH[kind])
     on_host = (rows >= host.first_event) & (rows < host.first_event + host.event_count)
     firsts, code = combinations(ids)
     calls, is_known = rows[on_host].astype(np.int64), any_of(code, ~on_host, len(firsts))[code[on_host]]
     if not is_known.any() or is_known.all():
-        return np.zeros(0, np.int64)
+        return np.zeros(0, np.int64), bool(is_known.any())
     name, start = space.events.metadata[calls], space.events.start_ps[calls]
     names = len(space.metadata_names)
     is_early = start <= start[is_known].max()
@@ -134,20 +149,20 @@ def _lost_launches(space: XSpace, kind: str, *, is_any: bool) -> Int64:
     is_launch = known >= np.maximum(_LEAST_KNOWN * np.bincount(name[is_early], minlength=names), 1)
     lost = ~is_known & ((known[name] > 0) if is_any else is_launch[name] & ~is_early)
     chosen = calls[lost]
-    return chosen[np.argsort(start[lost], kind="stable")]
+    return chosen[np.argsort(start[lost], kind="stable")], True
 
 
 def without_record(space: XSpace, recording: Recording, steps: Steps) -> Bools:
     """Which steps were not recorded as a whole: all without a record of the devices; those that launched work of which
-    nothing was recorded; those that begin after the devices' last event, if all
-    before ran something there."""
+    nothing was recorded; without launches, those that begin after the devices' last
+    event, if all before ran something there."""
     out = np.full(len(steps.number), recording.status == schema.ABSENT, np.bool_)
     if out.all():
         return out
     step = steps.of_event[recording.lost]
     out[step[step >= 0]] = True
     rows = device_rows(space)
-    if len(rows):
+    if len(rows) and not recording.knows_launches:
         late = steps.start_ps >= (space.events.start_ps[rows] + space.events.duration_ps[rows]).max()
         has_work = np.isin(np.flatnonzero(~late), steps.of_event[rows]).all() and (~late).sum() >= _FEWEST_STEPS
         if has_work and late.sum() > 1:  # the last one may do nothing there

@@ -12,6 +12,7 @@ _COLUMNS = ["step", "duration_us", "included", "stray"]
 
 def run_steps(steps: pd.DataFrame) -> pd.DataFrame:
     """Columns `step`, `duration_us`, `included`, `stray`: one row per step of the run, as long as on its slowest host.
+    Where the time of any host is unknown, that of the step is.
 
     `steps` has the columns of `schema.STEPS`. Steps of several hosts are matched by `common_step_ids`, and are in the
     order of their starts on one axis: captures of hosts begin at different steps. A step is included if every host that
@@ -29,18 +30,19 @@ def run_steps(steps: pd.DataFrame) -> pd.DataFrame:
     if steps["host"].nunique() == 1:
         return steps.sort_values(["start_us", "step"], ignore_index=True)[_COLUMNS]
     ids = common_step_ids(steps).rename("step")
-    return (
-        steps.assign(start_us=_on_one_axis(steps, ids))
+    of_run = (
+        steps.assign(start_us=_on_one_axis(steps, ids), is_lost=steps["duration_us"].isna())
         .groupby(ids)
         .agg(
             duration_us=("duration_us", "max"),
+            is_lost=("is_lost", "any"),
             included=("included", "all"),
             stray=("stray", "any"),
             start_us=("start_us", "median"),
         )
-        .sort_values("start_us", kind="stable")
-        .reset_index()[_COLUMNS]
     )
+    of_run["duration_us"] = of_run["duration_us"].mask(of_run["is_lost"])
+    return of_run.sort_values("start_us", kind="stable").reset_index()[_COLUMNS]
 
 
 def are_on_all_hosts(steps: pd.DataFrame) -> pd.Series:

@@ -232,7 +232,8 @@ def _summary(run: Run) -> str:
     hosts = f"{info.hosts} hosts ({', '.join(map(as_code, run.host_names))})" if info.hosts > 1 else "1 host"
     if not info.has_steps:
         return f"{hosts}, {format_ms(info.duration_ms)}"
-    return f"{hosts}, {info.step_count:,} steps of {format_ms(info.step_time_ms_mean)} on average"
+    length = f"{format_ms(info.step_time_ms_mean)} on average" if info.has_step_times else "unknown time"
+    return f"{hosts}, {info.step_count:,} steps of {length}"
 
 
 def _list_captures(view: Page) -> None:
