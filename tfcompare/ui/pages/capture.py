@@ -40,7 +40,9 @@ from tfcompare.ui.widgets.blocks import show_small_table
 from tfcompare.units import format_bytes, format_ms
 from tfcompare.views.blocks import Facts
 
-_RECORDING, _PROBLEM, _SELECTED = (f"tfcompare.capture.{of}" for of in ("recording", "problem", "selected"))
+_RECORDING, _PROBLEM, _SELECTED, _LOOKED_FOR = (
+    f"tfcompare.capture.{of}" for of in ("recording", "problem", "selected", "looked_for")
+)
 _REDRAW_S = 0.2
 _HOST_TRACER = ("0: off", "1: own traces", "2: also ops", "3: also cheap ops")
 _OFF_ON = ("0: off", "1: on")
@@ -178,6 +180,10 @@ def _outcome(view: Page, recording: BackgroundRecording) -> None:
         )
         return
     found = next((run for run in view.found if run.path == recorded.path), None)
+    if found is None and st.session_state.get(_LOOKED_FOR) != recorded.path:
+        st.session_state[_LOOKED_FOR] = recorded.path
+        rescan()  # it ended after this page had listed the runs
+        st.rerun()
     if found is None:
         st.error(f"The captured run no longer exists: {as_code(str(recorded.path))}")
         return
