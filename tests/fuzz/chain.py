@@ -184,13 +184,14 @@ def _check_all(frames: dict[str, pd.DataFrame]) -> None:
     assert (ops["wall_time_us"].isna() == (is_idle | is_untimed)).all(), "wall time where there is none, or none"
     assert (op_steps["wall_time_us"].isna() == is_untimed).all(), "wall time where there is none, or none"
     assert (steps["host_start_us"].isna() == steps["host_span_us"].isna()).all(), "half a host span"
-    assert steps[["host_span_us", "device_span_us"]].notna().any(axis=1).all(), "a step of no span"
+    has_span = steps[["host_span_us", "device_span_us"]].notna().any(axis=1)
+    assert (has_span | steps["duration_us"].isna()).all(), "a step of no span"
 
 
 def _check_wall_times(steps: pd.DataFrame, op_steps: pd.DataFrame) -> None:
     length = steps.groupby("step")["duration_us"].sum()
     together = op_steps.groupby("step")["wall_time_us"].sum().reindex(length.index, fill_value=0.0)
-    rounding = 1e-6 + 1e-15 * length.sum()  # times are added up along all steps, one of which may take hours
+    rounding = 1e-6 + 1e-14 * length.sum()  # times are added up along all steps, one of which may take hours
     assert (together <= length * (1 + 1e-9) + rounding).all(), "ops with more wall time than their step"
 
 
