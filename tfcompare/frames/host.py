@@ -30,9 +30,8 @@ from tfcompare.frames.origin import Origin, origin_of
 from tfcompare.frames.planes import device_kind, device_planes
 from tfcompare.frames.recorded import Recording, recorded, recording_of, remark, without_record
 from tfcompare.frames.steps import groups as grouping
-from tfcompare.frames.steps.device_activities import device_activities
+from tfcompare.frames.steps.device_activities import busy_and_span_ps, device_activities
 from tfcompare.frames.steps.device_steps import device_steps
-from tfcompare.frames.steps.duty_cycle import busy_and_span_ps
 from tfcompare.frames.steps.idle_gaps import idle_gaps
 from tfcompare.frames.steps.likely_markers import likely_markers
 from tfcompare.frames.steps.step_parts import NO_ACTIVITIES, find_activities, idle_times
