@@ -171,9 +171,16 @@ class Run:
     def has_recorded_devices(self, host: str | None = None) -> bool:
         """Whether what ran on the devices of all hosts, or of one, was recorded; also true where there are none, and
         where it is unknown, as in stores of older versions."""
-        recorded = self.host_table("recorded", host=host)
-        of_devices = recorded[(recorded["device"] != HOST_PLANE) & (recorded["kind"] == OPS)]
-        return bool((of_devices["status"] != ABSENT).groupby(of_devices["host"]).any().all())
+        if host not in self._has_recorded_devices:
+            recorded = self.host_table("recorded", host=host)
+            of_devices = recorded[(recorded["device"] != HOST_PLANE) & (recorded["kind"] == OPS)]
+            is_known = bool((of_devices["status"] != ABSENT).groupby(of_devices["host"]).any().all())
+            self._has_recorded_devices[host] = is_known
+        return self._has_recorded_devices[host]
+
+    @cached_property
+    def _has_recorded_devices(self) -> dict[str | None, bool]:
+        return {}
 
     @property
     def lost_steps(self) -> int:
@@ -284,8 +291,8 @@ class Run:
     def recorded_steps(self, host: str | None = None) -> int:
         """The number of steps, included or not, in which devices were recorded: sums over them are divided by it. All
         steps where none was, at least 1."""
-        known = self.steps_on(host)["duration_us"].notna()
-        return max(int(known.sum()) or len(known), 1)
+        lost = np.isnan(self.steps_on(host)["duration_us"].to_numpy(np.float64))
+        return max(int((~lost).sum()) or len(lost), 1)
 
     @cached_property
     def _in_steps(self) -> dict[tuple[str, str | None], tuple[pd.DataFrame, int]]:
@@ -408,8 +415,12 @@ class Run:
         steps = self.host_table("steps")
         if self.choice.kind is not None:
             steps = steps.assign(included=steps["included"] & self.is_of_chosen_kind(steps))
-        steps = with_stray(_on_all_hosts(steps), is_excluded=not self.choice.counts_stray)
-        return schema.STEPS.conform(steps)
+        return schema.STEPS.conform(self._with_stray(steps))
+
+    def _with_stray(self, steps: pd.DataFrame) -> pd.DataFrame:
+        """The steps of all hosts, of which those that are not on every host are not included, and its stray."""
+        on_all_hosts = steps.assign(included=steps["included"] & are_on_all_hosts(steps))
+        return with_stray(on_all_hosts, is_excluded=not self.choice.counts_stray)
 
     def step_programs(self, host: str | None = None) -> pd.Series:
         """The compiled program that ran in each step, or several, by the step's number in `steps`; steps of which it is
@@ -455,7 +466,7 @@ class Run:
     @property
     def _all_included(self) -> pd.Series:
         """The numbers of the steps that are included without a choice of kind."""
-        steps = run_steps(with_stray(_on_all_hosts(self.host_table("steps")), is_excluded=not self.choice.counts_stray))
+        steps = self.steps if self.choice.kind is None else run_steps(self._with_stray(self.host_table("steps")))
         return steps.loc[steps["included"].astype(bool), "step"]
 
     @cached_property
@@ -496,9 +507,8 @@ class Run:
             parts, idle = parts.on_device(device), idle[idle["device"] == device]
         instructions = self.host_table("hlo_ops", host=host)
         side = np.where(instructions["host"].isin(has_devices), schema.DEVICE, schema.HOST)
-        has_steps = bool(self.table("steps", host=host)["duration_us"].notna().any())
         instructions = instructions.assign(host_or_device=pd.array(side, dtype="str"))
-        return op_stats(parts, idle, instructions, _label(host), has_steps=has_steps)
+        return op_stats(parts, idle, instructions, _label(host), has_steps=self._has_step_times_on(host))
 
     def _parts(self, hosts: Sequence[HostTables]) -> OpParts:
         """The op parts of these hosts together, by step; held for all of several, which take time to merge."""
@@ -537,7 +547,11 @@ class Run:
     def _op_steps(self, hosts: tuple[HostTables, ...], host: str | None, device: str | None) -> pd.DataFrame:
         parts = self._parts(hosts) if device is None else self._parts(hosts).on_device(device)
         cells = self.step_cells("op_stats", host=host) if device is None else op_cells(parts, _label(host))
-        return op_steps(cells, parts, has_steps=bool(self.table("steps", host=host)["duration_us"].notna().any()))
+        return op_steps(cells, parts, has_steps=self._has_step_times_on(host))
+
+    def _has_step_times_on(self, host: str | None) -> bool:
+        """Whether the time of any step is known, on all hosts or one."""
+        return bool(self.table("steps", host=host)["duration_us"].notna().any())
 
 
 def load(
@@ -636,11 +650,6 @@ def read_by(reader: HostReader, found: FoundRun, progress: OnProgress | None = N
     return run
 
 
-def _on_all_hosts(steps: pd.DataFrame) -> pd.DataFrame:
-    """The steps of all hosts, of which those that are not on every host are not included."""
-    return steps.assign(included=steps["included"] & are_on_all_hosts(steps))
-
-
 def _machine_load(found: FoundRun) -> MachineLoad | None:
     """The load recorded next to a run on this machine; None for remote and stored runs."""
     if found.is_remote or found.is_stored:
@@ -675,9 +684,10 @@ def _remarks(hosts: list[HostTables]) -> list[str]:
         for same in by_digest.values()
         if len(same) > 1
     ]
-    steps = of_hosts("steps", hosts)
-    if (partial := common_step_ids(steps)[~are_on_all_hosts(steps)].nunique()) > _ENDS:
-        out.append(f"steps that were not recorded on all hosts, and do not count: {partial:,}")
+    if several:
+        steps = of_hosts("steps", hosts)
+        if (partial := common_step_ids(steps)[~are_on_all_hosts(steps)].nunique()) > _ENDS:
+            out.append(f"steps that were not recorded on all hosts, and do not count: {partial:,}")
     return out
 
 

@@ -29,6 +29,11 @@ def some_of(names: Iterable[str], most: int, count: int | None = None) -> str:
     return ", ".join(shown) + (f" and {rest:,} more" if rest else "")
 
 
+def capitalized(text: str) -> str:
+    """`text` with a capital first letter; the others stay as they are."""
+    return text[:1].upper() + text[1:]
+
+
 def more_rows(count: int) -> str:
     """`1 more row`, `1,000 more rows`."""
     return f"{count:,} more row{'' if count == 1 else 's'}"

@@ -17,6 +17,7 @@ from tfcompare.compare.matching.manual import ManualChoice, with_distinct_names
 from tfcompare.compare.matching.matching import Evidence
 from tfcompare.markdown import as_code
 from tfcompare.run import Run
+from tfcompare.text import capitalized
 from tfcompare.tools import step_attribution, step_series
 from tfcompare.tools.ops.op_stats import side_by_side, with_shares
 
@@ -63,7 +64,7 @@ class Pair:
     def why_not_compared(self) -> str:
         """`not_compared`, and why: for pages that have nothing else."""
         why = next((run.why_untimed for _, run in self.shown if not self._has_devices(run)), "")
-        return f"{self.not_compared} {why[:1].upper()}{why[1:]}." if self.not_compared else ""
+        return f"{self.not_compared} {capitalized(why)}." if self.not_compared else ""
 
     def _has_devices(self, run: Run) -> bool:
         return run.has_recorded_devices(self.comparison.host_of(run))

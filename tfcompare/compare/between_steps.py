@@ -15,6 +15,7 @@ from tfcompare.units import format_count, format_percent, format_time_us, format
 if TYPE_CHECKING:
     import pandas as pd
 
+    from tfcompare.compare.comparison import Comparison
     from tfcompare.run import Run
 
 
@@ -90,6 +91,12 @@ def window_of(run: Run, host: str | None = None) -> Window | None:
         return None
     steps = steps_of_straggler(run.table("steps", host=host))
     return window(steps, None if run.choice.kind is None else run.is_of_chosen_kind(steps))
+
+
+def windows_of(comparison: Comparison, candidate: Run) -> tuple[Window | None, Window | None]:
+    """The windows of the baseline and a candidate, on the compared host of each."""
+    ours, theirs = (window_of(run, comparison.host_of(run)) for run in (comparison.baseline, candidate))
+    return ours, theirs
 
 
 def in_words(baseline: Window | None, candidate: Window | None, *, has_changed: bool) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from tfcompare import schema
-from tfcompare.compare.between_steps import rates, window_of
+from tfcompare.compare.between_steps import rates, windows_of
 from tfcompare.compare.cache import Cache
 from tfcompare.compare.captures import Captures, Replicates, counterparts_of_host, shared_by_copies
 from tfcompare.compare.comparability import MIX, Mismatch, mismatches
@@ -398,7 +398,7 @@ class Comparison:
         runs = zip((ours, theirs), (self.baseline, run), strict=True)
         untimed = [f"{name}: {of.why_untimed}." for name, of in runs if of.why_untimed]
         if untimed and self.verdict[run.id] != IDENTICAL:
-            throughput = rates(*(window_of(one, self.host_of(one)) for one in (self.baseline, run)))
+            throughput = rates(*windows_of(self, run))
             beside = [f"Throughput: {throughput}."] if throughput else []
             return " ".join(["Step times cannot be compared.", *beside, *untimed])
         times = self.step_time_us(self.baseline), self.step_time_us(run)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from tfcompare.compare.stats.verdict import IDENTICAL, SAME, UNCLEAR, UNTESTED
 from tfcompare.compare.step_kinds import counts_of, is_other_mix
 from tfcompare.markdown import as_code
+from tfcompare.text import capitalized
 from tfcompare.units import format_ratio, format_time_us
 
 if TYPE_CHECKING:
@@ -183,7 +184,7 @@ def doubt(verdict: Verdict) -> str:
     """Why the headline on step times is not a verdict on the program; empty if it is one."""
     sentences = [f"Not tested: {verdict.reason}."] if verdict.word == UNTESTED else []
     if verdict.caveat:
-        sentences.append(f"{verdict.caveat[0].upper()}{verdict.caveat[1:]}.")
+        sentences.append(f"{capitalized(verdict.caveat)}.")
     return " ".join(sentences)
 
 

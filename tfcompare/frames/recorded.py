@@ -64,7 +64,7 @@ class Recording:
 
     `status` is one of those in `schema.recorded`, `device_type` the kind of devices that the program used, also of
     those that were not recorded; `complaint` is the profiler's own message on them, empty for none; `lost`: host events
-    that launched work of which nothing was recorded; `knows_launches`: whether launches can be told at all.
+    that launched work of which nothing was recorded; `knows_launches`: whether any launch is linked to its work.
     """
 
     status: str
@@ -154,8 +154,8 @@ def _lost_launches(space: XSpace, kind: str, *, is_any: bool) -> tuple[Int64, bo
 
 def without_record(space: XSpace, recording: Recording, steps: Steps) -> Bools:
     """Which steps were not recorded as a whole: all without a record of the devices; those that launched work of which
-    nothing was recorded; without launches, those that begin after the devices' last
-    event, if all before ran something there."""
+    nothing was recorded; without launches, those that begin after the devices' last event, if all before ran something
+    there."""
     out = np.full(len(steps.number), recording.status == schema.ABSENT, np.bool_)
     if out.all():
         return out

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from statistics import fmean, geometric_mean
 from typing import TYPE_CHECKING
 
-from tfcompare.compare.between_steps import Window, in_words, window_of
+from tfcompare.compare.between_steps import Window, in_words, window_of, windows_of
 from tfcompare.compare.examples import examples_per_step
 from tfcompare.compare.stats.estimates import FEWEST_STEPS, Times, estimates, levels
 from tfcompare.compare.stats.verdict import Verdict
@@ -75,6 +76,10 @@ def verdict_on_loop(comparison: Comparison, candidate: Run) -> Verdict:
 
 
 def _verdict(comparison: Comparison, candidate: Run, of: str, series: Callable[[Window], Floats]) -> Verdict:
+    return comparison.cached((of, candidate.id), partial(_tested, comparison, candidate, of, series))
+
+
+def _tested(comparison: Comparison, candidate: Run, of: str, series: Callable[[Window], Floats]) -> Verdict:
     sides = [comparison.captures(run) for run in (comparison.baseline, candidate)]
     windows = [[window_of(run, host) for run, host in zip(side.runs, side.hosts, strict=True)] for side in sides]
     ours, theirs = ([Times.of(series(found)) for found in side if found is not None] for side in windows)
@@ -85,13 +90,13 @@ def _verdict(comparison: Comparison, candidate: Run, of: str, series: Callable[[
 
 def between_steps_sentence(comparison: Comparison, candidate: Run) -> str:
     """A sentence on the time between steps if it is a large part of either run or has changed; else empty."""
-    ours, theirs = (window_of(run, comparison.host_of(run)) for run in (comparison.baseline, candidate))
+    ours, theirs = windows_of(comparison, candidate)
     return in_words(ours, theirs, has_changed=between_steps_changed(comparison, candidate))
 
 
 def between_steps_changed(comparison: Comparison, candidate: Run) -> bool:
     """Whether the time between steps changed significantly, by a good part of the whole."""
-    ours, theirs = (window_of(run, comparison.host_of(run)) for run in (comparison.baseline, candidate))
+    ours, theirs = windows_of(comparison, candidate)
     if ours is None or theirs is None or abs(theirs.share - ours.share) < LEAST_CHANGE:
         return False
     return verdict_on_gaps(comparison, candidate).is_claim

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfcompare.compare.between_steps import rates, window_of
+from tfcompare.compare.between_steps import rates, windows_of
 from tfcompare.compare.headline import how_to_record_more, knows_step_time, step_marker_call
 from tfcompare.compare.slow_step_words import sentences
 from tfcompare.compare.stats.estimates import FEWEST_REPEATS, FEWEST_STEPS
@@ -12,6 +12,7 @@ from tfcompare.compare.stats.spread import UNDER_LOAD
 from tfcompare.compare.stats.verdict import IDENTICAL, UNCLEAR, UNTESTED
 from tfcompare.compare.without_steps import leading_sentence
 from tfcompare.markdown import as_code, as_markdown
+from tfcompare.text import capitalized
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,7 +29,7 @@ def evidence(comparison: Comparison, candidate: Run) -> str:
         return ""  # the headline says so
     caveat = f"**But {as_markdown(found.caveat)}.**" if found.caveat else ""
     return " ".join(
-        filter(None, [f"{as_markdown(_capitalized(found.reason))}.", _unknown_load(comparison, candidate), caveat])
+        filter(None, [f"{as_markdown(capitalized(found.reason))}.", _unknown_load(comparison, candidate), caveat])
     )
 
 
@@ -70,20 +71,15 @@ def without_step_times(comparison: Comparison, candidate: Run, shown: Mapping[st
     named = (f"{as_code(name)}: " if not comparison.is_single else "" for name in missing)
     untimed = [f"{name}{run.why_untimed}" for name, run in zip(named, missing.values(), strict=True) if run.why_untimed]
     if untimed:
-        about = () if comparison.is_single else (comparison.baseline, candidate)
-        throughput = rates(*(window_of(run, comparison.host_of(run)) for run in about)) if about else ""
+        throughput = "" if comparison.is_single else rates(*windows_of(comparison, candidate))
         beside = f"; throughput is {throughput}" if throughput else ""
-        return _capitalized(consequence) + beside, " ".join(f"{_capitalized(sentence)}." for sentence in untimed)
+        return capitalized(consequence) + beside, " ".join(f"{capitalized(sentence)}." for sentence in untimed)
     where = "" if comparison.is_single else f" in {' and '.join(missing)}"
     how = f"ecord again with each step inside `{step_marker_call(run.info for run in missing.values())}`{ELSEWHERE}."
     first, *others = shown
     if others and (lead := leading_sentence(comparison, candidate, (first, others[0]))):
         return lead.removesuffix("."), f"No verdict, since there are no step markers{where}: r{how}"
     return f"No step markers{where}, so {consequence}", f"R{how}"
-
-
-def _capitalized(sentence: str) -> str:
-    return f"{sentence[0].upper()}{sentence[1:]}"
 
 
 def lost_steps(runs: Mapping[str, Run]) -> list[str]:

@@ -18,6 +18,7 @@ from tfcompare.compare.stats.estimates import STEP_TIME
 from tfcompare.compare.stats.verdict import SAME, UNCLEAR
 from tfcompare.markdown import as_code, as_markdown, first_sentence
 from tfcompare.schema import SIDES
+from tfcompare.text import capitalized
 from tfcompare.tools.advice import Advice, Findings, advise_on, facts_of
 from tfcompare.tools.advice import Facts as AdviceFacts
 from tfcompare.tools.certain import certainties, loop_clause
@@ -182,7 +183,7 @@ def _certain(pair: Pair) -> str:
     else:
         return ""
     known = " and ".join(clauses)
-    return f"{known[:1].upper()}{known[1:]}"
+    return capitalized(known)
 
 
 def why(pair: Pair) -> Iterator[Block]:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from tfcompare.charts.verdicts import Judged, Tone, word_of
+from tfcompare.text import capitalized
 from tfcompare.tools.card_texts import row_texts, value_text
 from tfcompare.tools.columns import Shown, of_one_run, shown, shown_alone
 from tfcompare.tools.key_figures import KeyFigure
@@ -156,7 +157,7 @@ class Judgements:
             ratio = format_ratio(found.ratio) if found.has_interval else MISSING
             cells.append([row.name, word_of(found), ratio, interval])
         reasons = dict.fromkeys(row.verdict.reason for row in self.rows if not row.verdict.has_interval)
-        note = " ".join(f"{reason[:1].upper()}{reason[1:]}." for reason in reasons if reason)
+        note = " ".join(f"{capitalized(reason)}." for reason in reasons if reason)
         return Facts(["Verdicts", "Verdict", "Ratio", "95 % CI"], cells, (2, 3), note=note)
 
 

@@ -123,8 +123,8 @@ class Options:
 
 def blocks(pair: Pair, options: Options) -> Iterator[Block]:
     """The kernel time in a sentence and as figures, every kernel, what changed most, tensor cores, and copies."""
-    if pair.not_compared:
-        yield Text(pair.why_not_compared, "notice")
+    if why := pair.why_not_compared:
+        yield Text(why, "notice")
         return
     yield kept(pair, "kernel_stats", _answer)
     yield Choose(["by", "filter", "per_launch"])
@@ -173,15 +173,15 @@ def _without_kernels(pair: Pair) -> list[Run]:
 
 def _why_missing(runs: Sequence[Run]) -> str:
     """Why runs have no kernels, those of one device type in one sentence."""
-    names: dict[str, list[str]] = {}
-    unrecorded = [f"{as_code(run.name)}: {run.why_untimed}." for run in runs if not run.has_recorded_devices()]
+    said, names = [], dict[str, list[str]]()
     for run in runs:
-        if not run.has_recorded_devices():
-            continue
         device = run.info.device_type if run.info.device_type in _WHY_MISSING else "CPU"
-        names.setdefault(device, []).append(as_code(run.name))
-    said = (f"{' and '.join(dict.fromkeys(names[device]))} {_WHY_MISSING[device]}" for device in names)
-    return " ".join([*unrecorded, *said])
+        if run.has_recorded_devices():
+            names.setdefault(device, []).append(as_code(run.name))
+        else:
+            said.append(f"{as_code(run.name)}: {run.why_untimed}.")
+    said += [f"{' and '.join(dict.fromkeys(names[device]))} {_WHY_MISSING[device]}" for device in names]
+    return " ".join(said)
 
 
 def _how_to_record(without: Sequence[Run]) -> Iterator[Block]:

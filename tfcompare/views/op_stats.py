@@ -105,8 +105,8 @@ class Options:
 
 def blocks(pair: Pair, options: Options) -> Iterator[Block]:
     """The self time in a sentence and as figures, every op, what changed most, where the time goes, name scopes."""
-    if pair.not_compared:
-        yield Text(pair.why_not_compared, "notice")
+    if why := pair.why_not_compared:
+        yield Text(why, "notice")
         if pair.diff().empty:
             return
     yield kept(pair, "op_stats", _answer)

@@ -295,8 +295,7 @@ def _what_is_lacking(condition: Condition, measured: Measured, pair: CheckedPair
     first = 0 if condition.is_change else 1
     sides = dict(zip(SIDES, pair.sides, strict=True))
     unmarked = [name for name, side in list(sides.items())[first:] if not side.all_have_steps]
-    runs = [(name, run) for name, side in list(sides.items())[first:] for run in side.runs]
-    runs = [(name, run) for name, run in runs if not run.info.has_step_times]
+    runs = [(name, run) for name in SIDES[first:] for run in sides[name].runs if not run.info.has_step_times]
     untimed = next((f"the {name}: {run.why_untimed}" for name, run in runs if run.why_untimed), "")
     if untimed and (condition.metric in NEED_STEP_TIMES or (unmarked and condition.metric not in NEED_NO_STEPS)):
         return untimed

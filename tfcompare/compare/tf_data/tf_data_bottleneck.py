@@ -19,6 +19,7 @@ import pandas as pd
 from tfcompare.compare.tf_data.iterator_tree import display_name
 from tfcompare.compare.tf_data.iterators import pair_iterators
 from tfcompare.compare.tf_data.pipelines import iterators_of
+from tfcompare.text import capitalized
 from tfcompare.units import format_time_us
 
 _OF_FILE_OR_EPOCH = re.compile(r"((?:Repeat|FlatMap|Interleave)\w*)\[\d+\]")
@@ -129,7 +130,7 @@ def change(
     """
     text = _change(sides, are_bound, names, identical)
     begins_with_name = text.startswith(names) and names != _NO_NAMES
-    return text if begins_with_name else text[:1].upper() + text[1:]
+    return text if begins_with_name else capitalized(text)
 
 
 def _change(sides: AnalysisPair, are_bound: tuple[bool, bool], names: RunNames, identical: bool) -> str:

@@ -36,13 +36,12 @@ class Facts:
     """One run, on one host or on all.
 
     `steps`: the steps that count with their parts, one row each, on the slowest host; `step_count`: all steps, by which
-    sums of the whole profile are divided; `recorded_steps`: those of them by which sums
-    over devices are. `ops`: `op_stats` without IDLE; `idle_us`: the IDLE time by side;
-    `device_us`: the time of all ops by device; `hlo_ops`: the instructions in the steps that count. The other frames
-    are the run's tables. `pipeline`: the analysis of its input pipeline, None without one. `host_steps`: what the
-    average step of that host is made of, None without steps; `window`: from its first step to its last, None for fewer
-    than two; `gap`: as `usual_gap`; `eager_share`: as `part_times.eager_share`; `cores`: as tf.data counts them on the
-    host, NaN where it is unknown.
+    sums of the whole profile are divided; `recorded_steps`: those of them by which sums over devices are. `ops`:
+    `op_stats` without IDLE; `idle_us`: the IDLE time by side; `device_us`: the time of all ops by device; `hlo_ops`:
+    the instructions in the steps that count. The other frames are the run's tables. `pipeline`: the analysis of its
+    input pipeline, None without one. `host_steps`: what the average step of that host is made of, None without steps;
+    `window`: from its first step to its last, None for fewer than two; `gap`: as `usual_gap`; `eager_share`: as
+    `part_times.eager_share`; `cores`: as tf.data counts them on the host, NaN where it is unknown.
     """
 
     info: RunInfo

@@ -11,6 +11,7 @@ import pandas as pd
 
 from tfcompare.compare.tf_data.iterator_tree import display_name, transformation
 from tfcompare.frames.tf_data.tf_data_functions import RUNS_AHEAD, runs_ahead
+from tfcompare.text import capitalized
 from tfcompare.tools.advice.facts import longest
 from tfcompare.tools.advice.input_category_advice import GUIDE as CATEGORY_GUIDE
 from tfcompare.tools.advice.input_category_advice import advice as category_advice
@@ -73,8 +74,7 @@ def _what_to_do(facts: Facts) -> tuple[str, str, tuple[Figure, ...]]:
         category = str(times.idxmax())
         rows = facts.input_ops[facts.input_ops["category"] == category]
         op_name = str(longest(rows)["op_name"])
-        label = f"{category[:1].upper()}{category[1:]}"
-        figure = Figure(label, "µs", lambda f: _category_us(f, category), summed=True)
+        figure = Figure(capitalized(category), "µs", lambda f: _category_us(f, category), summed=True)
         slow = f"Most time of the input ops goes to {category}: {figure.text(facts)} {facts.each}."
         return f"{slow} {category_advice(category, op_name)}", CATEGORY_GUIDE, (figure,)
     if facts.is_jax:

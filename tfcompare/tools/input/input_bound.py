@@ -15,6 +15,7 @@ from tfcompare.compare.straggler import steps_of_straggler
 from tfcompare.frames.planes import HOST_PLANE
 from tfcompare.frames.steps.steps import XLA_MODULE
 from tfcompare.schema import UNEXPLAINED_PARTS
+from tfcompare.text import capitalized
 from tfcompare.tools.hosts.hosts import steps_by
 from tfcompare.units import format_percent, format_time_us
 
@@ -206,18 +207,14 @@ def headline(
     elif baseline.level == candidate.level == "unknown" and baseline.why_unknown == candidate.why_unknown:
         text = f"Input wait unknown for {ours} and {theirs}: {baseline.why_unknown}."
     elif not (baseline.is_known and candidate.is_known):
-        text = f"{_capitalised(theirs)} {words(candidate)} {_capitalised(ours)} {words(baseline)}"
+        text = f"{capitalized(theirs)} {words(candidate)} {capitalized(ours)} {words(baseline)}"
     else:
         shares = [format_percent(wait.share.average) for wait in (baseline, candidate)]
         text = (
             f"{theirs} waits for input {shares[1]} of the step time ({candidate.level} input-bound), "
             f"{ours} {shares[0]} ({baseline.level} input-bound)."
         )
-    return _capitalised(text)
-
-
-def _capitalised(text: str) -> str:
-    return text[:1].upper() + text[1:]
+    return capitalized(text)
 
 
 def share_by_core(run: Run, host: str | None) -> pd.DataFrame:

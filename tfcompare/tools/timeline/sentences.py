@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tfcompare.markdown import as_code
+from tfcompare.text import capitalized
 from tfcompare.tools.hosts.host_clocks import FEWEST_STEPS
 from tfcompare.tools.short_names import shorten_distinct
 from tfcompare.tools.timeline.aligned import Aligned
@@ -98,8 +99,7 @@ def lengths(aligned: Aligned, letters: Sequence[str]) -> str:
     ours, theirs = (length / PS_PER_US for length in aligned.lengths_ps)
     change = format_delta(theirs - ours, "µs")
     return (
-        f"{names[1][0].upper()}{names[1][1:]} takes **{format_time_us(theirs)}**, {names[0]} "
-        f"**{format_time_us(ours)}** ({change})."
+        f"{capitalized(names[1])} takes **{format_time_us(theirs)}**, {names[0]} **{format_time_us(ours)}** ({change})."
     )
 
 

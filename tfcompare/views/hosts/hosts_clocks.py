@@ -7,6 +7,7 @@ from functools import partial
 
 from tfcompare.charts.pair import Pair
 from tfcompare.markdown import as_code
+from tfcompare.text import capitalized
 from tfcompare.tools.hosts.host_clocks import MOST_HOSTS, Clocks, clocks
 from tfcompare.units import format_time_us
 from tfcompare.views.blocks import Block, Facts, Section, Text
@@ -52,5 +53,4 @@ def _last(found: Clocks) -> str:
         which = "all" if found.undecided == found.steps else str(found.undecided)
         steps = f"{which} of {found.steps} steps"
         parts.append(f"unknown in {steps}, as hosts arrive closer together than the clock error")
-    text = "; ".join(parts)
-    return f"{text[:1].upper()}{text[1:]}."
+    return f"{capitalized('; '.join(parts))}."

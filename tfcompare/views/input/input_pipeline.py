@@ -21,6 +21,7 @@ from tfcompare.compare.tf_data.call_verdicts import CallVerdict
 from tfcompare.markdown import as_code, as_markdown
 from tfcompare.schema import SIDES
 from tfcompare.schema.input import INPUT_CATEGORIES
+from tfcompare.text import capitalized
 from tfcompare.tools.advice import input_category_advice
 from tfcompare.tools.input import input_bound, input_ops
 from tfcompare.tools.input.input_bound import InputWait
@@ -99,8 +100,7 @@ def headline(pair: Pair) -> str:
         return "No step waits for input, and no input ops were recorded"
     waits = waits_of(pair)
     if pair.is_single:
-        found = input_bound.finding(waits[0])
-        return f"{found[:1].upper()}{found[1:]}"
+        return capitalized(input_bound.finding(waits[0]))
     return input_bound.headline(*waits, pair.marked, identical=pair.is_identical).removesuffix(".")
 
 

@@ -88,8 +88,8 @@ class Options:
 
 def blocks(pair: Pair, options: Options) -> Iterator[Block]:
     """The time per execution in a sentence and as figures, every instruction, where the time goes, roofline, memory."""
-    if pair.not_compared:
-        yield Text(pair.why_not_compared, "notice")
+    if why := pair.why_not_compared:
+        yield Text(why, "notice")
     if without := [
         run.name
         for (_, run), rows in zip(pair.shown, pair.tables("hlo_ops"), strict=False)
