@@ -76,19 +76,22 @@ class Waterfall:
 def part_means(baseline: pd.DataFrame, candidate: pd.DataFrame) -> pd.DataFrame:
     """The parts of the mean step of both sides, one row for each of `schema.STEP_PARTS`, in that order.
 
-    Both frames have one row per step and the columns of `schema.STEPS`; only included steps count. Columns: `part`,
-    `label`; `mean_us_<side>` and `std_us_<side>` (sample standard deviation) for `baseline` and `candidate`, missing
-    for a side without steps, the deviation also for a single step; `delta_us`, `ratio`.
+    Both frames have one row per step and the columns of `schema.STEPS`; only included steps count. Of several captures,
+    which the column `capture` tells apart, a mean is that of their means. Columns: `part`, `label`; `mean_us_<side>`
+    and `std_us_<side>` (sample standard deviation) for `baseline` and `candidate`, missing for a side without steps,
+    the deviation also for a single step; `delta_us`, `ratio`.
     """
     columns: dict[str, pd.Series] = {}
     for side, steps in (("baseline", baseline), ("candidate", candidate)):
-        times = steps.loc[steps["included"].astype(bool), list(STEP_PARTS)].astype("float64")
-        columns |= {f"mean_us_{side}": times.mean(), f"std_us_{side}": times.std(ddof=1)}
-    means = pd.DataFrame(columns, index=list(STEP_PARTS))
-    ours, theirs = means["mean_us_baseline"], means["mean_us_candidate"]
-    means = means.assign(delta_us=theirs - ours, ratio=ratio(ours, theirs))
-    means.insert(0, "label", [STEPS.column(part).label for part in STEP_PARTS])
-    return means.rename_axis("part").reset_index()
+        counted = steps[steps["included"].astype(bool)]
+        times = counted[list(STEP_PARTS)].astype("float64")
+        means = times.groupby(counted["capture"]).mean().mean() if "capture" in steps else times.mean()
+        columns |= {f"mean_us_{side}": means, f"std_us_{side}": times.std(ddof=1)}
+    parts = pd.DataFrame(columns, index=list(STEP_PARTS))
+    ours, theirs = parts["mean_us_baseline"], parts["mean_us_candidate"]
+    parts = parts.assign(delta_us=theirs - ours, ratio=ratio(ours, theirs))
+    parts.insert(0, "label", [STEPS.column(part).label for part in STEP_PARTS])
+    return parts.rename_axis("part").reset_index()
 
 
 def with_other_hosts(parts: pd.DataFrame, step_us: tuple[float, float]) -> pd.DataFrame:

@@ -15,6 +15,7 @@ from tfcompare.units import format_count, format_percent, format_time_us, format
 if TYPE_CHECKING:
     import pandas as pd
 
+    from tfcompare.compare.captures import Captures
     from tfcompare.compare.comparison import Comparison
     from tfcompare.run import Run
 
@@ -95,8 +96,22 @@ def window_of(run: Run, host: str | None = None) -> Window | None:
 
 def windows_of(comparison: Comparison, candidate: Run) -> tuple[Window | None, Window | None]:
     """The windows of the baseline and a candidate, on the compared host of each."""
-    ours, theirs = (window_of(run, comparison.host_of(run)) for run in (comparison.baseline, candidate))
+    ours, theirs = (mean_window(comparison.captures(run)) for run in (comparison.baseline, candidate))
     return ours, theirs
+
+
+def mean_window(side: Captures) -> Window | None:
+    """The window of a capture; of several, one whose arrays have the means of each."""
+    windows = [found for found in side.each(window_of) if found is not None]
+    if len(windows) < 2:
+        return next(iter(windows), None)
+    timed = [found for found in windows if len(found.timed_us)]
+    return Window(
+        np.array([found.period_us for found in windows]),
+        np.array([found.timed_us.mean() for found in timed]),
+        np.array([found.between_us for found in timed]),
+        np.array([found.overlap_us for found in timed]),
+    )
 
 
 def in_words(baseline: Window | None, candidate: Window | None, *, has_changed: bool) -> str:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from tfcompare import schema
 from tfcompare.compare.matching.matching import host_counterparts
-from tfcompare.compare.repeats import with_names_of
+from tfcompare.compare.matching.tiers import NAMINGS
+from tfcompare.compare.pooling import pooled
+from tfcompare.compare.repeats import keys_of_primary, with_keys_of
 from tfcompare.compare.stats.change_test import ChangeTest
 from tfcompare.compare.stats.estimates import FEWEST_REPEATS, Times
 from tfcompare.compare.stats.spread import OF_HOSTS, Spread, declared_spread
@@ -22,6 +27,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from tfcompare.run import Run
+
+    Rows = Callable[[Run, str | None], pd.DataFrame]
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -54,10 +63,25 @@ class StepsOf:
 
 @dataclass(frozen=True)
 class Captures:
-    """One side's captures: the displayed run and its replicates, with the compared host of each."""
+    """One side's captures, with the compared host of each. The first has the names of rows, and stands for all where
+    they cannot be pooled."""
 
     runs: tuple[Run, ...]
     hosts: tuple[str | None, ...]
+
+    def each(self, figure: Callable[[Run, str | None], T]) -> list[T]:
+        """A figure of each capture on its compared host."""
+        return [figure(run, host) for run, host in zip(self.runs, self.hosts, strict=True)]
+
+    @property
+    def most_typical(self) -> int:
+        """The position of the capture whose mean step is nearest to that of all, of equals the first by content id; 0
+        if the step times of any are unknown."""
+        means = [float(np.mean(times.included)) if times.included.size else math.nan for times in self.step_times_us]
+        if any(map(math.isnan, means)):
+            return 0
+        off = [abs(mean - float(np.mean(means))) for mean in means]
+        return min(self.positions, key=lambda at: (off[at], self.runs[at].content_id))
 
     @property
     def positions(self) -> range:
@@ -68,10 +92,11 @@ class Captures:
         """The steps of one capture that count, and its stray."""
         return StepsOf.of(self.runs[position].steps_on(self.hosts[position]))
 
-    @property
-    def step_count(self) -> int:
-        """The number of included steps of the displayed run, at least 1."""
-        return self.runs[0].info.steps_included if self.hosts[0] is None else len(self.steps(0).included) or 1
+    def step_count(self, position: int = 0) -> int:
+        """The number of included steps of a capture, at least 1."""
+        if self.hosts[position] is None:
+            return self.runs[position].info.steps_included
+        return len(self.steps(position).included) or 1
 
     @property
     def all_have_steps(self) -> bool:
@@ -103,7 +128,7 @@ class Replicates:
     of_run: Mapping[str, Sequence[Run]] = field(default_factory=dict)
     spread: float | None = None
     as_baseline: bool = False
-    _aligned: dict[tuple[str | None, ...], StepCells] = field(
+    _keys: dict[tuple[str | None, ...], pd.DataFrame | None] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
@@ -139,14 +164,86 @@ class Replicates:
         return any(one.is_under_load for one in (run, *self.of_run.get(run.id, ())))
 
     def cells(self, captures: Captures, position: int, table: str) -> StepCells:
-        """The step cells of one capture; those of a replicate have the names of the displayed run."""
-        (shown, its_host), (run, host) = ((captures.runs[i], captures.hosts[i]) for i in (0, position))
+        """The step cells of one capture, with the names of the first."""
+        cells = captures.runs[position].step_cells(table, host=captures.hosts[position])
+        return StepCells(with_keys_of(self.keys(captures, position, table), cells.keys), cells.cells)
+
+    def rows(self, captures: Captures, table: str, per: Callable[[int], float], rows: Rows) -> pd.DataFrame:
+        """The rows of all captures as one frame (`pooled`), with the names of the first.
+
+        `rows` gives the table of a capture on its host; its sums are divided by what `per` says of that capture.
+        """
+        declared = schema.table(table)
+        sums = [column.name for column in declared.columns if column.kind == "sum"]
+        frames = []
+        for position in captures.positions:
+            frame = with_keys_of(self.keys(captures, position, table), captures.each(rows)[position])
+            frames.append(frame.assign(**{name: frame[name] / per(position) for name in sums}))
+        return pooled(declared, frames)
+
+    def keys(self, captures: Captures, position: int, table: str) -> pd.DataFrame | None:
+        """What rows of a capture are called in the first, as `keys_of_primary` gives it."""
         if not position:
-            return shown.step_cells(table, host=its_host)
-        key = (table, shown.content_id, its_host, run.content_id, host)
-        if key not in self._aligned:
-            self._aligned[key] = with_names_of(shown, its_host, run, host, table)
-        return self._aligned[key]
+            return None
+        declared = schema.table(table)
+        (first, its_host), (run, host) = ((captures.runs[i], captures.hosts[i]) for i in (0, position))
+        if "host" not in declared.keys:
+            its_host = host = None
+        key = (table, first.content_id, its_host, run.content_id, host)
+        if key not in self._keys:
+            ours, theirs = first.table(table, host=its_host), run.table(table, host=host)
+            evidence = (partial(first.op_evidence, host=its_host), partial(run.op_evidence, host=host))
+            self._keys[key] = keys_of_primary(declared, (ours, theirs), evidence if table in NAMINGS else None)
+        return self._keys[key]
+
+
+@dataclass(frozen=True)
+class Typical:
+    """The capture of a run that stands for all where they cannot be pooled, under the id and name of the run; its own
+    name, its compared host, and the other captures."""
+
+    run: Run
+    name: str
+    host: str | None
+    others: tuple[Run, ...]
+
+
+def typical_of(run: Run, host: str | None, repeats: Mapping[str, Sequence[Run]]) -> Typical:
+    """The most typical capture of a run and its `repeats`."""
+    captures = Replicates(repeats).captures(run, host)
+    typical, its_host = captures.runs[captures.most_typical], captures.hosts[captures.most_typical]
+    others = tuple(one for one in (run, *repeats.get(run.id, ())) if one.content_id != typical.content_id)
+    shown = run if typical is run else replace(typical, id=run.id, name=run.name)
+    return Typical(shown, typical.name, its_host, others)
+
+
+def stand_ins(typical: Sequence[Typical]) -> list[str]:
+    """A note on which captures stand for all; none without replicates."""
+    several = [one for one in typical if one.others]
+    named = [one.name if one.name == one.run.name else f"{one.name} for {one.run.name}" for one in several]
+    if not several:
+        return []
+    return [
+        "Figures are of all captures. Where these cannot be pooled (steps one by one, timeline, curve of memory, an "
+        "execution of tf.data, texts of programs), the one nearest to the mean step stands for them: "
+        f"{' and '.join(dict.fromkeys(named))}."
+    ]
+
+
+def counted_once(
+    compared: Sequence[Run], repeats: Mapping[str, Sequence[Run]]
+) -> tuple[dict[str, Sequence[Run]], list[str]]:
+    """(the replicates of each run without captures that are compared themselves or counted for another run; a note on
+    each of these)."""
+    owner = {run.content_id: run.content_id for run in compared}
+    left: dict[str, Sequence[Run]] = {}
+    notes = []
+    for run in compared:
+        every = repeats.get(run.id, ())
+        left[run.id] = [one for one in every if owner.setdefault(one.content_id, run.content_id) == run.content_id]
+        twice = [one.name for one in every if one not in left[run.id]]
+        notes += [f"{name} is compared or counted already, so it is no capture of {run.name}." for name in twice]
+    return left, notes
 
 
 def shared_by_copies(
@@ -161,12 +258,12 @@ def shared_by_copies(
 def counterparts_of_host(
     baseline: Run, candidates: tuple[Run, ...], host: str | None
 ) -> tuple[dict[str, str | None], list[str]]:
-    """Each candidate's counterpart of the baseline's host, and a note for each with a different name."""
+    """(the baseline's host and its counterpart in each candidate, by id; a note for each with a different name)."""
     if host is None:
-        return {run.id: None for run in candidates}, []
+        return {run.id: None for run in (baseline, *candidates)}, []
     if host not in baseline.host_names:
         raise Unknown(f"host of {baseline.id}", host, sorted(baseline.host_names))
-    hosts: dict[str, str | None] = {}
+    hosts: dict[str, str | None] = {baseline.id: host}
     notes = []
     for run in candidates:
         counterparts = host_counterparts(baseline.host_names, run.host_names)

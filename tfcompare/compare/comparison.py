@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
@@ -14,7 +15,15 @@ import pandas as pd
 from tfcompare import schema
 from tfcompare.compare.between_steps import rates, windows_of
 from tfcompare.compare.cache import Cache
-from tfcompare.compare.captures import Captures, Replicates, counterparts_of_host, shared_by_copies
+from tfcompare.compare.captures import (
+    Captures,
+    Replicates,
+    counted_once,
+    counterparts_of_host,
+    shared_by_copies,
+    stand_ins,
+    typical_of,
+)
 from tfcompare.compare.comparability import MIX, Mismatch, mismatches
 from tfcompare.compare.diff import INTERVAL, MATCHED, VERDICT, SideRows, diff_table, metric_name
 from tfcompare.compare.examples import differing_examples
@@ -29,6 +38,7 @@ from tfcompare.compare.matching.normalised import normalised_names
 from tfcompare.compare.matching.sure_pairs import are_sure
 from tfcompare.compare.matching.tiers import NAMINGS
 from tfcompare.compare.per_device import computing_devices, device_counts, devices_note, of_hosts_alone, per_occurrence
+from tfcompare.compare.pooling import POOLED
 from tfcompare.compare.same_ids import told_apart
 from tfcompare.compare.slow_step_words import clause, row_of
 from tfcompare.compare.stats.change_test import ChangeTest
@@ -53,10 +63,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Per = Literal["step", "run", "device"]
 PER: tuple[Per, ...] = ("step", "run", "device")
-OF_ALL_CAPTURES = (
-    "Step time, throughput, utilization and verdicts are of all captures; other figures, and verdicts on calls to "
-    "single tf.data pipelines, are of the runs themselves, without their replicates."
-)
 _NAMED = 3
 """The number of candidates that `repr` names."""
 
@@ -98,15 +104,19 @@ def compare(
         raise TfcompareError(f"expected a run, found the path {str(other)!r}; tfcompare.load({str(other)!r}) reads it")
     if not candidates:
         raise TfcompareError("a comparison needs a baseline and at least one candidate; only one run was given")
-    runs = told_apart((baseline, *candidates), repeats or {})
-    baseline, candidates = runs[0], runs[1:]
     if per not in PER:
         raise Unknown("figures per", per, list(PER))
-    notes: list[str] = []
+    given = told_apart((baseline, *candidates), repeats or {})
+    hosts, host_notes = counterparts_of_host(given[0], given[1:], host)
+    of_run, notes = counted_once(given, shared_by_copies(given[0], given[1:], repeats or {}))
+    typical = [typical_of(run, hosts[run.id], of_run) for run in given]
+    runs = tuple(one.run for one in typical)
+    baseline, candidates = runs[0], runs[1:]
+    hosts = {one.run.id: one.host for one in typical}
+    of_run = {one.run.id: one.others for one in typical}
+    notes += [*host_notes, *stand_ins(typical)]
     unmarked = [run for run in runs if not (knows_step_time(run.info) or (run.info.has_steps and run.why_untimed))]
-    hosts, host_notes = counterparts_of_host(baseline, candidates, host)
-    compared = (host, *(hosts[run.id] for run in candidates))
-    devices = device_counts(runs, compared) if unmarked or per == "device" else []
+    devices = device_counts(runs, [one.host for one in typical]) if unmarked or per == "device" else []
     if per == "step" and unmarked:
         names = ", ".join(dict.fromkeys(run.name for run in unmarked))
         is_untimed = any(run.why_untimed for run in unmarked)
@@ -116,17 +126,9 @@ def compare(
     if devices:
         notes.append(devices_note(runs, devices, per))
     choices, choice_notes = applicable_choices(baseline, candidates, manual_pairs or {})
-    notes += [*host_notes, *choice_notes]
-    return Comparison(
-        baseline,
-        candidates,
-        per,
-        host,
-        tuple(notes),
-        hosts,
-        Replicates(shared_by_copies(baseline, candidates, repeats or {}), spread, is_series),
-        choices,
-    )
+    notes += choice_notes
+    replicates = Replicates(of_run, spread, is_series)
+    return Comparison(baseline, candidates, per, hosts[baseline.id], tuple(notes), hosts, replicates, choices)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -170,8 +172,7 @@ class Comparison:
     def notes(self) -> tuple[str, ...]:
         """Sentences that help to read the figures: on their units (per step, run or device) and on normalised names."""
         names = (note for run in self.candidates for note in normalised_names(self.baseline, run))
-        has_replicates = any(map(self.repeats_of, (self.baseline, *self.candidates)))
-        return (*self._notes, *([OF_ALL_CAPTURES] if has_replicates else []), *dict.fromkeys(names))
+        return (*self._notes, *dict.fromkeys(names))
 
     def with_runs(
         self,
@@ -357,23 +358,26 @@ class Comparison:
         """Converts ratios of sums, as in diffs, to ratios of the time per step, which verdicts refer to."""
         if self.per == "step":
             return ratios
-        divisors = self._divisor(candidate) / self._divisor(self.baseline)
-        return ratios * divisors * (self._step_count(self.baseline) / self._step_count(candidate))
+        (our_steps, ours), (their_steps, theirs) = map(self._steps_and_divisor, (self.baseline, candidate))
+        return ratios * (theirs / ours) * (our_steps / their_steps)
+
+    def _steps_and_divisor(self, run: Run) -> tuple[float, float]:
+        """The steps of a capture of a run, and the number that its sums are divided by, on average."""
+        captures = self.captures(run)
+        divisors = [self._divisor(captures, "", position) for position in captures.positions]
+        return fmean(captures.each(_step_count)), fmean(divisors)
 
     def _per_step_of(self, ratios: pd.Series, candidate: str) -> pd.Series:
         return self.per_step(ratios, self._candidate(candidate))
 
-    def _divisor(self, run: Run, table: str = "") -> int:
-        """The number by which the sums of a run's table are divided."""
+    def _divisor(self, captures: Captures, table: str, position: int) -> int:
+        """The number by which the sums of the table of a capture are divided."""
+        run, host = captures.runs[position], captures.hosts[position]
         if self.per == "step":
             if table in schema.IN_STEPS:
-                return self.captures(run).step_count
-            return run.recorded_steps(self.host_of(run)) if table in schema.OF_DEVICES else self._step_count(run)
-        return computing_devices(run, self.host_of(run)) if self.per == "device" else 1
-
-    def _step_count(self, run: Run) -> int:
-        host = self.host_of(run)
-        return run.info.step_count if host is None else len(run.table("steps", host=host)) or run.info.step_count
+                return captures.step_count(position)
+            return run.recorded_steps(host) if table in schema.OF_DEVICES else _step_count(run, host)
+        return computing_devices(run, host) if self.per == "device" else 1
 
     def repeats_of(self, run: Run) -> tuple[Run, ...]:
         """The accepted replicates of one of the runs, without duplicates."""
@@ -381,7 +385,7 @@ class Comparison:
 
     def host_of(self, run: Run) -> str | None:
         """The host of `run` that is compared, None for all: a candidate's is the counterpart of the baseline's."""
-        return self.host if run.id == self.baseline.id else self._hosts[run.id]
+        return self._hosts[run.id]
 
     def mismatches(self, candidate: Run) -> list[Mismatch]:
         """Differences that make the two runs hard to compare, the most serious first."""
@@ -472,7 +476,7 @@ class Comparison:
     def step_time_us(self, run: Run) -> float:
         """The mean step of one of the runs on the compared host; the verdict's ratio is the ratio of two of these.
 
-        With replicates, the geometric mean of the means of all captures. NaN without step markers.
+        With replicates, the mean over all captures. NaN without step markers.
         """
         return step_time_us(self.captures(run))
 
@@ -486,10 +490,7 @@ class Comparison:
         return candidate.content_id == self.baseline.content_id
 
     def _diff(self, table: schema.Table, candidate: Run) -> pd.DataFrame:
-        ours, theirs = (
-            self._side(table, self.baseline, self.host),
-            self._side(table, candidate, self._hosts[candidate.id]),
-        )
+        ours, theirs = self._side(table, self.baseline), self._side(table, candidate)
         identical = self._is_identical(candidate)
         if not self.knows_devices(candidate):
             ours, theirs = (replace(side, frame=of_hosts_alone(table.name, side.frame)) for side in (ours, theirs))
@@ -540,14 +541,30 @@ class Comparison:
 
     def knows_devices(self, candidate: Run) -> bool:
         """Whether what ran on devices was recorded on both sides; otherwise, only hosts are compared."""
-        return all(run.has_recorded_devices(self.host_of(run)) for run in (self.baseline, candidate))
+        return all(all(side.each(_has_recorded_devices)) for side in self._sides(candidate))
 
-    def _side(self, table: schema.Table, run: Run, host: str | None) -> SideRows:
-        if "host" not in table.keys:
-            host = None
+    def _side(self, table: schema.Table, run: Run) -> SideRows:
+        host = self.host_of(run) if "host" in table.keys else None
         is_in_steps = self.per == "step" and table.name in schema.IN_STEPS
-        frame = run.in_steps(table.name, host=self.host_of(run)) if is_in_steps else run.table(table.name, host=host)
+        evidence = run.op_evidence(host=host) if table.name in NAMINGS else OpEvidence()
+
+        def rows(capture: Run, its_host: str | None) -> pd.DataFrame:
+            of_capture = capture.in_steps if is_in_steps else capture.table
+            return of_capture(table.name, host=its_host)
+
+        captures = self.captures(run)
+        divisor = partial(self._divisor, captures, table.name)
+        if table.name in POOLED and len(captures.runs) > 1:
+            return SideRows(self.replicates.rows(captures, table.name, divisor, rows), 1, evidence=evidence)
+        frame = rows(run, host)
         if "execution" in table.keys:
             frame = slowest_executions(frame)
-        evidence = run.op_evidence(host=host) if table.name in NAMINGS else OpEvidence()
-        return SideRows(frame, self._divisor(run, table.name), evidence=evidence)
+        return SideRows(frame, divisor(0), evidence=evidence)
+
+
+def _has_recorded_devices(run: Run, host: str | None) -> bool:
+    return run.has_recorded_devices(host)
+
+
+def _step_count(run: Run, host: str | None) -> int:
+    return run.info.step_count if host is None else len(run.table("steps", host=host)) or run.info.step_count

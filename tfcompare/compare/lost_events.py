@@ -38,7 +38,7 @@ def lost_events(comparison: Comparison, candidate: Run) -> pd.DataFrame:
     rows = comparison.table("hlo_ops")
     rows = rows[rows["candidate"] == candidate.id]
     rows = rows[_is_same_program(rows)]
-    steps = min(comparison.captures(run).step_count for run in runs)
+    steps = min(comparison.captures(run).step_count() for run in runs)
     counts = [rows[f"executions_per_step_{side}"].astype("float64").fillna(0.0).round(6) for side in SIDES]
     loop = rows["op_name_baseline"].str.extract(_LOOP, expand=False).fillna("")
     lost = []

@@ -13,24 +13,29 @@ import pandas as pd
 from tfcompare import schema
 from tfcompare.compare.comparability import batch_size, mismatches
 from tfcompare.compare.groups.aggregate import without_idle
-from tfcompare.compare.matching.matching import pair_rows, with_hosts_of
+from tfcompare.compare.matching.matching import NO_EVIDENCE, pair_rows, with_hosts_of
 from tfcompare.compare.matching.name_tree import family
 from tfcompare.compare.matching.plain_names import plain_name, plain_type
 from tfcompare.compare.matching.tiers import PROBABLE
 from tfcompare.compare.per_device import computing_devices
 from tfcompare.compare.stats.estimates import FEWEST_STEPS
-from tfcompare.tables.step_cells import StepCells
 from tfcompare.text import text_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tfcompare.run import Run
+    from tfcompare.tables.op_evidence import OpEvidence
+
+    Told = Callable[[], OpEvidence]
 
 _LEAST_OPS, _LEAST_SHAPES = 0.98, 0.9
 """Two captures of the guide's example share all ops and 93 % of the shapes, after a change of its filters 19 %."""
 _LEAST_RELATED = 0.5
 """A change of a model leaves most ops: variants of one program share 77 % and more, unrelated ones 43 % and less."""
-_NO_COUNTERPART = " has no counterpart\0"
-"""A suffix that no op name has."""
+_NO_COUNTERPART = " (of another capture)"
+"""Follows the name of an op of a replicate that is not the op of that name in the run that it replicates."""
+_OF_PRIMARY = "_of_primary"
 
 
 @dataclass(frozen=True)
@@ -132,29 +137,41 @@ def _stem(name: str) -> str:
     return "/".join(family(label)[0] for label in plain_name(name).split("/"))
 
 
-def with_names_of(primary: Run, host: str | None, repeat: Run, host_of_repeat: str | None, table: str) -> StepCells:
-    """The step cells of a replicate, `op_stats` or `kernel_stats`, with the keys of the run that it replicates.
+def keys_of_primary(
+    table: schema.Table, rows: tuple[pd.DataFrame, pd.DataFrame], evidence: tuple[Told, Told] | None
+) -> pd.DataFrame | None:
+    """The keys that the rows of a replicate have in the run that it replicates; None if both have the same keys.
 
-    A framework may number the ops of one program differently in each process (`conv2d_1`), so rows are matched as in a
-    diff, except for guesses, since a wrong one would go unnoticed. An unmatched row gets a unique name.
+    `rows` are those of the run, then those of the replicate. The result has the keys of each of the latter, and with
+    the suffix `_of_primary` those meant. A framework may number the ops of one program differently in each process
+    (`conv2d_1`), so rows are matched as in a diff, except for guesses, since a wrong one would go unnoticed. An
+    unmatched row keeps its keys, but for its name where another row of the run has that.
     """
-    cells = repeat.step_cells(table, host=host_of_repeat)
-    declared = schema.table(table)
-    if _keys(cells.keys, declared) == _keys(primary.step_cells(table, host=host).keys, declared):
-        return cells
-    ours, theirs = primary.table(table, host=host), repeat.table(table, host=host_of_repeat)
-    evidence = primary.op_evidence(host=host), repeat.op_evidence(host=host_of_repeat)
-    pairing = pair_rows(declared, ours, with_hosts_of(ours, theirs), evidence=evidence)
+    ours, theirs = rows
+    known = _keys(ours, table)
+    if _keys(theirs, table) == known:
+        return None
+    keys = list(table.keys)
+    alike = with_hosts_of(ours, theirs) if "host" in keys else theirs
+    told = NO_EVIDENCE if evidence is None else (evidence[0](), evidence[1]())
+    pairing = pair_rows(table, ours, alike, evidence=told)
     is_sure = (pairing.baseline >= 0) & (pairing.candidate >= 0) & (pairing.match != PROBABLE)
-    keys = list(declared.keys)
-    own = theirs.iloc[pairing.candidate[is_sure]][keys].reset_index(drop=True)
-    meant = ours.iloc[pairing.baseline[is_sure]][keys].reset_index(drop=True).add_suffix("_of_primary")
-    known = cells.keys[keys].merge(pd.concat([own, meant], axis=1), on=keys, how="left")
-    is_paired = known["op_name_of_primary"].notna()
-    known = known.assign(op_name=known["op_name"].where(is_paired, known["op_name"] + _NO_COUNTERPART))
-    return StepCells(
-        pd.DataFrame({key: known[f"{key}_of_primary"].where(is_paired, known[key]) for key in keys}), cells.cells
-    )
+    meant = alike[keys].reset_index(drop=True)
+    if "op_name" in keys:
+        is_taken = [key in known for key in zip(*(meant[key] for key in keys), strict=True)]
+        meant["op_name"] = meant["op_name"].mask(pd.Series(is_taken, meant.index), meant["op_name"] + _NO_COUNTERPART)
+    meant.iloc[pairing.candidate[is_sure]] = ours[keys].iloc[pairing.baseline[is_sure]]
+    return pd.concat([theirs[keys].reset_index(drop=True), meant.add_suffix(_OF_PRIMARY)], axis=1)
+
+
+def with_keys_of(meant: pd.DataFrame | None, rows: pd.DataFrame, keys: Sequence[str] = ()) -> pd.DataFrame:
+    """Rows of a replicate, or their keys, with the keys of `keys_of_primary`; with these `keys` alone, if any."""
+    if meant is None:
+        return rows
+    keys = list(keys) or [name for name in meant.columns if not name.endswith(_OF_PRIMARY)]
+    known = rows[keys].merge(meant.drop_duplicates(keys), on=keys, how="left")
+    renamed = {key: known[f"{key}{_OF_PRIMARY}"].fillna(known[key]).to_numpy() for key in keys}
+    return rows.assign(**{key: pd.Series(cells, rows.index, rows[key].dtype) for key, cells in renamed.items()})
 
 
 def _keys(rows: pd.DataFrame, table: schema.Table) -> set[tuple[object, ...]]:

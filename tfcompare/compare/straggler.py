@@ -61,7 +61,7 @@ def attributed_hosts(comparison: Comparison, candidate: Run) -> tuple[str, str]:
     if comparison.host is not None:
         return comparison.host, comparison.host_of(candidate) or candidate.host_names[0]
     counterparts = host_counterparts(baseline.host_names, candidate.host_names)
-    if mean_step_us(baseline) > mean_step_us(candidate):
+    if comparison.step_time_us(baseline) > comparison.step_time_us(candidate):
         ours = _straggler_or_first(baseline)
         return ours, counterparts.get(ours) or _straggler_or_first(candidate)
     theirs = _straggler_or_first(candidate)

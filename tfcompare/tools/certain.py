@@ -8,6 +8,7 @@ from tfcompare.compare.attribution_words import PART_WORDS
 from tfcompare.compare.headline import loop_change
 from tfcompare.compare.matching.matching import host_counterparts
 from tfcompare.compare.memory_growth import growth_in
+from tfcompare.compare.pooling import median_of
 from tfcompare.compare.stats.verdict import SAME, verdict_on_size
 from tfcompare.tools.advice.model import WORTH_IT
 from tfcompare.tools.hosts.host_words import how_often, who
@@ -36,7 +37,7 @@ def certainties(
     if clause := _slow_host(comparison, candidate, names) or _part(comparison, candidate, attribution, theirs):
         yield clause
     runs = comparison.baseline, candidate
-    peaks = [peak_bytes(run, comparison.host_of(run)) for run in runs]
+    peaks = [median_of(comparison.captures(run).each(peak_bytes)) for run in runs]
     if all(peak > 0 for peak in peaks) and verdict_on_size(*peaks) != SAME:  # NaN where it is unknown
         before, after = map(format_bytes, peaks)
         ratio = format_ratio(peaks[1] / peaks[0])

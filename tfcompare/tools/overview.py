@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from statistics import fmean
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tfcompare.compare.examples import differing_examples
 from tfcompare.compare.memory_growth import growth_in
+from tfcompare.compare.pooling import mean_of, median_of
 from tfcompare.compare.stats.estimates import STEP_TIME as MEANING
 from tfcompare.compare.utilization import Cost, duty_cycle, roofline_efficiency, time_at_peak_us
 from tfcompare.tools.input import input_bound
@@ -83,10 +84,10 @@ def dashboard(comparison: Comparison, candidate: Run, parts: pd.DataFrame) -> li
 
 def _memory(comparison: Comparison, candidate: Run) -> KeyFigure:
     """The peak memory; where no allocations were recorded on either side, what XLA planned."""
-    of_runs = [(run, comparison.host_of(run)) for run in (comparison.baseline, candidate)]
-    peaks = [peak_bytes(*run) for run in of_runs]
+    sides = [comparison.captures(run) for run in (comparison.baseline, candidate)]
+    peaks = [median_of(side.each(peak_bytes)) for side in sides]
     if all(map(math.isnan, peaks)):
-        ours, theirs = (planned_bytes(*run) for run in of_runs)
+        ours, theirs = (median_of(side.each(planned_bytes)) for side in sides)
         return KeyFigure(PLANNED_MEMORY, "bytes", ours, theirs, "lower", _PLANNED)
     return KeyFigure(PEAK_MEMORY, "bytes", peaks[0], peaks[1], "lower", _PEAK)
 
@@ -96,14 +97,13 @@ def _utilization(comparison: Comparison, candidate: Run) -> Iterator[KeyFigure]:
     runs = comparison.baseline, candidate
     step_us = [comparison.step_time_us(run) for run in runs]
     sides = [comparison.captures(run) for run in runs]
-    ours, theirs = (fmean(map(duty_cycle, side.runs, side.hosts)) for side in sides)
+    ours, theirs = (mean_of(side.each(duty_cycle)) for side in sides)
     yield KeyFigure("Device duty cycle", "share", ours, theirs, "neither", _DUTY_CYCLE)
     for label, cost, meaning in _OF_PEAK:
-        ours, theirs = (
-            time_at_peak_us(run, comparison.host_of(run), cost) / step for run, step in zip(runs, step_us, strict=True)
-        )
+        at_peak = [mean_of(side.each(partial(time_at_peak_us, cost=cost))) for side in sides]
+        ours, theirs = (us / step for us, step in zip(at_peak, step_us, strict=True))
         yield KeyFigure(label, "share", ours, theirs, "neither", meaning)
-    ours, theirs = (roofline_efficiency(run, comparison.host_of(run)) for run in runs)
+    ours, theirs = (mean_of(side.each(roofline_efficiency)) for side in sides)
     yield KeyFigure("Roofline efficiency", "share", ours, theirs, "neither", _EFFICIENCY)
 
 
@@ -143,7 +143,7 @@ def _parts(comparison: Comparison, candidate: Run, parts: pd.DataFrame) -> list[
         else KeyFigure("Host compute", "µs", *on_host, "neither", _HOST_COMPUTE)
     )
     ours, theirs = (
-        input_bound.wait_of(run, comparison.host_of(run)).input_time_us.average
+        mean_of([wait.input_time_us.average for wait in comparison.captures(run).each(input_bound.wait_of)])
         for run in (comparison.baseline, candidate)
     )
     return [busy, KeyFigure("Input wait", "µs", ours, theirs, better_by(on_waiting(comparison, candidate)), _INPUT)]

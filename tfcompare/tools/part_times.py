@@ -8,16 +8,19 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 from dataclasses import dataclass
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from tfcompare.compare.attribution import OP
+from tfcompare.compare.repeats import with_keys_of
 from tfcompare.compare.straggler import steps_of_straggler
 from tfcompare.frames.ops.op_names import DATASET
 from tfcompare.schema import HOST, IDLE
 
 if TYPE_CHECKING:
+    from tfcompare.compare.captures import Captures, Replicates
     from tfcompare.run import Run
 
 
@@ -26,7 +29,8 @@ class HostSteps:
     """The mean step of one host of a run.
 
     `steps`: the included steps with their parts, one row per step; `shares`: the result of `Run.op_shares` for these
-    steps; `launches`: kernels per included step, and copies per step, over all recorded steps.
+    steps; `launches`: kernels per included step, and copies per step, over all recorded steps. Of several captures, the
+    column `capture` of the steps counts them from 0, and shares are weighed so that each capture counts the same.
     """
 
     steps: pd.DataFrame
@@ -35,7 +39,8 @@ class HostSteps:
 
     def mean_us(self, part: str) -> float:
         """The average time of one of `schema.STEP_PARTS`."""
-        return float(self.steps[part].mean())
+        of_captures = self.steps.groupby("capture")[part].mean() if "capture" in self.steps else self.steps[part]
+        return float(of_captures.mean())
 
     def times_us(self, op_names: Collection[str], *, of_input: bool = False) -> pd.Series:
         """The time of host ops with these names in each step, within or outside the waiting for input."""
@@ -102,3 +107,19 @@ def host_steps(run: Run, host: str) -> HostSteps:
     kernels = run.in_steps("kernel_stats", host=host)["occurrences"].sum() / max(len(included), 1)
     copies = run.table("copies", host=host)["occurrences"].sum() / run.recorded_steps(host)
     return HostSteps(included, counted, float(kernels + copies))
+
+
+def host_steps_of(captures: Captures, replicates: Replicates) -> HostSteps:
+    """The average step of the hosts of all captures of a run, with the names of ops in the first."""
+    each = [host_steps(run, host) for run, host in zip(captures.runs, captures.hosts, strict=True) if host is not None]
+    if len(each) == 1:
+        return each[0]
+    count = sum(len(one.steps) for one in each)
+    steps, shares = [], []
+    for position, one in enumerate(each):
+        weight = count / len(each) / max(len(one.steps), 1)
+        named = with_keys_of(replicates.keys(captures, position, "op_stats"), one.shares, OP)
+        shares.append(named.assign(wall_time_us=named["wall_time_us"] * weight))
+        steps.append(one.steps.assign(capture=position))
+    launches = fmean(one.launches for one in each)
+    return HostSteps(pd.concat(steps, ignore_index=True), pd.concat(shares, ignore_index=True), launches)

@@ -26,13 +26,13 @@ from tfcompare.compare.attribution_words import (
 )
 from tfcompare.compare.headline import step_marker_call
 from tfcompare.compare.stats.verdict import UNCLEAR, UNTESTED
-from tfcompare.compare.straggler import attributed_hosts, mean_step_us
+from tfcompare.compare.straggler import attributed_hosts
 from tfcompare.markdown import as_code
 from tfcompare.schema import SIDES, STEP_PARTS
 from tfcompare.tools.hosts.host_words import host_sentence
 from tfcompare.tools.input.input_verdicts import on_part
 from tfcompare.tools.ops.idle_gaps import Gap, usual_gap
-from tfcompare.tools.part_times import HostSteps, host_steps
+from tfcompare.tools.part_times import HostSteps, host_steps_of
 from tfcompare.units import format_time_us
 
 IDLE = "idle_us"
@@ -105,8 +105,9 @@ def attribution(comparison: Comparison, candidate: Run) -> Attribution:
     Of several hosts, see `attributed_hosts`.
     """
     hosts = attributed_hosts(comparison, candidate)
-    means = step_means_us(comparison, candidate)
-    parts = with_other_hosts(part_means(*attributed_steps(comparison, candidate)), means)
+    sides = _host_steps(comparison, candidate)
+    means = comparison.step_time_us(comparison.baseline), comparison.step_time_us(candidate)
+    parts = with_other_hosts(part_means(*(side.steps for side in sides)), means)
     of_hosts = host_sentence(comparison, candidate)
     if why := _why_none(comparison.baseline, candidate):
         return Attribution(hosts, parts, None, why, of_hosts)
@@ -117,36 +118,23 @@ def attribution(comparison: Comparison, candidate: Run) -> Attribution:
     if comparison.baseline.content_id == candidate.content_id:
         same = "Both runs are the same capture: no part of the step differs."
         return Attribution(hosts, parts, waterfall, same, of_hosts)
-    causes = tuple(_causes(comparison, candidate, parts))
+    causes = tuple(_causes(comparison, candidate, parts, sides))
     several = comparison.host is None and len(candidate.host_names) > 1
     where = f"On {as_code(hosts[1])}: " if several else ""
-    if any(map(comparison.repeats_of, (comparison.baseline, candidate))):
-        where = f"Without the replicates{f', on {as_code(hosts[1])}' if several else ''}: "
     certain = tuple(_certain(comparison, candidate, parts, hosts))
     doubt = caution(comparison, candidate, [part for part, _ in certain])
     sentence = doubt + where + step_budget(parts, {one.part: one.words for one in causes})
     return Attribution(hosts, parts, waterfall, sentence, of_hosts, causes, certain)
 
 
-def step_means_us(comparison: Comparison, candidate: Run) -> tuple[float, float]:
-    """The mean steps of the two runs themselves, without their replicates; NaN without steps."""
-    hosts = comparison.host, comparison.host_of(candidate)
-    ours, theirs = (mean_step_us(run, host) for run, host in zip((comparison.baseline, candidate), hosts, strict=True))
-    return ours, theirs
-
-
 def _certain(
     comparison: Comparison, candidate: Run, parts: pd.DataFrame, hosts: tuple[str, str]
 ) -> Iterator[tuple[str, Verdict]]:
-    """The parts that the budget names whose change is significant, if that of the step time is unclear.
-
-    With replicates, the verdict is on all captures and the budget on those shown: both must say more, or both less.
-    """
+    """The parts that the budget names whose change is significant, if that of the step time is unclear."""
     if comparison.verdict[candidate.id].word == UNCLEAR:
-        shown = parts.set_index("part")["ratio"]
         for part in filter(STEP_PARTS.__contains__, named_parts(parts).index):
             found = on_part(comparison, candidate, part, hosts)
-            if found.is_claim and found.evidence and (found.ratio - 1) * (float(shown[part]) - 1) > 0:
+            if found.is_claim and found.evidence:
                 yield part, found
 
 
@@ -165,17 +153,19 @@ def caution(comparison: Comparison, candidate: Run, certain: Sequence[str] = ())
 
 
 def attributed_steps(comparison: Comparison, candidate: Run) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The steps of baseline and candidate with their parts, one row per step, on the compared hosts."""
+    """The steps of baseline and candidate with their parts, one row per step, on the compared hosts, of the capture
+    that stands for all."""
     ours, theirs = attributed_hosts(comparison, candidate)
     return comparison.baseline.table("steps", host=ours), candidate.table("steps", host=theirs)
 
 
-def _causes(comparison: Comparison, candidate: Run, parts: pd.DataFrame) -> Iterator[Cause]:
+def _causes(
+    comparison: Comparison, candidate: Run, parts: pd.DataFrame, sides: tuple[HostSteps, HostSteps]
+) -> Iterator[Cause]:
     """The op, or the idle gap, with a good part of the change of each part that the budget names."""
-    sides = _host_steps(comparison, candidate)
     for part, delta_us in named_parts(parts).items():
         if part == IDLE:
-            gaps = _usual_gaps(comparison, candidate, sides)
+            gaps = _usual_gaps(comparison, candidate)
             side = int(delta_us > 0)
             gap, other = gaps[side], gaps[1 - side]
             if gap is not None:
@@ -196,13 +186,19 @@ def _causes(comparison: Comparison, candidate: Run, parts: pd.DataFrame) -> Iter
 
 def _host_steps(comparison: Comparison, candidate: Run) -> tuple[HostSteps, HostSteps]:
     """The average step of the compared host of the baseline, and of the candidate."""
-    ours, theirs = attributed_hosts(comparison, candidate)
-    return host_steps(comparison.baseline, ours), host_steps(candidate, theirs)
+    hosts, replicates = attributed_hosts(comparison, candidate), comparison.replicates
+    ours, theirs = (
+        host_steps_of(replicates.captures(run, host), replicates)
+        for run, host in zip((comparison.baseline, candidate), hosts, strict=True)
+    )
+    return ours, theirs
 
 
-def _usual_gaps(comparison: Comparison, candidate: Run, sides: Sequence[HostSteps]) -> list[Gap | None]:
-    runs = comparison.baseline, candidate
-    return [usual_gap(run, side.steps) for run, side in zip(runs, sides, strict=True)]
+def _usual_gaps(comparison: Comparison, candidate: Run) -> list[Gap | None]:
+    """The gap of most steps on each side, in the capture that stands for all."""
+    steps = attributed_steps(comparison, candidate)
+    included = [rows[rows["included"].astype(bool)] for rows in steps]
+    return [usual_gap(run, rows) for run, rows in zip((comparison.baseline, candidate), included, strict=True)]
 
 
 def _moves(
@@ -219,7 +215,7 @@ def within(comparison: Comparison, candidate: Run, part: str) -> Within:
     """The changes within one of `schema.STEP_PARTS`, by its ops or launches. Both runs must have steps."""
     ours, theirs = _host_steps(comparison, candidate)
     if part == IDLE:
-        return Within(part, None, _gaps_sentence(_usual_gaps(comparison, candidate, (ours, theirs))))
+        return Within(part, None, _gaps_sentence(_usual_gaps(comparison, candidate)))
     means = part_means(ours.steps, theirs.steps)
     moves = _moves(comparison, candidate, part, ours, theirs)
     if moves is None or moves.empty:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from statistics import fmean, geometric_mean
 from typing import TYPE_CHECKING
 
-from tfcompare.compare.between_steps import Window, in_words, window_of, windows_of
+from tfcompare.compare.between_steps import Window, in_words, mean_window, window_of, windows_of
 from tfcompare.compare.examples import examples_per_step
+from tfcompare.compare.pooling import mean_of
 from tfcompare.compare.stats.estimates import FEWEST_STEPS, Times, estimates, levels
 from tfcompare.compare.stats.verdict import Verdict
 from tfcompare.compare.straggler import steps_of_straggler
@@ -81,7 +81,7 @@ def _verdict(comparison: Comparison, candidate: Run, of: str, series: Callable[[
 
 def _tested(comparison: Comparison, candidate: Run, of: str, series: Callable[[Window], Floats]) -> Verdict:
     sides = [comparison.captures(run) for run in (comparison.baseline, candidate)]
-    windows = [[window_of(run, host) for run, host in zip(side.runs, side.hosts, strict=True)] for side in sides]
+    windows = [side.each(window_of) for side in sides]
     ours, theirs = ([Times.of(series(found)) for found in side if found is not None] for side in windows)
     if not ours or not theirs:
         return Verdict("untested", "a run has fewer than two steps")
@@ -104,7 +104,7 @@ def between_steps_changed(comparison: Comparison, candidate: Run) -> bool:
 
 def dispatch_sentence(comparison: Comparison, candidate: Run) -> str:
     """A sentence on the host's dispatch time per step if steps are timed on the device; else empty."""
-    ours, theirs = (dispatch_us(run, comparison.host_of(run)) for run in (comparison.baseline, candidate))
+    ours, theirs = (mean_of(comparison.captures(run).each(dispatch_us)) for run in (comparison.baseline, candidate))
     if math.isnan(theirs):
         return ""
     before = f", baseline {format_time_us(ours)}" if not math.isnan(ours) else ""
@@ -125,7 +125,7 @@ def dispatch_us(run: Run, host: str | None = None) -> float:
 def window_figures(comparison: Comparison, candidate: Run) -> list[KeyFigure]:
     """Key figures of both runs over their windows: time between steps, throughput and, if known, dispatch time.
 
-    With replicates, throughput is the geometric mean of those of all captures, as `check` takes it; others are means.
+    With replicates, means over all captures; throughput is that of the mean time from step to step.
     """
     ours, theirs = (_figures_of(comparison.captures(run)) for run in (comparison.baseline, candidate))
     figures = [
@@ -139,14 +139,11 @@ def window_figures(comparison: Comparison, candidate: Run) -> list[KeyFigure]:
 
 
 def _figures_of(side: Captures) -> dict[str, float]:
-    captures = list(zip(side.runs, side.hosts, strict=True))
-    windows = [found for one in captures if (found := window_of(*one)) is not None]
-    rates = [found.steps_per_s for found in windows]
-    per_s = geometric_mean(rates) if len(rates) > 1 else next(iter(rates), math.nan)  # of one, exactly that
-    dispatches = [us for one in captures if not math.isnan(us := dispatch_us(*one))]
+    found = mean_window(side)
+    per_s = math.nan if found is None else found.steps_per_s
     return {
-        BETWEEN: fmean([found.between_us for found in windows]) if windows else math.nan,
+        BETWEEN: math.nan if found is None else found.between_us,
         THROUGHPUT: per_s,
-        EXAMPLES: per_s * examples_per_step(*captures[0]),
-        "Host dispatch per step": fmean(dispatches) if dispatches else math.nan,
+        EXAMPLES: per_s * examples_per_step(side.runs[0], side.hosts[0]),
+        "Host dispatch per step": mean_of(side.each(dispatch_us)),
     }

@@ -16,6 +16,7 @@ import pandas as pd
 from tfcompare.compare.between_steps import Window, window_of
 from tfcompare.compare.captures import Captures, Replicates
 from tfcompare.compare.memory_growth import FEWEST_STEPS, growth_of
+from tfcompare.compare.pooling import mean_of, median_of
 from tfcompare.compare.stats.change_test import ChangeTest, Level
 from tfcompare.compare.stats.estimates import Estimates, Times, estimates, quantile_estimates
 from tfcompare.compare.stats.step_series import step_series
@@ -138,7 +139,7 @@ def _share_of_peak(cost: Cost) -> Callable[[CheckedPair, str], Measured]:
     def measure(pair: CheckedPair, _: str) -> Measured:
         if not all(side.all_have_step_times for side in pair.sides):
             return _untested(SHARE, no_steps(*pair.sides).reason)
-        needed = [time_at_peak_us(side.runs[0], side.hosts[0], cost) for side in pair.sides]
+        needed = [mean_of(side.each(partial(time_at_peak_us, cost=cost))) for side in pair.sides]
         lacking = list(map(math.isnan, needed))
         if all(lacking):
             return _missing(SHARE, "neither run has compiled programs of known cost on a device whose peak is known")
@@ -242,8 +243,13 @@ def _memory_growth(pair: CheckedPair, _: str) -> Measured:
 
 
 def _peaks(side: Captures) -> pd.Series:
-    """The peak of each memory; the largest if several hosts have a memory of that name."""
-    memories = side.runs[0].table("memory_summary", host=side.hosts[0])
+    """The peak of each memory in the median capture; the largest if several hosts have a memory of that name."""
+    peaks = pd.concat(side.each(_peaks_of), axis=1)
+    return peaks.apply(median_of, axis=1)
+
+
+def _peaks_of(run: Run, host: str | None) -> pd.Series:
+    memories = run.table("memory_summary", host=host)
     return memories.groupby("memory_id")["peak_bytes"].max()
 
 
@@ -253,12 +259,12 @@ def _largest(peaks: pd.Series) -> float:
 
 def _kernel_launches(pair: CheckedPair, _: str) -> Measured:
     """Launches per included step; a profile's sum is not comparable if its number of steps is unknown."""
-    kernels = [side.runs[0].in_steps("kernel_stats", host=side.hosts[0])["occurrences"] for side in pair.sides]
+    launches = [side.each(_launches) for side in pair.sides]
     before, after = (
-        counts.sum() / side.step_count if len(counts) and side.all_have_steps else math.nan
-        for counts, side in zip(kernels, pair.sides, strict=True)
+        mean_of([count / side.step_count(i) for i, count in enumerate(counts)]) if side.all_have_steps else math.nan
+        for counts, side in zip(launches, pair.sides, strict=True)
     )
-    lacking = [counts.empty for counts in kernels]
+    lacking = [all(map(math.isnan, counts)) for counts in launches]
     if all(lacking):
         return _missing(COUNT, "neither run has a record of kernels")
     if any(lacking):
@@ -266,6 +272,12 @@ def _kernel_launches(pair: CheckedPair, _: str) -> Measured:
     is_known = all(side.all_have_steps for side in pair.sides)
     measured = _counted(COUNT, before, after, EXACTLY if is_known else no_steps(*pair.sides).reason)
     return replace(measured, verdict=SAME_CAPTURE) if pair.is_identical else measured
+
+
+def _launches(run: Run, host: str | None) -> float:
+    """The launches in included steps; NaN without kernels."""
+    counts = run.in_steps("kernel_stats", host=host)["occurrences"]
+    return float(counts.sum()) if len(counts) else math.nan
 
 
 def _op_time(pair: CheckedPair, pattern: str) -> Measured:

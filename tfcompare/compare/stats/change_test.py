@@ -131,13 +131,10 @@ class ChangeTest:
         return Level(value, float(found.low[0]), float(found.high[0]), basis, with_strays)
 
     def value(self, side: Sequence[Times]) -> float:
-        """The value of one capture; of several, the geometric mean, as used by the ratio. NaN without steps."""
+        """The value of one capture; of several, their mean, as used by the ratio. NaN without steps."""
         if not all(times.included.size for times in side):
             return math.nan
-        each = [float(self.estimate(times).location[0]) for times in side]
-        if len(each) == 1 or min(each) <= 0:
-            return float(np.mean(each))
-        return math.exp(float(np.mean(np.log(each))))
+        return float(np.mean([self.estimate(times).location[0] for times in side]))
 
     def measured_spread(self, captures: Sequence[Times]) -> Spread | None:
         """The spread between these captures, to be assumed for another one of their program; None if unknown.
@@ -161,7 +158,7 @@ class ChangeTest:
     ) -> pd.DataFrame:
         """Tests many rows as one family, controlling the false discovery rate.
 
-        The first capture of a side is the one displayed. `spreads`: the spread of each row, instead of the test's;
+        `spreads`: the spread of each row, instead of the test's;
         `displayed`: the displayed ratio (candidate ÷ baseline) of each row's time per step, if that includes more than
         these steps.
 
@@ -184,7 +181,7 @@ class ChangeTest:
         )
         word = words(found, measured_spread=_is_measured(ours, theirs), margin=self.margin)
         word[np.isin(word, [FASTER, SLOWER]) & ~claimed_together(found.p)] = UNCLEAR
-        known = np.isfinite(found.low) & _holds_displayed(found, (ours[0], theirs[0]), displayed, tested)
+        known = np.isfinite(found.low) & _holds_displayed(found, displayed, tested)
         result.loc[tested[known], "verdict"] = word[known]
         result.loc[tested[known], "interval_low"] = found.low[known]
         result.loc[tested[known], "interval_high"] = found.high[known]
@@ -227,20 +224,16 @@ def _is_measured(ours: Sequence[Estimates], theirs: Sequence[Estimates]) -> bool
     return min(len(ours), len(theirs)) >= FEWEST_REPEATS
 
 
-def _holds_displayed(
-    found: Changes, shown: tuple[Estimates, Estimates], displayed: Floats | None, tested: Int64
-) -> npt.NDArray[np.bool_]:
+def _holds_displayed(found: Changes, displayed: Floats | None, tested: Int64) -> npt.NDArray[np.bool_]:
     """Whether the displayed ratio of each tested row lies in its interval.
 
     The displayed figure also includes excluded steps and the time between steps. If these dominate, the tested steps do
-    not represent it. With several captures, the interval covers all of them but only one is displayed, so the displayed
-    ratio is compared with the steps of that one.
+    not represent it.
     """
     if displayed is None:
         return np.ones(len(tested), np.bool_)
-    ours, theirs = (side.location for side in shown)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        ratio = found.ratio * displayed[tested] / (theirs / ours)
+    ratio = displayed[tested]
+    with np.errstate(invalid="ignore"):
         inside: npt.NDArray[np.bool_] = (ratio >= found.low * (1 - _ROUNDING)) & (ratio <= found.high * (1 + _ROUNDING))
     return inside
 
@@ -324,6 +317,6 @@ def _mean(side: Sequence[Estimates]) -> float:
 
 
 def _measured_spread(side: Sequence[Estimates]) -> float:
-    """The standard deviation of the logarithm of the mean between a side's captures."""
-    logs = [math.log(float(one.location[0])) for one in side]
-    return float(np.std(logs, ddof=1))
+    """The standard deviation of the means of a side's captures, as a share of their mean."""
+    means = np.array([float(one.location[0]) for one in side])
+    return float(np.std(means, ddof=1) / means.mean())

@@ -200,7 +200,7 @@ def changes_of_family(baseline: Sequence[Estimates], candidate: Sequence[Estimat
 def levels(side: Sequence[Estimates], spread: Declared) -> Levels:
     """The mean of each row on one side, for comparison with a fixed value.
 
-    For several captures it is their geometric mean, as used by the ratios of `changes`. `spread` is the assumed
+    For several captures it is the mean of theirs, as used by the ratios of `changes`. `spread` is the assumed
     standard deviation of the logarithm between captures of one program; it is used for fewer than `FEWEST_REPEATS`
     captures. A row that is 0 has no interval (NaN).
     """
@@ -211,10 +211,10 @@ def levels(side: Sequence[Estimates], spread: Declared) -> Levels:
         error = np.sqrt(np.where(np.isfinite(known.log), known.variance, np.nan))
         quantile, _ = _student(known.freedom, np.zeros_like(error))
         low, high = (np.exp(known.log + sign * quantile * error) for sign in (-1, 1))
-        location = side[0].location if len(side) == 1 else np.exp(known.log)
+        location = _location(side)
     # of equal values, the interval is one number, which rounding must not move off the location
     low, high = np.minimum(low, location), np.maximum(high, location)
-    with_strays = (side[0].with_stray or side[0]).location if len(side) == 1 else np.exp(_log_with_strays(side))
+    with_strays = _location([capture.with_stray or capture for capture in side])
     return Levels(location, low, high, error, known.freedom, with_strays)
 
 
@@ -264,8 +264,13 @@ def _is_assumed(side: Sequence[Estimates]) -> bool:
 
 def _log_with_strays(side: Sequence[Estimates]) -> Floats:
     """The logarithm of the mean of each row of a side, strays included."""
-    logs: Floats = np.mean([_log((capture.with_stray or capture).location) for capture in side], axis=0)
-    return logs
+    return _log(_location([capture.with_stray or capture for capture in side]))
+
+
+def _location(side: Sequence[Estimates]) -> Floats:
+    """The mean of each row over the captures of a side."""
+    mean: Floats = np.mean([capture.location for capture in side], axis=0)
+    return mean
 
 
 def _most_freedom(ours: Floats, theirs: Floats) -> Floats:
@@ -361,15 +366,16 @@ class _Estimate:
 
 
 def _estimate(side: Sequence[Estimates], correlation: Floats, spread: Declared, most_freedom: Floats) -> _Estimate:
-    logs = np.array([_log(capture.location) for capture in side])
     effective = np.array([_effective(capture.steps, correlation) for capture in side])
+    location = _location(side)
     if not _is_assumed(side):
-        with np.errstate(invalid="ignore"):
-            variance = logs.var(axis=0, ddof=1) / len(side)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            each = np.array([capture.location for capture in side]) / location
+            variance = each.var(axis=0, ddof=1) / len(side)
         freedom = np.full(variance.shape, len(side) - 1.0)
     else:
         variance, freedom = _assumed_variance(side, effective, spread, most_freedom)
-    return _Estimate(logs.mean(axis=0), variance, freedom, effective.sum(axis=0))
+    return _Estimate(_log(location), variance, freedom, effective.sum(axis=0))
 
 
 def _assumed_variance(

@@ -15,6 +15,7 @@ from tfcompare.compare.groups.aggregate import group_diff, metric_in, without_id
 from tfcompare.compare.groups.fused_rows import single_ops
 from tfcompare.compare.headline import knows_step_time
 from tfcompare.compare.matching.tiers import CANONICAL, FUSED
+from tfcompare.compare.pooling import median_of
 from tfcompare.compare.straggler import steps_of_straggler
 from tfcompare.errors import Unknown
 from tfcompare.tools.input.input_bound import input_wait
@@ -95,7 +96,7 @@ def runs_table(comparison: Comparison) -> pd.DataFrame:
                 "interval_high": verdict.high if verdict else math.nan,
                 "reason": verdict.reason if verdict else "",
                 "caveat": verdict.caveat if verdict else "",
-                "peak_bytes": peak_bytes(run, host),
+                "peak_bytes": median_of(comparison.captures(run).each(peak_bytes)),
                 "input_share": input_wait(steps_of_straggler(run.table("steps", host=host)), run.info).share.average,
                 "start_time": run.info.start_time,
                 "start_time_source": run.info.start_time_source,
