@@ -97,6 +97,10 @@ class FakeRun:
     why_untimed: str = ""
     lost_steps: int = 0
     has_kinds_by_marker: bool = False
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        self.name = self.name or self.id.rpartition("/")[2]
 
     @cached_property
     def steps(self) -> pd.DataFrame:
@@ -155,10 +159,6 @@ class FakeRun:
     @property
     def path(self) -> Path:
         return Path("/logs") / self.id
-
-    @property
-    def name(self) -> str:
-        return self.id.rpartition("/")[2]
 
     def table(self, name: str, *, host: str | None = None, device: str | None = None) -> pd.DataFrame:
         assert device is None

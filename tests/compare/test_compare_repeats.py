@@ -11,7 +11,9 @@ import pytest
 from tests.compare.compare_runs import FakeRun, cells_of, run_of_series, steps, table
 from tfcompare import schema
 from tfcompare.compare import compare
-from tfcompare.compare.repeats import accept_replicates, with_names_of
+from tfcompare.compare.captures import Captures, Replicates
+from tfcompare.compare.repeats import accept_replicates
+from tfcompare.tables.step_cells import StepCells
 
 STEPS = 20
 OPS = ("model/conv2d/Conv2D", "model/dense/MatMul")
@@ -128,14 +130,20 @@ def test_what_a_repeat_does_not_do_is_not_tested(side: str) -> None:
     other = recording("other", 10.2, ops=("model/conv2d/Conv2D", "elsewhere/deep/down/Softmax"))
     (its if side == "before" else their).append(other)
     found = compare(before, after, repeats={before.id: its, after.id: their}).table("op_stats")
-    assert dict(zip(found["op_name"], found["verdict"], strict=True)) == {OPS[0]: "slower", OPS[1]: "untested"}
+    verdicts = dict(zip(found["op_name"], found["verdict"], strict=True))
+    assert (verdicts[OPS[0]], verdicts[OPS[1]]) == ("slower", "untested")
+
+
+def cells_of_second(first: FakeRun, second: FakeRun, name: str) -> StepCells:
+    """The step cells of the second of two captures."""
+    return Replicates().cells(Captures((first, second), (None, None)), 1, name)  # type: ignore[arg-type]
 
 
 def test_the_rows_of_a_repeat_stand_under_the_names_of_the_run() -> None:
     run, same = recording("run"), recording("same")
     numbered = recording("numbered", ops=("model/conv2d_3/Conv2D", "model/dense/MatMul"))
-    assert with_names_of(run, None, same, None, "op_stats") is same.cells["op_stats"]
-    found = with_names_of(run, None, numbered, None, "op_stats")
+    pd.testing.assert_frame_equal(cells_of_second(run, same, "op_stats").keys, same.cells["op_stats"].keys)
+    found = cells_of_second(run, numbered, "op_stats")
     assert found.keys["op_name"].tolist() == list(OPS)
     assert found.keys.dtypes.equals(numbered.cells["op_stats"].keys.dtypes)
     assert found.cells is numbered.cells["op_stats"].cells
@@ -152,7 +160,7 @@ def test_kernels_of_a_repeat_are_found_by_the_ops_that_launched_them() -> None:
     run = launching("run", "net/dense/MatMul", "net/dense_1/MatMul", "net/dense/Relu")
     numbered = launching("numbered", "net/dense_2/MatMul", "net/dense_3/MatMul", "net/dense_2/Relu")
     assert run.frames["kernel_stats"]["registers_per_thread"].isna().all(), "keys may be missing"
-    found = with_names_of(run, None, numbered, None, "kernel_stats").keys
+    found = cells_of_second(run, numbered, "kernel_stats").keys
     pd.testing.assert_frame_equal(found, run.cells["kernel_stats"].keys)
 
 

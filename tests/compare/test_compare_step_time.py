@@ -79,7 +79,7 @@ def test_the_figures_the_verdict_the_check_and_the_table_are_of_all_recordings(a
     (found,) = check(comparison, [parse_condition("step_time>+5%")]).found
     assert (found.measured.baseline, found.measured.candidate) == pytest.approx(times, rel=1e-12)
     assert found.measured.verdict.ratio == pytest.approx(ratio, rel=1e-12)
-    for one in (ours, theirs):
+    for one in (ours, theirs, *more):
         one.info.start_time, one.info.start_time_source = pd.Timestamp("2026-01-01", tz="UTC"), "profile"
     assert runs_table(comparison)["ratio"].iloc[1] == pytest.approx(ratio, rel=1e-9)
 

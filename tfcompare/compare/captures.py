@@ -118,7 +118,7 @@ class Captures:
 
 @dataclass(frozen=True)
 class Replicates:
-    """Further captures of the programs of runs, by the run's id, and the assumed variation between captures.
+    """All captures of the programs of runs, by the run's id, and the assumed variation between captures.
 
     `spread`: the standard deviation between captures of one program, which overrides the default of the device.
     `as_baseline`: a candidate with too few captures varies as the baseline's do, if these suffice to measure it: they
@@ -133,15 +133,16 @@ class Replicates:
     )
 
     def captures(self, run: Run, host: str | None) -> Captures:
-        """The run and its replicates, without duplicates, in an order independent of that of the arguments.
+        """The captures of a run, without duplicates, after the first in an order that is always the same.
 
         With `host`, each replicate is restricted to its counterpart of that host; those without one are left out.
         """
-        once = {r.content_id: r for r in self.of_run.get(run.id, ()) if r.content_id != run.content_id}
-        runs = [run, *(once[content] for content in sorted(once))]
+        first, *others = self.of_run.get(run.id) or (run,)
+        once = {r.content_id: r for r in others if r.content_id != first.content_id}
+        runs = [first, *(once[content] for content in sorted(once))]
         if host is None:
             return Captures(tuple(runs), (None,) * len(runs))
-        hosts = [host, *(host_counterparts(run.host_names, r.host_names).get(host) for r in runs[1:])]
+        hosts = [host, *(host_counterparts(first.host_names, r.host_names).get(host) for r in runs[1:])]
         there = [(r, h) for r, h in zip(runs, hosts, strict=True) if h is not None]
         return Captures(tuple(r for r, _ in there), tuple(h for _, h in there))
 
@@ -210,7 +211,7 @@ class Typical:
 
 def typical_of(run: Run, host: str | None, repeats: Mapping[str, Sequence[Run]]) -> Typical:
     """The most typical capture of a run and its `repeats`."""
-    captures = Replicates(repeats).captures(run, host)
+    captures = Replicates({run.id: (run, *repeats.get(run.id, ()))}).captures(run, host)
     typical, its_host = captures.runs[captures.most_typical], captures.hosts[captures.most_typical]
     others = tuple(one for one in (run, *repeats.get(run.id, ())) if one.content_id != typical.content_id)
     shown = run if typical is run else replace(typical, id=run.id, name=run.name)

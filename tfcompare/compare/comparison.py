@@ -113,7 +113,7 @@ def compare(
     runs = tuple(one.run for one in typical)
     baseline, candidates = runs[0], runs[1:]
     hosts = {one.run.id: one.host for one in typical}
-    of_run = {one.run.id: one.others for one in typical}
+    of_run = {one.run.id: (one.run, *one.others) for one in typical}
     notes += [*host_notes, *stand_ins(typical)]
     unmarked = [run for run in runs if not (knows_step_time(run.info) or (run.info.has_steps and run.why_untimed))]
     devices = device_counts(runs, [one.host for one in typical]) if unmarked or per == "device" else []
@@ -184,7 +184,7 @@ class Comparison:
         """The same comparison with what `other` returns for each run: the same capture under another id and name, with
         these names in place of its hosts'; with `name_in` for the name of an op of a run, and `sentence` for a note."""
         runs = {run.id: other(run) for run in (self.baseline, *self.candidates)}
-        repeats = {runs[key].id: [*map(other, more)] for key, more in self.replicates.of_run.items() if key in runs}
+        captures = {runs[key].id: (runs[key], *map(other, more)) for key, (_, *more) in self.replicates.of_run.items()}
         ours = partial(name_in, self.baseline)
         return replace(
             self,
@@ -193,7 +193,7 @@ class Comparison:
             host=None if self.host is None else hosts[self.host],
             _notes=tuple(map(sentence, self._notes)),
             _hosts={runs[key].id: None if host is None else hosts[host] for key, host in self._hosts.items()},
-            replicates=replace(self.replicates, of_run=repeats),
+            replicates=replace(self.replicates, of_run=captures),
             manual_pairs={
                 runs[run.id].id: tuple(choice.renamed(ours, partial(name_in, run)) for choice in choices)
                 for run in self.candidates
@@ -542,6 +542,13 @@ class Comparison:
     def knows_devices(self, candidate: Run) -> bool:
         """Whether what ran on devices was recorded on both sides; otherwise, only hosts are compared."""
         return all(all(side.each(_has_recorded_devices)) for side in self._sides(candidate))
+
+    def rows(self, name: str, run: Run) -> pd.DataFrame:
+        """The rows of a table of all captures of one of the runs, with sums per step, device or run as in diffs."""
+        table = schema.table(name)
+        side = self._side(table, run)
+        sums = [column.name for column in table.columns if metric_name(column, self.per) != column.name]
+        return side.frame.assign(**{sum_: side.frame[sum_] / side.divisor for sum_ in sums})
 
     def _side(self, table: schema.Table, run: Run) -> SideRows:
         host = self.host_of(run) if "host" in table.keys else None

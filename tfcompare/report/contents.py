@@ -168,4 +168,4 @@ def _compared(comparison: Comparison) -> list[Block]:
 
 def _captures(comparison: Comparison, run: Run) -> str:
     more = comparison.repeats_of(run)
-    return f"{1 + len(more)}: {', '.join(one.name for one in (run, *more))}" if more else MISSING
+    return f"{1 + len(more)}: {', '.join(one.found.name for one in (run, *more))}" if more else MISSING

@@ -230,22 +230,25 @@ class _Renamed(Mapping[str, pa.Table]):
         return len(self._tables)
 
 
+_Key = tuple[str, str]
+
+
 def redacted(comparison: Comparison) -> Comparison:
     """The comparison without paths, users and addresses, its runs called `A`, `B`, …, their replicates `A 2`, `A 3`, …,
     and its hosts `host 1`, …"""
-    names: dict[str, str] = {}
-    runs: dict[str, Run] = {}
+    names: dict[_Key, str] = {}
+    runs: dict[_Key, Run] = {}
     for i, run in enumerate(runs_of(comparison)):
         for number, one in enumerate((run, *comparison.repeats_of(run)), start=1):
-            names.setdefault(one.id, letter(i) if number == 1 else f"{letter(i)} {number}")
-            runs.setdefault(one.id, one)
+            names.setdefault(_key(one), letter(i) if number == 1 else f"{letter(i)} {number}")
+            runs.setdefault(_key(one), one)
     seen = {key: _texts_of(run) for key, run in runs.items()}
     files = [file for run in runs.values() for file in run.found.files]
     known = dict.fromkeys([*(host for run in runs.values() for host in run.host_names), *(file.host for file in files)])
     digits = len(str(len(known)))
     hosts = {host: f"host {number:0{digits}}" for number, host in enumerate(known, start=1)}
     secrets = Secrets(
-        {name: names[key] for key, run in runs.items() for name in (run.id, run.name)},
+        {name: names[key] for key, run in reversed(runs.items()) for name in (run.id, run.name, run.found.name)},
         {
             name: hosts[one.host]
             for run in runs.values()
@@ -263,11 +266,16 @@ def redacted(comparison: Comparison) -> Comparison:
         for own in (shared, *(others[key] for key in runs if text in seen[key])) if count > 1 else ():
             own.of(text)  # before those of a single run, which may not take its name
     return comparison.with_runs(
-        lambda run: renamed(run, names[run.id], hosts, others[run.id].of, sentences.of),
+        lambda run: renamed(run, names[_key(run)], hosts, others[_key(run)].of, sentences.of),
         hosts,
-        lambda run, text: others[run.id].of(text),
+        lambda run, text: others[_key(run)].of(text),
         sentences.of,
     )
+
+
+def _key(run: Run) -> _Key:
+    """What tells captures apart: one stands for all of its program under an id that another has as well."""
+    return run.id, run.content_id
 
 
 def _texts_of(run: Run) -> dict[str, None]:

@@ -143,7 +143,7 @@ def _parts(comparison: Comparison, candidate: Run, parts: pd.DataFrame) -> list[
         else KeyFigure("Host compute", "µs", *on_host, "neither", _HOST_COMPUTE)
     )
     ours, theirs = (
-        mean_of([wait.input_time_us.average for wait in comparison.captures(run).each(input_bound.wait_of)])
+        input_bound.wait_of_side(comparison.captures(run)).input_time_us.average
         for run in (comparison.baseline, candidate)
     )
     return [busy, KeyFigure("Input wait", "µs", ours, theirs, better_by(on_waiting(comparison, candidate)), _INPUT)]

@@ -317,13 +317,12 @@ def _note(pair: Pair, found: pd.DataFrame, changed: int) -> str:
 
 def _longest(pair: Pair, per: str, top: int) -> Block:
     run = pair.baseline
-    stats = run.in_steps("op_stats", host=pair.host_of(run))
+    stats = pair.comparison.rows("op_stats", run)
     ops = top_ops(stats, top or len(stats))
     if ops.empty:
         return Text("The profile has no ops.")
-    divisor = pair.comparison.captures(run).step_count if pair.comparison.per == "step" else 1
     cells = [
-        [str(row["op_name"]), str(row["op_type"]), format_time_us(row["self_time_us"] / divisor),
+        [str(row["op_name"]), str(row["op_type"]), format_time_us(row["self_time_us"]),
          format_percent(row["self_share"])]
         for row in ops.to_dict("records")
     ]  # fmt: skip
@@ -334,7 +333,7 @@ def _longest(pair: Pair, per: str, top: int) -> Block:
             str(row["op_name"]),
             "µs",
             math.nan,
-            row["self_time_us"] / divisor,
+            row["self_time_us"],
             more="op_stats",
             is_alone=True,
         )

@@ -375,7 +375,8 @@ def _estimate(side: Sequence[Estimates], correlation: Floats, spread: Declared, 
         freedom = np.full(variance.shape, len(side) - 1.0)
     else:
         variance, freedom = _assumed_variance(side, effective, spread, most_freedom)
-    return _Estimate(_log(location), variance, freedom, effective.sum(axis=0))
+    is_in_all = np.all([capture.location > 0 for capture in side], axis=0)
+    return _Estimate(_log(location), np.where(is_in_all, variance, np.nan), freedom, effective.sum(axis=0))
 
 
 def _assumed_variance(

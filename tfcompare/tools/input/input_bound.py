@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+from tfcompare.compare.pooling import mean_of
 from tfcompare.compare.straggler import steps_of_straggler
 from tfcompare.frames.planes import HOST_PLANE
 from tfcompare.frames.steps.steps import XLA_MODULE
@@ -20,8 +21,11 @@ from tfcompare.tools.hosts.hosts import steps_by
 from tfcompare.units import format_percent, format_time_us
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pandas as pd
 
+    from tfcompare.compare.captures import Captures
     from tfcompare.run import Run, RunInfo
 
 HIGHLY_SHARE = 0.20
@@ -81,6 +85,30 @@ def wait_of(run: Run, host: str | None = None) -> InputWait:
     if found.is_known:
         return found
     return wait_by_calls(run.table("tf_data_pipelines", host=host), run.info.duration_ms * 1e3, found.why_unknown)
+
+
+def wait_of_side(side: Captures) -> InputWait:
+    """`wait_of` all captures of a run: means are those of their means, and the share is that of the mean step."""
+    waits = side.each(wait_of)
+    known = [wait for wait in waits if wait.is_known]
+    if len(waits) == 1 or not known:
+        return waits[0]
+    step, waiting, share = (
+        _pooled([getattr(wait, name) for wait in known]) for name in ("step_time_us", "input_time_us", "share")
+    )
+    of_step = waiting.average / step.average
+    unexplained = mean_of([wait.unexplained for wait in known])
+    steps = sum(wait.steps for wait in known)
+    return InputWait(level_of(of_step), steps, step, waiting, replace(share, average=of_step), unexplained)
+
+
+def _pooled(spreads: Sequence[Spread]) -> Spread:
+    return Spread(
+        mean_of([one.average for one in spreads]),
+        mean_of([one.deviation for one in spreads]),
+        min(one.smallest for one in spreads),
+        max(one.largest for one in spreads),
+    )
 
 
 def wait_by_calls(pipelines: pd.DataFrame, duration_us: float, why_unknown: str) -> InputWait:

@@ -16,12 +16,12 @@ from tfcompare.compare.groups.fused_rows import single_ops
 from tfcompare.compare.headline import knows_step_time
 from tfcompare.compare.matching.tiers import CANONICAL, FUSED
 from tfcompare.compare.pooling import median_of
-from tfcompare.compare.straggler import steps_of_straggler
 from tfcompare.errors import Unknown
-from tfcompare.tools.input.input_bound import input_wait
+from tfcompare.tools.input.input_bound import wait_of_side
 
 if TYPE_CHECKING:
     from tfcompare.compare import Comparison
+    from tfcompare.compare.captures import Captures
     from tfcompare.run import Run
 
 By = Literal["op_name", "op_type"]
@@ -81,7 +81,7 @@ def runs_table(comparison: Comparison) -> pd.DataFrame:
     verdicts = comparison.verdict
     rows = []
     for position, run in enumerate(runs):
-        host = comparison.host_of(run)
+        captures = comparison.captures(run)
         verdict = verdicts[run.id] if position else None
         rows.append(
             {
@@ -89,15 +89,15 @@ def runs_table(comparison: Comparison) -> pd.DataFrame:
                 "name": run.name,
                 "role": CANDIDATE if position else BASELINE,
                 "step_time_us_mean": comparison.step_time_us(run),
-                **_step_times(run, host),
+                **_step_times(captures),
                 "verdict": verdict.word if verdict else "",
                 "evidence": verdict.evidence if verdict else "",
                 "interval_low": verdict.low if verdict else math.nan,
                 "interval_high": verdict.high if verdict else math.nan,
                 "reason": verdict.reason if verdict else "",
                 "caveat": verdict.caveat if verdict else "",
-                "peak_bytes": median_of(comparison.captures(run).each(peak_bytes)),
-                "input_share": input_wait(steps_of_straggler(run.table("steps", host=host)), run.info).share.average,
+                "peak_bytes": median_of(captures.each(peak_bytes)),
+                "input_share": wait_of_side(captures).share.average,
                 "start_time": run.info.start_time,
                 "start_time_source": run.info.start_time_source,
             }
@@ -245,13 +245,10 @@ def _with_empty_cells_named(cells: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _step_times(run: Run, host: str | None) -> dict[str, Any]:
+def _step_times(captures: Captures) -> dict[str, Any]:
     names = ("step_time_us_median", "step_time_us_tenth", "step_time_us_ninetieth")
-    if not knows_step_time(run.info):
-        return {"steps": 0, **dict.fromkeys(names, math.nan)}
-    steps = run.steps_on(host)
-    durations = steps.loc[steps["included"].astype(bool), "duration_us"].to_numpy(np.float64)
-    if not durations.size:
+    durations = np.concatenate([times.included[0] for times in captures.step_times_us])
+    if not durations.size or not all(knows_step_time(run.info) for run in captures.runs):
         return {"steps": 0, **dict.fromkeys(names, math.nan)}
     figures = [float(np.median(durations)), *(float(np.quantile(durations, share)) for share in _SPREAD)]
     return {"steps": len(durations), **dict(zip(names, figures, strict=True))}

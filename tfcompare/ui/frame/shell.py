@@ -52,9 +52,6 @@ ICON = (
 LOGO = str(Path(__file__).with_name("logo.svg"))
 """In a grey that is readable on light and dark pages; its letters are paths, as no font is certain to be there."""
 
-OF_ALL_RECORDINGS = (
-    "Verdicts and step times use a run and its replicates together; all other figures are those of the run itself."
-)
 _BEFORE_AND_AFTER = 2
 """If this many places are given, the newest run of each is compared, with its replicates."""
 _MOST_NAMED = 12
@@ -392,5 +389,4 @@ def _show_what_is_compared(comparison: Comparison) -> None:
 
 def _chip_help(comparison: Comparison, position: int, run: Run) -> str:
     role = "" if comparison.is_single else "Baseline: " if position == 0 else "Candidate: "
-    replicates = f" {OF_ALL_RECORDINGS}" if comparison.repeats_of(run) else ""
-    return f"{role}{as_code(text_of(str(run.path)))}{replicates}"
+    return f"{role}{as_code(text_of(str(run.path)))}"

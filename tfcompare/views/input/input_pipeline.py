@@ -108,7 +108,7 @@ def waits_of(pair: Pair) -> tuple[InputWait, InputWait]:
     """How long each run waits for input, on the host that is shown or on the slowest host of each step."""
 
     def make() -> tuple[InputWait, InputWait]:
-        ours, theirs = (input_bound.wait_of(run, pair.host_of(run)) for run in pair.runs)
+        ours, theirs = (input_bound.wait_of_side(pair.comparison.captures(run)) for run in pair.runs)
         return ours, theirs
 
     return pair.cached("input_waits", make)
@@ -138,9 +138,7 @@ def _figures(pair: Pair) -> Iterator[Block]:
         if calls is not None:
             rows.append(Judged(f"Mean tf.data call ({calls.name})", calls.verdict))
         yield Judgements(rows)
-    has_replicates = any(map(pair.comparison.repeats_of, pair.runs))
-    step_time = [] if has_replicates else [_step_time(pair)]  # elsewhere, the step time is then that of all captures
-    figures = [_waiting(pair, waiting), _share(pair), *step_time, _on_host(pair), _mean_call(pair, calls)]
+    figures = [_waiting(pair, waiting), _share(pair), _step_time(pair), _on_host(pair), _mean_call(pair, calls)]
     known = [one for one in figures if not (math.isnan(one.baseline) and math.isnan(one.candidate))]
     if known:
         yield cards(pair, known)
