@@ -80,7 +80,14 @@ OF_A_DIFF = {
         Column("rank", "Int64", "level", "", "Rank", "Place among the run's ops: device before host, by self time."),
         Column("avg_time_us", "float64", "mean", "µs", "Average time", "Total time ÷ occurrences."),
         Column("avg_self_time_us", "float64", "mean", "µs", "Average self time", "Self time ÷ occurrences."),
-        Column("self_share", "float64", "level", "share", "Share", "Share of the self time on host, or on device."),
+        Column(
+            "self_share",
+            "float64",
+            "level",
+            "share",
+            "Share",
+            "Share of the self time on host, or on device; IDLE counts only where it is shown.",
+        ),
         Column(
             "input_self_share",
             "float64",

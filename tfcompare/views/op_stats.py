@@ -170,7 +170,7 @@ def _table(pair: Pair, rows: pd.DataFrame, options: Options) -> Table:
         is_alone=pair.is_single,
         nothing=filtered if options.filter else "No ops were recorded here.",
         opens=Opens(partial(_details, pair, options), op.op_key) if options.by == "op_name" else None,
-        everything=partial(everything, pair, schema.OP_STATS, partial(tf_stats.side_by_side, idle=True)),
+        everything=partial(everything, pair, schema.OP_STATS, partial(tf_stats.side_by_side, idle=options.idle)),
     )
 
 
