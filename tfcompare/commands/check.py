@@ -25,7 +25,7 @@ candidate.
 A time fails only if its whole 95 % confidence interval meets the condition. It is unclear if only the estimate does,
 and untested if there are too few steps or no step markers. The output states the number of captures, the smallest
 detectable change and, if a condition is unclear, how many captures would detect the change in question. Bytes and
-launches are exact and are compared without replicates. A condition is missing if neither run has its subject, such as
+launches are compared exactly. A condition is missing if neither run has its subject, such as
 an op of that name; this is bad input, reported after the other conditions.
 
 The last lines say what was not decided: NOT JUDGED with what to record, UNCLEAR with the smallest detectable change.
