@@ -90,8 +90,8 @@ def test_the_figures_are_sums_over_the_program() -> None:
     assert found["Time per execution"] == (100, 50)
     assert found["FLOP rate"] == pytest.approx((FLOPS / 100e-6, FLOPS / 50e-6))
     assert found["Bandwidth"] == pytest.approx((BYTES / 100e-6, BYTES / 50e-6))
-    assert found["Share of peak"][1] == pytest.approx(2 * found["Share of peak"][0])
-    assert found["Share of peak"][0] == pytest.approx(FLOPS / 100e-6 / (304 * 2048 * 2.1e9))
+    assert found["Roofline efficiency"][1] == pytest.approx(2 * found["Roofline efficiency"][0])
+    assert found["Roofline efficiency"][0] == pytest.approx(FLOPS / 100e-6 / (304 * 2048 * 2.1e9))
 
 
 def test_a_program_of_unknown_cost_has_no_rate() -> None:

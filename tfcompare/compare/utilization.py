@@ -20,6 +20,7 @@ _PEAKS = {"flops": "peak_flops_per_s", "bytes_accessed": "peak_bytes_per_s"}
 _MOST_UNKNOWN = 0.01
 """Of the time of instructions, how much may be in those of unknown cost: the sum is then too small by that order."""
 _US_PER_S = 1e6
+ROOFLINE = "Roofline efficiency"
 
 
 def time_at_peak_us(run: Run, host: str | None, cost: Cost) -> float:
@@ -40,13 +41,12 @@ def time_at_peak_us(run: Run, host: str | None, cost: Cost) -> float:
     return math.nan if _is_unknown(rows, needed_us) else float(needed_us.sum()) / count / computing_devices(run, host)
 
 
-def roofline_efficiency(run: Run, host: str | None) -> float:
+def roofline_efficiency(rows: pd.DataFrame) -> float:
     """The time that instructions would take on the roofline, each limited by compute or memory, by the time they took.
 
-    Above 1 where they read from a cache what they are said to read from memory. NaN without compiled programs, and
-    where peaks or costs are unknown, as for `time_at_peak_us`.
+    `rows` are those of `hlo_ops`, or have its columns. Above 1 where they read from a cache what they are said to read
+    from memory. NaN without any, and where peaks or costs are unknown, as for `time_at_peak_us`.
     """
-    rows = run.in_steps("hlo_ops", host=host)
     needed_us = _needed_us(rows, "flops").combine(_needed_us(rows, "bytes_accessed"), np.maximum)
     took_us = float(rows["self_time_us"].sum())
     return float(needed_us.sum()) / took_us if took_us > 0 and not _is_unknown(rows, needed_us) else math.nan

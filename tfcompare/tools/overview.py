@@ -10,7 +10,7 @@ from tfcompare.compare.examples import differing_examples
 from tfcompare.compare.memory_growth import growth_in
 from tfcompare.compare.pooling import mean_of, median_of
 from tfcompare.compare.stats.estimates import STEP_TIME as MEANING
-from tfcompare.compare.utilization import Cost, duty_cycle, roofline_efficiency, time_at_peak_us
+from tfcompare.compare.utilization import ROOFLINE, Cost, duty_cycle, roofline_efficiency, time_at_peak_us
 from tfcompare.tools.input import input_bound
 from tfcompare.tools.input.input_verdicts import on_waiting
 from tfcompare.tools.key_figures import KeyFigure, better_by, op_times
@@ -103,8 +103,12 @@ def _utilization(comparison: Comparison, candidate: Run) -> Iterator[KeyFigure]:
         at_peak = [mean_of(side.each(partial(time_at_peak_us, cost=cost))) for side in sides]
         ours, theirs = (us / step for us, step in zip(at_peak, step_us, strict=True))
         yield KeyFigure(label, "share", ours, theirs, "neither", meaning)
-    ours, theirs = (mean_of(side.each(roofline_efficiency)) for side in sides)
-    yield KeyFigure("Roofline efficiency", "share", ours, theirs, "neither", _EFFICIENCY)
+    ours, theirs = (mean_of(side.each(_roofline_efficiency)) for side in sides)
+    yield KeyFigure(ROOFLINE, "share", ours, theirs, "neither", _EFFICIENCY)
+
+
+def _roofline_efficiency(run: Run, host: str | None) -> float:
+    return roofline_efficiency(run.in_steps("hlo_ops", host=host))
 
 
 def _growth(comparison: Comparison, candidate: Run) -> Iterator[KeyFigure]:

@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 
 from tfcompare.compare.diff import change
-from tfcompare.compare.executions import execution_time_us, least_time_us
+from tfcompare.compare.executions import execution_time_us
 from tfcompare.compare.groups.aggregate import metric_in
+from tfcompare.compare.utilization import ROOFLINE, roofline_efficiency
 from tfcompare.schema import SIDES
 from tfcompare.schema.hlo import TRANSFERS
 from tfcompare.tools.advice.model import code
@@ -38,9 +39,9 @@ def figures(rows: pd.DataFrame) -> list[KeyFigure]:
             "Bytes that all its instructions read and write at least, by their self time; unknown if those of one are.",
         ),
         KeyFigure(
-            "Share of peak", "share", *_both(_share_of_peak(rows, role) for role in SIDES), "neither",
-            "Least time that the device's peak FLOP rate and bandwidth allow, as a share of the time taken. Of the "
-            "instructions whose costs are known, on devices whose peaks are known.",
+            ROOFLINE, "share", *_both(_efficiency(rows, role) for role in SIDES), "neither",
+            "Least time that the device's peak FLOP rate and bandwidth allow its instructions, as a share of the time "
+            "taken; the Overview's is of all programs in the steps.",
         ),
     ]  # fmt: skip
     return [figure for figure in found if not (np.isnan(figure.baseline) and np.isnan(figure.candidate))]
@@ -55,9 +56,10 @@ def _rate(rows: pd.DataFrame, cost: str, role: str) -> float:
     return _total(_floats(rows, cost, role)[times.notna()], skipna=False) / (_total(times) or np.nan) * _US_PER_S
 
 
-def _share_of_peak(rows: pd.DataFrame, role: str) -> float:
-    least = least_time_us(rows, role)
-    return _total(least) / (_total(_floats(rows, "self_time_us", role)[least.notna()]) or np.nan)
+def _efficiency(rows: pd.DataFrame, role: str) -> float:
+    """That of one side's instructions, in a frame with the columns of `hlo_ops`."""
+    names = ("self_time_us", "flops", "bytes_accessed", "peak_flops_per_s", "peak_bytes_per_s")
+    return roofline_efficiency(pd.DataFrame({name: _floats(rows, name, role) for name in names}))
 
 
 def sentence(rows: pd.DataFrame, name: str, runs: tuple[str, str]) -> str:
