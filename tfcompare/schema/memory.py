@@ -32,7 +32,7 @@ MEMORY_SUMMARY = Table(
             "peak_heap_bytes",
             "bytes",
             "Peak heap since start",
-            "The largest heap since the program began, as reported by the allocator: it may be before the profile.",
+            "The largest heap, without the stack, since the program began: it may be before the profile.",
             "int64",
         ),
         level("peak_bytes", "bytes", "Peak", "The largest sum of stack and heap within the profile.", "int64"),

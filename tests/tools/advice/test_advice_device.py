@@ -49,7 +49,7 @@ def test_room_for_a_larger_batch_where_the_device_waits_for_the_host() -> None:
     run = facts(waiting, device_type="GPU", memory=memory("GPU_0_bfc", 4_000_000, 10_000_000))
     found = device_rules.larger_batch(run)
     assert found.title == "A larger batch fits, and the device waits for the host 25.0 % of the step"
-    assert "holds 4.00 MB of 10.0 MB at its peak, and for 2.50 ms of each step" in found.text
+    assert "held 4.00 MB of 10.0 MB at most since the program began, and for 2.50 ms of each step" in found.text
     for silent in (
         facts(waiting, device_type="GPU", memory=memory("GPU_0_bfc", 5_000_000, 10_000_000)),
         facts(waiting, device_type="GPU", memory=memory("gpu_host_bfc", 1, 10_000_000)),

@@ -258,16 +258,18 @@ def device_memory(facts: Facts) -> pd.DataFrame:
 
 
 def _fullest(facts: Facts, column: str) -> float:
-    """A column of the device memory that is fullest at its peak; NaN without one."""
+    """A column of the device memory that was fullest since the program began; NaN without one."""
     rows = device_memory(facts)
     if rows.empty:
         return math.nan
     highest = rows[["peak_bytes", "peak_heap_bytes"]].max(axis=1)  # of the profile, and since the program began
-    rows = rows.assign(peak_bytes=highest)
+    rows = rows.assign(most_bytes=highest)
     return float(rows.iloc[int((highest / rows["capacity_bytes"]).to_numpy(dtype=float).argmax())][column])
 
 
-FULLEST_PEAK = Figure("Peak of the fullest device memory", "bytes", lambda f: _fullest(f, "peak_bytes"))
+MOST_HELD = Figure(
+    "Most in use since start, of the fullest device memory", "bytes", lambda f: _fullest(f, "most_bytes")
+)
 FULLEST_CAPACITY = Figure("Its capacity", "bytes", lambda f: _fullest(f, "capacity_bytes"))
 _OF_HOST = ("kernel_launch_us", "host_compute_us", *UNEXPLAINED_PARTS)
 HOST_ONLY_TIME = Figure("Device waits for the host, per step", "µs", lambda f: sum(map(f.part_us, _OF_HOST)))
@@ -276,18 +278,18 @@ HOST_ONLY_SHARE = Figure("Share of the step time", SHARE, lambda f: sum(map(f.pa
 
 def larger_batch(facts: Facts) -> Found | None:
     """The devices wait for the host in each step, and their memory has room for a larger batch."""
-    if not (facts.has_device and share_of(FULLEST_PEAK.of(facts), FULLEST_CAPACITY.of(facts)) < ROOMY):
+    if not (facts.has_device and share_of(MOST_HELD.of(facts), FULLEST_CAPACITY.of(facts)) < ROOMY):
         return None
     if not HOST_ONLY_SHARE.of(facts) >= IDLE_SHARE:
         return None
     text = (
-        f"The fullest memory of a device holds {FULLEST_PEAK.text(facts)} of {FULLEST_CAPACITY.text(facts)} at its "
-        f"peak, and for {HOST_ONLY_TIME.text(facts)} of each step the device waits for launches, host ops and what is "
-        "unexplained. Most of that is the same for a larger batch: double the batch as long as the step takes less "
-        "than twice as long, and compare examples per second. The learning rate may have to follow."
+        f"The fullest memory of a device held {MOST_HELD.text(facts)} of {FULLEST_CAPACITY.text(facts)} at most since "
+        f"the program began, and for {HOST_ONLY_TIME.text(facts)} of each step the device waits for launches, host ops "
+        "and what is unexplained. Most of that is the same for a larger batch: double the batch as long as the step "
+        "takes less than twice as long, and compare examples per second. The learning rate may have to follow."
     )
     title = f"A larger batch fits, and the device waits for the host {HOST_ONLY_SHARE.text(facts)} of the step"
-    figures = (HOST_ONLY_SHARE, HOST_ONLY_TIME, FULLEST_PEAK, FULLEST_CAPACITY)
+    figures = (HOST_ONLY_SHARE, HOST_ONLY_TIME, MOST_HELD, FULLEST_CAPACITY)
     return Found(title, text, figures, GPU_GUIDE)  # how much of it a batch makes up for, only a trial tells
 
 

@@ -117,7 +117,7 @@ def key_figures(figures: Figures, per: str) -> list[KeyFigure]:
         _size(
             "Peak heap since start",
             figures["peak_heap_bytes"],
-            "The largest heap since the program began, as reported by the allocator. It may be before the profile.",
+            "The largest heap, without the stack, since the program began. It may be before the profile.",
         ),
         KeyFigure(
             "Capacity used", "share", used[0], used[1], "neither",

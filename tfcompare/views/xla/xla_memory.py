@@ -100,13 +100,13 @@ def _spans(pair: Pair, chosen: pd.DataFrame) -> list[tuple[Side, Any]]:
 
 
 def _peak(pair: Pair, name: str, called: list[str] | tuple[str, str], rows: pd.DataFrame, peaks: list[float]) -> str:
-    """The peak of one memory space on both sides, which are `called` so, and how many of its buffers changed."""
+    """The planned peak of one memory space on both sides, called so, and how many of its buffers changed."""
     ours, theirs = map(format_bytes, peaks)
     if pair.is_single:
-        return f"{name}: {ours}"
+        return f"{name}, as XLA planned it: {ours}"
     changes = zip(("added", "removed", "grown", "shrunk"), xla_memory.counts(rows), strict=True)
     counted = ", ".join(f"{count:,} {what}" for what, count in changes if count) or "none changed"
-    return f"{name}: {theirs} in {called[1]}, {ours} in {called[0]}. Buffers: {counted}."
+    return f"{name}, as XLA planned it: {theirs} in {called[1]}, {ours} in {called[0]}. Buffers: {counted}."
 
 
 def _buffers(pair: Pair, program: str, rows: pd.DataFrame) -> pd.DataFrame:
