@@ -124,7 +124,7 @@ def compare(
         per = "device" if devices else "run"
         notes.append(f"Figures are per {per}, not per step, since {why}: {names}.")
     if devices:
-        notes.append(devices_note(runs, devices, per))
+        notes.append(devices_note(runs, compared, devices, per))
     choices, choice_notes = applicable_choices(baseline, candidates, manual_pairs or {})
     notes += choice_notes
     replicates = Replicates(of_run, spread, is_series)

@@ -48,9 +48,14 @@ def device_counts(runs: Sequence[Run], hosts: Sequence[str | None]) -> list[int]
     return counts if len(set(counts)) > 1 else []
 
 
-def devices_note(runs: Sequence[Run], counts: Sequence[int], per: str) -> str:
-    """A sentence on the number of devices that each run computed on, and what figures are divided by."""
-    devices = ", ".join(f"{run.name} on {count}" for run, count in zip(runs, counts, strict=True))
+def devices_note(runs: Sequence[Run], hosts: Sequence[str | None], counts: Sequence[int], per: str) -> str:
+    """A sentence on the number of devices that each run computed on, of those recorded where these are more, and what
+    figures are divided by."""
+    of_runs = []
+    for run, host, count in zip(runs, hosts, counts, strict=True):
+        recorded = int((run.host_table("idle", host=host)["host_or_device"] == DEVICE).sum())
+        of_runs.append(f"{run.name} on {count}{f' of {recorded}' if recorded > count else ''}")
+    devices = ", ".join(of_runs)
     if per == "device":
         return f"Figures are divided by the number of devices that computed: {devices}."
     return (
