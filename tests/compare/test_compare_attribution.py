@@ -281,13 +281,14 @@ STAGE = "Iterator::Root::Prefetch::Map"
     ],
 )
 def test_the_sentence_on_a_part_names_what_moved_the_most(part_us, before, after, op_type, said):
-    assert sentence_on(part_us, before, after, op_type) == f"Within host compute, {said}."
+    assert sentence_on(part_us, before, after, op_type) == f"In the wall time of host compute, {said}."
 
 
 def test_the_sentence_on_a_part_names_the_ops_of_a_type_together_or_that_nothing_changed():
     ours, theirs = {"a": 50, "b": 30, "c": 5}, {"a": 20, "b": 10, "c": 5}
     assert sentence_on((100, 40), ours, theirs, "Op") == (
-        "Within host compute, the 2 `Op` ops fell by 50.0 µs per step together, most of all `a` (−30.0 µs)."
+        "In the wall time of host compute, the 2 `Op` ops fell by 50.0 µs per step together, most of all `a` "
+        "(−30.0 µs)."
     )
     assert sentence_on((60, 60), {"a": 1}, {"a": 1}, "Op") == "Nothing within host compute changed."
 

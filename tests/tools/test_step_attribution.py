@@ -33,8 +33,8 @@ def test_a_better_input_pipeline_is_credited_to_what_the_step_no_longer_waits_fo
     left = inside.waterfall.moves.set_index("kind")["delta_us"].get("no op running", 0.0)
     assert abs(left) < 0.02 * abs(inside.waterfall.delta_us), "what stands before the step adds up to its waiting"
     assert inside.sentence == (
-        "Within input, `Map` changed the most: it fell by 6.30 ms per step. In its function, most of that is "
-        "`DecodePng` (−5.31 ms)."
+        "In the wall time of input, `Map` changed the most: it fell by 6.30 ms per step. In its function, most of that "
+        "is `DecodePng` (−5.31 ms)."
     )
 
 

@@ -100,8 +100,10 @@ def part_sentence(part: str, waterfall: Waterfall, moves: pd.DataFrame) -> str:
     kind = moves["detail"].where(moves["detail"] != DATASET, moves["name"].map(_stage))
     totals = moves["delta_us"].groupby(kind).sum()
     if named.empty or abs(no_op) > totals.abs().max():
-        return f"Within {PART_WORDS[part]}, time in which no op was running {_fell_or_grew(no_op)} per step."
-    return f"Within {PART_WORDS[part]}, {_most_moved(moves, kind, totals)}."
+        return (
+            f"In the wall time of {PART_WORDS[part]}, time in which no op was running {_fell_or_grew(no_op)} per step."
+        )
+    return f"In the wall time of {PART_WORDS[part]}, {_most_moved(moves, kind, totals)}."
 
 
 def _most_moved(moves: pd.DataFrame, kind: pd.Series, totals: pd.Series) -> str:

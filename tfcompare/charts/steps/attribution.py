@@ -95,8 +95,9 @@ def _waterfall(
     if len(moves):
         bars = _move_bars(moves, levels, rows[1:-1], scale)
         result.add_trace(bars.update(marker_color=_colours_of(moves, colours)))
+    what = "Wall time, mean" if unit == "op" else "Mean"
     result.update_xaxes(
-        title_text=f"Mean over the included steps ({scale.unit})",
+        title_text=f"{what} over the included steps ({scale.unit})",
         range=[low / scale.size, (high + margin * (high - low)) / scale.size],
         tickformat="~r",
         zeroline=bool(low < 0),
