@@ -199,7 +199,7 @@ def test_balanced_hosts_name_nobody() -> None:
     run = balanced()
     assert (
         verdict_sentence(slowest_host.slowest_host(run), None, alone=True)
-        == "No host is usually busy longer than the others."
+        == "No host usually takes longer than the others without collectives."
     )
     slightly = slowed(layer=6.05)
     sentence = verdict_sentence(slowest_host.slowest_host(slightly), slowest_host.slowest_host(slowed("c", layer=12)))
@@ -212,7 +212,7 @@ def test_the_verdict_follows_the_candidate_when_the_sides_are_swapped() -> None:
     there, back = tfc.compare(one, two), tfc.compare(two, one)
     assert "Slowest host: `c`" in host_sentence(there, two)
     assert "in the baseline no host stood out" in host_sentence(there, two)
-    assert "No host is usually busy longer" in host_sentence(back, one)
+    assert "No host usually takes longer" in host_sentence(back, one)
     assert "in the baseline `c` was the slowest" in host_sentence(back, one)
     ours, theirs, change = hosts.paired_steps(one, two, "host").matrices("busy_us")
     swapped = hosts.paired_steps(two, one, "host").matrices("busy_us")

@@ -51,14 +51,14 @@ def test_a_host_of_the_candidate_alone_has_no_links_to_pages() -> None:
 
 def test_devices_of_one_host_are_compared() -> None:
     pair = pair_of("jax_tpu")
-    assert texts(VIEW, pair)[0].startswith("No device is usually busy longer than the others.")
+    assert texts(VIEW, pair)[0].startswith("No device usually takes longer than the others without collectives.")
     assert not shown(VIEW, pair, Links)
 
 
 def test_hosts_and_devices_can_be_chosen() -> None:
     pair = pair_of("tf_gpu")
     found = texts(VIEW, pair, by="device", metric="device_compute_us")
-    assert found[0].startswith("No host is usually busy longer than the others")
+    assert found[0].startswith("No host usually takes longer than the others without collectives")
     titles = [block.title for block in VIEW.blocks(pair, by="device") if isinstance(block, Section)]
     assert "Where each device's time goes" in titles
 

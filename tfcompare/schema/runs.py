@@ -197,7 +197,7 @@ HOSTS = Table(
         Column("start_us", "float64", "time_point", "µs", "Start", "Start of the step since the start of the profile."),
         Column("included", "bool", "flag", "", "Counted", _INCLUDED),
         level("duration_us", "µs", "Step time", "Length of the step on this host, the same for all its devices."),
-        level("busy_us", "µs", "Busy time", "Step time without the time in collectives: what makes the others wait."),
+        level("busy_us", "µs", "Time without collectives", "Step time less collectives: what makes others wait."),
         level(
             "collectives_us", "µs", "In collectives",
             "Host and device collectives: exchanging data with other hosts and devices, and waiting for them.",
@@ -207,7 +207,10 @@ HOSTS = Table(
             "Step time less the median over all hosts and devices in this step; steps are paired by number, else by "
             "position.",
         ),
-        level("busy_skew_us", "µs", "Busy skew", "Busy time less the median over all hosts and devices in this step."),
+        level(
+            "busy_skew_us", "µs", "Skew without collectives",
+            "Time without collectives less the median over all hosts and devices in this step.",
+        ),
         *_PARTS,
     ),
 )  # fmt: skip
