@@ -116,7 +116,8 @@ def compare(
     of_run = {one.run.id: (one.run, *one.others) for one in typical}
     notes += [*host_notes, *stand_ins(typical)]
     unmarked = [run for run in runs if not (knows_step_time(run.info) or (run.info.has_steps and run.why_untimed))]
-    devices = device_counts(runs, [one.host for one in typical]) if unmarked or per == "device" else []
+    of_hosts = [one.host for one in typical]
+    devices = device_counts(runs, of_hosts) if unmarked or per == "device" else []
     if per == "step" and unmarked:
         names = ", ".join(dict.fromkeys(run.name for run in unmarked))
         is_untimed = any(run.why_untimed for run in unmarked)
@@ -124,7 +125,7 @@ def compare(
         per = "device" if devices else "run"
         notes.append(f"Figures are per {per}, not per step, since {why}: {names}.")
     if devices:
-        notes.append(devices_note(runs, compared, devices, per))
+        notes.append(devices_note(runs, of_hosts, devices, per))
     choices, choice_notes = applicable_choices(baseline, candidates, manual_pairs or {})
     notes += choice_notes
     replicates = Replicates(of_run, spread, is_series)
