@@ -120,6 +120,8 @@ def _inputs(baseline: Run, candidate: Run) -> Iterator[Difference]:
 
 def _divided_and_donated(baseline: Run, candidate: Run) -> Iterator[Difference]:
     """How the parameters of programs that ran on both sides are divided among devices, and which are donated."""
+    if not _ran_on_both(baseline, candidate):
+        return
     try:
         ours, theirs = (run.table("hlo_programs") for run in (baseline, candidate))
     except TfcompareError:  # programs are read late, and a file may have gone
@@ -169,6 +171,12 @@ def _by_time(*runs: Run) -> list[str]:
     rows = pd.concat([run.table("hlo_ops")[["program", "self_time_us"]] for run in runs])
     times = rows.groupby(rows["program"].map(plain_program))["self_time_us"].sum()
     return list(times.sort_index().sort_values(ascending=False, kind="stable").index)
+
+
+def _ran_on_both(baseline: Run, candidate: Run) -> bool:
+    """Whether any program ran on both sides."""
+    ours, theirs = (set(map(plain_program, run.table("hlo_ops")["program"].unique())) for run in (baseline, candidate))
+    return not ours.isdisjoint(theirs)
 
 
 def _counted(counts: Counter[str], shared: int, most: int = _MOST_SHAPES) -> str:

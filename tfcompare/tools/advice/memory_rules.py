@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+import numpy as np
 import pandas as pd
 
 from tfcompare.hlo.shapes import size_of_text
@@ -32,19 +33,22 @@ TPU_GUIDE = "https://cloud.google.com/tpu/docs/performance-guide"
 MEMORY_GUIDE = f"{GUIDE}#memory_profile_tool"
 
 
-def _used(row: pd.Series) -> float:
-    return share_of(float(row["peak_bytes"]), float(row["capacity_bytes"]))
+def _used(memory: pd.DataFrame) -> pd.Series:
+    """The share of its capacity that each memory takes at its peak; NaN where there is no capacity."""
+    return memory["peak_bytes"] / memory["capacity_bytes"].where(memory["capacity_bytes"] > 0)
 
 
-def _fragmented(row: pd.Series) -> float:
-    return float(row["fragmentation"]) if _used(row) >= FILLED else 0.0
+def _fragmented(memory: pd.DataFrame) -> pd.Series:
+    return memory["fragmentation"].where(_used(memory) >= FILLED, 0.0)
 
 
-def _worst(memory: pd.DataFrame, how_bad: Callable[[pd.Series], float]) -> tuple[pd.Series, float] | None:
+def _worst(memory: pd.DataFrame, how_bad: pd.Series) -> tuple[pd.Series, float] | None:
     """The memory (a row of `memory_summary`) with the worst score, and that score; None if there is none."""
-    rated = [(row, how_bad(row)) for _, row in memory.iterrows()]
-    rated = [(row, badness) for row, badness in rated if not math.isnan(badness)]
-    return max(rated, key=lambda pair: pair[1], default=None)
+    scores = how_bad.to_numpy(np.float64)
+    if np.isnan(scores).all():
+        return None
+    position = int(np.nanargmax(scores))
+    return memory.iloc[position], float(scores[position])
 
 
 def _figures(row: pd.Series) -> tuple[Figure, Figure, Figure, Figure]:
@@ -62,7 +66,9 @@ def _figures(row: pd.Series) -> tuple[Figure, Figure, Figure, Figure]:
     return (
         Figure("Peak", "bytes", of(lambda r: float(r["peak_bytes"])), memory_id),
         Figure("Capacity", "bytes", of(lambda r: float(r["capacity_bytes"])), memory_id),
-        Figure("Peak, share of capacity", SHARE, of(_used), memory_id),
+        Figure(
+            "Peak, share of capacity", SHARE, of(lambda r: share_of(r["peak_bytes"], r["capacity_bytes"])), memory_id
+        ),
         Figure("Fragmentation at the peak", SHARE, of(lambda r: float(r["fragmentation"])), memory_id),
     )
 
@@ -74,7 +80,7 @@ def _name(row: pd.Series) -> str:
 
 def full(facts: Facts) -> Found | None:
     """A memory's peak comes near to its capacity."""
-    worst = _worst(facts.memory, _used)
+    worst = _worst(facts.memory, _used(facts.memory))
     if worst is None or not worst[1] >= FULL:
         return None
     peak, capacity, share, _ = _figures(worst[0])
@@ -94,7 +100,7 @@ def full(facts: Facts) -> Found | None:
 
 def fragmented(facts: Facts) -> Found | None:
     """The free space of a well-filled memory is fragmented."""
-    worst = _worst(facts.memory, _fragmented)
+    worst = _worst(facts.memory, _fragmented(facts.memory))
     if worst is None or not worst[1] >= FRAGMENTED:
         return None
     _, _, share, fragmentation = _figures(worst[0])

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from tfcompare import schema
@@ -143,17 +144,19 @@ def draw(pair: Pair, parts: HostParts, *, every_host: bool, labels: int = charts
 
 def _longest_parts(pair: Pair, parts: HostParts, shown: dict[str, str]) -> Facts:
     """The longest parts of the step of each host, as texts."""
+    of_sides = [_longest(frame[frame.index.isin(shown)]) for frame in parts.frames]
     cells = [
-        [f"{name} ({role})" if role else name, *(_longest(frame, name) for frame in parts.frames)]
+        [f"{name} ({role})" if role else name, *(longest.get(name, MISSING) for longest in of_sides)]
         for name, role in shown.items()
     ]
     return Facts([f"Longest parts, by {parts.by}", *pair.headings], cells)
 
 
-def _longest(frame: pd.DataFrame, name: str) -> str:
-    if name not in frame.index:
-        return MISSING
-    longest = frame.loc[[name]].iloc[0].sort_values(ascending=False, kind="stable").head(MOST_PARTS)
-    return ", ".join(
-        f"{schema.STEPS.column(str(part)).label} {format_time_us(time)}" for part, time in longest.items() if time > 0
-    )
+def _longest(frame: pd.DataFrame) -> dict[str, str]:
+    """The longest parts of the step of each of these hosts."""
+    labels, times = [schema.STEPS.column(str(part)).label for part in frame], frame.to_numpy(np.float64)
+    order = np.argsort(-times, axis=1, kind="stable")[:, :MOST_PARTS]
+    return {
+        str(name): ", ".join(f"{labels[part]} {format_time_us(own[part])}" for part in longest if own[part] > 0)
+        for name, own, longest in zip(frame.index, times, order, strict=True)
+    }
