@@ -7,7 +7,9 @@ import pytest
 from tests.frames.tables import run_of
 from tests.profiles import loaded_run
 from tests.xspace_builder import event, line, plane, space
-from tfcompare.tools.hosts.host_clocks import clocks
+from tfcompare.run import Run
+from tfcompare.tools.hosts.host_clocks import clocks, first_collectives
+from tfcompare.xspace.space import PS_PER_US
 
 STEPS = 12
 MS = 1000.0
@@ -79,3 +81,33 @@ def test_the_slow_worker_of_the_sample_arrives_last_and_nobody_of_the_balanced_o
     slow, balanced = clocks(loaded_run("workers_slow_input")), clocks(loaded_run("workers_balanced"))
     assert slow.last["worker1"] >= 0.9 * slow.steps
     assert max(balanced.last.values()) < 0.5 * balanced.steps
+
+
+def assert_that_they_are_those_of_the_timeline(run: Run, host: str) -> int:
+    read, spans = run.host_table("collectives", host=host), first_collectives(run.timeline(host)[1])
+    spans = spans[spans["step"] >= 0].sort_values("step")
+    assert (read["step"].tolist(), read["name"].tolist()) == (spans["step"].tolist(), spans["name"].tolist())
+    start_us = read["start_ps"] / PS_PER_US
+    assert start_us.tolist() == spans["start_us"].tolist()
+    assert (start_us + read["duration_ps"] / PS_PER_US).tolist() == spans["end_us"].tolist()
+    return len(read)
+
+
+def test_the_first_collectives_are_those_of_the_timeline() -> None:
+    slow = loaded_run("workers_slow_input")
+    assert all(assert_that_they_are_those_of_the_timeline(slow, host) for host in slow.host_names)
+
+
+def test_of_collectives_on_threads_and_devices_the_first_counts() -> None:
+    """A kernel that is named like one, of an op, and an event; of those that start together the host's."""
+    host = [event("train", 1000 * i, 900, step_num=i, _r=1) for i in range(3)]
+    host += [event("sum:CollectiveReduceV2", 100, 50), event("late:NcclAllReduce", 2500, 50)]
+    kernels = [event("ncclKernel", at, 60, tf_op="layer/sum:Sum") for at in (100, 1400, 2400, 3200)]
+    run = run_of(
+        space(
+            plane("/host:CPU", line("python", *sorted(host, key=lambda one: one.offset_ps))),
+            plane("/device:GPU:0", line("Stream #7(Compute)", *kernels, id=7)),
+        )
+    )
+    assert_that_they_are_those_of_the_timeline(run, "a")
+    assert run.host_table("collectives")["name"].tolist()[0] == "sum"

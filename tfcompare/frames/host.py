@@ -30,6 +30,7 @@ from tfcompare.frames.origin import Origin, origin_of
 from tfcompare.frames.planes import device_kind, device_planes
 from tfcompare.frames.recorded import Recording, recorded, recording_of, remark, without_record
 from tfcompare.frames.steps import groups as grouping
+from tfcompare.frames.steps.collectives import collectives
 from tfcompare.frames.steps.device_activities import busy_and_span_ps, device_activities
 from tfcompare.frames.steps.device_steps import device_steps
 from tfcompare.frames.steps.idle_gaps import idle_gaps
@@ -192,7 +193,7 @@ def _core(
     on_devices = (activities.rows, activities.activity) if steps.has_markers else device_activities(space)
     del activities
     idle = _idle(ops, busy_and_span_ps(space, *on_devices))
-    gaps = idle_gaps(space, steps, ops)
+    gaps, of_hosts = idle_gaps(space, steps, ops), collectives(space, steps, ops)
     of_programs = instructions(space, ops, steps)
     buffers, damaged_programs = hlo_memory(space)
     of_capture = recorded(space, recording, ops)
@@ -202,6 +203,7 @@ def _core(
         "recorded": of_capture,
         "steps": steps_frame(steps, times, idle_ps),
         "device_steps": of_devices,
+        "collectives": of_hosts,
         "op_parts": with_shapes(parts.parts, memory),
         "op_totals": parts.totals,
         "op_wall_totals": wall_totals,

@@ -60,6 +60,13 @@ def short_id(line_id: int) -> int:
     return (int(line_id) + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
+def shown_lines(space: XSpace) -> list[int]:
+    """The lines of the host, then those of each device, that have events."""
+    host = host_plane(space)
+    planes = [*([host] if host is not None else []), *device_planes(space)]
+    return [line for plane in planes for line in plane.lines if space.lines.event_count[line]]
+
+
 def recorded_lines(space: XSpace) -> npt.NDArray[np.bool_]:
     """Whether each line has recorded events; others were derived from these (`Steps`, `TensorFlow Ops`, …), or hold
     samples of counters."""

@@ -11,7 +11,7 @@ from tfcompare.frames.arrow import host_table, texts
 from tfcompare.frames.edges import launches
 from tfcompare.frames.nesting import order_by_start
 from tfcompare.frames.ops.op_parts import NO_STEP, OpEvents
-from tfcompare.frames.planes import device_planes, events_of_lines, host_plane, recorded_lines
+from tfcompare.frames.planes import events_of_lines, recorded_lines, shown_lines
 from tfcompare.frames.steps.steps import Steps
 from tfcompare.schema import DEVICE
 from tfcompare.schema.arrays import Int32, Int64
@@ -33,7 +33,7 @@ def timeline(space: XSpace, steps: Steps, ops: Sequence[OpEvents]) -> dict[str, 
     times of the device's own clock, as in `op_stats`; it can differ from the host's, so they may start before their
     launch.
     """
-    lines = _lines(space)
+    lines = shown_lines(space)
     recorded = recorded_lines(space)
     start, duration = space.events.start_ps.copy(), space.events.duration_ps.copy()
     for plane in ops:
@@ -65,17 +65,8 @@ def timeline(space: XSpace, steps: Steps, ops: Sequence[OpEvents]) -> dict[str, 
     }
 
 
-def _lines(space: XSpace) -> list[int]:
-    """The lines of the host, then those of each device, that have events."""
-    host = host_plane(space)
-    planes = [*([host] if host is not None else []), *device_planes(space)]
-    return [line for plane in planes for line in plane.lines if space.lines.event_count[line]]
-
-
 def _names(space: XSpace, rows: Int32) -> pa.DictionaryArray:
-    """The display name of each event, else its name."""
-    display = space.metadata_display_names
-    names = pa.array(np.where(display != "", display, space.metadata_names), pa.string()).dictionary_encode()
+    names = pa.array(space.shown_names, pa.string()).dictionary_encode()
     return texts(names.indices.to_numpy().take(space.events.metadata.take(rows)), names.dictionary)
 
 

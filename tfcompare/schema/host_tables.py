@@ -127,6 +127,13 @@ HOST_TABLES: dict[str, HostTable] = {
             of_steps=True,
         ),
         HostTable(
+            "collectives",
+            "core",
+            _columns({"step": _INT, "name": _TEXT, "start_ps": _INT, "duration_ps": _INT}),
+            ("step",),
+            of_steps=True,
+        ),
+        HostTable(
             "op_parts",
             "core",
             _columns(

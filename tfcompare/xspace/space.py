@@ -244,6 +244,11 @@ class XSpace:
         return np.diff(self._rows_by_metadata[0]) > 0
 
     @cached_property
+    def shown_names(self) -> Strings:
+        """The display name of each event metadata entry, else its name."""
+        return np.where(self.metadata_display_names != "", self.metadata_display_names, self.metadata_names)
+
+    @cached_property
     def _entries_by_name(self) -> dict[str, list[int]]:
         out: dict[str, list[int]] = {}
         for entry, name in enumerate(self.metadata_names.tolist()):

@@ -7,13 +7,14 @@ scatter around it is its error: events of two hosts that are closer to each othe
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
+from tfcompare.frames.steps.collectives import are_collectives
 from tfcompare.schema.arrays import Floats
 from tfcompare.tables.step_times import common_step_ids
 from tfcompare.tools.hosts.hosts import by_skew, matrix, steps_by
@@ -25,10 +26,8 @@ if TYPE_CHECKING:
 FEWEST_STEPS = 3
 """Offsets are estimated from at least this many steps."""
 MOST_HOSTS = 32
-"""Of more hosts, only the slowest are put on one clock: the spans of each are read for it."""
+"""Of more hosts, only the slowest are put on one clock."""
 
-_OP_TYPE = re.compile(r"Collective(Reduce|Gather|Bcast|AllToAll|Permute)|_?Nccl(AllReduce|Reduce|Broadcast)")
-_NAME = re.compile(r"nccl|rccl|all-reduce|all-gather|all-to-all|ragged-all-to-all|reduce-scatter|collective-", re.I)
 _NORMAL_95, _MAD_OF_NORMAL = 1.96, 1.4826
 
 
@@ -57,12 +56,15 @@ def clocks(run: Run) -> Clocks | None:
     if len(run.hosts) < 2 or steps.empty:
         return None
     chosen = set(by_skew(matrix(steps_by(run, "host"), "busy_us"))[:MOST_HOSTS])
-    found = [first_collectives(run.timeline(host)[1]).assign(host=host) for host in run.host_names if host in chosen]
-    if len(found) < 2 or any(rows.empty for rows in found):
+    rows = run.host_table("collectives")
+    rows = rows[rows["host"].isin(chosen)]
+    if len(chosen) < 2 or rows["host"].nunique() < len(chosen):
         return None
-    every = pd.concat(found).merge(steps[["host", "step", "place"]], on=["host", "step"])
+    start_us = rows["start_ps"] / PS_PER_US
+    every = rows.assign(start_us=start_us, end_us=start_us + rows["duration_ps"] / PS_PER_US)
+    every = every.merge(steps[["host", "step", "place"]], on=["host", "step"])
     same = every.groupby("place")["name"].agg(["nunique", "size"])
-    places = same.index[(same["nunique"] == 1) & (same["size"] == len(found))]
+    places = same.index[(same["nunique"] == 1) & (same["size"] == len(chosen))]
     every = every[every["place"].isin(places)]
     if len(places) < FEWEST_STEPS:
         return None
@@ -99,9 +101,9 @@ def first_collectives(spans: pd.DataFrame) -> pd.DataFrame:
     `spans` is the host's table `timeline_spans`.
     """
     is_collective = np.zeros(len(spans), np.bool_)
-    for column, pattern in (("op_type", _OP_TYPE), ("name", _NAME)):
+    for column in ("op_type", "name"):
         texts = spans[column].cat
-        matches = np.array([pattern.match(str(text)) is not None for text in texts.categories], np.bool_)
+        matches = are_collectives(pa.array(texts.categories, pa.string()), op_types=column == "op_type")
         is_collective |= np.append(matches, False)[texts.codes.to_numpy()]
     rows = spans[is_collective].sort_values("start_ps", kind="stable").drop_duplicates("step")
     start_us, op = rows["start_ps"] / PS_PER_US, rows["op_name"].astype("str")
