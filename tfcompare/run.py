@@ -29,7 +29,7 @@ from tfcompare.sources.step_choice import OWN_STEPS, StepChoice, step_choice
 from tfcompare.store.cached_frames import frame_cache
 from tfcompare.store.frame_builders import FrameBuilder, build_here
 from tfcompare.store.reading import HostReader, OnProgress, read_hosts
-from tfcompare.tables.frames import frame_bytes, of_hosts, with_categories
+from tfcompare.tables.frames import Held, of_hosts, with_categories
 from tfcompare.tables.hlo_ops import hlo_ops_in_steps
 from tfcompare.tables.hosts import hosts_frame
 from tfcompare.tables.input_pipeline import input_pipeline
@@ -201,10 +201,10 @@ class Run:
     @property
     def memory_bytes(self) -> int:
         """Memory used by the run's frames, in bytes, for caches with a size limit. It grows as tables are derived."""
-        derived = sum(size_bytes for _, size_bytes in list(self._op_stats_tables.values()))
-        derived += sum(size_bytes for _, size_bytes in list(self._tables.values()))
+        derived = sum(held.memory_bytes for held in list(self._op_stats_tables.values()))
+        derived += sum(held.memory_bytes for held in list(self._tables.values()))
         derived += self._merged_parts.memory_bytes if "_merged_parts" in self.__dict__ else 0
-        derived += sum(size_bytes for _, size_bytes in list(self._in_steps.values()))
+        derived += sum(held.memory_bytes for held in list(self._in_steps.values()))
         derived += sum(cells.memory_bytes for cells in list(self._cells.values()))
         derived += sum(evidence.memory_bytes for evidence in list(self._evidence.values()))
         return sum(h.memory_bytes for h in self.hosts) + derived
@@ -272,9 +272,8 @@ class Run:
         if name not in schema.IN_STEPS:
             raise Unknown("table with figures of single steps", name, list(schema.IN_STEPS))
         if (name, host) not in self._in_steps:
-            table = self._table_in_steps(name, host)
-            self._in_steps[name, host] = table, frame_bytes(table)
-        return self._in_steps[name, host][0].copy(deep=False)
+            self._in_steps[name, host] = Held(self._table_in_steps(name, host))
+        return self._in_steps[name, host].frame.copy(deep=False)
 
     def _table_in_steps(self, name: str, host: str | None) -> pd.DataFrame:
         whole, steps = self.table(name, host=host), self.steps_on(host)
@@ -295,8 +294,7 @@ class Run:
         return max(int((~lost).sum()) or len(lost), 1)
 
     @cached_property
-    def _in_steps(self) -> dict[tuple[str, str | None], tuple[pd.DataFrame, int]]:
-        """Each table with its bytes."""
+    def _in_steps(self) -> dict[tuple[str, str | None], Held]:
         return {}
 
     def op_shares(self, host: str) -> pd.DataFrame:
@@ -342,16 +340,15 @@ class Run:
         if name in _NOT_HELD:
             return _of_hosts(name, hosts)
         if name not in self._tables:
-            table = _of_hosts(name, self.hosts)
-            self._tables[name] = table, frame_bytes(table)
-        table, _ = self._tables[name]
+            self._tables[name] = Held(_of_hosts(name, self.hosts))
+        table = self._tables[name].frame
         if host is None or len(self.hosts) == 1:
             return table.copy(deep=False)
         return _of_hosts(name, hosts) if schema.HOST_TABLES[name].rows_of else _rows_of(table, host, None)
 
     @cached_property
-    def _tables(self) -> dict[str, tuple[pd.DataFrame, int]]:
-        """Each table of all hosts with its bytes."""
+    def _tables(self) -> dict[str, Held]:
+        """Each table of all hosts."""
         return {}
 
     def memory_events(self, *, host: str | None = None) -> list[tuple[str, MemoryEvents]]:
@@ -388,9 +385,8 @@ class Run:
         if name == "op_steps":
             return self._op_steps(hosts, host, device)
         if (host, device) not in self._op_stats_tables:
-            table = self._op_stats(hosts, host, device)
-            self._op_stats_tables[host, device] = table, frame_bytes(table)
-        return self._op_stats_tables[host, device][0]
+            self._op_stats_tables[host, device] = Held(self._op_stats(hosts, host, device))
+        return self._op_stats_tables[host, device].frame
 
     def _table_of_hosts(self, name: str, host: str | None, device: str | None) -> pd.DataFrame:
         """The rows of all hosts, host by host; kernels are sorted by time over all hosts instead."""
@@ -495,8 +491,7 @@ class Run:
         return kind_at(number, self.kind_of_steps(by_marker=by_marker))
 
     @cached_property
-    def _op_stats_tables(self) -> dict[tuple[str | None, str | None], tuple[pd.DataFrame, int]]:
-        """Each table with its bytes, which take too long to measure at each rerun of a page."""
+    def _op_stats_tables(self) -> dict[tuple[str | None, str | None], Held]:
         return {}
 
     def _op_stats(self, hosts: tuple[HostTables, ...], host: str | None, device: str | None) -> pd.DataFrame:

@@ -148,10 +148,9 @@ def keys_of_primary(
     unmatched row keeps its keys, but for its name where another row of the run has that.
     """
     ours, theirs = rows
-    known = _keys(ours, table)
-    if _keys(theirs, table) == known:
-        return None
     keys = list(table.keys)
+    if ours[keys].equals(theirs[keys]) or (known := _keys(ours, table)) == _keys(theirs, table):
+        return None
     alike = with_hosts_of(ours, theirs) if "host" in keys else theirs
     told = NO_EVIDENCE if evidence is None else (evidence[0](), evidence[1]())
     pairing = pair_rows(table, ours, alike, evidence=told)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,19 @@ _STR = pd.StringDtype(na_value=np.nan)
 def frame_bytes(frame: pd.DataFrame) -> int:
     """Memory used by a frame and its texts, in bytes."""
     return int(frame.memory_usage(deep=True).sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """A frame that is kept, with the memory that it takes: too long to measure at each rerun of a page, and measured
+    when it is first asked for."""
+
+    frame: pd.DataFrame
+
+    @cached_property
+    def memory_bytes(self) -> int:
+        """See `frame_bytes`."""
+        return frame_bytes(self.frame)
 
 
 def of_hosts(name: str, hosts: Sequence[HostTables]) -> pd.DataFrame:

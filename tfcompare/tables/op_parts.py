@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tfcompare import schema
 from tfcompare.frames import HostTables
@@ -21,6 +22,8 @@ from tfcompare.tables.frames import arrays_of, frame_bytes, frame_of
 
 Columns = dict[str, npt.NDArray[Any]]
 
+OP = ["host_or_device", "op_type", "op_name"]
+"""What tells ops apart."""
 _TEXTS = ["device", "host_or_device", "op_type", "op_name", "part"]
 _MERGE_ROWS = 1 << 18
 
@@ -55,6 +58,25 @@ class OpParts:
         """Memory used by the frames, in bytes."""
         return frame_bytes(self.parts) + frame_bytes(self.cells) + frame_bytes(self.wall)
 
+    @property
+    def ops(self) -> pd.DataFrame:
+        """The ops of all parts, with the columns `OP`, by which they are sorted."""
+        return self._grouped[0]
+
+    @property
+    def op_of_part(self) -> Int64:
+        """The op of each part, as a row of `ops`."""
+        return self._grouped[1]
+
+    @cached_property
+    def _grouped(self) -> tuple[pd.DataFrame, Int64]:
+        names = pa.table({name: pa.array(self.parts[name]) for name in OP})
+        firsts, op = combinations(*(_codes(column.combine_chunks().dictionary_encode()) for column in names.columns))
+        order = pc.sort_indices(names.take(firsts), sort_keys=[(name, "ascending") for name in OP]).to_numpy()
+        place = np.empty(len(order), np.int64)
+        place[order] = np.arange(len(order))
+        return self.parts[OP].iloc[firsts[order]].reset_index(drop=True), place[op]
+
     def on_device(self, device: str) -> OpParts:
         """The parts of one device."""
         parts, cells, wall = self.parts, self.cells, self.wall
@@ -76,7 +98,7 @@ def merge_hosts(
     every = pa.concat_tables(tables).unify_dictionaries().combine_chunks()
     firsts = row = np.arange(len(every))
     if len(hosts) > 1:
-        firsts, row = combinations(*(_codes(every[name]) for name in _TEXTS))
+        firsts, row = combinations(*(_codes(every[name].combine_chunks()) for name in _TEXTS))
     parts = frame_of("op_parts", every.take(firsts) if len(hosts) > 1 else every)
     if len(hosts) > 1:
         on_host = parts["host_or_device"] == schema.HOST
@@ -98,8 +120,8 @@ def merge_hosts(
     return OpParts(parts, _sum_cells(columns(cells)), _sum_wall(columns(wall)))
 
 
-def _codes(column: pa.ChunkedArray) -> Int64:
-    codes: Int64 = column.combine_chunks().indices.to_numpy().astype(np.int64)
+def _codes(texts: pa.DictionaryArray) -> Int64:
+    codes: Int64 = texts.indices.to_numpy().astype(np.int64)
     return codes
 
 
@@ -110,7 +132,8 @@ def _frame(columns: Columns) -> pd.DataFrame:
 def _wall_frame(columns: Columns) -> pd.DataFrame:
     """The columns of `NO_WALL`: totals belong to no step."""
     none = {name: np.full(len(columns["part"]), NO_STEP) for name in ("step", "step_part", "stage")}
-    return _frame(none | columns)[list(NO_WALL)]
+    every = none | columns
+    return _frame({name: every[name] for name in map(str, NO_WALL)})
 
 
 def _sum_wall(wall: Iterable[Columns]) -> pd.DataFrame:

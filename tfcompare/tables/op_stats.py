@@ -10,11 +10,9 @@ from tfcompare.frames.grouping import any_of, distinct, sums
 from tfcompare.frames.ops.op_parts import NO_STEP, SUMMED
 from tfcompare.schema.arrays import Int64
 from tfcompare.tables.op_costs import with_costs
-from tfcompare.tables.op_parts import OpParts
+from tfcompare.tables.op_parts import OP, OpParts
 from tfcompare.tables.step_cells import StepCells
 from tfcompare.xspace.space import PS_PER_US
-
-_OP = ["host_or_device", "op_type", "op_name"]
 
 
 def op_stats(
@@ -25,11 +23,11 @@ def op_stats(
     `idle` has the columns device, host_or_device, idle_ps; `instructions` are the `hlo_ops` that `with_costs` takes.
     Wall times are NaN if there are no steps.
     """
-    ops, sums_of_ops = _by_op(parts, np.zeros(len(parts.cells), np.int64), 1)
+    ops, sums_of_ops = _by_op(parts, parts.cells, np.zeros(len(parts.cells), np.int64), 1)
     ops = pd.concat([ops, sums_of_ops], axis=1)
-    every, wall = _wall_by_op(parts)
-    every = every.assign(wall_time_us=wall.groupby("op")["wall_time_us"].sum())
-    ops = ops.merge(every, on=_OP, how="left", validate="one_to_one")
+    wall = _wall_by_op(parts, parts.wall)
+    every = parts.ops.assign(wall_time_us=wall.groupby("op")["wall_time_us"].sum())
+    ops = ops.merge(every, on=OP, how="left", validate="one_to_one")
     ops["wall_time_us"] = ops["wall_time_us"].fillna(0.0) if has_steps else np.nan
     rows = pd.concat([ops, _idle_rows(idle)], ignore_index=True).assign(host=host)
     rows = rows.assign(total_time_us=rows["total_time_ps"] / PS_PER_US, self_time_us=rows["self_time_ps"] / PS_PER_US)
@@ -48,15 +46,12 @@ def op_stats_in_steps(
     which devices were recorded. FLOPs and bytes are the whole × occurrences in these steps ÷ all; the time of IDLE,
     which is not known by step, the whole × included steps ÷ all, on devices ÷ recorded ones.
     """
-    inside = OpParts(
-        parts.parts, parts.cells[parts.cells["step"].isin(included)], parts.wall[parts.wall["step"].isin(included)]
-    )
-    ops, sums_of_ops = _by_op(inside, np.zeros(len(inside.cells), np.int64), 1)
+    cells, wall = (times[times["step"].isin(included)] for times in (parts.cells, parts.wall))
+    ops, sums_of_ops = _by_op(parts, cells, np.zeros(len(cells), np.int64), 1)
     found = pd.concat([ops, sums_of_ops], axis=1)
-    known = whole[_OP].merge(found, on=_OP, how="left", validate="one_to_one").fillna(dict.fromkeys(SUMMED, 0))
-    every, wall = _wall_by_op(inside)
-    of_ops = every.assign(wall_time_us=wall.groupby("op")["wall_time_us"].sum())
-    wall_us = whole[_OP].merge(of_ops, on=_OP, how="left")["wall_time_us"].fillna(0.0).to_numpy()
+    known = whole[OP].merge(found, on=OP, how="left", validate="one_to_one").fillna(dict.fromkeys(SUMMED, 0))
+    of_ops = parts.ops.assign(wall_time_us=_wall_by_op(parts, wall).groupby("op")["wall_time_us"].sum())
+    wall_us = whole[OP].merge(of_ops, on=OP, how="left")["wall_time_us"].fillna(0.0).to_numpy()
     is_idle, on_device = (whole["op_type"] == schema.IDLE).to_numpy(), whole["host_or_device"] == schema.DEVICE
     share = len(included) / np.where(on_device, recorded_steps, step_count)
     of_occurrences = np.where(is_idle, share, known["occurrences"] / whole["occurrences"].clip(lower=1))
@@ -76,8 +71,8 @@ def op_steps(cells: StepCells, parts: OpParts, *, has_steps: bool) -> pd.DataFra
 
     An op may have wall time in a step in which it did not start; it then has no occurrence there.
     """
-    ops, wall = _wall_by_op(parts)
-    op_of_row = cells.keys[_OP].merge(ops.reset_index(names="op"), on=_OP, how="left", validate="one_to_one")["op"]
+    ops, wall = parts.ops, _wall_by_op(parts, parts.wall)
+    op_of_row = cells.keys[OP].merge(ops.reset_index(names="op"), on=OP, how="left", validate="one_to_one")["op"]
     rows = cells.cells.assign(op=op_of_row.to_numpy()[cells.cells["row"]])
     rows = rows.merge(wall, on=["op", "step"], how="outer", validate="one_to_one")
     rows = rows.rename(columns={"time_us": "self_time_us"})
@@ -87,18 +82,16 @@ def op_steps(cells: StepCells, parts: OpParts, *, has_steps: bool) -> pd.DataFra
     return schema.OP_STEPS.conform(pd.concat([names, rows], axis=1).assign(host=host))
 
 
-def _wall_by_op(parts: OpParts) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """(the ops by side, type and name, sorted; columns op (a position in those), step and wall_time_us)."""
-    op_of_part = parts.parts.groupby(_OP).ngroup().to_numpy()
-    ops = parts.parts[_OP].assign(op=op_of_part).drop_duplicates("op").set_index("op").sort_index()
-    wall = parts.wall.assign(op=op_of_part[parts.wall["part"]], wall_time_us=parts.wall["wall_time_ps"] / PS_PER_US)
-    return ops, wall.groupby(["op", "step"])["wall_time_us"].sum().reset_index()
+def _wall_by_op(parts: OpParts, wall: pd.DataFrame) -> pd.DataFrame:
+    """Columns `op` (a row of `parts.ops`), `step` and `wall_time_us`, from some of the wall times of the parts."""
+    of_ops = wall.assign(op=parts.op_of_part[wall["part"]], wall_time_us=wall["wall_time_ps"] / PS_PER_US)
+    return of_ops.groupby(["op", "step"])["wall_time_us"].sum().reset_index()
 
 
 def wall_times_by_op(ops: pd.DataFrame, wall: pd.DataFrame) -> pd.DataFrame:
     """The wall times in the frames `parts` and `wall` of `OpParts` by op: host_or_device, op_type, op_name, step,
     step_part (its name), stage (the tf.data iterator that the op worked for, empty for none), wall_time_us."""
-    names = ops[_OP].iloc[wall["part"]].reset_index(drop=True)
+    names = ops[OP].iloc[wall["part"]].reset_index(drop=True)
     stages = pd.Series([*ops["op_name"], ""], dtype="str")
     step_parts = np.array([*schema.STEP_PARTS, ""], np.object_)
     return names.assign(
@@ -112,11 +105,11 @@ def wall_times_by_op(ops: pd.DataFrame, wall: pd.DataFrame) -> pd.DataFrame:
 def op_cells(parts: OpParts, host: str) -> StepCells:
     """The self time of each op in each step, sorted by side, type, name and step."""
     every = parts.cells
-    inside = OpParts(parts.parts, every[every["step"] != NO_STEP], parts.wall)
-    number = inside.cells["step"].to_numpy()
+    inside = every[every["step"] != NO_STEP]
+    number = inside["step"].to_numpy()
     low = int(number.min()) if len(number) else 0
     numbers, step = distinct(number - low, int(number.max()) - low + 1 if len(number) else 0)
-    ops, found = _by_op(inside, step, len(numbers))
+    ops, found = _by_op(parts, inside, step, len(numbers))
     cells = pd.DataFrame(
         {
             "row": found["op"],
@@ -128,26 +121,24 @@ def op_cells(parts: OpParts, host: str) -> StepCells:
     return StepCells(ops.assign(host=host), cells)
 
 
-def _by_op(parts: OpParts, step: Int64, steps: int) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """(the ops by side, type and name; one row per `op` (a position in those) and step).
+def _by_op(parts: OpParts, cells: pd.DataFrame, step: Int64, steps: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """(the ops of these cells of the parts, sorted by side, type and name; one row per `op` (a position in those) and
+    step).
 
     `step` is the position of each cell's step, of `steps` in all.
     """
-    names = parts.parts[_OP].assign(rank=parts.parts.groupby(_OP).ngroup())
     steps = max(steps, 1)
-    op_of_cell = names["rank"].to_numpy()[parts.cells["part"]]
-    of_op, code = distinct(op_of_cell * steps + step, len(names) * steps)
-    present, op = distinct(of_op // steps, len(names))
+    of_op, code = distinct(parts.op_of_part[cells["part"]] * steps + step, len(parts.ops) * steps)
+    present, op = distinct(of_op // steps, len(parts.ops))
     found = pd.DataFrame(
         {
             "op": op,
             "step": of_op % steps,
-            **{name: sums(code, parts.cells[name].to_numpy(), len(of_op)) for name in SUMMED},
-            "is_eager": any_of(code, parts.cells["is_eager"].to_numpy(), len(of_op)),
+            **{name: sums(code, cells[name].to_numpy(), len(of_op)) for name in SUMMED},
+            "is_eager": any_of(code, cells["is_eager"].to_numpy(), len(of_op)),
         }
     )
-    ops = names.drop_duplicates("rank").sort_values("rank")[_OP]
-    return ops.iloc[present].reset_index(drop=True), found
+    return parts.ops.iloc[present].reset_index(drop=True), found
 
 
 def _idle_rows(idle: pd.DataFrame) -> pd.DataFrame:

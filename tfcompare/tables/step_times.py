@@ -28,7 +28,8 @@ def run_steps(steps: pd.DataFrame) -> pd.DataFrame:
             }
         )
     if steps["host"].nunique() == 1:
-        return steps.sort_values(["start_us", "step"], ignore_index=True)[_COLUMNS]
+        order = np.lexsort((steps["step"].to_numpy(), steps["start_us"].to_numpy()))
+        return pd.DataFrame({name: steps[name].to_numpy()[order] for name in _COLUMNS})
     ids = common_step_ids(steps).rename("step")
     of_run = (
         steps.assign(start_us=_on_one_axis(steps, ids), is_lost=steps["duration_us"].isna())

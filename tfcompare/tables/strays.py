@@ -26,11 +26,12 @@ def with_stray(steps: pd.DataFrame, *, is_excluded: bool) -> pd.DataFrame:
     It is looked for among the run's included steps, each as long as on its slowest host.
     """
     of_run = run_steps(steps)
-    counted = of_run[of_run["included"].astype(bool)]
-    position = stray_of(counted["duration_us"].to_numpy(np.float64)) if len(of_run) >= _FEWEST_STEPS else None
+    included = of_run["included"].to_numpy(np.bool_)
+    times = of_run["duration_us"].to_numpy(np.float64)[included]
+    position = stray_of(times) if len(of_run) >= _FEWEST_STEPS else None
     if position is None:
         return steps.assign(stray=False)
-    is_stray = common_step_ids(steps) == counted["step"].iloc[position]
+    is_stray = common_step_ids(steps) == of_run["step"].to_numpy()[included][position]
     return steps.assign(stray=is_stray, included=steps["included"] & ~(is_stray & is_excluded))
 
 

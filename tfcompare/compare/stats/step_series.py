@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from tfcompare.frames.grouping import combinations
 from tfcompare.schema.arrays import Floats, Int64
 from tfcompare.tables.step_cells import StepCells
 
@@ -16,16 +17,15 @@ def step_series(keys: pd.DataFrame, cells: StepCells, steps: Int64) -> Floats:
     `keys` has columns of the cells' keys. Rows of the cells that are equal in these columns are summed. `steps` holds
     step numbers.
     """
-    names = list(keys.columns)
     position, counts = _positions(cells.cells["step"].to_numpy(np.int64), steps)
     by_row = np.zeros((len(cells.keys), len(steps)))
     row, time_us = cells.cells["row"].to_numpy(np.int64), cells.cells["time_us"].to_numpy(np.float64)
     np.add.at(by_row, (row[counts], position[counts]), time_us[counts])
-    wanted = keys.reset_index(drop=True).rename_axis("wanted").reset_index()
-    pairs = wanted.merge(cells.keys[names].assign(row=np.arange(len(cells.keys))), on=names)
-    series = np.zeros((len(keys), len(steps)))
-    np.add.at(series, pairs["wanted"].to_numpy(np.int64), by_row[pairs["row"].to_numpy(np.int64)])
-    return series
+    values = [np.concatenate([rows[name].to_numpy(object) for rows in (keys, cells.keys)]) for name in keys]
+    _, code = combinations(*(pd.factorize(each)[0] for each in values))
+    by_code = np.zeros((int(code.max(initial=-1)) + 1, len(steps)))
+    np.add.at(by_code, code[len(keys) :], by_row)
+    return by_code[code[: len(keys)]]
 
 
 def _positions(numbers: Int64, steps: Int64) -> tuple[Int64, npt.NDArray[np.bool_]]:
