@@ -34,7 +34,7 @@ from tfcompare.tables.hlo_ops import hlo_ops_in_steps
 from tfcompare.tables.hosts import hosts_frame
 from tfcompare.tables.input_pipeline import input_pipeline
 from tfcompare.tables.kernel_stats import kernel_stats_in_steps, kernel_step_cells, kernel_steps
-from tfcompare.tables.memory_timeline import memory_timeline
+from tfcompare.tables.memory_timeline import timeline_of_events
 from tfcompare.tables.op_evidence import OpEvidence, op_evidence
 from tfcompare.tables.op_parts import OpParts, merge_hosts
 from tfcompare.tables.op_profile import op_profile
@@ -59,7 +59,7 @@ Stray = Literal["exclude", "include"]
 _OF_HOSTS = {table: table for table in schema.HOST_TABLES if table in schema.TABLES} | {"tf_data": "tf_data_executions"}
 """Tables of a run whose rows are those of the tables of its hosts."""
 
-_NOT_HELD = ("op_cells", "op_wall", "kernel_cells", "hlo_cells")
+_NOT_HELD = ("op_cells", "op_wall", "kernel_cells", "hlo_cells", "memory_events")
 """Tables that are by far the largest, and are made of those of the hosts each time."""
 
 _BY_STEP = {"op_steps": "op_stats", "kernel_steps": "kernel_stats"}
@@ -711,8 +711,7 @@ def _kernel_steps(run: Run, host: str | None) -> pd.DataFrame:
 
 
 def _memory_timeline(run: Run, host: str | None) -> pd.DataFrame:
-    frames = [memory_timeline(events, name) for name, events in run.memory_events(host=host)]
-    return pd.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True)
+    return timeline_of_events(run.host_table("memory_events", host=host))
 
 
 _MADE_OF: dict[str, Callable[[Run, str | None], pd.DataFrame]] = {
