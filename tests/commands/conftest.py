@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.profiles import CORPUS, SAMPLES
-from tfcompare import run
+from tfcompare import loading, run
 from tfcompare.compare import Comparison, comparison
 from tfcompare.run import Run
 from tfcompare.sources.logdir import FoundRun
@@ -49,5 +49,7 @@ def compare(*runs: Run, repeats: Mapping[str, Sequence[Run]] = {}, manual_pairs:
 @pytest.fixture(autouse=True)
 def shared(monkeypatch: pytest.MonkeyPatch) -> None:
     """Commands read and compare through the two functions above."""
-    monkeypatch.setattr(run, "load", load)
-    monkeypatch.setattr(importlib.import_module("tfcompare.compare"), "compare", compare)
+    for module in (run, loading):
+        monkeypatch.setattr(module, "load", load)
+    for module in (importlib.import_module("tfcompare.compare"), loading):
+        monkeypatch.setattr(module, "compare", compare)

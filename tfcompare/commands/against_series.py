@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from tfcompare.commands.shared.options import question
 from tfcompare.commands.shared.output import note
-from tfcompare.commands.shared.reading import Reading, chosen_steps, load_runs, load_with, stored_runs
+from tfcompare.commands.shared.progress import Reading, notes
 from tfcompare.errors import NoRuns, TfcompareError
 from tfcompare.sources.remote.places import shown
 from tfcompare.text import some_of
 
 if TYPE_CHECKING:
+    from tfcompare.loading import Question, Side
     from tfcompare.run import Run
     from tfcompare.store.stored_run import StoredRun
 
@@ -42,12 +45,19 @@ def add_against_series(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def load_series(arguments: argparse.Namespace) -> list[tuple[Run, ...]]:
-    """(the last run of the series with those before it as its replicates; the candidate).
+def load_series(arguments: argparse.Namespace) -> tuple[Question, list[Side]]:
+    """(the question about the candidate; the last run of the series with those before it as its replicates, and the
+    candidate with its own). Notes what is left out.
 
     Raises `NoRuns` if the store has no run of its kind.
     """
-    (candidate,) = load_runs([arguments.baseline], Reading(steps=chosen_steps(arguments), join=arguments.join))
+    from tfcompare.loading import read, runs_below, sides
+
+    reading, more = Reading(), tuple(arguments.candidate_repeat)
+    asked = replace(question(arguments, arguments.baseline), store=None, repeats=(more,), is_series=True)
+    (own,), remarks = sides(asked, reading)
+    notes(remarks)
+    candidate = own[0]
     kind = _of_its_kind(candidate, arguments)
     start = candidate.info.start_time
     earlier = [run for run in kind if run.content_id != candidate.content_id and run.recorded < start]
@@ -56,7 +66,7 @@ def load_series(arguments: argparse.Namespace) -> list[tuple[Run, ...]]:
         if len(loaded) == arguments.last:
             break
         try:
-            loaded.append(load_with(run, chosen_steps(arguments)))
+            loaded.append(read(run, asked.steps, progress=reading))
         except TfcompareError as error:
             note(f"note: left out: {error}")
     if not loaded:
@@ -64,17 +74,24 @@ def load_series(arguments: argparse.Namespace) -> list[tuple[Run, ...]]:
             f"{shown(arguments.against_series)}: has no earlier run of the kind of {candidate.name}; give a tag "
             "that its runs have with --series-tag"
         )
-    return [tuple(loaded), (candidate,)]
+    if arguments.baseline_repeat:
+        given, remarks = runs_below(replace(asked, places=tuple(arguments.baseline_repeat)), reading)
+        notes(remarks)
+        loaded += given
+    return asked, [tuple(loaded), own]
 
 
 def _of_its_kind(candidate: Run, arguments: argparse.Namespace) -> list[StoredRun]:
     """The stored runs of the candidate's program, with all tags. Raises `NoRuns` if the tags leave several programs."""
+    from tfcompare.loading import stored_runs
     from tfcompare.sources.programs import device_words, programs_of, same_program
     from tfcompare.tools.runs.listing import device_text
 
     info, tags = candidate.info, set(arguments.series_tag)
     device = device_words(device_text(info.device_type, info.device_count), info.device_name)
-    stored = [run for run in stored_runs(arguments.against_series) if run.is_readable]
+    runs, problems = stored_runs(arguments.against_series)
+    notes(problems)
+    stored = [run for run in runs if run.is_readable]
     programs = programs_of(stored)
     tagged = [run for run in stored if tags <= set(run.metadata.texts) and programs[run.id].device == device]
     if (program := same_program(candidate.found, device, programs.values())) is not None:
@@ -91,7 +108,8 @@ def _of_its_kind(candidate: Run, arguments: argparse.Namespace) -> list[StoredRu
 
 def compared_with(runs: Sequence[Run]) -> str:
     """`the last 10 runs: run_19, run_18, run_17 and 7 more`."""
-    return f"the last {len(runs):,} runs: {some_of([run.name for run in runs], _MOST_NAMED)}"
+    latest = sorted(runs, key=lambda run: run.found.recorded, reverse=True)
+    return f"the last {len(runs):,} runs: {some_of([run.name for run in latest], _MOST_NAMED)}"
 
 
 def _at_least_1(text: str) -> int:

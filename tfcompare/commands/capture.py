@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfcompare.commands.shared.output import note, print_path
-from tfcompare.commands.shared.reading import load_with, note_if_compiling
+from tfcompare.commands.shared.progress import Reading
 from tfcompare.errors import TfcompareError
 from tfcompare.units import format_ms
 
@@ -118,14 +118,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _record(request: Request, folder: Path, name: str) -> Path:
     """Capture a run now; returns its folder."""
+    from tfcompare.loading import read
     from tfcompare.sources import capture
     from tfcompare.sources.logdir import find_run
 
     recorded = capture.record(request, folder, name, tell=_note_progress)
     for missing in recorded.left_out:
         note(f"not in the run: {missing}")
-    note_if_compiling()
-    run = load_with(find_run(recorded.path), None)
+    run = read(find_run(recorded.path), progress=Reading())
     if len(recorded.size_bytes) + len(recorded.left_out) > 1:
         steps = Counter(run.table("steps")["host"]) if run.info.has_steps else {}
         for address, result in recorded.captured(steps).items():

@@ -38,22 +38,21 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfcompare.commands.against_series import add_against_series, compared_with, load_series
 from tfcompare.commands.check_output import as_checked, as_json, as_markdown, as_text
 from tfcompare.commands.report import write
-from tfcompare.commands.shared.judging import add_judging, load_repeats, spread_of
+from tfcompare.commands.shared.options import add_host, add_judging, add_steps, add_store, question
 from tfcompare.commands.shared.output import note
-from tfcompare.commands.shared.reading import add_steps, add_store, load_replicates, reading
+from tfcompare.commands.shared.progress import answered, notes
 from tfcompare.errors import TfcompareError
 from tfcompare.sources.remote.places import shown
 from tfcompare.text import text_of
 
 if TYPE_CHECKING:
-    from tfcompare.run import Run
+    from tfcompare.compare import Comparison
 
 SUMMARY = "check conditions on two runs and fail if one is met, for CI"
 EXAMPLES = """examples (logs/before and logs/after hold run-1, run-2, run-3):
@@ -99,7 +98,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--report", metavar="FILE", type=Path, help="also write a report to FILE (.html, .md or .json), passed or not"
     )
-    parser.add_argument("--host", metavar="H", help="only this host (default: all hosts)")
+    add_host(parser)
     add_against_series(parser)
     add_judging(parser)
     add_store(parser)
@@ -108,21 +107,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the results; returns the exit status of the overall result."""
-    from tfcompare.compare import compare
     from tfcompare.compare.check.conditions import check, parse_condition
 
     conditions = [parse_condition(text) for text in arguments.fail_if]
-    spread = spread_of(arguments)
-    groups = _groups(arguments)
-    repeats = load_repeats(arguments, groups)
-    baseline, candidate = (run for run, *_ in groups)
-    is_series = arguments.against_series is not None
-    comparison = compare(baseline, candidate, host=arguments.host, spread=spread, repeats=repeats, is_series=is_series)
+    comparison = _comparison(arguments)
+    baseline, candidate = comparison.baseline, comparison.candidates[0]
     findings = check(comparison, conditions)
     judgement = findings.judge(strict=arguments.strict)
     names = (baseline.name, candidate.name)
-    if is_series:
-        names = (compared_with((baseline, *repeats.get(baseline.id, ()))), candidate.name)
+    if arguments.against_series is not None:
+        names = (compared_with((baseline, *comparison.repeats_of(baseline))), candidate.name)
     elif names[0] == names[1]:
         names = (shown(arguments.baseline), shown(arguments.candidate))
     sys.stdout.write(FORMATS[arguments.format](findings, names, judgement))
@@ -137,13 +131,17 @@ def run(arguments: argparse.Namespace) -> int:
     return STATUSES[judgement.outcome]
 
 
-def _groups(arguments: argparse.Namespace) -> Sequence[tuple[Run, ...]]:
-    """Baseline and candidate, each with the captures found next to it. Raises as the functions that load them."""
+def _comparison(arguments: argparse.Namespace) -> Comparison:
+    """The comparison of baseline and candidate; prints its notes. Raises as the functions that load them."""
+    from tfcompare.loading import compared
+
     if (arguments.candidate is None) != (arguments.against_series is not None):
         raise TfcompareError(
             "check takes BASELINE and CANDIDATE, or a single run with --against-series STORE (see `tfcompare check "
             "--help`)"
         )
-    if arguments.against_series is not None:
-        return load_series(arguments)
-    return load_replicates([arguments.baseline, arguments.candidate], reading(arguments))
+    if arguments.against_series is None:
+        return answered(question(arguments, arguments.baseline, arguments.candidate))
+    comparison, remarks = compared(*load_series(arguments))
+    notes(remarks)
+    return comparison

@@ -13,16 +13,15 @@ from __future__ import annotations
 
 import argparse
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfcompare import schema
 from tfcompare.commands.diff_text import as_text
-from tfcompare.commands.shared.judging import add_judging
-from tfcompare.commands.shared.loaded import capture_notes, load_comparison
+from tfcompare.commands.shared.options import PER, add_options, capture_notes, comparison_question
 from tfcompare.commands.shared.output import add_format, add_idle, emit, note, without_idle_rows
-from tfcompare.commands.shared.pairs import add_pairs
-from tfcompare.commands.shared.reading import add_steps, add_store
+from tfcompare.commands.shared.progress import answered, notes
 from tfcompare.errors import Unknown
 from tfcompare.export.csv import csv_text
 from tfcompare.render.text_table import terminal_width
@@ -52,19 +51,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--table", metavar="T", help=f"one of: {tables} (default: a summary, and {DEFAULT_TABLE} as csv or json)"
     )
-    parser.add_argument(
-        "--per",
-        choices=("step", "run", "device", OCCURRENCE),
-        default="step",
-        help="what sums are divided by (default: %(default)s)",
-    )
-    parser.add_argument("--host", metavar="H", help="only this host (default: all hosts)")
     add_idle(parser)
     parser.add_argument("--out", metavar="DIR", type=Path, help="write a CSV file for each table to this folder")
-    add_judging(parser)
-    add_store(parser)
-    add_steps(parser)
-    add_pairs(parser)
+    add_options(parser, (*PER, OCCURRENCE))
     add_format(parser)
 
 
@@ -77,13 +66,13 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the diff, or write all diffs to files with `--out`; with `--table` too, do both."""
     if arguments.table is not None and arguments.table not in diffable():
         raise Unknown("table with a diff", arguments.table, diffable())
-    comparison = load_comparison(arguments, "run" if arguments.per == OCCURRENCE else arguments.per)
+    asked = comparison_question(arguments)
+    comparison = answered(replace(asked, per="run") if arguments.per == OCCURRENCE else asked)
     if arguments.out is not None:
         _write_all(comparison, arguments)
     if arguments.out is None or arguments.table is not None:
         _print(comparison, arguments)
-    for remark in (*capture_notes(comparison), *comparison.notes):
-        note(f"note: {remark}")
+    notes([*capture_notes(comparison), *comparison.notes])
     return 0
 
 

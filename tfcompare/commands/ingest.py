@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from tfcompare import settings
 from tfcompare.commands.shared.output import note
-from tfcompare.commands.shared.reading import note_if_compiling, progress
+from tfcompare.commands.shared.progress import note_if_compiling, progress
 from tfcompare.errors import TfcompareError
 from tfcompare.sources.logdir.metadata import of_options
 from tfcompare.sources.remote.places import parse, shown

@@ -17,8 +17,9 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from tfcompare.commands.shared.options import add_steps, add_store, question
 from tfcompare.commands.shared.output import FORMATS, emit, note
-from tfcompare.commands.shared.reading import add_steps, add_store, load_runs_below, reading
+from tfcompare.commands.shared.progress import Reading, notes
 from tfcompare.render.text_table import TextColumn, number_column, text_column
 from tfcompare.text import lines_of, text_of
 
@@ -73,12 +74,14 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the result. Errors in the query are printed as DuckDB's message, on several lines."""
     from tfcompare import settings
     from tfcompare.compare import compare
+    from tfcompare.loading import runs_below
     from tfcompare.query.asking import Limits, QueryFailed, ask
     from tfcompare.query.tables import RunTables
     from tfcompare.tools.diff_tables import DiffTables
 
     limits = Limits(arguments.timeout, settings.query_bytes(os.environ), rows=arguments.limit or None)
-    runs = load_runs_below(arguments.places, reading(arguments))
+    runs, remarks = runs_below(question(arguments, *arguments.places), Reading())
+    notes(remarks)
     diffs = DiffTables(compare(*runs)) if len(runs) > 1 else None
     tables = RunTables.of(runs, diffs)
     try:

@@ -14,8 +14,9 @@ import argparse
 import sys
 from pathlib import Path
 
-from tfcompare.commands.shared.loaded import add_comparison, load_comparison, options_of, words_of
+from tfcompare.commands.shared.options import add_comparison, comparison_question, options_of, words_of
 from tfcompare.commands.shared.output import note
+from tfcompare.commands.shared.progress import answered
 from tfcompare.errors import TfcompareError
 from tfcompare.units import format_bytes
 
@@ -50,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
     form = arguments.format or form_of(arguments.out)
     if form == "html" and arguments.out is None and sys.stdout.isatty():
         raise TfcompareError("an HTML report is not for a terminal: write it to a file with -o report.html")
-    comparison = load_comparison(arguments, arguments.per)
+    comparison = answered(comparison_question(arguments))
     if arguments.redact:
         comparison = redacted(comparison)
         arguments.host, choice = comparison.host, comparison.baseline.choice

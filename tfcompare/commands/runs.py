@@ -11,14 +11,9 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from tfcompare.commands.shared.options import add_store
 from tfcompare.commands.shared.output import add_format, emit, note
-from tfcompare.commands.shared.reading import (
-    add_store,
-    note_if_compiling,
-    progress,
-    report_cache_problems,
-    stored_runs,
-)
+from tfcompare.commands.shared.progress import Reading, notes, progress
 from tfcompare.errors import NoRuns, TfcompareError
 from tfcompare.render.text_table import TextColumn, column_scale, number_column, text_column
 from tfcompare.sources.remote.places import shown
@@ -50,6 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """List the runs. Raises `TfcompareError` if none of them can be read."""
+    from tfcompare.loading import cache_problems, stored_runs
     from tfcompare.sources.logdir import find_runs, joinable
     from tfcompare.tools.runs.listing import READ, listing
 
@@ -57,7 +53,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.store is None:
         found += find_runs(*arguments.paths, join=arguments.join)
     else:
-        found += stored_runs(arguments.store, arguments.paths)
+        stored, problems = stored_runs(arguments.store, arguments.paths)
+        notes(problems)
+        found += stored
         if not found:
             raise NoRuns(f"{shown(arguments.store)}: lists no runs; `tfcompare ingest PATH --store …` adds them")
     elsewhere = [f for f in found if not arguments.fetch and f.bytes_at_hand < f.size_bytes]
@@ -66,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
     emit(frame.drop(columns=["step_times_ms"]), arguments, _as_text)
     if arguments.format == "table":
         _print_remarks(frame)
-    report_cache_problems()
+    notes(cache_problems())
     for group in joinable(found):
         names = ", ".join(text_of(run.name) for run in group)
         note(f"note: {names} were captured at the same time on different hosts: --join makes them one run")
@@ -79,16 +77,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _read_all(found: Sequence[FoundRun]) -> dict[str, Run | TfcompareError]:
-    from tfcompare.commands.shared.reading import load_with
+    from tfcompare.loading import read
 
-    readable = [f for f in found if f.is_readable]
-    if readable:
-        note_if_compiling()
+    readable, reading = [f for f in found if f.is_readable], Reading()
     outcomes: dict[str, Run | TfcompareError] = {}
     for count, one in enumerate(readable, start=1):
         progress(f"reading {count} of {len(readable)}: {one.name}")
         try:
-            outcomes[one.id] = load_with(one, None)
+            outcomes[one.id] = read(one, progress=reading)
         except TfcompareError as error:
             outcomes[one.id] = error
     progress("")

@@ -24,8 +24,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from tfcompare.commands.shared.options import add_store
 from tfcompare.commands.shared.output import json_text, note
-from tfcompare.commands.shared.reading import add_store, note_if_compiling, progress, report_cache_problems, stored_runs
+from tfcompare.commands.shared.progress import note_if_compiling, notes, progress
 from tfcompare.errors import NoRuns, TfcompareError
 from tfcompare.export.csv import csv_text
 from tfcompare.text import lines_of, some_of, text_of
@@ -68,6 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the series or its changes. Raises `TfcompareError` for an unknown metric, or if no run matches."""
+    from tfcompare.loading import cache_problems
     from tfcompare.tools.runs.series import on_last_device, ordered, parse_metric, series
     from tfcompare.tools.runs.series_changes import op_changes, version_remark
 
@@ -92,16 +94,18 @@ def run(arguments: argparse.Namespace) -> int:
             note(f"note: {text_of(remark.replace('`', ''))}")
         text = _text(frame, found, metric) if arguments.format == "text" else ""
         _print(frame, arguments.format, text)
-    report_cache_problems()
+    notes(cache_problems())
     return 0
 
 
 def _found(arguments: argparse.Namespace) -> list[FoundRun]:
+    from tfcompare.loading import stored_runs
     from tfcompare.sources.logdir import find_runs
 
     runs: Sequence[FoundRun]
     if arguments.store is not None:
-        runs = stored_runs(arguments.store, arguments.paths)
+        runs, problems = stored_runs(arguments.store, arguments.paths)
+        notes(problems)
     elif arguments.paths:
         runs = find_runs(*arguments.paths, join=arguments.join)
     else:

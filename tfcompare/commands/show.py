@@ -1,6 +1,7 @@
 """Print a summary of one run, or one of its tables.
 
-RUN is a profile file, a run folder, or a logdir that holds a single run; with --store, a run of that store. Without
+RUN is a profile file, a run folder, or a logdir that holds a single run, or several captures of one program by their
+names (run-1, run-2, …); with --store, a run of that store. Of several captures, tables are of the first. Without
 TABLE, the summary says how long steps take and what they consist of, the longest ops, peak memory, what to try next,
 what was captured, and which tables the run has. Of `tf_data`, the slowest execution of each pipeline is
 printed. IDLE, the time in which no op ran, is left out of tables for reading.
@@ -14,8 +15,9 @@ from typing import TYPE_CHECKING
 
 from tfcompare import schema
 from tfcompare.commands.diff_text import KEY_RANKS
+from tfcompare.commands.shared.options import add_host, add_steps, add_store, question
 from tfcompare.commands.shared.output import add_format, add_idle, emit, without_idle_rows
-from tfcompare.commands.shared.reading import add_steps, add_store, load_runs, reading
+from tfcompare.commands.shared.progress import Reading, answered, notes
 from tfcompare.errors import TfcompareError
 from tfcompare.markdown import as_markdown
 from tfcompare.render.text_table import TextColumn, column_scale, number_column, text_column
@@ -37,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "table", metavar="TABLE", nargs="?", help=f"one of: {', '.join(schema.TABLES)} (default: a summary)"
     )
-    parser.add_argument("--host", metavar="H", help="only this host (default: all hosts)")
+    add_host(parser)
     add_idle(parser)
     add_store(parser)
     add_steps(parser)
@@ -48,8 +50,11 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the summary or the table."""
     if arguments.table is None:
         return _print_summary(arguments)
+    from tfcompare.loading import first_captures
+
     table = schema.table(arguments.table)
-    (one,) = load_runs([arguments.place], reading(arguments))
+    (one,), remarks = first_captures(question(arguments, arguments.place), Reading())
+    notes(remarks)
     is_text = arguments.format == "table"
     frame = without_idle_rows(one.table(table.name, host=arguments.host), arguments, for_reading=is_text)
     if "execution" in frame:
@@ -64,7 +69,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _print_summary(arguments: argparse.Namespace) -> int:
-    from tfcompare.compare import compare
     from tfcompare.render.shown import Shown
     from tfcompare.render.terminal import as_lines
     from tfcompare.render.text_table import terminal_width
@@ -76,14 +80,11 @@ def _print_summary(arguments: argparse.Namespace) -> int:
             f"--format {arguments.format} needs a TABLE, since the summary is text; must be one of: "
             f"{', '.join(schema.TABLES)}"
         )
-    (one,) = load_runs([arguments.place], reading(arguments))
+    comparison = answered(question(arguments, arguments.place))
+    one = comparison.baseline
     names = [name for name in schema.TABLES if len(one.table(name, host=arguments.host))]
     width = None if arguments.all_columns else terminal_width()
-    print(
-        Shown.of(compare(one, one, host=arguments.host), "overview", top=arguments.limit, short=True).to(
-            "table", width=width
-        )
-    )
+    print(Shown.of(comparison, "overview", top=arguments.limit, short=True).to("table", width=width))
     about: list[Block] = [
         Facts(["Capture", one.name], [[fact.label, fact.values[0]] for fact in environment([one.info])]),
         Text(f"Tables (`tfcompare show RUN TABLE`): {', '.join(map(as_markdown, names))}."),

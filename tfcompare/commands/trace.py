@@ -16,7 +16,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfcompare.commands.shared.reading import add_steps, add_store, load_runs, reading
+from tfcompare.commands.shared.options import add_host, add_steps, add_store, question
+from tfcompare.commands.shared.progress import Reading, notes
 from tfcompare.errors import TfcompareError
 from tfcompare.units import format_bytes
 
@@ -44,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="WHAT",
         help="step:NUMBER, op:NAME, collective or collective:NUMBER (default: the typical step of each run)",
     )
-    parser.add_argument("--host", metavar="H", help="only this host (default: all hosts)")
+    add_host(parser)
     parser.add_argument("--from", dest="from_us", metavar="US", type=float, help="leave out what ends before, in µs")
     parser.add_argument("--to", dest="to_us", metavar="US", type=float, help="leave out what starts after, in µs")
     add_store(parser)
@@ -54,12 +55,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Write the file, and print what it holds."""
     from tfcompare.export.trace import chrome_trace
+    from tfcompare.loading import first_captures
     from tfcompare.tools.timeline.run_timeline import Alignment
 
     if not arguments.out.name.endswith((".json", ".json.gz")):
         raise TfcompareError(f"{arguments.out}: expected a name that ends with .json or .json.gz")
     align = Alignment.from_text(arguments.align) if arguments.align else Alignment()
-    loaded = load_runs(arguments.places, reading(arguments))
+    loaded, remarks = first_captures(question(arguments, *arguments.places), Reading())
+    notes(remarks)
     names = [one.name for one in loaded]
     if len(set(names)) < len(names):
         names = [f"{name} ({number})" for number, name in enumerate(names, 1)]

@@ -17,8 +17,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfcompare.commands.shared.loaded import add_comparison, capture_notes, load_comparison, words_of
-from tfcompare.commands.shared.output import at_least_0, note
+from tfcompare.commands.shared.options import add_comparison, capture_notes, comparison_question, words_of
+from tfcompare.commands.shared.output import at_least_0
+from tfcompare.commands.shared.progress import answered, notes
 from tfcompare.errors import TfcompareError, Unknown
 from tfcompare.render.text_table import terminal_width
 from tfcompare.views import MORE, NAMES
@@ -89,12 +90,11 @@ def run(arguments: argparse.Namespace) -> int:
     from tfcompare.render.shown import ALL_ROWS, Shown
     from tfcompare.render.terminal import MOST_ROWS
 
-    comparison = load_comparison(arguments, arguments.per)
+    comparison = answered(comparison_question(arguments))
     width = None if arguments.all_columns or arguments.out else terminal_width()
     rows = MOST_ROWS if arguments.limit is None else arguments.limit or ALL_ROWS
     given = {name.removeprefix(_OPTION): value for name, value in vars(arguments).items() if name.startswith(_OPTION)}
     shown = Shown.of(comparison, arguments.view, **{name: value for name, value in given.items() if value is not None})
     write(shown.to(form, words=words_of(arguments), width=width, rows=rows, every=arguments.all_columns), arguments.out)
-    for remark in capture_notes(comparison):
-        note(f"note: {remark}")
+    notes(capture_notes(comparison))
     return 0

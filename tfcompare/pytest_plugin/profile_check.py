@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -86,10 +86,10 @@ class ProfileCheck:
 
     def _store(self, conditions: Sequence[Condition]) -> None:
         """Make the recorded block a baseline; says so if it has no steps to test times on."""
-        from tfcompare.commands.shared.reading import load_replicates
         from tfcompare.compare.check.conditions import NEED_NO_STEPS
+        from tfcompare.loading import Question, sides
 
-        ((recorded_run,),) = load_replicates([str(self.candidate)])
+        (((recorded_run,),), _) = sides(Question((str(self.candidate),)))
         if not recorded_run.info.has_steps and any(one.metric not in NEED_NO_STEPS for one in conditions):
             self.summarise(
                 f"{self.test_id}: the block marks no steps, so times cannot be judged and the test will fail; put each "
@@ -103,18 +103,18 @@ class ProfileCheck:
 
     def _findings(self, conditions: Sequence[Condition], spread: float | None) -> Findings:
         """The result of `check`; the candidate's process varies as those of the baseline do."""
-        from tfcompare.commands.shared.judging import usable_repeats
-        from tfcompare.commands.shared.reading import load_replicates
-        from tfcompare.compare import compare
+        from tfcompare.commands.shared.progress import notes
         from tfcompare.compare.check.conditions import check
+        from tfcompare.loading import Question, compared, sides
 
+        question = Question((str(self.candidate),), spread=spread, is_series=True)
         try:
-            ((baseline, *captures),) = load_replicates([str(self.baseline.folder)])
+            (baseline,), of_baseline = sides(replace(question, places=(str(self.baseline.folder),)))
         except TfcompareError as error:
             raise TfcompareError(f"{error}; to write the baseline anew: {self._how_to_write}") from error
-        ((candidate,),) = load_replicates([str(self.candidate)])
-        repeats = usable_repeats([baseline, candidate], {baseline.id: captures})
-        comparison = compare(baseline, candidate, spread=spread, repeats=repeats, is_series=True)
+        (candidate,), of_candidate = sides(question)
+        comparison, refused = compared(question, [baseline, candidate])
+        notes([*of_baseline, *of_candidate, *refused])
         return check(comparison, conditions)
 
     def _report(self, findings: Findings, judgement: Judgement) -> None:

@@ -19,6 +19,7 @@ from pathlib import Path
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.sources.logdir.files import is_profile
 from tfcompare.sources.logdir.naming import without_stamp
+from tfcompare.sources.logdir.runs import only, readable
 
 Parts = tuple[str, ...]
 _Place = tuple[Parts, Parts]
@@ -66,6 +67,18 @@ def suggest(found: Sequence[FoundRun], baseline: str | None, candidates: Sequenc
 def is_one_program(found: Sequence[FoundRun]) -> bool:
     """Whether all these runs are captures of one program, by their names."""
     return len(set(replicate_names({run.id: _path(run) for run in found}).values())) == 1
+
+
+def captures_at(
+    found: Sequence[FoundRun], place: str | Path, *, join: bool = False
+) -> tuple[list[FoundRun], list[str]]:
+    """(the one run that was found at a place, or all captures of one program; why some of these cannot be read).
+
+    Raises as `find_run` does.
+    """
+    if len(found) > 1 and is_one_program(found):
+        return readable(found, place)
+    return [only(found, place, join=join)], []
 
 
 def folders(run: FoundRun) -> Parts:

@@ -142,6 +142,17 @@ def only(runs: Sequence[FoundRun], place: str | Path, *, join: bool = False) -> 
     return runs[0]
 
 
+def readable(runs: Sequence[FoundRun], place: str | Path) -> tuple[list[FoundRun], list[str]]:
+    """(those of the runs found at a place that can be read; why each of the others cannot). Raises `NoRuns` if none
+    can."""
+    some = [run for run in runs if run.is_readable]
+    why = ["; ".join(run.problems) for run in runs if not run.is_readable]
+    if not some:
+        several = f"{shown(place)}: none of its {len(why):,} runs can be read: {why[0]}"
+        raise NoRuns(why[0] if len(why) == 1 else several)
+    return some, why
+
+
 def _runs_at(place: Place, taken: Taken, look: ListRemote) -> tuple[list[UnnamedRun], str]:
     """The runs at a place that belong to no earlier one, and a sentence about what is there if there are none."""
     if place.remote is not None:

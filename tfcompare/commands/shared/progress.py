@@ -1,0 +1,67 @@
+"""What a command is doing, on the terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from tfcompare.commands.shared.output import note
+from tfcompare.text import text_of
+from tfcompare.units import format_bytes
+
+if TYPE_CHECKING:
+    from tfcompare.compare import Comparison
+    from tfcompare.loading import Question
+    from tfcompare.sources.logdir import FoundRun
+    from tfcompare.store.reading import OnProgress
+
+
+class Reading:
+    """Shows which run is downloaded, and says once, before the first profile, that the reader must be compiled."""
+
+    def __init__(self) -> None:
+        self._has_begun = False
+
+    def __call__(self, found: FoundRun) -> OnProgress:
+        """What to call with the progress of downloading this run."""
+        if not self._has_begun and not found.is_stored:
+            self._has_begun = True
+            note_if_compiling()
+
+        def update(here: int, total: int) -> None:
+            is_done = here >= total
+            progress("" if is_done else f"fetching {found.name}: {format_bytes(here)} of {format_bytes(total)}")
+
+        return update
+
+
+def answered(question: Question) -> Comparison:
+    """The comparison that answers a question; shows progress, and prints what there is to know about the runs."""
+    from tfcompare.loading import answer
+
+    comparison, sentences = answer(question, Reading())
+    notes(sentences)
+    return comparison
+
+
+def notes(sentences: Iterable[str]) -> None:
+    """Print what there is to know about the runs that were read."""
+    for sentence in sentences:
+        note(f"note: {sentence}")
+
+
+def progress(message: str) -> None:
+    """Replace the progress line on the terminal, if stderr is one."""
+    if sys.stderr.isatty():
+        print(f"\r\x1b[K{text_of(message)}", end="", file=sys.stderr, flush=True)
+
+
+def note_if_compiling() -> None:
+    """Note that reading the first profile will take longer because the reader must be compiled."""
+    from tfcompare.xspace import compilation, reader
+
+    if why := compilation.why_uncached():
+        note(f"note: {why}; name a folder of your own in NUMBA_CACHE_DIR")
+    if reader.needs_compilation():
+        note(f"compiling the reader, once: about {reader.EXPECTED_SECONDS} seconds")

@@ -1,0 +1,233 @@
+"""From a question to its answer: finds the runs, reads them, accepts replicates and compares.
+
+It knows no surface: commands, pages and the pytest plugin ask, and show what comes back. It prints nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+from tfcompare import settings
+from tfcompare.compare import Comparison, compare
+from tfcompare.compare.comparison import Per
+from tfcompare.compare.matching.manual import ManualChoice
+from tfcompare.compare.repeats import accept_replicates
+from tfcompare.compare.same_ids import told_apart
+from tfcompare.errors import TfcompareError
+from tfcompare.run import Run, Stray, load
+from tfcompare.sources.logdir import FoundRun
+from tfcompare.sources.logdir.runs import readable, runs_at
+from tfcompare.sources.remote.places import shown
+from tfcompare.sources.replicates import captures_at
+from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
+from tfcompare.store.cached_frames import frame_cache
+from tfcompare.store.frame_builders import FrameBuilder, reader_within
+from tfcompare.store.reading import OnProgress
+from tfcompare.store.run_store import Store
+from tfcompare.store.stored_run import StoredRun, named, nearest, one_of, runs_in
+
+Progress = Callable[[FoundRun], OnProgress | None]
+"""Called with each run before it is read; returns what is called while it is downloaded."""
+
+Side = tuple[Run, ...]
+"""The captures of one program; the first is the one that is shown."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is to be compared, and how.
+
+    `places`: the baseline, then candidates, as paths or URLs, or as ids or names of runs in the `store` (a path or
+    URL). A place that holds several captures of one program, by their names, stands for all of them. `repeats`: for
+    each place, other places of captures of its program, which all count. `join` is that of `find_runs`; `per`, `host`,
+    `spread` and `is_series` are those of `compare`. `pairs`: the manual choices for each candidate.
+    """
+
+    places: tuple[str, ...]
+    repeats: tuple[tuple[str, ...], ...] = ()
+    store: str | None = None
+    join: bool = False
+    steps: StepChoice = OWN_STEPS
+    per: Per = "step"
+    host: str | None = None
+    spread: float | None = None
+    pairs: tuple[tuple[ManualChoice, ...], ...] = ()
+    is_series: bool = False
+
+
+def answer(question: Question, progress: Progress | None = None) -> tuple[Comparison, list[str]]:
+    """The comparison, of a place alone with itself, and sentences to read before it. Raises as `sides` and `compare`
+    do."""
+    found, notes = sides(question, progress)
+    comparison, more = compared(question, found)
+    return comparison, notes + more
+
+
+def sides(question: Question, progress: Progress | None = None) -> tuple[list[Side], list[str]]:
+    """The captures of each place, with the replicates given for it, and sentences on what was found and left out.
+
+    All places are located before the first run is read, so that a misspelt one is reported at once, and no run is read
+    twice. Raises `TfcompareError` if a place has no run, runs of several programs, or an unreadable one.
+    """
+    own, others, notes = _find(question)
+    notes += _several(question, own, is_alone=len(own) == 1)
+    read_runs = {run.id: read(run, question.steps, progress=progress) for run in chain.from_iterable(own)}
+    notes += _remarks(read_runs.values())
+    found: list[Side] = []
+    for number, captures in enumerate(own):
+        more, places = (others[number], question.repeats[number]) if number < len(others) else ([], ())
+        failures = []
+        for run in more:
+            try:
+                if run.id not in read_runs:
+                    read_runs[run.id] = read(run, question.steps, progress=progress)
+            except TfcompareError as error:
+                failures.append(str(error))
+        ids = dict.fromkeys(run.id for run in (*captures, *more) if run.id in read_runs)
+        if places and not any(run.id in ids for run in more):
+            why = f"{', '.join(map(shown, places))}: none of the runs there can be read"
+            raise TfcompareError(": ".join([why, *failures[:1]]))
+        notes += [f"left out: {failure}" for failure in failures]
+        found.append(tuple(read_runs[run_id] for run_id in ids))
+    return found, notes + cache_problems()
+
+
+def compared(question: Question, found: Sequence[Side]) -> tuple[Comparison, list[str]]:
+    """The comparison of what was read, and why captures do not count as replicates. Raises as `compare` does."""
+    runs = told_apart([side[0] for side in found], ())
+    repeats: dict[str, list[Run]] = {}
+    for run, side in zip(runs, found, strict=True):  # a run may be on both sides
+        repeats[run.id] = list(dict.fromkeys([*repeats.get(run.id, ()), *side[1:]]))
+    accepted = accept_replicates(list(dict.fromkeys(runs)), repeats)
+    baseline, *candidates = runs
+    pairs = {run.id: choices for run, choices in zip(candidates, question.pairs, strict=False)}
+    comparison = compare(
+        baseline, *(candidates or [baseline]), per=question.per, host=question.host, spread=question.spread,
+        repeats=accepted.repeats, manual_pairs=pairs, is_series=question.is_series,
+    )  # fmt: skip
+    return comparison, list(accepted.refused)
+
+
+def first_captures(question: Question, progress: Progress | None = None) -> tuple[list[Run], list[str]]:
+    """The one run that is shown of each place, and sentences. Raises as `sides` does."""
+    own, _, notes = _find(question)
+    notes += _several(question, own, is_alone=True)
+    runs = [read(captures[0], question.steps, progress=progress) for captures in own]
+    return runs, notes + _remarks(runs) + cache_problems()
+
+
+def runs_below(question: Question, progress: Progress | None = None) -> tuple[list[Run], list[str]]:
+    """All runs at and below each place, in order of capture, each once, and sentences.
+
+    In a store, a place that is not a run's id or name stands for the runs whose ids are below it. Unreadable runs are
+    left out, unless a place has no others.
+    """
+    notes: list[str] = []
+    at: list[Sequence[FoundRun]]
+    if question.store is None:
+        at = [*runs_at(question.places, join=question.join)]
+    else:
+        stored, notes = stored_runs(question.store)
+        at = [_stored_at(stored, place, question.store) for place in question.places]
+    found: dict[str, FoundRun] = {}
+    for runs, place in zip(at, question.places, strict=True):
+        some, left_out = readable(runs, place)
+        notes += [f"left out: {problems}" for problems in left_out]
+        found |= {run.id: run for run in some if run.id not in found}
+    loaded = [read(run, question.steps, progress=progress) for run in found.values()]
+    return loaded, notes + _remarks(loaded) + cache_problems()
+
+
+def read(
+    found: FoundRun,
+    steps: StepChoice = OWN_STEPS,
+    *,
+    progress: Progress | None = None,
+    build: FrameBuilder | None = None,
+) -> Run:
+    """The run with these steps, read by `build`, else within the limits that the environment sets. Raises as `load`
+    does."""
+    fetching = None if progress is None else progress(found)
+    stray: Stray = "include" if steps.counts_stray else "exclude"
+    return load(
+        found, step_marker=steps.marker, steps=steps.range, stray=stray, step_kind=steps.kind, fetching=fetching,
+        build=build or reader_within(settings.read_limits(os.environ)),
+    )  # fmt: skip
+
+
+def stored_runs(store: str, below: Sequence[str] = ()) -> tuple[list[StoredRun], list[str]]:
+    """The runs in a store, in order of recording, and sentences on the store; with `below`, only those at or below
+    these ids. Raises `TfcompareError` if there is no store, or no run below one of the ids."""
+    opened = Store(store)
+    runs, problems = runs_in(opened)
+    runs = named(runs)
+    if not below:
+        return runs, list(problems)
+    chosen = {run.id for place in below for run in _stored_below(runs, place, opened)}
+    return [run for run in runs if run.id in chosen], list(problems)
+
+
+def cache_problems() -> list[str]:
+    """What is wrong with the cache of frames on this machine: nothing else reports it."""
+    if (cache := frame_cache()) is None:
+        return []
+    cache.flush()
+    return list(cache.messages)
+
+
+def _find(question: Question) -> tuple[list[list[FoundRun]], list[list[FoundRun]], list[str]]:
+    """(the captures of each place; the runs at the places of its replicates, without itself; notes)."""
+    beside = list(chain.from_iterable(question.repeats))
+    notes: list[str] = []
+    at: dict[str, Sequence[FoundRun]]
+    own: list[list[FoundRun]] = []
+    if question.store is None:
+        places = [*question.places, *beside]
+        at = dict(zip(places, runs_at(places, join=question.join), strict=True))
+        for place in question.places:
+            captures, left_out = captures_at(at[place], place, join=question.join)
+            own.append(captures)
+            notes += [f"left out: {problems}" for problems in left_out]
+    else:
+        store = Store(question.store)
+        stored, notes = stored_runs(question.store)
+        own += [[one_of(stored, place, store)] for place in question.places]
+        at = {place: _stored_below(stored, place, store) for place in beside}
+    others = [list({run.id: run for place in places for run in at[place]}.values()) for places in question.repeats]
+    return own, others, notes
+
+
+def _stored_at(stored: Sequence[StoredRun], place: str, store: str) -> Sequence[StoredRun]:
+    """The run with this id or name, else the runs below."""
+    is_run = any(place in (run.id, run.name) for run in stored)
+    below = [] if is_run else [run for run in stored if _is_at_or_below(run.id, place)]
+    return below or [one_of(stored, place, Store(store))]
+
+
+def _stored_below(stored: Sequence[StoredRun], place: str, store: Store) -> list[StoredRun]:
+    below = [run for run in stored if _is_at_or_below(run.id, place)]
+    if not below:
+        raise nearest(stored, place, store)
+    return below
+
+
+def _is_at_or_below(run: str, place: str) -> bool:
+    """Whether a run's id is `place`, or is in that folder."""
+    return f"{run}/".startswith(f"{place.rstrip('/')}/")
+
+
+def _several(question: Question, own: Sequence[Sequence[FoundRun]], *, is_alone: bool) -> list[str]:
+    """Which places stand for several captures, and of a run that `is_alone` which of them is shown."""
+    return [
+        f"{shown(place)}: {len(captures)} captures of one program, by their names"
+        + (f"; shown is {captures[0].name}" if is_alone else "")
+        for place, captures in zip(question.places, own, strict=True)
+        if len(captures) > 1
+    ]
+
+
+def _remarks(runs: Iterable[Run]) -> list[str]:
+    return [f"{run.name}: {remark}" for run in runs for remark in run.remarks]
