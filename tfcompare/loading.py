@@ -14,7 +14,7 @@ from tfcompare import settings
 from tfcompare.compare import Comparison, compare
 from tfcompare.compare.comparison import Per
 from tfcompare.compare.matching.manual import ManualChoice
-from tfcompare.compare.repeats import accept_replicates
+from tfcompare.compare.repeats import accept_captures
 from tfcompare.compare.same_ids import told_apart
 from tfcompare.errors import TfcompareError
 from tfcompare.run import Run, Stray, load
@@ -98,10 +98,7 @@ def sides(question: Question, progress: Progress | None = None) -> tuple[list[Si
 def compared(question: Question, found: Sequence[Side]) -> tuple[Comparison, list[str]]:
     """The comparison of what was read, and why captures do not count as replicates. Raises as `compare` does."""
     runs = told_apart([side[0] for side in found], ())
-    repeats: dict[str, list[Run]] = {}
-    for run, side in zip(runs, found, strict=True):  # a run may be on both sides
-        repeats[run.id] = list(dict.fromkeys([*repeats.get(run.id, ()), *side[1:]]))
-    accepted = accept_replicates(list(dict.fromkeys(runs)), repeats)
+    accepted = accept_captures(found, runs)
     baseline, *candidates = runs
     pairs = {run.id: choices for run, choices in zip(candidates, question.pairs, strict=False)}
     comparison = compare(

@@ -23,8 +23,9 @@ from tfcompare.frames.planes import HOST_PLANE
 from tfcompare.frames.steps.steps import WHOLE_PROFILE
 from tfcompare.schema.arrays import Int64
 from tfcompare.schema.recorded import ABSENT, OPS
-from tfcompare.sources.logdir import FoundRun, find_run
+from tfcompare.sources.logdir import FoundRun, find_runs
 from tfcompare.sources.machine_load import MachineLoad, read_load
+from tfcompare.sources.replicates import captures_at
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice, step_choice
 from tfcompare.store.cached_frames import frame_cache
 from tfcompare.store.frame_builders import FrameBuilder, build_here
@@ -113,7 +114,8 @@ class Run:
     `id` is the path relative to the folder it was found under, `name` the display name. `content_id` is a digest of the
     host files and the step choice: copies of a run share it wherever they are. `host_names` is sorted. `remarks` are
     sentences to read before trusting the numbers. `choice` is which steps count and what begins them. `machine_load` is
-    the load of the machine during recording, None if unknown.
+    the load of the machine during recording, None if unknown. `replicates` are further captures of the program, where
+    `load` found several at one place; the tables are those of this capture.
     """
 
     id: str
@@ -126,6 +128,7 @@ class Run:
     hosts: tuple[HostTables, ...]
     choice: StepChoice = OWN_STEPS
     machine_load: MachineLoad | None = None
+    replicates: tuple[Run, ...] = ()
 
     def __repr__(self) -> str:
         info = self.info
@@ -137,6 +140,11 @@ class Run:
         from tfcompare.compare import compare
 
         return compare(self, self)._repr_html_()
+
+    @property
+    def captures(self) -> tuple[Run, ...]:
+        """This capture and its replicates: all captures of the program that were loaded, which `compare` uses."""
+        return (self, *self.replicates)
 
     @property
     def is_under_load(self) -> bool:
@@ -207,6 +215,7 @@ class Run:
         derived += sum(held.memory_bytes for held in list(self._in_steps.values()))
         derived += sum(cells.memory_bytes for cells in list(self._cells.values()))
         derived += sum(evidence.memory_bytes for evidence in list(self._evidence.values()))
+        derived += sum(run.memory_bytes for run in self.replicates)
         return sum(h.memory_bytes for h in self.hosts) + derived
 
     def derived_bytes(self, name: str) -> int:
@@ -246,6 +255,7 @@ class Run:
             content_id=_content_id(chosen, self.choice),
             host_names=tuple(sorted(hosts)),
             hosts=tuple(chosen),
+            replicates=(),
         )
 
     def step_cells(self, name: str, *, host: str | None = None) -> StepCells:
@@ -563,6 +573,9 @@ def load(
 ) -> Run:
     """Load the run at `place`: a file, run folder, logdir or found run.
 
+    A place that holds several captures of one program, by their names (`run-1`, `run-2`, …), is a run with these
+    `captures`: its tables are those of the first, and comparisons use all of them.
+
     `step_marker` names the host event that begins each step, for profiles without suitable markers of their own.
     `steps` restricts all tables to a range of steps by position, such as `5:25` (counted from 1, inclusive), `5:` or
     `:25`, and what ran between them. `stray`: whether a step that is far longer than all others is excluded from the
@@ -575,16 +588,28 @@ def load(
 
     A damaged host file among readable ones becomes a remark. Raises a `TfcompareError` if no host file can be read
     (`NotAProfile`, `NoSuchPlace`, `TooLarge`), one cannot be downloaded (`NotFetched`) or has no such steps
-    (`NoOtherSteps`), `steps` or `stray` is malformed, or there is no run (`NoRuns`) or more than one (`SeveralRuns`) at
-    `place`.
+    (`NoOtherSteps`), `steps` or `stray` is malformed, or there is no run (`NoRuns`) or runs of several programs
+    (`SeveralRuns`) at `place`.
     """
-    found = (place if isinstance(place, FoundRun) else find_run(place, join=join)).opened()
     if stray not in ("exclude", "include"):
         raise Unknown("use of a stray", stray, ["exclude", "include"])
     choice = step_choice(step_marker, steps, counts_stray=stray == "include", kind=step_kind)
     reader = partial(HostReader, fetching=fetching, cache=frame_cache(), build=build)
+    if isinstance(place, FoundRun):
+        return _read(place.opened(), choice, reader, progress)
+    found, left_out = captures_at(find_runs(place, join=join), place, join=join)
+    run, *others = [_read(one.opened(), choice, reader, progress) for one in found]
+    if not others:
+        return run
+    remark = f"the first of {len(found)} captures of one program, by their names; comparisons use all of them"
+    remarks = (*run.remarks, *(f"left out: {problem}" for problem in left_out), remark)
+    return replace(run, replicates=tuple(others), remarks=remarks)
+
+
+def _read(found: FoundRun, choice: StepChoice, reader: Callable[..., HostReader], progress: OnProgress | None) -> Run:
+    """One capture with the chosen steps. Raises as `load` does."""
     if choice.has_range and len(found.files) > 1:
-        whole = reader(found, step_choice(step_marker))
+        whole = reader(found, StepChoice(choice.marker))
         hosts, failures = read_hosts(found, whole, progress)
         if hosts:
             part, of_host = _steps_of_hosts(found, hosts, choice)

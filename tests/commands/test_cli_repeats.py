@@ -56,6 +56,17 @@ def test_a_folder_of_captures_of_one_program_is_one_side(tfcompare) -> None:
     assert "(1 and 3 captures)" in out, "the run itself is not counted twice"
 
 
+def test_a_folder_of_captures_is_shown_by_the_first_of_them(tfcompare, tmp_path: Path) -> None:
+    place = str(SAMPLES / "autoencoder_gpu" / "h100_16_8")
+    told = f"note: {place}: 3 captures of one program, by their names; shown is h100_16_8_run-1\n"
+    traced = str(tmp_path / "trace.json")
+    for words in (["show", place], ["show", place, "steps"], ["trace", place, "-o", traced], ["view", "overview", place]):
+        status, out, err = tfcompare(*words)
+        assert (status, told in err, bool(out)) == (0, True, True), err
+    one = tfcompare("show", f"{place}/h100_16_8_run-1", "steps", "--format", "csv")[1]
+    assert tfcompare("show", place, "steps", "--format", "csv")[1] == one
+
+
 def test_check_states_its_captures_and_what_they_could_detect(tfcompare) -> None:
     _, out, _ = tfcompare("check", SMALL, AGAIN, "--fail-if", "step_time>+5%")
     assert " 1 capture per side; smallest detectable change: 54 %. " in out

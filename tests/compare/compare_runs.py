@@ -95,12 +95,17 @@ class FakeRun:
     is_under_load: bool = False
     choice: StepChoice = OWN_STEPS
     why_untimed: str = ""
+
     lost_steps: int = 0
     has_kinds_by_marker: bool = False
     name: str = ""
 
     def __post_init__(self) -> None:
         self.name = self.name or self.id.rpartition("/")[2]
+
+    @property
+    def captures(self) -> tuple[FakeRun, ...]:
+        return (self,)
 
     @cached_property
     def steps(self) -> pd.DataFrame:

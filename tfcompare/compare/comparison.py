@@ -39,6 +39,7 @@ from tfcompare.compare.matching.sure_pairs import are_sure
 from tfcompare.compare.matching.tiers import NAMINGS
 from tfcompare.compare.per_device import computing_devices, device_counts, devices_note, of_hosts_alone, per_occurrence
 from tfcompare.compare.pooling import POOLED
+from tfcompare.compare.repeats import accept_captures
 from tfcompare.compare.same_ids import told_apart
 from tfcompare.compare.slow_step_words import clause, row_of
 from tfcompare.compare.stats.change_test import ChangeTest
@@ -85,7 +86,8 @@ def compare(
     restricts the comparison to one of the baseline's hosts and its counterpart in each candidate: the host of that
     name, else the one at the same position if both runs have the same number of hosts.
 
-    `repeats` maps the id of any of these runs to further captures of the same program, which verdicts then use as well.
+    `repeats` maps the id of any of these runs to further captures of the same program, which verdicts then use as well,
+    besides the `captures` that `load` found with a run.
     `spread` is the standard deviation between captures of one program, as a share; it overrides the default of the
     device (`docs/verdicts.md`). `is_series`: the repeats of the baseline are earlier runs of the candidate's program,
     so that a single candidate varies as they do.
@@ -108,13 +110,14 @@ def compare(
         raise Unknown("figures per", per, list(PER))
     given = told_apart((baseline, *candidates), repeats or {})
     hosts, host_notes = counterparts_of_host(given[0], given[1:], host)
-    of_run, notes = counted_once(given, shared_by_copies(given[0], given[1:], repeats or {}))
+    together = accept_captures([run.captures for run in (baseline, *candidates)], given, repeats or {})
+    of_run, counted = counted_once(given, shared_by_copies(given[0], given[1:], together.repeats))
     typical = [typical_of(run, hosts[run.id], of_run) for run in given]
     runs = tuple(one.run for one in typical)
     baseline, candidates = runs[0], runs[1:]
     hosts = {one.run.id: one.host for one in typical}
     of_run = {one.run.id: (one.run, *one.others) for one in typical}
-    notes += [*host_notes, *stand_ins(typical)]
+    notes = [*together.refused, *counted, *host_notes, *stand_ins(typical)]
     unmarked = [run for run in runs if not (knows_step_time(run.info) or (run.info.has_steps and run.why_untimed))]
     of_hosts = [one.host for one in typical]
     devices = device_counts(runs, of_hosts) if unmarked or per == "device" else []

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -56,7 +57,7 @@ def accept_replicates(compared: Sequence[Run], repeats: Mapping[str, Sequence[Ru
     taken = {run.content_id: run for run in reversed(compared)}
     accepted: dict[str, tuple[Run, ...]] = {}
     refused = []
-    for primary in compared:
+    for primary in {run.id: run for run in compared}.values():  # a run may be compared with itself
         for run in repeats.get(primary.id, ()):
             if why := _why_not(primary, run, taken, called):
                 refused.append(f"{called[run.path]} is not counted as a replicate of {called[primary.path]}: {why}.")
@@ -64,6 +65,18 @@ def accept_replicates(compared: Sequence[Run], repeats: Mapping[str, Sequence[Ru
             taken[run.content_id] = run
             accepted[primary.id] = (*accepted.get(primary.id, ()), run)
     return AcceptedReplicates(accepted, tuple(refused))
+
+
+def accept_captures(
+    sides: Sequence[Sequence[Run]], compared: Sequence[Run], repeats: Mapping[str, Sequence[Run]] = MappingProxyType({})
+) -> AcceptedReplicates:
+    """`repeats` with the accepted captures of each side but the first, for which `compared` stands."""
+    beside: dict[str, dict[PurePath, Run]] = {run.id: {} for run in compared}
+    for run, side in zip(compared, sides, strict=True):  # a run may be on several sides
+        beside[run.id] |= {more.path: more for more in side[1:]}
+    accepted = accept_replicates(compared, {run_id: [*runs.values()] for run_id, runs in beside.items()})
+    every = {run_id: (*accepted.repeats.get(run_id, ()), *repeats.get(run_id, ())) for run_id in {**beside, **repeats}}
+    return AcceptedReplicates({run_id: runs for run_id, runs in every.items() if runs}, accepted.refused)
 
 
 def _why_not(primary: Run, run: Run, taken: Mapping[str, Run], called: Mapping[PurePath, str]) -> str:

@@ -300,6 +300,7 @@ def renamed(run: Run, name: str, hosts: Mapping[str, str], naming: Naming, sente
     found, choice = run.found, run.choice
     return replace(
         run,
+        replicates=(),
         id=name,
         name=name,
         path=PurePath(name),
