@@ -191,9 +191,18 @@ def pairs_of(comparison: Comparison, *, by_name: bool = False) -> list[Pair]:
     return [Pair(comparison, run, position, by_name) for position, run in enumerate(comparison.candidates, start=1)]
 
 
-def steps_of(comparison: Comparison, run: Run) -> pd.DataFrame:
+def named_captures(comparison: Comparison, run: Run, name: str) -> list[tuple[str, Run, str | None]]:
+    """Each capture of a run with its compared host, called by the name of the run, and of several by their own too."""
+    captures = comparison.captures(run)
+    is_alone = len(captures.runs) == 1
+    return [
+        (name if is_alone else f"{name} ({one.found.name})", one, host)
+        for one, host in zip(captures.runs, captures.hosts, strict=True)
+    ]
+
+
+def steps_of(run: Run, host: str | None) -> pd.DataFrame:
     """Each step of `run` on its slowest host, or on the host that is shown."""
-    host = comparison.host_of(run)
     if host is not None:
         return run.table("steps", host=host)
     return step_series.with_host(run.steps, run.table("steps"))

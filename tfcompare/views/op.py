@@ -197,7 +197,7 @@ def _in_steps(pair: Pair, row: pd.Series) -> Any:
     """The row's op in each step of each side that has it, as a figure; None without steps."""
     frames = []
     for role, run in zip(SIDES, pair.runs, strict=True):
-        of_run = steps_of(pair.comparison, run)
+        of_run = steps_of(run, pair.host_of(run))
         if row["status"] == LACKING[role] or not has_step_times(run):
             frames.append(of_run.iloc[:0].assign(self_time_us=0.0))
         else:

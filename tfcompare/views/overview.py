@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
 import pandas as pd
 
-from tfcompare.charts.pair import Pair, has_step_times, may_draw, sides, steps_of
+from tfcompare.charts.pair import Pair, has_step_times, may_draw, named_captures, sides, steps_of
 from tfcompare.charts.steps import slow_steps, step_parts, steps
 from tfcompare.charts.style import Side
 from tfcompare.compare.slow_step_words import sentences
@@ -95,15 +95,19 @@ def _steps(pair: Pair, options: Options) -> Iterator[Block]:
 
 
 def _step_times(pair: Pair) -> Facts:
-    """The included steps of each run, and those of each kind if there are several: how many, and how long."""
-    timed = [(name, run) for name, (_, run) in zip(pair.called, pair.shown, strict=False) if has_step_times(run)]
+    """The included steps of each capture, and those of each kind if there are several: how many, and how long."""
+    timed = [
+        (name, capture, host)
+        for called, (_, run) in zip(pair.called, pair.shown, strict=False)
+        for name, capture, host in named_captures(pair.comparison, run, called)
+        if has_step_times(capture)
+    ]
     shares = [0.95]
-    if max((run.info.steps_included for _, run in timed), default=0) >= STEPS_OF_A_HUNDREDTH:
+    if max((run.info.steps_included for _, run, _ in timed), default=0) >= STEPS_OF_A_HUNDREDTH:
         shares.append(0.99)
     rows = []
-    for name, run in timed:
-        host = pair.host_of(run)
-        frame, included = steps_of(pair.comparison, run), included_steps(run, host)
+    for name, run, host in timed:
+        frame, included = steps_of(run, host), included_steps(run, host)
         of_kinds = [(f"{name}, {kind}", included[included["kind"] == kind]) for kind in kinds_of(run, host)]
         for label, counted in [(name, included), *of_kinds]:
             times = counted["duration_us"]
@@ -162,15 +166,20 @@ def _gaps(pair: Pair) -> Iterator[Block]:
 
 
 def _series(pair: Pair) -> list[tuple[Side, pd.DataFrame]]:
-    """The steps of all runs; none of a candidate that is not drawn, so that the others keep their colours."""
+    """The steps of all captures of the runs; none of a candidate that is not drawn, so that the others keep their
+    colours."""
     return [
-        (side, _drawn_steps(pair, run, is_drawn=position <= DRAWN_CANDIDATES or run is pair.candidate))
+        (
+            replace(side, name=name),
+            _drawn_steps(capture, host, is_drawn=position <= DRAWN_CANDIDATES or run is pair.candidate),
+        )
         for position, (side, run) in enumerate(zip(sides(pair.comparison), runs_of(pair.comparison), strict=True))
+        for name, capture, host in named_captures(pair.comparison, run, side.name)
     ]
 
 
-def _drawn_steps(pair: Pair, run: Run, *, is_drawn: bool) -> pd.DataFrame:
-    frame = steps_of(pair.comparison, run)
+def _drawn_steps(run: Run, host: str | None, *, is_drawn: bool) -> pd.DataFrame:
+    frame = steps_of(run, host)
     return frame if is_drawn and has_step_times(run) else frame.iloc[:0]
 
 
