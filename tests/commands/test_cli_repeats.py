@@ -60,7 +60,12 @@ def test_a_folder_of_captures_is_shown_by_the_first_of_them(tfcompare, tmp_path:
     place = str(SAMPLES / "autoencoder_gpu" / "h100_16_8")
     told = f"note: {place}: 3 captures of one program, by their names; shown is h100_16_8_run-1\n"
     traced = str(tmp_path / "trace.json")
-    for words in (["show", place], ["show", place, "steps"], ["trace", place, "-o", traced], ["view", "overview", place]):
+    for words in (
+        ["show", place],
+        ["show", place, "steps"],
+        ["trace", place, "-o", traced],
+        ["view", "overview", place],
+    ):
         status, out, err = tfcompare(*words)
         assert (status, told in err, bool(out)) == (0, True, True), err
     one = tfcompare("show", f"{place}/h100_16_8_run-1", "steps", "--format", "csv")[1]

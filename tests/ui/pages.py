@@ -16,6 +16,7 @@ from tfcompare.settings import Settings
 from tfcompare.sources.logdir import find_runs
 from tfcompare.ui.frame.loading import compared, run_cache
 from tfcompare.ui.frame.search import search
+from tfcompare.ui.frame.selection import Selection
 
 PLACES = Settings(places=(SAMPLES, *([CORPUS] if CORPUS.is_dir() else [])))
 CPU = ("filters_512_128", "filters_16_8")
@@ -36,8 +37,10 @@ def pair_on(baseline: str, *candidates: str) -> Pair:
     """The pair that a page on these runs shows: what is made of it here, the page need not make again."""
     with settings.override(PLACES):
         found = {run.id: run for run in search(PLACES, ()).found}
-        ours, *theirs = (run_cache(PLACES).request(found[id_of(name)]).result() for name in (baseline, *candidates))
-        return pairs_of(compared(ours, theirs or [ours], "step", None))[0]
+        ids = [id_of(name) for name in (baseline, *candidates)]
+        loaded = {run_id: run_cache(PLACES).request(found[run_id]).result() for run_id in ids}
+        comparison, _ = compared(Selection(ids[0], tuple(ids[1:])), loaded)
+        return pairs_of(comparison)[0]
 
 
 def page_of(file: str, baseline: str, *candidates: str, **address: str) -> AppTest:

@@ -275,14 +275,14 @@ def test_of_a_thousand_runs_only_the_page_in_view_is_read(home: AppTest, monkeyp
     runs = tuple(found(f"run-{number:04}") for number in range(1000))
     asked: list[str] = []
 
-    def refuse(run: FoundRun, *, build: object, **steps: str | None) -> None:
-        assert steps == {"step_marker": None, "steps": None, "stray": "exclude", "step_kind": None}
+    def refuse(run: FoundRun, *, build: object, **how: str | None) -> None:
+        assert how == {"step_marker": None, "steps": None, "stray": "exclude", "step_kind": None, "fetching": None}
         assert callable(build)
         asked.append(run.id)
         raise TfcompareError(f"{run.id}: cannot be read")
 
     monkeypatch.setattr("tfcompare.ui.frame.search._cached_search", lambda places, *_: Search(places, runs, ()))
-    monkeypatch.setattr("tfcompare.ui.frame.loading.load", refuse)
+    monkeypatch.setattr("tfcompare.loading.load", refuse)
     with settings.override(Settings(cache_bytes=12_345)):  # a size of its own: a cache of its own
         home.run()
     assert not home.exception

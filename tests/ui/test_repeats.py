@@ -226,3 +226,11 @@ def test_what_differs_in_ops_shapes_or_device_is_no_replicate() -> None:
     assert not program_of(family("auto")).may_be(program_of(family("inserted_same_width"))), "one layer more"
     unknown = program_of(family("jit"))
     assert not unknown.may_be(unknown), "no shapes are known"
+
+
+def test_a_folder_of_captures_of_one_program_is_shown_as_one_run(page: AppTest) -> None:
+    page.query_params.clear()
+    with settings.override(Settings(places=(SAMPLES / "autoencoder_gpu" / "h100_16_8",))):
+        page.run()
+    assert "h100_16_8_run-1 (+2 replicates)" in chips(page)
+    assert page.session_state["headline"]

@@ -9,6 +9,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.ui.found_runs import found
+from tfcompare.loading import Question
+from tfcompare.sources.step_choice import StepChoice
 from tfcompare.ui.frame.selection import Selection, default_runs, from_query, resolve_selection
 
 CHOSEN = Selection(
@@ -102,6 +104,20 @@ def test_the_default_is_taken_only_where_nothing_was_wished_for() -> None:
 def test_the_newest_run_is_compared_with_the_one_before_it() -> None:
     runs = [found("a"), found("b"), found("c"), found("bad", readable=False)]
     assert default_runs(runs, [Path("/logs")]) == ("b", "c")
+
+
+def test_captures_of_one_program_are_one_side() -> None:
+    runs = [found(f"logs/before/run-{number}") for number in (1, 2, 3)]
+    assert default_runs(runs, [Path("/logs/before")]) == (runs[0].id,)
+    several = [*runs, found("logs/after/run-1")]
+    assert default_runs(several, [Path("/logs")]) == (runs[2].id, several[3].id)
+
+
+def test_a_selection_asks_one_question() -> None:
+    grouped = Selection("a", ("b",), "run", "host-1", repeats=(("a", "a2"), ("b", "b2")), step_range="5:25")
+    assert grouped.question == Question(
+        ("a", "b"), (("a2",), ("b2",)), steps=StepChoice(first=5, last=25), per="run", host="host-1", pairs=((),)
+    )
 
 
 def test_added_runs_become_candidates_or_the_missing_baseline() -> None:

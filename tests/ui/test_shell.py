@@ -276,7 +276,7 @@ def test_reading_shows_progress_and_ends_with_the_page(page: AppTest, monkeypatc
         said_meanwhile.append(f"{value:.2f} {text}")
         is_said.set()
 
-    monkeypatch.setattr("tfcompare.ui.frame.loading.load", late)
+    monkeypatch.setattr("tfcompare.loading.load", late)
     monkeypatch.setattr("streamlit.delta_generator.DeltaGenerator.progress", record)
     places = (SAMPLE_RUNS["filters_512_128"], SAMPLE_RUNS["filters_16_8"])
     with settings.override(Settings(places=places, cache_bytes=54_321)):  # a size of its own: a cache of its own

@@ -11,19 +11,19 @@ from uuid import uuid4
 
 import streamlit as st
 
+from tfcompare import loading
 from tfcompare import settings as settings_module
-from tfcompare.compare import Comparison, compare
-from tfcompare.compare.comparison import Per
-from tfcompare.compare.matching.manual import ManualPairs
+from tfcompare.compare import Comparison
 from tfcompare.errors import NoOtherSteps, TfcompareError
 from tfcompare.frames import load_loops
-from tfcompare.run import Run, Stray, load
+from tfcompare.run import Run
 from tfcompare.settings import ReadLimits, Settings
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
 from tfcompare.store.frame_builders import READERS, BoundedBuilder, FrameBuilder, reader_within
 from tfcompare.ui.frame import annotated
 from tfcompare.ui.frame.run_cache import Comparisons, RunCache, outcome
+from tfcompare.ui.frame.selection import Selection
 from tfcompare.units import format_bytes
 from tfcompare.xspace.reader import EXPECTED_SECONDS, needs_compilation
 
@@ -68,11 +68,10 @@ def start_reader() -> None:
 def _loaded(build: FrameBuilder, found: FoundRun, steps: StepChoice, client: Hashable) -> Run:
     """The run; with all of its own steps if the chosen ones are not available."""
     build = for_client(build, client)
-    stray: Stray = "include" if steps.counts_stray else "exclude"
     try:
-        run = load(found, step_marker=steps.marker, steps=steps.range, stray=stray, step_kind=steps.kind, build=build)
+        run = loading.read(found, steps, build=build)
     except NoOtherSteps:
-        run = load(found, stray=stray, build=build)
+        run = loading.read(found, StepChoice(counts_stray=steps.counts_stray), build=build)
     annotated.note(run)
     return run
 
@@ -115,26 +114,21 @@ def wait_a_moment(requests: Mapping[str, Future[Run]], seconds: float) -> None:
     wait([r for r in requests.values() if not r.done()], timeout=seconds, return_when=FIRST_COMPLETED)
 
 
-def compared(
-    baseline: Run,
-    candidates: Sequence[Run],
-    per: Per,
-    host: str | None,
-    repeats: Mapping[str, Sequence[Run]] | None = None,
-    manual_pairs: ManualPairs | None = None,
-) -> Comparison:
-    """The comparison, cached for the next rerun; raises as `compare` does."""
-    more = {run_id: tuple(runs) for run_id, runs in (repeats or {}).items() if runs}
-    chosen = {run_id: tuple(choices) for run_id, choices in (manual_pairs or {}).items() if choices}
-    runs = (baseline, *candidates, *(run for several in more.values() for run in several))
-    options = per, host, len(candidates), tuple((run_id, len(several)) for run_id, several in more.items())
+def compared(selection: Selection, loaded: Mapping[str, Run]) -> tuple[Comparison, list[str]]:
+    """The comparison of the runs of the selection that are loaded, and why captures do not count as their replicates;
+    cached for the next rerun. Raises as `compare` does."""
+    selection = replace(selection, candidates=tuple(run for run in selection.candidates if run in loaded))
+    sides = [
+        tuple(loaded[one] for one in (run, *selection.repeats_of(run)) if one in loaded) for run in selection.compared
+    ]
+    runs = [run for side in sides for run in side]
     return _comparisons(settings_module.current().cache_bytes).of(
         runs,
-        (*options, tuple(chosen.items())),
-        lambda: compare(baseline, *candidates, per=per, host=host, repeats=more, manual_pairs=chosen),
+        (selection.question, tuple(map(len, sides))),
+        lambda: loading.compared(selection.question, sides),
     )
 
 
 @st.cache_resource(show_spinner=False)
-def _comparisons(max_bytes: int) -> Comparisons:
-    return Comparisons(max_bytes, lambda comparison: comparison.memory_bytes)
+def _comparisons(max_bytes: int) -> Comparisons[tuple[Comparison, list[str]]]:
+    return Comparisons(max_bytes, lambda made: made[0].memory_bytes)

@@ -9,17 +9,17 @@ from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from math import inf
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from tfcompare.errors import NotFetched, TfcompareError
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
 from tfcompare.turns import Turns
 
 if TYPE_CHECKING:
-    from tfcompare.compare import Comparison
     from tfcompare.run import Run
     from tfcompare.sources.logdir import FoundRun
 
+T = TypeVar("T")
 Key = tuple[str, str, str, StepChoice]
 
 AT_ONCE = min(4, os.cpu_count() or 1)
@@ -141,20 +141,20 @@ def _key(found: FoundRun, steps: StepChoice) -> Key:
 MAX_COMPARISONS = 8
 
 
-class Comparisons:
+class Comparisons(Generic[T]):
     """A cache of the latest comparisons: up to `MAX_COMPARISONS` with `max_bytes` of runs and of what pages derived
     from them, but always the last one.
 
     `derived_bytes` is the memory of what a page caches for a comparison, besides the runs.
     """
 
-    def __init__(self, max_bytes: int, derived_bytes: Callable[[Comparison], int]) -> None:
+    def __init__(self, max_bytes: int, derived_bytes: Callable[[T], int]) -> None:
         self.max_bytes = max_bytes
         self._derived_bytes = derived_bytes
         self._lock = threading.Lock()
-        self._cached: OrderedDict[Hashable, tuple[Comparison, tuple[Run, ...]]] = OrderedDict()
+        self._cached: OrderedDict[Hashable, tuple[T, tuple[Run, ...]]] = OrderedDict()
 
-    def of(self, runs: Sequence[Run], options: Hashable, make: Callable[[], Comparison]) -> Comparison:
+    def of(self, runs: Sequence[Run], options: Hashable, make: Callable[[], T]) -> T:
         """The comparison of these runs with `options`, cached or made by `make`. Raises as `make` does."""
         key = (tuple((run.content_id, run.id, run.name) for run in runs), options)
         with self._lock:

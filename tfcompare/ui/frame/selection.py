@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tfcompare.compare.comparison import Per
-from tfcompare.compare.matching.manual_text import SessionChoices, from_address, to_address
+from tfcompare.compare.matching.manual_text import SessionChoices, from_address, of_runs, to_address
 from tfcompare.errors import NoSuchPlace
+from tfcompare.loading import Question
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.sources.logdir.places import lies_in
 from tfcompare.sources.remote.places import parse
-from tfcompare.sources.replicates import suggest
+from tfcompare.sources.replicates import is_one_program, suggest
 from tfcompare.sources.step_choice import StepChoice, step_choice
 from tfcompare.text import is_url
 
@@ -74,6 +75,19 @@ class Selection:
     def repeats_of(self, run: str) -> tuple[str, ...]:
         """The replicates of a compared run."""
         return tuple(repeat for primary, repeat in self.repeats if primary == run)
+
+    @property
+    def question(self) -> Question:
+        """What is asked about the compared runs; their ids are its places. Raises `TfcompareError` as `steps` does."""
+        return Question(
+            self.compared,
+            repeats=tuple(map(self.repeats_of, self.compared)),
+            join=self.joins_hosts,
+            steps=self.steps,
+            per=self.per,
+            host=self.host,
+            pairs=tuple(of_runs(self.manual_pairs, self.baseline, run) for run in self.candidates),
+        )
 
     def as_query(self) -> dict[str, list[str]]:
         """The selection as query parameters; default values are left out."""
@@ -279,7 +293,8 @@ def default_runs(found: Sequence[FoundRun], places: Sequence[str | Path]) -> tup
     """The ids of the default baseline and candidate, or of the only run; empty if there is none.
 
     These are the samples' guide example, or with two places the newest run of each, in the given order, as for
-    `tfcompare diff BEFORE AFTER`; otherwise the newest run as candidate and the one before it as baseline.
+    `tfcompare diff BEFORE AFTER`, or the first of a few captures of one program alone, as for `tfcompare show`;
+    otherwise the newest run as candidate and the one before it as baseline.
     """
     readable = [run for run in found if run.is_readable]
     if len(readable) < 2:
@@ -290,6 +305,8 @@ def default_runs(found: Sequence[FoundRun], places: Sequence[str | Path]) -> tup
         newest = [next((r.id for r in reversed(readable) if _lies_in(r, place)), None) for place in places]
         if newest[0] and newest[1] and newest[0] != newest[1]:
             return newest[0], newest[1]
+    if len(readable) <= MOST_AT_ONCE + 1 and is_one_program(readable):
+        return (readable[0].id,)
     return readable[-2].id, readable[-1].id
 
 

@@ -15,9 +15,7 @@ from tfcompare import settings as settings_module
 from tfcompare.charts.style import letter
 from tfcompare.compare import Comparison
 from tfcompare.compare.comparison import Per
-from tfcompare.compare.matching.manual import ManualPairs
-from tfcompare.compare.matching.manual_text import of_runs
-from tfcompare.compare.repeats import AcceptedReplicates, Program, accept_replicates, program_of
+from tfcompare.compare.repeats import Program, program_of
 from tfcompare.errors import TfcompareError
 from tfcompare.markdown import as_code, as_markdown
 from tfcompare.run import Run
@@ -138,8 +136,9 @@ def setup(title: str, *, needs: Needs) -> Page:
     if needs == "runs":
         return view
     _stop_without_pair(view)
-    baseline, candidates, repeats = _load(view)
-    comparison = _compare(view.selection, baseline, candidates or [baseline], repeats)
+    loaded = _load(view)
+    comparison = _compare(view.selection, loaded)
+    baseline, candidates = comparison.baseline, [] if comparison.is_single else comparison.candidates
     if comparison.per != view.selection.per:
         host_slot.caption(f"Shown per {comparison.per}, since step times are missing.")
     sidebar.host_choice(host_slot, view.selection, baseline, candidates)
@@ -149,7 +148,8 @@ def setup(title: str, *, needs: Needs) -> Page:
         sidebar.links(link_slot, state.asked(), reasons)
     with header:
         _show_what_is_compared(comparison)
-    on_disk.watch([run.found for run in (baseline, *candidates)])
+    # not those of the comparison: it may be one that was made of copies of these files
+    on_disk.watch([loaded[run_id].found for run_id in view.selection.compared if run_id in loaded])
     return replace(view, comparison=comparison)
 
 
@@ -173,7 +173,8 @@ def _begin() -> tuple[Page, Selection, list[str]]:
     result = search(settings, wish.places, stored_here, joins_hosts=wish.joins_hosts)
     wish, complaints = _with_usable_steps(wish, complaints)
     settled = resolve_selection(wish, result.found, lambda: default_runs(result.without_hidden(), result.places))
-    if not wish.compared and len(result.places) == _BEFORE_AND_AFTER:
+    is_one_program = not settled.selection.candidates
+    if not wish.compared and (is_one_program or len(result.places) == _BEFORE_AND_AFTER):
         selection = with_replicates(settled.selection, wish, result.without_hidden())
         settled = replace(settled, selection=selection, wish=selection)
     state.choose(settled.selection, in_url=settled.wish)
@@ -252,8 +253,8 @@ def stop(why: str, what_to_do: str) -> NoReturn:
     st.stop()
 
 
-def _load(view: Page) -> tuple[Run, list[Run], dict[str, tuple[Run, ...]]]:
-    """The loaded baseline, candidates and replicates; unreadable candidates and replicates are reported.
+def _load(view: Page) -> dict[str, Run]:
+    """The loaded baseline, candidates and replicates by their ids; unreadable candidates and replicates are reported.
 
     Without candidates, the baseline is shown alone.
     """
@@ -272,14 +273,10 @@ def _load(view: Page) -> tuple[Run, list[Run], dict[str, tuple[Run, ...]]]:
     if lacks_kind:  # steps of one kind beside those of all say nothing
         of_all_kinds = fetch(recordings, view.settings, replace(steps, kind=None))
         loaded = {run_id: run for run_id, run in of_all_kinds.items() if isinstance(run, Run)}
-    candidates = [loaded[run_id] for run_id in selection.candidates if run_id in loaded]
-    if selection.baseline not in loaded or (selection.candidates and not candidates):
+    if selection.baseline not in loaded or (selection.candidates and not loaded.keys() & {*selection.candidates}):
         on_disk.reread_button("tfcompare.on_disk.unreadable")
         stop("Without this run there is nothing to show.", "Choose another in the sidebar.")
-    baseline = loaded[selection.baseline]
-    repeats = usable_repeats(selection, [baseline, *candidates], loaded)
-    _tell_refused(repeats.refused)
-    return baseline, candidates, repeats.repeats
+    return loaded
 
 
 def _tell_refused(sentences: Sequence[str]) -> None:
@@ -341,31 +338,18 @@ def _marker_text(marker: str) -> str:
     return as_code(middle_ellipsis(marker, _MARKER_LENGTH))
 
 
-def usable_repeats(selection: Selection, compared: Sequence[Run], loaded: Mapping[str, Run]) -> AcceptedReplicates:
-    """The loaded replicates of the compared runs that are comparable, and why others are not."""
-    wanted = {run.id: [loaded[r] for r in selection.repeats_of(run.id) if r in loaded] for run in compared}
-    return accept_replicates(compared, wanted)
-
-
-def _compare(
-    selection: Selection, baseline: Run, candidates: Sequence[Run], repeats: Mapping[str, Sequence[Run]]
-) -> Comparison:
-    """The comparison of the chosen host, or of all hosts if that host is not available."""
+def _compare(selection: Selection, loaded: Mapping[str, Run]) -> Comparison:
+    """The comparison of the chosen host, or of all hosts if that host is not available; says what does not count."""
     try:
-        return compared(
-            baseline, candidates, selection.per, selection.host, repeats, manual_pairs(selection, candidates)
-        )
+        comparison, refused = compared(selection, loaded)
     except TfcompareError as error:
         if selection.host is None:
             st.error(as_markdown(error))
             st.stop()
         st.error(f"{as_markdown(error)} All hosts are shown instead.")
-    return _compare(replace(selection, host=None), baseline, candidates, repeats)
-
-
-def manual_pairs(selection: Selection, candidates: Sequence[Run]) -> ManualPairs:
-    """The manual pairs of each candidate."""
-    return {run.id: of_runs(selection.manual_pairs, selection.baseline, run.id) for run in candidates}
+        return _compare(replace(selection, host=None), loaded)
+    _tell_refused(refused)
+    return comparison
 
 
 def _show_what_is_compared(comparison: Comparison) -> None:

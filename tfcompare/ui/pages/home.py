@@ -22,7 +22,7 @@ from tfcompare.ui.frame.narrow import is_narrow
 from tfcompare.ui.frame.run_cache import outcome
 from tfcompare.ui.frame.search import rescan
 from tfcompare.ui.frame.selection import Selection
-from tfcompare.ui.frame.shell import Page, choose_steps, chosen_steps, usable_repeats
+from tfcompare.ui.frame.shell import Page, choose_steps, chosen_steps
 from tfcompare.ui.pages import demo, home_add, home_edit, home_filters, home_runs, home_uploads
 from tfcompare.units import format_bytes, format_ms
 from tfcompare.views import answer
@@ -197,7 +197,7 @@ def _what_changed(view: Page, baseline: _Outcome, candidates: Sequence[_Outcome]
         runs = [run for run in candidates if isinstance(run, Run)]
         choose_steps(view, [run for run in (baseline, *runs) if isinstance(run, Run)])
         if isinstance(baseline, Run) and runs:
-            _sentences(view, baseline, runs, outcomes)
+            _sentences(view, outcomes)
         elif isinstance(baseline, Run) and not candidates:
             _one_run(baseline)
         if None in (baseline, *candidates, *(outcomes.get(repeat) for _, repeat in view.selection.repeats)):
@@ -214,11 +214,10 @@ def _one_run(run: Run) -> None:
     st.caption("Select a run to compare with it, or open it alone.")
 
 
-def _sentences(view: Page, baseline: Run, candidates: list[Run], outcomes: Outcomes) -> None:
+def _sentences(view: Page, outcomes: Outcomes) -> None:
     loaded = {run_id: outcome for run_id, outcome in outcomes.items() if isinstance(outcome, Run)}
-    repeats = usable_repeats(view.selection, [baseline, *candidates], loaded).repeats
     try:
-        comparison = compared(baseline, candidates, view.selection.per, None, repeats)
+        comparison, _ = compared(replace(view.selection, host=None), loaded)
     except TfcompareError as error:
         st.error(as_markdown(error))
         return
@@ -226,5 +225,5 @@ def _sentences(view: Page, baseline: Run, candidates: list[Run], outcomes: Outco
         st.markdown(f"#### {answer.headline(pair, whole=True)}")
         if doubt := comparison.doubt(pair.candidate.id):
             st.markdown(doubt)
-    if steps := chosen_steps((baseline, *candidates)):
+    if steps := chosen_steps((comparison.baseline, *comparison.candidates)):
         st.caption(f"Per {comparison.per}{steps}.")

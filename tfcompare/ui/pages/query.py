@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import replace
 from time import monotonic
 from typing import Any
 
@@ -25,7 +26,7 @@ from tfcompare.run import Run
 from tfcompare.tools.diff_tables import DiffTables
 from tfcompare.ui.frame.loading import QUIET_S, compared, fetch
 from tfcompare.ui.frame.selection import Selection
-from tfcompare.ui.frame.shell import Page, choose_steps, chosen_steps, manual_pairs, stop, usable_repeats
+from tfcompare.ui.frame.shell import Page, choose_steps, chosen_steps, stop
 from tfcompare.ui.pages import query_tables
 from tfcompare.ui.pages.query_tables import catalogue
 
@@ -110,9 +111,11 @@ def _diffs(selection: Selection, runs: Sequence[Run], roles: Sequence[str]) -> D
     candidates = [run for run, role in zip(runs, roles, strict=True) if role == CANDIDATE]
     if baseline is None or not candidates:
         return None
-    repeats = usable_repeats(selection, [baseline, *candidates], {run.id: run for run in runs}).repeats
-    pairs = manual_pairs(selection, candidates)
-    return DiffTables(compared(baseline, candidates, "step", None, repeats, pairs))
+    of_all = replace(
+        selection, baseline=baseline.id, candidates=tuple(run.id for run in candidates), per="step", host=None
+    )
+    comparison, _ = compared(of_all, {run.id: run for run in runs})
+    return DiffTables(comparison)
 
 
 def _role(run_id: str, first: str, repeats: Sequence[str], selection: Selection) -> str:
