@@ -27,7 +27,7 @@ from tfcompare.store.cached_frames import frame_cache
 from tfcompare.store.frame_builders import FrameBuilder, reader_within
 from tfcompare.store.reading import OnProgress
 from tfcompare.store.run_store import Store
-from tfcompare.store.stored_run import StoredRun, named, nearest, one_of, runs_in
+from tfcompare.store.stored_run import StoredRun, named, one_of, runs_in
 
 Progress = Callable[[FoundRun], OnProgress | None]
 """Called with each run before it is read; returns what is called while it is downloaded."""
@@ -119,8 +119,7 @@ def first_captures(question: Question, progress: Progress | None = None) -> tupl
 def runs_below(question: Question, progress: Progress | None = None) -> tuple[list[Run], list[str]]:
     """All runs at and below each place, in order of capture, each once, and sentences.
 
-    In a store, a place that is not a run's id or name stands for the runs whose ids are below it. Unreadable runs are
-    left out, unless a place has no others.
+    Unreadable runs are left out, unless a place has no others.
     """
     notes: list[str] = []
     at: list[Sequence[FoundRun]]
@@ -128,7 +127,7 @@ def runs_below(question: Question, progress: Progress | None = None) -> tuple[li
         at = [*runs_at(question.places, join=question.join)]
     else:
         stored, notes = stored_runs(question.store)
-        at = [_stored_at(stored, place, question.store) for place in question.places]
+        at = [_stored_at(stored, place, Store(question.store)) for place in question.places]
     found: dict[str, FoundRun] = {}
     for runs, place in zip(at, question.places, strict=True):
         some, left_out = readable(runs, place)
@@ -157,14 +156,12 @@ def read(
 
 def stored_runs(store: str, below: Sequence[str] = ()) -> tuple[list[StoredRun], list[str]]:
     """The runs in a store, in order of recording, and sentences on the store; with `below`, only those at or below
-    these ids. Raises `TfcompareError` if there is no store, or no run below one of the ids."""
+    these ids, or of these names. Raises `TfcompareError` if there is no store, or no such run."""
     opened = Store(store)
     runs, problems = runs_in(opened)
     runs = named(runs)
-    if not below:
-        return runs, list(problems)
-    chosen = {run.id for place in below for run in _stored_below(runs, place, opened)}
-    return [run for run in runs if run.id in chosen], list(problems)
+    chosen = {run.id for place in below for run in _stored_at(runs, place, opened)}
+    return [run for run in runs if run.id in chosen or not below], list(problems)
 
 
 def cache_problems() -> list[str]:
@@ -176,7 +173,7 @@ def cache_problems() -> list[str]:
 
 
 def _find(question: Question) -> tuple[list[list[FoundRun]], list[list[FoundRun]], list[str]]:
-    """(the captures of each place; the runs at the places of its replicates, without itself; notes)."""
+    """(the captures of each place; the runs at the places of its replicates; notes)."""
     beside = list(chain.from_iterable(question.repeats))
     notes: list[str] = []
     at: dict[str, Sequence[FoundRun]]
@@ -192,28 +189,15 @@ def _find(question: Question) -> tuple[list[list[FoundRun]], list[list[FoundRun]
         store = Store(question.store)
         stored, notes = stored_runs(question.store)
         own += [[one_of(stored, place, store)] for place in question.places]
-        at = {place: _stored_below(stored, place, store) for place in beside}
+        at = {place: _stored_at(stored, place, store) for place in beside}
     others = [list({run.id: run for place in places for run in at[place]}.values()) for places in question.repeats]
     return own, others, notes
 
 
-def _stored_at(stored: Sequence[StoredRun], place: str, store: str) -> Sequence[StoredRun]:
-    """The run with this id or name, else the runs below."""
-    is_run = any(place in (run.id, run.name) for run in stored)
-    below = [] if is_run else [run for run in stored if _is_at_or_below(run.id, place)]
-    return below or [one_of(stored, place, Store(store))]
-
-
-def _stored_below(stored: Sequence[StoredRun], place: str, store: Store) -> list[StoredRun]:
-    below = [run for run in stored if _is_at_or_below(run.id, place)]
-    if not below:
-        raise nearest(stored, place, store)
-    return below
-
-
-def _is_at_or_below(run: str, place: str) -> bool:
-    """Whether a run's id is `place`, or is in that folder."""
-    return f"{run}/".startswith(f"{place.rstrip('/')}/")
+def _stored_at(stored: Sequence[StoredRun], place: str, store: Store) -> list[StoredRun]:
+    """The runs whose ids are, or begin with, that of a folder; else the run of that name. Raises as `one_of` does."""
+    folder = f"{place.rstrip('/')}/"
+    return [run for run in stored if f"{run.id}/".startswith(folder)] or [one_of(stored, place, store)]
 
 
 def _several(question: Question, own: Sequence[Sequence[FoundRun]], *, is_alone: bool) -> list[str]:
