@@ -125,8 +125,10 @@ def _coverage(comparison: Comparison, name: str, arguments: argparse.Namespace) 
 
 
 def _rows(comparison: Comparison, name: str, arguments: argparse.Namespace, *, for_reading: bool) -> pd.DataFrame:
+    from tfcompare.tools.columns import in_words
+
     frame = comparison.per_occurrence(name) if _is_per_occurrence(name, arguments) else comparison.table(name)
-    return without_idle_rows(frame, arguments, for_reading=for_reading)
+    return without_idle_rows(frame if for_reading else in_words(frame), arguments, for_reading=for_reading)
 
 
 def _is_per_occurrence(name: str, arguments: argparse.Namespace) -> bool:

@@ -67,11 +67,13 @@ def spreadsheet_csv_of(parts: Iterable[pd.DataFrame]) -> Iterator[bytes]:
 
 def zipped_diffs(comparison: Comparison) -> bytes:
     """A zip archive with a file for each table that has a diff with rows, as `spreadsheet_csv` makes them."""
+    from tfcompare.tools.columns import in_words
+
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as files:
         for table in schema.TABLES.values():
             if table.has_diff and len(rows := comparison.table(table.name)):
-                files.writestr(f"{table.name}.csv", spreadsheet_csv(rows))
+                files.writestr(f"{table.name}.csv", spreadsheet_csv(in_words(rows)))
     return archive.getvalue()
 
 

@@ -14,6 +14,7 @@ from tfcompare.charts.pair import Pair, pairs_of
 from tfcompare.compare import Comparison
 from tfcompare.render.as_json import jsonable
 from tfcompare.tools.caveats import caveats, runs_of
+from tfcompare.tools.columns import in_words
 from tfcompare.tools.overview import dashboard
 from tfcompare.views.answer import headline
 
@@ -52,7 +53,7 @@ def _pair(pair: Pair) -> dict[str, Any]:
         "id": candidate.id,
         "headline": headline(pair, whole=True),
         "verdict": {
-            "word": verdict.word, "evidence": verdict.evidence, "ratio": verdict.ratio, "low": verdict.low,
+            "word": verdict.text, "evidence": verdict.evidence, "ratio": verdict.ratio, "low": verdict.low,
             "high": verdict.high, "reason": verdict.reason, "caveat": verdict.caveat,
         },
         "key_figures": [
@@ -63,7 +64,7 @@ def _pair(pair: Pair) -> dict[str, Any]:
         "parts": attribution.parts.to_dict("records"),
         "slowest_host": attribution.host_sentence,
         "tables": {
-            table.name: _table(pair.diff(table.name)) for table in schema.TABLES.values() if table.has_diff
+            table.name: _table(in_words(pair.diff(table.name))) for table in schema.TABLES.values() if table.has_diff
         },
     }  # fmt: skip
 

@@ -310,15 +310,21 @@ def changes_of(frame: pd.DataFrame, column: str) -> pd.Series:
     return change(ours, theirs).where(ours.notna() | theirs.notna())
 
 
+def in_words(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows of a diff for a file or a query, with what became of each row in the words of pages as its verdict."""
+    if not {"status", "verdict", "evidence"} <= set(rows.columns):
+        return rows
+    of_rows = zip(rows["status"], rows["verdict"], rows["evidence"], strict=True)
+    return rows.assign(verdict=pd.Series([outcome(*row) for row in of_rows], rows.index, dtype="str"))
+
+
 def as_shown(rows: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
     """Columns of a diff for a file, in the words of the screen: changes, what became of a row, how it was matched.
 
     As in a table, a row of one side is `added` or `removed` and has changed by its whole value.
     """
+    rows = in_words(rows)
     found = pd.DataFrame({name: changes_of(rows, name) for name in names})
-    if "verdict" in names and {"status", "evidence"} <= set(rows.columns):
-        of_rows = zip(rows["status"], rows["verdict"], rows["evidence"], strict=True)
-        found["verdict"] = [outcome(*row) for row in of_rows]
     if "match" in names:
         found["match"] = rows["match"].map(lambda word: MATCH_WORDS.get(word, word), na_action="ignore")
     return found

@@ -13,7 +13,7 @@ from tfcompare.compare.diff import INTERVAL, diff_columns, metric_name
 from tfcompare.query.tables import DIFF
 from tfcompare.schema import SIDES
 from tfcompare.schema.columns import Table
-from tfcompare.tools.columns import shown
+from tfcompare.tools.columns import in_words, shown
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class DiffTables:
 
     def table(self, name: str) -> pd.DataFrame:
         """The diff of this name. Raises `Unknown` for one that there is not."""
-        return _plain(self.comparison.table(name.removesuffix(DIFF)))
+        return _plain(in_words(self.comparison.table(name.removesuffix(DIFF))))
 
 
 def _plain(diff: pd.DataFrame) -> pd.DataFrame:

@@ -16,7 +16,7 @@ from tfcompare.export.csv import file_stem, spreadsheet_csv
 from tfcompare.markdown import as_code
 from tfcompare.text import middle_ellipsis
 from tfcompare.tools.card_texts import before_text, change_text, value_text
-from tfcompare.tools.columns import as_shown
+from tfcompare.tools.columns import as_shown, in_words
 from tfcompare.tools.key_figures import KeyFigure
 from tfcompare.ui.frame.narrow import is_narrow
 from tfcompare.ui.widgets import options as option_widgets
@@ -189,7 +189,7 @@ class Renderer:
     def _everything(self, table: Table) -> pd.DataFrame:
         if self.pair.is_single:
             return self.pair.tables(table.name)[0]
-        return table.everything() if table.everything else self.pair.comparison.table(table.name)
+        return in_words(table.everything() if table.everything else self.pair.comparison.table(table.name))
 
     def _open(self, opens: Opens, chosen: str | None, address: str) -> None:
         """What opens for the row of that key, in a dialog; closing it deselects the row."""
