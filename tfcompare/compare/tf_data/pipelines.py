@@ -55,15 +55,23 @@ def pair_pipelines(baseline: pd.DataFrame, candidate: pd.DataFrame) -> dict[Host
     first, provided that the graphs are similar enough.
     """
     pairs: dict[HostPipeline, str] = {}
-    for host in sorted(set(baseline["host"]) & set(candidate["host"])):
-        ours, theirs = (side[side["host"] == host] for side in (baseline, candidate))
-        names, their_names = (list(dict.fromkeys(side["pipeline"])) for side in (ours, theirs))
-        common = set(names) & set(their_names)
-        if set(names) == set(their_names) or len(names) * len(their_names) > MOST_LIKELY_PAIRS:
-            pairs |= {(host, name): name for name in common}
+    of_hosts, of_their_hosts = _names_by_host(baseline), _names_by_host(candidate)
+    for host in sorted(of_hosts.keys() & of_their_hosts.keys()):
+        names, their_names = of_hosts[host], of_their_hosts[host]
+        if names == their_names or len(names) * len(their_names) > MOST_LIKELY_PAIRS:
+            pairs |= {(host, name): name for name in names & their_names}
         else:
+            ours, theirs = (side[side["host"] == host] for side in (baseline, candidate))
             pairs |= {(host, theirs_): ours_ for ours_, theirs_ in _most_alike(ours, theirs)}
     return pairs
+
+
+def _names_by_host(rows: pd.DataFrame) -> dict[str, set[str]]:
+    """The pipelines of each host."""
+    found: dict[str, set[str]] = {}
+    for host, pipeline in rows[["host", "pipeline"]].drop_duplicates().itertuples(index=False, name=None):
+        found.setdefault(host, set()).add(pipeline)
+    return found
 
 
 def _most_alike(ours: pd.DataFrame, theirs: pd.DataFrame) -> list[tuple[str, str]]:
