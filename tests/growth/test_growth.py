@@ -57,7 +57,7 @@ TODAY = [
     Bound("view overview", "hosts", python=0, c=0),
     Bound("view hosts", "hosts", python=209, c=159),
     Bound("report", "hosts", python=1_832, c=8_775),
-    Bound("diff tf_data_pipelines", "hosts with tf.data", python=2_184, c=1_871),
+    Bound("diff tf_data_pipelines", "hosts with tf.data", python=636, c=569),
     Bound("diff op_stats", "captures", python=19_519, c=17_667),
     Bound("load", "steps", python=0.1, c=0),
     Bound("diff op_stats", "steps", python=0, c=0),
