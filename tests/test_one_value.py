@@ -293,7 +293,7 @@ def test_the_time_of_an_op(of: Surfaces, tfcompare: Callable[..., Any], monkeypa
 
 def diff_command(of: Surfaces, tfcompare: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> pd.DataFrame:
     """What `diff --table op_stats --format csv` prints."""
-    monkeypatch.setattr("tfcompare.commands.diff.load_comparison", lambda *_: of.pair.comparison)
+    monkeypatch.setattr("tfcompare.commands.diff.answered", lambda *_: of.pair.comparison)
     status, out, _ = tfcompare("diff", "a", "b", "--table", "op_stats", "--format", "csv")
     assert status == 0
     return pd.DataFrame(csv.DictReader(io.StringIO(out)))
