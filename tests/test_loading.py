@@ -67,7 +67,8 @@ def test_a_place_alone_is_all_of_its_captures_and_says_which_is_shown(logs: Path
     comparison, notes = answer(Question(places(logs, "before")))
     assert comparison.is_single and len(comparison.repeats_of(comparison.baseline)) == 2
     (shown,), same = first_captures(Question(places(logs, "before")))
-    assert notes == same == [f"{logs / 'before'}: 3 captures of one program, by their names; shown is {shown.name}"]
+    told = f"{logs / 'before'}: 3 captures of one program, by their names"
+    assert (notes, same) == ([told], [f"{told}; shown is {shown.name}"])
 
 
 def test_what_cannot_be_read_is_left_out_and_said(logs: Path) -> None:

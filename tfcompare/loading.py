@@ -73,7 +73,7 @@ def sides(question: Question, progress: Progress | None = None) -> tuple[list[Si
     twice. Raises `TfcompareError` if a place has no run, runs of several programs, or an unreadable one.
     """
     own, others, notes = _find(question)
-    notes += _several(question, own, is_alone=len(own) == 1)
+    notes += _several(question, own)
     read_runs = {run.id: read(run, question.steps, progress=progress) for run in chain.from_iterable(own)}
     notes += _remarks(read_runs.values())
     found: list[Side] = []
@@ -111,7 +111,7 @@ def compared(question: Question, found: Sequence[Side]) -> tuple[Comparison, lis
 def first_captures(question: Question, progress: Progress | None = None) -> tuple[list[Run], list[str]]:
     """The one run that is shown of each place, and sentences. Raises as `sides` does."""
     own, _, notes = _find(question)
-    notes += _several(question, own, is_alone=True)
+    notes += _several(question, own, first_is_shown=True)
     runs = [read(captures[0], question.steps, progress=progress) for captures in own]
     return runs, notes + _remarks(runs) + cache_problems()
 
@@ -200,11 +200,11 @@ def _stored_at(stored: Sequence[StoredRun], place: str, store: Store) -> list[St
     return [run for run in stored if f"{run.id}/".startswith(folder)] or [one_of(stored, place, store)]
 
 
-def _several(question: Question, own: Sequence[Sequence[FoundRun]], *, is_alone: bool) -> list[str]:
-    """Which places stand for several captures, and of a run that `is_alone` which of them is shown."""
+def _several(question: Question, own: Sequence[Sequence[FoundRun]], *, first_is_shown: bool = False) -> list[str]:
+    """Which places stand for several captures, and if the first alone is shown, which that is."""
     return [
         f"{shown(place)}: {len(captures)} captures of one program, by their names"
-        + (f"; shown is {captures[0].name}" if is_alone else "")
+        + (f"; shown is {captures[0].name}" if first_is_shown else "")
         for place, captures in zip(question.places, own, strict=True)
         if len(captures) > 1
     ]

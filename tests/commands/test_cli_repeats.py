@@ -49,25 +49,26 @@ def test_a_folder_of_captures_of_one_program_is_one_side(tfcompare) -> None:
     assert found["captures"] == {"baseline": 1, "candidate": 3}
     assert (found["verdict"], found["evidence"]) == ("faster", "single")
     _, _, err = tfcompare("diff", one, several, "--table", "run_info")
-    assert "note: verdicts are based on 3 captures of the candidate\n" in err
+    assert "note: Figures are of 3 captures of " in err
     first = str(place / "h100_16_8" / "h100_16_8_run-1")
     status, out, err = tfcompare("check", one, first, "--candidate-repeat", several)
     assert (status, err) == (0, "")
     assert "(1 and 3 captures)" in out, "the run itself is not counted twice"
 
 
-def test_a_folder_of_captures_is_shown_by_the_first_of_them(tfcompare, tmp_path: Path) -> None:
+def test_a_folder_of_captures_is_answered_by_all_and_shown_by_the_first_of_them(tfcompare, tmp_path: Path) -> None:
     place = str(SAMPLES / "autoencoder_gpu" / "h100_16_8")
-    told = f"note: {place}: 3 captures of one program, by their names; shown is h100_16_8_run-1\n"
+    told = f"note: {place}: 3 captures of one program, by their names"
     traced = str(tmp_path / "trace.json")
-    for words in (
-        ["show", place],
-        ["show", place, "steps"],
-        ["trace", place, "-o", traced],
-        ["view", "overview", place],
+    for words, more in (
+        (["show", place], ""),
+        (["show", place, "steps"], "; shown is h100_16_8_run-1"),
+        (["trace", place, "-o", traced], "; shown is h100_16_8_run-1"),
+        (["view", "overview", place], ""),
     ):
         status, out, err = tfcompare(*words)
-        assert (status, told in err, bool(out)) == (0, True, True), err
+        assert (status, f"{told}{more}\n" in err, bool(out)) == (0, True, True), err
+        assert more or "Figures are of 3 captures of " in out
     one = tfcompare("show", f"{place}/h100_16_8_run-1", "steps", "--format", "csv")[1]
     assert tfcompare("show", place, "steps", "--format", "csv")[1] == one
 
@@ -90,9 +91,7 @@ def test_diff_judges_ops_by_all_recordings_and_says_so(tfcompare) -> None:
 
     alone, _ = verdicts()
     grouped, err = verdicts("--candidate-repeat", OTHER)
-    first, second = err.splitlines()
-    assert first == "note: verdicts are based on 2 captures of the candidate"
-    assert second.startswith("note: Figures are of all captures. ")
+    assert err.startswith("note: Figures are of 2 captures of ") and err.count("\n") == 1
     assert alone != grouped
 
 

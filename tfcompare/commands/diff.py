@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from tfcompare import schema
 from tfcompare.commands.diff_text import as_text
-from tfcompare.commands.shared.options import PER, add_options, capture_notes, comparison_question
+from tfcompare.commands.shared.options import PER, add_options, comparison_question
 from tfcompare.commands.shared.output import add_format, add_idle, emit, note, without_idle_rows
 from tfcompare.commands.shared.progress import answered, notes
 from tfcompare.errors import Unknown
@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
         _write_all(comparison, arguments)
     if arguments.out is None or arguments.table is not None:
         _print(comparison, arguments)
-    notes([*capture_notes(comparison), *comparison.notes])
+    notes(comparison.notes)
     return 0
 
 

@@ -17,9 +17,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfcompare.commands.shared.options import add_comparison, capture_notes, comparison_question, words_of
+from tfcompare.commands.shared.options import add_comparison, comparison_question, words_of
 from tfcompare.commands.shared.output import at_least_0
-from tfcompare.commands.shared.progress import answered, notes
+from tfcompare.commands.shared.progress import answered
 from tfcompare.errors import TfcompareError, Unknown
 from tfcompare.render.text_table import terminal_width
 from tfcompare.views import MORE, NAMES
@@ -96,5 +96,4 @@ def run(arguments: argparse.Namespace) -> int:
     given = {name.removeprefix(_OPTION): value for name, value in vars(arguments).items() if name.startswith(_OPTION)}
     shown = Shown.of(comparison, arguments.view, **{name: value for name, value in given.items() if value is not None})
     write(shown.to(form, words=words_of(arguments), width=width, rows=rows, every=arguments.all_columns), arguments.out)
-    notes(capture_notes(comparison))
     return 0

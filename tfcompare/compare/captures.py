@@ -219,15 +219,16 @@ def typical_of(run: Run, host: str | None, repeats: Mapping[str, Sequence[Run]])
 
 
 def stand_ins(typical: Sequence[Typical]) -> list[str]:
-    """A note on which captures stand for all; none without replicates."""
+    """A note on how many captures there are, and which of them stand for all; none without replicates."""
     several = [one for one in typical if one.others]
+    counts = [f"{1 + len(one.others)} captures of {one.run.name}" for one in several]
     named = [one.name if one.name == one.run.name else f"{one.name} for {one.run.name}" for one in several]
     if not several:
         return []
     return [
-        "Figures are of all captures. Where these cannot be pooled (steps one by one, timeline, curve of memory, an "
-        "execution of tf.data, texts of programs), the one nearest to the mean step stands for them: "
-        f"{' and '.join(dict.fromkeys(named))}."
+        f"Figures are of {' and '.join(dict.fromkeys(counts))}. Where these cannot be pooled (steps one by one, "
+        "timeline, curve of memory, an execution of tf.data, texts of programs), the one nearest to the mean step "
+        f"stands for them: {' and '.join(dict.fromkeys(named))}."
     ]
 
 

@@ -14,7 +14,6 @@ from tfcompare.schema import SIDES
 from tfcompare.sources.step_choice import StepChoice, step_choice
 
 if TYPE_CHECKING:
-    from tfcompare.compare import Comparison
     from tfcompare.compare.matching.manual import ManualChoice
     from tfcompare.loading import Question
 
@@ -195,13 +194,3 @@ def options_of(arguments: argparse.Namespace, *, places: bool = True) -> list[st
         if repeats := getattr(arguments, f"{side}_repeat"):
             words += [f"--{side}-repeat", *repeats]
     return words
-
-
-def capture_notes(comparison: Comparison) -> list[str]:
-    """How many captures of a program the verdicts are based on, if more than one."""
-    if comparison.is_single:
-        return []
-    several = len(comparison.candidates) > 1
-    named = [(f"candidate {run.name}" if several else "candidate", run) for run in comparison.candidates]
-    counts = {side: len(comparison.repeats_of(run)) + 1 for side, run in (("baseline", comparison.baseline), *named)}
-    return [f"verdicts are based on {count} captures of the {side}" for side, count in counts.items() if count > 1]
