@@ -15,6 +15,7 @@ from tfcompare import schema
 from tfcompare.charts.pair import Pair, pairs_of
 from tfcompare.compare import Comparison, compare
 from tfcompare.compare.pooling import POOLED, pooled
+from tfcompare.report.making import report
 from tfcompare.run import Run, load
 from tfcompare.schema import SIDES
 from tfcompare.tools.overview import STEP_TIME, dashboard
@@ -155,3 +156,24 @@ def test_an_op_that_one_capture_lacks_counts_as_0_there_and_is_not_judged() -> N
     row = found.set_index("op_name").loc["extra"]
     assert row["self_time_us_per_step_candidate"] == 15.0
     assert (row["status"], row["verdict"]) == ("matched", "untested")
+
+
+def test_an_execution_of_a_program_is_the_mean_of_those_of_the_captures() -> None:
+    rows = pair_of(both()).instructions()
+    for side, program in zip(SIDES, PROGRAMS, strict=True):
+        alone = [pair_of(compare(one, one)).instructions() for one in captures(program)]
+        each = [one["execution_time_us_baseline"].sum() for one in alone]
+        assert rows[f"execution_time_us_{side}"].sum() == pytest.approx(np.mean(each), rel=1e-9)
+
+
+def test_what_is_of_one_capture_says_of_which() -> None:
+    chosen = {of: one.found.name for of, one in zip("AB", pair_of(both()).runs, strict=True)}
+    said = " and ".join(f"`{name}` for {of}" for of, name in chosen.items())
+    assert pair_of(both()).stand_ins == f"Of several captures, one is shown: {said}."
+    assert not pair_of(compare(captures(PROGRAMS[0])[0], captures(PROGRAMS[1])[0])).stand_ins
+
+
+def test_a_redacted_report_has_no_name_of_a_capture() -> None:
+    redacted = report(both(), "markdown", redact=True)
+    assert "2 captures" not in redacted and "3 captures" in redacted
+    assert not any(one.found.name in redacted for program in PROGRAMS for one in captures(program))

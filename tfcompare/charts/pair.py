@@ -66,6 +66,17 @@ class Pair:
         why = next((run.why_untimed for _, run in self.shown if not self._has_devices(run)), "")
         return f"{self.not_compared} {capitalized(why)}." if self.not_compared else ""
 
+    @property
+    def stand_ins(self) -> str:
+        """A Markdown sentence on the captures that stand for all of their sides where nothing can be pooled; empty
+        without replicates."""
+        of_several = [
+            f"{as_code(run.found.name)} for {name}"
+            for name, called, (_, run) in zip(self.marked, self.called, self.shown, strict=False)
+            if self.comparison.repeats_of(run) and run.found.name != called
+        ]
+        return f"Of several captures, one is shown: {' and '.join(of_several)}." if of_several else ""
+
     def _has_devices(self, run: Run) -> bool:
         return run.has_recorded_devices(self.comparison.host_of(run))
 
@@ -191,14 +202,11 @@ def pairs_of(comparison: Comparison, *, by_name: bool = False) -> list[Pair]:
     return [Pair(comparison, run, position, by_name) for position, run in enumerate(comparison.candidates, start=1)]
 
 
-def named_captures(comparison: Comparison, run: Run, name: str) -> list[tuple[str, Run, str | None]]:
-    """Each capture of a run with its compared host, called by the name of the run, and of several by their own too."""
+def named_captures(comparison: Comparison, run: Run) -> list[tuple[str, Run, str | None]]:
+    """Each capture of a run with its compared host; of several with their own names, of one without."""
     captures = comparison.captures(run)
-    is_alone = len(captures.runs) == 1
-    return [
-        (name if is_alone else f"{name} ({one.found.name})", one, host)
-        for one, host in zip(captures.runs, captures.hosts, strict=True)
-    ]
+    names = [one.found.name for one in captures.runs] if len(captures.runs) > 1 else [""]
+    return list(zip(names, captures.runs, captures.hosts, strict=True))
 
 
 def steps_of(run: Run, host: str | None) -> pd.DataFrame:

@@ -554,6 +554,13 @@ class Comparison:
         sums = [column.name for column in table.columns if metric_name(column, self.per) != column.name]
         return side.frame.assign(**{sum_: side.frame[sum_] / side.divisor for sum_ in sums})
 
+    def whole(self, name: str, run: Run) -> pd.DataFrame:
+        """The rows of a table of one of the runs over its whole profile, sums as the mean of all captures."""
+        captures = self.captures(run)
+        if len(captures.runs) == 1:
+            return run.table(name, host=self.host_of(run))
+        return self.replicates.rows(captures, name, lambda _: 1, lambda one, host: one.table(name, host=host))
+
     def _side(self, table: schema.Table, run: Run) -> SideRows:
         host = self.host_of(run) if "host" in table.keys else None
         is_in_steps = self.per == "step" and table.name in schema.IN_STEPS

@@ -31,7 +31,7 @@ _US_PER_S = 1e6
 def instructions_of(comparison: Comparison, candidate: Run) -> pd.DataFrame:
     """The result of `instructions` for the baseline and one candidate of a comparison, on the compared hosts."""
     diff = comparison.table("hlo_ops")
-    ours, theirs = (run.table("hlo_ops", host=comparison.host_of(run)) for run in (comparison.baseline, candidate))
+    ours, theirs = (comparison.whole("hlo_ops", run) for run in (comparison.baseline, candidate))
     rows = diff[diff["candidate"] == candidate.id].reset_index(drop=True)
     theirs = with_hosts_of(ours, theirs)
     return instructions(rows, pair_programs(ours, theirs), {"baseline": ours, "candidate": theirs})

@@ -97,9 +97,9 @@ def _steps(pair: Pair, options: Options) -> Iterator[Block]:
 def _step_times(pair: Pair) -> Facts:
     """The included steps of each capture, and those of each kind if there are several: how many, and how long."""
     timed = [
-        (name, capture, host)
+        (f"{called} ({name})" if name else called, capture, host)
         for called, (_, run) in zip(pair.called, pair.shown, strict=False)
-        for name, capture, host in named_captures(pair.comparison, run, called)
+        for name, capture, host in named_captures(pair.comparison, run)
         if has_step_times(capture)
     ]
     shares = [0.95]
@@ -129,8 +129,9 @@ def _by_part(pair: Pair) -> Iterator[Block]:
     top_us = AXIS_ROOM * max(ends) if is_one_scale else None
     names = ("step_parts_baseline", "step_parts_candidate")
     yield Beside([[Chart(names[role], partial(_step_parts, pair, None, role=role, top_us=top_us))] for role in roles])
-    if len(roles) > 1 and not is_one_scale:
-        yield Text("Each run has its own scale.", "quiet")
+    scales = "Each run has its own scale." if len(roles) > 1 and not is_one_scale else ""
+    if said := " ".join(filter(None, [scales, pair.stand_ins])):
+        yield Text(said, "quiet")
 
 
 def _slow_steps(pair: Pair) -> Iterator[Link]:
@@ -170,11 +171,11 @@ def _series(pair: Pair) -> list[tuple[Side, pd.DataFrame]]:
     colours."""
     return [
         (
-            replace(side, name=name),
+            replace(side, name=name or side.name),
             _drawn_steps(capture, host, is_drawn=position <= DRAWN_CANDIDATES or run is pair.candidate),
         )
         for position, (side, run) in enumerate(zip(sides(pair.comparison), runs_of(pair.comparison), strict=True))
-        for name, capture, host in named_captures(pair.comparison, run, side.name)
+        for name, capture, host in named_captures(pair.comparison, run)
     ]
 
 
