@@ -38,8 +38,8 @@ def test_the_diff_lays_both_runs_side_by_side_per_step():
     assert text(diff, ["op_type", "op_name", f"{time}_baseline", f"{time}_candidate", f"{time}_delta"]) == [
         "Conv2D model/conv/Conv2D 100.0 25.0 -75.0",
         "IDLE IDLE 12.5 45.0 32.5",
-        "Relu model/relu/Relu 1.5 – –",
-        "Gelu model/gelu/Gelu – 0.5 –",
+        "Relu model/relu/Relu 1.5 – -1.5",
+        "Gelu model/gelu/Gelu – 0.5 0.5",
         "MatMul model/dense/MatMul 2.5 2.5 0.0",
     ]
     assert text(diff, ["candidate", "op_type_candidate", "op_name_candidate", "status", "match", "verdict"]) == [

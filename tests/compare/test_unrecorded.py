@@ -74,7 +74,7 @@ def test_steps_that_were_recorded_as_a_whole_are_compared(waits: bool) -> None:
     found = pair("whole", "cut", waits)
     verdict = next(iter(found.verdict.values()))
     assert verdict.ratio == pytest.approx(1)
-    assert found.captures(found.candidates[0]).step_count == 16
+    assert found.captures(found.candidates[0]).step_count() == 16
     ops = found.table("op_stats").set_index("op_name")
     assert ops.loc["dense_0/MatMul", "self_time_us_per_step_ratio"] == pytest.approx(1)
     assert outcomes(found, "kernel_launches>+1%", "op:dense*>+50%", "step_time>+50%") == ["passed"] * 3

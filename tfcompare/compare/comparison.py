@@ -230,7 +230,8 @@ class Comparison:
         - the table's keys, and `<key>_candidate` for keys that may differ between matched rows (an added row has the
           candidate's keys, but the baseline's name for the host);
         - `<metric>_baseline` and `<metric>_candidate` for each metric; for numbers also `<metric>_delta` (candidate −
-          baseline) and `<metric>_ratio` (candidate ÷ baseline; 1 if both are 0, infinite if only the baseline is);
+          baseline; all of the sums and bytes of an added or removed row) and `<metric>_ratio` (candidate ÷ baseline; 1
+          if both are 0, infinite if only the baseline is);
         - `status`: `matched`, `added`, `removed`;
         - `match`: `by hand`, `exact`, `canonical`, `structural`, `fused`, `probable`, `position`; empty for unmatched
           rows;

@@ -100,7 +100,7 @@ def diff_table(
         cells[key] = ours.where(pairing.baseline >= 0, theirs).astype(baseline.frame[key].dtype)
         cells[f"{key}_candidate"] = _take(candidate.frame[key], pairing.candidate)
     for metric in table.metrics:
-        cells |= _metric_cells(metric, baseline, candidate, pairing, per)
+        cells |= _metric_cells(metric, baseline, candidate, pairing, per, table.headline)
     cells |= _labels(pairing)
     if CONSTITUENTS in baseline.frame:
         is_fused = cells["match"] == FUSED
@@ -142,8 +142,9 @@ def largest_change_first(diff: pd.DataFrame, metric: str, keys: list[str]) -> pd
 
 
 def _metric_cells(
-    metric: Column, baseline: SideRows, candidate: SideRows, pairing: Pairing, per: str
+    metric: Column, baseline: SideRows, candidate: SideRows, pairing: Pairing, per: str, headline: str | None
 ) -> dict[str, pd.Series]:
+    """The cells of a metric. An added or removed row changes sums, and bytes, by all that it has."""
     name = metric_name(metric, per)
     ours, theirs = baseline.frame[metric.name], candidate.frame[metric.name]
     if name != metric.name:
@@ -151,7 +152,10 @@ def _metric_cells(
     ours, theirs = _take(ours, pairing.baseline), _take(theirs, pairing.candidate)
     cells = {f"{name}_baseline": ours, f"{name}_candidate": theirs}
     if metric.is_number:
-        cells |= {f"{name}_delta": theirs - ours, f"{name}_ratio": ratio(ours, theirs)}
+        delta = theirs - ours
+        if metric.kind == "sum" or (metric.name == headline and metric.unit == "bytes"):
+            delta = delta.mask(pairing.baseline < 0, theirs).mask(pairing.candidate < 0, -ours)
+        cells |= {f"{name}_delta": delta, f"{name}_ratio": ratio(ours, theirs)}
     return cells
 
 
