@@ -177,9 +177,10 @@ class Replicates:
         declared = schema.table(table)
         sums = [column.name for column in declared.columns if column.kind == "sum"]
         frames = []
-        for position in captures.positions:
-            frame = with_keys_of(self.keys(captures, position, table), captures.each(rows)[position])
-            frames.append(frame.assign(**{name: frame[name] / per(position) for name in sums}))
+        for position, own in enumerate(captures.each(rows)):
+            frame = with_keys_of(self.keys(captures, position, table), own).copy(deep=False)
+            frame[sums] = frame[sums] / per(position)
+            frames.append(frame)
         return pooled(declared, frames)
 
     def keys(self, captures: Captures, position: int, table: str) -> pd.DataFrame | None:
