@@ -205,6 +205,7 @@ def run(
         device_count=0,
         hosts=len(hosts),
         step_source="step markers",
+        duration_ms=1e3,
     )
     defaults = {"int64": 0, "float64": 0.0, "str": ""}
     row = {c.name: defaults.get(c.dtype, pd.Timestamp("2026-01-01", tz="UTC")) for c in schema.RUN_INFO.columns}

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from tests.step_programs import capture, even
 from tfcompare import compare, load
-from tfcompare.compare.comparison import OF_ALL_CAPTURES
 
 
 def folder(path: Path, *step_ms: float) -> Path:
@@ -35,7 +34,8 @@ def test_folders_of_captures_are_compared_by_all_of_them(tmp_path: Path) -> None
     assert before.id == after.id, "the captures are nevertheless of their own folder's run"
     comparison = compare(before, after)
     assert [len(comparison.repeats_of(run)) for run in (comparison.baseline, *comparison.candidates)] == [2, 2]
-    assert comparison.headline().startswith("`after` is ") and OF_ALL_CAPTURES in comparison.notes
+    assert comparison.headline().startswith("`after` is ")
+    assert comparison.notes[0].startswith("Figures are of 3 captures of before and 3 captures of after. ")
     given = compare(before, load(places[1] / "run-1"), repeats={})
     assert [len(given.repeats_of(run)) for run in (given.baseline, *given.candidates)] == [2, 0]
     alone = compare(before, load(places[0]))
