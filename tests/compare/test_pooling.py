@@ -140,6 +140,13 @@ def test_the_capture_nearest_to_the_mean_step_stands_for_all_under_the_name_of_t
     assert found.step_time_us(first) == found.step_time_us(shown), "a run is known by its id"
 
 
+def test_of_two_captures_the_same_one_stands_for_both_whichever_is_given_first() -> None:
+    for us in (90.3, 77.7, 101.9):
+        one, other, baseline = (capture(name, time, a=time / 2) for name, time in (("b", us), ("c", 123.1), ("a", 9.0)))
+        there, back = compare(baseline, one, repeats={"b": [other]}), compare(baseline, other, repeats={"c": [one]})
+        assert {there.candidates[0].content_id, back.candidates[0].content_id} == {"b"}
+
+
 def test_a_capture_counted_twice_is_left_out_with_a_remark() -> None:
     before, after, more = (capture(name, us, a=us / 2) for name, us in (("a", 100.0), ("b", 120.0), ("c", 130.0)))
     found = compare(before, after, repeats={"a": [more, after], "b": [more]})

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from statistics import fmean
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     Rows = Callable[[Run, str | None], pd.DataFrame]
 
 T = TypeVar("T")
+
+_DIGITS = 9
+"""Of two captures, both are as far from their mean: they differ by rounding alone."""
 
 
 @dataclass(frozen=True)
@@ -78,9 +82,10 @@ class Captures:
         """The position of the capture whose mean step is nearest to that of all, of equals the first by content id; 0
         if the step times of any are unknown."""
         means = [float(np.mean(times.included)) if times.included.size else math.nan for times in self.step_times_us]
-        if any(map(math.isnan, means)):
+        if not all(mean > 0 for mean in means):
             return 0
-        off = [abs(mean - float(np.mean(means))) for mean in means]
+        whole = fmean(means)  # exact, so that the order of captures does not matter
+        off = [round(abs(mean / whole - 1), _DIGITS) for mean in means]
         return min(self.positions, key=lambda at: (off[at], self.runs[at].content_id))
 
     @property
