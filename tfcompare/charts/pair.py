@@ -17,7 +17,7 @@ from tfcompare.compare.matching.manual import ManualChoice, with_distinct_names
 from tfcompare.compare.matching.matching import Evidence
 from tfcompare.markdown import as_code
 from tfcompare.run import Run
-from tfcompare.text import capitalized
+from tfcompare.text import by_number, capitalized
 from tfcompare.tools import step_attribution, step_series
 from tfcompare.tools.ops.op_stats import side_by_side, with_shares
 
@@ -206,7 +206,8 @@ def named_captures(comparison: Comparison, run: Run) -> list[tuple[str, Run, str
     """Each capture of a run with its compared host; of several with their own names, of one without."""
     captures = comparison.captures(run)
     names = [one.found.name for one in captures.runs] if len(captures.runs) > 1 else [""]
-    return list(zip(names, captures.runs, captures.hosts, strict=True))
+    named = zip(names, captures.runs, captures.hosts, strict=True)
+    return sorted(named, key=lambda one: by_number(one[0]))
 
 
 def steps_of(run: Run, host: str | None) -> pd.DataFrame:

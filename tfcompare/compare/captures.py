@@ -227,10 +227,14 @@ def typical_of(run: Run, host: str | None, repeats: Mapping[str, Sequence[Run]])
 def stand_ins(typical: Sequence[Typical]) -> list[str]:
     """A note on how many captures there are, and which of them stand for all; none without replicates."""
     several = [one for one in typical if one.others]
-    counts = [f"{1 + len(one.others)} captures of {one.run.name}" for one in several]
-    named = [one.name if one.name == one.run.name else f"{one.name} for {one.run.name}" for one in several]
     if not several:
         return []
+    are_alike = len({one.run.name for one in typical}) < len({one.run.id for one in typical})
+    called = [one.run.id if are_alike else one.run.name for one in several]
+    counts = [f"{1 + len(one.others)} captures of {name}" for one, name in zip(several, called, strict=True)]
+    named = [
+        one.name if one.name == name else f"{one.name} for {name}" for one, name in zip(several, called, strict=True)
+    ]
     return [
         f"Figures are of {' and '.join(dict.fromkeys(counts))}. Where these cannot be pooled (steps one by one, "
         "timeline, curve of memory, an execution of tf.data, texts of programs), the one nearest to the mean step "
