@@ -84,14 +84,19 @@ def part_means(baseline: pd.DataFrame, candidate: pd.DataFrame) -> pd.DataFrame:
     columns: dict[str, pd.Series] = {}
     for side, steps in (("baseline", baseline), ("candidate", candidate)):
         counted = steps[steps["included"].astype(bool)]
-        times = counted[list(STEP_PARTS)].astype("float64")
-        means = times.groupby(counted["capture"]).mean().mean() if "capture" in steps else times.mean()
-        columns |= {f"mean_us_{side}": means, f"std_us_{side}": times.std(ddof=1)}
+        deviations = counted[list(STEP_PARTS)].astype("float64").std(ddof=1)
+        columns |= {f"mean_us_{side}": mean_step(counted), f"std_us_{side}": deviations}
     parts = pd.DataFrame(columns, index=list(STEP_PARTS))
     ours, theirs = parts["mean_us_baseline"], parts["mean_us_candidate"]
     parts = parts.assign(delta_us=theirs - ours, ratio=ratio(ours, theirs))
     parts.insert(0, "label", [STEPS.column(part).label for part in STEP_PARTS])
     return parts.rename_axis("part").reset_index()
+
+
+def mean_step(steps: pd.DataFrame) -> pd.Series:
+    """The mean of each of `schema.STEP_PARTS` over steps; of several captures, as `part_means` says."""
+    times = steps[list(STEP_PARTS)].astype("float64")
+    return times.groupby(steps["capture"]).mean().mean() if "capture" in steps else times.mean()
 
 
 def with_other_hosts(parts: pd.DataFrame, step_us: tuple[float, float]) -> pd.DataFrame:

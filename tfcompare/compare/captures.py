@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from statistics import fmean
 from typing import TYPE_CHECKING, TypeVar
 
@@ -13,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfcompare import schema
-from tfcompare.compare.matching.matching import host_counterparts
+from tfcompare.compare.matching.matching import NO_EVIDENCE, Evidence, host_counterparts
 from tfcompare.compare.matching.tiers import NAMINGS
 from tfcompare.compare.pooling import pooled
 from tfcompare.compare.repeats import keys_of_primary, with_keys_of
@@ -81,6 +80,8 @@ class Captures:
     def most_typical(self) -> int:
         """The position of the capture whose mean step is nearest to that of all, of equals the first by content id; 0
         if the step times of any are unknown."""
+        if len(self.runs) == 1:
+            return 0
         means = [float(np.mean(times.included)) if times.included.size else math.nan for times in self.step_times_us]
         if not all(mean > 0 for mean in means):
             return 0
@@ -198,9 +199,14 @@ class Replicates:
             its_host = host = None
         key = (table, first.content_id, its_host, run.content_id, host)
         if key not in self._keys:
+
+            def evidence() -> Evidence:
+                if table not in NAMINGS:
+                    return NO_EVIDENCE
+                return first.op_evidence(host=its_host), run.op_evidence(host=host)
+
             ours, theirs = first.table(table, host=its_host), run.table(table, host=host)
-            evidence = (partial(first.op_evidence, host=its_host), partial(run.op_evidence, host=host))
-            self._keys[key] = keys_of_primary(declared, (ours, theirs), evidence if table in NAMINGS else None)
+            self._keys[key] = keys_of_primary(declared, ours, theirs, evidence)
         return self._keys[key]
 
 
@@ -217,11 +223,13 @@ class Typical:
 
 def typical_of(run: Run, host: str | None, repeats: Mapping[str, Sequence[Run]]) -> Typical:
     """The most typical capture of a run and its `repeats`."""
-    captures = Replicates({run.id: (run, *repeats.get(run.id, ()))}).captures(run, host)
-    typical, its_host = captures.runs[captures.most_typical], captures.hosts[captures.most_typical]
-    others = tuple(one for one in (run, *repeats.get(run.id, ())) if one.content_id != typical.content_id)
+    every = (run, *repeats.get(run.id, ()))
+    captures = Replicates({run.id: every}).captures(run, host)
+    position = captures.most_typical
+    typical = captures.runs[position]
+    others = tuple(one for one in every if one.content_id != typical.content_id)
     shown = run if typical is run else replace(typical, id=run.id, name=run.name)
-    return Typical(shown, typical.name, its_host, others)
+    return Typical(shown, typical.name, captures.hosts[position], others)
 
 
 def stand_ins(typical: Sequence[Typical]) -> list[str]:
@@ -230,11 +238,9 @@ def stand_ins(typical: Sequence[Typical]) -> list[str]:
     if not several:
         return []
     are_alike = len({one.run.name for one in typical}) < len({one.run.id for one in typical})
-    called = [one.run.id if are_alike else one.run.name for one in several]
-    counts = [f"{1 + len(one.others)} captures of {name}" for one, name in zip(several, called, strict=True)]
-    named = [
-        one.name if one.name == name else f"{one.name} for {name}" for one, name in zip(several, called, strict=True)
-    ]
+    called = [(one, one.run.id if are_alike else one.run.name) for one in several]
+    counts = [f"{1 + len(one.others)} captures of {name}" for one, name in called]
+    named = [one.name if one.name == name else f"{one.name} for {name}" for one, name in called]
     return [
         f"Figures are of {' and '.join(dict.fromkeys(counts))}. Where these cannot be pooled (steps one by one, "
         "timeline, curve of memory, an execution of tf.data, texts of programs), the one nearest to the mean step "

@@ -14,7 +14,7 @@ import pandas as pd
 from tfcompare import schema
 from tfcompare.compare.comparability import batch_size, mismatches
 from tfcompare.compare.groups.aggregate import without_idle
-from tfcompare.compare.matching.matching import NO_EVIDENCE, pair_rows, with_hosts_of
+from tfcompare.compare.matching.matching import Evidence, pair_rows, with_hosts_of
 from tfcompare.compare.matching.name_tree import family
 from tfcompare.compare.matching.plain_names import plain_name, plain_type
 from tfcompare.compare.matching.tiers import PROBABLE
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tfcompare.run import Run
-    from tfcompare.tables.op_evidence import OpEvidence
-
-    Told = Callable[[], OpEvidence]
 
 _LEAST_OPS, _LEAST_SHAPES = 0.98, 0.9
 """Two captures of the guide's example share all ops and 93 % of the shapes, after a change of its filters 19 %."""
@@ -151,22 +148,21 @@ def _stem(name: str) -> str:
 
 
 def keys_of_primary(
-    table: schema.Table, rows: tuple[pd.DataFrame, pd.DataFrame], evidence: tuple[Told, Told] | None
+    table: schema.Table, ours: pd.DataFrame, theirs: pd.DataFrame, evidence: Callable[[], Evidence]
 ) -> pd.DataFrame | None:
     """The keys that the rows of a replicate have in the run that it replicates; None if both have the same keys.
 
-    `rows` are those of the run, then those of the replicate. The result has the keys of each of the latter, and with
-    the suffix `_of_primary` those meant. A framework may number the ops of one program differently in each process
-    (`conv2d_1`), so rows are matched as in a diff, except for guesses, since a wrong one would go unnoticed. An
-    unmatched row keeps its keys, but for its name where another row of the run has that.
+    `ours` are the rows of that run, `theirs` those of the replicate; `evidence` is asked for only if they differ. The
+    result has the keys of each of the latter, and with the suffix `_of_primary` those meant. A framework may number the
+    ops of one program differently in each process (`conv2d_1`), so rows are matched as in a diff, except for guesses,
+    since a wrong one would go unnoticed. An unmatched row keeps its keys, but for its name where another row of the run
+    has that.
     """
-    ours, theirs = rows
     keys = list(table.keys)
     if ours[keys].equals(theirs[keys]) or (known := _keys(ours, table)) == _keys(theirs, table):
         return None
     alike = with_hosts_of(ours, theirs) if "host" in keys else theirs
-    told = NO_EVIDENCE if evidence is None else (evidence[0](), evidence[1]())
-    pairing = pair_rows(table, ours, alike, evidence=told)
+    pairing = pair_rows(table, ours, alike, evidence=evidence())
     is_sure = (pairing.baseline >= 0) & (pairing.candidate >= 0) & (pairing.match != PROBABLE)
     meant = alike[keys].reset_index(drop=True)
     if "op_name" in keys:

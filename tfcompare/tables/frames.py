@@ -25,8 +25,7 @@ def frame_bytes(frame: pd.DataFrame) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """A frame that is kept, with the memory that it takes: too long to measure at each rerun of a page, and measured
-    when it is first asked for."""
+    """A frame that is kept. How much memory it takes is measured once, when it is first asked for."""
 
     frame: pd.DataFrame
 

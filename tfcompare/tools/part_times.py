@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from tfcompare.compare.attribution import OP
+from tfcompare.compare.attribution import OP, mean_step
 from tfcompare.compare.repeats import with_keys_of
 from tfcompare.compare.straggler import steps_of_straggler
 from tfcompare.frames.ops.op_names import DATASET
@@ -39,8 +39,7 @@ class HostSteps:
 
     def mean_us(self, part: str) -> float:
         """The average time of one of `schema.STEP_PARTS`."""
-        of_captures = self.steps.groupby("capture")[part].mean() if "capture" in self.steps else self.steps[part]
-        return float(of_captures.mean())
+        return float(mean_step(self.steps)[part])
 
     def times_us(self, op_names: Collection[str], *, of_input: bool = False) -> pd.Series:
         """The time of host ops with these names in each step, within or outside the waiting for input."""
@@ -100,8 +99,7 @@ def eager_share(run: Run, host: str | None = None) -> float:
 
 def host_steps(run: Run, host: str) -> HostSteps:
     """The average step of one host of a run."""
-    steps = run.table("steps", host=host)
-    included = steps[steps["included"].astype(bool)]
+    included = _included(run, host)
     shares = run.op_shares(host)
     counted = shares[shares["step"].isin(included["step"])]
     kernels = run.in_steps("kernel_stats", host=host)["occurrences"].sum() / max(len(included), 1)
@@ -114,12 +112,22 @@ def host_steps_of(captures: Captures, replicates: Replicates) -> HostSteps:
     each = [host_steps(run, host) for run, host in zip(captures.runs, captures.hosts, strict=True) if host is not None]
     if len(each) == 1:
         return each[0]
-    count = sum(len(one.steps) for one in each)
-    steps, shares = [], []
+    steps, shares = steps_of_captures(captures), []
     for position, one in enumerate(each):
-        weight = count / len(each) / max(len(one.steps), 1)
+        weight = len(steps) / len(each) / max(len(one.steps), 1)
         named = with_keys_of(replicates.keys(captures, position, "op_stats"), one.shares, OP)
         shares.append(named.assign(wall_time_us=named["wall_time_us"] * weight))
-        steps.append(one.steps.assign(capture=position))
-    launches = fmean(one.launches for one in each)
-    return HostSteps(pd.concat(steps, ignore_index=True), pd.concat(shares, ignore_index=True), launches)
+    return HostSteps(steps, pd.concat(shares, ignore_index=True), fmean(one.launches for one in each))
+
+
+def steps_of_captures(captures: Captures) -> pd.DataFrame:
+    """The included steps of all captures of a run, as in `HostSteps`."""
+    each = captures.each(_included)
+    if len(each) == 1:
+        return each[0]
+    return pd.concat([steps.assign(capture=number) for number, steps in enumerate(each)], ignore_index=True)
+
+
+def _included(run: Run, host: str | None) -> pd.DataFrame:
+    steps = run.table("steps", host=host)
+    return steps[steps["included"].astype(bool)]

@@ -32,7 +32,7 @@ from tfcompare.schema import SIDES, STEP_PARTS
 from tfcompare.tools.hosts.host_words import host_sentence
 from tfcompare.tools.input.input_verdicts import on_part
 from tfcompare.tools.ops.idle_gaps import Gap, usual_gap
-from tfcompare.tools.part_times import HostSteps, host_steps_of
+from tfcompare.tools.part_times import HostSteps, host_steps_of, steps_of_captures
 from tfcompare.units import format_time_us
 
 IDLE = "idle_us"
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from tfcompare.compare import Comparison
+    from tfcompare.compare.captures import Captures
     from tfcompare.compare.stats.verdict import Verdict
     from tfcompare.run import Run
 
@@ -105,9 +106,8 @@ def attribution(comparison: Comparison, candidate: Run) -> Attribution:
     Of several hosts, see `attributed_hosts`.
     """
     hosts = attributed_hosts(comparison, candidate)
-    sides = _host_steps(comparison, candidate)
     means = comparison.step_time_us(comparison.baseline), comparison.step_time_us(candidate)
-    parts = with_other_hosts(part_means(*(side.steps for side in sides)), means)
+    parts = with_other_hosts(part_means(*map(steps_of_captures, _captures(comparison, candidate))), means)
     of_hosts = host_sentence(comparison, candidate)
     if why := _why_none(comparison.baseline, candidate):
         return Attribution(hosts, parts, None, why, of_hosts)
@@ -118,7 +118,7 @@ def attribution(comparison: Comparison, candidate: Run) -> Attribution:
     if comparison.baseline.content_id == candidate.content_id:
         same = "Both runs are the same capture: no part of the step differs."
         return Attribution(hosts, parts, waterfall, same, of_hosts)
-    causes = tuple(_causes(comparison, candidate, parts, sides))
+    causes = tuple(_causes(comparison, candidate, parts))
     several = comparison.host is None and len(candidate.host_names) > 1
     where = f"On {as_code(hosts[1])}: " if several else ""
     certain = tuple(_certain(comparison, candidate, parts, hosts))
@@ -159,10 +159,9 @@ def attributed_steps(comparison: Comparison, candidate: Run) -> tuple[pd.DataFra
     return comparison.baseline.table("steps", host=ours), candidate.table("steps", host=theirs)
 
 
-def _causes(
-    comparison: Comparison, candidate: Run, parts: pd.DataFrame, sides: tuple[HostSteps, HostSteps]
-) -> Iterator[Cause]:
+def _causes(comparison: Comparison, candidate: Run, parts: pd.DataFrame) -> Iterator[Cause]:
     """The op, or the idle gap, with a good part of the change of each part that the budget names."""
+    sides = _host_steps(comparison, candidate)
     for part, delta_us in named_parts(parts).items():
         if part == IDLE:
             gaps = _usual_gaps(comparison, candidate)
@@ -186,11 +185,14 @@ def _causes(
 
 def _host_steps(comparison: Comparison, candidate: Run) -> tuple[HostSteps, HostSteps]:
     """The average step of the compared host of the baseline, and of the candidate."""
-    hosts, replicates = attributed_hosts(comparison, candidate), comparison.replicates
-    ours, theirs = (
-        host_steps_of(replicates.captures(run, host), replicates)
-        for run, host in zip((comparison.baseline, candidate), hosts, strict=True)
-    )
+    ours, theirs = (host_steps_of(side, comparison.replicates) for side in _captures(comparison, candidate))
+    return ours, theirs
+
+
+def _captures(comparison: Comparison, candidate: Run) -> tuple[Captures, Captures]:
+    """The captures of baseline and candidate on the hosts whose steps are attributed."""
+    hosts = attributed_hosts(comparison, candidate)
+    ours, theirs = map(comparison.replicates.captures, (comparison.baseline, candidate), hosts)
     return ours, theirs
 
 

@@ -16,7 +16,7 @@ import pandas as pd
 from tfcompare.compare.between_steps import Window, window_of
 from tfcompare.compare.captures import Captures, Replicates
 from tfcompare.compare.memory_growth import FEWEST_STEPS, growth_of
-from tfcompare.compare.pooling import mean_of, median_of
+from tfcompare.compare.pooling import mean_of
 from tfcompare.compare.stats.change_test import ChangeTest, Level
 from tfcompare.compare.stats.estimates import Estimates, Times, estimates, quantile_estimates
 from tfcompare.compare.stats.step_series import step_series
@@ -244,8 +244,7 @@ def _memory_growth(pair: CheckedPair, _: str) -> Measured:
 
 def _peaks(side: Captures) -> pd.Series:
     """The peak of each memory in the median capture; the largest if several hosts have a memory of that name."""
-    peaks = pd.concat(side.each(_peaks_of), axis=1)
-    return peaks.apply(median_of, axis=1)
+    return pd.concat(side.each(_peaks_of), axis=1).quantile(0.5, axis=1, interpolation="lower")
 
 
 def _peaks_of(run: Run, host: str | None) -> pd.Series:

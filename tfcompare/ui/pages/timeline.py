@@ -281,7 +281,7 @@ def headline(sides: ShownHosts, aligned: Aligned, places: Sequence[Loss], find: 
     if sides.hosts:
         of_run = sides.hosts.steps is not None
         st.caption(f"1: {labels[0]}, 2: {labels[1]}. {sentences.aligned_how(aligned, labels[1]) if of_run else ''}")
-    elif sides.pair.stand_ins:
-        st.caption(sides.pair.stand_ins)
+    elif said := sides.pair.stand_ins:
+        st.caption(said)
     if find:
         st.caption(sentences.hits(find, found(aligned, find), labels))

@@ -66,8 +66,8 @@ def of_choice(pair: Pair, choice: ChosenExecution) -> Iterator[Block]:
     waits = waits_of(pair)[: len(pair.shown)]
     yield Beside([list(_five_steps(pair, role, sides[role], wait)) for role, wait in enumerate(waits)], framed=True)
     yield from _what_to_do(pair, sides)
-    if pair.stand_ins:
-        yield Text(pair.stand_ins, "quiet")
+    if said := pair.stand_ins:
+        yield Text(said, "quiet")
     yield Beside([list(_graph(pair, choice, role)) for role in range(len(pair.shown))])
     yield _iterators(pair, choice)
 

@@ -76,8 +76,8 @@ def is_of_the_run(_pair: Pair, options: Any) -> bool:
 def over_time(chosen: Chosen, options: Any) -> Iterator[Block]:
     """The memory in one typical step, or over the whole run."""
     yield from _in_a_step(chosen, options) if options.span == "step" else _in_the_run(chosen, options)
-    if chosen.pair.stand_ins:
-        yield Text(chosen.pair.stand_ins, "quiet")
+    if said := chosen.pair.stand_ins:
+        yield Text(said, "quiet")
     if without := unmarked(chosen.pair):
         names = " and ".join(as_code(run.name) for run in without)
         call = step_marker_call(run.info for _, run in chosen.pair.shown)
