@@ -118,6 +118,13 @@ def _programs(n: int) -> bytes:
     )
 
 
+def _devices(n: int) -> bytes:
+    """Devices of one kernel and of streams without any."""
+    empty = [line(f"Stream #{i}(Compute)", id=i) for i in range(LEVELS)]
+    ran = line("Stream #99(Compute)", event("kernel", 0, 50, {"tf_op": "a:B"}), id=99)
+    return space(*[plane(f"/device:GPU:{i}", *empty, ran) for i in range(n)])
+
+
 SHAPES: dict[str, Callable[[int, str], bytes]] = {
     "long names": _long,
     "one name": lambda n, _side: running(["model/MatMul"] * n, ["kernel"] * n),
@@ -129,4 +136,5 @@ SHAPES: dict[str, Callable[[int, str], bytes]] = {
     "one source op": _one_source,
     "deep names": _deep,
     "pipelines": lambda n, _side: _pipelines(n),
+    "devices": lambda n, _side: _devices(n),
 }

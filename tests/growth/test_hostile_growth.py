@@ -45,6 +45,7 @@ SIZES = {
     "one source op": 40,
     "deep names": 40,
     "pipelines": 40,
+    "devices": 40,
 }
 """The lesser number of words, ops, programs, instructions and parameters."""
 
@@ -73,6 +74,7 @@ TODAY = [
     Bound("showing programs", "one source op", python=566, c=545),
     Bound("comparing ops", "deep names", python=2_920, c=6_199),
     Bound("comparing pipelines", "pipelines", python=320, c=357),
+    Bound("reading", "devices", python=1_366, c=1_159),
 ]
 
 KILOBYTES = [

@@ -104,10 +104,10 @@ def busy_and_span_ps(space: XSpace, rows: Int32, activity: Int8) -> Floats:
     """
     is_busy, plane_of_row = _is_busy(space, rows, activity), space.planes_of(rows)
     starts, out = space.events.start_ps, []
-    for plane in device_planes(space):
+    for plane, of_device in zip(device_planes(space), device_events(space), strict=True):
         if plane.event_count:
             is_own = plane_of_row == plane.index
-            every, busy = np.append(rows[is_own], device_events(space, plane)), rows[is_own & is_busy]
+            every, busy = np.append(rows[is_own], of_device), rows[is_own & is_busy]
             spans = NO_SPANS.union(starts[busy], starts[busy] + space.events.duration_ps[busy])
             ends = starts[every] + space.events.duration_ps[every]
             out.append(

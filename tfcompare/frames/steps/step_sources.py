@@ -118,7 +118,7 @@ def _has_compute(space: XSpace, groups: Groups, markers: Int64) -> Bools:
 def _has_programs(space: XSpace) -> bool:
     """Whether the profile recorded anything that ran: work of devices, instructions of XLA programs, or ops."""
     return (
-        any(len(device_events(space, plane)) for plane in device_planes(space))
+        any(map(len, device_events(space)))
         or len(host_instructions(space)) > 0
         or any(parse_op(name) for name in space.metadata_names[space.has_events].tolist())
     )

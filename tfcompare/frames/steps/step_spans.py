@@ -18,7 +18,7 @@ from tfcompare.frames.ops.copies import KINDS, copy_kinds
 from tfcompare.frames.planes import device_kind, device_planes, events_of_lines, recorded_lines
 from tfcompare.schema.arrays import Bools, Floats, Int32, Int64
 from tfcompare.schema.kernels import HOST_TO_DEVICE
-from tfcompare.xspace import Plane, XSpace
+from tfcompare.xspace import XSpace
 
 _TPU_LINES = ("XLA Ops", "XLA Modules")
 
@@ -64,9 +64,8 @@ def device_spans(space: XSpace, step_of_event: Int32, count: int) -> StepSpans:
     """
     longest = no_spans(count)
     is_input = copy_kinds(space) == KINDS.index(HOST_TO_DEVICE) if device_kind(space) == "GPU" else None
-    for plane in device_planes(space):
-        rows = device_events(space, plane)
-        rows = rows[step_of_event[rows] >= 0]
+    for of_device in device_events(space):
+        rows = of_device[step_of_event[of_device] >= 0]
         if not len(rows):
             continue
         step, start = step_of_event[rows], space.events.start_ps[rows]
@@ -81,12 +80,11 @@ def device_spans(space: XSpace, step_of_event: Int32, count: int) -> StepSpans:
     return longest
 
 
-def device_events(space: XSpace, plane: Plane) -> Int32:
-    """Rows of the events that ran on a device: all recorded streams of a GPU, ops and modules of a TPU."""
-    recorded = recorded_lines(space)
-    is_tpu = device_kind(space) == "TPU"
-    lines = [i for i in plane.lines if (space.lines.name[i] in _TPU_LINES if is_tpu else recorded[i])]
-    return events_of_lines(space, lines)
+def device_events(space: XSpace) -> list[Int32]:
+    """Rows of the events that ran on each of `device_planes`: recorded streams of a GPU, ops and modules of a TPU."""
+    names = space.lines.name
+    is_own = [name in _TPU_LINES for name in names] if device_kind(space) == "TPU" else recorded_lines(space)
+    return [events_of_lines(space, [i for i in plane.lines if is_own[i]]) for plane in device_planes(space)]
 
 
 def choose_spans(host: StepSpans, device: StepSpans) -> StepSpans:
