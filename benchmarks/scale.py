@@ -23,7 +23,7 @@ from distributed import LocalCluster
 from benchmarks.generate import generate
 from benchmarks.machine import description
 from benchmarks.page import put
-from tfcompare.compare import compare
+from tfcompare.comparison import compare
 from tfcompare.ingest.cluster import Cluster
 from tfcompare.ingest.ingesting import ingest
 from tfcompare.ingest.pools import Here

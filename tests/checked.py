@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tfcompare.compare import compare
 from tfcompare.compare.check.conditions import Condition, Findings, check
+from tfcompare.comparison import compare
 
 
 def checked(baseline: Any, candidate: Any, conditions: Sequence[Condition], **how: Any) -> Findings:

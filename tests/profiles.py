@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tfcompare.compare import Comparison, compare
-from tfcompare.compare.comparison import Per
+from tfcompare.comparison import Comparison, Per, compare
 from tfcompare.run import Run, load
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -18,7 +18,7 @@ from tests.frames.tables import kernel_stats
 from tests.protobufs import messages
 from tests.published import PUBLISHED
 from tfcompare import schema
-from tfcompare.compare import compare
+from tfcompare.comparison import compare
 from tfcompare.frames.planes import device_planes, device_rows, host_plane
 from tfcompare.frames.steps import groups as grouping
 from tfcompare.frames.steps.step_sources import find_steps

@@ -9,11 +9,12 @@ import pytest
 
 from tests.frames.tables import host, run_with
 from tests.xspace_builder import Event, event, space
-from tfcompare.compare import compare
 from tfcompare.compare.check.conditions import check, parse_condition
 from tfcompare.compare.comparability import mismatches
+from tfcompare.compare.pairs import pair_with
 from tfcompare.compare.slow_step_words import sentences
 from tfcompare.compare.step_kinds import are_by_marker, kinds_of
+from tfcompare.comparison import compare
 from tfcompare.errors import NoSuchKind
 from tfcompare.run import Run, load
 
@@ -49,14 +50,14 @@ def test_each_marker_is_a_kind_and_the_headline_is_on_one_that_both_runs_have() 
     fit, both = run_of(FIT), run_of(BOTH)
     assert kinds_of(both, None) == {"fit": 23, "validate": 11} and not kinds_of(fit, None)
     comparison = compare(fit, both)
-    kinds = comparison.step_kinds(both)
+    kinds = pair_with(comparison).step_kinds
     assert {kind.name: kind.counts for kind in kinds} == {"fit": (22, 23), "validate": (0, 11)}
     (of_fit,) = (kind for kind in kinds if kind.name == "fit")
     assert of_fit.times_us == pytest.approx((3_001.5, 3_001.5), rel=1e-3)
-    assert comparison.main_kind(both) == of_fit
+    assert pair_with(comparison).main_kind == of_fit
     headline = comparison.headline(names=("A", "B"))
     assert "for steps of `fit`: `B` vs `A`, 3.00 ms vs 3.00 ms" in headline and "No steps of `validate` in" in headline
-    back = compare(both, fit).step_kinds(fit)
+    back = pair_with(compare(both, fit)).step_kinds
     assert {kind.name: kind.counts[::-1] for kind in back} == {kind.name: kind.counts for kind in kinds}
     assert not any("are slow" in one for one in sentences(both, None, "B"))
 
@@ -88,7 +89,7 @@ def test_programs_are_kinds_within_markers_of_one_name() -> None:
 
 def test_a_run_of_one_marker_is_compared_by_the_markers_of_the_other() -> None:
     fit, both = run_of(FIT, ["update"]), run_of(BOTH, ["update"])
-    assert {kind.name for kind in compare(fit, both).step_kinds(both)} == {"fit", "validate"}
+    assert {kind.name for kind in pair_with(compare(fit, both)).step_kinds} == {"fit", "validate"}
     (found,) = (one for one in mismatches(fit, both) if one.label == "Mix of steps")
     assert (found.baseline, found.candidate) == ("22 fit", "23 fit, 11 validate")
 

@@ -13,13 +13,13 @@ import tfcompare as tfc
 from tests.checked import checked as check
 from tests.laws import mostly_thorough
 from tests.profiles import ALL_RUNS, EACH_KIND, compared_runs, loaded_run, run_path
-from tfcompare.charts.pair import pairs_of
-from tfcompare.compare import Comparison
 from tfcompare.compare.attribution import OTHER_HOSTS
 from tfcompare.compare.between_steps import window_of
 from tfcompare.compare.check.conditions import parse_condition
 from tfcompare.compare.examples import examples_per_step
+from tfcompare.compare.pairs import pair_with, pairs_of
 from tfcompare.compare.straggler import own_time_us, straggler
+from tfcompare.comparison import Comparison
 from tfcompare.run import Run
 from tfcompare.schema import SIDES, STEP_PARTS
 from tfcompare.tools.hosts.slowest_host import slowest_host
@@ -47,10 +47,10 @@ def compared(baseline: str, candidate: str) -> Comparison:
 
 def taken_apart(baseline: str, candidate: str, part: str | None = None) -> tuple[Attribution, Within]:
     comparison = compared(baseline, candidate)
-    found = attribution(comparison, recorded(candidate))
+    found = attribution(pair_with(comparison, recorded(candidate).id))
     chosen = part or found.moved_most
     assert chosen is not None
-    return found, within(comparison, recorded(candidate), chosen)
+    return found, within(pair_with(comparison, recorded(candidate).id), chosen)
 
 
 # Waiting for input is the stage's that works, not that of the Prefetch in front of it.
@@ -105,9 +105,11 @@ def test_a_sleep_between_steps_is_in_no_step_and_is_mentioned_and_checked() -> N
     assert np.median(slept.gaps_us) == pytest.approx(10 * MS, rel=0.05)
     starts = after.table("steps")["start_us"]
     assert slept.steps_per_s == pytest.approx(11e6 / (starts.max() - starts.min()))
-    said = between_steps_sentence(compared("no_sleep", "sleep_between_10ms"), after)
+    said = between_steps_sentence(pair_with(compared("no_sleep", "sleep_between_10ms"), after.id))
     assert said.startswith("Between steps: 10.0 ms (87.7 %), baseline 10.8 µs")
-    assert not between_steps_sentence(compared("no_sleep", "sleep_inside_10ms"), recorded("sleep_inside_10ms"))
+    assert not between_steps_sentence(
+        pair_with(compared("no_sleep", "sleep_inside_10ms"), recorded("sleep_inside_10ms").id)
+    )
     conditions = [parse_condition("time_between_steps>+5%"), parse_condition("time_between_steps>1ms")]
     assert [f.outcome for f in check(before, after, conditions).found] == ["failed", "failed"]
     assert [f.outcome for f in check(after, before, conditions).found] == ["passed", "passed"]
@@ -116,7 +118,7 @@ def test_a_sleep_between_steps_is_in_no_step_and_is_mentioned_and_checked() -> N
 
 
 def test_throughput_is_of_the_window_and_examples_of_the_batch() -> None:
-    figures = {f.label: f for f in window_figures(compared("map_5ms", "map_8ms"), recorded("map_8ms"))}
+    figures = {f.label: f for f in window_figures(pair_with(compared("map_5ms", "map_8ms"), recorded("map_8ms").id))}
     found = window_of(recorded("map_8ms"))
     assert found is not None
     assert figures["Throughput"].candidate == pytest.approx(1000 / 8, rel=0.05)
@@ -209,17 +211,17 @@ def test_of_several_hosts_the_slower_runs_straggler_is_taken_apart_whichever_is_
 ) -> None:
     comparison = compared_runs(*(f"workers_{name}" for name in names))
     runs = [comparison.baseline, *comparison.candidates]
-    found = attribution(comparison, runs[1])
+    found = attribution(pair_with(comparison, runs[1].id))
     assert (found.hosts, found.moved_most) == (("worker1", "worker1"), "input_us")
-    shown = next(one for one in dashboard(comparison, runs[1], found.parts) if one.label == "Input wait")
+    shown = next(one for one in dashboard(pair_with(comparison, runs[1].id), found.parts) if one.label == "Input wait")
     assert [shown.baseline, shown.candidate] == [wait_of(run).input_time_us.average for run in runs]
-    assert shown.candidate / shown.baseline == pytest.approx(on_waiting(comparison, runs[1]).ratio)
+    assert shown.candidate / shown.baseline == pytest.approx(on_waiting(pair_with(comparison, runs[1].id)).ratio)
 
 
 def test_a_host_that_is_chosen_is_compared_by_itself() -> None:
     runs = recorded("workers_even"), recorded("workers_uneven")
     comparison = tfc.compare(*runs, host="worker0")
-    found = attribution(comparison, runs[1])
+    found = attribution(pair_with(comparison, runs[1].id))
     assert (found.hosts, found.host_sentence, found.moved_most) == (("worker0", "worker0"), "", "host_collectives_us")
 
 
@@ -295,7 +297,7 @@ def test_ops_of_a_part_never_add_up_to_more_than_the_part(name: str) -> None:
 
 def test_on_the_sample_pair_ops_explain_the_change_of_host_compute() -> None:
     comparison = compared_runs("filters_512_128", "filters_16_8")
-    inside = within(comparison, loaded_run("filters_16_8"), "host_compute_us")
+    inside = within(pair_with(comparison, loaded_run("filters_16_8").id), "host_compute_us")
     assert inside.waterfall is not None
     assert (round(inside.waterfall.baseline_us), round(inside.waterfall.candidate_us)) == (204_343, 3_736)
     moves = inside.waterfall.moves

@@ -38,7 +38,7 @@ def test_a_place_is_searched_once_and_a_run_read_once(logs: Path, monkeypatch: p
     comparison, notes = answer(question, lambda found: read.append(found.id))
     assert sorted(searched) == [logs / "after", logs / "before"]
     assert sorted(read) == ["after/run-1", "before/run-1", "before/run-2", "before/run-3"]
-    assert len(comparison.repeats_of(comparison.baseline)) == 2
+    assert len(comparison.side_of(comparison.baseline).runs[1:]) == 2
     assert notes == [f"{logs / 'before'}: 3 captures of one program, by their names"]
 
 
@@ -65,7 +65,7 @@ def test_equal_names_are_told_apart(logs: Path) -> None:
 
 def test_a_place_alone_is_all_of_its_captures_and_says_which_is_shown(logs: Path) -> None:
     comparison, notes = answer(Question(places(logs, "before")))
-    assert comparison.is_single and len(comparison.repeats_of(comparison.baseline)) == 2
+    assert comparison.is_single and len(comparison.side_of(comparison.baseline).runs[1:]) == 2
     (shown,), same = first_captures(Question(places(logs, "before")))
     told = f"{logs / 'before'}: 3 captures of one program, by their names"
     assert (notes, same) == ([told], [f"{told}; shown is {shown.name}"])

@@ -12,7 +12,7 @@ import pytest
 from tests.laws import mostly_thorough
 from tests.model_family.family import compared, found, pairs, recorded
 from tests.profiles import ROOT, compared_runs
-from tfcompare.compare import compare
+from tfcompare.comparison import compare
 
 PROBABLE = "probable"
 

@@ -20,15 +20,16 @@ from tests.frames.test_hlo_ops import gpu, kernel, metadata
 from tests.profiles import ROOT, compared_runs
 from tests.views.flat import flat, listed, of_kind, words
 from tests.xspace_builder import event, space
-from tfcompare.charts.pair import Pair, pairs_of
-from tfcompare.compare import compare
 from tfcompare.compare.attribution import OTHER_HOSTS
 from tfcompare.compare.check.conditions import check, parse_condition
 from tfcompare.compare.diff import outcome
 from tfcompare.compare.headline import short_change
+from tfcompare.compare.pair import Pair
+from tfcompare.compare.pairs import pairs_of
 from tfcompare.compare.per_device import computing_devices
 from tfcompare.compare.stats.verdict import wording
 from tfcompare.compare.straggler import attributed_hosts
+from tfcompare.comparison import compare
 from tfcompare.export.csv import spreadsheet_csv, zipped_diffs
 from tfcompare.query.tables import RunTables
 from tfcompare.render import as_json as blocks_as_json
@@ -47,6 +48,7 @@ from tfcompare.tools.overview import DEVICE_PARTS, PEAK_MEMORY, PLANNED_MEMORY, 
 from tfcompare.tools.runs.listing import listing, summary_of
 from tfcompare.tools.runs.many_runs import runs_table
 from tfcompare.tools.runs.series import measured, parse_metric
+from tfcompare.tools.step_attribution import attribution_of
 from tfcompare.tools.xla import xla, xla_memory
 from tfcompare.ui.pages import home as home_page
 from tfcompare.ui.pages.home_runs import changes
@@ -81,13 +83,13 @@ class Surfaces:
     @cached_property
     def command(self) -> dict[str, dict[str, Any]]:
         """The findings of `view overview --format json` by their ids."""
-        (found,) = json.loads(Shown.of(self.pair.comparison, "overview", top=0).to("json"))["candidates"]
+        (found,) = json.loads(Shown.of(self.pair.among, "overview", top=0).to("json"))["candidates"]
         return {one["id"]: one for one in findings_in(found["blocks"])}
 
     @cached_property
     def report(self) -> dict[str, Any]:
         """The pair in `report --format json`."""
-        (found,) = json.loads(as_json(self.pair.comparison))["candidates"]
+        (found,) = json.loads(as_json(self.pair.among))["candidates"]
         assert isinstance(found, dict)
         return found
 
@@ -102,7 +104,7 @@ class Surfaces:
 
     @cached_property
     def sql(self) -> RunTables:
-        return RunTables.of(list(self.runs), DiffTables(self.pair.comparison))
+        return RunTables.of(list(self.runs), DiffTables(self.pair.among))
 
     def queried(self, table: str) -> pd.DataFrame:
         return self.sql.table(table).to_pandas()
@@ -110,7 +112,7 @@ class Surfaces:
     @cached_property
     def archive(self) -> zipfile.ZipFile:
         """The file of all diffs."""
-        return zipfile.ZipFile(io.BytesIO(zipped_diffs(self.pair.comparison)))
+        return zipfile.ZipFile(io.BytesIO(zipped_diffs(self.pair.among)))
 
     def in_archive(self, table: str) -> pd.DataFrame:
         return pd.read_csv(io.BytesIO(self.archive.read(f"{table}.csv")), keep_default_na=False)
@@ -205,14 +207,14 @@ def times_in(table: Facts, row: str, columns: slice) -> list[str]:
 
 def test_the_step_time(of: Surfaces, monkeypatch: pytest.MonkeyPatch) -> None:
     pair, runs = of.pair, of.runs
-    comparison, candidate = pair.comparison, pair.candidate
+    comparison, candidate = pair.among, pair.candidate
     verdict = answer.verdict(pair)
     (finding,) = verdict.findings
     found = [found for run in runs for found in find_runs(run.path)]
     home = listing(found, {one.id: run for one, run in zip(found, runs, strict=True)})
     measured_time = check(comparison, [parse_condition("step_time>+5%")]).found[0].measured
-    parts = pair.attribution.parts
-    waterfall = pair.attribution.waterfall
+    parts = attribution_of(pair).parts
+    waterfall = attribution_of(pair).waterfall
     assert waterfall is not None
     info = of.queried("run_info").set_index("run")["step_time_ms_mean"]
     ranked = runs_table(comparison)["step_time_us_mean"]
@@ -293,7 +295,7 @@ def test_the_time_of_an_op(of: Surfaces, tfcompare: Callable[..., Any], monkeypa
 
 def diff_command(of: Surfaces, tfcompare: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> pd.DataFrame:
     """What `diff --table op_stats --format csv` prints."""
-    monkeypatch.setattr("tfcompare.commands.diff.answered", lambda *_: of.pair.comparison)
+    monkeypatch.setattr("tfcompare.commands.diff.answered", lambda *_: of.pair.among)
     status, out, _ = tfcompare("diff", "a", "b", "--table", "op_stats", "--format", "csv")
     assert status == 0
     return pd.DataFrame(csv.DictReader(io.StringIO(out)))
@@ -306,7 +308,7 @@ def test_what_an_op_changed_by_part_is_called_wall_time() -> None:
     (chart,) = [one for one in of_kind(blocks, Chart) if one.name == "part_waterfall"]
     assert chart.draw().layout.xaxis.title.text.startswith("Wall time")
     assert [text for text in words(blocks) if text.removeprefix("**").startswith("In the wall time of host compute")]
-    moves = step_attribution.within(of.pair.comparison, of.pair.candidate, "host_compute_us").waterfall
+    moves = step_attribution.within(of.pair, "host_compute_us").waterfall
     assert moves is not None
     first = moves.moves.iloc[0]
     (row,) = of.ops.rows[of.ops.rows["op_name"] == first["name"]].iloc
@@ -322,9 +324,9 @@ def test_the_peak_memory(name: str) -> None:
     assert chosen is not None
     (of_page,) = [one for one in memory.figures(chosen) if one.label == "Peak in use"]
     assert chosen.memories.has_one_name
-    measured_peak = check(pair.comparison, [parse_condition("peak_memory>+5%")]).found[0].measured
+    measured_peak = check(pair.among, [parse_condition("peak_memory>+5%")]).found[0].measured
     summary = of.in_archive("memory_summary")
-    ranked = runs_table(pair.comparison)["peak_bytes"]
+    ranked = runs_table(pair.among)["peak_bytes"]
     live = [run.table("memory_peak").groupby("memory_id")["allocation_bytes"].sum() for run in runs]
     summed = of.queried("memory_summary").groupby("run")["peak_bytes"].max()
     known = {
@@ -395,7 +397,7 @@ def test_devices_that_computed_are_told_from_those_that_were_recorded() -> None:
 
 
 def test_how_long_devices_are_busy_is_no_name_of_the_step_without_collectives(of: Surfaces) -> None:
-    hosts = attributed_hosts(of.pair.comparison, of.pair.candidate)
+    hosts = attributed_hosts(of.pair)
     for name in ("busy_us", "busy_skew_us"):
         assert "busy" not in HOSTS.column(name).label.lower() and "collectives" in HOSTS.column(name).label
     if "Device busy" not in of.cards:
@@ -404,7 +406,7 @@ def test_how_long_devices_are_busy_is_no_name_of_the_step_without_collectives(of
     for side, (run, host) in enumerate(zip(of.runs, hosts, strict=True)):
         table = run.table("hosts", host=host)
         counted = table[table["included"].astype(bool)]
-        parts = of.pair.attribution.parts.set_index("part")[f"mean_us_{SIDES[side]}"]
+        parts = attribution_of(of.pair).parts.set_index("part")[f"mean_us_{SIDES[side]}"]
         on_device = parts[list(DEVICE_PARTS)].sum()
         assert of.cards["Device busy"][side] == pytest.approx(on_device)
         assert counted[list(DEVICE_PARTS)].sum(axis=1).mean() == pytest.approx(on_device)
@@ -416,7 +418,7 @@ def test_how_long_devices_are_busy_is_no_name_of_the_step_without_collectives(of
 def test_the_roofline_efficiency_of_programs_makes_up_that_of_the_steps(names: tuple[str, str]) -> None:
     pair = pairs_of(compared_runs(*names))[0]
     (label,) = {one.label for one in xla.figures(pair.instructions())} & {
-        one.label for one in dashboard(pair.comparison, pair.candidate, pair.attribution.parts)
+        one.label for one in dashboard(pair, attribution_of(pair).parts)
     } - {"FLOP rate", "Bandwidth"}
     cards = figures_of(of_kind(answer.figures(pair), Cards))
     parts = [(xla.figures(rows), rows) for _, rows in pair.instructions().groupby("program_key")]
@@ -466,9 +468,9 @@ def verdicts(rows: pd.DataFrame) -> dict[tuple[str, ...], str]:
 
 
 def test_the_verdict_on_the_step(of: Surfaces) -> None:
-    word = of.pair.comparison.verdict[of.pair.candidate.id].text
+    word = of.pair.verdict.text
     assert of.command["step_time"]["verdict"] == of.report["verdict"]["word"] == word
     block = answer.verdict(of.pair)
     assert isinstance(block, Verdict) and word in block.badge
-    ranked = runs_table(of.pair.comparison).iloc[1]
+    ranked = runs_table(of.pair.among).iloc[1]
     assert wording(ranked["verdict"], ranked["evidence"]) == word

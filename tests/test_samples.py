@@ -11,6 +11,7 @@ import pytest
 from tests.profiles import WORKER_RUNS
 from tests.protobufs import messages
 from tfcompare import compare, load
+from tfcompare.compare.pairs import pair_with
 
 SAMPLES = Path(__file__).parents[1] / "sample_logs"
 LOGDIRS = ["filters_512_128", "filters_16_8", "filters_16_8_again", "filters_16_8_better_input"]
@@ -96,10 +97,10 @@ def test_activations_that_are_recomputed_take_training_longer_and_less_memory() 
         for name in ("h100_store_activations", "h100_recompute_activations")
     )
     comparison = compare(baseline[0], candidate[0], repeats={runs[0].id: runs[1:] for runs in (baseline, candidate)})
-    kind = comparison.main_kind(candidate[0])
+    kind = pair_with(comparison).main_kind
     assert kind is not None
     assert kind.name == "train_step"
-    verdict = comparison.headline_verdict(candidate[0])
+    verdict = pair_with(comparison).headline_verdict
     assert verdict.is_claim
     assert 1.1 < verdict.low < verdict.high < 1.5
     busy = [run.table("steps").query("included")["device_compute_us"].mean() for run in (*baseline, *candidate)]

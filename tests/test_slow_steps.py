@@ -27,11 +27,11 @@ from tests.step_programs import (
     some,
 )
 from tests.views.flat import step_links
-from tfcompare.charts.pair import pairs_of
-from tfcompare.compare import Comparison, compare
 from tfcompare.compare.check.conditions import check as judge
 from tfcompare.compare.check.conditions import parse_condition
+from tfcompare.compare.pairs import pair_with, pairs_of
 from tfcompare.compare.slow_step_words import sentences
+from tfcompare.comparison import Comparison, compare
 from tfcompare.errors import Unknown
 from tfcompare.run import Run, load
 from tfcompare.schema import STEP_PARTS
@@ -39,7 +39,7 @@ from tfcompare.tools.overview import dashboard
 from tfcompare.tools.runs.listing import listing, summary_of
 from tfcompare.tools.runs.many_runs import runs_table
 from tfcompare.tools.runs.series import measured, parse_metric
-from tfcompare.tools.step_attribution import attribution
+from tfcompare.tools.step_attribution import attribution, attribution_of
 from tfcompare.units import format_time_us
 
 AT_RANDOM = sorted(np.random.default_rng(3).choice(STEPS, 4, replace=False).tolist())
@@ -284,7 +284,7 @@ def test_throughput_counts_the_time_between_steps_and_is_worse_where_it_falls(tm
 def test_parts_and_ops_of_the_included_steps_add_up_to_the_step_time(tmp_path: Path) -> None:
     ours, theirs = (load(capture(tmp_path / name, steps)) for name, steps in (("a", every(5, 42, 2)), ("b", even(4))))
     comparison = compare(ours, theirs)
-    ops, parts = comparison.table("op_stats"), attribution(comparison, theirs).parts
+    ops, parts = comparison.table("op_stats"), attribution(pair_with(comparison, theirs.id)).parts
     for side, run in (("baseline", ours), ("candidate", theirs)):
         step_us = run.info.step_time_ms_mean * 1000
         assert parts[f"mean_us_{side}"].sum() == pytest.approx(step_us)
@@ -319,15 +319,16 @@ def test_the_step_time_has_one_value_on_every_surface(
         hosts = {"a": {"x": even(4), "y": every(5, 9, 4)}, "b": {"x": some([6], 60, 3), "y": even(3)}}
         ours, theirs = (load(capture_of_hosts(tmp_path / name, steps)) for name, steps in hosts.items())
     comparison = compare(ours, theirs)
+    pair = pair_with(comparison)
     for side, run in (("baseline", ours), ("candidate", theirs)):
         steps_us = run.steps.loc[run.steps["included"], "duration_us"]
         truth_us = float(steps_us.mean())
         found = {
             "run_info": run.info.step_time_ms_mean * 1000,
             "comparison": comparison.step_time_us(run),
-            "parts": attribution(comparison, theirs).parts[f"mean_us_{side}"].sum(),
+            "parts": attribution_of(pair).parts[f"mean_us_{side}"].sum(),
             "card": next(
-                getattr(figure, side) for figure in dashboard(comparison, theirs, attribution(comparison, theirs).parts)
+                getattr(figure, side) for figure in dashboard(pair, attribution_of(pair).parts)
                 if figure.label == "Step time"
             ),
             "all runs": runs_table(comparison).set_index("run").loc[run.id, "step_time_us_mean"],

@@ -14,10 +14,11 @@ from tests.protobufs import messages
 from tests.ui.page_texts import texts
 from tests.ui.sidebar_widgets import named, names
 from tfcompare import cli, settings
-from tfcompare.compare import compare
 from tfcompare.compare.between_steps import window_of
 from tfcompare.compare.check.conditions import check, parse_condition
+from tfcompare.compare.pairs import pair_with
 from tfcompare.compare.utilization import time_at_peak_us
+from tfcompare.comparison import compare
 from tfcompare.errors import NoSuchKind
 from tfcompare.run import Run, load
 from tfcompare.settings import Settings
@@ -168,7 +169,7 @@ def test_throughput_of_replicates_is_that_which_check_judges(kind: str | None) -
         for side in ("h100_store_activations", NAME)
     ]
     comparison = compare(sides[0][0], sides[1][0], repeats={runs[0].id: runs[1:] for runs in sides})
-    found = {figure.label: figure for figure in window_figures(comparison, comparison.candidates[0])}["Throughput"]
+    found = {figure.label: figure for figure in window_figures(pair_with(comparison))}["Throughput"]
     measured = check(comparison, [parse_condition("throughput<-5%")]).found[0].measured
     assert (found.baseline, found.candidate) == pytest.approx((measured.baseline, measured.candidate))
 

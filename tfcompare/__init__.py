@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from tfcompare.errors import TfcompareError
 
 if TYPE_CHECKING:
-    from tfcompare.compare import Comparison, compare
+    from tfcompare.comparison import Comparison, compare
     from tfcompare.run import Run, load
     from tfcompare.sources.logdir import FoundRun, find_runs
     from tfcompare.sources.record_environment import record_environment
@@ -24,8 +24,8 @@ __version__ = "0.2.0"
 __all__ = ["Comparison", "FoundRun", "Run", "TfcompareError", "compare", "find_runs", "load", "record_environment"]
 
 _HOME = {
-    "Comparison": "tfcompare.compare",
-    "compare": "tfcompare.compare",
+    "Comparison": "tfcompare.comparison",
+    "compare": "tfcompare.comparison",
     "FoundRun": "tfcompare.sources.logdir",
     "find_runs": "tfcompare.sources.logdir",
     "Run": "tfcompare.run",

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from itertools import chain
 
 from tfcompare import settings
-from tfcompare.compare import Comparison, compare
-from tfcompare.compare.comparison import Per
 from tfcompare.compare.matching.manual import ManualChoice
+from tfcompare.compare.pair import Per
 from tfcompare.compare.repeats import accept_captures
 from tfcompare.compare.same_ids import told_apart
+from tfcompare.comparison import Comparison, compare
 from tfcompare.errors import TfcompareError
 from tfcompare.run import Run, Stray, load
 from tfcompare.sources.logdir import FoundRun
@@ -32,7 +32,7 @@ from tfcompare.store.stored_run import StoredRun, named, one_of, runs_in
 Progress = Callable[[FoundRun], OnProgress | None]
 """Called with each run before it is read; returns what is called while it is downloaded."""
 
-Side = tuple[Run, ...]
+Captures = tuple[Run, ...]
 """The captures of one program; the first is the one that is shown."""
 
 
@@ -66,7 +66,7 @@ def answer(question: Question, progress: Progress | None = None) -> tuple[Compar
     return comparison, notes + more
 
 
-def sides(question: Question, progress: Progress | None = None) -> tuple[list[Side], list[str]]:
+def sides(question: Question, progress: Progress | None = None) -> tuple[list[Captures], list[str]]:
     """The captures of each place, with the replicates given for it, and sentences on what was found and left out.
 
     All places are located before the first run is read, so that a misspelt one is reported at once, and no run is read
@@ -76,7 +76,7 @@ def sides(question: Question, progress: Progress | None = None) -> tuple[list[Si
     notes += _several(question, own)
     read_runs = {run.id: read(run, question.steps, progress=progress) for run in chain.from_iterable(own)}
     notes += _remarks(read_runs.values())
-    found: list[Side] = []
+    found: list[Captures] = []
     for number, captures in enumerate(own):
         more, places = (others[number], question.repeats[number]) if number < len(others) else ([], ())
         failures = []
@@ -95,7 +95,7 @@ def sides(question: Question, progress: Progress | None = None) -> tuple[list[Si
     return found, notes + cache_problems()
 
 
-def compared(question: Question, found: Sequence[Side]) -> tuple[Comparison, list[str]]:
+def compared(question: Question, found: Sequence[Captures]) -> tuple[Comparison, list[str]]:
     """The comparison of what was read, and why captures do not count as replicates. Raises as `compare` does."""
     runs = told_apart([side[0] for side in found], ())
     accepted = accept_captures(found, runs)

@@ -136,11 +136,6 @@ class Run:
         untimed = f"{info.step_count:,} steps of unknown time" if info.has_steps else "no step markers"
         return f"<Run {self.name!r}: {steps if info.has_step_times else untimed}, {info.device_type}>"
 
-    def _repr_html_(self) -> str:
-        from tfcompare.compare import compare
-
-        return compare(self, self)._repr_html_()
-
     @property
     def captures(self) -> tuple[Run, ...]:
         """This capture and its replicates: all captures of the program that were loaded, which `compare` uses."""

@@ -9,8 +9,9 @@ import pytest
 
 from tfcompare.charts import style
 from tfcompare.charts.steps.attribution import UNEXPLAINED, part_waterfall, step_waterfall
-from tfcompare.charts.style import Side
+from tfcompare.charts.style import side_colour
 from tfcompare.compare.attribution import MOVE_COLUMNS, Waterfall, factor_moves
+from tfcompare.compare.side import Side
 
 SIDES = (Side("before", 0), Side("after <b>", 1))
 NAN = float("nan")
@@ -52,7 +53,7 @@ def test_bars_begin_where_the_one_before_ended_and_say_what_they_are():
     assert ends_of(candidate) == [(0, 4.5)]
     assert [pytest.approx(end) for end in ends_of(moves)] == [(9.5, 11.52), (11.52, 11.52), (4.5, 11.52)]
     assert [x for x in connectors.x if x is not None][::2] == pytest.approx([9.5, 11.52, 11.52, 4.5])
-    assert (baseline.marker.color, candidate.marker.color) == (SIDES[0].colour, SIDES[1].colour)
+    assert (baseline.marker.color, candidate.marker.color) == (side_colour(SIDES[0]), side_colour(SIDES[1]))
     assert list(moves.text) == ["▲ +2.02 ms (+289 %)", "unchanged", "▼ −7.02 ms (−86.7 %)"]
     assert [moves.marker.color[0], moves.marker.color[2]] == [style.WORSE, style.BETTER]
     assert figure.layout.title.text == "Average step by part: 9.50 ms → 4.50 ms"

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from tfcompare.charts import hosts
-from tfcompare.charts.style import Side
+from tfcompare.compare.side import Side
 from tfcompare.schema import STEP_PARTS
 
 SIDES = (Side("before", 0), Side("after", 1))

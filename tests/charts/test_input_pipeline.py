@@ -8,7 +8,8 @@ import pytest
 from tests.input_runs import BETTER, NAIVE, input_diff, steps
 from tfcompare.charts.downsampling import MAX_MARKERS
 from tfcompare.charts.input_pipeline import category_times, input_shares, step_times
-from tfcompare.charts.style import Side
+from tfcompare.charts.style import side_label
+from tfcompare.compare.side import Side
 from tfcompare.tools.input.input_bound import share_by_step
 from tfcompare.tools.input.input_ops import category_times as categories_of
 
@@ -62,7 +63,7 @@ def test_excluded_steps_are_hollow_and_say_so():
 def test_a_run_without_steps_has_no_panel_and_the_other_keeps_its_colour():
     figure = step_times([(SLOW, BEFORE.iloc[:0]), (FAST, AFTER)])
     assert (len(figure.data), figure.data[0].marker.color[0]) == (2, "rgba(176,48,154,1.0)")
-    assert [trace.name for trace in input_shares([(SLOW, BEFORE.iloc[:0]), (FAST, AFTER)]).data] == [FAST.label]
+    assert [trace.name for trace in input_shares([(SLOW, BEFORE.iloc[:0]), (FAST, AFTER)]).data] == [side_label(FAST)]
 
 
 def test_many_steps_are_areas():
@@ -92,7 +93,7 @@ def test_categories_of_both_runs_as_pairs_of_bars_and_of_a_run_alone_without_a_l
     assert not alone.layout.showlegend
 
 
-@pytest.mark.parametrize(("ours", "theirs", "label"), [(NAIVE, "", SLOW.label), ("", BETTER, FAST.label)])
+@pytest.mark.parametrize(("ours", "theirs", "label"), [(NAIVE, "", side_label(SLOW)), ("", BETTER, side_label(FAST))])
 def test_a_side_without_input_ops_is_not_drawn(ours, theirs, label):
     figure = category_times(categories_of(input_diff(ours, theirs)), (SLOW, FAST), per="run")
     assert [trace.name for trace in figure.data] == [label]

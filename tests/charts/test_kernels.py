@@ -5,9 +5,9 @@ from __future__ import annotations
 from tests.charts.kernel_samples import kernel_diff
 from tfcompare.charts import kernels, ops, style
 from tfcompare.charts.shares import share_bars
-from tfcompare.charts.style import Side
 from tfcompare.compare.groups.aggregate import largest_changes
 from tfcompare.compare.groups.kernel_groups import group_kernels
+from tfcompare.compare.side import Side
 from tfcompare.tools.ops.op_stats import time_shares
 
 SIDES = (Side("before", 0), Side("after", 1))

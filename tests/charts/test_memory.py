@@ -12,7 +12,8 @@ import pytest
 from tfcompare import schema
 from tfcompare.charts.memory import memory_composition, timeline, typical_step
 from tfcompare.charts.memory_peak import peak_treemap
-from tfcompare.charts.style import Side
+from tfcompare.charts.style import side_colour
+from tfcompare.compare.side import Side
 from tfcompare.units import MISSING
 
 SIDES = (Side("before", 0), Side("after", 1))
@@ -89,7 +90,7 @@ def test_fragmentation_as_the_level_is_one_panel_and_of_free_memory_the_minimum_
 
 def test_a_run_without_the_memory_is_not_drawn_and_one_that_is_empty_is_a_line_at_zero() -> None:
     figure = timeline([(SIDES[0], BEFORE.iloc[:0]), (SIDES[1], AFTER)], [], "in_use_bytes", "time")
-    assert (len(figure.data), figure.data[0].line.color) == (2, SIDES[1].colour)
+    assert (len(figure.data), figure.data[0].line.color) == (2, side_colour(SIDES[1]))
     level, peak = timeline([(SIDES[0], line([0, 0]))], [], "in_use_bytes", "time").data
     assert (list(level.y), peak.text[0]) == ([0, 0], "<b>0 B</b>")
 

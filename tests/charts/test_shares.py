@@ -6,8 +6,9 @@ import pytest
 
 from tests.charts import chart_samples as samples
 from tfcompare.charts.shares import ABSENT, share_bars, share_rows, time_bars
-from tfcompare.charts.style import Side
+from tfcompare.charts.style import side_colour
 from tfcompare.compare.groups.aggregate import group_diff
+from tfcompare.compare.side import Side
 from tfcompare.tools.ops.op_stats import time_shares
 
 SIDES = (Side("before", 0), Side("after", 1))
@@ -50,7 +51,7 @@ def test_a_run_alone_has_one_bar_for_each_group_and_a_candidate_its_colour_in_ev
     assert "baseline" not in figure.data[0].hovertemplate
     third = Side("third", 3, 4)
     both = time_bars(times(by="op_type"), (Side("before", 0, 4), third), TIME, title="Self time", axis="Time")
-    assert both.data[1].marker.color == third.colour
+    assert both.data[1].marker.color == side_colour(third)
 
 
 def test_a_group_that_a_run_lacks_says_so():

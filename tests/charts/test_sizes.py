@@ -18,10 +18,10 @@ from tfcompare import schema
 from tfcompare.charts import downsampling, input_pipeline, memory, ops, scopes
 from tfcompare.charts.shares import time_bars
 from tfcompare.charts.steps import step_parts, steps
-from tfcompare.charts.style import Side
 from tfcompare.compare.diff import INTERVAL
 from tfcompare.compare.groups.aggregate import group_diff, largest_changes
 from tfcompare.compare.groups.scope_tree import scope_tree
+from tfcompare.compare.side import Side
 from tfcompare.tools.input.input_bound import share_by_step
 from tfcompare.tools.memory.memory_timeline import thinned
 from tfcompare.tools.ops.op_stats import time_shares, with_shares

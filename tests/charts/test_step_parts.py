@@ -8,8 +8,8 @@ import pytest
 from tests.input_runs import steps
 from tfcompare.charts.downsampling import MAX_MARKERS
 from tfcompare.charts.steps.step_parts import EXCLUDED_OPACITY, PART_COLOURS, parts_of_steps, step_breakdown
-from tfcompare.charts.style import Side
 from tfcompare.compare.attribution import part_means
+from tfcompare.compare.side import Side
 from tfcompare.schema import STEP_PARTS
 
 SIDES = (Side("before", 0), Side("after", 1))

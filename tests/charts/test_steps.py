@@ -7,7 +7,8 @@ import pytest
 from tests.charts import chart_samples as samples
 from tfcompare.charts.steps import slow_steps
 from tfcompare.charts.steps.steps import op_in_steps, step_distribution, step_times
-from tfcompare.charts.style import Side
+from tfcompare.charts.style import side_colour
+from tfcompare.compare.side import Side
 
 SLOW, FAST = Side("before", 0), Side("after", 1)
 BEFORE = samples.steps([351e3, 350e3, 352e3, 349e3, 351e3, 360e3])
@@ -31,7 +32,7 @@ def test_every_step_of_both_runs_in_milliseconds_and_excluded_ones_hollow():
 def test_a_run_without_steps_is_not_drawn_and_the_others_keep_their_colours():
     figure = step_times([(Side("a", 0, 3), BEFORE), (Side("b", 1, 3), AFTER.iloc[:0]), (Side("c", 2, 3), AFTER)])
     assert [trace.name for trace in figure.data] == ["Baseline · a", "Candidate C · c"]
-    assert figure.data[1].line.color == Side("c", 2, 3).colour
+    assert figure.data[1].line.color == side_colour(Side("c", 2, 3))
 
 
 def test_many_steps_are_a_line_without_markers():
@@ -76,7 +77,7 @@ def test_a_stray_step_does_not_press_the_others_flat_and_is_at_the_edge_with_its
     assert line.y[17] == 500.0, "the line leads where the step is"
     assert (edge.x.tolist(), edge.text) == ([18], ("500 ms",))
     assert 0.9 * high < edge.y[0] < high
-    assert edge.marker.color == FAST.colour
+    assert edge.marker.color == side_colour(FAST)
     excluded = step_times([(SLOW, samples.steps([9e6, *[20e3, 21e3] * 8, 20e3]))])
     assert (excluded.layout.yaxis.range[1], excluded.data[1].text) == (pytest.approx(21 * 1.3), ("9.00 s",))
 

@@ -8,7 +8,8 @@ import math
 import pytest
 
 from tfcompare.charts import style
-from tfcompare.charts.style import Side, shorten_distinct, time_scale
+from tfcompare.charts.style import shorten_distinct, side_colour, side_label, side_symbol, time_scale
+from tfcompare.compare.side import Side
 
 
 def luminance(colour: str) -> float:
@@ -36,11 +37,11 @@ def test_every_colour_can_be_seen_on_light_and_dark_and_stands_for_one_thing(col
 def test_a_side_is_told_apart_by_role_colour_and_marker():
     sides = [Side("run", position, 5) for position in range(5)]
     assert [s.role for s in sides] == ["Baseline", "Candidate B", "Candidate C", "Candidate D", "Candidate E"]
-    assert len({s.colour for s in sides}) == len({s.symbol for s in sides}) == 5
+    assert len({side_colour(s) for s in sides}) == len({side_symbol(s) for s in sides}) == 5
     assert Side("run", 2, 5).role_in_text == "candidate C"
     assert Side("run", 1, 2).role == "Candidate"
-    assert Side("run", 5, 6).colour == Side("run", 1, 6).colour
-    assert Side("<b>a&b</b>", 0).label == "Baseline · &lt;b&gt;a&amp;b&lt;/b&gt;"
+    assert side_colour(Side("run", 5, 6)) == side_colour(Side("run", 1, 6))
+    assert side_label(Side("<b>a&b</b>", 0)) == "Baseline · &lt;b&gt;a&amp;b&lt;/b&gt;"
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ import pytest
 from tests.tf_data_runs import execution
 from tfcompare import schema
 from tfcompare.charts import style
-from tfcompare.charts.style import Side
 from tfcompare.charts.tf_data import pipeline_graphs
+from tfcompare.compare.side import Side
 from tfcompare.compare.tf_data.tf_data_graph import MOST_NODES, Graph, graphs
 
 SIDES = (Side("before", 0), Side("after", 1))

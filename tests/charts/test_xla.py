@@ -6,9 +6,9 @@ import pandas as pd
 import pytest
 
 from tfcompare import schema
-from tfcompare.charts.style import Side
 from tfcompare.charts.xla import roofline, time_icicle
 from tfcompare.charts.xla.xla_memory import memory_over_program_order
+from tfcompare.compare.side import Side
 
 SIDES = (Side("before", 0), Side("after", 1))
 TIME = "execution_time_us"

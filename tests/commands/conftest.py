@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import PurePath
@@ -11,8 +10,8 @@ from typing import Any
 import pytest
 
 from tests.profiles import CORPUS, SAMPLES
-from tfcompare import loading, run
-from tfcompare.compare import Comparison, comparison
+from tfcompare import comparison, loading, run
+from tfcompare.comparison import Comparison
 from tfcompare.run import Run
 from tfcompare.sources.logdir import FoundRun
 
@@ -51,5 +50,4 @@ def shared(monkeypatch: pytest.MonkeyPatch) -> None:
     """Commands read and compare through the two functions above."""
     for module in (run, loading):
         monkeypatch.setattr(module, "load", load)
-    for module in (importlib.import_module("tfcompare.compare"), loading):
-        monkeypatch.setattr(module, "compare", compare)
+    monkeypatch.setattr(loading, "compare", compare)

@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 
 from tfcompare import schema
-from tfcompare.compare import compare
 from tfcompare.compare.matching.matching import pair_rows
+from tfcompare.comparison import compare
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
 from tfcompare.tables.op_evidence import OpEvidence
 from tfcompare.tables.slow_steps import slow_steps_frame

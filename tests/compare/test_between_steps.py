@@ -11,10 +11,10 @@ import pytest
 
 from tests.xspace_builder import event, line, plane, space
 from tfcompare import load
-from tfcompare.charts.pair import pairs_of
-from tfcompare.compare import compare
 from tfcompare.compare.between_steps import Window, in_words, window, window_of
 from tfcompare.compare.check.conditions import check, parse_condition
+from tfcompare.compare.pairs import pair_with, pairs_of
+from tfcompare.comparison import compare
 from tfcompare.run import Run
 from tfcompare.tools.throughput import window_figures
 from tfcompare.views import answer
@@ -86,7 +86,7 @@ def test_captures_of_one_program_have_one_throughput_whatever_their_length(tmp_p
     """Steps that are excluded as the first and last are in the window: nothing lies between those beside them."""
     short, long = loop(tmp_path / "short", 12), loop(tmp_path / "long", 60)
     comparison = compare(long, short)
-    figures = {figure.label: figure for figure in window_figures(comparison, short)}
+    figures = {figure.label: figure for figure in window_figures(pair_with(comparison, short.id))}
     for label, value in (("Throughput", 500), ("Between steps, per step", 1300)):
         assert (figures[label].baseline, figures[label].candidate) == pytest.approx((value, value))
     conditions = ("throughput<-0.1%", "throughput>+0.1%", "time_between_steps>+0.1%", "time_between_steps<-0.1%")

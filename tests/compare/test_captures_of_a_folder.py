@@ -33,13 +33,13 @@ def test_folders_of_captures_are_compared_by_all_of_them(tmp_path: Path) -> None
     before, after = map(load, places)
     assert before.id == after.id, "the captures are nevertheless of their own folder's run"
     comparison = compare(before, after)
-    assert [len(comparison.repeats_of(run)) for run in (comparison.baseline, *comparison.candidates)] == [2, 2]
+    assert [len(comparison.side_of(run).runs[1:]) for run in (comparison.baseline, *comparison.candidates)] == [2, 2]
     assert comparison.headline().startswith("`after` is ")
     assert comparison.notes[0].startswith("Figures are of 3 captures of before and 3 captures of after. ")
     given = compare(before, load(places[1] / "run-1"), repeats={})
-    assert [len(given.repeats_of(run)) for run in (given.baseline, *given.candidates)] == [2, 0]
+    assert [len(given.side_of(run).runs[1:]) for run in (given.baseline, *given.candidates)] == [2, 0]
     alone = compare(before, load(places[0]))
-    assert alone.is_single and len(alone.repeats_of(alone.baseline)) == 2
+    assert alone.is_single and len(alone.side_of(alone.baseline).runs[1:]) == 2
     assert not [note for note in alone.notes if "is not counted" in note]
 
 

@@ -11,13 +11,14 @@ from compare_runs import Op, run, run_of_series
 
 from tests.profiles import compared_runs
 from tfcompare import compare
-from tfcompare.compare import Comparison
 from tfcompare.compare.groups.aggregate import group_diff
 from tfcompare.compare.groups.kernel_groups import KEYS, group_kernels
 from tfcompare.compare.groups.scope_tree import scope_tree
+from tfcompare.compare.pairs import pair_with
 from tfcompare.compare.stats.change_test import ChangeTest
 from tfcompare.compare.stats.estimates import Times
 from tfcompare.compare.stats.spread import Spread
+from tfcompare.comparison import Comparison
 
 STEPS = 20
 SPREAD = 0.002
@@ -54,7 +55,7 @@ def usual() -> Comparison:
 
 
 def groups_of(comparison: Comparison, by: str) -> pd.DataFrame:
-    found = group_diff(comparison.table("op_stats"), by, comparison.group_verdicts)  # type: ignore[arg-type]
+    found = group_diff(comparison.table("op_stats"), by, pair_with(comparison).group_verdicts)  # type: ignore[arg-type]
     return found.set_index(["host_or_device", by])
 
 
@@ -117,12 +118,12 @@ def test_each_candidate_is_a_family_of_its_own():
     comparison = compare(
         run_of_series("before", BEFORE), run_of_series("after", AFTER), run_of_series("copy", BEFORE), spread=SPREAD
     )
-    groups = group_diff(comparison.table("op_stats"), "op_type", comparison.group_verdicts)
     for candidate, series in (("after", AFTER), ("copy", BEFORE)):
         alone = groups_of(
             compare(run_of_series("before", BEFORE), run_of_series(candidate, series), spread=SPREAD), "op_type"
         )
-        here = groups[groups["candidate"] == candidate].set_index(["host_or_device", "op_type"])
+        pair = pair_with(comparison, candidate)
+        here = group_diff(pair.diff(), "op_type", pair.group_verdicts).set_index(["host_or_device", "op_type"])
         pd.testing.assert_frame_equal(here[VERDICT], alone[VERDICT])
 
 
@@ -147,7 +148,7 @@ def test_without_a_judge_a_group_is_same_only_where_all_its_rows_are():
 
 def test_every_node_of_the_tree_has_a_verdict_on_the_time_below_it():
     comparison = usual()
-    tree = scope_tree(comparison.table("op_stats"), judge=comparison.group_verdicts).set_index("node")
+    tree = scope_tree(comparison.table("op_stats"), judge=pair_with(comparison).group_verdicts).set_index("node")
     shown = tree[f"{TIME}_candidate"] / tree[f"{TIME}_baseline"]
     tested = tree[tree["interval_low"].notna()]
     middle = np.sqrt(tested["interval_low"] * tested["interval_high"])
@@ -165,9 +166,9 @@ def test_every_node_of_the_tree_has_a_verdict_on_the_time_below_it():
 
 def test_the_tree_of_nothing_has_no_verdicts_to_give():
     comparison = compare(run("a"), run("b"))
-    assert scope_tree(comparison.table("op_stats"), judge=comparison.group_verdicts).empty
-    assert group_diff(comparison.table("op_stats"), "op_type", comparison.group_verdicts).empty
-    assert group_kernels(comparison.table("kernel_stats"), "op_name", comparison.group_verdicts).empty
+    assert scope_tree(comparison.table("op_stats"), judge=pair_with(comparison).group_verdicts).empty
+    assert group_diff(comparison.table("op_stats"), "op_type", pair_with(comparison).group_verdicts).empty
+    assert group_kernels(comparison.table("kernel_stats"), "op_name", pair_with(comparison).group_verdicts).empty
 
 
 def every_grouping(comparison: Comparison) -> dict[str, pd.DataFrame]:
@@ -175,10 +176,10 @@ def every_grouping(comparison: Comparison) -> dict[str, pd.DataFrame]:
     ops, kernels = comparison.table("op_stats"), comparison.table("kernel_stats")
     found = {by: groups_of(comparison, by) for by in ("op_name", "op_type", "scope")}
     found = {by: groups.assign(ratio=groups[f"{TIME}_ratio"]) for by, groups in found.items()}
-    tree = scope_tree(ops, judge=comparison.group_verdicts).set_index("node")
+    tree = scope_tree(ops, judge=pair_with(comparison).group_verdicts).set_index("node")
     found["tree"] = tree.assign(ratio=tree[f"{TIME}_candidate"] / tree[f"{TIME}_baseline"].where(lambda us: us > 0))
     for by, keys in KEYS.items():
-        groups = group_kernels(kernels, by, comparison.group_verdicts).set_index(keys)
+        groups = group_kernels(kernels, by, pair_with(comparison).group_verdicts).set_index(keys)
         found[f"kernels {by}"] = groups.assign(ratio=groups["total_duration_us_per_step_ratio"])
     return found | {
         "ops": ops.assign(ratio=ops[f"{TIME}_ratio"]),

@@ -13,12 +13,12 @@ from compare_runs import FakeRun, named, op_stats, run, run_of_series, table
 from compare_runs import diff as diff_of
 
 from tests.profiles import compared_runs, loaded_run
-from tfcompare.compare import compare
 from tfcompare.compare.groups.aggregate import group_diff
 from tfcompare.compare.groups.kernel_groups import group_kernels
 from tfcompare.compare.groups.scope_tree import scope_tree
 from tfcompare.compare.matching.manual import ManualChoice, effective, with_distinct_names
 from tfcompare.compare.matching.partners import free_names, most_alike_first
+from tfcompare.comparison import compare
 from tfcompare.errors import Unknown
 
 

@@ -12,10 +12,9 @@ from test_compare_diff import SIDES, op_rows, op_stats
 
 from tests.laws import law
 from tests.profiles import compared_runs
-from tfcompare.compare import compare
-from tfcompare.compare.comparison import Per
 from tfcompare.compare.groups.aggregate import group_diff, largest_changes
 from tfcompare.compare.groups.scope_tree import scope_tree
+from tfcompare.comparison import Per, compare
 from tfcompare.errors import Unknown
 
 BEFORE = ops("""

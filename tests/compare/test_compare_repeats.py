@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -10,10 +11,13 @@ import pytest
 
 from tests.compare.compare_runs import FakeRun, cells_of, run_of_series, steps, table
 from tfcompare import schema
-from tfcompare.compare import compare
-from tfcompare.compare.captures import Captures, Replicates
 from tfcompare.compare.repeats import accept_replicates
+from tfcompare.compare.side import Side
+from tfcompare.comparison import compare
 from tfcompare.tables.step_cells import StepCells
+
+if TYPE_CHECKING:
+    pass
 
 STEPS = 20
 OPS = ("model/conv2d/Conv2D", "model/dense/MatMul")
@@ -136,7 +140,7 @@ def test_what_a_repeat_does_not_do_is_not_tested(side: str) -> None:
 
 def cells_of_second(first: FakeRun, second: FakeRun, name: str) -> StepCells:
     """The step cells of the second of two captures."""
-    return Replicates().cells(Captures((first, second), (None, None)), 1, name)  # type: ignore[arg-type]
+    return Side("first", 0, 2, (first, second), (None, None)).cells(1, name)  # type: ignore[arg-type]
 
 
 def test_the_rows_of_a_repeat_stand_under_the_names_of_the_run() -> None:
@@ -183,5 +187,5 @@ def test_on_one_host_a_repeat_counts_by_the_counterpart_of_that_host() -> None:
     comparison = compare(
         runs["before"], runs["after"], host="a", repeats={"before": [runs["elsewhere"], runs["smaller"]]}
     )
-    assert [run.id for run in comparison.repeats_of(runs["before"])] == ["elsewhere"], "the other has no such host"
+    assert [run.id for run in comparison.sides[0].runs[1:]] == ["elsewhere"], "the other has no such host"
     assert "from 40 and 20 steps" in comparison.verdict["after"].reason

@@ -10,8 +10,9 @@ import pytest
 
 from tests.compare.compare_runs import run, steps
 from tests.profiles import compared_runs
-from tfcompare.compare import compare
 from tfcompare.compare.check.conditions import check, parse_condition
+from tfcompare.compare.pairs import pair_with
+from tfcompare.comparison import compare
 from tfcompare.tools.runs.many_runs import runs_table
 from tfcompare.units import format_time_us
 
@@ -44,9 +45,9 @@ def test_on_real_pairs_every_place_says_what_the_verdict_says(baseline: str, can
     ours, theirs = comparison.baseline, comparison.candidates[0]
     verdict = comparison.verdict[theirs.id]
     times = comparison.step_time_us(ours), comparison.step_time_us(theirs)
-    kind = comparison.main_kind(theirs)
+    kind = pair_with(comparison).main_kind
     of_kind = times if kind is None else kind.times_us
-    if comparison.headline_verdict(theirs).is_claim:
+    if pair_with(comparison).headline_verdict.is_claim:
         ratio, tolerance = said_ratio(comparison.headline())
         assert ratio == pytest.approx(of_kind[1] / of_kind[0], rel=tolerance)
     else:

@@ -11,9 +11,9 @@ from tests.profiles import compared_runs, loaded_run
 from tests.tf_data_runs import STEPS, execution, plain, prefetched, write, zipped
 from tfcompare import compare, load
 from tfcompare.commands.diff_text import as_text
-from tfcompare.compare.comparison import Comparison
 from tfcompare.compare.tf_data.pipelines import pair_pipelines
 from tfcompare.compare.tf_data.tf_data_bottleneck import Analysis, analyse, change
+from tfcompare.comparison import Comparison
 from tfcompare.run import Run
 from tfcompare.schema import TF_DATA
 from tfcompare.tools.advice.tf_data_advice import advice

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from compare_runs import FakeRun, diff, run, table
 
-from tfcompare.compare import compare
+from tfcompare.comparison import compare
 
 
 def pairs(rows: pd.DataFrame, key: str, other: str) -> set[tuple[str, str, str, str]]:

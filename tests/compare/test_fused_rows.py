@@ -10,10 +10,11 @@ import pytest
 
 from tests.compare.compare_runs import FakeRun, run_of_series
 from tests.test_known_truth import recorded
-from tfcompare.compare import Comparison, compare
 from tfcompare.compare.groups.aggregate import group_diff
 from tfcompare.compare.matching.fused import fused_product
 from tfcompare.compare.matching.manual import ManualChoice
+from tfcompare.compare.pairs import pair_with
+from tfcompare.comparison import Comparison, compare
 from tfcompare.run import Run
 from tfcompare.tables.op_evidence import OpEvidence
 from tfcompare.tools.runs.many_runs import By, changes_by_run
@@ -84,12 +85,12 @@ def test_recorded_layers_mirror_and_add_up_by_type_and_per_occurrence() -> None:
     assert same.empty
     comparison = layers()
     diff = comparison.table("op_stats")
-    groups = group_diff(diff, "op_type", comparison.group_verdicts)
+    groups = group_diff(diff, "op_type", pair_with(comparison).group_verdicts)
     types = set(groups["op_type"])
     assert {"_FusedConv2D", "_FusedMatMul"} <= types and not {"Conv2D", "MatMul", "BiasAdd", "Relu"} & types
     assert groups[f"{METRIC}_baseline"].sum() == pytest.approx(diff[f"{METRIC}_baseline"].sum())
     each = comparison.per_occurrence("op_stats").set_index("op_name")
-    by_type = comparison.rows_per_occurrence(groups, "op_stats").set_index("op_type")
+    by_type = pair_with(comparison).rows_per_occurrence(groups, "op_stats").set_index("op_type")
     ratio = "self_time_us_per_occurrence_ratio"
     assert by_type.loc["_FusedMatMul", ratio] == pytest.approx(each.loc["model/dense/Relu", ratio])
     assert len(each) == len(diff)

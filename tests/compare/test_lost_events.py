@@ -10,9 +10,9 @@ import pytest
 from tests.frames.tables import run_of, threads
 from tests.hlo.builder import F32, computation, instruction, metadata, parameter, program
 from tests.xspace_builder import chunk, event, line, plane, space
-from tfcompare.compare import compare
 from tfcompare.compare.check.conditions import check, parse_condition
-from tfcompare.compare.comparison import Comparison
+from tfcompare.compare.pairs import pair_with
+from tfcompare.comparison import Comparison, compare
 from tfcompare.run import Run
 from tfcompare.tools.caveats import caveats
 
@@ -55,7 +55,7 @@ def capture(
 
 
 def lost(comparison: Comparison) -> list[tuple[str, str]]:
-    rows = comparison.lost_events(comparison.candidates[0])
+    rows = pair_with(comparison).lost_events()
     return list(zip(rows["hlo_op"], rows["side"], strict=True))
 
 

@@ -10,11 +10,12 @@ from tests.memory_runs import allocate, free, loaded, step, work
 from tests.profiles import EACH_KIND, loaded_run
 from tests.xspace_builder import Event
 from tfcompare import compare
-from tfcompare.charts.pair import Pair
 from tfcompare.compare.check.conditions import check, parse_condition
 from tfcompare.compare.memory_growth import Growth, growth_of
+from tfcompare.compare.pairs import pair_with
 from tfcompare.run import Run
 from tfcompare.tools.overview import dashboard
+from tfcompare.tools.step_attribution import attribution_of
 from tfcompare.views.answer import memory_growth
 from tfcompare.views.blocks import Text
 
@@ -83,21 +84,21 @@ def test_no_profile_at_hand_is_said_to_grow(name: str) -> None:
 def test_the_answer_tells_of_it_once_and_the_check_fails(tmp_path: Path) -> None:
     steady, leaking = run_of(tmp_path / "a", [5, *[0] * (STEPS - 1)]), run_of(tmp_path / "b", [5] * STEPS)
     comparison = compare(steady, leaking)
-    told, other = memory_growth(Pair(comparison, leaking, 1))
+    told, other = memory_growth(pair_with(comparison))
     assert isinstance(told, Text) and isinstance(other, Text)
     assert told.text == (
         "Memory grows by **5 B per step** in B (95 % confidence interval 5 B to 5 B, over 10 steps of `gpu`): "
         "`leak` \\[5\\] stays live."
     )
     assert other.text == "In A, no growth is certain."
-    figures = {one.label: one for one in dashboard(comparison, leaking, Pair(comparison, leaking, 1).attribution.parts)}
+    figures = {one.label: one for one in dashboard(pair_with(comparison), attribution_of(pair_with(comparison)).parts)}
     growth = figures["Memory growth per step"]
     assert (growth.baseline, growth.candidate, growth.unit) == (0, 5, "bytes")
     alone = compare(steady, steady)
     assert not {"Memory growth per step"} & {
-        one.label for one in dashboard(alone, steady, Pair(alone, steady, 0).attribution.parts)
+        one.label for one in dashboard(pair_with(alone), attribution_of(pair_with(alone)).parts)
     }
-    assert not list(memory_growth(Pair(compare(steady, steady), steady, 0)))
+    assert not list(memory_growth(pair_with(alone)))
     outcomes = {
         text: check(comparison, [parse_condition(text)]).found[0].outcome
         for text in ("memory_growth>4B", "memory_growth>6B")

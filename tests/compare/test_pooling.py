@@ -12,13 +12,15 @@ import pytest
 from tests.compare.compare_runs import FakeRun, cells_of, op_stats, run, steps
 from tests.profiles import SAMPLES
 from tfcompare import schema
-from tfcompare.charts.pair import Pair, pairs_of
-from tfcompare.compare import Comparison, compare
+from tfcompare.compare.pair import Pair
+from tfcompare.compare.pairs import pair_with, pairs_of
 from tfcompare.compare.pooling import POOLED, pooled
+from tfcompare.comparison import Comparison, compare
 from tfcompare.report.making import report
 from tfcompare.run import Run, load
 from tfcompare.schema import SIDES
 from tfcompare.tools.overview import STEP_TIME, dashboard
+from tfcompare.tools.step_attribution import attribution_of
 
 PROGRAMS = ("h100_512_128", "h100_16_8")
 
@@ -100,12 +102,16 @@ def test_a_figure_per_step_is_the_mean_of_those_of_the_captures(name: str) -> No
 
 def test_parts_and_ops_add_up_to_the_step_time_of_all_captures() -> None:
     pair = pair_of(both())
-    (figure,) = (one for one in dashboard(both(), pair.candidate, pair.attribution.parts) if one.label == STEP_TIME)
+    (figure,) = (
+        one
+        for one in dashboard(pair_with(both(), pair.candidate.id), attribution_of(pair).parts)
+        if one.label == STEP_TIME
+    )
     for side, one, shown in zip(SIDES, pair.runs, (figure.baseline, figure.candidate), strict=True):
         times = [captured.info.step_time_ms_mean * 1e3 for captured in captures(PROGRAMS[SIDES.index(side)])]
         assert both().step_time_us(one) == pytest.approx(np.mean(times), rel=1e-12)
         assert shown == both().step_time_us(one)
-        assert pair.attribution.parts[f"mean_us_{side}"].sum() == pytest.approx(shown, rel=1e-12)
+        assert attribution_of(pair).parts[f"mean_us_{side}"].sum() == pytest.approx(shown, rel=1e-12)
 
 
 def test_the_order_of_captures_changes_nothing_but_the_name_of_the_run() -> None:
@@ -121,7 +127,7 @@ def test_the_order_of_captures_changes_nothing_but_the_name_of_the_run() -> None
 
 def test_swapping_sides_mirrors_them() -> None:
     there, back = pair_of(both()), pair_of(of_all(*map(captures, PROGRAMS[::-1])))
-    ours, theirs = there.attribution.parts, back.attribution.parts
+    ours, theirs = attribution_of(there).parts, attribution_of(back).parts
     assert ours["delta_us"].to_numpy() == pytest.approx(-theirs["delta_us"].to_numpy(), abs=1e-6)
     rows, mirrored = (pair.diff().set_index("op_name")["self_time_us_per_step_delta"] for pair in (there, back))
     assert rows.sum() == pytest.approx(-mirrored.sum())
@@ -136,7 +142,7 @@ def test_the_capture_nearest_to_the_mean_step_stands_for_all_under_the_name_of_t
     (shown,) = found.candidates
     assert (shown.id, shown.name, shown.content_id) == ("b1", "b1", typical.content_id)
     assert found.notes[0].endswith("stands for them: b3 for b1.")
-    assert [one.content_id for one in found.repeats_of(shown)] == sorted([first.content_id, odd.content_id])
+    assert [one.content_id for one in found.side_of(shown).runs[1:]] == sorted([first.content_id, odd.content_id])
     assert found.step_time_us(first) == found.step_time_us(shown), "a run is known by its id"
 
 
@@ -150,7 +156,7 @@ def test_of_two_captures_the_same_one_stands_for_both_whichever_is_given_first()
 def test_a_capture_counted_twice_is_left_out_with_a_remark() -> None:
     before, after, more = (capture(name, us, a=us / 2) for name, us in (("a", 100.0), ("b", 120.0), ("c", 130.0)))
     found = compare(before, after, repeats={"a": [more, after], "b": [more]})
-    assert [len(found.repeats_of(one)) for one in (before, after)] == [1, 0]
+    assert [len(found.side_of(one).runs[1:]) for one in (before, after)] == [1, 0]
     assert found.notes[:2] == (
         "b is compared or counted already, so it is no capture of a.",
         "c is compared or counted already, so it is no capture of b.",

@@ -14,13 +14,14 @@ import tfcompare as tfc
 from tests.profiles import ALL_RUNS, TRANSFORMER_RUNS, compared_runs, loaded_run
 from tests.test_known_truth import FOLDER, recorded
 from tests.views.flat import flat
-from tfcompare.charts.pair import pairs_of
-from tfcompare.compare import Comparison, compare
 from tfcompare.compare.comparability import mismatches
 from tfcompare.compare.headline import kinds_headline
+from tfcompare.compare.pairs import pair_with, pairs_of
 from tfcompare.compare.slow_step_words import sentences
+from tfcompare.compare.stats.change_test import ChangeTest
 from tfcompare.compare.stats.verdict import FASTER, SLOWER, UNTESTED, Verdict
 from tfcompare.compare.step_kinds import StepKind, is_other_mix, kinds_of, slow_steps_are_a_kind, step_kinds
+from tfcompare.comparison import Comparison, compare
 from tfcompare.tables.step_cells import StepCells
 from tfcompare.tables.step_programs import kinds_among, step_programs
 from tfcompare.views.answer import answer as blocks_of_answer
@@ -38,8 +39,8 @@ def compared(baseline: str = FIFTH, candidate: str = SECOND) -> Comparison:
 
 
 def kinds(comparison: Comparison) -> list[StepKind]:
-    ours, theirs = (comparison.captures(run) for run in (comparison.baseline, comparison.candidates[0]))
-    return step_kinds(ours, theirs, comparison.replicates)
+    pair = pair_with(comparison)
+    return step_kinds(*pair.sides, ChangeTest(pair.spread_between()))
 
 
 def test_each_step_is_of_the_program_that_ran_in_it() -> None:
@@ -131,12 +132,12 @@ def test_the_headline_is_on_the_kind_with_most_time() -> None:
     said = comparison.headline(names=("A", "B"))
     assert said.startswith("Inconclusive for steps of `multiply`: `B` vs `A`, ")
     assert said.endswith(" All steps together: 7.84 ms vs 9.78 ms per step, in another mix of kinds.")
-    assert comparison.headline_verdict(recorded(SECOND)) == kinds(comparison)[0].verdict
+    assert pair_with(comparison).headline_verdict == kinds(comparison)[0].verdict
     told = next(one for one in blocks_of_answer(pairs_of(comparison)[0]) if isinstance(one, VerdictBlock))
     assert told.badge == "? inconclusive" and "mix of steps" not in " ".join(told.sentences)
-    assert comparison.doubt() == "", "the mix is no reason to doubt what is said of one kind"
+    assert pair_with(comparison).doubt == "", "the mix is no reason to doubt what is said of one kind"
     one = compared_runs("jax_filters_128_32", "jax_filters_16_8")
-    assert one.headline_verdict(one.candidates[0]) == one.verdict[one.candidates[0].id]
+    assert pair_with(one).headline_verdict == one.verdict[one.candidates[0].id]
 
 
 def kind(program: str, counts: tuple[int, int], times_us: tuple[float, float], verdict: Verdict) -> StepKind:
@@ -227,5 +228,5 @@ def test_steps_of_both_programs_are_a_kind_of_their_own_and_helpers_make_none() 
 
 
 def test_a_capture_compared_with_a_copy_of_itself_has_equal_kinds() -> None:
-    for one in compare(recorded(FIFTH), tfc.load(FOLDER / FIFTH)).step_kinds(recorded(FIFTH)):
+    for one in pair_with(compare(recorded(FIFTH), tfc.load(FOLDER / FIFTH))).step_kinds:
         assert one.verdict.word == "same"

@@ -7,10 +7,10 @@ from functools import cache
 import pytest
 
 from tests.unrecorded import DROPPED, NO_CUPTI, program
-from tfcompare.compare import compare
 from tfcompare.compare.check.conditions import check, parse_condition
-from tfcompare.compare.comparison import Comparison
+from tfcompare.compare.pairs import pair_with
 from tfcompare.compare.stats.verdict import UNTESTED
+from tfcompare.comparison import Comparison, compare
 from tfcompare.run import Run
 
 
@@ -58,7 +58,7 @@ def test_nothing_of_devices_is_compared_without_a_record_of_them(sides: tuple[st
     assert set(ops["host_or_device"]) == {"Host"}
     for table in ("kernel_stats", "copies", "hlo_ops", "hosts"):
         assert found.table(table).empty
-    assert "Device type" not in [one.label for one in found.mismatches(found.candidates[0])]
+    assert "Device type" not in [one.label for one in pair_with(found).mismatches]
     assert all(one in ("untested", "missing") for one in outcomes(found, *OF_DEVICES))
 
 
@@ -74,7 +74,7 @@ def test_steps_that_were_recorded_as_a_whole_are_compared(waits: bool) -> None:
     found = pair("whole", "cut", waits)
     verdict = next(iter(found.verdict.values()))
     assert verdict.ratio == pytest.approx(1)
-    assert found.captures(found.candidates[0]).step_count() == 16
+    assert found.sides[1].step_count() == 16
     ops = found.table("op_stats").set_index("op_name")
     assert ops.loc["dense_0/MatMul", "self_time_us_per_step_ratio"] == pytest.approx(1)
     assert outcomes(found, "kernel_launches>+1%", "op:dense*>+50%", "step_time>+50%") == ["passed"] * 3

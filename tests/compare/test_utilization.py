@@ -13,13 +13,14 @@ from tests.hlo.builder import BF16, computation, instruction, program
 from tests.profiles import compared_runs
 from tests.xspace_builder import Plane, event, integer, line, meta, plane, space
 from tfcompare import load
-from tfcompare.charts.pair import pairs_of
-from tfcompare.compare import Comparison, compare
 from tfcompare.compare.check.conditions import FAILED, MISSING, PASSED, check, parse_condition
+from tfcompare.compare.pairs import pair_with, pairs_of
 from tfcompare.compare.utilization import duty_cycle, time_at_peak_us
+from tfcompare.comparison import Comparison, compare
 from tfcompare.run import Run
 from tfcompare.tools.key_figures import KeyFigure
 from tfcompare.tools.overview import dashboard
+from tfcompare.tools.step_attribution import attribution_of
 
 PEAK_FLOPS, PEAK_BYTES = 304 * 2048 * 2.1e9, 5.3e12  # of `gpu`, an MI300X
 STEPS = 20
@@ -105,7 +106,10 @@ def test_a_condition_fails_where_the_step_became_longer_for_certain(tmp_path: Pa
 
 def figures_of(comparison: Comparison) -> dict[str, KeyFigure]:
     (pair,) = pairs_of(comparison)
-    return {figure.label: figure for figure in dashboard(comparison, pair.candidate, pair.attribution.parts)}
+    return {
+        figure.label: figure
+        for figure in dashboard(pair_with(comparison, pair.candidate.id), attribution_of(pair).parts)
+    }
 
 
 def test_the_overview_has_the_same_numbers(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from tests.frames.async_cpu import DISPATCH_US, GAP_US, AsyncCpuProgram
 from tests.frames.tables import run_of
 from tfcompare import compare
 from tfcompare.compare.check.conditions import parse_condition
+from tfcompare.compare.pairs import pair_with
 from tfcompare.compare.stats.verdict import UNTESTED
 from tfcompare.run import Run
 from tfcompare.schema import STEP_PARTS
@@ -100,7 +101,7 @@ def test_work_that_no_link_or_count_gives_to_a_step_leaves_no_step_time(unknown:
     verdict = comparison.verdict[after.id]
     assert (verdict.word, verdict.reason) == (UNTESTED, WORK_AFTER_STEPS)
     assert comparison.headline() == f"Step times cannot be compared. `{after.name}`: {WORK_AFTER_STEPS}."
-    assert attribution(comparison, after).sentence == f"No breakdown: {WORK_AFTER_STEPS}."
+    assert attribution(pair_with(comparison, after.id)).sentence == f"No breakdown: {WORK_AFTER_STEPS}."
     (found,) = check(before, after, [parse_condition("step_time>+5%")]).found
     assert (found.outcome, found.measured.verdict.reason) == ("untested", WORK_AFTER_STEPS)
 

@@ -18,8 +18,9 @@ import pandas as pd
 from tests.xspace import fuzz_inputs
 from tfcompare import schema
 from tfcompare.charts.ops import movers
-from tfcompare.compare import Comparison, compare
 from tfcompare.compare.groups.aggregate import largest_changes, metric_in
+from tfcompare.compare.pairs import pair_with
+from tfcompare.comparison import Comparison, compare
 from tfcompare.errors import TfcompareError
 from tfcompare.export.csv import spreadsheet_csv
 from tfcompare.run import Run, load
@@ -122,7 +123,7 @@ def _compare(comparison: Comparison, frames: dict[str, pd.DataFrame], digests: d
     """The sentence on the two runs, and the diff of a table such as was not compared before."""
     (run,) = comparison.candidates
     if _is_new(_digest(frames["run_info"].drop(columns=["size_bytes"])) + digests["steps"]):
-        comparison.headline(), comparison.mismatches(run)
+        comparison.headline(), pair_with(comparison).mismatches
     diffed = [name for name, table in schema.TABLES.items() if table.has_diff]
     of_steps = f"{run.info.step_count} {comparison.per}".encode()
     keys = {name: name.encode() + digests[name] + digests.get(_OP_TABLES.get(name, ""), b"") for name in diffed}

@@ -20,8 +20,9 @@ from typing import Any
 from tests.fuzz.grammar import generated, with_program
 from tests.xspace import fuzz_inputs
 from tests.xspace_builder import Event, Value, event, line, plane, space
-from tfcompare.charts.pair import Pair, pairs_of
-from tfcompare.compare import Comparison, compare
+from tfcompare.compare.pair import Pair
+from tfcompare.compare.pairs import pairs_of
+from tfcompare.comparison import Comparison, compare
 from tfcompare.errors import TfcompareError
 from tfcompare.render.shown import FORMATS, Shown
 from tfcompare.run import Run, Stray, load

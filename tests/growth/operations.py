@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tfcompare import schema
-from tfcompare.compare import Comparison, compare
+from tfcompare.comparison import Comparison, compare
 from tfcompare.report.making import report
 from tfcompare.run import Run, load
 

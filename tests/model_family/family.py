@@ -11,7 +11,7 @@ import pandas as pd
 
 import tfcompare as tfc
 from tests.model_family.record import BRANCHES, VARIANTS, Variant
-from tfcompare.compare import Comparison
+from tfcompare.comparison import Comparison
 from tfcompare.run import Run
 from tfcompare.schema import IDLE
 

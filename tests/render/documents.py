@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.ui.hostile_profile import EVIL, hostile
-from tfcompare.compare import Comparison, compare
+from tfcompare.comparison import Comparison, compare
 from tfcompare.run import load
 
 PAYLOAD = re.compile(r'<script type="text/plain" id="payload">([^<]*)</script>')

@@ -14,7 +14,7 @@ from tests.render.documents import hostile_comparison, payload_of
 from tests.render.test_notebook_cells import lines
 from tests.views.flat import pair_of, shown
 from tfcompare.charts.library import plotly_js
-from tfcompare.compare import Comparison
+from tfcompare.comparison import Comparison
 from tfcompare.render.html import as_html
 from tfcompare.render.inline import inline
 from tfcompare.render.markdown import as_text

@@ -13,7 +13,7 @@ from tests.profiles import compared_runs, loaded_run
 from tests.report.example_notebook import PATH, code_cells, html_of, stored
 from tests.xspace_builder import event, line, plane, space
 from tfcompare import compare, load
-from tfcompare.compare import Comparison
+from tfcompare.comparison import Comparison
 from tfcompare.render import notebook
 from tfcompare.run import Run
 
@@ -84,12 +84,12 @@ def test_the_answers_stored_in_the_example_are_those_of_this_version(several: Co
     """After a change: python -m tests.report.example_notebook"""
     shown = [html for cell in code_cells(stored()) for html in html_of(cell)]
     comparison = compared_runs("filters_512_128", "filters_16_8")
-    assert shown == [one._repr_html_() for one in (loaded_run("filters_16_8"), comparison, several)]
+    assert shown == [one._repr_html_() for one in (compare(loaded_run("filters_16_8")), comparison, several)]
     assert PATH.stat().st_size < 200_000, "figures are not stored"
 
 
 def test_a_run_shows_its_step_time_and_its_longest_ops() -> None:
-    shown = lines(loaded_run("filters_16_8"))
+    shown = lines(compare(loaded_run("filters_16_8")))
     assert shown[:4] == [
         "filters_16_8",
         "CPU · TensorFlow",

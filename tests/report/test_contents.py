@@ -8,7 +8,7 @@ from functools import cache
 from tests.profiles import compared_runs, loaded_run
 from tests.views.flat import flat, pair_of, shown
 from tests.views.golden import FOLDER
-from tfcompare.compare import Comparison, compare
+from tfcompare.comparison import Comparison, compare
 from tfcompare.report.contents import contents, title_of
 from tfcompare.report.making import for_pull_request
 from tfcompare.views.blocks import Block, Cards, Chart, Code, Facts, Report, Table, Text, Timeline, Verdict

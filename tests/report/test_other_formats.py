@@ -20,8 +20,8 @@ from tests.profiles import compared_runs, loaded_run
 from tests.render.documents import payload_of
 from tests.ui.hostile_profile import EVIL, hostile
 from tests.views.flat import only_pair, shown
-from tfcompare.compare import Comparison, compare
 from tfcompare.compare.matching.manual import ManualChoice
+from tfcompare.comparison import Comparison, compare
 from tfcompare.errors import Unknown
 from tfcompare.render.payload import table_json
 from tfcompare.report.contents import Checked, _compared
@@ -119,7 +119,7 @@ def test_replicates_are_called_after_their_run() -> None:
     comparison = compare(ours, theirs, repeats={ours.id: [more]})
     other = redacted(comparison)
     assert [run.name for run in (other.baseline, *other.candidates)] == ["A", "B"]
-    assert [run.name for run in other.repeats_of(other.baseline)] == ["A 2"]
+    assert [run.name for run in other.side_of(other.baseline).runs[1:]] == ["A 2"]
     assert other.verdict["B"] == comparison.verdict[theirs.id]
 
 

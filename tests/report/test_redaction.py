@@ -16,7 +16,7 @@ from tests.laws import mostly_thorough
 from tests.profiles import ALL_RUNS, loaded_run
 from tests.ui.hostile_profile import hostile
 from tests.xspace_builder import U64, Ref, chunk, event, line, meta, plane, space
-from tfcompare.compare import Comparison, compare
+from tfcompare.comparison import Comparison, compare
 from tfcompare.report.making import FORMATS, report
 from tfcompare.report.redaction import Secrets, redacted
 from tfcompare.run import Run, load

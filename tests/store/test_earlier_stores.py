@@ -21,7 +21,7 @@ from tests.store.forged_packs import Forged, forged
 from tests.store.runs_in_stores import SMALL, put, stored
 from tests.store.test_packing import built, of_group
 from tfcompare import schema
-from tfcompare.compare import compare
+from tfcompare.comparison import compare
 from tfcompare.frames import HostTables
 from tfcompare.frames.host import NUMBERS
 from tfcompare.run import load

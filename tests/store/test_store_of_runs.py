@@ -15,7 +15,7 @@ import pytest
 from tests.profiles import EACH_KIND, run_path
 from tests.store.runs_in_stores import SMALL, STAMP, assert_same, put, small, stored
 from tfcompare import schema
-from tfcompare.compare import compare
+from tfcompare.comparison import compare
 from tfcompare.errors import NoRuns, TfcompareError
 from tfcompare.run import load
 from tfcompare.sources.logdir import FoundRun, find_runs

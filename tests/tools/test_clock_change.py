@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,8 +11,8 @@ from tests.profiles import compared_runs, loaded_run, run_path
 from tests.views.flat import only_pair, words
 from tests.xspace.plain import xplane_pb2
 from tfcompare import compare, load
-from tfcompare.compare import Comparison
-from tfcompare.compare.executions import instructions_of
+from tfcompare.compare.pairs import pair_with
+from tfcompare.comparison import Comparison
 from tfcompare.run import Run
 from tfcompare.tools.hosts.clock_change import ClockChange, clock_change
 from tfcompare.views import answer
@@ -44,8 +43,8 @@ def of(baseline: Run, candidate: Run) -> ClockChange | None:
 
 
 def of_comparison(comparison: Comparison) -> ClockChange | None:
-    (candidate,) = comparison.candidates
-    return clock_change(comparison, candidate, partial(instructions_of, comparison, candidate))
+    pair = pair_with(comparison)
+    return clock_change(pair, pair.instructions)
 
 
 def test_a_slower_clock_is_told_by_what_computes_and_what_moves_memory(tmp_path: Path) -> None:

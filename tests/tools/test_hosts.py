@@ -11,6 +11,7 @@ import pytest
 import tfcompare as tfc
 from tests.profiles import compared_runs, loaded_run
 from tests.xspace_builder import Event, event, line, plane, space
+from tfcompare.compare.pairs import pair_with
 from tfcompare.run import Run
 from tfcompare.tools.hosts import hosts, slowest_host
 from tfcompare.tools.hosts.host_words import host_sentence, verdict_sentence
@@ -210,10 +211,10 @@ def test_balanced_hosts_name_nobody() -> None:
 def test_the_verdict_follows_the_candidate_when_the_sides_are_swapped() -> None:
     one, two = balanced(), slowed("c", layer=12)
     there, back = tfc.compare(one, two), tfc.compare(two, one)
-    assert "Slowest host: `c`" in host_sentence(there, two)
-    assert "in the baseline no host stood out" in host_sentence(there, two)
-    assert "No host usually takes longer" in host_sentence(back, one)
-    assert "in the baseline `c` was the slowest" in host_sentence(back, one)
+    assert "Slowest host: `c`" in host_sentence(pair_with(there, two.id))
+    assert "in the baseline no host stood out" in host_sentence(pair_with(there, two.id))
+    assert "No host usually takes longer" in host_sentence(pair_with(back, one.id))
+    assert "in the baseline `c` was the slowest" in host_sentence(pair_with(back, one.id))
     ours, theirs, change = hosts.paired_steps(one, two, "host").matrices("busy_us")
     swapped = hosts.paired_steps(two, one, "host").matrices("busy_us")
     assert swapped[0].equals(theirs)
@@ -226,13 +227,13 @@ def test_a_run_compared_with_itself_has_no_difference() -> None:
     found = hosts.paired_steps(run, run, "host")
     assert (found.matrices("busy_us")[2] == 0).all(axis=None)
     assert found.pairing.sentence("hosts") == "Hosts are paired by name."
-    assert "baseline" not in host_sentence(tfc.compare(run, run), run)
+    assert "baseline" not in host_sentence(pair_with(tfc.compare(run, run), run.id))
 
 
 def test_a_chosen_host_or_a_single_one_has_no_verdict() -> None:
     run, alone = slowed(layer=12), run_of(only=worker())
-    assert host_sentence(tfc.compare(balanced(), run, host="a"), run) == ""
-    assert host_sentence(tfc.compare(alone, alone), alone) == ""
+    assert host_sentence(pair_with(tfc.compare(balanced(), run, host="a"), run.id)) == ""
+    assert host_sentence(pair_with(tfc.compare(alone, alone), alone.id)) == ""
     assert slowest_host.slowest_host(alone) is None
     assert hosts.groupings(alone) == ()
 
@@ -301,7 +302,7 @@ def test_part_means_are_those_of_the_steps() -> None:
 
 def test_the_sample_with_a_slow_input_names_the_worker_and_the_iterator() -> None:
     run = loaded_run("workers_slow_input")
-    sentence = host_sentence(compared_runs("workers_balanced", "workers_slow_input"), run)
+    sentence = host_sentence(pair_with(compared_runs("workers_balanced", "workers_slow_input"), run.id))
     assert sentence.startswith("Slowest host: `worker1` in ")
     assert "spent in `Map` of its input pipeline (`read`); the others wait for it in `CollectiveReduceV2`" in sentence
     assert sentence.endswith("in the baseline no host stood out.")

@@ -10,7 +10,7 @@ import pytest
 from tests.charts import chart_samples as samples
 from tests.charts.chart_samples import FAST, OPS, SLOW
 from tests.compare import compare_runs
-from tfcompare.compare import compare
+from tfcompare.comparison import compare
 from tfcompare.schema import DEVICE, HOST
 from tfcompare.text import middle_ellipsis
 from tfcompare.tools.ops.op_figures import (

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from tests.profiles import compared_runs
-from tfcompare.charts.pair import pairs_of
+from tfcompare.compare.pairs import pairs_of
 from tfcompare.schema import SIDES
 from tfcompare.tools.xla.regrouped import MOST_MEMBERS, Regrouped, SourceOps, regrouped, source_ops
 

@@ -11,7 +11,8 @@ import pytest
 
 from tests.store.runs_in_stores import put
 from tests.tools.series_runs import BEFORE, FACTOR, OPS_US, nights
-from tfcompare.compare import compare
+from tfcompare.compare.pairs import pair_with
+from tfcompare.comparison import compare
 from tfcompare.errors import Unknown
 from tfcompare.run import load
 from tfcompare.sources.logdir import FoundRun, find_runs
@@ -83,7 +84,7 @@ def test_records_without_versions_count_as_of_their_reader(found: list[FoundRun]
 
 def test_throughput_is_that_of_the_overview(found: list[FoundRun]) -> None:
     runs = [load(one) for one in found[:2]]
-    figure = next(one for one in window_figures(compare(*runs), runs[1]) if one.label == "Throughput")
+    figure = next(one for one in window_figures(pair_with(compare(*runs), runs[1].id)) if one.label == "Throughput")
     assert of(found[:2], "throughput")["value"].tolist() == [figure.baseline, figure.candidate]
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from tests.profiles import compared_runs
-from tfcompare.charts.pair import pairs_of
+from tfcompare.compare.pairs import pairs_of
 from tfcompare.schema import SIDES
 from tfcompare.tools.xla.source_lines import by_line
 

@@ -7,6 +7,7 @@ import pytest
 import tfcompare as tfc
 from tests.laws import mostly_thorough
 from tests.profiles import EACH_KIND, compared_runs, loaded_run
+from tfcompare.compare.pairs import pair_with
 from tfcompare.frames.tf_data.tf_data_functions import runs_ahead
 from tfcompare.schema import STEP_PARTS
 from tfcompare.tools.step_attribution import Attribution, Within, attributed_steps, attribution, within
@@ -15,10 +16,10 @@ from tfcompare.tools.step_attribution import Attribution, Within, attributed_ste
 def looked_into(one: str, other: str, part: str | None = None) -> tuple[Attribution, Within]:
     candidate = loaded_run(other)
     comparison = compared_runs(one, other)
-    found = attribution(comparison, candidate)
+    found = attribution(pair_with(comparison, candidate.id))
     chosen = part or found.moved_most
     assert chosen is not None
-    inside = within(comparison, candidate, chosen)
+    inside = within(pair_with(comparison, candidate.id), chosen)
     assert inside.waterfall.levels_us.min() >= -1e-6
     return found, inside
 
@@ -62,12 +63,12 @@ PAIRS = [
 def test_waterfalls_add_up_to_the_mean_step_and_mirror(one: str, other: str) -> None:
     a, b = loaded_run(one), loaded_run(other)
     forth, back = compared_runs(one, other), compared_runs(other, one)
-    there, again = attribution(forth, b), attribution(back, a)
+    there, again = attribution(pair_with(forth, b.id)), attribution(pair_with(back, a.id))
     assert there.waterfall.baseline_us == pytest.approx(a.info.step_time_ms_mean * 1000, abs=1e-3)
     assert there.waterfall.levels_us[-1] == pytest.approx(b.info.step_time_ms_mean * 1000, abs=1e-3)
     assert (there.waterfall.moves["delta_us"] == -again.waterfall.moves["delta_us"]).all()
     for part in STEP_PARTS:
-        inside, mirrored = within(forth, b, part).waterfall, within(back, a, part).waterfall
+        inside, mirrored = within(pair_with(forth, b.id), part).waterfall, within(pair_with(back, a.id), part).waterfall
         assert (inside is None) == (mirrored is None)
         if inside is not None and mirrored is not None:
             assert inside.levels_us[-1] == pytest.approx(inside.candidate_us, abs=1e-3)
@@ -79,7 +80,7 @@ def test_waterfalls_add_up_to_the_mean_step_and_mirror(one: str, other: str) -> 
 def test_a_run_beside_itself_has_an_empty_waterfall_or_none(name: str) -> None:
     run = loaded_run(name)
     comparison = compared_runs(name, name)
-    found = attribution(comparison, run)
+    found = attribution(pair_with(comparison, run.id))
     assert found.moved_most is None
     if found.waterfall is None:
         assert "no step markers" in found.sentence
@@ -87,13 +88,13 @@ def test_a_run_beside_itself_has_an_empty_waterfall_or_none(name: str) -> None:
     assert found.waterfall.is_empty
     assert "same capture" in found.sentence
     for part in STEP_PARTS:
-        inside = within(comparison, run, part).waterfall
+        inside = within(pair_with(comparison, run.id), part).waterfall
         assert inside is None or inside.is_empty
 
 
 def test_without_steps_there_is_no_waterfall_and_it_says_whose_and_what_to_do():
     candidate = loaded_run("jax_conv_08")
-    found = attribution(compared_runs("filters_16_8", "jax_conv_08"), candidate)
+    found = attribution(pair_with(compared_runs("filters_16_8", "jax_conv_08"), candidate.id))
     assert found.waterfall is None
     assert "`jax_conv_minimal_08` has no step markers" in found.sentence
     assert "StepTraceAnnotation" in found.sentence
@@ -103,8 +104,8 @@ def test_of_a_chosen_host_its_own_steps_count():
     run = loaded_run("workers_slow_input")
     host = run.host_names[-1]
     comparison = tfc.compare(run, run, host=host)
-    assert [set(steps["host"]) for steps in attributed_steps(comparison, run)] == [{host}, {host}]
-    assert within(comparison, run, "host_compute_us").waterfall is not None
+    assert [set(steps["host"]) for steps in attributed_steps(pair_with(comparison, run.id))] == [{host}, {host}]
+    assert within(pair_with(comparison, run.id), "host_compute_us").waterfall is not None
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,9 @@ from tests.hlo.builder import BF16, F32, parameter
 from tests.hlo.profiles import host_of
 from tests.profiles import loaded_run
 from tests.xspace_builder import chunk, integer
-from tfcompare.compare import compare
 from tfcompare.compare.comparability import Mismatch
+from tfcompare.compare.pairs import pair_with
+from tfcompare.comparison import compare
 from tfcompare.run import Run
 from tfcompare.sources.logdir.metadata import Metadata
 from tfcompare.sources.machine_load import MachineLoad
@@ -38,7 +39,7 @@ def with_metadata(values: dict[str, str], tags: tuple[str, ...] = ()) -> Run:
 @pytest.mark.parametrize("name", ["jax_filters_16_8", "filters_16_8", "h100_16_8"])
 def test_a_run_does_not_differ_from_itself(name: str) -> None:
     run = loaded_run(name)
-    assert differences(run, run, compare(run, run).mismatches(run)) == []
+    assert differences(run, run, pair_with(compare(run, run)).mismatches) == []
 
 
 def test_what_makes_times_incomparable_comes_first_and_says_why() -> None:
@@ -100,8 +101,8 @@ def test_kernels_in_command_buffers_are_named() -> None:
 
 def test_exchanged_sides_are_a_mirror_image() -> None:
     for ours, theirs in ((loaded_run("jax_filters_128_32"), RUN), (RUN, loaded_run("filters_16_8"))):
-        there = differences(ours, theirs, compare(ours, theirs).mismatches(theirs))
-        back = differences(theirs, ours, compare(theirs, ours).mismatches(ours))
+        there = differences(ours, theirs, pair_with(compare(ours, theirs)).mismatches)
+        back = differences(theirs, ours, pair_with(compare(theirs, ours)).mismatches)
         mirrored = [(one.label, one.candidate, one.baseline) for one in back]
         assert there and sorted(mirrored) == sorted((one.label, one.baseline, one.candidate) for one in there)
 

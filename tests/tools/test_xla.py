@@ -12,8 +12,8 @@ from tests.frames.test_hlo_ops import BYTES, FLOPS, gpu, kernel, metadata
 from tests.profiles import compared_runs, loaded_run
 from tests.xspace_builder import Event, space
 from tfcompare import compare
-from tfcompare.charts.pair import Pair
 from tfcompare.compare import executions
+from tfcompare.compare.pairs import pair_with
 from tfcompare.tools.xla import xla
 from tfcompare.tools.xla.xla_compiler import COLLECTIVES, FUSIONS, LAYOUT, LIBRARY, REMATERIALIZED, TRANSFERS, kinds
 from tfcompare.tools.xla.xla_memory import buffers, counts, peaks
@@ -42,7 +42,7 @@ def rows_of(before: list[Event], after: list[Event], names: tuple[str, str] = ("
         run_of(space(gpu(*events), metadata(**{name: 7}))) for events, name in zip((before, after), names, strict=True)
     ]
     comparison = compare(*sides)
-    return Pair(comparison, comparison.candidates[0], 1).instructions()
+    return pair_with(comparison).instructions()
 
 
 @cache
@@ -148,7 +148,7 @@ def test_programs_on_tpus_ran_as_often_as_recorded() -> None:
     """The profile records each execution on the lines `XLA Modules`: 100, 3 and 1 on up to four chips."""
     run = loaded_run("jax_tpu")
     comparison = compare(run, run, per="run")
-    rows = Pair(comparison, comparison.candidates[0], 1).instructions()
+    rows = pair_with(comparison).instructions()
     counted = rows.groupby("program_key")["program_executions_baseline"].first()
     names = counted.index.str.partition("(").get_level_values(0)
     assert dict(zip(names, counted, strict=True)) == {"jit_f": 400, "jit__psum": 12, "jit_broadcast_in_dim": 1}
@@ -217,7 +217,7 @@ def test_a_group_is_found_again_by_its_key() -> None:
 
 def test_buffers_at_the_peak_add_up_to_it() -> None:
     comparison = compared_runs("jax_conv_legacy", "jax_conv_08")
-    rows = Pair(comparison, comparison.candidates[0], 1).instructions()
+    rows = pair_with(comparison).instructions()
     found = buffers(comparison.table("hlo_memory"), rows)
     for role in ("baseline", "candidate"):
         table = loaded_run("jax_conv_legacy" if role == "baseline" else "jax_conv_08").table("hlo_memory")

@@ -11,7 +11,8 @@ from streamlit.testing.v1 import AppTest
 
 from tests.profiles import CORPUS, ROOT, SAMPLES, run_path
 from tfcompare import settings
-from tfcompare.charts.pair import Pair, pairs_of
+from tfcompare.compare.pair import Pair
+from tfcompare.compare.pairs import pairs_of
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir import find_runs
 from tfcompare.ui.frame.loading import compared, run_cache

@@ -7,7 +7,7 @@ from typing import cast
 
 import pytest
 
-from tfcompare.compare import Comparison
+from tfcompare.comparison import Comparison
 from tfcompare.run import Run
 from tfcompare.ui.frame.run_cache import MAX_COMPARISONS, Comparisons
 

@@ -15,9 +15,9 @@ import pytest
 from tests.profiles import loaded_run
 from tests.views.flat import shown as blocks_of
 from tfcompare import compare
-from tfcompare.charts.pair import Pair, pairs_of
-from tfcompare.compare import Comparison
 from tfcompare.compare.cache import MOST_KEPT
+from tfcompare.compare.pairs import pair_with, pairs_of
+from tfcompare.comparison import Comparison
 from tfcompare.ui.widgets import figures
 from tfcompare.views.blocks import Chart
 from tfcompare.views.registry import view
@@ -61,7 +61,7 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> list[object]:
 
 
 def test_a_figure_is_made_once_and_anew_for_what_it_depends_on(comparison: Comparison, shown: list[object]) -> None:
-    made, pair = [], Pair(comparison, comparison.candidates[0], 1)
+    made, pair = [], pair_with(comparison)
 
     def make(number: int) -> int:
         made.append(number)
@@ -75,7 +75,7 @@ def test_a_figure_is_made_once_and_anew_for_what_it_depends_on(comparison: Compa
 def test_candidates_and_places_in_the_code_do_not_share_what_they_make(
     comparison: Comparison, shown: list[object]
 ) -> None:
-    pairs = [Pair(comparison, run, position) for position, run in enumerate(comparison.candidates, 1)]
+    pairs = pairs_of(comparison)
     for pair in pairs:
         figures.draw(pair, "key", lambda pair=pair: pair.position)
     figures.draw(pairs[0], "key", _other)

@@ -12,7 +12,8 @@ from tests.profiles import SAMPLE_RUNS, SIMULATED_RUNS, compared_runs, loaded_ru
 from tests.ui.pages import charts, table
 from tests.views.flat import shown, texts
 from tfcompare import compare, load
-from tfcompare.charts.pair import Pair, pairs_of
+from tfcompare.compare.pair import Pair
+from tfcompare.compare.pairs import pairs_of
 from tfcompare.run import Run
 from tfcompare.tools.runs.many_runs import fastest_first, runs_table
 from tfcompare.views.blocks import Chart, Table
@@ -24,7 +25,7 @@ NAMES = ("filters_512_128", *sorted(SAMPLE_RUNS.keys() - {"filters_512_128"}))
 def section() -> None:
     import streamlit as st
 
-    from tfcompare.charts.pair import pairs_of
+    from tfcompare.compare.pairs import pairs_of
     from tfcompare.ui.widgets.renderer import Renderer
     from tfcompare.views.candidates import VIEW
 

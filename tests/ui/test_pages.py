@@ -26,9 +26,9 @@ from tests.ui.pages import (
 )  # fmt: skip
 from tests.views.flat import flat, of_kind, titles
 from tfcompare import load, settings
-from tfcompare.charts.pair import Pair
 from tfcompare.charts.verdicts import word_of
 from tfcompare.compare.groups.kernel_groups import group_kernels
+from tfcompare.compare.pair import Pair
 from tfcompare.export.csv import spreadsheet_csv
 from tfcompare.markdown import as_markdown
 from tfcompare.settings import Settings
@@ -175,7 +175,7 @@ def test_the_demo_goes_from_the_home_page_to_the_overview_once_which_says_what_t
     page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=90)
     with settings.override(Settings(places=(SAMPLES / "autoencoder",), is_demo=True)):
         page.run()
-        assert f"### {pair_on(*CPU).comparison.headline(names=('A', 'B'))}" in said(page)
+        assert f"### {pair_on(*CPU).headline(('A', 'B'))}" in said(page)
         (guidance,) = (one.value for one in page.caption if settings.DEMO_GUIDANCE[0] in one.value)
         assert all(sentence in guidance for sentence in settings.DEMO_GUIDANCE)
         next(button for button in page.button if button.label == "Hide").click().run()
@@ -203,7 +203,7 @@ def test_of_several_candidates_the_fastest_is_named_and_one_is_shown_in_detail()
     pair = pair_on(*names)
     (fastest, *_) = of_kind(view("overview").of_several(pair), Text)
     assert fastest.text in said(page) and "### `C` " in said(page) and "### `B` " not in said(page)
-    step_time = pair.comparison.candidates[1].info.step_time_ms_mean
+    step_time = pair.among.candidates[1].info.step_time_ms_mean
     assert {metric.label: metric.value for metric in page.metric}["Step time"] == format_ms(step_time)
 
 
@@ -262,12 +262,14 @@ def test_memories_of_other_names_are_chosen_one_for_each_run() -> None:
 
 
 def test_verdicts_have_what_they_rest_on_as_help_and_a_filter_may_leave_no_row() -> None:
-    page, comparison = opened("5_Input_pipeline", *CPU), pair_on(*CPU).comparison
+    page, pair = opened("5_Input_pipeline", *CPU), pair_on(*CPU)
     lines = {line.value.replace("\\", ""): line.help.replace("\\", "") for line in page.markdown if line.help}
-    candidate = comparison.candidates[0]
-    call = comparison.slowest_call_verdict(candidate)
+    call = pair.slowest_call_verdict()
     assert call is not None
-    verdicts = {"Input wait": on_waiting(comparison, candidate), "Mean tf.data call (Host:0)": call.verdict}
+    verdicts = {
+        "Input wait": on_waiting(pair),
+        "Mean tf.data call (Host:0)": call.verdict,
+    }
     for name, verdict in verdicts.items():
         badge = f":gray-badge[{word_of(verdict)} {format_ratio(verdict.ratio)}]"
         line = f"{name} {badge} 95 % CI {format_ratio(verdict.low)}–{format_ratio(verdict.high)}"

@@ -17,7 +17,7 @@ from tests.store.runs_in_stores import copied, put
 from tests.ui.found_runs import found
 from tests.ui.sidebar_widgets import named, names
 from tfcompare import settings
-from tfcompare.compare import compare
+from tfcompare.comparison import compare
 from tfcompare.run import Run, load
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir import FoundRun, find_runs

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tests.profiles import compared_runs, loaded_run
-from tfcompare.charts.pair import Pair, pairs_of
-from tfcompare.compare import Comparison, compare
+from tfcompare.compare.pair import Pair
+from tfcompare.compare.pairs import pairs_of
+from tfcompare.comparison import Comparison, compare
 from tfcompare.views import overview
 from tfcompare.views.blocks import Beside, Block, Chart, Details, Facts, Link, Links, Section, Table, Text
 from tfcompare.views.view import View

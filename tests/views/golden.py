@@ -13,8 +13,8 @@ from typing import Any
 
 from tests.profiles import compared_runs, loaded_run
 from tests.views.flat import flat, of_kind
-from tfcompare.charts.pair import pairs_of
-from tfcompare.compare import Comparison, compare
+from tfcompare.compare.pairs import pairs_of
+from tfcompare.comparison import Comparison, compare
 from tfcompare.render import terminal
 from tfcompare.render.shown import Shown
 from tfcompare.tools.caveats import caveats

@@ -17,13 +17,14 @@ import pytest
 from tests.profiles import ALL_RUNS, SAMPLES, compared_runs, loaded_run
 from tests.views.flat import KNOWN_TRUTH, only_pair, texts
 from tfcompare import compare, load
-from tfcompare.charts.pair import pairs_of
-from tfcompare.compare import Comparison
+from tfcompare.compare.pairs import pair_with, pairs_of
 from tfcompare.compare.stats.estimates import Times
+from tfcompare.comparison import Comparison
 from tfcompare.render.shown import Shown
 from tfcompare.render.terminal import as_lines
 from tfcompare.run import Run
 from tfcompare.tools.overview import dashboard
+from tfcompare.tools.step_attribution import attribution_of
 from tfcompare.views import answer, candidates
 from tfcompare.views.blocks import Table, Text
 from tfcompare.views.memory import memory
@@ -73,7 +74,7 @@ def of_memory(*names: str) -> str:
 
 
 def comparison_parts(comparison: Comparison) -> pd.DataFrame:
-    return pairs_of(comparison)[0].attribution.parts
+    return attribution_of(pairs_of(comparison)[0]).parts
 
 
 def thorough(*case: str) -> Any:
@@ -133,7 +134,7 @@ def test_peaks_are_said_to_be_at_different_moments_where_other_tensors_are_live(
 
 def test_planned_memory_stands_in_where_no_allocations_were_recorded() -> None:
     comparison = compared("jax_filters_128_32", "jax_filters_16_8")
-    figures = {one.label: one for one in dashboard(comparison, comparison.candidates[0], comparison_parts(comparison))}
+    figures = {one.label: one for one in dashboard(pair_with(comparison), comparison_parts(comparison))}
     planned = figures["Planned peak memory"]
     for run, shown in zip(
         (comparison.baseline, *comparison.candidates), (planned.baseline, planned.candidate), strict=True
@@ -190,7 +191,7 @@ def test_one_odd_step_makes_no_part_certain() -> None:
     steps.loc[odd, ["compile_us", "duration_us"]] += 20_000.0
     times = Times.of(steps.loc[steps["included"], "compile_us"].to_numpy())
     none = Times.of(np.zeros(times.steps))
-    found = compared(*AGAIN).time_verdict(theirs, ([none], [times]), "steps")
+    found = pair_with(compared(*AGAIN)).time_verdict(([none], [times]), "steps")
     assert found.is_claim and not found.evidence, "it has no interval, so no sentence may rest on it"
 
 
@@ -222,5 +223,5 @@ def test_a_capture_beside_itself_is_the_same_whichever_has_replicates() -> None:
     again = replace(first, id="again")
     comparison = compare(first, again, repeats={first.id: others})
     assert comparison.step_time_us(again) == comparison.step_time_us(first)
-    figures = dashboard(comparison, again, comparison_parts(comparison))
+    figures = dashboard(pair_with(comparison, again.id), comparison_parts(comparison))
     assert [one.label for one in figures if one.baseline != one.candidate] == []

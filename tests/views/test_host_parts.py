@@ -10,7 +10,8 @@ from tests.profiles import loaded_run
 from tests.tools.test_hosts import MS, worker
 from tests.views.flat import only_pair, pair_of, shown, texts
 from tfcompare import compare, load
-from tfcompare.charts.pair import Pair, pairs_of
+from tfcompare.compare.pair import Pair
+from tfcompare.compare.pairs import pairs_of
 from tfcompare.schema import STEP_PARTS
 from tfcompare.views.blocks import Chart
 from tfcompare.views.hosts import host_parts

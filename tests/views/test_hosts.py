@@ -7,7 +7,7 @@ import pytest
 from tests.profiles import loaded_run
 from tests.views.flat import links, only_pair, pair_of, shown, texts
 from tfcompare import compare
-from tfcompare.charts.pair import Pair
+from tfcompare.compare.pair import Pair
 from tfcompare.views.blocks import Chart, Links, Section, Table
 from tfcompare.views.hosts.hosts import VIEW
 from tfcompare.views.registry import charts

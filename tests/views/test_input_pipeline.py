@@ -9,7 +9,7 @@ from tests.input_runs import BETTER, NAIVE, input_diff
 from tests.profiles import EACH_KIND, loaded_run
 from tests.views.flat import listed, of_kind, only_pair, opened, pair_of, titles, words
 from tfcompare import compare
-from tfcompare.charts.pair import Pair
+from tfcompare.compare.pair import Pair
 from tfcompare.run import Run
 from tfcompare.tables.step_times import on_slowest_host
 from tfcompare.tools.input.input_bound import InputWait, headline, input_wait
@@ -125,8 +125,8 @@ def test_every_kind_of_profile_is_shown(name: str) -> None:
 
 
 def test_the_mean_call_is_that_of_its_verdict_and_only_claims_have_a_colour(pair: Pair) -> None:
-    waiting = on_waiting(pair.comparison, pair.candidate)
-    call = pair.comparison.slowest_call_verdict(pair.candidate)
+    waiting = on_waiting(pair)
+    call = pair.slowest_call_verdict()
     assert call is not None
     (judged,) = of_kind(listed(VIEW, pair), Judgements)
     assert [(row.name, row.verdict) for row in judged.rows] == [

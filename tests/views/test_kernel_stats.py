@@ -10,8 +10,9 @@ import pytest
 from tests.profiles import compared_runs
 from tests.views.flat import flat, of_kind, only_pair, opened, pair_of, shown, texts, titles, words
 from tfcompare import Comparison
-from tfcompare.charts.pair import Pair
 from tfcompare.compare.groups.kernel_groups import group_kernels
+from tfcompare.compare.pair import Pair
+from tfcompare.compare.pairs import pair_with
 from tfcompare.tools.ops.op_figures import outside_of_steps
 from tfcompare.views.blocks import Cards, Chart, Code, Links, Table
 from tfcompare.views.kernel_details import kernel_key, launches_of, of_row, rows_of
@@ -48,7 +49,7 @@ def cards(pair: Pair) -> dict[str, float]:
 @pytest.mark.parametrize("per", ["step", "run"])
 def test_kernels_outside_of_the_included_steps_are_told_where_figures_leave_them_out(per: Any) -> None:
     comparison = compared_runs(*SIMULATED, per)
-    sentence = outside_of_steps(comparison, comparison.candidates[0], "kernel_stats")
+    sentence = outside_of_steps(pair_with(comparison), "kernel_stats")
     said = [text for text in texts(VIEW, only_pair(comparison)) if "of the included steps" in text]
     assert said == ([sentence] if per == "step" else [])
     assert bool(sentence) == (per == "step")
@@ -121,7 +122,7 @@ def test_every_grouping_has_verdicts_of_its_own_and_the_chart_their_intervals(
     pair: Pair, comparison: Comparison, by: Any
 ) -> None:
     rows = table(pair, by=by).rows
-    groups = group_kernels(comparison.table("kernel_stats"), by, comparison.group_verdicts)
+    groups = group_kernels(comparison.table("kernel_stats"), by, pair_with(comparison).group_verdicts)
     assert rows["verdict"].equals(groups["verdict"])
     assert "faster" in rows["verdict"].tolist()
     (chart,) = [one for one in shown(VIEW, pair, Chart, by=by) if one.name == "kernel_changes"]

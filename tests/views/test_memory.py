@@ -11,7 +11,7 @@ from tests.memory_runs import allocate, free, saved, step, work
 from tests.views.flat import drawn, only_pair, opened, pair_of, shown, texts, words
 from tests.xspace_builder import Event
 from tfcompare import compare, load
-from tfcompare.charts.pair import Pair
+from tfcompare.compare.pair import Pair
 from tfcompare.errors import Unknown
 from tfcompare.views.blocks import Table, Text
 from tfcompare.views.memory.memory import VIEW, Options
@@ -134,7 +134,7 @@ def test_runs_without_memory_events_lead_to_what_xla_planned(sample) -> None:
 
 
 def test_the_table_has_the_numbers_of_the_diff(sample: Pair) -> None:
-    diff = sample.comparison.table("memory_peak")
+    diff = sample.diff("memory_peak")
     peak = table(sample, "memory_peak")
     assert len(peak.rows) == len(diff) > 20
     for column in ("allocation_bytes_baseline", "occurrences_candidate"):

@@ -11,10 +11,10 @@ import pytest
 from tests.profiles import loaded_run, run_path
 from tests.views.flat import drawn, of_kind, only_pair, opened, pair_of, shown, texts, titles, words
 from tfcompare import compare, load
-from tfcompare.charts.pair import Pair
 from tfcompare.charts.verdicts import text_of
 from tfcompare.compare.groups.aggregate import group_diff, metric_in
-from tfcompare.tools.ops.op_stats import op_table
+from tfcompare.compare.pair import Pair
+from tfcompare.tools.ops.op_stats import op_table, ops_of
 from tfcompare.units import format_percent, format_ratio, format_time_us
 from tfcompare.views.blocks import Facts, Table
 from tfcompare.views.op_stats import VIEW
@@ -32,7 +32,7 @@ def pair() -> Pair:
 
 @pytest.fixture(scope="module")
 def diff(pair: Pair) -> pd.DataFrame:
-    rows = pair.comparison.table("op_stats")
+    rows = pair.diff()
     return rows[rows["op_type"] != "IDLE"].reset_index(drop=True)
 
 
@@ -67,7 +67,7 @@ def test_every_grouping_adds_up_and_has_verdicts_of_its_own_and_the_chart_their_
     for role in ("baseline", "candidate"):
         assert rows[f"{TIME}_{role}"].sum() == pytest.approx(diff[f"{TIME}_{role}"].sum())
     assert rows[by].is_unique
-    groups = group_diff(pair.comparison.table("op_stats"), by, pair.comparison.group_verdicts)
+    groups = group_diff(pair.diff(), by, pair.group_verdicts)
     expected = groups[groups[by] != "IDLE"].set_index(by)["verdict"]
     assert (expected == "faster").any()
     own = rows if by == "op_name" else rows[rows["status"] == "matched"]
@@ -106,7 +106,7 @@ def test_costs_are_among_all_columns_where_they_are_known() -> None:
     pair = pair_of(*COMPILED)
     found = table(pair)
     assert not [name for name in found.names if name.startswith("flops")]
-    expected = pair.comparison.table("op_stats").set_index("op_name")
+    expected = pair.diff().set_index("op_name")
     rows = found.rows.set_index("op_name")
     for role in ("baseline", "candidate"):
         for name in ("operational_intensity", "flops_per_step", "flops_per_s"):
@@ -135,7 +135,7 @@ def test_per_run_an_interval_is_of_the_ratio_that_is_shown() -> None:
     )
     pair = only_pair(compare(long, short, per="run"))
     assert "self_time_us_baseline" in table(pair).names
-    rows = pair.ops(idle=False)
+    rows = ops_of(pair, idle=False)
     tested = rows[rows["interval_low"].notna()]
     assert len(tested) > 5
     for (_, row), ratio in zip(tested.iterrows(), tested[f"{metric_in(rows, 'self_time_us')}_ratio"], strict=True):
@@ -149,7 +149,8 @@ def test_per_occurrence_divides_the_table_by_what_ran() -> None:
     found = table(pair, per_occurrence=True)
     assert {"occurrences_per_device_baseline", "occurrences_per_device_candidate"} <= set(found.names)
     row = found.rows.set_index("op_name").loc["jit(forward_3d_conv)/jit(main)/conv_general_dilated"]
-    expected = pair.comparison.per_occurrence("op_stats").set_index("op_name").loc[row.name]
+    every = pair.rows_per_occurrence(pair.diff(), "op_stats")
+    expected = every.set_index("op_name").loc[row.name]
     for name in ("self_time_us_per_occurrence_baseline", "self_time_us_per_occurrence_candidate"):
         assert row[name] == pytest.approx(expected[name])
     assert row["self_time_us_per_occurrence_baseline"] == pytest.approx(698.2, abs=0.1)

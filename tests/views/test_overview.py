@@ -12,7 +12,7 @@ from tests.profiles import compared_runs
 from tests.step_programs import capture, even, every, some
 from tests.views.flat import of_kind, only_pair, opened, pair_of, step_links, words
 from tfcompare import compare, load
-from tfcompare.charts.pair import Pair
+from tfcompare.compare.pair import Pair
 from tfcompare.render.shown import Shown
 from tfcompare.views import answer
 from tfcompare.views.blocks import Cards, Facts, Items

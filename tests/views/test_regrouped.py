@@ -10,7 +10,8 @@ from tests.profiles import compared_runs
 from tests.test_known_truth import FOLDER
 from tests.tools.test_regrouped import computing, rows
 from tests.views.flat import flat
-from tfcompare.charts.pair import Pair, pairs_of
+from tfcompare.compare.pair import Pair
+from tfcompare.compare.pairs import pairs_of
 from tfcompare.tools.xla.regrouped import MOST_MEMBERS, SourceOps, regrouped
 from tfcompare.views.blocks import Block, Facts, Section, Text
 from tfcompare.views.xla.regrouped import section

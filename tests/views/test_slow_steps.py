@@ -7,8 +7,8 @@ import pytest
 from tests.frames.tables import run_of
 from tests.views.flat import step_links
 from tests.xspace_builder import Event, event, line, plane, space
-from tfcompare.charts.pair import pairs_of
-from tfcompare.compare import compare
+from tfcompare.compare.pairs import pairs_of
+from tfcompare.comparison import compare
 
 STEPS, LONG = 12, 7
 

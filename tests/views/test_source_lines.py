@@ -7,9 +7,9 @@ import pytest
 
 from tests.profiles import compared_runs, loaded_run
 from tests.views.flat import flat
-from tfcompare.charts.pair import pairs_of
-from tfcompare.compare import compare
 from tfcompare.compare.groups.aggregate import largest_changes
+from tfcompare.compare.pairs import pairs_of
+from tfcompare.comparison import compare
 from tfcompare.views.blocks import Facts, Links
 from tfcompare.views.source_lines import changes
 

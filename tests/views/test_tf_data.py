@@ -13,7 +13,7 @@ from tests.tf_data_runs import STEP_US, STEPS, plain, prefetched, write
 from tests.views.flat import links, listed, of_kind, only_pair, pair_of, shown, titles, words
 from tests.xspace_builder import Event
 from tfcompare import compare, load
-from tfcompare.charts.pair import Pair
+from tfcompare.compare.pair import Pair
 from tfcompare.tools.input.input_bound import wait_of
 from tfcompare.views.blocks import Chart, Items, Table
 from tfcompare.views.input.tf_data import VIEW

@@ -13,8 +13,8 @@ from tests.laws import mostly_thorough
 from tests.render.documents import payload_of
 from tests.views.flat import KNOWN_TRUTH, flat, of_kind, only_pair, pair_of
 from tests.views.golden import CHOICES, FOLDER, OPTIONS, PAIRS, comparison_of, said, with_options
-from tfcompare.charts.pair import pairs_of
-from tfcompare.compare import Comparison
+from tfcompare.compare.pairs import pairs_of
+from tfcompare.comparison import Comparison
 from tfcompare.errors import Unknown
 from tfcompare.render.as_json import Candidate, as_json
 from tfcompare.render.inline import plain
@@ -167,7 +167,7 @@ def test_json_says_why_a_view_has_nothing_to_show_and_what_only_one_run_has() ->
     for names in (("jax_filters_16_8", "filters_16_8"), ("filters_16_8", "jax_filters_16_8")):
         pair = pair_of(*names)
         shown = [Candidate(pair.candidate.id, {}, list(figures(pair)))]
-        (candidate,) = json.loads(as_json(pair.comparison, "overview", shown, [], 5))["candidates"]
+        (candidate,) = json.loads(as_json(pair.among, "overview", shown, [], 5))["candidates"]
         (peak,) = [one for one in findings(candidate["blocks"]) if one["id"] == "figure:peak_memory"]
         assert [peak[side] is None for side in SIDES] == [name.startswith("jax") for name in names]
         assert "value" not in peak and "delta" not in peak

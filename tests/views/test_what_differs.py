@@ -14,8 +14,9 @@ from tests.views.flat import flat, of_kind
 from tests.views.flat import pair_of as pair
 from tests.views.test_xla_program import LAYERS, pair_of, profile
 from tests.xspace_builder import chunk
-from tfcompare.charts.pair import Pair, pairs_of
-from tfcompare.compare import compare
+from tfcompare.compare.pair import Pair
+from tfcompare.compare.pairs import pairs_of
+from tfcompare.comparison import compare
 from tfcompare.views.blocks import Link, Links, Text
 from tfcompare.views.what_differs import UNREACHED, section
 

@@ -11,7 +11,7 @@ import pytest
 from tests.hlo.profiles import compiling, stored
 from tests.views.flat import of_kind, only_pair, pair_of, shown, texts, words
 from tfcompare import compare, load
-from tfcompare.charts.pair import Pair
+from tfcompare.compare.pair import Pair
 from tfcompare.render import html, markdown, terminal
 from tfcompare.tools.columns import as_shown
 from tfcompare.tools.xla.xla_memory import buffer_key

@@ -14,8 +14,9 @@ from tests.profiles import compared_runs
 from tests.views.flat import flat, of_kind
 from tests.xspace_builder import chunk, event, line, meta, plane, space
 from tfcompare import load
-from tfcompare.charts.pair import Pair, pairs_of
-from tfcompare.compare import compare
+from tfcompare.compare.pair import Pair
+from tfcompare.compare.pairs import pairs_of
+from tfcompare.comparison import compare
 from tfcompare.render import html, markdown
 from tfcompare.tools.xla.xla_program import is_too_large, program_diff
 from tfcompare.views.blocks import Block, Code, Report, Section, Text

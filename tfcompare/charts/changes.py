@@ -6,10 +6,10 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from tfcompare.charts import ops
-from tfcompare.charts.pair import Pair
 from tfcompare.charts.style import SELF_TIME, Quantity
 from tfcompare.compare.diff import INTERVAL
 from tfcompare.compare.groups.aggregate import metric_in, per_in
+from tfcompare.compare.pair import Pair
 
 
 def changes_of_pair(
@@ -29,5 +29,5 @@ def changes_of_pair(
     name = metric_in(changes, metric)
     per = per_in(changes, metric) if name != metric or quantity.unit != "bytes" else ""
     if quantity.unit == "µs" and "interval_low" in changes and per != "occurrence":
-        changes = changes.assign(**{end: changes[end] / pair.per_step_ratio for end in INTERVAL})
+        changes = changes.assign(**{end: pair.of_sums(changes[end]) for end in INTERVAL})
     return ops.movers(changes, name, per=per, by=by, quantity=quantity, letters=letters)

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from tfcompare.charts import style
 from tfcompare.charts.steps.step_parts import PART_COLOURS, PART_PATTERNS, legend_below
-from tfcompare.charts.style import Side
+from tfcompare.compare.side import Side
 from tfcompare.schema import STEPS
 from tfcompare.units import format_time_us
 

@@ -11,7 +11,8 @@ import plotly.graph_objects as go
 from tfcompare.charts import downsampling, style
 from tfcompare.charts.downsampling import MAX_MARKERS
 from tfcompare.charts.steps.steps import EXCLUDED_NOTE, Series, position_axis
-from tfcompare.charts.style import Side
+from tfcompare.charts.style import side_colour, side_label, side_symbol
+from tfcompare.compare.side import Side
 from tfcompare.schema import SIDES
 from tfcompare.text import middle_ellipsis
 from tfcompare.units import format_percent, format_time_us
@@ -83,11 +84,11 @@ def _step_bars(side: Side, frame: pd.DataFrame, scale: style.Scale) -> list[go.B
         ),
     }
     if len(frame) > MAX_MARKERS:
-        line = {"width": 0, "color": side.colour}
+        line = {"width": 0, "color": side_colour(side)}
         return [
             go.Scatter(
                 name=name, y=scale.of(times), mode="lines", line=line, stackgroup=side.role,
-                fillcolor=_with_opacity(side.colour, opacity), **shared,
+                fillcolor=_with_opacity(side_colour(side), opacity), **shared,
             )
             for name, times, opacity in parts
         ]  # fmt: skip
@@ -96,8 +97,8 @@ def _step_bars(side: Side, frame: pd.DataFrame, scale: style.Scale) -> list[go.B
         go.Bar(
             name=name, y=scale.of(times),
             marker={
-                "color": np.where(included, _with_opacity(side.colour, opacity), "rgba(0,0,0,0)").tolist(),
-                "line": {"color": side.colour, "width": np.where(included, 0, 1.5).tolist()},
+                "color": np.where(included, _with_opacity(side_colour(side), opacity), "rgba(0,0,0,0)").tolist(),
+                "line": {"color": side_colour(side), "width": np.where(included, 0, 1.5).tolist()},
             }, **shared,
         )
         for name, times, opacity in parts
@@ -144,11 +145,11 @@ def input_shares(series: Series) -> go.Figure:
         frame = frame.iloc[positions]
         included = frame["included"].to_numpy(dtype=bool)
         result.add_scatter(
-            name=side.label, x=positions + 1, y=frame["input_share"],
+            name=side_label(side), x=positions + 1, y=frame["input_share"],
             mode="lines+markers" if len(frame) <= MAX_MARKERS else "lines",
-            line={"color": side.colour, "width": 1.5},
+            line={"color": side_colour(side), "width": 1.5},
             marker=None if len(frame) > MAX_MARKERS else {
-                "symbol": np.where(included, side.symbol, f"{side.symbol}-open").tolist(), "size": 8,
+                "symbol": np.where(included, side_symbol(side), f"{side_symbol(side)}-open").tolist(), "size": 8,
             },
             customdata=_step_hover(frame),
             hovertemplate=(
@@ -183,12 +184,13 @@ def shares_by_core(series: Series, cores: str) -> go.Figure:
             frame = frame.iloc[np.union1d(*(downsampling.steps_to_draw(end, points=most // 2) for end in ends))]
         result.add_scatter(
             x=[*frame["step"], *frame["step"][::-1]], y=[*frame["largest"], *frame["least"][::-1]], fill="toself",
-            mode="lines", line={"width": 0}, fillcolor=_with_opacity(side.colour, BAND_OPACITY), hoverinfo="skip",
+            mode="lines", line={"width": 0}, fillcolor=_with_opacity(side_colour(side), BAND_OPACITY), hoverinfo="skip",
             showlegend=False,
         )  # fmt: skip
         texts = [frame[name].map(format_percent) for name in ("mean", "least", "largest")]
         result.add_scatter(
-            name=side.label, x=frame["step"], y=frame["mean"], mode="lines", line={"color": side.colour, "width": 1.5},
+            name=side_label(side), x=frame["step"], y=frame["mean"], mode="lines",
+            line={"color": side_colour(side), "width": 1.5},
             customdata=np.column_stack([*texts, frame["cores"].astype(str), frame["largest_on"].map(style.safe)]),
             hovertemplate=f"step %{{x}}: <b>%{{customdata[0]}}</b> on average of %{{customdata[3]}} {cores},<br>"
             "%{customdata[1]} to %{customdata[2]} (%{customdata[4]})",
@@ -233,10 +235,10 @@ def _category_bars(categories: pd.DataFrame, role: str, side: Side, scale: style
     shares = categories[f"share_{role}"].map(format_percent)
     texts = [f"{format_time_us(time)} ({share})" if time else "none" for time, share in zip(times, shares, strict=True)]
     return go.Bar(
-        name=side.label,
+        name=side_label(side),
         orientation="h",
         x=scale.of(times),
-        marker={"color": side.colour},
+        marker={"color": side_colour(side)},
         text=texts,
         **style.BESIDE_BAR,
         customdata=np.column_stack([categories["category"].map(style.safe), texts]),

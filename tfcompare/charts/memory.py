@@ -10,7 +10,8 @@ import plotly.graph_objects as go
 from plotly.colors import hex_to_rgb
 
 from tfcompare.charts import style
-from tfcompare.charts.style import Side
+from tfcompare.charts.style import side_colour, side_label, side_symbol
+from tfcompare.compare.side import Side
 from tfcompare.text import middle_ellipsis
 from tfcompare.units import MISSING, format_bytes, format_percent, format_time_us
 
@@ -76,7 +77,9 @@ def typical_step(steps: Lines, level: str, axis: Axis) -> go.Figure:
         line = _line(
             side, x, scale.of(frame["median"]), "%{customdata[0]}, %{customdata[1]} to %{customdata[2]}", texts
         )
-        result.add_trace(line.update(name=f"{side.label}, typical {PEAKS.get(level, 'peak')} {_value(best, level)}"))
+        result.add_trace(
+            line.update(name=f"{side_label(side)}, typical {PEAKS.get(level, 'peak')} {_value(best, level)}")
+        )
     result.layout.legend.tracegroupgap = 0
     result.update_layout(hovermode="x")
     result.update_xaxes(title_text=title, tickformat="~r", rangemode="tozero")
@@ -92,7 +95,7 @@ def _band(side: Side, x: NDArray[np.float64], frame: pd.DataFrame, scale: style.
         "x": _as_float32(x), "mode": "lines", "line": {"width": 0, "shape": "hv"}, "legendgroup": side.role,
         "showlegend": False, "hoverinfo": "skip",
     }  # fmt: skip
-    colour = f"rgba{(*hex_to_rgb(side.colour), BAND_OPACITY)}"
+    colour = f"rgba{(*hex_to_rgb(side_colour(side)), BAND_OPACITY)}"
     low, high = (_as_float32(scale.of(frame[name])) for name in ("low", "high"))
     return [go.Scatter(y=low, **shared), go.Scatter(y=high, fill="tonexty", fillcolor=colour, **shared)]
 
@@ -114,7 +117,7 @@ def timeline(levels: Lines, fragmentation: Lines, level: str, align: Align) -> g
     clock = _time_axis(result, [*shown, *fragmentation], align)
     for side, frame in shown:
         line = _line(side, clock.of(frame["position"]), scale.of(frame[level]), _DETAILS, _details(frame))
-        result.add_trace(line.update(name=f"{side.label}, {_peak(frame, level)}"))
+        result.add_trace(line.update(name=f"{side_label(side)}, {_peak(frame, level)}"))
     _mark_peaks(result, shown, level, clock, scale)
     result.update_yaxes(title_text=_axis_title(level, scale), tickformat="~r", rangemode=_range_mode(level))
     result.layout.margin.l = style.WIDE_AXIS_PIXELS
@@ -161,12 +164,12 @@ def _time_axis(result: go.Figure, lines: Lines, align: Align) -> style.Scale:
 
 def _line(side: Side, x: Any, y: Any, template: str, customdata: Any = None) -> go.Scatter:
     return go.Scatter(
-        name=side.label,
+        name=side_label(side),
         legendgroup=side.role,
         x=_as_float32(x),
         y=_as_float32(y),
         mode="lines",
-        line={"color": side.colour, "width": 1.5, "shape": "hv"},
+        line={"color": side_colour(side), "width": 1.5, "shape": "hv"},
         customdata=customdata,
         hovertemplate=f"{side.role}: {template}<extra></extra>",
     )
@@ -240,7 +243,7 @@ def peak_marker(side: Side, at: tuple[float, float], text: str, place: str) -> g
         x=[at[0]],
         y=[at[1]],
         mode="markers+text",
-        marker={"color": side.colour, "symbol": side.symbol, "size": 11, "line": {"width": 1}},
+        marker={"color": side_colour(side), "symbol": side_symbol(side), "size": 11, "line": {"width": 1}},
         text=[f"<b>{text}</b>"],
         textposition=place,
         cliponaxis=False,

@@ -10,7 +10,8 @@ import plotly.graph_objects as go
 
 from tfcompare.charts import style
 from tfcompare.charts.scopes import change_colours
-from tfcompare.charts.style import Quantity, Side
+from tfcompare.charts.style import Quantity, side_label
+from tfcompare.compare.side import Side
 from tfcompare.compare.stats.verdict import SMALLEST_SIZE
 from tfcompare.schema import SIDES
 from tfcompare.text import middle_ellipsis
@@ -38,7 +39,7 @@ def peak_treemap(tree: pd.DataFrame, sides: Sequence[Side], *, by: str) -> go.Fi
         uniformtext={"minsize": 9, "mode": "hide"},
     )
     before, after = tree["baseline_bytes"], tree["candidate_bytes"]
-    titles = {role: side.label for role, side in zip(SIDES, sides, strict=False)}
+    titles = {role: side_label(side) for role, side in zip(SIDES, sides, strict=False)}
     changes = [""] * len(tree) if alone else _changes(tree)
     result.add_trace(
         go.Treemap(

@@ -8,7 +8,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from tfcompare.charts import style
-from tfcompare.charts.style import Side
+from tfcompare.charts.style import side_colour, side_label
+from tfcompare.compare.side import Side
 from tfcompare.schema import SIDES
 from tfcompare.text import middle_ellipsis
 from tfcompare.units import format_percent, format_time_us
@@ -140,12 +141,12 @@ def _bars(
         shown = text.mask(shares[f"is_absent_{role}"].astype(bool), ABSENT)
         numbers = [shares[f"{metric}_{role}"].map(format_time_us), shares[f"share_{role}"].map(format_percent)]
         result.add_bar(
-            name=side.label,
+            name=side_label(side),
             orientation="h",
             x=x,
             y=np.arange(len(shares)) + below,
             width=width,
-            marker={"color": side.colour},
+            marker={"color": side_colour(side)},
             text=shown,
             **style.BESIDE_BAR,
             customdata=np.column_stack([shares["group"].map(style.wrap_text), *numbers]),

@@ -20,6 +20,8 @@ from tfcompare.units import scale
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
+    from tfcompare.compare.side import Side
+
 BASELINE_COLOUR = "#8C96A3"
 CANDIDATE_COLOURS = ("#B0309A", "#A08A00", "#7B5FD9", "#0A9A8C")
 BETTER = "#2B7BD6"
@@ -55,52 +57,24 @@ A second button for SVG would need a function in JavaScript, which Streamlit can
 """
 
 
-def letter(position: int) -> str:
-    """`A` for the baseline, `B` for the first candidate."""
-    return chr(ord("A") + position) if position < 26 else str(position + 1)
+def side_colour(side: Side) -> str:
+    """The side's colour in every chart; from the fifth candidate on, colours repeat."""
+    if side.position == 0:
+        return BASELINE_COLOUR
+    return CANDIDATE_COLOURS[(side.position - 1) % len(CANDIDATE_COLOURS)]
 
 
-@dataclass(frozen=True)
-class Side:
-    """A run in a chart: `position` 0 is the baseline, 1 the first candidate, of `sides` runs in all; 1 if alone."""
+def side_symbol(side: Side) -> str:
+    """The side's marker, so that colour is not the only distinction."""
+    if side.position == 0:
+        return BASELINE_SYMBOL
+    return CANDIDATE_SYMBOLS[(side.position - 1) % len(CANDIDATE_SYMBOLS)]
 
-    name: str
-    position: int
-    sides: int = 2
 
-    @property
-    def role(self) -> str:
-        """`Baseline`, `Candidate`, or `Candidate C` if there are several; `Run` if it is shown alone."""
-        if self.sides == 1:
-            return "Run"
-        if self.position == 0:
-            return "Baseline"
-        return "Candidate" if self.sides <= 2 else f"Candidate {letter(self.position)}"
-
-    @property
-    def role_in_text(self) -> str:
-        """The role as it is written within a sentence: `baseline`, `candidate C`."""
-        return self.role[0].lower() + self.role[1:]
-
-    @property
-    def colour(self) -> str:
-        """The run's colour in every chart; from the fifth candidate on, colours repeat."""
-        if self.position == 0:
-            return BASELINE_COLOUR
-        return CANDIDATE_COLOURS[(self.position - 1) % len(CANDIDATE_COLOURS)]
-
-    @property
-    def symbol(self) -> str:
-        """The run's marker, so that colour is not the only distinction."""
-        if self.position == 0:
-            return BASELINE_SYMBOL
-        return CANDIDATE_SYMBOLS[(self.position - 1) % len(CANDIDATE_SYMBOLS)]
-
-    @property
-    def label(self) -> str:
-        """The run's legend text."""
-        name = safe(middle_ellipsis(self.name, LABEL_LENGTH))
-        return name if self.sides == 1 else f"{self.role} · {name}"
+def side_label(side: Side) -> str:
+    """The side's legend text."""
+    name = safe(middle_ellipsis(side.name, LABEL_LENGTH))
+    return name if side.sides == 1 else f"{side.role} · {name}"
 
 
 @dataclass(frozen=True)

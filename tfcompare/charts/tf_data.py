@@ -9,8 +9,9 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from tfcompare.charts import style
-from tfcompare.charts.style import Side
+from tfcompare.charts.style import side_colour
 from tfcompare.charts.tf_data_text import call_start, node_details, node_lines
+from tfcompare.compare.side import Side
 from tfcompare.compare.tf_data.tf_data_graph import Graph
 from tfcompare.text import middle_ellipsis
 
@@ -168,7 +169,7 @@ def _outlines(nodes: pd.DataFrame, boxes: list[Box], side: Side) -> list[dict[st
 
 def _line(side: Side, critical: bool, bold: float) -> dict[str, object]:
     if critical:
-        return {"color": side.colour, "width": bold, "dash": "solid"}
+        return {"color": side_colour(side), "width": bold, "dash": "solid"}
     return {"color": style.BASELINE_COLOUR, "width": 1.2, "dash": "dash"}
 
 

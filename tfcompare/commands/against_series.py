@@ -15,7 +15,7 @@ from tfcompare.sources.remote.places import shown
 from tfcompare.text import some_of
 
 if TYPE_CHECKING:
-    from tfcompare.loading import Question, Side
+    from tfcompare.loading import Captures, Question
     from tfcompare.run import Run
     from tfcompare.store.stored_run import StoredRun
 
@@ -45,7 +45,7 @@ def add_against_series(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def load_series(arguments: argparse.Namespace) -> tuple[Question, list[Side]]:
+def load_series(arguments: argparse.Namespace) -> tuple[Question, list[Captures]]:
     """(the question about the candidate; the last run of the series with those before it as its replicates, and the
     candidate with its own). Notes what is left out.
 

@@ -52,7 +52,7 @@ from tfcompare.sources.remote.places import shown
 from tfcompare.text import text_of
 
 if TYPE_CHECKING:
-    from tfcompare.compare import Comparison
+    from tfcompare.comparison import Comparison
 
 SUMMARY = "check conditions on two runs and fail if one is met, for CI"
 EXAMPLES = """examples (logs/before and logs/after hold run-1, run-2, run-3):
@@ -116,7 +116,7 @@ def run(arguments: argparse.Namespace) -> int:
     judgement = findings.judge(strict=arguments.strict)
     names = (baseline.name, candidate.name)
     if arguments.against_series is not None:
-        names = (compared_with((baseline, *comparison.repeats_of(baseline))), candidate.name)
+        names = (compared_with((baseline, *comparison.sides[0].runs[1:])), candidate.name)
     elif names[0] == names[1]:
         names = (shown(arguments.baseline), shown(arguments.candidate))
     sys.stdout.write(FORMATS[arguments.format](findings, names, judgement))

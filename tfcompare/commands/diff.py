@@ -22,6 +22,7 @@ from tfcompare.commands.diff_text import as_text
 from tfcompare.commands.shared.options import PER, add_options, comparison_question
 from tfcompare.commands.shared.output import add_format, add_idle, emit, note, without_idle_rows
 from tfcompare.commands.shared.progress import answered, notes
+from tfcompare.compare.pairs import pairs_of
 from tfcompare.errors import Unknown
 from tfcompare.export.csv import csv_text
 from tfcompare.render.text_table import terminal_width
@@ -31,8 +32,8 @@ from tfcompare.units import format_percent
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tfcompare.compare import Comparison
-    from tfcompare.run import Run
+    from tfcompare.compare.pair import Pair
+    from tfcompare.comparison import Comparison
 
 SUMMARY = "print what changed between runs"
 DEFAULT_TABLE = "op_stats"
@@ -85,7 +86,7 @@ def _print(comparison: Comparison, arguments: argparse.Namespace) -> None:
     if arguments.table is None and arguments.per != OCCURRENCE:
         _print_summary(comparison, arguments)
         return
-    from tfcompare.charts.pair import pairs_of
+    from tfcompare.compare.pairs import pairs_of
     from tfcompare.render.terminal import as_lines
     from tfcompare.views.answer import verdict
 
@@ -118,7 +119,7 @@ def _coverage(comparison: Comparison, name: str, arguments: argparse.Namespace) 
     per = OCCURRENCE if _is_per_occurrence(name, arguments) else ""
     names = [run.name for run in comparison.candidates]
     labels = names if len(set(names)) == len(names) else [run.id for run in comparison.candidates]
-    matched = [_coverage_text(comparison, run, name, per) for run in comparison.candidates]
+    matched = [_coverage_text(pair, name, per) for pair in pairs_of(comparison)]
     if len(set(matched)) > 1:
         matched = [f"{text_of(label)}: {text}" for label, text in zip(labels, matched, strict=True)]
     return list(filter(None, dict.fromkeys(matched)))
@@ -145,25 +146,24 @@ def _write_all(comparison: Comparison, arguments: argparse.Namespace) -> None:
         note(f"wrote {path} ({len(frame):,} rows)")
 
 
-def _coverage_text(comparison: Comparison, candidate: Run, name: str, per: str) -> str:
+def _coverage_text(pair: Pair, name: str, per: str) -> str:
     """The matched share of a table's headline metric, what figures are per, and what ran outside of steps; empty for
     metrics such as means."""
     table = schema.table(name)
     if table.headline is None or table.column(table.headline).kind not in ("sum", "level"):
         return ""
     headline = table.column(table.headline)
-    coverage = comparison.coverage(name)
-    of_candidate = coverage[coverage["candidate"] == candidate.id].iloc[0]
+    of_candidate = pair.coverage(name).iloc[0]
     matched, exact = (float(of_candidate[share]) for share in ("matched_share", "exact_share"))
-    if math.isnan(matched) and not comparison.knows_devices(candidate):
+    if math.isnan(matched) and not pair.knows_devices:
         return f"What ran on devices is not compared: a run has no record of it. `show RUN {name}` has the other's."
     if math.isnan(matched):
         return f"Neither run's profile has anything for {name}."
-    figures = f" Figures are per {per or comparison.per}." if headline.kind == "sum" else ""
+    figures = f" Figures are per {per or pair.per}." if headline.kind == "sum" else ""
     what = "memory" if headline.unit == "bytes" else headline.label.lower()
     shares = f"Matched {what}: {format_percent(matched)} ({format_percent(exact)} exactly)."
     if name not in schema.STEP_TABLES or per:
         return shares + figures
     from tfcompare.tools.ops.op_figures import outside_of_steps
 
-    return "\n".join(filter(None, [shares + figures, outside_of_steps(comparison, candidate, name)]))
+    return "\n".join(filter(None, [shares + figures, outside_of_steps(pair, name)]))

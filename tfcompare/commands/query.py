@@ -73,7 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the result. Errors in the query are printed as DuckDB's message, on several lines."""
     from tfcompare import settings
-    from tfcompare.compare import compare
+    from tfcompare.comparison import compare
     from tfcompare.loading import runs_below
     from tfcompare.query.asking import Limits, QueryFailed, ask
     from tfcompare.query.tables import RunTables

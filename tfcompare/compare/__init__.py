@@ -2,16 +2,16 @@
 
 import sys
 from types import ModuleType
-
-from tfcompare.compare.comparison import Comparison, compare
-
-__all__ = ["Comparison", "compare"]
+from typing import Any
 
 
 class _CallableModule(ModuleType):
     """Keeps `tfcompare.compare` callable although importing this package replaces the function of that name."""
 
-    __call__ = staticmethod(compare)
+    def __call__(self, *runs: Any, **options: Any) -> Any:
+        from tfcompare.comparison import compare
+
+        return compare(*runs, **options)
 
 
 sys.modules[__name__].__class__ = _CallableModule

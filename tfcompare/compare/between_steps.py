@@ -15,8 +15,8 @@ from tfcompare.units import format_count, format_percent, format_time_us, format
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tfcompare.compare.captures import Captures
-    from tfcompare.compare.comparison import Comparison
+    from tfcompare.compare.pair import Pair
+    from tfcompare.compare.side import Side
     from tfcompare.run import Run
 
 
@@ -94,13 +94,13 @@ def window_of(run: Run, host: str | None = None) -> Window | None:
     return window(steps, None if run.choice.kind is None else run.is_of_chosen_kind(steps))
 
 
-def windows_of(comparison: Comparison, candidate: Run) -> tuple[Window | None, Window | None]:
-    """The windows of the baseline and a candidate, on the compared host of each."""
-    ours, theirs = (mean_window(comparison.captures(run)) for run in (comparison.baseline, candidate))
+def windows_of(pair: Pair) -> tuple[Window | None, Window | None]:
+    """The windows of both sides, on the compared host of each."""
+    ours, theirs = map(mean_window, pair.sides)
     return ours, theirs
 
 
-def mean_window(side: Captures) -> Window | None:
+def mean_window(side: Side) -> Window | None:
     """The window of a capture; of several, one whose arrays have the means of each."""
     windows = [found for found in side.each(window_of) if found is not None]
     if len(windows) < 2:

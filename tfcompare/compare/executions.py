@@ -19,8 +19,7 @@ from tfcompare.hlo.names import plain_program
 from tfcompare.schema import SIDES
 
 if TYPE_CHECKING:
-    from tfcompare.compare.comparison import Comparison
-    from tfcompare.run import Run
+    from tfcompare.compare.pair import Pair
 
 ONLY_THERE = "+"
 """Before the key of a program that only the candidate has."""
@@ -28,13 +27,11 @@ _MOST_ABOVE_FEWEST = 1.5
 _US_PER_S = 1e6
 
 
-def instructions_of(comparison: Comparison, candidate: Run) -> pd.DataFrame:
-    """The result of `instructions` for the baseline and one candidate of a comparison, on the compared hosts."""
-    diff = comparison.table("hlo_ops")
-    ours, theirs = (comparison.whole("hlo_ops", run) for run in (comparison.baseline, candidate))
-    rows = diff[diff["candidate"] == candidate.id].reset_index(drop=True)
+def instructions_of(pair: Pair) -> pd.DataFrame:
+    """The result of `instructions` for both sides of a pair, on the compared hosts."""
+    ours, theirs = (side.whole("hlo_ops") for side in pair.sides)
     theirs = with_hosts_of(ours, theirs)
-    return instructions(rows, pair_programs(ours, theirs), {"baseline": ours, "candidate": theirs})
+    return instructions(pair.diff("hlo_ops"), pair_programs(ours, theirs), {"baseline": ours, "candidate": theirs})
 
 
 def instructions(

@@ -10,8 +10,7 @@ from tfcompare.compare.diff import MATCHED
 from tfcompare.schema import SIDES
 
 if TYPE_CHECKING:
-    from tfcompare.compare.comparison import Comparison
-    from tfcompare.run import Run
+    from tfcompare.compare.pair import Pair
 
 _LEAST_EQUAL = 0.5
 """The share of a program's instructions that must have run on both sides with equal texts: else it is another one."""
@@ -24,21 +23,18 @@ _LOOP = r"^(.*/while/(?:body|cond))"
 """The loop that an op of JAX is in, by its name: how often it runs may be as often as what is around it by chance."""
 
 
-def lost_events(comparison: Comparison, candidate: Run) -> pd.DataFrame:
+def lost_events(pair: Pair) -> pd.DataFrame:
     """Columns `program`, `hlo_op`, `op_name` and `side` (which lost events): instructions that ran as often as others
     of their program on one side, and less often than these on the other.
 
     Programs count whose instructions have equal texts on both sides, and no branches. How often a loop runs may depend
     on the data, but what is in it runs equally often. None without steps, since counts are then those of the captures.
     """
-    runs = comparison.baseline, candidate
-    is_same_capture = comparison.baseline.content_id == candidate.content_id
-    if comparison.per != "step" or is_same_capture or any(run.table("hlo_ops").empty for run in runs):
+    if pair.per != "step" or pair.is_identical or any(run.table("hlo_ops").empty for run in pair.runs):
         return pd.DataFrame(columns=["program", "hlo_op", "op_name", "side"])
-    rows = comparison.table("hlo_ops")
-    rows = rows[rows["candidate"] == candidate.id]
+    rows = pair.diff("hlo_ops")
     rows = rows[_is_same_program(rows)]
-    steps = min(comparison.captures(run).step_count() for run in runs)
+    steps = min(side.step_count() for side in pair.sides)
     counts = [rows[f"executions_per_step_{side}"].astype("float64").fillna(0.0).round(6) for side in SIDES]
     loop = rows["op_name_baseline"].str.extract(_LOOP, expand=False).fillna("")
     lost = []

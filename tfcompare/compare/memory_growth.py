@@ -16,7 +16,8 @@ from tfcompare.tables.step_times import host_starts_and_end
 from tfcompare.xspace.space import PS_PER_US
 
 if TYPE_CHECKING:
-    from tfcompare.compare.comparison import Comparison
+    from tfcompare.compare.pair import Pair
+    from tfcompare.compare.side import Side
     from tfcompare.run import Run
 
 FEWEST_STEPS = 5
@@ -51,10 +52,9 @@ class Growth:
         return self.low > 0 and self.low * self.steps >= LEAST_SHARE * self.last_bytes
 
 
-def growth_in(comparison: Comparison, run: Run) -> Growth | None:
-    """As `growth_of`, of a run of a comparison on its compared host; kept with the comparison."""
-    host = comparison.host_of(run)
-    return comparison.cached(("memory growth", run.id), partial(growth_of, run, host))
+def growth_in(pair: Pair, side: Side) -> Growth | None:
+    """As `growth_of`, of a side on its compared host; kept with the comparison."""
+    return pair.among.cached(("memory growth", side.run.id), partial(growth_of, side.run, side.host))
 
 
 def growth_of(run: Run, host: str | None = None) -> Growth | None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tfcompare.run import Run
 
 _COUNT = "occurrences"
-PerStep = Callable[[pd.Series, str], pd.Series]
+PerStep = Callable[[pd.Series], pd.Series]
 _PER_OCCURRENCE = "_per_occurrence"
 _ONE_COUNT = 0.005
 """Occurrences per step that differ by less are equal: an execution is cut off at an end of the profile."""
@@ -67,8 +67,8 @@ def per_occurrence(diff: pd.DataFrame, table: Table, per_step: PerStep) -> pd.Da
     """The diff, or groups of its rows, with sums divided by the row's occurrences and named `<metric>_per_occurrence`.
 
     Verdicts are on the time per step: a row that runs more or less often per step has none here. `per_step` turns
-    ratios of sums of a candidate, given its id, into ratios per step. The rows of each candidate are sorted by the
-    change of the headline metric, the largest first, and keep their labels.
+    ratios of sums into ratios per step. The rows are sorted by the change of the headline metric, the largest first,
+    and keep their labels.
 
     Raises `TfcompareError` for a table without occurrences.
     """
@@ -82,18 +82,15 @@ def per_occurrence(diff: pd.DataFrame, table: Table, per_step: PerStep) -> pd.Da
             diff = _divided(diff, f"{metric.name}{suffix}", counts, f"{metric.name}{_PER_OCCURRENCE}")
     ours, theirs = (diff[f"{table.headline}{_PER_OCCURRENCE}_{side}"] for side in SIDES)
     size = pd.concat([ours, theirs], axis=1).max(axis=1)
-    place = pd.Series(pd.factorize(diff["candidate"])[0], diff.index)
-    ranks = pd.DataFrame({"candidate": place, "change": -change(ours, theirs).abs(), "size": -size})
-    return diff.loc[ranks.sort_values(["candidate", "change", "size"], kind="stable").index]
+    ranks = pd.DataFrame({"change": -change(ours, theirs).abs(), "size": -size})
+    return diff.loc[ranks.sort_values(["change", "size"], kind="stable").index]
 
 
 def _untested_where_counts_differ(diff: pd.DataFrame, ratios: pd.Series, per_step: PerStep) -> pd.DataFrame:
     """The diff without verdicts on rows whose occurrences per step differ."""
     if "evidence" not in diff:
         return diff
-    differs = pd.Series(False, diff.index)
-    for candidate, rows in diff[diff["evidence"].notna()].groupby("candidate"):
-        differs[rows.index] = (per_step(ratios[rows.index], str(candidate)) - 1).abs() > _ONE_COUNT
+    differs = diff["evidence"].notna() & ((per_step(ratios) - 1).abs() > _ONE_COUNT)
     masked = {name: diff[name].mask(differs) for name in ("interval_low", "interval_high", "evidence") if name in diff}
     return diff.assign(**masked, verdict=diff["verdict"].mask(differs, UNTESTED))
 

@@ -16,7 +16,7 @@ from tfcompare.tables.slow_steps import is_slow
 from tfcompare.tables.step_programs import kind_at, kinds_among
 
 if TYPE_CHECKING:
-    from tfcompare.compare.captures import Captures, Replicates
+    from tfcompare.compare.side import Side
     from tfcompare.run import Run
 
 OTHER_MIX = 0.1
@@ -75,13 +75,12 @@ def counts_of(kinds: Sequence[StepKind]) -> tuple[dict[str, int], dict[str, int]
     return ours, theirs
 
 
-def step_kinds(baseline: Captures, candidate: Captures, replicates: Replicates) -> list[StepKind]:
-    """The kinds of steps of two runs, that with most time first; none if the steps of each run are all of one kind."""
+def step_kinds(baseline: Side, candidate: Side, test: ChangeTest) -> list[StepKind]:
+    """The kinds of steps of two sides, that with most time first; none if the steps of each are all of one kind."""
     sides = (baseline, candidate)
-    by_marker = are_by_marker(*(side.runs[0] for side in sides))
+    by_marker = are_by_marker(*(side.run for side in sides))
     frames = [[included_steps(side.runs[i], side.hosts[i], by_marker) for i in side.positions] for side in sides]
     known = [_several(side[0]) for side in frames]
-    test = ChangeTest(replicates.spread_between(baseline.runs[0], candidate.runs[0]))
     found = [_kind(name, frames, test) for name in dict.fromkeys(name for of_side in known for name in of_side)]
     return sorted(found, key=lambda one: -one.total_us)
 

@@ -4,37 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from tfcompare.compare.captures import Captures, Replicates
 from tfcompare.compare.comparability import Mismatch
 from tfcompare.compare.stats.change_test import ChangeTest
 from tfcompare.compare.stats.estimates import Times
 from tfcompare.compare.stats.spread import OF_HOSTS
 from tfcompare.compare.stats.verdict import IDENTICAL, UNTESTED, Verdict
 
+if TYPE_CHECKING:
+    from tfcompare.compare.pair import Pair
+    from tfcompare.compare.side import Side
+
 NO_STEPS = Verdict(UNTESTED, "a run has no step markers")
 _STEP_TIME = ChangeTest(OF_HOSTS)
 SAME_CAPTURE = replace(IDENTICAL, ratio=1.0, low=1.0, high=1.0)
 
 
-def step_time_verdict(
-    baseline: Captures, candidate: Captures, replicates: Replicates, found: Sequence[Mismatch]
-) -> Verdict:
-    """The verdict on the step times of two runs with these mismatches."""
-    ours, theirs = baseline.runs[0], candidate.runs[0]
-    if ours.content_id == theirs.content_id:
+def step_time_verdict(pair: Pair) -> Verdict:
+    """The verdict on the step times of both sides."""
+    if pair.is_identical:
         return IDENTICAL
-    if not (baseline.all_have_step_times and candidate.all_have_step_times):
-        return no_steps(baseline, candidate)
-    test = ChangeTest(replicates.spread_between(ours, theirs))
-    return replace(test(baseline.step_times_us, candidate.step_times_us), caveat=caveat(found))
+    if not all(side.all_have_step_times for side in pair.sides):
+        return no_steps(*pair.sides)
+    ours, theirs = (side.step_times_us for side in pair.sides)
+    return replace(ChangeTest(pair.spread_between())(ours, theirs), caveat=caveat(pair.mismatches))
 
 
-def time_verdict(
-    sides: tuple[Captures, Captures], times: tuple[Sequence[Times], Sequence[Times]], test: ChangeTest
-) -> Verdict:
+def time_verdict(sides: tuple[Side, Side], times: tuple[Sequence[Times], Sequence[Times]], test: ChangeTest) -> Verdict:
     """The test's verdict on individual times of two runs, for each capture of baseline and candidate."""
-    if sides[0].runs[0].content_id == sides[1].runs[0].content_id:
+    if sides[0].run.content_id == sides[1].run.content_id:
         return SAME_CAPTURE
     is_known = all(side.all_have_steps for side in sides) and all(one.steps for of_side in times for one in of_side)
     if test.of == "steps" and not is_known and not all(side.all_have_step_times for side in sides):
@@ -42,13 +41,13 @@ def time_verdict(
     return test(*times)
 
 
-def step_time_us(captures: Captures) -> float:
-    """The step time of a run in microseconds: the mean of its included steps; with replicates, the geometric mean of
-    the means of all captures.
+def step_time_us(side: Side) -> float:
+    """The step time of a side in microseconds: the mean of its included steps; with replicates, the mean of the means
+    of all captures.
 
     The ratio of two sides equals the ratio in their verdict. NaN without step markers or included steps.
     """
-    times = captures.step_times_us
+    times = side.step_times_us
     return _STEP_TIME.value(times) if all((one.included > 0).any() for one in times) else float("nan")
 
 
@@ -62,7 +61,7 @@ def caveat(found: Sequence[Mismatch], *, but: str = "") -> str:
     return f"the runs differ in {named}, which alone can change times"
 
 
-def no_steps(*sides: Captures) -> Verdict:
+def no_steps(*sides: Side) -> Verdict:
     """The verdict if one of these sides has no step times, with the reason of the first run that gives one."""
     reasons = (run.why_untimed for side in sides for run in side.runs if not run.info.has_step_times)
     return replace(NO_STEPS, reason=next(filter(None, reasons), NO_STEPS.reason))

@@ -11,13 +11,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfcompare.compare.matching.matching import host_counterparts
+from tfcompare.compare.step_time_verdict import step_time_us
 from tfcompare.tables.hosts import COLLECTIVE_PARTS
 from tfcompare.tables.step_times import common_step_ids
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tfcompare.compare import Comparison
+    from tfcompare.compare.pair import Pair
     from tfcompare.run import Run
 
 
@@ -51,17 +52,17 @@ def steps_of_straggler(steps: pd.DataFrame) -> pd.DataFrame:
     return steps.loc[steps["host"] == host].reset_index(drop=True)
 
 
-def attributed_hosts(comparison: Comparison, candidate: Run) -> tuple[str, str]:
+def attributed_hosts(pair: Pair) -> tuple[str, str]:
     """The hosts of baseline and candidate whose steps are attributed: the chosen host and its counterpart.
 
     Without a chosen one, the straggler of the run with the longer mean step and the same host of the other run: by
     name, else by position, else that run's own straggler. So it does not depend on which run is the baseline.
     """
-    baseline = comparison.baseline
-    if comparison.host is not None:
-        return comparison.host, comparison.host_of(candidate) or candidate.host_names[0]
+    baseline, candidate = pair.runs
+    if pair.host is not None:
+        return pair.host, pair.sides[1].host or candidate.host_names[0]
     counterparts = host_counterparts(baseline.host_names, candidate.host_names)
-    if comparison.step_time_us(baseline) > comparison.step_time_us(candidate):
+    if step_time_us(pair.sides[0]) > step_time_us(pair.sides[1]):
         ours = _straggler_or_first(baseline)
         return ours, counterparts.get(ours) or _straggler_or_first(candidate)
     theirs = _straggler_or_first(candidate)

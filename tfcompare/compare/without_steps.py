@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from tfcompare.compare.diff import MATCHED
-from tfcompare.compare.executions import instructions_of, programs
+from tfcompare.compare.executions import programs
 from tfcompare.compare.groups.aggregate import metric_in, without_idle
 from tfcompare.compare.headline import IN_MULTIPLES_FROM, knows_step_time
 from tfcompare.compare.per_device import computing_devices
@@ -14,30 +14,28 @@ from tfcompare.schema import DEVICE, SIDES
 from tfcompare.units import format_percent_change, format_ratio, format_time_us
 
 if TYPE_CHECKING:
-    from tfcompare.compare.comparison import Comparison
-    from tfcompare.run import Run
+    from tfcompare.compare.pair import Pair
 
 _LEAST_MATCHED = 0.5
 """Of other work, the time of each device says nothing: most of both runs' time is in ops that both have."""
 
 
-def leading_sentence(comparison: Comparison, candidate: Run, names: tuple[str, str]) -> str:
+def leading_sentence(pair: Pair, names: tuple[str, str]) -> str:
     """Markdown such as "`jit_f` takes 2.40 ms per execution in B, 3.10 ms in A (−22.6 %), on 8 devices and 1."
 
     Of the programs that both runs ran, the longest; without any, the time that ops take of each device, if the runs
     have most of it in common and computed on different numbers of devices; else nothing, as for runs that both have
     steps and for copies of one capture. `names` are those of baseline and candidate in Markdown.
     """
-    have_steps = knows_step_time(comparison.baseline.info) and knows_step_time(candidate.info)
-    if have_steps or comparison.verdict[candidate.id] == IDENTICAL:
+    if all(knows_step_time(run.info) for run in pair.runs) or pair.verdict == IDENTICAL:
         return ""
-    ours, theirs = (computing_devices(run, comparison.host_of(run)) for run in (comparison.baseline, candidate))
+    ours, theirs = (computing_devices(side.run, side.host) for side in pair.sides)
     devices = f", on {theirs:,} device{'s' * (theirs > 1)} and {ours:,}" if ours != theirs else ""
-    program = comparison.longest_programs[candidate.id]
+    program = pair.longest_program
     if program is None and not devices:
         return ""
     if program is None:
-        before, after = _time_of_each_device(comparison, candidate, (ours, theirs))
+        before, after = _time_of_each_device(pair, (ours, theirs))
         what, unit = "Ops take", "of each device"
     else:
         before, after = program.baseline_us, program.candidate_us
@@ -58,9 +56,9 @@ class Execution(NamedTuple):
     of: int
 
 
-def longest_program(comparison: Comparison, candidate: Run) -> Execution | None:
+def longest_program(pair: Pair) -> Execution | None:
     """The XLA program that took both runs the most time; None if they have none in common."""
-    rows = instructions_of(comparison, candidate)
+    rows = pair.instructions()
     if rows.empty:
         return None
     both = programs(rows)
@@ -72,15 +70,15 @@ def longest_program(comparison: Comparison, candidate: Run) -> Execution | None:
     return Execution(str(first["label"]), ours, theirs, len(both))
 
 
-def _time_of_each_device(comparison: Comparison, candidate: Run, devices: tuple[int, int]) -> tuple[float, float]:
+def _time_of_each_device(pair: Pair, devices: tuple[int, int]) -> tuple[float, float]:
     """The self time of all ops on devices, per device that computed, in µs; 0 if most of it is in ops of one run."""
-    diff = without_idle(comparison.table("op_stats"))
-    ops = diff[(diff["candidate"] == candidate.id) & (diff["host_or_device"] == DEVICE)]
+    diff = without_idle(pair.diff())
+    ops = diff[diff["host_or_device"] == DEVICE]
     metric = metric_in(ops, "self_time_us")
     times = ops[[f"{metric}_{side}" for side in SIDES]].astype("float64").fillna(0.0)
     if (times[ops["status"] == MATCHED].sum() < _LEAST_MATCHED * times.sum()).any():
         return 0.0, 0.0
-    divisors = (1, 1) if comparison.per == "device" else devices
+    divisors = (1, 1) if pair.per == "device" else devices
     before, after = (float(ops[f"{metric}_{side}"].sum()) / of for side, of in zip(SIDES, divisors, strict=True))
     return before, after
 

@@ -19,7 +19,7 @@ from tfcompare.text import text_of
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tfcompare.compare import Comparison
+    from tfcompare.compare.pairs import Pairs
 
 _MAY_RUN = re.compile(r"[\t\r\n]|[ \u00a0]*[=+\-@\uff1d\uff0b\uff0d\uff20]")
 """A spreadsheet may execute a text cell that begins so: it skips blanks, and takes full-width signs for plain ones."""
@@ -65,14 +65,14 @@ def spreadsheet_csv_of(parts: Iterable[pd.DataFrame]) -> Iterator[bytes]:
         yield text.encode("utf-8-sig") if number == 0 else text.partition("\n")[2].encode()
 
 
-def zipped_diffs(comparison: Comparison) -> bytes:
+def zipped_diffs(comparison: Pairs) -> bytes:
     """A zip archive with a file for each table that has a diff with rows, as `spreadsheet_csv` makes them."""
     from tfcompare.tools.columns import in_words
 
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as files:
         for table in schema.TABLES.values():
-            if table.has_diff and len(rows := comparison.table(table.name)):
+            if table.has_diff and len(rows := comparison.diffs(table.name)):
                 files.writestr(f"{table.name}.csv", spreadsheet_csv(in_words(rows)))
     return archive.getvalue()
 

@@ -13,10 +13,10 @@ from typing import Any
 import pandas as pd
 
 from tfcompare import __version__
-from tfcompare.compare import Comparison
+from tfcompare.compare.pairs import Pairs
 from tfcompare.compare.stats.verdict import wording
 from tfcompare.render.inline import plain
-from tfcompare.tools.caveats import caveats, runs_of
+from tfcompare.tools.caveats import caveats
 from tfcompare.tools.columns import as_shown
 from tfcompare.units import ratio_of
 from tfcompare.views.blocks import (
@@ -50,7 +50,7 @@ class Candidate:
     blocks: Sequence[Block]
 
 
-def as_json(comparison: Comparison, view: str, candidates: Sequence[Candidate], words: Sequence[str], rows: int) -> str:
+def as_json(comparison: Pairs, view: str, candidates: Sequence[Candidate], words: Sequence[str], rows: int) -> str:
     """What a view shows of each candidate, as a JSON object; `docs/json.md` describes it.
 
     `words` are the runs as they were typed, for the commands in `more`; of a table, the first `rows` are included.
@@ -62,9 +62,9 @@ def as_json(comparison: Comparison, view: str, candidates: Sequence[Candidate], 
         "per": comparison.per,
         "host": comparison.host,
         "runs": [
-            {"role": "baseline" if run is comparison.baseline else "candidate", "id": run.id, "name": run.name,
-             "digest": run.content_id, "captures": 1 + len(comparison.repeats_of(run))}
-            for run in runs_of(comparison)
+            {"role": "candidate" if side.position else "baseline", "id": side.run.id, "name": side.name,
+             "digest": side.run.content_id, "captures": len(side.runs)}
+            for side in comparison.sides
         ],
         "caveats": list(map(plain, caveats(comparison))),
         "candidates": [

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tfcompare.charts.pair import Pair, pairs_of
+from tfcompare.compare.pair import Pair
+from tfcompare.compare.pairs import pairs_of
 from tfcompare.markdown import as_markdown
 from tfcompare.render.inline import inline
 from tfcompare.render.payload import first_rows
@@ -19,7 +20,7 @@ from tfcompare.views.answer import answer
 from tfcompare.views.blocks import Beside, Block, Facts, Items, Section, Table, Text, Verdict, facts_of, spoken
 
 if TYPE_CHECKING:
-    from tfcompare.compare import Comparison
+    from tfcompare.compare.pairs import Pairs
     from tfcompare.run import RunInfo
 
 MOST_CANDIDATES = 10
@@ -41,7 +42,7 @@ _STYLE = """<style>
 </style>"""
 
 
-def comparison_html(comparison: Comparison) -> str:
+def comparison_html(comparison: Pairs) -> str:
     """The answer on each candidate, and caveats; of a run alone, that run."""
     pairs = pairs_of(comparison, by_name=True)
     show = _one if len(pairs) == 1 else _one_of_several

@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from tfcompare import __version__
-from tfcompare.charts.pair import Pair, pairs_of
-from tfcompare.compare import Comparison
+from tfcompare.compare.pair import Pair
+from tfcompare.compare.pairs import Pairs, pairs_of
 from tfcompare.errors import Unknown
 from tfcompare.render import as_json, html, markdown, notebook, terminal
-from tfcompare.tools.caveats import caveats, runs_of
+from tfcompare.tools.caveats import caveats
 from tfcompare.views.blocks import Block, Items, Report, Section, Text, with_all_columns
 from tfcompare.views.options import options_with
 from tfcompare.views.registry import view
@@ -26,12 +26,12 @@ ALL_ROWS = 1_000_000_000
 class Shown:
     """What a view shows of a comparison: displayed in a notebook, printed as text, or as one of `FORMATS`."""
 
-    comparison: Comparison
+    comparison: Pairs
     view: View
     options: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, comparison: Comparison, name: str, **options: Any) -> Shown:
+    def of(cls, comparison: Pairs, name: str, **options: Any) -> Shown:
         """The view `name` of a comparison with these options. Raises `Unknown` for the view, an option or a value."""
         found = view(name)
         for pair in pairs_of(comparison):
@@ -62,13 +62,13 @@ class Shown:
         if form == "table":
             return terminal.as_lines(self._blocks(every=every), width, rows) + "\n"
         if form == "json":
-            typed = words or [run.id for run in runs_of(self.comparison)]
+            typed = words or [run.id for run in self.comparison.runs]
             pairs = self._pairs()
             found = [
                 as_json.Candidate(pair.candidate.id, self._values(pair), self._of_pair(pair, every)) for pair in pairs
             ]
             return as_json.as_json(self.comparison, self.view.name, found, typed, rows)
-        named = ", ".join(run.name for run in runs_of(self.comparison))
+        named = ", ".join(run.name for run in self.comparison.runs)
         about = f"Made by tfcompare {__version__}."
         report = Report(f"{self.view.title}: {named}", [Section("", self._blocks(), is_open=True)], about)
         return markdown.as_text(report, rows) if form == "markdown" else html.as_html(report)

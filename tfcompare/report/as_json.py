@@ -10,16 +10,17 @@ from typing import Any
 import pandas as pd
 
 from tfcompare import __version__, schema
-from tfcompare.charts.pair import Pair, pairs_of
-from tfcompare.compare import Comparison
+from tfcompare.compare.pair import Pair
+from tfcompare.compare.pairs import Pairs, pairs_of
 from tfcompare.render.as_json import jsonable
-from tfcompare.tools.caveats import caveats, runs_of
+from tfcompare.tools.caveats import caveats
 from tfcompare.tools.columns import in_words
 from tfcompare.tools.overview import dashboard
+from tfcompare.tools.step_attribution import attribution_of
 from tfcompare.views.answer import headline
 
 
-def as_json(comparison: Comparison, checked: Mapping[str, Any] | None = None) -> str:
+def as_json(comparison: Pairs, checked: Mapping[str, Any] | None = None) -> str:
     """A JSON object.
 
     `tfcompare` (its version), `per`, `host`; `runs`: `id`, `name`, `digest`, `captures` (digests of its replicates) and
@@ -33,10 +34,10 @@ def as_json(comparison: Comparison, checked: Mapping[str, Any] | None = None) ->
         "host": comparison.host,
         "runs": [
             {
-                "id": run.id, "name": run.name, "digest": run.content_id,
-                "captures": [one.content_id for one in comparison.repeats_of(run)], **asdict(run.info),
+                "id": side.run.id, "name": side.name, "digest": side.run.content_id,
+                "captures": [one.content_id for one in side.runs[1:]], **asdict(side.run.info),
             }
-            for run in runs_of(comparison)
+            for side in comparison.sides
         ],
         "caveats": caveats(comparison),
         **({} if checked is None else {"check": checked}),
@@ -46,11 +47,10 @@ def as_json(comparison: Comparison, checked: Mapping[str, Any] | None = None) ->
 
 
 def _pair(pair: Pair) -> dict[str, Any]:
-    comparison, candidate = pair.comparison, pair.candidate
-    attribution = pair.attribution
-    verdict = comparison.verdict[candidate.id]
+    attribution = attribution_of(pair)
+    verdict = pair.verdict
     return {
-        "id": candidate.id,
+        "id": pair.candidate.id,
         "headline": headline(pair, whole=True),
         "verdict": {
             "word": verdict.text, "evidence": verdict.evidence, "ratio": verdict.ratio, "low": verdict.low,
@@ -58,7 +58,7 @@ def _pair(pair: Pair) -> dict[str, Any]:
         },
         "key_figures": [
             {"label": one.label, "unit": one.unit, "baseline": one.baseline, "candidate": one.candidate}
-            for one in dashboard(comparison, candidate, attribution.parts)
+            for one in dashboard(pair, attribution.parts)
         ],
         "why": attribution.sentence,
         "parts": attribution.parts.to_dict("records"),

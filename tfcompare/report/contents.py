@@ -6,17 +6,16 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tfcompare import __version__
-from tfcompare.charts.pair import Pair, pairs_of
-from tfcompare.charts.style import letter
 from tfcompare.charts.verdicts import Tone
-from tfcompare.compare import Comparison
+from tfcompare.compare.pair import Pair
+from tfcompare.compare.pairs import Pairs, pairs_of
+from tfcompare.compare.side import letter
 from tfcompare.markdown import as_code, as_markdown
-from tfcompare.run import Run
 from tfcompare.text import text_of
-from tfcompare.tools.caveats import caveats, other_runs, runs_of
+from tfcompare.tools.caveats import caveats
 from tfcompare.tools.environment import environment
 from tfcompare.units import MISSING
 from tfcompare.views import candidates, overview, timeline
@@ -24,6 +23,9 @@ from tfcompare.views.answer import answer
 from tfcompare.views.blocks import Block, Chart, Code, Facts, Items, Report, Section, Text
 from tfcompare.views.registry import views
 from tfcompare.views.view import charts_of
+
+if TYPE_CHECKING:
+    from tfcompare.compare.side import Side
 
 DIGEST_LETTERS = 12
 MOST_CHANGES = 10
@@ -45,7 +47,7 @@ class Checked:
     undecided: Sequence[str] = ()
 
 
-def contents(comparison: Comparison, *, command: Sequence[str] = (), checked: Checked | None = None) -> Report:
+def contents(comparison: Pairs, *, command: Sequence[str] = (), checked: Checked | None = None) -> Report:
     """The report on a comparison, or on a run alone.
 
     `command` are the words of the command that makes it again; `checked` stands above the verdicts.
@@ -59,33 +61,33 @@ def contents(comparison: Comparison, *, command: Sequence[str] = (), checked: Ch
     )
 
 
-def brief(comparison: Comparison) -> Report:
+def brief(comparison: Pairs) -> Report:
     """What a comment on a pull request says: the answer on each candidate, and the caveats."""
     pairs = pairs_of(comparison)
     sections = [Section(_lettered(comparison)[one.position], list(answer(one)), is_open=True) for one in pairs]
     if len(pairs) == 1:
         sections = [replace(sections[0], title="")]
-    if found := caveats(comparison, {run.id: comparison.mismatches(run) for run in other_runs(comparison)}):
+    if found := caveats(comparison):
         sections.append(_caveats(found, is_open=False))
     return Report(title_of(comparison), sections, f"tfcompare {__version__}")
 
 
-def title_of(comparison: Comparison) -> str:
+def title_of(comparison: Pairs) -> str:
     """`B filters_16_8 compared with A filters_512_128`, in plain text."""
     names = _lettered(comparison)
     return f"{', '.join(names[1:])} compared with {names[0]}" if names[1:] else names[0]
 
 
-def _lettered(comparison: Comparison) -> list[str]:
+def _lettered(comparison: Pairs) -> list[str]:
     """`A filters_512_128` and so on; of a run alone, its name."""
-    names = [run.name for run in runs_of(comparison)]
+    names = [run.name for run in comparison.runs]
     if comparison.is_single:
         return names
     return [name if name == letter(i) else f"{letter(i)} {name}" for i, name in enumerate(names)]
 
 
 def _sections(
-    comparison: Comparison, pairs: Sequence[Pair], command: Sequence[str], checked: Checked | None
+    comparison: Pairs, pairs: Sequence[Pair], command: Sequence[str], checked: Checked | None
 ) -> Iterator[Section]:
     if checked is not None:
         tones: list[Tone] = ["worse" if row[-1] == "failed" else "neutral" for row in checked.rows]
@@ -93,9 +95,8 @@ def _sections(
         if checked.undecided:
             blocks.append(Items([(as_markdown(line), "") for line in checked.undecided]))
         yield Section(checked.result, blocks, is_open=True)
-    mismatches = {run.id: comparison.mismatches(run) for run in other_runs(comparison)}
-    found = caveats(comparison, mismatches)
-    is_hard = any(one.is_hard for every in mismatches.values() for one in every)
+    found = caveats(comparison)
+    is_hard = any(one.is_hard for pair in pairs for one in pair.mismatches)
     several = len(pairs) > 1
     if several:
         yield Section("All candidates", _all_candidates(pairs), is_open=True)
@@ -118,7 +119,7 @@ def _sections(
 
 def _of_pair(pair: Pair) -> Iterator[Section]:
     """The overview in several sections, then each other view that has something to show, as one."""
-    is_drawn_above = len(pair.comparison.candidates) > 1 and pair.position <= overview.DRAWN_CANDIDATES
+    is_drawn_above = len(pair.among.sides) > 2 and pair.position <= overview.DRAWN_CANDIDATES
     first: list[Block] = []
     sections = []
     for block in overview.VIEW.blocks(pair, steps_as="all", top=MOST_CHANGES):
@@ -147,14 +148,14 @@ def _all_candidates(pairs: Sequence[Pair]) -> list[Block]:
     return [*candidates.VIEW.blocks(pairs[0]), *charts_of(pairs[0], overview.OF_ALL_RUNS)]
 
 
-def _compared(comparison: Comparison) -> list[Block]:
+def _compared(comparison: Pairs) -> list[Block]:
     """Names, digests and environments of the runs, and of their replicates."""
-    runs = runs_of(comparison)
+    runs = comparison.runs
     facts = environment([run.info for run in runs], "UTC")
     rows = [[fact.label, *fact.values, "≠" if fact.differs else ""] for fact in facts]
     rows.insert(0, ["Digest of the profile", *(run.content_id[:DIGEST_LETTERS] for run in runs), ""])
-    if any(comparison.repeats_of(run) for run in runs):
-        rows.append(["Captures", *(_captures(comparison, run) for run in runs), ""])
+    if any(len(side.runs) > 1 for side in comparison.sides):
+        rows.append(["Captures", *map(_captures, comparison.sides), ""])
     header = ["", *_lettered(comparison)]
     per = {"step": "Sums are per step.", "run": "Sums are per run.", "device": "Sums are per device."}[comparison.per]
     host = f" Only the host {as_code(comparison.host)}." if comparison.host else ""
@@ -166,6 +167,6 @@ def _compared(comparison: Comparison) -> list[Block]:
     return [Facts(header, rows), Text(f"{per}{host}{hosts}", look="quiet")]
 
 
-def _captures(comparison: Comparison, run: Run) -> str:
-    more = comparison.repeats_of(run)
-    return f"{1 + len(more)}: {', '.join(one.found.name for one in (run, *more))}" if more else MISSING
+def _captures(side: Side) -> str:
+    names = [run.found.name for run in side.runs]
+    return f"{len(names)}: {', '.join(names)}" if len(names) > 1 else MISSING

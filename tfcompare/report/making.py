@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from tfcompare.compare import Comparison
+from tfcompare.compare.pairs import Pairs
 from tfcompare.errors import TfcompareError, Unknown
 from tfcompare.render.html import as_html
 from tfcompare.render.markdown import as_text
@@ -62,13 +62,13 @@ def write(text: str, path: Path) -> None:
         arriving.unlink(missing_ok=True)
 
 
-def for_pull_request(comparison: Comparison) -> str:
+def for_pull_request(comparison: Pairs) -> str:
     """The answer as Markdown, short enough for a comment on a pull request."""
     return as_text(brief(comparison))
 
 
 def report(
-    comparison: Comparison,
+    comparison: Pairs,
     form: Format = "html",
     *,
     command: Sequence[str] = (),

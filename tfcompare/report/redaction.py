@@ -15,11 +15,12 @@ from dataclasses import replace
 from itertools import chain
 from pathlib import Path, PurePath
 from threading import Lock
+from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 
-from tfcompare.charts.style import letter
-from tfcompare.compare import Comparison
+from tfcompare.compare.pairs import Pairs
+from tfcompare.compare.side import letter
 from tfcompare.errors import TfcompareError
 from tfcompare.frames.arrow import TEXT, texts
 from tfcompare.frames.host import HostTables, Late, memory_bytes
@@ -27,7 +28,9 @@ from tfcompare.run import Run
 from tfcompare.schema.host_tables import HOST_TABLES
 from tfcompare.sources.logdir.found_run import FoundRun, HostFile
 from tfcompare.sources.logdir.metadata import Metadata
-from tfcompare.tools.caveats import runs_of
+
+if TYPE_CHECKING:
+    pass
 
 _SLASH, _BACKSLASH = r"(?:/|%(?:25)?2[Ff])", r"(?:\\|%(?:25)?5[Cc])"
 _EITHER = rf"(?:{_SLASH}|{_BACKSLASH})"
@@ -231,15 +234,16 @@ class _Renamed(Mapping[str, pa.Table]):
 
 
 _Key = tuple[str, str]
+P = TypeVar("P", bound=Pairs)
 
 
-def redacted(comparison: Comparison) -> Comparison:
+def redacted(comparison: P) -> P:
     """The comparison without paths, users and addresses, its runs called `A`, `B`, …, their replicates `A 2`, `A 3`, …,
     and its hosts `host 1`, …"""
     names: dict[_Key, str] = {}
     runs: dict[_Key, Run] = {}
-    for i, run in enumerate(runs_of(comparison)):
-        for number, one in enumerate((run, *comparison.repeats_of(run)), start=1):
+    for i, side in enumerate(comparison.sides):
+        for number, one in enumerate(side.runs, start=1):
             names.setdefault(_key(one), letter(i) if number == 1 else f"{letter(i)} {number}")
             runs.setdefault(_key(one), one)
     seen = {key: _texts_of(run) for key, run in runs.items()}

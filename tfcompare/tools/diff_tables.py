@@ -8,8 +8,8 @@ from functools import cached_property
 import pandas as pd
 
 from tfcompare import schema
-from tfcompare.compare import Comparison
 from tfcompare.compare.diff import INTERVAL, diff_columns, metric_name
+from tfcompare.compare.pairs import Pairs
 from tfcompare.query.tables import DIFF
 from tfcompare.schema import SIDES
 from tfcompare.schema.columns import Table
@@ -20,7 +20,7 @@ from tfcompare.tools.columns import in_words, shown
 class DiffTables:
     """The diffs of all candidates; sums are as in the comparison, per step where all runs have steps."""
 
-    comparison: Comparison
+    comparison: Pairs
 
     @cached_property
     def dtypes(self) -> dict[str, dict[str, str]]:
@@ -48,7 +48,7 @@ class DiffTables:
 
     def table(self, name: str) -> pd.DataFrame:
         """The diff of this name. Raises `Unknown` for one that there is not."""
-        return _plain(in_words(self.comparison.table(name.removesuffix(DIFF))))
+        return _plain(in_words(self.comparison.diffs(name.removesuffix(DIFF))))
 
 
 def _plain(diff: pd.DataFrame) -> pd.DataFrame:

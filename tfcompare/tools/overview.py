@@ -10,6 +10,7 @@ from tfcompare.compare.examples import differing_examples
 from tfcompare.compare.memory_growth import growth_in
 from tfcompare.compare.pooling import mean_of, median_of
 from tfcompare.compare.stats.estimates import STEP_TIME as MEANING
+from tfcompare.compare.step_time_verdict import step_time_us
 from tfcompare.compare.utilization import ROOFLINE, Cost, duty_cycle, roofline_efficiency, time_at_peak_us
 from tfcompare.tools.input import input_bound
 from tfcompare.tools.input.input_verdicts import on_waiting
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from tfcompare.compare import Comparison
+    from tfcompare.compare.pair import Pair
     from tfcompare.run import Run
     from tfcompare.tools.advice import Facts
 
@@ -64,39 +65,36 @@ _GROWTH = (
 _PLANNED = "The peak of device memory that XLA planned for one execution of its largest program, on one host."
 
 
-def dashboard(comparison: Comparison, candidate: Run, parts: pd.DataFrame) -> list[KeyFigure]:
+def dashboard(pair: Pair, parts: pd.DataFrame) -> list[KeyFigure]:
     """Step time, throughput, device busy or host compute, input wait and peak memory; those that neither run has are
     left out.
 
     `parts` is the result of `compare.attribution.part_means`. Without steps, op times per run replace the parts.
     """
-    times = comparison.step_time_us(comparison.baseline), comparison.step_time_us(candidate)
+    ours, theirs = map(step_time_us, pair.sides)
     figures = [
-        KeyFigure(STEP_TIME, "µs", *times, better_by(comparison.verdict[candidate.id]), MEANING),
-        *_throughput(comparison, candidate),
-        *_parts(comparison, candidate, parts),
-        *_utilization(comparison, candidate),
-        _memory(comparison, candidate),
-        *_growth(comparison, candidate),
+        KeyFigure(STEP_TIME, "µs", ours, theirs, better_by(pair.verdict), MEANING),
+        *_throughput(pair),
+        *_parts(pair, parts),
+        *_utilization(pair),
+        _memory(pair),
+        *_growth(pair),
     ]
     return [figure for figure in figures if not (math.isnan(figure.baseline) and math.isnan(figure.candidate))]
 
 
-def _memory(comparison: Comparison, candidate: Run) -> KeyFigure:
+def _memory(pair: Pair) -> KeyFigure:
     """The peak memory; where no allocations were recorded on either side, what XLA planned."""
-    sides = [comparison.captures(run) for run in (comparison.baseline, candidate)]
-    peaks = [median_of(side.each(peak_bytes)) for side in sides]
+    peaks = [median_of(side.each(peak_bytes)) for side in pair.sides]
     if all(map(math.isnan, peaks)):
-        ours, theirs = (median_of(side.each(planned_bytes)) for side in sides)
+        ours, theirs = (median_of(side.each(planned_bytes)) for side in pair.sides)
         return KeyFigure(PLANNED_MEMORY, "bytes", ours, theirs, "lower", _PLANNED)
     return KeyFigure(PEAK_MEMORY, "bytes", peaks[0], peaks[1], "lower", _PEAK)
 
 
-def _utilization(comparison: Comparison, candidate: Run) -> Iterator[KeyFigure]:
+def _utilization(pair: Pair) -> Iterator[KeyFigure]:
     """How much of the time devices are busy, and how much of their peak rates a step uses, where programs tell that."""
-    runs = comparison.baseline, candidate
-    step_us = [comparison.step_time_us(run) for run in runs]
-    sides = [comparison.captures(run) for run in runs]
+    sides, step_us = pair.sides, [*map(step_time_us, pair.sides)]
     ours, theirs = (mean_of(side.each(duty_cycle)) for side in sides)
     yield KeyFigure("Device duty cycle", "share", ours, theirs, "neither", _DUTY_CYCLE)
     for label, cost, meaning in _OF_PEAK:
@@ -111,9 +109,9 @@ def _roofline_efficiency(run: Run, host: str | None) -> float:
     return roofline_efficiency(run.in_steps("hlo_ops", host=host))
 
 
-def _growth(comparison: Comparison, candidate: Run) -> Iterator[KeyFigure]:
+def _growth(pair: Pair) -> Iterator[KeyFigure]:
     """How much more memory is held after each step, if that grows for certain in either run."""
-    found = [growth_in(comparison, run) for run in (comparison.baseline, candidate)]
+    found = [growth_in(pair, side) for side in pair.sides]
     if any(one is not None and one.is_growth for one in found):
         ours, theirs = (math.nan if one is None else one.bytes_per_step for one in found)
         yield KeyFigure("Memory growth per step", "bytes", ours, theirs, "lower", _GROWTH)
@@ -126,36 +124,31 @@ def planned_bytes(run: Run, host: str | None) -> float:
     return float(live.groupby(["host", "program"])["size_bytes"].sum().max())
 
 
-def _throughput(comparison: Comparison, candidate: Run) -> Iterator[KeyFigure]:
+def _throughput(pair: Pair) -> Iterator[KeyFigure]:
     """Steps per second; examples per second where steps handle different numbers of them."""
-    figures = {figure.label: figure for figure in window_figures(comparison, candidate)}
-    hosts = comparison.host, comparison.host_of(candidate)
-    differ = differing_examples(comparison.baseline, candidate, hosts) is not None
+    figures = {figure.label: figure for figure in window_figures(pair)}
+    differ = differing_examples(*pair.runs, (pair.sides[0].host, pair.sides[1].host)) is not None
     if found := figures.get(EXAMPLES if differ else THROUGHPUT):
         yield found
 
 
-def _parts(comparison: Comparison, candidate: Run, parts: pd.DataFrame) -> list[KeyFigure]:
+def _parts(pair: Pair, parts: pd.DataFrame) -> list[KeyFigure]:
     """What keeps the step busy, and its wait for input."""
     on_device, on_host = (_mean_us(parts, *names) for names in (DEVICE_PARTS, ["host_compute_us"]))
     if any(map(math.isnan, on_host)):
-        diff = comparison.table("op_stats")
-        return [*_execution(comparison, candidate), *op_times(diff[diff["candidate"] == candidate.id])]
+        return [*_execution(pair), *op_times(pair.diff())]
     busy = (
         KeyFigure("Device busy", "µs", *on_device, "neither", _DEVICE_BUSY)
         if max(on_device) > 0
         else KeyFigure("Host compute", "µs", *on_host, "neither", _HOST_COMPUTE)
     )
-    ours, theirs = (
-        input_bound.wait_of_side(comparison.captures(run)).input_time_us.average
-        for run in (comparison.baseline, candidate)
-    )
-    return [busy, KeyFigure("Input wait", "µs", ours, theirs, better_by(on_waiting(comparison, candidate)), _INPUT)]
+    ours, theirs = (input_bound.wait_of_side(side).input_time_us.average for side in pair.sides)
+    return [busy, KeyFigure("Input wait", "µs", ours, theirs, better_by(on_waiting(pair)), _INPUT)]
 
 
-def _execution(comparison: Comparison, candidate: Run) -> list[KeyFigure]:
+def _execution(pair: Pair) -> list[KeyFigure]:
     """The time per execution of the longest program of both runs, if they have one."""
-    program = comparison.longest_programs[candidate.id]
+    program = pair.longest_program
     if program is None:
         return []
     meaning = f"Self time of all instructions of {program.name} on one device, in one execution of the program."

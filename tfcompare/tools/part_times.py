@@ -20,7 +20,7 @@ from tfcompare.frames.ops.op_names import DATASET
 from tfcompare.schema import HOST, IDLE
 
 if TYPE_CHECKING:
-    from tfcompare.compare.captures import Captures, Replicates
+    from tfcompare.compare.side import Side
     from tfcompare.run import Run
 
 
@@ -107,22 +107,22 @@ def host_steps(run: Run, host: str) -> HostSteps:
     return HostSteps(included, counted, float(kernels + copies))
 
 
-def host_steps_of(captures: Captures, replicates: Replicates) -> HostSteps:
+def host_steps_of(side: Side) -> HostSteps:
     """The average step of the hosts of all captures of a run, with the names of ops in the first."""
-    each = [host_steps(run, host) for run, host in zip(captures.runs, captures.hosts, strict=True) if host is not None]
+    each = [host_steps(run, host) for run, host in zip(side.runs, side.hosts, strict=True) if host is not None]
     if len(each) == 1:
         return each[0]
-    steps, shares = steps_of_captures(captures), []
+    steps, shares = steps_of_captures(side), []
     for position, one in enumerate(each):
         weight = len(steps) / len(each) / max(len(one.steps), 1)
-        named = with_keys_of(replicates.keys(captures, position, "op_stats"), one.shares, OP)
+        named = with_keys_of(side.keys(position, "op_stats"), one.shares, OP)
         shares.append(named.assign(wall_time_us=named["wall_time_us"] * weight))
     return HostSteps(steps, pd.concat(shares, ignore_index=True), fmean(one.launches for one in each))
 
 
-def steps_of_captures(captures: Captures) -> pd.DataFrame:
+def steps_of_captures(side: Side) -> pd.DataFrame:
     """The included steps of all captures of a run, as in `HostSteps`."""
-    each = captures.each(_included)
+    each = side.each(_included)
     if len(each) == 1:
         return each[0]
     return pd.concat([steps.assign(capture=number) for number, steps in enumerate(each)], ignore_index=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tfcompare.compare.attribution import (
@@ -26,6 +27,7 @@ from tfcompare.compare.attribution_words import (
 )
 from tfcompare.compare.headline import step_marker_call
 from tfcompare.compare.stats.verdict import UNCLEAR, UNTESTED
+from tfcompare.compare.step_time_verdict import step_time_us
 from tfcompare.compare.straggler import attributed_hosts
 from tfcompare.markdown import as_code
 from tfcompare.schema import SIDES, STEP_PARTS
@@ -48,8 +50,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from tfcompare.compare import Comparison
-    from tfcompare.compare.captures import Captures
+    from tfcompare.compare.pair import Pair
+    from tfcompare.compare.side import Side
     from tfcompare.compare.stats.verdict import Verdict
     from tfcompare.run import Run
 
@@ -100,71 +102,74 @@ class Within:
     sentence: str
 
 
-def attribution(comparison: Comparison, candidate: Run) -> Attribution:
-    """How the average step of a comparison's candidate differs from the baseline's, on its chosen host.
+def attribution_of(pair: Pair) -> Attribution:
+    """`attribution`, kept with the pair."""
+    return pair.cached("attribution", partial(attribution, pair))
+
+
+def attribution(pair: Pair) -> Attribution:
+    """How the average step of a candidate differs from the baseline's, on its chosen host.
 
     Of several hosts, see `attributed_hosts`.
     """
-    hosts = attributed_hosts(comparison, candidate)
-    means = comparison.step_time_us(comparison.baseline), comparison.step_time_us(candidate)
-    parts = with_other_hosts(part_means(*map(steps_of_captures, _captures(comparison, candidate))), means)
-    of_hosts = host_sentence(comparison, candidate)
-    if why := _why_none(comparison.baseline, candidate):
+    hosts = attributed_hosts(pair)
+    means = step_time_us(pair.sides[0]), step_time_us(pair.sides[1])
+    parts = with_other_hosts(part_means(*map(steps_of_captures, _attributed_sides(pair))), means)
+    of_hosts = host_sentence(pair)
+    if why := _why_none(*pair.runs):
         return Attribution(hosts, parts, None, why, of_hosts)
     if not has_both(parts):
         why = "No breakdown: a run has no included step."
         return Attribution(hosts, parts, None, why, of_hosts)
     waterfall = step_waterfall(parts)
-    if comparison.baseline.content_id == candidate.content_id:
+    if pair.is_identical:
         same = "Both runs are the same capture: no part of the step differs."
         return Attribution(hosts, parts, waterfall, same, of_hosts)
-    causes = tuple(_causes(comparison, candidate, parts))
-    several = comparison.host is None and len(candidate.host_names) > 1
+    causes = tuple(_causes(pair, parts))
+    several = pair.host is None and len(pair.candidate.host_names) > 1
     where = f"On {as_code(hosts[1])}: " if several else ""
-    certain = tuple(_certain(comparison, candidate, parts, hosts))
-    doubt = caution(comparison, candidate, [part for part, _ in certain])
+    certain = tuple(_certain(pair, parts, hosts))
+    doubt = caution(pair, [part for part, _ in certain])
     sentence = doubt + where + step_budget(parts, {one.part: one.words for one in causes})
     return Attribution(hosts, parts, waterfall, sentence, of_hosts, causes, certain)
 
 
-def _certain(
-    comparison: Comparison, candidate: Run, parts: pd.DataFrame, hosts: tuple[str, str]
-) -> Iterator[tuple[str, Verdict]]:
+def _certain(pair: Pair, parts: pd.DataFrame, hosts: tuple[str, str]) -> Iterator[tuple[str, Verdict]]:
     """The parts that the budget names whose change is significant, if that of the step time is unclear."""
-    if comparison.verdict[candidate.id].word == UNCLEAR:
+    if pair.verdict.word == UNCLEAR:
         for part in filter(STEP_PARTS.__contains__, named_parts(parts).index):
-            found = on_part(comparison, candidate, part, hosts)
+            found = on_part(pair, part, hosts)
             if found.is_claim and found.evidence:
                 yield part, found
 
 
-def caution(comparison: Comparison, candidate: Run, certain: Sequence[str] = ()) -> str:
+def caution(pair: Pair, certain: Sequence[str] = ()) -> str:
     """A prefix for sentences on differences if the step time has no significant change; else empty.
 
     `certain`: the parts whose own change is significant.
     """
-    verdict = comparison.verdict[candidate.id]
-    if verdict.is_claim or comparison.baseline.content_id == candidate.content_id:
+    verdict = pair.verdict
+    if verdict.is_claim or pair.is_identical:
         return ""
     why = _WITHOUT_CLAIM.get(verdict.word, "did not change significantly")
     but = f", except for {' and '.join(PART_WORDS[part] for part in certain)}" if certain else ""
-    time = "The step time" if comparison.main_kind(candidate) is None else "The time of all kinds of steps together"
+    time = "The step time" if pair.main_kind is None else "The time of all kinds of steps together"
     return f"{time} {why}, so the following may be chance{but}. "
 
 
-def attributed_steps(comparison: Comparison, candidate: Run) -> tuple[pd.DataFrame, pd.DataFrame]:
+def attributed_steps(pair: Pair) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The steps of baseline and candidate with their parts, one row per step, on the compared hosts, of the capture
     that stands for all."""
-    ours, theirs = attributed_hosts(comparison, candidate)
-    return comparison.baseline.table("steps", host=ours), candidate.table("steps", host=theirs)
+    ours, theirs = attributed_hosts(pair)
+    return pair.baseline.table("steps", host=ours), pair.candidate.table("steps", host=theirs)
 
 
-def _causes(comparison: Comparison, candidate: Run, parts: pd.DataFrame) -> Iterator[Cause]:
+def _causes(pair: Pair, parts: pd.DataFrame) -> Iterator[Cause]:
     """The op, or the idle gap, with a good part of the change of each part that the budget names."""
-    sides = _host_steps(comparison, candidate)
+    sides = _host_steps(pair)
     for part, delta_us in named_parts(parts).items():
         if part == IDLE:
-            gaps = _usual_gaps(comparison, candidate)
+            gaps = _usual_gaps(pair)
             side = int(delta_us > 0)
             gap, other = gaps[side], gaps[1 - side]
             if gap is not None:
@@ -173,7 +178,7 @@ def _causes(comparison: Comparison, candidate: Run, parts: pd.DataFrame) -> Iter
                 if more_us >= _WORTH_NAMING * abs(delta_us):
                     yield Cause(part, delta_us, gap.before, gap=gap, side=side)
         elif part in STEP_PARTS:
-            moves = _moves(comparison, candidate, part, *sides)
+            moves = _moves(pair, part, *sides)
             if moves is not None and len(moves) and float(moves["delta_us"].iloc[0]) / delta_us >= _WORTH_NAMING:
                 name, is_op = str(moves["name"].iloc[0]), moves["kind"].iloc[0] != FACTOR
                 what = as_code(name, _NAME_LETTERS) if is_op else f"the {name.lower()}"
@@ -183,47 +188,44 @@ def _causes(comparison: Comparison, candidate: Run, parts: pd.DataFrame) -> Iter
                 yield Cause(str(part), delta_us, f"(above all {what})", name if is_op else "")
 
 
-def _host_steps(comparison: Comparison, candidate: Run) -> tuple[HostSteps, HostSteps]:
+def _host_steps(pair: Pair) -> tuple[HostSteps, HostSteps]:
     """The average step of the compared host of the baseline, and of the candidate."""
-    ours, theirs = (host_steps_of(side, comparison.replicates) for side in _captures(comparison, candidate))
+    ours, theirs = map(host_steps_of, _attributed_sides(pair))
     return ours, theirs
 
 
-def _captures(comparison: Comparison, candidate: Run) -> tuple[Captures, Captures]:
+def _attributed_sides(pair: Pair) -> tuple[Side, Side]:
     """The captures of baseline and candidate on the hosts whose steps are attributed."""
-    hosts = attributed_hosts(comparison, candidate)
-    ours, theirs = map(comparison.replicates.captures, (comparison.baseline, candidate), hosts)
+    hosts = attributed_hosts(pair)
+    ours, theirs = (side.on(host) for side, host in zip(pair.sides, hosts, strict=True))
     return ours, theirs
 
 
-def _usual_gaps(comparison: Comparison, candidate: Run) -> list[Gap | None]:
+def _usual_gaps(pair: Pair) -> list[Gap | None]:
     """The gap of most steps on each side, in the capture that stands for all."""
-    steps = attributed_steps(comparison, candidate)
+    steps = attributed_steps(pair)
     included = [rows[rows["included"].astype(bool)] for rows in steps]
-    return [usual_gap(run, rows) for run, rows in zip((comparison.baseline, candidate), included, strict=True)]
+    return [usual_gap(run, rows) for run, rows in zip(pair.runs, included, strict=True)]
 
 
-def _moves(
-    comparison: Comparison, candidate: Run, part: str, ours: HostSteps, theirs: HostSteps
-) -> pd.DataFrame | None:
+def _moves(pair: Pair, part: str, ours: HostSteps, theirs: HostSteps) -> pd.DataFrame | None:
     """The changes of the ops, or of number and time of launches, in a part of the step; None where there are none."""
     if part == "kernel_launch_us":
         return _launch_moves(ours, theirs)
-    diff = comparison.table("op_stats")
-    return op_moves(diff[diff["candidate"] == candidate.id], ours.ops(part), theirs.ops(part))
+    return op_moves(pair.diff(), ours.ops(part), theirs.ops(part))
 
 
-def within(comparison: Comparison, candidate: Run, part: str) -> Within:
+def within(pair: Pair, part: str) -> Within:
     """The changes within one of `schema.STEP_PARTS`, by its ops or launches. Both runs must have steps."""
-    ours, theirs = _host_steps(comparison, candidate)
+    ours, theirs = _host_steps(pair)
     if part == IDLE:
-        return Within(part, None, _gaps_sentence(_usual_gaps(comparison, candidate)))
+        return Within(part, None, _gaps_sentence(_usual_gaps(pair)))
     means = part_means(ours.steps, theirs.steps)
-    moves = _moves(comparison, candidate, part, ours, theirs)
+    moves = _moves(pair, part, ours, theirs)
     if moves is None or moves.empty:
         return Within(part, None, "The profiles have no ops for this part of the step.")
     waterfall = part_waterfall(means.iloc[STEP_PARTS.index(part)], moves)
-    sentence = caution(comparison, candidate) + part_sentence(part, waterfall, moves)
+    sentence = caution(pair) + part_sentence(part, waterfall, moves)
     if part == INPUT and (inner := _function_op(moves, ours, theirs)) is not None:
         sentence += inner_op_sentence(*inner)
     return Within(part, waterfall, sentence)

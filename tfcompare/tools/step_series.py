@@ -3,14 +3,36 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from tfcompare.schema import STEP_PRECISIONS
 from tfcompare.tables.step_cells import StepCells
 
+if TYPE_CHECKING:
+    from tfcompare.run import Run
+
 LEAST_TOLD = 0.5
 """The minimum share of device computing with known precision for which a 16-bit share is given."""
+
+
+def steps_of(run: Run, host: str | None) -> pd.DataFrame:
+    """Each step of `run` on its slowest host, or on the host that is shown."""
+    if host is not None:
+        return run.table("steps", host=host)
+    return with_host(run.steps, run.table("steps"))
+
+
+def has_step_times(run: Run) -> bool:
+    """Whether there is any step time to draw."""
+    return run.info.has_step_times and len(run.steps) > 0
+
+
+def may_draw(steps: Iterable[pd.DataFrame]) -> bool:
+    """Whether any of these runs has several steps: a single one is a figure and no chart."""
+    return any(len(frame) > 1 for frame in steps)
 
 
 def with_host(run_steps: pd.DataFrame, steps: pd.DataFrame) -> pd.DataFrame:

@@ -18,8 +18,8 @@ from tfcompare.tools.key_figures import KeyFigure, Unit, better_by
 from tfcompare.units import format_time_us
 
 if TYPE_CHECKING:
-    from tfcompare.compare import Comparison
-    from tfcompare.compare.captures import Captures
+    from tfcompare.compare.pair import Pair
+    from tfcompare.compare.side import Side
     from tfcompare.run import Run
 
 LEAST_CHANGE = 0.01
@@ -65,46 +65,45 @@ def steps_per_s(run: Run) -> tuple[float, float, float]:
     return window.steps_per_s, window.steps_per_s * (mean / longest), window.steps_per_s * (mean / shortest)
 
 
-def verdict_on_gaps(comparison: Comparison, candidate: Run) -> Verdict:
+def verdict_on_gaps(pair: Pair) -> Verdict:
     """The verdict on the time between steps, from the individual gaps."""
-    return _verdict(comparison, candidate, "gaps between steps", lambda window: window.gaps_us)
+    return _verdict(pair, "gaps between steps", lambda window: window.gaps_us)
 
 
-def verdict_on_loop(comparison: Comparison, candidate: Run) -> Verdict:
+def verdict_on_loop(pair: Pair) -> Verdict:
     """The verdict on the time from step to step, from the individual times."""
-    return _verdict(comparison, candidate, "step periods", lambda window: window.periods_us)
+    return _verdict(pair, "step periods", lambda window: window.periods_us)
 
 
-def _verdict(comparison: Comparison, candidate: Run, of: str, series: Callable[[Window], Floats]) -> Verdict:
-    return comparison.cached((of, candidate.id), partial(_tested, comparison, candidate, of, series))
+def _verdict(pair: Pair, of: str, series: Callable[[Window], Floats]) -> Verdict:
+    return pair.cached(of, partial(_tested, pair, of, series))
 
 
-def _tested(comparison: Comparison, candidate: Run, of: str, series: Callable[[Window], Floats]) -> Verdict:
-    sides = [comparison.captures(run) for run in (comparison.baseline, candidate)]
-    windows = [side.each(window_of) for side in sides]
+def _tested(pair: Pair, of: str, series: Callable[[Window], Floats]) -> Verdict:
+    windows = [side.each(window_of) for side in pair.sides]
     ours, theirs = ([Times.of(series(found)) for found in side if found is not None] for side in windows)
     if not ours or not theirs:
         return Verdict("untested", "a run has fewer than two steps")
-    return comparison.time_verdict(candidate, (ours, theirs), of)
+    return pair.time_verdict((ours, theirs), of)
 
 
-def between_steps_sentence(comparison: Comparison, candidate: Run) -> str:
+def between_steps_sentence(pair: Pair) -> str:
     """A sentence on the time between steps if it is a large part of either run or has changed; else empty."""
-    ours, theirs = windows_of(comparison, candidate)
-    return in_words(ours, theirs, has_changed=between_steps_changed(comparison, candidate))
+    ours, theirs = windows_of(pair)
+    return in_words(ours, theirs, has_changed=between_steps_changed(pair))
 
 
-def between_steps_changed(comparison: Comparison, candidate: Run) -> bool:
+def between_steps_changed(pair: Pair) -> bool:
     """Whether the time between steps changed significantly, by a good part of the whole."""
-    ours, theirs = windows_of(comparison, candidate)
+    ours, theirs = windows_of(pair)
     if ours is None or theirs is None or abs(theirs.share - ours.share) < LEAST_CHANGE:
         return False
-    return verdict_on_gaps(comparison, candidate).is_claim
+    return verdict_on_gaps(pair).is_claim
 
 
-def dispatch_sentence(comparison: Comparison, candidate: Run) -> str:
+def dispatch_sentence(pair: Pair) -> str:
     """A sentence on the host's dispatch time per step if steps are timed on the device; else empty."""
-    ours, theirs = (mean_of(comparison.captures(run).each(dispatch_us)) for run in (comparison.baseline, candidate))
+    ours, theirs = (mean_of(side.each(dispatch_us)) for side in pair.sides)
     if math.isnan(theirs):
         return ""
     before = f", baseline {format_time_us(ours)}" if not math.isnan(ours) else ""
@@ -122,28 +121,28 @@ def dispatch_us(run: Run, host: str | None = None) -> float:
     return float(counted["host_span_us"].mean()) if len(counted) and on_device.mean() > 0.5 else math.nan
 
 
-def window_figures(comparison: Comparison, candidate: Run) -> list[KeyFigure]:
+def window_figures(pair: Pair) -> list[KeyFigure]:
     """Key figures of both runs over their windows: time between steps, throughput and, if known, dispatch time.
 
     With replicates, means over all captures; throughput is that of the mean time from step to step.
     """
-    ours, theirs = (_figures_of(comparison.captures(run)) for run in (comparison.baseline, candidate))
+    ours, theirs = map(_figures_of, pair.sides)
     figures = [
         KeyFigure(
             label, unit, ours[label], theirs[label],
-            better_by(verdict_on_gaps(comparison, candidate)) if label == BETWEEN else "neither", meaning,
+            better_by(verdict_on_gaps(pair)) if label == BETWEEN else "neither", meaning,
         )
         for label, (unit, meaning) in _FIGURES.items()
     ]  # fmt: skip
     return [figure for figure in figures if not (math.isnan(figure.baseline) and math.isnan(figure.candidate))]
 
 
-def _figures_of(side: Captures) -> dict[str, float]:
+def _figures_of(side: Side) -> dict[str, float]:
     found = mean_window(side)
     per_s = math.nan if found is None else found.steps_per_s
     return {
         BETWEEN: math.nan if found is None else found.between_us,
         THROUGHPUT: per_s,
-        EXAMPLES: per_s * examples_per_step(side.runs[0], side.hosts[0]),
+        EXAMPLES: per_s * examples_per_step(side.run, side.host),
         "Host dispatch per step": mean_of(side.each(dispatch_us)),
     }

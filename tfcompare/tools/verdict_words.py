@@ -17,39 +17,37 @@ from tfcompare.text import capitalized
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tfcompare.compare import Comparison
+    from tfcompare.compare.pair import Pair
     from tfcompare.run import Run
 
 
-def evidence(comparison: Comparison, candidate: Run) -> str:
+def evidence(pair: Pair) -> str:
     """What the verdict on the step time rests on, in Markdown: the interval and the steps, whether the machine may have
     been busy, and what speaks against a claim."""
-    found = comparison.headline_verdict(candidate)
+    found = pair.headline_verdict
     if found == IDENTICAL:
         return ""  # the headline says so
     caveat = f"**But {as_markdown(found.caveat)}.**" if found.caveat else ""
-    return " ".join(
-        filter(None, [f"{as_markdown(capitalized(found.reason))}.", _unknown_load(comparison, candidate), caveat])
-    )
+    return " ".join(filter(None, [f"{as_markdown(capitalized(found.reason))}.", _unknown_load(pair), caveat]))
 
 
-def next_step(comparison: Comparison, candidate: Run) -> str:
+def next_step(pair: Pair) -> str:
     """What to do to settle an inconclusive verdict on the step time, or to get one at all; else empty."""
-    found = comparison.headline_verdict(candidate)
+    found = pair.headline_verdict
     if found.word == UNCLEAR and found.sensitivity:
         return found.sensitivity.what_would_show()
-    infos = comparison.baseline.info, candidate.info
-    if any(run.lost_steps for run in (comparison.baseline, candidate)):
+    infos = pair.baseline.info, pair.candidate.info
+    if any(run.lost_steps for run in pair.runs):
         return "To lose no step: record fewer steps, or with fewer tracers, and wait for the device before it stops."
     few = found.word == UNTESTED and min(info.steps_included for info in infos) < FEWEST_STEPS
     return how_to_record_more(infos) if few else ""
 
 
-def _unknown_load(comparison: Comparison, candidate: Run) -> str:
+def _unknown_load(pair: Pair) -> str:
     """That the runs may vary as those of a busy machine, where nobody knows its load and their variation is assumed."""
-    found = comparison.headline_verdict(candidate).sensitivity
-    is_assumed = found is not None and min(found.captures) < FEWEST_REPEATS and comparison.replicates.spread is None
-    if not is_assumed or all(run.machine_load is not None for run in (comparison.baseline, candidate)):
+    found = pair.headline_verdict.sensitivity
+    is_assumed = found is not None and min(found.captures) < FEWEST_REPEATS and pair.among.spread is None
+    if not is_assumed or all(run.machine_load is not None for run in pair.runs):
         return ""
     return f"The machine's load is unknown; on a busy one, runs vary {UNDER_LOAD:.0f} times as much."
 
@@ -61,23 +59,23 @@ ELSEWHERE = (
 """How else to get step times."""
 
 
-def without_step_times(comparison: Comparison, candidate: Run, shown: Mapping[str, Run]) -> tuple[str, str]:
+def without_step_times(pair: Pair, shown: Mapping[str, Run]) -> tuple[str, str]:
     """A headline on runs that lack step times, and how to get them, in Markdown.
 
     `shown` are the runs by the letters that they go by.
     """
     missing = {letter: run for letter, run in shown.items() if not knows_step_time(run.info)}
-    consequence = "there is no step time" if comparison.is_single else "step times cannot be compared"
-    named = (f"{as_code(name)}: " if not comparison.is_single else "" for name in missing)
+    consequence = "there is no step time" if pair.is_single else "step times cannot be compared"
+    named = (f"{as_code(name)}: " if not pair.is_single else "" for name in missing)
     untimed = [f"{name}{run.why_untimed}" for name, run in zip(named, missing.values(), strict=True) if run.why_untimed]
     if untimed:
-        throughput = "" if comparison.is_single else rates(*windows_of(comparison, candidate))
+        throughput = "" if pair.is_single else rates(*windows_of(pair))
         beside = f"; throughput is {throughput}" if throughput else ""
         return capitalized(consequence) + beside, " ".join(f"{capitalized(sentence)}." for sentence in untimed)
-    where = "" if comparison.is_single else f" in {' and '.join(missing)}"
+    where = "" if pair.is_single else f" in {' and '.join(missing)}"
     how = f"ecord again with each step inside `{step_marker_call(run.info for run in missing.values())}`{ELSEWHERE}."
     first, *others = shown
-    if others and (lead := leading_sentence(comparison, candidate, (first, others[0]))):
+    if others and (lead := leading_sentence(pair, (first, others[0]))):
         return lead.removesuffix("."), f"No verdict, since there are no step markers{where}: r{how}"
     return f"No step markers{where}, so {consequence}", f"R{how}"
 
@@ -92,6 +90,6 @@ def lost_steps(runs: Mapping[str, Run]) -> list[str]:
     ]
 
 
-def slow_steps(comparison: Comparison, runs: Mapping[str, Run]) -> list[str]:
+def slow_steps(pair: Pair, runs: Mapping[str, Run]) -> list[str]:
     """Markdown sentences on the slow steps and the strays of runs by what they are called."""
-    return [one for name, run in runs.items() for one in sentences(run, comparison.host_of(run), as_code(name))]
+    return [one for name, run in runs.items() for one in sentences(run, pair.host_of(run), as_code(name))]

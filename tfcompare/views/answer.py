@@ -8,14 +8,15 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from tfcompare.charts.pair import Pair, has_step_times
 from tfcompare.charts.verdicts import colours_of_change, outcome_text, text_of, tone_of
 from tfcompare.compare.attribution_words import PART_WORDS
 from tfcompare.compare.diff import MATCHED
 from tfcompare.compare.groups.aggregate import largest_changes, metric_in
 from tfcompare.compare.memory_growth import growth_in
+from tfcompare.compare.pair import Pair
 from tfcompare.compare.stats.estimates import STEP_TIME
 from tfcompare.compare.stats.verdict import SAME, UNCLEAR
+from tfcompare.compare.step_time_verdict import step_time_us
 from tfcompare.markdown import as_code, as_markdown, first_sentence
 from tfcompare.schema import SIDES
 from tfcompare.text import capitalized
@@ -27,6 +28,8 @@ from tfcompare.tools.hosts.host_words import who
 from tfcompare.tools.hosts.slowest_host import slowest_host_in
 from tfcompare.tools.ops.op_stats import main_side, top_ops
 from tfcompare.tools.overview import PEAK_MEMORY, PLANNED_MEMORY, dashboard
+from tfcompare.tools.step_attribution import attribution_of
+from tfcompare.tools.step_series import has_step_times
 from tfcompare.tools.throughput import between_steps_sentence, dispatch_sentence, verdict_on_loop
 from tfcompare.tools.verdict_words import evidence, lost_steps, next_step, slow_steps, without_step_times
 from tfcompare.units import MISSING, format_bytes, format_delta, format_percent, format_ratio, format_time_us, ratio_of
@@ -37,6 +40,8 @@ from tfcompare.views.view import cards, sides_of
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from tfcompare.compare.side import Side
 
 _SELF_TIME = (
     "Self time, summed over all threads and devices: it can be longer than the step. Select a row for the op's steps, "
@@ -62,7 +67,7 @@ def first(pair: Pair) -> Iterator[Block]:
     """The verdict, the slowest host, why, and the key figures."""
     yield verdict(pair)
     yield from step_kinds.blocks(pair)
-    found = pair.attribution
+    found = attribution_of(pair)
     if found.host_sentence:
         yield Text(found.host_sentence, more="hosts")
     if found.waterfall is not None and not (pair.is_single or pair.is_identical):
@@ -75,7 +80,7 @@ def first(pair: Pair) -> Iterator[Block]:
 
 def _clock(pair: Pair) -> str:
     """That only what computes changed its speed, where that is so: then another clock is likelier than the program."""
-    found = None if pair.is_identical else clock_change(pair.comparison, pair.candidate, pair.instructions)
+    found = None if pair.is_identical else clock_change(pair, pair.instructions)
     if found is None:
         return ""
     compute, memory = (f"{format_ratio(low)} to {format_ratio(high)}" for low, high in (found.compute, found.memory))
@@ -94,7 +99,7 @@ def memory(pair: Pair) -> Iterator[Block]:
 
 def memory_growth(pair: Pair) -> Iterator[Block]:
     """How much more memory a run holds after each step, if that grows for certain in either."""
-    grown = [growth_in(pair.comparison, run) for _, run in pair.shown]
+    grown = [growth_in(pair, side) for side, _ in pair.shown]
     growing = [(name, one) for name, one in zip(pair.marked, grown, strict=False) if one is not None and one.is_growth]
     for name, one in growing:
         where = "" if pair.is_single else f" in {name}"
@@ -112,7 +117,7 @@ def memory_growth(pair: Pair) -> Iterator[Block]:
 
 def figures(pair: Pair) -> Iterator[Block]:
     """The key figures; says so where the peak memory is unknown, or if there are none."""
-    found = dashboard(pair.comparison, pair.candidate, pair.attribution.parts)
+    found = dashboard(pair, attribution_of(pair).parts)
     if not found:
         yield Text("The profile holds no steps and no ops. Capture it again while the program runs.", "notice")
         return
@@ -130,22 +135,21 @@ def verdict(pair: Pair) -> Verdict:
     """Faster or slower, by how much, and how sure; of a run alone, its step time."""
     shown = dict(zip(pair.called, [run for _, run in pair.shown], strict=False))
     if not all(map(has_step_times, shown.values())):
-        sentence, how = without_step_times(pair.comparison, pair.candidate, shown)
+        sentence, how = without_step_times(pair, shown)
         return Verdict("", "neutral", sentence, [how])
-    slow = [*lost_steps(shown), *slow_steps(pair.comparison, shown)]
+    slow = [*lost_steps(shown), *slow_steps(pair, shown)]
     if pair.is_single:
         run = pair.baseline
-        captures = pair.comparison.captures(run)
-        included = sum(len(captures.steps(i).included) for i in captures.positions)
-        counted = f"{included:,} of {sum(one.info.step_count for one in captures.runs):,} steps are included."
-        time_us = pair.comparison.step_time_us(run)
+        side = pair.sides[0]
+        included = sum(len(side.steps(i).included) for i in side.positions)
+        counted = f"{included:,} of {sum(one.info.step_count for one in side.runs):,} steps are included."
+        time_us = step_time_us(side)
         name = f"{as_code(run.name)}: " if pair.by_name else ""
         step = Finding("step_time", "Step time", "µs", math.nan, time_us, more="timeline", is_alone=True)
         sentence = f"{name}{format_time_us(time_us)} per step"
         return Verdict("", "neutral", sentence, [counted, *slow], [step], help=STEP_TIME)
-    found, of_all = pair.comparison.headline_verdict(pair.candidate), pair.comparison.verdict[pair.candidate.id]
-    about = pair.comparison, pair.candidate
-    basis = [evidence(*about), *slow, between_steps_sentence(*about), dispatch_sentence(*about), next_step(*about)]
+    found, of_all = pair.headline_verdict, pair.verdict
+    basis = [evidence(pair), *slow, between_steps_sentence(pair), dispatch_sentence(pair), next_step(pair)]
     return Verdict(
         text_of(found.word, found.evidence),
         tone_of(found.word, found.evidence),
@@ -154,7 +158,7 @@ def verdict(pair: Pair) -> Verdict:
         [
             Finding(
                 "step_time", "Step time", "µs",
-                pair.comparison.step_time_us(pair.baseline), pair.comparison.step_time_us(pair.candidate),
+                step_time_us(pair.sides[0]), step_time_us(pair.sides[1]),
                 word=of_all.word, evidence=of_all.evidence, more="timeline",
                 interval=(of_all.low, of_all.high) if of_all.has_interval else None,
             )
@@ -166,7 +170,7 @@ def verdict(pair: Pair) -> Verdict:
 
 def headline(pair: Pair, *, whole: bool = False) -> str:
     """What the comparison's headline says first, or all of it; where that is inconclusive, after what is certain."""
-    said = pair.comparison.headline(pair.candidate.id, pair.called)
+    said = pair.headline(pair.called)
     said = said if whole else first_sentence(said)
     certain = pair.cached("certain", partial(_certain, pair))
     return f"{certain}; {said[0].lower()}{said[1:]}" if certain else said
@@ -175,11 +179,11 @@ def headline(pair: Pair, *, whole: bool = False) -> str:
 def _certain(pair: Pair) -> str:
     """The two most important things that are certain though the step time is inconclusive, or how the loops differ if
     the steps do not differ in the same way, in Markdown."""
-    about, found = (pair.comparison, pair.candidate), pair.comparison.headline_verdict(pair.candidate)
+    found = pair.headline_verdict
     if found.word == UNCLEAR:
-        clauses = list(islice(certainties(*about, pair.attribution, pair.marked), 2))
-    elif (found.word == SAME or found.is_claim) and verdict_on_loop(*about).word != found.word:
-        clauses = list(filter(None, [loop_clause(*about, pair.marked)]))
+        clauses = list(islice(certainties(pair, attribution_of(pair), pair.marked), 2))
+    elif (found.word == SAME or found.is_claim) and verdict_on_loop(pair).word != found.word:
+        clauses = list(filter(None, [loop_clause(pair, pair.marked)]))
     else:
         return ""
     known = " and ".join(clauses)
@@ -188,7 +192,7 @@ def _certain(pair: Pair) -> str:
 
 def why(pair: Pair) -> Iterator[Block]:
     """The parts of the average step and how they changed; of a run alone, what its average step consists of."""
-    found = pair.attribution
+    found = attribution_of(pair)
     if found.waterfall is None:
         return
     if pair.is_single:
@@ -204,7 +208,7 @@ def why(pair: Pair) -> Iterator[Block]:
 
 def _places(pair: Pair) -> Iterator[Link]:
     """A link to where each term of the budget is in the timeline, as far as that is known."""
-    for cause in pair.attribution.causes:
+    for cause in attribution_of(pair).causes:
         label = f"{format_delta(cause.delta_us, 'µs')} {PART_WORDS[cause.part]}"
         if cause.gap is not None:
             yield from links.to_gap(pair, cause.side, cause.gap, label)
@@ -216,10 +220,10 @@ def waterfall(pair: Pair, _options: Any = None, *, narrow: bool = False) -> Any:
     """The change of the average step by part, as a figure; None without one."""
     from tfcompare.charts.steps.attribution import step_waterfall
 
-    found = pair.attribution.waterfall
+    found = attribution_of(pair).waterfall
     if pair.is_single or found is None or found.is_empty:
         return None
-    colours = colours_of_change(pair.comparison.verdict[pair.candidate.id])
+    colours = colours_of_change(pair.verdict)
     return step_waterfall(found, pair.sides, colours, narrow=narrow)
 
 
@@ -229,12 +233,12 @@ def average_step(pair: Pair, _options: Any = None) -> Any:
 
     if not pair.is_single or not has_step_times(pair.baseline):
         return None
-    return step_breakdown(pair.attribution.parts, pair.sides[0])
+    return step_breakdown(attribution_of(pair).parts, pair.sides[0])
 
 
 def _parts(pair: Pair) -> Facts:
     """The parts of the average step, without those that are 0 on all sides; the last row is their sum."""
-    parts = pair.attribution.parts
+    parts = attribution_of(pair).parts
     sides = [parts[name].fillna(0.0) for name in sides_of("mean_us", SIDES[: len(pair.shown)])]
     rows, findings = [], []
     for part, label, *times in zip(parts["part"], parts["label"], *sides, strict=True):
@@ -269,8 +273,8 @@ def _sides(pair: Pair, values: Sequence[float]) -> tuple[float, float]:
 
 def changes(pair: Pair, top: int) -> Iterator[Block]:
     """The `top` ops that changed most, 0 for all; of a run alone, its longest ops."""
-    several = pair.comparison.host is None and any(len(run.host_names) > 1 for run in pair.runs)
-    per = f"self time per {pair.comparison.per}{', all hosts together' if several else ''}"
+    several = pair.host is None and any(len(run.host_names) > 1 for run in pair.runs)
+    per = f"self time per {pair.per}{', all hosts together' if several else ''}"
     if pair.is_single:
         yield _longest(pair, per, top)
         return
@@ -300,7 +304,7 @@ def _opens(pair: Pair, findings: Sequence[Finding]) -> Opens:
 def _note(pair: Pair, found: pd.DataFrame, changed: int) -> str:
     """How many more ops changed than are shown, how much of the time is in ops of both runs, unless it is all, and why
     an interval without 1 can be inconclusive, where one is."""
-    of_pair = pair.comparison.coverage()
+    of_pair = pair.coverage()
     share = float(of_pair.loc[of_pair["candidate"] == pair.candidate.id, "matched_share"].iloc[0])
     left_out = f"{changed - len(found):,} more ops changed." if changed > len(found) else ""
     is_apart = (found["interval_low"] > 1) | (found["interval_high"] < 1)
@@ -316,8 +320,7 @@ def _note(pair: Pair, found: pd.DataFrame, changed: int) -> str:
 
 
 def _longest(pair: Pair, per: str, top: int) -> Block:
-    run = pair.baseline
-    stats = pair.comparison.rows("op_stats", run)
+    stats = pair.rows("op_stats", pair.sides[0])
     ops = top_ops(stats, top or len(stats))
     if ops.empty:
         return Text("The profile has no ops.")
@@ -377,8 +380,11 @@ def _change(pair: Pair, row: pd.Series) -> list[str]:
 
 def side_facts(pair: Pair) -> list[AdviceFacts]:
     """What advice is based on, of baseline and candidate."""
-    hosts = [(run, pair.host_of(run)) for run in pair.runs]
-    return [pair.comparison.cached(("facts", run.id, host), partial(facts_of, run, host)) for run, host in hosts]
+
+    def facts(side: Side) -> AdviceFacts:
+        return pair.among.cached(("facts", side.run.id, side.host), partial(facts_of, side.run, side.host))
+
+    return list(map(facts, pair.sides))
 
 
 def findings(pair: Pair) -> Findings:
@@ -398,7 +404,7 @@ def advice(pair: Pair) -> Iterator[Block]:
         ]
         yield Items([(_title(one), _advice_text(one, pair)) for one in found.advice], saves)
     else:
-        slow = None if pair.comparison.host is not None else slowest_host_in(pair.comparison, pair.candidate)
+        slow = None if pair.host is not None else slowest_host_in(pair, pair.candidate)
         if slow is not None and slow.found.stands_out:
             yield Text(f"No known problem but {who(slow)}, for which the others wait.", more="hosts")
         else:

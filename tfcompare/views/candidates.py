@@ -13,14 +13,13 @@ import pandas as pd
 from tfcompare import schema
 from tfcompare.charts import many_runs as charts
 from tfcompare.charts import style
-from tfcompare.charts.pair import Pair
-from tfcompare.charts.style import letter
 from tfcompare.charts.verdicts import text_of
 from tfcompare.compare.headline import step_marker_call
+from tfcompare.compare.pair import Pair
+from tfcompare.compare.side import letter
 from tfcompare.compare.stats.estimates import STEP_TIME
 from tfcompare.compare.stats.verdict import IDENTICAL
 from tfcompare.markdown import as_code, as_markdown, first_sentence
-from tfcompare.tools.caveats import runs_of
 from tfcompare.tools.columns import NAMES, Shown
 from tfcompare.tools.runs import many_runs
 from tfcompare.tools.runs.many_runs import BASELINE, By
@@ -100,18 +99,17 @@ def ranking(pair: Pair) -> Iterator[Block]:
 def _fastest(pair: Pair) -> str:
     """`C` is the fastest of 4 runs: it is 1.5× faster than `B` (1.1×–2.1×, one capture each): 7.13 ms vs 10.9 ms per
     step.; in Markdown. Empty where fewer than two runs have steps."""
-    found = many_runs.fastest_and_next(pair.comparison)
+    found = many_runs.fastest_and_next(pair.among)
     if found is None:
         return ""
-    runs = runs_of(pair.comparison)
-    (fastest,) = found.candidates
-    called = (letter(runs.index(found.baseline)), letter(runs.index(fastest)))
-    names = found.names_of(fastest) if pair.by_name else called
-    verdict = found.headline_verdict(fastest)
-    first = f"{as_code(names[1])}{' (the baseline)' if fastest is pair.baseline else ''}"
+    runs = pair.among.runs
+    called = (letter(runs.index(found.baseline)), letter(runs.index(found.candidate)))
+    names = found.names if pair.by_name else called
+    verdict = found.headline_verdict
+    first = f"{as_code(names[1])}{' (the baseline)' if found.candidate is pair.baseline else ''}"
     if verdict == IDENTICAL:
         return f"{first} and {as_code(names[0])}, the same capture, have the shortest step of {len(runs):,} runs."
-    said = first_sentence(found.headline(names=names))
+    said = first_sentence(found.headline(names))
     if verdict.is_claim and not verdict.caveat and said.startswith(as_code(names[1])):  # else of one kind of steps
         return f"{first} is the fastest of {len(runs):,} runs: it {said.removeprefix(as_code(names[1])).lstrip()}"
     but = f" But {as_markdown(verdict.caveat)}." if verdict.caveat else ""
@@ -120,7 +118,7 @@ def _fastest(pair: Pair) -> str:
 
 def _runs(pair: Pair) -> pd.DataFrame:
     """The table of runs, which go by their letters and names, as everywhere; or by their names alone."""
-    runs = pair.comparison.cached("runs", partial(many_runs.runs_table, pair.comparison))
+    runs = pair.among.cached("runs", partial(many_runs.runs_table, pair.among))
     return runs if pair.by_name else runs.assign(name=[f"{letter(i)} · {name}" for i, name in enumerate(runs["name"])])
 
 
@@ -159,7 +157,7 @@ def _step_times(pair: Pair) -> Iterator[Block]:
     runs = _runs(pair)
     timed = runs["step_time_us_mean"].notna()
     if not timed.any():
-        infos = [run.info for run in runs_of(pair.comparison)]
+        infos = [run.info for run in pair.among.runs]
         yield Text(
             "No step times to show: none of these runs marks its steps. Record again with each step inside "
             f"`{step_marker_call(infos)}`, or choose the host event that begins each.",
@@ -175,35 +173,35 @@ def _step_times(pair: Pair) -> Iterator[Block]:
 
 def _changes(pair: Pair, options: Options) -> Iterator[Block]:
     """The ops with the largest change in any run, shown for all runs."""
-    comparison, by, runs = pair.comparison, options.changes_by, _runs(pair)
-    make = partial(many_runs.changes_by_run, comparison.table("op_stats"), by)
-    cells = comparison.cached(("changes by run", by), make)
+    by, runs = options.changes_by, _runs(pair)
+    make = partial(many_runs.changes_by_run, pair.among.diffs("op_stats"), by)
+    cells = pair.among.cached(("changes by run", by), make)
     if cells.empty:
         yield Text("No op's self time differs between the baseline and any of these runs.", "notice")
         return
     candidates = many_runs.in_time_order(runs[runs["role"] != BASELINE])
     names = dict(zip(candidates["run"], candidates["name"], strict=True))
-    yield Chart("change_map", lambda: charts.change_map(cells, names, per=comparison.per), on=by)
+    yield Chart("change_map", lambda: charts.change_map(cells, names, per=pair.per), on=by)
 
 
 def _tables(pair: Pair) -> dict[str, str]:
     """The tables that any of the runs has rows of, by their names."""
-    runs = runs_of(pair.comparison)
+    runs = pair.among.runs
     have = (name for name in TABLES if any(len(run.table(name, host=pair.host_of(run))) for run in runs))
     return {name: TABLES[name] for name in have} or {"op_stats": TABLES["op_stats"]}
 
 
 def _beside(pair: Pair, options: Options) -> Iterator[Block]:
     """A table's figures in all runs, a column for each."""
-    comparison, table = pair.comparison, schema.table(options.beside)
-    make = partial(many_runs.side_by_side, comparison, table.name)
-    rows = comparison.cached(("beside", table.name), make)
+    table = schema.table(options.beside)
+    make = partial(many_runs.side_by_side, pair.among, table.name)
+    rows = pair.among.cached(("beside", table.name), make)
     keys = [key for key in table.keys if rows[key].nunique() > 1] or [table.keys[-1]]
     headline = table.column(str(table.headline))
-    per = f"/{comparison.per}" if headline.kind == "sum" and comparison.per != "run" else ""
+    per = f"/{pair.per}" if headline.kind == "sum" and pair.per != "run" else ""
     label = f"{headline.label} ({headline.unit}{per})"
     figures = []
-    for position, run in enumerate(runs_of(comparison)):
+    for position, run in enumerate(pair.among.runs):
         of_run = run.name if pair.by_name else f"{letter(position)} · {run.name}"
         figures.append(Shown(f"value_{position}", of_run, label, headline.meaning, "number", headline.unit))
         if position:
@@ -217,7 +215,7 @@ def _beside(pair: Pair, options: Options) -> Iterator[Block]:
 
 
 def _why_not(pair: Pair) -> str:
-    several = len(pair.comparison.candidates) >= many_runs.FEWEST_CANDIDATES
+    several = len(pair.among.candidates) >= many_runs.FEWEST_CANDIDATES
     return "" if several else "There is only one candidate: the overview says all about it."
 
 

@@ -9,11 +9,11 @@ from typing import Literal
 import pandas as pd
 
 from tfcompare import schema
-from tfcompare.charts.pair import Pair
 from tfcompare.compare.diff import MATCHED
 from tfcompare.compare.groups.aggregate import metric_in
 from tfcompare.compare.groups.kernel_groups import KernelGrouping, counted_under, group_kernels
 from tfcompare.compare.matching.kernel_labels import kernel_labels
+from tfcompare.compare.pair import Pair
 from tfcompare.markdown import as_code
 from tfcompare.tools.ops.kernel_stats import COUNT, TIME, with_ranks_and_shares
 from tfcompare.tools.row_keys import row_keys
@@ -36,7 +36,7 @@ def rows_of(pair: Pair, by: By) -> pd.DataFrame:
     def make() -> pd.DataFrame:
         diff = pair.diff("kernel_stats")
         if by != "launch":
-            diff = group_kernels(diff, by, pair.comparison.group_verdicts, pair.manual_pairs)
+            diff = group_kernels(diff, by, pair.group_verdicts, pair.manual_pairs)
         return with_ranks_and_shares(diff)
 
     return pair.cached(("kernel_rows", by), make)

@@ -13,10 +13,10 @@ from tfcompare import schema
 from tfcompare.charts import kernels, ops
 from tfcompare.charts import shares as charts
 from tfcompare.charts.changes import changes_of_pair
-from tfcompare.charts.pair import Pair
 from tfcompare.charts.style import Quantity
 from tfcompare.compare.diff import INTERVAL
 from tfcompare.compare.groups.aggregate import group_copies, largest_changes, metric_in
+from tfcompare.compare.pair import Pair
 from tfcompare.markdown import as_code
 from tfcompare.run import Run
 from tfcompare.schema import SIDES
@@ -150,7 +150,7 @@ def _answer(pair: Pair) -> Iterator[Block]:
     if sentence := headline(pair):
         yield Text(sentence, "headline")
     yield Cards(figures(pair), pair.headings)
-    if outside := outside_of_steps(pair.comparison, pair.candidate, "kernel_stats"):
+    if outside := outside_of_steps(pair, "kernel_stats"):
         yield Text(outside, "quiet")
 
 
@@ -211,7 +211,7 @@ def _rows(pair: Pair, options: Options) -> pd.DataFrame:
     """The rows of the table: groups of kernels or single launches that contain the words of the filter."""
     rows = rows_of(pair, options.by)
     if options.per_launch:
-        rows = pair.comparison.rows_per_occurrence(rows, "kernel_stats")
+        rows = pair.rows_per_occurrence(rows, "kernel_stats")
     names = ["kernel_name", "op_name", "kernel_name_candidate", "op_name_candidate"]
     return with_words(rows, options.filter, [name for name in names if name in rows])
 
@@ -310,7 +310,7 @@ def _tensor_cores(pair: Pair, options: Options) -> Any:
     sides, title = [side for side, _ in pair.shown], "Kernel time by use of tensor cores"
     if options.shares:
         return charts.share_bars(use, sides, TIME, title=title, axis="Share of kernel time")
-    return charts.time_bars(use, sides, TIME, title=title, axis=f"Kernel time per {pair.comparison.per}")
+    return charts.time_bars(use, sides, TIME, title=title, axis=f"Kernel time per {pair.per}")
 
 
 def _copies(pair: Pair, options: Options) -> Table:

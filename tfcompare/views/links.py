@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from tfcompare.charts.pair import Pair
-from tfcompare.charts.style import letter
 from tfcompare.compare.executions import programs
 from tfcompare.compare.matching.matching import pair_hosts
+from tfcompare.compare.pair import Pair
+from tfcompare.compare.side import letter
 from tfcompare.run import Run
 from tfcompare.tools.ops.idle_gaps import Gap
 from tfcompare.views.blocks import Link

@@ -10,7 +10,6 @@ from typing import Any
 import pandas as pd
 
 from tfcompare import schema
-from tfcompare.charts.pair import Pair, has_step_times, steps_of
 from tfcompare.charts.steps import steps
 from tfcompare.charts.verdicts import text_of
 from tfcompare.compare.diff import MATCHED
@@ -18,10 +17,13 @@ from tfcompare.compare.groups.aggregate import metric_in
 from tfcompare.compare.groups.fused_rows import CONSTITUENTS, single_ops
 from tfcompare.compare.matching.kernel_labels import kernel_labels
 from tfcompare.compare.matching.tiers import FUSED
+from tfcompare.compare.pair import Pair
 from tfcompare.markdown import as_code
 from tfcompare.schema import DEVICE, SIDES
 from tfcompare.tools import step_series
 from tfcompare.tools.card_texts import points_text
+from tfcompare.tools.ops.op_stats import ops_of
+from tfcompare.tools.step_series import has_step_times, steps_of
 from tfcompare.units import MISSING, format_percent, format_percent_change, format_ratio, format_value
 from tfcompare.views import links
 from tfcompare.views.blocks import Block, Chart, Choose, Details, Facts, Links, Live, Table, Text, later
@@ -60,7 +62,7 @@ def of_row(pair: Pair, row: pd.Series) -> Details:
 
 
 def _of_name(pair: Pair, op_name: str) -> Iterator[Block]:
-    if rows_named(pair.ops(idle=False), op_name, op_name).empty:
+    if rows_named(ops_of(pair, idle=False), op_name, op_name).empty:
         yield Text("No time was recorded for this op.", "notice")
     yield from times(pair, op_name)
     yield from _places(pair, op_name, op_name)
@@ -97,7 +99,7 @@ def _places(pair: Pair, baseline: str | None, candidate: str | None) -> Iterator
 
 def times(pair: Pair, op_name: str) -> Iterator[Block]:
     """The numbers and steps of the op of that name, where it ran: on the device, on the host, or on both."""
-    for position, row in rows_named(pair.ops(idle=False), op_name, op_name).iterrows():
+    for position, row in rows_named(ops_of(pair, idle=False), op_name, op_name).iterrows():
         yield Text(f"**{as_code(str(row['op_type']))} on {str(row['host_or_device']).lower()}**")
         yield from of_one_row(pair, row, f"op_{position}")
 
@@ -171,12 +173,12 @@ def numbers_of(
     """
     lines = []
     for name, (label, unit) in labels.items():
-        column = name if f"{name}_baseline" in row.index else f"{name}_per_{pair.comparison.per}"
+        column = name if f"{name}_baseline" in row.index else f"{name}_per_{pair.per}"
         ours, theirs = (row[f"{column}_{role}"] for role in SIDES)
         if name in known and pd.isna(ours) and pd.isna(theirs):
             continue
         text = format_percent if unit == "share" else partial(format_value, unit=unit)
-        what = label if column == name else f"{label} per {pair.comparison.per}"
+        what = label if column == name else f"{label} per {pair.per}"
         both = [text(ours), text(theirs), change_of(ours, theirs, unit)]
         lines.append([what, *(both[:1] if pair.is_single else both)])
     return lines
@@ -246,7 +248,7 @@ def small_table(
 
 def _names(pair: Pair, _options: Any) -> dict[str, str]:
     """The ops of either run, those that changed most, or of a run alone took longest, first."""
-    rows = largest_first(pair, schema.OP_STATS, pair.ops(idle=False))
+    rows = largest_first(pair, schema.OP_STATS, ops_of(pair, idle=False))
     return {name: name for name in rows["op_name"]}
 
 
@@ -265,7 +267,7 @@ def blocks(pair: Pair, options: Options) -> Iterator[Block]:
 
 
 def _why_not(pair: Pair) -> str:
-    return "No ops were recorded." if pair.ops(idle=False).empty else ""
+    return "No ops were recorded." if ops_of(pair, idle=False).empty else ""
 
 
 VIEW = View("op", "Op", blocks, why_not=_why_not, options=Options)

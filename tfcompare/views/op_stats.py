@@ -12,7 +12,6 @@ import pandas as pd
 from tfcompare import schema
 from tfcompare.charts import ops, scopes
 from tfcompare.charts.changes import changes_of_pair
-from tfcompare.charts.pair import Pair, has_step_times
 from tfcompare.charts.shares import NARROW, WIDE, share_rows
 from tfcompare.charts.steps.attribution import part_waterfall
 from tfcompare.charts.style import SELF_TIME
@@ -20,12 +19,16 @@ from tfcompare.charts.verdicts import colours_of_change
 from tfcompare.compare.attribution import OTHER_HOSTS
 from tfcompare.compare.diff import INTERVAL
 from tfcompare.compare.groups.aggregate import Grouping, largest_changes, metric_in, without_idle
+from tfcompare.compare.pair import Pair
 from tfcompare.markdown import as_code
 from tfcompare.schema import DEVICE, HOST, SIDES
 from tfcompare.tools import step_attribution
 from tfcompare.tools.key_figures import KeyFigure
 from tfcompare.tools.ops import op_figures
 from tfcompare.tools.ops import op_stats as tf_stats
+from tfcompare.tools.ops.op_stats import groups_of, ops_of
+from tfcompare.tools.step_attribution import attribution_of
+from tfcompare.tools.step_series import has_step_times
 from tfcompare.views import op, shares
 from tfcompare.views.blocks import (
     Beside,
@@ -74,7 +77,7 @@ def _places(pair: Pair, _options: Any) -> dict[str, str]:
 
 def _parts(pair: Pair, _options: Any) -> dict[str, str]:
     """The parts of the step in either run, that which changed most first."""
-    found = pair.attribution
+    found = attribution_of(pair)
     if pair.is_single or found.moved_most is None:
         return {}
     there = found.parts[(found.parts["mean_us_baseline"] > 0) | (found.parts["mean_us_candidate"] > 0)]
@@ -126,13 +129,13 @@ def _answer(pair: Pair) -> Iterator[Block]:
     """The self time in a sentence and as figures, and what ran outside of the steps."""
     yield Text(headline(pair), "headline")
     yield Cards(figures(pair), pair.headings)
-    if outside := op_figures.outside_of_steps(pair.comparison, pair.candidate):
+    if outside := op_figures.outside_of_steps(pair):
         yield Text(outside, "quiet")
 
 
 def headline(pair: Pair) -> str:
     """The change of the self time, in Markdown."""
-    rows, per = pair.ops(idle=False), pair.comparison.per
+    rows, per = ops_of(pair, idle=False), pair.per
     if pair.is_single:
         return op_figures.sentence_alone(rows, per)
     return "Both runs are the same capture: no op differs." if pair.is_identical else op_figures.sentence(rows, per)
@@ -140,10 +143,10 @@ def headline(pair: Pair) -> str:
 
 def figures(pair: Pair) -> list[KeyFigure]:
     """Self times, the number of ops, and of two runs how much of the time has a counterpart."""
-    found = op_figures.figures(pair.ops(idle=False), pair.comparison.per)
+    found = op_figures.figures(ops_of(pair, idle=False), pair.per)
     if pair.is_single:
         return [figure.alone() for figure in found]
-    shares = pair.comparison.coverage()
+    shares = pair.coverage()
     row = shares[shares["candidate"] == pair.candidate.id].iloc[0]
     return [*found, op_figures.matched_time(row["matched_share"], row["exact_share"])]
 
@@ -151,11 +154,14 @@ def figures(pair: Pair) -> list[KeyFigure]:
 def _rows(pair: Pair, options: Options) -> pd.DataFrame:
     """The rows of the table: ops or groups of them, on the chosen side, that contain the words of the filter."""
     if options.by == "op_name":
-        rows, columns = pair.ops(idle=options.idle), ["op_name", "op_type", "op_name_candidate", "op_type_candidate"]
+        rows, columns = (
+            ops_of(pair, idle=options.idle),
+            ["op_name", "op_type", "op_name_candidate", "op_type_candidate"],
+        )
     else:
-        rows, columns = pair.groups(options.by, idle=options.idle), [options.by]
+        rows, columns = groups_of(pair, options.by, idle=options.idle), [options.by]
     if options.per_occurrence:
-        rows = pair.comparison.rows_per_occurrence(rows, "op_stats")
+        rows = pair.rows_per_occurrence(rows, "op_stats")
     return tf_stats.with_words(rows[rows["host_or_device"].isin(options.places)], options.filter, columns)
 
 
@@ -207,7 +213,7 @@ def _named(rows: pd.DataFrame, metric: str) -> list[str]:
 
 def _details(pair: Pair, options: Options, chosen: str) -> Details | None:
     """The selected op, even if the filter hides it."""
-    every = pair.ops(idle=options.idle)
+    every = ops_of(pair, idle=options.idle)
     found = every[op.op_key(every) == chosen]
     return None if found.empty else op.of_row(pair, found.iloc[0])
 
@@ -228,11 +234,11 @@ def _changes(pair: Pair, options: Options, letters: int = ops.MOVER_LENGTH) -> A
 
 def _within(pair: Pair, options: Options) -> Iterator[Block]:
     """What changed within the chosen part of the step."""
-    make = partial(step_attribution.within, pair.comparison, pair.candidate, options.part)
+    make = partial(step_attribution.within, pair, options.part)
     inside = pair.cached(("within", options.part), make)
     yield Text(inside.sentence)
     if inside.waterfall is not None and not inside.waterfall.is_empty:
-        colours = colours_of_change(pair.comparison.verdict[pair.candidate.id])
+        colours = colours_of_change(pair.verdict)
         draw = partial(part_waterfall, inside.waterfall, pair.sides, schema.STEPS.column(options.part).label, colours)
         yield Chart("part_waterfall", draw, on=options.part, draw_narrow=partial(draw, narrow=True))
 
@@ -259,7 +265,7 @@ def _shares_on(pair: Pair, place: str, *, idle: bool) -> dict[Grouping, pd.DataF
     """The self time on host or device by op and by op type, as `time_shares`."""
 
     def make(by: Grouping) -> pd.DataFrame:
-        return tf_stats.time_shares(_with_time(pair.groups(by, idle=idle), place), by)
+        return tf_stats.time_shares(_with_time(groups_of(pair, by, idle=idle), place), by)
 
     groupings: tuple[Grouping, ...] = ("op_name", "op_type")
     return {by: pair.cached(("shares", place, by, idle), partial(make, by)) for by in groupings}
@@ -295,7 +301,7 @@ def _with_time(rows: pd.DataFrame, place: str) -> pd.DataFrame:
 
 def _scopes(pair: Pair, options: Options) -> Iterator[Block]:
     """The self time by name scope."""
-    if coverage := op_figures.scoped_time(pair.ops(idle=False), is_single=pair.is_single):
+    if coverage := op_figures.scoped_time(ops_of(pair, idle=False), is_single=pair.is_single):
         yield Text(coverage, "quiet")
     for place in options.places:
         nothing = f"No op took any time on {place.lower()}."
@@ -311,7 +317,7 @@ def scopes_of(pair: Pair, _options: Any = None, *, place: str) -> Any:
     took_time = tree[sides_of(metric)].max(axis=1) > 0
     here = tree[took_time & (tree["node"].str.split("/", n=1).str[0] == place)]
     make = scopes.scope_icicle_alone if pair.is_single else scopes.scope_icicle
-    return None if here.empty else make(here, metric, per=pair.comparison.per, place=place.lower())
+    return None if here.empty else make(here, metric, per=pair.per, place=place.lower())
 
 
 CHARTS: dict[str, Make] = {

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from tfcompare.charts.pair import Pair
+from tfcompare.compare.pair import Pair
 from tfcompare.errors import TfcompareError, Unknown
 
 Choices = Mapping[Any, str] | range

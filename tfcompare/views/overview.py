@@ -9,17 +9,17 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from tfcompare.charts.pair import Pair, has_step_times, may_draw, named_captures, sides, steps_of
 from tfcompare.charts.steps import slow_steps, step_parts, steps
-from tfcompare.charts.style import Side
+from tfcompare.compare.pair import Pair
+from tfcompare.compare.side import Side
 from tfcompare.compare.slow_step_words import sentences
 from tfcompare.compare.step_kinds import included_steps, kinds_of
 from tfcompare.run import Run
 from tfcompare.tables.slow_steps import SLOW_RATIO
 from tfcompare.tables.step_times import on_slowest_host, positions_in_run
 from tfcompare.tools import step_attribution
-from tfcompare.tools.caveats import runs_of
 from tfcompare.tools.overview import gap_sentence
+from tfcompare.tools.step_series import has_step_times, may_draw, steps_of
 from tfcompare.units import format_time_us
 from tfcompare.views import answer, candidates, links, source_lines, what_differs
 from tfcompare.views.answer import TOP
@@ -72,7 +72,7 @@ def blocks(pair: Pair, options: Options) -> Iterator[Block]:
     yield from answer.memory(pair)
     yield Live("typical_step")
     if any(has_step_times(run) for _, run in pair.shown):
-        can_choose = may_draw(run.steps for run in runs_of(pair.comparison) if has_step_times(run))
+        can_choose = may_draw(run.steps for run in pair.among.runs if has_step_times(run))
         yield Section("Steps", partial(_steps, pair, options), True, ["steps_as"] if can_choose else [], SLOW)
         yield Section("Largest idle gap", partial(pair.cached, "gaps", lambda: list(_gaps(pair))), is_open=True)
 
@@ -86,7 +86,7 @@ def _steps(pair: Pair, options: Options) -> Iterator[Block]:
         yield Chart("step_distribution", partial(CHARTS["step_distribution"], pair, options))
     if every or options.steps_as == "part":
         yield from _by_part(pair)
-    if len(runs_of(pair.comparison)) > DRAWN_CANDIDATES + 1 and options.steps_as != "part":
+    if len(pair.among.runs) > DRAWN_CANDIDATES + 1 and options.steps_as != "part":
         yield Text(
             f"The baseline, the first {DRAWN_CANDIDATES} candidates and the one shown in detail are drawn.", "quiet"
         )
@@ -98,8 +98,8 @@ def _step_times(pair: Pair) -> Facts:
     """The included steps of each capture, and those of each kind if there are several: how many, and how long."""
     timed = [
         (f"{called} ({name})" if name else called, capture, host)
-        for called, (_, run) in zip(pair.called, pair.shown, strict=False)
-        for name, capture, host in named_captures(pair.comparison, run)
+        for called, (side, _) in zip(pair.called, pair.shown, strict=False)
+        for name, capture, host in side.named_captures
         if has_step_times(capture)
     ]
     shares = [0.95]
@@ -121,7 +121,7 @@ def _step_times(pair: Pair) -> Facts:
 def _by_part(pair: Pair) -> Iterator[Block]:
     """Every step of each run by its parts; on one scale unless that would flatten the shorter steps."""
     roles = [role for role, (_, run) in enumerate(pair.shown) if has_step_times(run)]
-    frames = step_attribution.attributed_steps(pair.comparison, pair.candidate)
+    frames = step_attribution.attributed_steps(pair)
     ends = [
         slow_steps.axis_end([frames[role]], "duration_us") or float(frames[role]["duration_us"].max()) for role in roles
     ]
@@ -172,10 +172,10 @@ def _series(pair: Pair) -> list[tuple[Side, pd.DataFrame]]:
     return [
         (
             replace(side, name=name or side.name),
-            _drawn_steps(capture, host, is_drawn=position <= DRAWN_CANDIDATES or run is pair.candidate),
+            _drawn_steps(capture, host, is_drawn=side.position <= DRAWN_CANDIDATES or side.run is pair.candidate),
         )
-        for position, (side, run) in enumerate(zip(sides(pair.comparison), runs_of(pair.comparison), strict=True))
-        for name, capture, host in named_captures(pair.comparison, run)
+        for side in pair.among.sides
+        for name, capture, host in side.named_captures
     ]
 
 
@@ -192,7 +192,7 @@ def _over_steps(pair: Pair, _options: Any, make: Callable[[list[tuple[Side, pd.D
 def _step_parts(pair: Pair, _options: Any, role: int, top_us: float | None = None) -> Any:
     if role >= len(pair.shown) or not has_step_times(pair.runs[role]):
         return None
-    frames = step_attribution.attributed_steps(pair.comparison, pair.candidate)
+    frames = step_attribution.attributed_steps(pair)
     return step_parts.parts_of_steps(pair.sides[role], frames[role], top_us) if may_draw([frames[role]]) else None
 
 

@@ -7,8 +7,7 @@ from functools import cache, partial
 from importlib import import_module
 from typing import Any
 
-from tfcompare.charts.pair import Pair, pairs_of
-from tfcompare.compare import Comparison
+from tfcompare.compare.pair import Pair
 from tfcompare.errors import TfcompareError, Unknown
 from tfcompare.views import MODULES, NAMES
 from tfcompare.views.options import options_with
@@ -39,29 +38,20 @@ def _preset(of: View, make: Make, pair: Pair) -> Any:
     return make(pair, options_with(of.options, pair, {}))
 
 
-def figure(comparison: Comparison, name: str, candidate: str | None = None) -> Any:
-    """The chart `name` of a comparison as a Plotly figure, with the candidate of that id (by default the first).
+def figure(pair: Pair, name: str) -> Any:
+    """The chart `name` of a pair as a Plotly figure.
 
-    Raises `Unknown` for an unknown name or candidate, `TfcompareError` if the runs have nothing that it could show.
+    Raises `Unknown` for an unknown name, `TfcompareError` if the runs have nothing that it could show.
     """
     if name not in charts():
         raise Unknown("chart", name, list(charts()))
-    found = charts()[name](pair_with(comparison, candidate))
+    found = charts()[name](pair)
     if found is None:
-        have = ", ".join(figure_names(comparison, candidate))
+        have = ", ".join(figure_names(pair))
         raise TfcompareError(f"these runs have nothing for the chart {name!r}; they have: {have or 'none'}")
     return found
 
 
-def figure_names(comparison: Comparison, candidate: str | None = None) -> tuple[str, ...]:
-    """The names of the charts that these runs have. Each is drawn to know it. Raises `Unknown` for the candidate."""
-    pair = pair_with(comparison, candidate)
+def figure_names(pair: Pair) -> tuple[str, ...]:
+    """The names of the charts that these runs have. Each is drawn to know it."""
     return tuple(name for name, make in charts().items() if make(pair) is not None)
-
-
-def pair_with(comparison: Comparison, candidate: str | None) -> Pair:
-    """The baseline and the candidate of that id, by default the first. Raises `Unknown`."""
-    pairs = {pair.candidate.id: pair for pair in pairs_of(comparison)}
-    if candidate is not None and candidate not in pairs:
-        raise Unknown("candidate", candidate, list(pairs))
-    return next(iter(pairs.values())) if candidate is None else pairs[candidate]

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from tfcompare.charts import shares as charts
-from tfcompare.charts.pair import Pair
+from tfcompare.compare.pair import Pair
 from tfcompare.schema import SIDES
 from tfcompare.tools.ops.op_stats import longest_first
 from tfcompare.units import format_percent
@@ -23,7 +23,7 @@ def bars(
     if as_shares:
         axis = f"Share of {of[:1].lower()}{of[1:]}"
         return charts.share_bars(times, sides, metric, title=title, axis=axis, reach=reach)
-    axis = f"{of} per {pair.comparison.per}"
+    axis = f"{of} per {pair.per}"
     return charts.time_bars(longest_first(times, metric), sides, metric, title=title, axis=axis, reach=reach)
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tfcompare.charts.pair import Pair
 from tfcompare.charts.verdicts import text_of, tone_of
+from tfcompare.compare.pair import Pair
 from tfcompare.compare.step_kinds import StepKind, counts_of, is_other_mix
 from tfcompare.units import MISSING, format_ratio, format_time_us, ratio_of
 from tfcompare.views.blocks import Block, Facts, Finding, Link, Links, Text
@@ -19,7 +19,7 @@ _HELP = (
 
 def blocks(pair: Pair) -> Iterator[Block]:
     """A row for each kind, that with most time first, and what it means; nothing where all steps are of one kind."""
-    found = pair.comparison.step_kinds(pair.candidate)
+    found = pair.step_kinds
     if not found:
         return
     if not pair.is_single:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tfcompare.charts.pair import Pair, has_step_times
+from tfcompare.charts.style import side_colour
 from tfcompare.charts.timeline.data import Labels, component_data, state_of
+from tfcompare.compare.pair import Pair
 from tfcompare.compare.straggler import attributed_hosts
 from tfcompare.markdown import as_code
+from tfcompare.tools.step_series import has_step_times
 from tfcompare.tools.timeline import sentences
 from tfcompare.tools.timeline.aligned import align
 from tfcompare.tools.timeline.drawing import Viewport
@@ -25,8 +27,8 @@ def blocks(pair: Pair, options: Any) -> Iterator[Block]:
     del options
     if not all(has_step_times(run) for _, run in pair.shown):
         return
-    host, theirs = attributed_hosts(pair.comparison, pair.candidate)
-    timelines = open_timelines(pair.comparison, pair.candidate, host)
+    host, theirs = attributed_hosts(pair)
+    timelines = open_timelines(pair, host)
     if not timelines.all_have_steps:
         return
     aligned = align(timelines)
@@ -39,7 +41,7 @@ def blocks(pair: Pair, options: Any) -> Iterator[Block]:
     if len(pair.candidate.host_names) > 1:
         text = f"On {as_code(theirs)}: {text[:1].lower()}{text[1:]}"
     data = component_data(
-        aligned, look, Labels(pair.letters, pair.letters, [side.colour for side, _ in pair.shown]),
+        aligned, look, Labels(pair.letters, pair.letters, [side_colour(side) for side, _ in pair.shown]),
         token="typical step", jumps=sentences.jumps(aligned, look, places),
     )  # fmt: skip
     yield Text(text)

@@ -10,9 +10,10 @@ from typing import Any
 import pandas as pd
 
 from tfcompare import schema
-from tfcompare.charts.pair import Pair
 from tfcompare.compare.diff import MATCHED
 from tfcompare.compare.groups.aggregate import metric_in
+from tfcompare.compare.pair import Pair
+from tfcompare.compare.pairs import pairs_of
 from tfcompare.schema import SIDES
 from tfcompare.tools.key_figures import KeyFigure
 from tfcompare.views.blocks import Block, Cards, Chart, Section, Text, later
@@ -84,7 +85,7 @@ def kept(pair: Pair, name: str, make: Callable[[Pair], Iterable[Block]]) -> Sect
 
 def everything(pair: Pair, table: schema.Table, enriched: Callable[[pd.DataFrame], pd.DataFrame]) -> pd.DataFrame:
     """The diff of all candidates for a file, with what `enriched` adds to the rows of one of them."""
-    parts = [enriched(part) for _, part in pair.comparison.table(table.name).groupby("candidate", sort=False)]
+    parts = [enriched(one.diff(table.name)) for one in pairs_of(pair.among)]
     return pd.concat(parts, ignore_index=True)
 
 

@@ -7,8 +7,8 @@ from functools import partial
 
 import pandas as pd
 
-from tfcompare.charts.pair import Pair
 from tfcompare.compare import executions
+from tfcompare.compare.pair import Pair
 from tfcompare.errors import TfcompareError
 from tfcompare.hlo.names import plain_program
 from tfcompare.markdown import as_code
@@ -40,7 +40,7 @@ def section(pair: Pair) -> Iterator[Block]:
 
 def _differences(pair: Pair) -> list[Difference]:
     def make() -> list[Difference]:
-        return differences(*pair.runs, pair.comparison.mismatches(pair.candidate))
+        return differences(*pair.runs, pair.mismatches)
 
     return pair.cached("differences", make)
 

@@ -12,7 +12,8 @@ import pandas as pd
 
 from tests.profiles import loaded_run
 from tests.xspace_builder import PS_PER_US, Event, Plane, event, line, plane, space
-from tfcompare.compare import compare
+from tfcompare.compare.pairs import pair_with
+from tfcompare.comparison import compare
 from tfcompare.run import Run, load
 from tfcompare.tools.timeline.aligned import Aligned, align
 from tfcompare.tools.timeline.run_pair import Timelines, open_timelines
@@ -27,11 +28,11 @@ KERNEL = {"kernel_details": "regs:16 grid:1,1,1 block:64,1,1"}
 def open_pair(baseline: Run, candidate: Run) -> Timelines:
     """The timelines of two runs, which may be the same one."""
     other = replace(candidate, id=f"{candidate.id} (candidate)")
-    return open_timelines(compare(baseline, other), other, None)
+    return open_timelines(pair_with(compare(baseline, other), other.id), None)
 
 
 def open_alone(run: Run) -> Timelines:
-    return open_timelines(compare(run, run), run, None)
+    return open_timelines(pair_with(compare(run, run), run.id), None)
 
 
 @lru_cache(maxsize=32)

@@ -11,6 +11,7 @@ import pytest
 from tests.frames.tables import run_of
 from tests.profiles import loaded_run
 from tests.xspace_builder import PS_PER_US, event, line, plane, space
+from tfcompare.compare.pairs import pair_with
 from tfcompare.errors import Unknown
 from tfcompare.run import Run
 from tfcompare.tools.timeline.aligned import Aligned, align
@@ -68,7 +69,7 @@ def opened(ours: str, theirs: str) -> tuple[HostPair, Timelines]:
 
 def open_hosts(of: Run, ours: str, theirs: str) -> tuple[HostPair, Timelines]:
     hosts = compare_hosts((of, ours), (of, theirs))
-    return hosts, open_timelines(hosts.comparison, hosts.comparison.candidates[0], ours)
+    return hosts, open_timelines(pair_with(hosts.comparison), ours)
 
 
 def beside(hosts: HostPair, timelines: Timelines, step: int = 4) -> Aligned:
@@ -178,7 +179,7 @@ def test_hosts_of_two_runs_have_no_common_step() -> None:
     slow, balanced = loaded_run("workers_slow_input"), loaded_run("workers_balanced")
     hosts = compare_hosts((balanced, "worker0"), (slow, "worker1"))
     assert (hosts.steps, hosts.clocks) == (None, None)
-    timelines = open_timelines(hosts.comparison, hosts.comparison.candidates[0], "worker0")
+    timelines = open_timelines(pair_with(hosts.comparison), "worker0")
     assert meeting(hosts, timelines, (13, 13)) is None
     assert [side.timeline.host for side in timelines.sides] == ["worker0", "worker1"]
 
@@ -209,11 +210,11 @@ def test_the_recorded_slow_worker_is_late_by_the_8_ms_that_it_reads_longer() -> 
 
 def test_two_steps_of_one_host_are_compared_like_those_of_two_runs() -> None:
     run = loaded_run("tensorflow_filters_16_8")
-    pair = with_itself(run, "localhost")
-    ours, (theirs,) = pair.comparison.baseline, pair.comparison.candidates
-    assert ours.id != theirs.id and not pair.comparison.is_single
-    assert pair.steps is None, "each side chooses a step of its own"
-    aligned = align(open_timelines(pair.comparison, theirs, "localhost"), (20, 6))
+    hosts = with_itself(run, "localhost")
+    pair = pair_with(hosts.comparison)
+    assert pair.baseline.id != pair.candidate.id and not pair.is_single
+    assert hosts.steps is None, "each side chooses a step of its own"
+    aligned = align(open_timelines(pair, "localhost"), (20, 6))
     lengths = run.table("steps").set_index("step")["duration_us"]
     shown = [side.steps.set_index("step")["duration_ps"] / 1e6 for side in aligned.timelines.sides]
     assert [shown[0][20], shown[1][6]] == pytest.approx([lengths[20], lengths[6]])

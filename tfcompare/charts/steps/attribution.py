@@ -10,7 +10,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from tfcompare.charts import style
-from tfcompare.charts.style import Side
+from tfcompare.charts.style import side_colour, side_label
+from tfcompare.compare.side import Side
 from tfcompare.units import (
     format_delta,
     format_percent_change,
@@ -138,8 +139,8 @@ def _end_bar(side: Side, time_us: float, row: float, axis: tuple[float, style.Sc
     begin = max(low, 0.0)
     return go.Bar(
         orientation="h", base=[begin / scale.size], x=[(time_us - begin) / scale.size], y=[row],
-        width=style.bar_offsets()[1], marker={"color": side.colour},
-        text=[f"<b>{format_time_us(time_us)}</b>"], hovertext=[f"{side.label}<br>mean {format_time_us(time_us)}"],
+        width=style.bar_offsets()[1], marker={"color": side_colour(side)},
+        text=[f"<b>{format_time_us(time_us)}</b>"], hovertext=[f"{side_label(side)}<br>mean {format_time_us(time_us)}"],
         hoverinfo="text", **_OUTSIDE,
     )  # fmt: skip
 

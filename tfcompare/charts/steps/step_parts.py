@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from tfcompare.charts import downsampling, style
 from tfcompare.charts.steps import slow_steps
-from tfcompare.charts.style import Side
+from tfcompare.compare.side import Side
 from tfcompare.schema import STEP_PARTS, STEPS
 from tfcompare.text import middle_ellipsis
 from tfcompare.units import MISSING, format_percent, format_time_us

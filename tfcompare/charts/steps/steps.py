@@ -10,7 +10,8 @@ import plotly.graph_objects as go
 
 from tfcompare.charts import downsampling, style
 from tfcompare.charts.steps import slow_steps
-from tfcompare.charts.style import Side
+from tfcompare.charts.style import side_colour, side_label, side_symbol
+from tfcompare.compare.side import Side
 from tfcompare.text import middle_ellipsis
 from tfcompare.units import format_time_us
 
@@ -91,7 +92,7 @@ def _over_steps(
     result.update_xaxes(position_axis(frame for _, frame, _ in shown), rangemode="tozero")
     result.update_yaxes(title_text=f"{quantity} ({scale.unit})", rangemode="tozero", tickformat="~r")
     if end:
-        edges = [slow_steps.beyond_line_marks(frame, column, end, scale, side.colour) for side, frame, _ in shown]
+        edges = [slow_steps.beyond_line_marks(frame, column, end, scale, side_colour(side)) for side, frame, _ in shown]
         result.add_traces([edge for edge in edges if edge is not None])
         result.update_yaxes(range=[0, end / scale.size])
     return result
@@ -105,11 +106,14 @@ def _step_traces(side: Side, frame: pd.DataFrame, slow: Bools, column: str, scal
         return [_step_trace(side, frame, slow, column, scale, every).update(mode="lines+markers")]
     marked = downsampling.steps_to_mark(values, slow | ~included)
     line = _step_trace(side, frame, slow, column, scale, downsampling.steps_to_draw(values, marked))
-    line.update(mode="lines", marker=None, legendgroup=side.label)
+    line.update(mode="lines", marker=None, legendgroup=side_label(side))
     if not marked.any():
         return [line]
     signs = _step_trace(side, frame, slow, column, scale, every[marked])
-    return [line, signs.update(mode="markers", marker_color=side.colour, legendgroup=side.label, showlegend=False)]
+    return [
+        line,
+        signs.update(mode="markers", marker_color=side_colour(side), legendgroup=side_label(side), showlegend=False),
+    ]
 
 
 def _step_trace(
@@ -118,13 +122,13 @@ def _step_trace(
     """The steps at those positions of the frame."""
     rows, slow = frame.iloc[positions], slow[positions]
     included = rows["included"].to_numpy(dtype=bool)
-    symbols = np.where(included, side.symbol, f"{side.symbol}-open")
+    symbols = np.where(included, side_symbol(side), f"{side_symbol(side)}-open")
     remarks = np.where(slow, slow_steps.HOVER, np.where(included, "", "<br>excluded"))
     return go.Scatter(
-        name=side.label,
+        name=side_label(side),
         x=positions + 1,
         y=scale.of(rows[column]),
-        line={"color": side.colour, "width": 1.5},
+        line={"color": side_colour(side), "width": 1.5},
         marker={
             "symbol": np.where(slow, slow_steps.SYMBOL, symbols).tolist(),
             "size": np.where(slow, 13, 8).tolist(),
@@ -218,8 +222,8 @@ def _box(label: str, side: Side, frame: pd.DataFrame, x: Floats) -> go.Box:
         jitter=0.45,
         pointpos=-1.5,
         width=0.4,
-        marker={"color": side.colour, "symbol": side.symbol, "size": 6, "opacity": 0.75},
-        line={"color": side.colour, "width": 1.5},
+        marker={"color": side_colour(side), "symbol": side_symbol(side), "size": 6, "opacity": 0.75},
+        line={"color": side_colour(side), "width": 1.5},
         hovertemplate="step number %{customdata[0]}<br><b>%{customdata[1]}</b><extra></extra>",
         hoveron="points",
     )

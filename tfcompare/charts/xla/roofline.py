@@ -9,7 +9,8 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from tfcompare.charts import style
-from tfcompare.charts.style import Side
+from tfcompare.charts.style import side_colour, side_label, side_symbol
+from tfcompare.compare.side import Side
 from tfcompare.schema import SIDES
 from tfcompare.units import format_time_us, format_value
 
@@ -120,11 +121,11 @@ def _markers(side: Side, points: pd.DataFrame, largest_us: float) -> go.Scatter:
         x=points["intensity"],
         y=points["flops_per_s"],
         mode="markers",
-        name=side.label,
+        name=side_label(side),
         customdata=np.column_stack(hover),
         marker={
-            "symbol": side.symbol,
-            "color": side.colour,
+            "symbol": side_symbol(side),
+            "color": side_colour(side),
             "opacity": 0.65,
             "size": points["time_us"],
             "sizemode": "area",

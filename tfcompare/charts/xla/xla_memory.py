@@ -10,7 +10,8 @@ from plotly.colors import hex_to_rgb
 
 from tfcompare.charts import style
 from tfcompare.charts.memory import peak_marker
-from tfcompare.charts.style import Side
+from tfcompare.charts.style import side_colour, side_label
+from tfcompare.compare.side import Side
 from tfcompare.units import format_bytes
 
 if TYPE_CHECKING:
@@ -64,12 +65,12 @@ def _line(side: Side, frame: pd.DataFrame, scale: style.Scale) -> go.Scatter:
     ]
     heights = scale.of(frame["live_bytes"]).tolist()
     return go.Scatter(
-        name=f"{side.label}, peak {format_bytes(int(frame['live_bytes'].max()))}",
+        name=f"{side_label(side)}, peak {format_bytes(int(frame['live_bytes'].max()))}",
         legendgroup=side.role,
         x=[*_begin(frame["position"], frame["positions"]), 100.0],
         y=[*heights, heights[-1]],
         mode="lines",
-        line={"color": side.colour, "width": _width(side), "shape": "hv"},
+        line={"color": side_colour(side), "width": _width(side), "shape": "hv"},
         customdata=[*texts, texts[-1]],
         hovertemplate=f"{side.role}: %{{customdata[0]}}<br>%{{customdata[1]}}%{{customdata[2]}}<extra></extra>",
     )
@@ -98,9 +99,9 @@ def _span(side: Side, buffer: pd.Series, scale: style.Scale) -> go.Scatter:
         x=[begin, begin, end, end],
         y=[0, top, top, 0],
         fill="toself",
-        fillcolor=f"rgba{(*hex_to_rgb(side.colour), SPAN_OPACITY)}",
+        fillcolor=f"rgba{(*hex_to_rgb(side_colour(side)), SPAN_OPACITY)}",
         mode="lines",
-        line={"color": side.colour, "width": 1, "dash": "dot"},
+        line={"color": side_colour(side), "width": 1, "dash": "dot"},
         hoverinfo="skip",
     )
 

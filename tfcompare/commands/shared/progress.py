@@ -11,7 +11,7 @@ from tfcompare.text import text_of
 from tfcompare.units import format_bytes
 
 if TYPE_CHECKING:
-    from tfcompare.compare import Comparison
+    from tfcompare.comparison import Comparison
     from tfcompare.loading import Question
     from tfcompare.sources.logdir import FoundRun
     from tfcompare.store.reading import OnProgress

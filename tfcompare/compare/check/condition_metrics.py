@@ -14,9 +14,10 @@ import numpy.typing as npt
 import pandas as pd
 
 from tfcompare.compare.between_steps import Window, window_of
-from tfcompare.compare.captures import Captures, Replicates
 from tfcompare.compare.memory_growth import FEWEST_STEPS, growth_of
+from tfcompare.compare.pair import Pair
 from tfcompare.compare.pooling import mean_of
+from tfcompare.compare.side import Side
 from tfcompare.compare.stats.change_test import ChangeTest, Level
 from tfcompare.compare.stats.estimates import Estimates, Times, estimates, quantile_estimates
 from tfcompare.compare.stats.step_series import step_series
@@ -72,32 +73,6 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class CheckedPair:
-    """The two compared runs, on one host each or on all hosts; `lost_ops`: the names of ops of which either lost events
-    (`compare.lost_events`)."""
-
-    baseline: Captures
-    candidate: Captures
-    replicates: Replicates
-    lost_ops: Callable[[], frozenset[str]]
-
-    @property
-    def runs(self) -> tuple[Run, Run]:
-        """Baseline and candidate."""
-        return self.baseline.runs[0], self.candidate.runs[0]
-
-    @property
-    def sides(self) -> tuple[Captures, Captures]:
-        """The captures of baseline and candidate, with the host of each."""
-        return self.baseline, self.candidate
-
-    @property
-    def is_identical(self) -> bool:
-        """Whether both are copies of one capture."""
-        return self.runs[0].content_id == self.runs[1].content_id
-
-
-@dataclass(frozen=True)
 class Metric:
     """A metric: its syntax (`form`), the `unit` of its values, and the function that computes it.
 
@@ -106,26 +81,26 @@ class Metric:
 
     form: str
     unit: str
-    measure: Callable[[CheckedPair, str], Measured]
+    measure: Callable[[Pair, str], Measured]
 
 
-def _step_time(pair: CheckedPair, _: str) -> Measured:
+def _step_time(pair: Pair, _: str) -> Measured:
     """The mean of the included steps."""
     ours, theirs = (side.step_times_us for side in pair.sides)
     return _timed(pair, ours, theirs, "steps")
 
 
-def _step_time_quantile(share: float) -> Callable[[CheckedPair, str], Measured]:
+def _step_time_quantile(share: float) -> Callable[[Pair, str], Measured]:
     """A quantile of the included steps."""
 
-    def measure(pair: CheckedPair, _: str) -> Measured:
+    def measure(pair: Pair, _: str) -> Measured:
         ours, theirs = (side.step_times_us for side in pair.sides)
         return _timed(pair, ours, theirs, "steps", estimate=partial(quantile_estimates, share=share))
 
     return measure
 
 
-def _throughput(pair: CheckedPair, _: str) -> Measured:
+def _throughput(pair: Pair, _: str) -> Measured:
     """Steps per second, from the start of each step to that of the next; on the straggler of several hosts."""
     if not all(side.all_have_steps for side in pair.sides):
         return _untested(RATE, no_steps(*pair.sides).reason)
@@ -133,10 +108,10 @@ def _throughput(pair: CheckedPair, _: str) -> Measured:
     return _by_time(RATE, (_US_PER_S, _US_PER_S), _timed(pair, ours, theirs, "step periods", on_host=True))
 
 
-def _share_of_peak(cost: Cost) -> Callable[[CheckedPair, str], Measured]:
+def _share_of_peak(cost: Cost) -> Callable[[Pair, str], Measured]:
     """What a step does by what the device could do in its time."""
 
-    def measure(pair: CheckedPair, _: str) -> Measured:
+    def measure(pair: Pair, _: str) -> Measured:
         if not all(side.all_have_step_times for side in pair.sides):
             return _untested(SHARE, no_steps(*pair.sides).reason)
         needed = [mean_of(side.each(partial(time_at_peak_us, cost=cost))) for side in pair.sides]
@@ -182,12 +157,12 @@ def _gaps(window: Window) -> Floats:
     return window.gaps_us
 
 
-def _of_window(side: Captures, position: int, series: Callable[[Window], Floats]) -> Times:
+def _of_window(side: Side, position: int, series: Callable[[Window], Floats]) -> Times:
     found = window_of(side.runs[position], side.hosts[position])
     return Times.of(np.zeros(0) if found is None else series(found))
 
 
-def _time_between_steps(pair: CheckedPair, _: str) -> Measured:
+def _time_between_steps(pair: Pair, _: str) -> Measured:
     """The time between steps, per step; on the straggler if there are several hosts."""
     if not all(side.all_have_step_times for side in pair.sides):
         return _untested(TIME, no_steps(*pair.sides).reason)
@@ -195,7 +170,7 @@ def _time_between_steps(pair: CheckedPair, _: str) -> Measured:
     return _timed(pair, ours, theirs, "gaps between steps", on_host=True)
 
 
-def _input_latency(pair: CheckedPair, _: str) -> Measured:
+def _input_latency(pair: Pair, _: str) -> Measured:
     """The mean call of each side's slowest pipeline on the host."""
     ours, theirs = ([_slowest_calls(side, i) for i in side.positions] for side in pair.sides)
     if not ours[0].steps and not theirs[0].steps:
@@ -203,13 +178,13 @@ def _input_latency(pair: CheckedPair, _: str) -> Measured:
     return _timed(pair, ours, theirs, "calls", on_host=True)
 
 
-def _slowest_calls(side: Captures, position: int) -> Times:
+def _slowest_calls(side: Side, position: int) -> Times:
     calls = calls_by_pipeline(side.runs[position], side.hosts[position])
     slowest = slowest_pipeline(calls)
     return Times.of(np.zeros(0) if slowest is None else calls[slowest])
 
 
-def _peak_memory(pair: CheckedPair, pattern: str) -> Measured:
+def _peak_memory(pair: Pair, pattern: str) -> Measured:
     """The largest peak among the memories that both runs have, or among all if they have none in common."""
     every = [_peaks(side) for side in pair.sides]
     ours, theirs = (peaks[[fnmatchcase(name, pattern or "*") for name in peaks.index]] for peaks in every)
@@ -229,9 +204,9 @@ def _peak_memory(pair: CheckedPair, pattern: str) -> Measured:
     return _counted(BYTES, _largest(ours[shared]), _largest(theirs[shared]), reason, of_candidate=_largest(theirs))
 
 
-def _memory_growth(pair: CheckedPair, _: str) -> Measured:
+def _memory_growth(pair: Pair, _: str) -> Measured:
     """The slope of the memory that grows most; 0 where its interval includes no growth."""
-    ours, theirs = (growth_of(side.runs[0], side.hosts[0]) for side in pair.sides)
+    ours, theirs = (growth_of(side.run, side.host) for side in pair.sides)
     if ours is None and theirs is None:
         return _missing(BYTES, f"neither run has a record of memory over {FEWEST_STEPS} steps or more")
     before, after = (math.nan if one is None else one.bytes_per_step if one.low > 0 else 0.0 for one in (ours, theirs))
@@ -242,7 +217,7 @@ def _memory_growth(pair: CheckedPair, _: str) -> Measured:
     return _counted(BYTES, before, after, f"slope over {theirs.steps} steps, 95 % confidence interval {ends}")
 
 
-def _peaks(side: Captures) -> pd.Series:
+def _peaks(side: Side) -> pd.Series:
     """The peak of each memory in the median capture; the largest if several hosts have a memory of that name."""
     return pd.concat(side.each(_peaks_of), axis=1).quantile(0.5, axis=1, interpolation="lower")
 
@@ -256,7 +231,7 @@ def _largest(peaks: pd.Series) -> float:
     return math.nan if peaks.empty else float(peaks.max())
 
 
-def _kernel_launches(pair: CheckedPair, _: str) -> Measured:
+def _kernel_launches(pair: Pair, _: str) -> Measured:
     """Launches per included step; a profile's sum is not comparable if its number of steps is unknown."""
     launches = [side.each(_launches) for side in pair.sides]
     before, after = (
@@ -279,23 +254,23 @@ def _launches(run: Run, host: str | None) -> float:
     return float(counts.sum()) if len(counts) else math.nan
 
 
-def _op_time(pair: CheckedPair, pattern: str) -> Measured:
+def _op_time(pair: Pair, pattern: str) -> Measured:
     """The self time per step of the ops whose name or type matches, on host and devices."""
     return _rows_time(pair, "op_stats", ("op_name", "op_type"), pattern, "an op whose name or type")
 
 
-def _kernel_time(pair: CheckedPair, pattern: str) -> Measured:
+def _kernel_time(pair: Pair, pattern: str) -> Measured:
     """The time per step of the kernels whose name matches."""
     return _rows_time(pair, "kernel_stats", ("kernel_name",), pattern, "a kernel whose name")
 
 
-def _rows_time(pair: CheckedPair, table: str, names: tuple[str, ...], pattern: str, what: str) -> Measured:
-    every = [[pair.replicates.cells(side, i, table) for i in side.positions] for side in pair.sides]
+def _rows_time(pair: Pair, table: str, names: tuple[str, ...], pattern: str, what: str) -> Measured:
+    every = [[side.cells(i, table) for i in side.positions] for side in pair.sides]
     cells = [of_captures[0] for of_captures in every]
     matching = [_matching(c.keys, names, pattern) for c in cells]
     kind = f"{what.split()[1]}s"
     if not any(m.any() for m in matching):
-        rows = pd.concat([side.runs[0].table(table, host=side.hosts[0])[list(names)] for side in pair.sides])
+        rows = pd.concat([side.run.table(table, host=side.host)[list(names)] for side in pair.sides])
         if not _matching(rows, names, pattern).any():
             known = dict.fromkeys(text for name in reversed(names) for text in rows[name])
             return _missing(TIME, _nothing_like(pattern, what, kind, known))
@@ -304,7 +279,8 @@ def _rows_time(pair: CheckedPair, table: str, names: tuple[str, ...], pattern: s
     why = "; ".join(f"the {name}: {reason}" for name, reason in zip(SIDES, unrecorded, strict=True) if reason)
     if unrecorded[1]:
         return _untested(TIME, why)
-    if any(c.keys.loc[m, "op_name"].isin(pair.lost_ops()).any() for c, m in zip(cells, matching, strict=True)):
+    lost = pair.lost_events()["op_name"]
+    if any(c.keys.loc[m, "op_name"].isin(lost).any() for c, m in zip(cells, matching, strict=True)):
         return _untested(TIME, "a capture lost events of what matches: the same program ran it less often on one side")
     lacking = [not len(c.keys) for c in cells]
     if any(lacking) and not why:
@@ -331,7 +307,7 @@ def _rows_time(pair: CheckedPair, table: str, names: tuple[str, ...], pattern: s
     return replace(measured, verdict=Verdict(UNTESTED, why)) if why else measured
 
 
-def _why_unrecorded(side: Captures) -> str:
+def _why_unrecorded(side: Side) -> str:
     """Why a side has no record of what ran on devices; empty if it has."""
     captures = zip(side.runs, side.hosts, strict=True)
     return next((run.why_untimed for run, host in captures if not run.has_recorded_devices(host)), "")
@@ -362,7 +338,7 @@ def _has_device_rows(keys: pd.DataFrame) -> bool:
 
 
 def _timed(
-    pair: CheckedPair,
+    pair: Pair,
     ours: Sequence[Times],
     theirs: Sequence[Times],
     of: str,
@@ -370,9 +346,7 @@ def _timed(
     on_host: bool = False,
     estimate: Callable[[Times], Estimates] = estimates,
 ) -> Measured:
-    spread = pair.replicates.spread_between(*pair.runs, on_host=on_host)
-    test = ChangeTest(spread, estimate, of, can_be_absent=True)
-    test = replace(test, spread=pair.replicates.spread_of(ours, test))
+    test = pair.in_series(ChangeTest(pair.spread_between(on_host=on_host), estimate, of, can_be_absent=True), ours)
     verdict = time_verdict(pair.sides, (ours, theirs), test)
     samples = Samples(of, (min(t.steps for t in ours), min(t.steps for t in theirs)), test.min_steps)
     return Measured(TIME, test.value(ours), test.value(theirs), verdict, test.level(theirs), samples=samples)

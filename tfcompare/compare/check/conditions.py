@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tfcompare.compare.between_steps import in_words, window_of
-from tfcompare.compare.captures import Captures
 from tfcompare.compare.check.condition_metrics import (
     BYTES,
     COUNT,
@@ -23,11 +22,12 @@ from tfcompare.compare.check.condition_metrics import (
     RATE,
     SHARE,
     TIME,
-    CheckedPair,
     Measured,
     Samples,
 )
 from tfcompare.compare.headline import step_marker_call
+from tfcompare.compare.pair import Pair
+from tfcompare.compare.pairs import Pairs, pair_with
 from tfcompare.compare.slow_step_words import sentences
 from tfcompare.compare.stats.estimates import FEWEST_REPEATS
 from tfcompare.compare.stats.spread import percent
@@ -37,7 +37,7 @@ from tfcompare.errors import TfcompareError, Unknown
 from tfcompare.schema import SIDES
 
 if TYPE_CHECKING:
-    from tfcompare.compare.comparison import Comparison
+    from tfcompare.compare.side import Side
 
 PASSED = "passed"
 FAILED = "failed"
@@ -251,28 +251,21 @@ def _value(match: re.Match[str], unit: str, text: str) -> float:
     return float(match["number"]) * known[match["unit"]]
 
 
-def check(comparison: Comparison, conditions: Sequence[Condition]) -> Findings:
+def check(pairs: Pairs, conditions: Sequence[Condition]) -> Findings:
     """Checks the conditions on the baseline and the only candidate of a comparison, in order.
 
     Without conditions, returns verdicts on `WITHOUT_CONDITIONS`. Raises `TfcompareError` for several candidates.
     """
-    if len(comparison.candidates) > 1:
-        raise TfcompareError(f"a check needs one candidate, found {len(comparison.candidates)}; check them one by one")
-    baseline, candidate = comparison.baseline, comparison.candidates[0]
-    host, theirs = comparison.host, comparison.host_of(candidate)
-    pair = CheckedPair(
-        comparison.captures(baseline),
-        comparison.captures(candidate),
-        comparison.replicates,
-        lambda: frozenset(comparison.lost_events(candidate)["op_name"]),
-    )
+    if len(pairs.candidates) > 1:
+        raise TfcompareError(f"a check needs one candidate, found {len(pairs.candidates)}; check them one by one")
+    pair = pair_with(pairs)
     if conditions:
         found = [_checked(condition, pair) for condition in conditions]
     else:
         found = [_verdict_on(name, pair) for name in WITHOUT_CONDITIONS]
-    notes = [caveat(comparison.mismatches(candidate))]
-    windows = [window_of(run, on_host) for run, on_host in ((baseline, host), (candidate, theirs))]
-    notes.append(in_words(*windows, has_changed=False))
+    (baseline, host), (candidate, theirs) = ((side.run, side.host) for side in pair.sides)
+    notes = [caveat(pair.mismatches)]
+    notes.append(in_words(window_of(baseline, host), window_of(candidate, theirs), has_changed=False))
     for role, run, on_host in (("the baseline", baseline, host), ("the candidate", candidate, theirs)):
         notes += sentences(run, on_host, role)
     if theirs != host:
@@ -280,7 +273,7 @@ def check(comparison: Comparison, conditions: Sequence[Condition]) -> Findings:
     return Findings(tuple(found), tuple(note for note in notes if note))
 
 
-def _checked(condition: Condition, pair: CheckedPair) -> Finding:
+def _checked(condition: Condition, pair: Pair) -> Finding:
     measured = METRICS[condition.metric].measure(pair, condition.pattern)
     finding = Finding(condition.metric + condition.pattern, condition, measured, outcome(condition, measured))
     if finding.outcome not in (UNTESTED, MISSING):
@@ -288,7 +281,7 @@ def _checked(condition: Condition, pair: CheckedPair) -> Finding:
     return replace(finding, why_not_judged=_what_is_lacking(condition, measured, pair) or finding.reason)
 
 
-def _what_is_lacking(condition: Condition, measured: Measured, pair: CheckedPair) -> str:
+def _what_is_lacking(condition: Condition, measured: Measured, pair: Pair) -> str:
     """What the captures lack, and what to record; empty if recording more steps would not help."""
     if measured.is_missing:
         return ""
@@ -313,7 +306,7 @@ def _what_is_lacking(condition: Condition, measured: Measured, pair: CheckedPair
     return f"{count}, {samples.needed} needed {where}; {_what_to_record(samples, pair.sides[first:])}"
 
 
-def _what_to_record(samples: Samples, sides: Sequence[Captures]) -> str:
+def _what_to_record(samples: Samples, sides: Sequence[Side]) -> str:
     if samples.of == "calls":
         return "record more steps"
     if any(run.lost_steps for side in sides for run in side.runs):
@@ -323,7 +316,7 @@ def _what_to_record(samples: Samples, sides: Sequence[Captures]) -> str:
     return f"record {samples.needed + _EXCLUDED_STEPS} steps or more"
 
 
-def _verdict_on(name: str, pair: CheckedPair) -> Finding:
+def _verdict_on(name: str, pair: Pair) -> Finding:
     measured = METRICS[name].measure(pair, "")
     return Finding(name, None, measured, measured.verdict.word)
 

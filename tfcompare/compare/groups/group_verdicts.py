@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pandas as pd
 
 from tfcompare import schema
-from tfcompare.compare.captures import Captures, Replicates
 from tfcompare.compare.groups.aggregate import Groups
 from tfcompare.compare.groups.fused_rows import single_ops
 from tfcompare.compare.matching.matching import with_hosts_of
@@ -17,31 +18,32 @@ from tfcompare.compare.stats.step_series import step_series
 from tfcompare.schema import SIDES
 from tfcompare.tables.step_cells import StepCells
 
+if TYPE_CHECKING:
+    from tfcompare.compare.pair import Pair
+    from tfcompare.compare.side import Side
 
-def group_verdicts(
-    groups: Groups, sides: tuple[Captures, Captures], replicates: Replicates, displayed: pd.Series
-) -> pd.DataFrame:
+
+def group_verdicts(groups: Groups, pair: Pair) -> pd.DataFrame:
     """`verdict`, `evidence`, `interval_low` and `interval_high` of each group, tested as one family.
 
-    A group's time in a step is the sum over all its rows on that side. `displayed`: the displayed ratio (candidate ÷
-    baseline) of each group's time per step. A group on one side only is untested.
+    A group's time in a step is the sum over all its rows on that side. A group on one side only is untested.
     """
-    baseline, candidate = (side.runs[0] for side in sides)
-    if baseline.content_id == candidate.content_id:
-        return identical_rows(len(displayed))
-    result = untested_rows(len(displayed))
+    if pair.is_identical:
+        return identical_rows(len(groups.ratios))
+    result = untested_rows(len(groups.ratios))
     ours, theirs = (set(groups.number_of[side]) for side in SIDES)
     both = np.array(sorted(ours & theirs), np.int64)
-    if not all(side.all_have_steps for side in sides) or not both.size:
+    if not all(side.all_have_steps for side in pair.sides) or not both.size:
         return result
-    test = ChangeTest(replicates.spread_between(baseline, candidate))
-    own_spread = _spreads(groups, replicates.spread_between(baseline, candidate, on_host=True), test.spread)
+    test = ChangeTest(pair.spread_between())
+    own_spread = _spreads(groups, pair.spread_between(on_host=True), test.spread)
     before, after = (
-        [of_capture.rows(both) for of_capture in _times(groups, name, side, replicates)]
-        for name, side in zip(SIDES, sides, strict=True)
+        [of_capture.rows(both) for of_capture in _times(groups, name, side)]
+        for name, side in zip(SIDES, pair.sides, strict=True)
     )
     spreads = [own_spread[number] for number in both]
-    found = test.rows(before, after, spreads=spreads, displayed=displayed.to_numpy(np.float64)[both])
+    displayed = pair.per_step(groups.ratios).to_numpy(np.float64)[both]
+    found = test.rows(before, after, spreads=spreads, displayed=displayed)
     result.loc[both, list(found.columns)] = found.to_numpy(object)
     return result
 
@@ -58,7 +60,7 @@ def _spreads(groups: Groups, on_host: Spread, elsewhere: Spread) -> dict[int, Sp
     return widest
 
 
-def _times(groups: Groups, name: str, captures: Captures, replicates: Replicates) -> list[Times]:
+def _times(groups: Groups, name: str, side: Side) -> list[Times]:
     """The time of each group in each step, for each capture of the side."""
     number = groups.number_of[name]
     rows = groups.rows.loc[number.index]
@@ -70,11 +72,11 @@ def _times(groups: Groups, name: str, captures: Captures, replicates: Replicates
         named = rows[own].set_axis(keys, axis=1)
     number_of_op = number.loc[named.index].to_numpy(np.int64)
     sums = []
-    for position in captures.positions:
-        cells = replicates.cells(captures, position, groups.table)
+    for position in side.positions:
+        cells = side.cells(position, groups.table)
         if "host" in named:
             cells = StepCells(with_hosts_of(rows, cells.keys), cells.cells)
-        steps = captures.steps(position)
+        steps = side.steps(position)
         series = step_series(named, cells, steps.numbers)
         total = np.zeros((len(groups.ratios), series.shape[1]))
         np.add.at(total, number_of_op, series)

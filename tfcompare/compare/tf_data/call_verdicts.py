@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from tfcompare.compare.captures import Captures
 from tfcompare.compare.diff import MATCHED
 from tfcompare.compare.matching.matching import with_hosts_of
 from tfcompare.compare.stats.estimates import Times
 from tfcompare.compare.stats.verdict import Verdict
 from tfcompare.run import Run
 from tfcompare.schema.arrays import Floats
+
+if TYPE_CHECKING:
+    from tfcompare.compare.side import Side
 
 Judge = Callable[[tuple[list[Times], list[Times]]], Verdict]
 """Gives the verdict on the mean call: takes the durations of all calls, for each capture of each side."""
@@ -42,12 +44,12 @@ class CallVerdict:
         return self.baseline if self.baseline == self.candidate else f"{self.baseline}, candidate's {self.candidate}"
 
 
-def on_calls(baseline: Captures, candidate: Captures, pipelines: pd.DataFrame, judge: Judge) -> list[CallVerdict]:
+def on_calls(baseline: Side, candidate: Side, pipelines: pd.DataFrame, judge: Judge) -> list[CallVerdict]:
     """A verdict for each matched row of the diff of `tf_data_pipelines`, in the same order.
 
     Only the displayed captures are used, because replicates may number their pipelines differently.
     """
-    sides = [(captures.runs[0], captures.hosts[0]) for captures in (baseline, candidate)]
+    sides = [(side.run, side.host) for side in (baseline, candidate)]
     ours, theirs = (calls_by_pipeline(run, host) for run, host in sides)
     own_host = _own_hosts(*(run.table("tf_data_pipelines", host=host) for run, host in sides))
     found = []
@@ -61,13 +63,13 @@ def on_calls(baseline: Captures, candidate: Captures, pipelines: pd.DataFrame, j
     return found
 
 
-def on_slowest_calls(baseline: Captures, candidate: Captures, judge: Judge) -> CallVerdict | None:
+def on_slowest_calls(baseline: Side, candidate: Side, judge: Judge) -> CallVerdict | None:
     """The verdict on the mean call of each side's slowest pipeline, whatever its name; None if a side has no calls.
 
     All captures of a side are used; name and mean are those of the run itself. Pipelines that only transfer elements to
     a device are excluded.
     """
-    sides = [_slowest(captures) for captures in (baseline, candidate)]
+    sides = list(map(_slowest, (baseline, candidate)))
     if any(side[0] is None for side in sides):
         return None
     ((host, ours), _), ((_, theirs), _) = (side[0] for side in sides if side[0] is not None)
@@ -77,10 +79,10 @@ def on_slowest_calls(baseline: Captures, candidate: Captures, judge: Judge) -> C
     return CallVerdict(host, ours, theirs, before, after, False, verdict)
 
 
-def _slowest(captures: Captures) -> list[tuple[tuple[str, str], Floats] | None]:
+def _slowest(side: Side) -> list[tuple[tuple[str, str], Floats] | None]:
     """The slowest pipeline of each capture of a run with its calls, starting with the displayed capture."""
     found: list[tuple[tuple[str, str], Floats] | None] = []
-    for capture, host in zip(captures.runs, captures.hosts, strict=True):
+    for capture, host in zip(side.runs, side.hosts, strict=True):
         calls = calls_by_pipeline(capture, host)
         slowest = slowest_pipeline(calls)
         found.append(None if slowest is None else (slowest, calls[slowest]))

@@ -17,8 +17,8 @@ from tfcompare.tools.advice.kernel_rules import LAYOUT
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tfcompare.compare import Comparison
-    from tfcompare.run import Run
+    from tfcompare.compare.pair import Pair
+
 
 CPU = "CPU"
 COMPUTE = "compute"
@@ -55,16 +55,14 @@ class ClockChange:
     of: str
 
 
-def clock_change(
-    comparison: Comparison, candidate: Run, instructions: Callable[[], pd.DataFrame]
-) -> ClockChange | None:
+def clock_change(pair: Pair, instructions: Callable[[], pd.DataFrame]) -> ClockChange | None:
     """The ratios of both groups where only that of compute changed, in work on devices that is the same; else None.
 
     `instructions` are those of `executions.instructions_of`, made where no kernels were recorded.
     """
-    if CPU in (comparison.baseline.info.device_type, candidate.info.device_type):
+    if any(run.info.device_type == CPU for run in pair.runs):
         return None
-    rows, of = _kernels(comparison, candidate), "kernels"
+    rows, of = _kernels(pair), "kernels"
     if rows.empty:
         rows, of = _instructions(instructions()), "instructions"
     same = rows[rows["is_same"]]
@@ -81,12 +79,11 @@ def clock_change(
     return ClockChange(compute, memory, len(same), of)
 
 
-def _kernels(comparison: Comparison, candidate: Run) -> pd.DataFrame:
+def _kernels(pair: Pair) -> pd.DataFrame:
     """The kernels of both sides: `ours` and `theirs`, the times in the unit of the diff; `is_same`, whether both ran
     them as often, of one name and launched in one way; `bound_by`, as their op's costs say, else by their names: what
     is no product and belongs to no op with one moves memory."""
-    diff = comparison.table("kernel_stats")
-    diff = diff[diff["candidate"] == candidate.id]
+    diff = pair.diff("kernel_stats")
     total, count = (metric_in(diff, name) for name in ("total_duration_us", "occurrences"))
     names = diff["kernel_name"]
     is_layout = names.str.contains(LAYOUT)
@@ -94,8 +91,8 @@ def _kernels(comparison: Comparison, candidate: Run) -> pd.DataFrame:
     is_eligible = diff["is_op_tensor_core_eligible_baseline"].fillna(value=False).astype(bool)
     moves = (is_layout | ~is_eligible) & (diff["avg_duration_us_baseline"] >= _SHORTEST_US)
     by_name = pd.Series(np.select([is_product, moves], [COMPUTE, MEMORY], ""), diff.index)
-    ops = comparison.table("op_stats")
-    ops = ops[(ops["candidate"] == candidate.id) & (ops["host_or_device"] == DEVICE)].drop_duplicates("op_name")
+    ops = pair.diff()
+    ops = ops[ops["host_or_device"] == DEVICE].drop_duplicates("op_name")
     by_op = diff["op_name"].map(ops.set_index("op_name")["bound_by_baseline"]).fillna("")
     return _work(diff, total, count, by_op.where(by_op.isin([COMPUTE, MEMORY]), by_name))
 

@@ -15,8 +15,7 @@ from tfcompare.tools.hosts.slowest_host import SlowHost, slowest_host_in
 from tfcompare.units import format_ratio, format_time_us
 
 if TYPE_CHECKING:
-    from tfcompare.compare import Comparison
-    from tfcompare.run import Run
+    from tfcompare.compare.pair import Pair
 
 
 def verdict_sentence(candidate: SlowHost | None, baseline: SlowHost | None, *, alone: bool = False) -> str:
@@ -44,15 +43,14 @@ def verdict_sentence(candidate: SlowHost | None, baseline: SlowHost | None, *, a
     return f"{', '.join(clauses)}{waits}{'' if alone else _before(candidate, baseline)}."
 
 
-def host_sentence(comparison: Comparison, candidate: Run) -> str:
+def host_sentence(pair: Pair) -> str:
     """The verdict on the hosts of a candidate; empty for a single host, and if one host was chosen."""
-    if comparison.host is not None or len(candidate.host_names) < 2:
+    if pair.host is not None or len(pair.candidate.host_names) < 2:
         return ""
-    alone = comparison.baseline.content_id == candidate.content_id
-    found = slowest_host_in(comparison, candidate)
-    before = None if alone else slowest_host_in(comparison, comparison.baseline)
-    sentence = verdict_sentence(found, before, alone=alone)
-    _, broken_down = attributed_hosts(comparison, candidate)
+    found = slowest_host_in(pair, pair.candidate)
+    before = None if pair.is_identical else slowest_host_in(pair, pair.baseline)
+    sentence = verdict_sentence(found, before, alone=pair.is_identical)
+    _, broken_down = attributed_hosts(pair)
     if found is None or (found.found.stands_out and broken_down == found.name):
         return sentence
     return f"{sentence} The breakdown of the step is that of {as_code(broken_down)}."

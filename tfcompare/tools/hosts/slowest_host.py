@@ -27,7 +27,7 @@ from tfcompare.tools.hosts.host_causes import Cause, cause_of, collective_of
 from tfcompare.tools.hosts.hosts import By, groupings, matrix, steps_by
 
 if TYPE_CHECKING:
-    from tfcompare.compare import Comparison
+    from tfcompare.compare.pair import Pair
     from tfcompare.run import Run
 
 _WORD = re.compile(r"[A-Za-z]+|[0-9]+|[^A-Za-z0-9]+")
@@ -82,9 +82,9 @@ def slowest_host(run: Run, by: By | None = None) -> SlowHost | None:
     return SlowHost(name, chosen, found, cause, collective, names, group_name)
 
 
-def slowest_host_in(comparison: Comparison, run: Run, by: By = "host") -> SlowHost | None:
+def slowest_host_in(pair: Pair, run: Run, by: By = "host") -> SlowHost | None:
     """As `slowest_host`, of a run of a comparison; kept with the comparison."""
-    return comparison.cached(("slowest", run.id, by), partial(slowest_host, run, by))
+    return pair.among.cached(("slowest", run.id, by), partial(slowest_host, run, by))
 
 
 def groups_of(names: Sequence[str]) -> dict[str, tuple[int, ...]]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from tfcompare.compare.captures import Captures
+    from tfcompare.compare.side import Side
     from tfcompare.run import Run, RunInfo
 
 HIGHLY_SHARE = 0.20
@@ -87,7 +87,7 @@ def wait_of(run: Run, host: str | None = None) -> InputWait:
     return wait_by_calls(run.table("tf_data_pipelines", host=host), run.info.duration_ms * 1e3, found.why_unknown)
 
 
-def wait_of_side(side: Captures) -> InputWait:
+def wait_of_side(side: Side) -> InputWait:
     """`wait_of` all captures of a run: means are those of their means, and the share is that of the mean step."""
     waits = side.each(wait_of)
     known = [wait for wait in waits if wait.is_known]

@@ -19,7 +19,7 @@ from tfcompare.units import format_delta, format_percent, format_percent_change,
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tfcompare.compare import Comparison
+    from tfcompare.compare.pair import Pair
     from tfcompare.run import Run
 
 NAME_LENGTH = 60
@@ -67,20 +67,19 @@ def _where(place: str, per: str) -> str:
     return "per device" if place == DEVICE and per == "device" else f"on the {place.lower()} per {per}"
 
 
-def outside_of_steps(comparison: Comparison, candidate: Run, name: str = "op_stats") -> str:
+def outside_of_steps(pair: Pair, name: str = "op_stats") -> str:
     """`Outside of the included steps: 3.10 ms of self time in all, baseline 2.00 ms.`; empty if nothing ran there.
 
     `name` is one of `schema.STEP_TABLES`. Per run, figures include that time, so there is nothing to say.
     """
-    if comparison.per != "step":
+    if pair.per != "step":
         return ""
-    runs = (comparison.baseline, candidate)
-    ours, theirs = (_outside_us(run, comparison.host_of(run), name) for run in runs)
+    ours, theirs = (_outside_us(side.run, side.host, name) for side in pair.sides)
     if max(ours, theirs) < NEGLIGIBLE_US:
         return ""
     what = "self time" if name == "op_stats" else "kernel time"
     text = f"Outside of the included steps: {format_time_us(theirs)} of {what} in all"
-    return f"{text}." if comparison.is_single else f"{text}, baseline {format_time_us(ours)}."
+    return f"{text}." if pair.is_single else f"{text}, baseline {format_time_us(ours)}."
 
 
 def _outside_us(run: Run, host: str | None, name: str) -> float:

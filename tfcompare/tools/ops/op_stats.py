@@ -12,11 +12,14 @@ import numpy as np
 import pandas as pd
 
 from tfcompare.compare.diff import ADDED, REMOVED
-from tfcompare.compare.groups.aggregate import metric_in, without_idle
+from tfcompare.compare.groups.aggregate import Grouping, group_diff, metric_in, without_idle
+from tfcompare.compare.matching.manual import with_distinct_names
 from tfcompare.schema import DEVICE, HOST, SIDES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from tfcompare.compare.pair import Pair
 
 PREFIXES = {DEVICE: "device", HOST: "host"}
 """Maps `host_or_device` to the prefix of its share columns."""
@@ -50,6 +53,21 @@ OTHER = "other"
 
 ROW_COLUMNS = ("rank", "avg_time_us", "avg_self_time_us", "self_share", "cumulative_share")
 """What `side_by_side` adds for each side, as `<name>_baseline` and `<name>_candidate`."""
+
+
+def ops_of(pair: Pair, *, idle: bool) -> pd.DataFrame:
+    """The diff of ops with each side's ranks, averages and shares."""
+    return pair.cached(("ops", idle), lambda: side_by_side(pair.diff(), idle=idle)).copy(deep=False)
+
+
+def groups_of(pair: Pair, by: Grouping, *, idle: bool) -> pd.DataFrame:
+    """The ops of a pair aggregated by name, type or scope, with each side's shares."""
+
+    def make() -> pd.DataFrame:
+        rows = with_distinct_names(ops_of(pair, idle=idle), pair.manual_pairs)
+        return with_shares(group_diff(rows, by, pair.group_verdicts))
+
+    return pair.cached(("groups", by, idle), make).copy(deep=False)
 
 
 def side_by_side(diff: pd.DataFrame, *, idle: bool) -> pd.DataFrame:

@@ -108,7 +108,7 @@ def _facts_of(run: Run) -> dict[str, Any]:
 
 def _step_time(run: Run) -> tuple[float, float | None, float | None]:
     """(the step time in ms, its confidence interval from these steps alone; None if they are too few)."""
-    from tfcompare.compare.captures import StepsOf
+    from tfcompare.compare.side import StepsOf
     from tfcompare.compare.stats.estimates import FEWEST_STEPS, estimates, levels
 
     times = StepsOf.of(run.steps).times("duration_us")

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
 
 from tfcompare import schema
-from tfcompare.compare import compare
 from tfcompare.compare.diff import ADDED, change, metric_name, ratio
 from tfcompare.compare.groups.aggregate import group_diff, metric_in, without_idle
 from tfcompare.compare.groups.fused_rows import single_ops
 from tfcompare.compare.headline import knows_step_time
 from tfcompare.compare.matching.tiers import CANONICAL, FUSED
+from tfcompare.compare.pairs import Pairs, pair_with, pairs_of
 from tfcompare.compare.pooling import median_of
+from tfcompare.compare.step_time_verdict import step_time_us
 from tfcompare.errors import Unknown
 from tfcompare.tools.input.input_bound import wait_of_side
 
 if TYPE_CHECKING:
-    from tfcompare.compare import Comparison
-    from tfcompare.compare.captures import Captures
+    from tfcompare.compare.pair import Pair
+    from tfcompare.compare.side import Side
     from tfcompare.run import Run
 
 By = Literal["op_name", "op_type"]
@@ -65,7 +67,7 @@ _OP = ["host_or_device", "op_type", "op_name", "is_added"]
 _TYPE = ["host_or_device", "op_type"]
 
 
-def runs_table(comparison: Comparison) -> pd.DataFrame:
+def runs_table(pairs: Pairs) -> pd.DataFrame:
     """One row a run, the baseline first, then the candidates as they were given.
 
     Columns: `run` (its id), `name`, `role` (`baseline`, `candidate`); of the steps that count `steps`,
@@ -77,27 +79,25 @@ def runs_table(comparison: Comparison) -> pd.DataFrame:
     memory, and `peak_bytes_delta` (candidate − baseline); `input_share`, the share of the step time spent waiting for
     input; `start_time` and `start_time_source`.
     """
-    runs = (comparison.baseline, *comparison.candidates)
-    verdicts = comparison.verdict
     rows = []
-    for position, run in enumerate(runs):
-        captures = comparison.captures(run)
-        verdict = verdicts[run.id] if position else None
+    verdicts = [None, *(pair.verdict for pair in pairs_of(pairs))]
+    for side, verdict in zip(pairs.sides, verdicts, strict=False):
+        run = side.run
         rows.append(
             {
                 "run": run.id,
                 "name": run.name,
-                "role": CANDIDATE if position else BASELINE,
-                "step_time_us_mean": comparison.step_time_us(run),
-                **_step_times(captures),
+                "role": CANDIDATE if side.position else BASELINE,
+                "step_time_us_mean": step_time_us(side),
+                **_step_times(side),
                 "verdict": verdict.word if verdict else "",
                 "evidence": verdict.evidence if verdict else "",
                 "interval_low": verdict.low if verdict else math.nan,
                 "interval_high": verdict.high if verdict else math.nan,
                 "reason": verdict.reason if verdict else "",
                 "caveat": verdict.caveat if verdict else "",
-                "peak_bytes": median_of(captures.each(peak_bytes)),
-                "input_share": wait_of_side(captures).share.average,
+                "peak_bytes": median_of(side.each(peak_bytes)),
+                "input_share": wait_of_side(side).share.average,
                 "start_time": run.info.start_time,
                 "start_time_source": run.info.start_time_source,
             }
@@ -124,20 +124,16 @@ def in_time_order(runs: pd.DataFrame) -> pd.DataFrame:
     return runs.sort_values(["start_time", "run"], ignore_index=True)
 
 
-def fastest_and_next(comparison: Comparison) -> Comparison | None:
+def fastest_and_next(pairs: Pairs) -> Pair | None:
     """The run with the shortest step as the candidate, compared with the next; None if fewer than two have steps."""
-    times = {run: comparison.step_time_us(run) for run in (comparison.baseline, *comparison.candidates)}
-    timed = sorted((run for run in times if times[run] > 0), key=times.__getitem__)  # NaN without steps
+    timed = sorted((side for side in pairs.sides if step_time_us(side) > 0), key=step_time_us)  # NaN without steps
     if len(timed) < 2:
         return None
-    fastest, runner_up = timed[:2]
-    replicates = comparison.replicates
-    return compare(
-        runner_up, fastest, host=comparison.host_of(runner_up), repeats=replicates.of_run, spread=replicates.spread
-    )
+    fastest, runner_up = (replace(side, position=at, sides=2) for at, side in zip((1, 0), timed, strict=False))
+    return pair_with(Pairs((runner_up, fastest), pairs.per, pairs.spread))
 
 
-def side_by_side(comparison: Comparison, name: str) -> pd.DataFrame:
+def side_by_side(pairs: Pairs, name: str) -> pd.DataFrame:
     """The headline metric of a table in all runs: one row for each that any run has, by the largest change first.
 
     Columns: the table's keys as the baseline has them (those of a candidate for a row that only candidates have), and
@@ -148,8 +144,8 @@ def side_by_side(comparison: Comparison, name: str) -> pd.DataFrame:
     table = schema.table(name)
     if table.headline is None or not table.has_diff:
         raise Unknown("table with a headline metric", name, tables_with_headline())
-    rows = comparison.table(name)
-    metric = metric_name(table.column(table.headline), comparison.per)
+    rows = pairs.diffs(name)
+    metric = metric_name(table.column(table.headline), pairs.per)
     if name == schema.OP_STATS.name:
         rows = _alike_for_all(without_idle(rows), metric)
     rows = rows.assign(is_added=rows["status"] == ADDED)
@@ -157,7 +153,7 @@ def side_by_side(comparison: Comparison, name: str) -> pd.DataFrame:
     found = rows.groupby(keys, sort=False, dropna=False)[[f"{metric}_{BASELINE}"]].first()
     found = found.astype("float64").set_axis(["value_0"], axis=1)
     moved = []
-    for position, run in enumerate(comparison.candidates, start=1):
+    for position, run in enumerate(pairs.candidates, start=1):
         of_run = rows[rows["candidate"] == run.id].groupby(keys, sort=False, dropna=False)[f"{metric}_{CANDIDATE}"]
         values = of_run.sum(min_count=1).astype("float64").reindex(found.index)
         found[f"value_{position}"] = values
@@ -245,10 +241,10 @@ def _with_empty_cells_named(cells: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _step_times(captures: Captures) -> dict[str, Any]:
+def _step_times(side: Side) -> dict[str, Any]:
     names = ("step_time_us_median", "step_time_us_tenth", "step_time_us_ninetieth")
-    durations = np.concatenate([times.included[0] for times in captures.step_times_us])
-    if not durations.size or not all(knows_step_time(run.info) for run in captures.runs):
+    durations = np.concatenate([times.included[0] for times in side.step_times_us])
+    if not durations.size or not all(knows_step_time(run.info) for run in side.runs):
         return {"steps": 0, **dict.fromkeys(names, math.nan)}
     figures = [float(np.median(durations)), *(float(np.quantile(durations, share)) for share in _SPREAD)]
     return {"steps": len(durations), **dict(zip(names, figures, strict=True))}

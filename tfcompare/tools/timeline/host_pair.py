@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tfcompare.compare import compare
+from tfcompare.compare.pairs import Pairs
 from tfcompare.tables.step_times import common_step_ids
 from tfcompare.tools.hosts.host_clocks import Clocks, clocks, first_collectives
 from tfcompare.xspace.space import PS_PER_US
@@ -14,7 +14,6 @@ from tfcompare.xspace.space import PS_PER_US
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tfcompare.compare import Comparison
     from tfcompare.run import Run
     from tfcompare.tools.timeline.run_pair import SideTimeline, Timelines
 
@@ -27,7 +26,7 @@ class HostPair:
     runs, which have no step in common, and for a host with itself. `clocks` has their offset, None if unknown.
     """
 
-    comparison: Comparison
+    comparison: Pairs
     steps: dict[int, int] | None
     clocks: Clocks | None
 
@@ -51,7 +50,7 @@ class HostPair:
 
 def compare_hosts(ours: tuple[Run, str], theirs: tuple[Run, str]) -> HostPair:
     """Compares two hosts, each of a run. Raises `Unknown` for an unknown host."""
-    comparison = compare(ours[0].only(ours[1]), theirs[0].only(theirs[1]))
+    comparison = Pairs.between(ours[0].only(ours[1]), theirs[0].only(theirs[1]))
     if ours[0].id != theirs[0].id:
         return HostPair(comparison, None, None)
     both = ours[0].only(ours[1], theirs[1])
@@ -61,7 +60,7 @@ def compare_hosts(ours: tuple[Run, str], theirs: tuple[Run, str]) -> HostPair:
 def with_itself(run: Run, host: str) -> HostPair:
     """Compares a host with itself, to see two of its steps beside each other. Raises `Unknown` for an unknown host."""
     one = run.only(host)
-    return HostPair(compare(one, replace(one, id=f"{one.id} again")), None, None)
+    return HostPair(Pairs.between(one, replace(one, id=f"{one.id} again")), None, None)
 
 
 def _same_steps(steps: pd.DataFrame, ours: str, theirs: str) -> dict[int, int]:

@@ -23,7 +23,7 @@ from tfcompare.tools.timeline.run_timeline import NONE, HostTimeline, typical_st
 from tfcompare.xspace.space import PS_PER_US
 
 if TYPE_CHECKING:
-    from tfcompare.compare import Comparison
+    from tfcompare.compare.pair import Pair
     from tfcompare.run import Run
 
 
@@ -132,20 +132,18 @@ class Timelines:
         return tuple(found)
 
 
-def open_timelines(comparison: Comparison, candidate: Run, host: str | None) -> Timelines:
+def open_timelines(pair: Pair, host: str | None) -> Timelines:
     """The timelines of the baseline's `host` and its counterpart in the candidate; of one run if it is shown alone.
 
     Without a host, those of the baseline's first host. A candidate without a counterpart is shown with its first host.
     """
-    baseline = comparison.baseline
+    baseline, candidate = pair.runs
     host = host or baseline.host_names[0]
     sides = [_side(baseline, host)]
-    if not comparison.is_single:
+    if not pair.is_single:
         theirs = host_counterparts(baseline.host_names, candidate.host_names).get(host, candidate.host_names[0])
         sides.append(_side(candidate, theirs))
-    diff, kernels = (comparison.table(name) for name in ("op_stats", "kernel_stats"))
-    diff = diff[diff["candidate"] == candidate.id].reset_index(drop=True)
-    kernels = kernels[kernels["candidate"] == candidate.id]
+    diff, kernels = pair.diff(), pair.diff("kernel_stats")
     shown = [side.timeline for side in sides]
     lanes = tuple(lane_pairs(shown))
     twice = shown if len(shown) > 1 else shown * 2

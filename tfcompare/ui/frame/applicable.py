@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import streamlit as st
 
-from tfcompare.charts.pair import pairs_of
-from tfcompare.compare import Comparison
+from tfcompare.compare.pairs import Pairs, pairs_of
 from tfcompare.ui.frame.selection import Selection
 from tfcompare.views.registry import views
 
 _KNOWN = "tfcompare.applicable"
 
 
-def why_not(comparison: Comparison) -> dict[str, str]:
+def why_not(comparison: Pairs) -> dict[str, str]:
     """The reason for each page, by its title, that has nothing to show for these runs."""
     reasons = {view.title: [view.why_not(pair) for pair in pairs_of(comparison)] for view in views()}
     return {title: of_pairs[0] for title, of_pairs in reasons.items() if all(of_pairs)}

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 import pandas as pd
 import streamlit as st
 
-from tfcompare.charts.style import letter
-from tfcompare.compare import Comparison
+from tfcompare.compare.pairs import Pairs
+from tfcompare.compare.side import letter
 from tfcompare.markdown import as_markdown
 from tfcompare.run import Run
 from tfcompare.store.cached_frames import frame_cache
@@ -19,13 +18,9 @@ from tfcompare.tools.environment import environment
 WIDTH = 900
 
 
-def show(comparison: Comparison) -> None:
+def show(comparison: Pairs) -> None:
     """A button that unfolds the caveats, and below them how each run was captured."""
-    mismatches = {
-        run.id: comparison.cached(("mismatches", run.id), partial(comparison.mismatches, run))
-        for run in caveats.other_runs(comparison)
-    }
-    found = caveats.caveats(comparison, mismatches)
+    found = caveats.caveats(comparison)
     icon = ":material/warning:" if found else ":material/info:"
     with (
         st.popover(
@@ -35,7 +30,7 @@ def show(comparison: Comparison) -> None:
     ):
         st.markdown("\n".join(f"- {sentence}" for sentence in found) or "No caveats.")
         st.markdown("**How the runs were captured**")
-        _environments(caveats.runs_of(comparison))
+        _environments(comparison.runs)
 
 
 def show_cache_problems() -> None:

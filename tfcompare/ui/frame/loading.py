@@ -13,7 +13,7 @@ import streamlit as st
 
 from tfcompare import loading
 from tfcompare import settings as settings_module
-from tfcompare.compare import Comparison
+from tfcompare.comparison import Comparison
 from tfcompare.errors import NoOtherSteps, TfcompareError
 from tfcompare.frames import load_loops
 from tfcompare.run import Run

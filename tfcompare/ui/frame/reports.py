@@ -6,11 +6,10 @@ from typing import Literal
 
 import streamlit as st
 
-from tfcompare.charts.style import letter
-from tfcompare.compare import Comparison
+from tfcompare.compare.pairs import Pairs
+from tfcompare.compare.side import letter
 from tfcompare.export.csv import file_stem, zipped_diffs
 from tfcompare.schema import SIDES
-from tfcompare.tools.caveats import runs_of
 
 Format = Literal["html", "markdown", "json", "csv"]
 _FORMATS: dict[Format, tuple[str, str, str]] = {
@@ -22,7 +21,7 @@ _FORMATS: dict[Format, tuple[str, str, str]] = {
 """The label, file suffix and media type of each format."""
 
 
-def show(comparison: Comparison) -> None:
+def show(comparison: Pairs) -> None:
     """A button that unfolds the choice of a format and the download; the report is made on request."""
     with st.popover("Report", icon=":material/description:", type="tertiary", key="tfcompare.report"):
         st.markdown(
@@ -39,7 +38,7 @@ def show(comparison: Comparison) -> None:
             help="To share it: without names of runs, hosts and users",
         )
         label, suffix, media_type = _FORMATS[form]
-        runs = runs_of(comparison)
+        runs = comparison.runs
         names = [letter(i) if redact else run.name for i, run in enumerate(runs)]
         st.download_button(
             f"Download the report as {label}",
@@ -55,7 +54,7 @@ def show(comparison: Comparison) -> None:
 
 
 @st.dialog("For a pull request", width="large")
-def _copy(comparison: Comparison, *, redact: bool) -> None:
+def _copy(comparison: Pairs, *, redact: bool) -> None:
     """The answer as Markdown, with a button that copies it."""
     from tfcompare.report.making import for_pull_request
     from tfcompare.report.redaction import redacted
@@ -63,7 +62,7 @@ def _copy(comparison: Comparison, *, redact: bool) -> None:
     st.code(for_pull_request(redacted(comparison) if redact else comparison), language="markdown", wrap_lines=True)
 
 
-def _made(comparison: Comparison, form: Format, *, redact: bool) -> str | bytes:
+def _made(comparison: Pairs, form: Format, *, redact: bool) -> str | bytes:
     from tfcompare.report.making import report
     from tfcompare.report.redaction import redacted
 
@@ -72,15 +71,15 @@ def _made(comparison: Comparison, form: Format, *, redact: bool) -> str | bytes:
     return zipped_diffs(comparison) if form == "csv" else report(comparison, form, command=command(comparison))
 
 
-def command(comparison: Comparison) -> list[str]:
+def command(comparison: Pairs) -> list[str]:
     """The command that makes the report again, if one can."""
-    has_repeats = any(comparison.repeats_of(run) for run in runs_of(comparison))
+    has_repeats = any(len(side.runs) > 1 for side in comparison.sides)
     if comparison.manual_pairs or (has_repeats and len(comparison.candidates) > 1):
         return []
-    words = ["tfcompare", "report", *(str(run.path) for run in runs_of(comparison))]
-    for side, run in zip(SIDES, runs_of(comparison), strict=False):
-        if repeats := comparison.repeats_of(run):
-            words += [f"--{side}-repeat", *(str(one.path) for one in repeats)]
+    words = ["tfcompare", "report", *(str(run.path) for run in comparison.runs)]
+    for role, side in zip(SIDES, comparison.sides, strict=False):
+        if repeats := side.runs[1:]:
+            words += [f"--{role}-repeat", *(str(one.path) for one in repeats)]
     words += ["--per", comparison.per] if comparison.per != "step" else []
     words += ["--host", comparison.host] if comparison.host else []
     choice = comparison.baseline.choice

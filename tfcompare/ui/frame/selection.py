@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tfcompare.compare.comparison import Per
 from tfcompare.compare.matching.manual_text import SessionChoices, from_address, of_runs, to_address
+from tfcompare.compare.pair import Per
 from tfcompare.errors import NoSuchPlace
 from tfcompare.loading import Question
 from tfcompare.sources.logdir import FoundRun

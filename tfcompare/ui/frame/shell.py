@@ -6,16 +6,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, NoReturn
+from typing import TYPE_CHECKING, Literal, NoReturn
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from tfcompare import settings as settings_module
-from tfcompare.charts.style import letter
-from tfcompare.compare import Comparison
-from tfcompare.compare.comparison import Per
+from tfcompare.compare.pair import Per
 from tfcompare.compare.repeats import Program, program_of
+from tfcompare.comparison import Comparison
 from tfcompare.errors import TfcompareError
 from tfcompare.markdown import as_code, as_markdown
 from tfcompare.run import Run
@@ -24,7 +23,6 @@ from tfcompare.sources.folder_permissions import why_not_private
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.sources.step_choice import StepChoice
 from tfcompare.text import middle_ellipsis, some_of, text_of
-from tfcompare.tools.caveats import runs_of
 from tfcompare.ui.frame import (
     applicable,
     caveats,
@@ -39,6 +37,9 @@ from tfcompare.ui.frame.access import access, login, own_captures, own_uploads
 from tfcompare.ui.frame.loading import compared, fetch, run_cache
 from tfcompare.ui.frame.search import Search, search
 from tfcompare.ui.frame.selection import Selection, default_runs, resolve_selection, with_replicates
+
+if TYPE_CHECKING:
+    from tfcompare.compare.side import Side
 
 ICON = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">'
@@ -354,23 +355,23 @@ def _compare(selection: Selection, loaded: Mapping[str, Run]) -> Comparison:
 
 def _show_what_is_compared(comparison: Comparison) -> None:
     """A chip for each run, the unit of all sums, and the caveats."""
-    for position, run in enumerate(runs_of(comparison)):
-        count = len(comparison.repeats_of(run))
+    for side in comparison.sides:
+        run, count = side.run, len(side.runs) - 1
         more = f" (+{count} replicate{'s' if count > 1 else ''})" if count else ""
         name = as_markdown(middle_ellipsis(run.name, _CHIP_LENGTH) + more)
-        label = name if comparison.is_single else f"**{letter(position)}** {name}"
+        label = name if comparison.is_single else f"**{side.letter}** {name}"
         st.badge(
             label,
-            color=_CHIP_COLOURS[min(position, len(_CHIP_COLOURS) - 1)],
-            help=_chip_help(comparison, position, run),
+            color=_CHIP_COLOURS[min(side.position, len(_CHIP_COLOURS) - 1)],
+            help=_chip_help(side),
         )
     where = f", host {as_code(comparison.host)}" if comparison.host else ""
-    steps = chosen_steps((comparison.baseline, *comparison.candidates))
+    steps = chosen_steps(comparison.runs)
     st.caption(f"per {comparison.per}{where}{steps}", width="content")
     caveats.show(comparison)
     reports.show(comparison)
 
 
-def _chip_help(comparison: Comparison, position: int, run: Run) -> str:
-    role = "" if comparison.is_single else "Baseline: " if position == 0 else "Candidate: "
-    return f"{role}{as_code(text_of(str(run.path)))}"
+def _chip_help(side: Side) -> str:
+    role = "" if side.sides == 1 else "Baseline: " if side.position == 0 else "Candidate: "
+    return f"{role}{as_code(text_of(str(side.run.path)))}"

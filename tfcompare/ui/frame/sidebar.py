@@ -13,7 +13,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.errors import StreamlitAPIException
 
-from tfcompare.compare.comparison import Per
+from tfcompare.compare.pair import Per
 from tfcompare.compare.stats.estimates import FEWEST_REPEATS, FEWEST_REPLICATES
 from tfcompare.markdown import as_markdown
 from tfcompare.run import Run

@@ -10,7 +10,7 @@ from time import monotonic
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from tfcompare.charts.pair import pairs_of
+from tfcompare.compare.pairs import pairs_of
 from tfcompare.errors import TfcompareError
 from tfcompare.markdown import as_code, as_markdown
 from tfcompare.run import Run
@@ -223,7 +223,7 @@ def _sentences(view: Page, outcomes: Outcomes) -> None:
         return
     for pair in pairs_of(comparison, by_name=True):
         st.markdown(f"#### {answer.headline(pair, whole=True)}")
-        if doubt := comparison.doubt(pair.candidate.id):
+        if doubt := pair.doubt:
             st.markdown(doubt)
-    if steps := chosen_steps((comparison.baseline, *comparison.candidates)):
+    if steps := chosen_steps(comparison.runs):
         st.caption(f"Per {comparison.per}{steps}.")

@@ -8,14 +8,15 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from tfcompare.charts.pair import Pair
 from tfcompare.compare.groups.aggregate import metric_in, of_side
 from tfcompare.compare.matching.manual import Name, names_of_rows
+from tfcompare.compare.pair import Pair
 from tfcompare.export.csv import file_stem, gzipped, spreadsheet_csv_of
 from tfcompare.run import Run
 from tfcompare.schema import SIDES
 from tfcompare.tools.memory.memory_timeline import event_count, timeline_parts
 from tfcompare.tools.ops import kernel_stats
+from tfcompare.tools.ops.op_stats import ops_of
 from tfcompare.ui.pages import timeline
 from tfcompare.ui.widgets import manual
 from tfcompare.ui.widgets.renderer import Acts
@@ -32,7 +33,7 @@ def _manual_pairs(pair: Pair, readings: Mapping[str, str] | None = None) -> None
 
 def _pair_op(pair: Pair, row: pd.Series) -> None:
     """Widgets that pair the op of a row of `pair.ops` manually, or separate it from its counterpart."""
-    every = pair.ops(idle=True)
+    every = ops_of(pair, idle=True)
     here = every[every["host_or_device"] == row["host_or_device"]]
     side = "candidate" if row["status"] == "added" else "baseline"
     subject = manual.Subject(

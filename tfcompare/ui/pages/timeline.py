@@ -9,8 +9,9 @@ from zlib import crc32
 
 import streamlit as st
 
-from tfcompare.charts.pair import Pair
+from tfcompare.charts.style import side_colour
 from tfcompare.charts.timeline.data import Labels
+from tfcompare.compare.pair import Pair
 from tfcompare.compare.straggler import attributed_hosts
 from tfcompare.errors import TfcompareError
 from tfcompare.markdown import as_code, as_markdown
@@ -101,7 +102,7 @@ def _drawn(pair: Pair, sides: ShownHosts, chosen: Chosen, places: list[Loss]) ->
 @st.fragment
 def small(pair: Pair) -> None:
     """The typical step of both runs, in small, and where the candidate loses or gains most; for the Overview."""
-    sides = timeline_hosts.of_runs(pair, attributed_hosts(pair.comparison, pair.candidate)[0])
+    sides = timeline_hosts.of_runs(pair, attributed_hosts(pair)[0])
     try:
         timelines = opened(sides)
     except TfcompareError as error:
@@ -151,9 +152,8 @@ def _ids(pair: Pair) -> list[str]:
 
 def _of_pair(pair: Pair) -> tuple[Any, ...]:
     """What tells this pair, as it is compared, from all others."""
-    repeats = (tuple(r.content_id for r in pair.comparison.repeats_of(run)) for run in pair.runs)
-    runs = tuple((run.content_id, run.id, more) for run, more in zip(pair.runs, repeats, strict=True))
-    return (*runs, pair.comparison.per, pair.comparison.host, pair.manual_pairs)
+    runs = tuple((side.run.id, *(run.content_id for run in side.runs)) for side in pair.sides)
+    return (*runs, pair.per, pair.host, pair.manual_pairs)
 
 
 def _key_of(drawing: str, sides: ShownHosts) -> str:
@@ -162,7 +162,7 @@ def _key_of(drawing: str, sides: ShownHosts) -> str:
 
 
 def _colours(pair: Pair) -> list[str]:
-    return [side.colour for side, _ in pair.shown]
+    return [side_colour(side) for side, _ in pair.shown]
 
 
 def opened(sides: ShownHosts) -> Timelines:
@@ -173,7 +173,7 @@ def opened(sides: ShownHosts) -> Timelines:
 @st.cache_resource(max_entries=2, show_spinner="Laying out the timeline …")
 def _opened(key: tuple[Any, ...], host: str, _pair: Pair) -> Timelines:
     del key
-    return open_timelines(_pair.comparison, _pair.candidate, host)
+    return open_timelines(_pair, host)
 
 
 def aligned_at(sides: ShownHosts, steps: tuple[int, ...] | None, op: int | None) -> Aligned:

@@ -7,9 +7,11 @@ from functools import partial
 
 import streamlit as st
 
-from tfcompare.charts.pair import Pair
-from tfcompare.charts.style import letter, shorten_distinct
+from tfcompare.charts.style import shorten_distinct
 from tfcompare.compare.matching.matching import host_counterparts
+from tfcompare.compare.pair import Pair
+from tfcompare.compare.pairs import pair_with
+from tfcompare.compare.side import letter
 from tfcompare.compare.straggler import attributed_hosts
 from tfcompare.markdown import as_code
 from tfcompare.run import Run
@@ -61,7 +63,7 @@ def choose(pair: Pair) -> ShownHosts:
     if (plain := st.query_params.get(HOST)) in pair.baseline.host_names and plain not in every:
         st.session_state[HOST] = host_text(pair, pair.baseline, plain)  # as older links name it
     with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall"):
-        slowest = host_text(pair, pair.baseline, attributed_hosts(pair.comparison, pair.candidate)[0])
+        slowest = host_text(pair, pair.baseline, attributed_hosts(pair)[0])
         first = st.selectbox(
             "Host", list(every), list(every).index(slowest), key=HOST, bind="query-params", width=300,
             on_change=_hosts_changed,
@@ -100,19 +102,19 @@ def _counterpart(pair: Pair, ours: tuple[Run, str]) -> tuple[Run, str] | None:
 
 def _of_hosts(pair: Pair, ours: tuple[Run, str], theirs: tuple[Run, str]) -> ShownHosts:
     key = "hosts in the timeline", ours[0].id, ours[1], theirs[0].id, theirs[1]
-    hosts = pair.comparison.cached(key, partial(compare_hosts, ours, theirs))
+    hosts = pair.among.cached(key, partial(compare_hosts, ours, theirs))
     names = [ours[1], theirs[1]] if hosts.steps is not None else [host_text(pair, *side) for side in (ours, theirs)]
-    both = Pair(hosts.comparison, hosts.comparison.candidates[0], 1)
+    both = pair_with(hosts.comparison)
     return ShownHosts(both, ours[1], shorten_distinct(names, NAME_LETTERS), hosts)
 
 
 def _of_steps(pair: Pair, ours: tuple[Run, str]) -> ShownHosts:
     """Two steps of one host."""
     key = "steps in the timeline", ours[0].id, ours[1]
-    hosts = pair.comparison.cached(key, partial(with_itself, *ours))
+    hosts = pair.among.cached(key, partial(with_itself, *ours))
     is_alone = len(ours[0].host_names) == 1
     name = letter(0 if ours[0] is pair.baseline else pair.position) if is_alone else host_text(pair, *ours)
-    both = Pair(hosts.comparison, hosts.comparison.candidates[0], 1)
+    both = pair_with(hosts.comparison)
     return ShownHosts(both, ours[1], [name, f"{name} again"], hosts)
 
 

@@ -12,8 +12,8 @@ import pandas as pd
 import streamlit as st
 
 from tfcompare import schema
-from tfcompare.charts.pair import Pair
 from tfcompare.charts.verdicts import text_of
+from tfcompare.compare.pair import Pair
 from tfcompare.export.csv import file_stem, spreadsheet_csv
 from tfcompare.export.trace import chrome_trace, traced
 from tfcompare.markdown import as_code, as_markdown

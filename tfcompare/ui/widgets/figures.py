@@ -10,7 +10,7 @@ from typing import Any
 import streamlit as st
 
 from tfcompare.charts import style
-from tfcompare.charts.pair import Pair
+from tfcompare.compare.pair import Pair
 
 TEXT_FIRST_S = 0.4
 """How long a browser takes to show what it was sent, including what it loads for that."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from tfcompare.charts.pair import Pair
+from tfcompare.compare.pair import Pair
 from tfcompare.ui.frame import sidebar, state
 from tfcompare.views.blocks import Link, Links
 from tfcompare.views.registry import view
@@ -28,7 +28,7 @@ def show_link(pair: Pair, link: Link) -> None:
     selection = state.chosen()
     if link.host is not None or link.every_host:
         selection = replace(selection, host=link.host)
-    detail = {"detail": pair.candidate.id} if len(pair.comparison.candidates) > 1 else {}
+    detail = {"detail": pair.candidate.id} if len(pair.among.sides) > 2 else {}
     sidebar.link(
         f"pages/{page.name}", link.label, selection, icon=sidebar.ICONS[title], more=detail | dict(link.parameters)
     )

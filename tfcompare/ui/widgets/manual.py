@@ -9,7 +9,6 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from tfcompare.charts.pair import Pair
 from tfcompare.compare.matching.manual import ManualChoice, Name
 from tfcompare.compare.matching.manual_text import (
     MOST_CHOICES,
@@ -21,6 +20,7 @@ from tfcompare.compare.matching.manual_text import (
     with_choices,
 )
 from tfcompare.compare.matching.partners import free_names, most_alike_first
+from tfcompare.compare.pair import Pair
 from tfcompare.errors import TfcompareError
 from tfcompare.export.csv import file_stem
 from tfcompare.markdown import as_code, as_markdown
@@ -97,7 +97,7 @@ def _separate_button(pair: Pair, subject: Subject, ours: Name, theirs: Name, row
 
 def _partner_choice(pair: Pair, subject: Subject, side: str, alike: pd.DataFrame, rows: Rows) -> None:
     name = subject.baseline or subject.candidate or ()
-    per = "in total" if pair.comparison.per == "run" else f"per {pair.comparison.per}"
+    per = "in total" if pair.per == "run" else f"per {pair.per}"
     shown = alike.head(MOST_OFFERED)
     labels = {
         other: " · ".join(

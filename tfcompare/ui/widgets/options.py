@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from tfcompare.charts.pair import Pair
+from tfcompare.compare.pair import Pair
 from tfcompare.markdown import as_code
 from tfcompare.views.options import Option
 

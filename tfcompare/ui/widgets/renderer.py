@@ -11,7 +11,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from tfcompare.charts.pair import Pair
+from tfcompare.compare.pair import Pair
 from tfcompare.export.csv import file_stem, spreadsheet_csv
 from tfcompare.markdown import as_code
 from tfcompare.text import middle_ellipsis
@@ -189,7 +189,7 @@ class Renderer:
     def _everything(self, table: Table) -> pd.DataFrame:
         if self.pair.is_single:
             return self.pair.tables(table.name)[0]
-        return in_words(table.everything() if table.everything else self.pair.comparison.table(table.name))
+        return in_words(table.everything() if table.everything else self.pair.among.diffs(table.name))
 
     def _open(self, opens: Opens, chosen: str | None, address: str) -> None:
         """What opens for the row of that key, in a dialog; closing it deselects the row."""

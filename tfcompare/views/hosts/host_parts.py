@@ -12,8 +12,8 @@ import pandas as pd
 
 from tfcompare import schema
 from tfcompare.charts import hosts as charts
-from tfcompare.charts.pair import Pair
 from tfcompare.charts.style import shorten_distinct
+from tfcompare.compare.pair import Pair
 from tfcompare.markdown import as_code
 from tfcompare.text import by_number
 from tfcompare.tools.hosts import hosts

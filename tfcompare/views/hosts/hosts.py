@@ -12,7 +12,7 @@ import pandas as pd
 
 from tfcompare import schema
 from tfcompare.charts import hosts as charts
-from tfcompare.charts.pair import Pair
+from tfcompare.compare.pair import Pair
 from tfcompare.markdown import as_code
 from tfcompare.schema import SIDES
 from tfcompare.text import some_of
@@ -115,7 +115,7 @@ def _answer(pair: Pair) -> Iterator[Block]:
     """Who is slowest, why, and whether it was so before; how hosts are paired; which hosts are left out."""
     by = next(iter(groupings(pair)))
     is_alone = pair.is_single or pair.is_identical
-    slow = [slowest_host.slowest_host_in(pair.comparison, run, by) for run in pair.runs]
+    slow = [slowest_host.slowest_host_in(pair, run, by) for run in pair.runs]
     sentence = verdict_sentence(slow[1], None if is_alone else slow[0], alone=is_alone)
     if not sentence:
         baseline, candidate = pair.marked
@@ -135,8 +135,8 @@ def _notes(pair: Pair, by: By, is_alone: bool) -> Iterator[str]:
         if missing := hosts.without_steps(run):
             names = some_of(map(as_code, missing), MOST_NAMED)
             yield f"Without steps, and so left out of {name}: {names}."
-    if pair.comparison.host is not None:
-        yield f"All hosts are compared here; only the table of steps is of {as_code(pair.comparison.host)} alone."
+    if pair.host is not None:
+        yield f"All hosts are compared here; only the table of steps is of {as_code(pair.host)} alone."
 
 
 def _heat_maps(pair: Pair, options: Options) -> Iterator[Block]:
@@ -227,7 +227,7 @@ def _means(pair: Pair, options: Options) -> Facts:
 
 def _table(pair: Pair, options: Options) -> Table:
     rows = pair.cached("host_rows", partial(_by_skew, pair))
-    chosen = pair.comparison.host
+    chosen = pair.host
     return Table(
         schema.HOSTS,
         "Every step of every host" if chosen is None else "Every step of the chosen host",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from tfcompare.charts.pair import Pair
+from tfcompare.compare.pair import Pair
 from tfcompare.markdown import as_code
 from tfcompare.text import capitalized
 from tfcompare.tools.hosts.host_clocks import MOST_HOSTS, Clocks, clocks

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
-from tfcompare.charts.pair import Pair
+from tfcompare.compare.pair import Pair
 from tfcompare.markdown import as_markdown
 from tfcompare.views import links
 from tfcompare.views.blocks import Block, Link, Links

@@ -9,15 +9,16 @@ import pandas as pd
 
 from tfcompare import schema
 from tfcompare.charts import ops
-from tfcompare.charts.pair import Pair, has_step_times
 from tfcompare.compare.diff import MATCHED
 from tfcompare.compare.groups.aggregate import largest_changes, metric_in
 from tfcompare.compare.matching.matching import host_counterparts
+from tfcompare.compare.pair import Pair
 from tfcompare.markdown import as_code
 from tfcompare.schema import SIDES
 from tfcompare.tools import step_series
 from tfcompare.tools.input import input_ops
-from tfcompare.tools.ops.op_stats import with_words
+from tfcompare.tools.ops.op_stats import ops_of, with_words
+from tfcompare.tools.step_series import has_step_times
 from tfcompare.views import links, op
 from tfcompare.views.blocks import Block, Chart, Details, Links, Opens, Table, Text
 from tfcompare.views.op import LACKING
@@ -84,7 +85,7 @@ def what_changed(pair: Pair, rows: pd.DataFrame, on: Hashable) -> Iterator[Block
     renamed = (changes["status"] == MATCHED) & (changes["op_name"] != changes["op_name_candidate"])
     candidates = (" · in the candidate " + changes["op_name_candidate"].fillna("")).where(renamed, "")
     changes = changes.assign(named=named, detail=changes["category"] + candidates)
-    make = partial(ops.movers, changes, metric_in(changes, "self_time_us"), per=pair.comparison.per, by="named")
+    make = partial(ops.movers, changes, metric_in(changes, "self_time_us"), per=pair.per, by="named")
     nothing = "None of these ops changed its self time."
     return changed("input_changes", changes, make, on=on, nothing=nothing, is_time=False)
 
@@ -107,7 +108,7 @@ def _op(pair: Pair, row: pd.Series, chosen: str) -> Iterator[Block]:
     else:
         yield Chart("input_op", partial(op.in_steps, pair, name, frames), on=chosen)
         yield Text("Work ahead of time on a separate thread may belong to no step; it is then not shown here.", "quiet")
-    in_stats = pair.ops(idle=False)
+    in_stats = ops_of(pair, idle=False)
     in_stats = in_stats[(in_stats["host_or_device"] == schema.HOST) & (in_stats["op_name"] == name)]
     if len(in_stats):
         yield Links([links.to_op_view(op.op_key(in_stats).iloc[0])])

@@ -11,10 +11,10 @@ from typing import Any, Literal
 import pandas as pd
 
 from tfcompare.charts import input_pipeline as charts
-from tfcompare.charts.pair import Pair, may_draw
-from tfcompare.charts.style import Side
 from tfcompare.charts.verdicts import Judged
 from tfcompare.compare.headline import step_marker_call
+from tfcompare.compare.pair import Pair
+from tfcompare.compare.side import Side
 from tfcompare.compare.stats.verdict import Verdict
 from tfcompare.compare.straggler import steps_of_straggler
 from tfcompare.compare.tf_data.call_verdicts import CallVerdict
@@ -27,6 +27,7 @@ from tfcompare.tools.input import input_bound, input_ops
 from tfcompare.tools.input.input_bound import InputWait
 from tfcompare.tools.input.input_verdicts import on_waiting
 from tfcompare.tools.key_figures import Better, KeyFigure, better_by
+from tfcompare.tools.step_series import may_draw
 from tfcompare.units import MISSING, format_percent, format_time_us
 from tfcompare.views.blocks import (
     Block,
@@ -108,7 +109,7 @@ def waits_of(pair: Pair) -> tuple[InputWait, InputWait]:
     """How long each run waits for input, on the host that is shown or on the slowest host of each step."""
 
     def make() -> tuple[InputWait, InputWait]:
-        ours, theirs = (input_bound.wait_of_side(pair.comparison.captures(run)) for run in pair.runs)
+        ours, theirs = map(input_bound.wait_of_side, pair.sides)
         return ours, theirs
 
     return pair.cached("input_waits", make)
@@ -146,7 +147,7 @@ def _figures(pair: Pair) -> Iterator[Block]:
 
 def _verdicts(pair: Pair) -> tuple[Verdict, CallVerdict | None]:
     """On the input wait of the steps, and on the mean call to the slowest pipeline if both runs have one."""
-    return on_waiting(pair.comparison, pair.candidate), pair.comparison.slowest_call_verdict(pair.candidate)
+    return on_waiting(pair), pair.slowest_call_verdict()
 
 
 def _waiting(pair: Pair, verdict: Verdict) -> KeyFigure:
@@ -165,12 +166,12 @@ def _share(pair: Pair) -> KeyFigure:
 def _step_time(pair: Pair) -> KeyFigure:
     ours, theirs = (wait.step_time_us.average for wait in waits_of(pair))
     meaning = _with_spreads("Each step as long as on its slowest host.", pair, "step_time_us")
-    better = better_by(pair.comparison.verdict[pair.candidate.id])
+    better = better_by(pair.verdict)
     return _figure("Mean step time", ours, theirs, better, meaning)
 
 
 def _on_host(pair: Pair) -> KeyFigure:
-    per, categories = pair.comparison.per, _by_category(pair)
+    per, categories = pair.per, _by_category(pair)
     ours, theirs = (input_ops.host_input_time_us(categories, role) for role in SIDES)
     meaning = (
         f"Self time of all input ops per {per}, summed over all threads and hosts. It includes work ahead of time, "
@@ -293,14 +294,14 @@ def _category_times(pair: Pair, _options: Any = None) -> Any:
     if pair.diff("input_pipeline").empty:
         return None
     shown = [side for side, _ in pair.shown]
-    return charts.category_times(_by_category(pair), shown, per=pair.comparison.per)
+    return charts.category_times(_by_category(pair), shown, per=pair.per)
 
 
 def _categories_as_facts(pair: Pair) -> Facts:
     times = _by_category(pair)
     columns = [times[name].map(format_time_us) for name in sides_of("self_time_us", SIDES[: len(pair.shown)])]
     rows = [list(cells) for cells in zip(times["category"], *columns, strict=True)]
-    return Facts([f"Self time of input ops per {pair.comparison.per}", *pair.headings], rows, (1, 2))
+    return Facts([f"Self time of input ops per {pair.per}", *pair.headings], rows, (1, 2))
 
 
 CHARTS: dict[str, Make] = {"input_wait": _wait, "input_by_core": _cores, "input_host": _category_times}

@@ -10,10 +10,10 @@ from typing import Any
 import pandas as pd
 
 from tfcompare import schema
-from tfcompare.charts.pair import Pair
 from tfcompare.charts.verdicts import Judged
 from tfcompare.compare.diff import MATCHED
 from tfcompare.compare.groups.aggregate import metric_in
+from tfcompare.compare.pair import Pair
 from tfcompare.compare.tf_data.call_verdicts import CallVerdict
 from tfcompare.compare.tf_data.tf_data_bottleneck import AnalysisPair, change, finding
 from tfcompare.markdown import as_markdown
@@ -116,7 +116,7 @@ def _verdicts(pair: Pair) -> Iterator[Block]:
 
 
 def _calls(pair: Pair) -> list[CallVerdict]:
-    return pair.comparison.call_verdicts(pair.candidate, pair.diff("tf_data_pipelines"))
+    return pair.call_verdicts(pair.diff("tf_data_pipelines"))
 
 
 def _pipelines(pair: Pair, rows: pd.DataFrame) -> Table:

@@ -10,10 +10,10 @@ from typing import Any
 import pandas as pd
 
 from tfcompare import schema
-from tfcompare.charts.pair import Pair
 from tfcompare.charts.tf_data import pipeline_graphs
 from tfcompare.compare.diff import SideRows, diff_table
 from tfcompare.compare.matching.matching import with_hosts_of
+from tfcompare.compare.pair import Pair
 from tfcompare.compare.tf_data.iterator_tree import display_name, whereabouts
 from tfcompare.compare.tf_data.tf_data_bottleneck import Analysis, AnalysisPair, analyse
 from tfcompare.compare.tf_data.tf_data_graph import Graph, graphs

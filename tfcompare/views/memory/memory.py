@@ -9,7 +9,7 @@ from typing import Any
 
 from tfcompare import schema
 from tfcompare.charts.memory import Axis
-from tfcompare.charts.pair import Pair
+from tfcompare.compare.pair import Pair
 from tfcompare.markdown import as_code
 from tfcompare.schema import SIDES
 from tfcompare.tools.key_figures import KeyFigure
@@ -118,7 +118,7 @@ def headline(chosen: Chosen) -> str:
 
 def figures(chosen: Chosen) -> list[KeyFigure]:
     """Peak, heap since start, capacity used, fragmentation and allocations of a memory."""
-    found = memory_sides.key_figures(chosen.figures, chosen.pair.comparison.per)
+    found = memory_sides.key_figures(chosen.figures, chosen.pair.per)
     return [replace(one, candidate=one.baseline).alone() for one in found] if chosen.pair.is_single else found
 
 

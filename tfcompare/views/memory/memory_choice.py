@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from tfcompare.charts.pair import Pair
-from tfcompare.charts.style import Side
 from tfcompare.compare.matching.matching import pair_hosts
+from tfcompare.compare.pair import Pair
+from tfcompare.compare.side import Side
 from tfcompare.run import Run
 from tfcompare.tools.memory import memory as memory_sides
 from tfcompare.tools.memory.memory import Figures, Hosts, MemoryPair

@@ -12,11 +12,11 @@ from tfcompare import schema
 from tfcompare.charts import memory_peak as charts
 from tfcompare.charts import ops
 from tfcompare.charts.changes import changes_of_pair
-from tfcompare.charts.pair import Pair
 from tfcompare.compare.diff import ADDED, MATCHED
 from tfcompare.compare.groups.aggregate import largest_changes
 from tfcompare.compare.groups.fused_rows import CONSTITUENTS
 from tfcompare.compare.matching.tiers import FUSED
+from tfcompare.compare.pair import Pair
 from tfcompare.compare.stats.verdict import SAME, verdict_on_size
 from tfcompare.frames.memory_peaks import UNEXPLAINED
 from tfcompare.markdown import as_code, as_markdown

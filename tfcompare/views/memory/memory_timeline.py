@@ -10,13 +10,14 @@ import pandas as pd
 
 from tfcompare.charts import memory as charts
 from tfcompare.charts.memory import LEVELS, Axis, Lines
-from tfcompare.charts.pair import Pair, has_step_times
-from tfcompare.charts.style import Side
 from tfcompare.compare.headline import step_marker_call
+from tfcompare.compare.pair import Pair
+from tfcompare.compare.side import Side
 from tfcompare.markdown import as_code
 from tfcompare.run import Run
 from tfcompare.tools.memory import memory_timeline
 from tfcompare.tools.memory.memory_timeline import Align, Level
+from tfcompare.tools.step_series import has_step_times
 from tfcompare.units import MISSING, format_bytes, format_percent
 from tfcompare.views.blocks import Beside, Block, Chart, Facts, Live, Text
 from tfcompare.views.memory.memory_choice import Chosen

@@ -10,10 +10,10 @@ from typing import Any
 import pandas as pd
 
 from tfcompare import schema
-from tfcompare.charts.pair import Pair
 from tfcompare.charts.xla import roofline, time_icicle
 from tfcompare.compare import executions
 from tfcompare.compare.groups.aggregate import metric_in
+from tfcompare.compare.pair import Pair
 from tfcompare.markdown import as_code
 from tfcompare.schema import SIDES
 from tfcompare.text import INDENT

@@ -7,8 +7,8 @@ from functools import partial
 
 import pandas as pd
 
-from tfcompare.charts.pair import Pair
 from tfcompare.compare.diff import ADDED, REMOVED
+from tfcompare.compare.pair import Pair
 from tfcompare.errors import TfcompareError
 from tfcompare.markdown import as_code, as_markdown
 from tfcompare.schema import SIDES

@@ -9,9 +9,9 @@ from typing import Any
 import pandas as pd
 
 from tfcompare import schema
-from tfcompare.charts.pair import Pair
-from tfcompare.charts.style import Side
 from tfcompare.charts.xla import xla_memory as charts
+from tfcompare.compare.pair import Pair
+from tfcompare.compare.side import Side
 from tfcompare.markdown import as_code
 from tfcompare.schema import SIDES
 from tfcompare.tools.xla import xla_memory

@@ -1,0 +1,476 @@
+"""A baseline and one candidate: the diffs, verdicts and sentences that views are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from statistics import fmean
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+import numpy as np
+import pandas as pd
+
+from tfcompare import schema
+from tfcompare.compare.between_steps import rates, windows_of
+from tfcompare.compare.comparability import MIX, Mismatch, mismatches
+from tfcompare.compare.diff import INTERVAL, MATCHED, VERDICT, SideRows, diff_table, metric_name
+from tfcompare.compare.examples import differing_examples
+from tfcompare.compare.executions import instructions_of
+from tfcompare.compare.groups.aggregate import Groups
+from tfcompare.compare.groups.group_verdicts import group_verdicts
+from tfcompare.compare.groups.scope_tree import scope_tree
+from tfcompare.compare.headline import doubt, kinds_headline, knows_step_time, no_step_times, step_time_headline
+from tfcompare.compare.lost_events import lost_events
+from tfcompare.compare.matching import coverage as coverage_of
+from tfcompare.compare.matching.manual import ManualChoice, with_distinct_names
+from tfcompare.compare.matching.matching import Evidence, with_hosts_of
+from tfcompare.compare.matching.sure_pairs import are_sure
+from tfcompare.compare.matching.tiers import NAMINGS
+from tfcompare.compare.per_device import computing_devices, of_hosts_alone, per_occurrence
+from tfcompare.compare.pooling import POOLED
+from tfcompare.compare.side import Side
+from tfcompare.compare.slow_step_words import clause, row_of
+from tfcompare.compare.stats.change_test import ChangeTest
+from tfcompare.compare.stats.estimates import FEWEST_REPEATS, Times
+from tfcompare.compare.stats.spread import OF_HOSTS, Spread, declared_spread
+from tfcompare.compare.stats.verdict import IDENTICAL, UNTESTED, Verdict
+from tfcompare.compare.step_kinds import StepKind, step_kinds
+from tfcompare.compare.step_time_verdict import SAME_CAPTURE, caveat, step_time_us, step_time_verdict, time_verdict
+from tfcompare.compare.tf_data.call_verdicts import CallVerdict, on_calls, on_slowest_calls
+from tfcompare.compare.tf_data.pipelines import HostPipeline, pair_pipelines, slowest_executions
+from tfcompare.compare.without_steps import Execution, leading_sentence, longest_program
+from tfcompare.errors import TfcompareError
+from tfcompare.markdown import as_code
+from tfcompare.schema import SIDES
+from tfcompare.tables.op_evidence import OpEvidence
+from tfcompare.text import capitalized
+
+if TYPE_CHECKING:
+    from tfcompare.compare.pairs import Pairs
+    from tfcompare.run import Run
+
+T = TypeVar("T")
+Per = Literal["step", "run", "device"]
+PER: tuple[Per, ...] = ("step", "run", "device")
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """A baseline and one candidate `among` others. `position` is the candidate's among all sides; 0 for a run alone.
+
+    Sentences call the runs `A` and `B`, or by their names if they are `by_name`.
+    """
+
+    among: Pairs
+    position: int
+    by_name: bool = False
+
+    @property
+    def sides(self) -> tuple[Side, Side]:
+        """Baseline and candidate, with all of their captures."""
+        return self.among.sides[0], self.among.sides[self.position]
+
+    @property
+    def baseline(self) -> Run:
+        """The run that the candidate is compared with; of several captures, the one that stands for all."""
+        return self.among.baseline
+
+    @property
+    def candidate(self) -> Run:
+        """The candidate, as `baseline`."""
+        return self.sides[1].run
+
+    @property
+    def runs(self) -> tuple[Run, Run]:
+        """Baseline and candidate."""
+        return self.baseline, self.candidate
+
+    @property
+    def per(self) -> Per:
+        """What sums are divided by."""
+        return self.among.per
+
+    @property
+    def host(self) -> str | None:
+        """The compared host of the baseline, None for all."""
+        return self.among.host
+
+    def host_of(self, run: Run) -> str | None:
+        """The host of `run` that is compared: the chosen one, or its counterpart in a candidate; None for all."""
+        return self.among.side_of(run).host
+
+    @property
+    def is_single(self) -> bool:
+        """Whether one run is shown alone: both sides are that run, and pages show the first only."""
+        return self.among.is_single
+
+    @property
+    def is_identical(self) -> bool:
+        """Whether both sides are the same capture."""
+        return self.baseline.content_id == self.candidate.content_id
+
+    @property
+    def shown(self) -> list[tuple[Side, Run]]:
+        """The sides to show, each with its run: baseline and candidate, or the run that is shown alone."""
+        return list(zip(self.sides, self.runs, strict=True))[: 1 if self.is_single else 2]
+
+    @property
+    def letters(self) -> list[str]:
+        """`A` and `B`, as the runs are called in sentences; `A` alone for a run that is shown alone."""
+        return [side.letter for side, _ in self.shown]
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """The names of baseline and candidate, or their ids if the names are equal."""
+        ours, theirs = self.runs
+        return (ours.id, theirs.id) if ours.name == theirs.name else (ours.name, theirs.name)
+
+    @property
+    def called(self) -> tuple[str, str]:
+        """What sentences call baseline and candidate; a run alone goes by its name."""
+        if self.is_single:
+            return self.baseline.name, self.baseline.name
+        ours, theirs = self.sides
+        return self.names if self.by_name else (ours.letter, theirs.letter)
+
+    @property
+    def marked(self) -> tuple[str, str]:
+        """As `called`, in Markdown."""
+        if not (self.by_name or self.is_single):
+            return self.called
+        ours, theirs = map(as_code, self.called)
+        return ours, theirs
+
+    @property
+    def headings(self) -> list[str]:
+        """The headings of columns for baseline and candidate; of a run alone, one."""
+        if not self.by_name:
+            return self.letters
+        return ["Run"] if self.is_single else ["Baseline", "Candidate"]
+
+    @property
+    def not_compared(self) -> str:
+        """A Markdown sentence on why what ran on devices is not compared; empty if it is, or for a run alone."""
+        lacking = [name for name, side in zip(self.marked, self.sides, strict=True) if not _has_devices(side)]
+        if self.is_single or not lacking:
+            return ""
+        have = "have" if len(lacking) > 1 else "has"
+        return f"What ran on devices is not compared: {' and '.join(lacking)} {have} no record of it."
+
+    @property
+    def why_not_compared(self) -> str:
+        """`not_compared`, and why: for pages that have nothing else."""
+        why = next((side.run.why_untimed for side in self.sides if not _has_devices(side)), "")
+        return f"{self.not_compared} {capitalized(why)}." if self.not_compared else ""
+
+    @property
+    def stand_ins(self) -> str:
+        """A Markdown sentence on the captures that stand for all of their sides where nothing can be pooled; empty
+        without replicates."""
+        of_several = [
+            f"{as_code(run.found.name)} for {name}"
+            for name, called, (side, run) in zip(self.marked, self.called, self.shown, strict=False)
+            if len(side.runs) > 1 and run.found.name != called
+        ]
+        return f"Of several captures, one is shown: {' and '.join(of_several)}." if of_several else ""
+
+    def cached(self, key: Hashable, make: Callable[[], T]) -> T:
+        """The result of `make`, kept for `key` with the comparison. Callers must not modify it."""
+        return self.among.cached((self.candidate.id, self.by_name, key), make)
+
+    def _kept(self, key: Hashable, make: Callable[[], T]) -> T:
+        """As `cached`, for what does not depend on what sentences call the runs."""
+        return self.among.kept((self.candidate.id, key), make)
+
+    @property
+    def manual_pairs(self) -> tuple[ManualChoice, ...]:
+        """The user's manual matches and separations that apply to both runs."""
+        return self.among.manual_pairs.get(self.candidate.id, ())
+
+    @property
+    def evidence(self) -> Evidence:
+        """What identifies the ops of both runs other than their names."""
+        ours, theirs = (side.run.op_evidence(host=side.host) for side in self.sides)
+        return ours, theirs
+
+    @property
+    def mismatches(self) -> list[Mismatch]:
+        """Differences that make the two runs hard to compare, the most serious first."""
+        return self._kept("mismatches", partial(mismatches, *self.runs))
+
+    @property
+    def knows_devices(self) -> bool:
+        """Whether what ran on devices was recorded on both sides; otherwise, only hosts are compared."""
+        return all(all(side.each(_has_recorded_devices)) for side in self.sides)
+
+    def tables(self, name: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """The table of baseline and candidate, for the host that is compared or for all hosts."""
+        ours, theirs = (side.run.table(name, host=side.host) for side in self.sides)
+        return ours, theirs
+
+    def rows(self, name: str, side: Side) -> pd.DataFrame:
+        """The rows of a table of all captures of one side, with sums per step, device or run as in diffs."""
+        table = schema.table(name)
+        found = self._rows(table, side)
+        sums = [column.name for column in table.columns if metric_name(column, self.per) != column.name]
+        return found.frame.assign(**{sum_: found.frame[sum_] / found.divisor for sum_ in sums})
+
+    def diff(self, name: str = "op_stats") -> pd.DataFrame:
+        """The diff of a table, as described at `Comparison.table`.
+
+        Raises `Unknown` for an unknown table, `TfcompareError` for one without a diff.
+        """
+        table = schema.table(name)
+        if not table.has_diff:
+            raise TfcompareError(f"the table {name!r} has no diff; show it for each run by itself")
+        return self._kept(("diff", name), partial(self._diff, table)).copy(deep=False)
+
+    def coverage(self, name: str = "op_stats") -> pd.DataFrame:
+        """The shares of a table's headline metric that were matched; see `coverage.coverage`.
+
+        Raises `TfcompareError` for a table without a headline metric.
+        """
+        headline_metric = schema.table(name).headline
+        if headline_metric is None:
+            raise TfcompareError(f"the table {name!r} has no headline metric, so it has no matched share")
+        metric = metric_name(schema.table(name).column(headline_metric), self.per)
+        return coverage_of.coverage(self.diff(name), metric, [self.candidate.id])
+
+    def scopes(self) -> pd.DataFrame:
+        """The diff of ops as a tree of name scopes."""
+
+        def make() -> pd.DataFrame:
+            return scope_tree(with_distinct_names(self.diff(), self.manual_pairs), judge=self.group_verdicts)
+
+        return self._kept("scopes", make).copy(deep=False)
+
+    def instructions(self) -> pd.DataFrame:
+        """The instructions of all XLA programs on both sides, with their program and their times per execution."""
+        return self._kept("instructions", partial(instructions_of, self))
+
+    @property
+    def longest_program(self) -> Execution | None:
+        """The longest XLA program that both runs ran."""
+        return self._kept("longest program", partial(longest_program, self))
+
+    def pipelines(self) -> dict[HostPipeline, str]:
+        """Maps each matched tf.data pipeline of the candidate, (the baseline's host, name), to the baseline's."""
+        ours, theirs = map(slowest_executions, self.tables("tf_data"))
+        return pair_pipelines(ours, with_hosts_of(ours, theirs))
+
+    def lost_events(self) -> pd.DataFrame:
+        """The instructions of which a capture of either run lost events (`lost_events.lost_events`): they, and the ops
+        that they compute, are not judged."""
+        return self._kept("lost events", partial(lost_events, self))
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict on the step time."""
+        return self._kept("verdict", partial(step_time_verdict, self))
+
+    @property
+    def step_kinds(self) -> list[StepKind]:
+        """The kinds of steps of both sides, that with most time first; none if the steps of each are all of one
+        kind."""
+        return self._kept("step kinds", self._step_kinds)
+
+    def _step_kinds(self) -> list[StepKind]:
+        found = step_kinds(*self.sides, ChangeTest(self.spread_between()))
+        if self.is_identical:
+            return [replace(one, verdict=SAME_CAPTURE) for one in found]
+        why = caveat(self.mismatches, but=MIX)
+        return [replace(one, verdict=replace(one.verdict, caveat=why)) for one in found]
+
+    @property
+    def main_kind(self) -> StepKind | None:
+        """The kind of step with most time that both runs have, where their steps are of several: the headline is on
+        it. None where it is on all steps."""
+        if self.is_identical or not all(knows_step_time(run.info) for run in self.runs):
+            return None
+        return next((kind for kind in self.step_kinds if all(kind.counts)), None)
+
+    @property
+    def headline_verdict(self) -> Verdict:
+        """The verdict that the headline states: on the step time, or on that of the kind of step with most time."""
+        kind = self.main_kind
+        return self.verdict if kind is None else kind.verdict
+
+    def spread_between(self, *, on_host: bool = False) -> Spread:
+        """The assumed spread between captures of these two programs, for step times or, with `on_host`, host times."""
+        if self.among.spread is not None:
+            return Spread(self.among.spread, "as set")
+        ours, theirs = self.runs
+        spread = OF_HOSTS if on_host else declared_spread(ours.info.device_type, theirs.info.device_type)
+        return spread.under_load() if any(side.is_under_load for side in self.sides) else spread
+
+    def in_series(self, test: ChangeTest, baseline: Sequence[Times]) -> ChangeTest:
+        """The test with the spread that the captures of the baseline show, if it also applies to the candidate."""
+        if not self.among.is_series or self.among.spread is not None or len(baseline) < FEWEST_REPEATS:
+            return test
+        return replace(test, spread=test.measured_spread(baseline) or test.spread)
+
+    def group_verdicts(self, groups: Groups) -> pd.DataFrame:
+        """The verdicts on groups of ops or kernels, tested as one family; can be passed as `judge` to functions such as
+        `group_diff`.
+
+        Columns: `verdict`, `evidence`, `interval_low`, `interval_high`; one row per group.
+        """
+        return group_verdicts(groups, self)
+
+    def time_verdict(self, times: tuple[list[Times], list[Times]], of: str) -> Verdict:
+        """A verdict on the mean of individual host times, such as calls to an input pipeline.
+
+        Each side of `times` holds those of each capture, in chronological order; `of` names what is timed (`steps`,
+        `calls`).
+        """
+        test = ChangeTest(self.spread_between(on_host=True), of=of, can_be_absent=True)
+        verdict = time_verdict(self.sides, times, test)
+        return verdict if self.is_identical else replace(verdict, caveat=caveat(self.mismatches))
+
+    def call_verdicts(self, pipelines: pd.DataFrame) -> list[CallVerdict]:
+        """A verdict on the mean call for each matched row of the diff of `tf_data_pipelines`."""
+        return on_calls(*self.sides, pipelines, partial(self.time_verdict, of="calls"))
+
+    def slowest_call_verdict(self) -> CallVerdict | None:
+        """The verdict on the mean call of each side's slowest pipeline; None if a side has no calls."""
+        return on_slowest_calls(*self.sides, partial(self.time_verdict, of="calls"))
+
+    def interval(self, row: pd.Series) -> tuple[float, float]:
+        """The confidence interval of the ratio of the sums that a row of a diff shows; NaN without one.
+
+        Tests are about the time per step; of runs with different numbers of steps, sums per run have another ratio.
+        """
+        low, high = self.of_sums(row[list(INTERVAL)].astype("float64"))
+        return low, high
+
+    def of_sums(self, ratios: pd.Series) -> pd.Series:
+        """Ratios of the time per step, of which verdicts are, as ratios of sums: the reverse of `per_step`."""
+        return ratios / self.per_step(pd.Series(1.0, ratios.index))
+
+    def per_step(self, ratios: pd.Series) -> pd.Series:
+        """Converts ratios of sums, as in diffs, to ratios of the time per step, which verdicts refer to."""
+        if self.per == "step":
+            return ratios
+        (our_steps, ours), (their_steps, theirs) = map(self._steps_and_divisor, self.sides)
+        return ratios * (theirs / ours) * (our_steps / their_steps)
+
+    def rows_per_occurrence(self, rows: pd.DataFrame, name: str) -> pd.DataFrame:
+        """Some rows of the diff of a table, or groups of them, with sums divided by occurrences
+        (`<metric>_per_occurrence`). Raises `TfcompareError` for a table without occurrences."""
+        return per_occurrence(rows, schema.table(name), self.per_step)
+
+    def headline(self, names: tuple[str, str] | None = None) -> str:
+        """A Markdown sentence on what changed; `names` are what the runs are called, by default `names`."""
+        ours, theirs = map(as_code, names or self.names)
+        untimed = [f"{name}: {run.why_untimed}." for name, run in zip((ours, theirs), self.runs, strict=True)
+                   if run.why_untimed]  # fmt: skip
+        if untimed and self.verdict != IDENTICAL:
+            throughput = rates(*windows_of(self))
+            beside = [f"Throughput: {throughput}."] if throughput else []
+            return " ".join(["Step times cannot be compared.", *beside, *untimed])
+        times = step_time_us(self.sides[0]), step_time_us(self.sides[1])
+        infos = self.baseline.info, self.candidate.info
+        if lead := leading_sentence(self, (ours, theirs)):
+            return lead
+        if self.main_kind is not None:
+            return kinds_headline(self.step_kinds, infos, times, (ours, theirs))
+        (before, host), (after, its_host) = ((side.run, side.host) for side in self.sides)
+        slow_steps = clause((row_of(before, host), row_of(after, its_host)), (ours, theirs))
+        examples = differing_examples(before, after, (host, its_host))
+        kind = before.choice.kind if before.choice.kind == after.choice.kind else None
+        return step_time_headline(infos, times, (ours, theirs), self.verdict, slow_steps, examples, kind)
+
+    @property
+    def doubt(self) -> str:
+        """Why the headline is not a verdict on the program, in Markdown, to follow it; empty if it is one."""
+        if all(knows_step_time(run.info) for run in self.runs):
+            return doubt(self.headline_verdict)
+        ours, theirs = map(as_code, self.names)
+        if not leading_sentence(self, (ours, theirs)):
+            return ""
+        infos = {ours: self.baseline.info, theirs: self.candidate.info}
+        return no_step_times({name: info for name, info in infos.items() if not knows_step_time(info)})
+
+    def _steps_and_divisor(self, side: Side) -> tuple[float, float]:
+        """The steps of a capture of a side, and the number that its sums are divided by, on average."""
+        divisors = [self._divisor(side, "", position) for position in side.positions]
+        return fmean(side.each(_step_count)), fmean(divisors)
+
+    def _divisor(self, side: Side, table: str, position: int) -> int:
+        """The number by which the sums of the table of a capture are divided."""
+        run, host = side.runs[position], side.hosts[position]
+        if self.per == "step":
+            if table in schema.IN_STEPS:
+                return side.step_count(position)
+            return run.recorded_steps(host) if table in schema.OF_DEVICES else _step_count(run, host)
+        return computing_devices(run, host) if self.per == "device" else 1
+
+    def _diff(self, table: schema.Table) -> pd.DataFrame:
+        ours, theirs = (self._rows(table, side) for side in self.sides)
+        if not self.knows_devices:
+            ours, theirs = (replace(side, frame=of_hosts_alone(table.name, side.frame)) for side in (ours, theirs))
+        if "pipeline" in table.keys:
+            theirs = replace(theirs, pipelines=self.pipelines())
+        diff = diff_table(
+            table,
+            self.candidate.id,
+            ours,
+            theirs,
+            per=self.per,
+            identical=self.is_identical,
+            manual_pairs=self.manual_pairs,
+        )
+        diff.insert(0, "baseline", pd.Series(self.baseline.id, diff.index, dtype="str"))
+        if table.name == schema.TF_DATA_PIPELINES.name:
+            found = [call.verdict for call in self.call_verdicts(diff)]
+            cells = {"verdict": [v.word for v in found], "evidence": [v.evidence or None for v in found]}
+            matched = diff.index[diff["status"] == MATCHED]
+            return diff.assign(**pd.DataFrame(cells, matched, dtype="str").reindex(diff.index))
+        return self._judged(diff, table.name) if table.name in schema.STEP_TABLES else diff
+
+    def _judged(self, diff: pd.DataFrame, name: str) -> pd.DataFrame:
+        """The diff with verdicts from per-step data; each sure pair is tested as a separate group."""
+        metric = metric_name(schema.table(name).column(schema.table(name).headline or ""), self.per)
+        rows = diff[diff["status"] == MATCHED]
+        rows = rows[are_sure(rows, self.evidence)]
+        number = pd.Series(np.arange(len(rows)), rows.index)
+        ratios = rows[f"{metric}_ratio"].reset_index(drop=True)
+        found = self.group_verdicts(
+            Groups(name, self.candidate.id, rows, dict.fromkeys(SIDES, number), ratios)
+        ).set_axis(rows.index)
+        lost = rows["op_name"].isin(self.lost_events()["op_name"])
+        found.loc[lost, "verdict"] = UNTESTED
+        found.loc[lost, ["evidence", *INTERVAL]] = None
+        columns = {c: diff[c].mask(diff.index.isin(found.index), found[c].reindex(diff.index)) for c in VERDICT}
+        return diff.assign(**columns)
+
+    def _rows(self, table: schema.Table, side: Side) -> SideRows:
+        is_in_steps = self.per == "step" and table.name in schema.IN_STEPS
+        evidence = OpEvidence()
+        if table.name in NAMINGS:
+            evidence = side.run.op_evidence(host=side.host if "host" in table.keys else None)
+
+        def rows(capture: Run, its_host: str | None) -> pd.DataFrame:
+            of_capture = capture.in_steps if is_in_steps else capture.table
+            return of_capture(table.name, host=its_host)
+
+        divisor = partial(self._divisor, side, table.name)
+        if table.name in POOLED and len(side.runs) > 1:
+            return SideRows(side.rows(table.name, divisor, rows), 1, evidence=evidence)
+        frame = rows(side.run, side.host if "host" in table.keys else None)
+        if "execution" in table.keys:
+            frame = slowest_executions(frame)
+        return SideRows(frame, divisor(0), evidence=evidence)
+
+
+def _has_devices(side: Side) -> bool:
+    return side.run.has_recorded_devices(side.host)
+
+
+def _has_recorded_devices(run: Run, host: str | None) -> bool:
+    return run.has_recorded_devices(host)
+
+
+def _step_count(run: Run, host: str | None) -> int:
+    return run.info.step_count if host is None else len(run.table("steps", host=host)) or run.info.step_count

@@ -1,0 +1,195 @@
+"""A baseline with its candidates: which captures are on which side, what sums are divided by, and the pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+import pandas as pd
+
+from tfcompare.compare.cache import Cache
+from tfcompare.compare.captures import (
+    counted_once,
+    counterparts_of_host,
+    shared_by_copies,
+    sides_of,
+    stand_ins,
+    typical_of,
+)
+from tfcompare.compare.headline import knows_step_time
+from tfcompare.compare.matching.manual import ManualChoice, ManualPairs, applicable_choices
+from tfcompare.compare.matching.normalised import normalised_names
+from tfcompare.compare.pair import PER, Pair, Per
+from tfcompare.compare.per_device import device_counts, devices_note
+from tfcompare.compare.repeats import accept_captures
+from tfcompare.compare.same_ids import told_apart
+from tfcompare.compare.side import Side
+from tfcompare.errors import TfcompareError, Unknown
+from tfcompare.tables.frames import frame_bytes
+
+if TYPE_CHECKING:
+    from tfcompare.run import Run
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Pairs:
+    """A baseline and its candidates; one side alone is its own candidate.
+
+    `spread`: the standard deviation between captures of one program, as a share, which overrides the default of the
+    device. `is_series`: a candidate with too few captures varies as the baseline's do, which are earlier runs of its
+    program. `manual_pairs`: the user's choices for each candidate, by its id.
+    """
+
+    sides: tuple[Side, ...]
+    per: Per
+    spread: float | None = None
+    is_series: bool = False
+    manual_pairs: Mapping[str, tuple[ManualChoice, ...]] = field(default_factory=dict)
+    _notes: tuple[str, ...] = ()
+    _results: dict[Hashable, Any] = field(default_factory=dict, init=False)
+    _cache: Cache = field(default_factory=Cache, init=False)
+
+    @classmethod
+    def between(
+        cls,
+        baseline: Run,
+        *candidates: Run,
+        per: Per = "step",
+        host: str | None = None,
+        repeats: Mapping[str, Sequence[Run]] | None = None,
+        spread: float | None = None,
+        manual_pairs: ManualPairs | None = None,
+        is_series: bool = False,
+    ) -> Self:
+        """As described at `tfcompare.comparison.compare`."""
+        if (other := next((run for run in (baseline, *candidates) if isinstance(run, str | Path)), None)) is not None:
+            raise TfcompareError(
+                f"expected a run, found the path {str(other)!r}; tfcompare.load({str(other)!r}) reads it"
+            )
+        candidates = candidates or (baseline,)
+        if per not in PER:
+            raise Unknown("figures per", per, list(PER))
+        given = told_apart((baseline, *candidates), repeats or {})
+        hosts, host_notes = counterparts_of_host(given[0], given[1:], host)
+        together = accept_captures([run.captures for run in (baseline, *candidates)], given, repeats or {})
+        of_run, counted = counted_once(given, shared_by_copies(given[0], given[1:], together.repeats))
+        typical = [typical_of(run, hosts[run.id], of_run) for run in given]
+        sides = sides_of(typical)
+        notes = [*together.refused, *counted, *host_notes, *stand_ins(typical)]
+        runs, of_hosts = [side.run for side in sides], [side.host for side in sides]
+        unmarked = [run for run in runs if not (knows_step_time(run.info) or (run.info.has_steps and run.why_untimed))]
+        devices = device_counts(runs, of_hosts) if unmarked or per == "device" else []
+        if per == "step" and unmarked:
+            names = ", ".join(dict.fromkeys(run.name for run in unmarked))
+            is_untimed = any(run.why_untimed for run in unmarked)
+            why = "there are no step times of" if is_untimed else "no step markers were found in"
+            per = "device" if devices else "run"
+            notes.append(f"Figures are per {per}, not per step, since {why}: {names}.")
+        if devices:
+            notes.append(devices_note(runs, of_hosts, devices, per))
+        choices, choice_notes = applicable_choices(runs[0], runs[1:] or runs, manual_pairs or {})
+        return cls(sides, per, spread, is_series, choices, (*notes, *choice_notes))
+
+    @property
+    def is_single(self) -> bool:
+        """Whether one run is shown alone: it is its own and only candidate."""
+        return len(self.sides) == 1
+
+    @property
+    def baseline(self) -> Run:
+        """The run that others are compared with; of several captures, the one that stands for all."""
+        return self.sides[0].run
+
+    @property
+    def candidates(self) -> tuple[Run, ...]:
+        """The runs that are compared with the baseline, as `baseline`."""
+        return tuple(side.run for side in self.sides[1:]) or (self.baseline,)
+
+    @property
+    def runs(self) -> list[Run]:
+        """Each run once, baseline first."""
+        return [side.run for side in self.sides]
+
+    @property
+    def host(self) -> str | None:
+        """The compared host of the baseline, None for all."""
+        return self.sides[0].host
+
+    def side_of(self, run: Run) -> Side:
+        """The side of one of the runs."""
+        return next(side for side in self.sides if side.run.id == run.id)
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences that help to read the figures: on their units (per step, run or device) and on normalised names."""
+        names = (note for run in self.candidates for note in normalised_names(self.baseline, run))
+        return (*self._notes, *dict.fromkeys(names))
+
+    def cached(self, key: Hashable, make: Callable[[], T]) -> T:
+        """The result of `make`, kept for `key` with this comparison. Callers must not modify it."""
+        return self._cache.get(key, make)
+
+    def kept(self, key: Hashable, make: Callable[[], T]) -> T:
+        """As `cached`, for what everything else is made from: it is kept as long as the comparison."""
+        if key not in self._results:
+            self._results[key] = make()
+        found: T = self._results[key]
+        return found
+
+    @property
+    def memory_bytes(self) -> int:
+        """Memory used by the diffs made so far, and by frames derived from them, in bytes; without that of the runs."""
+        results = list(self._results.values())
+        return sum(frame_bytes(one) for one in results if isinstance(one, pd.DataFrame)) + self._cache.memory_bytes
+
+    def diffs(self, name: str) -> pd.DataFrame:
+        """The diffs of a table, with the rows of all candidates concatenated, as described at `Comparison.table`."""
+        every = [pair.diff(name) for pair in pairs_of(self)]
+        return every[0] if len(every) == 1 else pd.concat(every, ignore_index=True)
+
+    def with_runs(
+        self,
+        other: Callable[[Run], Run],
+        hosts: Mapping[str, str],
+        name_in: Callable[[Run, str], str],
+        sentence: Callable[[str], str],
+    ) -> Self:
+        """The same comparison with what `other` returns for each run: the same capture under another id and name, with
+        these names in place of its hosts'; with `name_in` for the name of an op of a run, and `sentence` for a note."""
+        ours = partial(name_in, self.baseline)
+        sides = []
+        for side in self.sides:
+            runs = tuple(map(other, side.runs))
+            named = tuple(None if host is None else hosts[host] for host in side.hosts)
+            sides.append(Side(runs[0].name, side.position, side.sides, runs, named))
+        return replace(
+            self,
+            sides=tuple(sides),
+            _notes=tuple(map(sentence, self._notes)),
+            manual_pairs={
+                new.run.id: tuple(choice.renamed(ours, partial(name_in, old.run)) for choice in choices)
+                for old, new in zip(self.sides, sides, strict=True)
+                if (choices := self.manual_pairs.get(old.run.id))
+            },
+        )
+
+
+def pairs_of(pairs: Pairs, *, by_name: bool = False) -> list[Pair]:
+    """The baseline with each candidate; of a run alone, that run. `by_name` as in `Pair`."""
+    positions = [0] if pairs.is_single else range(1, len(pairs.sides))
+    return [Pair(pairs, position, by_name) for position in positions]
+
+
+def pair_with(pairs: Pairs, candidate: str | None = None) -> Pair:
+    """The pair with the candidate of that id, by default the first. Raises `Unknown` for a run that is none."""
+    every = {pair.candidate.id: pair for pair in pairs_of(pairs)}
+    if candidate is None:
+        return next(iter(every.values()))
+    if candidate not in every:
+        raise Unknown("candidate", candidate, list(every))
+    return every[candidate]

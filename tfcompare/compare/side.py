@@ -1,0 +1,237 @@
+"""One side of a comparison: all captures of a program, the names of their rows, and their series of step times."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from statistics import fmean
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tfcompare import schema
+from tfcompare.compare.matching.matching import NO_EVIDENCE, Evidence, host_counterparts
+from tfcompare.compare.matching.tiers import NAMINGS
+from tfcompare.compare.pooling import pooled
+from tfcompare.compare.repeats import keys_of_primary, with_keys_of
+from tfcompare.compare.stats.estimates import Times
+from tfcompare.schema.arrays import Floats
+from tfcompare.tables.step_cells import StepCells
+from tfcompare.text import by_number
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from tfcompare.run import Run
+
+    Rows = Callable[[Run, str | None], pd.DataFrame]
+
+T = TypeVar("T")
+
+_DIGITS = 9
+"""Of two captures, both are as far from their mean: they differ by rounding alone."""
+
+
+@dataclass(frozen=True)
+class StepsOf:
+    """The `included` steps of one capture, in order, and its excluded `stray`: a single row or none."""
+
+    included: pd.DataFrame
+    stray: pd.DataFrame
+
+    @classmethod
+    def of(cls, steps: pd.DataFrame) -> StepsOf:
+        """From the steps of a run or of one of its hosts."""
+        included = steps["included"].astype(bool)
+        return cls(steps[included], steps[steps["stray"].astype(bool) & ~included].head(1))
+
+    @property
+    def numbers(self) -> npt.NDArray[np.int64]:
+        """The numbers of the included steps, then that of the stray."""
+        return np.concatenate([self.included["step"].to_numpy(np.int64), self.stray["step"].to_numpy(np.int64)])
+
+    def times(self, column: str) -> Times:
+        """The times in a column."""
+        return self.split(np.concatenate([frame[column].to_numpy(np.float64) for frame in (self.included, self.stray)]))
+
+    def split(self, values: Floats) -> Times:
+        """Values of `numbers`, one row for all or an array (rows, steps), with the stray apart."""
+        rows, count = np.atleast_2d(values), len(self.included)
+        return Times(rows[:, :count], rows[:, count] if len(self.stray) else None)
+
+
+def letter(position: int) -> str:
+    """`A` for the baseline, `B` for the first candidate."""
+    return chr(ord("A") + position) if position < 26 else str(position + 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One side of a comparison: all captures of a program, with the compared host of each.
+
+    `position` 0 is the baseline, 1 the first candidate, of `sides` in all; 1 if alone. The first of `runs` has the
+    names of rows, and stands for all where they cannot be pooled; of `hosts`, None is all. Charts need no captures.
+    """
+
+    name: str
+    position: int
+    sides: int = 2
+    runs: tuple[Run, ...] = ()
+    hosts: tuple[str | None, ...] = ()
+    _keys: dict[tuple[str | None, ...], pd.DataFrame | None] = field(default_factory=dict, repr=False)
+
+    @property
+    def role(self) -> str:
+        """`Baseline`, `Candidate`, or `Candidate C` if there are several; `Run` if it is shown alone."""
+        if self.sides == 1:
+            return "Run"
+        if self.position == 0:
+            return "Baseline"
+        return "Candidate" if self.sides <= 2 else f"Candidate {self.letter}"
+
+    @property
+    def role_in_text(self) -> str:
+        """The role as it is written within a sentence: `baseline`, `candidate C`."""
+        return self.role[0].lower() + self.role[1:]
+
+    @property
+    def letter(self) -> str:
+        """`A` for the baseline, `B` for the first candidate."""
+        return letter(self.position)
+
+    @property
+    def run(self) -> Run:
+        """The capture that stands for all where they cannot be pooled."""
+        return self.runs[0]
+
+    @property
+    def host(self) -> str | None:
+        """The host of `run` that is compared; None for all."""
+        return self.hosts[0]
+
+    @property
+    def is_under_load(self) -> bool:
+        """Whether any capture was made on a busy machine."""
+        return any(run.is_under_load for run in self.runs)
+
+    def of(self, runs: Sequence[Run], host: str | None) -> Side:
+        """This side with these captures, without duplicates, after the first in an order that is always the same.
+
+        With `host`, each capture after the first is restricted to its counterpart of that host; those without one are
+        left out.
+        """
+        first, *others = runs
+        once = {r.content_id: r for r in others if r.content_id != first.content_id}
+        every = [first, *(once[content] for content in sorted(once))]
+        if host is None:
+            return replace(self, runs=tuple(every), hosts=(None,) * len(every))
+        hosts = [host, *(host_counterparts(first.host_names, r.host_names).get(host) for r in every[1:])]
+        there = [(r, h) for r, h in zip(every, hosts, strict=True) if h is not None]
+        return replace(self, runs=tuple(r for r, _ in there), hosts=tuple(h for _, h in there))
+
+    def on(self, host: str | None) -> Side:
+        """The same captures on another host, as in `of`."""
+        return self if host == self.host else self.of(self.runs, host)
+
+    def each(self, figure: Callable[[Run, str | None], T]) -> list[T]:
+        """A figure of each capture on its compared host."""
+        return [figure(run, host) for run, host in zip(self.runs, self.hosts, strict=True)]
+
+    @property
+    def named_captures(self) -> list[tuple[str, Run, str | None]]:
+        """Each capture with its compared host, by the numbers in their names; of several with their own names, of one
+        without."""
+        names = [run.found.name for run in self.runs] if len(self.runs) > 1 else [""]
+        return sorted(zip(names, self.runs, self.hosts, strict=True), key=lambda one: by_number(one[0]))
+
+    @property
+    def most_typical(self) -> int:
+        """The position of the capture whose mean step is nearest to that of all, of equals the first by content id; 0
+        if the step times of any are unknown."""
+        if len(self.runs) == 1:
+            return 0
+        means = [float(np.mean(times.included)) if times.included.size else math.nan for times in self.step_times_us]
+        if not all(mean > 0 for mean in means):
+            return 0
+        whole = fmean(means)  # exact, so that the order of captures does not matter
+        off = [round(abs(mean / whole - 1), _DIGITS) for mean in means]
+        return min(self.positions, key=lambda at: (off[at], self.runs[at].content_id))
+
+    @property
+    def positions(self) -> range:
+        """The positions of the captures."""
+        return range(len(self.runs))
+
+    def steps(self, position: int) -> StepsOf:
+        """The steps of one capture that count, and its stray."""
+        return StepsOf.of(self.runs[position].steps_on(self.hosts[position]))
+
+    def step_count(self, position: int = 0) -> int:
+        """The number of included steps of a capture, at least 1."""
+        if self.hosts[position] is None:
+            return self.runs[position].info.steps_included
+        return len(self.steps(position).included) or 1
+
+    @property
+    def all_have_steps(self) -> bool:
+        """Whether all captures have step markers."""
+        return all(run.info.has_steps for run in self.runs)
+
+    @property
+    def all_have_step_times(self) -> bool:
+        """Whether the step times of all captures are known."""
+        return all(run.info.has_step_times for run in self.runs)
+
+    @property
+    def step_times_us(self) -> list[Times]:
+        """The step times of each capture; none if those of any are unknown."""
+        if not self.all_have_step_times:
+            return [Times.of(np.zeros(0)) for _ in self.runs]
+        return [self.steps(i).times("duration_us") for i in self.positions]
+
+    def cells(self, position: int, table: str) -> StepCells:
+        """The step cells of one capture, with the names of the first."""
+        cells = self.runs[position].step_cells(table, host=self.hosts[position])
+        return StepCells(with_keys_of(self.keys(position, table), cells.keys), cells.cells)
+
+    def rows(self, table: str, per: Callable[[int], float], rows: Rows) -> pd.DataFrame:
+        """The rows of all captures as one frame (`pooled`), with the names of the first.
+
+        `rows` gives the table of a capture on its host; its sums are divided by what `per` says of that capture.
+        """
+        declared = schema.table(table)
+        sums = [column.name for column in declared.columns if column.kind == "sum"]
+        frames = []
+        for position, own in enumerate(self.each(rows)):
+            frame = with_keys_of(self.keys(position, table), own).copy(deep=False)
+            frame[sums] = frame[sums] / per(position)
+            frames.append(frame)
+        return pooled(declared, frames)
+
+    def whole(self, name: str) -> pd.DataFrame:
+        """The rows of a table over the whole profile, sums as the mean of all captures."""
+        if len(self.runs) == 1:
+            return self.run.table(name, host=self.host)
+        return self.rows(name, lambda _: 1, lambda run, host: run.table(name, host=host))
+
+    def keys(self, position: int, table: str) -> pd.DataFrame | None:
+        """What rows of a capture are called in the first, as `keys_of_primary` gives it."""
+        if not position:
+            return None
+        declared = schema.table(table)
+        (first, its_host), (run, host) = ((self.runs[i], self.hosts[i]) for i in (0, position))
+        if "host" not in declared.keys:
+            its_host = host = None
+        key = (table, first.content_id, its_host, run.content_id, host)
+        if key not in self._keys:
+
+            def evidence() -> Evidence:
+                if table not in NAMINGS:
+                    return NO_EVIDENCE
+                return first.op_evidence(host=its_host), run.op_evidence(host=host)
+
+            ours, theirs = first.table(table, host=its_host), run.table(table, host=host)
+            self._keys[key] = keys_of_primary(declared, ours, theirs, evidence)
+        return self._keys[key]
