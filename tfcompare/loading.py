@@ -17,6 +17,7 @@ from tfcompare.compare.repeats import accept_captures
 from tfcompare.compare.same_ids import told_apart
 from tfcompare.comparison import Comparison, compare
 from tfcompare.errors import TfcompareError
+from tfcompare.frames.profile_reader import FrameBuilder, OnProgress
 from tfcompare.run import Run, Stray, load
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.sources.logdir.runs import readable, runs_at
@@ -24,8 +25,7 @@ from tfcompare.sources.remote.places import shown
 from tfcompare.sources.replicates import captures_at
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
 from tfcompare.store.cached_frames import frame_cache
-from tfcompare.store.frame_builders import FrameBuilder, reader_within
-from tfcompare.store.reading import OnProgress
+from tfcompare.store.frame_builders import reader_within
 from tfcompare.store.run_store import Store
 from tfcompare.store.stored_run import StoredRun, named, one_of, runs_in
 

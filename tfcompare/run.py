@@ -20,6 +20,7 @@ from tfcompare.frames import HostTables
 from tfcompare.frames.memory_events import MemoryEvents
 from tfcompare.frames.ops.op_parts import NO_STEP
 from tfcompare.frames.planes import HOST_PLANE
+from tfcompare.frames.profile_reader import FrameBuilder, OnProgress, ProfileReader, build_here
 from tfcompare.frames.steps.steps import WHOLE_PROFILE
 from tfcompare.schema.arrays import Int64
 from tfcompare.schema.recorded import ABSENT, OPS
@@ -28,8 +29,7 @@ from tfcompare.sources.machine_load import MachineLoad, read_load
 from tfcompare.sources.replicates import captures_at
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice, step_choice
 from tfcompare.store.cached_frames import frame_cache
-from tfcompare.store.frame_builders import FrameBuilder, build_here
-from tfcompare.store.reading import HostReader, OnProgress, read_hosts
+from tfcompare.store.reading import HostReader, read_hosts
 from tfcompare.tables.frames import Held, of_hosts, with_categories
 from tfcompare.tables.hlo_ops import hlo_ops_in_steps
 from tfcompare.tables.hosts import hosts_frame
@@ -589,7 +589,7 @@ def load(
     if stray not in ("exclude", "include"):
         raise Unknown("use of a stray", stray, ["exclude", "include"])
     choice = step_choice(step_marker, steps, counts_stray=stray == "include", kind=step_kind)
-    reader = partial(HostReader, fetching=fetching, cache=frame_cache(), build=build)
+    reader = partial(ProfileReader, fetching=fetching, build=build)
     if isinstance(place, FoundRun):
         return _read(place.opened(), choice, reader, progress)
     found, left_out = captures_at(find_runs(place, join=join), place, join=join)
@@ -601,17 +601,20 @@ def load(
     return replace(run, replicates=tuple(others), remarks=remarks)
 
 
-def _read(found: FoundRun, choice: StepChoice, reader: Callable[..., HostReader], progress: OnProgress | None) -> Run:
+def _read(
+    found: FoundRun, choice: StepChoice, reader: Callable[..., ProfileReader], progress: OnProgress | None
+) -> Run:
     """One capture with the chosen steps. Raises as `load` does."""
+    cache = frame_cache()
     if choice.has_range and len(found.files) > 1:
-        whole = reader(found, StepChoice(choice.marker))
+        whole = HostReader(reader(found, StepChoice(choice.marker)), cache)
         hosts, failures = read_hosts(found, whole, progress)
         if hosts:
             part, of_host = _steps_of_hosts(found, hosts, choice)
             remarks = [*(f"left out: {failure}" for failure in failures), *whole.remarks]
-            run = read_by(reader(part, choice, of_host=of_host), part, progress)
+            run = read_by(HostReader(reader(part, choice, of_host=of_host), cache), part, progress)
             return replace(run, found=found, remarks=(*run.remarks, *remarks))
-    return read_by(reader(found, choice), found, progress)
+    return read_by(HostReader(reader(found, choice), cache), found, progress)
 
 
 def _steps_of_hosts(
@@ -652,12 +655,12 @@ def read_by(reader: HostReader, found: FoundRun, progress: OnProgress | None = N
         id=found.id,
         name=found.name,
         path=found.path,
-        content_id=_content_id(hosts, reader.choice),
+        content_id=_content_id(hosts, reader.profiles.choice),
         host_names=tuple(sorted(h.host for h in hosts)),
         remarks=remarks,
         found=found,
         hosts=tuple(hosts),
-        choice=reader.choice,
+        choice=reader.profiles.choice,
         machine_load=load,
     )
     if run.choice.kind is not None and not run.steps["included"].any():

@@ -12,11 +12,12 @@ from tests.fuzz.crowds import CROWDS
 from tests.xspace_builder import event, line, plane, space
 from tfcompare.child import Children
 from tfcompare.errors import NoSuchMarker, NoSuchPlace, NoSuchSteps, NotAProfile, TooLarge
+from tfcompare.frames.profile_reader import build_here
 from tfcompare.run import load
 from tfcompare.settings import ReadLimits
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
 from tfcompare.store import frame_builders
-from tfcompare.store.frame_builders import BoundedBuilder, build_here, reading_processes
+from tfcompare.store.frame_builders import BoundedBuilder, reading_processes
 from tfcompare.store.packing import pack
 
 MB = 2**20

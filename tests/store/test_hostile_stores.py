@@ -16,11 +16,12 @@ from fsspec.implementations.local import LocalFileSystem
 from tests.store.runs_in_stores import pipe_to_full_disk, stored
 from tfcompare import settings
 from tfcompare.errors import NoOtherSteps, TfcompareError
+from tfcompare.frames.profile_reader import ProfileReader
 from tfcompare.ingest import pools
 from tfcompare.run import load
 from tfcompare.sources.logdir import RunSummary
 from tfcompare.sources.logdir.metadata import Metadata
-from tfcompare.store import index, reading, records
+from tfcompare.store import index, records
 from tfcompare.store.cached_frames import frame_cache
 from tfcompare.store.contents import Damaged, from_json, sealed
 from tfcompare.store.file_names import NotOfAStore
@@ -241,7 +242,7 @@ def test_a_profile_that_only_the_record_names_is_not_opened(path: str, store: Pa
     path = path.replace("{logs}", str(profile))
     forge_record(store, only_host(lambda host: host.update(path=path)))
     opened: list[object] = []
-    monkeypatch.setattr(reading.HostReader, "_built", lambda *what: opened.append(what))
+    monkeypatch.setattr(ProfileReader, "tables", lambda *what: opened.append(what))
     (run,) = stored(store).values()
     with pytest.raises(NoOtherSteps, match="is not below any place given here; name its folder in TFCOMPARE_PLACES"):
         load(run, step_marker="train")

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from tfcompare.errors import NotFetched, TfcompareError
 from tfcompare.frames import HostTables
+from tfcompare.frames.profile_reader import ProfileReader
 from tfcompare.run import read_by
 from tfcompare.schema.host_tables import LATE
 from tfcompare.sources.logdir import FoundRun, HostFile, StoredPack
@@ -71,7 +72,7 @@ def ingest_host(task: HostTask) -> HostOutcome:
     store = Store(task.store)
     cache = frame_cache() if is_own(task.store) else None
     file, found = task.file, _only(task.file)
-    reader = HostReader(found, OWN_STEPS, None, cache)
+    reader = HostReader(ProfileReader(found, OWN_STEPS), cache)
     try:
         frames = reader.read(file)
     except NotFetched as error:
@@ -134,7 +135,7 @@ class _Briefed(HostReader):
     """Opens only the packs of hosts without a brief."""
 
     def __init__(self, found: FoundRun, briefs: tuple[HostTables, ...]) -> None:
-        super().__init__(found, OWN_STEPS, None, frame_cache())
+        super().__init__(ProfileReader(found, OWN_STEPS), frame_cache())
         self._briefs = {brief.host: brief for brief in briefs}
 
     def read(self, file: HostFile) -> HostTables:

@@ -6,11 +6,11 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Protocol
 
 from tfcompare.child import Children, Exceeded
 from tfcompare.errors import TooLarge
 from tfcompare.frames import HostTables, build
+from tfcompare.frames.profile_reader import FrameBuilder, build_here
 from tfcompare.schema import Group
 from tfcompare.settings import READ_S_VARIABLE, READ_VARIABLE, ReadLimits
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
@@ -21,22 +21,6 @@ from tfcompare.xspace import parse, read
 READERS = 2
 """The number of profiles that child processes read at the same time for one client. One more is read if another client
 asks, so that no client, whatever its files are, keeps all others waiting; further profiles wait, see `Turns`."""
-
-
-class FrameBuilder(Protocol):
-    """Reads the profile at `path` and builds its tables: those of a group, `core` with `steps`."""
-
-    def __call__(self, path: Path, host: str, choice: StepChoice, group: Group = "core") -> HostTables:
-        """Raises `NotAProfile`, `NoSuchPlace`, `NoSuchMarker`, `NoSuchSteps` and `TooLarge`."""
-
-
-def build_here(path: Path, host: str, choice: StepChoice, group: Group = "core") -> HostTables:
-    """Builds the frames in this process; see `FrameBuilder`."""
-    try:
-        profile = read(path)
-        return build(profile.space, host, profile.digest, choice, group=group)
-    except MemoryError:
-        raise TooLarge(text_of(str(path)), "takes more memory than there is") from None
 
 
 @dataclass(frozen=True)

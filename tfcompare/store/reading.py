@@ -2,49 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePath
-from threading import Lock, Semaphore
 
 import pyarrow as pa
 
 from tfcompare import settings
 from tfcompare.errors import (
     NoOtherSteps,
-    NoSuchMarker,
     NoSuchPlace,
-    NoSuchSteps,
-    NotAProfile,
     NotFetched,
     TfcompareError,
-    TooLarge,
 )
 from tfcompare.frames import HostTables
 from tfcompare.frames.host import Late
+from tfcompare.frames.profile_reader import OnProgress, ProfileReader
 from tfcompare.schema import Group
 from tfcompare.settings import PLACES_VARIABLE
 from tfcompare.sources.allowed_roots import is_inside
-from tfcompare.sources.logdir import FoundRun, HostFile, StoredPack, remote_cache
+from tfcompare.sources.logdir import FoundRun, HostFile, StoredPack
 from tfcompare.sources.remote.places import RemotePath, parse, shown
-from tfcompare.sources.step_choice import StepChoice
 from tfcompare.store.cached_frames import FrameCache, named, pack_name, stamp_of
 from tfcompare.store.contents import Damaged, OtherVersion
 from tfcompare.store.file_names import late_pack
 from tfcompare.store.files import is_own, store_files
-from tfcompare.store.frame_builders import FrameBuilder, build_here
 from tfcompare.store.packing import pack, unpack, unpack_checked
 from tfcompare.store.version import reader_version
 from tfcompare.text import is_url, text_of
 
 _READERS = 4
 _FETCHERS = 8
-
-OnProgress = Callable[[int, int], None]
-"""Called with (host files read, all host files) or, for remote files, with (bytes fetched, all bytes)."""
 
 
 def read_hosts(
@@ -65,82 +56,52 @@ def read_hosts(
                 hosts.append(future.result())
             except TfcompareError as error:
                 if isinstance(error, (NotFetched, NoOtherSteps)):  # not a problem of the file itself
-                    reader.stop()
+                    reader.profiles.stop()
                     raise
                 failures.append(error)
             except BaseException:
-                reader.stop()
+                reader.profiles.stop()
                 raise
             if progress is not None:
                 progress(done, len(waiting))
-    reader.finish()
+    reader.profiles.finish()
     return sorted(hosts, key=lambda h: h.host), failures
 
 
-class _Stopped(BaseException):
-    """Nobody is waiting for the file any more."""
-
-
 class HostReader:
-    """Reads host files on several threads; remote ones are fetched first, and locked while they are read.
+    """Reads host files from a store or this machine's `cache`, or else with `profiles`, and then caches them.
 
-    `choice`: which steps to include, unless `of_host` has another choice for a host; `build` reads a profile and builds
-    its frames; `remarks`, without duplicates: problems of this machine rather than the profiles.
+    `remarks`, without duplicates: problems of this machine rather than the profiles.
     """
 
-    def __init__(
-        self,
-        found: FoundRun,
-        choice: StepChoice,
-        fetching: OnProgress | None,
-        cache: FrameCache | None,
-        build: FrameBuilder = build_here,
-        of_host: Mapping[str, StepChoice] | None = None,
-    ) -> None:
-        self.choice = choice
-        self._of_host = of_host or {}
-        self._build = build
-        self._fetching = fetching
+    def __init__(self, profiles: ProfileReader, cache: FrameCache | None) -> None:
+        self.profiles = profiles
         self._cache = cache
-        self._at_once = Semaphore(_READERS)
-        self._lock = Lock()
-        self._here = {file.path: file.bytes_at_hand for file in found.files}
-        self._total = found.size_bytes
-        self._is_all_here = found.bytes_at_hand == self._total
-        self._is_stopped = False
         self.remarks: dict[str, None] = {}
 
     def read(self, file: HostFile) -> HostTables:
         """The tables of a host file: from the cache, from the store, or built from the profile and then cached."""
-        if self._is_stopped:
-            raise _Stopped
+        self.profiles.go_on()
         if file.stored is None:
             first = self._cached_or_built(file)
-        elif self._choice_of(file).key is None:
+        elif self.profiles.choice_of(file).key is None:
             first = self._stored(file, file.stored)
         else:
             first = self._with_other_steps(file, file.stored)
         return replace(first, late=Late(partial(self._late, file, first.digest)))
-
-    def _choice_of(self, file: HostFile) -> StepChoice:
-        return self._of_host.get(file.host, self.choice)
-
-    def finish(self) -> None:
-        """Report no more progress: what is read later is read for somebody else."""
-        self._fetching = None
 
     def _late(self, file: HostFile, digest: str, group: Group) -> Mapping[str, pa.Table]:
         """A group of a host file with that digest whose first groups were read before.
 
         Raises `TfcompareError` if the file has changed since, or is not there any more.
         """
-        choice = self._choice_of(file)
+        choice = self.profiles.choice_of(file)
         name = late_pack(pack_name(file.host, digest, choice), group)
         if file.stored is not None and choice.key is None:
             return self._stored(file, file.stored, group).tables
         if self._cache is not None and (cached := self._cache.pack(name, group, choice)) is not None:
             return cached.tables
-        built = self._built(file, group)
+        built = self.profiles.tables(file, group)
         if built.digest != digest:
             raise TfcompareError(f"{text_of(str(file.where))}: has changed since it was opened; open it again")
         if self._cache is not None:
@@ -150,10 +111,6 @@ class HostReader:
     def may_be_read(self, file: HostFile, stored: StoredPack) -> bool:
         """Whether the profile of a stored file may be read; see `trusted`."""
         return may_be_read(file.where, stored.store)
-
-    def stop(self) -> None:
-        """Abort fetching; what has arrived remains."""
-        self._is_stopped = True
 
     def _stored(self, file: HostFile, stored: StoredPack, group: Group = "core") -> HostTables:
         """The tables in the file's pack; if it is damaged or missing, those of the profile if it has the same content.
@@ -187,7 +144,7 @@ class HostReader:
             raise TfcompareError(f"{problem}, and the profile {REMEDY}, or run `tfcompare ingest` again where it is")
         tables = None
         with suppress(TfcompareError):
-            tables = self._built(file, group)
+            tables = self.profiles.tables(file, group)
         if tables is None or pack_name(file.host, tables.digest, reader=stored.reader) != stored.name:
             why = "cannot be read here" if tables is None else "is another one now"
             raise TfcompareError(f"{problem}, and the profile {why}; run `tfcompare ingest` again where it is")
@@ -218,46 +175,14 @@ class HostReader:
 
     def _cached_or_built(self, file: HostFile) -> HostTables:
         if self._cache is None:
-            return self._built(file)
+            return self.profiles.tables(file)
         before = stamp_of(file)
-        choice = self._choice_of(file)
+        choice = self.profiles.choice_of(file)
         frames = self._cache.get(file, choice, before)
         if frames is None:
-            frames = self._built(file)
+            frames = self.profiles.tables(file)
             self._cache.add(file, choice, frames, before)
         return frames
-
-    def _built(self, file: HostFile, group: Group = "core") -> HostTables:
-        """The tables of a profile. If a fetched copy is damaged, it is fetched again."""
-        if file.source is None:
-            return self._tables(file, file.path, group)
-        was_here = file.bytes_at_hand == file.size_bytes
-        copy = self._copy(file, again=False)
-        try:
-            return self._tables(file, copy, group)
-        except (NotAProfile, NoSuchPlace):
-            if copy.exists() and not was_here:  # neither an old copy, nor one that another process has evicted
-                raise
-        return self._tables(file, self._copy(file, again=True), group)
-
-    def _copy(self, file: HostFile, *, again: bool) -> Path:
-        assert file.source is not None
-        return remote_cache().fetched(file.source, lambda here: self._fetched(file, here), again=again)
-
-    def _tables(self, file: HostFile, path: Path, group: Group) -> HostTables:
-        try:
-            with self._at_once:
-                return self._build(path, file.host, self._choice_of(file), group)
-        except (NotAProfile, NoSuchMarker, NoSuchSteps, TooLarge) as error:
-            raise error.at(file.where) from None
-
-    def _fetched(self, file: HostFile, here: int) -> None:
-        if self._is_stopped:
-            raise _Stopped
-        with self._lock:
-            self._here[file.path] = here
-            if self._fetching is not None and not self._is_all_here:
-                self._fetching(sum(self._here.values()), self._total)
 
 
 REMEDY = f"is not below any place given here; name its folder in {PLACES_VARIABLE} if you trust it"

@@ -12,9 +12,9 @@ from tfcompare.units import format_bytes
 
 if TYPE_CHECKING:
     from tfcompare.comparison import Comparison
+    from tfcompare.frames.profile_reader import OnProgress
     from tfcompare.loading import Question
     from tfcompare.sources.logdir import FoundRun
-    from tfcompare.store.reading import OnProgress
 
 
 class Reading:

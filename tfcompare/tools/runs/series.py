@@ -22,12 +22,12 @@ from tfcompare.compare.side import StepsOf
 from tfcompare.compare.stats.estimates import FEWEST_STEPS, Times, estimates, levels
 from tfcompare.compare.straggler import steps_of_straggler
 from tfcompare.errors import TfcompareError, Unknown
+from tfcompare.frames.profile_reader import OnProgress
 from tfcompare.run import Run, load
 from tfcompare.schema.arrays import Floats
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.sources.logdir.metadata import COMMIT
 from tfcompare.sources.programs import device_of, device_words
-from tfcompare.store.reading import OnProgress
 from tfcompare.store.version import SUMMARY, versions
 from tfcompare.tools.runs.listing import device_text
 from tfcompare.tools.runs.many_runs import peak_bytes

@@ -16,11 +16,12 @@ from tfcompare import settings as settings_module
 from tfcompare.comparison import Comparison
 from tfcompare.errors import NoOtherSteps, TfcompareError
 from tfcompare.frames import load_loops
+from tfcompare.frames.profile_reader import FrameBuilder
 from tfcompare.run import Run
 from tfcompare.settings import ReadLimits, Settings
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
-from tfcompare.store.frame_builders import READERS, BoundedBuilder, FrameBuilder, reader_within
+from tfcompare.store.frame_builders import READERS, BoundedBuilder, reader_within
 from tfcompare.ui.frame import annotated
 from tfcompare.ui.frame.run_cache import Comparisons, RunCache, outcome
 from tfcompare.ui.frame.selection import Selection
