@@ -33,6 +33,7 @@ def compare(
     spread: float | None = None,
     manual_pairs: ManualPairs | None = None,
     is_series: bool = False,
+    captures: Sequence[str] = (),
 ) -> Comparison:
     """Compares each candidate with the baseline; shows a run alone.
 
@@ -44,6 +45,8 @@ def compare(
 
     `repeats` maps the id of any of these runs to further captures of the same program, which verdicts then use as well,
     besides the `captures` that `load` found with a run.
+    `captures` are ids or names of those that are shown where several cannot be pooled, such as in the timeline; by
+    default, of each run the one nearest to the mean step.
     `spread` is the standard deviation between captures of one program, as a share; it overrides the default of the
     device (`docs/verdicts.md`). `is_series`: the repeats of the baseline are earlier runs of the candidate's program,
     so that a single candidate varies as they do.
@@ -56,7 +59,7 @@ def compare(
     last one wins; choices about names that a run lacks are reported in `notes`.
 
     Raises `TfcompareError` with duplicate candidates or for a path, `Unknown` for an unknown `per`,
-    `host` or candidate.
+    `host`, candidate or capture.
     """
     return Comparison.between(
         baseline,
@@ -67,6 +70,7 @@ def compare(
         spread=spread,
         manual_pairs=manual_pairs,
         is_series=is_series,
+        captures=captures,
     )
 
 

@@ -43,7 +43,7 @@ class Question:
     `places`: the baseline, then candidates, as paths or URLs, or as ids or names of runs in the `store` (a path or
     URL). A place that holds several captures of one program, by their names, stands for all of them. `repeats`: for
     each place, other places of captures of its program, which all count. `join` is that of `find_runs`; `per`, `host`,
-    `spread` and `is_series` are those of `compare`. `pairs`: the manual choices for each candidate.
+    `captures`, `spread` and `is_series` are those of `compare`. `pairs`: the manual choices for each candidate.
     """
 
     places: tuple[str, ...]
@@ -53,6 +53,7 @@ class Question:
     steps: StepChoice = OWN_STEPS
     per: Per = "step"
     host: str | None = None
+    captures: tuple[str, ...] = ()
     spread: float | None = None
     pairs: tuple[tuple[ManualChoice, ...], ...] = ()
     is_series: bool = False
@@ -102,8 +103,8 @@ def compared(question: Question, found: Sequence[Captures]) -> tuple[Comparison,
     baseline, *candidates = runs
     pairs = {run.id: choices for run, choices in zip(candidates, question.pairs, strict=False)}
     comparison = compare(
-        baseline, *(candidates or [baseline]), per=question.per, host=question.host, spread=question.spread,
-        repeats=accepted.repeats, manual_pairs=pairs, is_series=question.is_series,
+        baseline, *(candidates or [baseline]), per=question.per, host=question.host, captures=question.captures,
+        spread=question.spread, repeats=accepted.repeats, manual_pairs=pairs, is_series=question.is_series,
     )  # fmt: skip
     return comparison, list(accepted.refused)
 

@@ -104,6 +104,10 @@ class FakeRun:
         self.name = self.name or self.id.rpartition("/")[2]
 
     @property
+    def found(self) -> SimpleNamespace:
+        return SimpleNamespace(name=self.name)
+
+    @property
     def captures(self) -> tuple[FakeRun, ...]:
         return (self,)
 

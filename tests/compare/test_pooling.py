@@ -16,6 +16,7 @@ from tfcompare.compare.pair import Pair
 from tfcompare.compare.pairs import pair_with, pairs_of
 from tfcompare.compare.pooling import POOLED, pooled
 from tfcompare.comparison import Comparison, compare
+from tfcompare.errors import Unknown
 from tfcompare.report.making import report
 from tfcompare.run import Run, load
 from tfcompare.schema import SIDES
@@ -151,6 +152,20 @@ def test_of_two_captures_the_same_one_stands_for_both_whichever_is_given_first()
         one, other, baseline = (capture(name, time, a=time / 2) for name, time in (("b", us), ("c", 123.1), ("a", 9.0)))
         there, back = compare(baseline, one, repeats={"b": [other]}), compare(baseline, other, repeats={"c": [one]})
         assert {there.candidates[0].content_id, back.candidates[0].content_id} == {"b"}
+
+
+def test_another_capture_stands_for_all_if_it_is_chosen_and_no_pooled_figure_changes() -> None:
+    first, odd, typical = (capture(name, us, a=us / 2) for name, us in (("b1", 140.0), ("b2", 90.0), ("b3", 110.0)))
+    repeats = {"b1": [odd, typical]}
+    usual, found = (compare(capture("a", 100.0, a=50.0), first, repeats=repeats, captures=c) for c in ((), ("b2",)))
+    (shown,) = found.candidates
+    assert (shown.id, shown.content_id) == ("b1", odd.content_id)
+    assert found.notes[0].endswith("the chosen one, or else that nearest to the mean step, stands for them: b2 for b1.")
+    assert found.verdict == usual.verdict and found.step_time_us(shown) == usual.step_time_us(shown)
+    metric = "self_time_us_per_step_candidate"
+    assert found.table("op_stats")[metric].tolist() == pytest.approx(usual.table("op_stats")[metric].tolist())
+    with pytest.raises(Unknown, match="unknown capture 'b7'; must be one of: "):
+        compare(capture("a", 100.0, a=50.0), first, repeats=repeats, captures=("b7",))
 
 
 def test_a_capture_counted_twice_is_left_out_with_a_remark() -> None:

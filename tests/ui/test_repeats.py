@@ -30,6 +30,7 @@ st.session_state["key"] = id(view.comparison)
 st.session_state["words"] = {name: verdict.reason for name, verdict in view.comparison.verdict.items()}
 st.session_state["ratio"] = view.comparison.verdict[pair.candidate.id].ratio
 st.session_state["headline"] = view.comparison.headline()
+st.session_state["shown"] = pair.candidate.found.name
 """
 
 AUTOENCODER = SAMPLES / "autoencoder"
@@ -93,6 +94,20 @@ def test_repeats_are_chosen_by_hand_for_each_run_and_taken_away_again(page: AppT
     repeats_of(page, LARGE).set_value([]).run()
     assert "repeat" not in page.query_params
     assert "from 20 steps per run" in reason(page)
+
+
+def test_what_stands_for_several_captures_can_be_chosen_and_no_verdict_changes(page: AppTest) -> None:
+    page.query_params["repeat"] = f"1:{AGAIN}"
+    page.run()
+    usual = page.session_state["ratio"], page.session_state["shown"]
+    other = ({SMALL, AGAIN} - {IDS[usual[1]]}).pop()
+    named(page.selectbox, f"tfcompare.shown.{SMALL}").set_value(other).run()
+    assert page.query_params["capture"] == other
+    assert page.session_state["ratio"] == usual[0] and page.session_state["shown"] != usual[1]
+    repeats_of(page, SMALL).set_value([]).run()
+    assert "capture" not in page.query_params
+    page.query_params["capture"] = "gone"
+    assert page.run().session_state["shown"] == "filters_16_8", "one that is not there is left out"
 
 
 def test_a_link_shows_the_same_and_swapping_keeps_repeats_with_their_run(page: AppTest) -> None:

@@ -164,6 +164,8 @@ GROUPED = Selection("a", ("b", "c"), repeats=(("a", "a2"), ("a", "a3"), ("c", "c
 
 def test_the_address_names_repeats_by_the_place_of_their_run() -> None:
     assert GROUPED.as_query()["repeat"] == ["0:a2", "0:a3", "2:c2"]
+    shown = replace(GROUPED, captures=("a3", "c"))
+    assert from_query(shown.as_query(), Selection()) == shown
     assert from_query(GROUPED.as_query(), Selection()) == GROUPED
     colons = Selection("a", ("b",), repeats=(("b", "logs/10:30/x"),))
     assert from_query(colons.as_query(), Selection()) == colons, "a run's id may hold colons"

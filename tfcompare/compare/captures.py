@@ -25,15 +25,29 @@ class Typical:
     others: tuple[Run, ...]
 
 
-def typical_of(run: Run, host: str | None, repeats: Mapping[str, Sequence[Run]]) -> Typical:
-    """The most typical capture of a run and its `repeats`."""
+def typical_of(run: Run, host: str | None, repeats: Mapping[str, Sequence[Run]], chosen: Sequence[str] = ()) -> Typical:
+    """The most typical capture of a run and its `repeats`, or else the first whose id or name is among the `chosen`."""
     every = (run, *repeats.get(run.id, ()))
     captures = Side(run.name, 0).of(every, host)
-    position = captures.most_typical
+    named = (at for at in captures.positions if not set(chosen).isdisjoint(names_of(captures.runs[at])))
+    position = next(named, captures.most_typical)
     typical = captures.runs[position]
     others = tuple(one for one in every if one.content_id != typical.content_id)
     shown = run if typical is run else replace(typical, id=run.id, name=run.name)
     return Typical(shown, typical.name, captures.hosts[position], others)
+
+
+def names_of(capture: Run) -> list[str]:
+    """What a capture may be called: its id, its name, and that of its folder, which is another for the run itself."""
+    return list(dict.fromkeys((capture.id, capture.name, capture.found.name)))
+
+
+def require_known(chosen: Sequence[str], compared: Sequence[Run], repeats: Mapping[str, Sequence[Run]]) -> None:
+    """Raises `Unknown` if no capture of a run that has several is called as one of the `chosen`."""
+    several = [one for run in compared for more in [repeats.get(run.id, ())] if more for one in (run, *more)]
+    for name in chosen:
+        if not any(name in names_of(one) for one in several):
+            raise Unknown("capture", name, list(dict.fromkeys(one.found.name for one in several)))
 
 
 def sides_of(typical: Sequence[Typical]) -> tuple[Side, ...]:
@@ -46,7 +60,7 @@ def sides_of(typical: Sequence[Typical]) -> tuple[Side, ...]:
     )
 
 
-def stand_ins(typical: Sequence[Typical]) -> list[str]:
+def stand_ins(typical: Sequence[Typical], chosen: Sequence[str] = ()) -> list[str]:
     """A note on how many captures there are, and which of them stand for all; none without replicates."""
     several = [one for one in typical if one.others]
     if not several:
@@ -54,11 +68,12 @@ def stand_ins(typical: Sequence[Typical]) -> list[str]:
     are_alike = len({one.run.name for one in typical}) < len({one.run.id for one in typical})
     called = [(one, one.run.id if are_alike else one.run.name) for one in several]
     counts = [f"{1 + len(one.others)} captures of {name}" for one, name in called]
+    which = "the chosen one, or else that nearest to the mean step," if chosen else "the one nearest to the mean step"
     named = [one.name if one.name == name else f"{one.name} for {name}" for one, name in called]
     return [
         f"Figures are of {' and '.join(dict.fromkeys(counts))}. Where these cannot be pooled (steps one by one, "
-        "timeline, curve of memory, an execution of tf.data, texts of programs), the one nearest to the mean step "
-        f"stands for them: {' and '.join(dict.fromkeys(named))}."
+        f"timeline, curve of memory, an execution of tf.data, texts of programs), {which} stands for them: "
+        f"{' and '.join(dict.fromkeys(named))}."
     ]
 
 

@@ -14,6 +14,7 @@ from tfcompare.compare.cache import Cache
 from tfcompare.compare.captures import (
     counted_once,
     counterparts_of_host,
+    require_known,
     shared_by_copies,
     sides_of,
     stand_ins,
@@ -65,6 +66,7 @@ class Pairs:
         spread: float | None = None,
         manual_pairs: ManualPairs | None = None,
         is_series: bool = False,
+        captures: Sequence[str] = (),
     ) -> Self:
         """As described at `tfcompare.comparison.compare`."""
         if (other := next((run for run in (baseline, *candidates) if isinstance(run, str | Path)), None)) is not None:
@@ -78,9 +80,10 @@ class Pairs:
         hosts, host_notes = counterparts_of_host(given[0], given[1:], host)
         together = accept_captures([run.captures for run in (baseline, *candidates)], given, repeats or {})
         of_run, counted = counted_once(given, shared_by_copies(given[0], given[1:], together.repeats))
-        typical = [typical_of(run, hosts[run.id], of_run) for run in given]
+        require_known(captures, given, of_run)
+        typical = [typical_of(run, hosts[run.id], of_run, captures) for run in given]
         sides = sides_of(typical)
-        notes = [*together.refused, *counted, *host_notes, *stand_ins(typical)]
+        notes = [*together.refused, *counted, *host_notes, *stand_ins(typical, captures)]
         runs, of_hosts = [side.run for side in sides], [side.host for side in sides]
         unmarked = [run for run in runs if not (knows_step_time(run.info) or (run.info.has_steps and run.why_untimed))]
         devices = device_counts(runs, of_hosts) if unmarked or per == "device" else []

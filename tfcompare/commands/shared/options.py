@@ -93,7 +93,7 @@ def add_steps(parser: argparse.ArgumentParser) -> None:
 
 
 def add_judging(parser: argparse.ArgumentParser) -> None:
-    """Declare `--baseline-repeat`, `--candidate-repeat` and `--spread`."""
+    """Declare `--baseline-repeat`, `--candidate-repeat`, `--capture` and `--spread`."""
     for side in SIDES:
         parser.add_argument(
             f"--{side}-repeat",
@@ -104,6 +104,15 @@ def add_judging(parser: argparse.ArgumentParser) -> None:
             help=f"replicates: all runs at and below each PATH, captured from the {side}'s program; verdicts on times "
             "use them, and with 3 or more captures per side the run-to-run variation is measured instead of assumed",
         )
+    parser.add_argument(
+        "--capture",
+        metavar="NAME",
+        nargs="+",
+        action="extend",
+        default=[],
+        help="of several captures, those to show where they cannot be pooled, such as in the timeline (default: of "
+        "each run the one nearest to the mean step)",
+    )
     parser.add_argument(
         "--spread",
         metavar="PERCENT",
@@ -134,6 +143,7 @@ def question(arguments: argparse.Namespace, *places: str) -> Question:
         steps=chosen_steps(arguments),
         per=given.get("per", "step"),
         host=given.get("host"),
+        captures=tuple(given.get("capture") or ()),
         spread=_spread(given.get("spread")),
         pairs=_pairs(given.get("pairs"), len(places) - 1),
     )

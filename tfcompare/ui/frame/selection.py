@@ -36,10 +36,10 @@ class Selection:
     """The selection that all pages share. `places` were entered in the page, in addition to those given at startup.
 
     `repeats`: pairs of a compared run and one of its replicates; if the URL refers to a run that is not compared, the
-    first is the reference as written. `manual_pairs`: manual pairs of names; `are_manual_pairs_lost`: the URL refers to
-    pairs that it does not contain. `step_marker`: the host event that begins each step of all runs, if one was chosen.
-    `step_range`: the steps to include, such as `5:25`; None for all. `step_kind`: the kind of
-    steps to include, None for all. `counts_stray`: a stray counts.
+    first is the reference as written. `captures`: those that are shown where several cannot be pooled. `manual_pairs`:
+    manual pairs of names; `are_manual_pairs_lost`: the URL refers to pairs that it does not contain. `step_marker`: the
+    host event that begins each step of all runs, if one was chosen. `step_range`: the steps to include, such as `5:25`;
+    None for all. `step_kind`: the kind of steps to include, None for all. `counts_stray`: a stray counts.
     `joins_hosts`: runs of different hosts that were captured at the same time are one run.
     """
 
@@ -49,6 +49,7 @@ class Selection:
     host: str | None = None
     places: tuple[str, ...] = ()
     repeats: tuple[Repeat, ...] = ()
+    captures: tuple[str, ...] = ()
     manual_pairs: SessionChoices = ()
     are_manual_pairs_lost: bool = False
     step_marker: str | None = None
@@ -86,6 +87,7 @@ class Selection:
             steps=self.steps,
             per=self.per,
             host=self.host,
+            captures=self.captures,
             pairs=tuple(of_runs(self.manual_pairs, self.baseline, run) for run in self.candidates),
         )
 
@@ -103,6 +105,7 @@ class Selection:
             "stray": [INCLUDE] if self.counts_stray else [],
             "join": [HOSTS] if self.joins_hosts else [],
             "repeat": [f"{self._position(primary)}:{repeat}" for primary, repeat in self.repeats],
+            "capture": list(self.captures),
             "by_hand": to_address(self.manual_pairs),
         }
 
@@ -144,10 +147,11 @@ class Selection:
         return replace(self, baseline=baseline, candidates=candidates, repeats=repeats)
 
     def _tidied(self) -> Selection:
-        """Remove replicates of runs that are not compared, and replicates that are themselves compared."""
-        return replace(
-            self, repeats=tuple((p, r) for p, r in self.repeats if p in self.compared and r not in self.compared)
-        )
+        """Remove replicates of runs that are not compared, replicates that are themselves compared, and captures that
+        are neither."""
+        repeats = tuple((p, r) for p, r in self.repeats if p in self.compared and r not in self.compared)
+        kept = {run for pair in repeats for run in pair}
+        return replace(self, repeats=repeats, captures=tuple(run for run in self.captures if run in kept))
 
     def with_baseline(self, run: str | None) -> Selection:
         """Set the baseline; it is no candidate any more. If no candidate is left, the old baseline becomes one."""
@@ -184,6 +188,7 @@ def from_query(query: Mapping[str, Sequence[str]], remembered: Selection) -> Sel
         remembered,
         repeats=_repeats(named["repeat"], remembered) if named["repeat"] else remembered.repeats,
         per=next((known for known in PER if known == per), "step"),
+        captures=named["capture"] or remembered.captures,
         host=_last(named["host"]) or remembered.host,
         step_marker=_last(named["step_marker"]) or remembered.step_marker,
         step_range=_last(named["steps"]) or remembered.step_range,
@@ -255,7 +260,7 @@ def resolve_selection(wish: Selection, found: Sequence[FoundRun], default: Calla
     )
     repeats, misplaced = _resolved_repeats([pair for pair in wish.repeats if pair[1] in usable], compared)
     return Resolved(
-        replace(compared, repeats=repeats),
+        replace(compared, repeats=repeats)._tidied(),
         replace(wish, repeats=repeats),
         unknown=tuple(run_id for run_id in wanted if run_id not in runs),
         unreadable=tuple(runs[run_id] for run_id in wanted if run_id in runs and not runs[run_id].is_readable),
@@ -270,6 +275,7 @@ def _by_id(wish: Selection, ids: Mapping[str, str]) -> Selection:
         baseline=ids.get(wish.baseline, wish.baseline) if wish.baseline else None,
         candidates=tuple(ids.get(run, run) for run in wish.candidates),
         repeats=tuple((ids.get(primary, primary), ids.get(run, run)) for primary, run in wish.repeats),
+        captures=tuple(ids.get(run, run) for run in wish.captures),
     )
 
 

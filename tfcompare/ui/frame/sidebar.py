@@ -64,6 +64,7 @@ _BASELINE = "tfcompare.baseline"
 _CANDIDATES = "tfcompare.candidates"
 _REPEATS = "tfcompare.repeats"
 _REPEATED = "tfcompare.repeated"
+_SHOWN = "tfcompare.shown"
 _GROUP = "tfcompare.group"
 _ALIKE = "tfcompare.alike"
 _PER = "tfcompare.per"
@@ -222,6 +223,15 @@ def _repeats_of(run: str, selection: Selection, names: dict[str, str]) -> None:
         format_func=lambda run_id: chips.get(run_id, run_id), placeholder="Choose runs", select_all=False,
         **showing(f"{_REPEATS}.{run}", list(own), partial(_choose_repeats, run)),
     )  # fmt: skip
+    if own:
+        every = (run, *own)
+        shown = next((one for one in selection.captures if one in every), None)
+        st.selectbox(
+            "Shown where they cannot be pooled", [None, *every],
+            format_func=lambda run_id: "Nearest to the mean step" if run_id is None else chips.get(run_id, run_id),
+            help="Of all captures, the one in the timeline, in charts of single steps and of memory over time.",
+            **showing(f"{_SHOWN}.{run}", shown, partial(_choose_capture, every)),
+        )  # fmt: skip
 
 
 def short_names(names: dict[str, str], width: int) -> dict[str, str]:
@@ -315,6 +325,12 @@ def _choose_candidates(found: Sequence[FoundRun], candidates: Sequence[str]) -> 
 
 def _choose_repeats(run: str, repeats: Sequence[str]) -> None:
     state.choose(state.chosen().with_repeats(run, repeats), by_its_widget=True)
+
+
+def _choose_capture(every: Sequence[str], shown: str | None) -> None:
+    selection = state.chosen()
+    others = tuple(one for one in selection.captures if one not in every)
+    state.choose(replace(selection, captures=(*others, *([] if shown is None else [shown]))), by_its_widget=True)
 
 
 def _group(more: Mapping[str, Sequence[str]]) -> None:
