@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tfcompare.comparison import Comparison, Per, compare
+from tfcompare.compare.pair import Per
+from tfcompare.comparison import Comparison, compare
 from tfcompare.run import Run, load
 
 ROOT = Path(__file__).resolve().parent.parent

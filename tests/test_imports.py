@@ -34,7 +34,7 @@ def test_the_pages_load_neither_scipy_nor_xprof_nor_a_database() -> None:
 def test_comparing_loads_no_scipy_and_an_interval_its_functions_and_not_its_distributions() -> None:
     comparing = ("pandas", *SCIPY, "xprof", "duckdb", "streamlit", "plotly")
     script = (
-        f"import sys, tfcompare.compare\nfound = set({comparing!r}) & set(sys.modules)\n"
+        f"import sys, tfcompare.comparison\nfound = set({comparing!r}) & set(sys.modules)\n"
         "assert found == {'pandas'}, found\n"
         "import numpy as np\nfrom tfcompare.compare.stats.estimates import _student\n"
         "quantile, p = _student(np.array([4.0, np.inf]), np.array([2.776445105, 0.0]))\n"

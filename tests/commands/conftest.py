@@ -16,7 +16,7 @@ from tfcompare.run import Run
 from tfcompare.sources.logdir import FoundRun
 
 STEP_OPTIONS = ("step_marker", "steps", "stray", "step_kind")
-DEFAULTS: dict[str, Any] = {"per": "step", "host": None, "spread": None, "is_series": False}
+DEFAULTS: dict[str, Any] = {"per": "step", "host": None, "spread": None, "is_series": False, "captures": ()}
 Captures = tuple[tuple[str, tuple[Run, ...]], ...]
 
 _load, _runs = run.load, dict[tuple[PurePath | str | None, ...], Run]()
@@ -33,16 +33,16 @@ def load(found: FoundRun, **options: Any) -> Run:
 
 
 @lru_cache(maxsize=24)
-def _compared(*runs: Run, captures: Captures, **options: Any) -> Comparison:
-    return comparison.compare(*runs, repeats=dict(captures), **options)
+def _compared(*runs: Run, repeated: Captures, **options: Any) -> Comparison:
+    return comparison.compare(*runs, repeats=dict(repeated), **options)
 
 
 def compare(*runs: Run, repeats: Mapping[str, Sequence[Run]] = {}, manual_pairs: Any = None, **options: Any):
     """The comparison; the same one if the same runs are compared in the same way."""
     if manual_pairs:
         return comparison.compare(*runs, repeats=repeats, manual_pairs=manual_pairs, **options)
-    captures = tuple((run_id, tuple(more)) for run_id, more in repeats.items())
-    return _compared(*runs, captures=captures, **DEFAULTS | options)
+    repeated = tuple((run_id, tuple(more)) for run_id, more in repeats.items())
+    return _compared(*runs, repeated=repeated, **DEFAULTS | options)
 
 
 @pytest.fixture(autouse=True)

@@ -14,7 +14,8 @@ from tests.laws import law
 from tests.profiles import compared_runs
 from tfcompare.compare.groups.aggregate import group_diff, largest_changes
 from tfcompare.compare.groups.scope_tree import scope_tree
-from tfcompare.comparison import Per, compare
+from tfcompare.compare.pair import Per
+from tfcompare.comparison import compare
 from tfcompare.errors import Unknown
 
 BEFORE = ops("""

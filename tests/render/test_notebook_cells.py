@@ -138,7 +138,7 @@ def test_each_of_several_candidates_unfolds_and_of_many_some_are_counted_only(
 
 def test_a_run_compared_with_itself_is_shown_alone() -> None:
     run = loaded_run("filters_16_8")
-    assert lines(compare(run, run)) == lines(run)
+    assert lines(compare(run, run)) == lines(compare(run))
 
 
 def test_a_capture_compared_with_a_copy_of_it_has_no_changes() -> None:
@@ -154,7 +154,7 @@ def test_runs_without_steps(tmp_path: Path) -> None:
         return recorded(tmp_path, name, space(plane("/host:CPU", line("python", event("a/b:MatMul", 0, us), id=1))))
 
     ours, theirs = unmarked("a", 2000), unmarked("b", 3000)
-    assert lines(ours) == [
+    assert lines(compare(ours)) == [
         "a",
         "CPU",
         "No step markers, so there is no step time",
@@ -174,7 +174,7 @@ def test_runs_without_steps(tmp_path: Path) -> None:
 
 def test_a_profile_without_ops(tmp_path: Path) -> None:
     run = recorded(tmp_path, "a", space(plane("/host:CPU", line("python", event("idle", 0, 10), id=1))))
-    assert lines(run)[-1] == "The profile has no ops."
+    assert lines(compare(run))[-1] == "The profile has no ops."
 
 
 HOSTILE = (
@@ -185,7 +185,7 @@ HOSTILE = (
 def test_hostile_names_of_runs_are_text() -> None:
     name, text = f"{HOSTILE}\u202egnp.exe\x1b[31m\udcff", rf"{HOSTILE}\u202egnp.exe\x1b[31m\xff"
     run = replace(loaded_run("filters_16_8"), name=name, remarks=(f"remark on {name}",))
-    shown = lines(run)
+    shown = lines(compare(run))
     assert shown[0] == text
     assert f"remark on {text}" in shown
     comparison = compare(replace(loaded_run("filters_512_128"), name="n" * 5000), run)

@@ -22,7 +22,6 @@ from tfcompare.commands.diff_text import as_text
 from tfcompare.commands.shared.options import PER, add_options, comparison_question
 from tfcompare.commands.shared.output import add_format, add_idle, emit, note, without_idle_rows
 from tfcompare.commands.shared.progress import answered, notes
-from tfcompare.compare.pairs import pairs_of
 from tfcompare.errors import Unknown
 from tfcompare.export.csv import csv_text
 from tfcompare.render.text_table import terminal_width
@@ -116,6 +115,8 @@ def _print_summary(comparison: Comparison, arguments: argparse.Namespace) -> Non
 
 def _coverage(comparison: Comparison, name: str, arguments: argparse.Namespace) -> list[str]:
     """How much of the table is matched, for each candidate if that differs."""
+    from tfcompare.compare.pairs import pairs_of
+
     per = OCCURRENCE if _is_per_occurrence(name, arguments) else ""
     names = [run.name for run in comparison.candidates]
     labels = names if len(set(names)) == len(names) else [run.id for run in comparison.candidates]

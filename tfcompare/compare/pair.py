@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from statistics import fmean
 from typing import TYPE_CHECKING, Literal, TypeVar
 
@@ -66,17 +66,17 @@ class Pair:
     position: int
     by_name: bool = False
 
-    @property
+    @cached_property
     def sides(self) -> tuple[Side, Side]:
         """Baseline and candidate, with all of their captures."""
         return self.among.sides[0], self.among.sides[self.position]
 
-    @property
+    @cached_property
     def baseline(self) -> Run:
         """The run that the candidate is compared with; of several captures, the one that stands for all."""
         return self.among.baseline
 
-    @property
+    @cached_property
     def candidate(self) -> Run:
         """The candidate, as `baseline`."""
         return self.sides[1].run
