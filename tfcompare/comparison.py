@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from tfcompare.compare.matching.manual import ManualPairs
-from tfcompare.compare.pair import Per
 from tfcompare.compare.pairs import Pairs, pair_with, pairs_of
 from tfcompare.compare.stats.verdict import Verdict
 from tfcompare.compare.step_time_verdict import step_time_us
@@ -22,56 +19,6 @@ if TYPE_CHECKING:
 
 _NAMED = 3
 """The number of candidates that `repr` names."""
-
-
-def compare(
-    baseline: Run,
-    *candidates: Run,
-    per: Per = "step",
-    host: str | None = None,
-    repeats: Mapping[str, Sequence[Run]] | None = None,
-    spread: float | None = None,
-    manual_pairs: ManualPairs | None = None,
-    is_series: bool = False,
-    captures: Sequence[str] = (),
-) -> Comparison:
-    """Compares each candidate with the baseline; shows a run alone.
-
-    Sums (times and counts over the whole profile) are given per step, which requires step markers in every run. If a
-    run has none, the comparison is per run, or per device if the runs computed on different numbers of devices, and
-    `Comparison.notes` reports it. Per `device`, sums are divided by the number of devices that computed. `host`
-    restricts the comparison to one of the baseline's hosts and its counterpart in each candidate: the host of that
-    name, else the one at the same position if both runs have the same number of hosts.
-
-    `repeats` maps the id of any of these runs to further captures of the same program, which verdicts then use as well,
-    besides the `captures` that `load` found with a run.
-    `captures` are ids or names of those that are shown where several cannot be pooled, such as in the timeline; by
-    default, of each run the one nearest to the mean step.
-    `spread` is the standard deviation between captures of one program, as a share; it overrides the default of the
-    device (`docs/verdicts.md`). `is_series`: the repeats of the baseline are earlier runs of the candidate's program,
-    so that a single candidate varies as they do.
-
-    Different runs of one id, such as `before/run-1` and `after/run-1` if each was loaded alone, get the names of their
-    folders, and ids of their own; a single candidate keeps its id.
-
-    `manual_pairs` maps the id of a candidate to manual choices (`manual.Choice`): ops, or kernels of an op, that match
-    or do not match those of the baseline. They take precedence over automatic matches. Of contradicting choices, the
-    last one wins; choices about names that a run lacks are reported in `notes`.
-
-    Raises `TfcompareError` with duplicate candidates or for a path, `Unknown` for an unknown `per`,
-    `host`, candidate or capture.
-    """
-    return Comparison.between(
-        baseline,
-        *candidates,
-        per=per,
-        host=host,
-        repeats=repeats,
-        spread=spread,
-        manual_pairs=manual_pairs,
-        is_series=is_series,
-        captures=captures,
-    )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -206,3 +153,6 @@ class Comparison(Pairs):
         file = Path(path)
         write(report(self, form_of(file), redact=redact), file)
         return file
+
+
+compare = Comparison.between

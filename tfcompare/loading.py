@@ -100,10 +100,9 @@ def compared(question: Question, found: Sequence[Captures]) -> tuple[Comparison,
     """The comparison of what was read, and why captures do not count as replicates. Raises as `compare` does."""
     runs = told_apart([side[0] for side in found], ())
     accepted = accept_captures(found, runs)
-    baseline, *candidates = runs
-    pairs = {run.id: choices for run, choices in zip(candidates, question.pairs, strict=False)}
+    pairs = {run.id: choices for run, choices in zip(runs[1:], question.pairs, strict=False)}
     comparison = compare(
-        baseline, *(candidates or [baseline]), per=question.per, host=question.host, captures=question.captures,
+        *runs, per=question.per, host=question.host, captures=question.captures,
         spread=question.spread, repeats=accepted.repeats, manual_pairs=pairs, is_series=question.is_series,
     )  # fmt: skip
     return comparison, list(accepted.refused)

@@ -589,11 +589,11 @@ def load(
     if stray not in ("exclude", "include"):
         raise Unknown("use of a stray", stray, ["exclude", "include"])
     choice = step_choice(step_marker, steps, counts_stray=stray == "include", kind=step_kind)
-    reader = partial(ProfileReader, fetching=fetching, build=build)
+    profiles = partial(ProfileReader, fetching=fetching, build=build)
     if isinstance(place, FoundRun):
-        return _read(place.opened(), choice, reader, progress)
+        return _read(place.opened(), choice, profiles, progress)
     found, left_out = captures_at(find_runs(place, join=join), place, join=join)
-    run, *others = [_read(one.opened(), choice, reader, progress) for one in found]
+    run, *others = [_read(one.opened(), choice, profiles, progress) for one in found]
     if not others:
         return run
     remark = f"the first of {len(found)} captures of one program, by their names; comparisons use all of them"
@@ -602,19 +602,19 @@ def load(
 
 
 def _read(
-    found: FoundRun, choice: StepChoice, reader: Callable[..., ProfileReader], progress: OnProgress | None
+    found: FoundRun, choice: StepChoice, profiles: Callable[..., ProfileReader], progress: OnProgress | None
 ) -> Run:
     """One capture with the chosen steps. Raises as `load` does."""
     cache = frame_cache()
     if choice.has_range and len(found.files) > 1:
-        whole = HostReader(reader(found, StepChoice(choice.marker)), cache)
+        whole = HostReader(profiles(found, StepChoice(choice.marker)), cache)
         hosts, failures = read_hosts(found, whole, progress)
         if hosts:
             part, of_host = _steps_of_hosts(found, hosts, choice)
             remarks = [*(f"left out: {failure}" for failure in failures), *whole.remarks]
-            run = read_by(HostReader(reader(part, choice, of_host=of_host), cache), part, progress)
+            run = read_by(HostReader(profiles(part, choice, of_host=of_host), cache), part, progress)
             return replace(run, found=found, remarks=(*run.remarks, *remarks))
-    return read_by(HostReader(reader(found, choice), cache), found, progress)
+    return read_by(HostReader(profiles(found, choice), cache), found, progress)
 
 
 def _steps_of_hosts(

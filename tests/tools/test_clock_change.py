@@ -43,8 +43,7 @@ def of(baseline: Run, candidate: Run) -> ClockChange | None:
 
 
 def of_comparison(comparison: Comparison) -> ClockChange | None:
-    pair = pair_with(comparison)
-    return clock_change(pair, pair.instructions)
+    return clock_change(pair_with(comparison))
 
 
 def test_a_slower_clock_is_told_by_what_computes_and_what_moves_memory(tmp_path: Path) -> None:

@@ -116,7 +116,7 @@ def run(arguments: argparse.Namespace) -> int:
     judgement = findings.judge(strict=arguments.strict)
     names = (baseline.name, candidate.name)
     if arguments.against_series is not None:
-        names = (compared_with((baseline, *comparison.sides[0].runs[1:])), candidate.name)
+        names = (compared_with(comparison.sides[0].runs), candidate.name)
     elif names[0] == names[1]:
         names = (shown(arguments.baseline), shown(arguments.candidate))
     sys.stdout.write(FORMATS[arguments.format](findings, names, judgement))

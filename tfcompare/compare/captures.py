@@ -26,28 +26,33 @@ class Typical:
 
 
 def typical_of(run: Run, host: str | None, repeats: Mapping[str, Sequence[Run]], chosen: Sequence[str] = ()) -> Typical:
-    """The most typical capture of a run and its `repeats`, or else the first whose id or name is among the `chosen`."""
+    """Of a run and its `repeats` the first whose content id was `chosen`, else the most typical one."""
     every = (run, *repeats.get(run.id, ()))
     captures = Side(run.name, 0).of(every, host)
-    named = (at for at in captures.positions if not set(chosen).isdisjoint(names_of(captures.runs[at])))
-    position = next(named, captures.most_typical)
+    at = {one.content_id: position for position, one in enumerate(captures.runs)}
+    position = next((at[content] for content in chosen if content in at), None)
+    if position is None:
+        position = captures.most_typical
     typical = captures.runs[position]
     others = tuple(one for one in every if one.content_id != typical.content_id)
     shown = run if typical is run else replace(typical, id=run.id, name=run.name)
     return Typical(shown, typical.name, captures.hosts[position], others)
 
 
-def names_of(capture: Run) -> list[str]:
-    """What a capture may be called: its id, its name, and that of its folder, which is another for the run itself."""
-    return list(dict.fromkeys((capture.id, capture.name, capture.found.name)))
-
-
-def require_known(chosen: Sequence[str], compared: Sequence[Run], repeats: Mapping[str, Sequence[Run]]) -> None:
-    """Raises `Unknown` if no capture of a run that has several is called as one of the `chosen`."""
-    several = [one for run in compared for more in [repeats.get(run.id, ())] if more for one in (run, *more)]
-    for name in chosen:
-        if not any(name in names_of(one) for one in several):
-            raise Unknown("capture", name, list(dict.fromkeys(one.found.name for one in several)))
+def chosen_captures(called: Sequence[str], compared: Sequence[Run], repeats: Mapping[str, Sequence[Run]]) -> list[str]:
+    """The content ids of captures of runs that have several, by their ids, or else by their names or those of their
+    folders, which may be the same on both sides. Raises `Unknown` for others.
+    """
+    several = [one for run in compared if (more := repeats.get(run.id)) for one in (run, *more)]
+    found: list[str] = []
+    for name in called:
+        of_id = [one for one in several if one.id == name]
+        those = of_id or [one for one in several if name in (one.name, one.found.name)]
+        if not those:
+            kind = "capture" if several else "capture, since each run is one alone,"
+            raise Unknown(kind, name, list(dict.fromkeys(one.found.name for one in several)))
+        found += [one.content_id for one in those]
+    return found
 
 
 def sides_of(typical: Sequence[Typical]) -> tuple[Side, ...]:

@@ -176,11 +176,12 @@ class Pair:
         return f"Of several captures, one is shown: {' and '.join(of_several)}." if of_several else ""
 
     def cached(self, key: Hashable, make: Callable[[], T]) -> T:
-        """The result of `make`, kept for `key` with the comparison. Callers must not modify it."""
+        """The result of `make`, which may depend on what sentences call the runs, kept for `key` with the comparison.
+        Callers must not modify it."""
         return self.among.cached((self.candidate.id, self.by_name, key), make)
 
     def _kept(self, key: Hashable, make: Callable[[], T]) -> T:
-        """As `cached`, for what does not depend on what sentences call the runs."""
+        """As `cached`, for what everything else is made from."""
         return self.among.kept((self.candidate.id, key), make)
 
     @property
@@ -243,11 +244,11 @@ class Pair:
         def make() -> pd.DataFrame:
             return scope_tree(with_distinct_names(self.diff(), self.manual_pairs), judge=self.group_verdicts)
 
-        return self._kept("scopes", make).copy(deep=False)
+        return self.among.cached((self.candidate.id, "scopes"), make).copy(deep=False)
 
     def instructions(self) -> pd.DataFrame:
         """The instructions of all XLA programs on both sides, with their program and their times per execution."""
-        return self._kept("instructions", partial(instructions_of, self))
+        return self.among.cached((self.candidate.id, "instructions"), partial(instructions_of, self))
 
     @property
     def longest_program(self) -> Execution | None:
@@ -436,9 +437,7 @@ class Pair:
         rows = rows[are_sure(rows, self.evidence)]
         number = pd.Series(np.arange(len(rows)), rows.index)
         ratios = rows[f"{metric}_ratio"].reset_index(drop=True)
-        found = self.group_verdicts(
-            Groups(name, self.candidate.id, rows, dict.fromkeys(SIDES, number), ratios)
-        ).set_axis(rows.index)
+        found = self.group_verdicts(Groups(name, rows, dict.fromkeys(SIDES, number), ratios)).set_axis(rows.index)
         lost = rows["op_name"].isin(self.lost_events()["op_name"])
         found.loc[lost, "verdict"] = UNTESTED
         found.loc[lost, ["evidence", *INTERVAL]] = None

@@ -12,9 +12,9 @@ import pandas as pd
 
 from tfcompare.compare.cache import Cache
 from tfcompare.compare.captures import (
+    chosen_captures,
     counted_once,
     counterparts_of_host,
-    require_known,
     shared_by_copies,
     sides_of,
     stand_ins,
@@ -52,7 +52,7 @@ class Pairs:
     is_series: bool = False
     manual_pairs: Mapping[str, tuple[ManualChoice, ...]] = field(default_factory=dict)
     _notes: tuple[str, ...] = ()
-    _results: dict[Hashable, Any] = field(default_factory=dict, init=False)
+    _results: dict[Hashable, tuple[Any, int]] = field(default_factory=dict, init=False)
     _cache: Cache = field(default_factory=Cache, init=False)
 
     @classmethod
@@ -68,7 +68,31 @@ class Pairs:
         is_series: bool = False,
         captures: Sequence[str] = (),
     ) -> Self:
-        """As described at `tfcompare.comparison.compare`."""
+        """Compares each candidate with the baseline; shows a run alone.
+
+        Sums (times and counts over the whole profile) are given per step, which requires step markers in every run. If
+        a run has none, the comparison is per run, or per device if the runs computed on different numbers of devices,
+        and `Comparison.notes` reports it. Per `device`, sums are divided by the number of devices that computed. `host`
+        restricts the comparison to one of the baseline's hosts and its counterpart in each candidate: the host of that
+        name, else the one at the same position if both runs have the same number of hosts.
+
+        `repeats` maps the id of any of these runs to further captures of the same program, which verdicts then use as
+        well, besides the `captures` that `load` found with a run. `captures` are ids or names of those that are shown
+        where several cannot be pooled, such as in the timeline; by default, of each run the one nearest to the mean
+        step. `spread` is the standard deviation between captures of one program, as a share; it overrides the default
+        of the device (`docs/verdicts.md`). `is_series`: the repeats of the baseline are earlier runs of the candidate's
+        program, so that a single candidate varies as they do.
+
+        Different runs of one id, such as `before/run-1` and `after/run-1` if each was loaded alone, get the names of
+        their folders, and ids of their own; a single candidate keeps its id.
+
+        `manual_pairs` maps the id of a candidate to manual choices (`manual.Choice`): ops, or kernels of an op, that
+        match or do not match those of the baseline. They take precedence over automatic matches. Of contradicting
+        choices, the last one wins; choices about names that a run lacks are reported in `notes`.
+
+        Raises `TfcompareError` with duplicate candidates or for a path, `Unknown` for an unknown `per`, `host`,
+        candidate or capture.
+        """
         if (other := next((run for run in (baseline, *candidates) if isinstance(run, str | Path)), None)) is not None:
             raise TfcompareError(
                 f"expected a run, found the path {str(other)!r}; tfcompare.load({str(other)!r}) reads it"
@@ -80,8 +104,8 @@ class Pairs:
         hosts, host_notes = counterparts_of_host(given[0], given[1:], host)
         together = accept_captures([run.captures for run in (baseline, *candidates)], given, repeats or {})
         of_run, counted = counted_once(given, shared_by_copies(given[0], given[1:], together.repeats))
-        require_known(captures, given, of_run)
-        typical = [typical_of(run, hosts[run.id], of_run, captures) for run in given]
+        chosen = chosen_captures(captures, given, of_run)
+        typical = [typical_of(run, hosts[run.id], of_run, chosen) for run in given]
         sides = sides_of(typical)
         notes = [*together.refused, *counted, *host_notes, *stand_ins(typical, captures)]
         runs, of_hosts = [side.run for side in sides], [side.host for side in sides]
@@ -124,8 +148,11 @@ class Pairs:
         return self.sides[0].host
 
     def side_of(self, run: Run) -> Side:
-        """The side of one of the runs."""
-        return next(side for side in self.sides if side.run.id == run.id)
+        """The side of one of the runs. Raises `Unknown` for another run."""
+        for side in self.sides:
+            if side.run.id == run.id:
+                return side
+        raise Unknown("compared run", run.id, [side.run.id for side in self.sides])
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
@@ -140,15 +167,15 @@ class Pairs:
     def kept(self, key: Hashable, make: Callable[[], T]) -> T:
         """As `cached`, for what everything else is made from: it is kept as long as the comparison."""
         if key not in self._results:
-            self._results[key] = make()
-        found: T = self._results[key]
+            made = make()
+            self._results[key] = made, frame_bytes(made) if isinstance(made, pd.DataFrame) else 0
+        found: T = self._results[key][0]
         return found
 
     @property
     def memory_bytes(self) -> int:
         """Memory used by the diffs made so far, and by frames derived from them, in bytes; without that of the runs."""
-        results = list(self._results.values())
-        return sum(frame_bytes(one) for one in results if isinstance(one, pd.DataFrame)) + self._cache.memory_bytes
+        return sum(size for _, size in list(self._results.values())) + self._cache.memory_bytes
 
     def diffs(self, name: str) -> pd.DataFrame:
         """The diffs of a table, with the rows of all candidates concatenated, as described at `Comparison.table`."""

@@ -15,7 +15,7 @@ from tfcompare.sources.step_choice import StepChoice
 from tfcompare.text import text_of
 from tfcompare.xspace import read
 
-_AT_ONCE = 4
+AT_ONCE = 4
 """Profiles that are read at the same time."""
 
 OnProgress = Callable[[int, int], None]
@@ -61,7 +61,7 @@ class ProfileReader:
         self._of_host = of_host or {}
         self._build = build
         self._fetching = fetching
-        self._at_once = Semaphore(_AT_ONCE)
+        self._at_once = Semaphore(AT_ONCE)
         self._lock = Lock()
         self._here = {file.path: file.bytes_at_hand for file in found.files}
         self._total = found.size_bytes

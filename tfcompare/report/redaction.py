@@ -15,7 +15,7 @@ from dataclasses import replace
 from itertools import chain
 from pathlib import Path, PurePath
 from threading import Lock
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import pyarrow as pa
 
@@ -28,9 +28,6 @@ from tfcompare.run import Run
 from tfcompare.schema.host_tables import HOST_TABLES
 from tfcompare.sources.logdir.found_run import FoundRun, HostFile
 from tfcompare.sources.logdir.metadata import Metadata
-
-if TYPE_CHECKING:
-    pass
 
 _SLASH, _BACKSLASH = r"(?:/|%(?:25)?2[Ff])", r"(?:\\|%(?:25)?5[Cc])"
 _EITHER = rf"(?:{_SLASH}|{_BACKSLASH})"

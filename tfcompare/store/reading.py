@@ -12,15 +12,10 @@ from pathlib import Path, PurePath
 import pyarrow as pa
 
 from tfcompare import settings
-from tfcompare.errors import (
-    NoOtherSteps,
-    NoSuchPlace,
-    NotFetched,
-    TfcompareError,
-)
+from tfcompare.errors import NoOtherSteps, NoSuchPlace, NotFetched, TfcompareError
 from tfcompare.frames import HostTables
 from tfcompare.frames.host import Late
-from tfcompare.frames.profile_reader import OnProgress, ProfileReader
+from tfcompare.frames.profile_reader import AT_ONCE, OnProgress, ProfileReader
 from tfcompare.schema import Group
 from tfcompare.settings import PLACES_VARIABLE
 from tfcompare.sources.allowed_roots import is_inside
@@ -34,7 +29,6 @@ from tfcompare.store.packing import pack, unpack, unpack_checked
 from tfcompare.store.version import reader_version
 from tfcompare.text import is_url, text_of
 
-_READERS = 4
 _FETCHERS = 8
 
 
@@ -48,7 +42,7 @@ def read_hosts(
     hosts: list[HostTables] = []
     failures: list[TfcompareError] = []
     with ThreadPoolExecutor(
-        min(_FETCHERS if found.is_remote or found.is_stored else _READERS, len(found.files))
+        min(_FETCHERS if found.is_remote or found.is_stored else AT_ONCE, len(found.files))
     ) as pool:
         waiting = [pool.submit(reader.read, file) for file in found.files]
         for done, future in enumerate(waiting, 1):
@@ -109,7 +103,7 @@ class HostReader:
         return built.tables
 
     def may_be_read(self, file: HostFile, stored: StoredPack) -> bool:
-        """Whether the profile of a stored file may be read; see `trusted`."""
+        """Whether the profile of a stored file may be read; see `may_be_read`."""
         return may_be_read(file.where, stored.store)
 
     def _stored(self, file: HostFile, stored: StoredPack, group: Group = "core") -> HostTables:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tfcompare.compare.pairs import pairs_of
@@ -21,15 +21,10 @@ _NAMED = 3
 """Instructions that a sentence names."""
 
 
-def caveats(pairs: Pairs, mismatches: Mapping[str, Sequence[Mismatch]] | None = None) -> list[str]:
-    """The most serious first: differences between the runs, remarks on each run, and units.
-
-    `mismatches` are those of each candidate by its id, if they are known already.
-    """
+def caveats(pairs: Pairs) -> list[str]:
+    """The most serious first: differences between the runs, remarks on each run, and units."""
     every = [] if pairs.is_single else pairs_of(pairs)
-    if mismatches is None:
-        mismatches = {pair.candidate.id: pair.mismatches for pair in every}
-    found = [(pair, one) for pair in every for one in mismatches[pair.candidate.id]]
+    found = [(pair, one) for pair in every for one in pair.mismatches]
     hard, soft = ([_sentence(*one) for one in found if one[1].is_hard is which] for which in (True, False))
     notes = [as_markdown(note.replace("`", "")) for note in pairs.notes]
     lost = [sentence for pair in every if (sentence := _lost_events(pair))]

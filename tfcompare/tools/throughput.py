@@ -76,7 +76,7 @@ def verdict_on_loop(pair: Pair) -> Verdict:
 
 
 def _verdict(pair: Pair, of: str, series: Callable[[Window], Floats]) -> Verdict:
-    return pair.cached(of, partial(_tested, pair, of, series))
+    return pair.among.cached((pair.candidate.id, of), partial(_tested, pair, of, series))
 
 
 def _tested(pair: Pair, of: str, series: Callable[[Window], Floats]) -> Verdict:

@@ -80,7 +80,7 @@ def first(pair: Pair) -> Iterator[Block]:
 
 def _clock(pair: Pair) -> str:
     """That only what computes changed its speed, where that is so: then another clock is likelier than the program."""
-    found = None if pair.is_identical else clock_change(pair, pair.instructions)
+    found = None if pair.is_identical else clock_change(pair)
     if found is None:
         return ""
     compute, memory = (f"{format_ratio(low)} to {format_ratio(high)}" for low, high in (found.compute, found.memory))
@@ -304,8 +304,7 @@ def _opens(pair: Pair, findings: Sequence[Finding]) -> Opens:
 def _note(pair: Pair, found: pd.DataFrame, changed: int) -> str:
     """How many more ops changed than are shown, how much of the time is in ops of both runs, unless it is all, and why
     an interval without 1 can be inconclusive, where one is."""
-    of_pair = pair.coverage()
-    share = float(of_pair.loc[of_pair["candidate"] == pair.candidate.id, "matched_share"].iloc[0])
+    share = float(pair.coverage()["matched_share"].iloc[0])
     left_out = f"{changed - len(found):,} more ops changed." if changed > len(found) else ""
     is_apart = (found["interval_low"] > 1) | (found["interval_high"] < 1)
     tested = int(pair.diff()["interval_low"].notna().sum())

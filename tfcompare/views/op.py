@@ -57,7 +57,7 @@ def named(pair: Pair, op_name: str) -> Details:
 
 
 def of_row(pair: Pair, row: pd.Series) -> Details:
-    """Everything about the op of one row of `pair.ops`."""
+    """Everything about the op of one row of `ops_of`."""
     return Details(str(row["op_name"]), partial(_of_row, pair, row))
 
 
@@ -119,7 +119,7 @@ def rows_named(rows: pd.DataFrame, baseline: str | None, candidate: str | None) 
 
 
 def of_one_row(pair: Pair, row: pd.Series, name: str) -> Iterator[Block]:
-    """The numbers of one row of `pair.ops`, and its self time in every step as the chart of that name."""
+    """The numbers of one row of `ops_of`, and its self time in every step as the chart of that name."""
     if not pair.is_single:
         yield Text(verdict_sentence(row, pair.interval(row)))
         if row["status"] == MATCHED and row["op_name"] != row["op_name_candidate"]:

@@ -146,18 +146,15 @@ def figures(pair: Pair) -> list[KeyFigure]:
     found = op_figures.figures(ops_of(pair, idle=False), pair.per)
     if pair.is_single:
         return [figure.alone() for figure in found]
-    shares = pair.coverage()
-    row = shares[shares["candidate"] == pair.candidate.id].iloc[0]
+    row = pair.coverage().iloc[0]
     return [*found, op_figures.matched_time(row["matched_share"], row["exact_share"])]
 
 
 def _rows(pair: Pair, options: Options) -> pd.DataFrame:
     """The rows of the table: ops or groups of them, on the chosen side, that contain the words of the filter."""
     if options.by == "op_name":
-        rows, columns = (
-            ops_of(pair, idle=options.idle),
-            ["op_name", "op_type", "op_name_candidate", "op_type_candidate"],
-        )
+        rows = ops_of(pair, idle=options.idle)
+        columns = ["op_name", "op_type", "op_name_candidate", "op_type_candidate"]
     else:
         rows, columns = groups_of(pair, options.by, idle=options.idle), [options.by]
     if options.per_occurrence:

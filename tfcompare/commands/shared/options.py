@@ -33,6 +33,15 @@ def add_options(parser: argparse.ArgumentParser, per: Sequence[str] = PER) -> No
     parser.add_argument("--per", choices=per, default="step", help="what sums are divided by (default: %(default)s)")
     add_host(parser)
     add_judging(parser)
+    parser.add_argument(
+        "--capture",
+        metavar="NAME",
+        nargs="+",
+        action="extend",
+        default=[],
+        help="of several captures, those to show where they cannot be pooled, such as in the timeline (default: of "
+        "each run the one nearest to the mean step)",
+    )
     add_store(parser)
     add_steps(parser)
     parser.add_argument(
@@ -93,7 +102,7 @@ def add_steps(parser: argparse.ArgumentParser) -> None:
 
 
 def add_judging(parser: argparse.ArgumentParser) -> None:
-    """Declare `--baseline-repeat`, `--candidate-repeat`, `--capture` and `--spread`."""
+    """Declare `--baseline-repeat`, `--candidate-repeat` and `--spread`."""
     for side in SIDES:
         parser.add_argument(
             f"--{side}-repeat",
@@ -104,15 +113,6 @@ def add_judging(parser: argparse.ArgumentParser) -> None:
             help=f"replicates: all runs at and below each PATH, captured from the {side}'s program; verdicts on times "
             "use them, and with 3 or more captures per side the run-to-run variation is measured instead of assumed",
         )
-    parser.add_argument(
-        "--capture",
-        metavar="NAME",
-        nargs="+",
-        action="extend",
-        default=[],
-        help="of several captures, those to show where they cannot be pooled, such as in the timeline (default: of "
-        "each run the one nearest to the mean step)",
-    )
     parser.add_argument(
         "--spread",
         metavar="PERCENT",

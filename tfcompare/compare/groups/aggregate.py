@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from tfcompare.compare.diff import ADDED, INTERVAL, MATCHED, REMOVED, VERDICT, change, largest_change_first, ratio
+from tfcompare.compare.diff import ADDED, INTERVAL, MATCHED, REMOVED, change, largest_change_first, ratio
 from tfcompare.compare.groups.fused_rows import fused_types
 from tfcompare.compare.matching.scopes import in_baseline_scopes
 from tfcompare.compare.matching.tiers import CANONICAL, EXACT, FUSED, MANUAL, PROBABLE, STRUCTURAL
@@ -41,14 +40,13 @@ _BANDWIDTH = "bandwidth_bytes_per_s"
 
 @dataclass(frozen=True)
 class Groups:
-    """Groups of one candidate's rows in the diff of `table`, numbered from 0.
+    """Groups of the rows of the diff of `table` with one candidate, numbered from 0.
 
     `number_of`: for each side, the group number of each row, indexed as `rows`; `ratios`: the displayed ratio
     (candidate ÷ baseline) of each group's headline metric.
     """
 
     table: str
-    candidate: str
     rows: pd.DataFrame
     number_of: Mapping[str, pd.Series]
     ratios: pd.Series
@@ -57,7 +55,7 @@ class Groups:
 GroupJudge = Callable[[Groups], pd.DataFrame]
 """A function that returns `verdict`, `evidence`, `interval_low` and `interval_high` of each group.
 
-`Comparison.group_verdicts` is one.
+`Pair.group_verdicts` is one.
 """
 
 
@@ -105,21 +103,13 @@ def aggregate(
 def with_verdicts(
     groups: pd.DataFrame, diff: pd.DataFrame, number_of: Mapping[str, pd.Series], judged: Judged
 ) -> pd.DataFrame:
-    """Adds `interval_low`, `interval_high`, `verdict` and `evidence` to `groups`, testing each candidate as one family.
+    """Adds `interval_low`, `interval_high`, `verdict` and `evidence` to groups of one candidate, tested as one family.
 
     `groups` has the columns `candidate`, `status` and the metric's. `number_of` maps, for each side, the index of the
     diff's rows to the position of their group in `groups`.
     """
-    place = np.zeros(len(groups), np.int64)
-    found = []
-    for candidate, rows in groups.assign(position=np.arange(len(groups))).groupby("candidate", sort=False):
-        place[rows["position"]] = np.arange(len(rows))
-        here = diff[diff["candidate"] == candidate]
-        numbers = {side: _renumbered(of_row, here.index, place) for side, of_row in number_of.items()}
-        ratios = ratio(*(rows[f"{judged.metric}_{side}"].astype("float64") for side in SIDES)).reset_index(drop=True)
-        of_groups = judged.judge(Groups(judged.table, str(candidate), here, numbers, ratios))
-        found.append(of_groups.set_axis(rows.index))
-    columns = pd.concat(found).reindex(groups.index) if found else pd.DataFrame(columns=list(VERDICT), dtype="float64")
+    ratios = ratio(*(groups[f"{judged.metric}_{side}"].astype("float64") for side in SIDES)).reset_index(drop=True)
+    columns = judged.judge(Groups(judged.table, diff, number_of, ratios)).set_axis(groups.index)
     on_both = groups["status"] == MATCHED
     return groups.drop(columns=["verdict", "evidence"], errors="ignore").assign(
         **{name: columns[name].where(on_both) for name in INTERVAL},
@@ -200,7 +190,7 @@ def group_diff(diff: pd.DataFrame, by: Grouping, judge: GroupJudge | None = None
 
     Columns: `candidate`, `host_or_device`, `<by>`; for each metric in `ADDITIVE` (per step as in the diff) `_baseline`,
     `_candidate`, `_delta`, `_ratio`; `status` (whether the group is on both sides), `match` (`canonical` if any row of
-    the group was not matched by its exact name), `verdict`. With a `judge`, such as `Comparison.group_verdicts`, each
+    the group was not matched by its exact name), `verdict`. With a `judge`, such as `Pair.group_verdicts`, each
     group is tested, and there are `interval_low` and `interval_high`. The largest change of self time comes first.
 
     Raises `Unknown` for another `by`.
@@ -277,12 +267,6 @@ def _combined(groups: Any, metric: str, side: str, part: Part) -> pd.Series:
         return pd.Series(cells.max())
     total = pd.Series(cells.sum(min_count=1))
     return total if part == "sum" else total.where(cells.count() == groups[f"in_{side}"].sum())
-
-
-def _renumbered(of_row: pd.Series, rows: pd.Index, place: npt.NDArray[np.int64]) -> pd.Series:
-    """The group numbers of the given rows that exist on a side, renumbered within one candidate."""
-    there = of_row[of_row.index.isin(rows)]
-    return pd.Series(place[there.to_numpy(np.int64)], there.index)
 
 
 def _numbers(groups: Any, sides: list[pd.DataFrame]) -> dict[str, pd.Series]:

@@ -61,7 +61,7 @@ def group_kernels(
 
     Columns: `candidate`, the keys (`op_name` is empty for kernels without an op); for each metric `_baseline`,
     `_candidate` and, except for flags, `_delta` and `_ratio`; `status`, `match` (`canonical` if names differ),
-    `verdict`, `evidence`. With a `judge`, such as `Comparison.group_verdicts`, each group is tested, and there are
+    `verdict`, `evidence`. With a `judge`, such as `Pair.group_verdicts`, each group is tested, and there are
     `interval_low` and `interval_high`. The largest change of total time comes first.
 
     Raises `Unknown` for another `by`.

@@ -27,7 +27,7 @@ def scope_tree(diff: pd.DataFrame, metric: str = "self_time_us", judge: GroupJud
     also a scope therefore has its self time in a child labelled `OWN_TIME`. Matched ops have the baseline's name,
     added ones are in the baseline's scopes.
 
-    With a `judge`, such as `Comparison.group_verdicts`, also `interval_low`, `interval_high`, `verdict` and `evidence`
+    With a `judge`, such as `Pair.group_verdicts`, also `interval_low`, `interval_high`, `verdict` and `evidence`
     of the self time. Each level is tested as one family, consisting of its scopes and ops and the leaf ops of the
     levels above, which together make up the total time.
     """

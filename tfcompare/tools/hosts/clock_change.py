@@ -15,8 +15,6 @@ from tfcompare.schema import DEVICE, SIDES
 from tfcompare.tools.advice.kernel_rules import LAYOUT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tfcompare.compare.pair import Pair
 
 
@@ -55,16 +53,13 @@ class ClockChange:
     of: str
 
 
-def clock_change(pair: Pair, instructions: Callable[[], pd.DataFrame]) -> ClockChange | None:
-    """The ratios of both groups where only that of compute changed, in work on devices that is the same; else None.
-
-    `instructions` are those of `executions.instructions_of`, made where no kernels were recorded.
-    """
+def clock_change(pair: Pair) -> ClockChange | None:
+    """The ratios of both groups where only that of compute changed, in work on devices that is the same; else None."""
     if any(run.info.device_type == CPU for run in pair.runs):
         return None
     rows, of = _kernels(pair), "kernels"
     if rows.empty:
-        rows, of = _instructions(instructions()), "instructions"
+        rows, of = _instructions(pair.instructions()), "instructions"
     same = rows[rows["is_same"]]
     for side in ("ours", "theirs"):
         if not same[side].sum() >= _SAME_WORK * rows[side].sum() > 0:

@@ -126,11 +126,13 @@ def in_time_order(runs: pd.DataFrame) -> pd.DataFrame:
 
 def fastest_and_next(pairs: Pairs) -> Pair | None:
     """The run with the shortest step as the candidate, compared with the next; None if fewer than two have steps."""
-    timed = sorted((side for side in pairs.sides if step_time_us(side) > 0), key=step_time_us)  # NaN without steps
+    times = {side: step_time_us(side) for side in pairs.sides}
+    timed = sorted((side for side in times if times[side] > 0), key=times.__getitem__)  # NaN without steps
     if len(timed) < 2:
         return None
-    fastest, runner_up = (replace(side, position=at, sides=2) for at, side in zip((1, 0), timed, strict=False))
-    return pair_with(Pairs((runner_up, fastest), pairs.per, pairs.spread))
+    fastest, runner_up = timed[:2]
+    sides = replace(runner_up, position=0, sides=2), replace(fastest, position=1, sides=2)
+    return pair_with(Pairs(sides, pairs.per, pairs.spread))
 
 
 def side_by_side(pairs: Pairs, name: str) -> pd.DataFrame:

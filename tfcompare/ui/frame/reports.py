@@ -80,6 +80,8 @@ def command(comparison: Pairs) -> list[str]:
     for role, side in zip(SIDES, comparison.sides, strict=False):
         if repeats := side.runs[1:]:
             words += [f"--{role}-repeat", *(str(one.path) for one in repeats)]
+    if chosen := [side.run.found.name for side in comparison.sides if side.most_typical]:
+        words += ["--capture", *chosen]
     words += ["--per", comparison.per] if comparison.per != "step" else []
     words += ["--host", comparison.host] if comparison.host else []
     choice = comparison.baseline.choice

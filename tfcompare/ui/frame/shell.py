@@ -15,7 +15,7 @@ from tfcompare import settings as settings_module
 from tfcompare.compare.pair import Per
 from tfcompare.compare.repeats import Program, program_of
 from tfcompare.comparison import Comparison
-from tfcompare.errors import TfcompareError
+from tfcompare.errors import TfcompareError, Unknown
 from tfcompare.markdown import as_code, as_markdown
 from tfcompare.run import Run
 from tfcompare.settings import Settings
@@ -344,8 +344,9 @@ def _compare(selection: Selection, loaded: Mapping[str, Run]) -> Comparison:
     try:
         comparison, refused = compared(selection, loaded)
     except TfcompareError as error:
-        if selection.captures:  # one that does not count: a page says why below the runs
-            return _compare(replace(selection, captures=()), loaded)
+        if isinstance(error, Unknown) and error.name in selection.captures:  # it does not count: a page says why
+            others = tuple(one for one in selection.captures if one != error.name)
+            return _compare(replace(selection, captures=others), loaded)
         if selection.host is None:
             st.error(as_markdown(error))
             st.stop()

@@ -32,7 +32,7 @@ def _manual_pairs(pair: Pair, readings: Mapping[str, str] | None = None) -> None
 
 
 def _pair_op(pair: Pair, row: pd.Series) -> None:
-    """Widgets that pair the op of a row of `pair.ops` manually, or separate it from its counterpart."""
+    """Widgets that pair the op of a row of `ops_of` manually, or separate it from its counterpart."""
     every = ops_of(pair, idle=True)
     here = every[every["host_or_device"] == row["host_or_device"]]
     side = "candidate" if row["status"] == "added" else "baseline"
