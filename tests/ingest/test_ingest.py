@@ -12,11 +12,12 @@ import pytest
 from tests.sources.remote.servers import S3
 from tests.store.runs_in_stores import SMALL, STAMP, assert_same, put, small, stored
 from tfcompare.errors import TfcompareError
+from tfcompare.frames import profile_reader
 from tfcompare.ingest import tasks
 from tfcompare.ingest.ingesting import Ingest, ingest
 from tfcompare.ingest.pools import Here, Processes
 from tfcompare.run import load
-from tfcompare.store import cached_frames, frame_builders, reading
+from tfcompare.store import cached_frames, reading
 from tfcompare.store.run_store import Store
 from tfcompare.store.stored_run import runs_in
 
@@ -69,7 +70,7 @@ def test_the_summary_tells_what_was_done_and_what_failed(tfcompare, tmp_path: Pa
 def test_without_a_store_it_goes_where_the_app_looks(tfcompare, tmp_path: Path, own: Path, monkeypatch) -> None:
     folder = small(OURS, tmp_path / "logs")
     assert tfcompare("ingest", str(tmp_path / "logs"))[0] == 0
-    monkeypatch.setattr(frame_builders, "read", lambda path: pytest.fail(f"{path} was read"))
+    monkeypatch.setattr(profile_reader, "read", lambda path: pytest.fail(f"{path} was read"))
     assert load(folder).remarks == ()
     status, out, _ = tfcompare("runs", "--store", str(own))
     assert (status, OURS in out) == (0, True)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.store.runs_in_stores import put, small
+from tfcompare.frames import profile_reader
 from tfcompare.sources.logdir.metadata import FILE_NAME
-from tfcompare.store import frame_builders
 from tfcompare.store.run_store import Store
 from tfcompare.store.stored_run import runs_in
 
@@ -27,7 +27,7 @@ def test_tags_of_a_command_and_of_a_file_are_stored_and_listed(tmp_path: Path, t
     words = ("ingest", str(tmp_path / "logs"), "--store", str(store))
     assert tfcompare(*words)[0] == 0
     assert texts(store) == ("commit=abc", "nightly")
-    monkeypatch.setattr(frame_builders, "read", lambda path: pytest.fail(f"{path} was read again"))
+    monkeypatch.setattr(profile_reader, "read", lambda path: pytest.fail(f"{path} was read again"))
     assert "1 runs ingested" in tfcompare(*words, "--tag", "branch=main", "--tag", "commit=def")[1]
     assert texts(store) == ("branch=main", "commit=def", "nightly")
     assert "1 unchanged" in tfcompare(*words)[1], "what a command gave stays"

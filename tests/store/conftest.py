@@ -10,8 +10,9 @@ import pytest
 from tests.sources.remote.conftest import cache_folder, memory, s3, s3_for_all
 from tests.store.runs_in_stores import put, small
 from tfcompare import settings
+from tfcompare.frames import profile_reader
 from tfcompare.settings import STORE_VARIABLE
-from tfcompare.store import cached_frames, frame_builders
+from tfcompare.store import cached_frames
 
 __all__ = ["cache_folder", "memory", "s3", "s3_for_all"]
 
@@ -54,6 +55,6 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def read_anew(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The profiles that were read, not taken from a store."""
     files: list[str] = []
-    real = frame_builders.read
-    monkeypatch.setattr(frame_builders, "read", lambda path: (files.append(path.name), real(path))[1])
+    real = profile_reader.read
+    monkeypatch.setattr(profile_reader, "read", lambda path: (files.append(path.name), real(path))[1])
     return files

@@ -12,8 +12,9 @@ import pandas as pd
 import pytest
 
 from tests.store.runs_in_stores import SMALL
+from tfcompare.frames import profile_reader
 from tfcompare.run import Run, load
-from tfcompare.store import cached_frames, frame_builders
+from tfcompare.store import cached_frames
 from tfcompare.store.cached_frames import FrameCache, frame_cache
 from tfcompare.store.files import StoreFiles
 
@@ -135,12 +136,12 @@ def test_what_was_doubtful_is_sure_once_time_has_passed(profile: Path, monkeypat
 
 
 def test_a_file_that_changes_while_it_is_read_is_not_cached(own: Path, profile: Path, monkeypatch) -> None:
-    def read_and_change(path: Path, real=frame_builders.read):
+    def read_and_change(path: Path, real=profile_reader.read):
         read = real(path)
         _written_over(path)
         return read
 
-    monkeypatch.setattr(frame_builders, "read", read_and_change)
+    monkeypatch.setattr(profile_reader, "read", read_and_change)
     opened(profile)
     assert packs(own) == []
 

@@ -12,11 +12,11 @@ from tests.fuzz.crowds import CROWDS
 from tests.xspace_builder import event, line, plane, space
 from tfcompare.child import Children
 from tfcompare.errors import NoSuchMarker, NoSuchPlace, NoSuchSteps, NotAProfile, TooLarge
+from tfcompare.frames import profile_reader
 from tfcompare.frames.profile_reader import build_here
 from tfcompare.run import load
 from tfcompare.settings import ReadLimits
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
-from tfcompare.store import frame_builders
 from tfcompare.store.frame_builders import BoundedBuilder, reading_processes
 from tfcompare.store.packing import pack
 
@@ -88,6 +88,6 @@ def test_memory_that_runs_out_in_this_process_makes_the_file_unreadable(tmp_path
     def read(_: Path) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(frame_builders, "read", read)
+    monkeypatch.setattr(profile_reader, "read", read)
     with pytest.raises(TooLarge, match=r"vm\.xplane\.pb: cannot be read: reading it takes more memory than there is"):
         load(run_folder(tmp_path, vm=PROFILE))

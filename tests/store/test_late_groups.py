@@ -15,10 +15,10 @@ from tests.store.runs_in_stores import SMALL, put, small, stored
 from tfcompare import settings
 from tfcompare.errors import TfcompareError
 from tfcompare.frames import host as frames_host
+from tfcompare.frames import profile_reader
 from tfcompare.run import Run, load
 from tfcompare.schema import Group
 from tfcompare.schema.host_tables import LATE
-from tfcompare.store import frame_builders
 from tfcompare.store.cached_frames import frame_cache
 from tfcompare.store.file_names import all_packs
 
@@ -27,13 +27,13 @@ from tfcompare.store.file_names import all_packs
 def built(monkeypatch: pytest.MonkeyPatch) -> list[Group]:
     """The groups that were built from profiles."""
     groups: list[Group] = []
-    real = frame_builders.build
+    real = profile_reader.build
 
     def build(*args, group: Group = "core", **more):
         groups.append(group)
         return real(*args, group=group, **more)
 
-    monkeypatch.setattr(frame_builders, "build", build)
+    monkeypatch.setattr(profile_reader, "build", build)
     return groups
 
 
