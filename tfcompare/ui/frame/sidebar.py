@@ -227,9 +227,9 @@ def _repeats_of(run: str, selection: Selection, names: dict[str, str]) -> None:
         every = (run, *own)
         shown = next((one for one in selection.captures if one in every), None)
         st.selectbox(
-            "Shown where they cannot be pooled", [None, *every],
-            format_func=lambda run_id: "Nearest to the mean step" if run_id is None else chips.get(run_id, run_id),
-            help="Of all captures, the one in the timeline, in charts of single steps and of memory over time.",
+            "Capture shown", every, index=None, format_func=lambda run_id: chips.get(run_id, run_id),
+            placeholder="Nearest to the mean step",
+            help="Where captures cannot be pooled: in the timeline, in charts of single steps and of memory over time.",
             **showing(f"{_SHOWN}.{run}", shown, partial(_choose_capture, every)),
         )  # fmt: skip
 
