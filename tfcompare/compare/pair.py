@@ -181,7 +181,7 @@ class Pair:
         return self.among.cached((self.candidate.id, self.by_name, key), make)
 
     def _kept(self, key: Hashable, make: Callable[[], T]) -> T:
-        """As `cached`, for what everything else is made from."""
+        """As `cached`, but kept as long as the comparison: for diffs and verdicts, which much else is made of."""
         return self.among.kept((self.candidate.id, key), make)
 
     @property

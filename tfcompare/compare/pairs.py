@@ -109,18 +109,9 @@ class Pairs:
         sides = sides_of(typical)
         notes = [*together.refused, *counted, *host_notes, *stand_ins(typical, captures)]
         runs, of_hosts = [side.run for side in sides], [side.host for side in sides]
-        unmarked = [run for run in runs if not (knows_step_time(run.info) or (run.info.has_steps and run.why_untimed))]
-        devices = device_counts(runs, of_hosts) if unmarked or per == "device" else []
-        if per == "step" and unmarked:
-            names = ", ".join(dict.fromkeys(run.name for run in unmarked))
-            is_untimed = any(run.why_untimed for run in unmarked)
-            why = "there are no step times of" if is_untimed else "no step markers were found in"
-            per = "device" if devices else "run"
-            notes.append(f"Figures are per {per}, not per step, since {why}: {names}.")
-        if devices:
-            notes.append(devices_note(runs, of_hosts, devices, per))
+        per, per_notes = _per_what(runs, of_hosts, per)
         choices, choice_notes = applicable_choices(runs[0], runs[1:] or runs, manual_pairs or {})
-        return cls(sides, per, spread, is_series, choices, (*notes, *choice_notes))
+        return cls(sides, per, spread, is_series, choices, (*notes, *per_notes, *choice_notes))
 
     @property
     def is_single(self) -> bool:
@@ -165,7 +156,7 @@ class Pairs:
         return self._cache.get(key, make)
 
     def kept(self, key: Hashable, make: Callable[[], T]) -> T:
-        """As `cached`, for what everything else is made from: it is kept as long as the comparison."""
+        """As `cached`, but kept as long as the comparison: for diffs and verdicts, which much else is made of."""
         if key not in self._results:
             made = make()
             self._results[key] = made, frame_bytes(made) if isinstance(made, pd.DataFrame) else 0
@@ -207,6 +198,22 @@ class Pairs:
                 if (choices := self.manual_pairs.get(old.run.id))
             },
         )
+
+
+def _per_what(runs: Sequence[Run], hosts: Sequence[str | None], per: Per) -> tuple[Per, list[str]]:
+    """(what sums can be divided by, which is not the steps where a run has none; notes on that, and on devices)."""
+    notes = []
+    unmarked = [run for run in runs if not (knows_step_time(run.info) or (run.info.has_steps and run.why_untimed))]
+    devices = device_counts(runs, hosts) if unmarked or per == "device" else []
+    if per == "step" and unmarked:
+        names = ", ".join(dict.fromkeys(run.name for run in unmarked))
+        is_untimed = any(run.why_untimed for run in unmarked)
+        why = "there are no step times of" if is_untimed else "no step markers were found in"
+        per = "device" if devices else "run"
+        notes.append(f"Figures are per {per}, not per step, since {why}: {names}.")
+    if devices:
+        notes.append(devices_note(runs, hosts, devices, per))
+    return per, notes
 
 
 def pairs_of(pairs: Pairs, *, by_name: bool = False) -> list[Pair]:

@@ -46,7 +46,7 @@ class ProfileReader:
     """Reads the profiles of a run.
 
     `choice`: which steps to include, unless `of_host` has another choice for a host; `build` reads a profile and builds
-    its frames; `fetching` is told how much has arrived.
+    its frames; `fetching` is called with the bytes that have arrived, and all bytes.
     """
 
     def __init__(

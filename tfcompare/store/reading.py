@@ -103,7 +103,7 @@ class HostReader:
         return built.tables
 
     def may_be_read(self, file: HostFile, stored: StoredPack) -> bool:
-        """Whether the profile of a stored file may be read; see `may_be_read`."""
+        """Whether the profile of a stored file may be read, by the rule of the function `may_be_read`."""
         return may_be_read(file.where, stored.store)
 
     def _stored(self, file: HostFile, stored: StoredPack, group: Group = "core") -> HostTables:
