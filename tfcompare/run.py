@@ -37,7 +37,7 @@ from tfcompare.tables.input_pipeline import input_pipeline
 from tfcompare.tables.kernel_stats import kernel_stats_in_steps, kernel_step_cells, kernel_steps
 from tfcompare.tables.memory_timeline import timeline_of_events
 from tfcompare.tables.op_evidence import OpEvidence, op_evidence
-from tfcompare.tables.op_parts import OpParts, merge_hosts
+from tfcompare.tables.op_parts import OpTimes, Parts, merge_hosts, parts_of_hosts
 from tfcompare.tables.op_profile import op_profile
 from tfcompare.tables.op_stats import op_cells, op_stats, op_stats_in_steps, op_steps, wall_times_by_op
 from tfcompare.tables.slow_steps import slow_steps_frame
@@ -176,9 +176,10 @@ class Run:
         where it is unknown, as in stores of older versions."""
         if host not in self._has_recorded_devices:
             recorded = self.host_table("recorded", host=host)
-            of_devices = recorded[(recorded["device"] != HOST_PLANE) & (recorded["kind"] == OPS)]
-            is_known = bool((of_devices["status"] != ABSENT).groupby(of_devices["host"]).any().all())
-            self._has_recorded_devices[host] = is_known
+            named, device, kind, status = (recorded[name].to_numpy() for name in ("host", "device", "kind", "status"))
+            of_devices = (device != HOST_PLANE) & (kind == OPS)
+            known = named[of_devices & (status != ABSENT)]
+            self._has_recorded_devices[host] = set(named[of_devices]) == set(known)
         return self._has_recorded_devices[host]
 
     @cached_property
@@ -206,7 +207,8 @@ class Run:
         """Memory used by the run's frames, in bytes, for caches with a size limit. It grows as tables are derived."""
         derived = sum(held.memory_bytes for held in list(self._op_stats_tables.values()))
         derived += sum(held.memory_bytes for held in list(self._tables.values()))
-        derived += self._merged_parts.memory_bytes if "_merged_parts" in self.__dict__ else 0
+        derived += self._merged_times.memory_bytes if "_merged_times" in self.__dict__ else 0
+        derived += sum(parts.memory_bytes for parts in list(self._held_parts.values()))
         derived += sum(held.memory_bytes for held in list(self._in_steps.values()))
         derived += sum(cells.memory_bytes for cells in list(self._cells.values()))
         derived += sum(evidence.memory_bytes for evidence in list(self._evidence.values()))
@@ -264,7 +266,7 @@ class Run:
         if name == "kernel_stats":
             return kernel_step_cells(self.host_table("kernel_stats", host=host), self._cells_of("kernel_cells", hosts))
         if host not in self._cells:
-            self._cells[host] = op_cells(self._parts(hosts), _label(host))
+            self._cells[host] = op_cells(self._op_times(hosts), _label(host))
         return self._cells[host]
 
     def in_steps(self, name: str, *, host: str | None = None) -> pd.DataFrame:
@@ -289,8 +291,8 @@ class Run:
             return kernel_stats_in_steps(whole, self.step_cells(name, host=host), included)
         if name == "hlo_ops":
             return hlo_ops_in_steps(whole, self._cells_of("hlo_cells", self._hosts(host)), included)
-        of_all = len(steps), self.recorded_steps(host)
-        return op_stats_in_steps(whole, self._parts(self._hosts(host)), included, *of_all)
+        times, of_all = self._op_times(self._hosts(host)), (len(steps), self.recorded_steps(host))
+        return op_stats_in_steps(whole, self._ops_of_rows[host, None], times, included, *of_all)
 
     def recorded_steps(self, host: str | None = None) -> int:
         """The number of steps, included or not, in which devices were recorded: sums over them are divided by it. All
@@ -390,7 +392,8 @@ class Run:
         if name == "op_steps":
             return self._op_steps(hosts, host, device)
         if (host, device) not in self._op_stats_tables:
-            self._op_stats_tables[host, device] = Held(self._op_stats(hosts, host, device))
+            frame, self._ops_of_rows[host, device] = self._op_stats(hosts, host, device)
+            self._op_stats_tables[host, device] = Held(frame)
         return self._op_stats_tables[host, device].frame
 
     def _table_of_hosts(self, name: str, host: str | None, device: str | None) -> pd.DataFrame:
@@ -499,26 +502,46 @@ class Run:
     def _op_stats_tables(self) -> dict[tuple[str | None, str | None], Held]:
         return {}
 
-    def _op_stats(self, hosts: tuple[HostTables, ...], host: str | None, device: str | None) -> pd.DataFrame:
-        parts = merge_hosts(hosts, "op_totals", "op_wall_totals")
+    @cached_property
+    def _ops_of_rows(self) -> dict[tuple[str | None, str | None], Int64]:
+        """Beside each table of `_op_stats_tables`."""
+        return {}
+
+    def _op_stats(
+        self, hosts: tuple[HostTables, ...], host: str | None, device: str | None
+    ) -> tuple[pd.DataFrame, Int64]:
+        times = merge_hosts(self._parts(hosts), hosts, "op_totals", "op_wall_totals")
         idle = self.host_table("idle", host=host)
         has_devices = idle.loc[idle["host_or_device"] == schema.DEVICE, "host"]
         if device is not None:
-            parts, idle = parts.on_device(device), idle[idle["device"] == device]
+            times, idle = times.on_device(device), idle[idle["device"] == device]
         instructions = self.host_table("hlo_ops", host=host)
-        side = np.where(instructions["host"].isin(has_devices), schema.DEVICE, schema.HOST)
-        instructions = instructions.assign(host_or_device=pd.array(side, dtype="str"))
-        return op_stats(parts, idle, instructions, _label(host), has_steps=self._has_step_times_on(host))
+        if len(instructions):
+            side = np.where(instructions["host"].isin(has_devices), schema.DEVICE, schema.HOST)
+            instructions = instructions.assign(host_or_device=pd.array(side, dtype="str"))
+        return op_stats(times, idle, instructions, _label(host), has_steps=self._has_step_times_on(host))
 
-    def _parts(self, hosts: Sequence[HostTables]) -> OpParts:
-        """The op parts of these hosts together, by step; held for all of several, which take time to merge."""
-        if hosts is self.hosts and len(hosts) > 1:
-            return self._merged_parts
-        return merge_hosts(hosts, "op_cells", "op_wall", self._common_steps(hosts))
+    def _parts(self, hosts: Sequence[HostTables]) -> Parts:
+        """The op parts of these hosts without their times."""
+        key = tuple(host.host for host in hosts)
+        if key not in self._held_parts:
+            self._held_parts[key] = parts_of_hosts(hosts)
+        return self._held_parts[key]
 
     @cached_property
-    def _merged_parts(self) -> OpParts:
-        return merge_hosts(self.hosts, "op_cells", "op_wall", self._common_steps(self.hosts))
+    def _held_parts(self) -> dict[tuple[str, ...], Parts]:
+        return {}
+
+    def _op_times(self, hosts: Sequence[HostTables]) -> OpTimes:
+        """The op parts of these hosts together, by step; held for all of several, which take time to merge."""
+        if hosts is self.hosts and len(hosts) > 1:
+            return self._merged_times
+        return merge_hosts(self._parts(hosts), hosts, "op_cells", "op_wall", self._common_steps(hosts))
+
+    @cached_property
+    def _merged_times(self) -> OpTimes:
+        parts, common_steps = self._parts(self.hosts), self._common_steps(self.hosts)
+        return merge_hosts(parts, self.hosts, "op_cells", "op_wall", common_steps)
 
     def _cells_of(self, name: str, hosts: Sequence[HostTables]) -> pd.DataFrame:
         """`kernel_cells` or `hlo_cells` of these hosts together, by the steps of the run."""
@@ -545,7 +568,7 @@ class Run:
         return common
 
     def _op_steps(self, hosts: tuple[HostTables, ...], host: str | None, device: str | None) -> pd.DataFrame:
-        parts = self._parts(hosts) if device is None else self._parts(hosts).on_device(device)
+        parts = self._op_times(hosts) if device is None else self._op_times(hosts).on_device(device)
         cells = self.step_cells("op_stats", host=host) if device is None else op_cells(parts, _label(host))
         return op_steps(cells, parts, has_steps=self._has_step_times_on(host))
 
@@ -713,8 +736,8 @@ def _of_hosts(name: str, hosts: Sequence[HostTables]) -> pd.DataFrame:
     """As `of_hosts`, with numbers that are rows of another table counted over all of these hosts."""
     frame = of_hosts(name, hosts)
     for column, other in schema.HOST_TABLES[name].rows_of.items():
-        first = np.cumsum([0, *(len(h.table(other)) for h in hosts)])[:-1]
-        shift = np.repeat(first, [len(h.table(name)) for h in hosts])
+        first = np.cumsum([0, *(h.rows(other) for h in hosts)])[:-1]
+        shift = np.repeat(first, [h.rows(name) for h in hosts])
         rows = frame[column].to_numpy()
         frame[column] = np.where(rows >= 0, rows + shift, rows).astype(rows.dtype)
     return frame
@@ -748,10 +771,9 @@ _MADE_OF: dict[str, Callable[[Run, str | None], pd.DataFrame]] = {
 
 def _rows_of(table: pd.DataFrame, host: str | None, device: str | None) -> pd.DataFrame:
     """The rows of one host, of one device, or all."""
-    chosen = pd.Series(True, table.index)
     for name, value in (("host", host), ("device", device)):
-        chosen &= True if value is None else table[name] == value
-    return table[chosen].reset_index(drop=True)
+        table = table if value is None else table[table[name] == value].reset_index(drop=True)
+    return table
 
 
 def _label(host: str | None) -> str:

@@ -65,7 +65,7 @@ def test_a_sum_is_the_mean_of_all_captures_and_a_level_that_of_the_median_one() 
         for n, peak, more in ((3, 70, []), (6, 10, ["CPU"]), (12, 40, []))
     ]
     columns = ("host", "memory_id", "allocations", "peak_bytes")
-    found = pooled(schema.Table("t", "", tuple(map(schema.MEMORY_SUMMARY.column, columns))), frames)
+    found = pooled(schema.Table("t", "", tuple(map(schema.MEMORY_SUMMARY.column, columns))), frames, [1, 1, 1])
     assert found.to_dict("list") == {
         "host": ["h", "h"], "memory_id": ["GPU", "CPU"], "allocations": [7.0, 2.0], "peak_bytes": [40, 10],
     }  # fmt: skip
@@ -76,7 +76,7 @@ def test_a_mean_is_weighed_by_occurrences_and_what_is_unknown_does_not_count() -
     declared = schema.Table("t", "", tuple(map(schema.KERNEL_STATS.column, names)))
     rows = ((1, 10.0, 9.0, 11.0), (3, 2.0, 1.0, 50.0), (0, np.nan, np.nan, np.nan))
     frames = [pd.DataFrame([("h", "k", *row)], columns=list(names)) for row in rows]
-    (found,) = pooled(declared, frames).to_dict("records")
+    (found,) = pooled(declared, frames, [1, 1, 1]).to_dict("records")
     assert found == {
         "host": "h", "kernel_name": "k", "occurrences": pytest.approx(4 / 3), "avg_duration_us": 4.0,
         "min_duration_us": 1.0, "max_duration_us": 50.0,
@@ -85,7 +85,15 @@ def test_a_mean_is_weighed_by_occurrences_and_what_is_unknown_does_not_count() -
 
 def test_a_side_of_one_capture_is_that_capture() -> None:
     frame = captures(PROGRAMS[0])[0].table("op_stats")
-    assert pooled(schema.OP_STATS, [frame]) is frame
+    pd.testing.assert_frame_equal(pooled(schema.OP_STATS, [frame], [1]), frame, check_dtype=False)
+
+
+def test_sums_are_divided_before_they_weigh_and_are_added_up() -> None:
+    names = ("host", "kernel_name", "occurrences", "avg_duration_us")
+    declared = schema.Table("t", "", tuple(map(schema.KERNEL_STATS.column, names)))
+    frames = [pd.DataFrame([("h", "k", n, us)], columns=list(names)) for n, us in ((10, 2.0), (60, 8.0))]
+    (found,) = pooled(declared, frames, [10, 20]).to_dict("records")  # 1 of 2 µs and 3 of 8 µs a step
+    assert (found["occurrences"], found["avg_duration_us"]) == (2.0, 6.5)
 
 
 @pytest.mark.parametrize("name", ["op_stats", "kernel_stats", "copies", "input_pipeline"])

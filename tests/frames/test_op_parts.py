@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,7 +15,7 @@ from tfcompare.frames.arrow import empty, host_table
 from tfcompare.frames.ops.op_parts import NO_STEP
 from tfcompare.frames.origin import Origin
 from tfcompare.tables import op_parts
-from tfcompare.tables.op_parts import OpParts, merge_hosts
+from tfcompare.tables.op_parts import Columns, OpTimes, Parts, merge_hosts, parts_of_hosts
 
 _PARTS = ["device", "host_or_device", "op_type", "op_name", "part"]
 _CELLS = ["step", "occurrences", "total_time_ps", "self_time_ps", "is_eager"]
@@ -25,41 +25,39 @@ _FAR = 10**17
 _Cell = tuple[tuple[str, str, str, str, str], int, int, int, int, bool]
 
 
-def parts_of(*cells: _Cell) -> OpParts:
+def parts_of(*cells: _Cell) -> OpTimes:
     """Parts from (part, step, occurrences, total, own, eager)."""
     texts = list(dict.fromkeys(part for part, *_ in cells))
     told = [(texts.index(part), *numbers) for part, *numbers in cells]
     dtypes = dict.fromkeys(["part", *_CELLS[:-1]], "int64") | {"is_eager": "bool"}
-    return OpParts(
-        pd.DataFrame(texts, columns=_PARTS, dtype="str"), pd.DataFrame(told, columns=["part", *_CELLS]).astype(dtypes)
-    )
+    parts = Parts(pd.DataFrame(texts, columns=_PARTS, dtype="str"), [np.arange(len(texts))])
+    return OpTimes(parts, of_frame(pd.DataFrame(told, columns=["part", *_CELLS]).astype(dtypes)), {})
 
 
-def of_all(hosts: list[OpParts]) -> OpParts:
+def of_frame(frame: pd.DataFrame) -> Columns:
+    return {str(name): values.to_numpy() for name, values in frame.items()}
+
+
+def of_all(hosts: list[OpTimes]) -> OpTimes:
     """The parts of hosts with these parts and cells, put together."""
     origin = Origin("", "", "", "", 0, 0.0, 0, 0.0, (), (), "", ())
     rest = {"earliest": -1, "latest": -1, "shapes": ""}
     tables = [
         {
-            "op_parts": as_table("op_parts", host.parts.assign(**rest)),
-            "op_cells": as_table("op_cells", host.cells),
+            "op_parts": host_table("op_parts", of_frame(host.parts.frame.assign(**rest))),
+            "op_cells": host_table("op_cells", host.cells),
             "op_wall": empty("op_wall"),
         }
         for host in hosts
     ]
-    return merge_hosts(
-        [HostTables(str(i), "", origin, "", (), (), "", own) for i, own in enumerate(tables)], "op_cells", "op_wall"
-    )
+    every = [HostTables(str(i), "", origin, "", (), (), "", own) for i, own in enumerate(tables)]
+    return merge_hosts(parts_of_hosts(every), every, "op_cells", "op_wall")
 
 
-def as_table(name: str, frame: pd.DataFrame) -> pa.Table:
-    return host_table(name, {str(column): values.to_numpy() for column, values in frame.items()})
-
-
-def table(parts: OpParts) -> list[str]:
+def table(parts: OpTimes) -> list[str]:
     """A line for each cell, with the texts of its part."""
-    texts = parts.parts.iloc[parts.cells["part"]].reset_index(drop=True)
-    return rows(pd.concat([texts, parts.cells.drop(columns="part")], axis=1), *_PARTS, *_CELLS[:-1])
+    texts = parts.parts.frame.iloc[parts.cells["part"]].reset_index(drop=True)
+    return rows(texts.join(pd.DataFrame(parts.cells).drop(columns="part")), *_PARTS, *_CELLS[:-1])
 
 
 def test_cells_of_equal_parts_and_steps_add_up_over_hosts() -> None:
@@ -82,8 +80,8 @@ def test_an_op_of_the_host_has_the_type_that_it_has_first() -> None:
     once = 0, 1, 1, 1, False
     ours = parts_of(((_CPU, "Host", "A", "x", ""), *once))
     theirs = parts_of(((_CPU, "Host", "B", "x", ""), *once), ((_GPU, "Device", "B", "x", ""), *once))
-    assert of_all([ours, theirs]).parts["op_type"].tolist() == ["A", "A", "B"]
-    assert of_all([theirs]).parts["op_type"].tolist() == ["B", "B"]
+    assert of_all([ours, theirs]).parts.frame["op_type"].tolist() == ["A", "A", "B"]
+    assert of_all([theirs]).parts.frame["op_type"].tolist() == ["B", "B"]
 
 
 _CELL = st.tuples(
@@ -98,20 +96,20 @@ _HOST = st.lists(_CELL, max_size=8, unique_by=lambda cell: cell[:2]).map(lambda 
 @law(25)
 @given(st.lists(_HOST, min_size=2, max_size=5), st.sampled_from([0, 3, 1 << 18]))
 def test_however_many_are_put_together_at_a_time_it_comes_to_the_sums_of_all(
-    hosts: list[OpParts], at_once: int
+    hosts: list[OpTimes], at_once: int
 ) -> None:
-    every = pd.concat([host.cells.assign(key=key_of(host)) for host in hosts])
+    every = pd.concat([pd.DataFrame(host.cells).assign(key=key_of(host)) for host in hosts])
     sums = every.groupby(["key", "step"])[_CELLS[1:-1]].sum()
     flags = every.groupby(["key", "step"])["is_eager"].any()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(op_parts, "_MERGE_ROWS", at_once)
         both = of_all(hosts)
-    found = both.cells.assign(key=key_of(both)).set_index(["key", "step"]).sort_index()
+    found = pd.DataFrame(both.cells).assign(key=key_of(both)).set_index(["key", "step"]).sort_index()
     assert found.index.is_unique
     pd.testing.assert_frame_equal(found[_CELLS[1:-1]], sums, check_index_type=False)
     assert found["is_eager"].tolist() == flags.tolist()
 
 
-def key_of(parts: OpParts) -> list[str]:
+def key_of(parts: OpTimes) -> list[str]:
     """The name of each cell's op and part."""
-    return ["".join(parts.parts.loc[part, ["op_name", "part"]]) for part in parts.cells["part"]]
+    return ["".join(parts.parts.frame.loc[part, ["op_name", "part"]]) for part in parts.cells["part"]]

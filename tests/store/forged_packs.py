@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from tfcompare.schema import HOST_TABLES
-from tfcompare.store.arrays import decode, encode
+from tfcompare.store.arrays import Encoded, decode, encode
 from tfcompare.store.earlier import columns_now, packed_schema
 
 _MAGIC_BYTES, _SIZE_AT, _HEAD_AT = 8, 24, 32
@@ -52,7 +52,7 @@ class Forged:
     def table(self, name: str) -> pa.Table:
         """A table as it is now."""
         columns = packed_schema(name, self.head["columns"])
-        return decode(columns, tuple(self.sizes(name)), pa.py_buffer(b"".join(self.buffers[name])), 0)
+        return decode(columns, [Encoded(tuple(self.sizes(name)), pa.py_buffer(b"".join(self.buffers[name])), 0)])
 
     def put(self, name: str, table: pa.Table) -> None:
         """Put a table in place of that of this name."""

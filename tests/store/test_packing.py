@@ -125,7 +125,7 @@ def test_a_table_is_read_when_it_is_asked_for(host: HostTables, monkeypatch: pyt
     unpacked, names = unpack(pack(host)), []
     read = PackedTables._read
     monkeypatch.setattr(
-        PackedTables, "_read", lambda tables, name, data: (names.append(name), read(tables, name, data))[1]
+        PackedTables, "_read", lambda tables, name, *data: (names.append(name), read(tables, name, *data))[1]
     )
     assert names == []
     assert len(unpacked.table("op_cells")) == len(host.table("op_cells"))

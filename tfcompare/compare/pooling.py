@@ -18,27 +18,26 @@ POOLED = (
 _OCCURRENCES = "occurrences"
 
 
-def pooled(table: Table, frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+def pooled(table: Table, frames: Sequence[pd.DataFrame], divisors: Sequence[float]) -> pd.DataFrame:
     """One row for each row of any capture; those of the first capture come first.
 
-    The frames have the same keys for the same row, and sums already per step, device or run. A sum is the mean over all
-    captures, of which one without the row counts as 0 and one where it is unknown does not count; a mean is weighed by
-    occurrences; minima and maxima are those of all; a level is the median capture's, the lower of the middle two.
-    Everything else is that of the first capture that has the row.
+    The frames have the same keys for the same row. The sums of each are divided by its divisor; their mean over all
+    captures is taken, of which one without the row counts as 0 and one where it is unknown does not count. A mean is
+    weighed by occurrences; minima and maxima are those of all; a level is the median capture's, the lower of the middle
+    two. Everything else is that of the first capture that has the row.
     """
-    if len(frames) == 1:
-        return frames[0]
     every = pd.concat(frames, ignore_index=True)
+    kinds = ("sum", "mean", "min", "max", "level")
+    of_kind = {kind: [c.name for c in table.metrics if c.kind == kind] for kind in kinds}
+    sums = every[of_kind["sum"]].astype("float64").div(np.repeat(divisors, [*map(len, frames)]), axis=0)
+    every[of_kind["sum"]] = sums
     row = every.groupby(list(table.keys), sort=False, dropna=False).ngroup().to_numpy()
     first = ~pd.Series(row).duplicated().to_numpy()
     out = every[first].reset_index(drop=True)
-    kinds = ("sum", "mean", "min", "max", "level")
-    of_kind = {kind: [c.name for c in table.metrics if c.kind == kind] for kind in kinds}
 
     def by_row(numbers: pd.DataFrame) -> Any:
         return numbers.groupby(row)
 
-    sums = every[of_kind["sum"]].astype("float64")
     unknown = by_row(sums.isna()).sum()
     out[of_kind["sum"]] = by_row(sums).sum(min_count=1) / (len(frames) - unknown)
     if of_kind["mean"]:

@@ -159,7 +159,7 @@ def keys_of_primary(
     has that.
     """
     keys = list(table.keys)
-    if ours[keys].equals(theirs[keys]) or (known := _keys(ours, table)) == _keys(theirs, table):
+    if all(ours[key].equals(theirs[key]) for key in keys) or (known := _keys(ours, table)) == _keys(theirs, table):
         return None
     alike = with_hosts_of(ours, theirs) if "host" in keys else theirs
     pairing = pair_rows(table, ours, alike, evidence=evidence())

@@ -44,8 +44,8 @@ class StepsOf:
     @classmethod
     def of(cls, steps: pd.DataFrame) -> StepsOf:
         """From the steps of a run or of one of its hosts."""
-        included = steps["included"].astype(bool)
-        return cls(steps[included], steps[steps["stray"].astype(bool) & ~included].head(1))
+        included, stray = (steps[name].to_numpy(np.bool_) for name in ("included", "stray"))
+        return cls(steps[included], steps[stray & ~included].head(1))
 
     @property
     def numbers(self) -> npt.NDArray[np.int64]:
@@ -201,14 +201,8 @@ class Side:
 
         `rows` gives the table of a capture on its host; its sums are divided by what `per` says of that capture.
         """
-        declared = schema.table(table)
-        sums = [column.name for column in declared.columns if column.kind == "sum"]
-        frames = []
-        for position, own in enumerate(self.each(rows)):
-            frame = with_keys_of(self.keys(position, table), own).copy(deep=False)
-            frame[sums] = frame[sums] / per(position)
-            frames.append(frame)
-        return pooled(declared, frames)
+        frames = [with_keys_of(self.keys(i, table), own) for i, own in enumerate(self.each(rows))]
+        return pooled(schema.table(table), frames, [per(i) for i in self.positions])
 
     def whole(self, name: str) -> pd.DataFrame:
         """The rows of a table over the whole profile, sums as the mean of all captures."""

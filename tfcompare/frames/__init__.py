@@ -1,5 +1,5 @@
 """Builds the tables of one host from its XSpace, one builder per table."""
 
-from tfcompare.frames.host import HostTables, build, load_loops
+from tfcompare.frames.host import HostTables, build, load_loops, table_of_hosts
 
-__all__ = ["HostTables", "build", "load_loops"]
+__all__ = ["HostTables", "build", "load_loops", "table_of_hosts"]

@@ -64,6 +64,22 @@ def texts(codes: npt.NDArray[Any], labels: Iterable[str]) -> pa.DictionaryArray:
     return pa.DictionaryArray.from_arrays(codes.astype(np.int32, copy=False), names)
 
 
+def with_labels_once(table: pa.Table) -> pa.Table:
+    """The table, in one piece, with each label of a column of texts once: tables that were put together have those of
+    each."""
+    whole = table.unify_dictionaries().combine_chunks()
+    return pa.Table.from_arrays(
+        [_labels_once(column.combine_chunks()) for column in whole.columns], schema=table.schema
+    )
+
+
+def _labels_once(array: pa.Array) -> pa.Array:
+    if array.type != TEXT:
+        return array
+    labels = array.dictionary.dictionary_encode()
+    return pa.DictionaryArray.from_arrays(labels.indices.take(array.indices), labels.dictionary)
+
+
 def dense_text_bytes(table: pa.Table) -> int:
     """The bytes that the texts of a table take where each row has its own."""
     total = 0

@@ -42,7 +42,8 @@ def _codes(column: Int8 | Int32 | Int64) -> tuple[Int8 | Int32 | Int64, int]:
 def _numbered(values: Int8 | Int32 | Int64) -> tuple[Int64, Int64]:
     """(a code from 0 for each value, in order of appearance; the first row of each code)."""
     code, rows = np.empty(len(values), np.int64), np.empty(len(values), np.int64)
-    keys, factor = values.astype(np.int64, copy=False).view(np.uint64), np.uint64(2 * lookup.SEED + 1)
+    keys = np.array(values, np.int64).view(np.uint64)  # a copy: for arrays that are read-only it is compiled once more
+    factor = np.uint64(2 * lookup.SEED + 1)
     found, bits = -1, 8
     while found < 0:
         bits += 2

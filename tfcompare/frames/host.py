@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Lock
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from tfcompare.errors import NoSuchMarker, NoSuchSteps, NotAProfile
-from tfcompare.frames.arrow import dense_text_bytes, host_table
+from tfcompare.frames.arrow import dense_text_bytes, host_table, with_labels_once
 from tfcompare.frames.hlo.compilations import compilations
 from tfcompare.frames.hlo.hlo_memory import hlo_memory
 from tfcompare.frames.hlo.hlo_ops import instructions
@@ -63,6 +65,18 @@ asks for it."""
 _ALL_LOST = "no step was recorded as a whole, so times of steps are unknown: record fewer steps, or with fewer tracers"
 
 
+class Joinable(Mapping[str, pa.Table]):
+    """Tables of a host that are read faster together with those of other hosts."""
+
+    @abstractmethod
+    def rows(self, name: str) -> int:
+        """The number of rows of a table, without reading it."""
+
+    @abstractmethod
+    def joined(self, name: str, others: Sequence[Any]) -> pa.Table:
+        """A table of this host and of others, of the same class: the rows of one after those of the other."""
+
+
 class Late:
     """The groups of tables that are made when one of their tables is first asked for."""
 
@@ -105,15 +119,33 @@ class HostTables:
 
     def table(self, name: str) -> pa.Table:
         """The table of that name in `schema.HOST_TABLES`. Raises a `TfcompareError` if its group cannot be made."""
+        return self.group(name)[name]
+
+    def rows(self, name: str) -> int:
+        """The number of rows of a table; raises as `table`."""
+        group = self.group(name)
+        return group.rows(name) if isinstance(group, Joinable) else len(group[name])
+
+    def group(self, name: str) -> Mapping[str, pa.Table]:
+        """The tables among which that of this name is; raises as `table`."""
         group = HOST_TABLES[name].group
-        if self.late is None or group not in LATE:
-            return self.tables[name]
-        return self.late[group][name]
+        return self.tables if self.late is None or group not in LATE else self.late[group]
 
     @property
     def memory_bytes(self) -> int:
         """The memory that the tables take now."""
         return memory_bytes(self.tables) + (self.late.memory_bytes if self.late is not None else 0)
+
+
+def table_of_hosts(name: str, hosts: Sequence[HostTables]) -> tuple[pa.Table, list[int]]:
+    """(a table of one or more hosts in one piece, the rows of one after those of the other, texts with the same labels;
+    the number of rows of each host). Raises as `HostTables.table`."""
+    groups = [host.group(name) for host in hosts]
+    first, *others = groups
+    if isinstance(first, Joinable) and others and all(type(other) is type(first) for other in others):
+        return with_labels_once(first.joined(name, others)), [host.rows(name) for host in hosts]
+    tables = [group[name] for group in groups]
+    return with_labels_once(pa.concat_tables(tables)) if others else tables[0], [*map(len, tables)]
 
 
 def memory_bytes(tables: Mapping[str, pa.Table]) -> int:

@@ -11,7 +11,8 @@ begins and the last ends, then the labels.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tfcompare.frames.arrow import TEXT, dense_text_bytes
+from tfcompare.frames.grouping import combinations
+from tfcompare.schema.arrays import Int64
 from tfcompare.store.contents import Damaged
 
 Sizes = tuple[int, ...]
@@ -38,44 +41,89 @@ def encode(table: pa.Table) -> tuple[Sizes, list[bytes]]:
     return sizes, [buffer.ljust(_aligned(len(buffer)), b"\0") for buffer in buffers]
 
 
-def decode(schema: pa.Schema, sizes: Sizes, data: pa.Buffer, at: int) -> pa.Table:
-    """The table with that schema whose buffers, of sizes that `check_sizes` accepts, begin at `at`.
+class Encoded(NamedTuple):
+    """A table that `encode` made bytes of, of sizes that `check_sizes` accepts: its buffers begin at `at` of `data`."""
 
-    Raises `Damaged` for arrays that cannot be.
-    """
-    rows, text_size, *lengths = sizes
-    left = iter(lengths)
+    sizes: Sizes
+    data: pa.Buffer
+    at: int
 
-    def following() -> pa.Buffer:
-        nonlocal at
-        length = next(left)
-        found = data.slice(at, length)
-        at += _aligned(length)
+    def buffers(self) -> list[pa.Buffer]:
+        """The buffers, in order."""
+        found, at = [], self.at
+        for length in self.sizes[2:]:
+            found.append(self.data.slice(at, length))
+            at += -(-length // _ALIGNMENT) * _ALIGNMENT
         return found
 
+
+def decode(schema: pa.Schema, tables: Sequence[Encoded]) -> pa.Table:
+    """The tables with that schema, which have rows, as one: the rows of one after those of the other.
+
+    The labels of a column of texts are those of one table after those of the other. Raises `Damaged` for arrays that
+    cannot be.
+    """
+    rows = np.array([one.sizes[0] for one in tables])
+    following = zip(*(one.buffers() for one in tables), strict=True)
+    text_sizes = np.zeros(len(tables), np.int64)
     arrays = []
     for field in schema:
         try:
             if field.type == TEXT:
-                indices, offsets, text = following(), following(), following()
-                labels = pa.Array.from_buffers(pa.string(), offsets.size // _OFFSET_BYTES - 1, [None, offsets, text])
-                labels.validate(full=True)
-                array = pa.DictionaryArray.from_buffers(TEXT, rows, [None, indices], labels)
+                array, sizes = _texts(rows, next(following), next(following), next(following))
+                text_sizes += sizes
             elif field.type == pa.bool_():
-                array = pa.Array.from_buffers(field.type, rows, [None, following()])
+                array = pa.Array.from_buffers(field.type, rows.sum(), [None, _joined_bits(next(following), rows)])
             else:
-                known = following()
-                array = pa.Array.from_buffers(field.type, rows, [known if known.size else None, following()])
+                known, values = next(following), next(following)
+                bits = _joined_bits(known, rows) if any(one.size for one in known) else None
+                array = pa.Array.from_buffers(field.type, rows.sum(), [bits, _joined(values)])
             array.validate(full=True)
-        except pa.ArrowInvalid as error:
+        except (pa.ArrowInvalid, Damaged) as error:
             raise Damaged(f"{field.name}: {error}") from None
-        if field.type == TEXT and pc.count_distinct(array.dictionary).as_py() < len(array.dictionary):
-            raise Damaged(f"{field.name}: labels repeat")
         arrays.append(array)
-    table = pa.Table.from_arrays(arrays, schema=schema)
-    if dense_text_bytes(table) != text_size:
+    if (text_sizes != [text_bytes(one.sizes) for one in tables]).any():
         raise Damaged("its texts are of another size")
-    return table
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _texts(
+    rows: Int64, indices: Sequence[pa.Buffer], offsets: Sequence[pa.Buffer], texts: Sequence[pa.Buffer]
+) -> tuple[pa.DictionaryArray, Int64]:
+    """(the texts of all tables, the bytes of those of each); raises `Damaged` or pa.ArrowInvalid."""
+    of_each = [
+        pa.Array.from_buffers(pa.string(), one.size // _OFFSET_BYTES - 1, [None, one, text])
+        for one, text in zip(offsets, texts, strict=True)
+    ]
+    for labels in of_each:
+        labels.validate(full=True)
+    labels, count = pa.concat_arrays(of_each), np.array([*map(len, of_each)])
+    starts, first_label = np.cumsum(rows) - rows, np.cumsum(count) - count
+    code = np.frombuffer(_joined(indices), np.int32)
+    if (np.minimum.reduceat(code, starts) < 0).any() or (np.maximum.reduceat(code, starts) >= count).any():
+        raise Damaged("a row has none of the labels")
+    if len(rows) > 1:
+        code = code + np.repeat(first_label, rows).astype(np.int32)
+    table = np.repeat(np.arange(len(count)), count)
+    if len(combinations(table, labels.dictionary_encode().indices.to_numpy())[0]) < len(labels):
+        raise Damaged("labels repeat")
+    lengths = pc.binary_length(labels).to_numpy().astype(np.int64)
+    return pa.DictionaryArray.from_arrays(pa.array(code), labels), np.add.reduceat(lengths[code], starts)
+
+
+def _joined(buffers: Sequence[pa.Buffer]) -> pa.Buffer:
+    return buffers[0] if len(buffers) == 1 else pa.py_buffer(b"".join(buffers))
+
+
+def _joined_bits(buffers: Sequence[pa.Buffer], rows: Int64) -> pa.Buffer:
+    """The bits of all tables, as many of each as it has rows; all are set where there are none."""
+    if len(buffers) == 1:
+        return buffers[0]
+    bits = [
+        np.unpackbits(np.frombuffer(one, np.uint8), count=count, bitorder="little") if one.size else np.ones(count)
+        for one, count in zip(buffers, rows.tolist(), strict=True)
+    ]
+    return pa.py_buffer(_bits(np.concatenate(bits).astype(np.bool_)))
 
 
 def check_sizes(schema: pa.Schema, sizes: Sizes) -> None:
@@ -103,7 +151,7 @@ def check_sizes(schema: pa.Schema, sizes: Sizes) -> None:
 
 def expanded_bytes(sizes: Sizes) -> int:
     """The bytes that the buffers take together."""
-    return sum(map(_aligned, sizes[2:]))
+    return sum([-(-size // _ALIGNMENT) for size in sizes[2:]]) * _ALIGNMENT
 
 
 def text_bytes(sizes: Sizes) -> int:

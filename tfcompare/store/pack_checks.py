@@ -12,23 +12,26 @@ from tfcompare import schema
 from tfcompare.frames.grouping import combinations
 from tfcompare.frames.ops.op_parts import NO_STEP
 from tfcompare.schema import HostColumn
+from tfcompare.schema.arrays import Int64
 from tfcompare.store.contents import Damaged
 
 
-class Others(Protocol):
-    """The tables of the same pack."""
+class Packs(Protocol):
+    """Packs whose tables are read together."""
 
-    def __getitem__(self, name: str) -> pa.Table:
-        """A table."""
+    def table(self, name: str) -> pa.Table:
+        """A table of all packs, the rows of one after those of the other."""
 
-    def rows(self, name: str) -> int:
-        """The number of rows of a table, without reading it."""
+    def rows(self, name: str) -> Int64:
+        """The number of rows of a table in each pack, without reading it."""
 
 
-def check_table(name: str, table: pa.Table, others: Others) -> None:
-    """Raises `Damaged` unless the table, which has rows and valid arrays, may be one of tfcompare's."""
+def check_table(name: str, table: pa.Table, packs: Packs) -> None:
+    """Raises `Damaged` unless the table, which has rows of each pack and valid arrays, may be one of tfcompare's."""
     declared = schema.HOST_TABLES[name]
     columns = {field.name: table[field.name].chunk(0) for field in table.schema}
+    rows = packs.rows(name)
+    pack = np.repeat(np.arange(len(rows)), rows)
     for column, values in columns.items():
         if isinstance(values, pa.DictionaryArray):
             if column == "host_or_device" and not set(values.dictionary.to_pylist()) <= {schema.HOST, schema.DEVICE}:
@@ -36,15 +39,14 @@ def check_table(name: str, table: pa.Table, others: Others) -> None:
         elif values.type != pa.bool_():
             _check_numbers(f"{name}.{column}", declared.columns[column], values)
     for column, other in declared.rows_of.items():
-        _check_range(
-            f"{name}.{column}", columns[column].to_numpy(), declared.columns[column].least, others.rows(other) - 1
-        )
+        last = packs.rows(other) - 1
+        _check_range(f"{name}.{column}", columns[column].to_numpy(), declared.columns[column].least, last[pack])
     if declared.unique and len(table) > 1:
-        firsts, _ = combinations(*(_codes(columns[column]) for column in declared.unique))
+        firsts, _ = combinations(pack, *(_codes(columns[column]) for column in declared.unique))
         if len(firsts) < len(table):
             raise Damaged(f"{name} has the same row twice")
     if declared.of_steps:
-        _check_steps(name, columns["step"].to_numpy(), others)
+        _check_steps(name, columns["step"].to_numpy(), pack, packs)
     if name == "steps":
         _check_spans(columns)
     if name == "memory_events":
@@ -61,8 +63,8 @@ def _check_numbers(where: str, declared: HostColumn, values: pa.Array) -> None:
         raise Damaged(f"{where} cannot be added up")
 
 
-def _check_range(where: str, numbers: npt.NDArray[Any], least: float, largest: float) -> None:
-    if len(numbers) and not (least <= numbers.min() and numbers.max() <= largest):  # NaN is not either
+def _check_range(where: str, numbers: npt.NDArray[Any], least: float, largest: float | Int64) -> None:
+    if len(numbers) and not (least <= numbers.min() and (numbers <= largest).all()):  # NaN is not either
         raise Damaged(f"{where} is out of range")
 
 
@@ -82,13 +84,17 @@ def _check_spans(steps: dict[str, pa.Array]) -> None:
         raise Damaged("steps have no span")
 
 
-def _check_steps(table: str, step: npt.NDArray[np.int64], others: Others) -> None:
-    """Each step is one of the steps, or outside all of them. Without steps, only ops and kernels are put into any."""
-    if others.rows("steps"):
-        if not np.isin(step[step != NO_STEP], others["steps"]["step"].to_numpy()).all():
-            raise Damaged(f"{table} has steps that do not exist")
-    elif table in ("device_steps", "idle_gaps", "op_wall"):
+def _check_steps(table: str, step: Int64, pack: Int64, packs: Packs) -> None:
+    """Each step is one of the pack's, or outside all of them. Without steps, only ops and kernels are put into any."""
+    count = packs.rows("steps")
+    if table in ("device_steps", "idle_gaps", "op_wall") and not count.all():
         raise Damaged(f"{table} has rows, and there are no steps")
+    inside = (step != NO_STEP) & (count > 0)[pack]
+    known = packs.table("steps")["step"].to_numpy() if count.any() else step[:0]
+    of_known = np.repeat(np.arange(len(count)), count)
+    _, code = combinations(np.append(of_known, pack[inside]), np.append(known, step[inside]))
+    if code.max(initial=-1) > code[: len(known)].max(initial=-1):
+        raise Damaged(f"{table} has steps that do not exist")
 
 
 def _check_memory(events: dict[str, pa.Array]) -> None:

@@ -9,19 +9,33 @@ versions of tfcompare are read. A file has the groups `core` and `steps`, or one
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from itertools import accumulate
 
+import numpy as np
 import pyarrow as pa
 
 from tfcompare import settings
 from tfcompare.errors import TfcompareError
 from tfcompare.frames import HostTables
 from tfcompare.frames.arrow import empty
+from tfcompare.frames.host import Joinable
 from tfcompare.frames.origin import Origin
 from tfcompare.schema import HOST_TABLES, Group
-from tfcompare.store.arrays import CODEC, Sizes, check_sizes, decode, encode, expanded, expanded_bytes, text_bytes
+from tfcompare.schema.arrays import Int64
+from tfcompare.store.arrays import (
+    CODEC,
+    Encoded,
+    Sizes,
+    check_sizes,
+    decode,
+    encode,
+    expanded,
+    expanded_bytes,
+    text_bytes,
+)
 from tfcompare.store.contents import Damaged, OtherVersion, head_bytes, split_head
 from tfcompare.store.earlier import as_today, columns_now, first_columns, lacking, may_be_missing, packed_schema
 from tfcompare.store.pack_checks import check_table
@@ -146,7 +160,7 @@ def unpack_checked(data: bytes, group: Group = "core") -> HostTables:
     return host
 
 
-class PackedTables(Mapping[str, pa.Table]):
+class PackedTables(Joinable):
     """The tables in a pack. A group is expanded when one of its tables is asked for, and a table checked then.
 
     A table that is not in the pack, or that lacks a column that cannot be missing, has no rows.
@@ -167,7 +181,12 @@ class PackedTables(Mapping[str, pa.Table]):
                 if all(may_be_missing(name, column.name) for column in missing):
                     self._schemas[name], self._missing[name] = packed, missing
         self._held: dict[str, pa.Table] = {}
+        self._starts: dict[str, dict[str, int]] = {}
         self._expanded: pa.Buffer | None = None
+
+    def schema(self, name: str) -> pa.Schema:
+        """The schema of a table with rows, as it was packed."""
+        return self._schemas[name]
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -200,11 +219,20 @@ class PackedTables(Mapping[str, pa.Table]):
     def __getitem__(self, name: str) -> pa.Table:
         if name in self._held:
             return self._held[name]
-        group = HOST_TABLES[name].group
-        table = self._read(name, self._buffer(group)) if self.rows(name) else empty(name)
-        if group == _HELD:
+        table = self._read(name) if self.rows(name) else empty(name)
+        if HOST_TABLES[name].group == _HELD:
             self._held[name] = table
         return table
+
+    def joined(self, name: str, others: Sequence[PackedTables]) -> pa.Table:
+        """See `Joinable`; raises `Damaged`."""
+        every = [packed for packed in (self, *others) if packed.rows(name)]
+        if any(packed._missing[name] for packed in every):
+            return pa.concat_tables([packed[name] for packed in every])
+        try:
+            return _read(name, every) if every else empty(name)
+        except Damaged:
+            return pa.concat_tables([packed[name] for packed in every])  # says which is
 
     def check(self) -> None:
         """Read all tables once; raises `Damaged`."""
@@ -225,16 +253,21 @@ class PackedTables(Mapping[str, pa.Table]):
         tables = self._groups[HOST_TABLES[name].group].tables
         return tables[name][0] if name in self._schemas else 0
 
-    def _read(self, name: str, buffer: pa.Buffer) -> pa.Table:
-        """A table of the group with that expanded buffer."""
-        group = self._groups[HOST_TABLES[name].group]
+    def encoded(self, name: str, buffer: pa.Buffer | None = None) -> Encoded:
+        """A table as it is in the expanded buffer of its group."""
+        group = HOST_TABLES[name].group
+        if group not in self._starts:
+            tables = self._groups[group].tables
+            ends = list(accumulate(map(expanded_bytes, tables.values()), initial=0))
+            self._starts[group] = dict(zip(tables, ends, strict=False))
+        start = self._starts[group][name]
+        return Encoded(self._groups[group].tables[name], self._buffer(group) if buffer is None else buffer, start)
+
+    def _read(self, name: str, buffer: pa.Buffer | None = None) -> pa.Table:
         try:
-            start = sum(expanded_bytes(group.tables[other]) for other in _before(name, group.tables))
-            table = as_today(name, decode(self._schemas[name], group.tables[name], buffer, start))
-            check_table(name, table, self)
+            return _read(name, [self], buffer)
         except Damaged as error:
             raise Damaged(f"{self._where}: its table {name} is damaged ({error}); remove the file") from None
-        return table
 
     def _buffer(self, name: str) -> pa.Buffer:
         """The buffers of a group."""
@@ -249,6 +282,29 @@ class PackedTables(Mapping[str, pa.Table]):
         if name == _HELD:
             self._expanded = buffer
         return buffer
+
+
+@dataclass(frozen=True)
+class _Packs:
+    """See `pack_checks.Packs`."""
+
+    packs: Sequence[PackedTables]
+
+    def table(self, name: str) -> pa.Table:
+        if len(self.packs) == 1:
+            return self.packs[0][name]
+        return _read(name, [packed for packed in self.packs if packed.rows(name)])
+
+    def rows(self, name: str) -> Int64:
+        return np.array([packed.rows(name) for packed in self.packs], np.int64)
+
+
+def _read(name: str, packs: Sequence[PackedTables], buffer: pa.Buffer | None = None) -> pa.Table:
+    """A table of packs that have rows of it, as one; `buffer`: that of its group, of a single pack."""
+    table = decode(packs[0].schema(name), [packed.encoded(name, buffer) for packed in packs])
+    table = as_today(name, table)
+    check_table(name, table, _Packs(packs))
+    return table
 
 
 def _memory(groups: Mapping[str, _Group]) -> int:

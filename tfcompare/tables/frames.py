@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from tfcompare.frames import HostTables
+from tfcompare.frames import HostTables, table_of_hosts
 from tfcompare.schema import HOST_TABLES
 
 _STR = pd.StringDtype(na_value=np.nan)
@@ -38,17 +38,14 @@ class Held:
 def of_hosts(name: str, hosts: Sequence[HostTables]) -> pd.DataFrame:
     """The table of that name in `schema.HOST_TABLES`, the rows of one host after those of the other, with a column
     `host` in front."""
-    tables = [host.table(name) for host in hosts]
-    frame = frame_of(name, pa.concat_tables(tables))
-    names = pd.Series(repeated([host.host for host in hosts], map(len, tables)))
-    return pd.concat([names.rename("host"), frame], axis=1)
+    table, rows = table_of_hosts(name, hosts)
+    of_host = {"host": repeated([host.host for host in hosts], rows)}
+    return pd.DataFrame(of_host | _columns(name, table), index=pd.RangeIndex(len(table)), copy=False)
 
 
 def frame_of(name: str, table: pa.Table) -> pd.DataFrame:
     """A table of that name in `schema.HOST_TABLES` as a frame with its declared dtypes."""
-    declared = HOST_TABLES[name].columns
-    columns = {column: _array(table[column], declared[column].dtype) for column in table.column_names}
-    return pd.DataFrame(columns, index=pd.RangeIndex(len(table)), copy=False)
+    return pd.DataFrame(_columns(name, table), index=pd.RangeIndex(len(table)), copy=False)
 
 
 def with_categories(table: pa.Table) -> pd.DataFrame:
@@ -71,6 +68,11 @@ def texts_of(column: pa.ChunkedArray) -> pd.arrays.ArrowStringArray:
 def arrays_of(table: pa.Table) -> dict[str, npt.NDArray[Any]]:
     """The columns of a table without texts."""
     return {name: table[name].to_numpy() for name in table.column_names}
+
+
+def _columns(name: str, table: pa.Table) -> dict[str, Any]:
+    declared = HOST_TABLES[name].columns
+    return {column: _array(table[column], declared[column].dtype) for column in table.column_names}
 
 
 def _array(column: pa.ChunkedArray, dtype: str) -> object:

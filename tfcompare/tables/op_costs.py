@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
+
+from tfcompare.tables.frames import repeated
 
 _OP = ["host_or_device", "op_name"]
 _US_PER_S = 1e6
@@ -17,12 +21,15 @@ def with_costs(op_stats: pd.DataFrame, hlo_ops: pd.DataFrame) -> pd.DataFrame:
     `hlo_ops` has the columns of `schema.HLO_OPS` and `host_or_device`: where its instructions ran. An op's figures are
     known where its instructions took all of its time, and are known of each of them.
     """
-    if hlo_ops.empty:
-        return op_stats.assign(**dict.fromkeys(_NUMBERS, np.nan), bound_by="")
     found = op_stats[_OP].merge(_by_op(hlo_ops), on=_OP, how="left").set_axis(op_stats.index)
     is_whole = np.isclose(found["total_time_us"], op_stats["total_time_us"], rtol=_SAME_TIME, atol=0.0)
     numbers = {name: found[name].where(is_whole) for name in _NUMBERS}
     return op_stats.assign(**numbers, bound_by=found["bound_by"].where(is_whole, ""))
+
+
+def unknown_costs(rows: int) -> dict[str, Any]:
+    """The columns that `with_costs` adds, where no program is known."""
+    return dict.fromkeys(_NUMBERS, np.full(rows, np.nan)) | {"bound_by": repeated([""], [rows])}
 
 
 _NUMBERS = ["flops", "bytes_accessed", "flops_per_s", "bandwidth_bytes_per_s", "operational_intensity"]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -14,11 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tfcompare import schema
-from tfcompare.frames import HostTables
+from tfcompare.frames import HostTables, table_of_hosts
 from tfcompare.frames.grouping import any_of, combinations, distinct, sums
 from tfcompare.frames.ops.op_parts import NO_STEP, SUMMED
-from tfcompare.schema.arrays import Int64
-from tfcompare.tables.frames import arrays_of, frame_bytes, frame_of
+from tfcompare.schema.arrays import Bools, Int64
+from tfcompare.tables.frames import arrays_of, frame_bytes, frame_of, texts_of
 
 Columns = dict[str, npt.NDArray[Any]]
 
@@ -27,97 +27,136 @@ OP = ["host_or_device", "op_type", "op_name"]
 _TEXTS = ["device", "host_or_device", "op_type", "op_name", "part"]
 _MERGE_ROWS = 1 << 18
 
-NO_WALL: pd.DataFrame = pd.DataFrame(
-    {
-        "part": pd.Series(dtype="int32"),
-        "step": pd.Series(dtype="int64"),
-        "step_part": pd.Series(dtype="int8"),
-        "stage": pd.Series(dtype="int32"),
-        "wall_time_ps": pd.Series(dtype="float64"),
-    }
-)
+_WALL = ("part", "step", "step_part", "stage", "wall_time_ps")
 
 
 @dataclass(frozen=True, eq=False)
-class OpParts:
-    """The parts of ops, and the time of each in each step.
+class Parts:
+    """The parts of ops of one or more hosts, without their times.
 
-    `parts` has the columns device (the plane's name), host_or_device, op_type, op_name, part, `ORDER_COLUMNS`, and
-    shapes (`op_shapes.with_shapes`). `cells` has the columns part (a row of `parts`), step (its number, `NO_STEP`
-    outside all steps), occurrences, total_time_ps, self_time_ps, is_eager. `wall` has the columns part, step, step_part
-    (a position in `schema.STEP_PARTS`), stage (the row in `parts` of the tf.data iterator that the op worked for, −1
-    for none) and wall_time_ps, the op's share of that part of the step.
+    `frame` has the columns device (the plane's name), host_or_device, op_type, op_name, part, `ORDER_COLUMNS`, and
+    shapes (`op_shapes.with_shapes`). `rows` are the rows there of those of the table `op_parts` of each host.
     """
 
-    parts: pd.DataFrame
-    cells: pd.DataFrame
-    wall: pd.DataFrame = field(default_factory=lambda: NO_WALL)
+    frame: pd.DataFrame
+    rows: Sequence[Int64]
 
     @cached_property
-    def memory_bytes(self) -> int:
-        """Memory used by the frames, in bytes."""
-        return frame_bytes(self.parts) + frame_bytes(self.cells) + frame_bytes(self.wall)
-
-    @property
     def ops(self) -> pd.DataFrame:
         """The ops of all parts, with the columns `OP`, by which they are sorted."""
+        return pd.DataFrame({name: texts_of(self.names[name]) for name in OP})
+
+    @property
+    def names(self) -> pa.Table:
+        """The same as an Arrow table."""
         return self._grouped[0]
 
     @property
-    def op_of_part(self) -> Int64:
+    def op(self) -> Int64:
         """The op of each part, as a row of `ops`."""
         return self._grouped[1]
 
     @cached_property
-    def _grouped(self) -> tuple[pd.DataFrame, Int64]:
-        names = pa.table({name: pa.array(self.parts[name]) for name in OP})
+    def _grouped(self) -> tuple[pa.Table, Int64]:
+        names = pa.table({name: pa.array(self.frame[name]) for name in OP})
         firsts, op = combinations(*(_codes(column.combine_chunks().dictionary_encode()) for column in names.columns))
-        order = pc.sort_indices(names.take(firsts), sort_keys=[(name, "ascending") for name in OP]).to_numpy()
+        distinct_names = names.take(firsts)
+        order = pc.sort_indices(distinct_names, sort_keys=[(name, "ascending") for name in OP]).to_numpy()
         place = np.empty(len(order), np.int64)
         place[order] = np.arange(len(order))
-        return self.parts[OP].iloc[firsts[order]].reset_index(drop=True), place[op]
+        return distinct_names.take(order), place[op]
 
-    def on_device(self, device: str) -> OpParts:
+    @cached_property
+    def memory_bytes(self) -> int:
+        """Memory used by the frame and arrays, in bytes."""
+        return frame_bytes(self.frame) + sum(row.nbytes for row in self.rows)
+
+
+@dataclass(frozen=True, eq=False)
+class OpTimes:
+    """The parts of ops, and the time of each in each step, in columns of equal length.
+
+    `cells` has the columns part (a row of `parts.frame`), step (its number, `NO_STEP` outside all steps), occurrences,
+    total_time_ps, self_time_ps, is_eager. `wall` has the columns part, step, step_part (a position in
+    `schema.STEP_PARTS`), stage (the row in `parts.frame` of the tf.data iterator that the op worked for, −1 for none)
+    and wall_time_ps, the op's share of that part of the step.
+    """
+
+    parts: Parts
+    cells: Columns
+    wall: Columns
+
+    @property
+    def memory_bytes(self) -> int:
+        """Memory used by the times, in bytes."""
+        return sum(column.nbytes for columns in (self.cells, self.wall) for column in columns.values())
+
+    def on_device(self, device: str) -> OpTimes:
         """The parts of one device."""
-        parts, cells, wall = self.parts, self.cells, self.wall
-        is_chosen = (parts["device"] == device).to_numpy()
-        return OpParts(parts, cells[is_chosen[cells["part"]]], wall[is_chosen[wall["part"]]])
+        is_chosen = (self.parts.frame["device"] == device).to_numpy()
+        cells, wall = (rows_of(columns, is_chosen[columns["part"]]) for columns in (self.cells, self.wall))
+        return OpTimes(self.parts, cells, wall)
+
+
+def rows_of(columns: Columns, is_chosen: Bools) -> Columns:
+    """Some of the rows."""
+    return {name: values[is_chosen] for name, values in columns.items()}
+
+
+def parts_of_hosts(hosts: Sequence[HostTables]) -> Parts:
+    """The parts of all hosts: equal ones are one. Of several hosts, an op on the host side is known by its name alone,
+    of whatever type."""
+    every, rows = table_of_hosts("op_parts", hosts)
+    if len(hosts) == 1:
+        return Parts(frame_of("op_parts", every), [np.arange(len(every))])
+    firsts, row = combinations(*(_codes(every[name].combine_chunks()) for name in _TEXTS))
+    parts = frame_of("op_parts", every.take(firsts))
+    on_host = parts["host_or_device"] == schema.HOST
+    first_type = parts[on_host].groupby("op_name", sort=False)["op_type"].first()
+    parts = parts.assign(op_type=parts["op_type"].where(~on_host, parts["op_name"].map(first_type)))
+    return Parts(parts, np.split(row, np.cumsum(rows)[:-1]))
 
 
 def merge_hosts(
-    hosts: Sequence[HostTables], cells: str, wall: str, common_steps: Callable[[str, Int64], Int64] | None = None
-) -> OpParts:
-    """The parts of all hosts, added up where all their texts are equal; of several hosts, an op on the host side is
-    known by its name alone, of whatever type.
+    parts: Parts,
+    hosts: Sequence[HostTables],
+    cells: str,
+    wall: str,
+    common_steps: Callable[[str, Int64], Int64] | None = None,
+) -> OpTimes:
+    """The times of the parts of all hosts (`parts_of_hosts`), added up.
 
     `cells` and `wall` are the names of the tables with their times: `op_cells` and `op_wall` by step, or the totals,
     whose wall times are those of no step. `common_steps` gives the steps of the run for a host's steps, where hosts
     number them differently.
     """
-    tables = [host.table("op_parts") for host in hosts]
-    every = pa.concat_tables(tables).unify_dictionaries().combine_chunks()
-    firsts = row = np.arange(len(every))
-    if len(hosts) > 1:
-        firsts, row = combinations(*(_codes(every[name].combine_chunks()) for name in _TEXTS))
-    parts = frame_of("op_parts", every.take(firsts) if len(hosts) > 1 else every)
-    if len(hosts) > 1:
-        on_host = parts["host_or_device"] == schema.HOST
-        first_type = parts[on_host].groupby("op_name", sort=False)["op_type"].first()
-        parts = parts.assign(op_type=parts["op_type"].where(~on_host, parts["op_name"].map(first_type)))
-    rows = np.split(row, np.cumsum([len(table) for table in tables])[:-1])
 
-    def columns(name: str) -> Iterator[Columns]:
-        for host, own in zip(hosts, rows, strict=True):
-            found = arrays_of(host.table(name))
-            if common_steps is not None and "step" in found:
-                found["step"] = common_steps(host.host, found["step"])
-            stage = {"stage": np.append(own, -1)[found["stage"]]} if "stage" in found else {}
-            yield found | {"part": own[found["part"]]} | stage
+    def columns(name: str, low: int, high: int) -> Columns:
+        """The table of that name of some of the hosts, of the parts of the run."""
+        table, count = table_of_hosts(name, hosts[low:high])
+        found, own = arrays_of(table), parts.rows[low:high]
+        if common_steps is not None and "step" in found:
+            of_hosts = zip(hosts[low:high], np.split(found["step"], np.cumsum(count)[:-1]), strict=True)
+            found["step"] = np.concatenate([common_steps(host.host, steps) for host, steps in of_hosts])
+        row = np.concatenate([*own, [-1]])
+        first = np.repeat(np.cumsum([0, *map(len, own)])[:-1], count)
+        stage = {}
+        if "stage" in found:
+            stage = {"stage": row[np.where(found["stage"] < 0, -1, first + found["stage"])]}
+        return found | {"part": row[first + found["part"]]} | stage
 
     if len(hosts) == 1:
-        (of_cells,), (of_wall,) = columns(cells), columns(wall)
-        return OpParts(parts, _frame(of_cells), _wall_frame(of_wall))
-    return OpParts(parts, _sum_cells(columns(cells)), _sum_wall(columns(wall)))
+        return OpTimes(parts, columns(cells, 0, 1), _with_wall_columns(columns(wall, 0, 1)))
+    some = _some_at_a_time([host.rows(cells) for host in hosts])
+    return OpTimes(parts, _sum_cells(columns(cells, *at) for at in some), _sum_wall(columns(wall, 0, len(hosts))))
+
+
+def _some_at_a_time(rows: Sequence[int]) -> list[tuple[int, int]]:
+    """(the first, the one behind the last) of hosts that have `_MERGE_ROWS` rows together, given those of each, or of
+    one that has more."""
+    batch = np.cumsum(rows) // max(_MERGE_ROWS, 1)
+    starts = np.flatnonzero(np.diff(batch, prepend=-1)).tolist()
+    return list(zip(starts, [*starts[1:], len(rows)], strict=True))
 
 
 def _codes(texts: pa.DictionaryArray) -> Int64:
@@ -125,39 +164,33 @@ def _codes(texts: pa.DictionaryArray) -> Int64:
     return codes
 
 
-def _frame(columns: Columns) -> pd.DataFrame:
-    return pd.DataFrame(columns, copy=False)
-
-
-def _wall_frame(columns: Columns) -> pd.DataFrame:
-    """The columns of `NO_WALL`: totals belong to no step."""
+def _with_wall_columns(columns: Columns) -> Columns:
+    """The columns of `OpTimes.wall`: totals belong to no step."""
     none = {name: np.full(len(columns["part"]), NO_STEP) for name in ("step", "step_part", "stage")}
     every = none | columns
-    return _frame({name: every[name] for name in map(str, NO_WALL)})
+    return {name: every[name] for name in _WALL}
 
 
-def _sum_wall(wall: Iterable[Columns]) -> pd.DataFrame:
+def _sum_wall(wall: Columns) -> Columns:
     """The wall times of all hosts, of the parts of the run."""
-    every = list(wall)
-    column = {name: np.concatenate([columns[name] for columns in every]) for name in every[0]}
-    time_ps = column.pop("wall_time_ps")
-    firsts, code = combinations(*column.values())
-    summed = {name: values[firsts] for name, values in column.items()}
-    return _wall_frame(summed | {"wall_time_ps": np.bincount(code, time_ps, len(firsts))})
+    time_ps = wall.pop("wall_time_ps")
+    firsts, code = combinations(*wall.values())
+    summed = {name: values[firsts] for name, values in wall.items()}
+    return _with_wall_columns(summed | {"wall_time_ps": np.bincount(code, time_ps, len(firsts))})
 
 
-def _sum_cells(cells: Iterable[Columns]) -> pd.DataFrame:
+def _sum_cells(cells: Iterable[Columns]) -> Columns:
     """The cells of all hosts, one for each part of the run and step.
 
-    Merges a few hosts at a time, since all their cells together would take far more memory than the result.
+    Merges some hosts at a time, since all their cells together would take far more memory than the result.
     """
     found, waiting, count = _NO_CELLS, list[Columns](), 0
-    for of_host in cells:
-        waiting.append(of_host)
-        count += len(of_host["part"])
+    for of_hosts in cells:
+        waiting.append(of_hosts)
+        count += len(of_hosts["part"])
         if count > max(_MERGE_ROWS, len(found["part"])):
             found, waiting, count = _sum_by_part_and_step([found, *waiting]), [], 0
-    return _frame(_sum_by_part_and_step([found, *waiting]))
+    return _sum_by_part_and_step([found, *waiting])
 
 
 def _sum_by_part_and_step(several: Sequence[Columns]) -> Columns:

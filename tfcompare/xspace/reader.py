@@ -377,11 +377,10 @@ def _pick(stats: Stats, rows: np.ndarray) -> Stats:
 def needs_compilation() -> bool:
     """Whether reading the first profile of this process requires compilation, which takes a while.
 
-    Only the loop over a file's bytes is checked: it takes longest to compile, and every profile needs it.
+    Only the loop over a file's bytes is looked for: it takes longest to compile, and every profile needs it.
     """
     scan: Any = decoding.scan
     if not hasattr(scan, "signatures") or scan.signatures:  # plain Python if numba is disabled, or already called
         return False
     folder = scan.stats.cache_path
-    written = Path(decoding.__file__).stat().st_mtime
-    return folder is None or all(f.stat().st_mtime < written for f in Path(folder).glob("decoding.scan-*.nbi"))
+    return folder is None or not any(Path(folder).glob("decoding.scan-*.nbi"))
