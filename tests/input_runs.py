@@ -42,10 +42,10 @@ def input_ops(text: str, host: str = "localhost") -> pd.DataFrame:
     return INPUT_PIPELINE.conform(frame.assign(host=host))
 
 
-def input_diff(baseline: str = NAIVE, candidate: str = BETTER, *, per: str = "run", steps: int = 1) -> pd.DataFrame:
-    """The diff of two such frames."""
+def input_diff(baseline: str = NAIVE, candidate: str = BETTER, *, steps: int | None = None) -> pd.DataFrame:
+    """The diff of two such frames, with sums per step if there are any `steps`."""
     sides = [SideRows(input_ops(text), steps) for text in (baseline, candidate)]
-    return diff_table(INPUT_PIPELINE, "after", *sides, per=per, identical=False)
+    return diff_table(INPUT_PIPELINE, "after", *sides, identical=False)
 
 
 def pipelines(*rows: tuple[int, int, float, bool]) -> pd.DataFrame:

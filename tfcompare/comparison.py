@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from tfcompare import schema
 from tfcompare.compare.pairs import Pairs, pair_with, pairs_of
 from tfcompare.compare.stats.verdict import Verdict
 from tfcompare.compare.step_time_verdict import step_time_us
@@ -99,15 +100,15 @@ class Comparison(Pairs):
 
         Raises `Unknown` for an unknown table, `TfcompareError` for one without a diff.
         """
-        return self.diffs(name)
+        return self.diffs(name).rename(columns=self.sums_per().names(schema.table(name)))
 
     def per_occurrence(self, name: str) -> pd.DataFrame:
         """The diff of a table with sums divided by occurrences (`<metric>_per_occurrence`).
 
         Raises the errors of `table`, and `TfcompareError` for a table without occurrences.
         """
-        every = [pair.rows_per_occurrence(pair.diff(name), name) for pair in pairs_of(self)]
-        return pd.concat(every, ignore_index=True)
+        names = self.sums_per(per_occurrence=True).names(schema.table(name))
+        return self.diffs(name, per_occurrence=True).rename(columns=names)
 
     def coverage(self, table: str = "op_stats") -> pd.DataFrame:
         """The shares of a table's headline metric that were matched; see `coverage.coverage`.

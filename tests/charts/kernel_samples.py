@@ -53,7 +53,7 @@ def kernel_diff(*, swap: bool = False, same: bool = False) -> pd.DataFrame:
     """The diff of the slow and the fast run's kernels, per step; `swap` the other way round, `same` slow with slow."""
     frames = [kernel_stats(SLOW), kernel_stats(SLOW if same else FAST)]
     sides = [SideRows(frame, STEPS) for frame in (reversed(frames) if swap else frames)]
-    return diff_table(schema.KERNEL_STATS, "fast", sides[0], sides[1], per="step", identical=same)
+    return diff_table(schema.KERNEL_STATS, "fast", sides[0], sides[1], identical=same)
 
 
 @cache
@@ -76,4 +76,4 @@ def copies_diff() -> pd.DataFrame:
         for factor in (1.0, 0.5)
     ]
     sides = [SideRows(frame, STEPS) for frame in frames]
-    return diff_table(schema.COPIES, "fast", sides[0], sides[1], per="step", identical=False)
+    return diff_table(schema.COPIES, "fast", sides[0], sides[1], identical=False)

@@ -27,7 +27,7 @@ def test_a_label_stands_for_a_long_name_that_hovering_shows_whole():
 def test_movers_can_be_of_launches():
     changes = largest_changes(group_kernels(kernel_diff(), "kernel_name"), metric="occurrences")
     changes = changes.assign(label=["one", "two", "three"], detail="d")
-    metric = "occurrences_per_step"
+    metric = "occurrences"
     figure = ops.movers(changes, metric, per="step", by="kernel_name", quantity=kernels.LAUNCHES)
     assert figure.layout.xaxis.title.text == "Change of kernel launches (per step)"
     assert {trace.name for trace in figure.data} == {"▼ fewer launches", "▲ more launches"}

@@ -251,7 +251,7 @@ def diff(name: str, before: pd.DataFrame, after: pd.DataFrame, **options: str) -
     """The diff of two runs that have only this table."""
     ours, theirs = run("before"), run("after")
     ours.frames[name], theirs.frames[name] = before, after
-    return compare(ours, theirs, **options).table(name)  # type: ignore[arg-type]
+    return compare(ours, theirs, **options).diffs(name)  # type: ignore[arg-type]
 
 
 def text(frame: pd.DataFrame, columns: list[str]) -> list[str]:

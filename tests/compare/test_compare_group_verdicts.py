@@ -22,7 +22,7 @@ from tfcompare.comparison import Comparison
 
 STEPS = 20
 SPREAD = 0.002
-TIME = "self_time_us_per_step"
+TIME = "self_time_us"
 VERDICT = ["interval_low", "interval_high", "verdict"]
 Series = dict[Op, np.ndarray]
 
@@ -55,7 +55,7 @@ def usual() -> Comparison:
 
 
 def groups_of(comparison: Comparison, by: str) -> pd.DataFrame:
-    found = group_diff(comparison.table("op_stats"), by, pair_with(comparison).group_verdicts)  # type: ignore[arg-type]
+    found = group_diff(comparison.diffs("op_stats"), by, pair_with(comparison).group_verdicts)  # type: ignore[arg-type]
     return found.set_index(["host_or_device", by])
 
 
@@ -64,7 +64,7 @@ def test_a_group_takes_in_a_step_what_its_rows_take_together_paired_or_not():
     conv = groups.loc[("Host", "Conv2D")]
     assert conv[f"{TIME}_ratio"] == pytest.approx(0.375, rel=0.02)
     assert conv["verdict"] == "faster"
-    assert set(usual().table("op_stats").set_index("op_name").loc[["more/Conv2D", "old/MatMul"], "match"].isna()) == {
+    assert set(usual().diffs("op_stats").set_index("op_name").loc[["more/Conv2D", "old/MatMul"], "match"].isna()) == {
         True
     }
     both = [
@@ -88,7 +88,7 @@ def test_a_group_on_one_side_only_has_no_verdict():
 
 def test_a_group_of_one_row_is_judged_as_that_row():
     comparison = usual()
-    rows = comparison.table("op_stats").set_index(["host_or_device", "op_name"])
+    rows = comparison.diffs("op_stats").set_index(["host_or_device", "op_name"])
     groups = groups_of(comparison, "op_name")
     pd.testing.assert_frame_equal(groups[VERDICT].sort_index(), rows[VERDICT].sort_index())
     assert groups["interval_low"].notna().sum() == 4
@@ -101,7 +101,7 @@ def test_a_group_whose_steps_do_not_bear_out_the_number_on_display_is_not_tested
         run_of_series("before", BEFORE, outside_us={conv: 40_000.0}), run_of_series("after", AFTER), spread=SPREAD
     )
     assert groups_of(outside, "op_type").loc[("Host", "Conv2D"), "verdict"] == "untested"
-    rows = outside.table("op_stats").set_index("op_name")
+    rows = outside.diffs("op_stats").set_index("op_name")
     assert rows.loc["model/a/Conv2D", "verdict"] == "untested"
     assert rows.loc["model/a/Relu", "verdict"] == "same"
 
@@ -140,7 +140,7 @@ def test_too_few_steps_or_none_test_no_group(by: str):
 
 
 def test_without_a_judge_a_group_is_same_only_where_all_its_rows_are():
-    diff = usual().table("op_stats")
+    diff = usual().diffs("op_stats")
     groups = group_diff(diff, "scope").set_index(["host_or_device", "scope"])
     assert groups.loc[("Host", "model/a"), "verdict"] == "untested"
     assert "interval_low" not in groups
@@ -148,7 +148,7 @@ def test_without_a_judge_a_group_is_same_only_where_all_its_rows_are():
 
 def test_every_node_of_the_tree_has_a_verdict_on_the_time_below_it():
     comparison = usual()
-    tree = scope_tree(comparison.table("op_stats"), judge=pair_with(comparison).group_verdicts).set_index("node")
+    tree = scope_tree(comparison.diffs("op_stats"), judge=pair_with(comparison).group_verdicts).set_index("node")
     shown = tree[f"{TIME}_candidate"] / tree[f"{TIME}_baseline"]
     tested = tree[tree["interval_low"].notna()]
     middle = np.sqrt(tested["interval_low"] * tested["interval_high"])
@@ -166,24 +166,24 @@ def test_every_node_of_the_tree_has_a_verdict_on_the_time_below_it():
 
 def test_the_tree_of_nothing_has_no_verdicts_to_give():
     comparison = compare(run("a"), run("b"))
-    assert scope_tree(comparison.table("op_stats"), judge=pair_with(comparison).group_verdicts).empty
-    assert group_diff(comparison.table("op_stats"), "op_type", pair_with(comparison).group_verdicts).empty
-    assert group_kernels(comparison.table("kernel_stats"), "op_name", pair_with(comparison).group_verdicts).empty
+    assert scope_tree(comparison.diffs("op_stats"), judge=pair_with(comparison).group_verdicts).empty
+    assert group_diff(comparison.diffs("op_stats"), "op_type", pair_with(comparison).group_verdicts).empty
+    assert group_kernels(comparison.diffs("kernel_stats"), "op_name", pair_with(comparison).group_verdicts).empty
 
 
 def every_grouping(comparison: Comparison) -> dict[str, pd.DataFrame]:
     """All groups of a comparison, each with the `ratio` on display and what tells it apart as its index."""
-    ops, kernels = comparison.table("op_stats"), comparison.table("kernel_stats")
+    ops, kernels = comparison.diffs("op_stats"), comparison.diffs("kernel_stats")
     found = {by: groups_of(comparison, by) for by in ("op_name", "op_type", "scope")}
     found = {by: groups.assign(ratio=groups[f"{TIME}_ratio"]) for by, groups in found.items()}
     tree = scope_tree(ops, judge=pair_with(comparison).group_verdicts).set_index("node")
     found["tree"] = tree.assign(ratio=tree[f"{TIME}_candidate"] / tree[f"{TIME}_baseline"].where(lambda us: us > 0))
     for by, keys in KEYS.items():
         groups = group_kernels(kernels, by, pair_with(comparison).group_verdicts).set_index(keys)
-        found[f"kernels {by}"] = groups.assign(ratio=groups["total_duration_us_per_step_ratio"])
+        found[f"kernels {by}"] = groups.assign(ratio=groups["total_duration_us_ratio"])
     return found | {
         "ops": ops.assign(ratio=ops[f"{TIME}_ratio"]),
-        "kernels": kernels.assign(ratio=kernels["total_duration_us_per_step_ratio"]),
+        "kernels": kernels.assign(ratio=kernels["total_duration_us_ratio"]),
     }
 
 

@@ -95,7 +95,7 @@ def test_candidates_stay_apart_and_in_their_order_and_another_grouping_is_an_err
     ours, first, second = run("before"), run("z"), run("a")
     ours.frames["kernel_stats"] = BEFORE
     first.frames["kernel_stats"] = second.frames["kernel_stats"] = AFTER
-    rows = compare(ours, first, second).table("kernel_stats")
+    rows = compare(ours, first, second).diffs("kernel_stats")
     groups = group_kernels(rows, "kernel_name")
     assert groups["candidate"].drop_duplicates().tolist() == ["z", "a"]
     assert len(groups) == 8
@@ -220,7 +220,7 @@ def test_real_kernels_swapped_are_the_mirror_image_and_sum_to_the_whole(one: str
     columns = ["total_duration_us", "occurrences", "avg_duration_us", "min_duration_us", "max_duration_us"]
     forth, back = compared_runs(one, other, "run"), compared_runs(other, one, "run")
     for by in KEYS:
-        there, again = (group_kernels(both_ways.table("kernel_stats"), by) for both_ways in (forth, back))
+        there, again = (group_kernels(both_ways.diffs("kernel_stats"), by) for both_ways in (forth, back))
         for side, mirrored, name in (("baseline", "candidate", one), ("candidate", "baseline", other)):
             cells = (
                 frame[[f"{column}_{role}" for column in columns]].astype("float64").dropna().round(6).to_numpy()
@@ -233,7 +233,7 @@ def test_real_kernels_swapped_are_the_mirror_image_and_sum_to_the_whole(one: str
 
 
 def test_kernels_that_a_newer_profiler_calls_kd_are_the_same_kernels() -> None:
-    groups = group_kernels(compared_runs("jax_conv_08", "jax_conv_legacy", "run").table("kernel_stats"), "kernel_name")
+    groups = group_kernels(compared_runs("jax_conv_08", "jax_conv_legacy", "run").diffs("kernel_stats"), "kernel_name")
     matched = groups[groups["status"] == "matched"]
     assert len(matched) == loaded_run("jax_conv_legacy").table("kernel_stats")["kernel_name"].nunique()
     assert set(matched["match"]) == {"canonical"}

@@ -40,28 +40,28 @@ AFTER = ops("""
 
 @cache
 def diff_of(per: Per = "step") -> pd.DataFrame:
-    return compare(run("before", BEFORE, step_count=2), run("after", AFTER), per=per).table("op_stats")
+    return compare(run("before", BEFORE, step_count=2), run("after", AFTER), per=per).diffs("op_stats")
 
 
 def test_the_largest_changes_count_an_absent_side_as_nothing_and_leave_idle_out():
-    assert text(largest_changes(diff_of(), 3), ["op_name", "self_time_us_per_step_change", "status"]) == [
+    assert text(largest_changes(diff_of(), 3), ["op_name", "self_time_us_change", "status"]) == [
         "model/conv/Conv2D -1500.0 matched",
         "relu -30.0 removed",
         "model/gelu/Gelu 10.0 added",
     ]
     by_count = largest_changes(diff_of("run"), metric="occurrences")
     assert by_count["occurrences_change"].tolist() == [-2.0, -1.0, -1.0, -1.0, 1.0, -1.0, -1.0]
-    same = compare(run("before", BEFORE), run("after", BEFORE)).table("op_stats")
+    same = compare(run("before", BEFORE), run("after", BEFORE)).diffs("op_stats")
     assert len(largest_changes(same)) == 0
     with pytest.raises(Unknown, match="unknown metric of the diff 'nope'"):
         largest_changes(diff_of(), metric="nope")
     comparison = compare(run("before", BEFORE), run("z", AFTER), run("a", AFTER))
-    assert largest_changes(comparison.table("op_stats"), 2)["candidate"].tolist() == ["z", "z", "a", "a"]
+    assert largest_changes(comparison.diffs("op_stats"), 2)["candidate"].tolist() == ["z", "z", "a", "a"]
 
 
 def test_by_op_type_each_side_counts_under_its_own_type():
     groups = group_diff(diff_of(), "op_type")
-    time = "self_time_us_per_step"
+    time = "self_time_us"
     assert text(groups, ["host_or_device", "op_type", f"{time}_baseline", f"{time}_candidate", "status", "match"]) == [
         "Host Conv2D 2000.0 500.0 matched exact",
         "Host IDLE 250.0 900.0 matched exact",
@@ -121,7 +121,7 @@ def test_the_tree_of_scopes():
 @given(op_rows, op_rows)
 def test_the_parts_of_a_tree_sum_to_their_parent_and_grouping_loses_nothing(before, after):
     comparison = compare(run("a", op_stats(before)), run("b", op_stats(after)), run("c", op_stats(before)), per="run")
-    diff = comparison.table("op_stats")
+    diff = comparison.diffs("op_stats")
     tree = scope_tree(diff)
     assert not tree.duplicated(["candidate", "node"]).any()
     for side in ("self_time_us_baseline", "self_time_us_candidate"):
@@ -160,7 +160,7 @@ COMPILED = ops("""
 
 def by_scope(before: pd.DataFrame, after: pd.DataFrame) -> dict[str, tuple[float, float]]:
     """The self time of both sides by scope, without the scope that wraps all of one side."""
-    diff = compare(run("a", before), run("b", after), per="run").table("op_stats")
+    diff = compare(run("a", before), run("b", after), per="run").diffs("op_stats")
     rows = group_diff(diff, "scope").fillna({"self_time_us_baseline": 0.0, "self_time_us_candidate": 0.0})
     names = rows["scope"].str.removeprefix("StatefulPartitionedCall/")
     times = zip(rows["self_time_us_baseline"], rows["self_time_us_candidate"], strict=True)
@@ -184,7 +184,7 @@ def test_a_layer_is_one_row_whatever_it_was_compiled_to_from_either_side() -> No
 
 
 def test_the_tree_has_a_layer_once() -> None:
-    diff = compare(run("a", PLAIN), run("b", COMPILED), per="run").table("op_stats")
+    diff = compare(run("a", PLAIN), run("b", COMPILED), per="run").diffs("op_stats")
     tree = scope_tree(diff).set_index("node")
     root = "Host/StatefulPartitionedCall"
     sides = ["self_time_us_baseline", "self_time_us_candidate"]
@@ -203,12 +203,12 @@ def test_a_renumbered_layer_takes_its_new_ops_along() -> None:
 def test_a_layer_that_could_be_either_of_two_stays_where_it_is() -> None:
     before = ops("Host A StatefulPartitionedCall/x/a 1 1\nHost B jit(f)/x/b 1 1")
     after = ops("Host C x/c 1 5")
-    diff = compare(run("a", before), run("b", after), per="run").table("op_stats")
+    diff = compare(run("a", before), run("b", after), per="run").diffs("op_stats")
     assert set(group_diff(diff, "scope")["scope"]) == {"StatefulPartitionedCall/x", "jit(f)/x", "x"}
 
 
 def test_two_compiled_runs_have_all_their_layers_in_common() -> None:
-    diff = compared_runs("tensorflow_filters_128_32", "tensorflow_filters_16_8").table("op_stats")
+    diff = compared_runs("tensorflow_filters_128_32", "tensorflow_filters_16_8").diffs("op_stats")
     rows = group_diff(diff, "scope").set_index("scope")
     layers = ["encoder_outer", "encoder_inner", "decoder_inner", "decoder_outer", "image"]
     assert set(rows.loc[[*layers, *(f"gradient_tape/{layer}" for layer in layers)], "status"]) == {"matched"}

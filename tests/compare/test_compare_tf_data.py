@@ -11,6 +11,7 @@ from tests.profiles import compared_runs, loaded_run
 from tests.tf_data_runs import STEPS, execution, plain, prefetched, write, zipped
 from tfcompare import compare, load
 from tfcompare.commands.diff_text import as_text
+from tfcompare.compare.diff import PER_RUN
 from tfcompare.compare.tf_data.pipelines import pair_pipelines
 from tfcompare.compare.tf_data.tf_data_bottleneck import Analysis, analyse, change
 from tfcompare.comparison import Comparison
@@ -64,7 +65,7 @@ def test_one_prefetch_more_is_exactly_one_added_row(runs: dict[str, Run]) -> Non
     assert matched["iterator_id"].astype("uint64").min() >= 1 << 63
     back = iterators(compare(runs["prefetched"], runs["plain"]))
     assert back["status"].value_counts().to_dict() == {"matched": 4, "removed": 1}
-    names = next(column.cells for column in as_text(there, TF_DATA) if column.header == "long name")
+    names = next(column.cells for column in as_text(there, TF_DATA, PER_RUN) if column.header == "long name")
     chain = ["Iterator", "Root", "BatchV2", "Map", "TFRecord"]
     expected = ["::".join(chain[:length]) for length in (2, 3, 4, 5)]
     assert sorted(names) == [*expected, "Iterator::Root::Prefetch"], "the command line names each iterator"

@@ -26,7 +26,7 @@ LAYERS = {
     "model/dense/Relu": ["model/dense/MatMul:MatMul", "model/dense/BiasAdd:BiasAdd", "model/dense/Relu:Relu"],
 }
 """What each fused op of the recorded program was made of."""
-METRIC = "self_time_us_per_step"
+METRIC = "self_time_us"
 
 Line = tuple[str, str, float]
 """An op's type, name and self time a step, in the order in which they run."""
@@ -50,14 +50,14 @@ def layers(ours: str = PLAIN, theirs: str = FUSED) -> Comparison:
 
 def fused_rows(ours: FakeRun | Run, theirs: FakeRun | Run, *choices: ManualChoice) -> pd.DataFrame:
     """The rows matched as fused, by the baseline's name."""
-    diff = compare(ours, theirs, manual_pairs={theirs.id: choices}).table("op_stats")  # type: ignore[arg-type, dict-item]
+    diff = compare(ours, theirs, manual_pairs={theirs.id: choices}).diffs("op_stats")  # type: ignore[arg-type, dict-item]
     return diff[diff["match"] == "fused"].set_index("op_name")
 
 
 @pytest.mark.parametrize(("ours", "theirs"), [(PLAIN, FUSED), (FUSED, PLAIN)])
 def test_each_recorded_layer_is_one_row_whichever_side_was_fused(ours: str, theirs: str) -> None:
     comparison = layers(ours, theirs)
-    diff = comparison.table("op_stats")
+    diff = comparison.diffs("op_stats")
     found = diff[diff["match"] == "fused"].set_index("op_name")
     plain = "baseline" if ours == PLAIN else "candidate"
     assert {name: list(parts) for name, parts in found[f"constituents_{plain}"].items()} == LAYERS
@@ -77,21 +77,21 @@ def test_each_recorded_layer_is_one_row_whichever_side_was_fused(ours: str, thei
 def test_recorded_layers_mirror_and_add_up_by_type_and_per_occurrence() -> None:
     one, other, same = (
         rows[rows["match"] == "fused"].set_index("op_name")
-        for rows in (layers(*names).table("op_stats") for names in ((PLAIN, FUSED), (FUSED, PLAIN), (FUSED, FUSED)))
+        for rows in (layers(*names).diffs("op_stats") for names in ((PLAIN, FUSED), (FUSED, PLAIN), (FUSED, FUSED)))
     )
     other = other.reindex(one.index)
     assert one[f"{METRIC}_delta"].tolist() == (-other[f"{METRIC}_delta"]).tolist()
     assert one["interval_low"].to_numpy() == pytest.approx(1 / other["interval_high"].to_numpy())
     assert same.empty
     comparison = layers()
-    diff = comparison.table("op_stats")
+    diff = comparison.diffs("op_stats")
     groups = group_diff(diff, "op_type", pair_with(comparison).group_verdicts)
     types = set(groups["op_type"])
     assert {"_FusedConv2D", "_FusedMatMul"} <= types and not {"Conv2D", "MatMul", "BiasAdd", "Relu"} & types
     assert groups[f"{METRIC}_baseline"].sum() == pytest.approx(diff[f"{METRIC}_baseline"].sum())
-    each = comparison.per_occurrence("op_stats").set_index("op_name")
+    each = comparison.diffs("op_stats", per_occurrence=True).set_index("op_name")
     by_type = pair_with(comparison).rows_per_occurrence(groups, "op_stats").set_index("op_type")
-    ratio = "self_time_us_per_occurrence_ratio"
+    ratio = "self_time_us_ratio"
     assert by_type.loc["_FusedMatMul", ratio] == pytest.approx(each.loc["model/dense/Relu", ratio])
     assert len(each) == len(diff)
 
@@ -107,17 +107,17 @@ def test_the_verdict_is_on_the_sums() -> None:
     assert row["verdict"] == "faster"
     assert row[f"{METRIC}_ratio"] == pytest.approx(0.5)
     assert row["interval_low"] < 0.5 < row["interval_high"]
-    assert row["occurrences_per_step_baseline"] == 1, "the three ran once each"
+    assert row["occurrences_baseline"] == 1, "the three ran once each"
     assert fused_rows(theirs, ours).loc["m/dense/Relu", "verdict"] == "slower"
     each = compare(ours, theirs).per_occurrence("op_stats").set_index("op_name").loc["m/dense/Relu"]  # type: ignore[arg-type]
-    assert each[[f"self_time_us_per_occurrence_{side}" for side in ("baseline", "candidate")]].tolist() == [6000, 3000]
+    assert each[[f"self_time_us_{side}" for side in ("baseline", "candidate")]].tolist() == [6000, 3000]
     assert each["verdict"] == "faster", "it ran equally often on both sides"
 
 
 def test_without_its_product_or_after_a_manual_choice_no_row_is_of_that_kind() -> None:
     ours, theirs = made("plain", *DENSE[1:]), made("fused", ONE)
     assert fused_rows(ours, theirs).empty
-    diff = compare(ours, theirs).table("op_stats").set_index("op_name")  # type: ignore[arg-type]
+    diff = compare(ours, theirs).diffs("op_stats").set_index("op_name")  # type: ignore[arg-type]
     assert diff["verdict"]["m/dense/Relu"] == "untested"
     whole = made("plain", *DENSE)
     for is_pair, name in ((True, "m/dense/MatMul"), (False, "m/dense/Relu")):
@@ -130,7 +130,7 @@ def test_what_cannot_be_a_part_or_runs_elsewhere_keeps_its_row() -> None:
     ours, theirs = made("plain", early, *DENSE, *more), made("fused", ONE)
     (parts,) = fused_rows(ours, theirs)["constituents_baseline"]
     assert [part.partition(":")[0] for part in parts] == [name for _, name, _ in DENSE]
-    diff = compare(ours, theirs).table("op_stats")  # type: ignore[arg-type]
+    diff = compare(ours, theirs).diffs("op_stats")  # type: ignore[arg-type]
     assert set(diff.loc[diff["status"] == "removed", "op_name"]) == {early[1], *(name for _, name, _ in more)}
 
 
@@ -163,7 +163,7 @@ def test_a_normalization_takes_the_activation_of_another_layer_that_became_an_id
     assert row.constituents_baseline == ("m/bn/FusedBatchNormV3:FusedBatchNormV3", "m/out/Relu:Relu")
     assert row.constituents_candidate == ("m/bn/FusedBatchNormV3:_FusedBatchNormEx", "m/out/Relu:Identity")
     for sides in ((ours, theirs), (theirs, ours)):
-        types = set(group_diff(compare(*sides).table("op_stats"), "op_type")["op_type"])  # type: ignore[arg-type]
+        types = set(group_diff(compare(*sides).diffs("op_stats"), "op_type")["op_type"])  # type: ignore[arg-type]
         assert "_FusedBatchNormEx" in types and "FusedBatchNormV3" not in types
 
 
@@ -198,7 +198,7 @@ def test_what_is_fused_in_one_way_here_and_in_another_there_is_left_apart() -> N
     """No row may count twice."""
     ours = made("ours", ("Identity", "m/l1/MatMul", 53.5), ("_FusedMatMul", "m/l1/Relu", 29.0))
     theirs = made("theirs", ("_FusedMatMul", "m/l1/MatMul", 83.0), ("Identity", "m/l1/Relu", 32.3))
-    diff = compare(ours, theirs).table("op_stats")  # type: ignore[arg-type]
+    diff = compare(ours, theirs).diffs("op_stats")  # type: ignore[arg-type]
     assert diff[f"{METRIC}_baseline"].sum() == pytest.approx(82.5)
     assert diff[f"{METRIC}_candidate"].sum() == pytest.approx(115.3)
 
@@ -207,7 +207,7 @@ def test_what_is_fused_in_one_way_here_and_in_another_there_is_left_apart() -> N
 def test_of_several_candidates_the_layer_is_one_row_whoever_fused_it(by: By) -> None:
     twice = [(op_type, name, 2 * time_us) for op_type, name, time_us in DENSE]
     comparison = compare(made("plain", *DENSE), made("fused", ONE), made("slow", *twice))  # type: ignore[arg-type]
-    cells = changes_by_run(comparison.table("op_stats"), by)
+    cells = changes_by_run(comparison.diffs("op_stats"), by)
     assert cells[["op_type", "candidate", "baseline_us", "candidate_us", "status"]].values.tolist() == [
         ["MatMul + BiasAdd + Relu", "fused", 6000.0, 3000.0, "matched"],
         ["MatMul + BiasAdd + Relu", "slow", 6000.0, 12000.0, "matched"],

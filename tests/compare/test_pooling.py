@@ -138,7 +138,7 @@ def test_swapping_sides_mirrors_them() -> None:
     there, back = pair_of(both()), pair_of(of_all(*map(captures, PROGRAMS[::-1])))
     ours, theirs = attribution_of(there).parts, attribution_of(back).parts
     assert ours["delta_us"].to_numpy() == pytest.approx(-theirs["delta_us"].to_numpy(), abs=1e-6)
-    rows, mirrored = (pair.diff().set_index("op_name")["self_time_us_per_step_delta"] for pair in (there, back))
+    rows, mirrored = (pair.diff().set_index("op_name")["self_time_us_delta"] for pair in (there, back))
     assert rows.sum() == pytest.approx(-mirrored.sum())
 
 

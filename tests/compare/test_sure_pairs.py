@@ -83,7 +83,7 @@ MODELS = [*DOUBTFUL, *((baseline, candidate) for baseline, candidate, _ in RIGHT
 )
 def test_of_recorded_models_no_sure_pair_is_wrong_and_most_that_are_right_are_sure(names: tuple[str, str]) -> None:
     comparison = compared(*names)
-    rows = comparison.table("op_stats")
+    rows = comparison.diffs("op_stats")
     rows = rows[(rows["status"] == "matched") & (rows["op_type"] != "IDLE")]
     evidence = [run.op_evidence() for run in (comparison.baseline, *comparison.candidates)]
     sure = are_sure(rows, (evidence[0], evidence[1]))

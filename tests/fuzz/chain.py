@@ -18,7 +18,7 @@ import pandas as pd
 from tests.xspace import fuzz_inputs
 from tfcompare import schema
 from tfcompare.charts.ops import movers
-from tfcompare.compare.groups.aggregate import largest_changes, metric_in
+from tfcompare.compare.groups.aggregate import largest_changes
 from tfcompare.compare.pairs import pair_with
 from tfcompare.comparison import Comparison, compare
 from tfcompare.errors import TfcompareError
@@ -131,7 +131,7 @@ def _compare(comparison: Comparison, frames: dict[str, pd.DataFrame], digests: d
     if fresh:
         name = random.Random(number).choice(fresh)
         _is_new(keys[name] + of_steps)
-        diff = comparison.table(name)
+        diff = comparison.diffs(name)
         if name == "op_stats":
             _look_at_ops(comparison, diff, number)
 
@@ -140,13 +140,13 @@ def _look_at_ops(comparison: Comparison, diff: pd.DataFrame, number: int) -> Non
     """What the overview makes of the diff of ops; advice and charts, which take longest, of every fifth."""
     (run,) = comparison.candidates
     comparison.coverage()
-    op_times(diff)
+    op_times(diff, comparison.per)
     changes = largest_changes(diff)
     if number % _DRAWN_EVERY:
         return
     advise_on(facts_of(comparison.baseline), facts_of(run))
     if len(changes):
-        movers(changes, metric_in(changes, "self_time_us"), per=comparison.per).to_json()
+        movers(changes, "self_time_us", per=comparison.per).to_json()
 
 
 def _is_new(what: bytes) -> bool:

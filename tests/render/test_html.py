@@ -141,7 +141,7 @@ def test_cells_are_as_in_the_app_and_csv_values_in_full_precision() -> None:
     columns = {column["csv"]: column for column in table_json(table)["columns"]}
     times = columns["self_time_us_per_step_baseline"]
     assert times["heading"] == "Self time (µs/step)" and times["label"] == "Baseline"
-    assert times["values"] == table.rows["self_time_us_per_step_baseline"].tolist()
+    assert times["values"] == table.rows["self_time_us_baseline"].tolist()
     assert times["texts"][0] == "131,304.9"
     assert columns["self_time_us_per_step_delta"]["texts"][0] == "−130,021.9"
     assert columns["verdict"]["texts"][0] == "▼ likely faster" and columns["verdict"]["tones"][0] == "likely-better"

@@ -109,7 +109,7 @@ def test_json_has_the_words_without_signs(comparison: Comparison) -> None:
 
 
 def test_the_app_says_the_same_of_a_row(comparison: Comparison) -> None:
-    diff = comparison.table("op_stats").set_index("op_name", drop=False)
+    diff = comparison.diffs("op_stats").set_index("op_name", drop=False)
     for op, words in OUTCOMES.items():
         sentence = verdict_sentence(diff.loc[op], (float("nan"), float("nan")))
         side = {"added": "candidate", "removed": "baseline"}.get(words)

@@ -46,7 +46,7 @@ def test_a_side_without_input_ops_has_no_times_instead_of_zeros():
 
 
 def test_per_step_figures_are_per_step():
-    assert host_input_time_us(category_times(input_diff(per="step", steps=10)), "baseline") == 100
+    assert host_input_time_us(category_times(input_diff(steps=10)), "baseline") == 100
 
 
 def test_swapped_sides_are_the_mirror_image():

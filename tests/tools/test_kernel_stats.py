@@ -20,7 +20,7 @@ ROLES = ("baseline", "candidate")
 
 
 def figures(diff: pd.DataFrame, copies: pd.DataFrame) -> dict[str, tuple[float, float]]:
-    return {figure.label: (figure.baseline, figure.candidate) for figure in kernel_figures(diff, copies)}
+    return {figure.label: (figure.baseline, figure.candidate) for figure in kernel_figures(diff, copies, "step")}
 
 
 def test_the_figures_are_sums_per_step_and_shares_of_them():
@@ -35,26 +35,26 @@ def test_the_figures_are_sums_per_step_and_shares_of_them():
 def test_what_neither_run_has_is_left_out():
     found = figures(kernel_diff(), copies_diff().iloc[:0])
     assert not any("Copy" in label for label in found)
-    assert kernel_figures(kernel_diff().iloc[:0], copies_diff().iloc[:0]) == []
+    assert kernel_figures(kernel_diff().iloc[:0], copies_diff().iloc[:0], "step") == []
 
 
 def test_the_sentence_says_what_fell_rose_or_stayed():
-    assert kernel_sentence(kernel_diff()) == (
+    assert kernel_sentence(kernel_diff(), "step") == (
         "Kernel time per step fell from 1.00 ms to 300 µs (−70.0 %); launches per step fell from 9 to 8 (−11.1 %)."
     )
     same = kernel_diff(same=True)
-    assert kernel_sentence(same) == "Kernel time per step stayed at 1.00 ms; launches per step stayed at 9."
-    back = kernel_sentence(kernel_diff(swap=True))
+    assert kernel_sentence(same, "step") == "Kernel time per step stayed at 1.00 ms; launches per step stayed at 9."
+    back = kernel_sentence(kernel_diff(swap=True), "step")
     assert back.startswith("Kernel time per step rose from 300 µs to 1.00 ms (+233 %)")
 
 
 def test_the_sentence_on_a_run_alone_is_about_the_baseline():
-    assert sentence_alone(kernel_diff()) == "Kernels take 1.00 ms per step, in 9 launches."
+    assert sentence_alone(kernel_diff(), "step") == "Kernels take 1.00 ms per step, in 9 launches."
 
 
 def test_nothing_is_said_where_a_side_has_no_kernels():
     diff = kernel_diff()
-    assert kernel_sentence(diff[diff["status"] == "added"]) == ""
+    assert kernel_sentence(diff[diff["status"] == "added"], "step") == ""
 
 
 def test_ranks_and_shares_are_those_of_each_side():
@@ -66,7 +66,7 @@ def test_ranks_and_shares_are_those_of_each_side():
     for role in ROLES:
         assert rows[f"time_share_{role}"].sum() == pytest.approx(1.0)
         assert rows[f"cumulative_time_share_{role}"].max() == pytest.approx(1.0)
-        there = rows[f"total_duration_us_per_step_{role}"].notna()
+        there = rows[f"total_duration_us_{role}"].notna()
         assert (rows[f"time_rank_{role}"].notna() == there).all()
 
 

@@ -11,7 +11,7 @@ import pytest
 from tests.compare.compare_runs import FakeRun, ops, run, steps
 from tests.profiles import loaded_run
 from tfcompare import compare, schema
-from tfcompare.compare.diff import ADDED, MATCHED, REMOVED, metric_name
+from tfcompare.compare.diff import ADDED, MATCHED, REMOVED
 from tfcompare.errors import Unknown
 from tfcompare.tools.runs.many_runs import (
     COLUMNS,
@@ -65,7 +65,7 @@ SECOND = recorded("second", 1, OTHER)
 
 @pytest.fixture
 def diff() -> pd.DataFrame:
-    return compare(BASELINE, FIRST, SECOND).table("op_stats")
+    return compare(BASELINE, FIRST, SECOND).diffs("op_stats")
 
 
 def test_each_run_has_a_row_with_what_its_steps_took():
@@ -189,7 +189,7 @@ def test_every_cell_says_what_became_of_the_op(diff):
 
 def test_op_types_are_added_up():
     more = OPS + "Host MatMul b/dense/MatMul 1 50\n"
-    cells = changes_by_run(compare(recorded("base", 0, more), FIRST, SECOND).table("op_stats"), by="op_type")
+    cells = changes_by_run(compare(recorded("base", 0, more), FIRST, SECOND).diffs("op_stats"), by="op_type")
     assert "op_name" not in cells
     first = cells[cells["op_type"] == "MatMul"].set_index("candidate").loc["first"]
     assert (first["baseline_us"], first["candidate_us"]) == (150, 40)
@@ -198,7 +198,7 @@ def test_op_types_are_added_up():
 
 def test_an_op_that_is_new_stands_apart_from_one_of_the_baseline_by_its_name(diff):
     row = diff[(diff["candidate"] == "first") & (diff["op_name"] == "a/dense/MatMul")]
-    twice = pd.concat([diff, row.assign(status=ADDED, self_time_us_per_step_baseline=np.nan)], ignore_index=True)
+    twice = pd.concat([diff, row.assign(status=ADDED, self_time_us_baseline=np.nan)], ignore_index=True)
     cells = changes_by_run(twice)
     assert len(cells) == 2 * cells["row"].nunique(), "a cell for each op and candidate, no more"
     named = cells[cells["op_name"] == "a/dense/MatMul"]
@@ -207,7 +207,7 @@ def test_an_op_that_is_new_stands_apart_from_one_of_the_baseline_by_its_name(dif
 
 
 def test_runs_alike_have_nothing_to_show():
-    cells = changes_by_run(compare(BASELINE, recorded("copy", 1), recorded("copy 2", 2)).table("op_stats"))
+    cells = changes_by_run(compare(BASELINE, recorded("copy", 1), recorded("copy 2", 2)).diffs("op_stats"))
     assert cells.empty
 
 
@@ -221,8 +221,8 @@ def test_a_table_beside_all_runs_has_the_figures_of_each_diff() -> None:
     comparison = compare(*map(loaded_run, names))
     for name in ("op_stats", "memory_peak", "input_pipeline"):
         found = side_by_side(comparison, name)
-        metric = metric_name(schema.table(name).column(str(schema.table(name).headline)), comparison.per)
-        diff = comparison.table(name)
+        metric = str(schema.table(name).headline)
+        diff = comparison.diffs(name)
         if name == "op_stats":
             diff = diff[diff["op_type"] != schema.IDLE]
         for position, candidate in enumerate(comparison.candidates, start=1):

@@ -101,9 +101,9 @@ def runs(tmp_path: Path) -> tuple[Run, Run]:
 
 
 def test_figures_are_those_of_the_diff_each_side_from_its_own_memory(runs: tuple[Run, Run]) -> None:
-    diff = compare(*runs).table("memory_summary")
+    diff = compare(*runs).diffs("memory_summary")
     values = figures(diff, MemoryPair(A, B), {"vm": "vm"})
-    assert values["allocations_per_step"] == (1.0, 0.5)
+    assert values["allocations"] == (1.0, 0.5)
     assert values["peak_bytes"] == (400, 200)
     assert values["peak_time_us"] == (20, 10)
     assert values["capacity_bytes"] == (1000, 1000)
@@ -115,7 +115,7 @@ def test_figures_are_those_of_the_diff_each_side_from_its_own_memory(runs: tuple
 def test_figures_find_a_candidate_on_a_host_of_another_name(tmp_path: Path) -> None:
     ours = loaded(tmp_path / "ours", allocate(1, 100, 100))
     theirs = loaded(tmp_path / "theirs", allocate(1, 50, 50), hosts=("elsewhere",))
-    diff = compare(ours, theirs, per="run").table("memory_summary")
+    diff = compare(ours, theirs, per="run").diffs("memory_summary")
     pair = MemoryPair(Memory("vm", "gpu"), Memory("elsewhere", "gpu"))
     assert figures(diff, pair, {"elsewhere": "vm"})["peak_bytes"] == (100, 50)
 

@@ -76,11 +76,11 @@ def test_lines_and_instructions_without_one_add_up_to_the_program(names: tuple[s
     lines = by_line(every)
     known = every.loc[[row for of_line in lines["instructions"] for row in of_line]]
     for side in SIDES:
-        whole = known[f"self_time_us_per_step_{side}"].sum()
+        whole = known[f"self_time_us_{side}"].sum()
         assert lines[f"self_time_us_{side}"].sum() == pytest.approx(whole)
     left = every.drop(known.index)
     sources = left[["source_baseline", "source_candidate"]].fillna("")
-    assert ((sources == "").all(axis=1) | (left["self_time_us_per_step_delta"].fillna(0.0) == 0)).all()
+    assert ((sources == "").all(axis=1) | (left["self_time_us_delta"].fillna(0.0) == 0)).all()
 
 
 @pytest.mark.parametrize("names", PAIRS)

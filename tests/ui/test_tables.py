@@ -13,6 +13,7 @@ from pandas.io.formats.style import Styler
 from tests.charts import chart_samples as samples
 from tfcompare import schema
 from tfcompare.charts import style
+from tfcompare.compare.diff import SumsPer
 from tfcompare.errors import Unknown
 from tfcompare.export.csv import file_stem
 from tfcompare.tools.columns import decimals, innermost_first, of_one_run, shown_alone
@@ -39,6 +40,7 @@ SAMPLE_DIGITS = [
     ([np.nan], 0),
     ([], 0),
 ]
+PER_STEP = SumsPer("step", "step")
 DEFAULT = [
     "op_name",
     "op_type",
@@ -48,7 +50,7 @@ DEFAULT = [
 
 
 def columns_of(names: Iterable[str], table: schema.Table = schema.OP_STATS) -> list[tables.Shown]:
-    return [shown(name, table) for name in names]
+    return [shown(name, table, PER_STEP) for name in names]
 
 
 def cells_of(
@@ -63,24 +65,24 @@ def cells_of(
 
 
 @pytest.mark.parametrize(
-    ("name", "heading", "label", "format_"),
+    ("per", "name", "heading", "label", "format_"),
     [
-        ("op_name", "", "Op", "text"),
-        ("op_name_candidate", "", "Op, candidate", "text"),
-        ("self_time_us_per_step_baseline", "Self time (µs/step)", "Baseline", "number"),
-        ("self_time_us_candidate", "Self time (µs)", "Candidate", "number"),
-        ("total_time_us_per_step_delta", "Total time (µs/step)", "Change", "change"),
-        ("self_time_us_ratio", "Self time (µs)", "Ratio", "ratio"),
-        ("occurrences_per_step_baseline", "Occurrences (per step)", "Baseline", "number"),
-        ("occurrences_candidate", "Occurrences", "Candidate", "number"),
-        ("is_eager_baseline", "Eager", "Baseline", "flag"),
-        ("self_share_candidate", "Share", "Candidate", "share"),
-        ("rank_baseline", "Rank", "Baseline", "number"),
-        ("status", "", "Status", "text"),
+        ("step", "op_name", "", "Op", "text"),
+        ("step", "op_name_candidate", "", "Op, candidate", "text"),
+        ("step", "self_time_us_baseline", "Self time (µs/step)", "Baseline", "number"),
+        ("run", "self_time_us_candidate", "Self time (µs)", "Candidate", "number"),
+        ("device", "total_time_us_delta", "Total time (µs/device)", "Change", "change"),
+        ("run", "self_time_us_ratio", "Self time (µs)", "Ratio", "ratio"),
+        ("step", "occurrences_baseline", "Occurrences (per step)", "Baseline", "number"),
+        ("run", "occurrences_candidate", "Occurrences", "Candidate", "number"),
+        ("step", "is_eager_baseline", "Eager", "Baseline", "flag"),
+        ("step", "self_share_candidate", "Share", "Candidate", "share"),
+        ("step", "rank_baseline", "Rank", "Baseline", "number"),
+        ("step", "status", "", "Status", "text"),
     ],
 )
-def test_a_column_is_named_by_what_the_schema_says(name, heading, label, format_):
-    column = shown(name, schema.OP_STATS)
+def test_a_column_is_named_by_what_the_schema_says(per, name, heading, label, format_):
+    column = shown(name, schema.OP_STATS, SumsPer(per, per))
     assert (column.heading, column.label, column.format) == (heading, label, format_)
     assert column.help
 
@@ -142,7 +144,7 @@ def test_a_narrow_page_shows_name_baseline_candidate_and_change(factor):
 
 
 def test_a_narrow_page_shows_the_figures_of_a_run_alone_first_after_the_step_of_a_row():
-    columns = figures_first([shown_alone(name, schema.OP_STATS) for name in of_one_run(DEFAULT)])
+    columns = figures_first([shown_alone(name, schema.OP_STATS, PER_STEP) for name in of_one_run(DEFAULT)])
     assert [column.label for column in columns] == ["Op", "Self time (µs/step)", "Op type"]
     assert config(columns[0], narrow_layout(ROWS, columns), None)["pinned"]
     names = ["host", "device", "step", "busy_us_baseline", "busy_us_candidate"]
@@ -245,7 +247,7 @@ def colours(rows: pd.DataFrame, names: list[str], table: schema.Table = schema.O
 
 
 def test_a_change_has_a_colour_only_where_the_verdict_is_that_it_is_better_or_worse():
-    names = [*DEFAULT, "occurrences_per_step_delta"]
+    names = [*DEFAULT, "occurrences_delta"]
     rows = ROWS.sort_values(f"{samples.METRIC}_delta", ignore_index=True)
     change = rows[f"{samples.METRIC}_delta"]
     for word in ("untested", "unclear", "same"):
@@ -265,7 +267,7 @@ def test_a_claim_from_single_captures_is_likely_and_has_a_weaker_colour():
 
 def test_a_change_that_no_verdict_is_on_has_no_colour_unless_it_is_of_bytes_which_are_exact():
     rows = ROWS.assign(verdict="faster")
-    assert colours(rows, ["op_name", "total_time_us_per_step_delta"]) == {}
+    assert colours(rows, ["op_name", "total_time_us_delta"]) == {}
     assert colours(rows.drop(columns="verdict"), DEFAULT) == {}
     rows = pd.DataFrame({"memory_id": ["a", "b", "c"], "heap_bytes_delta": [-5.0, 5.0, 0.0]})
     assert colours(rows, ["memory_id", "heap_bytes_delta"], schema.MEMORY_SUMMARY) == {style.BETTER: 1, style.WORSE: 1}

@@ -63,7 +63,7 @@ def test_the_meaning_of_a_figure_has_mean_deviation_and_range_of_each_run(pair: 
 
 def test_the_table_has_the_numbers_of_the_diff(pair: Pair) -> None:
     diff, found = pair.diff("input_pipeline"), table(pair)
-    name = "self_time_us_per_step_"
+    name = "self_time_us_"
     assert found.names == [
         "op_name", "category", f"{name}baseline", f"{name}candidate", f"{name}delta",
         "input_self_share_baseline", "input_self_share_candidate",
@@ -75,7 +75,7 @@ def test_the_table_has_the_numbers_of_the_diff(pair: Pair) -> None:
 
 def test_all_columns_are_those_of_tensorboard_and_the_diff(pair: Pair) -> None:
     columns = set(table(pair).every)
-    for name in ("occurrences_per_step", "total_time_us_per_step", "self_time_us_per_step"):
+    for name in ("occurrences", "total_time_us", "self_time_us"):
         assert {f"{name}_{part}" for part in ("baseline", "candidate", "delta", "ratio")} <= columns
     assert {"input_total_share_baseline", "status", "match", "verdict", "host", "op_name_candidate"} <= columns
 

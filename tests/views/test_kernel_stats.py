@@ -19,7 +19,7 @@ from tfcompare.views.kernel_details import kernel_key, launches_of, of_row, rows
 from tfcompare.views.kernel_stats import VIEW
 
 SIMULATED = ("filters_512_128_simulated", "filters_16_8_simulated")
-TIME = "total_duration_us_per_step"
+TIME = "total_duration_us"
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def comparison() -> Comparison:
 
 @pytest.fixture(scope="module")
 def diff(comparison: Comparison) -> pd.DataFrame:
-    return comparison.table("kernel_stats")
+    return comparison.diffs("kernel_stats")
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def test_each_grouping_sums_to_the_whole(pair: Pair, diff: pd.DataFrame, by: str
 def test_all_columns_are_those_of_tensorboard_for_both_sides(pair: Pair) -> None:
     columns = set(table(pair, by="launch").every)
     for name in ("time_rank", "time_share", "is_op_tensor_core_eligible", "is_kernel_using_tensor_core", TIME,
-                 "occurrences_per_step", "avg_duration_us", "min_duration_us", "max_duration_us"):  # fmt: skip
+                 "occurrences", "avg_duration_us", "min_duration_us", "max_duration_us"):  # fmt: skip
         assert {f"{name}_baseline", f"{name}_candidate"} <= columns
     for name in ("kernel_name", "op_name", "registers_per_thread", "shared_memory_bytes", "block_dim", "grid_dim"):
         assert {name, f"{name}_candidate"} <= columns
@@ -122,7 +122,7 @@ def test_every_grouping_has_verdicts_of_its_own_and_the_chart_their_intervals(
     pair: Pair, comparison: Comparison, by: Any
 ) -> None:
     rows = table(pair, by=by).rows
-    groups = group_kernels(comparison.table("kernel_stats"), by, pair_with(comparison).group_verdicts)
+    groups = group_kernels(comparison.diffs("kernel_stats"), by, pair_with(comparison).group_verdicts)
     assert rows["verdict"].equals(groups["verdict"])
     assert "faster" in rows["verdict"].tolist()
     (chart,) = [one for one in shown(VIEW, pair, Chart, by=by) if one.name == "kernel_changes"]

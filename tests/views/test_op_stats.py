@@ -12,7 +12,7 @@ from tests.profiles import loaded_run, run_path
 from tests.views.flat import drawn, of_kind, only_pair, opened, pair_of, shown, texts, titles, words
 from tfcompare import compare, load
 from tfcompare.charts.verdicts import text_of
-from tfcompare.compare.groups.aggregate import group_diff, metric_in
+from tfcompare.compare.groups.aggregate import group_diff
 from tfcompare.compare.pair import Pair
 from tfcompare.tools.ops.op_stats import op_table, ops_of
 from tfcompare.units import format_percent, format_ratio, format_time_us
@@ -20,7 +20,7 @@ from tfcompare.views.blocks import Facts, Table
 from tfcompare.views.op_stats import VIEW
 from tfcompare.views.view import NOTHING_TESTED
 
-TIME = "self_time_us_per_step"
+TIME = "self_time_us"
 CONVOLUTION = "Host:Conv2D:autoencoder_1/image_1/convolution"
 COMPILED = ("tensorflow_filters_128_32", "tensorflow_filters_16_8")
 
@@ -53,9 +53,9 @@ def test_the_table_has_the_numbers_of_the_diff_and_idle_is_an_op_only_when_asked
 
 def test_all_columns_are_those_of_tensorboard_and_the_diff(pair: Pair) -> None:
     columns = set(table(pair).every)
-    for name in ("rank", "total_time_us_per_step", "avg_time_us", "avg_self_time_us", "self_share", "cumulative_share"):
+    for name in ("rank", "total_time_us", "avg_time_us", "avg_self_time_us", "self_share", "cumulative_share"):
         assert {f"{name}_baseline", f"{name}_candidate"} <= columns
-    assert {"is_eager_baseline", "occurrences_per_step_candidate", "match", "verdict", "op_name_candidate"} <= columns
+    assert {"is_eager_baseline", "occurrences_candidate", "match", "verdict", "op_name_candidate"} <= columns
     assert "flops_per_s_baseline" not in columns, "no op has costs"
 
 
@@ -109,7 +109,7 @@ def test_costs_are_among_all_columns_where_they_are_known() -> None:
     expected = pair.diff().set_index("op_name")
     rows = found.rows.set_index("op_name")
     for role in ("baseline", "candidate"):
-        for name in ("operational_intensity", "flops_per_step", "flops_per_s"):
+        for name in ("operational_intensity", "flops", "flops_per_s"):
             column = f"{name}_{role}"
             assert column in found.every
             assert rows.loc["decoder_inner/Relu", column] == expected.loc["decoder_inner/Relu", column] > 0
@@ -138,7 +138,7 @@ def test_per_run_an_interval_is_of_the_ratio_that_is_shown() -> None:
     rows = ops_of(pair, idle=False)
     tested = rows[rows["interval_low"].notna()]
     assert len(tested) > 5
-    for (_, row), ratio in zip(tested.iterrows(), tested[f"{metric_in(rows, 'self_time_us')}_ratio"], strict=True):
+    for (_, row), ratio in zip(tested.iterrows(), tested["self_time_us_ratio"], strict=True):
         low, high = pair.interval(row)
         assert low <= ratio <= high
 
@@ -147,10 +147,10 @@ def test_per_occurrence_divides_the_table_by_what_ran() -> None:
     """One GPU against eight: per device 131 µs less, and per occurrence 26 µs."""
     pair = pair_of("jax_conv_legacy", "jax_conv_08")
     found = table(pair, per_occurrence=True)
-    assert {"occurrences_per_device_baseline", "occurrences_per_device_candidate"} <= set(found.names)
+    assert {"occurrences_baseline", "occurrences_candidate"} <= set(found.names)
     row = found.rows.set_index("op_name").loc["jit(forward_3d_conv)/jit(main)/conv_general_dilated"]
     every = pair.rows_per_occurrence(pair.diff(), "op_stats")
     expected = every.set_index("op_name").loc[row.name]
-    for name in ("self_time_us_per_occurrence_baseline", "self_time_us_per_occurrence_candidate"):
+    for name in ("self_time_us_baseline", "self_time_us_candidate"):
         assert row[name] == pytest.approx(expected[name])
-    assert row["self_time_us_per_occurrence_baseline"] == pytest.approx(698.2, abs=0.1)
+    assert row["self_time_us_baseline"] == pytest.approx(698.2, abs=0.1)

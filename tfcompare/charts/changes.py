@@ -8,7 +8,6 @@ import plotly.graph_objects as go
 from tfcompare.charts import ops
 from tfcompare.charts.style import SELF_TIME, Quantity
 from tfcompare.compare.diff import INTERVAL
-from tfcompare.compare.groups.aggregate import metric_in, per_in
 from tfcompare.compare.pair import Pair
 
 
@@ -20,14 +19,10 @@ def changes_of_pair(
     by: str = "op_name",
     quantity: Quantity = SELF_TIME,
     letters: int = ops.MOVER_LENGTH,
+    per: str,
 ) -> go.Figure:
     """The rows of `largest_changes` with the intervals of the ratio of the sums shown; tests are about the time per
-    step.
-
-    `metric` may be a sum, as in the schema, or any other metric of the diff.
-    """
-    name = metric_in(changes, metric)
-    per = per_in(changes, metric) if name != metric or quantity.unit != "bytes" else ""
+    step. `per`: what the metric is per, empty for nothing."""
     if quantity.unit == "µs" and "interval_low" in changes and per != "occurrence":
         changes = changes.assign(**{end: pair.of_sums(changes[end]) for end in INTERVAL})
-    return ops.movers(changes, name, per=per, by=by, quantity=quantity, letters=letters)
+    return ops.movers(changes, metric, per=per, by=by, quantity=quantity, letters=letters)

@@ -9,7 +9,6 @@ import pandas as pd
 
 from tfcompare.charts import ops, style
 from tfcompare.charts.style import Quantity
-from tfcompare.compare.groups.aggregate import metric_in
 from tfcompare.schema import SIDES
 from tfcompare.tools.ops.kernel_stats import COUNT, TIME
 from tfcompare.units import format_value
@@ -51,6 +50,5 @@ def _numbered(labels: pd.Series) -> pd.Series:
 def _other(rows: pd.DataFrame, metric: str) -> pd.Series:
     """The launches of both sides as a text where `metric` is the time, and the other way round."""
     other, unit, what = (COUNT, "", " launches") if metric == TIME else (TIME, "µs", "")
-    name = metric_in(rows, other)
-    sides = (rows[f"{name}_{role}"].map(partial(format_value, unit=unit)) for role in SIDES)
+    sides = (rows[f"{other}_{role}"].map(partial(format_value, unit=unit)) for role in SIDES)
     return next(sides) + " → " + next(sides) + what

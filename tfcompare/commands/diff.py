@@ -80,7 +80,7 @@ def _print(comparison: Comparison, arguments: argparse.Namespace) -> None:
     name = arguments.table or DEFAULT_TABLE
     table = schema.table(name)
     if arguments.format != "table":
-        emit(_rows(comparison, name, arguments, for_reading=False), arguments, lambda shown: as_text(shown, table))
+        emit(_rows(comparison, name, arguments), arguments, lambda _: [])  # text is not asked for
         return
     if arguments.table is None and arguments.per != OCCURRENCE:
         _print_summary(comparison, arguments)
@@ -89,7 +89,9 @@ def _print(comparison: Comparison, arguments: argparse.Namespace) -> None:
     from tfcompare.render.terminal import as_lines
     from tfcompare.views.answer import verdict
 
-    frame = _rows(comparison, name, arguments, for_reading=True)
+    per_occurrence = _is_per_occurrence(name, arguments)
+    frame = comparison.diffs(name, per_occurrence=per_occurrence)
+    frame = without_idle_rows(frame, arguments, for_reading=True)
     names = {run.id: run.name for run in comparison.candidates}
     if len(set(names.values())) == len(names):
         frame = frame.assign(candidate=frame["candidate"].map(names))
@@ -99,7 +101,8 @@ def _print(comparison: Comparison, arguments: argparse.Namespace) -> None:
     if frame.empty:
         print(f"{name} has no rows.")
         return
-    emit(frame, arguments, lambda shown: as_text(shown, table))
+    per = comparison.sums_per(per_occurrence=per_occurrence)
+    emit(frame, arguments, lambda shown: as_text(shown, table, per))
 
 
 def _print_summary(comparison: Comparison, arguments: argparse.Namespace) -> None:
@@ -126,11 +129,12 @@ def _coverage(comparison: Comparison, name: str, arguments: argparse.Namespace) 
     return list(filter(None, dict.fromkeys(matched)))
 
 
-def _rows(comparison: Comparison, name: str, arguments: argparse.Namespace, *, for_reading: bool) -> pd.DataFrame:
+def _rows(comparison: Comparison, name: str, arguments: argparse.Namespace) -> pd.DataFrame:
+    """The rows for a file."""
     from tfcompare.tools.columns import in_words
 
     frame = comparison.per_occurrence(name) if _is_per_occurrence(name, arguments) else comparison.table(name)
-    return without_idle_rows(frame if for_reading else in_words(frame), arguments, for_reading=for_reading)
+    return without_idle_rows(in_words(frame), arguments, for_reading=False)
 
 
 def _is_per_occurrence(name: str, arguments: argparse.Namespace) -> bool:
@@ -141,7 +145,7 @@ def _write_all(comparison: Comparison, arguments: argparse.Namespace) -> None:
     folder: Path = arguments.out
     folder.mkdir(parents=True, exist_ok=True)
     for name in diffable():
-        frame = _rows(comparison, name, arguments, for_reading=False)
+        frame = _rows(comparison, name, arguments)
         path = folder / f"{name}.csv"
         path.write_text(csv_text(frame), encoding="utf-8", newline="")
         note(f"wrote {path} ({len(frame):,} rows)")

@@ -13,6 +13,8 @@ from tfcompare.units import format_ratio
 if TYPE_CHECKING:
     import pandas as pd
 
+    from tfcompare.compare.diff import SumsPer
+
 KEY_RANKS = {
     "op_type": 4,
     "host_or_device": 3,
@@ -32,10 +34,11 @@ KEY_RANKS = {
 _COUNT_RANK, _MATCH_RANK, _CHANGE_RANK = 8, 7, 1
 
 
-def as_text(frame: pd.DataFrame, table: schema.Table) -> list[TextColumn]:
-    """The diff's columns for a terminal. A table with one row per run (`run_info`) is transposed."""
+def as_text(frame: pd.DataFrame, table: schema.Table, per: SumsPer) -> list[TextColumn]:
+    """The diff's columns for a terminal, its sums `per` what they are. A table with one row per run (`run_info`) is
+    transposed."""
     if table.keys == ("run",):
-        return _transposed(frame, table)
+        return _transposed(frame, table, per)
     columns = [text_column(name, frame[name], rank=KEY_RANKS.get(name, 0)) for name in _key_columns(frame, table)]
     if "long_name_baseline" in frame:  # ids of iterators mean nothing to a reader
         names = frame["long_name_baseline"].where(frame["status"] != "added", frame["long_name_candidate"])
@@ -43,10 +46,10 @@ def as_text(frame: pd.DataFrame, table: schema.Table) -> list[TextColumn]:
     outcomes = _outcomes(frame)
     tones = [tone_of(one) for one in outcomes]
     main = table.headline or next(c.name for c in table.metrics if c.is_number)
-    columns += _metric_columns(frame, table.column(main), tones)
+    columns += _metric_columns(frame, table.column(main), per, tones)
     for metric in table.metrics:
         if metric.kind == "sum" and not metric.unit:
-            columns += _both_sides(frame, metric, rank=_COUNT_RANK)
+            columns += _both_sides(frame, metric, per, rank=_COUNT_RANK)
     status = frame["status"]
     if not outcomes:
         return [*columns, text_column("match", frame["match"].where(status == "matched", status))]
@@ -66,58 +69,51 @@ def _outcomes(frame: pd.DataFrame) -> list[str]:
     return list(map(outcome, frame["status"], frame["verdict"], frame["evidence"]))
 
 
-def metric_name(frame: pd.DataFrame, metric: str) -> str:
-    """The metric's column prefix in this diff: sums are `…_per_step` (`_device`, `_occurrence`) unless per run."""
-    names = (f"{metric}_per_{per}" for per in ("step", "device", "occurrence"))
-    return next((name for name in names if f"{name}_baseline" in frame), metric)
-
-
 def _key_columns(frame: pd.DataFrame, table: schema.Table) -> list[str]:
     """The candidate and key columns, without those that have the same value in every row."""
     names = [n for n in ("candidate", *table.keys) if n in frame]
     return [n for n in names if n not in ("candidate", "host", "host_or_device") or frame[n].nunique() > 1]
 
 
-def _label(frame: pd.DataFrame, metric: schema.Column, unit: str) -> str:
-    per = metric_name(frame, metric.name).removeprefix(metric.name).replace("_per_", "/")
-    return f"{metric.label.lower()} ({unit}{per})" if unit else f"{metric.label.lower()}{per}"
+def _label(metric: schema.Column, per: SumsPer, unit: str) -> str:
+    of_one = f"/{per.of(metric)}" if per.of(metric) else ""
+    return f"{metric.label.lower()} ({unit}{of_one})" if unit else f"{metric.label.lower()}{of_one}"
 
 
 def _scale_of(frame: pd.DataFrame, metric: schema.Column) -> ColumnScale:
-    name = metric_name(frame, metric.name)
-    values = [v for side in SIDES for v in frame[f"{name}_{side}"]]
+    values = [v for side in SIDES for v in frame[f"{metric.name}_{side}"]]
     return column_scale(metric.unit, values)
 
 
-def _both_sides(frame: pd.DataFrame, metric: schema.Column, rank: int = 0) -> list[TextColumn]:
-    name, shown = metric_name(frame, metric.name), _scale_of(frame, metric)
-    group = _label(frame, metric, shown.unit)
+def _both_sides(frame: pd.DataFrame, metric: schema.Column, per: SumsPer, rank: int = 0) -> list[TextColumn]:
+    shown = _scale_of(frame, metric)
+    group = _label(metric, per, shown.unit)
     return [
-        number_column(side, frame[f"{name}_{side}"] * shown.factor, shown.decimals, group=group, rank=rank)
+        number_column(side, frame[f"{metric.name}_{side}"] * shown.factor, shown.decimals, group=group, rank=rank)
         for side in SIDES
     ]
 
 
-def _metric_columns(frame: pd.DataFrame, metric: schema.Column, tones: list[Tone]) -> list[TextColumn]:
-    name, shown = metric_name(frame, metric.name), _scale_of(frame, metric)
-    group = _label(frame, metric, shown.unit)
-    change = frame[f"{name}_delta"] * shown.factor
-    ratios = [format_ratio(r) for r in frame[f"{name}_ratio"]]
+def _metric_columns(frame: pd.DataFrame, metric: schema.Column, per: SumsPer, tones: list[Tone]) -> list[TextColumn]:
+    shown = _scale_of(frame, metric)
+    group = _label(metric, per, shown.unit)
+    change = frame[f"{metric.name}_delta"] * shown.factor
+    ratios = [format_ratio(r) for r in frame[f"{metric.name}_ratio"]]
     return [
-        *_both_sides(frame, metric),
+        *_both_sides(frame, metric, per),
         number_column("change", change, shown.decimals, sign="+", group=group, rank=_CHANGE_RANK, tones=tones),
         TextColumn("ratio", ratios, is_number=True, group=group, tones=tones),
     ]
 
 
-def _transposed(frame: pd.DataFrame, table: schema.Table) -> list[TextColumn]:
+def _transposed(frame: pd.DataFrame, table: schema.Table, per: SumsPer) -> list[TextColumn]:
     """One line per metric: its label, the baseline's value, and each candidate's."""
     labels: list[str] = []
     cells: list[list[str]] = []
     for metric in table.metrics:
         values = [frame[f"{metric.name}_baseline"].iloc[0], *frame[f"{metric.name}_candidate"]]
         shown = column_scale(metric.unit, values) if metric.is_number else ColumnScale(1.0, "", 0)
-        labels.append(_label(frame, metric, shown.unit))
+        labels.append(_label(metric, per, shown.unit))
         if metric.is_number:
             cells.append(number_column("", [v * shown.factor for v in values], shown.decimals).cells)
         else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +26,8 @@ INTERVAL = ("interval_low", "interval_high")
 VERDICT = ("verdict", "evidence", *INTERVAL)
 """The columns of a row's verdict; `evidence` is missing if nothing was tested."""
 REMOVED = "removed"
+_ROLES = ("baseline", "candidate", "delta", "ratio")
+_OCCURRENCES = "occurrences"
 
 _TWO_SIDED_KEYS = {
     "steps": ("host", "step"),
@@ -38,33 +41,51 @@ _TWO_SIDED_KEYS = {
 
 @dataclass(frozen=True)
 class SideRows:
-    """One run's rows of a table, and the divisor of its sums: its number of steps or devices, or 1 for sums per run.
+    """One run's rows of a table, and the divisor of its sums: its number of steps or devices; None if they are left.
 
     `pipelines` are the matched pipelines of a candidate whose table has pipelines; unmatched ones are added.
     `evidence` helps to identify ops beyond their names.
     """
 
     frame: pd.DataFrame
-    divisor: int
+    divisor: int | None = None
     pipelines: Counterparts = field(default_factory=dict)
     evidence: OpEvidence = field(default_factory=OpEvidence)
 
 
-def metric_name(column: Column, per: str) -> str:
-    """The metric's name in a diff, without suffixes such as `_baseline`: sums are per step or device unless per run."""
-    return f"{column.name}_per_{per}" if column.kind == "sum" and per != "run" else column.name
+class SumsPer(NamedTuple):
+    """What the `sums` of a diff are divided by, and `counts` of occurrences: `step`, `device`, `occurrence` or `run`.
+
+    Columns of sums are named without it; `names` are those in files, JSON and SQL.
+    """
+
+    sums: str
+    counts: str
+
+    def of(self, column: Column) -> str:
+        """What a column is per: `step`, `device` or `occurrence`; nothing per run, and for what is no sum."""
+        per = "run" if column.kind != "sum" else self.counts if column.name == _OCCURRENCES else self.sums
+        return "" if per == "run" else per
+
+    def names(self, table: Table) -> dict[str, str]:
+        """The names of the columns of sums with what they are per: `self_time_us_per_step_delta` for
+        `self_time_us_delta`."""
+        pers = {column.name: per for column in table.metrics if (per := self.of(column))}
+        return {f"{name}_{role}": f"{name}_per_{per}_{role}" for name, per in pers.items() for role in _ROLES}
 
 
-def diff_columns(table: Table, per: str) -> list[str]:
+PER_RUN = SumsPer("run", "run")
+
+
+def diff_columns(table: Table) -> list[str]:
     """The columns of a table's diff, in order."""
     columns = ["candidate", *table.keys, *(f"{key}_candidate" for key in _TWO_SIDED_KEYS.get(table.name, ()))]
     if table.name == OP_STATS.name:
         columns += [f"{CONSTITUENTS}_baseline", f"{CONSTITUENTS}_candidate"]
     for metric in table.metrics:
-        name = metric_name(metric, per)
-        columns += [f"{name}_baseline", f"{name}_candidate"]
+        columns += [f"{metric.name}_baseline", f"{metric.name}_candidate"]
         if metric.is_number:
-            columns += [f"{name}_delta", f"{name}_ratio"]
+            columns += [f"{metric.name}_delta", f"{metric.name}_ratio"]
     return [*columns, "status", "match", *(INTERVAL if table.name in STEP_TABLES else ()), "verdict", "evidence"]
 
 
@@ -74,7 +95,6 @@ def diff_table(
     baseline: SideRows,
     candidate: SideRows,
     *,
-    per: str,
     identical: bool,
     manual_pairs: Sequence[ManualChoice] = (),
 ) -> pd.DataFrame:
@@ -100,17 +120,17 @@ def diff_table(
         cells[key] = ours.where(pairing.baseline >= 0, theirs).astype(baseline.frame[key].dtype)
         cells[f"{key}_candidate"] = _take(candidate.frame[key], pairing.candidate)
     for metric in table.metrics:
-        cells |= _metric_cells(metric, baseline, candidate, pairing, per, table.headline)
+        cells |= _metric_cells(metric, baseline, candidate, pairing, table.headline)
     cells |= _labels(pairing)
     if CONSTITUENTS in baseline.frame:
         is_fused = cells["match"] == FUSED
         both = cells["op_type"] + " → " + cells["op_type_candidate"]
         cells["op_type"] = cells["op_type"].where(~is_fused, both)
     cells |= {name: pd.Series(np.nan, index=cells["status"].index) for name in INTERVAL}
-    cells["verdict"] = _verdicts(table, cells, per, identical).where(cells["status"] == MATCHED)
+    cells["verdict"] = _verdicts(table, cells, identical).where(cells["status"] == MATCHED)
     cells["evidence"] = pd.Series(None, index=cells["status"].index, dtype="str")
     cells["candidate"] = pd.Series(candidate_id, index=cells["status"].index, dtype="str")
-    return _in_order(table, pd.DataFrame({name: cells[name] for name in diff_columns(table, per)}), per)
+    return _in_order(table, pd.DataFrame({name: cells[name] for name in diff_columns(table)}))
 
 
 def ratio(baseline: pd.Series, candidate: pd.Series) -> pd.Series:
@@ -142,12 +162,11 @@ def largest_change_first(diff: pd.DataFrame, metric: str, keys: list[str]) -> pd
 
 
 def _metric_cells(
-    metric: Column, baseline: SideRows, candidate: SideRows, pairing: Pairing, per: str, headline: str | None
+    metric: Column, baseline: SideRows, candidate: SideRows, pairing: Pairing, headline: str | None
 ) -> dict[str, pd.Series]:
     """The cells of a metric. An added or removed row changes sums, and bytes, by all that it has."""
-    name = metric_name(metric, per)
-    ours, theirs = baseline.frame[metric.name], candidate.frame[metric.name]
-    if name != metric.name:
+    name, ours, theirs = metric.name, baseline.frame[metric.name], candidate.frame[metric.name]
+    if metric.kind == "sum" and baseline.divisor is not None and candidate.divisor is not None:
         ours, theirs = ours / baseline.divisor, theirs / candidate.divisor
     ours, theirs = _take(ours, pairing.baseline), _take(theirs, pairing.candidate)
     cells = {f"{name}_baseline": ours, f"{name}_candidate": theirs}
@@ -173,7 +192,7 @@ def _labels(pairing: Pairing) -> dict[str, pd.Series]:
     return {"status": pd.Series(status, dtype="str"), "match": pd.Series(pairing.match, dtype="str")}
 
 
-def _verdicts(table: Table, cells: dict[str, pd.Series], per: str, identical: bool) -> pd.Series:
+def _verdicts(table: Table, cells: dict[str, pd.Series], identical: bool) -> pd.Series:
     """The verdict of each row: bytes are exact and compared directly; times are untested, since sums do not suffice."""
     rows = cells["status"].index
     if table.headline is None:
@@ -181,14 +200,14 @@ def _verdicts(table: Table, cells: dict[str, pd.Series], per: str, identical: bo
     headline = table.column(table.headline)
     if identical or headline.unit != "bytes":
         return pd.Series(SAME if identical else UNTESTED, index=rows, dtype="str")
-    delta = cells[f"{metric_name(headline, per)}_delta"].to_numpy(np.float64, na_value=np.nan)
+    delta = cells[f"{headline.name}_delta"].to_numpy(np.float64, na_value=np.nan)
     return pd.Series(np.select([delta < 0, delta > 0], [LESS, MORE], SAME), index=rows, dtype="str")
 
 
-def _in_order(table: Table, diff: pd.DataFrame, per: str) -> pd.DataFrame:
+def _in_order(table: Table, diff: pd.DataFrame) -> pd.DataFrame:
     if table.name in ("steps", "hosts"):
         return diff  # in order of position, which may differ from the order of step numbers
     keys = [c for c in diff.columns if c in table.keys or c.removesuffix("_candidate") in table.keys]
     if table.headline is None:
         return diff.sort_values(keys, ignore_index=True)
-    return largest_change_first(diff, metric_name(table.column(table.headline), per), keys)
+    return largest_change_first(diff, table.headline, keys)

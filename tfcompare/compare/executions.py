@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from tfcompare.compare.diff import ADDED, REMOVED, change
-from tfcompare.compare.groups.aggregate import compared, metric_in
+from tfcompare.compare.groups.aggregate import compared
 from tfcompare.compare.matching.instruction_keys import pair_programs
 from tfcompare.compare.matching.matching import with_hosts_of
 from tfcompare.hlo.names import plain_program
@@ -79,7 +79,7 @@ def programs(rows: pd.DataFrame) -> pd.DataFrame:
     Columns: `program_key`; `label`, its name, with its id if others have the same; `share`, of the self time of both
     runs; `self_time_us_*`; `execution_time_us_*`.
     """
-    names = [f"{metric}_{role}" for metric in (metric_in(rows, "self_time_us"), "execution_time_us") for role in SIDES]
+    names = [f"{metric}_{role}" for metric in ("self_time_us", "execution_time_us") for role in SIDES]
     sums = rows.groupby("program_key", as_index=False)[names].sum(min_count=1)
     size = sums[names[:2]].sum(axis=1)
     full = sums["program_key"].str.removeprefix(ONLY_THERE)
@@ -144,4 +144,4 @@ def _executions(rows: pd.DataFrame, executions: pd.Series) -> pd.Series:
 
 
 def _floats(rows: pd.DataFrame, metric: str, role: str) -> pd.Series:
-    return rows[f"{metric_in(rows, metric)}_{role}"].astype("float64")
+    return rows[f"{metric}_{role}"].astype("float64")

@@ -35,7 +35,7 @@ def lost_events(pair: Pair) -> pd.DataFrame:
     rows = pair.diff("hlo_ops")
     rows = rows[_is_same_program(rows)]
     steps = min(side.step_count() for side in pair.sides)
-    counts = [rows[f"executions_per_step_{side}"].astype("float64").fillna(0.0).round(6) for side in SIDES]
+    counts = [rows[f"executions_{side}"].astype("float64").fillna(0.0).round(6) for side in SIDES]
     loop = rows["op_name_baseline"].str.extract(_LOOP, expand=False).fillna("")
     lost = []
     for side, (often, other) in zip(SIDES, ((counts[1], counts[0]), (counts[0], counts[1])), strict=True):

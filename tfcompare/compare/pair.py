@@ -14,7 +14,7 @@ import pandas as pd
 from tfcompare import schema
 from tfcompare.compare.between_steps import rates, windows_of
 from tfcompare.compare.comparability import MIX, Mismatch, mismatches
-from tfcompare.compare.diff import INTERVAL, MATCHED, VERDICT, SideRows, diff_table, metric_name
+from tfcompare.compare.diff import INTERVAL, MATCHED, VERDICT, SideRows, SumsPer, diff_table
 from tfcompare.compare.examples import differing_examples
 from tfcompare.compare.executions import instructions_of
 from tfcompare.compare.groups.aggregate import Groups
@@ -214,11 +214,18 @@ class Pair:
         """The rows of a table of all captures of one side, with sums per step, device or run as in diffs."""
         table = schema.table(name)
         found = self._rows(table, side)
-        sums = [column.name for column in table.columns if metric_name(column, self.per) != column.name]
-        return found.frame.assign(**{sum_: found.frame[sum_] / found.divisor for sum_ in sums})
+        if (divisor := found.divisor) is None:
+            return found.frame
+        sums = [column.name for column in table.columns if column.kind == "sum"]
+        return found.frame.assign(**{name: found.frame[name] / divisor for name in sums})
+
+    def sums_per(self, *, per_occurrence: bool = False) -> SumsPer:
+        """What the sums of a diff are per, or those of `rows_per_occurrence`."""
+        return self.among.sums_per(per_occurrence=per_occurrence)
 
     def diff(self, name: str = "op_stats") -> pd.DataFrame:
-        """The diff of a table, as described at `Comparison.table`.
+        """The diff of a table, as described at `Comparison.table`, but for the names of sums, which are those of the
+        table: what they are per is `sums_per`.
 
         Raises `Unknown` for an unknown table, `TfcompareError` for one without a diff.
         """
@@ -235,8 +242,7 @@ class Pair:
         headline_metric = schema.table(name).headline
         if headline_metric is None:
             raise TfcompareError(f"the table {name!r} has no headline metric, so it has no matched share")
-        metric = metric_name(schema.table(name).column(headline_metric), self.per)
-        return coverage_of.coverage(self.diff(name), metric, [self.candidate.id])
+        return coverage_of.coverage(self.diff(name), headline_metric, [self.candidate.id])
 
     def scopes(self) -> pd.DataFrame:
         """The diff of ops as a tree of name scopes."""
@@ -357,8 +363,8 @@ class Pair:
         return ratios * (theirs / ours) * (our_steps / their_steps)
 
     def rows_per_occurrence(self, rows: pd.DataFrame, name: str) -> pd.DataFrame:
-        """Some rows of the diff of a table, or groups of them, with sums divided by occurrences
-        (`<metric>_per_occurrence`). Raises `TfcompareError` for a table without occurrences."""
+        """Some rows of the diff of a table, or groups of them, with sums divided by occurrences. Raises
+        `TfcompareError` for a table without occurrences."""
         return per_occurrence(rows, schema.table(name), self.per_step)
 
     def headline(self, names: tuple[str, str] | None = None) -> str:
@@ -418,7 +424,6 @@ class Pair:
             self.candidate.id,
             ours,
             theirs,
-            per=self.per,
             identical=self.is_identical,
             manual_pairs=self.manual_pairs,
         )
@@ -432,7 +437,7 @@ class Pair:
 
     def _judged(self, diff: pd.DataFrame, name: str) -> pd.DataFrame:
         """The diff with verdicts from per-step data; each sure pair is tested as a separate group."""
-        metric = metric_name(schema.table(name).column(schema.table(name).headline or ""), self.per)
+        metric = schema.table(name).headline
         rows = diff[diff["status"] == MATCHED]
         rows = rows[are_sure(rows, self.evidence)]
         number = pd.Series(np.arange(len(rows)), rows.index)
@@ -456,11 +461,11 @@ class Pair:
 
         divisor = partial(self._divisor, side, table.name)
         if table.name in POOLED and len(side.runs) > 1:
-            return SideRows(side.rows(table.name, divisor, rows), 1, evidence=evidence)
+            return SideRows(side.rows(table.name, divisor, rows), evidence=evidence)
         frame = rows(side.run, side.host if "host" in table.keys else None)
         if "execution" in table.keys:
             frame = slowest_executions(frame)
-        return SideRows(frame, divisor(0), evidence=evidence)
+        return SideRows(frame, None if self.per == "run" else divisor(0), evidence=evidence)
 
 
 def _has_devices(side: Side) -> bool:

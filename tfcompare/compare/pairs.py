@@ -20,6 +20,7 @@ from tfcompare.compare.captures import (
     stand_ins,
     typical_of,
 )
+from tfcompare.compare.diff import SumsPer
 from tfcompare.compare.headline import knows_step_time
 from tfcompare.compare.matching.manual import ManualChoice, ManualPairs, applicable_choices
 from tfcompare.compare.matching.normalised import normalised_names
@@ -168,10 +169,18 @@ class Pairs:
         """Memory used by the diffs made so far, and by frames derived from them, in bytes; without that of the runs."""
         return sum(size for _, size in list(self._results.values())) + self._cache.memory_bytes
 
-    def diffs(self, name: str) -> pd.DataFrame:
-        """The diffs of a table, with the rows of all candidates concatenated, as described at `Comparison.table`."""
+    def diffs(self, name: str, *, per_occurrence: bool = False) -> pd.DataFrame:
+        """The diffs of a table, with the rows of all candidates concatenated, as described at `Comparison.table`, but
+        for the names of sums: what they are per is `sums_per`. Raises `TfcompareError` for a table without occurrences
+        if they are to be `per_occurrence`."""
         every = [pair.diff(name) for pair in pairs_of(self)]
-        return every[0] if len(every) == 1 else pd.concat(every, ignore_index=True)
+        if per_occurrence:
+            every = [pair.rows_per_occurrence(diff, name) for pair, diff in zip(pairs_of(self), every, strict=True)]
+        return every[0] if len(every) == 1 and not per_occurrence else pd.concat(every, ignore_index=True)
+
+    def sums_per(self, *, per_occurrence: bool = False) -> SumsPer:
+        """What the sums of `diffs` are per."""
+        return SumsPer("occurrence" if per_occurrence else self.per, self.per)
 
     def with_runs(
         self,

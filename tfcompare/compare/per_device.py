@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from tfcompare.compare.diff import change
-from tfcompare.compare.groups.aggregate import compared, metric_in
+from tfcompare.compare.groups.aggregate import compared
 from tfcompare.compare.matching.renamed_scopes import UNTYPED
 from tfcompare.compare.stats.verdict import UNTESTED
 from tfcompare.errors import TfcompareError
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 _COUNT = "occurrences"
 PerStep = Callable[[pd.Series], pd.Series]
-_PER_OCCURRENCE = "_per_occurrence"
 _ONE_COUNT = 0.005
 """Occurrences per step that differ by less are equal: an execution is cut off at an end of the profile."""
 
@@ -64,7 +63,7 @@ def devices_note(runs: Sequence[Run], hosts: Sequence[str | None], counts: Seque
 
 
 def per_occurrence(diff: pd.DataFrame, table: Table, per_step: PerStep) -> pd.DataFrame:
-    """The diff, or groups of its rows, with sums divided by the row's occurrences and named `<metric>_per_occurrence`.
+    """The diff, or groups of its rows, with sums divided by the row's occurrences.
 
     Verdicts are on the time per step: a row that runs more or less often per step has none here. `per_step` turns
     ratios of sums into ratios per step. The rows are sorted by the change of the headline metric, the largest first,
@@ -74,13 +73,11 @@ def per_occurrence(diff: pd.DataFrame, table: Table, per_step: PerStep) -> pd.Da
     """
     if _COUNT not in table.column_names:
         raise TfcompareError(f"the table {table.name!r} does not count occurrences; show it per step, run or device")
-    counts = metric_in(diff, _COUNT)
-    suffix = counts.removeprefix(_COUNT)
-    diff = _untested_where_counts_differ(diff, diff[f"{counts}_ratio"], per_step)
+    diff = _untested_where_counts_differ(diff, diff[f"{_COUNT}_ratio"], per_step)
     for metric in table.metrics:
-        if metric.kind == "sum" and metric.name != _COUNT and f"{metric.name}{suffix}_baseline" in diff:
-            diff = _divided(diff, f"{metric.name}{suffix}", counts, f"{metric.name}{_PER_OCCURRENCE}")
-    ours, theirs = (diff[f"{table.headline}{_PER_OCCURRENCE}_{side}"] for side in SIDES)
+        if metric.kind == "sum" and metric.name != _COUNT and f"{metric.name}_baseline" in diff:
+            diff = _divided(diff, metric.name)
+    ours, theirs = (diff[f"{table.headline}_{side}"] for side in SIDES)
     size = pd.concat([ours, theirs], axis=1).max(axis=1)
     ranks = pd.DataFrame({"change": -change(ours, theirs).abs(), "size": -size})
     return diff.loc[ranks.sort_values(["change", "size"], kind="stable").index]
@@ -95,12 +92,10 @@ def _untested_where_counts_differ(diff: pd.DataFrame, ratios: pd.Series, per_ste
     return diff.assign(**masked, verdict=diff["verdict"].mask(differs, UNTESTED))
 
 
-def _divided(diff: pd.DataFrame, metric: str, counts: str, name: str) -> pd.DataFrame:
+def _divided(diff: pd.DataFrame, metric: str) -> pd.DataFrame:
     ours, theirs = (
         diff[f"{metric}_{side}"].astype("float64")
-        / diff[f"{counts}_{side}"].astype("float64").replace(0.0, float("nan"))
+        / diff[f"{_COUNT}_{side}"].astype("float64").replace(0.0, float("nan"))
         for side in SIDES
     )
-    values = compared(name, ours, theirs)
-    old = {f"{metric}_{column.removeprefix(f'{name}_')}": column for column in values}
-    return diff.assign(**{own: values[column] for own, column in old.items()}).rename(columns=old)
+    return diff.assign(**compared(metric, ours, theirs))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tfcompare.compare.diff import MATCHED
 from tfcompare.compare.executions import programs
-from tfcompare.compare.groups.aggregate import metric_in, without_idle
+from tfcompare.compare.groups.aggregate import without_idle
 from tfcompare.compare.headline import IN_MULTIPLES_FROM, knows_step_time
 from tfcompare.compare.per_device import computing_devices
 from tfcompare.compare.stats.verdict import IDENTICAL
@@ -74,12 +74,11 @@ def _time_of_each_device(pair: Pair, devices: tuple[int, int]) -> tuple[float, f
     """The self time of all ops on devices, per device that computed, in µs; 0 if most of it is in ops of one run."""
     diff = without_idle(pair.diff())
     ops = diff[diff["host_or_device"] == DEVICE]
-    metric = metric_in(ops, "self_time_us")
-    times = ops[[f"{metric}_{side}" for side in SIDES]].astype("float64").fillna(0.0)
+    times = ops[[f"self_time_us_{side}" for side in SIDES]].astype("float64").fillna(0.0)
     if (times[ops["status"] == MATCHED].sum() < _LEAST_MATCHED * times.sum()).any():
         return 0.0, 0.0
     divisors = (1, 1) if pair.per == "device" else devices
-    before, after = (float(ops[f"{metric}_{side}"].sum()) / of for side, of in zip(SIDES, divisors, strict=True))
+    before, after = (float(ops[f"self_time_us_{side}"].sum()) / of for side, of in zip(SIDES, divisors, strict=True))
     return before, after
 
 

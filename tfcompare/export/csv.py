@@ -67,13 +67,14 @@ def spreadsheet_csv_of(parts: Iterable[pd.DataFrame]) -> Iterator[bytes]:
 
 def zipped_diffs(comparison: Pairs) -> bytes:
     """A zip archive with a file for each table that has a diff with rows, as `spreadsheet_csv` makes them."""
-    from tfcompare.tools.columns import in_words
+    from tfcompare.tools.columns import for_file
 
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as files:
         for table in schema.TABLES.values():
             if table.has_diff and len(rows := comparison.diffs(table.name)):
-                files.writestr(f"{table.name}.csv", spreadsheet_csv(in_words(rows)))
+                rows = for_file(rows, table, comparison.sums_per())
+                files.writestr(f"{table.name}.csv", spreadsheet_csv(rows))
     return archive.getvalue()
 
 

@@ -153,7 +153,8 @@ def _table(table: Table, rows: int) -> dict[str, Any]:
         "name": table.name,
         "title": table.title,
         "columns": [
-            {"name": one.name, "label": f"{one.heading}, {one.label.lower()}" if one.heading else one.label,
+            {"name": table.name_in_file(one.name),
+             "label": f"{one.heading}, {one.label.lower()}" if one.heading else one.label,
              "unit": "" if one.format == "ratio" else one.unit}
             for one in table.columns
         ],

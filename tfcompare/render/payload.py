@@ -72,7 +72,12 @@ def _column(table: Table, column: Shown, unit: tuple[float, str, int] | None) ->
     if unit is not None and unit[1]:
         per = "/s" if column.unit.endswith("/s") else ""
         label, heading = (text.replace(f"({column.unit}", f"({unit[1]}{per}") for text in (label, heading))
-    found: dict[str, Any] = {"label": label, "heading": heading, "help": column.help, "csv": column.name}
+    found: dict[str, Any] = {
+        "label": label,
+        "heading": heading,
+        "help": column.help,
+        "csv": table.name_in_file(column.name),
+    }
     if column.name == "verdict":
         rows = table.rows.to_dict("records")
         tones = [tone_of(row["verdict"], row["evidence"]) for row in rows]

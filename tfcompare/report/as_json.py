@@ -14,7 +14,7 @@ from tfcompare.compare.pair import Pair
 from tfcompare.compare.pairs import Pairs, pairs_of
 from tfcompare.render.as_json import jsonable
 from tfcompare.tools.caveats import caveats
-from tfcompare.tools.columns import in_words
+from tfcompare.tools.columns import for_file
 from tfcompare.tools.overview import dashboard
 from tfcompare.tools.step_attribution import attribution_of
 from tfcompare.views.answer import headline
@@ -64,7 +64,9 @@ def _pair(pair: Pair) -> dict[str, Any]:
         "parts": attribution.parts.to_dict("records"),
         "slowest_host": attribution.host_sentence,
         "tables": {
-            table.name: _table(in_words(pair.diff(table.name))) for table in schema.TABLES.values() if table.has_diff
+            table.name: _table(for_file(pair.diff(table.name), table, pair.sums_per()))
+            for table in schema.TABLES.values()
+            if table.has_diff
         },
     }  # fmt: skip
 

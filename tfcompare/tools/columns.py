@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tfcompare import schema
-from tfcompare.compare.diff import change, outcome
-from tfcompare.compare.groups.aggregate import UNITS_OF_SUMS
+from tfcompare.compare.diff import PER_RUN, SumsPer, change, outcome
 from tfcompare.schema import SIDES, Column
 
 HEADINGS = {"baseline": "Baseline", "candidate": "Candidate", "delta": "Change", "ratio": "Ratio"}
@@ -186,10 +185,11 @@ class Shown:
         return self.unit in ("µs", "bytes")
 
 
-def shown(name: str, table: schema.Table) -> Shown:
+def shown(name: str, table: schema.Table, sums_per: SumsPer = PER_RUN) -> Shown:
     """How the column `name` of a diff of `table`, or of `table` itself, is shown; raises `Unknown`."""
-    base, per, role = _parts(name, table)
+    base, role = _parts(name, table)
     column = OF_A_DIFF.get(base) or table.column(base)
+    per = sums_per.of(column) if role else ""
     unit = "" if column.unit == "share" else column.unit
     unit = f"{unit}/{per}" if unit and per else f"per {per}" if per else unit
     name_and_unit = f"{column.label} ({unit})" if unit else column.label
@@ -229,9 +229,9 @@ def innermost_first(name: str) -> str:
     return SCOPE_MARK.join(reversed(name.split(separator)))
 
 
-def shown_alone(name: str, table: schema.Table) -> Shown:
+def shown_alone(name: str, table: schema.Table, sums_per: SumsPer = PER_RUN) -> Shown:
     """How the baseline's column of a diff is shown where one run is shown alone: as in `table` itself."""
-    column = shown(name, table)
+    column = shown(name, table, sums_per)
     label = column.heading or column.label.removesuffix(", baseline")
     return replace(column, heading="", label=label)
 
@@ -245,17 +245,13 @@ def of_one_run(names: Sequence[str]) -> list[str]:
 _OF_TWO_RUNS = ("candidate", "status", "match", "interval_low", "interval_high", "verdict", "evidence")
 
 
-def _parts(name: str, table: schema.Table) -> tuple[str, str, str]:
-    """(the base column's name; `step`, `device`, `occurrence` or nothing for what it is per; `baseline`, `candidate`,
-    `delta`, `ratio` or nothing)."""
+def _parts(name: str, table: schema.Table) -> tuple[str, str]:
+    """(the base column's name; `baseline`, `candidate`, `delta`, `ratio` or nothing)."""
     known = {*OF_A_DIFF, *table.column_names}
     if name in known:
-        return name, "", ""
+        return name, ""
     base, _, role = name.rpartition("_")
-    if role not in HEADINGS:
-        base, role = name, ""
-    per = next((per for per in UNITS_OF_SUMS if base.endswith(f"_per_{per}")), "")
-    return base.removesuffix(f"_per_{per}") if per else base, per, role
+    return (base, role) if role in HEADINGS else (name, "")
 
 
 def _format(column: Column, role: str) -> Format:
@@ -316,6 +312,11 @@ def in_words(rows: pd.DataFrame) -> pd.DataFrame:
         return rows
     of_rows = zip(rows["status"], rows["verdict"], rows["evidence"], strict=True)
     return rows.assign(verdict=pd.Series([outcome(*row) for row in of_rows], rows.index, dtype="str"))
+
+
+def for_file(rows: pd.DataFrame, table: schema.Table, sums_per: SumsPer) -> pd.DataFrame:
+    """Rows of a diff for a file or a query: `in_words`, and sums named by what they are per."""
+    return in_words(rows).rename(columns=sums_per.names(table))
 
 
 def as_shown(rows: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:

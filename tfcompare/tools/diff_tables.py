@@ -8,12 +8,12 @@ from functools import cached_property
 import pandas as pd
 
 from tfcompare import schema
-from tfcompare.compare.diff import INTERVAL, diff_columns, metric_name
+from tfcompare.compare.diff import INTERVAL, diff_columns
 from tfcompare.compare.pairs import Pairs
 from tfcompare.query.tables import DIFF
 from tfcompare.schema import SIDES
 from tfcompare.schema.columns import Table
-from tfcompare.tools.columns import in_words, shown
+from tfcompare.tools.columns import for_file, shown
 
 
 @dataclass(frozen=True)
@@ -29,26 +29,29 @@ class DiffTables:
 
     def _dtypes(self, table: Table) -> dict[str, str]:
         """As the diff of a table has them: sums per step are fractions, cells of an absent side are missing."""
-        per = self.comparison.per
-        found = dict.fromkeys(["baseline", *diff_columns(table, per)], "str")
+        found = dict.fromkeys(["baseline", *diff_columns(table)], "str")
         found |= {key: table.column(key).dtype for key in table.keys}
         found |= {f"{key}_candidate": table.column(key).dtype for key in table.keys if f"{key}_candidate" in found}
         for metric in table.metrics:
-            name = metric_name(metric, per)
-            dtype = metric.dtype if name == metric.name else "float64"
+            name = metric.name
+            dtype = "float64" if self.comparison.sums_per().of(metric) else metric.dtype
             found |= {f"{name}_{role}": dtype for role in SIDES}
             if metric.is_number:
                 found |= {f"{name}_delta": dtype, f"{name}_ratio": "float64"}
-        return found | {name: "float64" for name in INTERVAL if name in found}
+        found |= {name: "float64" for name in INTERVAL if name in found}
+        names = self.comparison.sums_per().names(table)
+        return {names.get(name, name): dtype for name, dtype in found.items()}
 
     def meaning(self, name: str, column: str) -> str:
         """What a column of a diff means; empty for the ids of the runs."""
         table = schema.table(name.removesuffix(DIFF))
-        return "" if column in SIDES else shown(column, table).help
+        plain = {wide: name for name, wide in self.comparison.sums_per().names(table).items()}
+        return "" if column in SIDES else shown(plain.get(column, column), table, self.comparison.sums_per()).help
 
     def table(self, name: str) -> pd.DataFrame:
         """The diff of this name. Raises `Unknown` for one that there is not."""
-        return _plain(in_words(self.comparison.diffs(name.removesuffix(DIFF))))
+        table = schema.table(name.removesuffix(DIFF))
+        return _plain(for_file(self.comparison.diffs(table.name), table, self.comparison.sums_per()))
 
 
 def _plain(diff: pd.DataFrame) -> pd.DataFrame:

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from tfcompare.compare.groups.aggregate import metric_in, without_idle
+from tfcompare.compare.groups.aggregate import without_idle
 from tfcompare.compare.stats.verdict import SAME, Verdict, verdict_on_size
 from tfcompare.schema import DEVICE, HOST, SIDES
 
@@ -57,21 +57,20 @@ def better_by(verdict: Verdict) -> Better:
     return "lower" if verdict.is_claim else "neither"
 
 
-def op_times(diff: pd.DataFrame) -> list[KeyFigure]:
-    """The self time of all ops of one candidate's diff, on each of device and host that ran any."""
-    metric = metric_in(diff, "self_time_us")
-    per = metric.partition("_per_")[2] or "run"
-    return [_op_time(diff, metric, side, per) for side in _sides(diff)]
+def op_times(diff: pd.DataFrame, per: str) -> list[KeyFigure]:
+    """The self time of all ops of one candidate's diff, which is `per` step, device or run, on each of device and host
+    that ran any."""
+    return [_op_time(diff, side, per) for side in _sides(diff)]
 
 
 def _sides(diff: pd.DataFrame) -> list[str]:
     return [side for side in (DEVICE, HOST) if bool((without_idle(diff)["host_or_device"] == side).any())]
 
 
-def _op_time(diff: pd.DataFrame, metric: str, side: str, per: str) -> KeyFigure:
+def _op_time(diff: pd.DataFrame, side: str, per: str) -> KeyFigure:
     ops = without_idle(diff)
     here = ops[ops["host_or_device"] == side]
-    ours, theirs = (float(here[f"{metric}_{role}"].astype("float64").sum(min_count=1)) for role in SIDES)
+    ours, theirs = (float(here[f"self_time_us_{role}"].astype("float64").sum(min_count=1)) for role in SIDES)
     meaning = (
         f"Self time of all {side.lower()} ops added up over all hosts, threads and streams, per {per}; without IDLE."
     )

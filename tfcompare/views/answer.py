@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tfcompare.charts.verdicts import colours_of_change, outcome_text, text_of, tone_of
 from tfcompare.compare.attribution_words import PART_WORDS
 from tfcompare.compare.diff import MATCHED
-from tfcompare.compare.groups.aggregate import largest_changes, metric_in
+from tfcompare.compare.groups.aggregate import largest_changes
 from tfcompare.compare.memory_growth import growth_in
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.stats.estimates import STEP_TIME
@@ -352,8 +352,7 @@ def _op_id(row: Mapping[Any, Any] | pd.Series) -> str:
 
 
 def _finding(pair: Pair, row: pd.Series) -> Finding:
-    metric = metric_in(row.to_frame().T, "self_time_us")
-    ours, theirs = (float(row[name]) for name in sides_of(metric))
+    ours, theirs = (float(row[name]) for name in sides_of("self_time_us"))
     low, high = pair.interval(row)
     return Finding(
         _op_id(row), str(row["op_name"]), "µs", ours, theirs,
@@ -365,13 +364,12 @@ def _finding(pair: Pair, row: pd.Series) -> Finding:
 
 def _change(pair: Pair, row: pd.Series) -> list[str]:
     """The cells on an op that changed."""
-    metric = metric_in(row.to_frame().T, "self_time_us")
     low, high = pair.interval(row)
     return [
         str(row["op_name"]),
-        format_delta(float(row[f"{metric}_change"]), "µs"),
-        *(format_time_us(row[name]) for name in sides_of(metric)),
-        format_ratio(row[f"{metric}_ratio"]),
+        format_delta(float(row["self_time_us_change"]), "µs"),
+        *(format_time_us(row[name]) for name in sides_of("self_time_us")),
+        format_ratio(row["self_time_us_ratio"]),
         MISSING if math.isnan(low) else f"{format_ratio(low)}–{format_ratio(high)}",
         outcome_text(row.to_dict()),
     ]

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from tfcompare.charts.verdicts import Judged, Tone, word_of
+from tfcompare.compare.diff import PER_RUN, SumsPer
 from tfcompare.text import capitalized
 from tfcompare.tools.card_texts import row_texts, value_text
 from tfcompare.tools.columns import Shown, of_one_run, shown, shown_alone
@@ -214,7 +215,7 @@ class Table:
     (Markdown) is shown in place of rows. `address` distinguishes the tables of a page in its address,
     where `switch` is what `All columns` is called, if it has a name of its own. A table that `is_small` is a part of
     something else, without files of its own. `others` is how columns are shown that the table does
-    not declare; `file` names the CSV file if the rows are of no table.
+    not declare; `file` names the CSV file if the rows are of no table. `sums_per`: what the table's sums are per.
     """
 
     table: schema.Table
@@ -232,6 +233,7 @@ class Table:
     is_small: bool = False
     others: Mapping[str, Shown] = field(default_factory=dict)
     file: str = ""
+    sums_per: SumsPer = PER_RUN
 
     @property
     def name(self) -> str:
@@ -246,7 +248,16 @@ class Table:
     def columns_of(self, names: Sequence[str]) -> list[Shown]:
         """How these columns are shown; of a run alone, those that say something about it."""
         names, show = (of_one_run(names), shown_alone) if self.is_alone else (names, shown)
-        return [self.others[name] if name in self.others else show(name, self.table) for name in names]
+        return [self.others[name] if name in self.others else show(name, self.table, self.sums_per) for name in names]
+
+    def name_in_file(self, column: str) -> str:
+        """What a column is called in files, JSON and addresses."""
+        return self.sums_per.names(self.table).get(column, column)
+
+    def in_file(self, columns: Sequence[Shown]) -> tuple[pd.DataFrame, list[Shown]]:
+        """The rows, and some of their columns, with the names of files."""
+        named = [replace(column, name=self.name_in_file(column.name)) for column in columns]
+        return self.rows.rename(columns=self.sums_per.names(self.table)), named
 
 
 @dataclass(frozen=True)

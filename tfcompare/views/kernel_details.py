@@ -10,7 +10,6 @@ import pandas as pd
 
 from tfcompare import schema
 from tfcompare.compare.diff import MATCHED
-from tfcompare.compare.groups.aggregate import metric_in
 from tfcompare.compare.groups.kernel_groups import KernelGrouping, counted_under, group_kernels
 from tfcompare.compare.matching.kernel_labels import kernel_labels
 from tfcompare.compare.pair import Pair
@@ -119,7 +118,7 @@ def _ops_of(launches: pd.DataFrame) -> list[str]:
 
 def _launches(pair: Pair, launches: pd.DataFrame) -> Block:
     """The launches: first the columns that differ between them, then their figures."""
-    time, count = (metric_in(launches, name) for name in (TIME, COUNT))
+    time, count = TIME, COUNT
     keys = [name for name in ("op_name", "kernel_name", "host") if launches[name].nunique() > 1] or ["op_name"]
     launch = {key: [key] if _is_same(launches, key) else [key, f"{key}_candidate"] for key in LAUNCH}
     names = [*keys, *launch["block_dim"], *launch["grid_dim"], *sides_of(time, CHANGE[:3]), *sides_of(count)]

@@ -15,7 +15,7 @@ from tfcompare.charts import shares as charts
 from tfcompare.charts.changes import changes_of_pair
 from tfcompare.charts.style import Quantity
 from tfcompare.compare.diff import INTERVAL
-from tfcompare.compare.groups.aggregate import group_copies, largest_changes, metric_in
+from tfcompare.compare.groups.aggregate import group_copies, largest_changes
 from tfcompare.compare.pair import Pair
 from tfcompare.markdown import as_code
 from tfcompare.run import Run
@@ -193,15 +193,15 @@ def headline(pair: Pair) -> str:
     """The change of the kernel time, in Markdown; empty where a run has none."""
     diff = pair.diff("kernel_stats")
     if pair.is_single:
-        return kernel_stats.sentence_alone(diff)
+        return kernel_stats.sentence_alone(diff, pair.per)
     if pair.is_identical:
         return "Both runs are the same capture: no kernel differs."
-    return kernel_stats.kernel_sentence(diff)
+    return kernel_stats.kernel_sentence(diff, pair.per)
 
 
 def figures(pair: Pair) -> list[KeyFigure]:
     """Kernel time, launches and copies, and of two runs how much of the time has a counterpart."""
-    found = kernel_stats.kernel_figures(pair.diff("kernel_stats"), pair.diff("copies"))
+    found = kernel_stats.kernel_figures(pair.diff("kernel_stats"), pair.diff("copies"), pair.per)
     if not pair.is_single:
         return found
     return [figure.alone() for figure in found if figure.label != kernel_stats.MATCHED_TIME]
@@ -221,26 +221,26 @@ def _table(pair: Pair, rows: pd.DataFrame, options: Options) -> Table:
         schema.KERNEL_STATS,
         "Every launch" if options.by == "launch" else f"Every {GROUPINGS[options.by]}",
         largest_first(pair, schema.KERNEL_STATS, rows),
-        _columns(rows, options.by, every=False),
-        every=_columns(rows, options.by, every=True),
+        _columns(options.by, every=False),
+        every=_columns(options.by, every=True),
         is_alone=pair.is_single,
         nothing=f"No row has all words of {as_code(options.filter)}. Clear the filter to see all.",
         opens=Opens(partial(_details, pair, options.by), kernel_key),
+        sums_per=pair.sums_per(per_occurrence=options.per_launch),
         everything=partial(everything, pair, schema.KERNEL_STATS, kernel_stats.with_ranks_and_shares),
         readings=display_names(pair),
     )
 
 
-def _columns(rows: pd.DataFrame, by: By, *, every: bool) -> list[str]:
+def _columns(by: By, *, every: bool) -> list[str]:
     """The table's columns, most important first; with `every`, all of TensorBoard's GPU kernel stats."""
-    time, count = (metric_in(rows, name) for name in (TIME, COUNT))
-    names = [*_KEYS[by], *sides_of(time, SIDES if by == "launch" else CHANGE[:3])]
+    names = [*_KEYS[by], *sides_of(TIME, SIDES if by == "launch" else CHANGE[:3])]
     if by in ("kernel_name", "op_name"):
-        names += sides_of(count, CHANGE[:3])
+        names += sides_of(COUNT, CHANGE[:3])
     names += ["verdict"]
     if every:
-        names += [*sides_of("time_rank"), *sides_of(time, CHANGE[2:]), *sides_of("time_share")]
-        names += [*sides_of("cumulative_time_share"), *sides_of(count, CHANGE)]
+        names += [*sides_of("time_rank"), *sides_of(TIME, CHANGE[2:]), *sides_of("time_share")]
+        names += [*sides_of("cumulative_time_share"), *sides_of(COUNT, CHANGE)]
         names += [*sides_of(DURATIONS[0], CHANGE[:3]), *(name for one in DURATIONS[1:] for name in sides_of(one))]
         names += [name for flag in FLAGS for name in sides_of(flag)]
         if by == "launch":
@@ -272,7 +272,8 @@ def _changes(pair: Pair, options: Options, letters: int = ops.MOVER_LENGTH) -> A
     if changes.empty:
         return None
     named = kernels.labelled(changes, metric, options.by, display_names(pair))
-    return changes_of_pair(pair, named, metric, by="name", quantity=quantity, letters=letters)
+    per = pair.sums_per(per_occurrence=options.per_launch).of(schema.KERNEL_STATS.column(metric)) or "run"
+    return changes_of_pair(pair, named, metric, by="name", quantity=quantity, letters=letters, per=per)
 
 
 def _distributions(pair: Pair, options: Options) -> Iterator[Block]:
@@ -316,10 +317,13 @@ def _tensor_cores(pair: Pair, options: Options) -> Any:
 def _copies(pair: Pair, options: Options) -> Table:
     """The count, bytes, time and bandwidth of copies, by kind or device by device."""
     rows = pair.diff("copies") if options.by_device else group_copies(pair.diff("copies"))
-    time, count, size = (metric_in(rows, name) for name in ("duration_us", "occurrences", "size_bytes"))
+    time, count, size = "duration_us", "occurrences", "size_bytes"
     names = ["kind", *(["host", "device"] if options.by_device else []), *sides_of(time, CHANGE[:3])]
     names += [name for metric in (count, size, "bandwidth_bytes_per_s") for name in sides_of(metric)]
-    return Table(schema.COPIES, "Copies", rows, names, is_alone=pair.is_single, nothing=NO_COPIES, address="copies_")
+    return Table(
+        schema.COPIES, "Copies", rows, names, is_alone=pair.is_single, nothing=NO_COPIES, address="copies_",
+        sums_per=pair.sums_per(),
+    )  # fmt: skip
 
 
 CHARTS: dict[str, Make] = {"kernel_changes": _changes, "tensor_cores": _tensor_cores}

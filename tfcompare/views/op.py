@@ -13,7 +13,6 @@ from tfcompare import schema
 from tfcompare.charts.steps import steps
 from tfcompare.charts.verdicts import text_of
 from tfcompare.compare.diff import MATCHED
-from tfcompare.compare.groups.aggregate import metric_in
 from tfcompare.compare.groups.fused_rows import CONSTITUENTS, single_ops
 from tfcompare.compare.matching.kernel_labels import kernel_labels
 from tfcompare.compare.matching.tiers import FUSED
@@ -139,7 +138,7 @@ def verdict_sentence(row: pd.Series, interval_of_ratio: tuple[float, float]) -> 
     """
     if row["status"] != MATCHED:
         return f"**Only in the {'candidate' if row['status'] == 'added' else 'baseline'}.**"
-    ratio = row[f"{metric_in(row.to_frame().T, 'self_time_us')}_ratio"]
+    ratio = row["self_time_us_ratio"]
     interval = ""
     if interval_of_ratio[0] == interval_of_ratio[0]:
         low, high = map(format_ratio, interval_of_ratio)
@@ -150,7 +149,7 @@ def verdict_sentence(row: pd.Series, interval_of_ratio: tuple[float, float]) -> 
 def numbers(pair: Pair, row: pd.Series) -> Facts:
     """The numbers of one op: a row for each, with the columns of both sides and the change."""
     costs = {column.name: (column.label, column.unit) for column in map(schema.OP_STATS.column, COSTS)}
-    rows = numbers_of(pair, row, NUMBERS | costs, known=tuple(costs))
+    rows = numbers_of(pair, schema.OP_STATS, row, NUMBERS | costs, known=tuple(costs))
     bounds = ["" if pd.isna(row[f"bound_by_{role}"]) else str(row[f"bound_by_{role}"]) for role in SIDES]
     if any(bounds):
         ours, theirs = (bound or MISSING for bound in bounds)
@@ -165,20 +164,21 @@ def numbers_header(pair: Pair) -> list[str]:
 
 
 def numbers_of(
-    pair: Pair, row: pd.Series, labels: dict[str, tuple[str, str]], known: tuple[str, ...] = ()
+    pair: Pair, table: schema.Table, row: pd.Series, labels: dict[str, tuple[str, str]], known: tuple[str, ...] = ()
 ) -> list[list[str]]:
-    """Numbers of a row of a diff as texts: the label, both sides and the change, or the label and the value.
+    """Numbers of a row of the diff of a table as texts: the label, both sides and the change, or the label and the
+    value.
 
     `labels` are those and the units of columns; those of `known` are left out where neither side has them.
     """
     lines = []
     for name, (label, unit) in labels.items():
-        column = name if f"{name}_baseline" in row.index else f"{name}_per_{pair.per}"
-        ours, theirs = (row[f"{column}_{role}"] for role in SIDES)
+        ours, theirs = (row[f"{name}_{role}"] for role in SIDES)
         if name in known and pd.isna(ours) and pd.isna(theirs):
             continue
         text = format_percent if unit == "share" else partial(format_value, unit=unit)
-        what = label if column == name else f"{label} per {pair.per}"
+        per = pair.sums_per().of(table.column(name)) if name in table.column_names else ""
+        what = f"{label} per {per}" if per else label
         both = [text(ours), text(theirs), change_of(ours, theirs, unit)]
         lines.append([what, *(both[:1] if pair.is_single else both)])
     return lines
@@ -220,7 +220,7 @@ def kernels(pair: Pair, baseline: str | None, candidate: str | None) -> Iterator
     rows = rows_named(pair.diff("kernel_stats"), baseline, candidate)
     if rows.empty:
         return
-    time, count = (metric_in(rows, name) for name in ("total_duration_us", "occurrences"))
+    time, count = "total_duration_us", "occurrences"
     names = ["kernel_name", "block_dim", "grid_dim", *sides_of(time, CHANGE[:3])]
     names += [*sides_of(count), "verdict"]
     readings = kernel_labels([*rows["kernel_name"], *rows["kernel_name_candidate"].dropna()])
@@ -242,8 +242,9 @@ def small_table(
 ) -> Table:  # fmt: skip
     """A table within the details of a row of another."""
     return Table(
-        table, title, rows, names, is_alone=pair.is_single, address=address, readings=readings or {}, is_small=True
-    )
+        table, title, rows, names, is_alone=pair.is_single, address=address, readings=readings or {}, is_small=True,
+        sums_per=pair.sums_per(),
+    )  # fmt: skip
 
 
 def _names(pair: Pair, _options: Any) -> dict[str, str]:

@@ -14,11 +14,10 @@ from tfcompare.charts import ops, scopes
 from tfcompare.charts.changes import changes_of_pair
 from tfcompare.charts.shares import NARROW, WIDE, share_rows
 from tfcompare.charts.steps.attribution import part_waterfall
-from tfcompare.charts.style import SELF_TIME
 from tfcompare.charts.verdicts import colours_of_change
 from tfcompare.compare.attribution import OTHER_HOSTS
 from tfcompare.compare.diff import INTERVAL
-from tfcompare.compare.groups.aggregate import Grouping, largest_changes, metric_in, without_idle
+from tfcompare.compare.groups.aggregate import Grouping, largest_changes, without_idle
 from tfcompare.compare.pair import Pair
 from tfcompare.markdown import as_code
 from tfcompare.schema import DEVICE, HOST, SIDES
@@ -173,6 +172,7 @@ def _table(pair: Pair, rows: pd.DataFrame, options: Options) -> Table:
         is_alone=pair.is_single,
         nothing=filtered if options.filter else "No ops were recorded here.",
         opens=Opens(partial(_details, pair, options), op.op_key) if options.by == "op_name" else None,
+        sums_per=pair.sums_per(per_occurrence=options.per_occurrence),
         everything=partial(everything, pair, schema.OP_STATS, partial(tf_stats.side_by_side, idle=options.idle)),
     )
 
@@ -180,13 +180,13 @@ def _table(pair: Pair, rows: pd.DataFrame, options: Options) -> Table:
 def _columns(pair: Pair, rows: pd.DataFrame, options: Options, *, every: bool) -> list[str]:
     """The table's columns, most important first."""
     side = ["host_or_device"] if rows["host_or_device"].nunique() > 1 or every else []
-    self_time = sides_of(metric_in(rows, "self_time_us"), CHANGE)
+    self_time = sides_of("self_time_us", CHANGE)
     shares_of = sides_of("self_share")
-    occurrences = _named(rows, "occurrences")
+    occurrences = sides_of("occurrences")
     if options.by != "op_name":
         names = [options.by, *side, *self_time, "verdict"]
         return names + (["status", "evidence", *INTERVAL, *shares_of, *occurrences, "match"] if every else [])
-    wall_time = _named(rows, "wall_time_us") if every and any(map(has_step_times, pair.runs)) else []
+    wall_time = sides_of("wall_time_us") if every and any(map(has_step_times, pair.runs)) else []
     names = ["op_name", "op_type", *side, *self_time, *wall_time, "verdict"]
     if pair.is_single and not every:
         names += [*shares_of[:1], *occurrences[:1]]
@@ -194,18 +194,13 @@ def _columns(pair: Pair, rows: pd.DataFrame, options: Options, *, every: bool) -
         names += occurrences
     if every:
         names += ["status", "evidence", *INTERVAL, *shares_of, "match", *sides_of("rank")]
-        names += [*occurrences, *_named(rows, "total_time_us")]
+        names += [*occurrences, *sides_of("total_time_us")]
         names += [f"{name}_{role}" for name in _AVERAGES for role in SIDES]
-        known = [name for cost in ("flops", "bytes_accessed") for name in _named(rows, cost)]
+        known = [name for cost in ("flops", "bytes_accessed") for name in sides_of(cost)]
         if rows[known].notna().any(axis=None):
             names += [*known, *(f"{name}_{role}" for name in _RATES for role in SIDES)]
         names += [*sides_of("is_eager"), "op_name_candidate", "op_type_candidate"]
     return names
-
-
-def _named(rows: pd.DataFrame, metric: str) -> list[str]:
-    """The columns of a sum for both sides."""
-    return sides_of(metric_in(rows, metric))
 
 
 def _details(pair: Pair, options: Options, chosen: str) -> Details | None:
@@ -226,7 +221,8 @@ def _changes(pair: Pair, options: Options, letters: int = ops.MOVER_LENGTH) -> A
     changes = largest_changes(_rows(pair, options), n=ops.TOP)
     if changes.empty:
         return None
-    return changes_of_pair(pair, changes, "self_time_us", by=options.by, quantity=SELF_TIME, letters=letters)
+    per = "occurrence" if options.per_occurrence else pair.per
+    return changes_of_pair(pair, changes, "self_time_us", by=options.by, letters=letters, per=per)
 
 
 def _within(pair: Pair, options: Options) -> Iterator[Block]:
@@ -291,8 +287,7 @@ def _types(pair: Pair, times: pd.DataFrame, place: str) -> Facts:
 
 
 def _with_time(rows: pd.DataFrame, place: str) -> pd.DataFrame:
-    metric = metric_in(rows, "self_time_us")
-    took_time = rows[sides_of(metric)].max(axis=1) > 0
+    took_time = rows[sides_of("self_time_us")].max(axis=1) > 0
     return rows[took_time & (rows["host_or_device"] == place)]
 
 
@@ -310,11 +305,10 @@ def scopes_of(pair: Pair, _options: Any = None, *, place: str) -> Any:
     if not (pair.diff()["host_or_device"] == place).any():
         return None
     tree = pair.scopes()
-    metric = metric_in(tree, "self_time_us")
-    took_time = tree[sides_of(metric)].max(axis=1) > 0
+    took_time = tree[sides_of("self_time_us")].max(axis=1) > 0
     here = tree[took_time & (tree["node"].str.split("/", n=1).str[0] == place)]
     make = scopes.scope_icicle_alone if pair.is_single else scopes.scope_icicle
-    return None if here.empty else make(here, metric, per=pair.per, place=place.lower())
+    return None if here.empty else make(here, "self_time_us", per=pair.per, place=place.lower())
 
 
 CHARTS: dict[str, Make] = {

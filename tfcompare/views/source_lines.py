@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from tfcompare.compare.groups.aggregate import largest_changes, metric_in
+from tfcompare.compare.groups.aggregate import largest_changes
 from tfcompare.compare.pair import Pair
 from tfcompare.tools.short_names import shorten_distinct
 from tfcompare.tools.xla.source_lines import by_line
@@ -82,13 +82,12 @@ def _instructions(pair: Pair, line: str, index: list[int]) -> Iterator[Block]:
     """The instructions of a line whose time changed most."""
     every = pair.instructions().loc[index]
     rows = largest_changes(every, MOST_INSTRUCTIONS)
-    metric = metric_in(rows, "self_time_us")
     ops = rows["op_name_baseline"].fillna(rows["op_name_candidate"])
     cells = [
         [
             str(row["hlo_op"]),
-            format_delta(float(row[f"{metric}_change"]), "µs"),
-            *(format_time_us(row[name]) for name in sides_of(metric)),
+            format_delta(float(row["self_time_us_change"]), "µs"),
+            *(format_time_us(row[name]) for name in sides_of("self_time_us")),
             str(op),
         ]
         for op, row in zip(ops, rows.to_dict("records"), strict=True)

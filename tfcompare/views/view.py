@@ -11,7 +11,6 @@ import pandas as pd
 
 from tfcompare import schema
 from tfcompare.compare.diff import MATCHED
-from tfcompare.compare.groups.aggregate import metric_in
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.pairs import pairs_of
 from tfcompare.schema import SIDES
@@ -109,4 +108,4 @@ def largest_first(pair: Pair, table: schema.Table, rows: pd.DataFrame) -> pd.Dat
     """The rows of a run alone by the headline metric: a diff is ordered by change, and nothing changed here."""
     if not pair.is_single or table.headline is None:
         return rows
-    return rows.sort_values(f"{metric_in(rows, table.headline)}_baseline", ascending=False, kind="stable")
+    return rows.sort_values(f"{table.headline}_baseline", ascending=False, kind="stable")

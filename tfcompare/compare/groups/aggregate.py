@@ -32,9 +32,6 @@ ADDITIVE = ("occurrences", "self_time_us")
 Part = Literal["sum", "whole_sum", "min", "max", "any"]
 """How the cells of a group are aggregated: a `whole_sum` is missing if any cell is missing; `any` is for flags."""
 
-
-UNITS_OF_SUMS = ("step", "device", "occurrence")
-"""What sums may be per, besides per run: `self_time_us_per_step`."""
 _BANDWIDTH = "bandwidth_bytes_per_s"
 
 
@@ -145,21 +142,6 @@ def candidates_in_order(rows: pd.DataFrame, diff: pd.DataFrame) -> pd.DataFrame:
     return rows.loc[order].reset_index(drop=True)
 
 
-def metric_in(diff: pd.DataFrame, metric: str) -> str:
-    """The metric's name in a diff, with what it is per (`_per_step`) unless per run; raises `Unknown`."""
-    for name in (metric, *(f"{metric}_per_{per}" for per in UNITS_OF_SUMS)):
-        if f"{name}_delta" in diff.columns:
-            return name
-    known = [c.removesuffix("_delta") for c in diff.columns if c.endswith("_delta")]
-    raise Unknown("metric of the diff", metric, known)
-
-
-def per_in(diff: pd.DataFrame, metric: str) -> str:
-    """What the sums of a metric are per in a diff: `step`, `device`, `occurrence` or `run`; raises `Unknown`."""
-    name = metric_in(diff, metric)
-    return next((per for per in UNITS_OF_SUMS if name.endswith(f"_per_{per}")), "run")
-
-
 def without_idle(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows of a table or diff without IDLE; all rows if there is no column `op_type`."""
     return rows[rows["op_type"] != IDLE] if "op_type" in rows.columns else rows
@@ -171,11 +153,13 @@ def largest_changes(diff: pd.DataFrame, n: int = 10, metric: str = "self_time_us
     Returns the diff's columns and `<metric>_change`: candidate − baseline, where an absent side counts as 0. Rows
     without a change are left out. Raises `Unknown` if the diff does not have the metric.
     """
-    name = metric_in(diff, metric)
+    if f"{metric}_delta" not in diff:
+        known = [c.removesuffix("_delta") for c in diff.columns if c.endswith("_delta")]
+        raise Unknown("metric of the diff", metric, known)
     busy = without_idle(diff)
-    changes = change(busy[f"{name}_baseline"], busy[f"{name}_candidate"])
-    moved = busy.assign(**{f"{name}_change": changes})[changes != 0]
-    by_size = moved.loc[moved[f"{name}_change"].abs().sort_values(ascending=False, kind="stable").index]
+    changes = change(busy[f"{metric}_baseline"], busy[f"{metric}_candidate"])
+    moved = busy.assign(**{f"{metric}_change": changes})[changes != 0]
+    by_size = moved.loc[moved[f"{metric}_change"].abs().sort_values(ascending=False, kind="stable").index]
     largest = by_size.groupby("candidate", sort=False).head(n)
     return candidates_in_order(largest, diff)
 
@@ -198,7 +182,7 @@ def group_diff(diff: pd.DataFrame, by: Grouping, judge: GroupJudge | None = None
     if by not in ("op_name", "op_type", "scope"):
         raise Unknown("grouping", by, ["op_name", "op_type", "scope"])
     keys = {side: _group_keys(diff, by, side) for side in SIDES}
-    metrics = [metric_in(diff, metric) for metric in ADDITIVE]
+    metrics = list(ADDITIVE)
     is_renamed = diff["match"].isin([MANUAL, CANONICAL, STRUCTURAL, FUSED, PROBABLE]) & (by != "op_type")
     judged = None if judge is None else Judged(OP_STATS.name, metrics[-1], judge)
     groups = aggregate(diff, keys, dict.fromkeys(metrics, "sum"), is_renamed, judged)
@@ -217,25 +201,20 @@ def group_copies(diff: pd.DataFrame) -> pd.DataFrame:
     Counts, bytes and times are sums; bytes are missing if any row lacks them. Bandwidth is the time-weighted mean of
     the rows that have one, which is bytes ÷ time. The largest change of time comes first.
     """
-    time = metric_in(diff, "duration_us")
-    names = {metric: metric_in(diff, metric) for metric in ("occurrences", "size_bytes", "duration_us")}
     keys = dict.fromkeys(SIDES, diff[["kind"]])
     weighted = diff.copy()
     for side in SIDES:
         is_known = diff[f"{_BANDWIDTH}_{side}"].notna()
-        weighted[f"known_us_{side}"] = diff[f"{time}_{side}"].where(is_known)
-        weighted[f"moved_{side}"] = diff[f"{_BANDWIDTH}_{side}"].astype("float64") * diff[f"{time}_{side}"]
-    groups = aggregate(
-        weighted,
-        keys,
-        {names["occurrences"]: "sum", names["size_bytes"]: "whole_sum", time: "sum", "known_us": "sum", "moved": "sum"},
-        pd.Series(False, index=diff.index),
-    )
+        weighted[f"known_us_{side}"] = diff[f"duration_us_{side}"].where(is_known)
+        weighted[f"moved_{side}"] = diff[f"{_BANDWIDTH}_{side}"].astype("float64") * diff[f"duration_us_{side}"]
+    parts: dict[str, Part] = {"occurrences": "sum", "size_bytes": "whole_sum", "duration_us": "sum"}
+    helpers: dict[str, Part] = {"known_us": "sum", "moved": "sum"}
+    groups = aggregate(weighted, keys, parts | helpers, pd.Series(False, index=diff.index))
     means = [(groups[f"moved_{side}"] / groups[f"known_us_{side}"].replace(0.0, np.nan)) for side in SIDES]
     groups = groups.assign(**compared(_BANDWIDTH, *means))
-    columns = [c for name in (*names.values(), _BANDWIDTH) for c in groups.columns if c.rpartition("_")[0] == name]
+    columns = [c for name in (*parts, _BANDWIDTH) for c in groups.columns if c.rpartition("_")[0] == name]
     return in_order(
-        groups[["candidate", "kind", *columns, "status", "match", "verdict", "evidence"]], diff, time, ["kind"]
+        groups[["candidate", "kind", *columns, "status", "match", "verdict", "evidence"]], diff, "duration_us", ["kind"]
     )
 
 

@@ -16,7 +16,6 @@ from tfcompare.compare.groups.aggregate import (
     aggregate,
     compared,
     in_order,
-    metric_in,
     of_side,
 )
 from tfcompare.compare.matching.kernel_names import is_instruction, plain_kernel
@@ -68,18 +67,17 @@ def group_kernels(
     """
     if by not in KEYS:
         raise Unknown("grouping", by, list(KEYS))
-    names = {metric.name: _name_in(diff, metric.name, metric.kind) for metric in KERNEL_STATS.metrics}
-    parts = {names[m.name]: _PARTS[m.kind] for m in KERNEL_STATS.metrics if m.kind in _PARTS}
+    parts = {metric.name: _PARTS[metric.kind] for metric in KERNEL_STATS.metrics if metric.kind in _PARTS}
     counted = counted_under(diff, by, manual_pairs)
     is_renamed = pd.concat([diff[f"{key}_candidate"].fillna(counted[key]) != counted[key] for key in KEYS[by]], axis=1)
-    judged = None if judge is None else Judged(KERNEL_STATS.name, names[_TOTAL], judge)
+    judged = None if judge is None else Judged(KERNEL_STATS.name, _TOTAL, judge)
     groups = aggregate(diff, dict.fromkeys(SIDES, counted[KEYS[by]]), parts, is_renamed.any(axis=1), judged)
-    means = [groups[f"{names[_TOTAL]}_{side}"] / groups[f"{names[_OCCURRENCES]}_{side}"] for side in SIDES]
+    means = [groups[f"{_TOTAL}_{side}"] / groups[f"{_OCCURRENCES}_{side}"] for side in SIDES]
     groups = groups.assign(**compared(_MEAN, *(mean.astype("float64") for mean in means)))
-    order = [c for name in names.values() for c in groups.columns if c.rpartition("_")[0] == name]
+    order = [c for m in KERNEL_STATS.metrics for c in groups.columns if c.rpartition("_")[0] == m.name]
     intervals = [name for name in INTERVAL if name in groups]
     groups = groups[["candidate", *KEYS[by], *order, "status", "match", *intervals, "verdict", "evidence"]]
-    return in_order(groups, diff, names[_TOTAL], KEYS[by])
+    return in_order(groups, diff, _TOTAL, KEYS[by])
 
 
 def counted_under(
@@ -111,16 +109,12 @@ def _apply_choices(names: pd.DataFrame, added: pd.DataFrame, manual_pairs: Seque
             names.at[row, "op_name"] = f"{op}{OF_CANDIDATE}"
 
 
-def _name_in(diff: pd.DataFrame, metric: str, kind: str) -> str:
-    return metric_in(diff, metric) if kind != "flag" else metric
-
-
 def _ops(rows: pd.DataFrame, manual_pairs: Sequence[ManualChoice]) -> dict[str, str]:
     """Maps each matched op of the candidate to the baseline's name: by its matched kernels, else by op names."""
-    time, ours, theirs = metric_in(rows, _TOTAL), of_side(rows, "baseline"), of_side(rows, "candidate")
+    ours, theirs = of_side(rows, "baseline"), of_side(rows, "candidate")
     sides = (
-        pd.DataFrame({"op_name": ours["op_name"], _TOTAL: ours[f"{time}_baseline"]}),
-        pd.DataFrame({"op_name": theirs["op_name_candidate"], _TOTAL: theirs[f"{time}_candidate"]}),
+        pd.DataFrame({"op_name": ours["op_name"], _TOTAL: ours[f"{_TOTAL}_baseline"]}),
+        pd.DataFrame({"op_name": theirs["op_name_candidate"], _TOTAL: theirs[f"{_TOTAL}_candidate"]}),
     )
     pairs = rows.loc[rows["status"] == MATCHED, ["op_name_candidate", "op_name"]].drop_duplicates()
     sole = pairs[~(pairs["op_name_candidate"].duplicated(keep=False) | pairs["op_name"].duplicated(keep=False))]

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from tfcompare.compare.diff import ADDED, MATCHED, REMOVED, VERDICT
-from tfcompare.compare.groups.aggregate import GroupJudge, Judged, metric_in, of_side, with_verdicts, without_idle
+from tfcompare.compare.groups.aggregate import GroupJudge, Judged, of_side, with_verdicts, without_idle
 from tfcompare.compare.matching.name_tree import MAX_DEPTH
 from tfcompare.compare.matching.scopes import in_baseline_scopes
 from tfcompare.schema import OP_STATS, SIDES
@@ -31,8 +31,7 @@ def scope_tree(diff: pd.DataFrame, metric: str = "self_time_us", judge: GroupJud
     of the self time. Each level is tested as one family, consisting of its scopes and ops and the leaf ops of the
     levels above, which together make up the total time.
     """
-    name = metric_in(diff, metric)
-    metrics = [f"{name}_baseline", f"{name}_candidate"]
+    metrics = [f"{metric}_baseline", f"{metric}_candidate"]
     busy = without_idle(diff)
     level = _leaves(busy, metrics)
     done: list[pd.DataFrame] = []
@@ -42,10 +41,10 @@ def scope_tree(diff: pd.DataFrame, metric: str = "self_time_us", judge: GroupJud
         if depth > 0:
             level = pd.concat([level[level["depth"] < depth], _parents(here, metrics)], ignore_index=True)
     tree = pd.concat(done or [level], ignore_index=True).sort_values(["candidate", "node"], ignore_index=True)
-    tree[f"{name}_delta"] = tree[metrics[1]] - tree[metrics[0]]
+    tree[f"{metric}_delta"] = tree[metrics[1]] - tree[metrics[0]]
     status = np.select([~tree["in_baseline"], ~tree["in_candidate"]], [ADDED, REMOVED], MATCHED)
-    tree = tree[[*_IDS, *metrics, f"{name}_delta"]].assign(status=pd.Series(status, dtype="str"))
-    return tree if judge is None else _judged(tree, busy, Judged(OP_STATS.name, name, judge))
+    tree = tree[[*_IDS, *metrics, f"{metric}_delta"]].assign(status=pd.Series(status, dtype="str"))
+    return tree if judge is None else _judged(tree, busy, Judged(OP_STATS.name, metric, judge))
 
 
 def _judged(tree: pd.DataFrame, diff: pd.DataFrame, judged: Judged) -> pd.DataFrame:

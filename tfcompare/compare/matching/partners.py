@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tfcompare.compare.diff import MATCHED
-from tfcompare.compare.groups.aggregate import metric_in, of_side
+from tfcompare.compare.groups.aggregate import of_side
 from tfcompare.compare.matching.guesses import names_apart
 from tfcompare.compare.matching.manual import Name, names_of_rows
 from tfcompare.schema import IDLE
@@ -35,7 +35,7 @@ def free_names(diff: pd.DataFrame, side: str, columns: Sequence[str], metric: st
         {
             "name": pd.Series(names, dtype="object"),
             "kind": pd.Series(kinds, index=range(len(names)), dtype="str"),
-            "time_us": rows[f"{metric_in(diff, metric)}_{side}"].astype("float64").array,
+            "time_us": rows[f"{metric}_{side}"].astype("float64").array,
             "is_matched": (rows["status"] == MATCHED).array,
         }
     )

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from tfcompare.compare.diff import MATCHED, ratio
-from tfcompare.compare.groups.aggregate import metric_in
 from tfcompare.schema import DEVICE, SIDES
 from tfcompare.tools.advice.kernel_rules import LAYOUT
 
@@ -79,7 +78,7 @@ def _kernels(pair: Pair) -> pd.DataFrame:
     them as often, of one name and launched in one way; `bound_by`, as their op's costs say, else by their names: what
     is no product and belongs to no op with one moves memory."""
     diff = pair.diff("kernel_stats")
-    total, count = (metric_in(diff, name) for name in ("total_duration_us", "occurrences"))
+    total, count = "total_duration_us", "occurrences"
     names = diff["kernel_name"]
     is_layout = names.str.contains(LAYOUT)
     is_product = names.str.contains(_PRODUCT) & ~is_layout
@@ -94,7 +93,7 @@ def _kernels(pair: Pair) -> pd.DataFrame:
 
 def _instructions(diff: pd.DataFrame) -> pd.DataFrame:
     """As `_kernels`, for the instructions of XLA programs, whose costs say what they are bound by."""
-    total, count = (metric_in(diff, name) for name in ("self_time_us", "executions"))
+    total, count = "self_time_us", "executions"
     return _work(diff, total, count, diff["bound_by_baseline"].fillna(""))
 
 

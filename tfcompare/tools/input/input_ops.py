@@ -7,7 +7,6 @@ import math
 import pandas as pd
 
 from tfcompare.compare.diff import ADDED, REMOVED
-from tfcompare.compare.groups.aggregate import metric_in
 from tfcompare.schema import SIDES
 from tfcompare.schema.input import INPUT_CATEGORIES, OTHER_INPUT
 
@@ -20,9 +19,7 @@ def with_shares(diff: pd.DataFrame) -> pd.DataFrame:
     """
     columns = {}
     for role in SIDES:
-        self_time, total_time = (
-            diff[f"{metric_in(diff, name)}_{role}"].astype("float64") for name in ("self_time_us", "total_time_us")
-        )
+        self_time, total_time = (diff[f"{name}_{role}"].astype("float64") for name in ("self_time_us", "total_time_us"))
         whole = float(self_time.sum())
         for name, times in (("input_self_share", self_time), ("input_total_share", total_time)):
             columns[f"{name}_{role}"] = times / whole if whole > 0 else times * 0.0
@@ -35,11 +32,10 @@ def category_times(diff: pd.DataFrame) -> pd.DataFrame:
     Columns: `category`; `self_time_us_<role>` (per step if the diff is; missing on a side without input ops) and
     `share_<role>`, which add up to 1. `OTHER_INPUT` is left out if neither side has any.
     """
-    metric = metric_in(diff, "self_time_us")
     times = pd.DataFrame({"category": pd.Series(INPUT_CATEGORIES, dtype="str")})
     for role, absent, key in (("baseline", ADDED, "category"), ("candidate", REMOVED, "category_candidate")):
         rows = diff[diff["status"] != absent]
-        sums = rows[f"{metric}_{role}"].astype("float64").groupby(rows[key]).sum()
+        sums = rows[f"self_time_us_{role}"].astype("float64").groupby(rows[key]).sum()
         of_side = times["category"].map(sums).astype("float64").fillna(0.0 if len(rows) else math.nan)
         whole = float(of_side.sum())
         times[f"self_time_us_{role}"] = of_side
@@ -66,5 +62,5 @@ def longest_op(diff: pd.DataFrame, role: str, category: str) -> str:
     key = "_candidate" if role == "candidate" else ""
     rows = diff[diff["status"] != (REMOVED if role == "candidate" else ADDED)]
     rows = rows[rows[f"category{key}"] == category]
-    longest_first = rows.sort_values(f"{metric_in(diff, 'self_time_us')}_{role}", ascending=False, kind="stable")
+    longest_first = rows.sort_values(f"self_time_us_{role}", ascending=False, kind="stable")
     return str(longest_first[f"op_name{key}"].iloc[0])

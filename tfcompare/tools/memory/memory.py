@@ -11,7 +11,7 @@ import pandas as pd
 
 from tfcompare import schema
 from tfcompare.compare.diff import SideRows, diff_table
-from tfcompare.compare.groups.aggregate import metric_in, scope_of
+from tfcompare.compare.groups.aggregate import scope_of
 from tfcompare.compare.matching.manual import ManualChoice
 from tfcompare.compare.matching.matching import NO_EVIDENCE, Evidence
 from tfcompare.compare.stats.verdict import SAME, verdict_on_size
@@ -94,9 +94,8 @@ def _peaks(summary: pd.DataFrame) -> list[tuple[Memory, int]]:
 
 
 def figures(summary_diff: pd.DataFrame, pair: MemoryPair, hosts: Hosts) -> Figures:
-    """The metrics of a pair in the diff of `memory_summary`, named and per step as in the diff."""
-    counts = [metric_in(summary_diff, name) for name in ("allocations", "deallocations")]
-    metrics = [*counts, *(column.name for column in schema.MEMORY_SUMMARY.metrics if column.kind != "sum")]
+    """The metrics of a pair in the diff of `memory_summary`, per step as there."""
+    metrics = [column.name for column in schema.MEMORY_SUMMARY.metrics]
     sides = []
     for role, memory in zip(SIDES, pair.memories, strict=True):
         rows = _of(summary_diff, memory and (memory if role == "baseline" else _renamed(memory, hosts)))
@@ -106,7 +105,7 @@ def figures(summary_diff: pd.DataFrame, pair: MemoryPair, hosts: Hosts) -> Figur
 
 def key_figures(figures: Figures, per: str) -> list[KeyFigure]:
     """The key figures of two memories."""
-    allocations = next(both for name, both in figures.items() if name.startswith("allocations"))
+    allocations = figures["allocations"]
     used = [
         peak / capacity if capacity > 0 else math.nan
         for peak, capacity in zip(figures["peak_bytes"], figures["capacity_bytes"], strict=True)
@@ -165,8 +164,8 @@ def peak_diff(
     ours, theirs = (_of(table, memory) for table, memory in zip(tables, pair.memories, strict=True))
     theirs = theirs.assign(memory_id=pd.Series(pair.memory_id, index=theirs.index, dtype="str"))
     candidate = str(whole["candidate"].iloc[0])
-    sides = SideRows(ours, 1, evidence=evidence[0]), SideRows(theirs, 1, evidence=evidence[1])
-    return diff_table(schema.MEMORY_PEAK, candidate, *sides, per="run", identical=identical, manual_pairs=manual_pairs)
+    sides = SideRows(ours, evidence=evidence[0]), SideRows(theirs, evidence=evidence[1])
+    return diff_table(schema.MEMORY_PEAK, candidate, *sides, identical=identical, manual_pairs=manual_pairs)
 
 
 def _of(table: pd.DataFrame, memory: Memory | None) -> pd.DataFrame:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from tfcompare.compare.diff import MATCHED
-from tfcompare.compare.groups.aggregate import metric_in, of_side, per_in
+from tfcompare.compare.groups.aggregate import of_side
 from tfcompare.schema import SIDES
 from tfcompare.schema.kernels import MEMORY_SET
 from tfcompare.tools.key_figures import KeyFigure
@@ -28,14 +28,13 @@ USES = ("on tensor cores", "eligible, but not on tensor cores", "not eligible")
 """How kernels use tensor cores, in the order of `tensor_core_use`."""
 
 
-def kernel_figures(diff: pd.DataFrame, copies: pd.DataFrame) -> list[KeyFigure]:
+def kernel_figures(diff: pd.DataFrame, copies: pd.DataFrame, per: str) -> list[KeyFigure]:
     """Key figures: kernel time, launches, share of the time on tensor cores, time of copies, share of matched time.
 
-    `diff` and `copies` are diffs of `kernel_stats` and `copies` of one candidate; sums are per step or per run as in
-    the diffs. Figures that neither side has are left out.
+    `diff` and `copies` are diffs of `kernel_stats` and `copies` of one candidate; their sums are `per` step, device
+    or run. Figures that neither side has are left out.
     """
     time = _totals(diff, TIME)
-    per = per_in(diff, TIME)
     matched = sum(_without_nan(_totals(diff[diff["status"] == MATCHED], TIME)))
     copied = copies[copies["kind"] != MEMORY_SET]
     figures = [
@@ -52,7 +51,7 @@ def kernel_figures(diff: pd.DataFrame, copies: pd.DataFrame) -> list[KeyFigure]:
     return [f for f in figures if not (math.isnan(f.baseline) and math.isnan(f.candidate))]
 
 
-def kernel_sentence(diff: pd.DataFrame) -> str:
+def kernel_sentence(diff: pd.DataFrame, per: str) -> str:
     """`Kernel time per step fell from 8.14 ms to 1.09 ms (−86.7 %); launches per step stayed at 285.`
 
     Empty if a side has no kernels. `diff` is a diff of `kernel_stats` of one candidate.
@@ -60,15 +59,13 @@ def kernel_sentence(diff: pd.DataFrame) -> str:
     time, count = _totals(diff, TIME), _totals(diff, COUNT)
     if any(math.isnan(value) for value in time):
         return ""
-    per = per_in(diff, TIME)
     took = moved(time, [format_time_us(value) for value in time])
     launched = moved(count, [format_count(value) for value in count])
     return f"Kernel time per {per} {took}; launches per {per} {launched}."
 
 
-def sentence_alone(diff: pd.DataFrame) -> str:
+def sentence_alone(diff: pd.DataFrame, per: str) -> str:
     """`Kernels take 8.14 ms per step, in 285 launches.`, of the baseline of a diff of `kernel_stats`."""
-    per = per_in(diff, TIME)
     time, count = _totals(diff, TIME)[0], _totals(diff, COUNT)[0]
     return f"Kernels take {format_time_us(time)} per {per}, in {format_count(count)} launches."
 
@@ -80,9 +77,8 @@ def with_ranks_and_shares(rows: pd.DataFrame) -> pd.DataFrame:
     `cumulative_time_share_<role>` (of this row and all rows ranked before it), missing if a side has no such row.
     """
     columns: dict[str, pd.Series] = {}
-    metric = metric_in(rows, TIME)
     for role in SIDES:
-        times = rows[f"{metric}_{role}"].astype("float64").dropna().sort_values(ascending=False, kind="stable")
+        times = rows[f"{TIME}_{role}"].astype("float64").dropna().sort_values(ascending=False, kind="stable")
         share = share_of_whole(np.asarray(times, dtype=np.float64))
         ranked = pd.DataFrame(
             {"rank": np.arange(1, len(times) + 1), "share": share, "sum": share.cumsum()}, times.index
@@ -100,12 +96,11 @@ def tensor_core_use(diff: pd.DataFrame) -> pd.DataFrame:
     Columns as in `op_stats.time_shares`: `group`, `total_duration_us_<role>`, `share_<role>` (adding up to 1 per side),
     `is_absent_<role>` (the side has no kernels), `others` (0).
     """
-    metric = metric_in(diff, TIME)
     shares = pd.DataFrame({"group": pd.Series(USES, dtype="str"), "others": 0})
     for role in SIDES:
         rows = of_side(diff, role)
         used, eligible = (rows[f"{flag}_{role}"].astype("bool") for flag in (USED, ELIGIBLE))
-        times = rows[f"{metric}_{role}"].astype("float64")
+        times = rows[f"{TIME}_{role}"].astype("float64")
         totals = np.array([times[chosen].sum() for chosen in (used, eligible & ~used, ~eligible & ~used)])
         shares[f"{TIME}_{role}"] = totals
         shares[f"share_{role}"] = share_of_whole(totals)
@@ -115,8 +110,7 @@ def tensor_core_use(diff: pd.DataFrame) -> pd.DataFrame:
 
 def _totals(diff: pd.DataFrame, metric: str) -> tuple[float, float]:
     """The sums of both sides; NaN for a side that has no rows."""
-    name = metric_in(diff, metric)
-    ours, theirs = (float(diff[f"{name}_{role}"].astype("float64").sum(min_count=1)) for role in SIDES)
+    ours, theirs = (float(diff[f"{metric}_{role}"].astype("float64").sum(min_count=1)) for role in SIDES)
     return ours, theirs
 
 

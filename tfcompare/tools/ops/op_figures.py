@@ -9,7 +9,7 @@ import pandas as pd
 
 from tfcompare import schema
 from tfcompare.compare.attribution import NEGLIGIBLE_US
-from tfcompare.compare.groups.aggregate import largest_changes, metric_in, of_side, without_idle
+from tfcompare.compare.groups.aggregate import largest_changes, of_side, without_idle
 from tfcompare.compare.groups.fused_rows import single_ops
 from tfcompare.schema import DEVICE, HOST, SIDES
 from tfcompare.text import middle_ellipsis
@@ -36,9 +36,8 @@ def sentence(ops: pd.DataFrame, per: str) -> str:
     if math.isnan(ours) or math.isnan(theirs):
         return "Only one of the runs has ops." if len(ops) else NO_OPS
     about = f"Self time {_where(place, per)} {moved((ours, theirs), [*map(format_time_us, (ours, theirs))])}."
-    metric = metric_in(ops, "self_time_us")
     largest = {where: largest_changes(ops[ops["host_or_device"] == where], n=1) for where in (DEVICE, HOST)}
-    changes = {where: (_name(row), float(row[f"{metric}_change"])) for where, rows in largest.items()
+    changes = {where: (_name(row), float(row["self_time_us_change"])) for where, rows in largest.items()
                for _, row in rows.iterrows()}  # fmt: skip
     if place not in changes:
         return about
@@ -57,7 +56,7 @@ def sentence_alone(ops: pd.DataFrame, per: str) -> str:
     if math.isnan(total):
         return NO_OPS
     here = ops[ops["host_or_device"] == place]
-    longest = here.sort_values(f"{metric_in(here, 'self_time_us')}_baseline", ascending=False).iloc[0]
+    longest = here.sort_values("self_time_us_baseline", ascending=False).iloc[0]
     share = format_percent(longest["self_share_baseline"])
     return f"Self time {_where(place, per)}: {format_time_us(total)}. Longest op: {_name(longest)} ({share})."
 
@@ -123,11 +122,10 @@ def scoped_time(ops: pd.DataFrame, *, is_single: bool) -> str:
 
     `ops` is a diff of `op_stats` of one candidate without IDLE. Empty where a side has no ops.
     """
-    metric = metric_in(ops, "self_time_us")
     shares = []
     for role in SIDES:
         name = "op_name" if role == "baseline" else "op_name_candidate"
-        times, has_scope = ops[f"{metric}_{role}"].astype("float64"), ops[name].fillna("").str.contains("/")
+        times, has_scope = ops[f"self_time_us_{role}"].astype("float64"), ops[name].fillna("").str.contains("/")
         whole = times.sum()
         shares.append(format_percent(times[has_scope].sum() / whole) if whole > 0 else "")
     if not all(shares):
@@ -148,7 +146,7 @@ def _main_place(ops: pd.DataFrame) -> str:
 
 def _self_time(ops: pd.DataFrame, place: str) -> tuple[float, float]:
     """The self time of both sides on host or device; NaN for a side without ops there."""
-    here, metric = ops[ops["host_or_device"] == place], metric_in(ops, "self_time_us")
+    here, metric = ops[ops["host_or_device"] == place], "self_time_us"
     ours, theirs = (float(here[f"{metric}_{role}"].astype("float64").sum(min_count=1)) for role in SIDES)
     return ours, theirs
 

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from tfcompare.compare.diff import ADDED, REMOVED
-from tfcompare.compare.groups.aggregate import Grouping, group_diff, metric_in, without_idle
+from tfcompare.compare.groups.aggregate import Grouping, group_diff, without_idle
 from tfcompare.compare.matching.manual import with_distinct_names
 from tfcompare.schema import DEVICE, HOST, SIDES
 
@@ -94,7 +94,7 @@ def _one_side(diff: pd.DataFrame, role: str) -> pd.DataFrame:
         "host_or_device": here["host_or_device"],
         "op_type": here[f"op_type{key}"],
         "op_name": here[f"op_name{key}"],
-        **{name: here[f"{metric_in(diff, name)}_{role}"] for name in ("occurrences", "total_time_us", "self_time_us")},
+        **{name: here[f"{name}_{role}"] for name in ("occurrences", "total_time_us", "self_time_us")},
     }
     return pd.DataFrame(columns).assign(row=here.index)
 
@@ -107,11 +107,10 @@ def time_shares(groups: pd.DataFrame, by: str, *, metric: str = "self_time_us", 
     add up to 1), `is_absent_<role>` (that side has no such group) and `others`, the number of groups that a row
     named `OTHER` stands for, the largest first.
     """
-    name = metric_in(groups, metric)
     times = pd.DataFrame({"group": groups[by].astype("str"), "others": 0})
     for role in SIDES:
-        times[f"is_absent_{role}"] = groups[f"{name}_{role}"].isna()
-        times[f"{metric}_{role}"] = groups[f"{name}_{role}"].astype("float64").fillna(0.0)
+        times[f"is_absent_{role}"] = groups[f"{metric}_{role}"].isna()
+        times[f"{metric}_{role}"] = groups[f"{metric}_{role}"].astype("float64").fillna(0.0)
         times[f"share_{role}"] = share_of_whole(times[f"{metric}_{role}"].to_numpy())
     largest = times[["share_baseline", "share_candidate"]].max(axis=1).sort_values(ascending=False, kind="stable")
     top, rest = times.loc[largest.index[:count]], times.loc[largest.index[count:]]
@@ -131,11 +130,10 @@ def longest_first(shares: pd.DataFrame, metric: str) -> pd.DataFrame:
 
 def with_shares(groups: pd.DataFrame) -> pd.DataFrame:
     """Rows of `aggregate.group_diff` with `self_share_<role>`: of the side's self time on host, or on device."""
-    metric = metric_in(groups, "self_time_us")
     places = groups["host_or_device"]
     columns = {}
     for role in SIDES:
-        times = groups[f"{metric}_{role}"].astype("float64")
+        times = groups[f"self_time_us_{role}"].astype("float64")
         whole = times.groupby(places).transform("sum")
         columns[f"self_share_{role}"] = (times / whole).where(whole > 0, times)
     return groups.assign(**columns)

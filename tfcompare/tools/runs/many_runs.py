@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from tfcompare import schema
-from tfcompare.compare.diff import ADDED, change, metric_name, ratio
-from tfcompare.compare.groups.aggregate import group_diff, metric_in, without_idle
+from tfcompare.compare.diff import ADDED, change, ratio
+from tfcompare.compare.groups.aggregate import group_diff, without_idle
 from tfcompare.compare.groups.fused_rows import single_ops
 from tfcompare.compare.headline import knows_step_time
 from tfcompare.compare.matching.tiers import CANONICAL, FUSED
@@ -147,7 +147,7 @@ def side_by_side(pairs: Pairs, name: str) -> pd.DataFrame:
     if table.headline is None or not table.has_diff:
         raise Unknown("table with a headline metric", name, tables_with_headline())
     rows = pairs.diffs(name)
-    metric = metric_name(table.column(table.headline), pairs.per)
+    metric = table.headline
     if name == schema.OP_STATS.name:
         rows = _alike_for_all(without_idle(rows), metric)
     rows = rows.assign(is_added=rows["status"] == ADDED)
@@ -185,15 +185,14 @@ def changes_by_run(diff: pd.DataFrame, by: By = "op_name", n: int = ROWS) -> pd.
     if by not in ("op_name", "op_type"):
         raise Unknown("grouping", by, ["op_name", "op_type"])
     candidates = diff["candidate"].drop_duplicates()
-    metric = metric_in(diff, "self_time_us")
-    rows = _alike_for_all(without_idle(diff), metric)
+    rows = _alike_for_all(without_idle(diff), "self_time_us")
     keys = _OP if by == "op_name" else _TYPE
     rows = rows.assign(is_added=rows["status"] == ADDED) if by == "op_name" else group_diff(rows, by)
     cells = rows[[*keys, "candidate", "status", "verdict", "evidence"]].assign(
-        baseline_us=rows[f"{metric}_baseline"].astype("float64"),
-        candidate_us=rows[f"{metric}_candidate"].astype("float64"),
-        ratio=rows[f"{metric}_ratio"].astype("float64"),
-        moved_us=change(rows[f"{metric}_baseline"], rows[f"{metric}_candidate"]).abs(),
+        baseline_us=rows["self_time_us_baseline"].astype("float64"),
+        candidate_us=rows["self_time_us_candidate"].astype("float64"),
+        ratio=rows["self_time_us_ratio"].astype("float64"),
+        moved_us=change(rows["self_time_us_baseline"], rows["self_time_us_candidate"]).abs(),
     )
     moved = cells.groupby(keys, as_index=False)["moved_us"].max()
     moved = moved[moved["moved_us"] > 0].sort_values(["moved_us", *keys], ascending=[False] + [True] * len(keys))

@@ -10,7 +10,6 @@ import pandas as pd
 
 from tfcompare import schema
 from tfcompare.compare.diff import ADDED, MATCHED, REMOVED
-from tfcompare.compare.groups.aggregate import metric_in
 from tfcompare.compare.groups.fused_rows import single_ops
 from tfcompare.compare.matching.plain_names import plain_type
 from tfcompare.frames.grouping import combinations
@@ -82,7 +81,7 @@ def _names(ours: HostTimeline, theirs: HostTimeline, kernel_stats: pd.DataFrame)
     """
     labels = [timeline.spans["name"].cat.categories for timeline in (ours, theirs)]
     matched = kernel_stats[kernel_stats["status"] == MATCHED]
-    matched = matched.sort_values(f"{metric_in(matched, 'total_duration_us')}_baseline", kind="stable")
+    matched = matched.sort_values("total_duration_us_baseline", kind="stable")
     partner = dict(zip(matched["kernel_name_candidate"], matched["kernel_name"], strict=True))
     known = set(kernel_stats.loc[kernel_stats["status"] != ADDED, "kernel_name"])
     renamed = [name if name in known else partner.get(name, name) for name in labels[1]]

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from tfcompare.compare.diff import MATCHED
-from tfcompare.compare.groups.aggregate import metric_in
 from tfcompare.compare.matching.matching import host_counterparts
 from tfcompare.frames.nesting import self_times
 from tfcompare.schema import DEVICE, IDLE
@@ -80,7 +79,7 @@ class Timelines:
     def ops_by_time(self) -> pd.DataFrame:
         """The rows of `op_stats` that both sides have, those on the device first, the longest first."""
         rows = self.op_stats[(self.op_stats["status"] == MATCHED) & (self.op_stats["op_type"] != IDLE)]
-        time = rows[f"{metric_in(rows, 'self_time_us')}_baseline"]
+        time = rows["self_time_us_baseline"]
         return rows.assign(later=rows["host_or_device"] != DEVICE, time=-time).sort_values(
             ["later", "time"], kind="stable"
         )

@@ -7,7 +7,6 @@ from collections import defaultdict
 import pandas as pd
 
 from tfcompare.compare.diff import ADDED, MATCHED, change
-from tfcompare.compare.groups.aggregate import metric_in
 from tfcompare.schema import SIDES
 
 
@@ -28,8 +27,7 @@ def by_line(rows: pd.DataFrame) -> pd.DataFrame:
     is_theirs = (rows["status"] == ADDED) | (ours == "")
     line = ours.mask(is_theirs, theirs.map(lambda one: moved.get(one, one)))
     candidate = line.map(lambda one: now.get(one, one)).mask(is_theirs & ~theirs.isin(moved), theirs)
-    metric = metric_in(rows, "self_time_us")
-    times = {f"self_time_us_{side}": rows[f"{metric}_{side}"].astype("float64").fillna(0.0) for side in SIDES}
+    times = {f"self_time_us_{side}": rows[f"self_time_us_{side}"].astype("float64").fillna(0.0) for side in SIDES}
     known = pd.DataFrame({"line": line, "line_candidate": candidate, **times, "row": rows.index})[line != ""]
     groups = known.groupby(["line", "line_candidate"], sort=False)
     found = groups[list(times)].sum()

@@ -9,7 +9,6 @@ import pandas as pd
 
 from tfcompare.compare.diff import change
 from tfcompare.compare.executions import execution_time_us
-from tfcompare.compare.groups.aggregate import metric_in
 from tfcompare.compare.utilization import ROOFLINE, roofline_efficiency
 from tfcompare.schema import SIDES
 from tfcompare.schema.hlo import TRANSFERS
@@ -100,7 +99,7 @@ def sentence_alone(rows: pd.DataFrame, name: str) -> str:
 
 
 def _floats(rows: pd.DataFrame, metric: str, role: str) -> pd.Series:
-    return rows[f"{metric_in(rows, metric)}_{role}"].astype("float64")
+    return rows[f"{metric}_{role}"].astype("float64")
 
 
 def _total(cells: pd.Series, *, skipna: bool = True) -> float:

@@ -26,8 +26,7 @@ _NUMBERS = [f"{name}_{role}" for name in ("occurrences", "total_time_us") for ro
 def compilation_rows(candidate: Run, ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
     """The diff of `compilations`, with sums over the whole capture: how often a function is compiled does not depend on
     the number of steps."""
-    sides = SideRows(ours, 1), SideRows(theirs, 1)
-    return diff_table(schema.COMPILATIONS, candidate.id, *sides, per="run", identical=False)
+    return diff_table(schema.COMPILATIONS, candidate.id, SideRows(ours), SideRows(theirs), identical=False)
 
 
 def sentence(rows: pd.DataFrame, runs: tuple[str, str]) -> str:

@@ -8,7 +8,7 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from tfcompare.compare.groups.aggregate import metric_in, of_side
+from tfcompare.compare.groups.aggregate import of_side
 from tfcompare.compare.matching.manual import Name, names_of_rows
 from tfcompare.compare.pair import Pair
 from tfcompare.export.csv import file_stem, gzipped, spreadsheet_csv_of
@@ -40,7 +40,7 @@ def _pair_op(pair: Pair, row: pd.Series) -> None:
         None if row["status"] == "added" else (str(row["op_name"]),),
         None if row["status"] == "removed" else (str(row["op_name_candidate"]),),
         kind=str(row["op_type"]),
-        time_us=float(row[f"{metric_in(every, 'self_time_us')}_{side}"]),
+        time_us=float(row[f"self_time_us_{side}"]),
         match=str(row["match"]),
     )
     address = partial(_op_address, str(row["host_or_device"]))
@@ -59,7 +59,7 @@ def _pair_kernel(pair: Pair, launches: pd.DataFrame, match: str, columns: tuple[
     if any(len(names) > 1 for names in found):
         return
     ours, theirs = (names[0] if names else None for names in found)
-    times = launches[[f"{metric_in(launches, kernel_stats.TIME)}_{side}" for side in SIDES]].sum()
+    times = launches[[f"{kernel_stats.TIME}_{side}" for side in SIDES]].sum()
     readings = kernel_details.display_names(pair)
     rows = manual.Rows(
         pair.diff("kernel_stats"),

@@ -16,7 +16,7 @@ from tfcompare.export.csv import file_stem, spreadsheet_csv
 from tfcompare.markdown import as_code
 from tfcompare.text import middle_ellipsis
 from tfcompare.tools.card_texts import before_text, change_text, value_text
-from tfcompare.tools.columns import as_shown, in_words
+from tfcompare.tools.columns import as_shown, for_file
 from tfcompare.tools.key_figures import KeyFigure
 from tfcompare.ui.frame.narrow import is_narrow
 from tfcompare.ui.widgets import options as option_widgets
@@ -155,16 +155,14 @@ class Renderer:
         if table.rows.empty:
             st.info(table.nothing or "There are no rows.")
             return
-        columns = table.columns_of(table.every if every else table.names)
+        rows, columns = table.in_file(table.columns_of(table.every if every else table.names))
         ordered, chosen = sortable(
-            table.rows.assign(**{_POSITION: range(len(table.rows))}), columns,
+            rows.assign(**{_POSITION: range(len(rows))}), columns,
             key=f"{table.name} {table.title} {every}", row_key=opens.keys if opens else None, address=table.address,
             readings=table.readings, page_pixels=self.pixels,
         )  # fmt: skip
         csv_buttons(
-            as_shown(table.rows.iloc[ordered[_POSITION]], [column.name for column in columns]).rename(
-                columns=self._in_file
-            ),
+            as_shown(rows.iloc[ordered[_POSITION]], [column.name for column in columns]).rename(columns=self._in_file),
             partial(self._everything, table),
             name=" ".join([table.name, *(run.name for _, run in self.pair.shown)]),
             key=f"{table.name}_csv",
@@ -175,8 +173,9 @@ class Renderer:
     def _small_table(self, table: Table) -> None:
         opens = table.opens
         st.markdown(f"**{table.title}**")
+        rows, columns = table.in_file(table.columns)
         _, chosen = sortable(
-            table.rows, table.columns, key=table.title, row_key=opens.keys if opens else None, address=table.address,
+            rows, columns, key=table.title, row_key=opens.keys if opens else None, address=table.address,
             readings=table.readings, page_pixels=self.pixels,
         )  # fmt: skip
         if opens:
@@ -189,7 +188,8 @@ class Renderer:
     def _everything(self, table: Table) -> pd.DataFrame:
         if self.pair.is_single:
             return self.pair.tables(table.name)[0]
-        return in_words(table.everything() if table.everything else self.pair.among.diffs(table.name))
+        rows = table.everything() if table.everything else self.pair.among.diffs(table.name)
+        return for_file(rows, table.table, self.pair.sums_per())
 
     def _open(self, opens: Opens, chosen: str | None, address: str) -> None:
         """What opens for the row of that key, in a dialog; closing it deselects the row."""

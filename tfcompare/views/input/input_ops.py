@@ -10,7 +10,7 @@ import pandas as pd
 from tfcompare import schema
 from tfcompare.charts import ops
 from tfcompare.compare.diff import MATCHED
-from tfcompare.compare.groups.aggregate import largest_changes, metric_in
+from tfcompare.compare.groups.aggregate import largest_changes
 from tfcompare.compare.matching.matching import host_counterparts
 from tfcompare.compare.pair import Pair
 from tfcompare.markdown import as_code
@@ -51,21 +51,21 @@ def table(pair: Pair, rows: pd.DataFrame) -> Table:
         is_alone=pair.is_single,
         nothing="No input op matches the filter. Clear it to see all.",
         opens=Opens(partial(_details, pair), input_op_key),
+        sums_per=pair.sums_per(),
         everything=partial(everything, pair, schema.INPUT_PIPELINE, input_ops.with_shares),
     )
 
 
 def _columns(rows: pd.DataFrame, *, every: bool) -> list[str]:
     """The table's columns, most important first."""
-    self_time = metric_in(rows, "self_time_us")
     host = ["host"] if every or rows["host"].nunique() > 1 else []
     moved = rows["category_candidate"].notna() & (rows["category"] != rows["category_candidate"])
     category = ["category", *(["category_candidate"] if moved.any() and not every else [])]
-    names = ["op_name", *category, *host, *sides_of(self_time, CHANGE[:3])]
+    names = ["op_name", *category, *host, *sides_of("self_time_us", CHANGE[:3])]
     names += sides_of("input_self_share")
     if every:
-        others = [metric_in(rows, name) for name in ("occurrences", "total_time_us")]
-        names += [f"{self_time}_ratio", *(f"{name}_{role}" for name in others for role in CHANGE)]
+        others = ["occurrences", "total_time_us"]
+        names += ["self_time_us_ratio", *(f"{name}_{role}" for name in others for role in CHANGE)]
         names += sides_of("input_total_share")
         names += ["status", "match", "verdict", "op_name_candidate", "category_candidate"]
     return names
@@ -85,7 +85,7 @@ def what_changed(pair: Pair, rows: pd.DataFrame, on: Hashable) -> Iterator[Block
     renamed = (changes["status"] == MATCHED) & (changes["op_name"] != changes["op_name_candidate"])
     candidates = (" · in the candidate " + changes["op_name_candidate"].fillna("")).where(renamed, "")
     changes = changes.assign(named=named, detail=changes["category"] + candidates)
-    make = partial(ops.movers, changes, metric_in(changes, "self_time_us"), per=pair.per, by="named")
+    make = partial(ops.movers, changes, "self_time_us", per=pair.per, by="named")
     nothing = "None of these ops changed its self time."
     return changed("input_changes", changes, make, on=on, nothing=nothing, is_time=False)
 

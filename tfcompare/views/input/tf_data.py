@@ -12,7 +12,6 @@ import pandas as pd
 from tfcompare import schema
 from tfcompare.charts.verdicts import Judged
 from tfcompare.compare.diff import MATCHED
-from tfcompare.compare.groups.aggregate import metric_in
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.tf_data.call_verdicts import CallVerdict
 from tfcompare.compare.tf_data.tf_data_bottleneck import AnalysisPair, change, finding
@@ -128,21 +127,21 @@ def _pipelines(pair: Pair, rows: pd.DataFrame) -> Table:
         every=_columns(rows, every=True),
         is_alone=pair.is_single,
         address="pipelines_",
+        sums_per=pair.sums_per(),
         switch="all_pipeline_columns",
     )
 
 
 def _columns(rows: pd.DataFrame, *, every: bool) -> list[str]:
-    calls, slow_calls = (metric_in(rows, name) for name in ("calls", "slow_calls"))
     names = ["pipeline", *(["host"] if every or rows["host"].nunique() > 1 else [])]
     names += ["pipeline_candidate"] if every or _are_renamed(rows) else []
     names += [*sides_of("mean_latency_us", CHANGE), "verdict"]
     names += sides_of("max_latency_us", CHANGE if every else SIDES)
-    names += sides_of(calls)
+    names += sides_of("calls")
     names += ["status"] if every or (rows["status"] != MATCHED).any() else []
     if not every:
         return names
-    more = (slow_calls, "min_latency_us", "bottleneck_self_time_us", "bottleneck")
+    more = ("slow_calls", "min_latency_us", "bottleneck_self_time_us", "bottleneck")
     return [*names, "evidence", *(f"{name}_{role}" for name in more for role in SIDES)]
 
 

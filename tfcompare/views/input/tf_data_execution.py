@@ -239,9 +239,8 @@ def _rows(pair: Pair, choice: ChosenExecution) -> pd.DataFrame:
     rows = diff_table(
         schema.TF_DATA,
         pair.candidate.id,
-        SideRows(ours.assign(host=choice.host), 1),
-        SideRows(theirs.assign(host=choice.host), 1, counterparts),
-        per="run",
+        SideRows(ours.assign(host=choice.host)),
+        SideRows(theirs.assign(host=choice.host), pipelines=counterparts),
         identical=pair.is_identical,
     )
     either = {

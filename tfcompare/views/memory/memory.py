@@ -144,6 +144,7 @@ def _summary(pair: Pair) -> Table:
         every=_summary_columns(rows, every=True),
         is_alone=pair.is_single,
         address="summary_",
+        sums_per=pair.sums_per(),
     )
 
 

@@ -83,8 +83,9 @@ def live_at_the_peak(chosen: Chosen) -> Iterator[Block]:
 
 def _remarks(chosen: Chosen) -> Iterator[Block]:
     figures = chosen.figures
-    allocations = next(both for name, both in figures.items() if name.startswith("allocations"))
-    for (_, run), peak, allocated in zip(chosen.pair.shown, figures["peak_bytes"], allocations, strict=False):
+    for (_, run), peak, allocated in zip(
+        chosen.pair.shown, figures["peak_bytes"], figures["allocations"], strict=False
+    ):
         if peak == 0:
             yield Text(f"{as_code(run.name)} used nothing of this memory while it was profiled.", "notice")
         elif allocated == 0:
@@ -179,7 +180,9 @@ def changes(chosen: Chosen, letters: int = ops.MOVER_LENGTH) -> Any:
     found = _largest(chosen)
     if found.empty:
         return None
-    return changes_of_pair(chosen.pair, found, "allocation_bytes", by="what", quantity=charts.LIVE, letters=letters)
+    return changes_of_pair(
+        chosen.pair, found, "allocation_bytes", by="what", quantity=charts.LIVE, letters=letters, per=""
+    )
 
 
 def _largest(chosen: Chosen) -> pd.DataFrame:

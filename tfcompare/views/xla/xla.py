@@ -12,7 +12,6 @@ import pandas as pd
 from tfcompare import schema
 from tfcompare.charts.xla import roofline, time_icicle
 from tfcompare.compare import executions
-from tfcompare.compare.groups.aggregate import metric_in
 from tfcompare.compare.pair import Pair
 from tfcompare.markdown import as_code
 from tfcompare.schema import SIDES
@@ -161,6 +160,7 @@ def _every_instruction(pair: Pair, options: Options, rows: pd.DataFrame) -> Iter
         is_alone=pair.is_single,
         nothing=f"No row has all words of {as_code(options.filter)}. Clear the filter to see all.",
         opens=Opens(partial(xla_instruction.details, pair, rows), xla_instruction.instruction_key),
+        sums_per=pair.sums_per(),
     )
 
 
@@ -179,7 +179,7 @@ def _columns(pair: Pair, rows: pd.DataFrame, chosen: pd.DataFrame, *, every: boo
     names += [f"{name}_{role}" for name in costs for role in sides]
     if every:
         sums = ("self_time_us", "total_time_us", "executions", "occurrences", "flops", "bytes_accessed")
-        names += [f"{metric_in(chosen, name)}_{role}" for name in sums for role in CHANGE[:3]]
+        names += [f"{name}_{role}" for name in sums for role in CHANGE[:3]]
         more = ("operational_intensity", "peak_flops_per_s", "peak_bytes_per_s", "is_rematerialized")
         names += [f"{name}_{role}" for name in (*more, "op_name", "source") for role in sides]
         names += ["hlo_op_candidate", "program", "program_candidate", "status", "match", "verdict"]

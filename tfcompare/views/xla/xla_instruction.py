@@ -7,6 +7,7 @@ from functools import partial
 
 import pandas as pd
 
+from tfcompare import schema
 from tfcompare.compare.diff import ADDED, REMOVED
 from tfcompare.compare.pair import Pair
 from tfcompare.errors import TfcompareError
@@ -59,7 +60,7 @@ def _blocks(pair: Pair, rows: pd.DataFrame, row: pd.Series) -> Iterator[Block]:
         yield Text(f"**Only in {as_code(run.name)}.**")
     elif row["hlo_op"] != row["hlo_op_candidate"]:
         yield Text(f"In {as_code(pair.candidate.name)}: {as_code(str(row['hlo_op_candidate']))}")
-    numbers = numbers_of(pair, row, NUMBERS, known=tuple(NUMBERS))
+    numbers = numbers_of(pair, schema.HLO_OPS, row, NUMBERS, known=tuple(NUMBERS))
     yield Facts(["", *numbers_header(pair)], numbers, (1, 2, 3))
     for label, column in (("Op", "op_name"), ("Source", "source")):
         texts = dict.fromkeys(text for role in SIDES[: len(pair.shown)] if (text := _text(row, column, role)))
