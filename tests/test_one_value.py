@@ -140,7 +140,7 @@ class Surfaces:
         """The op of both runs that takes longest in the baseline, where most ops run, as its page has it."""
         rows = self.ops.rows[self.ops.rows["status"] == "matched"]
         rows = rows[rows["host_or_device"] == rows["host_or_device"].min()]  # the device, if there is one
-        return rows.sort_values("self_time_us_per_step_baseline").iloc[-1]
+        return rows.sort_values("self_time_us_baseline").iloc[-1]
 
     def of_op(self, rows: pd.DataFrame) -> pd.Series:
         """The row of that op in another table of ops."""
@@ -281,7 +281,7 @@ def test_the_time_of_an_op(of: Surfaces, tfcompare: Callable[..., Any], monkeypa
     name = f"op:{of.op['host_or_device']}:{of.op['op_type']}:{of.op['op_name']}"
     column = "self_time_us_per_step"
     known = {
-        "page": both(of.op, column),
+        "page": both(of.op, "self_time_us"),
         "Overview": (of.command[name]["baseline"], of.command[name]["candidate"]),
         "file": both(of.of_op(of.file), column),
         "archive": both(of.of_op(of.in_archive("op_stats")), column),
@@ -312,7 +312,7 @@ def test_what_an_op_changed_by_part_is_called_wall_time() -> None:
     assert moves is not None
     first = moves.moves.iloc[0]
     (row,) = of.ops.rows[of.ops.rows["op_name"] == first["name"]].iloc
-    delta = row["wall_time_us_per_step_candidate"] - row["wall_time_us_per_step_baseline"]
+    delta = row["wall_time_us_candidate"] - row["wall_time_us_baseline"]
     assert delta == pytest.approx(first["delta_us"])
 
 
@@ -423,7 +423,7 @@ def test_the_roofline_efficiency_of_programs_makes_up_that_of_the_steps(names: t
     cards = figures_of(of_kind(answer.figures(pair), Cards))
     parts = [(xla.figures(rows), rows) for _, rows in pair.instructions().groupby("program_key")]
     for side, role in enumerate(SIDES):
-        times = [rows[f"self_time_us_per_step_{role}"].sum() for _, rows in parts]
+        times = [rows[f"self_time_us_{role}"].sum() for _, rows in parts]
         shares = [(one.baseline, one.candidate)[side] for found, _ in parts for one in found if one.label == label]
         weighed = sum(share * time for share, time in zip(shares, times, strict=True)) / sum(times)
         assert cards[label][side] == pytest.approx(weighed)
@@ -432,8 +432,8 @@ def test_the_roofline_efficiency_of_programs_makes_up_that_of_the_steps(names: t
 def test_an_instruction_of_unknown_cost_hides_the_efficiency_everywhere() -> None:
     pair = pairs_of(compared_runs(*PAIRS["gpu"]))[0]
     rows = pair.instructions().copy()
-    longest = rows["self_time_us_per_step_baseline"].idxmax()
-    rows.loc[longest, "flops_per_step_baseline"] = None
+    longest = rows["self_time_us_baseline"].idxmax()
+    rows.loc[longest, "flops_baseline"] = None
     (found,) = [one for one in xla.figures(rows) if one.label == "Roofline efficiency"]
     assert math.isnan(found.baseline) and not math.isnan(found.candidate)
 

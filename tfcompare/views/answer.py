@@ -36,7 +36,7 @@ from tfcompare.units import MISSING, format_bytes, format_delta, format_percent,
 from tfcompare.views import links, op, source_lines, step_kinds, what_differs
 from tfcompare.views.blocks import Block, Chart, Facts, Finding, Items, Link, Links, Opens, Section, Text, Verdict
 from tfcompare.views.memory import memory_peak
-from tfcompare.views.view import cards, sides_of
+from tfcompare.views.view import by_role, cards
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -239,7 +239,7 @@ def average_step(pair: Pair, _options: Any = None) -> Any:
 def _parts(pair: Pair) -> Facts:
     """The parts of the average step, without those that are 0 on all sides; the last row is their sum."""
     parts = attribution_of(pair).parts
-    sides = [parts[name].fillna(0.0) for name in sides_of("mean_us", SIDES[: len(pair.shown)])]
+    sides = [parts[name].fillna(0.0) for name in by_role("mean_us", SIDES[: len(pair.shown)])]
     rows, findings = [], []
     for part, label, *times in zip(parts["part"], parts["label"], *sides, strict=True):
         if any(times):
@@ -352,7 +352,7 @@ def _op_id(row: Mapping[Any, Any] | pd.Series) -> str:
 
 
 def _finding(pair: Pair, row: pd.Series) -> Finding:
-    ours, theirs = (float(row[name]) for name in sides_of("self_time_us"))
+    ours, theirs = (float(row[name]) for name in by_role("self_time_us"))
     low, high = pair.interval(row)
     return Finding(
         _op_id(row), str(row["op_name"]), "µs", ours, theirs,
@@ -368,7 +368,7 @@ def _change(pair: Pair, row: pd.Series) -> list[str]:
     return [
         str(row["op_name"]),
         format_delta(float(row["self_time_us_change"]), "µs"),
-        *(format_time_us(row[name]) for name in sides_of("self_time_us")),
+        *(format_time_us(row[name]) for name in by_role("self_time_us")),
         format_ratio(row["self_time_us_ratio"]),
         MISSING if math.isnan(low) else f"{format_ratio(low)}–{format_ratio(high)}",
         outcome_text(row.to_dict()),

@@ -18,7 +18,7 @@ from tfcompare.tools.ops.kernel_stats import COUNT, TIME, with_ranks_and_shares
 from tfcompare.tools.row_keys import row_keys
 from tfcompare.views import links, op
 from tfcompare.views.blocks import Block, Code, Details, Links, Live, Text
-from tfcompare.views.view import CHANGE, sides_of
+from tfcompare.views.view import CHANGE, by_role
 
 By = KernelGrouping | Literal["launch"]
 
@@ -121,10 +121,10 @@ def _launches(pair: Pair, launches: pd.DataFrame) -> Block:
     time, count = TIME, COUNT
     keys = [name for name in ("op_name", "kernel_name", "host") if launches[name].nunique() > 1] or ["op_name"]
     launch = {key: [key] if _is_same(launches, key) else [key, f"{key}_candidate"] for key in LAUNCH}
-    names = [*keys, *launch["block_dim"], *launch["grid_dim"], *sides_of(time, CHANGE[:3]), *sides_of(count)]
+    names = [*keys, *launch["block_dim"], *launch["grid_dim"], *by_role(time, CHANGE[:3]), *by_role(count)]
     names += [*launch["registers_per_thread"], *launch["shared_memory_bytes"]]
-    names += [name for duration in DURATIONS for name in sides_of(duration)]
-    names += [*(name for flag in FLAGS for name in sides_of(flag)), "status"]
+    names += [name for duration in DURATIONS for name in by_role(duration)]
+    names += [*(name for flag in FLAGS for name in by_role(flag)), "status"]
     return op.small_table(pair, schema.KERNEL_STATS, "Launches", launches, names, "launches_", display_names(pair))
 
 

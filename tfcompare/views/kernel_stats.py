@@ -54,7 +54,7 @@ from tfcompare.views.kernel_details import (
     rows_of,
 )
 from tfcompare.views.options import option
-from tfcompare.views.view import CHANGE, Make, View, changed, everything, kept, largest_first, sides_of
+from tfcompare.views.view import CHANGE, Make, View, by_role, changed, everything, kept, largest_first
 
 GROUPINGS: dict[By, str] = {
     "kernel_name": "kernel", "op_name": "op", "kernel_and_op": "kernel and op", "launch": "every launch",
@@ -234,15 +234,15 @@ def _table(pair: Pair, rows: pd.DataFrame, options: Options) -> Table:
 
 def _columns(by: By, *, every: bool) -> list[str]:
     """The table's columns, most important first; with `every`, all of TensorBoard's GPU kernel stats."""
-    names = [*_KEYS[by], *sides_of(TIME, SIDES if by == "launch" else CHANGE[:3])]
+    names = [*_KEYS[by], *by_role(TIME, SIDES if by == "launch" else CHANGE[:3])]
     if by in ("kernel_name", "op_name"):
-        names += sides_of(COUNT, CHANGE[:3])
+        names += by_role(COUNT, CHANGE[:3])
     names += ["verdict"]
     if every:
-        names += [*sides_of("time_rank"), *sides_of(TIME, CHANGE[2:]), *sides_of("time_share")]
-        names += [*sides_of("cumulative_time_share"), *sides_of(COUNT, CHANGE)]
-        names += [*sides_of(DURATIONS[0], CHANGE[:3]), *(name for one in DURATIONS[1:] for name in sides_of(one))]
-        names += [name for flag in FLAGS for name in sides_of(flag)]
+        names += [*by_role("time_rank"), *by_role(TIME, CHANGE[2:]), *by_role("time_share")]
+        names += [*by_role("cumulative_time_share"), *by_role(COUNT, CHANGE)]
+        names += [*by_role(DURATIONS[0], CHANGE[:3]), *(name for one in DURATIONS[1:] for name in by_role(one))]
+        names += [name for flag in FLAGS for name in by_role(flag)]
         if by == "launch":
             names += [name for key in LAUNCH for name in (key, f"{key}_candidate")]
             names += ["host", "kernel_name_candidate", "op_name_candidate"]
@@ -302,7 +302,7 @@ def _bars(pair: Pair, times: pd.DataFrame, by: By, reach: float, as_shares: bool
 def _tensor_core_use(pair: Pair) -> pd.DataFrame | None:
     """The kernel time by use of tensor cores; None if no op is eligible for them."""
     use = pair.cached("tensor cores", lambda: kernel_stats.tensor_core_use(pair.diff("kernel_stats")))
-    return use if use[sides_of("share", SIDES[: len(pair.shown)])].iloc[:2].to_numpy().any() else None
+    return use if use[by_role("share", SIDES[: len(pair.shown)])].iloc[:2].to_numpy().any() else None
 
 
 def _tensor_cores(pair: Pair, options: Options) -> Any:
@@ -318,8 +318,8 @@ def _copies(pair: Pair, options: Options) -> Table:
     """The count, bytes, time and bandwidth of copies, by kind or device by device."""
     rows = pair.diff("copies") if options.by_device else group_copies(pair.diff("copies"))
     time, count, size = "duration_us", "occurrences", "size_bytes"
-    names = ["kind", *(["host", "device"] if options.by_device else []), *sides_of(time, CHANGE[:3])]
-    names += [name for metric in (count, size, "bandwidth_bytes_per_s") for name in sides_of(metric)]
+    names = ["kind", *(["host", "device"] if options.by_device else []), *by_role(time, CHANGE[:3])]
+    names += [name for metric in (count, size, "bandwidth_bytes_per_s") for name in by_role(metric)]
     return Table(
         schema.COPIES, "Copies", rows, names, is_alone=pair.is_single, nothing=NO_COPIES, address="copies_",
         sums_per=pair.sums_per(),

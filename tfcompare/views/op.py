@@ -27,7 +27,7 @@ from tfcompare.units import MISSING, format_percent, format_percent_change, form
 from tfcompare.views import links
 from tfcompare.views.blocks import Block, Chart, Choose, Details, Facts, Links, Live, Table, Text, later
 from tfcompare.views.options import option
-from tfcompare.views.view import CHANGE, View, largest_first, sides_of
+from tfcompare.views.view import CHANGE, View, by_role, largest_first
 
 LACKING = {"baseline": "added", "candidate": "removed"}
 """The status of a row that a side lacks."""
@@ -221,8 +221,8 @@ def kernels(pair: Pair, baseline: str | None, candidate: str | None) -> Iterator
     if rows.empty:
         return
     time, count = "total_duration_us", "occurrences"
-    names = ["kernel_name", "block_dim", "grid_dim", *sides_of(time, CHANGE[:3])]
-    names += [*sides_of(count), "verdict"]
+    names = ["kernel_name", "block_dim", "grid_dim", *by_role(time, CHANGE[:3])]
+    names += [*by_role(count), "verdict"]
     readings = kernel_labels([*rows["kernel_name"], *rows["kernel_name_candidate"].dropna()])
     yield small_table(pair, schema.KERNEL_STATS, "Kernels", rows, names, "op_kernels_", readings)
 
@@ -232,7 +232,7 @@ def memory(pair: Pair, baseline: str | None, candidate: str | None) -> Iterator[
     rows = rows_named(pair.diff("memory_peak"), baseline, candidate)
     if rows.empty:
         return
-    names = ["memory_id", "region_type", "data_type", "shape", *sides_of("allocation_bytes", CHANGE[:3])]
+    names = ["memory_id", "region_type", "data_type", "shape", *by_role("allocation_bytes", CHANGE[:3])]
     yield small_table(pair, schema.MEMORY_PEAK, "Memory at the peak", rows, names, "op_memory_")
 
 

@@ -45,7 +45,7 @@ from tfcompare.views.blocks import (
     later,
 )
 from tfcompare.views.options import option
-from tfcompare.views.view import CHANGE, Make, View, changed, everything, kept, largest_first, sides_of
+from tfcompare.views.view import CHANGE, Make, View, by_role, changed, everything, kept, largest_first
 
 GROUPINGS: dict[Grouping, str] = {"op_name": "op", "op_type": "op type", "scope": "name scope"}
 MOST_TYPES = 5
@@ -180,26 +180,26 @@ def _table(pair: Pair, rows: pd.DataFrame, options: Options) -> Table:
 def _columns(pair: Pair, rows: pd.DataFrame, options: Options, *, every: bool) -> list[str]:
     """The table's columns, most important first."""
     side = ["host_or_device"] if rows["host_or_device"].nunique() > 1 or every else []
-    self_time = sides_of("self_time_us", CHANGE)
-    shares_of = sides_of("self_share")
-    occurrences = sides_of("occurrences")
+    self_time = by_role("self_time_us", CHANGE)
+    shares_of = by_role("self_share")
+    occurrences = by_role("occurrences")
     if options.by != "op_name":
         names = [options.by, *side, *self_time, "verdict"]
         return names + (["status", "evidence", *INTERVAL, *shares_of, *occurrences, "match"] if every else [])
-    wall_time = sides_of("wall_time_us") if every and any(map(has_step_times, pair.runs)) else []
+    wall_time = by_role("wall_time_us") if every and any(map(has_step_times, pair.runs)) else []
     names = ["op_name", "op_type", *side, *self_time, *wall_time, "verdict"]
     if pair.is_single and not every:
         names += [*shares_of[:1], *occurrences[:1]]
     elif options.per_occurrence and not every:
         names += occurrences
     if every:
-        names += ["status", "evidence", *INTERVAL, *shares_of, "match", *sides_of("rank")]
-        names += [*occurrences, *sides_of("total_time_us")]
+        names += ["status", "evidence", *INTERVAL, *shares_of, "match", *by_role("rank")]
+        names += [*occurrences, *by_role("total_time_us")]
         names += [f"{name}_{role}" for name in _AVERAGES for role in SIDES]
-        known = [name for cost in ("flops", "bytes_accessed") for name in sides_of(cost)]
+        known = [name for cost in ("flops", "bytes_accessed") for name in by_role(cost)]
         if rows[known].notna().any(axis=None):
             names += [*known, *(f"{name}_{role}" for name in _RATES for role in SIDES)]
-        names += [*sides_of("is_eager"), "op_name_candidate", "op_type_candidate"]
+        names += [*by_role("is_eager"), "op_name_candidate", "op_type_candidate"]
     return names
 
 
@@ -287,7 +287,7 @@ def _types(pair: Pair, times: pd.DataFrame, place: str) -> Facts:
 
 
 def _with_time(rows: pd.DataFrame, place: str) -> pd.DataFrame:
-    took_time = rows[sides_of("self_time_us")].max(axis=1) > 0
+    took_time = rows[by_role("self_time_us")].max(axis=1) > 0
     return rows[took_time & (rows["host_or_device"] == place)]
 
 
@@ -305,7 +305,7 @@ def scopes_of(pair: Pair, _options: Any = None, *, place: str) -> Any:
     if not (pair.diff()["host_or_device"] == place).any():
         return None
     tree = pair.scopes()
-    took_time = tree[sides_of("self_time_us")].max(axis=1) > 0
+    took_time = tree[by_role("self_time_us")].max(axis=1) > 0
     here = tree[took_time & (tree["node"].str.split("/", n=1).str[0] == place)]
     make = scopes.scope_icicle_alone if pair.is_single else scopes.scope_icicle
     return None if here.empty else make(here, "self_time_us", per=pair.per, place=place.lower())

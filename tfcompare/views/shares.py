@@ -12,7 +12,7 @@ from tfcompare.schema import SIDES
 from tfcompare.tools.ops.op_stats import longest_first
 from tfcompare.units import format_percent
 from tfcompare.views.blocks import Facts
-from tfcompare.views.view import sides_of
+from tfcompare.views.view import by_role
 
 
 def bars(
@@ -30,7 +30,7 @@ def bars(
 def facts(pair: Pair, times: pd.DataFrame, title: str, most: int) -> Facts:
     """The largest shares of `time_shares` as texts."""
     names = times["label" if "label" in times else "group"].head(most)
-    columns = [times[name].head(most).map(format_percent) for name in sides_of("share", SIDES[: len(pair.shown)])]
+    columns = [times[name].head(most).map(format_percent) for name in by_role("share", SIDES[: len(pair.shown)])]
     cells = [[str(name), *shares] for name, *shares in zip(names, *columns, strict=True)]
     more = len(times) - len(cells)
     return Facts([title, *pair.headings], cells, (1, 2), note=f"{more} more are left out." if more else "")

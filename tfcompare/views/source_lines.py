@@ -16,7 +16,7 @@ from tfcompare.tools.xla.source_lines import by_line
 from tfcompare.units import format_delta, format_ratio, format_time_us, ratio_of
 from tfcompare.views import links
 from tfcompare.views.blocks import Block, Details, Facts, Finding, Links, Opens
-from tfcompare.views.view import sides_of
+from tfcompare.views.view import by_role
 
 MOST_LINES = 5
 MOST_INSTRUCTIONS = 10
@@ -87,7 +87,7 @@ def _instructions(pair: Pair, line: str, index: list[int]) -> Iterator[Block]:
         [
             str(row["hlo_op"]),
             format_delta(float(row["self_time_us_change"]), "µs"),
-            *(format_time_us(row[name]) for name in sides_of("self_time_us")),
+            *(format_time_us(row[name]) for name in by_role("self_time_us")),
             str(op),
         ]
         for op, row in zip(ops, rows.to_dict("records"), strict=True)

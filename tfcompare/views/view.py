@@ -53,7 +53,7 @@ class View:
         return self.make(pair, options_with(self.options, pair, values))
 
 
-def sides_of(name: str, roles: Sequence[str] = SIDES) -> list[str]:
+def by_role(name: str, roles: Sequence[str] = SIDES) -> list[str]:
     """The columns of a diff for a metric as it is named there."""
     return [f"{name}_{role}" for role in roles]
 

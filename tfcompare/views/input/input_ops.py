@@ -22,7 +22,7 @@ from tfcompare.tools.step_series import has_step_times
 from tfcompare.views import links, op
 from tfcompare.views.blocks import Block, Chart, Details, Links, Opens, Table, Text
 from tfcompare.views.op import LACKING
-from tfcompare.views.view import CHANGE, changed, everything, largest_first, sides_of
+from tfcompare.views.view import CHANGE, by_role, changed, everything, largest_first
 
 MOVERS = 10
 _WORDS_IN = ["op_name", "category", "op_name_candidate", "category_candidate"]
@@ -61,12 +61,12 @@ def _columns(rows: pd.DataFrame, *, every: bool) -> list[str]:
     host = ["host"] if every or rows["host"].nunique() > 1 else []
     moved = rows["category_candidate"].notna() & (rows["category"] != rows["category_candidate"])
     category = ["category", *(["category_candidate"] if moved.any() and not every else [])]
-    names = ["op_name", *category, *host, *sides_of("self_time_us", CHANGE[:3])]
-    names += sides_of("input_self_share")
+    names = ["op_name", *category, *host, *by_role("self_time_us", CHANGE[:3])]
+    names += by_role("input_self_share")
     if every:
         others = ["occurrences", "total_time_us"]
         names += ["self_time_us_ratio", *(f"{name}_{role}" for name in others for role in CHANGE)]
-        names += sides_of("input_total_share")
+        names += by_role("input_total_share")
         names += ["status", "match", "verdict", "op_name_candidate", "category_candidate"]
     return names
 

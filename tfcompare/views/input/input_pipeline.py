@@ -43,7 +43,7 @@ from tfcompare.views.blocks import (
 )
 from tfcompare.views.input import input_ops as ops_view
 from tfcompare.views.options import option
-from tfcompare.views.view import Make, View, cards, sides_of
+from tfcompare.views.view import Make, View, by_role, cards
 
 HOW_TO_RECORD = (
     "Record a program that reads through `tf.data`, with "
@@ -299,7 +299,7 @@ def _category_times(pair: Pair, _options: Any = None) -> Any:
 
 def _categories_as_facts(pair: Pair) -> Facts:
     times = _by_category(pair)
-    columns = [times[name].map(format_time_us) for name in sides_of("self_time_us", SIDES[: len(pair.shown)])]
+    columns = [times[name].map(format_time_us) for name in by_role("self_time_us", SIDES[: len(pair.shown)])]
     rows = [list(cells) for cells in zip(times["category"], *columns, strict=True)]
     return Facts([f"Self time of input ops per {pair.per}", *pair.headings], rows, (1, 2))
 

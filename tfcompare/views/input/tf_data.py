@@ -22,7 +22,7 @@ from tfcompare.views.input import tf_data_execution as execution
 from tfcompare.views.input.input_pipeline import waits_of
 from tfcompare.views.input.tf_data_execution import ChosenExecution, analysis_of
 from tfcompare.views.options import option
-from tfcompare.views.view import CHANGE, Make, View, largest_first, sides_of
+from tfcompare.views.view import CHANGE, Make, View, by_role, largest_first
 
 MOST_SHOWN = 4
 """The number of pipelines whose verdict is shown above the table: those with the longest mean call."""
@@ -48,7 +48,7 @@ def _names(pair: Pair, options: Options) -> dict[str, str]:
 
 def _ranks(pair: Pair, options: Options) -> range:
     row = _row(pair, options)
-    return range(1) if row is None else range(int(max(row[sides_of("executions_kept")].dropna())))
+    return range(1) if row is None else range(int(max(row[by_role("executions_kept")].dropna())))
 
 
 @dataclass(frozen=True)
@@ -135,9 +135,9 @@ def _pipelines(pair: Pair, rows: pd.DataFrame) -> Table:
 def _columns(rows: pd.DataFrame, *, every: bool) -> list[str]:
     names = ["pipeline", *(["host"] if every or rows["host"].nunique() > 1 else [])]
     names += ["pipeline_candidate"] if every or _are_renamed(rows) else []
-    names += [*sides_of("mean_latency_us", CHANGE), "verdict"]
-    names += sides_of("max_latency_us", CHANGE if every else SIDES)
-    names += sides_of("calls")
+    names += [*by_role("mean_latency_us", CHANGE), "verdict"]
+    names += by_role("max_latency_us", CHANGE if every else SIDES)
+    names += by_role("calls")
     names += ["status"] if every or (rows["status"] != MATCHED).any() else []
     if not every:
         return names
@@ -155,8 +155,8 @@ def _ranked(pair: Pair) -> pd.DataFrame:
 
     def make() -> pd.DataFrame:
         rows = largest_first(pair, schema.TF_DATA_PIPELINES, pair.diff("tf_data_pipelines"))
-        longest = rows[sides_of("max_latency_us")].max(axis=1)
-        feeds = rows[sides_of("feeds_device")].fillna(False).any(axis=1)
+        longest = rows[by_role("max_latency_us")].max(axis=1)
+        feeds = rows[by_role("feeds_device")].fillna(False).any(axis=1)
         rows = rows.assign(longest=longest, feeds=feeds, name=[_name(row) for row in rows.to_dict("records")])
         return rows.sort_values(["feeds", "longest"], ascending=[True, False], kind="stable")
 

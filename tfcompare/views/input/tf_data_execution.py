@@ -27,7 +27,7 @@ from tfcompare.views.blocks import Beside, Block, Chart, Items, Links, Table, Te
 from tfcompare.views.input.input_pipeline import waits_of
 from tfcompare.views.links import Moment
 from tfcompare.views.op import LACKING
-from tfcompare.views.view import CHANGE, sides_of
+from tfcompare.views.view import CHANGE, by_role
 
 MOST_NAMED = 10
 """Longer paths are abbreviated in the middle."""
@@ -260,7 +260,7 @@ def _distinct(iterator: pd.Series, rows: pd.DataFrame) -> pd.Series:
 
 
 def _columns(*, every: bool) -> list[str]:
-    names = ["iterator", *sides_of("self_time_us", CHANGE), "status"]
+    names = ["iterator", *by_role("self_time_us", CHANGE), "status"]
     names += [f"{name}_{role}" for name in ("total_duration_us", "calls") for role in SIDES]
     if not every:
         return names

@@ -23,7 +23,7 @@ from tfcompare.views.memory import memory_choice, memory_peak, memory_timeline
 from tfcompare.views.memory.memory_choice import Chosen, chosen
 from tfcompare.views.memory.memory_timeline import Span
 from tfcompare.views.options import option
-from tfcompare.views.view import CHANGE, Make, View, largest_first, sides_of, without_rows
+from tfcompare.views.view import CHANGE, Make, View, by_role, largest_first, without_rows
 
 HOW_TO_RECORD = (
     "To record them in TensorFlow, set `tf.profiler.experimental.ProfilerOptions(host_tracer_level=2)` or higher. JAX "
@@ -151,7 +151,7 @@ def _summary(pair: Pair) -> Table:
 def _summary_columns(rows: Any, *, every: bool) -> list[str]:
     names = ["memory_id", *(["host"] if rows["host"].nunique() > 1 or every else [])]
     if len(rows) > 1 or every:
-        names += sides_of("peak_bytes", CHANGE)
+        names += by_role("peak_bytes", CHANGE)
     names += [f"{name}_{role}" for name in DETAILS for role in SIDES]
     if every:
         rest = [name for name in rows.columns if name.startswith(_METRICS) and name not in names]

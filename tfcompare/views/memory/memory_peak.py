@@ -27,7 +27,7 @@ from tfcompare.views import op
 from tfcompare.views.blocks import Block, Chart, Details, Opens, Table, Text
 from tfcompare.views.memory import memory_choice
 from tfcompare.views.memory.memory_choice import Chosen
-from tfcompare.views.view import CHANGE, changed, largest_first, sides_of
+from tfcompare.views.view import CHANGE, by_role, changed, largest_first
 
 PARTS: dict[Part, str] = {"scope": "name scope", "region": "region"}
 _LETTERS = 48
@@ -61,10 +61,10 @@ def has_tiles(chosen: Chosen) -> bool:
 def live_at_the_peak(chosen: Chosen) -> Iterator[Block]:
     """The allocations as a table, and why there may be fewer than expected."""
     yield from _remarks(chosen)
-    names = ["op_name", "region_type", "data_type", "shape", *sides_of("allocation_bytes", CHANGE[:3])]
-    names += sides_of("occurrences")
+    names = ["op_name", "region_type", "data_type", "shape", *by_role("allocation_bytes", CHANGE[:3])]
+    names += by_role("occurrences")
     every = [*names, "status", "match", "verdict", "allocation_bytes_ratio"]
-    every += sides_of("requested_bytes", CHANGE)
+    every += by_role("requested_bytes", CHANGE)
     every += ["op_name_candidate", "shape_candidate", "host", "memory_id"]
     rows = largest_first(chosen.pair, schema.MEMORY_PEAK, rows_of(chosen))
     if len(rows) and rows["shape"].isin(_NO_INFORMATION).all():
@@ -128,7 +128,7 @@ def moments(chosen: Chosen) -> str:
         return ""
     ours, theirs = (memory_sides.op_at_peak(run, memory) for _, run, memory in chosen.shown)
     rows = rows_of(chosen)
-    live = rows[sides_of("allocation_bytes")].astype("float64").sum(axis=1)
+    live = rows[by_role("allocation_bytes")].astype("float64").sum(axis=1)
     is_other = live[rows["status"] != MATCHED].sum() >= _MOSTLY * live.sum()
     if not ours or not theirs or ours == theirs or not is_other or _are_fused(pair, ours, theirs):
         return ""

@@ -15,7 +15,7 @@ from tfcompare.schema import SIDES
 from tfcompare.tools.xla.regrouped import Regrouped, regrouped, source_ops
 from tfcompare.units import format_delta, format_percent, format_ratio, format_time_us, ratio_of
 from tfcompare.views.blocks import Block, Details, Facts, Finding, Opens, Section, Text
-from tfcompare.views.view import sides_of
+from tfcompare.views.view import by_role
 
 MOST_GROUPS = 10
 _TIME = "execution_time_us"
@@ -81,12 +81,12 @@ def groups(pair: Pair, program: str, rows: pd.DataFrame) -> Sequence[Regrouped]:
 
 
 def _time(rows: pd.DataFrame) -> pd.Series:
-    return rows[sides_of(_TIME, SIDES)].astype("float64").fillna(0.0).sum(axis=1)
+    return rows[by_role(_TIME, SIDES)].astype("float64").fillna(0.0).sum(axis=1)
 
 
 def _sums(rows: pd.DataFrame, one: Regrouped) -> tuple[float, float]:
     here = rows.loc[list(one.rows)]
-    ours, theirs = (float(here[name].astype("float64").sum()) for name in sides_of(_TIME, SIDES))
+    ours, theirs = (float(here[name].astype("float64").sum()) for name in by_role(_TIME, SIDES))
     return ours, theirs
 
 
@@ -126,7 +126,7 @@ def _members(pair: Pair, rows: pd.DataFrame, one: Regrouped) -> Iterator[Block]:
     cells = [
         [
             f"{row['hlo_op']} → {name}" if name not in ("", row["hlo_op"]) else str(row["hlo_op"]),
-            *(format_time_us(row[column]) for column in sides_of(_TIME, SIDES)),
+            *(format_time_us(row[column]) for column in by_role(_TIME, SIDES)),
             str(row["status"]),
         ]
         for name, row in zip(names, longest.to_dict("records"), strict=True)

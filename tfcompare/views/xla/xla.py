@@ -23,7 +23,7 @@ from tfcompare.tools.xla.xla_tree import TIME, By
 from tfcompare.units import MISSING, format_count, format_time_us, format_value
 from tfcompare.views.blocks import Beside, Block, Chart, Choose, Facts, Opens, Section, Table, Text, later
 from tfcompare.views.options import option
-from tfcompare.views.view import CHANGE, Make, View, cards, largest_first, sides_of, without_rows
+from tfcompare.views.view import CHANGE, Make, View, by_role, cards, largest_first, without_rows
 from tfcompare.views.xla import regrouped, xla_instruction, xla_memory, xla_program
 
 GROUPINGS: dict[By, str] = {"category": "category", "source": "source line", "scope": "name scope"}
@@ -170,9 +170,9 @@ def _columns(pair: Pair, rows: pd.DataFrame, chosen: pd.DataFrame, *, every: boo
     What could be saved is shown only if the peaks of a device are known for any of `rows`.
     """
     sides = SIDES[: len(pair.shown)]
-    has_peaks = every or rows[sides_of("excess_us", sides)].notna().any(axis=None)
+    has_peaks = every or rows[by_role("excess_us", sides)].notna().any(axis=None)
     names = ["hlo_op", "category", *(["host"] if chosen["host"].nunique() > 1 or every else [])]
-    names += sides_of(TIME, CHANGE)
+    names += by_role(TIME, CHANGE)
     costs = [*(["excess_us"] if has_peaks else []), "flops_per_s"]
     costs += ["bandwidth_bytes_per_s"] if pair.is_single or every else []
     costs += ["bound_by"] if every else []
@@ -223,7 +223,7 @@ def _groups(pair: Pair, options: Options) -> Table:
         replace(schema.HLO_OPS, name="hlo_op_groups"),
         f"By {by}",
         nodes.assign(label=labels),
-        ["label", *sides_of(TIME, CHANGE[:3]), "width_share"],
+        ["label", *by_role(TIME, CHANGE[:3]), "width_share"],
         is_alone=pair.is_single,
         is_small=True,
         opens=Opens(
@@ -271,8 +271,8 @@ def _roofline(pair: Pair, options: Options) -> Any:
 def _largest_rates(pair: Pair, rows: pd.DataFrame) -> Facts:
     """The place of the longest instructions in the chart, as texts."""
     sides = SIDES[: len(pair.shown)]
-    known = rows[rows[sides_of("flops_per_s", sides)].notna().any(axis=1)]
-    times = known[sides_of(TIME)].astype("float64").max(axis=1)
+    known = rows[rows[by_role("flops_per_s", sides)].notna().any(axis=1)]
+    times = known[by_role(TIME)].astype("float64").max(axis=1)
     longest = known.loc[times.sort_values(ascending=False, kind="stable").index[:MOST_RATES]]
     cells = [[str(row["hlo_op"]), *(_rate(row, role) for role in sides)] for _, row in longest.iterrows()]
     more = len(known) - len(cells)
@@ -310,9 +310,9 @@ def _compilation(pair: Pair) -> Iterator[Block]:
     if rows.empty:
         return
     sides = SIDES[: len(pair.shown)]
-    times = sides_of("total_time_us", CHANGE[:3])
+    times = by_role("total_time_us", CHANGE[:3])
     numbers = [f"{name}_{role}" for name in ("longest_us", "programs", "shapes") for role in sides]
-    names = [*sides_of("occurrences", sides), *times, *numbers]
+    names = [*by_role("occurrences", sides), *times, *numbers]
     host = ["host"] if rows["host"].nunique() > 1 else []
     yield Table(
         schema.COMPILATIONS,

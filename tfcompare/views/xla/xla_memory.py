@@ -18,7 +18,7 @@ from tfcompare.tools.xla import xla_memory
 from tfcompare.tools.xla.xla_memory import MAIN_MEMORY
 from tfcompare.units import format_bytes
 from tfcompare.views.blocks import Block, Chart, Opens, Section, Table, Text
-from tfcompare.views.view import CHANGE, largest_first, sides_of
+from tfcompare.views.view import CHANGE, by_role, largest_first
 
 ADDRESS = "memory_"
 
@@ -117,8 +117,8 @@ def _columns(pair: Pair, buffers: pd.DataFrame, *, every: bool) -> list[str]:
     sides = SIDES[: len(pair.shown)]
     places = ("output_index", "memory_space", "host")
     names = ["hlo_op", *(name for name in places if every or buffers[name].nunique() > 1)]
-    names += sides_of("peak_size_bytes", CHANGE[:3])
-    names += sides_of("shape", sides)
+    names += by_role("peak_size_bytes", CHANGE[:3])
+    names += by_role("shape", sides)
     names += [f"kind_{sides[-1]}"]
     if every:
         more = ["kind", "source", "op_name", "size_bytes", "is_live_at_peak"]
