@@ -109,7 +109,7 @@ def test_the_verdict_is_on_the_sums() -> None:
     assert row["interval_low"] < 0.5 < row["interval_high"]
     assert row["occurrences_baseline"] == 1, "the three ran once each"
     assert fused_rows(theirs, ours).loc["m/dense/Relu", "verdict"] == "slower"
-    each = compare(ours, theirs).per_occurrence("op_stats").set_index("op_name").loc["m/dense/Relu"]  # type: ignore[arg-type]
+    each = compare(ours, theirs).diffs("op_stats", per_occurrence=True).set_index("op_name").loc["m/dense/Relu"]  # type: ignore[arg-type]
     assert each[[f"self_time_us_{side}" for side in ("baseline", "candidate")]].tolist() == [6000, 3000]
     assert each["verdict"] == "faster", "it ran equally often on both sides"
 

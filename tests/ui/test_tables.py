@@ -114,7 +114,7 @@ def test_bytes_are_shown_in_one_unit_that_fits_the_largest_and_their_ratio_is_no
 def test_a_missing_size_stays_missing_and_a_column_of_nothing_is_in_bytes():
     rows = pd.DataFrame({"kind": ["peer", "set"], "size_bytes_candidate": pd.array([pd.NA, pd.NA], dtype="Int64")})
     cells = cells_of(rows, table=schema.COPIES)
-    assert cells.columns[1][0] == "Size (B)"
+    assert cells.columns[1][0] == "Size (B/step)"
     assert cells.iloc[:, 1].isna().all()
 
 

@@ -68,9 +68,8 @@ def with_labels_once(table: pa.Table) -> pa.Table:
     """The table, in one piece, with each label of a column of texts once: tables that were put together have those of
     each."""
     whole = table.unify_dictionaries().combine_chunks()
-    return pa.Table.from_arrays(
-        [_labels_once(column.combine_chunks()) for column in whole.columns], schema=table.schema
-    )
+    columns = [_labels_once(column.combine_chunks()) for column in whole.columns]
+    return pa.Table.from_arrays(columns, schema=table.schema)
 
 
 def _labels_once(array: pa.Array) -> pa.Array:

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from tfcompare.errors import NoSuchMarker, NoSuchSteps, NotAProfile
-from tfcompare.frames.arrow import dense_text_bytes, host_table, with_labels_once
+from tfcompare.frames.arrow import dense_text_bytes, host_table
 from tfcompare.frames.hlo.compilations import compilations
 from tfcompare.frames.hlo.hlo_memory import hlo_memory
 from tfcompare.frames.hlo.hlo_ops import instructions
@@ -138,14 +138,14 @@ class HostTables:
 
 
 def table_of_hosts(name: str, hosts: Sequence[HostTables]) -> tuple[pa.Table, list[int]]:
-    """(a table of one or more hosts in one piece, the rows of one after those of the other, texts with the same labels;
-    the number of rows of each host). Raises as `HostTables.table`."""
+    """(a table of one or more hosts, the rows of one after those of the other, texts with the labels of each; the
+    number of rows of each host). Raises as `HostTables.table`."""
     groups = [host.group(name) for host in hosts]
     first, *others = groups
     if isinstance(first, Joinable) and others and all(type(other) is type(first) for other in others):
-        return with_labels_once(first.joined(name, others)), [host.rows(name) for host in hosts]
+        return first.joined(name, others), [host.rows(name) for host in hosts]
     tables = [group[name] for group in groups]
-    return with_labels_once(pa.concat_tables(tables)) if others else tables[0], [*map(len, tables)]
+    return pa.concat_tables(tables) if others else tables[0], [*map(len, tables)]
 
 
 def memory_bytes(tables: Mapping[str, pa.Table]) -> int:

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from tfcompare import schema
 from tfcompare.frames import HostTables, table_of_hosts
+from tfcompare.frames.arrow import with_labels_once
 from tfcompare.frames.grouping import any_of, combinations, distinct, sums
 from tfcompare.frames.ops.op_parts import NO_STEP, SUMMED
 from tfcompare.schema.arrays import Bools, Int64
@@ -109,6 +110,7 @@ def parts_of_hosts(hosts: Sequence[HostTables]) -> Parts:
     every, rows = table_of_hosts("op_parts", hosts)
     if len(hosts) == 1:
         return Parts(frame_of("op_parts", every), [np.arange(len(every))])
+    every = with_labels_once(every)
     firsts, row = combinations(*(_codes(every[name].combine_chunks()) for name in _TEXTS))
     parts = frame_of("op_parts", every.take(firsts))
     on_host = parts["host_or_device"] == schema.HOST

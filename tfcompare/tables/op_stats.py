@@ -32,7 +32,9 @@ def op_stats(
     """
     of_ops = _sums_of_ops(times, times.cells, times.wall)
     ran = np.flatnonzero(of_ops.pop("cells"))
-    idle_of_devices = pa.table({name: pa.array(idle[name]) for name in ("host_or_device", "idle_ps")})
+    idle_of_devices = pa.table(
+        {"host_or_device": pa.array(idle["host_or_device"]), "idle_ps": idle["idle_ps"].to_numpy(np.float64)}
+    )
     idle_ps = idle_of_devices.group_by("host_or_device").aggregate([("idle_ps", "sum")])
     op = np.append(ran, np.full(len(idle_ps), -1))
     of_rows = {name: np.append(values, 0)[op] for name, values in of_ops.items()}
