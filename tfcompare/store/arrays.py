@@ -103,6 +103,8 @@ def _texts(
     if (np.minimum.reduceat(code, starts) < 0).any() or (np.maximum.reduceat(code, starts) >= count).any():
         raise Damaged("a row has none of the labels")
     if len(rows) > 1:
+        if len(labels) > _LONGEST:
+            raise Damaged("there are more labels than 32-bit numbers")
         code = code + np.repeat(first_label, rows).astype(np.int32)
     table = np.repeat(np.arange(len(count)), count)
     if len(combinations(table, labels.dictionary_encode().indices.to_numpy())[0]) < len(labels):
