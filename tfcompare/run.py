@@ -568,9 +568,9 @@ class Run:
         return common
 
     def _op_steps(self, hosts: tuple[HostTables, ...], host: str | None, device: str | None) -> pd.DataFrame:
-        parts = self._op_times(hosts) if device is None else self._op_times(hosts).on_device(device)
-        cells = self.step_cells("op_stats", host=host) if device is None else op_cells(parts, _label(host))
-        return op_steps(cells, parts, has_steps=self._has_step_times_on(host))
+        times = self._op_times(hosts) if device is None else self._op_times(hosts).on_device(device)
+        cells = self.step_cells("op_stats", host=host) if device is None else op_cells(times, _label(host))
+        return op_steps(cells, times, has_steps=self._has_step_times_on(host))
 
     def _has_step_times_on(self, host: str | None) -> bool:
         """Whether the time of any step is known, on all hosts or one."""

@@ -16,7 +16,7 @@ from tfcompare.compare.matching.matching import Pairing, pair_rows, with_hosts_o
 from tfcompare.compare.matching.tiers import FUSED, HLO_TWO_SIDED, NAMINGS
 from tfcompare.compare.stats.verdict import LESS, MORE, SAME, UNTESTED, wording
 from tfcompare.compare.tf_data.pipelines import Counterparts, with_pipelines_of
-from tfcompare.schema import OP_STATS, STEP_TABLES, Column, Table
+from tfcompare.schema import OP_STATS, SIDES, STEP_TABLES, Column, Table
 from tfcompare.tables.op_evidence import OpEvidence
 
 MATCHED = "matched"
@@ -26,7 +26,8 @@ INTERVAL = ("interval_low", "interval_high")
 VERDICT = ("verdict", "evidence", *INTERVAL)
 """The columns of a row's verdict; `evidence` is missing if nothing was tested."""
 REMOVED = "removed"
-_ROLES = ("baseline", "candidate", "delta", "ratio")
+ROLES = (*SIDES, "delta", "ratio")
+"""What a column of a number in a diff is of."""
 _OCCURRENCES = "occurrences"
 
 _TWO_SIDED_KEYS = {
@@ -71,7 +72,7 @@ class SumsPer(NamedTuple):
         """The names of the columns of sums with what they are per: `self_time_us_per_step_delta` for
         `self_time_us_delta`."""
         pers = {column.name: per for column in table.metrics if (per := self.of(column))}
-        return {f"{name}_{role}": f"{name}_per_{per}_{role}" for name, per in pers.items() for role in _ROLES}
+        return {f"{name}_{role}": f"{name}_per_{per}_{role}" for name, per in pers.items() for role in ROLES}
 
 
 PER_RUN = SumsPer("run", "run")

@@ -56,7 +56,7 @@ def instructions(
         whole = _of_rows(rows, wholes[role], role).where(is_there)
         executions = keys.map(_executions(rows, whole["executions"])).astype("float64")
         times = whole["self_time_us"]
-        least = least_time_us(rows, role) * whole["executions"] / _floats(rows, "executions", role)
+        least = least_time_us(rows, role) * whole["executions"] / floats(rows, "executions", role)
         excess = (times - least).clip(lower=0.0)
         of_side["program_executions"].append(executions.where(is_there))
         of_side["execution_time_us"].append(times / executions)
@@ -67,7 +67,7 @@ def instructions(
 
 def least_time_us(rows: pd.DataFrame, role: str) -> pd.Series:
     """The least time, in µs, in which the instructions could run at the device's peaks; NaN where unknown."""
-    flops, moved = (_floats(rows, name, role) for name in ("flops", "bytes_accessed"))
+    flops, moved = (floats(rows, name, role) for name in ("flops", "bytes_accessed"))
     least = np.maximum(flops / rows[f"peak_flops_per_s_{role}"], moved / rows[f"peak_bytes_per_s_{role}"])
     is_known = rows[f"bound_by_{role}"].fillna("") != ""
     return pd.Series(least * _US_PER_S, rows.index).where(is_known)
@@ -143,5 +143,6 @@ def _executions(rows: pd.DataFrame, executions: pd.Series) -> pd.Series:
     return usual_counts(counts[counts["count"] > 0]).groupby("program_key").sum()
 
 
-def _floats(rows: pd.DataFrame, metric: str, role: str) -> pd.Series:
+def floats(rows: pd.DataFrame, metric: str, role: str) -> pd.Series:
+    """A metric of one side."""
     return rows[f"{metric}_{role}"].astype("float64")

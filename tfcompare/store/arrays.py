@@ -53,7 +53,7 @@ class Encoded(NamedTuple):
         found, at = [], self.at
         for length in self.sizes[2:]:
             found.append(self.data.slice(at, length))
-            at += -(-length // _ALIGNMENT) * _ALIGNMENT
+            at += _aligned(length)
         return found
 
 
@@ -153,7 +153,7 @@ def check_sizes(schema: pa.Schema, sizes: Sizes) -> None:
 
 def expanded_bytes(sizes: Sizes) -> int:
     """The bytes that the buffers take together."""
-    return sum([-(-size // _ALIGNMENT) for size in sizes[2:]]) * _ALIGNMENT
+    return sum(map(_aligned, sizes[2:]))
 
 
 def text_bytes(sizes: Sizes) -> int:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import takewhile
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -215,8 +216,8 @@ class StoreFiles:
 
     def _inside(self, path: Path) -> Path:
         """`path`; raises `NotOfAStore` if it is not in the folder, all links followed."""
-        below = path.relative_to(self._folder).parents if path != self._folder else ()
-        if any(os.path.islink(self._folder / one) for one in (path, *list(below)[:-1])):  # noqa: PTH114
+        below = takewhile(lambda at: at != self._folder, (path, *path.parents))
+        if any(at.is_symlink() for at in below):
             real, folder = os.path.realpath(path), os.path.realpath(self._folder)  # links in a circle are no error
             if not Path(real).is_relative_to(folder):
                 raise NotOfAStore(f"{text_of(str(path))}: a link leads out of the store; remove the link")

@@ -184,10 +184,6 @@ class PackedTables(Joinable):
         self._starts: dict[str, dict[str, int]] = {}
         self._expanded: pa.Buffer | None = None
 
-    def schema(self, name: str) -> pa.Schema:
-        """The schema of a table with rows, as it was packed."""
-        return self._schemas[name]
-
     @property
     def remarks(self) -> tuple[str, ...]:
         """A sentence on what today's tables have and those of the pack lack."""
@@ -301,8 +297,7 @@ class _Packs:
 
 def _read(name: str, packs: Sequence[PackedTables], buffer: pa.Buffer | None = None) -> pa.Table:
     """A table of packs that have rows of it, as one; `buffer`: that of its group, of a single pack."""
-    table = decode(packs[0].schema(name), [packed.encoded(name, buffer) for packed in packs])
-    table = as_today(name, table)
+    table = as_today(name, decode(packs[0]._schemas[name], [packed.encoded(name, buffer) for packed in packs]))
     check_table(name, table, _Packs(packs))
     return table
 

@@ -29,24 +29,25 @@ class DiffTables:
 
     def _dtypes(self, table: Table) -> dict[str, str]:
         """As the diff of a table has them: sums per step are fractions, cells of an absent side are missing."""
+        per = self.comparison.sums_per()
         found = dict.fromkeys(["baseline", *diff_columns(table)], "str")
         found |= {key: table.column(key).dtype for key in table.keys}
         found |= {f"{key}_candidate": table.column(key).dtype for key in table.keys if f"{key}_candidate" in found}
         for metric in table.metrics:
             name = metric.name
-            dtype = "float64" if self.comparison.sums_per().of(metric) else metric.dtype
+            dtype = "float64" if per.of(metric) else metric.dtype
             found |= {f"{name}_{role}": dtype for role in SIDES}
             if metric.is_number:
                 found |= {f"{name}_delta": dtype, f"{name}_ratio": "float64"}
         found |= {name: "float64" for name in INTERVAL if name in found}
-        names = self.comparison.sums_per().names(table)
+        names = per.names(table)
         return {names.get(name, name): dtype for name, dtype in found.items()}
 
     def meaning(self, name: str, column: str) -> str:
         """What a column of a diff means; empty for the ids of the runs."""
-        table = schema.table(name.removesuffix(DIFF))
-        plain = {wide: name for name, wide in self.comparison.sums_per().names(table).items()}
-        return "" if column in SIDES else shown(plain.get(column, column), table, self.comparison.sums_per()).help
+        table, per = schema.table(name.removesuffix(DIFF)), self.comparison.sums_per()
+        plain = {in_file: own for own, in_file in per.names(table).items()}
+        return "" if column in SIDES else shown(plain.get(column, column), table, per).help
 
     def table(self, name: str) -> pd.DataFrame:
         """The diff of this name. Raises `Unknown` for one that there is not."""

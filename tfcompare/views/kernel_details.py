@@ -118,10 +118,9 @@ def _ops_of(launches: pd.DataFrame) -> list[str]:
 
 def _launches(pair: Pair, launches: pd.DataFrame) -> Block:
     """The launches: first the columns that differ between them, then their figures."""
-    time, count = TIME, COUNT
     keys = [name for name in ("op_name", "kernel_name", "host") if launches[name].nunique() > 1] or ["op_name"]
     launch = {key: [key] if _is_same(launches, key) else [key, f"{key}_candidate"] for key in LAUNCH}
-    names = [*keys, *launch["block_dim"], *launch["grid_dim"], *by_role(time, CHANGE[:3]), *by_role(count)]
+    names = [*keys, *launch["block_dim"], *launch["grid_dim"], *by_role(TIME, CHANGE[:3]), *by_role(COUNT)]
     names += [*launch["registers_per_thread"], *launch["shared_memory_bytes"]]
     names += [name for duration in DURATIONS for name in by_role(duration)]
     names += [*(name for flag in FLAGS for name in by_role(flag)), "status"]

@@ -221,7 +221,7 @@ def _changes(pair: Pair, options: Options, letters: int = ops.MOVER_LENGTH) -> A
     changes = largest_changes(_rows(pair, options), n=ops.TOP)
     if changes.empty:
         return None
-    per = "occurrence" if options.per_occurrence else pair.per
+    per = pair.sums_per(per_occurrence=options.per_occurrence).sums
     return changes_of_pair(pair, changes, "self_time_us", by=options.by, letters=letters, per=per)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from tfcompare import schema
-from tfcompare.compare.diff import MATCHED
+from tfcompare.compare.diff import MATCHED, ROLES
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.pairs import pairs_of
 from tfcompare.schema import SIDES
@@ -18,7 +18,7 @@ from tfcompare.tools.key_figures import KeyFigure
 from tfcompare.views.blocks import Block, Cards, Chart, Section, Text, later
 from tfcompare.views.options import NoOptions, options_with
 
-CHANGE = (*SIDES, "delta", "ratio")
+CHANGE = ROLES
 NARROW_LETTERS = 22
 """The length of names next to bars on a narrow page."""
 NOTHING_TESTED = "No change was tested: a test needs nine or more marked steps in each run."

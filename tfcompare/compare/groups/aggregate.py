@@ -182,11 +182,10 @@ def group_diff(diff: pd.DataFrame, by: Grouping, judge: GroupJudge | None = None
     if by not in ("op_name", "op_type", "scope"):
         raise Unknown("grouping", by, ["op_name", "op_type", "scope"])
     keys = {side: _group_keys(diff, by, side) for side in SIDES}
-    metrics = list(ADDITIVE)
     is_renamed = diff["match"].isin([MANUAL, CANONICAL, STRUCTURAL, FUSED, PROBABLE]) & (by != "op_type")
-    judged = None if judge is None else Judged(OP_STATS.name, metrics[-1], judge)
-    groups = aggregate(diff, keys, dict.fromkeys(metrics, "sum"), is_renamed, judged)
-    return in_order(groups, diff, metrics[-1], ["host_or_device", by])
+    judged = None if judge is None else Judged(OP_STATS.name, ADDITIVE[-1], judge)
+    groups = aggregate(diff, keys, dict.fromkeys(ADDITIVE, "sum"), is_renamed, judged)
+    return in_order(groups, diff, ADDITIVE[-1], ["host_or_device", by])
 
 
 def scope_of(names: pd.Series) -> pd.Series:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tfcompare.compare.diff import change
-from tfcompare.compare.executions import execution_time_us
+from tfcompare.compare.executions import execution_time_us, floats
 from tfcompare.compare.utilization import ROOFLINE, roofline_efficiency
 from tfcompare.schema import SIDES
 from tfcompare.schema.hlo import TRANSFERS
@@ -48,17 +48,17 @@ def figures(rows: pd.DataFrame) -> list[KeyFigure]:
 
 def _rate(rows: pd.DataFrame, cost: str, role: str) -> float:
     """The cost by self time; unknown if an instruction's cost or rate is, but for starting and awaiting transfers."""
-    times = _floats(rows, "self_time_us", role)
+    times = floats(rows, "self_time_us", role)
     is_transfer = rows["category"].str.endswith(TRANSFERS)
     if (rows[f"bandwidth_bytes_per_s_{role}"].isna() & (times > 0) & ~is_transfer).any():
         return np.nan
-    return _total(_floats(rows, cost, role)[times.notna()], skipna=False) / (_total(times) or np.nan) * _US_PER_S
+    return _total(floats(rows, cost, role)[times.notna()], skipna=False) / (_total(times) or np.nan) * _US_PER_S
 
 
 def _efficiency(rows: pd.DataFrame, role: str) -> float:
     """That of one side's instructions, in a frame with the columns of `hlo_ops`."""
     names = ("self_time_us", "flops", "bytes_accessed", "peak_flops_per_s", "peak_bytes_per_s")
-    return roofline_efficiency(pd.DataFrame({name: _floats(rows, name, role) for name in names}))
+    return roofline_efficiency(pd.DataFrame({name: floats(rows, name, role) for name in names}))
 
 
 def sentence(rows: pd.DataFrame, name: str, runs: tuple[str, str]) -> str:
@@ -96,10 +96,6 @@ def sentence_alone(rows: pd.DataFrame, name: str) -> str:
     longest = code(rows["hlo_op"].iloc[int(times.argmax())])
     share = format_percent(float(times.max()) / total) if total > 0 else "0 %"
     return f"{code(name)} takes {format_time_us(total)} per execution. Longest instruction: {longest} ({share})."
-
-
-def _floats(rows: pd.DataFrame, metric: str, role: str) -> pd.Series:
-    return rows[f"{metric}_{role}"].astype("float64")
 
 
 def _total(cells: pd.Series, *, skipna: bool = True) -> float:
