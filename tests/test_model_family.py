@@ -100,7 +100,11 @@ def test_one_convolution_of_two_versions_of_jax_and_rocm() -> None:
     assert comparison.coverage("kernel_stats")["matched_share"].item() >= 0.95
     assert [note for note in comparison.notes if "`Im3d2Col.kd`" in note]
     assert [note for note in comparison.notes if "jit(forward_3d_conv)/jit(main)/conv_general_dilated" in note]
-    assert [note for note in comparison.notes if "jax_conv_minimal_legacy on 1 of 2, jax_conv_minimal_08 on 8" in note]
+    assert [
+        note
+        for note in comparison.notes
+        if "jax_conv_minimal_legacy on 1 of 2 devices, jax_conv_minimal_08 on 8 devices" in note
+    ]
 
 
 def test_figures_per_device_and_per_occurrence_compare_one_device_with_eight() -> None:

@@ -390,8 +390,8 @@ def test_devices_that_computed_are_told_from_those_that_were_recorded() -> None:
     one_of_two = run_of(space(gpu(*kernels), copying, metadata(jit_f=7)))
     two = run_of(space(gpu(*kernels), gpu(*kernels, number=1), metadata(jit_f=7)))
     assert (computing_devices(one_of_two), one_of_two.info.device_count) == (1, 2)
-    (note,) = [note for note in compare(one_of_two, two).notes if "devices that computed" in note]
-    assert f"{one_of_two.name} on 1 of 2, {two.name} on 2." in note
+    (note,) = [note for note in compare(one_of_two, two).notes if "given per device" in note]
+    assert f"{one_of_two.name} on 1 of 2 devices, {two.name} on 2 devices." in note
     for run in (one_of_two, two):
         agree_on_devices(run)
 

@@ -61,6 +61,7 @@ def test_the_columns_and_their_dtypes_are_those_of_the_contract():
     assert list(per_step.columns) == [
         *["baseline", "candidate", "host", "host_or_device", "op_type", "op_name"],
         *["op_type_candidate", "op_name_candidate", "constituents_baseline", "constituents_candidate"],
+        "sums_of",
         *four(*(f"{metric}_per_step" for metric in sums)),
         *["is_eager_baseline", "is_eager_candidate"],
         *four(*(f"{cost}_per_step" for cost in COSTS[:2]), *COSTS[2:]),

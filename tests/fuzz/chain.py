@@ -140,7 +140,7 @@ def _look_at_ops(comparison: Comparison, diff: pd.DataFrame, number: int) -> Non
     """What the overview makes of the diff of ops; advice and charts, which take longest, of every fifth."""
     (run,) = comparison.candidates
     comparison.coverage()
-    op_times(diff, comparison.per)
+    op_times(diff, lambda _: comparison.per)
     changes = largest_changes(diff)
     if number % _DRAWN_EVERY:
         return

@@ -15,16 +15,16 @@ from tfcompare.tools.key_figures import KeyFigure, better_by, op_times
 
 
 def test_op_times_are_sums_over_the_diff():
-    (found,) = op_times(samples.diff(), "step")
+    (found,) = op_times(samples.diff(), lambda _: "step")
     assert (found.label, found.unit, found.judgement) == ("Host op time per step", "µs", "neither")
     assert found.baseline == pytest.approx(sum(op[2] for op in OPS))
     assert found.candidate == pytest.approx(sum(op[3] for op in OPS))
-    assert op_times(samples.diff(schema.OP_STATS.empty(), schema.OP_STATS.empty()), "step") == []
+    assert op_times(samples.diff(schema.OP_STATS.empty(), schema.OP_STATS.empty()), lambda _: "step") == []
 
 
 def test_a_side_without_device_has_no_device_time():
     both = pd.concat([samples.op_stats(), samples.op_stats(place=schema.DEVICE)], ignore_index=True)
-    device, _ = op_times(samples.diff(baseline=both), "step")
+    device, _ = op_times(samples.diff(baseline=both), lambda _: "step")
     assert device.label == "Device op time per step"
     assert math.isnan(device.candidate)
     assert device.judgement == "neither"

@@ -78,10 +78,10 @@ def test_programs_of_one_side_are_named() -> None:
 
 def test_programs_of_all_hosts_count() -> None:
     tanh, sine = (host_of(("jit_f", 5, doing(one))) for one in ("tanh", "sine"))
-    same = f"`jit_f(7)` has the same instructions on both sides{UNREACHED}."
+    same = f"`jit_f` has the same instructions on both sides{UNREACHED}."
     uneven = "The hosts of B ran different programs under the name `jit_f`."
     assert said_of([tanh, tanh], [tanh, tanh + b""]) == [] == said_of([sine, tanh], [sine, tanh])
-    assert said_of([tanh], [tanh, tanh]) == [same], "the second host has no counterpart"
+    assert said_of([tanh], [tanh, tanh]) == [same], "the rows of all hosts are one"
     for theirs in ([tanh, sine], [sine, tanh]):
         differing, hosts = said_of([tanh, tanh], theirs)
         assert "1 `sine` was added; 1 `tanh` was removed" in differing and hosts == uneven

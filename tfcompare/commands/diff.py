@@ -164,7 +164,7 @@ def _coverage_text(pair: Pair, name: str, per: str) -> str:
         return f"What ran on devices is not compared: a run has no record of it. `show RUN {name}` has the other's."
     if math.isnan(matched):
         return f"Neither run's profile has anything for {name}."
-    figures = f" Figures are per {per or pair.per}." if headline.kind == "sum" else ""
+    figures = f" Figures are per {per or pair.per_what}." if headline.kind == "sum" else ""
     what = "memory" if headline.unit == "bytes" else headline.label.lower()
     shares = f"Matched {what}: {format_percent(matched)} ({format_percent(exact)} exactly)."
     if name not in schema.STEP_TABLES or per:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ from tfcompare.compare.matching.matching import Pairing, pair_rows, with_hosts_o
 from tfcompare.compare.matching.tiers import FUSED, HLO_TWO_SIDED, NAMINGS
 from tfcompare.compare.stats.verdict import LESS, MORE, SAME, UNTESTED, wording
 from tfcompare.compare.tf_data.pipelines import Counterparts, with_pipelines_of
-from tfcompare.schema import OP_STATS, SIDES, STEP_TABLES, Column, Table
+from tfcompare.schema import DEVICE, INPUT_PIPELINE, OF_EACH, OP_STATS, SIDES, STEP_TABLES, Column, Table
 from tfcompare.tables.op_evidence import OpEvidence
 
 MATCHED = "matched"
@@ -26,6 +26,8 @@ INTERVAL = ("interval_low", "interval_high")
 VERDICT = ("verdict", "evidence", *INTERVAL)
 """The columns of a row's verdict; `evidence` is missing if nothing was tested."""
 REMOVED = "removed"
+SUMS_OF = "sums_of"
+"""The column that says whose sums a row has, in the tables of `schema.OF_EACH`."""
 ROLES = (*SIDES, "delta", "ratio")
 """What a column of a number in a diff is of."""
 _OCCURRENCES = "occurrences"
@@ -42,7 +44,7 @@ _TWO_SIDED_KEYS = {
 
 @dataclass(frozen=True)
 class SideRows:
-    """One run's rows of a table, and the divisor of its sums: its number of steps or devices; None if they are left.
+    """One run's rows of a table, and the divisor of its sums: its number of steps; None if they are left.
 
     `pipelines` are the matched pipelines of a candidate whose table has pipelines; unmatched ones are added.
     `evidence` helps to identify ops beyond their names.
@@ -83,6 +85,7 @@ def diff_columns(table: Table) -> list[str]:
     columns = ["candidate", *table.keys, *(f"{key}_candidate" for key in _TWO_SIDED_KEYS.get(table.name, ()))]
     if table.name == OP_STATS.name:
         columns += [f"{CONSTITUENTS}_baseline", f"{CONSTITUENTS}_candidate"]
+    columns += [SUMS_OF] if table.name in OF_EACH else []
     for metric in table.metrics:
         columns += [f"{metric.name}_baseline", f"{metric.name}_candidate"]
         if metric.is_number:
@@ -98,10 +101,11 @@ def diff_table(
     *,
     identical: bool,
     manual_pairs: Sequence[ManualChoice] = (),
+    of_each: Literal["", "device", "host"] = "",
 ) -> pd.DataFrame:
     """The diff of two runs, sorted by the headline metric's change, then its size, then the keys.
 
-    `manual_pairs` are the manual choices for `pair_rows`.
+    `manual_pairs` are the manual choices for `pair_rows`. `of_each`: what sums over devices are of, if not of all.
     """
     aligned = with_hosts_of(baseline.frame, candidate.frame) if "host" in table.keys else candidate.frame
     if "pipeline" in table.keys:
@@ -123,6 +127,8 @@ def diff_table(
     for metric in table.metrics:
         cells |= _metric_cells(metric, baseline, candidate, pairing, table.headline)
     cells |= _labels(pairing)
+    if table.name in OF_EACH:
+        cells[SUMS_OF] = _sums_of(table, cells, of_each)
     if CONSTITUENTS in baseline.frame:
         is_fused = cells["match"] == FUSED
         both = cells["op_type"] + " → " + cells["op_type_candidate"]
@@ -191,6 +197,15 @@ def _take(column: pd.Series, positions: npt.NDArray[np.intp]) -> pd.Series:
 def _labels(pairing: Pairing) -> dict[str, pd.Series]:
     status = np.select([pairing.baseline < 0, pairing.candidate < 0], [ADDED, REMOVED], MATCHED)
     return {"status": pd.Series(status, dtype="str"), "match": pd.Series(pairing.match, dtype="str")}
+
+
+def _sums_of(table: Table, cells: dict[str, pd.Series], of_each: str) -> pd.Series:
+    rows = cells["status"].index
+    if not of_each or table.name == INPUT_PIPELINE.name:
+        return pd.Series("host" if of_each else "all", rows, dtype="str")
+    if table.name == OP_STATS.name:
+        return pd.Series(np.where(cells["host_or_device"] == DEVICE, of_each, "host"), rows, dtype="str")
+    return pd.Series(of_each, rows, dtype="str")
 
 
 def _verdicts(table: Table, cells: dict[str, pd.Series], identical: bool) -> pd.Series:

@@ -29,7 +29,7 @@ _US_PER_S = 1e6
 
 def instructions_of(pair: Pair) -> pd.DataFrame:
     """The result of `instructions` for both sides of a pair, on the compared hosts."""
-    ours, theirs = (side.whole("hlo_ops") for side in pair.sides)
+    ours, theirs = (pair.whole("hlo_ops", side) for side in pair.sides)
     theirs = with_hosts_of(ours, theirs)
     return instructions(pair.diff("hlo_ops"), pair_programs(ours, theirs), {"baseline": ours, "candidate": theirs})
 

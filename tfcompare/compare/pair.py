@@ -27,7 +27,14 @@ from tfcompare.compare.matching.manual import ManualChoice, with_distinct_names
 from tfcompare.compare.matching.matching import Evidence, with_hosts_of
 from tfcompare.compare.matching.sure_pairs import are_sure
 from tfcompare.compare.matching.tiers import NAMINGS
-from tfcompare.compare.per_device import computing_devices, of_hosts_alone, per_occurrence
+from tfcompare.compare.per_device import (
+    all_together,
+    of_hosts_alone,
+    per_occurrence,
+    sums_of_each,
+    workers_of,
+    workers_of_rows,
+)
 from tfcompare.compare.pooling import POOLED
 from tfcompare.compare.side import Side
 from tfcompare.compare.slow_step_words import clause, row_of
@@ -43,11 +50,13 @@ from tfcompare.compare.without_steps import Execution, leading_sentence, longest
 from tfcompare.errors import TfcompareError
 from tfcompare.markdown import as_code
 from tfcompare.schema import SIDES
+from tfcompare.schema.arrays import Floats
 from tfcompare.tables.op_evidence import OpEvidence
 from tfcompare.text import capitalized
 
 if TYPE_CHECKING:
-    from tfcompare.compare.pairs import Pairs
+    from tfcompare.compare.pairs import OfEach, Pairs
+    from tfcompare.compare.per_device import Workers
     from tfcompare.run import Run
 
 T = TypeVar("T")
@@ -90,6 +99,20 @@ class Pair:
     def per(self) -> Per:
         """What sums are divided by."""
         return self.among.per
+
+    @property
+    def of_each(self) -> OfEach:
+        """What sums over devices are given for, if not all: `Pairs.of_each`."""
+        return self.among.of_each
+
+    @property
+    def per_what(self) -> str:
+        """As `Pairs.per_what`."""
+        return self.among.per_what
+
+    def per_on(self, place: str) -> str:
+        """What sums of ops on hosts, or on devices, are per: `step`, `step and host`."""
+        return self.per_what.replace("device", "host") if place == schema.HOST else self.per_what
 
     @property
     def host(self) -> str | None:
@@ -211,13 +234,18 @@ class Pair:
         return ours, theirs
 
     def rows(self, name: str, side: Side) -> pd.DataFrame:
-        """The rows of a table of all captures of one side, with sums per step, device or run as in diffs."""
+        """The rows of a table of all captures of one side, with sums as in diffs."""
         table = schema.table(name)
         found = self._rows(table, side)
         if (divisor := found.divisor) is None:
             return found.frame
         sums = [column.name for column in table.columns if column.kind == "sum"]
         return found.frame.assign(**{name: found.frame[name] / divisor for name in sums})
+
+    def whole(self, name: str, side: Side) -> pd.DataFrame:
+        """The rows of a table over the whole profile, with its sums, of the hosts that the diff has rows of."""
+        table, found = schema.table(name), side.whole(name)
+        return all_together(table, found) if self._are_together(table) else found
 
     def sums_per(self, *, per_occurrence: bool = False) -> SumsPer:
         """What the sums of a diff are per, or those of `rows_per_occurrence`."""
@@ -359,8 +387,21 @@ class Pair:
         """Converts ratios of sums, as in diffs, to ratios of the time per step, which verdicts refer to."""
         if self.per == "step":
             return ratios
-        (our_steps, ours), (their_steps, theirs) = map(self._steps_and_divisor, self.sides)
-        return ratios * (theirs / ours) * (our_steps / their_steps)
+        our_steps, their_steps = (fmean(side.each(_step_count)) for side in self.sides)
+        return ratios * (our_steps / their_steps)
+
+    def shares(self, table: str, rows: pd.DataFrame, side: Side, position: int) -> Floats:
+        """What to multiply sums over the whole of a capture by, for these rows of a table: 1, or the share that each
+        device or host has, if that is what they are given for."""
+        if not self.of_each or table not in schema.OF_EACH:
+            return np.ones(len(rows))
+        return 1.0 / workers_of_rows(table, rows, self._workers(side, position))
+
+    def _workers(self, side: Side, position: int) -> Workers:
+        def make() -> Workers:
+            return workers_of(side.runs[position], side.hosts[position])
+
+        return self.among.kept(("workers", side.position, side.host, position), make)
 
     def rows_per_occurrence(self, rows: pd.DataFrame, name: str) -> pd.DataFrame:
         """Some rows of the diff of a table, or groups of them, with sums divided by occurrences. Raises
@@ -399,19 +440,15 @@ class Pair:
         infos = {ours: self.baseline.info, theirs: self.candidate.info}
         return no_step_times({name: info for name, info in infos.items() if not knows_step_time(info)})
 
-    def _steps_and_divisor(self, side: Side) -> tuple[float, float]:
-        """The steps of a capture of a side, and the number that its sums are divided by, on average."""
-        divisors = [self._divisor(side, "", position) for position in side.positions]
-        return fmean(side.each(_step_count)), fmean(divisors)
-
     def _divisor(self, side: Side, table: str, position: int) -> int:
-        """The number by which the sums of the table of a capture are divided."""
+        """The number of steps by which the sums of the table of a capture are divided; per device, of devices, if they
+        are not of each already."""
         run, host = side.runs[position], side.hosts[position]
-        if self.per == "step":
-            if table in schema.IN_STEPS:
-                return side.step_count(position)
-            return run.recorded_steps(host) if table in schema.OF_DEVICES else _step_count(run, host)
-        return computing_devices(run, host) if self.per == "device" else 1
+        if self.per != "step":
+            return self._workers(side, position).devices if self.per == "device" and table not in schema.OF_EACH else 1
+        if table in schema.IN_STEPS:
+            return side.step_count(position)
+        return run.recorded_steps(host) if table in schema.OF_DEVICES else _step_count(run, host)
 
     def _diff(self, table: schema.Table) -> pd.DataFrame:
         ours, theirs = (self._rows(table, side) for side in self.sides)
@@ -426,6 +463,7 @@ class Pair:
             theirs,
             identical=self.is_identical,
             manual_pairs=self.manual_pairs,
+            of_each=self.of_each,
         )
         diff.insert(0, "baseline", pd.Series(self.baseline.id, diff.index, dtype="str"))
         if table.name == schema.TF_DATA_PIPELINES.name:
@@ -451,21 +489,31 @@ class Pair:
 
     def _rows(self, table: schema.Table, side: Side) -> SideRows:
         is_in_steps = self.per == "step" and table.name in schema.IN_STEPS
+        are_of_each = bool(self.of_each) and table.name in schema.OF_EACH
         evidence = OpEvidence()
         if table.name in NAMINGS:
             evidence = side.run.op_evidence(host=side.host if "host" in table.keys else None)
 
-        def rows(capture: Run, its_host: str | None) -> pd.DataFrame:
-            of_capture = capture.in_steps if is_in_steps else capture.table
-            return of_capture(table.name, host=its_host)
+        def rows(position: int) -> pd.DataFrame:
+            run, host = side.runs[position], side.hosts[position]
+            found = run.in_steps(table.name, host=host) if is_in_steps else run.table(table.name, host=host)
+            return sums_of_each(table, found, self._workers(side, position)) if are_of_each else found
 
         divisor = partial(self._divisor, side, table.name)
-        if table.name in POOLED and len(side.runs) > 1:
-            return SideRows(side.rows(table.name, divisor, rows), evidence=evidence)
-        frame = rows(side.run, side.host if "host" in table.keys else None)
+        is_pooled = table.name in POOLED and len(side.runs) > 1
+        frame = side.rows(table.name, divisor, rows) if is_pooled else rows(0)
+        if self._are_together(table):
+            frame = all_together(table, frame)
         if "execution" in table.keys:
             frame = slowest_executions(frame)
-        return SideRows(frame, None if self.per == "run" else divisor(0), evidence=evidence)
+        return SideRows(frame, None if self.per == "run" or is_pooled else divisor(0), evidence=evidence)
+
+    def _are_together(self, table: schema.Table) -> bool:
+        """Whether the rows of all hosts and devices are one, since those of a side have no counterpart on the other."""
+        if not self.of_each or table.name not in schema.OF_EACH:
+            return False
+        every = (self._workers(side, position) for side in self.sides for position in side.positions)
+        return "device" in table.keys or any(workers.hosts > 1 for workers in every)
 
 
 def _has_devices(side: Side) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 import pandas as pd
 
@@ -25,7 +25,7 @@ from tfcompare.compare.headline import knows_step_time
 from tfcompare.compare.matching.manual import ManualChoice, ManualPairs, applicable_choices
 from tfcompare.compare.matching.normalised import normalised_names
 from tfcompare.compare.pair import PER, Pair, Per
-from tfcompare.compare.per_device import device_counts, devices_note
+from tfcompare.compare.per_device import workers_note, workers_of
 from tfcompare.compare.repeats import accept_captures
 from tfcompare.compare.same_ids import told_apart
 from tfcompare.compare.side import Side
@@ -36,19 +36,23 @@ if TYPE_CHECKING:
     from tfcompare.run import Run
 
 T = TypeVar("T")
+OfEach = Literal["", "device", "host"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Pairs:
     """A baseline and its candidates; one side alone is its own candidate.
 
-    `spread`: the standard deviation between captures of one program, as a share, which overrides the default of the
-    device. `is_series`: a candidate with too few captures varies as the baseline's do, which are earlier runs of its
-    program. `manual_pairs`: the user's choices for each candidate, by its id.
+    `of_each`: what sums over devices are of, where the sides computed on other numbers of devices, or of hosts if there
+    are no devices; empty if they are of all. `spread`: the standard deviation between captures of one program, as a
+    share, which overrides the default of the device. `is_series`: a candidate with too few captures varies as the
+    baseline's do, which are earlier runs of its program. `manual_pairs`: the user's choices for each candidate, by its
+    id.
     """
 
     sides: tuple[Side, ...]
     per: Per
+    of_each: OfEach = ""
     spread: float | None = None
     is_series: bool = False
     manual_pairs: Mapping[str, tuple[ManualChoice, ...]] = field(default_factory=dict)
@@ -72,8 +76,9 @@ class Pairs:
         """Compares each candidate with the baseline; shows a run alone.
 
         Sums (times and counts over the whole profile) are given per step, which requires step markers in every run. If
-        a run has none, the comparison is per run, or per device if the runs computed on different numbers of devices,
-        and `Comparison.notes` reports it. Per `device`, sums are divided by the number of devices that computed. `host`
+        a run has none, the comparison is per run, and `Comparison.notes` reports it. Where the runs computed on other
+        numbers of devices or hosts, or per `device`, sums of ops and kernels are of each device that computed, those of
+        ops on hosts of each host. `host`
         restricts the comparison to one of the baseline's hosts and its counterpart in each candidate: the host of that
         name, else the one at the same position if both runs have the same number of hosts.
 
@@ -110,9 +115,9 @@ class Pairs:
         sides = sides_of(typical)
         notes = [*together.refused, *counted, *host_notes, *stand_ins(typical, captures)]
         runs, of_hosts = [side.run for side in sides], [side.host for side in sides]
-        per, per_notes = _per_what(runs, of_hosts, per)
+        per, of_each, per_notes = _per_what(runs, of_hosts, per)
         choices, choice_notes = applicable_choices(runs[0], runs[1:] or runs, manual_pairs or {})
-        return cls(sides, per, spread, is_series, choices, (*notes, *per_notes, *choice_notes))
+        return cls(sides, per, of_each, spread, is_series, choices, (*notes, *per_notes, *choice_notes))
 
     @property
     def is_single(self) -> bool:
@@ -133,6 +138,12 @@ class Pairs:
     def runs(self) -> list[Run]:
         """Each run once, baseline first."""
         return [side.run for side in self.sides]
+
+    @property
+    def per_what(self) -> str:
+        """What sums are per, as texts name it: `step`, `step and device`."""
+        of_run = "" if self.of_each and self.per == "run" else self.per
+        return " and ".join(dict.fromkeys(filter(None, [of_run, self.of_each])))
 
     @property
     def host(self) -> str | None:
@@ -209,20 +220,25 @@ class Pairs:
         )
 
 
-def _per_what(runs: Sequence[Run], hosts: Sequence[str | None], per: Per) -> tuple[Per, list[str]]:
-    """(what sums can be divided by, which is not the steps where a run has none; notes on that, and on devices)."""
+def _per_what(runs: Sequence[Run], hosts: Sequence[str | None], per: Per) -> tuple[Per, OfEach, list[str]]:
+    """(what sums can be divided by, which is not the steps where a run has none; what they are of; notes on both)."""
     notes = []
+    each = [workers_of(run, host) for run, host in zip(runs, hosts, strict=True)]
+    are_known = all(run.has_recorded_devices(host) for run, host in zip(runs, hosts, strict=True))
+    differ = len({workers if are_known else workers.hosts for workers in each}) > 1
+    of_each: OfEach = ""
+    if differ or per == "device":
+        of_each = "device" if any(run.devices for run in runs) else "host"
     unmarked = [run for run in runs if not (knows_step_time(run.info) or (run.info.has_steps and run.why_untimed))]
-    devices = device_counts(runs, hosts) if unmarked or per == "device" else []
     if per == "step" and unmarked:
         names = ", ".join(dict.fromkeys(run.name for run in unmarked))
         is_untimed = any(run.why_untimed for run in unmarked)
         why = "there are no step times of" if is_untimed else "no step markers were found in"
-        per = "device" if devices else "run"
+        per = "device" if of_each == "device" else "run"
         notes.append(f"Figures are per {per}, not per step, since {why}: {names}.")
-    if devices:
-        notes.append(devices_note(runs, hosts, devices, per))
-    return per, notes
+    if differ:
+        notes.append(workers_note(runs, hosts, each))
+    return "device" if of_each == "device" and per == "run" else per, of_each, notes
 
 
 def pairs_of(pairs: Pairs, *, by_name: bool = False) -> list[Pair]:

@@ -1,18 +1,21 @@
-"""Normalises sums of runs without steps: per computing device, or per occurrence of an op."""
+"""Normalises sums: per computing device or host, where runs have other numbers of them, or per occurrence of an op."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from tfcompare.compare.diff import change
 from tfcompare.compare.groups.aggregate import compared
 from tfcompare.compare.matching.renamed_scopes import UNTYPED
+from tfcompare.compare.pooling import pooled
 from tfcompare.compare.stats.verdict import UNTESTED
 from tfcompare.errors import TfcompareError
-from tfcompare.schema import DEVICE, OF_DEVICES, SIDES, Table
+from tfcompare.schema import ALL_HOSTS, DEVICE, INPUT_PIPELINE, OF_DEVICES, OP_STATS, SIDES, Table
+from tfcompare.schema.arrays import Floats
 
 if TYPE_CHECKING:
     from tfcompare.run import Run
@@ -21,6 +24,19 @@ _COUNT = "occurrences"
 PerStep = Callable[[pd.Series], pd.Series]
 _ONE_COUNT = 0.005
 """Occurrences per step that differ by less are equal: an execution is cut off at an end of the profile."""
+
+
+class Workers(NamedTuple):
+    """How many hosts a capture ran on, and on how many devices it computed; without any devices, as many as hosts."""
+
+    hosts: int
+    devices: int
+
+
+def workers_of(run: Run, host: str | None) -> Workers:
+    """Those of a run, on all hosts or on one."""
+    hosts = 1 if host is not None else run.info.hosts
+    return Workers(hosts, computing_devices(run, host) if run.devices else hosts)
 
 
 def computing_devices(run: Run, host: str | None = None) -> int:
@@ -38,28 +54,47 @@ def of_hosts_alone(table: str, rows: pd.DataFrame) -> pd.DataFrame:
     return rows[rows["host_or_device"] != DEVICE].reset_index(drop=True) if "host_or_device" in rows else rows
 
 
-def device_counts(runs: Sequence[Run], hosts: Sequence[str | None]) -> list[int]:
-    """The number of devices that each run computed on, on its compared host; none if it is equal for all runs, or
-    unknown for one, whose devices were not recorded."""
-    if not all(run.has_recorded_devices(host) for run, host in zip(runs, hosts, strict=True)):
-        return []
-    counts = [computing_devices(run, host) for run, host in zip(runs, hosts, strict=True)]
-    return counts if len(set(counts)) > 1 else []
+def workers_of_rows(table: str, rows: pd.DataFrame, workers: Workers) -> Floats:
+    """The number of devices, or hosts, that each row of a table sums over."""
+    if table == INPUT_PIPELINE.name:
+        return np.full(len(rows), float(workers.hosts))
+    if table == OP_STATS.name:
+        return np.where(rows["host_or_device"] == DEVICE, float(workers.devices), float(workers.hosts))
+    return np.full(len(rows), float(workers.devices))
 
 
-def devices_note(runs: Sequence[Run], hosts: Sequence[str | None], counts: Sequence[int], per: str) -> str:
-    """A sentence on the number of devices that each run computed on, of those recorded where these are more, and what
-    figures are divided by."""
+def sums_of_each(table: Table, rows: pd.DataFrame, workers: Workers) -> pd.DataFrame:
+    """The rows with their sums divided by the devices, or hosts, that they are over. Wall time is of the step of each
+    host, whatever its number of devices."""
+    by = workers_of_rows(table.name, rows, workers)
+    sums = [column.name for column in table.columns if column.kind == "sum"]
+    return rows.assign(**{name: rows[name] / (workers.hosts if name == "wall_time_us" else by) for name in sums})
+
+
+def all_together(table: Table, rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of all hosts, and of all devices, as one: their sums are added up."""
+    places = [name for name in ("host", "device") if name in table.keys]
+    every = [own.assign(**dict.fromkeys(places, ALL_HOSTS)) for _, own in rows.groupby(places)]
+    if not every:
+        return rows
+    sums = [column.name for column in table.columns if column.kind == "sum"]
+    found = pooled(table, every, [1.0] * len(every))
+    return found.assign(**{name: found[name] * len(every) for name in sums})
+
+
+def workers_note(runs: Sequence[Run], hosts: Sequence[str | None], each: Sequence[Workers]) -> str:
+    """A sentence on what sums are of, and on the devices and hosts of each run: the devices that computed, of those
+    recorded where these are more."""
+    have_devices, on_several_hosts = any(run.devices for run in runs), any(workers.hosts > 1 for workers in each)
     of_runs = []
-    for run, host, count in zip(runs, hosts, counts, strict=True):
+    for run, host, workers in zip(runs, hosts, each, strict=True):
         recorded = int((run.host_table("idle", host=host)["host_or_device"] == DEVICE).sum())
-        of_runs.append(f"{run.name} on {count}{f' of {recorded}' if recorded > count else ''}")
-    devices = ", ".join(of_runs)
-    if per == "device":
-        return f"Figures are divided by the number of devices that computed: {devices}."
-    return (
-        f"The runs computed on different numbers of devices: {devices}. Compare per device or per occurrence instead."
-    )
+        more = f" of {recorded}" if recorded > workers.devices else ""
+        counts = [f"{workers.devices}{more} device{'s' * (recorded > 1)}"] if have_devices else []
+        counts += [f"{workers.hosts} host{'s' * (workers.hosts > 1)}"] if on_several_hosts else []
+        of_runs.append(f"{run.name} on {' of '.join(counts)}")
+    what = "Ops on devices are given per device, those on hosts per host" if have_devices else "Ops are given per host"
+    return f"{what}: {', '.join(of_runs)}."
 
 
 def per_occurrence(diff: pd.DataFrame, table: Table, per_step: PerStep) -> pd.DataFrame:

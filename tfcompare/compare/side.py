@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from tfcompare.run import Run
 
-    Rows = Callable[[Run, str | None], pd.DataFrame]
 
 T = TypeVar("T")
 
@@ -196,19 +195,19 @@ class Side:
         cells = self.runs[position].step_cells(table, host=self.hosts[position])
         return StepCells(with_keys_of(self.keys(position, table), cells.keys), cells.cells)
 
-    def rows(self, table: str, per: Callable[[int], float], rows: Rows) -> pd.DataFrame:
+    def rows(self, table: str, per: Callable[[int], float], rows: Callable[[int], pd.DataFrame]) -> pd.DataFrame:
         """The rows of all captures as one frame (`pooled`), with the names of the first.
 
-        `rows` gives the table of a capture on its host; its sums are divided by what `per` says of that capture.
+        `rows` gives the table of the capture at a position; its sums are divided by what `per` says of that capture.
         """
-        frames = [with_keys_of(self.keys(i, table), own) for i, own in enumerate(self.each(rows))]
+        frames = [with_keys_of(self.keys(i, table), rows(i)) for i in self.positions]
         return pooled(schema.table(table), frames, [per(i) for i in self.positions])
 
     def whole(self, name: str) -> pd.DataFrame:
         """The rows of a table over the whole profile, sums as the mean of all captures."""
         if len(self.runs) == 1:
             return self.run.table(name, host=self.host)
-        return self.rows(name, lambda _: 1, lambda run, host: run.table(name, host=host))
+        return self.rows(name, lambda _: 1, lambda i: self.runs[i].table(name, host=self.hosts[i]))
 
     def keys(self, position: int, table: str) -> pd.DataFrame | None:
         """What rows of a capture are called in the first, as `keys_of_primary` gives it."""

@@ -35,7 +35,7 @@ def leading_sentence(pair: Pair, names: tuple[str, str]) -> str:
     if program is None and not devices:
         return ""
     if program is None:
-        before, after = _time_of_each_device(pair, (ours, theirs))
+        before, after = _time_of_each_device(pair)
         what, unit = "Ops take", "of each device"
     else:
         before, after = program.baseline_us, program.candidate_us
@@ -70,15 +70,15 @@ def longest_program(pair: Pair) -> Execution | None:
     return Execution(str(first["label"]), ours, theirs, len(both))
 
 
-def _time_of_each_device(pair: Pair, devices: tuple[int, int]) -> tuple[float, float]:
-    """The self time of all ops on devices, per device that computed, in µs; 0 if most of it is in ops of one run."""
+def _time_of_each_device(pair: Pair) -> tuple[float, float]:
+    """The self time of all ops on devices, in µs, which is of each device where their numbers differ; 0 if most of it
+    is in ops of one run."""
     diff = without_idle(pair.diff())
     ops = diff[diff["host_or_device"] == DEVICE]
     times = ops[[f"self_time_us_{side}" for side in SIDES]].astype("float64").fillna(0.0)
     if (times[ops["status"] == MATCHED].sum() < _LEAST_MATCHED * times.sum()).any():
         return 0.0, 0.0
-    divisors = (1, 1) if pair.per == "device" else devices
-    before, after = (float(ops[f"self_time_us_{side}"].sum()) / of for side, of in zip(SIDES, divisors, strict=True))
+    before, after = (float(ops[f"self_time_us_{side}"].sum()) for side in SIDES)
     return before, after
 
 

@@ -157,7 +157,7 @@ def _compared(comparison: Pairs) -> list[Block]:
     if any(len(side.runs) > 1 for side in comparison.sides):
         rows.append(["Captures", *map(_captures, comparison.sides), ""])
     header = ["", *_lettered(comparison)]
-    per = {"step": "Sums are per step.", "run": "Sums are per run.", "device": "Sums are per device."}[comparison.per]
+    per = f"Sums are per {comparison.per_what}."
     host = f" Only the host {as_code(comparison.host)}." if comparison.host else ""
     if any(row[-1] for row in rows):
         header.append("Differs")

@@ -50,6 +50,7 @@ __all__ = [
     "MEMORY_TIMELINE",
     "NOT_BY_STEP",
     "OF_DEVICES",
+    "OF_EACH",
     "OP_PROFILE",
     "OP_STATS",
     "OP_STEPS",
@@ -113,6 +114,9 @@ STEP_TABLES = (OP_STATS.name, KERNEL_STATS.name)
 
 OF_DEVICES = (KERNEL_STATS.name, COPIES.name, HLO_OPS.name, HOSTS.name)
 """Tables of what ran on devices, and of nothing else where there are any."""
+
+OF_EACH = (OP_STATS.name, KERNEL_STATS.name, COPIES.name, HLO_OPS.name, OP_PROFILE.name, INPUT_PIPELINE.name)
+"""Tables with sums over devices or hosts; where the compared runs have other numbers of them, the sums are of each."""
 
 IN_STEPS = (*STEP_TABLES, HLO_OPS.name)
 """Tables whose sums are known for the included steps alone (`Run.in_steps`)."""

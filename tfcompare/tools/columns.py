@@ -22,6 +22,15 @@ OF_A_DIFF = {
     c.name: c
     for c in (
         Column("candidate", "str", "key", "", "Run", "The candidate that the row is about."),
+        Column(
+            "sums_of",
+            "str",
+            "text",
+            "",
+            "Sums of",
+            "What the row's sums are of: `all` hosts and devices; or each `device`, or each `host`, if the runs have "
+            "other numbers of them.",
+        ),
         Column("scope", "str", "key", "", "Name scope", "The names of the ops up to their last `/`."),
         Column(
             "status", "str", "text", "", "Status", "`matched`, or on which side alone the row is: `added`, `removed`."

@@ -30,12 +30,13 @@ class DiffTables:
     def _dtypes(self, table: Table) -> dict[str, str]:
         """As the diff of a table has them: sums per step are fractions, cells of an absent side are missing."""
         per = self.comparison.sums_per()
+        are_of_each = bool(self.comparison.of_each) and table.name in schema.OF_EACH
         found = dict.fromkeys(["baseline", *diff_columns(table)], "str")
         found |= {key: table.column(key).dtype for key in table.keys}
         found |= {f"{key}_candidate": table.column(key).dtype for key in table.keys if f"{key}_candidate" in found}
         for metric in table.metrics:
             name = metric.name
-            dtype = "float64" if per.of(metric) else metric.dtype
+            dtype = "float64" if per.of(metric) or (metric.kind == "sum" and are_of_each) else metric.dtype
             found |= {f"{name}_{role}": dtype for role in SIDES}
             if metric.is_number:
                 found |= {f"{name}_delta": dtype, f"{name}_ratio": "float64"}

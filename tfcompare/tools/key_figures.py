@@ -11,6 +11,8 @@ from tfcompare.compare.stats.verdict import SAME, Verdict, verdict_on_size
 from tfcompare.schema import DEVICE, HOST, SIDES
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import pandas as pd
 
 Unit = Literal["ms", "µs", "share", "bytes", "bytes/s", "FLOP/s", "steps/s", "examples/s", ""]
@@ -57,10 +59,10 @@ def better_by(verdict: Verdict) -> Better:
     return "lower" if verdict.is_claim else "neither"
 
 
-def op_times(diff: pd.DataFrame, per: str) -> list[KeyFigure]:
-    """The self time of all ops of one candidate's diff, which is `per` step, device or run, on each of device and host
-    that ran any."""
-    return [_op_time(diff, side, per) for side in _sides(diff)]
+def op_times(diff: pd.DataFrame, per: Callable[[str], str]) -> list[KeyFigure]:
+    """The self time of all ops of one candidate's diff on each of device and host that ran any; `per` says what the
+    sums of each are per."""
+    return [_op_time(diff, side, per(side)) for side in _sides(diff)]
 
 
 def _sides(diff: pd.DataFrame) -> list[str]:

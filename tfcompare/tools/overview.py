@@ -136,7 +136,7 @@ def _parts(pair: Pair, parts: pd.DataFrame) -> list[KeyFigure]:
     """What keeps the step busy, and its wait for input."""
     on_device, on_host = (_mean_us(parts, *names) for names in (DEVICE_PARTS, ["host_compute_us"]))
     if any(map(math.isnan, on_host)):
-        return [*_execution(pair), *op_times(pair.diff(), pair.per)]
+        return [*_execution(pair), *op_times(pair.diff(), pair.per_on)]
     busy = (
         KeyFigure("Device busy", "µs", *on_device, "neither", _DEVICE_BUSY)
         if max(on_device) > 0

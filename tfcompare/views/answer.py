@@ -274,7 +274,7 @@ def _sides(pair: Pair, values: Sequence[float]) -> tuple[float, float]:
 def changes(pair: Pair, top: int) -> Iterator[Block]:
     """The `top` ops that changed most, 0 for all; of a run alone, its longest ops."""
     several = pair.host is None and any(len(run.host_names) > 1 for run in pair.runs)
-    per = f"self time per {pair.per}{', all hosts together' if several else ''}"
+    per = f"self time per {pair.per_what}{', all hosts together' if several else ''}"
     if pair.is_single:
         yield _longest(pair, per, top)
         return

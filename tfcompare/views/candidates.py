@@ -182,7 +182,7 @@ def _changes(pair: Pair, options: Options) -> Iterator[Block]:
         return
     candidates = many_runs.in_time_order(runs[runs["role"] != BASELINE])
     names = dict(zip(candidates["run"], candidates["name"], strict=True))
-    yield Chart("change_map", lambda: charts.change_map(cells, names, per=pair.per), on=by)
+    yield Chart("change_map", lambda: charts.change_map(cells, names, per=pair.per_what), on=by)
 
 
 def _tables(pair: Pair) -> dict[str, str]:
@@ -199,7 +199,7 @@ def _beside(pair: Pair, options: Options) -> Iterator[Block]:
     rows = pair.among.cached(("beside", table.name), make)
     keys = [key for key in table.keys if rows[key].nunique() > 1] or [table.keys[-1]]
     headline = table.column(str(table.headline))
-    per = f"/{pair.per}" if headline.kind == "sum" and pair.per != "run" else ""
+    per = f"/{pair.per_what}" if headline.kind == "sum" and pair.per != "run" else ""
     label = f"{headline.label} ({headline.unit}{per})"
     figures = []
     for position, run in enumerate(pair.among.runs):

@@ -193,15 +193,15 @@ def headline(pair: Pair) -> str:
     """The change of the kernel time, in Markdown; empty where a run has none."""
     diff = pair.diff("kernel_stats")
     if pair.is_single:
-        return kernel_stats.sentence_alone(diff, pair.per)
+        return kernel_stats.sentence_alone(diff, pair.per_what)
     if pair.is_identical:
         return "Both runs are the same capture: no kernel differs."
-    return kernel_stats.kernel_sentence(diff, pair.per)
+    return kernel_stats.kernel_sentence(diff, pair.per_what)
 
 
 def figures(pair: Pair) -> list[KeyFigure]:
     """Kernel time, launches and copies, and of two runs how much of the time has a counterpart."""
-    found = kernel_stats.kernel_figures(pair.diff("kernel_stats"), pair.diff("copies"), pair.per)
+    found = kernel_stats.kernel_figures(pair.diff("kernel_stats"), pair.diff("copies"), pair.per_what)
     if not pair.is_single:
         return found
     return [figure.alone() for figure in found if figure.label != kernel_stats.MATCHED_TIME]
@@ -311,7 +311,7 @@ def _tensor_cores(pair: Pair, options: Options) -> Any:
     sides, title = [side for side, _ in pair.shown], "Kernel time by use of tensor cores"
     if options.shares:
         return charts.share_bars(use, sides, TIME, title=title, axis="Share of kernel time")
-    return charts.time_bars(use, sides, TIME, title=title, axis=f"Kernel time per {pair.per}")
+    return charts.time_bars(use, sides, TIME, title=title, axis=f"Kernel time per {pair.per_what}")
 
 
 def _copies(pair: Pair, options: Options) -> Table:

@@ -134,7 +134,7 @@ def _answer(pair: Pair) -> Iterator[Block]:
 
 def headline(pair: Pair) -> str:
     """The change of the self time, in Markdown."""
-    rows, per = ops_of(pair, idle=False), pair.per
+    rows, per = ops_of(pair, idle=False), pair.per_what
     if pair.is_single:
         return op_figures.sentence_alone(rows, per)
     return "Both runs are the same capture: no op differs." if pair.is_identical else op_figures.sentence(rows, per)
@@ -142,7 +142,7 @@ def headline(pair: Pair) -> str:
 
 def figures(pair: Pair) -> list[KeyFigure]:
     """Self times, the number of ops, and of two runs how much of the time has a counterpart."""
-    found = op_figures.figures(ops_of(pair, idle=False), pair.per)
+    found = op_figures.figures(ops_of(pair, idle=False), pair.per_on)
     if pair.is_single:
         return [figure.alone() for figure in found]
     row = pair.coverage().iloc[0]
@@ -193,6 +193,7 @@ def _columns(pair: Pair, rows: pd.DataFrame, options: Options, *, every: bool) -
     elif options.per_occurrence and not every:
         names += occurrences
     if every:
+        names += ["sums_of"] if pair.of_each else []
         names += ["status", "evidence", *INTERVAL, *shares_of, "match", *by_role("rank")]
         names += [*occurrences, *by_role("total_time_us")]
         names += [f"{name}_{role}" for name in _AVERAGES for role in SIDES]
@@ -308,7 +309,7 @@ def scopes_of(pair: Pair, _options: Any = None, *, place: str) -> Any:
     took_time = tree[by_role("self_time_us")].max(axis=1) > 0
     here = tree[took_time & (tree["node"].str.split("/", n=1).str[0] == place)]
     make = scopes.scope_icicle_alone if pair.is_single else scopes.scope_icicle
-    return None if here.empty else make(here, "self_time_us", per=pair.per, place=place.lower())
+    return None if here.empty else make(here, "self_time_us", per=pair.per_on(place), place=place.lower())
 
 
 CHARTS: dict[str, Make] = {

@@ -23,7 +23,7 @@ def bars(
     if as_shares:
         axis = f"Share of {of[:1].lower()}{of[1:]}"
         return charts.share_bars(times, sides, metric, title=title, axis=axis, reach=reach)
-    axis = f"{of} per {pair.per}"
+    axis = f"{of} per {pair.per_what}"
     return charts.time_bars(longest_first(times, metric), sides, metric, title=title, axis=axis, reach=reach)
 
 

@@ -48,7 +48,7 @@ def changes(pair: Pair) -> Iterator[Block]:
         findings.append(Finding(_id(row), str(row["line"]), "µs", ours, theirs, more="xla"))
     more = len(lines) - len(found)
     yield Facts(
-        [f"Largest changes by source line, self time per {pair.per}", "Change", *pair.headings, "Ratio"],
+        [f"Largest changes by source line, self time per {pair.per_what}", "Change", *pair.headings, "Ratio"],
         cells, (1, 2, 3, 4), optional=(2, 3), note=f"{more:,} more changed." if more else "", findings=findings,
         opens=Opens(partial(_details, pair, lines)), help=_HELP, address="line",
     )  # fmt: skip
@@ -92,6 +92,6 @@ def _instructions(pair: Pair, line: str, index: list[int]) -> Iterator[Block]:
         ]
         for op, row in zip(ops, rows.to_dict("records"), strict=True)
     ]
-    header = [f"Instructions, self time per {pair.per}", "Change", *pair.headings, "Op"]
+    header = [f"Instructions, self time per {pair.per_what}", "Change", *pair.headings, "Op"]
     yield Facts(header, cells, (1, 2, 3), optional=(4,))
     yield Links(list(links.to_instructions(pair, every, line)))

@@ -233,7 +233,7 @@ def _largest(peaks: pd.Series) -> float:
 
 def _kernel_launches(pair: Pair, _: str) -> Measured:
     """Launches per included step; a profile's sum is not comparable if its number of steps is unknown."""
-    launches = [side.each(_launches) for side in pair.sides]
+    launches = [[_launches(pair, side, i) for i in side.positions] for side in pair.sides]
     before, after = (
         mean_of([count / side.step_count(i) for i, count in enumerate(counts)]) if side.all_have_steps else math.nan
         for counts, side in zip(launches, pair.sides, strict=True)
@@ -248,10 +248,11 @@ def _kernel_launches(pair: Pair, _: str) -> Measured:
     return replace(measured, verdict=SAME_CAPTURE) if pair.is_identical else measured
 
 
-def _launches(run: Run, host: str | None) -> float:
-    """The launches in included steps; NaN without kernels."""
-    counts = run.in_steps("kernel_stats", host=host)["occurrences"]
-    return float(counts.sum()) if len(counts) else math.nan
+def _launches(pair: Pair, side: Side, position: int) -> float:
+    """The launches in included steps, of all devices or of each; NaN without kernels."""
+    kernels = side.runs[position].in_steps("kernel_stats", host=side.hosts[position])
+    shares = pair.shares("kernel_stats", kernels, side, position)
+    return float((kernels["occurrences"] * shares).sum()) if len(kernels) else math.nan
 
 
 def _op_time(pair: Pair, pattern: str) -> Measured:
@@ -289,7 +290,11 @@ def _rows_time(pair: Pair, table: str, names: tuple[str, ...], pattern: str, wha
         return _untested(TIME, f"in no step of either run there is {what} matches {pattern!r}")
     ours, theirs = (
         [
-            side.steps(i).split(_summed(c, _matching(c.keys, names, pattern), side.steps(i).numbers))
+            side.steps(i).split(
+                _summed(
+                    c, pair.shares(table, c.keys, side, i) * _matching(c.keys, names, pattern), side.steps(i).numbers
+                )
+            )
             if side.all_have_steps
             else Times.of(np.zeros(0))
             for i, c in enumerate(of_captures)
@@ -321,11 +326,14 @@ def _matching(keys: pd.DataFrame, names: tuple[str, ...], pattern: str) -> npt.N
     return found
 
 
-def _summed(cells: StepCells, chosen: npt.NDArray[np.bool_], steps: npt.NDArray[np.int64]) -> Floats:
-    """The total time of the chosen rows in each step."""
-    marked = StepCells(cells.keys.assign(is_chosen=chosen), cells.cells)
-    series: Floats = step_series(pd.DataFrame({"is_chosen": [True]}), marked, steps)[0]
-    return series
+def _summed(cells: StepCells, weights: Floats, steps: npt.NDArray[np.int64]) -> Floats:
+    """The total time of the rows in each step, each times its weight."""
+    each = np.unique(weights[weights > 0])
+    series = step_series(
+        pd.DataFrame({"weight": each}), StepCells(pd.DataFrame({"weight": weights}), cells.cells), steps
+    )
+    total: Floats = each @ series
+    return total
 
 
 def _has_host_rows(keys: pd.DataFrame) -> bool:

@@ -38,7 +38,7 @@ def group_verdicts(groups: Groups, pair: Pair) -> pd.DataFrame:
     test = ChangeTest(pair.spread_between())
     own_spread = _spreads(groups, pair.spread_between(on_host=True), test.spread)
     before, after = (
-        [of_capture.rows(both) for of_capture in _times(groups, name, side)]
+        [of_capture.rows(both) for of_capture in _times(groups, name, side, pair)]
         for name, side in zip(SIDES, pair.sides, strict=True)
     )
     spreads = [own_spread[number] for number in both]
@@ -60,8 +60,8 @@ def _spreads(groups: Groups, on_host: Spread, elsewhere: Spread) -> dict[int, Sp
     return widest
 
 
-def _times(groups: Groups, name: str, side: Side) -> list[Times]:
-    """The time of each group in each step, for each capture of the side."""
+def _times(groups: Groups, name: str, side: Side, pair: Pair) -> list[Times]:
+    """The time of each group in each step, for each capture of the side: of all devices and hosts, or of each."""
     number = groups.number_of[name]
     rows = groups.rows.loc[number.index]
     if groups.table == schema.OP_STATS.name:
@@ -75,9 +75,12 @@ def _times(groups: Groups, name: str, side: Side) -> list[Times]:
     for position in side.positions:
         cells = side.cells(position, groups.table)
         if "host" in named:
-            cells = StepCells(with_hosts_of(rows, cells.keys), cells.cells)
+            are_together = (rows["host"] == schema.ALL_HOSTS).all()
+            renamed = cells.keys.assign(host=schema.ALL_HOSTS) if are_together else with_hosts_of(rows, cells.keys)
+            cells = StepCells(renamed, cells.cells)
         steps = side.steps(position)
         series = step_series(named, cells, steps.numbers)
+        series *= pair.shares(groups.table, named, side, position)[:, np.newaxis]
         total = np.zeros((len(groups.ratios), series.shape[1]))
         np.add.at(total, number_of_op, series)
         sums.append(steps.split(total))

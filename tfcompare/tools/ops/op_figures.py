@@ -17,10 +17,10 @@ from tfcompare.tools.key_figures import KeyFigure
 from tfcompare.units import format_delta, format_percent, format_percent_change, format_time_us
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from tfcompare.compare.pair import Pair
-    from tfcompare.run import Run
+    from tfcompare.compare.side import Side
 
 NAME_LENGTH = 60
 NO_OPS = "No ops were recorded."
@@ -62,8 +62,8 @@ def sentence_alone(ops: pd.DataFrame, per: str) -> str:
 
 
 def _where(place: str, per: str) -> str:
-    """`on the device per step`; `per device` says both."""
-    return "per device" if place == DEVICE and per == "device" else f"on the {place.lower()} per {per}"
+    """`on the device per step`; `per step and device` says both."""
+    return f"per {per}" if per.endswith(place.lower()) else f"on the {place.lower()} per {per}"
 
 
 def outside_of_steps(pair: Pair, name: str = "op_stats") -> str:
@@ -73,7 +73,7 @@ def outside_of_steps(pair: Pair, name: str = "op_stats") -> str:
     """
     if pair.per != "step":
         return ""
-    ours, theirs = (_outside_us(side.run, side.host, name) for side in pair.sides)
+    ours, theirs = (_outside_us(pair, side, name) for side in pair.sides)
     if max(ours, theirs) < NEGLIGIBLE_US:
         return ""
     what = "self time" if name == "op_stats" else "kernel time"
@@ -81,9 +81,10 @@ def outside_of_steps(pair: Pair, name: str = "op_stats") -> str:
     return f"{text}." if pair.is_single else f"{text}, baseline {format_time_us(ours)}."
 
 
-def _outside_us(run: Run, host: str | None, name: str) -> float:
+def _outside_us(pair: Pair, side: Side, name: str) -> float:
     metric = schema.table(name).headline
-    whole, inside = (float(without_idle(of(name, host=host))[metric].sum()) for of in (run.table, run.in_steps))
+    tables = (without_idle(of(name, host=side.host)) for of in (side.run.table, side.run.in_steps))
+    whole, inside = (float((rows[metric] * pair.shares(name, rows, side, 0)).sum()) for rows in tables)
     return max(whole - inside, 0.0)
 
 
@@ -96,12 +97,16 @@ def moved(values: tuple[float, float], texts: Sequence[str]) -> str:
     return f"{'fell' if after < before else 'rose'} from {texts[0]} to {texts[1]}{change}"
 
 
-def figures(ops: pd.DataFrame, per: str) -> list[KeyFigure]:
-    """Self time on device and host, and the number of ops, of both sides; what neither side has is left out."""
+def figures(ops: pd.DataFrame, per: Callable[[str], str]) -> list[KeyFigure]:
+    """Self time on device and host, and the number of ops, of both sides; what neither side has is left out.
+
+    `per` says what the sums of a place are per.
+    """
+    meaning = "Time of all ops without the ops that they call, over all threads or streams; without IDLE."
     figures = [
-        KeyFigure(f"Self time {_where(place, per).replace('the ', '')}", "µs", *_self_time(ops, place), "neither",
-                  "Time of all ops without the ops that they call, over all threads or streams; without IDLE.")
+        KeyFigure(f"Self time {where}", "µs", *_self_time(ops, place), "neither", meaning)
         for place in (DEVICE, HOST)
+        for where in [_where(place, per(place)).replace("the ", "")]
     ]  # fmt: skip
     counts = [float(len(single_ops(of_side(ops, role), role))) for role in SIDES]
     figures.append(KeyFigure("Ops", "", counts[0], counts[1], "neither", "Ops with different names, types or places."))

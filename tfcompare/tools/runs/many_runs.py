@@ -132,7 +132,7 @@ def fastest_and_next(pairs: Pairs) -> Pair | None:
         return None
     fastest, runner_up = timed[:2]
     sides = replace(runner_up, position=0, sides=2), replace(fastest, position=1, sides=2)
-    return pair_with(Pairs(sides, pairs.per, pairs.spread))
+    return pair_with(Pairs(sides, pairs.per, pairs.of_each, pairs.spread))
 
 
 def side_by_side(pairs: Pairs, name: str) -> pd.DataFrame:

@@ -370,7 +370,7 @@ def _show_what_is_compared(comparison: Comparison) -> None:
         )
     where = f", host {as_code(comparison.host)}" if comparison.host else ""
     steps = chosen_steps(comparison.runs)
-    st.caption(f"per {comparison.per}{where}{steps}", width="content")
+    st.caption(f"per {comparison.per_what}{where}{steps}", width="content")
     caveats.show(comparison)
     reports.show(comparison)
 

@@ -144,9 +144,9 @@ def choices(selection: Selection, found: Sequence[FoundRun], alike: Mapping[str,
         )  # fmt: skip
         st.segmented_control(
             "Times and counts per", PER, required=True, width="stretch",
-            help="Runs rarely hold the same number of steps, so sums are divided by it; per device, by the number of "
-            "devices that computed. Runs without step markers are compared per run, or per device if they computed on "
-            "different numbers of devices. Op stats and Kernel stats also show times per occurrence.",
+            help="Runs rarely hold the same number of steps, so sums are divided by it. Runs without step markers are "
+            "compared per run. Where runs computed on other numbers of devices or hosts, sums are also of each device, "
+            "or each host. Op stats and Kernel stats also show times per occurrence.",
             **showing(_PER, selection.per, _choose_per),
         )  # fmt: skip
 

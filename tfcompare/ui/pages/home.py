@@ -226,4 +226,4 @@ def _sentences(view: Page, outcomes: Outcomes) -> None:
         if doubt := pair.doubt:
             st.markdown(doubt)
     if steps := chosen_steps(comparison.runs):
-        st.caption(f"Per {comparison.per}{steps}.")
+        st.caption(f"Per {comparison.per_what}{steps}.")

@@ -100,7 +100,7 @@ def _tables(view: Page) -> RunTables:
     roles = tuple(_role(run.id, ids[0], repeats, selection) for run in runs)
     diffs = _diffs(selection, runs, roles)
     names = ", ".join(as_code(run.name) for run in runs)
-    of_diffs = "" if diffs is None else f", in diffs per {diffs.comparison.per}"
+    of_diffs = "" if diffs is None else f", in diffs per {diffs.comparison.per_what}"
     st.caption(f"Tables of {names}. Sums are over the whole profile{of_diffs}{chosen_steps(runs)}.")
     return RunTables(tuple(runs), roles, diffs=diffs)
 

@@ -97,7 +97,7 @@ def _separate_button(pair: Pair, subject: Subject, ours: Name, theirs: Name, row
 
 def _partner_choice(pair: Pair, subject: Subject, side: str, alike: pd.DataFrame, rows: Rows) -> None:
     name = subject.baseline or subject.candidate or ()
-    per = "in total" if pair.per == "run" else f"per {pair.per}"
+    per = "in total" if pair.per == "run" else f"per {pair.per_what}"
     shown = alike.head(MOST_OFFERED)
     labels = {
         other: " · ".join(

@@ -85,7 +85,7 @@ def what_changed(pair: Pair, rows: pd.DataFrame, on: Hashable) -> Iterator[Block
     renamed = (changes["status"] == MATCHED) & (changes["op_name"] != changes["op_name_candidate"])
     candidates = (" · in the candidate " + changes["op_name_candidate"].fillna("")).where(renamed, "")
     changes = changes.assign(named=named, detail=changes["category"] + candidates)
-    make = partial(ops.movers, changes, "self_time_us", per=pair.per, by="named")
+    make = partial(ops.movers, changes, "self_time_us", per=pair.per_what, by="named")
     nothing = "None of these ops changed its self time."
     return changed("input_changes", changes, make, on=on, nothing=nothing, is_time=False)
 

@@ -171,7 +171,7 @@ def _step_time(pair: Pair) -> KeyFigure:
 
 
 def _on_host(pair: Pair) -> KeyFigure:
-    per, categories = pair.per, _by_category(pair)
+    per, categories = pair.per_what, _by_category(pair)
     ours, theirs = (input_ops.host_input_time_us(categories, role) for role in SIDES)
     meaning = (
         f"Self time of all input ops per {per}, summed over all threads and hosts. It includes work ahead of time, "
@@ -294,14 +294,14 @@ def _category_times(pair: Pair, _options: Any = None) -> Any:
     if pair.diff("input_pipeline").empty:
         return None
     shown = [side for side, _ in pair.shown]
-    return charts.category_times(_by_category(pair), shown, per=pair.per)
+    return charts.category_times(_by_category(pair), shown, per=pair.per_what)
 
 
 def _categories_as_facts(pair: Pair) -> Facts:
     times = _by_category(pair)
     columns = [times[name].map(format_time_us) for name in by_role("self_time_us", SIDES[: len(pair.shown)])]
     rows = [list(cells) for cells in zip(times["category"], *columns, strict=True)]
-    return Facts([f"Self time of input ops per {pair.per}", *pair.headings], rows, (1, 2))
+    return Facts([f"Self time of input ops per {pair.per_what}", *pair.headings], rows, (1, 2))
 
 
 CHARTS: dict[str, Make] = {"input_wait": _wait, "input_by_core": _cores, "input_host": _category_times}
