@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -155,13 +156,25 @@ def test_the_duty_cycle_of_tpus_is_xprofs(tmp_path: Path) -> None:
     """Of two chips with time before, between and after their instructions, some of which are off duty."""
     off = ["infeed", "outfeed", "host send-done", "host recv", "async-done", "megacore fusion"]
     off_duty = [(name, 200 + 30 * i, 20) for i, name in enumerate(off)]
-    first = tpu_core(0, ("convolution", 50, 70), ("while", 110, 40), ("copy-done", 170, 10), *off_duty, module_us=500)
+    first = tpu_core(0, ("convolution", 50, 70), ("while", 110, 40), ("copy-start", 170, 10), *off_duty, module_us=500)
     second = tpu_core(1, ("all-reduce", 100, 30), ("infeed fusion", 150, 40), module_us=600)
     found = run(tmp_path / "a", first, second)
     assert duty_cycle(found, None) == pytest.approx((100 + 10 + 30 + 40) / (500 + 600))
     (file,) = found.found.files
     shown = xprof_oracle.tool_data("overview_page", file.path)[0]["p"]["device_duty_cycle_percent"]  # type: ignore[index]
     assert shown == f"{duty_cycle(found, None):.1%}"
+
+
+def test_a_tpu_that_waits_is_not_busy_nor_is_the_loop_around_the_wait(tmp_path: Path) -> None:
+    """xprof leaves out `async-done` alone, and counts loops as a whole."""
+    loop = ("while", 0, 100), ("convolution", 10, 20), ("copy-done", 30, 50)
+    waiting = tpu_core(0, *loop, ("recv-done", 150, 40), ("async-done", 200, 40), module_us=300)
+    waits = line("XLA TraceMe", event("barrier-cores", 250, 150), id=3)
+    found = run(tmp_path / "a", replace(waiting, contents=(*waiting.contents, waits)))
+    assert duty_cycle(found, None) == pytest.approx(50 / 300)
+    (file,) = found.found.files
+    shown = xprof_oracle.tool_data("overview_page", file.path)[0]["p"]["device_duty_cycle_percent"]  # type: ignore[index]
+    assert shown == f"{140 / 300:.1%}"
 
 
 @pytest.mark.parametrize("name", ["jax_filters_16_8", "filters_16_8"])

@@ -68,6 +68,18 @@ def test_a_profile_without_steps_has_no_rows() -> None:
     assert run_with(threads([event("a:A", 0, 5)])).table("hosts").empty
 
 
+def test_cores_that_keep_arrays_on_the_host_compute_hardly_and_wait_for_copies() -> None:
+    """As the self times of their ops tell, some of which reach beyond the steps that they belong to."""
+    run = loaded_run("jax_tpu")
+    of_devices = run.table("hosts").groupby("device")[["duration_us", "device_compute_us", "device_waits_us"]].sum()
+    ops = run.table("op_steps")
+    is_wait = ops["op_name"].str.startswith("copy-done")
+    computing_us, waiting_us = (float(ops.loc[chosen, "self_time_us"].sum()) for chosen in (~is_wait, is_wait))
+    assert of_devices["device_compute_us"].sum() == pytest.approx(computing_us, rel=0.03)
+    assert of_devices["device_waits_us"].sum() == pytest.approx(waiting_us, rel=0.03)
+    assert (of_devices["device_compute_us"] / of_devices["duration_us"]).between(0.028, 0.032).all()
+
+
 @pytest.mark.parametrize("name", ["filters_16_8", "tf_gpu", "jax_conv_legacy", "jax_tpu", "workers_slow_input"])
 def test_rows_agree_with_the_steps_of_every_profile(name: str) -> None:
     run = loaded_run(name)

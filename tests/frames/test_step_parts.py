@@ -196,8 +196,23 @@ def test_without_steps_there_are_no_rows() -> None:
         ("MemcpyD2H", "output"),
         ("MemcpyD2D", "device_to_device"),
         ("Memset", "device_compute"),
-        ("ncclDevKernel_AllReduce_Sum_f32", "device_collectives"),
         ("MemcpyH2H", "other"),
+        ("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)", "device_collectives"),
+        ("ncclSymkDevKernel_ReduceScatter_LL_sum_f32", "device_collectives"),
+        ("void stream_executor::gpu::(anonymous namespace)::AllReduceKernelImpl<float>(int)", "device_collectives"),
+        ("void stream_executor::gpu::MultiGpuBarrierKernelImpl<0>(long)", "device_collectives"),
+        ("RaggedAllToAllKernelImpl", "device_collectives"),
+        ("void vllm::cross_device_reduce_1stage<__half, 8>(vllm::RankData*, int)", "device_collectives"),
+        ("tensorrt_llm::kernels::ar_fusion::allreduce_fusion_kernel_oneshot_lamport<1>(int)", "device_collectives"),
+        ("multimem_all_reduce_kernel", "device_collectives"),
+        ("void twoShotAllReduceKernel<float, 8>(AllReduceParams)", "device_collectives"),
+        ("nvshmemi_barrier_kernel", "device_collectives"),
+        ("all_gather_start_1", "device_collectives"),
+        ("block_all_reduce_sum_fp32(float*, float*, int)", "device_compute"),
+        ("void WarpAllReduceMax<float>(float*)", "device_compute"),
+        ("void reduce<float, BlockAllReduce<float>>(float*)", "device_compute"),
+        ("void oneflow::softmax::AllReduceRows<float>(float*)", "device_compute"),
+        ("input_reduce_scatter_fusion", "device_compute"),
     ],
 )
 def test_what_a_gpu_does_by_its_name(name: str, part: str) -> None:
@@ -307,6 +322,67 @@ def test_what_a_tpu_does_by_category_or_name() -> None:
         "/device:TPU:0", line("Steps", event("1", 0, 100)), line("XLA Ops", *ops), line("Other", event("x", 80, 9))
     )
     assert parts(tpu) == ["input 10 output 10 device_collectives 10 device_to_device 5 device_compute 30 idle 35"]
+
+
+def instruction(name: str, start: float, length: float, category: str = "") -> Event:
+    return event(meta(name, "", {"hlo_category": category} if category else {}), start, length)
+
+
+def core(number: int, *instructions: Event, waits: Iterable[Event] = ()) -> object:
+    """A TPU core with one step from 0 to 100."""
+    steps = line("Steps", event("1", 0, 100))
+    return plane(f"/device:TPU:{number}", steps, line("XLA Ops", *instructions), line("XLA TraceMe", *waits, id=1))
+
+
+@pytest.mark.parametrize(
+    ("name", "category", "part"),
+    [
+        ("%copy-done.2 = f32[5] copy-done(…)", "", "device_waits"),
+        ("%x", "copy-done", "device_waits"),
+        ("%async-done.1", "async-done", "device_waits"),
+        ("%call-done", "", "device_waits"),
+        ("%dynamic-update-slice-done.3", "", "device_waits"),
+        ("%send-done.1", "send-done", "device_waits"),
+        ("%recv-done.2", "", "device_waits"),
+        ("%recv-done.3", "host recv-done", "device_waits"),
+        ("%all-reduce-done.3", "", "device_collectives"),
+        ("%x", "all-gather-done", "device_collectives"),
+        ("%collective-permute-done.4", "collective-permute-done", "device_collectives"),
+        ("%async-collective-done.1", "", "device_collectives"),
+        ("%all-gather.5", "async-done", "device_collectives"),
+        ("%recv.1", "", "device_to_device"),
+        ("%copy-done-fusion.1", "", "device_compute"),
+        ("%copy-start.1", "", "device_compute"),
+        ("%all-reduce.7", "loop fusion", "device_compute"),
+    ],
+)
+def test_what_awaits_the_end_of_something_is_a_wait_or_its_collective(name: str, category: str, part: str) -> None:
+    assert parts(core(0, instruction(name, 10, 30, category))) == [f"{part} 30 idle 70"]
+
+
+def test_waits_between_the_instructions_of_a_core() -> None:
+    waits = [event("barrier-cores", 40, 20), event("dependency-wait", 70, 5), event("Trace Buffers Dropped", 80, 5)]
+    assert parts(core(0, instruction("%fusion.1", 0, 45), waits=waits)) == ["device_compute 45 device_waits 20 idle 35"]
+
+
+def test_a_wait_explains_what_no_device_does_before_the_loop_around_it_and_the_host() -> None:
+    """Core 0 runs a loop in which it computes, communicates and waits; core 1 computes, receives, then waits alone."""
+    loop = instruction("%while.1", 0, 80)
+    inner = [instruction("%fusion.2", 0, 10), instruction("%all-reduce.3", 10, 10), instruction("%copy-done.4", 20, 50)]
+    other = [instruction("%fusion.5", 30, 10), instruction("%recv.6", 40, 10)]
+    alone = [event("barrier-cores", 0, 90)]
+    host = threads([event("IteratorGetNext", 60, 40)])
+    assert parts(host, core(0, loop, *inner), core(1, *other, waits=alone)) == [
+        "input 10 device_collectives 10 device_to_device 10 device_compute 20 device_waits 50"
+    ]
+    assert parts(core(0, loop, *inner)) == ["device_collectives 10 device_compute 20 device_waits 50 idle 20"]
+
+
+def test_instructions_that_wait_have_wall_time_in_waits() -> None:
+    done = meta("%copy-done.4", "", program_id=1, symbol_id=1, tf_op="prefetch:Copy", hlo_category="copy-done")
+    run = run_with(core(0, event(done, 20, 50), instruction("%fusion.5", 30, 10)))
+    wall = run.op_shares("a")
+    assert rows(wall, "op_name", "step_part", "wall_time_us") == ["prefetch device_waits_us 40"]
 
 
 # The table

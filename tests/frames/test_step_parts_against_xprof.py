@@ -35,12 +35,13 @@ BY_DEVICES = [a for a in Activity if a < Activity.LAUNCH_CALL]
 
 
 def xprofs(tool: str, *files: Path) -> pd.DataFrame:
-    """TensorBoard's step table with our names, in microseconds. It knows no collectives of hosts: there are none."""
+    """TensorBoard's step table with our names, in microseconds. It knows no collectives of hosts and no waits of
+    devices: there are none."""
     table = xprof_oracle.tool_data(tool, *files)[1]  # type: ignore[index]
     ids = [column["id"] for column in table["cols"]]
     frame = pd.DataFrame([[cell["v"] for cell in row["c"]] for row in table["rows"]], columns=ids)
     parts = frame[list(XPROF.values())].astype(float).set_axis(list(XPROF), axis=1) * 1000
-    return parts.assign(host_collectives_us=0.0)[PARTS]
+    return parts.assign(host_collectives_us=0.0, device_waits_us=0.0)[PARTS]
 
 
 def as_xprofs(steps: pd.DataFrame) -> pd.DataFrame:

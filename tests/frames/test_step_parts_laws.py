@@ -24,7 +24,7 @@ def parts_of(xspace: XSpace, steps: Steps) -> np.ndarray:
     return np.array(list(step_parts(activity_times(xspace, steps), steps, idle_ps).values()))
 
 
-GPU = "/device:GPU:0"
+GPU, TPU = "/device:GPU:0", "/device:TPU:0"
 HOST = [
     "train",
     "a:A",
@@ -36,6 +36,7 @@ HOST = [
     "python",
 ]
 DEVICE = ["k", "MemcpyH2D", "MemcpyD2H", "ncclKernel", "MemcpyH2H", "MemcpyD2D"]
+CORE = ["%fusion.1", "%copy-done.2", "%while.3", "%all-reduce-done.4", "%infeed.5", "%recv-done.6"]
 
 
 def chosen_events(names: list[str], chosen: list[tuple[int, int, int]]) -> list[Event]:
@@ -51,14 +52,20 @@ spans = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 60), st.integers(0
 
 
 @law(30)
-@given(spans, spans, spans, st.booleans())
+@given(spans, spans, spans, st.sampled_from([None, GPU, TPU]))
 def test_parts_make_up_every_step_and_are_those_painted_instant_by_instant(
-    one: list[tuple[int, int, int]], two: list[tuple[int, int, int]], three: list[tuple[int, int, int]], gpus: bool
+    one: list[tuple[int, int, int]],
+    two: list[tuple[int, int, int]],
+    three: list[tuple[int, int, int]],
+    device: str | None,
 ) -> None:
     """Steps lie as they like, over and in one another."""
     planes = [threads(chosen_events(HOST, [(0, 5, 40), *one]), chosen_events(HOST, two))]
-    if gpus:
+    if device == GPU:
         planes.append(plane(GPU, line("Stream", *chosen_events(DEVICE, three), id=1)))
+    if device == TPU:
+        waits = chosen_events(["barrier-cores", "dependency-wait", "anything"], two)
+        planes.append(plane(TPU, line("XLA Ops", *chosen_events(CORE, three)), line("XLA TraceMe", *waits, id=1)))
     xspace = parse(space(*planes))
     steps = steps_in(xspace)
     if not steps.has_markers:

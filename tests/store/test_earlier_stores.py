@@ -200,6 +200,16 @@ def test_columns_that_a_pack_lacks_are_missing(host: HostTables) -> None:
     assert pack(ours) == data, "copies of a pack stay what they are"
 
 
+def test_a_part_of_the_step_that_earlier_versions_did_not_tell_apart_takes_no_time(host: HostTables) -> None:
+    names = ("steps.device_waits_us", "device_steps.device_waits_us")
+    ours = unpack_checked(forged(pack(host), without(*names)))
+    assert ours.remarks == (*host.remarks, remark(", ".join(names)))
+    for name in ("steps", "device_steps"):
+        assert ours.table(name)["device_waits_us"].to_pylist() == [0.0] * len(host.table(name)) != []
+    lost = unpack_checked(forged(pack(host), without("steps.device_compute_us"))).table("steps")
+    assert np.isnan(lost["device_compute_us"].to_pylist()).all(), "no other part has its time"
+
+
 def test_columns_and_tables_that_are_not_of_today_are_ignored(host: HostTables) -> None:
     parts = Forged.of(pack(host))
     for name in ("steps", "hlo_ops"):

@@ -10,8 +10,9 @@ import pytest
 
 import tfcompare as tfc
 from tests.profiles import compared_runs, loaded_run
-from tests.xspace_builder import Event, event, line, plane, space
+from tests.xspace_builder import Event, event, line, meta, plane, space
 from tfcompare.compare.pairs import pair_with
+from tfcompare.compare.straggler import straggler
 from tfcompare.run import Run
 from tfcompare.tools.hosts import hosts, slowest_host
 from tfcompare.tools.hosts.host_words import host_sentence, verdict_sentence
@@ -94,6 +95,45 @@ def gpu_worker(kernel_ms: float, **stats: object) -> bytes:
     ]
     device = plane("/device:GPU:0", line("Stream #1(Compute)", *kernels, *waits, id=1), stats=stats)
     return space(plane("/host:CPU", line("python", *steps, *launches)), device)
+
+
+def tpu_worker(compute_ms: float, wait: str = "") -> bytes:
+    """A worker with one TPU core whose steps take 20 ms: it computes, waits for the others, then all communicate."""
+    starts, waited_ms = [20 * MS * number for number in range(STEPS)], 19 - compute_ms
+    ops = [
+        event(meta(name, "", program_id=1, symbol_id=symbol, tf_op=tf_op), start + begin * MS, length * MS)
+        for start in starts
+        for name, symbol, tf_op, begin, length in (
+            ("%fusion.1", 1, "layer:dot_general", 0, compute_ms),
+            *([(wait, 2, "", compute_ms, waited_ms)] if wait.startswith("%") else []),
+            ("%all-reduce.2", 3, "sum:psum", 19, 1),
+        )
+    ]
+    barriers = [event(wait, start + compute_ms * MS, waited_ms * MS) for start in starts if wait == "barrier-cores"]
+    steps = line("Steps", *(event(str(number), start, 20 * MS) for number, start in enumerate(starts)))
+    return space(plane("/device:TPU:0", steps, line("XLA Ops", *ops, id=1), line("XLA TraceMe", *barriers, id=2)))
+
+
+@pytest.mark.parametrize(
+    ("wait", "where"),
+    [
+        ("barrier-cores", "the others wait for it."),
+        ("%recv-done.4", "the others wait for it in `%recv-done.4`."),
+        ("%all-reduce-done.4", "the others wait for it in `%all-reduce-done.4`."),
+    ],
+)
+def test_the_slow_host_is_the_one_that_does_not_wait_on_its_device(wait: str, where: str) -> None:
+    run = run_of(a=tpu_worker(14, wait), b=tpu_worker(19), c=tpu_worker(14, wait))
+    found = slowest_host.slowest_host(run)
+    assert (found.name, found.found.stands_out) == ("b", True)
+    assert found.found.excess == pytest.approx(5 * MS)
+    sentence = verdict_sentence(found, None, alone=True)
+    assert "spent in `layer` (device compute)" in sentence and sentence.endswith(where)
+    assert straggler(run.table("steps")) == "b"
+    means = hosts.part_means(hosts.steps_by(run, "host"))
+    assert hosts.busy_of(means).to_dict() == pytest.approx({"a": 14 * MS, "b": 19 * MS, "c": 14 * MS})
+    even = run_of(a=tpu_worker(14, wait), b=tpu_worker(14, wait))
+    assert not slowest_host.slowest_host(even).found.stands_out
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ PART_WORDS = {
     "device_collectives_us": "communication between devices",
     "device_to_device_us": "copying between devices",
     "device_compute_us": "device compute",
+    "device_waits_us": "device waits",
     "idle_us": "idle time",
     "other_us": "work of no known step",
     OTHER_HOSTS: "time in which other hosts are slower",

@@ -1,7 +1,7 @@
 """Detects the straggler of a run: the host with the longest steps, not counting the time waiting for other hosts.
 
 In synchronous training, every host's step ends when the slowest host is done, because the others wait for it in a
-collective. Step times therefore do not show which host is slow; step times without collectives do.
+collective or at a barrier. Step times therefore do not show which host is slow; step times without that do.
 
 Its steps stand for the run. Whether it is slow at all is tested by `tools/hosts/slowest_host.py`.
 """
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tfcompare.compare.matching.matching import host_counterparts
 from tfcompare.compare.step_time_verdict import step_time_us
-from tfcompare.tables.hosts import COLLECTIVE_PARTS
+from tfcompare.tables.hosts import WAITING_PARTS
 from tfcompare.tables.step_times import common_step_ids
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 def own_time_us(steps: pd.DataFrame) -> pd.Series:
-    """The duration of each step of `schema.STEPS` without the time in collectives."""
-    return steps["duration_us"] - steps[list(COLLECTIVE_PARTS)].sum(axis=1)
+    """The duration of each step of `schema.STEPS` without `WAITING_PARTS`."""
+    return steps["duration_us"] - steps[list(WAITING_PARTS)].sum(axis=1)
 
 
 def straggler(steps: pd.DataFrame) -> str | None:

@@ -54,7 +54,7 @@ def roofline_efficiency(rows: pd.DataFrame) -> float:
 
 def duty_cycle(run: Run, host: str | None) -> float:
     """The share of the time from the first event to the last in which a device is busy, over all devices together, as
-    xprof's TPU duty cycle; NaN without devices. Exchanges with the host do not keep it busy."""
+    xprof's TPU duty cycle; NaN without devices. Exchanges with the host and waits do not keep it busy."""
     planes = run.host_table("idle", host=host)
     busy_ps, span_ps = planes.loc[planes["host_or_device"] == DEVICE, ["busy_ps", "span_ps"]].sum(skipna=False)
     return float(busy_ps / span_ps) if span_ps > 0 else math.nan

@@ -54,9 +54,10 @@ from tfcompare.xspace.limits import LIMITS, Limits
 
 _CHANGED = (
     *("host", "steps", "device_steps", "op_parts", "op_wall", "op_wall_totals", "idle_gaps"),
-    *("memory_events", "memory_summary", "memory_peak"),
+    *("memory_events", "memory_summary", "memory_peak", "idle", "collectives"),
 )
-NUMBERS = dict.fromkeys((*HOST_TABLES, "host"), 1) | dict.fromkeys(_CHANGED, 2)
+_CHANGED_TWICE = ("op_wall", "op_wall_totals")
+NUMBERS = dict.fromkeys((*HOST_TABLES, "host"), 1) | dict.fromkeys(_CHANGED, 2) | dict.fromkeys(_CHANGED_TWICE, 3)
 """Of each table, and of the other facts of a host, a number to raise (`| {"steps": 2}`) when the same profile gives
 another content: files with another number are built anew where the profile is there. `tests/store/test_versions.py`
 asks for it."""

@@ -24,9 +24,21 @@ _PARTS = (
         "Host collectives",
         "Time in which no device is busy, the host runs no other op and waits in an exchange with other hosts.",
     ),
-    level("device_collectives_us", "µs", "Device collectives", "Time in which devices communicate with one another."),
+    level(
+        "device_collectives_us",
+        "µs",
+        "Device collectives",
+        "Time in which devices communicate with one another, or wait for the end of that, and none computes.",
+    ),
     level("device_to_device_us", "µs", "Device to device", "Time in which memory is copied within or between devices."),
     level("device_compute_us", "µs", "Device compute", "Time in which a device computes."),
+    level(
+        "device_waits_us",
+        "µs",
+        "Device waits",
+        "Time in which no device computes, copies or communicates, and one waits: at a barrier, or for the end of a "
+        "copy or of other asynchronous work.",
+    ),
     level(
         "idle_us",
         "µs",
@@ -197,10 +209,13 @@ HOSTS = Table(
         Column("start_us", "float64", "time_point", "µs", "Start", "Start of the step since the start of the profile."),
         Column("included", "bool", "flag", "", "Counted", _INCLUDED),
         level("duration_us", "µs", "Step time", "Length of the step on this host, the same for all its devices."),
-        level("busy_us", "µs", "Time without collectives", "Step time less collectives: what makes others wait."),
+        level(
+            "busy_us", "µs", "Time without collectives",
+            "Step time less collectives and device waits: what makes others wait.",
+        ),
         level(
             "collectives_us", "µs", "In collectives",
-            "Host and device collectives: exchanging data with other hosts and devices, and waiting for them.",
+            "Host and device collectives, and device waits: exchanging data with other hosts and devices, and waiting.",
         ),
         level(
             "skew_us", "µs", "Skew",

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from tfcompare.frames.arrow import TEXT, arrow_schema, schema_of, table_of, texts
-from tfcompare.schema import HOST_TABLES
+from tfcompare.schema import HOST_TABLES, STEP_PARTS
 from tfcompare.store.contents import Damaged
 
 _NAME = re.compile("[a-z][a-z0-9_]{0,63}")
@@ -61,7 +61,14 @@ def lacking(name: str, packed: pa.Schema) -> list[pa.Field]:
 def may_be_missing(name: str, column: str) -> bool:
     """Whether a column is declared to have a value for what is not known."""
     declared = HOST_TABLES[name].columns[column]
-    return declared.may_be_nan or declared.least == -1 or declared.dtype in ("str", "Int64", "Float64")
+    has_value = declared.may_be_nan or declared.least == -1 or declared.dtype in ("str", "Int64", "Float64")
+    return has_value or _is_new_part(name, column)
+
+
+def _is_new_part(name: str, column: str) -> bool:
+    """Whether a column is a part of the step that earlier versions did not tell from another part, which then has its
+    time: the parts add up to the step."""
+    return column in STEP_PARTS and column not in first_columns().get(name, {})
 
 
 def as_today(name: str, packed: pa.Table) -> pa.Table:
@@ -79,4 +86,6 @@ def _missing(name: str, field: pa.Field, rows: int) -> pa.Array:
     if field.type == TEXT:
         return texts(np.zeros(rows, np.int32), [""])
     value = None if field.nullable else math.nan if HOST_TABLES[name].columns[field.name].may_be_nan else -1
+    if _is_new_part(name, field.name):
+        value = 0.0
     return pa.repeat(pa.scalar(value, field.type), rows)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.tools.advice.advice_facts import BETTER, STEP_US, copies, facts, kernels, memory, ops
+from tests.tools.advice.advice_facts import BETTER, STEP_US, copies, facts, instructions, kernels, memory, ops
 from tfcompare.tools.advice import device_rules, memory_rules
 
 BUSY = {"device_compute": 8000.0}
@@ -101,6 +101,20 @@ def test_a_device_that_idles_for_no_reason_of_its_own() -> None:
     used = {"kernel_launch": 900, "host_compute": 900, "device_compute": 8200}
     assert device_rules.idle_device(facts(used, device_type="GPU")) is None
     assert device_rules.idle_device(facts({"other": 900})) is None
+
+
+def test_devices_that_wait_are_not_idle_unless_copies_are_what_they_wait_for() -> None:
+    waiting = {"device_compute": 6500, "device_waits": 3500, "host_compute": 0}
+    run = facts(waiting, device_type="TPU")
+    found = device_rules.device_waits(run)
+    assert found is not None and found.title == "Devices wait 35.0 % of the step"
+    assert "For 3.50 ms of each step" in found.text and found.saves == pytest.approx(0.35)
+    assert device_rules.idle_device(run) is None
+    done = {"hlo_op": "copy-done.4", "category": "copy-done", "expression": "%copy-done.4 = f32[5] copy-done(…)"}
+    of_copies = facts(waiting, device_type="TPU", hlo_ops=instructions(done | {"self_time_us": 3500.0}))
+    assert device_rules.device_waits(of_copies) is None
+    few = {"device_compute": 9100, "device_waits": 900, "host_compute": 0}
+    assert device_rules.device_waits(facts(few, device_type="TPU")) is None
 
 
 @pytest.mark.parametrize(("framework", "call"), [("TensorFlow", "tf.profiler"), ("JAX", "jax.profiler")])

@@ -119,6 +119,11 @@ COPY_DONE = {
 def test_waiting_for_copies_says_between_which_memories() -> None:
     found = xla_rules.awaited_copies(device(COPY_DONE | {"self_time_us": 6000.0}, REST, device_type="TPU"))
     assert found is not None and found.saves == pytest.approx(0.6 * 0.9)
+    waits = {"device_compute": 3000.0, "device_waits": 6000.0, "host_compute": 1000.0}
+    of_step = xla_rules.awaited_copies(
+        device(COPY_DONE | {"self_time_us": 6000.0}, REST, device_type="TPU", parts=waits)
+    )
+    assert of_step is not None and of_step.saves == pytest.approx(found.saves), "as much of the step runs programs"
     assert found.title == "Devices wait for copies 60.0 % of the time in programs"
     assert "for a copy of `f32[5,256]` between the host's memory and the device's" in found.text
     assert "take 6.00 ms a step" in found.text

@@ -28,6 +28,7 @@ PART_COLOURS = {
     "device_collectives_us": "#B0309A",
     "device_to_device_us": "#5E8C3A",
     "device_compute_us": "#3C7FC4",
+    "device_waits_us": "#45566E",
     "idle_us": "#B9BFC8",
     "other_us": "#8C96A3",
 }
@@ -38,6 +39,7 @@ PART_PATTERNS = {
     "host_collectives_us": "+",
     "device_collectives_us": "x",
     "device_to_device_us": ".",
+    "device_waits_us": "|",
 }
 
 EXCLUDED_OPACITY = 0.35

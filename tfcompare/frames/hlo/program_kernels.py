@@ -11,12 +11,12 @@ from itertools import pairwise
 import numpy as np
 
 from tfcompare.frames.hlo.schedule import Candidates, Rows, alternatives, schedule_of
+from tfcompare.frames.ops.kernel_details import COLLECTIVE_KERNEL, LOCAL_KERNEL
 from tfcompare.hlo.program import Program
 
 _OF_AMD = ".kd"  # how AMD's profiler ends the names of kernels
 _FURTHER = re.compile(r"__\d+$")  # how XLA ends the names of an instruction's second kernel and of those after it
 _MEMORY_SET, _MEMORY_COPY = "Memset", "Memcpy"
-_OF_COLLECTIVES = re.compile("nccl|rccl|all_?reduce|all_?to_?all", re.IGNORECASE)
 _COLLECTIVES = ("all-", "reduce-scatter", "collective-", "ragged-all-to-all", "send", "recv")
 _OTHER_LETTER = re.compile(r"\W")
 _MOST_EQUAL = 1_000  # instructions for one kernel: several for each of a hundred layers
@@ -75,7 +75,7 @@ class ProgramKernels:
             return self._that_set
         if kernel.startswith(_MEMORY_COPY):
             return Candidates(self._of_libraries)
-        if _OF_COLLECTIVES.search(kernel):
+        if re.match(COLLECTIVE_KERNEL, kernel) and not re.match(LOCAL_KERNEL, kernel):
             return Candidates(self._collectives)
         return self._of_other_kernels
 

@@ -15,6 +15,16 @@ import numpy.typing as npt
 from tfcompare.xspace import XSpace
 
 KERNEL_DETAILS = "kernel_details"
+_DECLARED = r"(?i)^(?:[^<(]|\(anonymous namespace\))*"
+"""A kernel's name without its template arguments and parameters, which name what it is made of."""
+COLLECTIVE_KERNEL = (
+    rf"{_DECLARED}(nccl|rccl|nvshmem|all_?reduce|all_?gather|all_?to_?all|reduce_?scatter|cross_device_reduce"
+    "|multi_?gpu_?barrier)"
+)
+"""Kernels in which devices exchange data: of libraries, of XLA (`AllReduceKernelImpl`, `MultiGpuBarrierKernelImpl`),
+TensorRT-LLM, PyTorch (`multimem_all_reduce_kernel`) and vLLM (`cross_device_reduce_1stage`) …"""
+LOCAL_KERNEL = rf"{_DECLARED}((block|warp|wave|thread|lane|cta)_?all_?(reduce|gather)|softmax|reduce_scatter_\w*fusion)"
+"""… but those in which threads of one device do, or in which XLA fused a reduction with a scatter."""
 
 _SEPARATOR = re.compile(r"[ \n]")
 _NUMBER = re.compile(r"[0-9]{1,10}")

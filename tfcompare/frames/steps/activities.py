@@ -18,18 +18,19 @@ class Activity(IntEnum):
     COPY_BETWEEN_DEVICES = 4
     COLLECTIVE = 5
     COPY_TO_DEVICE = 6
-    DEVICE_CONTROL = 7  # a loop or branch around other instructions
-    COPY_WITHIN_HOST = 8  # made by a device
-    LAUNCH_CALL = 9
-    WAIT_FOR_INPUT = 10
-    ENQUEUE_INPUT = 11
-    HOST_COPY = 12
-    COMPILE = 13
-    LAUNCHING_OP = 14
-    HOST_OP = 15  # that launches nothing
-    HOST_COLLECTIVE = 16  # exchange between hosts, mostly waiting for the others
-    EXECUTOR = 17
-    HOST_COMPUTE = 18
+    DEVICE_WAIT = 7  # while no device does any of the above; before what stands around waits
+    DEVICE_CONTROL = 8  # a loop or branch around other instructions
+    COPY_WITHIN_HOST = 9  # made by a device
+    LAUNCH_CALL = 10
+    WAIT_FOR_INPUT = 11
+    ENQUEUE_INPUT = 12
+    HOST_COPY = 13
+    COMPILE = 14
+    LAUNCHING_OP = 15
+    HOST_OP = 16  # that launches nothing
+    HOST_COLLECTIVE = 17  # exchange between hosts, mostly waiting for the others
+    EXECUTOR = 18
+    HOST_COMPUTE = 19
 
 
 COUNTED_BY_TIME = tuple(Activity)[: Activity.WAIT_FOR_INPUT]

@@ -17,7 +17,8 @@ from tfcompare.schema.arrays import Bools
 from tfcompare.xspace import XSpace
 
 _OP_TYPE = r"^(Collective(Reduce|Gather|Bcast|AllToAll|Permute)|_?Nccl(AllReduce|Reduce|Broadcast))"
-_NAME = r"(?i)^(nccl|rccl|all-reduce|all-gather|all-to-all|ragged-all-to-all|reduce-scatter|collective-)"
+_NAME = r"(?i)^(nccl|rccl|nvshmem|all-reduce|all-gather|all-to-all|ragged-all-to-all|reduce-scatter|collective-)"
+"""Of libraries that reach other hosts, and of instructions: other kernels exchange data within a host."""
 
 
 def are_collectives(names: pa.Array, *, op_types: bool = False) -> Bools:

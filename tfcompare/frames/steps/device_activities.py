@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from tfcompare.frames.ops.copies import KINDS, copy_kinds
-from tfcompare.frames.ops.kernel_details import is_kernel
+from tfcompare.frames.ops.kernel_details import COLLECTIVE_KERNEL, LOCAL_KERNEL, is_kernel
 from tfcompare.frames.ops.precision import SIXTEEN_BIT, THIRTY_TWO_BIT, hlo_precision, kernel_precisions
 from tfcompare.frames.ops.tpu_ops import OP_LINES
 from tfcompare.frames.planes import device_kind, device_planes, device_rows, events_of_lines
@@ -18,16 +20,17 @@ from tfcompare.schema import kernels
 from tfcompare.schema.arrays import Bools, Floats, Int8, Int32
 from tfcompare.xspace import XSpace, lookup
 
-_COLLECTIVE_KERNEL = re.compile(r"nccl|rccl", re.I)
-_COLLECTIVE = re.compile(r"(all-reduce|all-gather|all-to-all|ragged-all-to-all|reduce-scatter|collective-\w+)")
+_COLLECTIVE = re.compile(r"(all-reduce|all-gather|all-to-all|ragged-all-to-all|reduce-scatter|(async-)?collective-\w+)")
+_DONE = re.compile(r"[a-z][a-z -]*-done(?![\w-])")
+_TRACE_LINE, _WAIT = "XLA TraceMe", re.compile(r"(barrier-cores|dependency-wait)(?![\w-])")
 _CONTROL = re.compile(r"(while|conditional|call)(?![\w-])")
-_TRANSFER = re.compile(r"(send|recv)(-done)?(?![\w-])")
+_TRANSFER = re.compile(r"(send|recv)(?![\w-])")
 
 _OFF_DUTY = frozenset(
     {"infeed", "outfeed", "host send", "host send-done", "host recv", "host recv-done", "async-done", "megacore fusion"}
 )
 """The categories of TPU instructions that xprof 2.24.2 leaves out (`IsOffDutyOp` in xla_op_utils.h): exchanges with the
-host, waiting, and what stands around others."""
+host, some waits, and what stands around others. Here all waits are left out."""
 _COPIES_OF_HOST = (Activity.COPY_TO_HOST, Activity.COPY_TO_DEVICE, Activity.COPY_WITHIN_HOST)
 
 _ACTIVITY_OF_COPY = {
@@ -55,7 +58,9 @@ def device_activities(space: XSpace) -> tuple[Int32, Int8]:
 
 def _on_gpu(space: XSpace) -> tuple[Int32, Int8]:
     rows = device_rows(space)
-    collective = np.array([_COLLECTIVE_KERNEL.match(name) is not None for name in space.metadata_names], np.bool_)
+    names = pa.array(space.metadata_names, pa.string())
+    found = pc.and_not(*(pc.match_substring_regex(names, each) for each in (COLLECTIVE_KERNEL, LOCAL_KERNEL)))
+    collective = found.to_numpy(zero_copy_only=False)
     computing = _ACTIVITY_OF_PRECISION[kernel_precisions(space, rows)]
     activity = np.where(collective[space.events.metadata[rows]], np.int8(Activity.COLLECTIVE), computing)
     of_copy = np.array([_ACTIVITY_OF_COPY[kind] for kind in KINDS], np.int8)
@@ -67,7 +72,7 @@ def _on_gpu(space: XSpace) -> tuple[Int32, Int8]:
 
 def _on_tpu(space: XSpace) -> tuple[Int32, Int8]:
     lines = [i for plane in device_planes(space) for i in plane.lines if space.lines.name[i] in OP_LINES]
-    rows = events_of_lines(space, lines)
+    rows = np.append(events_of_lines(space, lines), _waits_between_ops(space))
     category = space.metadata_strings("hlo_category")
     code = category.spread(len(space.metadata_names))
     shape = space.metadata_strings("shape_with_layout")
@@ -77,24 +82,40 @@ def _on_tpu(space: XSpace) -> tuple[Int32, Int8]:
     for row in lookup.used(metadata, len(of_metadata)).tolist():
         recorded = category.labels[code[row]] if code[row] >= 0 else ""
         name = str(space.metadata_names[row])
-        of_metadata[row] = _instruction_activity(recorded or name.lstrip("%"))
+        of_metadata[row] = _instruction_activity(recorded, name.lstrip("%"))
         if of_metadata[row] == Activity.DEVICE_COMPUTE:
             made = shape.labels[shape_code[row]] if shape_code[row] >= 0 else ""
             of_metadata[row] = _ACTIVITY_OF_PRECISION[hlo_precision(f"{name} {made}")]
     return rows, of_metadata.take(metadata)
 
 
-def _instruction_activity(name: str) -> int:
-    """The activity of an HLO instruction, from its category or name."""
-    if name.startswith("infeed"):
+def _waits_between_ops(space: XSpace) -> Int32:
+    """The rows of the waits of TPU cores that are no instructions."""
+    lines = [i for plane in device_planes(space) for i in plane.lines if space.lines.name[i] == _TRACE_LINE]
+    rows, names = events_of_lines(space, lines), space.metadata_names
+    metadata = space.events.metadata.take(rows)
+    waits = [row for row in lookup.used(metadata, len(names)).tolist() if _WAIT.match(str(names[row]))]
+    return rows[np.isin(metadata, waits)]
+
+
+def _instruction_activity(category: str, name: str) -> int:
+    """The activity of an HLO instruction, from its category, or its name where that is not recorded.
+
+    What awaits a collective is one: so collectives are the time that nothing hides of them, whether they are
+    asynchronous or not.
+    """
+    kind = category or name
+    if kind.startswith("infeed"):
         return Activity.COPY_TO_DEVICE
-    if name.startswith("outfeed"):
+    if kind.startswith("outfeed"):
         return Activity.COPY_TO_HOST
-    if _COLLECTIVE.match(name):
+    if _COLLECTIVE.match(name if kind.startswith("async-") else kind):
         return Activity.COLLECTIVE
-    if _TRANSFER.match(name):
+    if _DONE.match(kind) or _WAIT.match(kind):
+        return Activity.DEVICE_WAIT
+    if _TRANSFER.match(kind):
         return Activity.COPY_BETWEEN_DEVICES
-    return Activity.DEVICE_CONTROL if _CONTROL.match(name) else Activity.DEVICE_COMPUTE
+    return Activity.DEVICE_CONTROL if _CONTROL.match(kind) else Activity.DEVICE_COMPUTE
 
 
 def busy_and_span_ps(space: XSpace, rows: Int32, activity: Int8) -> Floats:
@@ -103,16 +124,20 @@ def busy_and_span_ps(space: XSpace, rows: Int32, activity: Int8) -> Floats:
     `rows` and `activity` are the result of `device_activities`, and may have calls of the host in addition.
     """
     is_busy, plane_of_row = _is_busy(space, rows, activity), space.planes_of(rows)
+    is_wait, is_around = activity == Activity.DEVICE_WAIT, activity == Activity.DEVICE_CONTROL
     starts, out = space.events.start_ps, []
     for plane, of_device in zip(device_planes(space), device_events(space), strict=True):
         if plane.event_count:
             is_own = plane_of_row == plane.index
-            every, busy = np.append(rows[is_own], of_device), rows[is_own & is_busy]
-            spans = NO_SPANS.union(starts[busy], starts[busy] + space.events.duration_ps[busy])
+            every = np.append(rows[is_own & ~is_wait], of_device)
             ends = starts[every] + space.events.duration_ps[every]
-            out.append(
-                ((spans.end_ps - spans.start_ps).sum(), np.ptp(np.append(starts[every], ends)) if len(every) else 0)
-            )
+            spans, covered = NO_SPANS, []
+            for some in (is_busy & ~is_around, is_wait, is_busy & is_around):  # a loop is not busy while it waits
+                chosen = rows[is_own & some]
+                spans = spans.union(starts[chosen], starts[chosen] + space.events.duration_ps[chosen])
+                covered.append((spans.end_ps - spans.start_ps).sum())
+            busy, with_waits, in_all = covered
+            out.append((busy + in_all - with_waits, np.ptp(np.append(starts[every], ends)) if len(every) else 0))
     return np.array(out, np.float64).reshape(-1, 2)
 
 
@@ -122,5 +147,5 @@ def _is_busy(space: XSpace, rows: Int32, activity: Int8) -> Bools:
     category = space.metadata_strings("hlo_category")
     of_entry = category.spread(len(space.metadata_names))  # −1, the last label below, without a category
     is_busy = np.array([label not in _OFF_DUTY for label in [*category.labels, ""]], np.bool_)
-    found: Bools = is_busy[of_entry[space.events.metadata[rows]]]
+    found: Bools = is_busy[of_entry[space.events.metadata[rows]]] & (activity != Activity.DEVICE_WAIT)
     return found

@@ -37,6 +37,7 @@ _PART_OF = {
     Activity.COPY_BETWEEN_DEVICES: "device_to_device_us",
     Activity.COLLECTIVE: "device_collectives_us",
     Activity.COPY_TO_DEVICE: "input_us",
+    Activity.DEVICE_WAIT: "device_waits_us",
     Activity.DEVICE_CONTROL: "device_compute_us",
     Activity.COPY_WITHIN_HOST: _OTHER,
     Activity.LAUNCH_CALL: "kernel_launch_us",

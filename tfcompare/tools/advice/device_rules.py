@@ -12,6 +12,7 @@ from tfcompare.tools.advice.facts import Facts
 from tfcompare.tools.advice.gaps import with_gap
 from tfcompare.tools.advice.host_rules import BUSY_THREADS, CORES, HOST_OPS_SHARE, OTHER_SHARE, UNEXPLAINED_SHARE
 from tfcompare.tools.advice.model import DATA_GUIDE, GPU_GUIDE, SHARE, WORTH_IT, XLA_GUIDE, Figure, Found, code
+from tfcompare.tools.advice.xla_rules import awaited_copies
 from tfcompare.tools.input.input_bound import MODERATELY_SHARE
 from tfcompare.units import share_of
 
@@ -25,9 +26,11 @@ LAUNCH_SHARE = 0.15
 """Of the step: the share from which TensorBoard's overview calls a program highly bound by kernel launches."""
 COPY_SHARE = 0.1
 """Of the step: below that, copies between host and device are the batch and the loss."""
-_COLLECTIVES = "device_collectives_us"
+_COLLECTIVES, _WAITS = "device_collectives_us", "device_waits_us"
 COLLECTIVE_OF_STEP = 0.1
 """Of the step, without computing at the same time: less is the end of an exchange that cannot be overlapped."""
+WAITS_OF_STEP = 0.1
+"""Of the step: from there on xprof suggests to look at barriers, and at the ends of asynchronous instructions."""
 IDLE_SHARE = 0.2
 """Share of the step below which a device's idle time is acceptable."""
 IDLE_PROFILE_SHARE = 0.5
@@ -181,7 +184,9 @@ IDLE_OF_PROFILE = Figure(
     "Share of the devices' time", SHARE, lambda f: share_of(_idle_us(f), _idle_us(f) + f.side_us(DEVICE))
 )
 IDLE_OF_STEP = Figure(
-    "Share of the step time", SHARE, lambda f: 1 - f.device_busy_share - _exposed_share(f, HOST_TO_DEVICE)
+    "Share of the step time",
+    SHARE,
+    lambda f: 1 - f.device_busy_share - f.part_share(_WAITS) - _exposed_share(f, HOST_TO_DEVICE),
 )
 IDLE_TIME = Figure("No device busy, per step", "µs", lambda f: IDLE_OF_STEP.of(f) * f.step_us)
 
@@ -251,6 +256,23 @@ def collectives(facts: Facts) -> Found | None:
     return Found(title, text, figures, GPU_GUIDE, COLLECTIVE_SHARE.of(facts))
 
 
+WAIT_TIME = Figure("Devices wait, per step", "µs", lambda f: f.part_us(_WAITS))
+WAIT_SHARE = Figure("Share of the step time", SHARE, lambda f: f.part_share(_WAITS))
+
+
+def device_waits(facts: Facts) -> Found | None:
+    """The devices wait, and it is not known that they do so for copies (`awaited_copies`)."""
+    if not WAIT_SHARE.of(facts) >= WAITS_OF_STEP or awaited_copies(facts) is not None:
+        return None
+    text = (
+        f"For {WAIT_TIME.text(facts)} of each step no device computes, copies or communicates, and one waits: at a "
+        "barrier, or for the end of asynchronous work. Compare hosts and devices first: a slow one, or one that starts "
+        "late, delays all at a barrier. Work that is awaited needs something to compute beside it."
+    )
+    title = f"Devices wait {WAIT_SHARE.text(facts)} of the step"
+    return Found(title, text, (WAIT_SHARE, WAIT_TIME), XLA_GUIDE, WAIT_SHARE.of(facts))
+
+
 def device_memory(facts: Facts) -> pd.DataFrame:
     """The rows of `memory_summary` on the memories of devices, by their ids, whose capacity is known."""
     rows = facts.memory[facts.memory["capacity_bytes"] > 0]
@@ -293,4 +315,4 @@ def larger_batch(facts: Facts) -> Found | None:
     return Found(title, text, figures, GPU_GUIDE)  # how much of it a batch makes up for, only a trial tells
 
 
-RULES = (launch_bound, launch_threads, copies, collectives, uneven_devices, idle_device, larger_batch)
+RULES = (launch_bound, launch_threads, copies, collectives, device_waits, uneven_devices, idle_device, larger_batch)

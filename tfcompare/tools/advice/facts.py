@@ -119,6 +119,12 @@ class Facts:
         return self.part_share("device_compute_us" if self.has_device else "host_compute_us") if self.has_parts else 1.0
 
     @property
+    def op_share(self) -> float:
+        """The share of step time in which ops of the device run: it computes, or waits within them; as
+        `compute_share` else."""
+        return self.compute_share + (self.part_share("device_waits_us") if self.has_device and self.has_parts else 0.0)
+
+    @property
     def device_busy_share(self) -> float:
         """The share of step time in which a device does anything; input counts as copying to it where it copies."""
         return sum(self.part_share(part) for part in _BUSY_PARTS)

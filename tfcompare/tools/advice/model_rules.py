@@ -58,7 +58,7 @@ CONVOLUTION_TIME = Figure("Convolutions", "µs", lambda f: f.per_step(_convolvin
 def convolutions(facts: Facts) -> Found | None:
     """Convolutions take most of the time in ops."""
     share = CONVOLUTION_OF_OPS.of(facts)
-    if not (share >= CONVOLUTION_SHARE and share * facts.compute_share >= WORTH_IT):
+    if not (share >= CONVOLUTION_SHARE and share * facts.op_share >= WORTH_IT):
         return None
     rows = _convolutions(facts)
     name = str(longest_of(rows)["op_name"])
@@ -137,7 +137,7 @@ def bias_before_batch_norm(facts: Facts) -> Found | None:
         "Give these layers `use_bias=False`; the result is the same."
     )
     title = f"Biases before batch normalization take {BIAS_OF_OPS.text(facts)} of the op time"
-    saves = BIAS_OF_OPS.of(facts) * facts.compute_share
+    saves = BIAS_OF_OPS.of(facts) * facts.op_share
     return Found(title, text, (BIAS_OF_OPS, BIAS_TIME, BIASED_LAYERS), GPU_GUIDE, saves)
 
 

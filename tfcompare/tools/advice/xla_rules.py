@@ -167,7 +167,7 @@ def _use_of(row: pd.Series) -> Figure:
 def matrix_units(facts: Facts) -> Found | None:
     """Matrix products use little of the matrix units, because their shapes have to be padded."""
     rows = _idle_units(facts)
-    saves = share_of(_above_roof_us(rows), _total_us(facts.hlo_ops)) * facts.compute_share
+    saves = share_of(_above_roof_us(rows), _total_us(facts.hlo_ops)) * facts.op_share
     if not saves >= WORTH_IT:
         return None
     row = longest(rows)
@@ -206,7 +206,7 @@ AWAITED_COPIES_TIME = Figure("Waiting for copies", "µs", lambda f: _per_step(f,
 def awaited_copies(facts: Facts) -> Found | None:
     """Devices wait for the end of copies that they began earlier."""
     share = AWAITED_COPIES_SHARE.of(facts)
-    saves = share * facts.compute_share
+    saves = share * facts.op_share
     if not saves >= WORTH_IT:
         return None
     row = longest(_awaited_copies(facts))
@@ -260,7 +260,7 @@ _SAME_ORDER = {
 def layout_changes(facts: Facts) -> Found | None:
     """Instructions that only copy or transpose take a good part of the time in programs."""
     share = LAYOUT_OF_PROGRAMS.of(facts)
-    saves = share * facts.compute_share
+    saves = share * facts.op_share
     if not (share >= LAYOUT_SHARE and saves >= WORTH_IT):
         return None
     rows = _layout_changes(facts)
@@ -299,12 +299,12 @@ WIDE_TIME = Figure("f32 matrix products", "µs", lambda f: _per_step(f, _wide_pr
 def wide_products(facts: Facts) -> Found | None:
     """Matrix products have 32-bit operands on a device whose matrix units take 16 bits."""
     share = WIDE_OF_PROGRAMS.of(facts)
-    if not (share >= WIDE_SHARE and share * facts.compute_share >= WORTH_IT):
+    if not (share >= WIDE_SHARE and share * facts.op_share >= WORTH_IT):
         return None
     rows = _wide_products(facts)
     row = longest(rows)
     of_memory = rows[rows["bound_by"] == "memory"]
-    saves = _share(facts, of_memory) * HALF * facts.compute_share
+    saves = _share(facts, of_memory) * HALF * facts.op_share
     text = (
         f"Matrix products and convolutions with `f32` operands take {WIDE_TIME.text(facts)} {facts.each}, "
         f"{code(row['hlo_op'])} of {code(row['program'])} the longest.{_origin(row)} The matrix units of the device "

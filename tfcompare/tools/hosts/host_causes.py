@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 
 from tfcompare import schema
-from tfcompare.tables.hosts import COLLECTIVE_PARTS
+from tfcompare.frames.ops.op_names import UNKNOWN
+from tfcompare.tables.hosts import WAITING_PARTS
 from tfcompare.tools.ops.idle_gaps import gaps_of_steps
 
 if TYPE_CHECKING:
@@ -55,13 +56,13 @@ class Cause:
 
 
 def cause_of(run: Run, rows: pd.DataFrame, name: str, *, by_host: bool) -> Cause | None:
-    """The cause of a slow host's or device's excess; None if no part other than collectives is longer.
+    """The cause of a slow host's or device's excess; None if no part other than `WAITING_PARTS` is longer.
 
     `rows` is the result of `hosts.steps_by`, without other hosts that are slow. Ops are known for hosts, not for single
     devices.
     """
     counted = rows[rows["included"].astype(bool)]
-    parts = [part for part in schema.STEP_PARTS if part not in COLLECTIVE_PARTS]
+    parts = [part for part in schema.STEP_PARTS if part not in WAITING_PARTS]
     means = counted.groupby("name")[parts].mean()
     excess = means.loc[name] - means.drop(index=name).median()
     part = str(excess.idxmax())
@@ -124,13 +125,17 @@ def _device(run: Run, name: str, others: list[str]) -> tuple[str, str]:
 
 
 def collective_of(run: Run, rows: pd.DataFrame, name: str) -> str:
-    """The type of the op in which the others spend most of their time in collectives; empty if none is recorded."""
+    """The type of the op in which the others wait longest, or its name if it has none, in that part of the step in
+    which they wait most beyond what the host does; empty if no op is recorded there."""
     host = str(rows.loc[rows["name"] == name, "host"].iloc[0])
     others = [other for other in _compared(rows, name) if other != host] or [host]
-    waits = pd.concat([_shares(run, rows, other, COLLECTIVE_PARTS) for other in others])
+    means = rows[rows["included"].astype(bool)].groupby("name")[list(WAITING_PARTS)].mean()
+    part = str((means.drop(index=name).median() - means.loc[name]).idxmax())
+    waits = pd.concat([_shares(run, rows, other, (part,)) for other in others])
     if waits.empty:
         return ""
-    return str(waits.groupby("op_type")["wall_time_us"].sum().idxmax())
+    ops = waits["op_type"].where(waits["op_type"] != UNKNOWN, waits["op_name"])
+    return str(waits.groupby(ops.astype("str"))["wall_time_us"].sum().idxmax())
 
 
 def _compared(rows: pd.DataFrame, name: str) -> list[str]:

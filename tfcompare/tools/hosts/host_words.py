@@ -35,11 +35,9 @@ def verdict_sentence(candidate: SlowHost | None, baseline: SlowHost | None, *, a
     ]
     if candidate.cause is not None:
         clauses.append(f"spent {_where(candidate.cause)}{_device(candidate.cause)}")
-    waits = (
-        f"; the others wait for {'them' if plural else 'it'} in {as_code(candidate.collective)}"
-        if candidate.collective
-        else ""
-    )
+    waits = "" if candidate.collective is None else f"; the others wait for {'them' if plural else 'it'}"
+    if candidate.collective:
+        waits += f" in {as_code(candidate.collective)}"
     return f"{', '.join(clauses)}{waits}{'' if alone else _before(candidate, baseline)}."
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 
 from tfcompare import schema
 from tfcompare.compare.matching.matching import pair_devices, pair_hosts, with_hosts_of
-from tfcompare.tables.hosts import COLLECTIVE_PARTS
+from tfcompare.tables.hosts import WAITING_PARTS
 from tfcompare.tables.step_times import positions_in_run
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def steps_by(run: Run, by: By) -> pd.DataFrame:
     name = rows["host"] if by == "host" else rows["device"].str.removeprefix("/device:")
     if by == "device" and rows["host"].nunique() > 1:
         name = rows["host"] + " " + name
-    collectives = rows[list(COLLECTIVE_PARTS)].sum(axis=1)
+    collectives = rows[list(WAITING_PARTS)].sum(axis=1)
     rows = rows.assign(name=name, collectives_us=collectives, busy_us=rows["duration_us"] - collectives)
     if by == "device":
         rows = rows.merge(steps[["host", "step", "place"]], on=["host", "step"], how="left")
@@ -159,7 +159,7 @@ def parts_of_step(rows: pd.DataFrame, place: int) -> pd.DataFrame:
 
 def busy_of(parts: pd.DataFrame) -> pd.Series:
     """The busy time of each host from the parts of its step, in µs: all but its time in collectives."""
-    return parts.drop(columns=list(COLLECTIVE_PARTS)).sum(axis=1)
+    return parts.drop(columns=list(WAITING_PARTS)).sum(axis=1)
 
 
 def by_skew(busy: pd.DataFrame) -> list[str]:

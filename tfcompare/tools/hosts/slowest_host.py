@@ -1,7 +1,7 @@
 """The slowest host of a run, whether it stands out from the others, and what it does longer than they.
 
 In synchronous training all hosts' steps end together, because the others wait for the slowest in a collective. The
-slowest host is therefore the one with the longest busy time: the step without its time in collectives.
+slowest host is therefore the one with the longest busy time: the step without collectives and device waits.
 
 `compare/straggler.py` answers a smaller question, whose steps stand for the run: the host with the largest mean, with
 no test. Here the usual step counts, relative to the same step of the others, and a test says whether that is chance.
@@ -40,15 +40,15 @@ class SlowHost:
 
     Where hosts that are named alike are slow together, `found` is about all of them, `group` their names, `name` the
     slowest of them and `group_name` what their names share, as in `rack3-…`; else `group` has `name` alone.
-    `collective` is the op in which the others wait for it longer than it waits itself; empty if the profile shows no
-    waiting. `cause` is None if the host does not stand out.
+    `collective` is the op in which the others wait for it longer than it waits itself; empty if no op is recorded
+    there, None if the profile shows no waiting. `cause` is None if the host does not stand out.
     """
 
     name: str
     by: By
     found: Outstanding
     cause: Cause | None
-    collective: str
+    collective: str | None
     group: tuple[str, ...] = ()
     group_name: str = ""
 
@@ -78,7 +78,7 @@ def slowest_host(run: Run, by: By | None = None) -> SlowHost | None:
     waiting = matrix(rows, "collectives_us").mean(axis=1)
     more_us = float(waiting.drop(name).median() - waiting[name])
     cause = cause_of(run, rows, name, by_host=chosen == "host") if found.stands_out else None
-    collective = collective_of(run, rows, name) if found.stands_out and more_us > 0 else ""
+    collective = collective_of(run, rows, name) if found.stands_out and more_us > 0 else None
     return SlowHost(name, chosen, found, cause, collective, names, group_name)
 
 

@@ -31,7 +31,7 @@ LABELS = {column.name: column.label for column in schema.HOSTS.columns}
 MOST_NAMED = 5
 HOW_DECIDED = (
     "In synchronous training all hosts' steps end together, because the others wait for the slowest in a collective. "
-    "The slowest host is the one whose step is longest without its time in collectives. It stands out "
+    "The slowest host is the one whose step is longest without its time in collectives and device waits. It stands out "
     "if that is significantly more than the median of the others, in three quarters of the steps and by at least 5 %, "
     "or 2 % from eight hosts on, where it is measured how much hosts differ."
 )
