@@ -199,6 +199,52 @@ def test_a_tpu_records_the_costs_itself() -> None:
     assert waiting["bound_by"] == ""
 
 
+def tpu_costs(*runs: dict[str, int], category: str = "loop fusion", **of_metadata: int) -> list[float | None]:
+    """FLOPs and bytes of an instruction whose metadata and whose events record these costs."""
+    stats = {"program_id": 7, "symbol_id": 4, "hlo_category": category, **of_metadata}
+    what = meta("%f.1 = f32[] f()", "f.1", stats)
+    row = rows_of(tpu(*(event(what, 20 * i, 10, **costs) for i, costs in enumerate(runs)))).loc["f.1"]
+    return [None if pd.isna(row[name]) else row[name] for name in ("flops", "bytes_accessed")]
+
+
+COSTS_OF_EVENTS = {
+    "of the metadata": ([{}, {}], {"flops": 10, "bytes_accessed": 5}, [20, 10]),
+    "of the events": ([{"flops": 10, "bytes_accessed": 5}] * 2, {}, [20, 10]),
+    "different from run to run": (
+        [{"flops": 10, "bytes_accessed": 5}, {"flops": 30, "bytes_accessed": 0}],
+        {},
+        [40, 5],
+    ),
+    "of the events, though the metadata has some": ([{"flops": 7}, {}], {"flops": 10, "bytes_accessed": 5}, [17, 10]),
+    "unknown of one run": ([{"flops": 10}, {"bytes_accessed": 5}], {}, [None, None]),
+    "damaged": ([{"flops": -1, "bytes_accessed": 5}] * 2, {}, [None, 10]),
+    "of the model": ([{"model_flops": 10}] * 2, {"bytes_accessed": 5}, [20, 10]),
+    "of what takes none": ([{"flops": 0}] * 2, {"bytes_accessed": 0, "model_flops": 8}, [0, 0]),
+}
+
+
+@pytest.mark.parametrize("runs, of_metadata, known", COSTS_OF_EVENTS.values(), ids=COSTS_OF_EVENTS)
+def test_costs_that_a_tpu_records_with_its_events(
+    runs: list[dict[str, int]], of_metadata: dict[str, int], known: list[float | None]
+) -> None:
+    assert tpu_costs(*runs, **of_metadata) == known
+
+
+OPAQUE = {
+    "0": ([{}, {}], {"flops": 0, "model_flops": 0, "bytes_accessed": 0}, [None, None]),
+    "0 of the events": ([{"flops": 0, "bytes_accessed": 0}] * 2, {"flops": 9, "bytes_accessed": 9}, [None, None]),
+    "0 of one event": ([{"flops": 0}, {"flops": 5}], {"bytes_accessed": 5}, [None, 10]),
+    "an estimate of its author": ([{"flops": 0, "model_flops": 6, "bytes_accessed": 5}] * 2, {}, [12, 10]),
+}
+
+
+@pytest.mark.parametrize("runs, of_metadata, known", OPAQUE.values(), ids=OPAQUE)
+def test_a_cost_of_0_of_a_custom_call_is_unknown(
+    runs: list[dict[str, int]], of_metadata: dict[str, int], known: list[float | None]
+) -> None:
+    assert tpu_costs(*runs, category="custom-call", **of_metadata) == known
+
+
 @pytest.mark.parametrize(
     ("flops", "runs_us", "known"), [(10**17, [0.000001], 10**17), (-1, [10, 10], None), ((1 << 63) - 1, [10, 10], None)]
 )

@@ -54,7 +54,7 @@ from tfcompare.xspace.limits import LIMITS, Limits
 
 _CHANGED = (
     *("host", "steps", "device_steps", "op_parts", "op_wall", "op_wall_totals", "idle_gaps"),
-    *("memory_events", "memory_summary", "memory_peak"),
+    *("memory_events", "memory_summary", "memory_peak", "hlo_ops"),
 )
 NUMBERS = dict.fromkeys((*HOST_TABLES, "host"), 1) | dict.fromkeys(_CHANGED, 2)
 """Of each table, and of the other facts of a host, a number to raise (`| {"steps": 2}`) when the same profile gives

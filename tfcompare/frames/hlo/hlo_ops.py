@@ -25,7 +25,7 @@ from tfcompare.hlo.category import categories
 from tfcompare.hlo.cost import bytes_accessed, flops
 from tfcompare.hlo.expression import expressions
 from tfcompare.hlo.peaks import Peaks, peaks_of
-from tfcompare.schema.arrays import Floats, Int32, Int64, Strings
+from tfcompare.schema.arrays import Bools, Floats, Int32, Int64, Strings
 from tfcompare.schema.hlo import TRANSFERS
 from tfcompare.xspace import XSpace
 from tfcompare.xspace.space import PS_PER_US
@@ -41,6 +41,8 @@ _OF_CELLS = {
 }  # fmt: skip
 _LATE_SHARE, _LATE_PS = 0.1, 20_000_000
 """So late after its events an instruction may be marked as done; others go on elsewhere: their times tell no rate."""
+_OPAQUE = "custom-call"
+"""The category of instructions that the compiler cannot look into: it records a cost of 0 where it knows none."""
 _REMATERIALIZED = (".remat", "rematted_computation")  # in XLA's name of an instruction, in JAX's name of an op
 
 
@@ -95,6 +97,9 @@ def instructions(space: XSpace, ops: Sequence[OpEvents], steps: Steps) -> Instru
         for name in ("occurrences", "executions", "total_ps", "self_ps", "late_ps")
     }
     of_instructions = {name: sums(instruction, values, len(firsts)) for name, values in figures.items()}
+    executions = sums(which, figures["executions"], len(same))
+    for cost in ("flops", "bytes"):
+        of_instructions[cost] = np.bincount(same, facts.pop(f"{cost}_each") * executions, len(firsts))
     facts = {name: values[firsts] for name, values in facts.items()}
     table = _table(facts | of_instructions | {"peak_bytes_per_s": np.full(len(firsts), peaks.bandwidth)})
     order = _order(facts | of_instructions)
@@ -127,8 +132,8 @@ def _codes(texts: Strings) -> Int32:
 
 def _table(facts: Facts) -> pa.Table:
     """`hlo_ops` in the order of the instructions, from the times and facts of each."""
-    total_ps, executions = facts["total_ps"], facts["executions"]
-    costs, accessed = (_plausible(facts[cost] * executions) for cost in ("flops_each", "bytes_each"))
+    total_ps = facts["total_ps"]
+    costs, accessed = (_plausible(facts.pop(cost)) for cost in ("flops", "bytes"))
     is_transfer = np.array([category.endswith(TRANSFERS) for category in facts["category"]], np.bool_)
     is_timed = (total_ps > 0) & ~is_transfer
     is_whole = facts["late_ps"] <= _LATE_SHARE * total_ps + _LATE_PS * facts["occurrences"]
@@ -206,7 +211,7 @@ def _of_events(space: XSpace, programs: Programs, rows: Int32, peaks: Peaks) -> 
 
 def _of_metadata(space: XSpace, programs: Programs, rows: Int32, peaks: Peaks) -> tuple[Facts, Int64]:
     """(the facts of the distinct instructions, the instruction of each row), from the metadata of events, which TPUs
-    record."""
+    record, and from the events where these record costs."""
     size = len(space.metadata_names)
     entries, which = distinct(space.events.metadata.take(rows), size)
     program_id = np.zeros(size, np.int64)
@@ -222,16 +227,34 @@ def _of_metadata(space: XSpace, programs: Programs, rows: Int32, peaks: Peaks) -
         facts[column] = np.array([*texts.labels, ""], object)[texts.spread(size)[entries]]
     facts["op_name"][:] = [text.rpartition(":")[0] or text for text in facts["op_name"].tolist()]
     facts["expression"][:] = [name if name.startswith("%") else "" for name in names.tolist()]
-    for column, stat in (("flops_each", "flops"), ("bytes_each", "bytes_accessed")):
-        costs = np.full(size, _NAN)
-        owners, numbers = space.metadata_numbers(stat)
-        costs[owners] = np.where(numbers >= 0, numbers, _NAN)
-        facts[column] = costs[entries]
+    is_opaque = facts["category"] == _OPAQUE
+    for column, stats in (("flops_each", ("flops", "model_flops")), ("bytes_each", ("bytes_accessed",))):
+        for stat in stats:
+            recorded = _recorded_costs(space, stat, rows, entries, which, is_opaque)
+            facts[column] = np.where(np.isnan(facts[column]), recorded, facts[column])
     facts["peak_flops_per_s"][:] = peaks.flops_16_bit
     for _, program, at, found in programs.find(ids, facts["hlo_op"]):
         facts["peak_flops_per_s"][at] = _peaks(peaks, program.types(found))
     facts["is_rematerialized"][:] = _are_rematerialized(facts["hlo_op"], facts["op_name"])
     return facts, which
+
+
+def _recorded_costs(space: XSpace, stat: str, rows: Int32, entries: Int64, which: Int64, is_opaque: Bools) -> Floats:
+    """The mean cost of the events `rows` of each of these metadata entries: what the event records, else what its
+    metadata does. NaN where one is unknown, such as a cost of 0 of an opaque instruction.
+
+    `which` is the position in `entries` of the entry of each event.
+    """
+    owners, numbers = space.metadata_numbers(stat)
+    each = np.full(len(space.metadata_names), _NAN)
+    each[owners] = numbers
+    costs = each[entries]
+    of_events, is_own = space.numbers_of(stat, rows)
+    if is_own.any():
+        events = np.where(is_own, of_events, costs[which])
+        events[(events < 0) | ((events == 0) & is_opaque[which])] = _NAN
+        costs = np.bincount(which, events, len(entries)) / np.bincount(which, minlength=len(entries))
+    return np.where((costs > 0) | ((costs == 0) & ~is_opaque), costs, _NAN)
 
 
 def _facts(size: int) -> Facts:
