@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from tests.frames.tables import host, run_with
-from tests.hlo.builder import BF16, computation, instruction, parameter, program
+from tests.hlo.builder import BF16, F32, S8, computation, instruction, parameter, program
 from tests.xspace_builder import U64, Event, Plane, chunk, event, integer, line, meta, plane
 
 DOT = chunk(30, chunk(1, b"\1") + chunk(2, b"\0"))
@@ -123,6 +123,17 @@ def test_elementwise_work_is_bound_by_memory_and_a_remat_is_marked() -> None:
     row = rows_of(gpu(kernel("k", 0, 10, "negate.remat")), metadata(jit_f=7)).loc["negate.remat"]
     assert (row["category"], row["bound_by"], row["is_rematerialized"]) == ("non-fusion elementwise", "memory", True)
     assert (row["op_name"], row["source"]) == ("", "")
+
+
+def test_a_product_of_8_bit_numbers_has_the_peak_of_these() -> None:
+    narrow = computation(
+        1,
+        parameter("p", S8[1024, 2048]),
+        parameter("q", S8[2048, 4096], 1),
+        instruction("dot.1", "dot", F32[1024, 4096], "p", "q", others=DOT),
+    )
+    row = rows_of(gpu(kernel("Cijk", 0, 40, "dot.1")), metadata(program(narrow, name="jit_f"), jit_f=7)).loc["dot.1"]
+    assert (row["flops"], row["peak_flops_per_s"]) == (FLOPS, pytest.approx(304 * 4096 * 2.1e9))
 
 
 @pytest.mark.parametrize("other", [{"device_vendor": "Acme"}, {"compute_cap_major": 3}, {"clock_rate": 0}])

@@ -38,7 +38,12 @@ HLO_OPS = Table(
         ),
         level("bandwidth_bytes_per_s", "bytes/s", "Bandwidth", "Bytes accessed by total time; as the FLOP rate."),
         level("operational_intensity", "FLOP/byte", "Intensity", "FLOPs per byte accessed; missing where unknown."),
-        level("peak_flops_per_s", "FLOP/s", "Peak FLOP rate", "The device's, for its operands; missing where unknown."),
+        level(
+            "peak_flops_per_s",
+            "FLOP/s",
+            "Peak FLOP rate",
+            "The device's, for the types that it multiplies; missing where unknown.",
+        ),
         level("peak_bytes_per_s", "bytes/s", "Peak bandwidth", "Of the device's memory; missing where unknown."),
         text("bound_by", "Bound by", "`compute` or `memory`: the roof above its intensity; empty where unknown."),
         Column(

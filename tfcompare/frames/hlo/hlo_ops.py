@@ -24,6 +24,7 @@ from tfcompare.frames.steps.steps import Steps
 from tfcompare.hlo.category import categories
 from tfcompare.hlo.cost import bytes_accessed, flops
 from tfcompare.hlo.expression import expressions
+from tfcompare.hlo.multiplied import multiplied_types
 from tfcompare.hlo.peaks import Peaks, peaks_of
 from tfcompare.schema.arrays import Bools, Floats, Int32, Int64, Strings
 from tfcompare.schema.hlo import TRANSFERS
@@ -203,7 +204,7 @@ def _of_events(space: XSpace, programs: Programs, rows: Int32, peaks: Peaks) -> 
         facts["expression"][at] = expressions(program, found)
         facts["flops_each"][at] = flops(program, found)
         facts["bytes_each"][at] = bytes_accessed(program, found)
-        facts["peak_flops_per_s"][at] = _peaks(peaks, program.types(found))
+        facts["peak_flops_per_s"][at] = _peaks(peaks, multiplied_types(program, found))
         facts["is_rematerialized"][at] = _are_rematerialized(program.names(found), program.op_names(found))
     facts["category"][np.isin(ops, list(ran.buffers))] = COMMAND_BUFFER
     return facts, which
@@ -234,7 +235,7 @@ def _of_metadata(space: XSpace, programs: Programs, rows: Int32, peaks: Peaks) -
             facts[column] = np.where(np.isnan(facts[column]), recorded, facts[column])
     facts["peak_flops_per_s"][:] = peaks.flops_16_bit
     for _, program, at, found in programs.find(ids, facts["hlo_op"]):
-        facts["peak_flops_per_s"][at] = _peaks(peaks, program.types(found))
+        facts["peak_flops_per_s"][at] = _peaks(peaks, multiplied_types(program, found))
     facts["is_rematerialized"][:] = _are_rematerialized(facts["hlo_op"], facts["op_name"])
     return facts, which
 
