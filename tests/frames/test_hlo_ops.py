@@ -241,6 +241,24 @@ def test_costs_that_a_tpu_records_with_its_events(
     assert tpu_costs(*runs, **of_metadata) == known
 
 
+@pytest.mark.parametrize("is_recorded", [True, False])
+def test_costs_in_steps_are_those_of_the_executions_there(is_recorded: bool) -> None:
+    """As recorded, they grow from step to step; else each execution has the same."""
+    what = meta("%f.1 = f32[] f()", "f.1", {"program_id": 7, "symbol_id": 4, "flops": 100, "bytes_accessed": 8})
+    steps = [event(str(i), 100 * i, 90) for i in range(6)]
+    own = ({"flops": 10**i} if is_recorded else {} for i in range(6))
+    ops = [event(what, 100 * i + 5, 50, **costs) for i, costs in enumerate(own)]
+    run = run_with(plane("/device:TPU:0", line("Steps", *steps, id=1), line("XLA Ops", *ops, id=3)))
+    included = run.steps.loc[run.steps["included"], "step"]
+    assert 0 < len(included) < 6
+    (row,) = run.in_steps("hlo_ops").to_dict("records")
+    assert row["executions"] == len(included)
+    assert row["flops"] == (sum(10**i for i in included) if is_recorded else 100 * len(included))
+    assert row["bytes_accessed"] == 8 * len(included)
+    (whole,) = run.table("hlo_ops").to_dict("records")
+    assert whole["flops"] == (111_111 if is_recorded else 600)
+
+
 OPAQUE = {
     "0": ([{}, {}], {"flops": 0, "model_flops": 0, "bytes_accessed": 0}, [None, None]),
     "0 of the events": ([{"flops": 0, "bytes_accessed": 0}] * 2, {"flops": 9, "bytes_accessed": 9}, [None, None]),
