@@ -26,6 +26,10 @@ def test_the_share_of_the_time_and_the_instructions_are_named_where_rates_are_gi
     alone, pair, mirrored = (only_pair(compare(*runs)) for runs in ((lacking,) * 2, (known, lacking), (lacking, known)))
     assert sentence(alone) == "50.0 % of the device time of compiled programs has no known FLOPs: `unknown.9`."
     assert sentence(pair) == "50.0 % of the device time of compiled programs in B has no known FLOPs: `unknown.9`."
+    both = only_pair(compare(lacking, training(tmp_path / "c", 100, ops=("unknown.9", "dot.1", "dot.1", "dot.1"))))
+    assert sentence(both) == (
+        "50.0 % of the device time of compiled programs in A and 25.0 % in B has no known FLOPs: `unknown.9`."
+    )
     assert sentence(mirrored) == sentence(pair).replace(" B ", " A ")
     assert sentence(only_pair(compare(known, known))) == ""
     for view in (overview.VIEW, op_stats.VIEW, xla.VIEW):
