@@ -273,8 +273,8 @@ class Run:
         """`op_stats`, `kernel_stats` or `hlo_ops` with the occurrences and times of the included steps alone.
 
         The rows are those of the table; one that ran only outside of these steps has 0. FLOPs and bytes are by
-        occurrences; the time of IDLE is the whole × included steps ÷ all steps. Raises `Unknown` for another table or
-        an unknown host. Without step markers it is the table itself.
+        occurrences, or as each recorded them; the time of IDLE is the whole × included steps ÷ all steps. Raises
+        `Unknown` for another table or an unknown host. Without step markers it is the table itself.
         """
         if name not in schema.IN_STEPS:
             raise Unknown("table with figures of single steps", name, list(schema.IN_STEPS))

@@ -91,7 +91,10 @@ def test_what_only_recomputes_a_value_is_no_model_flop_but_moves_bytes(tmp_path:
 
 
 def test_unknown_costs_make_it_unknown(tmp_path: Path) -> None:
-    assert math.isnan(time_at_peak_us(training(tmp_path, 100, ops=("dot.1", "unknown.9")), None, "flops"))
+    lacking = training(tmp_path, 100, ops=("dot.1", "unknown.9"))
+    assert math.isnan(time_at_peak_us(lacking, None, "flops"))
+    (found,) = check(compare(lacking, lacking), [parse_condition("mfu<0.1")]).found
+    assert (found.outcome, found.reason.rpartition(": ")[2]) == (MISSING, "50.0 % of the device time has no known cost")
 
 
 def test_a_condition_fails_where_the_step_became_longer_for_certain(tmp_path: Path) -> None:

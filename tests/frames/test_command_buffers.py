@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -216,6 +217,95 @@ ORDERS = {
 @pytest.mark.parametrize("kernels, instructions", ORDERS.values(), ids=ORDERS)
 def test_the_order_of_kernels_tells_their_instructions(kernels: str, instructions: str) -> None:
     assert found(launch(1, *kernels.split(", "))) == instructions.split(", ")
+
+
+NODES = {
+    "kernels that ran in turn": (
+        ["first 0, shared 1, middle 2, shared 3, last 4", "first 0, shared 3, middle 2, shared 1, last 4"],
+        ["first, shared, middle, shared.1, last", "first, shared.1, middle, shared, last"],
+    ),
+    "kernels that always ran out of order": (
+        ["first 0, shared 3, shared 1, middle 2, last 4"] * 2,
+        ["first, shared.1, shared, middle, last"] * 2,
+    ),
+    "a launch of which only one was recorded": (
+        ["first 0, shared 1, middle 2, shared 3, last 4", "shared 3"],
+        ["first, shared, middle, shared.1, last", "shared.1"],
+    ),
+    "a copy between others": (
+        ["first 0, shared 3, MemcpyD2D 2, shared 1, last 4"],
+        ["first, shared.1, middle, shared, last"],
+    ),
+    "kernels of a library, whose graphs are numbered after all others": (
+        ["loop_add_fusion_1 2, sm90 20, sm90 21, loop_add_fusion_2 5"] * 2
+        + ["loop_add_fusion_1 2, sm90 21, sm90 20, loop_add_fusion_2 5"],
+        ["loop_add_fusion.1, gemm.1, gemm.2, loop_add_fusion.2"] * 2
+        + ["loop_add_fusion.1, gemm.2, gemm.1, loop_add_fusion.2"],
+    ),
+    "a library that sets memory, numbered after what follows": (
+        ["loop_add_fusion_1 2, Memset 20, sm90_a 21, Memset 22, sm90_b 23, loop_add_fusion_2 5"],
+        ["loop_add_fusion.1, gemm.1, gemm.1, gemm.2, gemm.2, loop_add_fusion.2"],
+    ),
+    "launches that contradict each other": (
+        [f"loop_add_fusion_1 2, {two}, loop_add_fusion_2 5" for two in ("sm90_a 20, sm90_b 9", "sm90_b 9, sm90_a 20")],
+        ["loop_add_fusion.1, command_buffer_1, command_buffer_1, loop_add_fusion.2"] * 2,
+    ),
+    "nodes of a loop, which run several times": (
+        ["body_fusion 0, gm 1, body_fusion_1 2, body_fusion 0, gm 1, body_fusion_1 2, two_1 3, two_1 4, MemcpyD2D 5"],
+        ["body_fusion, body_gemm, body_fusion.1, body_fusion, body_gemm, body_fusion.1, two.1, two_1, first"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("launches, instructions", NODES.values(), ids=NODES)
+def test_the_numbers_of_nodes_tell_instructions_in_all_launches_of_a_graph(
+    launches: list[str], instructions: list[str]
+) -> None:
+    made = []
+    for number, text in enumerate(launches, 1):
+        kernels, nodes = zip(*(one.rsplit(" ", 1) for one in text.split(", ")), strict=True)
+        events = zip(launch(number, *kernels), map(int, nodes), strict=True)
+        made.append(
+            [replace(one, stats=(*one.stats, ("cuda_graph_node_id", U64(3 << 32 | node)))) for one, node in events]
+        )
+    assert found(*made) == ", ".join(instructions).split(", ")
+
+
+@pytest.mark.parametrize("name", ["h100_store_activations", "h100_recompute_activations"])
+def test_kernels_that_ran_in_another_order_keep_their_instruction_by_their_node(name: str) -> None:
+    """A fifth of the pairs of kernels that followed one another change places."""
+    (file, *_) = sorted(run_path(name).rglob("*.xplane.pb"))
+    before = read(file).space
+    ran, start_ps = instructions_of(before), before.events.start_ps.copy()
+    in_order = ran.rows[np.argsort(start_ps[ran.rows])]
+    pairs = in_order[: len(in_order) // 2 * 2].reshape(-1, 2)
+    swapped = pairs[np.random.default_rng(1).random(len(pairs)) < 0.2]
+    start_ps[swapped] = start_ps[swapped[:, ::-1]]
+    after = replace(before, events=replace(before.events, start_ps=start_ps))
+    truth, found = names_of(before, ran, ran.rows), names_of(after, instructions_of(after), ran.rows)
+    known = [
+        (one, other) for one, other in zip(truth, found, strict=True) if other not in instructions_of(after).buffers
+    ]
+    assert all(one == other for one, other in known)
+    assert len(known) > 0.9 * len(truth)
+
+
+def test_nodes_of_other_graphs_and_devices_with_the_same_number_are_others() -> None:
+    def numbered(number: int, graph: int, *kernels: str) -> list[Event]:
+        events = enumerate(launch(number, *kernels))
+        return [
+            replace(one, stats=(*one.stats, ("cuda_graph_node_id", U64(graph << 32 | node)))) for node, one in events
+        ]
+
+    first, second = numbered(1, 3, "first", "shared", "middle"), numbered(2, 4, "middle", "shared", "last")
+    assert found(first, second) == ["first", "shared", "middle", "middle", "shared.1", "last"]
+    gpus = [
+        plane(f"/device:GPU:{i}", line("Stream #7(Compute)", *one, id=7))
+        for i, one in enumerate((first, numbered(2, 3, "middle", "shared", "last")))
+    ]
+    profiled = parse(space(*gpus, metadata({"jit_f(7)": PROGRAM}), host(event("x", 0, 1))))
+    names = names_of(profiled, instructions_of(profiled), device_rows(profiled))
+    assert names == ["first", "shared", "middle", "middle", "shared.1", "last"]
 
 
 def test_kernels_of_collectives_and_of_other_libraries_are_of_instructions_of_their_kind() -> None:

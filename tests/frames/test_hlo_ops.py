@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from tests.frames.tables import host, run_with
-from tests.hlo.builder import BF16, computation, instruction, parameter, program
+from tests.hlo.builder import BF16, F32, S8, computation, instruction, parameter, program
 from tests.xspace_builder import U64, Event, Plane, chunk, event, integer, line, meta, plane
 
 DOT = chunk(30, chunk(1, b"\1") + chunk(2, b"\0"))
@@ -125,6 +125,17 @@ def test_elementwise_work_is_bound_by_memory_and_a_remat_is_marked() -> None:
     assert (row["op_name"], row["source"]) == ("", "")
 
 
+def test_a_product_of_8_bit_numbers_has_the_peak_of_these() -> None:
+    narrow = computation(
+        1,
+        parameter("p", S8[1024, 2048]),
+        parameter("q", S8[2048, 4096], 1),
+        instruction("dot.1", "dot", F32[1024, 4096], "p", "q", others=DOT),
+    )
+    row = rows_of(gpu(kernel("Cijk", 0, 40, "dot.1")), metadata(program(narrow, name="jit_f"), jit_f=7)).loc["dot.1"]
+    assert (row["flops"], row["peak_flops_per_s"]) == (FLOPS, pytest.approx(304 * 4096 * 2.1e9))
+
+
 @pytest.mark.parametrize("other", [{"device_vendor": "Acme"}, {"compute_cap_major": 3}, {"clock_rate": 0}])
 def test_an_unknown_device_has_no_roofs(other: dict[str, int | str]) -> None:
     row = rows_of(gpu(kernel("k", 0, 10, "dot.1"), **other), metadata(jit_f=7)).loc["dot.1"]
@@ -197,6 +208,70 @@ def test_a_tpu_records_the_costs_itself() -> None:
     assert waiting["bytes_accessed"] == 50
     assert waiting[["flops_per_s", "bandwidth_bytes_per_s", "operational_intensity"]].isna().all()
     assert waiting["bound_by"] == ""
+
+
+def tpu_costs(*runs: dict[str, int], category: str = "loop fusion", **of_metadata: int) -> list[float | None]:
+    """FLOPs and bytes of an instruction whose metadata and whose events record these costs."""
+    stats = {"program_id": 7, "symbol_id": 4, "hlo_category": category, **of_metadata}
+    what = meta("%f.1 = f32[] f()", "f.1", stats)
+    row = rows_of(tpu(*(event(what, 20 * i, 10, **costs) for i, costs in enumerate(runs)))).loc["f.1"]
+    return [None if pd.isna(row[name]) else row[name] for name in ("flops", "bytes_accessed")]
+
+
+COSTS_OF_EVENTS = {
+    "of the metadata": ([{}, {}], {"flops": 10, "bytes_accessed": 5}, [20, 10]),
+    "of the events": ([{"flops": 10, "bytes_accessed": 5}] * 2, {}, [20, 10]),
+    "different from run to run": (
+        [{"flops": 10, "bytes_accessed": 5}, {"flops": 30, "bytes_accessed": 0}],
+        {},
+        [40, 5],
+    ),
+    "of the events, though the metadata has some": ([{"flops": 7}, {}], {"flops": 10, "bytes_accessed": 5}, [17, 10]),
+    "unknown of one run": ([{"flops": 10}, {"bytes_accessed": 5}], {}, [None, None]),
+    "damaged": ([{"flops": -1, "bytes_accessed": 5}] * 2, {}, [None, 10]),
+    "of the model": ([{"model_flops": 10}] * 2, {"bytes_accessed": 5}, [20, 10]),
+    "of what takes none": ([{"flops": 0}] * 2, {"bytes_accessed": 0, "model_flops": 8}, [0, 0]),
+}
+
+
+@pytest.mark.parametrize("runs, of_metadata, known", COSTS_OF_EVENTS.values(), ids=COSTS_OF_EVENTS)
+def test_costs_that_a_tpu_records_with_its_events(
+    runs: list[dict[str, int]], of_metadata: dict[str, int], known: list[float | None]
+) -> None:
+    assert tpu_costs(*runs, **of_metadata) == known
+
+
+@pytest.mark.parametrize("is_recorded", [True, False])
+def test_costs_in_steps_are_those_of_the_executions_there(is_recorded: bool) -> None:
+    """As recorded, they grow from step to step; else each execution has the same."""
+    what = meta("%f.1 = f32[] f()", "f.1", {"program_id": 7, "symbol_id": 4, "flops": 100, "bytes_accessed": 8})
+    steps = [event(str(i), 100 * i, 90) for i in range(6)]
+    own = ({"flops": 10**i} if is_recorded else {} for i in range(6))
+    ops = [event(what, 100 * i + 5, 50, **costs) for i, costs in enumerate(own)]
+    run = run_with(plane("/device:TPU:0", line("Steps", *steps, id=1), line("XLA Ops", *ops, id=3)))
+    included = run.steps.loc[run.steps["included"], "step"]
+    assert 0 < len(included) < 6
+    (row,) = run.in_steps("hlo_ops").to_dict("records")
+    assert row["executions"] == len(included)
+    assert row["flops"] == (sum(10**i for i in included) if is_recorded else 100 * len(included))
+    assert row["bytes_accessed"] == 8 * len(included)
+    (whole,) = run.table("hlo_ops").to_dict("records")
+    assert whole["flops"] == (111_111 if is_recorded else 600)
+
+
+OPAQUE = {
+    "0": ([{}, {}], {"flops": 0, "model_flops": 0, "bytes_accessed": 0}, [None, None]),
+    "0 of the events": ([{"flops": 0, "bytes_accessed": 0}] * 2, {"flops": 9, "bytes_accessed": 9}, [None, None]),
+    "0 of one event": ([{"flops": 0}, {"flops": 5}], {"bytes_accessed": 5}, [None, 10]),
+    "an estimate of its author": ([{"flops": 0, "model_flops": 6, "bytes_accessed": 5}] * 2, {}, [12, 10]),
+}
+
+
+@pytest.mark.parametrize("runs, of_metadata, known", OPAQUE.values(), ids=OPAQUE)
+def test_a_cost_of_0_of_a_custom_call_is_unknown(
+    runs: list[dict[str, int]], of_metadata: dict[str, int], known: list[float | None]
+) -> None:
+    assert tpu_costs(*runs, category="custom-call", **of_metadata) == known
 
 
 @pytest.mark.parametrize(

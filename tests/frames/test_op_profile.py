@@ -70,3 +70,14 @@ def test_the_trees_of_three_instructions() -> None:
     assert top.loc["f(1)", "flops_per_s"] == pytest.approx(12 / 2e-6)
     assert top.loc["g(2)", ["flops", "flops_per_s"]].isna().all()
     assert found.query("tree == 'program' and depth == 3")["op_name"].tolist() == ["op", "", ""]
+
+
+@pytest.mark.parametrize(("unknown_us", "known"), [(1.0, 12), (1.1, None)])
+def test_costs_of_a_node_are_unknown_if_those_of_a_part_of_its_time_are(unknown_us: float, known: float | None) -> None:
+    columns = ["hlo_op", "flops", "bytes_accessed", "self_time_us"]
+    frame = pd.DataFrame([("a", 12.0, 5.0, 99.0), ("b", float("nan"), 7.0, unknown_us)], columns=columns)
+    frame = frame.assign(program="f(1)", category="x", op_name="", source="", bound_by="", expression="", host="vm")
+    frame = frame.assign(is_rematerialized=False)
+    ops = HLO_OPS.conform(frame.assign(**{name: 1 for name in HLO_OPS.column_names if name not in frame}))
+    top = op_profile(ops).query("tree == 'program' and depth == 1").iloc[0]
+    assert (None if pd.isna(top["flops"]) else top["flops"], top["bytes_accessed"]) == (known, 12)

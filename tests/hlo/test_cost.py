@@ -279,6 +279,12 @@ def test_calls_with_a_damaged_configuration_are_unknown(config: object) -> None:
     assert flops("x", call) is None
 
 
+def test_what_a_call_moves_that_has_neither_operands_nor_results_is_unknown() -> None:
+    call, other = (instruction("x", opcode, shapes()) for opcode in ("custom-call", "tuple"))
+    assert bytes_accessed("x", computation(1, call)) is None
+    assert bytes_accessed("x", computation(1, other)) == 0
+
+
 @pytest.mark.parametrize(
     ("target", "left", "right", "made"),
     [

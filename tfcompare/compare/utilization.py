@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from tfcompare.compare.per_device import computing_devices
 from tfcompare.schema import DEVICE
+from tfcompare.schema.hlo import MOST_UNKNOWN
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,9 +18,8 @@ if TYPE_CHECKING:
     from tfcompare.run import Run
 
 Cost = Literal["flops", "bytes_accessed"]
+COSTS: tuple[Cost, ...] = ("flops", "bytes_accessed")
 _PEAKS = {"flops": "peak_flops_per_s", "bytes_accessed": "peak_bytes_per_s"}
-_MOST_UNKNOWN = 0.01
-"""Of the time of instructions, how much may be in those of unknown cost: the sum is then too small by that order."""
 _US_PER_S = 1e6
 ROOFLINE = "Roofline efficiency"
 
@@ -52,6 +53,17 @@ def roofline_efficiency(rows: pd.DataFrame) -> float:
     return float(needed_us.sum()) / took_us if took_us > 0 and not _is_unknown(rows, needed_us) else math.nan
 
 
+def has_unknown_cost(rows: pd.DataFrame, costs: Sequence[Cost] = COSTS) -> pd.Series:
+    """Whether any of these costs of each instruction is unknown; `rows` have the columns of `hlo_ops`."""
+    return rows[list(costs)].isna().any(axis=1)
+
+
+def unknown_share(rows: pd.DataFrame, costs: Sequence[Cost] = COSTS) -> float:
+    """The share of the self time that instructions with an unknown cost of these take; NaN without any time."""
+    took_us = float(rows["self_time_us"].sum())
+    return float(rows.loc[has_unknown_cost(rows, costs), "self_time_us"].sum()) / took_us if took_us > 0 else math.nan
+
+
 def duty_cycle(run: Run, host: str | None) -> float:
     """The share of the time from the first event to the last in which a device is busy, over all devices together, as
     xprof's TPU duty cycle; NaN without devices. Exchanges with the host and waits do not keep it busy."""
@@ -67,4 +79,4 @@ def _needed_us(rows: pd.DataFrame, cost: Cost) -> pd.Series:
 
 def _is_unknown(rows: pd.DataFrame, needed_us: pd.Series) -> bool:
     unknown_us = rows.loc[needed_us.isna(), "self_time_us"].sum()
-    return bool(unknown_us > _MOST_UNKNOWN * rows["self_time_us"].sum())
+    return bool(unknown_us > MOST_UNKNOWN * rows["self_time_us"].sum())

@@ -258,7 +258,9 @@ def _moved(program: Program, rows: Int64) -> Floats:
         made = program.shape_of(int(rows[call]))
         if has_workspace(target, made):
             written[call] = sum(array.size_bytes for array in made.arrays[:-1])
-    return reading + written
+    moved = reading + written
+    moved[calls[moved[calls] == 0]] = _NAN  # what a call without operands and results reads is not in its shapes
+    return moved
 
 
 def _moved_by_fusions(program: Program, rows: Int64) -> Floats:

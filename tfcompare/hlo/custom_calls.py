@@ -37,6 +37,11 @@ def has_workspace(target: str, made: Shape) -> bool:
     )
 
 
+def is_product(target: str) -> bool:
+    """Whether a call multiplies its first two operands: a product of matrices, a convolution, or attention."""
+    return target.startswith((*_MATMULS, _ATTENTION)) or target in _CONVOLUTIONS
+
+
 def custom_call_flops(
     target: str, config: memoryview | None, convolution: Convolution | None, inputs: list[Array], made: Array
 ) -> float | None:

@@ -7,6 +7,10 @@ PROGRAM_KEY = key("program", "Program", "Name of the compiled program with its i
 TRANSFERS = ("-start", "-done")
 """Ends of categories of instructions that start a transfer or wait for one: their times tell no rate."""
 
+MOST_UNKNOWN = 0.01
+"""Of the time of instructions, how much those of unknown cost may take where costs are summed: the sum is then too
+small by that order. Compilers insert custom calls that only name a buffer, for which no cost is known."""
+
 HLO_OPS = Table(
     "hlo_ops",
     "One row for each instruction of an XLA program that ran, summed over a host's devices.",
@@ -38,7 +42,12 @@ HLO_OPS = Table(
         ),
         level("bandwidth_bytes_per_s", "bytes/s", "Bandwidth", "Bytes accessed by total time; as the FLOP rate."),
         level("operational_intensity", "FLOP/byte", "Intensity", "FLOPs per byte accessed; missing where unknown."),
-        level("peak_flops_per_s", "FLOP/s", "Peak FLOP rate", "The device's, for its operands; missing where unknown."),
+        level(
+            "peak_flops_per_s",
+            "FLOP/s",
+            "Peak FLOP rate",
+            "The device's, for the types that it multiplies; missing where unknown.",
+        ),
         level("peak_bytes_per_s", "bytes/s", "Peak bandwidth", "Of the device's memory; missing where unknown."),
         text("bound_by", "Bound by", "`compute` or `memory`: the roof above its intensity; empty where unknown."),
         Column(
@@ -161,7 +170,12 @@ OP_PROFILE = Table(
         total("occurrences", "", "Occurrences", "Events of its instructions; on GPUs each kernel counts.", "int64"),
         total("executions", "", "Executions", "How often its instructions ran.", "int64"),
         total("self_time_us", "µs", "Self time", "Self time of its instructions."),
-        total("flops", "FLOP", "FLOPs", "Floating-point operations; missing where one of its instructions lacks them."),
+        total(
+            "flops",
+            "FLOP",
+            "FLOPs",
+            "Floating-point operations; missing where instructions that lack them take more than 1 % of the time.",
+        ),
         total("bytes_accessed", "bytes", "Bytes accessed", "Bytes read and written at least; missing as FLOPs are."),
         level("flops_per_s", "FLOP/s", "FLOP rate", "FLOPs by self time; missing where unknown."),
         level("bandwidth_bytes_per_s", "bytes/s", "Bandwidth", "Bytes accessed by self time; missing where unknown."),

@@ -220,7 +220,15 @@ HOST_TABLES: dict[str, HostTable] = {
         HostTable(
             "hlo_cells",
             "steps",
-            _columns({"row": _INT, "step": _INT, "executions": _INT, **_TIMES}),
+            _columns(
+                {
+                    "row": _INT,
+                    "step": _INT,
+                    "executions": _INT,
+                    **_TIMES,
+                    **dict.fromkeys(("flops", "bytes_accessed"), _FLOAT),
+                }
+            ),
             ("row", "step"),
             {"row": "hlo_ops"},
             of_steps=True,

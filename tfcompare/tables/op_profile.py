@@ -5,10 +5,11 @@ from __future__ import annotations
 import pandas as pd
 
 from tfcompare import schema
-from tfcompare.schema.hlo import BY_PROGRAM, BY_SOURCE, UNKNOWN_SOURCE
+from tfcompare.schema.hlo import BY_PROGRAM, BY_SOURCE, MOST_UNKNOWN, UNKNOWN_SOURCE
 
 _KEYS = [name for name in schema.OP_PROFILE.keys if name != "host"]
 _SUMS = ["occurrences", "executions", "self_time_us", "flops", "bytes_accessed"]
+_COSTS = ["flops", "bytes_accessed"]
 _PATHS = {
     BY_PROGRAM: (["program"], ["program", "category"], ["program", "category", "hlo_op"]),
     BY_SOURCE: (["source_file"], ["source_file", "source"], ["source_file", "source", "program", "category", "hlo_op"]),
@@ -42,10 +43,11 @@ def op_profile(hlo_ops: pd.DataFrame) -> pd.DataFrame:
 
 
 def _nodes(ops: pd.DataFrame, path: list[str]) -> pd.DataFrame:
-    """One row per node; costs are missing where those of an instruction within are."""
-    groups = ops.groupby(path, as_index=False, sort=False)
-    rows = groups[_SUMS].sum()
-    known, instructions = groups[["flops", "bytes_accessed"]].count(), groups.size()["size"]
-    for cost in ("flops", "bytes_accessed"):
-        rows[cost] = rows[cost].where(known[cost] == instructions)
+    """One row per node; costs are missing where those of instructions within are that take a part of the time."""
+    unknown = {f"unknown_{cost}": ops["self_time_us"].where(ops[cost].isna(), 0.0) for cost in _COSTS}
+    groups = ops.assign(**unknown).groupby(path, as_index=False, sort=False)
+    rows, known = groups[[*_SUMS, *unknown]].sum(), groups[_COSTS].count()
+    for cost in _COSTS:
+        is_known = rows[f"unknown_{cost}"] <= MOST_UNKNOWN * rows["self_time_us"]
+        rows[cost] = rows[cost].where(is_known & (known[cost] > 0))
     return rows.assign(op_name=groups["op_name"].first()["op_name"]) if "hlo_op" in path else rows

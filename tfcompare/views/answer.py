@@ -32,6 +32,7 @@ from tfcompare.tools.step_attribution import attribution_of
 from tfcompare.tools.step_series import has_step_times
 from tfcompare.tools.throughput import between_steps_sentence, dispatch_sentence, verdict_on_loop
 from tfcompare.tools.verdict_words import evidence, lost_steps, next_step, slow_steps, without_step_times
+from tfcompare.tools.xla import unknown_costs
 from tfcompare.units import MISSING, format_bytes, format_delta, format_percent, format_ratio, format_time_us, ratio_of
 from tfcompare.views import links, op, source_lines, step_kinds, what_differs
 from tfcompare.views.blocks import Block, Chart, Facts, Finding, Items, Link, Links, Opens, Section, Text, Verdict
@@ -122,6 +123,8 @@ def figures(pair: Pair) -> Iterator[Block]:
         yield Text("The profile holds no steps and no ops. Capture it again while the program runs.", "notice")
         return
     yield cards(pair, found)
+    if unknown := unknown_costs.sentence(pair):
+        yield Text(unknown, look="quiet", more="xla")
     labels = {one.label for one in found}
     if PLANNED_MEMORY in labels:
         text = "No allocations were recorded: the peak memory is what XLA planned for its largest program."

@@ -28,6 +28,7 @@ from tfcompare.tools.ops import op_stats as tf_stats
 from tfcompare.tools.ops.op_stats import groups_of, ops_of
 from tfcompare.tools.step_attribution import attribution_of
 from tfcompare.tools.step_series import has_step_times
+from tfcompare.tools.xla import unknown_costs
 from tfcompare.views import op, shares
 from tfcompare.views.blocks import (
     Beside,
@@ -125,11 +126,11 @@ def blocks(pair: Pair, options: Options) -> Iterator[Block]:
 
 
 def _answer(pair: Pair) -> Iterator[Block]:
-    """The self time in a sentence and as figures, and what ran outside of the steps."""
+    """The self time in a sentence and as figures, what ran outside of the steps, and what has no known cost."""
     yield Text(headline(pair), "headline")
     yield Cards(figures(pair), pair.headings)
-    if outside := op_figures.outside_of_steps(pair):
-        yield Text(outside, "quiet")
+    for text in filter(None, (op_figures.outside_of_steps(pair), unknown_costs.sentence(pair))):
+        yield Text(text, "quiet")
 
 
 def headline(pair: Pair) -> str:

@@ -24,12 +24,13 @@ from tfcompare.compare.stats.step_series import step_series
 from tfcompare.compare.stats.verdict import LESS, MORE, SAME, UNTESTED, Verdict
 from tfcompare.compare.step_time_verdict import SAME_CAPTURE, no_steps, time_verdict
 from tfcompare.compare.tf_data.call_verdicts import calls_by_pipeline, slowest_pipeline
-from tfcompare.compare.utilization import Cost, time_at_peak_us
+from tfcompare.compare.utilization import Cost, time_at_peak_us, unknown_share
 from tfcompare.schema import DEVICE, HOST, SIDES
 from tfcompare.schema.arrays import Floats
+from tfcompare.schema.hlo import MOST_UNKNOWN
 from tfcompare.tables.step_cells import StepCells
 from tfcompare.text import close_matches, did_you_mean, some_of
-from tfcompare.units import format_bytes
+from tfcompare.units import format_bytes, format_percent
 
 if TYPE_CHECKING:
     from tfcompare.run import Run
@@ -117,15 +118,26 @@ def _share_of_peak(cost: Cost) -> Callable[[Pair, str], Measured]:
         needed = [mean_of(side.each(partial(time_at_peak_us, cost=cost))) for side in pair.sides]
         lacking = list(map(math.isnan, needed))
         if all(lacking):
-            return _missing(SHARE, "neither run has compiled programs of known cost on a device whose peak is known")
+            reason = "neither run has compiled programs of known cost on a device whose peak is known"
+            return _missing(SHARE, reason + _unknown_time(pair, cost))
         ours, theirs = (side.step_times_us for side in pair.sides)
         found = _by_time(SHARE, (needed[0], needed[1]), _timed(pair, ours, theirs, "steps"))
         if any(lacking):
             reason = f"{_who_lacks(*lacking)} compiled program of known cost on a device whose peak is known"
-            return replace(found, verdict=Verdict(UNTESTED, reason))
+            return replace(found, verdict=Verdict(UNTESTED, reason + _unknown_time(pair, cost)))
         return found
 
     return measure
+
+
+def _unknown_time(pair: Pair, cost: Cost) -> str:
+    """That instructions of unknown cost take a part of the time, if they do on either side."""
+
+    def share(run: Run, host: str | None) -> float:
+        return unknown_share(run.in_steps("hlo_ops", host=host), [cost])
+
+    shares = [found for side in pair.sides for found in side.each(share) if found > MOST_UNKNOWN]
+    return f": {format_percent(max(shares))} of the device time has no known cost" if shares else ""
 
 
 def _by_time(unit: str, amounts: tuple[float, float], found: Measured) -> Measured:

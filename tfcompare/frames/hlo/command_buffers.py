@@ -5,6 +5,9 @@ command buffer, or none, where other kernels have the name of their instruction.
 XLA generated bears the name of its instruction, or of an equal fusion whose kernel it shares. And kernels run in the
 order of the program's schedule, so that those of libraries, copies and memory sets, and shared ones, often fit only one
 instruction between those around them. Of what remains, only the command buffer is known.
+
+Newer files number the nodes of a graph, in the order in which XLA added them. That is the schedule's where kernels ran
+at the same time, or in turn, and a node is of one instruction in all launches of its graph.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from tfcompare.frames.grouping import combinations
-from tfcompare.frames.hlo.program_kernels import ProgramKernels, as_of_nvidia
+from tfcompare.frames.hlo.program_kernels import ProgramKernels, as_of_nvidia, is_memory_op
 from tfcompare.frames.hlo.programs import Programs, instruction_name, programs_of
 from tfcompare.frames.hlo.schedule import is_container
 from tfcompare.frames.planes import HLO_OP, device_kind, device_rows
@@ -34,6 +37,7 @@ _NO_PROGRAM = -1
 Launch = tuple[int, tuple[str, ...]]
 """The id of the program, and the names of the kernels."""
 _LEAST_SHARE = 0.01  # less changes no reading of a table
+_NODE = "cuda_graph_node_id"
 
 _of_space: WeakKeyDictionary[XSpace, Instructions] = WeakKeyDictionary()
 
@@ -83,15 +87,19 @@ def _instructions_of(space: XSpace) -> Instructions:
     rows, program = rows[is_inside], program[is_inside]
     if not len(rows):
         return Instructions(recorded)
-    launches, outside = _launches(space, rows, program), device_rows(space)[~is_inside]
-    found = _names_by_launch(space, programs, launches, outside)
+    kernels_of = _kernels_of(programs, set(program.tolist()))
+    launches, outside = _launches(space, rows, program, kernels_of), device_rows(space)[~is_inside]
+    found = _names_by_launch(space, kernels_of, launches, outside)
     labels = {label: code for code, label in enumerate(recorded.labels)}
-    new, is_known = codes[rows].copy(), np.zeros(len(rows), np.bool_)
+    instruction = np.full(len(rows), -1)
     for (program_id, names), same in zip(found, launches.values(), strict=True):
         known = np.flatnonzero([name != "" for name in names])
         code = np.array([labels.setdefault(names[at], len(labels)) for at in known.tolist()], np.int64)
         for launch in same:
-            program[launch], new[launch[known]], is_known[launch[known]] = program_id, code, True
+            program[launch], instruction[launch[known]] = program_id, code
+    instruction = _of_nodes(space, rows, instruction)
+    is_known = instruction >= 0
+    new = np.where(is_known, instruction, codes[rows])
     new[(new < 0) & (program != _NO_PROGRAM)] = labels.setdefault(_UNNAMED, len(labels))
     codes[rows] = new
     owners = np.flatnonzero(codes >= 0).astype(np.int32)
@@ -121,33 +129,85 @@ def _are_in_buffers(
     return is_of_buffer[which] | (may_be[which] & space.have("cuda_graph_id", rows))
 
 
-def _launches(space: XSpace, rows: Int32, program: Int64) -> dict[Launch, list[Int64]]:
-    """The positions in `rows` of the events of each launch of a command buffer, in the order of their start; launches
-    with the same kernels are listed together."""
+def _launches(
+    space: XSpace, rows: Int32, program: Int64, kernels_of: Mapping[int, ProgramKernels]
+) -> dict[Launch, list[Int64]]:
+    """The positions in `rows` of the events of each launch of a command buffer, in the order of their start, or of the
+    schedule where nodes tell it; launches with the same kernels are listed together."""
     plane, correlation = space.planes_of(rows), space.number_of("correlation_id", rows, 0)
     correlation = np.where(correlation == 0, -1 - np.arange(len(rows)), correlation)  # unknown: none follow another
     order = np.lexsort((space.events.start_ps[rows], program, correlation, plane))
     keys = np.stack([plane, correlation, program])[:, order]
-    ends = np.flatnonzero((keys[:, 1:] != keys[:, :-1]).any(axis=0)) + 1
+    is_first = np.append(True, (keys[:, 1:] != keys[:, :-1]).any(axis=0))
+    order = _as_added(space, rows[order], np.cumsum(is_first) - 1, kernels_of, order)
     out: dict[Launch, list[Int64]] = {}
-    for launch in np.split(order, ends):
+    for launch in np.split(order, np.flatnonzero(is_first)[1:]):
         kernels = space.metadata_names[space.events.metadata[rows[launch]]]
         out.setdefault((int(program[launch[0]]), tuple(map(as_of_nvidia, kernels.tolist()))), []).append(launch)
     return out
 
 
+def _as_added(
+    space: XSpace, rows: Int32, launch: Int64, kernels_of: Mapping[int, ProgramKernels], order: Int64
+) -> Int64:
+    """`order`, which is that of `rows`, with the nodes of each launch in the order of their numbers as far as it says
+    which was added first.
+
+    The nodes of libraries, in graphs of their own within the graph, may have higher numbers than all others. So it is
+    known of nodes up to the last that bears the name of an instruction, and beyond of kernels with one name. Launches
+    that ran a node several times, in a loop, stay as they are.
+    """
+    node, has_node = space.numbers_of(_NODE, rows)
+    if not has_node.any():
+        return order
+    entry = space.events.metadata[rows]
+    used, which = np.unique(entry, return_inverse=True)
+    names = [as_of_nvidia(name) for name in space.metadata_names[used].tolist()]
+    is_named = np.array([any(one.is_named(name) for one in kernels_of.values()) for name in names], np.bool_)[which]
+    is_memory = np.array([*map(is_memory_op, names)], np.bool_)[which]
+    last = np.full(launch[-1] + 1, -1)
+    np.maximum.at(last, launch[is_named & has_node], node[is_named & has_node])
+    firsts, same = combinations(launch, node)
+    is_repeated = np.bincount(
+        launch[has_node & (np.bincount(same, minlength=len(firsts))[same] > 1)], minlength=len(last)
+    )
+    kind = np.where(node <= last[launch], -1, entry)
+    is_ordered = has_node & (is_repeated[launch] == 0) & ((kind < 0) | ~is_memory)
+    places = np.flatnonzero(is_ordered)
+    kind, launch, node = kind[places], launch[places], node[places]
+    out = order.copy()
+    out[places[np.lexsort((places, kind, launch))]] = order[places[np.lexsort((node, kind, launch))]]
+    return out
+
+
+def _of_nodes(space: XSpace, rows: Int32, instruction: Int64) -> Int64:
+    """The code of the instruction of each of `rows`, −1 where unknown: what launches say of a node of a graph holds in
+    all of them, and if they contradict each other, in none."""
+    node, has_node = space.numbers_of(_NODE, rows)
+    at = np.flatnonzero(has_node)
+    firsts, which = combinations(space.planes_of(rows[at]), node[at])
+    found, is_known = instruction[at], instruction[at] >= 0
+    least, most = np.full(len(firsts), np.iinfo(np.int64).max), np.full(len(firsts), -1)
+    np.minimum.at(least, which[is_known], found[is_known])
+    np.maximum.at(most, which, found)
+    out = instruction.copy()
+    out[at] = np.where(least == most, most, -1)[which]
+    return out
+
+
+def _kernels_of(programs: Programs, wanted: Collection[int]) -> dict[int, ProgramKernels]:
+    """The kernels of the wanted programs, of all where any is unknown, by their ids."""
+    ids = programs.ids if _NO_PROGRAM in wanted else [own_id for own_id in programs.ids if own_id in wanted]
+    return {own_id: ProgramKernels(program) for own_id in ids if (program := programs.program(own_id)) is not None}
+
+
 def _names_by_launch(
-    space: XSpace, programs: Programs, launches: Iterable[Launch], outside: Int32
+    space: XSpace, kernels_of: Mapping[int, ProgramKernels], launches: Iterable[Launch], outside: Int32
 ) -> list[tuple[int, list[str]]]:
     """(the id of the program, the names of the instructions) of the kernels of each launch; −1 and empty where unknown.
 
     `outside` are the kernels that did not run in command buffers.
     """
-    wanted = {own_id for own_id, _ in launches}
-    ids = programs.ids if _NO_PROGRAM in wanted else [own_id for own_id in programs.ids if own_id in wanted]
-    kernels_of = {
-        own_id: ProgramKernels(program) for own_id in ids if (program := programs.program(own_id)) is not None
-    }
     of_launch = [_program_of(kernels, own_id, kernels_of) for own_id, kernels in launches]
     for own_id, (_, kernels) in zip(of_launch, launches, strict=True):
         if own_id in kernels_of:

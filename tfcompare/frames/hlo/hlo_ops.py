@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -24,8 +24,9 @@ from tfcompare.frames.steps.steps import Steps
 from tfcompare.hlo.category import categories
 from tfcompare.hlo.cost import bytes_accessed, flops
 from tfcompare.hlo.expression import expressions
+from tfcompare.hlo.multiplied import multiplied_types
 from tfcompare.hlo.peaks import Peaks, peaks_of
-from tfcompare.schema.arrays import Floats, Int32, Int64, Strings
+from tfcompare.schema.arrays import Bools, Floats, Int32, Int64, Strings
 from tfcompare.schema.hlo import TRANSFERS
 from tfcompare.xspace import XSpace
 from tfcompare.xspace.space import PS_PER_US
@@ -41,6 +42,10 @@ _OF_CELLS = {
 }  # fmt: skip
 _LATE_SHARE, _LATE_PS = 0.1, 20_000_000
 """So late after its events an instruction may be marked as done; others go on elsewhere: their times tell no rate."""
+_STATS = {"flops": ("flops", "model_flops"), "bytes_accessed": ("bytes_accessed",)}
+"""The stats in which TPUs record each cost, the first that is known."""
+_OPAQUE = "custom-call"
+"""The category of instructions that the compiler cannot look into: it records a cost of 0 where it knows none."""
 _REMATERIALIZED = (".remat", "rematted_computation")  # in XLA's name of an instruction, in JAX's name of an op
 
 
@@ -66,7 +71,8 @@ class Instructions:
     """`ops` is the table `hlo_ops`, longest self time first; no rows if no event names an instruction.
 
     `cells` is `hlo_cells`, which breaks it down by step, without what ran outside all steps: row (in `ops`), step (its
-    number), executions, occurrences, total_time_ps and self_time_ps.
+    number), executions, occurrences, total_time_ps and self_time_ps, and flops and bytes_accessed if events record
+    them, since these may differ from one execution to the next; NaN if not.
     """
 
     ops: pa.Table
@@ -87,29 +93,34 @@ def instructions(space: XSpace, ops: Sequence[OpEvents], steps: Steps) -> Instru
     plane = int(space.planes_of(rows[:1])[0])
     peaks = Peaks() if kind == "CPU" else peaks_of(space.planes[plane].stats)
     read = _of_metadata if kind == "TPU" else _of_events
-    facts, which = read(space, programs, rows, peaks)
+    facts, which, costs = read(space, programs, rows, peaks)
     firsts, same = combinations(*(_codes(facts[key]) for key in ("program", "hlo_op", "category")))
     instruction = same[which]
     figures = {
         name: np.concatenate([getattr(events, name) for events in ran])
         for name in ("occurrences", "executions", "total_ps", "self_ps", "late_ps")
     }
-    of_instructions = {name: sums(instruction, values, len(firsts)) for name, values in figures.items()}
+    of_instructions: Facts = {name: sums(instruction, values, len(firsts)) for name, values in figures.items()}
+    costs = {name: each * figures["executions"] for name, each in costs.items()}
+    of_instructions |= {name: _float_sums(instruction, cost, len(firsts)) for name, cost in costs.items()}
     facts = {name: values[firsts] for name, values in facts.items()}
     table = _table(facts | of_instructions | {"peak_bytes_per_s": np.full(len(firsts), peaks.bandwidth)})
     order = _order(facts | of_instructions)
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
     step = np.concatenate([events.step for events in ran])
-    return Instructions(table.take(order), _cells(place[instruction], step, figures, steps))
+    own = {name: costs[name] for name, stats in _STATS.items() if any(len(space.numbers(stat)[0]) for stat in stats)}
+    return Instructions(table.take(order), _cells(place[instruction], step, figures, own, steps))
 
 
-def _cells(row: Int64, step: Int32, figures: Facts, steps: Steps) -> pa.Table:
-    """`hlo_cells` from the row in `hlo_ops`, the position of the step (−1 outside all steps) and the figures of each
-    event."""
+def _cells(row: Int64, step: Int32, figures: Facts, costs: Mapping[str, Floats], steps: Steps) -> pa.Table:
+    """`hlo_cells` from the row in `hlo_ops`, the position of the step (−1 outside all steps), the figures and the costs
+    of each event."""
     rows, numbers, inside, code = cells_by_step(row, step, steps.number)
     values = {name: sums(code, figures[of][inside], len(rows)) for name, of in _OF_CELLS.items()}
-    return host_table("hlo_cells", {"row": rows, "step": numbers, **values})
+    of_cells = {name: _plausible(_float_sums(code, cost[inside], len(rows))) for name, cost in costs.items()}
+    unknown = dict.fromkeys(_STATS, np.full(len(rows), _NAN))
+    return host_table("hlo_cells", {"row": rows, "step": numbers, **values, **unknown, **of_cells})
 
 
 def _order(facts: Facts) -> Int64:
@@ -127,8 +138,8 @@ def _codes(texts: Strings) -> Int32:
 
 def _table(facts: Facts) -> pa.Table:
     """`hlo_ops` in the order of the instructions, from the times and facts of each."""
-    total_ps, executions = facts["total_ps"], facts["executions"]
-    costs, accessed = (_plausible(facts[cost] * executions) for cost in ("flops_each", "bytes_each"))
+    total_ps = facts["total_ps"]
+    costs, accessed = (_plausible(facts[cost]) for cost in _STATS)
     is_transfer = np.array([category.endswith(TRANSFERS) for category in facts["category"]], np.bool_)
     is_timed = (total_ps > 0) & ~is_transfer
     is_whole = facts["late_ps"] <= _LATE_SHARE * total_ps + _LATE_PS * facts["occurrences"]
@@ -147,6 +158,10 @@ def _table(facts: Facts) -> pa.Table:
         "bound_by": np.where(is_known, np.where(intensity >= ridge, "compute", "memory"), ""),
     }
     return host_table("hlo_ops", facts | derived)
+
+
+def _float_sums(code: Int64, values: Floats, size: int) -> Floats:
+    return np.bincount(code, values, size).astype(np.float64, copy=False)
 
 
 def _plausible(numbers: Floats) -> Floats:
@@ -177,8 +192,9 @@ def _on_host(space: XSpace, steps: Steps) -> _Ran:
     return _Ran(rows, steps.of_event[rows], events.duration_ps[rows], own, ones, ones, late_ps(space, rows))
 
 
-def _of_events(space: XSpace, programs: Programs, rows: Int32, peaks: Peaks) -> tuple[Facts, Int64]:
-    """(the facts of the distinct instructions, the instruction of each row), from the stats of events."""
+def _of_events(space: XSpace, programs: Programs, rows: Int32, peaks: Peaks) -> tuple[Facts, Int64, Facts]:
+    """(the facts of the distinct instructions, the instruction of each row, the costs of an execution of it), from the
+    stats of events and the programs."""
     ran, modules = instructions_of(space), space.strings("hlo_module")
     named = ran.hlo_op
     name, module = named.spread(len(space.events))[rows], modules.spread(len(space.events))[rows]
@@ -187,7 +203,7 @@ def _of_events(space: XSpace, programs: Programs, rows: Int32, peaks: Peaks) -> 
     ids, ops = program_id[firsts], [named.labels[code] for code in name[firsts].tolist()]
     labels = [*modules.labels, ""]
     of_module = [labels[code] for code in module[firsts].tolist()]
-    facts = _facts(len(firsts))
+    facts, costs = _facts(len(firsts)), {name: np.full(len(firsts), _NAN) for name in _STATS}
     facts["program"][:] = list(map(programs.name, ids.tolist(), of_module))
     facts["hlo_op"][:] = list(map(instruction_name, ops))
     for _, program, at, found in programs.find(ids, ops):
@@ -196,17 +212,17 @@ def _of_events(space: XSpace, programs: Programs, rows: Int32, peaks: Peaks) -> 
         facts["op_name"][at] = program.op_names(origins)
         facts["source"][at] = program.sources(origins)
         facts["expression"][at] = expressions(program, found)
-        facts["flops_each"][at] = flops(program, found)
-        facts["bytes_each"][at] = bytes_accessed(program, found)
-        facts["peak_flops_per_s"][at] = _peaks(peaks, program.types(found))
+        costs["flops"][at] = flops(program, found)
+        costs["bytes_accessed"][at] = bytes_accessed(program, found)
+        facts["peak_flops_per_s"][at] = _peaks(peaks, multiplied_types(program, found))
         facts["is_rematerialized"][at] = _are_rematerialized(program.names(found), program.op_names(found))
     facts["category"][np.isin(ops, list(ran.buffers))] = COMMAND_BUFFER
-    return facts, which
+    return facts, which, {name: each[which] for name, each in costs.items()}
 
 
-def _of_metadata(space: XSpace, programs: Programs, rows: Int32, peaks: Peaks) -> tuple[Facts, Int64]:
-    """(the facts of the distinct instructions, the instruction of each row), from the metadata of events, which TPUs
-    record."""
+def _of_metadata(space: XSpace, programs: Programs, rows: Int32, peaks: Peaks) -> tuple[Facts, Int64, Facts]:
+    """(the facts of the distinct instructions, the instruction of each row, its costs), from the metadata of events,
+    which TPUs record, and from the events where these record costs."""
     size = len(space.metadata_names)
     entries, which = distinct(space.events.metadata.take(rows), size)
     program_id = np.zeros(size, np.int64)
@@ -222,24 +238,35 @@ def _of_metadata(space: XSpace, programs: Programs, rows: Int32, peaks: Peaks) -
         facts[column] = np.array([*texts.labels, ""], object)[texts.spread(size)[entries]]
     facts["op_name"][:] = [text.rpartition(":")[0] or text for text in facts["op_name"].tolist()]
     facts["expression"][:] = [name if name.startswith("%") else "" for name in names.tolist()]
-    for column, stat in (("flops_each", "flops"), ("bytes_each", "bytes_accessed")):
-        costs = np.full(size, _NAN)
-        owners, numbers = space.metadata_numbers(stat)
-        costs[owners] = np.where(numbers >= 0, numbers, _NAN)
-        facts[column] = costs[entries]
     facts["peak_flops_per_s"][:] = peaks.flops_16_bit
     for _, program, at, found in programs.find(ids, facts["hlo_op"]):
-        facts["peak_flops_per_s"][at] = _peaks(peaks, program.types(found))
+        facts["peak_flops_per_s"][at] = _peaks(peaks, multiplied_types(program, found))
     facts["is_rematerialized"][:] = _are_rematerialized(facts["hlo_op"], facts["op_name"])
-    return facts, which
+    return facts, which, _recorded_costs(space, rows, (facts["category"] == _OPAQUE)[which])
+
+
+def _recorded_costs(space: XSpace, rows: Int32, is_opaque: Bools) -> Facts:
+    """The costs of each of the events `rows`: what it records, else what its metadata does. NaN where unknown, such as
+    a cost of 0 of an opaque instruction."""
+    out: Facts = {}
+    for name, stats in _STATS.items():
+        out[name] = np.full(len(rows), _NAN)
+        for stat in stats:
+            owners, numbers = space.metadata_numbers(stat)
+            of_metadata = np.full(len(space.metadata_names), _NAN)
+            of_metadata[owners] = numbers
+            own, is_own = space.numbers_of(stat, rows)
+            costs = np.where(is_own, own, of_metadata[space.events.metadata[rows]])
+            is_known = (costs > 0) | ((costs == 0) & ~is_opaque)
+            out[name] = np.where(np.isnan(out[name]) & is_known, costs, out[name])
+    return out
 
 
 def _facts(size: int) -> Facts:
-    """What is known of so many instructions at first; costs are those of one execution."""
+    """What is known of so many instructions at first."""
     texts = ("program", "hlo_op", "category", "op_name", "source", "expression")
-    costs = ("flops_each", "bytes_each", "peak_flops_per_s")
     facts: Facts = {name: np.full(size, "", object) for name in texts}
-    return facts | {name: np.full(size, _NAN) for name in costs} | {"is_rematerialized": np.zeros(size, np.bool_)}
+    return facts | {"peak_flops_per_s": np.full(size, _NAN), "is_rematerialized": np.zeros(size, np.bool_)}
 
 
 def _peaks(peaks: Peaks, types: Int64) -> Floats:

@@ -42,6 +42,10 @@ class ProgramKernels:
         """How many of these kernels bear the name of an instruction."""
         return len(self._named.keys() & kernels)
 
+    def is_named(self, kernel: str) -> bool:
+        """Whether this kernel bears the name of an instruction."""
+        return self._plain(kernel) in self._named
+
     def instructions(self, kernels: Sequence[str]) -> list[str]:
         """The names of the instructions that ran the kernels of one launch, in their order; empty where unknown."""
         options = [self._candidates(kernel) for kernel in kernels]
@@ -49,7 +53,7 @@ class ProgramKernels:
         anchors = [
             (at, row)
             for at, possible in enumerate(found)
-            if (row := _only(possible)) is not None and self._plain(kernels[at]) in self._named
+            if (row := _only(possible)) is not None and self.is_named(kernels[at])
         ]
         nothing: list[tuple[int | None, int | None]] = [(None, None)]
         for (begin, first), (end, last) in pairwise([*nothing, *anchors, *nothing]):
@@ -142,6 +146,11 @@ class ProgramKernels:
             row: of_computation.get(computation) or kinds[row].tobytes()
             for row, computation in zip(rows.tolist(), fused.tolist(), strict=True)
         }
+
+
+def is_memory_op(kernel: str) -> bool:
+    """Whether this is a memory set or copy, by its name."""
+    return kernel.startswith((_MEMORY_SET, _MEMORY_COPY))
 
 
 def as_of_nvidia(kernel: str) -> str:

@@ -11,7 +11,7 @@ from tfcompare.compare.diff import change
 from tfcompare.compare.executions import execution_time_us, floats
 from tfcompare.compare.utilization import ROOFLINE, roofline_efficiency
 from tfcompare.schema import SIDES
-from tfcompare.schema.hlo import TRANSFERS
+from tfcompare.schema.hlo import MOST_UNKNOWN, TRANSFERS
 from tfcompare.tools.advice.model import code
 from tfcompare.tools.key_figures import KeyFigure
 from tfcompare.units import format_delta, format_percent, format_percent_change, format_time_us
@@ -31,11 +31,12 @@ def figures(rows: pd.DataFrame) -> list[KeyFigure]:
         ),
         KeyFigure(
             "FLOP rate", "FLOP/s", *_both(_rate(rows, "flops", role) for role in SIDES), "neither",
-            "Floating-point operations of all its instructions by their self time; unknown if those of one are.",
+            "Floating-point operations of all its instructions by their self time; unknown if those of more than 1 % "
+            "of that time are.",
         ),
         KeyFigure(
             "Bandwidth", "bytes/s", *_both(_rate(rows, "bytes_accessed", role) for role in SIDES), "neither",
-            "Bytes that all its instructions read and write at least, by their self time; unknown if those of one are.",
+            "Bytes that all its instructions read and write at least, by their self time; unknown as the FLOP rate is.",
         ),
         KeyFigure(
             ROOFLINE, "share", *_both(_efficiency(rows, role) for role in SIDES), "neither",
@@ -47,12 +48,14 @@ def figures(rows: pd.DataFrame) -> list[KeyFigure]:
 
 
 def _rate(rows: pd.DataFrame, cost: str, role: str) -> float:
-    """The cost by self time; unknown if an instruction's cost or rate is, but for starting and awaiting transfers."""
-    times = floats(rows, "self_time_us", role)
+    """The cost by self time; unknown if costs or rates of instructions are that take a part of the time, but for
+    starting and awaiting transfers."""
+    times, costs = floats(rows, "self_time_us", role), floats(rows, cost, role)
     is_transfer = rows["category"].str.endswith(TRANSFERS)
-    if (rows[f"bandwidth_bytes_per_s_{role}"].isna() & (times > 0) & ~is_transfer).any():
+    is_unknown = costs.isna() | (rows[f"bandwidth_bytes_per_s_{role}"].isna() & ~is_transfer)
+    if times[is_unknown].sum() > MOST_UNKNOWN * times.sum():
         return np.nan
-    return _total(floats(rows, cost, role)[times.notna()], skipna=False) / (_total(times) or np.nan) * _US_PER_S
+    return _total(costs) / (_total(times) or np.nan) * _US_PER_S
 
 
 def _efficiency(rows: pd.DataFrame, role: str) -> float:
@@ -98,8 +101,8 @@ def sentence_alone(rows: pd.DataFrame, name: str) -> str:
     return f"{code(name)} takes {format_time_us(total)} per execution. Longest instruction: {longest} ({share})."
 
 
-def _total(cells: pd.Series, *, skipna: bool = True) -> float:
-    return float(cells.sum(skipna=skipna, min_count=1))
+def _total(cells: pd.Series) -> float:
+    return float(cells.sum(min_count=1))
 
 
 def _both(values: Iterable[float]) -> tuple[float, float]:

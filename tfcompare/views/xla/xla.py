@@ -18,7 +18,7 @@ from tfcompare.schema import SIDES
 from tfcompare.text import INDENT
 from tfcompare.tools.columns import Shown
 from tfcompare.tools.ops.op_stats import with_words
-from tfcompare.tools.xla import xla, xla_compilation, xla_compiler, xla_tree
+from tfcompare.tools.xla import unknown_costs, xla, xla_compilation, xla_compiler, xla_tree
 from tfcompare.tools.xla.xla_tree import TIME, By
 from tfcompare.units import MISSING, format_count, format_time_us, format_value
 from tfcompare.views.blocks import Beside, Block, Chart, Choose, Facts, Opens, Section, Table, Text, later
@@ -129,6 +129,8 @@ def _answer(pair: Pair, name: str, rows: pd.DataFrame) -> Iterator[Block]:
     figures = xla.figures(rows)
     yield Text(headline(pair, name, rows), "headline")
     yield cards(pair, figures)
+    if unknown := unknown_costs.sentence_on(pair, rows):
+        yield Text(unknown, "quiet")
 
 
 def headline(pair: Pair, name: str, rows: pd.DataFrame) -> str:
