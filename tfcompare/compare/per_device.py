@@ -12,7 +12,7 @@ from tfcompare.compare.groups.aggregate import compared
 from tfcompare.compare.matching.renamed_scopes import UNTYPED
 from tfcompare.compare.stats.verdict import UNTESTED
 from tfcompare.errors import TfcompareError
-from tfcompare.schema import DEVICE, OF_DEVICES, SIDES, Table
+from tfcompare.schema import DEVICE, HOST, OF_DEVICES, SIDES, Table
 
 if TYPE_CHECKING:
     from tfcompare.run import Run
@@ -35,7 +35,7 @@ def of_hosts_alone(table: str, rows: pd.DataFrame) -> pd.DataFrame:
     """The rows of a table that are not of devices."""
     if table in OF_DEVICES:
         return rows.iloc[:0]
-    return rows[rows["host_or_device"] != DEVICE].reset_index(drop=True) if "host_or_device" in rows else rows
+    return rows[rows["host_or_device"] == HOST].reset_index(drop=True) if "host_or_device" in rows else rows
 
 
 def device_counts(runs: Sequence[Run], hosts: Sequence[str | None]) -> list[int]:

@@ -1,11 +1,14 @@
 """Tables about compiled XLA programs."""
 
-from tfcompare.schema.columns import HOST_KEY, Column, Table, key, level, text, total
+from tfcompare.schema.columns import HOST_KEY, SPARSE_CORE, Column, Table, key, level, text, total
 
 PROGRAM_KEY = key("program", "Program", "Name of the compiled program with its id, e.g. `jit_train_step(17)`.")
 
 TRANSFERS = ("-start", "-done")
 """Ends of categories of instructions that start a transfer or wait for one: their times tell no rate."""
+
+TENSOR_CORE = "TensorCore"
+"""What runs the instructions of a TPU chip that its SparseCores do not."""
 
 HLO_OPS = Table(
     "hlo_ops",
@@ -15,6 +18,11 @@ HLO_OPS = Table(
         PROGRAM_KEY,
         key("hlo_op", "Instruction", "Name of the instruction in the program, e.g. `loop_add_fusion.2`."),
         key("category", "Category", "XLA's category of the instruction, e.g. `loop fusion`; empty where unknown."),
+        key(
+            "core_type",
+            "Core type",
+            f"On TPUs `{TENSOR_CORE}` or `{SPARSE_CORE}`: the part of the chip that ran it; empty elsewhere.",
+        ),
         text("op_name", "Op", "The framework's op that the instruction came from; empty where unknown."),
         text("source", "Source", "File and line of that op in the framework's program; empty where unknown."),
         text("expression", "HLO", "The instruction in XLA's notation; empty where the file lacks its program."),
@@ -38,7 +46,12 @@ HLO_OPS = Table(
         ),
         level("bandwidth_bytes_per_s", "bytes/s", "Bandwidth", "Bytes accessed by total time; as the FLOP rate."),
         level("operational_intensity", "FLOP/byte", "Intensity", "FLOPs per byte accessed; missing where unknown."),
-        level("peak_flops_per_s", "FLOP/s", "Peak FLOP rate", "The device's, for its operands; missing where unknown."),
+        level(
+            "peak_flops_per_s",
+            "FLOP/s",
+            "Peak FLOP rate",
+            "The device's, for its operands; missing where unknown, as of SparseCores.",
+        ),
         level("peak_bytes_per_s", "bytes/s", "Peak bandwidth", "Of the device's memory; missing where unknown."),
         text("bound_by", "Bound by", "`compute` or `memory`: the roof above its intensity; empty where unknown."),
         Column(
@@ -147,7 +160,7 @@ UNKNOWN_SOURCE = "unknown"
 
 OP_PROFILE = Table(
     "op_profile",
-    "One row for each node of two trees over the rows of `hlo_ops`: sums of what is below it.",
+    "One row for each node of two trees over the rows of `hlo_ops`: sums of what is below it, without SparseCores.",
     (
         HOST_KEY,
         key("tree", "Tree", f"`{BY_PROGRAM}`: program, category, instruction; `{BY_SOURCE}`: file, line, instruction."),

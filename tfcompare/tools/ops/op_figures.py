@@ -11,7 +11,7 @@ from tfcompare import schema
 from tfcompare.compare.attribution import NEGLIGIBLE_US
 from tfcompare.compare.groups.aggregate import largest_changes, of_side, without_idle
 from tfcompare.compare.groups.fused_rows import single_ops
-from tfcompare.schema import DEVICE, HOST, SIDES
+from tfcompare.schema import DEVICE, HOST, SIDES, SPARSE_CORE, place_word
 from tfcompare.text import middle_ellipsis
 from tfcompare.tools.key_figures import KeyFigure
 from tfcompare.units import format_delta, format_percent, format_percent_change, format_time_us
@@ -63,7 +63,7 @@ def sentence_alone(ops: pd.DataFrame, per: str) -> str:
 
 def _where(place: str, per: str) -> str:
     """`on the device per step`; `per device` says both."""
-    return "per device" if place == DEVICE and per == "device" else f"on the {place.lower()} per {per}"
+    return "per device" if place == DEVICE and per == "device" else f"on the {place_word(place)} per {per}"
 
 
 def outside_of_steps(pair: Pair, name: str = "op_stats") -> str:
@@ -97,11 +97,11 @@ def moved(values: tuple[float, float], texts: Sequence[str]) -> str:
 
 
 def figures(ops: pd.DataFrame, per: str) -> list[KeyFigure]:
-    """Self time on device and host, and the number of ops, of both sides; what neither side has is left out."""
+    """Self time at each place, and the number of ops, of both sides; what neither side has is left out."""
     figures = [
         KeyFigure(f"Self time {_where(place, per).replace('the ', '')}", "µs", *_self_time(ops, place), "neither",
                   "Time of all ops without the ops that they call, over all threads or streams; without IDLE.")
-        for place in (DEVICE, HOST)
+        for place in (DEVICE, SPARSE_CORE, HOST)
     ]  # fmt: skip
     counts = [float(len(single_ops(of_side(ops, role), role))) for role in SIDES]
     figures.append(KeyFigure("Ops", "", counts[0], counts[1], "neither", "Ops with different names, types or places."))
@@ -145,7 +145,7 @@ def _main_place(ops: pd.DataFrame) -> str:
 
 
 def _self_time(ops: pd.DataFrame, place: str) -> tuple[float, float]:
-    """The self time of both sides on host or device; NaN for a side without ops there."""
+    """The self time of both sides at a place; NaN for a side without ops there."""
     here, metric = ops[ops["host_or_device"] == place], "self_time_us"
     ours, theirs = (float(here[f"{metric}_{role}"].astype("float64").sum(min_count=1)) for role in SIDES)
     return ours, theirs
