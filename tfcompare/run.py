@@ -318,8 +318,8 @@ class Run:
         hosts or one. Raises `Unknown` for an unknown host."""
         parts = self.host_table("op_parts", host=host)
         ran = parts.iloc[self.host_table("op_totals", host=host)["part"].unique()]
-        types = ran[["host", "device", "op_type"]].drop_duplicates(ignore_index=True)
-        return types[types["device"].isin(self.devices)]
+        on_devices = ran[ran["host_or_device"] == schema.DEVICE]
+        return on_devices[["host", "device", "op_type"]].drop_duplicates(ignore_index=True)
 
     def op_evidence(self, *, host: str | None = None) -> OpEvidence:
         """Evidence that helps to match ops besides their names, for all hosts or one. Raises `Unknown` for an unknown
@@ -518,6 +518,7 @@ class Run:
         instructions = self.host_table("hlo_ops", host=host)
         if len(instructions):
             side = np.where(instructions["host"].isin(has_devices), schema.DEVICE, schema.HOST)
+            side = np.where(instructions["core_type"] == schema.SPARSE_CORE, schema.SPARSE_CORE, side)
             instructions = instructions.assign(host_or_device=pd.array(side, dtype="str"))
         return op_stats(times, idle, instructions, _label(host), has_steps=self._has_step_times_on(host))
 

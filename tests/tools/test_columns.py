@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from tfcompare.tools.columns import as_shown
+from tfcompare.tools.columns import as_shown, changes_of
 
 
 def test_a_file_has_the_words_of_the_screen() -> None:
@@ -25,3 +25,15 @@ def test_a_file_has_the_words_of_the_screen() -> None:
     assert shown["verdict"].tolist() == ["likely slower", "removed", "added"]
     assert shown["match"].tolist()[0] == "renamed"
     assert list(as_shown(rows, ["op_name"])) == ["op_name"]
+
+
+def test_a_value_that_one_side_did_not_record_changed_by_an_unknown_amount() -> None:
+    rows = pd.DataFrame(
+        {
+            "busy_us_baseline": [1.0, None, None],
+            "busy_us_candidate": [3.0, 5.0, 5.0],
+            "busy_us_delta": [2.0, None, None],
+            "status": ["matched", "matched", "added"],
+        }
+    )
+    assert changes_of(rows, "busy_us_delta").fillna(-1).tolist() == [2.0, -1, 5.0]

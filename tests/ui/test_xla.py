@@ -28,7 +28,7 @@ recorded = pytest.mark.skipif(not CORPUS.exists(), reason="the recorded profiles
 
 @recorded
 def test_the_row_in_the_address_opens_its_text_source_and_neighbours() -> None:
-    row = pd.DataFrame([{**ROW, "hlo_op": "cudnn-conv.1.0", "category": "custom-call"}])
+    row = pd.DataFrame([{**ROW, "hlo_op": "cudnn-conv.1.0", "category": "custom-call", "core_type": ""}])
     page = opened(FILE, *CONVOLUTIONS, row=str(instruction_key(row).iloc[0]))
     assert page.code[0].value.startswith("%cudnn-conv.1.0 = (")
     assert "generate_conv_trace.py:23" in said(page)

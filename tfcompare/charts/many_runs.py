@@ -13,7 +13,7 @@ from tfcompare.charts.scopes import CLIP, COLOURS, log_ratio
 from tfcompare.charts.verdicts import SIGNS, colour_of, text_of
 from tfcompare.compare.diff import ADDED, MATCHED, REMOVED
 from tfcompare.compare.stats.verdict import FASTER, SAME, SLOWER, UNCLEAR, UNTESTED
-from tfcompare.schema import SIDES
+from tfcompare.schema import SIDES, place_word
 from tfcompare.units import format_ratio, format_time_us
 
 if TYPE_CHECKING:
@@ -218,7 +218,7 @@ def _direction(ratio: float) -> str:
 
 
 def _hover(row: Any) -> str:
-    place = f"on {row.host_or_device.lower()}"
+    place = f"on {place_word(row.host_or_device)}"
     if hasattr(row, "op_name"):
         lines = [f"<b>{style.wrap_text(row.op_name)}</b>", f"{style.safe(row.op_type)} {place}"]
     else:
@@ -245,7 +245,7 @@ def _row_labels(rows: pd.DataFrame) -> list[str]:
     names = rows["op_name" if "op_name" in rows else "op_type"].tolist()
     labels = style.shorten_distinct(names, OP_LENGTH)
     if rows["host_or_device"].nunique() > 1:
-        labels = [f"{label} · {place.lower()}" for label, place in zip(labels, rows["host_or_device"], strict=True)]
+        labels = [f"{label} · {place_word(place)}" for label, place in zip(labels, rows["host_or_device"], strict=True)]
     return [style.safe(label) for label in labels]
 
 

@@ -15,7 +15,7 @@ from tfcompare.charts import style
 from tfcompare.charts.style import SELF_TIME, Quantity
 from tfcompare.charts.verdicts import outcome_text
 from tfcompare.compare.stats.verdict import FASTER, SINGLE, SLOWER
-from tfcompare.schema import SIDES
+from tfcompare.schema import SIDES, place_word
 from tfcompare.units import (
     format_delta,
     format_percent_change,
@@ -242,4 +242,4 @@ def details_of(rows: pd.DataFrame, by: str) -> pd.Series:
     if "detail" in rows:
         return rows["detail"]
     place = rows["host_or_device"]
-    return rows["op_type"] + " · " + place.str.lower() if by == "op_name" else place
+    return rows["op_type"] + " · " + place.map(place_word) if by == "op_name" else place

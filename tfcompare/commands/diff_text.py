@@ -19,6 +19,7 @@ KEY_RANKS = {
     "op_type": 4,
     "host_or_device": 3,
     "category": 4,
+    "core_type": 4,
     "memory_id": 2,
     "region_type": 4,
     "data_type": 4,
@@ -72,7 +73,7 @@ def _outcomes(frame: pd.DataFrame) -> list[str]:
 def _key_columns(frame: pd.DataFrame, table: schema.Table) -> list[str]:
     """The candidate and key columns, without those that have the same value in every row."""
     names = [n for n in ("candidate", *table.keys) if n in frame]
-    return [n for n in names if n not in ("candidate", "host", "host_or_device") or frame[n].nunique() > 1]
+    return [n for n in names if n not in ("candidate", "host", "host_or_device", "core_type") or frame[n].nunique() > 1]
 
 
 def _label(metric: schema.Column, per: SumsPer, unit: str) -> str:

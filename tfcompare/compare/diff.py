@@ -16,7 +16,7 @@ from tfcompare.compare.matching.matching import Pairing, pair_rows, with_hosts_o
 from tfcompare.compare.matching.tiers import FUSED, HLO_TWO_SIDED, NAMINGS
 from tfcompare.compare.stats.verdict import LESS, MORE, SAME, UNTESTED, wording
 from tfcompare.compare.tf_data.pipelines import Counterparts, with_pipelines_of
-from tfcompare.schema import DEVICE, INPUT_PIPELINE, OF_EACH, OP_STATS, SIDES, STEP_TABLES, Column, Table
+from tfcompare.schema import HOST, INPUT_PIPELINE, OF_EACH, OP_STATS, SIDES, STEP_TABLES, Column, Table
 from tfcompare.tables.op_evidence import OpEvidence
 
 MATCHED = "matched"
@@ -204,7 +204,7 @@ def _sums_of(table: Table, cells: dict[str, pd.Series], of_each: str) -> pd.Seri
     if not of_each or table.name == INPUT_PIPELINE.name:
         return pd.Series("host" if of_each else "all", rows, dtype="str")
     if table.name == OP_STATS.name:
-        return pd.Series(np.where(cells["host_or_device"] == DEVICE, of_each, "host"), rows, dtype="str")
+        return pd.Series(np.where(cells["host_or_device"] == HOST, "host", of_each), rows, dtype="str")
     return pd.Series(of_each, rows, dtype="str")
 
 

@@ -15,6 +15,7 @@ from tfcompare.compare.diff import ADDED, REMOVED, change
 from tfcompare.compare.groups.aggregate import compared
 from tfcompare.compare.matching.instruction_keys import pair_programs
 from tfcompare.compare.matching.matching import with_hosts_of
+from tfcompare.compare.utilization import on_devices
 from tfcompare.hlo.names import plain_program
 from tfcompare.schema import SIDES
 
@@ -129,17 +130,17 @@ def _program_keys(ops: pd.DataFrame, programs: Mapping[tuple[str, str], str]) ->
 
 def _of_rows(rows: pd.DataFrame, whole: pd.DataFrame, role: str) -> pd.DataFrame:
     """`executions` and `self_time_us` in the whole profile of the instruction that each row of a diff has on a side."""
-    names = ["host", "program", "hlo_op", "category"]
+    names = ["host", "program", "hlo_op", "category", "core_type"]
     keys = rows[names]
     if role == "candidate":
-        keys = keys.assign(**{name: rows[f"{name}_candidate"].fillna(rows[name]) for name in names[1:]})
+        keys = keys.assign(**{name: rows[f"{name}_candidate"].fillna(rows[name]) for name in names[1:4]})
     found = keys.merge(whole[[*names, "executions", "self_time_us"]], on=names, how="left", validate="many_to_one")
     return found[["executions", "self_time_us"]].astype("float64").set_axis(rows.index)
 
 
 def _executions(rows: pd.DataFrame, executions: pd.Series) -> pd.Series:
     """How often each program ran, by its key, summed over hosts, from the executions of its instructions."""
-    counts = rows[["program_key", "host"]].assign(count=executions)
+    counts = on_devices(rows[["program_key", "host", "core_type"]].assign(count=executions))
     return usual_counts(counts[counts["count"] > 0]).groupby("program_key").sum()
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from tfcompare.compare.diff import MATCHED
+from tfcompare.compare.utilization import on_devices
 from tfcompare.schema import SIDES
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def lost_events(pair: Pair) -> pd.DataFrame:
     """
     if pair.per != "step" or pair.is_identical or any(run.table("hlo_ops").empty for run in pair.runs):
         return pd.DataFrame(columns=["program", "hlo_op", "op_name", "side"])
-    rows = pair.diff("hlo_ops")
+    rows = on_devices(pair.diff("hlo_ops"))
     rows = rows[_is_same_program(rows)]
     steps = min(side.step_count() for side in pair.sides)
     counts = [rows[f"executions_{side}"].astype("float64").fillna(0.0).round(6) for side in SIDES]

@@ -46,6 +46,7 @@ from tfcompare.compare.step_kinds import StepKind, step_kinds
 from tfcompare.compare.step_time_verdict import SAME_CAPTURE, caveat, step_time_us, step_time_verdict, time_verdict
 from tfcompare.compare.tf_data.call_verdicts import CallVerdict, on_calls, on_slowest_calls
 from tfcompare.compare.tf_data.pipelines import HostPipeline, pair_pipelines, slowest_executions
+from tfcompare.compare.utilization import on_devices
 from tfcompare.compare.without_steps import Execution, leading_sentence, longest_program
 from tfcompare.errors import TfcompareError
 from tfcompare.markdown import as_code
@@ -281,7 +282,12 @@ class Pair:
         return self.among.cached((self.candidate.id, "scopes"), make).copy(deep=False)
 
     def instructions(self) -> pd.DataFrame:
-        """The instructions of all XLA programs on both sides, with their program and their times per execution."""
+        """The instructions of all XLA programs on both sides, with their program and their times per execution, without
+        those of SparseCores: what they run is in no time of a program."""
+        return on_devices(self.every_instruction())
+
+    def every_instruction(self) -> pd.DataFrame:
+        """`instructions`, with those of SparseCores."""
         return self.among.cached((self.candidate.id, "instructions"), partial(instructions_of, self))
 
     @property

@@ -14,7 +14,7 @@ from tfcompare.compare.matching.renamed_scopes import UNTYPED
 from tfcompare.compare.pooling import pooled
 from tfcompare.compare.stats.verdict import UNTESTED
 from tfcompare.errors import TfcompareError
-from tfcompare.schema import ALL_HOSTS, DEVICE, INPUT_PIPELINE, OF_DEVICES, OP_STATS, SIDES, Table
+from tfcompare.schema import ALL_HOSTS, DEVICE, HOST, INPUT_PIPELINE, OF_DEVICES, OP_STATS, SIDES, Table
 from tfcompare.schema.arrays import Floats
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def of_hosts_alone(table: str, rows: pd.DataFrame) -> pd.DataFrame:
     """The rows of a table that are not of devices."""
     if table in OF_DEVICES:
         return rows.iloc[:0]
-    return rows[rows["host_or_device"] != DEVICE].reset_index(drop=True) if "host_or_device" in rows else rows
+    return rows[rows["host_or_device"] == HOST].reset_index(drop=True) if "host_or_device" in rows else rows
 
 
 def workers_of_rows(table: str, rows: pd.DataFrame, workers: Workers) -> Floats:
@@ -59,7 +59,7 @@ def workers_of_rows(table: str, rows: pd.DataFrame, workers: Workers) -> Floats:
     if table == INPUT_PIPELINE.name:
         return np.full(len(rows), float(workers.hosts))
     if table == OP_STATS.name:
-        return np.where(rows["host_or_device"] == DEVICE, float(workers.devices), float(workers.hosts))
+        return np.where(rows["host_or_device"] == HOST, float(workers.hosts), float(workers.devices))
     return np.full(len(rows), float(workers.devices))
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from tfcompare.compare.per_device import computing_devices
-from tfcompare.schema import DEVICE
+from tfcompare.schema import DEVICE, SPARSE_CORE
 from tfcompare.schema.hlo import MOST_UNKNOWN
 
 if TYPE_CHECKING:
@@ -33,13 +33,18 @@ def time_at_peak_us(run: Run, host: str | None, cost: Cost) -> float:
     cost take more than 1 % of the time.
     """
     steps = run.steps_on(host)
-    rows, count = run.in_steps("hlo_ops", host=host), int(steps["included"].sum())
+    rows, count = on_devices(run.in_steps("hlo_ops", host=host)), int(steps["included"].sum())
     if rows.empty or not count:
         return math.nan
     if cost == "flops":
         rows = rows[~rows["is_rematerialized"].astype(bool)]
     needed_us = _needed_us(rows, cost)
     return math.nan if _is_unknown(rows, needed_us) else float(needed_us.sum()) / count / computing_devices(run, host)
+
+
+def on_devices(hlo_ops: pd.DataFrame) -> pd.DataFrame:
+    """The instructions without those of SparseCores, which run beside a device's own and have other peaks."""
+    return hlo_ops[hlo_ops["core_type"] != SPARSE_CORE]
 
 
 def roofline_efficiency(rows: pd.DataFrame) -> float:

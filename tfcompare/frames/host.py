@@ -45,6 +45,7 @@ from tfcompare.frames.steps.wall_times import op_wall_times
 from tfcompare.frames.tf_data.tf_data import tf_data
 from tfcompare.frames.tf_data.tf_data_functions import tf_data_functions
 from tfcompare.frames.timeline import timeline
+from tfcompare.schema import SPARSE_CORE
 from tfcompare.schema.arrays import Bools, Floats, Int32
 from tfcompare.schema.host_tables import HOST_TABLES, LATE, Group
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
@@ -217,9 +218,10 @@ def _core(
     """(the tables of `core` and `steps`, remarks on what was left out)."""
     pipelines, functions = tf_data(space, around=around), tf_data_functions(space, around)
     del around  # ops need the most memory: free the graph before building them
-    ops = _op_events(space, steps, is_eager)
+    every = _op_events(space, steps, is_eager)
+    ops = [plane for plane in every if plane.host_or_device != SPARSE_CORE]
     activities = find_activities(space, steps, functions) if steps.has_markers else NO_ACTIVITIES
-    parts = op_parts(ops, steps.number)
+    parts = op_parts(every, steps.number)  # those of SparseCores come last
     times, wall, wall_totals = op_wall_times(space, steps, ops, parts, functions, activities)
     idle_ps = idle_times(space, steps, activities, ops)
     of_devices = device_steps(space, steps, times, idle_ps, activities)
@@ -227,10 +229,10 @@ def _core(
     del activities
     idle = _idle(ops, busy_and_span_ps(space, *on_devices))
     gaps, of_hosts = idle_gaps(space, steps, ops), collectives(space, steps, ops)
-    of_programs = instructions(space, ops, steps)
+    of_programs = instructions(space, every, steps)
     buffers, damaged_programs = hlo_memory(space)
     of_capture = recorded(space, recording, ops)
-    del ops
+    del ops, every
     memory, kernels = memory_events(space, steps), kernels_of(space, steps)
     tables = {
         "recorded": of_capture,
@@ -299,7 +301,7 @@ def _idle(ops: Sequence[OpEvents], busy_and_span: Floats) -> pa.Table:
 
 def _op_events(space: XSpace, steps: Steps, is_eager: Bools) -> list[OpEvents]:
     on_host = host_ops(space, steps.of_event, is_eager)
-    find = tpu_ops if device_kind(space) == "TPU" else gpu_ops
+    find = gpu_ops if device_kind(space) == "GPU" else tpu_ops
     on_devices = find(space, device_planes(space), steps.of_event, is_eager)
     return [*([on_host] if on_host is not None else []), *on_devices]
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import numpy.typing as npt
 
+from tfcompare.schema import DEVICE, HOST, SPARSE_CORE
 from tfcompare.xspace import Plane, XSpace
 
 HOST_PLANE = "/host:CPU"
@@ -16,6 +19,8 @@ HLO_OP = "hlo_op"
 _TPU, _GPU, _DEVICE = "/device:TPU:", "/device:GPU:", "/device:"
 _CUSTOM = "/device:CUSTOM:"
 """Planes of XLA beside those of devices, such as `/device:CUSTOM:Megascale Trace`: no device."""
+_PART_OF_CHIP = re.compile(r"(/device:TPU:[0-9]+) (.+)")
+"""Planes of parts of a TPU chip, such as `/device:TPU:0 SparseCore 1`: no devices either."""
 
 _FIRST_DERIVED_LINE = -559038737  # 0xdeadbeef as a signed 32-bit number
 _LAST_DERIVED_LINE = _FIRST_DERIVED_LINE + 405
@@ -36,9 +41,32 @@ def device_planes(space: XSpace) -> list[Plane]:
     Profilers of plug-in devices choose the names of their planes: TensorFlow's example and Intel's write
     `/device:GPU:0`; what Apple's closed tensorflow-metal writes is not known.
     """
-    planes = [p for p in space.planes if not p.name.startswith(_CUSTOM)]
+    planes = [p for p in space.planes if not p.name.startswith(_CUSTOM) and not _PART_OF_CHIP.fullmatch(p.name)]
     of_kinds = ([p for p in planes if p.name.startswith(prefix)] for prefix in (_TPU, _GPU, _DEVICE))
     return next(filter(None, of_kinds), [])
+
+
+def chip_parts(space: XSpace) -> dict[str, list[Plane]]:
+    """The planes of parts of each TPU chip, such as its SparseCores, by the name of the chip's own plane."""
+    found: dict[str, list[Plane]] = {}
+    for plane in space.planes:
+        if part := _PART_OF_CHIP.fullmatch(plane.name):
+            found.setdefault(part[1], []).append(plane)
+    return found
+
+
+def sparse_cores(space: XSpace) -> dict[str, list[Plane]]:
+    """The planes with events of each TPU chip's SparseCores, by the name of the chip's own plane."""
+    of_chips = chip_parts(space).items()
+    return {chip: [p for p in parts if p.event_count and place_of(p.name) == SPARSE_CORE] for chip, parts in of_chips}
+
+
+def place_of(plane_name: str) -> str:
+    """Where the ops of a plane ran, as `host_or_device` in the tables: `HOST`, `DEVICE` or `SPARSE_CORE`."""
+    part = _PART_OF_CHIP.fullmatch(plane_name)
+    if part is not None and part[2].startswith(SPARSE_CORE):
+        return SPARSE_CORE
+    return HOST if plane_name == HOST_PLANE else DEVICE
 
 
 def other_devices(space: XSpace) -> list[str]:
@@ -61,9 +89,10 @@ def short_id(line_id: int) -> int:
 
 
 def shown_lines(space: XSpace) -> list[int]:
-    """The lines of the host, then those of each device, that have events."""
+    """The lines of the host, then those of each device, then those of parts of chips, that have events."""
     host = host_plane(space)
-    planes = [*([host] if host is not None else []), *device_planes(space)]
+    parts = [plane for of_chip in chip_parts(space).values() for plane in of_chip]
+    planes = [*([host] if host is not None else []), *device_planes(space), *parts]
     return [line for plane in planes for line in plane.lines if space.lines.event_count[line]]
 
 

@@ -15,7 +15,7 @@ from tfcompare.frames.hlo.programs import programs_of
 from tfcompare.frames.ops.copies import copy_kinds
 from tfcompare.frames.ops.kernel_details import is_kernel
 from tfcompare.frames.ops.op_parts import OpEvents
-from tfcompare.frames.planes import HOST_PLANE, device_kind, device_planes, device_rows, host_plane
+from tfcompare.frames.planes import HOST_PLANE, chip_parts, device_kind, device_planes, device_rows, host_plane
 from tfcompare.frames.steps.steps import Steps
 from tfcompare.schema import recorded as schema
 from tfcompare.schema.arrays import Bools, Int32, Int64
@@ -121,7 +121,7 @@ def _kind_that_is_missing(space: XSpace, complaint: str) -> str:
     if planes := device_planes(space):
         return "TPU" if planes[0].name.startswith("/device:TPU:") else "GPU"
     names = "\n".join(space.metadata_names[space.has_events].tolist())
-    if _LAUNCHING_TPU.search(names):
+    if chip_parts(space) or _LAUNCHING_TPU.search(names):
         return "TPU"
     return "GPU" if complaint or _LAUNCHING_GPU.search(names) else ""
 

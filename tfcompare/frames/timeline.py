@@ -13,7 +13,7 @@ from tfcompare.frames.nesting import order_by_start
 from tfcompare.frames.ops.op_parts import NO_STEP, OpEvents
 from tfcompare.frames.planes import events_of_lines, recorded_lines, shown_lines
 from tfcompare.frames.steps.steps import Steps
-from tfcompare.schema import DEVICE
+from tfcompare.schema import HOST
 from tfcompare.schema.arrays import Int32, Int64
 from tfcompare.xspace import XSpace
 
@@ -23,8 +23,9 @@ NONE = -1
 def timeline(space: XSpace, steps: Steps, ops: Sequence[OpEvents]) -> dict[str, pa.Table]:
     """The tables `timeline_lanes` and `timeline_spans`.
 
-    `timeline_lanes` has one row for each line of the host and of its devices that has events: `plane`, `line` (their
-    names), `line_id` (a decimal number), and `is_recorded`; the profiler derived other lines from recorded ones.
+    `timeline_lanes` has one row for each line of the host, its devices and parts of TPU chips that has events: `plane`,
+    `line` (their names), `line_id` (a decimal number), and `is_recorded`; the profiler derived other lines from
+    recorded ones.
 
     `timeline_spans` has one row for each event, sorted by lane and start, longer ones first: `lane` (a row of
     `timeline_lanes`), `start_ps` since the start of the profile, `duration_ps`, `name`, `op_type` and `op_name` (empty
@@ -37,7 +38,7 @@ def timeline(space: XSpace, steps: Steps, ops: Sequence[OpEvents]) -> dict[str, 
     recorded = recorded_lines(space)
     start, duration = space.events.start_ps.copy(), space.events.duration_ps.copy()
     for plane in ops:
-        if plane.host_or_device == DEVICE:
+        if plane.host_or_device != HOST:
             start[plane.rows], duration[plane.rows] = plane.start_ps, plane.total_ps
     rows = events_of_lines(space, lines) if lines else np.zeros(0, np.int32)
     rows = rows[space.events.occurrences.take(rows) <= 0]

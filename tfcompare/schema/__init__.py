@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tfcompare.errors import Unknown
-from tfcompare.schema.columns import ALL_HOSTS, DEVICE, HOST, IDLE, SIDES, Column, Kind, Table
+from tfcompare.schema.columns import ALL_HOSTS, DEVICE, HOST, IDLE, SIDES, SPARSE_CORE, Column, Kind, Table, place_word
 from tfcompare.schema.hlo import COMPILATIONS, HLO_MEMORY, HLO_OPS, HLO_PROGRAMS, HLO_TEXTS, OP_PROFILE
 from tfcompare.schema.host_tables import HOST_TABLES, Group, HostColumn, HostTable
 from tfcompare.schema.input import INPUT_PIPELINE, TF_DATA, TF_DATA_CALLS, TF_DATA_PIPELINES
@@ -58,6 +58,7 @@ __all__ = [
     "RUN_INFO",
     "SIDES",
     "SLOW_STEPS",
+    "SPARSE_CORE",
     "STEPS",
     "STEP_PARTS",
     "STEP_PRECISIONS",
@@ -74,6 +75,7 @@ __all__ = [
     "Kind",
     "Table",
     "names",
+    "place_word",
     "table",
 ]
 

@@ -22,6 +22,14 @@ IDLE = "IDLE"
 
 HOST = "Host"
 DEVICE = "Device"
+SPARSE_CORE = "SparseCore"
+"""A part of a TPU chip that runs ops beside its TensorCore, which is the device."""
+
+
+def place_word(host_or_device: str) -> str:
+    """What a sentence calls a value of `host_or_device`: `host`, `device` or `SparseCore`."""
+    return host_or_device if host_or_device == SPARSE_CORE else host_or_device.lower()
+
 
 SIDES = ("baseline", "candidate")
 """The two sides of a diff: a metric's columns are `<metric>_baseline` and `<metric>_candidate`."""
@@ -120,7 +128,11 @@ def total(name: str, unit: str, label: str, meaning: str, dtype: str = "float64"
 
 
 HOST_KEY = key("host", "Host", f"Host the row comes from; `{ALL_HOSTS}` when summed over hosts.")
-SIDE_KEY = key("host_or_device", "Host or device", f"`{HOST}` or `{DEVICE}`: where the op ran.")
+SIDE_KEY = key(
+    "host_or_device",
+    "Host or device",
+    f"`{HOST}`, `{DEVICE}`, or `{SPARSE_CORE}` (a part of a TPU chip beside what is the device): where the op ran.",
+)
 OP_TYPE_KEY = key("op_type", "Op type", "Kind of op, e.g. `Conv2D`; `Unknown` where the profile names none.")
 OP_NAME_KEY = key("op_name", "Op", "Name of the op in its graph, e.g. `model/dense/MatMul`.")
 STEP_KEY = key("step", "Step number", "The step's number as the program gave it, else its position.", "int64")

@@ -1,6 +1,6 @@
 """Tables about compiled XLA programs."""
 
-from tfcompare.schema.columns import HOST_KEY, Column, Table, key, level, text, total
+from tfcompare.schema.columns import HOST_KEY, SPARSE_CORE, Column, Table, key, level, text, total
 
 PROGRAM_KEY = key("program", "Program", "Name of the compiled program with its id, e.g. `jit_train_step(17)`.")
 
@@ -10,6 +10,8 @@ TRANSFERS = ("-start", "-done")
 MOST_UNKNOWN = 0.01
 """Of the time of instructions, how much those of unknown cost may take where costs are summed: the sum is then too
 small by that order. Compilers insert custom calls that only name a buffer, for which no cost is known."""
+TENSOR_CORE = "TensorCore"
+"""What runs the instructions of a TPU chip that its SparseCores do not."""
 
 HLO_OPS = Table(
     "hlo_ops",
@@ -19,6 +21,11 @@ HLO_OPS = Table(
         PROGRAM_KEY,
         key("hlo_op", "Instruction", "Name of the instruction in the program, e.g. `loop_add_fusion.2`."),
         key("category", "Category", "XLA's category of the instruction, e.g. `loop fusion`; empty where unknown."),
+        key(
+            "core_type",
+            "Core type",
+            f"On TPUs `{TENSOR_CORE}` or `{SPARSE_CORE}`: the part of the chip that ran it; empty elsewhere.",
+        ),
         text("op_name", "Op", "The framework's op that the instruction came from; empty where unknown."),
         text("source", "Source", "File and line of that op in the framework's program; empty where unknown."),
         text("expression", "HLO", "The instruction in XLA's notation; empty where the file lacks its program."),
@@ -46,7 +53,7 @@ HLO_OPS = Table(
             "peak_flops_per_s",
             "FLOP/s",
             "Peak FLOP rate",
-            "The device's, for the types that it multiplies; missing where unknown.",
+            "The device's, for the types that it multiplies; missing where unknown, as of SparseCores.",
         ),
         level("peak_bytes_per_s", "bytes/s", "Peak bandwidth", "Of the device's memory; missing where unknown."),
         text("bound_by", "Bound by", "`compute` or `memory`: the roof above its intensity; empty where unknown."),
@@ -156,7 +163,7 @@ UNKNOWN_SOURCE = "unknown"
 
 OP_PROFILE = Table(
     "op_profile",
-    "One row for each node of two trees over the rows of `hlo_ops`: sums of what is below it.",
+    "One row for each node of two trees over the rows of `hlo_ops`: sums of what is below it, without SparseCores.",
     (
         HOST_KEY,
         key("tree", "Tree", f"`{BY_PROGRAM}`: program, category, instruction; `{BY_SOURCE}`: file, line, instruction."),

@@ -66,7 +66,7 @@ class HostTable:
 _MAY_BE_NAN = frozenset(
     {"host_start_us", "host_span_us", "device_span_us", "buffered_elements", "fragmentation", *STEP_PRECISIONS}
     | {"flops", "bytes_accessed", "flops_per_s", "bandwidth_bytes_per_s", "operational_intensity"}
-    | {"peak_flops_per_s", "peak_bytes_per_s", "first_us", "last_us", "busy_ps", "span_ps"}
+    | {"peak_flops_per_s", "peak_bytes_per_s", "first_us", "last_us", "busy_ps", "span_ps", "sparse_core_busy_us"}
 )
 _SIGNED = frozenset({"start_us", "start_ps", "host_start_us", "time_ps", "peak_time_us", "first_us", "last_us"})
 _OR_NONE = frozenset(
@@ -122,7 +122,7 @@ HOST_TABLES: dict[str, HostTable] = {
         HostTable(
             "device_steps",
             "core",
-            _columns({"device": _TEXT, "step": _INT, **dict.fromkeys(STEP_PARTS, _FLOAT)}),
+            _columns({"device": _TEXT, "step": _INT, **dict.fromkeys((*STEP_PARTS, "sparse_core_busy_us"), _FLOAT)}),
             ("device", "step"),
             of_steps=True,
         ),

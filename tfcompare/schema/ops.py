@@ -22,7 +22,7 @@ _OF_INSTRUCTIONS = ", of XLA programs; missing unless known for all of the op's 
 
 OP_STATS = Table(
     "op_stats",
-    "One row for each op on host or device, summed over the profile; an IDLE row a side.",
+    "One row for each op on host, device or SparseCores, summed over the profile; an IDLE row on host and device.",
     (
         HOST_KEY,
         SIDE_KEY,

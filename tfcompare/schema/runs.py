@@ -227,5 +227,10 @@ HOSTS = Table(
             "Time without collectives less the median over all hosts and devices in this step.",
         ),
         *_PARTS,
+        level(
+            "sparse_core_busy_us", "µs", "SparseCores busy",
+            "How long any SparseCore of the TPU chip ran ops, whatever its TensorCore, the device, did; in no part of "
+            "the step. Missing where none was recorded.",
+        ),
     ),
 )  # fmt: skip

@@ -15,6 +15,8 @@ from tfcompare.schema import HostColumn
 from tfcompare.schema.arrays import Int64
 from tfcompare.store.contents import Damaged
 
+_PLACES = frozenset({schema.DEVICE, schema.HOST, schema.SPARSE_CORE})
+
 
 class Packs(Protocol):
     """Packs whose tables are read together."""
@@ -34,8 +36,8 @@ def check_table(name: str, table: pa.Table, packs: Packs) -> None:
     pack = np.repeat(np.arange(len(rows)), rows)
     for column, values in columns.items():
         if isinstance(values, pa.DictionaryArray):
-            if column == "host_or_device" and not set(values.dictionary.to_pylist()) <= {schema.HOST, schema.DEVICE}:
-                raise Damaged(f"{name}.{column} is neither {schema.HOST} nor {schema.DEVICE}")
+            if column == "host_or_device" and not _PLACES.issuperset(values.dictionary.to_pylist()):
+                raise Damaged(f"{name}.{column} is none of {', '.join(sorted(_PLACES))}")
         elif values.type != pa.bool_():
             _check_numbers(f"{name}.{column}", declared.columns[column], values)
     for column, other in declared.rows_of.items():

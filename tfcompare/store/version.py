@@ -13,7 +13,7 @@ from tfcompare.sources.logdir import RunSummary
 from tfcompare.store.contents import digest_of
 
 SUMMARY = "summary"
-_SUMMARY_NUMBER = 2
+_SUMMARY_NUMBER = 3
 """As `NUMBERS`, of a run's summary."""
 
 

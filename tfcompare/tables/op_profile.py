@@ -18,7 +18,9 @@ _PATHS = {
 
 
 def op_profile(hlo_ops: pd.DataFrame) -> pd.DataFrame:
-    """Columns of `schema.OP_PROFILE`, host by host and level by level, from `hlo_ops`; longest self time first."""
+    """Columns of `schema.OP_PROFILE`, host by host and level by level, from `hlo_ops`; longest self time first. What
+    SparseCores ran at the same time as a TensorCore is left out."""
+    hlo_ops = hlo_ops[hlo_ops["core_type"] != schema.SPARSE_CORE]
     if hlo_ops.empty:
         return schema.OP_PROFILE.empty()
     source = hlo_ops["source"].where(hlo_ops["source"] != "", UNKNOWN_SOURCE)

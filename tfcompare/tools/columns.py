@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tfcompare import schema
-from tfcompare.compare.diff import PER_RUN, SumsPer, change, outcome
+from tfcompare.compare.diff import MATCHED, PER_RUN, SumsPer, change, outcome
 from tfcompare.schema import SIDES, Column
 
 HEADINGS = {"baseline": "Baseline", "candidate": "Candidate", "delta": "Change", "ratio": "Ratio"}
@@ -307,12 +307,19 @@ def marked_rows(page: pd.DataFrame) -> dict[str, pd.Index]:
 
 
 def changes_of(frame: pd.DataFrame, column: str) -> pd.Series:
-    """A column of a diff as it is shown: in one of changes, a row that only one side has changed by its whole value."""
+    """A column of a diff as it is shown.
+
+    A row that only one side has changed by its whole value. One that both have changed by an unknown value where a side
+    did not record it.
+    """
     sides = [f"{column.removesuffix('_delta')}_{side}" for side in SIDES]
     if not column.endswith("_delta") or not set(sides) <= set(frame.columns):
         return frame[column]
     ours, theirs = (frame[side] for side in sides)
-    return change(ours, theirs).where(ours.notna() | theirs.notna())
+    is_known = ours.notna() | theirs.notna()
+    if "status" in frame:
+        is_known &= (frame["status"] != MATCHED) | (ours.notna() & theirs.notna())
+    return change(ours, theirs).where(is_known)
 
 
 def in_words(rows: pd.DataFrame) -> pd.DataFrame:

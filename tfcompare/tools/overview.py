@@ -11,7 +11,7 @@ from tfcompare.compare.memory_growth import growth_in
 from tfcompare.compare.pooling import mean_of, median_of
 from tfcompare.compare.stats.estimates import STEP_TIME as MEANING
 from tfcompare.compare.step_time_verdict import step_time_us
-from tfcompare.compare.utilization import ROOFLINE, Cost, duty_cycle, roofline_efficiency, time_at_peak_us
+from tfcompare.compare.utilization import ROOFLINE, Cost, duty_cycle, on_devices, roofline_efficiency, time_at_peak_us
 from tfcompare.tools.input import input_bound
 from tfcompare.tools.input.input_verdicts import on_waiting
 from tfcompare.tools.key_figures import KeyFigure, better_by, op_times
@@ -35,6 +35,9 @@ PLANNED_MEMORY = "Planned peak memory"
 DEVICE_PARTS = ("device_compute_us", "device_collectives_us", "device_to_device_us")
 _DEVICE_BUSY = (
     "Mean time per step in which a device computes, communicates or copies between devices, as in the step breakdown."
+)
+_SPARSE_CORES_BUSY = (
+    "Mean time per step and TPU chip in which any of its SparseCores ran ops; it overlaps with the parts of the step."
 )
 _DUTY_CYCLE = (
     "The share of the time from its first event to its last in which a device computes, communicates or copies between "
@@ -106,7 +109,7 @@ def _utilization(pair: Pair) -> Iterator[KeyFigure]:
 
 
 def _roofline_efficiency(run: Run, host: str | None) -> float:
-    return roofline_efficiency(run.in_steps("hlo_ops", host=host))
+    return roofline_efficiency(on_devices(run.in_steps("hlo_ops", host=host)))
 
 
 def _growth(pair: Pair) -> Iterator[KeyFigure]:
@@ -142,8 +145,21 @@ def _parts(pair: Pair, parts: pd.DataFrame) -> list[KeyFigure]:
         if max(on_device) > 0
         else KeyFigure("Host compute", "µs", *on_host, "neither", _HOST_COMPUTE)
     )
+    sparse_cores = [mean_of(side.each(_sparse_cores_busy_us)) for side in pair.sides]
     ours, theirs = (input_bound.wait_of_side(side).input_time_us.average for side in pair.sides)
-    return [busy, KeyFigure("Input wait", "µs", ours, theirs, better_by(on_waiting(pair)), _INPUT)]
+    return [
+        busy,
+        KeyFigure("SparseCores busy", "µs", sparse_cores[0], sparse_cores[1], "neither", _SPARSE_CORES_BUSY),
+        KeyFigure("Input wait", "µs", ours, theirs, better_by(on_waiting(pair)), _INPUT),
+    ]
+
+
+def _sparse_cores_busy_us(run: Run, host: str | None) -> float:
+    """The mean over the included steps and chips; NaN where no SparseCore was recorded."""
+    if "TPU" not in run.info.device_type:
+        return math.nan
+    steps = run.table("hosts", host=host)
+    return float(steps.loc[steps["included"], "sparse_core_busy_us"].mean())
 
 
 def _execution(pair: Pair) -> list[KeyFigure]:

@@ -18,7 +18,7 @@ from tfcompare.compare.stats.estimates import STEP_TIME
 from tfcompare.compare.stats.verdict import SAME, UNCLEAR
 from tfcompare.compare.step_time_verdict import step_time_us
 from tfcompare.markdown import as_code, as_markdown, first_sentence
-from tfcompare.schema import SIDES
+from tfcompare.schema import SIDES, SPARSE_CORE
 from tfcompare.text import capitalized
 from tfcompare.tools.advice import Advice, Findings, advise_on, facts_of
 from tfcompare.tools.advice import Facts as AdviceFacts
@@ -368,8 +368,9 @@ def _finding(pair: Pair, row: pd.Series) -> Finding:
 def _change(pair: Pair, row: pd.Series) -> list[str]:
     """The cells on an op that changed."""
     low, high = pair.interval(row)
+    place = f" on {SPARSE_CORE}" if row["host_or_device"] == SPARSE_CORE else ""
     return [
-        str(row["op_name"]),
+        f"{row['op_name']}{place}",
         format_delta(float(row["self_time_us_change"]), "µs"),
         *(format_time_us(row[name]) for name in by_role("self_time_us")),
         format_ratio(row["self_time_us_ratio"]),

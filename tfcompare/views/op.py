@@ -85,7 +85,7 @@ def _places(pair: Pair, baseline: str | None, candidate: str | None) -> Iterator
     """The line of the user's program that made the op of these names, and where else it is shown: in the timeline, and
     its instructions, as far as it has any."""
     name = baseline or candidate or ""
-    rows = pair.instructions()
+    rows = pair.every_instruction()
     of_op = rows[(rows["op_name_baseline"] == baseline) | (rows["op_name_candidate"] == candidate)]
     of_sides = (
         rows.loc[(rows[f"op_name_{role}"] == own) & (rows[f"source_{role}"].fillna("") != ""), f"source_{role}"]
@@ -99,7 +99,7 @@ def _places(pair: Pair, baseline: str | None, candidate: str | None) -> Iterator
 def times(pair: Pair, op_name: str) -> Iterator[Block]:
     """The numbers and steps of the op of that name, where it ran: on the device, on the host, or on both."""
     for position, row in rows_named(ops_of(pair, idle=False), op_name, op_name).iterrows():
-        yield Text(f"**{as_code(str(row['op_type']))} on {str(row['host_or_device']).lower()}**")
+        yield Text(f"**{as_code(str(row['op_type']))} on {schema.place_word(str(row['host_or_device']))}**")
         yield from of_one_row(pair, row, f"op_{position}")
 
 

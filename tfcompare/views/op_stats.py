@@ -20,7 +20,7 @@ from tfcompare.compare.diff import INTERVAL
 from tfcompare.compare.groups.aggregate import Grouping, largest_changes, without_idle
 from tfcompare.compare.pair import Pair
 from tfcompare.markdown import as_code
-from tfcompare.schema import DEVICE, HOST, SIDES
+from tfcompare.schema import DEVICE, HOST, SIDES, SPARSE_CORE, place_word
 from tfcompare.tools import step_attribution
 from tfcompare.tools.key_figures import KeyFigure
 from tfcompare.tools.ops import op_figures
@@ -65,14 +65,16 @@ PER_OCCURRENCE = (
     "Divide the times in the table, and the changes, by how often the op ran: for runs whose ops ran more or less "
     "often. Verdicts are on the time per step, so an op with other numbers of occurrences per step has none."
 )
+_PLACES = (DEVICE, SPARSE_CORE, HOST)
 _RATES = ("flops_per_s", "bandwidth_bytes_per_s", "operational_intensity", "bound_by")
 _AVERAGES = ("avg_time_us", "avg_self_time_us", "cumulative_share")
 
 
 def _places(pair: Pair, _options: Any) -> dict[str, str]:
     ran_on = pair.cached("places", lambda: set(without_idle(pair.diff())["host_or_device"]))
-    present = [place for place in (DEVICE, HOST) if place in ran_on]
-    return {place: place for place in ([*present, "both"] if len(present) > 1 else present or [HOST])}
+    present = [place for place in _PLACES if place in ran_on] or [HOST]
+    every = {"both": "both" if len(present) < len(_PLACES) else "all"} if len(present) > 1 else {}
+    return {place: place for place in present} | every
 
 
 def _parts(pair: Pair, _options: Any) -> dict[str, str]:
@@ -90,7 +92,7 @@ class Options:
     """Which ops are shown, and how."""
 
     by: Grouping = option("op_name", "Group by", GROUPINGS)
-    where: Literal["Device", "Host", "both"] = option("both", "Where", _places)
+    where: Literal["Device", "SparseCore", "Host", "both"] = option("both", "Where", _places)
     filter: str = option(
         "", "Filter", hint="words in name or type",
         help="All words must be in an op's name or type; case does not matter",
@@ -102,8 +104,8 @@ class Options:
 
     @property
     def places(self) -> tuple[str, ...]:
-        """Host, device or both, the device first."""
-        return (DEVICE, HOST) if self.where == "both" else (self.where,)
+        """Where the ops ran, the device first."""
+        return _PLACES if self.where == "both" else (self.where,)
 
 
 def blocks(pair: Pair, options: Options) -> Iterator[Block]:
@@ -245,7 +247,8 @@ def _distributions(pair: Pair, options: Options) -> Iterator[Block]:
     for place in options.places:
         times = _shares_on(pair, place, idle=options.idle)
         if times["op_type"].empty:
-            yield Text(f"No op took any time on {place.lower()}.", "notice")
+            if place != SPARSE_CORE:  # few devices have any
+                yield Text(f"No op took any time on {place_word(place)}.", "notice")
             continue
         reach = op_figures.largest_bar(list(times.values()), "self_time_us", len(pair.shown), as_shares=options.shares)
         on = (options.idle, options.shares)
@@ -279,13 +282,13 @@ def _at_a_glance(pair: Pair, options: Options, pixels: int = WIDE) -> Any:
 
 
 def _bars(pair: Pair, times: pd.DataFrame, by: Grouping, place: str, reach: float, as_shares: bool) -> Any:
-    title = f"Self time on {place.lower()} by {GROUPINGS[by]}"
+    title = f"Self time on {place_word(place)} by {GROUPINGS[by]}"
     return shares.bars(pair, times, "self_time_us", title=title, of="Self time", reach=reach, as_shares=as_shares)
 
 
 def _types(pair: Pair, times: pd.DataFrame, place: str) -> Facts:
     """The largest op types with their shares, as texts."""
-    return shares.facts(pair, times, f"Share of self time on {place.lower()}", MOST_TYPES)
+    return shares.facts(pair, times, f"Share of self time on {place_word(place)}", MOST_TYPES)
 
 
 def _with_time(rows: pd.DataFrame, place: str) -> pd.DataFrame:
@@ -297,8 +300,8 @@ def _scopes(pair: Pair, options: Options) -> Iterator[Block]:
     """The self time by name scope."""
     if coverage := op_figures.scoped_time(ops_of(pair, idle=False), is_single=pair.is_single):
         yield Text(coverage, "quiet")
-    for place in options.places:
-        nothing = f"No op took any time on {place.lower()}."
+    for place in [place for place in options.places if place != SPARSE_CORE or place in _places(pair, None)]:
+        nothing = f"No op took any time on {place_word(place)}."
         yield Chart(f"scopes_{place.lower()}", partial(scopes_of, pair, place=place), on=place, nothing=nothing)
 
 
@@ -310,13 +313,14 @@ def scopes_of(pair: Pair, _options: Any = None, *, place: str) -> Any:
     took_time = tree[by_role("self_time_us")].max(axis=1) > 0
     here = tree[took_time & (tree["node"].str.split("/", n=1).str[0] == place)]
     make = scopes.scope_icicle_alone if pair.is_single else scopes.scope_icicle
-    return None if here.empty else make(here, "self_time_us", per=pair.per_on(place), place=place.lower())
+    return None if here.empty else make(here, "self_time_us", per=pair.per_on(place), place=place_word(place))
 
 
 CHARTS: dict[str, Make] = {
     "op_changes": _changes,
     "op_shares": _at_a_glance,
     "scopes_device": partial(scopes_of, place=DEVICE),
+    "scopes_sparsecore": partial(scopes_of, place=SPARSE_CORE),
     "scopes_host": partial(scopes_of, place=HOST),
 }
 VIEW = View("op_stats", "Op stats", blocks, CHARTS, options=Options)

@@ -25,7 +25,7 @@ from tfcompare.compare.stats.verdict import LESS, MORE, SAME, UNTESTED, Verdict
 from tfcompare.compare.step_time_verdict import SAME_CAPTURE, no_steps, time_verdict
 from tfcompare.compare.tf_data.call_verdicts import calls_by_pipeline, slowest_pipeline
 from tfcompare.compare.utilization import Cost, time_at_peak_us, unknown_share
-from tfcompare.schema import DEVICE, HOST, SIDES
+from tfcompare.schema import HOST, SIDES
 from tfcompare.schema.arrays import Floats
 from tfcompare.schema.hlo import MOST_UNKNOWN
 from tfcompare.tables.step_cells import StepCells
@@ -354,7 +354,7 @@ def _has_host_rows(keys: pd.DataFrame) -> bool:
 
 def _has_device_rows(keys: pd.DataFrame) -> bool:
     """Whether any of these rows of ops or kernels ran on a device."""
-    return bool((keys["host_or_device"] == DEVICE).any()) if "host_or_device" in keys else len(keys) > 0
+    return bool((keys["host_or_device"] != HOST).any()) if "host_or_device" in keys else len(keys) > 0
 
 
 def _timed(

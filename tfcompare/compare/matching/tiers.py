@@ -166,12 +166,15 @@ def _of_programs(*others: str, in_order: tuple[Tier, ...] = ()) -> tuple[Tier, .
 
 _BUFFER = ("memory_space", "output_index", "kind")
 HLO_TIERS = {
-    "hlo_ops": _of_programs(
-        "category",
-        in_order=(
-            Tier(PROBABLE, ("host", "named", "origin", "stem", "nth_of_stem", "category")),
-            Tier(PROBABLE, ("host", "named", "origin", "nth_of_op", "category")),
-        ),
+    "hlo_ops": tuple(
+        Tier(tier.name, (*tier.keys, "core_type"))
+        for tier in _of_programs(
+            "category",
+            in_order=(
+                Tier(PROBABLE, ("host", "named", "origin", "stem", "nth_of_stem", "category")),
+                Tier(PROBABLE, ("host", "named", "origin", "nth_of_op", "category")),
+            ),
+        )
     ),
     "hlo_memory": _of_programs(
         *_BUFFER, in_order=(Tier(PROBABLE, ("host", "named", "origin", "stem", "nth_of_stem", *_BUFFER)),)

@@ -27,7 +27,7 @@ from tfcompare.hlo.expression import expressions
 from tfcompare.hlo.multiplied import multiplied_types
 from tfcompare.hlo.peaks import Peaks, peaks_of
 from tfcompare.schema.arrays import Bools, Floats, Int32, Int64, Strings
-from tfcompare.schema.hlo import TRANSFERS
+from tfcompare.schema.hlo import TENSOR_CORE, TRANSFERS
 from tfcompare.xspace import XSpace
 from tfcompare.xspace.space import PS_PER_US
 
@@ -54,7 +54,7 @@ class _Ran:
     """The events of instructions: their rows, and the times and number of occurrences and executions of each.
 
     `step` and `executions` are those of `OpEvents`; `late_ps`: how long after the event its work may have gone on
-    elsewhere.
+    elsewhere; `on_sparse_core`: whether a SparseCore ran it.
     """
 
     rows: Int32
@@ -64,6 +64,7 @@ class _Ran:
     occurrences: Int64
     executions: Int64
     late_ps: Int64
+    on_sparse_core: Bools
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +95,9 @@ def instructions(space: XSpace, ops: Sequence[OpEvents], steps: Steps) -> Instru
     peaks = Peaks() if kind == "CPU" else peaks_of(space.planes[plane].stats)
     read = _of_metadata if kind == "TPU" else _of_events
     facts, which, costs = read(space, programs, rows, peaks)
-    firsts, same = combinations(*(_codes(facts[key]) for key in ("program", "hlo_op", "category")))
+    if kind == "TPU":
+        facts, which = _by_core_type(facts, which, np.concatenate([events.on_sparse_core for events in ran]))
+    firsts, same = combinations(*(_codes(facts[key]) for key in ("program", "hlo_op", "category", "core_type")))
     instruction = same[which]
     figures = {
         name: np.concatenate([getattr(events, name) for events in ran])
@@ -124,9 +127,10 @@ def _cells(row: Int64, step: Int32, figures: Facts, costs: Mapping[str, Floats],
 
 
 def _order(facts: Facts) -> Int64:
-    keys = pa.table({name: facts[name] for name in ("self_ps", "program", "hlo_op")})
+    names = ("program", "hlo_op", "core_type")
+    keys = pa.table({name: facts[name] for name in ("self_ps", *names)})
     order: Int64 = pc.sort_indices(
-        keys, [("self_ps", "descending"), ("program", "ascending"), ("hlo_op", "ascending")]
+        keys, [("self_ps", "descending"), *((name, "ascending") for name in names)]
     ).to_numpy()
     return order.astype(np.int64)
 
@@ -173,9 +177,13 @@ def _on_devices(space: XSpace, ops: Sequence[OpEvents], kind: str) -> list[_Ran]
     out = []
     names = instructions_of(space).hlo_op.spread(len(space.events)) if kind == "GPU" else None
     for plane in ops:
-        if plane.host_or_device == schema.DEVICE:
+        if plane.host_or_device != schema.HOST:
             late = np.broadcast_to(np.int64(0), len(plane.rows))
-            ran = _Ran(plane.rows, plane.step, plane.total_ps, plane.self_ps, plane.occurrences, plane.executions, late)
+            on_sparse_core = np.broadcast_to(plane.host_or_device == schema.SPARSE_CORE, len(plane.rows))
+            ran = _Ran(
+                plane.rows, plane.step, plane.total_ps, plane.self_ps, plane.occurrences, plane.executions, late,
+                on_sparse_core,
+            )  # fmt: skip
             if names is not None:
                 named = names[plane.rows] >= 0
                 ran = _Ran(*(getattr(ran, f.name)[named] for f in fields(ran)))
@@ -189,7 +197,10 @@ def _on_host(space: XSpace, steps: Steps) -> _Ran:
     order_by_start(events.line, events.start_ps, events.duration_ps, rows)
     own = self_times(events.line, events.start_ps, events.duration_ps, rows)
     ones = np.ones(len(rows), np.int64)
-    return _Ran(rows, steps.of_event[rows], events.duration_ps[rows], own, ones, ones, late_ps(space, rows))
+    on_sparse_core = np.zeros(len(rows), np.bool_)
+    return _Ran(
+        rows, steps.of_event[rows], events.duration_ps[rows], own, ones, ones, late_ps(space, rows), on_sparse_core
+    )
 
 
 def _of_events(space: XSpace, programs: Programs, rows: Int32, peaks: Peaks) -> tuple[Facts, Int64, Facts]:
@@ -262,9 +273,20 @@ def _recorded_costs(space: XSpace, rows: Int32, is_opaque: Bools) -> Facts:
     return out
 
 
+def _by_core_type(facts: Facts, which: Int64, on_sparse_core: Bools) -> tuple[Facts, Int64]:
+    """The facts of the distinct instructions on each type of core, and the instruction of each row. The peak FLOP rate
+    that a file has is that of TensorCores."""
+    size = len(facts["program"])
+    used, which = distinct(which + size * on_sparse_core, 2 * size)
+    facts = {name: values[used % size] for name, values in facts.items()}
+    facts["core_type"] = np.where(used >= size, schema.SPARSE_CORE, TENSOR_CORE).astype(object)
+    facts["peak_flops_per_s"] = np.where(used >= size, _NAN, facts["peak_flops_per_s"])
+    return facts, which
+
+
 def _facts(size: int) -> Facts:
     """What is known of so many instructions at first."""
-    texts = ("program", "hlo_op", "category", "op_name", "source", "expression")
+    texts = ("program", "hlo_op", "category", "core_type", "op_name", "source", "expression")
     facts: Facts = {name: np.full(size, "", object) for name in texts}
     return facts | {"peak_flops_per_s": np.full(size, _NAN), "is_rematerialized": np.zeros(size, np.bool_)}
 

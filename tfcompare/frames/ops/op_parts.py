@@ -29,7 +29,7 @@ SUMMED = ["occurrences", "total_time_ps", "self_time_ps"]
 class OpParts:
     """The parts of ops that have events, and the time of each in each step.
 
-    `parts` is the table `op_parts`: device (the plane's name), host_or_device, op_type, op_name, part, earliest and
+    `parts` is the table `op_parts`: device (of `OpEvents`), host_or_device, op_type, op_name, part, earliest and
     latest (first and last position of the part in the order in which the parts of a step start; −1 outside all steps),
     and shapes, which are empty (`op_shapes.with_shapes` sets them). `cells` is `op_cells`: part (a row of `parts`),
     step (its number, `NO_STEP` outside all steps), occurrences, total_time_ps, self_time_ps, is_eager. `totals` is
@@ -47,6 +47,7 @@ class OpParts:
 class OpEvents:
     """The op events of one plane, sorted as by `nesting.order_by_start`.
 
+    `device` is the plane's name, of a SparseCore that of the chip's own plane; `host_or_device` may be `SPARSE_CORE`.
     `rows` are their rows in the XSpace, `parts` the parts of this plane (`PART_TEXTS`), `part` a row of `parts`, `step`
     the position of the step, −1 outside all steps. `occurrences` is how many events each stands for, `executions` how
     many executions of its instruction or kernel begin with it.

@@ -1,4 +1,4 @@
-"""Ops that ran on TPU cores."""
+"""Ops that ran on TPU cores: on the TensorCore of each chip, which is the device, and on its SparseCores."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tfcompare.frames.grouping import distinct
 from tfcompare.frames.nesting import order_by_start, self_times
 from tfcompare.frames.ops.op_names import UNKNOWN, Op, parse_op
 from tfcompare.frames.ops.op_parts import PART_TEXTS, OpEvents
-from tfcompare.frames.planes import events_of_lines
+from tfcompare.frames.planes import events_of_lines, sparse_cores
 from tfcompare.schema.arrays import Bools, Int32, Int64
 from tfcompare.xspace import Plane, XSpace
 from tfcompare.xspace.space import LONGEST_PS, MOST_PS
@@ -22,15 +22,24 @@ _STEPS_LINE = "Steps"
 
 
 def tpu_ops(space: XSpace, planes: list[Plane], step: Int32, is_eager: Bools) -> list[OpEvents]:
-    """The ops of each TPU core, one element per plane with events."""
+    """The ops of each TPU core, one element per plane with events: those of `planes`, then those of SparseCores."""
     known = _Known(*_parts(space), step, is_eager)
-    used = [plane for plane in planes if plane.event_count]
-    rows, step_rows = ([_on_lines(space, plane, names) for plane in used] for names in (OP_LINES, (_STEPS_LINE,)))
+    used = [_Core(plane.name, schema.DEVICE, plane) for plane in planes if plane.event_count]
+    used += [_Core(chip, schema.SPARSE_CORE, core) for chip, cores in sparse_cores(space).items() for core in cores]
+    rows, step_rows = ([_on_lines(space, core.plane, names) for core in used] for names in (OP_LINES, (_STEPS_LINE,)))
     rows = [of.take(np.flatnonzero(known.part_of_metadata.take(space.events.metadata.take(of)) >= 0)) for of in rows]
     times = [_device_times(space, of_plane) for of_plane in rows]
     if sum(float(duration.sum(dtype=np.float64)) for _, duration in times) > MOST_PS:
         times = [(space.events.start_ps.take(of), space.events.duration_ps.take(of)) for of in rows]
-    return [_ops_on_plane(space, *of_plane, known) for of_plane in zip(used, rows, times, step_rows, strict=True)]
+    return [_ops_on_core(space, *of_core, known) for of_core in zip(used, rows, times, step_rows, strict=True)]
+
+
+class _Core(NamedTuple):
+    """`device` and `place` are `device` and `host_or_device` of `OpEvents`."""
+
+    device: str
+    place: str
+    plane: Plane
 
 
 class _Known(NamedTuple):
@@ -42,8 +51,8 @@ class _Known(NamedTuple):
     is_eager: Bools
 
 
-def _ops_on_plane(
-    space: XSpace, plane: Plane, rows: Int32, times: tuple[Int64, Int64], step_rows: Int32, known: _Known
+def _ops_on_core(
+    space: XSpace, core: _Core, rows: Int32, times: tuple[Int64, Int64], step_rows: Int32, known: _Known
 ) -> OpEvents:
     events, (start, duration) = space.events, times
     line, order = events.line.take(rows), np.arange(len(rows), dtype=np.int32)
@@ -58,8 +67,8 @@ def _ops_on_plane(
     stands_for = events.occurrences.take(rows)
     occurrences = np.maximum(1, stands_for) if stands_for.any() else np.broadcast_to(np.int64(1), len(rows))
     return OpEvents(
-        device=plane.name,
-        host_or_device=schema.DEVICE,
+        device=core.device,
+        host_or_device=core.place,
         rows=rows,
         parts=known.parts.take(used),
         part=part.astype(np.int32),

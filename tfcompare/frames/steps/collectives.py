@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from tfcompare.frames.arrow import empty, host_table
 from tfcompare.frames.ops.op_parts import OpEvents
-from tfcompare.frames.planes import shown_lines
+from tfcompare.frames.planes import device_planes, host_plane
 from tfcompare.frames.steps.steps import Steps
 from tfcompare.schema import DEVICE
 from tfcompare.schema.arrays import Bools
@@ -42,7 +42,7 @@ def collectives(space: XSpace, steps: Steps, ops: Sequence[OpEvents]) -> pa.Tabl
     chosen = is_one[events.metadata]
     for plane, of_type in zip(ops, types, strict=True):
         chosen[plane.rows[of_type[plane.part]]] = True
-    lines = shown_lines(space)
+    lines = [i for plane in (host_plane(space), *device_planes(space)) if plane is not None for i in plane.lines]
     place = np.full(len(space.lines.name), -1, np.int64)
     place[lines] = np.arange(len(lines))
     rows = np.flatnonzero(chosen)

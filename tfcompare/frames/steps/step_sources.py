@@ -15,7 +15,15 @@ import numpy as np
 from tfcompare.frames.hlo.compile_events import TF_CALL_STAT
 from tfcompare.frames.hlo.host_instructions import host_instructions
 from tfcompare.frames.ops.op_names import parse_op
-from tfcompare.frames.planes import STEPS_LINE, device_kind, device_planes, events_of_lines, profile_span_ps, short_id
+from tfcompare.frames.planes import (
+    STEPS_LINE,
+    chip_parts,
+    device_kind,
+    device_planes,
+    events_of_lines,
+    profile_span_ps,
+    short_id,
+)
 from tfcompare.frames.steps import groups as grouping
 from tfcompare.frames.steps.execution_spans import execution_spans
 from tfcompare.frames.steps.groups import Groups
@@ -169,7 +177,7 @@ def _from_device_events(space: XSpace, groups: Groups, source: str, rows: Int32,
     lacks lasts as long as on the slowest that has it.
 
     Devices that do not wait for one another are slow in different steps, so no device takes as long as the slowest of
-    each step. An event belongs to the step of its own device.
+    each step. An event belongs to the step of its own device, one of a part of a chip to that of the chip.
     """
     events = space.events
     numbers, code = np.unique(keys, return_inverse=True)
@@ -183,13 +191,14 @@ def _from_device_events(space: XSpace, groups: Groups, source: str, rows: Int32,
     start = events.start_ps[longest[in_time]]
     end = start + events.duration_ps[longest[in_time]]
     of_event = _spans_at(start, end, np.arange(len(start)), events.start_ps)
-    plane_of_row = space.planes_of(rows)
+    plane_of_row, parts = space.planes_of(rows), chip_parts(space)
     for plane in device_planes(space):
         own = np.flatnonzero(plane_of_row == plane.index)
         if len(own):
             begin = events.start_ps[rows[own]]
             until = begin + events.duration_ps[rows[own]]
-            of_event[plane.events] = _spans_at(begin, until, position[code[own]], events.start_ps[plane.events])
+            for here in (plane, *parts.get(plane.name, [])):
+                of_event[here.events] = _spans_at(begin, until, position[code[own]], events.start_ps[here.events])
     group = groups.group[rows]
     of_group = dict(zip(group.tolist(), position[code].tolist(), strict=True))
     return Steps(
@@ -266,7 +275,8 @@ def _assign_events(
     step = choose_spans(host, device)
     times, each = space.events.start_ps, np.arange(len(number))
     of_event = _spans_at(host.start_ps, host.end_ps, each, times)
-    for plane in device_planes(space):
+    parts = [plane for of_chip in chip_parts(space).values() for plane in of_chip]
+    for plane in (*device_planes(space), *parts):
         of_event[plane.events] = _spans_at(step.start_ps, step.end_ps, each, times[plane.events])
     of_event, is_linked = _assign_groups(of_event, groups, _step_of_group(groups, marker))
     return Steps(source, number, step.start_ps, step.end_ps, of_event, is_linked, host, device)

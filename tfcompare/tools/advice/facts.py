@@ -13,8 +13,9 @@ from tfcompare.compare.between_steps import Window, window_of
 from tfcompare.compare.straggler import steps_of_straggler
 from tfcompare.compare.tf_data.iterator_tree import setting
 from tfcompare.compare.tf_data.tf_data_bottleneck import Analysis, analyse, stages
+from tfcompare.compare.utilization import on_devices
 from tfcompare.frames.ops.op_names import DATASET
-from tfcompare.schema import DEVICE, HOST, IDLE
+from tfcompare.schema import DEVICE, HOST, IDLE, SPARSE_CORE
 from tfcompare.schema.kernels import MEMORY_SET
 from tfcompare.tools.input.input_bound import InputWait, wait_of
 from tfcompare.tools.ops.idle_gaps import Gap, usual_gap
@@ -185,7 +186,8 @@ def facts_of(run: Run, host: str | None = None) -> Facts:
     steps = steps_of_straggler(tables["steps"])
     counted = steps[steps["included"].astype(bool)]
     op_stats, pipelines = tables["op_stats"], tables["tf_data_pipelines"]
-    ops = op_stats[op_stats["op_type"] != IDLE].reset_index(drop=True)
+    is_op = (op_stats["op_type"] != IDLE) & (op_stats["host_or_device"] != SPARSE_CORE)
+    ops = op_stats[is_op].reset_index(drop=True)
     idle = op_stats[op_stats["op_type"] == IDLE].set_index("host_or_device")["self_time_us"]
     wait = wait_of(run, host)
     analysis = analyse(pipelines, tables["tf_data"])
@@ -210,7 +212,7 @@ def facts_of(run: Run, host: str | None = None) -> Facts:
         copies=copies[copies["kind"] != MEMORY_SET],
         memory=tables["memory_summary"],
         input_ops=tables["input_pipeline"],
-        hlo_ops=run.in_steps("hlo_ops", host=host),
+        hlo_ops=on_devices(run.in_steps("hlo_ops", host=host)).reset_index(drop=True),
         hlo_memory=tables["hlo_memory"],
         compilations=tables["compilations"],
         busy_threads=busy_threads(ops, run.info.duration_ms * 1e3, run.info.hosts if host is None else 1),

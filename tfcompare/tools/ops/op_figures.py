@@ -11,7 +11,7 @@ from tfcompare import schema
 from tfcompare.compare.attribution import NEGLIGIBLE_US
 from tfcompare.compare.groups.aggregate import largest_changes, of_side, without_idle
 from tfcompare.compare.groups.fused_rows import single_ops
-from tfcompare.schema import DEVICE, HOST, SIDES
+from tfcompare.schema import DEVICE, HOST, SIDES, SPARSE_CORE, place_word
 from tfcompare.text import middle_ellipsis
 from tfcompare.tools.key_figures import KeyFigure
 from tfcompare.units import format_delta, format_percent, format_percent_change, format_time_us
@@ -63,7 +63,7 @@ def sentence_alone(ops: pd.DataFrame, per: str) -> str:
 
 def _where(place: str, per: str) -> str:
     """`on the device per step`; `per step and device` says both."""
-    return f"per {per}" if per.endswith(place.lower()) else f"on the {place.lower()} per {per}"
+    return f"per {per}" if per.endswith(place.lower()) else f"on the {place_word(place)} per {per}"
 
 
 def outside_of_steps(pair: Pair, name: str = "op_stats") -> str:
@@ -98,14 +98,14 @@ def moved(values: tuple[float, float], texts: Sequence[str]) -> str:
 
 
 def figures(ops: pd.DataFrame, per: Callable[[str], str]) -> list[KeyFigure]:
-    """Self time on device and host, and the number of ops, of both sides; what neither side has is left out.
+    """Self time at each place, and the number of ops, of both sides; what neither side has is left out.
 
     `per` says what the sums of a place are per.
     """
     meaning = "Time of all ops without the ops that they call, over all threads or streams; without IDLE."
     figures = [
         KeyFigure(f"Self time {where}", "µs", *_self_time(ops, place), "neither", meaning)
-        for place in (DEVICE, HOST)
+        for place in (DEVICE, SPARSE_CORE, HOST)
         for where in [_where(place, per(place)).replace("the ", "")]
     ]  # fmt: skip
     counts = [float(len(single_ops(of_side(ops, role), role))) for role in SIDES]
@@ -150,7 +150,7 @@ def _main_place(ops: pd.DataFrame) -> str:
 
 
 def _self_time(ops: pd.DataFrame, place: str) -> tuple[float, float]:
-    """The self time of both sides on host or device; NaN for a side without ops there."""
+    """The self time of both sides at a place; NaN for a side without ops there."""
     here, metric = ops[ops["host_or_device"] == place], "self_time_us"
     ours, theirs = (float(here[f"{metric}_{role}"].astype("float64").sum(min_count=1)) for role in SIDES)
     return ours, theirs

@@ -14,14 +14,14 @@ import pandas as pd
 from tfcompare.compare.diff import ADDED, REMOVED
 from tfcompare.compare.groups.aggregate import Grouping, group_diff, without_idle
 from tfcompare.compare.matching.manual import with_distinct_names
-from tfcompare.schema import DEVICE, HOST, SIDES
+from tfcompare.schema import DEVICE, HOST, SIDES, SPARSE_CORE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tfcompare.compare.pair import Pair
 
-PREFIXES = {DEVICE: "device", HOST: "host"}
+PREFIXES = {DEVICE: "device", HOST: "host", SPARSE_CORE: "sparse_core"}
 """Maps `host_or_device` to the prefix of its share columns."""
 
 
@@ -151,9 +151,8 @@ def with_words(rows: pd.DataFrame, text: str, columns: list[str]) -> pd.DataFram
 
 def own_side_shares(ranked: pd.DataFrame) -> pd.DataFrame:
     """`ranked` (an `op_table`) with `self_share` and `cumulative_share`: those of the side that the row belongs to."""
-    on_device = (ranked["host_or_device"] == DEVICE).to_numpy(dtype=bool)
     columns = {
-        name: np.where(on_device, ranked[f"device_{name}"], ranked[f"host_{name}"])
+        name: sum(ranked[f"{prefix}_{name}"] for prefix in PREFIXES.values())  # 0 on other sides
         for name in ("self_share", "cumulative_share")
     }
     return ranked.assign(**columns)

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from tfcompare.frames.planes import HOST_PLANE
+from tfcompare.frames.planes import place_of
+from tfcompare.schema import HOST
 from tfcompare.tools.timeline.run_timeline import HostTimeline
 
 Lanes = tuple[int | None, int | None]
@@ -25,13 +26,19 @@ class LanePair:
     """A lane of each side, as a row of its `HostTimeline.lanes`; None for a side without it.
 
     `label` is its name as people know it: of a thread without its id, of a device's line with the device in front.
-    `kind` is the same for threads of one pool, and for lines of devices that differ in numbers only.
+    `kind` is the same for threads of one pool, and for lines of devices that differ in numbers only. `place`: that of
+    its ops, as `host_or_device` in `op_stats`.
     """
 
     label: str
     kind: str
     lanes: Lanes
-    is_on_host: bool
+    place: str
+
+    @property
+    def is_on_host(self) -> bool:
+        """Whether it is a thread of the host."""
+        return self.place == HOST
 
 
 def lane_pairs(timelines: Sequence[HostTimeline]) -> list[LanePair]:
@@ -88,13 +95,14 @@ def _named(sides: Sequence[pd.DataFrame], lanes: Lanes) -> tuple[LanePair, tuple
     """The pair with its label, and its place among the others."""
     rows = [side.loc[lane].to_dict() for side, lane in zip(sides, lanes, strict=False) if lane is not None]
     plane, name = str(rows[0]["plane"]), str(rows[0]["name"])
-    on_host = plane == HOST_PLANE
+    place = place_of(plane)
+    on_host = place == HOST
     label = name or "thread" if on_host else f"{plane.removeprefix('/device:')} {name}".strip()
     is_alone = len(rows) < len(sides)
     padded = _NUMBER.sub(lambda number: f"{number[0]:0>20}", plane)
     busy_ps = float(sum(row["busy_ps"] for row in rows))
     kind = _NUMBER.sub("#", f"{plane} {name}")
-    return LanePair(label, kind, lanes, on_host), (on_host, is_alone, padded, -busy_ps, label)
+    return LanePair(label, kind, lanes, place), (on_host, is_alone, padded, -busy_ps, label)
 
 
 def _with_distinct_labels(pairs: list[LanePair]) -> list[LanePair]:

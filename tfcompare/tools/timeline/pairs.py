@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from tfcompare import schema
 from tfcompare.compare.diff import ADDED, MATCHED, REMOVED
 from tfcompare.compare.groups.fused_rows import single_ops
 from tfcompare.compare.matching.plain_names import plain_type
@@ -100,7 +99,7 @@ def _ops(timeline: HostTimeline, lanes: Sequence[LanePair], op_stats: pd.DataFra
     places = np.full(len(timeline.lanes), "", object)
     for pair in lanes:
         if (lane := pair.lanes[side]) is not None:
-            places[lane] = schema.HOST if pair.is_on_host else schema.DEVICE
+            places[lane] = pair.place
     spans = timeline.spans
     codes = [np.asarray(spans[name].cat.codes, np.int64) for name in OP[1:]]
     first, each = combinations(np.asarray(spans["lane"], np.int64), *codes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from tfcompare.compare.diff import change
-from tfcompare.schema import DEVICE, HOST, SIDES
+from tfcompare.schema import DEVICE, HOST, SIDES, SPARSE_CORE
 from tfcompare.tools.timeline.aligned import Aligned
 from tfcompare.tools.timeline.drawing import Viewport, axes
 from tfcompare.tools.timeline.ops_in_range import wall_times
@@ -17,19 +17,17 @@ def range_table(aligned: Aligned, look: Viewport, range_us: tuple[float, float])
 
     The first has one row for each op: `host_or_device`, `op_type`, `op_name`, and for each side
     `wall_time_us_<role>`, `occurrences_<role>` (0 where it did not run), and `wall_time_us_delta`. An instant is
-    divided equally among the ops that run then on the device, or on the host, so the times of either add up to the time
-    in which any op ran there. The second has `host_or_device` and `<role>`: that time as a share of the range.
+    divided equally among the ops that run then at one place (the device, SparseCores, the host), so the times of each
+    add up to the time in which any op ran there. The second has `host_or_device` and `<role>`: that time as a share of
+    the range.
     """
     timelines = aligned.timelines
     parts, coverage = [], []
-    for place in (DEVICE, HOST):
-        on_host = place == HOST
+    for place in (DEVICE, SPARSE_CORE, HOST):
         sides, shares = [], {}
         for number, (side, axis) in enumerate(zip(timelines.sides, axes(aligned, look), strict=True)):
             lanes = [
-                lane
-                for pair in timelines.lanes
-                if pair.is_on_host == on_host and (lane := pair.lanes[number]) is not None
+                lane for pair in timelines.lanes if pair.place == place and (lane := pair.lanes[number]) is not None
             ]
             times, share = wall_times(
                 side.timeline, lanes, timelines.op_rows(number), (axis.ps(range_us[0]), axis.ps(range_us[1]))

@@ -152,7 +152,7 @@ def open_timelines(pair: Pair, host: str | None) -> Timelines:
 
 def _mirrored(pair: LanePair) -> LanePair:
     """A lane of a run that is shown alone, as its own partner."""
-    return LanePair(pair.label, pair.kind, (pair.lanes[0], pair.lanes[0]), pair.is_on_host)
+    return LanePair(pair.label, pair.kind, (pair.lanes[0], pair.lanes[0]), pair.place)
 
 
 def _side(run: Run, host: str) -> SideTimeline:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tfcompare.markdown import as_code
+from tfcompare.schema import place_word
 from tfcompare.text import capitalized
 from tfcompare.tools.hosts.host_clocks import FEWEST_STEPS
 from tfcompare.tools.short_names import shorten_distinct
@@ -147,7 +148,7 @@ def alone(aligned: Aligned) -> str:
         f"{as_code(name)} ({format_time_us(us)})" for name, us in zip(names, rows["wall_time_us_baseline"], strict=True)
     ]
     idle = f"for {format_percent(1 - share)} of it, no op runs there"
-    return f"{first} Longest on the {place.lower()}: {_joined(ops)}; {idle}."
+    return f"{first} Longest on the {place_word(place)}: {_joined(ops)}; {idle}."
 
 
 def hits(find: str, counts: list[int], letters: Sequence[str]) -> str:

@@ -24,7 +24,7 @@ from tfcompare.views.blocks import Beside, Block, Chart, Choose, Facts, Finding,
 from tfcompare.views.hosts import host_parts, hosts_clocks, hosts_links
 from tfcompare.views.hosts.host_parts import HostParts
 from tfcompare.views.options import option
-from tfcompare.views.view import Make, View
+from tfcompare.views.view import Make, View, by_role
 
 PLURALS: dict[By, str] = {"host": "hosts", "device": "devices"}
 LABELS = {column.name: column.label for column in schema.HOSTS.columns}
@@ -243,7 +243,8 @@ def _columns(pair: Pair, rows: pd.DataFrame, options: Options, *, every: bool) -
     sides = SIDES[: len(pair.shown)]
     several = rows["device"].nunique() > 1 or every
     names = ["host", *(["device"] if several else []), "step"]
-    metrics = dict.fromkeys(("busy_us", "busy_skew_us", "collectives_us", "duration_us", options.metric))
+    of_chips = [] if rows[by_role("sparse_core_busy_us")].isna().all(axis=None) else ["sparse_core_busy_us"]
+    metrics = dict.fromkeys(("busy_us", "busy_skew_us", "collectives_us", "duration_us", options.metric, *of_chips))
     if every:
         metrics = dict.fromkeys(c.name for c in schema.HOSTS.metrics if c.is_number)
     for metric in metrics:

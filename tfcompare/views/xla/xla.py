@@ -14,7 +14,7 @@ from tfcompare.charts.xla import roofline, time_icicle
 from tfcompare.compare import executions
 from tfcompare.compare.pair import Pair
 from tfcompare.markdown import as_code
-from tfcompare.schema import SIDES
+from tfcompare.schema import SIDES, SPARSE_CORE
 from tfcompare.text import INDENT
 from tfcompare.tools.columns import Shown
 from tfcompare.tools.ops.op_stats import with_words
@@ -101,7 +101,7 @@ def blocks(pair: Pair, options: Options) -> Iterator[Block]:
         yield Choose(["program"])
         yield later(lambda: _answer(pair, options.program, rows()))
         yield Choose(["filter"])
-        yield later(lambda: _every_instruction(pair, options, rows()))
+        yield later(lambda: _every_instruction(pair, options, _with_sparse_cores(pair, options)))
         title = "Where the time goes" if pair.is_single else "Where the time changed"
         yield Section(title, lambda: _times(pair, options, rows()), True, ["by", "by_change"])
         yield later(lambda: _rates(pair, options, rows()))
@@ -123,6 +123,14 @@ def instructions(pair: Pair, options: Options) -> pd.DataFrame:
         return executions.of_program(rows, _program_keys(pair)[name]) if name else rows
 
     return pair.cached(("xla_program", name), make)
+
+
+def _with_sparse_cores(pair: Pair, options: Options) -> pd.DataFrame:
+    """`instructions`, with those of SparseCores."""
+    rows = pair.every_instruction()
+    if (rows["core_type"] != SPARSE_CORE).all():
+        return instructions(pair, options)
+    return executions.of_program(rows, _program_keys(pair)[options.program]) if options.program else rows
 
 
 def _answer(pair: Pair, name: str, rows: pd.DataFrame) -> Iterator[Block]:
@@ -173,7 +181,8 @@ def _columns(pair: Pair, rows: pd.DataFrame, chosen: pd.DataFrame, *, every: boo
     """
     sides = SIDES[: len(pair.shown)]
     has_peaks = every or rows[by_role("excess_us", sides)].notna().any(axis=None)
-    names = ["hlo_op", "category", *(["host"] if chosen["host"].nunique() > 1 or every else [])]
+    names = ["hlo_op", "category", *(["core_type"] if chosen["core_type"].nunique() > 1 or every else [])]
+    names += [*(["host"] if chosen["host"].nunique() > 1 or every else [])]
     names += by_role(TIME, CHANGE)
     costs = [*(["excess_us"] if has_peaks else []), "flops_per_s"]
     costs += ["bandwidth_bytes_per_s"] if pair.is_single or every else []

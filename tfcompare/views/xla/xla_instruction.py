@@ -12,7 +12,7 @@ from tfcompare.compare.diff import ADDED, REMOVED
 from tfcompare.compare.pair import Pair
 from tfcompare.errors import TfcompareError
 from tfcompare.markdown import as_code, as_markdown
-from tfcompare.schema import SIDES
+from tfcompare.schema import SIDES, SPARSE_CORE
 from tfcompare.tools.row_keys import row_keys
 from tfcompare.tools.xla.xla_text import (
     instruction_diff,
@@ -42,7 +42,8 @@ _KEYS = ("host", "program", "hlo_op", "category", "status")
 
 def instruction_key(rows: pd.DataFrame) -> pd.Series:
     """A key for each row that is unique and short enough for a URL."""
-    return row_keys(rows, _KEYS)
+    category, on_sparse_core = rows["category"], rows["core_type"] == SPARSE_CORE
+    return row_keys(rows.assign(category=category.mask(on_sparse_core, f"{SPARSE_CORE} " + category)), _KEYS)
 
 
 def details(pair: Pair, rows: pd.DataFrame, chosen: str) -> Details | None:
