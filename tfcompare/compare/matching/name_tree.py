@@ -103,10 +103,8 @@ class PathNumbers:
 
     def along(self, labels: Iterable[str]) -> list[int]:
         """The paths of no label, of the first, of the first two and so on."""
-        found = [0]
-        for label in labels:
-            found.append(self.below(found[-1], label))
-        return found
+        path, numbers = 0, self._numbers
+        return [path, *[path := numbers.setdefault((path, label), len(numbers) + 1) for label in labels]]
 
     def below(self, path: int, label: str) -> int:
         """The path with that label behind it."""

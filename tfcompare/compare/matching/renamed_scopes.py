@@ -68,6 +68,8 @@ def _contradict(b: Node, c: Node) -> bool:
 
 def without(siblings: Siblings, pairs: list[NodePair]) -> Siblings:
     """The siblings that are in none of the pairs."""
+    if not pairs:
+        return siblings
     paired = {id(node) for pair in pairs for node in pair}
     return Siblings(*([node for node in side if id(node) not in paired] for side in siblings))
 
