@@ -168,6 +168,39 @@ def test_less_evidence_is_a_guess_and_two_candidates_are_none(ours: list[str], t
     assert {match for b, _, match in found if "enc_0/q" in b} == {tier}
 
 
+CONV = "Conv2D {0}/{1}/Conv2D 10, BiasAdd {0}/{1}/BiasAdd 1"
+IN_BLOCKS = ", ".join(CONV.format(f"m/block_{i}", "{}") for i in range(3))
+
+
+@pytest.mark.parametrize("model", [CONV.format("m", "{}"), IN_BLOCKS, "Conv2D m/{} 10, Relu m/end 1",
+                                   CONV.format("m/{}", "conv"), CONV.format("m", "{}_1")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [("conv1x1", "conv3x3"), ("res3x3a", "res5x5a"), ("Conv_1x1", "Conv_3x3"), ("cast_fp16", "cast_fp32"),
+     ("int8", "int4"), ("conv2d", "conv3d"), ("block_v1", "block_v2"), ("mixed_3b", "mixed_4b")],
+)  # fmt: skip
+def test_names_with_other_digits_that_mean_something_are_other_layers(model: str, ours: str, theirs: str) -> None:
+    found = mirrored_pairs(side(model.replace("{}", ours)), side(model.replace("{}", theirs)))
+    assert {(b, c) for b, c, _ in found if ours in b or theirs in c} & {(b, c) for b, c, _ in found if b and c} == set()
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [("conv2d_1", "conv2d_4"), ("dense.3", "dense.5"), ("layers_0", "layers_2"), ("block12", "block14"),
+     ("conv1x1_1", "conv1x1_3"), ("conv1x1", "shortcut"), ("conv", "conv2d")],
+)  # fmt: skip
+def test_counters_and_other_names_are_renamed_layers(ours: str, theirs: str) -> None:
+    found = mirrored_pairs(side(CONV.format("m", ours)), side(CONV.format("m", theirs)))
+    assert {bool(tier) for *_, tier in found} == {True}
+
+
+def test_models_of_two_versions_with_the_same_layers_are_one_model() -> None:
+    found = mirrored_pairs(side(", ".join(below(ENCODER, "model_v1/"))), side(", ".join(below(ENCODER, "model_v2/"))))
+    assert {tier for *_, tier in found} == {"structural"}
+    a_layer = [side(CONV.format(f"model_v{n}", "conv")) for n in (1, 2)]
+    assert {tier for *_, tier in mirrored_pairs(*a_layer)} == {""}
+
+
 def test_a_thousand_names_that_changed_pair_one_to_one() -> None:
     names = [f"scope_{i % 97}/{'abcdefghij'[i % 10]}{i}z/op" for i in range(1_000)]
     before, after = (

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from tfcompare.compare.matching.name_tree import MAX_DEPTH, NodePair, Ops, PathNumbers, family
+from tfcompare.compare.matching.name_tree import MAX_DEPTH, NodePair, Ops, PathNumbers, are_other_things, family
 from tfcompare.compare.matching.names import Alignment, Names, align_paths
 
 LEAST_LABELS = 2
@@ -75,6 +75,8 @@ def by_layers_below(aligned: Alignment, known: Mapping[str, str]) -> tuple[Names
                         for ops, number, of in zip(moved, numbers, below, strict=True))  # fmt: skip
             if share < LEAST_LIKELY or min(map(len, moved)) < FEWEST_OPS:
                 continue
+            if are_other_things(*map("/".join, prefixes)) and len({_rest(one)[0] for one in moved[0]}) == 1:
+                continue  # `branch1x1/conv` and `branch3x3/conv`, but not models of two versions with the same layers
             common = " for ".join(map("\0".join, prefixes)) + "\0"  # ends with no number, so that it is of no family
             for ops, of_side in zip(moved, paths, strict=True):
                 of_side.update({one.op.name: "/".join((*scope, common, *_rest(one))) for one in ops})
