@@ -25,6 +25,8 @@ _UNORDERED = re.compile(
     r"|(?<![0-9A-Za-z])(?=[0-9]*[a-f])(?=[a-f]*[0-9])[0-9a-f]{8,}(?![0-9A-Za-z])"
 )
 
+MOST_MEANT = 16
+"""Of more digits in a name, only the last ones count: these are of the innermost scopes, and few names have as many."""
 _MEANT = re.compile(
     r"\d+(?:x\d+)+"  # the size of a filter or an image, as in `conv3x3`
     r"|\d+[a-z](?![a-z])"  # dimensions, as in `conv2d`, and branches, as in `mixed_3b`
@@ -102,7 +104,7 @@ def meant_digits(name: str) -> frozenset[tuple[str, int]]:
 
     They are no counter as in `dense_1` or `block12`, which says only which one of several it is.
     """
-    counts = Counter(_MEANT.findall(_UNORDERED.sub("#", name).lower()))
+    counts = Counter(_MEANT.findall(_UNORDERED.sub("#", name).lower())[-MOST_MEANT:])
     return frozenset((digits, nth) for digits, count in counts.items() for nth in range(count))
 
 
