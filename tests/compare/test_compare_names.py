@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.laws import law
-from tfcompare.compare.matching.name_tree import family
+from tfcompare.compare.matching.name_tree import are_other_things, family, meant_digits
 from tfcompare.compare.matching.names import align_names
 from tfcompare.compare.matching.plain_names import plain_name, plain_paths, plain_type
 
@@ -35,6 +35,25 @@ def test_a_label_is_taken_apart_into_family_and_numbers():
         (),
         True,
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "digits"),
+    [
+        ("m/conv1x1/conv2d_4", {"1x1", "2d"}),
+        ("relu6_1/mobilenet_v2", {"relu6", "v2"}),
+        ("cast_BF16/uint8/float32/q8", {"bf16", "uint8", "float32"}),
+        ("mixed_3b/res3x3a/audio_mp3", {"3b", "3x3", "mp3"}),
+        ("layers_0/block12/conv2/keypoint4/fc1/dense_64/resnet50/op_0x7f31", set()),
+    ],
+)
+def test_digits_mean_something_or_count(name: str, digits: set[str]) -> None:
+    assert meant_digits(name) == {(one, 0) for one in digits}
+
+
+def test_a_dimension_in_the_scope_is_not_that_of_the_op() -> None:
+    assert are_other_things("conv2d/Conv2D", "conv3d/Conv2D")
+    assert not are_other_things("conv2d/Conv2D", "conv/Conv2D")
 
 
 def numbered(name: str, first: int, count: int) -> str:

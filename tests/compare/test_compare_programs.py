@@ -100,6 +100,13 @@ FUNCTION = "a_inference_{}__XlaMustCompile_true_config_proto_{}_executor_type_11
             "f(1) s.7 = f(1) s.8 probable, f(1) s.12 = f(1) s.31 probable",
         ),
         ("f(1) s.7 x l/mul, f(1) s.12 x l/mul", "f(1) s.31 x l/mul, f(1) s.8 x l/mul, f(1) s.40 x l/mul", ""),
+        # Those of layers with another scope around them by the layers.
+        (
+            "f(1) s.7 x jit(f)/jvp(l_0)/q/dot, f(1) s.9 x jit(f)/jvp(l_1)/q/dot, f(1) s.3 x jit(f)/jvp(l_1)/v/dot",
+            "f(1) s.1 x jit(f)/jvp(enc)/l_1/v/dot, f(1) s.8 x jit(f)/jvp(enc)/l_0/q/dot, "
+            "f(1) s.4 x jit(f)/jvp(enc)/l_1/q/dot",
+            "f(1) s.7 = f(1) s.8 structural, f(1) s.9 = f(1) s.4 structural, f(1) s.3 = f(1) s.1 structural",
+        ),
         # Names without an id are programs, too.
         (
             "f a, () b, f(99999999999999999999) c",

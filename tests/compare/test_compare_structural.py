@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from compare_runs import diff, mirrored_pairs, named, op_stats, paired_names
+from compare_runs import diff, mirrored_pairs, named, op_stats, paired_names, table
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.laws import law
+from tfcompare.compare.groups.scope_tree import scope_tree
 from tfcompare.compare.matching.sequences import agreed_alignment
 from tfcompare.tables.op_evidence import OpEvidence
 
@@ -98,6 +99,106 @@ def test_gradients_follow_a_renamed_layer() -> None:
     layers = [("Conv2D", "{}/conv"), ("BiasAdd", "{}/bias"), ("Conv2DBackpropFilter", "gradient_tape/{}/conv/back")]
     before, after = (op_stats([("Host", t, n.format(layer), 1, 5.0) for t, n in layers]) for layer in ("a", "b"))
     assert {tier for *_, tier in mirrored_pairs(before, after)} == {"structural"}
+
+
+ENCODER = "MatMul {}enc_0/q/MatMul 9, Softmax {}enc_0/Softmax 2, MatMul {}enc_1/q/MatMul 8, Softmax {}enc_1/Softmax 1"
+BLOCKS = "Conv2D b_0/{}conv/Conv2D 9, Relu b_0/{}conv/Relu 2, Conv2D b_1/{}conv/Conv2D 9, Relu b_1/{}conv/Relu 2"
+BACK = f"{ENCODER}, MatMul gradient_tape/{{}}enc_0/q/back 7, MatMul gradient_tape/{{}}enc_1/q/back 5"
+BESIDE = ", MatMul head/MatMul 3, Cast Cast 1"
+
+
+def below(model: str, *scopes: str, more: str = "") -> list[str]:
+    """The ops of a model with each of these scopes around its layers."""
+    return [part for scope in scopes for part in (model.replace("{}", scope) + more).split(", ")]
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        (below(ENCODER, "", more=BESIDE), below(ENCODER, "encoder/", more=BESIDE)),
+        (below(ENCODER, "m/"), below(ENCODER, "m/encoder/")),
+        (below(ENCODER, ""), below(ENCODER, "net/encoder/")),
+        (below(ENCODER, "modelA/", more=BESIDE), below(ENCODER, "net/", more=BESIDE)),
+        (below(BLOCKS, ""), below(BLOCKS, "inner/")),
+        (below(BACK, ""), below(BACK, "encoder/")),
+        (below(BACK, ""), [op.replace("enc_0", "enc_4").replace("enc_1", "enc_5") for op in below(BACK, "encoder/")]),
+        (below(ENCODER, "jit(f)/jvp(a)/"), below(ENCODER, "jit(f)/jvp(b)/")),
+    ],
+)
+def test_layers_with_another_scope_around_them_are_the_same(ours: list[str], theirs: list[str]) -> None:
+    found = mirrored_pairs(side(", ".join(ours)), side(", ".join(theirs)))
+    names = ([op.split()[1] for op in ops] for ops in (ours, theirs))
+    assert found == {(b, c, "exact" if b == c else "structural") for b, c in zip(*names, strict=True)}
+
+
+def test_layers_with_another_scope_around_them_have_their_kernels_and_memory() -> None:
+    names = [[op.split()[1] for op in below(ENCODER, scope)] for scope in ("", "encoder/")]
+    for name, columns in (
+        ("kernel_stats", {"kernel_name": ["gemm"] * 4, "total_duration_us": [9.0, 2.0, 8.0, 1.0]}),
+        ("memory_peak", {"shape": ["[8]"] * 4, "allocation_bytes": [32, 32, 32, 32]}),
+    ):
+        rows = diff(name, *(table(name, op_name=of_side, **columns) for of_side in names))
+        found = set(zip(rows["op_name"], rows["op_name_candidate"], rows["match"], strict=True))
+        assert found == {(*pair, "structural") for pair in zip(*names, strict=True)}, name
+
+
+def test_in_the_tree_of_scopes_layers_stand_where_the_baseline_has_them() -> None:
+    rows = diff("op_stats", side(", ".join(below(ENCODER, ""))), side(", ".join(below(ENCODER, "encoder/"))))
+    assert set(scope_tree(rows)["status"]) == {"matched"}
+    assert "Host/encoder" not in set(scope_tree(rows)["node"])
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "tier"),
+    [
+        # Which layer is new is a guess, and so is a model that shares no more than half with the other.
+        (below(ENCODER, "modelA/"),
+         [*below(ENCODER, "net/"), "MatMul net/enc_2/q/MatMul 8", "Softmax net/enc_2/Softmax 1"],
+         "probable"),
+        ([*below(ENCODER, "a/"), *(f"Relu a/x_{i}/Relu 1" for i in range(3))],
+         [*below(ENCODER, "b/"), *(f"Tanh b/y_{i}/Tanh 1" for i in range(3))], "probable"),
+        ([*below(ENCODER, "a/"), *(f"Relu a/x_{i}/Relu 1" for i in range(5))],
+         [*below(ENCODER, "b/"), *(f"Tanh b/y_{i}/Tanh 1" for i in range(5))], ""),
+        # What could be either of two scopes is neither.
+        (below(ENCODER, ""), below(ENCODER, "encoder/", "decoder/"), ""),
+    ],
+)  # fmt: skip
+def test_less_evidence_is_a_guess_and_two_candidates_are_none(ours: list[str], theirs: list[str], tier: str) -> None:
+    found = mirrored_pairs(side(", ".join(ours)), side(", ".join(theirs)))
+    assert {match for b, _, match in found if "enc_0/q" in b} == {tier}
+
+
+CONV = "Conv2D {0}/{1}/Conv2D 10, BiasAdd {0}/{1}/BiasAdd 1"
+IN_BLOCKS = ", ".join(CONV.format(f"m/block_{i}", "{}") for i in range(3))
+
+
+@pytest.mark.parametrize("model", [CONV.format("m", "{}"), IN_BLOCKS, "Conv2D m/{} 10, Relu m/end 1",
+                                   CONV.format("m/{}", "conv"), CONV.format("m", "{}_1")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [("conv1x1", "conv3x3"), ("res3x3a", "res5x5a"), ("Conv_1x1", "Conv_3x3"), ("cast_fp16", "cast_fp32"),
+     ("int8", "int4"), ("conv2d", "conv3d"), ("block_v1", "block_v2"), ("mixed_3b", "mixed_4b")],
+)  # fmt: skip
+def test_names_with_other_digits_that_mean_something_are_other_layers(model: str, ours: str, theirs: str) -> None:
+    found = mirrored_pairs(side(model.replace("{}", ours)), side(model.replace("{}", theirs)))
+    assert {(b, c) for b, c, _ in found if ours in b or theirs in c} & {(b, c) for b, c, _ in found if b and c} == set()
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [("conv2d_1", "conv2d_4"), ("dense.3", "dense.5"), ("layers_0", "layers_2"), ("block12", "block14"),
+     ("conv1x1_1", "conv1x1_3"), ("conv1x1", "shortcut"), ("conv", "conv2d")],
+)  # fmt: skip
+def test_counters_and_other_names_are_renamed_layers(ours: str, theirs: str) -> None:
+    found = mirrored_pairs(side(CONV.format("m", ours)), side(CONV.format("m", theirs)))
+    assert {bool(tier) for *_, tier in found} == {True}
+
+
+def test_models_of_two_versions_with_the_same_layers_are_one_model() -> None:
+    found = mirrored_pairs(side(", ".join(below(ENCODER, "model_v1/"))), side(", ".join(below(ENCODER, "model_v2/"))))
+    assert {tier for *_, tier in found} == {"structural"}
+    a_layer = [side(CONV.format(f"model_v{n}", "conv")) for n in (1, 2)]
+    assert {tier for *_, tier in mirrored_pairs(*a_layer)} == {""}
 
 
 def test_a_thousand_names_that_changed_pair_one_to_one() -> None:

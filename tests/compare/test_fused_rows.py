@@ -11,13 +11,19 @@ import pytest
 from tests.compare.compare_runs import FakeRun, run_of_series
 from tests.test_known_truth import recorded
 from tfcompare.compare.groups.aggregate import group_diff
+from tfcompare.compare.groups.fused_rows import row_name, row_name_as_code
 from tfcompare.compare.matching.fused import fused_product
 from tfcompare.compare.matching.manual import ManualChoice
 from tfcompare.compare.pairs import pair_with
 from tfcompare.comparison import Comparison, compare
 from tfcompare.run import Run
 from tfcompare.tables.op_evidence import OpEvidence
+from tfcompare.tools.ops.op_figures import sentence
 from tfcompare.tools.runs.many_runs import By, changes_by_run
+from tfcompare.tools.step_attribution import attribution_of, within
+from tfcompare.views import answer
+from tfcompare.views.blocks import Facts
+from tfcompare.views.op import of_row
 
 PLAIN, FUSED = "layers_unfused", "layers_fused"
 LAYERS = {
@@ -94,6 +100,46 @@ def test_recorded_layers_mirror_and_add_up_by_type_and_per_occurrence() -> None:
     ratio = "self_time_us_ratio"
     assert by_type.loc["_FusedMatMul", ratio] == pytest.approx(each.loc["model/dense/Relu", ratio])
     assert len(each) == len(diff)
+
+
+@pytest.mark.parametrize(
+    ("op_name", "op_type", "name", "as_markdown"),
+    [
+        ("m/d/Relu", "Relu", "m/d/Relu", "`m/d/Relu`"),
+        ("m/d/BiasAdd", "MatMul + BiasAdd → _FusedMatMul", "m/d: MatMul + BiasAdd → _FusedMatMul",
+         "`m/d`: MatMul + BiasAdd → \\_FusedMatMul"),
+        ("Relu", "_FusedConv2D → 2 × Conv2D + Relu", "Relu: _FusedConv2D → 2 × Conv2D + Relu",
+         "`Relu`: \\_FusedConv2D → 2 × Conv2D + Relu"),
+    ],
+)  # fmt: skip
+def test_a_fused_row_is_called_after_its_layer_and_what_became_what(
+    op_name: str, op_type: str, name: str, as_markdown: str
+) -> None:
+    assert row_name(op_name, op_type) == name
+    assert row_name_as_code(op_name, op_type, 20) == as_markdown
+    assert len(row_name_as_code("m/" * 99, f"{'A + ' * 999}B → C", 20)) < 250
+
+
+@pytest.mark.parametrize(("names", "types"), [((PLAIN, FUSED), "{} + BiasAdd + Relu → {}"),
+                                              ((FUSED, PLAIN), "{1} → {0} + BiasAdd + Relu")])  # fmt: skip
+def test_every_surface_says_what_became_what(names: tuple[str, str], types: str) -> None:
+    pair = pair_with(layers(*names))
+    dense, conv = (types.format(*both) for both in (("MatMul", "_FusedMatMul"), ("Conv2D", "_FusedConv2D")))
+    facts = next(iter(answer.changes(pair, 0)))
+    assert isinstance(facts, Facts)
+    called = [f"model/activation: {conv}", f"model/dense: {dense}", f"model/inside: {conv}"]
+    assert sorted(cells[0] for cells in facts.rows if "Fused" in cells[0]) == called
+    assert sorted(one.label for one in facts.findings if "Fused" in one.label) == called
+    found = next(one for one in facts.findings if one.label == called[1])
+    assert facts.opens is not None and facts.opens.details is not None
+    opened = facts.opens.details(found.id)
+    assert opened is not None and opened.title == "model/dense/Relu"
+    largest = row_name_as_code("model/activation/Relu", conv, 80)
+    assert f"above all {largest}" in attribution_of(pair).sentence
+    assert largest in within(pair, "host_compute_us").sentence
+    assert f"Largest change: {largest} (" in sentence(pair.diff(), "step")
+    rows = pair.diff()
+    assert of_row(pair, rows[rows["op_name"] == "model/dense/Relu"].iloc[0]).title == called[1]
 
 
 DENSE = [("MatMul", "m/dense/MatMul", 4000.0), ("BiasAdd", "m/dense/BiasAdd", 1000.0), ("Relu", "m/dense/Relu", 1000.0)]

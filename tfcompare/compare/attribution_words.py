@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tfcompare.compare.attribution import FACTOR, NEGLIGIBLE_US, NO_OP, OTHER_HOSTS, OTHERS, Waterfall
+from tfcompare.compare.groups.fused_rows import row_name_as_code
 from tfcompare.frames.ops.op_names import DATASET, UNKNOWN
 from tfcompare.markdown import as_code
 from tfcompare.units import MINUS, format_delta, format_time_us, scale
@@ -113,10 +114,10 @@ def _most_moved(moves: pd.DataFrame, kind: pd.Series, totals: pd.Series) -> str:
     of_type = moves[(kind == main) & (moves["delta_us"].abs() >= NEGLIGIBLE_US)]
     first = of_type.iloc[0]
     if len(of_type) == 1 or main in ("", UNKNOWN):
-        return f"{code(_short(first))} {_what_became(first)}"
+        return f"{_code(first)} {_what_became(first)}"
     return (
         f"the {len(of_type)} {code(main)} ops {_fell_or_grew(float(totals[main]))} per step together, most of all "
-        f"{code(_short(first))} ({format_delta(float(first['delta_us']), 'µs')})"
+        f"{_code(first)} ({format_delta(float(first['delta_us']), 'µs')})"
     )
 
 
@@ -130,8 +131,9 @@ def _stage(long_name: str) -> str:
     return long_name.rpartition("::")[2]
 
 
-def _short(move: pd.Series) -> str:
-    return _stage(str(move["name"])) if move["detail"] == DATASET else str(move["name"])
+def _code(move: pd.Series) -> str:
+    name = _stage(str(move["name"])) if move["detail"] == DATASET else str(move["name"])
+    return row_name_as_code(name, str(move["detail"]), NAME_LENGTH)
 
 
 def _what_became(move: pd.Series) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tfcompare.compare.groups.fused_rows import CONSTITUENTS, with_fused_rows
+from tfcompare.compare.groups.fused_rows import BECAME, CONSTITUENTS, with_fused_rows
 from tfcompare.compare.matching.manual import ManualChoice
 from tfcompare.compare.matching.matching import Pairing, pair_rows, with_hosts_of
 from tfcompare.compare.matching.tiers import FUSED, HLO_TWO_SIDED, NAMINGS
@@ -131,7 +131,7 @@ def diff_table(
         cells[SUMS_OF] = _sums_of(table, cells, of_each)
     if CONSTITUENTS in baseline.frame:
         is_fused = cells["match"] == FUSED
-        both = cells["op_type"] + " → " + cells["op_type_candidate"]
+        both = cells["op_type"] + BECAME + cells["op_type_candidate"]
         cells["op_type"] = cells["op_type"].where(~is_fused, both)
     cells |= {name: pd.Series(np.nan, index=cells["status"].index) for name in INTERVAL}
     cells["verdict"] = _verdicts(table, cells, identical).where(cells["status"] == MATCHED)

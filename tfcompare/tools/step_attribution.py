@@ -25,6 +25,7 @@ from tfcompare.compare.attribution_words import (
     part_sentence,
     step_budget,
 )
+from tfcompare.compare.groups.fused_rows import row_name_as_code
 from tfcompare.compare.headline import step_marker_call
 from tfcompare.compare.stats.verdict import UNCLEAR, UNTESTED
 from tfcompare.compare.step_time_verdict import step_time_us
@@ -181,7 +182,8 @@ def _causes(pair: Pair, parts: pd.DataFrame) -> Iterator[Cause]:
             moves = _moves(pair, part, *sides)
             if moves is not None and len(moves) and float(moves["delta_us"].iloc[0]) / delta_us >= _WORTH_NAMING:
                 name, is_op = str(moves["name"].iloc[0]), moves["kind"].iloc[0] != FACTOR
-                what = as_code(name, _NAME_LETTERS) if is_op else f"the {name.lower()}"
+                op_type = str(moves["detail"].iloc[0])
+                what = row_name_as_code(name, op_type, _NAME_LETTERS) if is_op else f"the {name.lower()}"
                 inner = _function_op(moves, *sides) if part == INPUT else None
                 if inner is not None and inner[1] / delta_us >= _WORTH_NAMING:
                     what = f"{as_code(inner[0], _NAME_LETTERS)} in {what}"

@@ -12,6 +12,7 @@ from tfcompare.charts.verdicts import colours_of_change, outcome_text, text_of, 
 from tfcompare.compare.attribution_words import PART_WORDS
 from tfcompare.compare.diff import MATCHED
 from tfcompare.compare.groups.aggregate import largest_changes
+from tfcompare.compare.groups.fused_rows import row_name
 from tfcompare.compare.memory_growth import growth_in
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.stats.estimates import STEP_TIME
@@ -294,13 +295,13 @@ def changes(pair: Pair, top: int) -> Iterator[Block]:
     note = _note(pair, found, len(every))
     yield Facts(
         header, cells, (1, 2, 3, 4, 5), tones, optional=(5, 2, 3), note=note, findings=findings,
-        opens=_opens(pair, findings), help=_SELF_TIME, address="change",
+        opens=_opens(pair, found), help=_SELF_TIME, address="change",
     )  # fmt: skip
 
 
-def _opens(pair: Pair, findings: Sequence[Finding]) -> Opens:
-    """Opens the op of a finding by its id."""
-    names = {one.id: one.label for one in findings}
+def _opens(pair: Pair, rows: pd.DataFrame) -> Opens:
+    """Opens the op of a finding on one of these rows by its id."""
+    names = {_op_id(row): str(row["op_name"]) for row in rows.to_dict("records")}
     return Opens(lambda chosen: op.named(pair, names[chosen]) if chosen in names else None)
 
 
@@ -345,7 +346,7 @@ def _longest(pair: Pair, per: str, top: int) -> Block:
         for row in ops.to_dict("records")
     ]
     return Facts(
-        header, cells, (2, 3), optional=(1,), findings=findings, opens=_opens(pair, findings), help=_SELF_TIME,
+        header, cells, (2, 3), optional=(1,), findings=findings, opens=_opens(pair, ops), help=_SELF_TIME,
         address="change",
     )  # fmt: skip
 
@@ -358,7 +359,7 @@ def _finding(pair: Pair, row: pd.Series) -> Finding:
     ours, theirs = (float(row[name]) for name in by_role("self_time_us"))
     low, high = pair.interval(row)
     return Finding(
-        _op_id(row), str(row["op_name"]), "µs", ours, theirs,
+        _op_id(row), row_name(str(row["op_name"]), str(row["op_type"])), "µs", ours, theirs,
         word=str(row["verdict"] if row["status"] == MATCHED else row["status"]),
         evidence=row["evidence"] if isinstance(row["evidence"], str) else "",
         interval=None if math.isnan(low) else (low, high), more="op_stats",
@@ -370,7 +371,7 @@ def _change(pair: Pair, row: pd.Series) -> list[str]:
     low, high = pair.interval(row)
     place = f" on {SPARSE_CORE}" if row["host_or_device"] == SPARSE_CORE else ""
     return [
-        f"{row['op_name']}{place}",
+        f"{row_name(str(row['op_name']), str(row['op_type']))}{place}",
         format_delta(float(row["self_time_us_change"]), "µs"),
         *(format_time_us(row[name]) for name in by_role("self_time_us")),
         format_ratio(row["self_time_us_ratio"]),

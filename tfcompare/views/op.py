@@ -13,7 +13,7 @@ from tfcompare import schema
 from tfcompare.charts.steps import steps
 from tfcompare.charts.verdicts import text_of
 from tfcompare.compare.diff import MATCHED
-from tfcompare.compare.groups.fused_rows import CONSTITUENTS, single_ops
+from tfcompare.compare.groups.fused_rows import CONSTITUENTS, row_name, single_ops
 from tfcompare.compare.matching.kernel_labels import kernel_labels
 from tfcompare.compare.matching.tiers import FUSED
 from tfcompare.compare.pair import Pair
@@ -57,7 +57,7 @@ def named(pair: Pair, op_name: str) -> Details:
 
 def of_row(pair: Pair, row: pd.Series) -> Details:
     """Everything about the op of one row of `ops_of`."""
-    return Details(str(row["op_name"]), partial(_of_row, pair, row))
+    return Details(row_name(str(row["op_name"]), str(row["op_type"])), partial(_of_row, pair, row))
 
 
 def _of_name(pair: Pair, op_name: str) -> Iterator[Block]:

@@ -11,6 +11,8 @@ import plotly.graph_objects as go
 
 from tfcompare.charts import style
 from tfcompare.charts.style import side_colour, side_label
+from tfcompare.compare.diff import MATCHED
+from tfcompare.compare.groups.fused_rows import row_name
 from tfcompare.compare.side import Side
 from tfcompare.units import (
     format_delta,
@@ -104,7 +106,9 @@ def _waterfall(
         zeroline=bool(low < 0),
     )
     ends_of = [side.role for side in sides]
-    parts = style.shorten_distinct([str(n) for n in moves["name"]], letters)
+    each = zip(moves["name"], moves["detail"], moves["kind"], strict=True)
+    labels = [row_name(str(name), str(of)) if kind == MATCHED else str(name) for name, of, kind in each]
+    parts = style.shorten_distinct(labels, letters)
     return result, [ends_of[0], *parts, ends_of[1]]
 
 

@@ -11,11 +11,17 @@ import pandas as pd
 from tfcompare.compare.matching.fused import fused_ops, fused_product
 from tfcompare.compare.matching.matching import Evidence, Pairing
 from tfcompare.compare.matching.tiers import FUSED
+from tfcompare.markdown import as_code, as_markdown
 from tfcompare.schema import SIDES
+from tfcompare.text import middle_ellipsis
 
 CONSTITUENTS = "constituents"
 """The column with the ops that a fused row stands for on a side, as TensorFlow writes them: `name:type`."""
 
+BECAME = " → "
+"""Between the ops that a fused row stands for in the baseline and those in the candidate, in its `op_type`."""
+MOST_OF_TYPES = 160
+"""Longer types of fused rows are cut in sentences; those of Grappler take half of it."""
 _OP = ["op_type", "op_name"]
 _SUMS = ("total_time_us", "self_time_us", "wall_time_us", "flops", "bytes_accessed")
 _RATES = ("flops_per_s", "bandwidth_bytes_per_s", "operational_intensity")
@@ -84,6 +90,23 @@ def _listed(types: pd.Series) -> str:
     """`MatMul + BiasAdd`, or `2 × MatMul + BiasAdd`."""
     counts = Counter(types)
     return " + ".join(op_type if count == 1 else f"{count} × {op_type}" for op_type, count in counts.items())
+
+
+def row_name(op_name: str, op_type: str) -> str:
+    """What a row of a diff of ops is called: `m/d/Relu`, or `m/d: MatMul + BiasAdd + Relu → _FusedMatMul` if it is a
+    fused row, of which the name of an op would be that of a part."""
+    return f"{_layer(op_name)}: {op_type}" if BECAME in op_type else op_name
+
+
+def row_name_as_code(op_name: str, op_type: str, letters: int) -> str:
+    """The result of `row_name` in Markdown, with names of at most so many letters."""
+    if BECAME in op_type:
+        return f"{as_code(_layer(op_name), letters)}: {as_markdown(middle_ellipsis(op_type, MOST_OF_TYPES))}"
+    return as_code(op_name, letters)
+
+
+def _layer(op_name: str) -> str:
+    return op_name.rpartition("/")[0] or op_name
 
 
 def single_ops(rows: pd.DataFrame, side: str) -> pd.DataFrame:

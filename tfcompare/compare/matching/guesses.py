@@ -16,7 +16,15 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tfcompare.compare.matching.name_tree import Node, NodePair, Ops, kinds_below, name_tree, weight_below
+from tfcompare.compare.matching.name_tree import (
+    Node,
+    NodePair,
+    Ops,
+    kinds_below,
+    meant_digits,
+    name_tree,
+    weight_below,
+)
 from tfcompare.compare.matching.names import SiblingRule, walk, with_plain_paths
 from tfcompare.compare.matching.renamed_scopes import UNTYPED, Siblings, pair_alike, without
 from tfcompare.schema import SIDES
@@ -69,14 +77,15 @@ def pair_likely(ours: list[Node], theirs: list[Node], totals: tuple[float, float
         for side, total in zip((scopes, others), totals, strict=True)
     ]
     apart = 0.5 * (1 - in_common) + 0.2 * names_apart(*labels) + 0.3 * _times_apart(*shares)
-    apart[in_common < LEAST_IN_COMMON] = _FORBIDDEN
+    apart[(in_common < LEAST_IN_COMMON) | _are_other_things(*labels)] = _FORBIDDEN
     return [(scopes[i], others[j]) for i, j in assign(apart, labels, MOST_APART_SCOPES)]
 
 
 def likely_ops(ours: Figures, theirs: Figures) -> list[tuple[int, int]]:
     """Likely pairs of ops of one type, as positions.
 
-    No op is in two pairs. Two ops whose scopes are matched, but not with each other, never pair.
+    No op is in two pairs. Two ops whose scopes are matched, but not with each other, never pair, nor do two whose
+    digits mean something else.
     """
     if not ours.names or not theirs.names or max(len(ours.names), len(theirs.names)) > MOST_ASSIGNED:
         return []
@@ -87,6 +96,7 @@ def likely_ops(ours: Figures, theirs: Figures) -> list[tuple[int, int]]:
     )
     scopes, others = np.array(ours.scopes, np.object_)[:, None], np.array(theirs.scopes, np.object_)[None, :]
     apart[(scopes != others) & (scopes != "") & (others != "")] = _FORBIDDEN
+    apart[_are_other_things(ours.names, theirs.names)] = _FORBIDDEN
     return assign(apart, (ours.names, theirs.names), MOST_APART_OPS)
 
 
@@ -127,6 +137,14 @@ def _next_best(apart: Differences, i: npt.NDArray[np.intp], j: npt.NDArray[np.in
 def names_apart(ours: Sequence[str], theirs: Sequence[str]) -> Differences:
     """The word difference of each two names, ignoring numbers: 0 if all words are shared, 1 if none are."""
     return 1 - _in_common(list(map(_words, ours)), list(map(_words, theirs)))
+
+
+def _are_other_things(ours: Sequence[str], theirs: Sequence[str]) -> npt.NDArray[np.bool_]:
+    """Whether the digits of each two names mean something else, as `are_other_things` has it."""
+    numbers: dict[frozenset[tuple[str, int]], int] = {}
+    codes = [[numbers.setdefault(meant_digits(name), len(numbers)) for name in side] for side in (ours, theirs)]
+    kinds = np.array([[not (one <= other or other <= one) for other in numbers] for one in numbers])
+    return np.asarray(kinds[np.ix_(*codes)])
 
 
 def _words(name: str) -> dict[str, int]:

@@ -11,11 +11,15 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 
 import numpy as np
 import pandas as pd
 
+from tfcompare.compare.matching.guesses import by_place
+from tfcompare.compare.matching.moved_layers import by_layers_below
+from tfcompare.compare.matching.name_tree import Ops, types_of_names
+from tfcompare.compare.matching.names import align_ops
 from tfcompare.compare.matching.plain_names import is_recomputed, plain_name
 from tfcompare.hlo.names import plain_instruction, plain_program
 
@@ -47,9 +51,10 @@ def with_instruction_keys(baseline: pd.DataFrame, candidate: pd.DataFrame) -> tu
 
     Hosts must have the baseline's names in both.
     `named`, `guessed` and `like` hold the baseline's program that matches by name, by order and by contents; a unique
-    placeholder for programs without such a match. `stem` is the instruction's name without numbers at its end, `origin`
-    its op without wrapping scopes; unique placeholders where these are unknown. `op` is the origin, empty where
-    unknown, and `op_leaf` its last component, which tells recomputed work from what it repeats.
+    placeholder for programs without such a match. `stem` is the instruction's name without numbers at its end, `op`
+    its op without wrapping scopes, and `op_leaf` the last component of that, which tells recomputed work from what it
+    repeats. `origin` is the op under the baseline's name if its layer was renamed. Unknown stems and origins are unique
+    placeholders.
     `nth_of_op` is its place among the rows of its program with this origin and category (or of buffers this kind), by
     the last numbers of their names, and how many there are; `nth_of_stem` that among those with this stem: equal layers
     run the same ops.
@@ -59,7 +64,18 @@ def with_instruction_keys(baseline: pd.DataFrame, candidate: pd.DataFrame) -> tu
         for key, pairs in zip(PROGRAM_KEYS, found, strict=True):
             names[0][key].update({(host, one): one for one, _ in pairs})
             names[1][key].update({(host, other): one for one, other in pairs})
-    return _described(baseline, names[0], "baseline"), _described(candidate, names[1], "candidate")
+    renamed = _renamed_ops(baseline["op_name"], candidate["op_name"])
+    return _described(baseline, names[0], "baseline", {}), _described(candidate, names[1], "candidate", renamed)
+
+
+def _renamed_ops(baseline: pd.Series, candidate: pd.Series) -> dict[str, str]:
+    """Maps plain names of ops that only the candidate has to those that only the baseline has, where their layers were
+    renamed or moved."""
+    ours, theirs = ({plain_name(name) for name in side.unique()} - {""} for side in (baseline, candidate))
+    aligned = align_ops(*(Ops(types_of_names((name, "") for name in side)) for side in (ours, theirs)))
+    same = {name: name for name in ours & theirs}
+    moved, _ = by_layers_below(aligned, same)
+    return moved | by_place(*aligned.sides, same | moved)
 
 
 def _by_host(baseline: pd.DataFrame, candidate: pd.DataFrame) -> Iterator[tuple[str, tuple[Pairs, Pairs, Pairs]]]:
@@ -68,7 +84,7 @@ def _by_host(baseline: pd.DataFrame, candidate: pd.DataFrame) -> Iterator[tuple[
         yield host, _pair_programs(*sides)
 
 
-def _described(side: pd.DataFrame, names: _Names, placeholder: str) -> pd.DataFrame:
+def _described(side: pd.DataFrame, names: _Names, placeholder: str, renamed: Mapping[str, str]) -> pd.DataFrame:
     programs = side[["host", "program"]].drop_duplicates()
     each = list(zip(programs["host"], programs["program"], strict=True))
     columns = {
@@ -78,8 +94,8 @@ def _described(side: pd.DataFrame, names: _Names, placeholder: str) -> pd.DataFr
     keys = side[["host", "program"]].merge(described, how="left").drop(columns=["host", "program"])
     stem, op = _of_each(side["hlo_op"], plain_instruction), _of_each(side["op_name"], plain_name)
     described = side.assign(
-        **keys.set_axis(side.index), stem=_distinct(stem, placeholder), origin=_distinct(op, placeholder), op=op,
-        op_leaf=_leaf(op),
+        **keys.set_axis(side.index), stem=_distinct(stem, placeholder), op=op, op_leaf=_leaf(op),
+        origin=_distinct(_of_each(op, lambda name: renamed.get(name, name)), placeholder),
     )  # fmt: skip
     if "depth" in side:
         return described  # `op_profile` has groups, too

@@ -41,6 +41,7 @@ from tfcompare.compare.matching.manual import (
     parted,
     without_parted,
 )
+from tfcompare.compare.matching.moved_layers import by_layers_below
 from tfcompare.compare.matching.name_tree import NameAndType, Ops, types_of_names
 from tfcompare.compare.matching.names import Names, align_ops
 from tfcompare.compare.matching.plain_names import plain_type
@@ -245,11 +246,12 @@ def _found_names(
         aligned = align_iterators(_named(naming, baseline), _named(naming, candidate))
         return [_beside(manual_pairs, aligned) | chosen]
     iterators = _beside(manual_pairs, align_iterators(*(_iterators(naming, side) for side in (baseline, candidate))))
-    ours, theirs = _ops_of_sides(naming, (baseline, candidate), naming.weight, evidence)
-    found = align_ops(ours, theirs)
+    found = align_ops(*_ops_of_sides(naming, (baseline, candidate), naming.weight, evidence))
     known, doubtful = _beside(manual_pairs, found.sure) | chosen, _beside(manual_pairs, found.doubtful)
-    placed = by_place(ours, theirs, known | doubtful)
-    guessed = doubtful | by_likeness(ours, theirs, known | doubtful | placed)
+    moved, perhaps_moved = (_beside(manual_pairs, names) for names in by_layers_below(found, known | doubtful))
+    doubtful |= perhaps_moved
+    placed = moved | by_place(*found.sides, known | doubtful | moved)
+    guessed = doubtful | by_likeness(*found.sides, known | doubtful | placed)
     same = {name: counterpart for name, counterpart in iterators.items() if name == counterpart}
     return [known | same, placed | iterators, guessed]
 

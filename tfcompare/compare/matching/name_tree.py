@@ -25,6 +25,16 @@ _UNORDERED = re.compile(
     r"|(?<![0-9A-Za-z])(?=[0-9]*[a-f])(?=[a-f]*[0-9])[0-9a-f]{8,}(?![0-9A-Za-z])"
 )
 
+MOST_MEANT = 16
+"""Of more digits in a name, only the last ones count: these are of the innermost scopes, and few names have as many."""
+_MEANT = re.compile(
+    r"\d+(?:x\d+)+"  # the size of a filter or an image, as in `conv3x3`
+    r"|\d+[a-z](?![a-z])"  # dimensions, as in `conv2d`, and branches, as in `mixed_3b`
+    r"|(?<![a-z])(?:[fiu]|fp|bf|tf|b?float|[qu]*int|complex)(?:4|8|16|32|64|128)(?!\d)"  # data types, by their bits
+    r"|(?<![a-z])v\d+"  # versions
+    r"|relu6|mp[34]|h26[45]"
+)
+
 
 @dataclass(frozen=True)
 class Ops:
@@ -87,6 +97,23 @@ def family(label: str) -> tuple[str, tuple[int, ...], bool]:
     return base[:cut], tuple(int(n) for n in re.split("[._]", base[cut + 1 :])), replaced > 0
 
 
+@lru_cache(maxsize=NAMES_KEPT)
+def meant_digits(name: str) -> frozenset[tuple[str, int]]:
+    """The digits in a name that say what the op is, with the letters around them: `3x3`, `2d`, `fp16`, `v2`; each with
+    how often it was in the name before.
+
+    They are no counter as in `dense_1` or `block12`, which says only which one of several it is.
+    """
+    counts = Counter(_MEANT.findall(_UNORDERED.sub("#", name).lower())[-MOST_MEANT:])
+    return frozenset((digits, nth) for digits, count in counts.items() for nth in range(count))
+
+
+def are_other_things(one: str, other: str) -> bool:
+    """Whether each name has digits with a meaning that the other lacks, as `conv1x1` and `conv3x3`."""
+    ours, theirs = meant_digits(one), meant_digits(other)
+    return bool(ours - theirs) and bool(theirs - ours)
+
+
 def families(nodes: Iterable[Node]) -> dict[str, list[Node]]:
     """Groups siblings by their label without numbers, each group sorted by number."""
     found: dict[str, list[Node]] = {}
@@ -103,10 +130,8 @@ class PathNumbers:
 
     def along(self, labels: Iterable[str]) -> list[int]:
         """The paths of no label, of the first, of the first two and so on."""
-        found = [0]
-        for label in labels:
-            found.append(self.below(found[-1], label))
-        return found
+        path, numbers = 0, self._numbers
+        return [path, *[path := numbers.setdefault((path, label), len(numbers) + 1) for label in labels]]
 
     def below(self, path: int, label: str) -> int:
         """The path with that label behind it."""

@@ -50,10 +50,15 @@ SiblingRule = Callable[[NodePair, list[Node], list[Node]], list[NodePair]]
 
 @dataclass(frozen=True)
 class Alignment:
-    """Matched names: certain ones, and equal names that are at most probable."""
+    """Matched names: certain ones, and equal names that are at most probable.
+
+    `sides` are the ops with `paths`, `trees` their trees with the partners of the nodes; None if all names are equal.
+    """
 
     sure: Names
     doubtful: Names
+    sides: tuple[Ops, Ops]
+    trees: NodePair | None = None
 
 
 def align_names(baseline: Iterable[NameAndType], candidate: Iterable[NameAndType]) -> Names:
@@ -68,13 +73,18 @@ def align_names(baseline: Iterable[NameAndType], candidate: Iterable[NameAndType
 def align_ops(baseline: Ops, candidate: Ops) -> Alignment:
     """Matches the candidate's ops to the baseline's by name, one to one."""
     if baseline.types.keys() == candidate.types.keys() and _agree(baseline, candidate):
-        return Alignment({name: name for name in candidate.types}, {})
+        return Alignment({name: name for name in candidate.types}, {}, (baseline, candidate))
+    return align_paths(*with_plain_paths(baseline, candidate))
+
+
+def align_paths(baseline: Ops, candidate: Ops) -> Alignment:
+    """Matches the candidate's ops to the baseline's by their `paths`, one to one."""
     sure, doubtful = Names(), Names()
-    ours, theirs = (name_tree(side) for side in with_plain_paths(baseline, candidate))
-    for b, c in walk(ours, theirs):
+    trees = name_tree(baseline), name_tree(candidate)
+    for b, c in walk(*trees):
         if b.name is not None and c.name is not None:
             (doubtful if b.is_doubtful else sure)[c.name] = b.name
-    return Alignment(sure, doubtful)
+    return Alignment(sure, doubtful, (baseline, candidate), trees)
 
 
 def _agree(baseline: Ops, candidate: Ops) -> bool:
@@ -86,6 +96,8 @@ def _agree(baseline: Ops, candidate: Ops) -> bool:
 
 def with_plain_paths(baseline: Ops, candidate: Ops) -> tuple[Ops, Ops]:
     """Both sides with `paths` set: the names to match by."""
+    if baseline.paths or candidate.paths:
+        return baseline, candidate
     paths = plain_paths(baseline.types, candidate.types)
     return replace(baseline, paths=paths), replace(candidate, paths=paths)
 

@@ -29,6 +29,7 @@ _RECOMPUTED = "/checkpoint/rematted_computation/"
 _TWICE = re.compile(r"transpose\(jvp\(([^/]+?)\)\)/((?:[^/]+/)*?)jvp\(\1\)/\2")
 _SCOPE_BELOW = re.compile(r"transpose\(jvp\(\)\)/checkpoint/(?!while/|cond/)([^/]+)/")
 _OF_JAX = re.compile(r"jit\(|(?:.*/)?(?:jvp|transpose)\(")
+_TRANSFORMED = re.compile(r"^((?:\w+\()+)([^()/]+)(\)+)(?=/)")
 _GRADIENTS = re.compile(r"(?:gradient_tape|gradients(?:_\d+)?)/")
 
 
@@ -67,12 +68,17 @@ def _without_checkpoint(name: str) -> str:
 
 
 def plain_paths(*sides: Iterable[str]) -> dict[str, str]:
-    """Maps each name of both sides to its plain name; names of one side that would collide stay unchanged."""
+    """Maps each name of both sides to its plain name, in which transformations of JAX are scopes of their own; names of
+    one side that would collide stay unchanged.
+
+    `jvp(encoder)/enc_0/dot_general` is `jvp()/encoder/enc_0/dot_general`, as JAX wraps only the outermost scope.
+    """
     names = [set(side) for side in sides]
-    taken = [Counter(plain_name(name) for name in side) for side in names]
-    ambiguous = {plain for counts in taken for plain, count in counts.items() if count > 1}
-    return {
-        name: name if plain_name(name) in ambiguous or not plain_name(name) else plain_name(name)
-        for side in names
-        for name in side
-    }
+    plain = {name: _with_transformations(plain_name(name)) for side in names for name in side}
+    taken = [Counter(plain[name] for name in side) for side in names]
+    ambiguous = {path for counts in taken for path, count in counts.items() if count > 1}
+    return {name: name if path in ambiguous or not path else path for name, path in plain.items()}
+
+
+def _with_transformations(name: str) -> str:
+    return _TRANSFORMED.sub(r"\1\3/\2", name) if "(" in name else name

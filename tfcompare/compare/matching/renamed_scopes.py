@@ -8,8 +8,8 @@ numbers, or at least types and nesting. Siblings pair by three rules:
 - Two siblings pair if their contents are equal and no other sibling of either side has the same contents.
 - Scopes pair in execution order, if that order is the same in all steps.
 
-Siblings that also have equal shapes are paired first; siblings without any common shape do not pair. If there are
-several equally good pairings, nothing is paired.
+Siblings that also have equal shapes are paired first; siblings without any common shape do not pair, nor do those whose
+digits mean something else (`conv1x1`, `conv3x3`). If there are several equally good pairings, nothing is paired.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from tfcompare.compare.matching.name_tree import (
     Node,
     NodePair,
     Place,
+    are_other_things,
     families,
     family,
     kinds_below,
@@ -61,13 +62,18 @@ def pair_alike(parent: NodePair, ours: list[Node], theirs: list[Node]) -> list[N
 
 
 def _contradict(b: Node, c: Node) -> bool:
-    """Whether the shapes of both are known and have nothing in common."""
+    """Whether the digits in their names have another meaning, or the shapes of both are known and have nothing in
+    common."""
+    if are_other_things(b.label, c.label):
+        return True
     ours, theirs = shapes_below(b), shapes_below(c)
     return bool(ours and theirs) and not ours & theirs
 
 
 def without(siblings: Siblings, pairs: list[NodePair]) -> Siblings:
     """The siblings that are in none of the pairs."""
+    if not pairs:
+        return siblings
     paired = {id(node) for pair in pairs for node in pair}
     return Siblings(*([node for node in side if id(node) not in paired] for side in siblings))
 

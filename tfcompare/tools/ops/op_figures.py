@@ -10,9 +10,8 @@ import pandas as pd
 from tfcompare import schema
 from tfcompare.compare.attribution import NEGLIGIBLE_US
 from tfcompare.compare.groups.aggregate import largest_changes, of_side, without_idle
-from tfcompare.compare.groups.fused_rows import single_ops
+from tfcompare.compare.groups.fused_rows import row_name_as_code, single_ops
 from tfcompare.schema import DEVICE, HOST, SIDES, SPARSE_CORE, place_word
-from tfcompare.text import middle_ellipsis
 from tfcompare.tools.key_figures import KeyFigure
 from tfcompare.units import format_delta, format_percent, format_percent_change, format_time_us
 
@@ -157,4 +156,4 @@ def _self_time(ops: pd.DataFrame, place: str) -> tuple[float, float]:
 
 
 def _name(row: pd.Series) -> str:
-    return f"`{middle_ellipsis(' '.join(str(row['op_name']).split()), NAME_LENGTH).replace('`', chr(39)) or ' '}`"
+    return row_name_as_code(str(row["op_name"]), str(row["op_type"]), NAME_LENGTH)
