@@ -23,14 +23,17 @@ PIECES_AT_LEAST = 100_000
 """Limits on the pieces made when tf.data segments are split at steps. Segments that overlap the most steps are dropped
 first. No real profile reaches this."""
 
+WORKING, WAITING, AROUND = np.arange(3, dtype=np.int8)
+"""Ranks of segments: of ops at work, of ops that wait for others, and of what encloses ops."""
+
 
 @dataclass(frozen=True, eq=False)
 class OpSegments:
     """Segments of ops, one element each.
 
     `op` is the position among the op rows of all planes; `step` the step whose time the segment may share; `activity`
-    an `Activity`; `stage` the op row of the tf.data iterator that it works for, −1 for none. A segment with
-    `is_waiting` gets only time in which no other segment of its activity runs.
+    an `Activity`; `stage` the op row of the tf.data iterator that it works for, −1 for none. `rank`: `WORKING`,
+    `WAITING` or `AROUND`; a segment gets only time in which none of a lower rank runs in the same part of its step.
     """
 
     op: Int32
@@ -38,7 +41,7 @@ class OpSegments:
     end_ps: Int64
     step: Int32
     activity: Int8
-    is_waiting: Bools
+    rank: Int8
     stage: Int32
 
     def take(self, chosen: Int64) -> OpSegments:
@@ -49,7 +52,7 @@ class OpSegments:
 _NOTHING, _NO_TIMES = np.zeros(0, np.int32), np.zeros(0, np.int64)
 NO_SEGMENTS = OpSegments(
     op=_NOTHING, start_ps=_NO_TIMES, end_ps=_NO_TIMES, step=_NOTHING, activity=np.zeros(0, np.int8),
-    is_waiting=np.zeros(0, np.bool_), stage=_NOTHING,
+    rank=np.zeros(0, np.int8), stage=_NOTHING,
 )  # fmt: skip
 
 
@@ -85,7 +88,7 @@ def _device_segments(space: XSpace, steps: Steps, ops: OpEvents, activity: Int8)
         end_ps=end,
         step=steps.of_event.take(row),
         activity=activity.take(row),
-        is_waiting=np.zeros(len(at), np.bool_),
+        rank=np.full(len(at), WORKING, np.int8),
         stage=np.full(len(at), -1, np.int32),
     )
     return _clip_to_steps(segments, steps)
@@ -115,7 +118,7 @@ def _host_segments(
         end_ps=end,
         step=steps.of_event.take(row),
         activity=np.where(is_input, np.int8(Activity.WAIT_FOR_INPUT), own),
-        is_waiting=is_waiting | is_waiting_op | _runs_instructions(space, ops).take(row),
+        rank=np.where(is_waiting | is_waiting_op | _runs_instructions(space, ops).take(row), WAITING, WORKING),
         stage=np.where(is_iterator, np.int32(-1), op_of_event.take(caller)),
     )
     of_input = _in_overlapped_steps(segments.take(np.flatnonzero(is_input)), steps)
