@@ -29,13 +29,15 @@ class HostSteps:
     """The mean step of one host of a run.
 
     `steps`: the included steps with their parts, one row per step; `shares`: the result of `Run.op_shares` for these
-    steps; `launches`: kernels per included step, and copies per step, over all recorded steps. Of several captures, the
-    column `capture` of the steps counts them from 0, and shares are weighed so that each capture counts the same.
+    steps; `launches`: kernels per included step, and copies per step, over all recorded steps; `around`: the result of
+    `Run.annotation_shares` for these steps. Of several captures, the column `capture` of the steps counts them from 0,
+    and shares are weighed so that each capture counts the same.
     """
 
     steps: pd.DataFrame
     shares: pd.DataFrame
     launches: float
+    around: pd.DataFrame
 
     def mean_us(self, part: str) -> float:
         """The average time of one of `schema.STEP_PARTS`."""
@@ -69,6 +71,13 @@ class HostSteps:
         )
         return self._per_step(named, list(OP))
 
+    def annotations(self, part: str) -> pd.DataFrame:
+        """The annotations and Python functions of a part, in time in which no op runs: the columns of `ops`, with the
+        kind as type."""
+        inside = self.around[self.around["step_part"] == part]
+        named = inside.rename(columns={"kind": "op_type", "name": "op_name"}).assign(host_or_device=HOST)
+        return self._per_step(named, list(OP))
+
     def function_ops(self, stage: str) -> pd.Series:
         """The mean time per step of the ops in the functions of a tf.data iterator, by op name."""
         inside = self.shares[self.shares["stage"] == stage]
@@ -100,11 +109,12 @@ def eager_share(run: Run, host: str | None = None) -> float:
 def host_steps(run: Run, host: str) -> HostSteps:
     """The average step of one host of a run."""
     included = _included(run, host)
-    shares = run.op_shares(host)
-    counted = shares[shares["step"].isin(included["step"])]
+    shares, around = (
+        one[one["step"].isin(included["step"])] for one in (run.op_shares(host), run.annotation_shares(host))
+    )
     kernels = run.in_steps("kernel_stats", host=host)["occurrences"].sum() / max(len(included), 1)
     copies = run.table("copies", host=host)["occurrences"].sum() / run.recorded_steps(host)
-    return HostSteps(included, counted, float(kernels + copies))
+    return HostSteps(included, shares, float(kernels + copies), around)
 
 
 def host_steps_of(side: Side) -> HostSteps:
@@ -112,12 +122,14 @@ def host_steps_of(side: Side) -> HostSteps:
     each = [host_steps(run, host) for run, host in zip(side.runs, side.hosts, strict=True) if host is not None]
     if len(each) == 1:
         return each[0]
-    steps, shares = steps_of_captures(side), []
+    steps, shares, around = steps_of_captures(side), [], []
     for position, one in enumerate(each):
         weight = len(steps) / len(each) / max(len(one.steps), 1)
         named = with_keys_of(side.keys(position, "op_stats"), one.shares, OP)
         shares.append(named.assign(wall_time_us=named["wall_time_us"] * weight))
-    return HostSteps(steps, pd.concat(shares, ignore_index=True), fmean(one.launches for one in each))
+        around.append(one.around.assign(wall_time_us=one.around["wall_time_us"] * weight))
+    of_ops, of_others = (pd.concat(several, ignore_index=True) for several in (shares, around))
+    return HostSteps(steps, of_ops, fmean(one.launches for one in each), of_others)
 
 
 def steps_of_captures(side: Side) -> pd.DataFrame:

@@ -76,7 +76,7 @@ def op_segments(
             segments.stage[segments.stage >= 0] += first
         found += of_plane
         first += len(plane.parts)
-    return _concat(found)
+    return concat(found)
 
 
 def _device_segments(space: XSpace, steps: Steps, ops: OpEvents, activity: Int8) -> OpSegments:
@@ -91,7 +91,7 @@ def _device_segments(space: XSpace, steps: Steps, ops: OpEvents, activity: Int8)
         rank=np.full(len(at), WORKING, np.int8),
         stage=np.full(len(at), -1, np.int32),
     )
-    return _clip_to_steps(segments, steps)
+    return clip_to_steps(segments, steps)
 
 
 def _host_segments(
@@ -123,7 +123,7 @@ def _host_segments(
     )
     of_input = _in_overlapped_steps(segments.take(np.flatnonzero(is_input)), steps)
     others = segments.take(np.flatnonzero(~is_input))
-    return [_clip_to_steps(others, steps), _clip_to_steps(of_input, steps)]
+    return [clip_to_steps(others, steps), clip_to_steps(of_input, steps)]
 
 
 def _is_eager_op(space: XSpace, ops: OpEvents) -> Bools:
@@ -177,7 +177,7 @@ def _in_overlapped_steps(segments: OpSegments, steps: Steps) -> OpSegments:
     return out
 
 
-def _clip_to_steps(segments: OpSegments, steps: Steps) -> OpSegments:
+def clip_to_steps(segments: OpSegments, steps: Steps) -> OpSegments:
     """The segments clipped to their steps, without those that explain no time."""
     start = np.maximum(segments.start_ps, steps.start_ps.take(segments.step))
     end = np.minimum(segments.end_ps, steps.end_ps.take(segments.step))
@@ -186,7 +186,8 @@ def _clip_to_steps(segments: OpSegments, steps: Steps) -> OpSegments:
     return clipped if len(inside) == len(start) else clipped.take(inside)
 
 
-def _concat(several: Sequence[OpSegments]) -> OpSegments:
+def concat(several: Sequence[OpSegments]) -> OpSegments:
+    """The segments of all, one after the other."""
     if len(several) < 2:
         return several[0] if several else NO_SEGMENTS
     return OpSegments(*(np.concatenate([getattr(s, f.name) for s in several]) for f in fields(OpSegments)))

@@ -117,6 +117,14 @@ class Activities:
 NO_ACTIVITIES = Activities(np.zeros(0, np.int32), np.zeros(0, np.int8), np.zeros(0, np.int32), np.zeros(0, np.int8))
 
 
+def one_of_each_host_part(activities: Activities) -> Int8:
+    """An activity of each part of the step that these explain by what the host does."""
+    present = np.unique(np.concatenate([activities.activity, activities.host_activity]))
+    present = present[(present >= 0) & ((present == Activity.LAUNCH_CALL) | ~np.isin(present, COUNTED_BY_TIME))]
+    one: Int8 = present[np.unique(_GROUP_OF[present], return_index=True)[1]].astype(np.int8)
+    return one
+
+
 def find_activities(space: XSpace, steps: Steps, functions: TfDataFunctions | None = None) -> Activities:
     """The events that may explain step time. `functions` is the result of `tf_data_functions`, computed if not
     given."""
