@@ -322,7 +322,8 @@ class Run:
 
     def annotation_shares(self, host: str) -> pd.DataFrame:
         """The time that each annotation and Python function of one host adds to each part of each step, in which no op
-        runs: columns `kind`, `name`, `step`, `step_part` and `wall_time_us`. Raises `Unknown` for an unknown host."""
+        runs, and between the steps (`NO_STEP`, part ""): columns `kind`, `name`, `step`, `step_part` and
+        `wall_time_us`. Raises `Unknown` for an unknown host."""
         annotations, wall = (self.host_table(name, host=host) for name in ("host_annotations", "annotation_wall"))
         return wall_times_by_annotation(annotations, wall)
 

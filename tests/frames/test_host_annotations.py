@@ -187,3 +187,23 @@ def test_the_longest_names_are_kept_and_what_is_left_out_is_said(monkeypatch: py
 )  # fmt: skip
 def test_what_gets_input_is_known_by_its_name(kind: str, name: str, expected: bool) -> None:
     assert gets_input(kind, name) is expected
+
+
+def test_what_runs_between_steps_on_the_thread_of_their_markers_is_known() -> None:
+    steps = [
+        one
+        for number in range(3)
+        for one in (
+            event("next(iterator)", 100 * number, 30),
+            step(number, 100 * number + 40, 50),
+            event("m/MatMul:MatMul", 100 * number + 45, 20),
+        )
+    ]
+    loop = event("$train.py:3 main", 0, 300)
+    other = line("python", event("load_batch", 0, 300), id=2)
+    run = run_with(plane("/host:CPU", line("python", loop, *steps, id=1), other))
+    assert rows(run.annotation_shares("a"), "name", "step", "step_part", "wall_time_us") == [
+        "train.py main -1  40",
+        "next(iterator) -1  60",
+    ]
+    assert told(run, "name", "wall_time_us")[:2] == ["train.py main 0", "load_batch 0"]

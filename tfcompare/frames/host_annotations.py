@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tfcompare.frames.arrow import host_table
 from tfcompare.frames.grouping import sums
@@ -22,7 +23,7 @@ from tfcompare.schema import HOST
 from tfcompare.schema.arrays import Bools, Int8, Int32, Int64
 from tfcompare.schema.ops import ANNOTATION, FUNCTION
 from tfcompare.xspace import XSpace, lookup
-from tfcompare.xspace.space import PS_PER_US
+from tfcompare.xspace.space import LONGEST_PS, PS_PER_US
 
 MOST_NAMES = 10_000
 """Names of annotations and functions, the longest in total: a program of a million lines calls about as many functions
@@ -75,7 +76,7 @@ class HostAnnotations:
     each is the innermost on its thread.
 
     A function within an annotation is part of it; one that gets input (`gets_input`) counts as an annotation here.
-    `rows` are the events of the stretches, `name` their names.
+    `rows` are the events of the stretches, `name` their names; `is_on_marker`: on a thread that marks steps.
     """
 
     names: list[str] = field(default_factory=list)
@@ -87,13 +88,15 @@ class HostAnnotations:
     rows: Int32 = field(default_factory=lambda: np.zeros(0, np.int32))
     start_ps: Int64 = field(default_factory=lambda: np.zeros(0, np.int64))
     end_ps: Int64 = field(default_factory=lambda: np.zeros(0, np.int64))
+    is_on_marker: Bools = field(default_factory=lambda: np.zeros(0, np.bool_))
     remark: str = ""
 
     def table(self, wall: pa.Table | None) -> pa.Table:
         """The table `host_annotations`, with the sums of `annotation_wall`, missing without steps."""
         wall_ps = np.full(len(self.names), np.nan)
         if wall is not None:
-            wall_ps = np.bincount(wall["annotation"], wall["wall_time_ps"], len(self.names))
+            in_steps = wall.filter(pc.greater_equal(wall["step_part"], 0))
+            wall_ps = np.bincount(in_steps["annotation"], in_steps["wall_time_ps"], len(self.names))
         columns = {
             "kind": self.kinds,
             "name": self.names,
@@ -103,6 +106,18 @@ class HostAnnotations:
             "wall_time_us": wall_ps / PS_PER_US,
         }
         return host_table("host_annotations", columns)
+
+    def between_steps(self, steps: Steps) -> dict[str, Int64]:
+        """Rows of `annotation_wall` for the time between the first and the last step that is in none of them, on the
+        threads of their markers."""
+        span = steps.host
+        outside = np.flatnonzero(self.is_on_marker & (steps.of_event.take(self.rows) < 0) & span.exist.all())
+        begin = np.maximum(self.start_ps[outside], span.start_ps.min(initial=LONGEST_PS))
+        until = np.minimum(self.end_ps[outside], span.end_ps.max(initial=0))
+        time_ps = sums(self.name[outside], np.maximum(until - begin, 0), len(self.names))
+        names = np.flatnonzero(time_ps)
+        none = np.full(len(names), -1)
+        return {"annotation": names, "step": none, "step_part": none, "wall_time_ps": time_ps[names]}
 
     def segments(self, steps: Steps, activities: Activities, first: int) -> OpSegments:
         """Segments that get the time of each part of the steps in which no op runs; `first` is the op of the first
@@ -143,10 +158,12 @@ def find_annotations(
         is_marker |= space.named(marker)[every]
     kind[is_marker] = _NO_NAME
     on_python = _run_python(space, every[is_marker | np.isin(kind, (_OF_PYTHON, _IS_FUNCTION, _GETS_INPUT))])
-    chosen = on_python[space.events.line[every]] & (is_op[every] | (kind != _NO_NAME))
+    chosen = on_python[space.events.line[every]] & (is_op[every] | is_marker | (kind != _NO_NAME))
     if not (chosen & (kind > _OF_PYTHON)).any():
         return HostAnnotations()
-    return _of_events(space, every[chosen], is_op, kind_of_name)
+    is_op[every[is_marker]] = True  # a step is no part of a function around it, either
+    marked = lookup.used(space.events.line[every[is_marker]], len(on_python))
+    return _of_events(space, every[chosen], is_op, kind_of_name, marked)
 
 
 def _kinds(space: XSpace, rows: Int32) -> Int8:
@@ -194,8 +211,9 @@ def _thread(name: str) -> str:
     return name.partition("/")[0]
 
 
-def _of_events(space: XSpace, rows: Int32, is_op: Bools, kind_of_name: Int8) -> HostAnnotations:
-    """The annotations and functions among these events of threads that run Python, ops and what runtimes record."""
+def _of_events(space: XSpace, rows: Int32, is_op: Bools, kind_of_name: Int8, marked: Int64) -> HostAnnotations:
+    """The annotations and functions among these events of threads that run Python, ops and markers of steps
+    (`is_op`), and what runtimes record; `marked` are the lines of markers."""
     events = space.events
     line, start, duration = events.line, events.start_ps, events.duration_ps
     order_by_start(line, start, duration, rows)
@@ -227,6 +245,7 @@ def _of_events(space: XSpace, rows: Int32, is_op: Bools, kind_of_name: Int8) -> 
         rows=rows[at[named]],
         start_ps=begin[named],
         end_ps=end[named],
+        is_on_marker=np.isin(line[rows[at[named]]], marked),
         remark=remark,
     )
 

@@ -213,6 +213,13 @@ def _attributed_sides(pair: Pair) -> tuple[Side, Side]:
     return ours, theirs
 
 
+def getting_input(pair: Pair) -> list[tuple[pd.Series, float]]:
+    """(as `HostSteps.getting_input`, the mean step time in µs) of each side, on the hosts that are attributed."""
+    return [
+        (of.getting_input, float(of.steps["duration_us"].mean())) for of in map(host_steps_of, _attributed_sides(pair))
+    ]
+
+
 def _usual_gaps(pair: Pair) -> list[Gap | None]:
     """The gap of most steps on each side, in the capture that stands for all."""
     steps = attributed_steps(pair)

@@ -28,7 +28,7 @@ from tfcompare.tools.ops import op_stats as tf_stats
 from tfcompare.tools.ops.op_stats import groups_of, ops_of
 from tfcompare.tools.step_attribution import attribution_of
 from tfcompare.tools.step_series import has_step_times
-from tfcompare.views import op, shares
+from tfcompare.views import host_annotations, op, shares
 from tfcompare.views.blocks import (
     Beside,
     Block,
@@ -120,6 +120,7 @@ def blocks(pair: Pair, options: Options) -> Iterator[Block]:
         yield Section("What changed", lambda: _what_changed(pair, rows(), options), True)
     if _parts(pair, None):
         yield Section("By part of the step", partial(_within, pair, options), True, ["part"], PARTS_HELP)
+    yield from host_annotations.section(pair)
     yield Section("Where the time goes", partial(_distributions, pair, options), True, ["shares"])
     yield Section("Name scopes", partial(_scopes, pair, options), True, help=SCOPES_HELP)
 

@@ -28,7 +28,8 @@ class WallTimes(NamedTuple):
     table `op_wall`: part, step (its number), step_part (a position in `schema.STEP_PARTS`), stage (the part of the
     tf.data iterator that the op worked for, −1 for none) and wall_time_ps, the op's share of that part of the step;
     part and stage are rows of `op_parts`. `totals` is `op_wall_totals`: part, and wall_time_ps in all steps together.
-    `annotations` is `annotation_wall`: the same for the rows of `host_annotations`, of the time in which no op runs.
+    `annotations` is `annotation_wall`: the same for the rows of `host_annotations`, of the time in which no op runs;
+    their time between the steps has step and part −1.
     """
 
     activities: Int64
@@ -60,12 +61,14 @@ def op_wall_times(
     wall_ps = np.bincount(cell, shares, len(first))
     counts = (wall_ps > 0) & ~steps.is_lost[segments.step[first]]
     is_around = counts & (segments.rank[first] == AROUND)
+    between = annotations.between_steps(steps)
     outside = {
         "annotation": segments.op[first[is_around]] - len(parts.row),
         "step": steps.number[segments.step[first[is_around]]],
         "step_part": step_part[first[is_around]],
         "wall_time_ps": wall_ps[is_around],
     }
+    outside = {name: np.concatenate([values, between[name]]) for name, values in outside.items()}
     counts &= ~is_around
     first, wall_ps = first[counts], wall_ps[counts]
     part, row = parts.row[segments.op[first]], np.append(parts.row, -1)
