@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 import tfcompare as tfc
@@ -13,6 +15,7 @@ from tfcompare.compare.pairs import pair_with
 from tfcompare.frames.tf_data.tf_data_functions import runs_ahead
 from tfcompare.run import Run
 from tfcompare.schema import STEP_PARTS
+from tfcompare.tools import step_attribution
 from tfcompare.tools.step_attribution import Attribution, Within, attributed_steps, attribution, within
 
 
@@ -83,6 +86,13 @@ def test_time_outside_of_ops_is_named_by_the_annotation_that_runs() -> None:
     assert inside.sentence.endswith("`load_batch` changed the most: it grew by 1.90 ms per step.")
     back = within(pair_with(tfc.compare(after, before)), "host_compute_us").waterfall
     assert back.moves["delta_us"].tolist() == (-inside.waterfall.moves["delta_us"]).tolist()
+
+
+def test_annotations_of_several_captures_are_means_as_the_step_is() -> None:
+    first, second = replace(loading(2000), id="run-1"), replace(loading(4000), id="run-2")
+    pair = pair_with(tfc.compare(loading(100), first, repeats={first.id: [second]}))
+    assert attribution(pair).sentence.endswith("**+2.90 ms per step** = 2.90 ms host compute in `load_batch`.")
+    assert step_attribution.getting_input(pair)[1][0].to_dict() == {"load_batch": pytest.approx(3000)}
 
 
 def test_an_annotation_of_one_side_alone_is_added() -> None:
