@@ -126,7 +126,7 @@ class Surfaces:
     @cached_property
     def ops(self) -> Table:
         """The table of ops on its page."""
-        (found,) = of_kind(listed(op_stats.VIEW, self.pair), Table)
+        found, *_ = of_kind(listed(op_stats.VIEW, self.pair), Table)
         return found
 
     @cached_property

@@ -39,7 +39,14 @@ from tfcompare.tables.memory_timeline import timeline_of_events
 from tfcompare.tables.op_evidence import OpEvidence, op_evidence
 from tfcompare.tables.op_parts import OpTimes, Parts, merge_hosts, parts_of_hosts
 from tfcompare.tables.op_profile import op_profile
-from tfcompare.tables.op_stats import op_cells, op_stats, op_stats_in_steps, op_steps, wall_times_by_op
+from tfcompare.tables.op_stats import (
+    op_cells,
+    op_stats,
+    op_stats_in_steps,
+    op_steps,
+    wall_times_by_annotation,
+    wall_times_by_op,
+)
 from tfcompare.tables.slow_steps import slow_steps_frame
 from tfcompare.tables.step_cells import StepCells
 from tfcompare.tables.step_programs import kind_at, kinds_among, step_programs
@@ -60,7 +67,7 @@ Stray = Literal["exclude", "include"]
 _OF_HOSTS = {table: table for table in schema.HOST_TABLES if table in schema.TABLES} | {"tf_data": "tf_data_executions"}
 """Tables of a run whose rows are those of the tables of its hosts."""
 
-_NOT_HELD = ("op_cells", "op_wall", "kernel_cells", "hlo_cells", "memory_events")
+_NOT_HELD = ("op_cells", "op_wall", "annotation_wall", "kernel_cells", "hlo_cells", "memory_events")
 """Tables that are by far the largest, and are made of those of the hosts each time."""
 
 _BY_STEP = {"op_steps": "op_stats", "kernel_steps": "kernel_stats"}
@@ -312,6 +319,13 @@ class Run:
         host.
         """
         return wall_times_by_op(self.host_table("op_parts", host=host), self.host_table("op_wall", host=host))
+
+    def annotation_shares(self, host: str) -> pd.DataFrame:
+        """The time that each annotation and Python function of one host adds to each part of each step, in which no op
+        runs, and between the steps (`NO_STEP`, part ""): columns `kind`, `name`, `step`, `step_part` and
+        `wall_time_us`. Raises `Unknown` for an unknown host."""
+        annotations, wall = (self.host_table(name, host=host) for name in ("host_annotations", "annotation_wall"))
+        return wall_times_by_annotation(annotations, wall)
 
     def op_types_on_devices(self, *, host: str | None = None) -> pd.DataFrame:
         """Columns `host`, `device` and `op_type`: the types of ops that ran on each device, without idle time, for all

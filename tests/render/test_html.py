@@ -137,7 +137,7 @@ def test_markdown_becomes_html_without_markup_of_its_own(markdown: str, html: st
 
 
 def test_cells_are_as_in_the_app_and_csv_values_in_full_precision() -> None:
-    (table,) = shown(view("op_stats"), pair_of(*CPU), Table)
+    table, *_ = shown(view("op_stats"), pair_of(*CPU), Table)
     columns = {column["csv"]: column for column in table_json(table)["columns"]}
     times = columns["self_time_us_per_step_baseline"]
     assert times["heading"] == "Self time (µs/step)" and times["label"] == "Baseline"

@@ -133,7 +133,7 @@ def test_sums_per_device_and_runs_without_steps_are_not_named() -> None:
     runs = [loaded_run(name) for name in ("jax_conv_legacy", "jax_conv_08")]
     other = redacted(compare(*runs, per="device"))
     assert [block.text for block in _compared(other) if isinstance(block, Text)] == ["Sums are per device."]
-    (table,) = shown(view("op_stats"), only_pair(other), Table)
+    table, *_ = shown(view("op_stats"), only_pair(other), Table)
     assert {"Self time (µs/device)"} <= {column["heading"] for column in table_json(table)["columns"]}
     assert not [run.name for run in runs if run.name in report(other, "json")]
     assert "no step markers were found in: A, B" in " ".join(redacted(compare(*runs)).notes)

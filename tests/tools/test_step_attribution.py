@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 import tfcompare as tfc
+from tests.frames.tables import run_with
 from tests.laws import mostly_thorough
 from tests.profiles import EACH_KIND, compared_runs, loaded_run
+from tests.xspace_builder import event, line, plane
 from tfcompare.compare.pairs import pair_with
 from tfcompare.frames.tf_data.tf_data_functions import runs_ahead
+from tfcompare.run import Run
 from tfcompare.schema import STEP_PARTS
+from tfcompare.tools import step_attribution
 from tfcompare.tools.step_attribution import Attribution, Within, attributed_steps, attribution, within
 
 
@@ -50,6 +56,57 @@ def test_on_a_gpu_less_to_compute_lays_the_launches_bare():
     assert inside.waterfall.moves["detail"].iloc[0].startswith("Conv2D")
     _, launches = looked_into("filters_512_128_simulated", "filters_16_8_simulated", "kernel_launch_us")
     assert launches.waterfall.moves["name"].tolist() == ["Time per launch while no device is busy"]
+
+
+def loading(us: float, *, name: str = "load_batch") -> Run:
+    """12 steps: some time in an annotation, which nothing else explains, then an op of 300 µs."""
+    begins = [2000 + i * (us + 1000) for i in range(12)]
+    events = [
+        one
+        for number, at in enumerate(begins)
+        for one in (
+            event("train", at, us + 500, _r=1, step_num=number),
+            event(name, at + 10, us),
+            event("m/MatMul:MatMul", at + us + 100, 300),
+        )
+    ]
+    return run_with(plane("/host:CPU", line("python", *events)))
+
+
+def test_time_outside_of_ops_is_named_by_the_annotation_that_runs() -> None:
+    before, after = loading(100), loading(2000)
+    pair = pair_with(tfc.compare(before, after))
+    found = attribution(pair)
+    assert found.sentence.endswith("**+1.90 ms per step** = 1.90 ms host compute in `load_batch`.")
+    assert [(one.around, one.op_name) for one in found.causes] == [("load_batch", "")]
+    inside = within(pair, "host_compute_us")
+    moves = inside.waterfall.moves.set_index("name")
+    assert moves.loc["load_batch", ["detail", "kind", "delta_us"]].tolist() == ["annotation", "matched", 1900]
+    assert inside.waterfall.levels_us[-1] == pytest.approx(inside.waterfall.candidate_us)
+    assert inside.sentence.endswith("`load_batch` changed the most: it grew by 1.90 ms per step.")
+    back = within(pair_with(tfc.compare(after, before)), "host_compute_us").waterfall
+    assert back.moves["delta_us"].tolist() == (-inside.waterfall.moves["delta_us"]).tolist()
+
+
+def test_annotations_of_several_captures_are_means_as_the_step_is() -> None:
+    first, second = replace(loading(2000), id="run-1"), replace(loading(4000), id="run-2")
+    pair = pair_with(tfc.compare(loading(100), first, repeats={first.id: [second]}))
+    assert attribution(pair).sentence.endswith("**+2.90 ms per step** = 2.90 ms host compute in `load_batch`.")
+    assert step_attribution.getting_input(pair)[1][0].to_dict() == {"load_batch": pytest.approx(3000)}
+
+
+def test_an_annotation_of_one_side_alone_is_added() -> None:
+    pair = pair_with(tfc.compare(loading(100, name="warm_up"), loading(2000)))
+    kinds = within(pair, "host_compute_us").waterfall.moves.set_index("name")["kind"]
+    assert kinds[["load_batch", "warm_up"]].tolist() == ["added", "removed"]
+
+
+def test_functions_that_one_profiler_traced_alone_are_no_change() -> None:
+    traced = loading(2000, name="$loader.py:12 __next__")
+    found = attribution(pair_with(tfc.compare(loading(100), traced)))
+    assert found.sentence.endswith("**+1.90 ms per step** = 1.90 ms host compute.")
+    both = attribution(pair_with(tfc.compare(loading(100, name="$loader.py:10 __next__"), traced)))
+    assert both.sentence.endswith("**+1.90 ms per step** = 1.90 ms host compute in `loader.py __next__`.")
 
 
 PAIRS = [

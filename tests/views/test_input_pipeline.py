@@ -5,9 +5,11 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
+from tests.frames.tables import run_with
 from tests.input_runs import BETTER, NAIVE, input_diff
 from tests.profiles import EACH_KIND, loaded_run
 from tests.views.flat import listed, of_kind, only_pair, opened, pair_of, titles, words
+from tests.xspace_builder import event, line, plane
 from tfcompare import compare
 from tfcompare.compare.pair import Pair
 from tfcompare.run import Run
@@ -143,3 +145,34 @@ def test_the_advice_is_on_what_the_candidate_spends_its_input_time_on(pair: Pair
     (items,) = of_kind(listed(VIEW, pair), Items)
     ((_, advice),) = items.items
     assert "Give `map`" in advice and "https://www.tensorflow.org/guide/profiler" in advice
+
+
+def annotated(us: float, name: str) -> Run:
+    events = [
+        one
+        for number in range(12)
+        for one in (
+            event("train", 10_000 * number, us + 500, _r=1, step_num=number),
+            event(name, 10_000 * number, us),
+            event("m/MatMul:MatMul", 10_000 * number + us, 500),
+        )
+    ]
+    return run_with(plane("/host:CPU", line("python", *events)))
+
+
+def test_a_program_without_tf_data_is_told_what_its_annotations_say_of_its_input() -> None:
+    found = listed(VIEW, only_pair(compare(annotated(500, "load_batch"), annotated(1500, "load_batch"))))
+    assert words(found, "headline") == [
+        "A spends 50.0 % of the step time in `load_batch`; B spends 75.0 % of the step time in `load_batch`"
+    ]
+    (rows,) = of_kind(found, Table)
+    assert rows.rows["name"].tolist() == ["load_batch"]
+    assert rows.rows["wall_time_us_candidate"].tolist() == [1500]
+    assert "tf.data" not in " ".join(words(found, "notice"))
+
+
+def test_without_such_annotations_it_is_told_how_to_make_them() -> None:
+    found = listed(VIEW, only_pair(compare(annotated(500, "log"), annotated(1500, "log"))))
+    assert words(found, "headline") == ["No step waits for input, and no input ops were recorded"]
+    assert 'with tf.profiler.experimental.Trace("load_batch"): …' in words(found, "notice")[0]
+    assert not of_kind(found, Table)

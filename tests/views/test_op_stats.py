@@ -37,7 +37,7 @@ def diff(pair: Pair) -> pd.DataFrame:
 
 
 def table(pair: Pair, **options: Any) -> Table:
-    (found,) = shown(VIEW, pair, Table, **options)
+    found, *_ = shown(VIEW, pair, Table, **options)
     return found
 
 
@@ -154,3 +154,14 @@ def test_per_occurrence_divides_the_table_by_what_ran() -> None:
     for name in ("self_time_us_baseline", "self_time_us_candidate"):
         assert row[name] == pytest.approx(expected[name])
     assert row["self_time_us_baseline"] == pytest.approx(698.2, abs=0.1)
+
+
+def test_annotations_have_a_table_of_their_own_where_there_are_any() -> None:
+    _, annotations = shown(VIEW, pair_of("filters_512_128", "filters_16_8"), Table)
+    assert annotations.rows["name"].tolist() == ["train_step"]
+    assert annotations.names == [
+        "name",
+        "kind",
+        *(f"wall_time_us_{role}" for role in ("baseline", "candidate", "delta", "ratio")),
+    ]
+    assert len(shown(VIEW, pair_of("jax_filters_128_32", "jax_filters_16_8"), Table)) == 1

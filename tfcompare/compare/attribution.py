@@ -15,6 +15,7 @@ import pandas as pd
 from tfcompare.compare.diff import ADDED, MATCHED, REMOVED, change, ratio
 from tfcompare.compare.groups.fused_rows import single_ops
 from tfcompare.schema import SIDES, STEP_PARTS, STEPS
+from tfcompare.schema.ops import ANNOTATION, FUNCTION
 from tfcompare.units import format_count, format_time_us
 
 if TYPE_CHECKING:
@@ -36,6 +37,9 @@ NEGLIGIBLE_US = 1e-6
 
 OTHER_HOSTS = "other_hosts_us"
 _OTHER_HOSTS = "Mean step of the run, which is as long as on its slowest host in each step, less that of this host."
+
+AROUND_OPS = (ANNOTATION, FUNCTION)
+"""Kinds of what has the time that no op covers, in the place of an op's type."""
 
 OP = ("host_or_device", "op_type", "op_name")
 """The columns that identify an op."""
@@ -164,8 +168,35 @@ def op_moves(pairs: pd.DataFrame, baseline: pd.DataFrame, candidate: pd.DataFram
             "candidate_us": theirs.mask(matched & theirs.isna(), 0.0),
         }
     )[counts]
-    moves["delta_us"] = change(moves["baseline_us"], moves["candidate_us"])
-    names = zip(moves["name"], pairs.loc[counts, "op_name_candidate"].fillna(moves["name"]), strict=True)
+    return _largest_first(moves, pairs.loc[counts, "op_name_candidate"].fillna(moves["name"]))
+
+
+def annotation_moves(baseline: pd.DataFrame, candidate: pd.DataFrame) -> pd.DataFrame:
+    """As `op_moves`, of annotations and Python functions, which are paired by name: `detail` is the kind of each."""
+    both = baseline.merge(candidate, on=list(OP), how="outer", suffixes=("_baseline", "_candidate"))
+    ours, theirs = both["time_us_baseline"], both["time_us_candidate"]
+    moves = pd.DataFrame(
+        {
+            "name": both["op_name"],
+            "detail": both["op_type"],
+            "kind": np.select([ours.isna(), theirs.isna()], [ADDED, REMOVED], MATCHED),
+            "baseline_us": ours,
+            "candidate_us": theirs,
+        }
+    )
+    return _largest_first(moves, moves["name"])
+
+
+def all_moves(*several: pd.DataFrame) -> pd.DataFrame:
+    """The moves of several kinds together, the largest first."""
+    moves = pd.concat([one for one in several if len(one)] or [several[0]], ignore_index=True)
+    return moves.loc[(-moves["delta_us"].abs()).sort_values(kind="stable").index].reset_index(drop=True)
+
+
+def _largest_first(moves: pd.DataFrame, names_candidate: pd.Series) -> pd.DataFrame:
+    """The moves with their `delta_us`, the largest first."""
+    moves = moves.assign(delta_us=change(moves["baseline_us"], moves["candidate_us"]))
+    names = zip(moves["name"], names_candidate, strict=True)
     either_way = [" ".join(sorted(set(pair))) for pair in names]  # a tie-breaker that does not depend on the side
     ranks = pd.DataFrame({"size": -moves["delta_us"].abs(), "names": either_way}, index=moves.index)
     return moves.loc[ranks.sort_values(["size", "names"], kind="stable").index, MOVE_COLUMNS].reset_index(drop=True)
@@ -190,14 +221,22 @@ def part_waterfall(part: pd.Series, moves: pd.DataFrame, shown: int = SHOWN_OPS)
     rows = [moved.head(min(shown, worth))]
     rest = moved.iloc[min(shown, worth) :]
     if len(rest):
-        name = "1 other op" if len(rest) == 1 else f"{len(rest):,} other ops"
+        what = "others" if rest["detail"].isin(AROUND_OPS).any() else "other op" if len(rest) == 1 else "other ops"
+        name = f"{len(rest):,} {what}"
         rows.append(_move(name, "each changed by less than those above", OTHERS, rest["delta_us"].sum(),
                           rest["baseline_us"].sum(), rest["candidate_us"].sum()))  # fmt: skip
     if not (moves["kind"] == FACTOR).any():
         ours, theirs = (float(part[f"mean_us_{side}"] - moves[f"{side}_us"].sum()) for side in SIDES)
         if abs(theirs - ours) >= NEGLIGIBLE_US:
             rows.append(
-                _move("No op running", "time of this part that no op covers", NO_OP, theirs - ours, ours, theirs)
+                _move(
+                    "No op running",
+                    "time of this part that no op or annotation covers",
+                    NO_OP,
+                    theirs - ours,
+                    ours,
+                    theirs,
+                )
             )
     every = pd.concat([row for row in rows if len(row)] or [moved], ignore_index=True)
     return Waterfall(float(part["mean_us_baseline"]), float(part["mean_us_candidate"]), every)

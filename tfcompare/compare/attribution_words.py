@@ -6,7 +6,7 @@ import math
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tfcompare.compare.attribution import FACTOR, NEGLIGIBLE_US, NO_OP, OTHER_HOSTS, OTHERS, Waterfall
+from tfcompare.compare.attribution import AROUND_OPS, FACTOR, NEGLIGIBLE_US, NO_OP, OTHER_HOSTS, OTHERS, Waterfall
 from tfcompare.compare.groups.fused_rows import row_name_as_code
 from tfcompare.frames.ops.op_names import DATASET, UNKNOWN
 from tfcompare.markdown import as_code
@@ -100,6 +100,7 @@ def part_sentence(part: str, waterfall: Waterfall, moves: pd.DataFrame) -> str:
         return f"Within {PART_WORDS[part]}, {_together(factors)}.".replace(" → ", " to ")
     no_op = float(waterfall.moves.loc[waterfall.moves["kind"] == NO_OP, "delta_us"].sum())
     kind = moves["detail"].where(moves["detail"] != DATASET, moves["name"].map(_stage))
+    kind = kind.where(~moves["detail"].isin(AROUND_OPS), moves["detail"] + " " + moves["name"])
     totals = moves["delta_us"].groupby(kind).sum()
     if named.empty or abs(no_op) > totals.abs().max():
         return (

@@ -12,6 +12,7 @@ from tfcompare.schema import Table
 
 POOLED = (
     "op_stats", "kernel_stats", "copies", "hlo_ops", "op_profile", "compilations", "memory_summary", "input_pipeline",
+    "host_annotations",
 )  # fmt: skip
 """Tables whose rows of several captures are brought together; of others, one capture stands for all."""
 

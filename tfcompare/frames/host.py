@@ -18,6 +18,7 @@ from tfcompare.frames.hlo.hlo_memory import hlo_memory
 from tfcompare.frames.hlo.hlo_ops import instructions
 from tfcompare.frames.hlo.hlo_programs import hlo_programs
 from tfcompare.frames.hlo.hlo_texts import hlo_texts
+from tfcompare.frames.host_annotations import find_annotations
 from tfcompare.frames.links import Links
 from tfcompare.frames.memory_events import memory_events
 from tfcompare.frames.memory_peaks import memory_peak, memory_summary
@@ -196,7 +197,7 @@ def build(
     else:
         around = links.around if links is not None else None
         del links
-        tables, remarks = _core(space, steps, is_eager, around, recording)
+        tables, remarks = _core(space, steps, is_eager, around, recording, choice.marker)
     _check_size(tables, limits)
     is_all_lost = steps.has_markers and len(steps.number) > 0 and steps.is_lost.all()
     why_untimed = recording.why_absent or steps.why_untimed or (_ALL_LOST if is_all_lost else "")
@@ -213,7 +214,12 @@ def build(
 
 
 def _core(
-    space: XSpace, steps: Steps, is_eager: Bools, around: Int32 | None, recording: Recording
+    space: XSpace,
+    steps: Steps,
+    is_eager: Bools,
+    around: Int32 | None,
+    recording: Recording,
+    marker: str | None,
 ) -> tuple[dict[str, pa.Table], list[str]]:
     """(the tables of `core` and `steps`, remarks on what was left out)."""
     pipelines, functions = tf_data(space, around=around), tf_data_functions(space, around)
@@ -222,7 +228,9 @@ def _core(
     ops = [plane for plane in every if plane.host_or_device != SPARSE_CORE]
     activities = find_activities(space, steps, functions) if steps.has_markers else NO_ACTIVITIES
     parts = op_parts(every, steps.number)  # those of SparseCores come last
-    times, wall, wall_totals = op_wall_times(space, steps, ops, parts, functions, activities)
+    annotations = find_annotations(space, steps, ops, marker)
+    explained = op_wall_times(space, steps, ops, parts, functions, activities, annotations)
+    times = explained.activities
     idle_ps = idle_times(space, steps, activities, ops)
     of_devices = device_steps(space, steps, times, idle_ps, activities)
     on_devices = (activities.rows, activities.activity) if steps.has_markers else device_activities(space)
@@ -241,8 +249,9 @@ def _core(
         "collectives": of_hosts,
         "op_parts": with_shapes(parts.parts, memory),
         "op_totals": parts.totals,
-        "op_wall_totals": wall_totals,
+        "op_wall_totals": explained.totals,
         "idle": idle,
+        "host_annotations": annotations.table(explained.annotations if steps.has_markers else None),
         "kernel_stats": kernels.stats,
         "copies": copies(space),
         "hlo_ops": of_programs.ops,
@@ -256,11 +265,12 @@ def _core(
         "tf_data_calls": pipelines.calls,
         "idle_gaps": gaps,
         "op_cells": parts.cells,
-        "op_wall": wall,
+        "op_wall": explained.wall,
+        "annotation_wall": explained.annotations,
         "kernel_cells": kernels.cells,
         "hlo_cells": of_programs.cells,
     }
-    return tables, [*pipelines.remarks, *damaged_programs]
+    return tables, [*pipelines.remarks, *damaged_programs, *filter(None, [annotations.remark])]
 
 
 def _check_size(tables: Mapping[str, pa.Table], limits: Limits) -> None:

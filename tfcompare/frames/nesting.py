@@ -59,6 +59,34 @@ def _find_parents(line: Array, start: Array, duration: Array, order: Array, stac
         depth += 1
 
 
+def are_within(line: Array, start: Array, duration: Array, order: Array, marked: Array) -> Array:
+    """Whether any `marked` event encloses each row of `order` (sorted as by `order_by_start`) on its line; `marked` has
+    a flag for each of them."""
+    out = np.zeros(len(order), np.bool_)
+    _find_within(line, start, duration, order, marked, np.empty(len(order), np.int32), out)
+    return out
+
+
+@compiled
+def _find_within(
+    line: Array, start: Array, duration: Array, order: Array, marked: Array, stack: Array, out: Array
+) -> None:  # fmt: skip
+    """`stack` holds positions in `order` of the open events."""
+    depth = 0
+    for i in range(order.size):
+        row = order[i]
+        end = start[row] + duration[row]
+        while depth > 0:
+            top = order[stack[depth - 1]]
+            if line[top] == line[row] and end <= start[top] + duration[top]:
+                break
+            depth -= 1
+        if depth > 0:
+            out[i] = out[stack[depth - 1]] or marked[stack[depth - 1]]
+        stack[depth] = i
+        depth += 1
+
+
 def self_times(line: Array, start: Array, duration: Array, order: Array) -> Array:
     """Self time of each row of `order` (sorted as by `order_by_start`): its duration less the time covered by its
     children.

@@ -15,7 +15,7 @@ from tfcompare.schema.host_tables import HOST_TABLES, Group, HostColumn, HostTab
 from tfcompare.schema.input import INPUT_PIPELINE, TF_DATA, TF_DATA_CALLS, TF_DATA_PIPELINES
 from tfcompare.schema.kernels import COPIES, KERNEL_STATS, KERNEL_STEPS
 from tfcompare.schema.memory import MEMORY_PEAK, MEMORY_SUMMARY, MEMORY_TIMELINE
-from tfcompare.schema.ops import IDLE_GAPS, OP_STATS, OP_STEPS
+from tfcompare.schema.ops import HOST_ANNOTATIONS, IDLE_GAPS, OP_STATS, OP_STEPS
 from tfcompare.schema.recorded import RECORDED
 from tfcompare.schema.runs import (
     HOSTS,
@@ -38,6 +38,7 @@ __all__ = [
     "HLO_TEXTS",
     "HOST",
     "HOSTS",
+    "HOST_ANNOTATIONS",
     "HOST_TABLES",
     "IDLE",
     "IDLE_GAPS",
@@ -89,6 +90,7 @@ TABLES: dict[str, Table] = {
         HOSTS,
         OP_STATS,
         OP_STEPS,
+        HOST_ANNOTATIONS,
         IDLE_GAPS,
         KERNEL_STATS,
         KERNEL_STEPS,

@@ -15,7 +15,7 @@ from tfcompare.schema.hlo import COMPILATIONS, HLO_MEMORY, HLO_OPS, HLO_PROGRAMS
 from tfcompare.schema.input import TF_DATA, TF_DATA_CALLS, TF_DATA_PIPELINES
 from tfcompare.schema.kernels import COPIES, KERNEL_STATS
 from tfcompare.schema.memory import MEMORY_PEAK, MEMORY_SUMMARY
-from tfcompare.schema.ops import IDLE_GAPS
+from tfcompare.schema.ops import HOST_ANNOTATIONS, IDLE_GAPS
 from tfcompare.schema.recorded import RECORDED
 from tfcompare.schema.runs import STEP_PARTS, STEP_PRECISIONS, STEPS
 
@@ -167,6 +167,7 @@ HOST_TABLES: dict[str, HostTable] = {
                 }
             ),
         ),
+        _public(HOST_ANNOTATIONS, unique=HOST_ANNOTATIONS.keys, may_be_nan=("wall_time_us",)),
         _public(KERNEL_STATS, unique=KERNEL_STATS.keys),
         _public(COPIES),
         _public(HLO_OPS, unique=HLO_OPS.keys),
@@ -209,6 +210,14 @@ HOST_TABLES: dict[str, HostTable] = {
             of_steps=True,
         ),
         HostTable("op_wall", "steps", _columns(_WALL), (), {"part": "op_parts", "stage": "op_parts"}, of_steps=True),
+        HostTable(
+            "annotation_wall",
+            "steps",
+            _columns({"annotation": "int32", "step": _INT, "step_part": "int8", "wall_time_ps": _FLOAT}),
+            ("annotation", "step", "step_part"),
+            {"annotation": "host_annotations"},
+            of_steps=True,
+        ),
         HostTable(
             "kernel_cells",
             "steps",

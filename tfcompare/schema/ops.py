@@ -8,6 +8,7 @@ from tfcompare.schema.columns import (
     STEP_KEY,
     Column,
     Table,
+    key,
     level,
     text,
     total,
@@ -58,6 +59,29 @@ OP_STEPS = Table(
     ),
     has_diff=False,
 )
+
+ANNOTATION = "annotation"
+FUNCTION = "Python function"
+
+HOST_ANNOTATIONS = Table(
+    "host_annotations",
+    "One row for each name that the program annotates on its threads, and for each Python function that the profiler "
+    "traced. They contain ops, so their times do not add up with those of ops.",
+    (
+        HOST_KEY,
+        key("kind", "Kind", f"`{ANNOTATION}`, as by `TraceAnnotation` or `tf.profiler.experimental.Trace`, or "
+            f"`{FUNCTION}`."),
+        key("name", "Name", "As the program gave it; of a function its file, without the line, and its name."),
+        total("occurrences", "", "Occurrences", "How often it ran.", "int64"),
+        total("total_time_us", "µs", "Total time", "Time between its begin and end; calls within others count too."),
+        total("self_time_us", "µs", "Self time", "Total time less that of ops and annotations within it on the same "
+              "thread, of a function also less that of functions within it."),
+        total("wall_time_us", "µs", "Wall time", "What it adds to the steps: time on the thread of their marker in "
+              "which no op runs, and it is the innermost annotation, or outside of annotations the innermost "
+              "function; missing without steps."),
+    ),
+    headline="self_time_us",
+)  # fmt: skip
 
 IDLE_GAPS = Table(
     "idle_gaps",

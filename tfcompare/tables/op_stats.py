@@ -130,6 +130,18 @@ def wall_times_by_op(ops: pd.DataFrame, wall: pd.DataFrame) -> pd.DataFrame:
     )
 
 
+def wall_times_by_annotation(annotations: pd.DataFrame, wall: pd.DataFrame) -> pd.DataFrame:
+    """The wall times of a host by annotation, from its tables `host_annotations` and `annotation_wall`: kind, name,
+    step, step_part (its name), wall_time_us; step `NO_STEP` and part "" between the steps."""
+    names = annotations[["kind", "name"]].iloc[wall["annotation"]].reset_index(drop=True)
+    step_parts = np.array([*schema.STEP_PARTS, ""], np.object_)
+    return names.assign(
+        step=wall["step"].to_numpy(),
+        step_part=pd.Series(step_parts[wall["step_part"]], dtype="str"),
+        wall_time_us=wall["wall_time_ps"].to_numpy() / PS_PER_US,
+    )
+
+
 def op_cells(times: OpTimes, host: str) -> StepCells:
     """The self time of each op in each step, sorted by side, type, name and step."""
     inside = rows_of(times.cells, times.cells["step"] != NO_STEP)

@@ -16,7 +16,9 @@ import pandas as pd
 from tfcompare.compare.attribution import OP, mean_step
 from tfcompare.compare.repeats import with_keys_of
 from tfcompare.compare.straggler import steps_of_straggler
+from tfcompare.frames.host_annotations import gets_input
 from tfcompare.frames.ops.op_names import DATASET
+from tfcompare.frames.ops.op_parts import NO_STEP
 from tfcompare.schema import HOST, IDLE
 
 if TYPE_CHECKING:
@@ -29,13 +31,16 @@ class HostSteps:
     """The mean step of one host of a run.
 
     `steps`: the included steps with their parts, one row per step; `shares`: the result of `Run.op_shares` for these
-    steps; `launches`: kernels per included step, and copies per step, over all recorded steps. Of several captures, the
+    steps; `launches`: kernels per included step, and copies per step, over all recorded steps; `around`: the result of
+    `Run.annotation_shares` for these steps; `between` the same per step, between the steps. Of several captures, the
     column `capture` of the steps counts them from 0, and shares are weighed so that each capture counts the same.
     """
 
     steps: pd.DataFrame
     shares: pd.DataFrame
     launches: float
+    around: pd.DataFrame
+    between: pd.DataFrame
 
     def mean_us(self, part: str) -> float:
         """The average time of one of `schema.STEP_PARTS`."""
@@ -69,6 +74,23 @@ class HostSteps:
         )
         return self._per_step(named, list(OP))
 
+    def annotations(self, part: str) -> pd.DataFrame:
+        """The annotations and Python functions of a part, in time in which no op runs: the columns of `ops`, with the
+        kind as type."""
+        inside = self.around[self.around["step_part"] == part]
+        named = inside.rename(columns={"kind": "op_type", "name": "op_name"}).assign(host_or_device=HOST)
+        return self._per_step(named, list(OP))
+
+    @property
+    def getting_input(self) -> pd.Series:
+        """The mean time per step in annotations and Python functions that get input, by name, the longest first."""
+        return _getting_input(self.around) / max(len(self.steps), 1)
+
+    @property
+    def getting_input_between(self) -> pd.Series:
+        """As `getting_input`, of the time between the steps."""
+        return _getting_input(self.between)
+
     def function_ops(self, stage: str) -> pd.Series:
         """The mean time per step of the ops in the functions of a tf.data iterator, by op name."""
         inside = self.shares[self.shares["stage"] == stage]
@@ -77,6 +99,14 @@ class HostSteps:
     def _per_step(self, shares: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
         times = shares.groupby(keys)["wall_time_us"].sum().reset_index()
         return times.assign(time_us=times["wall_time_us"] / max(len(self.steps), 1))[[*keys, "time_us"]]
+
+
+def _getting_input(shares: pd.DataFrame) -> pd.Series:
+    names = shares[["kind", "name"]].drop_duplicates()
+    chosen = {name for kind, name in names.itertuples(index=False) if gets_input(kind, name)}
+    times = shares[shares["name"].isin(chosen)].groupby("name")["wall_time_us"].sum()
+    found: pd.Series = times.sort_values(ascending=False, kind="stable")
+    return found
 
 
 def eager_share(run: Run, host: str | None = None) -> float:
@@ -100,11 +130,14 @@ def eager_share(run: Run, host: str | None = None) -> float:
 def host_steps(run: Run, host: str) -> HostSteps:
     """The average step of one host of a run."""
     included = _included(run, host)
-    shares = run.op_shares(host)
-    counted = shares[shares["step"].isin(included["step"])]
+    every = run.annotation_shares(host)
+    shares, around = (one[one["step"].isin(included["step"])] for one in (run.op_shares(host), every))
+    count = max(len(run.table("steps", host=host)) - 1, 1)  # from the first step to the start of the last
+    between = every[every["step"] == NO_STEP]
+    between = between.assign(wall_time_us=between["wall_time_us"] / count)
     kernels = run.in_steps("kernel_stats", host=host)["occurrences"].sum() / max(len(included), 1)
     copies = run.table("copies", host=host)["occurrences"].sum() / run.recorded_steps(host)
-    return HostSteps(included, counted, float(kernels + copies))
+    return HostSteps(included, shares, float(kernels + copies), around, between)
 
 
 def host_steps_of(side: Side) -> HostSteps:
@@ -112,12 +145,15 @@ def host_steps_of(side: Side) -> HostSteps:
     each = [host_steps(run, host) for run, host in zip(side.runs, side.hosts, strict=True) if host is not None]
     if len(each) == 1:
         return each[0]
-    steps, shares = steps_of_captures(side), []
+    steps, shares, around, between = steps_of_captures(side), [], [], []
     for position, one in enumerate(each):
         weight = len(steps) / len(each) / max(len(one.steps), 1)
         named = with_keys_of(side.keys(position, "op_stats"), one.shares, OP)
         shares.append(named.assign(wall_time_us=named["wall_time_us"] * weight))
-    return HostSteps(steps, pd.concat(shares, ignore_index=True), fmean(one.launches for one in each))
+        around.append(one.around.assign(wall_time_us=one.around["wall_time_us"] * weight))
+        between.append(one.between.assign(wall_time_us=one.between["wall_time_us"] / len(each)))
+    of_ops, *of_others = (pd.concat(several, ignore_index=True) for several in (shares, around, between))
+    return HostSteps(steps, of_ops, fmean(one.launches for one in each), *of_others)
 
 
 def steps_of_captures(side: Side) -> pd.DataFrame:

@@ -7,8 +7,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tfcompare.compare.attribution import (
+    AROUND_OPS,
     FACTOR,
     Waterfall,
+    all_moves,
+    annotation_moves,
     factor_moves,
     has_both,
     moved_most,
@@ -32,6 +35,7 @@ from tfcompare.compare.step_time_verdict import step_time_us
 from tfcompare.compare.straggler import attributed_hosts
 from tfcompare.markdown import as_code
 from tfcompare.schema import SIDES, STEP_PARTS
+from tfcompare.schema.ops import FUNCTION
 from tfcompare.tools.hosts.host_words import host_sentence
 from tfcompare.tools.input.input_verdicts import on_part
 from tfcompare.tools.ops.idle_gaps import Gap, usual_gap
@@ -44,6 +48,8 @@ _NAME_LETTERS = 48
 """Of an op in the budget, which is a sentence of several."""
 _WORTH_NAMING = 0.25
 """The share of a part's change from which on an op or a gap is named as its place."""
+_NEARLY_ALL = 0.95
+"""The share of a part's change from which on its place is named without "above all"."""
 _WITHOUT_CLAIM = {UNCLEAR: "has no conclusive change", UNTESTED: "was not tested"}
 
 if TYPE_CHECKING:
@@ -59,12 +65,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Cause:
-    """Where much of the change of a part of the step is: an op, or an idle gap of a side (0 for the baseline)."""
+    """Where much of the change of a part of the step is: an op, an annotation or Python function outside of ops, or an
+    idle gap of a side (0 for the baseline)."""
 
     part: str
     delta_us: float
     words: str
     op_name: str = ""
+    around: str = ""
     gap: Gap | None = None
     side: int = 0
 
@@ -184,6 +192,10 @@ def _causes(pair: Pair, parts: pd.DataFrame) -> Iterator[Cause]:
                 name, is_op = str(moves["name"].iloc[0]), moves["kind"].iloc[0] != FACTOR
                 op_type = str(moves["detail"].iloc[0])
                 what = row_name_as_code(name, op_type, _NAME_LETTERS) if is_op else f"the {name.lower()}"
+                if op_type in AROUND_OPS:
+                    is_most = float(moves["delta_us"].iloc[0]) / delta_us >= _NEARLY_ALL
+                    yield Cause(str(part), delta_us, f"in {what}" if is_most else f"(above all in {what})", around=name)
+                    continue
                 inner = _function_op(moves, *sides) if part == INPUT else None
                 if inner is not None and inner[1] / delta_us >= _WORTH_NAMING:
                     what = f"{as_code(inner[0], _NAME_LETTERS)} in {what}"
@@ -203,6 +215,13 @@ def _attributed_sides(pair: Pair) -> tuple[Side, Side]:
     return ours, theirs
 
 
+def getting_input(pair: Pair) -> list[tuple[pd.Series, float]]:
+    """(as `HostSteps.getting_input`, the mean step time in µs) of each side, on the hosts that are attributed."""
+    return [
+        (of.getting_input, float(of.steps["duration_us"].mean())) for of in map(host_steps_of, _attributed_sides(pair))
+    ]
+
+
 def _usual_gaps(pair: Pair) -> list[Gap | None]:
     """The gap of most steps on each side, in the capture that stands for all."""
     steps = attributed_steps(pair)
@@ -214,7 +233,15 @@ def _moves(pair: Pair, part: str, ours: HostSteps, theirs: HostSteps) -> pd.Data
     """The changes of the ops, or of number and time of launches, in a part of the step; None where there are none."""
     if part == "kernel_launch_us":
         return _launch_moves(ours, theirs)
-    return op_moves(pair.diff(), ours.ops(part), theirs.ops(part))
+    around = [side.annotations(part) for side in (ours, theirs)]
+    if not all(_has_functions(side) for side in pair.sides):  # a profiler that traces none says nothing about them
+        around = [rows[rows["op_type"] != FUNCTION] for rows in around]
+    return all_moves(op_moves(pair.diff(), ours.ops(part), theirs.ops(part)), annotation_moves(*around))
+
+
+def _has_functions(side: Side) -> bool:
+    """Whether the profiler traced Python functions."""
+    return any((run.table("host_annotations")["kind"] == FUNCTION).any() for run in side.runs)
 
 
 def within(pair: Pair, part: str) -> Within:

@@ -218,6 +218,8 @@ def _places(pair: Pair) -> Iterator[Link]:
             yield from links.to_gap(pair, cause.side, cause.gap, label)
         elif cause.op_name:
             yield links.to_op(cause.op_name, label)
+        elif cause.around:
+            yield links.to_text(cause.around, label)
 
 
 def waterfall(pair: Pair, _options: Any = None, *, narrow: bool = False) -> Any:

@@ -67,9 +67,9 @@ def to_kernel(kernel_name: str) -> Link:
     return Link(SHOW, "timeline", {"kernel": kernel_name})
 
 
-def to_text(text: str) -> Link:
+def to_text(text: str, label: str = SHOW) -> Link:
     """The spans which have all words of a text, marked."""
-    return Link(SHOW, "timeline", {"find": text})
+    return Link(label, "timeline", {"find": text})
 
 
 def to_moment(pair: Pair, moment: Moment, host: str, label: str = SHOW) -> Link:

@@ -29,7 +29,7 @@ from tfcompare.tools.ops.op_stats import groups_of, ops_of
 from tfcompare.tools.step_attribution import attribution_of
 from tfcompare.tools.step_series import has_step_times
 from tfcompare.tools.xla import unknown_costs
-from tfcompare.views import op, shares
+from tfcompare.views import host_annotations, op, shares
 from tfcompare.views.blocks import (
     Beside,
     Block,
@@ -123,6 +123,7 @@ def blocks(pair: Pair, options: Options) -> Iterator[Block]:
         yield Section("What changed", lambda: _what_changed(pair, rows(), options), True)
     if _parts(pair, None):
         yield Section("By part of the step", partial(_within, pair, options), True, ["part"], PARTS_HELP)
+    yield from host_annotations.section(pair)
     yield Section("Where the time goes", partial(_distributions, pair, options), True, ["shares"])
     yield Section("Name scopes", partial(_scopes, pair, options), True, help=SCOPES_HELP)
 

@@ -107,6 +107,17 @@ def shares(iterators: pd.DataFrame, waits: dict[str, float], python: dict[str, f
     return every.assign(host_or_device="Host", stage="")
 
 
+def annotations(times: dict[str, float], count: int) -> pd.DataFrame:
+    """`annotation_shares` of this many times as much."""
+    frame = pd.DataFrame(
+        {
+            "name": pd.Series(times.keys(), dtype="str"),
+            "wall_time_us": pd.Series(times.values(), dtype="float64") * count,
+        }
+    )
+    return frame.assign(kind="annotation", step_part="host_compute_us")
+
+
 NAIVE = """
 Root 1 critical
  BatchV2 30 critical
@@ -139,12 +150,14 @@ def facts(
     between_us: float = 0.0,
     eager_share: float = 0.0,
     gap: Gap | None = None,
+    around: dict[str, float] | None = None,
+    between: dict[str, float] | None = None,
     **tables: pd.DataFrame,
 ) -> Facts:
     """Facts of `STEPS` steps with these parts. `pipeline` is the slowest call as `tf_data_runs.execution` reads it, in
     which `changed` sets columns by iterator; each step waits for its iterators as long as `waits` says, by the
     iterator, else as their self times do. `python` gives the time of Python functions per step by part of the step.
-    `tables` are fields of `Facts`."""
+    `around` and `between`: the time of annotations within and between the steps. `tables` are fields of `Facts`."""
     info: Any = SimpleNamespace(
         framework=framework,
         device_type=device_type,
@@ -176,6 +189,8 @@ def facts(
     wait = input_wait(frame, info)
     if not wait.is_known:
         wait = wait_by_calls(asked, info.duration_ms * 1e3, wait.why_unknown)
+    annotated = [annotations(times or {}, per) for times, per in ((around, STEPS), (between, 1))]
+    of_steps = HostSteps(frame, shares(rows, waits or {}, python or {}), 0.0, *annotated)
     return Facts(
         info=info,
         steps=frame,
@@ -183,7 +198,7 @@ def facts(
         recorded_steps=STEPS if has_steps else 1,
         wait=wait,
         pipeline=analyse(asked, rows),
-        host_steps=HostSteps(frame, shares(rows, waits or {}, python or {}), 0.0) if has_steps else None,
+        host_steps=of_steps if has_steps else None,
         window=window(frame.assign(start_us=frame["start_us"] * (1 + between_us / STEP_US))),
         gap=gap,
         eager_share=eager_share,

@@ -59,6 +59,8 @@ def test_input_that_is_read_between_steps() -> None:
     long = facts({"host_compute": 9000.0}, between_us=20_000.0, pipeline=NAIVE)
     assert host_rules.input_between_steps(long) is None, "most of that is something else"
     assert host_rules.input_between_steps(facts(between_us=8_000.0)) is None
+    loads = host_rules.input_between_steps(facts(between_us=8_000.0, between={"next(iterator)": 7_000.0, "log": 500.0}))
+    assert "and calls of `next(iterator)` outside of steps take 7.00 ms per step." in loads.text
 
 
 def test_much_time_between_steps() -> None:

@@ -42,6 +42,30 @@ def test_without_any_op_of_the_input_the_framework_has_its_own_way(framework: st
     assert found is not None and call in found.text
 
 
+@pytest.mark.parametrize(
+    ("framework", "name", "how"),
+    [
+        ("JAX", "load_batch", "Load the next batch while this one computes: read on worker processes (`grain`"),
+        ("TensorFlow", "load_batch", "or `tf.data` ending in `prefetch(tf.data.AUTOTUNE)`."),
+        ("", "load_batch", "while this one computes: on another thread or in worker processes."),
+        ("JAX", "dataloader.py __next__", "Let the `DataLoader` work ahead of the step: `num_workers`"),
+        ("JAX", "grain_next", "Let `grain` work ahead of the step"),
+    ],
+)
+def test_input_that_the_program_gets_itself_is_named(framework: str, name: str, how: str) -> None:
+    found = input_rules.getting_input(facts(framework=framework, around={name: 6000.0, "log": 500.0}))
+    assert found.title == f"Input from `{name}` takes 60.0 % of the step"
+    assert found.text.startswith(
+        f"A step spends 6.00 ms of 10.0 ms in `{name}`, by the name to get input, and no op or device works meanwhile. "
+    )
+    assert how in found.text
+    assert found.saves == pytest.approx(0.6)
+
+
+def test_annotations_that_get_no_input_or_take_little_are_no_advice_on_input() -> None:
+    assert input_rules.getting_input(facts(around={"log": 6000.0, "load_batch": 0.04 * STEP_US})) is None
+
+
 def test_without_steps_the_calls_tell() -> None:
     found = input_rules.input_bound(facts(has_steps=False, pipeline=NAIVE))
     assert found.title == "Calls for input take 70.0 % of the profile"

@@ -23,14 +23,17 @@ PIECES_AT_LEAST = 100_000
 """Limits on the pieces made when tf.data segments are split at steps. Segments that overlap the most steps are dropped
 first. No real profile reaches this."""
 
+WORKING, WAITING, AROUND = np.arange(3, dtype=np.int8)
+"""Ranks of segments: of ops at work, of ops that wait for others, and of what encloses ops."""
+
 
 @dataclass(frozen=True, eq=False)
 class OpSegments:
     """Segments of ops, one element each.
 
     `op` is the position among the op rows of all planes; `step` the step whose time the segment may share; `activity`
-    an `Activity`; `stage` the op row of the tf.data iterator that it works for, −1 for none. A segment with
-    `is_waiting` gets only time in which no other segment of its activity runs.
+    an `Activity`; `stage` the op row of the tf.data iterator that it works for, −1 for none. `rank`: `WORKING`,
+    `WAITING` or `AROUND`; a segment gets only time in which none of a lower rank runs in the same part of its step.
     """
 
     op: Int32
@@ -38,7 +41,7 @@ class OpSegments:
     end_ps: Int64
     step: Int32
     activity: Int8
-    is_waiting: Bools
+    rank: Int8
     stage: Int32
 
     def take(self, chosen: Int64) -> OpSegments:
@@ -49,7 +52,7 @@ class OpSegments:
 _NOTHING, _NO_TIMES = np.zeros(0, np.int32), np.zeros(0, np.int64)
 NO_SEGMENTS = OpSegments(
     op=_NOTHING, start_ps=_NO_TIMES, end_ps=_NO_TIMES, step=_NOTHING, activity=np.zeros(0, np.int8),
-    is_waiting=np.zeros(0, np.bool_), stage=_NOTHING,
+    rank=np.zeros(0, np.int8), stage=_NOTHING,
 )  # fmt: skip
 
 
@@ -73,7 +76,7 @@ def op_segments(
             segments.stage[segments.stage >= 0] += first
         found += of_plane
         first += len(plane.parts)
-    return _concat(found)
+    return concat(found)
 
 
 def _device_segments(space: XSpace, steps: Steps, ops: OpEvents, activity: Int8) -> OpSegments:
@@ -85,10 +88,10 @@ def _device_segments(space: XSpace, steps: Steps, ops: OpEvents, activity: Int8)
         end_ps=end,
         step=steps.of_event.take(row),
         activity=activity.take(row),
-        is_waiting=np.zeros(len(at), np.bool_),
+        rank=np.full(len(at), WORKING, np.int8),
         stage=np.full(len(at), -1, np.int32),
     )
-    return _clip_to_steps(segments, steps)
+    return clip_to_steps(segments, steps)
 
 
 def _host_segments(
@@ -115,12 +118,12 @@ def _host_segments(
         end_ps=end,
         step=steps.of_event.take(row),
         activity=np.where(is_input, np.int8(Activity.WAIT_FOR_INPUT), own),
-        is_waiting=is_waiting | is_waiting_op | _runs_instructions(space, ops).take(row),
+        rank=np.where(is_waiting | is_waiting_op | _runs_instructions(space, ops).take(row), WAITING, WORKING),
         stage=np.where(is_iterator, np.int32(-1), op_of_event.take(caller)),
     )
     of_input = _in_overlapped_steps(segments.take(np.flatnonzero(is_input)), steps)
     others = segments.take(np.flatnonzero(~is_input))
-    return [_clip_to_steps(others, steps), _clip_to_steps(of_input, steps)]
+    return [clip_to_steps(others, steps), clip_to_steps(of_input, steps)]
 
 
 def _is_eager_op(space: XSpace, ops: OpEvents) -> Bools:
@@ -174,7 +177,7 @@ def _in_overlapped_steps(segments: OpSegments, steps: Steps) -> OpSegments:
     return out
 
 
-def _clip_to_steps(segments: OpSegments, steps: Steps) -> OpSegments:
+def clip_to_steps(segments: OpSegments, steps: Steps) -> OpSegments:
     """The segments clipped to their steps, without those that explain no time."""
     start = np.maximum(segments.start_ps, steps.start_ps.take(segments.step))
     end = np.minimum(segments.end_ps, steps.end_ps.take(segments.step))
@@ -183,7 +186,8 @@ def _clip_to_steps(segments: OpSegments, steps: Steps) -> OpSegments:
     return clipped if len(inside) == len(start) else clipped.take(inside)
 
 
-def _concat(several: Sequence[OpSegments]) -> OpSegments:
+def concat(several: Sequence[OpSegments]) -> OpSegments:
+    """The segments of all, one after the other."""
     if len(several) < 2:
         return several[0] if several else NO_SEGMENTS
     return OpSegments(*(np.concatenate([getattr(s, f.name) for s in several]) for f in fields(OpSegments)))

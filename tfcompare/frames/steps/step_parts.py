@@ -15,7 +15,7 @@ from itertools import groupby
 import numpy as np
 
 from tfcompare.frames.ops.op_parts import OpEvents
-from tfcompare.frames.ops.op_segments import OpSegments
+from tfcompare.frames.ops.op_segments import AROUND, OpSegments
 from tfcompare.frames.spans import NO_SPANS, Spans
 from tfcompare.frames.steps.activities import COUNTED_BY_NAME, COUNTED_BY_TIME, NONE, Activity
 from tfcompare.frames.steps.device_activities import device_activities
@@ -29,6 +29,7 @@ from tfcompare.xspace.compilation import Array, Int, compiled
 
 _IDLE, _OTHER = "idle_us", "other_us"
 _ROWS_AT_ONCE = 1 << 18
+_RANKS = int(AROUND) + 1
 _PART_OF = {
     Activity.SIXTEEN_BIT_COMPUTE: "device_compute_us",
     Activity.THIRTY_TWO_BIT_COMPUTE: "device_compute_us",
@@ -115,6 +116,14 @@ class Activities:
 
 
 NO_ACTIVITIES = Activities(np.zeros(0, np.int32), np.zeros(0, np.int8), np.zeros(0, np.int32), np.zeros(0, np.int8))
+
+
+def one_of_each_host_part(activities: Activities) -> Int8:
+    """An activity of each part of the step that these explain by what the host does."""
+    present = np.unique(np.concatenate([activities.activity, activities.host_activity]))
+    present = present[(present >= 0) & ((present == Activity.LAUNCH_CALL) | ~np.isin(present, COUNTED_BY_TIME))]
+    one: Int8 = present[np.unique(_GROUP_OF[present], return_index=True)[1]].astype(np.int8)
+    return one
 
 
 def find_activities(space: XSpace, steps: Steps, functions: TfDataFunctions | None = None) -> Activities:
@@ -220,23 +229,21 @@ class _Shares:
         """The time that each segment gets, in picoseconds."""
         out = np.empty(len(self._order))
         for group in range(self._groups):
-            sums = np.zeros(2)
+            sums = np.zeros(_RANKS)
             for several in self._of_group(group):
                 out[self._order[several]] = self._shares_in(several, sums)
         return out
 
     def _shares_in(self, several: slice, sums: Floats) -> Floats:
-        """The time that each of these segments of a group gets, shared with other running segments of its step.
-
-        Waiting segments get only time in which no other segment runs.
-        """
+        """The time that each of these segments of a group gets, shared with other running segments of its step and
+        rank, while none of a lower rank runs."""
         chosen, segments = self._order[several], self._segments
         shift = self._shift.take(segments.step.take(chosen))  # to a timeline on which steps do not overlap
         times = np.concatenate([segments.start_ps.take(chosen) + shift, segments.end_ps.take(chosen) + shift])
         order, out = np.argsort(times, kind="stable"), np.empty(len(chosen))
-        is_waiting = segments.is_waiting.take(chosen)
+        rank = segments.rank.take(chosen)
         measure = np.ascontiguousarray(self._measure[:, several].reshape(-1))
-        _share(order, measure, is_waiting, sums, np.empty(len(out)), out)
+        _share(order, measure, rank, sums, np.zeros(_RANKS, np.int64), np.empty(len(out)), out)
         return out
 
     def _of_group(self, group: int) -> Iterator[slice]:
@@ -249,34 +256,30 @@ class _Shares:
 
 
 @compiled
-def _share(order: Array, measure: Array, is_waiting: Array, sums: Array, since: Array, out: Array) -> None:
+def _share(
+    order: Array, measure: Array, rank: Array, sums: Array, running: Array, since: Array, out: Array
+) -> None:  # fmt: skip
     """Sweep over starts and ends of segments in time order.
 
     `order` holds indices of starts (0 to count − 1) and ends (count and up). `since` is what a segment running from the
-    beginning would have got by the start of each segment; `sums` what a working and a waiting one would have got by
-    now.
+    beginning would have got by the start of each segment; `sums` what one of each rank would have got by now, `running`
+    how many of each rank run now.
     """
-    count = out.size
-    working, waiting = 0, 0
-    of_working, of_waiting, last = sums[0], sums[1], 0.0
+    count, last = out.size, 0.0
     for at in order:
-        if working > 0:
-            of_working += (measure[at] - last) / working
-        elif waiting > 0:
-            of_waiting += (measure[at] - last) / waiting
+        for lowest in range(running.size):
+            if running[lowest] > 0:
+                sums[lowest] += (measure[at] - last) / running[lowest]
+                break
         last = measure[at]
         segment = at % count
-        change = 1 if at < count else -1
-        if is_waiting[segment]:
-            waiting += change
-        else:
-            working += change
-        had = of_waiting if is_waiting[segment] else of_working
+        own = rank[segment]
         if at < count:
-            since[segment] = had
+            running[own] += 1
+            since[segment] = sums[own]
         else:
-            out[segment] = had - since[segment]
-    sums[0], sums[1] = of_working, of_waiting
+            running[own] -= 1
+            out[segment] = sums[own] - since[segment]
 
 
 def _add_linked(space: XSpace, steps: Steps, activities: Activities, busy: Spans, out: Int64, shares: _Shares) -> None:

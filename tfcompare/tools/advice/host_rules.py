@@ -109,13 +109,21 @@ def between_steps(facts: Facts) -> Found | None:
 
 
 def _calls_us(facts: Facts) -> float:
-    """The time of the calls to the input pipeline per step, those within steps left out; NaN if unknown."""
+    """The time of the calls to the input pipeline per step, those within steps left out, and of what else gets input
+    between the steps; NaN if unknown."""
+    of_program = 0.0 if facts.host_steps is None else float(facts.host_steps.getting_input_between.sum())
     if facts.pipeline is None or not facts.has_parts:
-        return math.nan
-    return max(facts.per_step(facts.pipeline.calls * facts.pipeline.mean_us) - facts.part_us("input_us"), 0.0)
+        return of_program or math.nan
+    calls_us = facts.per_step(facts.pipeline.calls * facts.pipeline.mean_us) - facts.part_us("input_us")
+    return max(calls_us, 0.0) + of_program
 
 
 INPUT_BETWEEN = Figure("Calls to the input pipeline outside of steps, per step", "µs", _calls_us)
+
+
+def _what_gets_input(facts: Facts) -> str:
+    names = [] if facts.host_steps is None else facts.host_steps.getting_input_between.index.tolist()
+    return f"calls of {code(names[0])}" if names else "calls to the input pipeline"
 
 
 def input_between_steps(facts: Facts) -> Found | None:
@@ -126,7 +134,7 @@ def input_between_steps(facts: Facts) -> Found | None:
         return None
     text = (
         f"Between steps lie {BETWEEN_TIME.text(facts)} per step, {BETWEEN_SHARE.text(facts)} of the time from the "
-        f"first step to the last, and calls to the input pipeline outside of steps take {INPUT_BETWEEN.text(facts)} "
+        f"first step to the last, and {_what_gets_input(facts)} outside of steps take {INPUT_BETWEEN.text(facts)} "
         "per step. No step time contains them, so no comparison does: `for step, batch in enumerate(dataset)` reads "
         "the batch before the step begins. Take it inside: `batches = iter(dataset)`, and "
         "`train_step(next(batches))` within the step's marker. Then the input pipeline can be examined."

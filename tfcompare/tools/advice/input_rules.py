@@ -11,7 +11,7 @@ import pandas as pd
 
 from tfcompare.compare.tf_data.iterator_tree import display_name, transformation
 from tfcompare.frames.tf_data.tf_data_functions import RUNS_AHEAD, runs_ahead
-from tfcompare.text import capitalized
+from tfcompare.text import capitalized, some_of
 from tfcompare.tools.advice.facts import longest
 from tfcompare.tools.advice.input_category_advice import GUIDE as CATEGORY_GUIDE
 from tfcompare.tools.advice.input_category_advice import advice as category_advice
@@ -21,12 +21,21 @@ from tfcompare.tools.advice.tf_data_advice import advice as bottleneck_advice
 from tfcompare.units import share_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tfcompare.tools.advice.facts import Facts
 
 LEAST_CACHED_US = 500.0
 """Elements that take less to make are not worth a cache: tf.data takes some 100 µs to hand over any element."""
 DECODING_SHARE = 0.2
 """Of the time of the host's ops: from here on, moving the decoding away relieves the host's cores noticeably."""
+
+MOST_NAMED = 2
+"""Annotations in a sentence."""
+JAX_INPUT = (
+    "Load the next batch while this one computes: read on worker processes (`grain`, or `tf.data` ending in "
+    "`prefetch(tf.data.AUTOTUNE)`) and hand it over early with `jax.device_put`."
+)
 
 _DECODING = re.compile(r"Decode(?:AndCrop)?(?:Jpeg|Png|Image|Bmp|Gif|Webp).*")
 _READERS = ("TFRecord", "TextLine", "FixedLengthRecord", "SSTable", "RecordIO", "ArrayRecord")
@@ -78,16 +87,57 @@ def _what_to_do(facts: Facts) -> tuple[str, str, tuple[Figure, ...]]:
         slow = f"Most time of the input ops goes to {category}: {figure.text(facts)} {facts.each}."
         return f"{slow} {category_advice(category, op_name)}", CATEGORY_GUIDE, (figure,)
     if facts.is_jax:
-        how = (
-            "Load the next batch while this one computes: read on worker processes (`grain`, or `tf.data` ending in "
-            "`prefetch(tf.data.AUTOTUNE)`) and hand it over early with `jax.device_put`."
-        )
+        how = JAX_INPUT
     else:
         how = (
             "The profile shows no op that prepares the input, so Python most likely does. Read it with `tf.data` and "
             "end the pipeline with `prefetch(tf.data.AUTOTUNE)`."
         )
     return how, DATA_GUIDE, ()
+
+
+def _getting_us(facts: Facts) -> float:
+    return math.nan if facts.host_steps is None else float(facts.host_steps.getting_input.sum())
+
+
+GETTING = Figure("Getting input outside of ops, per step", "µs", _getting_us)
+GETTING_SHARE = Figure("Share of the step time", SHARE, lambda f: share_of(_getting_us(f), f.step_us))
+
+
+def getting_input(facts: Facts) -> Found | None:
+    """The program itself gets the input within the steps, as the names of annotations or Python functions say."""
+    if facts.host_steps is None or not GETTING_SHARE.of(facts) >= WORTH_IT:
+        return None
+    names = facts.host_steps.getting_input.index.tolist()
+    text = (
+        f"A step spends {GETTING.text(facts)} of {STEP_TIME.text(facts)} in {_some(names)}, by the name to get "
+        f"input, and no op or device works meanwhile. {how_to_get_input(facts.info.framework, names)}"
+    )
+    title = f"Input from {code(names[0])} takes {GETTING_SHARE.text(facts)} of the step"
+    figures = (GETTING_SHARE, GETTING, STEP_TIME)
+    return Found(title, text, figures, DATA_GUIDE, GETTING_SHARE.of(facts))
+
+
+def _some(names: Sequence[str]) -> str:
+    return some_of(map(code, names), MOST_NAMED)
+
+
+def how_to_get_input(framework: str, names: Sequence[str]) -> str:
+    """What to do about input that the program gets itself, in annotations or functions of these names, in Markdown."""
+    if any("dataloader" in name.lower() for name in names):
+        return (
+            "Let the `DataLoader` work ahead of the step: `num_workers`, `prefetch_factor`, `persistent_workers=True` "
+            "and `pin_memory=True`; on XLA devices, wrap it in `torch_xla.distributed.parallel_loader.MpDeviceLoader`."
+        )
+    if any("grain" in name.lower() for name in names):
+        return (
+            "Let `grain` work ahead of the step: more workers (`mp_prefetch` or `worker_count`) with a larger buffer, "
+            "and hand the batch over early with `jax.device_put`."
+        )
+    if framework == "JAX":
+        return JAX_INPUT
+    others = " or `tf.data` ending in `prefetch(tf.data.AUTOTUNE)`" if framework == "TensorFlow" else ""
+    return f"Load the next batch while this one computes: on another thread or in worker processes{others}."
 
 
 def prefetch(facts: Facts) -> Found | None:
@@ -240,7 +290,7 @@ def decode_on_gpu(facts: Facts) -> Found | None:
     return Found("Host cores limit the input", text, figures, f"{GPU_GUIDE}", facts.input_share)
 
 
-RULES = (input_bound, prefetch, parallel, cache, shard, late_shard, late_casts, decode_on_gpu)
+RULES = (input_bound, getting_input, prefetch, parallel, cache, shard, late_shard, late_casts, decode_on_gpu)
 
 
 def _works_ahead(row: pd.Series) -> bool:

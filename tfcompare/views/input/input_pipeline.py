@@ -27,8 +27,10 @@ from tfcompare.tools.input import input_bound, input_ops
 from tfcompare.tools.input.input_bound import InputWait
 from tfcompare.tools.input.input_verdicts import on_waiting
 from tfcompare.tools.key_figures import Better, KeyFigure, better_by
-from tfcompare.tools.step_series import may_draw
+from tfcompare.tools.step_attribution import getting_input
+from tfcompare.tools.step_series import has_step_times, may_draw
 from tfcompare.units import MISSING, format_percent, format_time_us
+from tfcompare.views import host_annotations
 from tfcompare.views.blocks import (
     Block,
     Chart,
@@ -41,6 +43,7 @@ from tfcompare.views.blocks import (
     Text,
     later,
 )
+from tfcompare.views.host_annotations import that_get_input
 from tfcompare.views.input import input_ops as ops_view
 from tfcompare.views.options import option
 from tfcompare.views.view import Make, View, by_role, cards
@@ -48,6 +51,12 @@ from tfcompare.views.view import Make, View, by_role, cards
 HOW_TO_RECORD = (
     "Record a program that reads through `tf.data`, with "
     "`tf.profiler.experimental.ProfilerOptions(host_tracer_level=2)`."
+)
+HOW_TO_ANNOTATE = 'Annotate what gets the input, to see how long it takes: `with {}("load_batch"): …`.'
+_TRACE = {"JAX": "jax.profiler.TraceAnnotation", "TensorFlow": "tf.profiler.experimental.Trace"}
+BY_THEIR_NAMES = (
+    "Annotations and Python functions count as input by their names. Their wall time is time of the steps in which no "
+    "op runs and no device works; it is no part of the input wait, which only `tf.data` and stages of `grain` show."
 )
 
 
@@ -76,9 +85,10 @@ def blocks(pair: Pair, options: Options) -> Iterator[Block]:
     """How long the steps wait, in a sentence and as figures; every input op, what changed most, and each step."""
     yield Text(headline(pair), "headline")
     if _is_without_input(pair):
-        yield Text(HOW_TO_RECORD, "notice")
+        yield from _of_program(pair) if len(that_get_input(pair)) else [Text(_how_to_see(pair), "notice")]
         return
     yield later(partial(_figures, pair))
+    yield later(partial(_of_program, pair))
     yield later(partial(_what_next, pair))
     if not pair.diff("input_pipeline").empty:
         yield Choose(["filter", "category"])
@@ -98,11 +108,41 @@ def blocks(pair: Pair, options: Options) -> Iterator[Block]:
 def headline(pair: Pair) -> str:
     """How long the runs wait for input, or why that is unknown, in Markdown without a full stop."""
     if _is_without_input(pair):
-        return "No step waits for input, and no input ops were recorded"
+        return _getting_input(pair) or "No step waits for input, and no input ops were recorded"
     waits = waits_of(pair)
     if pair.is_single:
         return capitalized(input_bound.finding(waits[0]))
     return input_bound.headline(*waits, pair.marked, identical=pair.is_identical).removesuffix(".")
+
+
+def _getting_input(pair: Pair) -> str:
+    """How much of the step each run spends in annotations and functions that get input; empty without any, or where
+    steps are unknown."""
+    if not all(map(has_step_times, pair.runs)):
+        return ""
+    sides = pair.cached("getting input", partial(getting_input, pair))
+    told = [
+        f"{name} spends {format_percent(us.sum() / step_us)} of the step time in {as_code(us.index[0])}"
+        + (f" and {len(us) - 1:,} more" if len(us) > 1 else "")
+        for name, (us, step_us) in zip(pair.marked, sides, strict=True)
+        if len(us) and step_us > 0
+    ]
+    return capitalized("; ".join(told[: len(pair.shown)]))
+
+
+def _of_program(pair: Pair) -> Iterator[Block]:
+    """What gets input and is no op, by the names that the program gave it; nothing without any."""
+    rows = that_get_input(pair)
+    if len(rows):
+        yield host_annotations.table(pair, rows, "Input by name")
+        yield Text(BY_THEIR_NAMES, "quiet")
+
+
+def _how_to_see(pair: Pair) -> str:
+    """How to record the input where nothing shows any."""
+    frameworks = {run.info.framework for _, run in pair.shown}
+    how = HOW_TO_ANNOTATE.format(_TRACE["JAX" if "JAX" in frameworks else "TensorFlow"])
+    return how if frameworks == {"JAX"} else f"{HOW_TO_RECORD} {how}"
 
 
 def waits_of(pair: Pair) -> tuple[InputWait, InputWait]:
