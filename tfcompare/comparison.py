@@ -30,8 +30,7 @@ class Comparison(Pairs):
 
     - the step: `waterfall`, `average_step` (of a run alone), `step_times`, `step_distribution`, `step_parts_baseline`,
       `step_parts_candidate`
-    - ops: `op_changes`, `op_shares`, `scopes_device`, `scopes_sparsecore`, `scopes_host`, `kernel_changes`,
-      `tensor_cores`
+    - ops: `op_changes`, `op_shares`, `scopes_device`, `scopes_host`, `kernel_changes`, `tensor_cores`
     - memory: `memory_step`, `memory_run`, `memory_peak`, `memory_peak_changes`
     - input: `input_wait`, `input_by_core`, `input_host`, `tf_data_baseline`, `tf_data_candidate`
     - hosts: `hosts_baseline`, `hosts_candidate`, `hosts_change`, `host_parts`

@@ -185,6 +185,8 @@ def test_where_only_sparse_cores_were_recorded_steps_are_unknown() -> None:
 
 def test_lanes_stand_below_their_chips_with_the_ops_that_ran_there(both: Run) -> None:
     timeline = HostTimeline("a", *both.timeline("a"), zero_ps=0)
+    of_chip = [f"/device:TPU:0{part}" for part in ("", " SparseCore 0", " SparseCore 1")]
+    assert timeline.lanes["plane"].drop_duplicates().tolist() == [*of_chip, "/device:TPU:1"]
     pairs = lane_pairs([timeline])
     recorded = [pair.label for pair in pairs if pair.place == "SparseCore"]
     assert recorded[0].startswith("TPU:0 SparseCore 0") and len(recorded) == 6

@@ -89,10 +89,12 @@ def short_id(line_id: int) -> int:
 
 
 def shown_lines(space: XSpace) -> list[int]:
-    """The lines of the host, then those of each device, then those of parts of chips, that have events."""
-    host = host_plane(space)
-    parts = [plane for of_chip in chip_parts(space).values() for plane in of_chip]
-    planes = [*([host] if host is not None else []), *device_planes(space), *parts]
+    """The lines of the host, then those of each device and of the parts of its chip, that have events."""
+    host, parts = host_plane(space), chip_parts(space)
+    planes = [host] if host is not None else []
+    for device in device_planes(space):
+        planes += [device, *parts.pop(device.name, [])]
+    planes += [part for of_chip in parts.values() for part in of_chip]
     return [line for plane in planes for line in plane.lines if space.lines.event_count[line]]
 
 

@@ -301,8 +301,8 @@ def _scopes(pair: Pair, options: Options) -> Iterator[Block]:
     """The self time by name scope."""
     if coverage := op_figures.scoped_time(ops_of(pair, idle=False), is_single=pair.is_single):
         yield Text(coverage, "quiet")
-    for place in [place for place in options.places if place != SPARSE_CORE or place in _places(pair, None)]:
-        nothing = f"No op took any time on {place_word(place)}."
+    for place in [place for place in options.places if place != SPARSE_CORE]:
+        nothing = f"No op took any time on {place.lower()}."
         yield Chart(f"scopes_{place.lower()}", partial(scopes_of, pair, place=place), on=place, nothing=nothing)
 
 
@@ -314,14 +314,17 @@ def scopes_of(pair: Pair, _options: Any = None, *, place: str) -> Any:
     took_time = tree[by_role("self_time_us")].max(axis=1) > 0
     here = tree[took_time & (tree["node"].str.split("/", n=1).str[0] == place)]
     make = scopes.scope_icicle_alone if pair.is_single else scopes.scope_icicle
+<<<<<<< ours
     return None if here.empty else make(here, "self_time_us", per=pair.per_on(place), place=place_word(place))
+=======
+    return None if here.empty else make(here, "self_time_us", per=pair.per, place=place.lower())
+>>>>>>> theirs
 
 
 CHARTS: dict[str, Make] = {
     "op_changes": _changes,
     "op_shares": _at_a_glance,
     "scopes_device": partial(scopes_of, place=DEVICE),
-    "scopes_sparsecore": partial(scopes_of, place=SPARSE_CORE),
     "scopes_host": partial(scopes_of, place=HOST),
 }
 VIEW = View("op_stats", "Op stats", blocks, CHARTS, options=Options)
