@@ -207,3 +207,22 @@ def test_what_runs_between_steps_on_the_thread_of_their_markers_is_known() -> No
         "next(iterator) -1  60",
     ]
     assert told(run, "name", "wall_time_us")[:2] == ["train.py main 0", "load_batch 0"]
+
+
+def test_where_steps_are_those_of_the_device_the_program_may_load_between_them() -> None:
+    on_host = [
+        one
+        for at in (0, 100, 200)
+        for one in (
+            step(at, at, 50),
+            event("load_batch", at, 30),
+            event("m/MatMul:MatMul", at + 35, 12),
+            event("cuLaunchKernel", at + 40, 4, correlation_id=at + 1),
+        )
+    ]
+    kernels = [event("gemm", at + 45, 50, correlation_id=at + 1) for at in (0, 100, 200)]
+    run = run_with(
+        plane("/host:CPU", line("python", *on_host)), plane("/device:GPU:0", line("Stream #7(Compute)", *kernels))
+    )
+    assert run.table("steps")["duration_us"].tolist() == [50, 50, 50]
+    assert rows(run.annotation_shares("a"), "name", "step", "step_part", "wall_time_us") == ["load_batch -1  60"]

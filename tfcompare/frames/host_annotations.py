@@ -16,6 +16,7 @@ from tfcompare.frames.grouping import sums
 from tfcompare.frames.nesting import are_within, order_by_start, self_times
 from tfcompare.frames.ops.op_parts import OpEvents
 from tfcompare.frames.ops.op_segments import AROUND, NO_SEGMENTS, OpSegments, clip_to_steps, innermost
+from tfcompare.frames.spans import NO_SPANS
 from tfcompare.frames.steps.host_activities import timed_host_events
 from tfcompare.frames.steps.step_parts import Activities, one_of_each_host_part
 from tfcompare.frames.steps.steps import Steps
@@ -110,11 +111,12 @@ class HostAnnotations:
     def between_steps(self, steps: Steps) -> dict[str, Int64]:
         """Rows of `annotation_wall` for the time between the first and the last step that is in none of them, on the
         threads of their markers."""
-        span = steps.host
-        outside = np.flatnonzero(self.is_on_marker & (steps.of_event.take(self.rows) < 0) & span.exist.all())
-        begin = np.maximum(self.start_ps[outside], span.start_ps.min(initial=LONGEST_PS))
-        until = np.minimum(self.end_ps[outside], span.end_ps.max(initial=0))
-        time_ps = sums(self.name[outside], np.maximum(until - begin, 0), len(self.names))
+        of_steps = NO_SPANS.union(steps.start_ps, steps.end_ps)
+        on_marker = np.flatnonzero(self.is_on_marker)
+        window = steps.start_ps.min(initial=LONGEST_PS), max(int(steps.end_ps.max(initial=0)), 0)
+        begin, end = (np.clip(times[on_marker], *window) for times in (self.start_ps, self.end_ps))
+        outside = end - begin - of_steps.covered_between(begin, end)
+        time_ps = sums(self.name[on_marker], outside, len(self.names))
         names = np.flatnonzero(time_ps)
         none = np.full(len(names), -1)
         return {"annotation": names, "step": none, "step_part": none, "wall_time_ps": time_ps[names]}

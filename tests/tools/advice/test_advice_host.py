@@ -59,6 +59,10 @@ def test_input_that_is_read_between_steps() -> None:
     long = facts({"host_compute": 9000.0}, between_us=20_000.0, pipeline=NAIVE)
     assert host_rules.input_between_steps(long) is None, "most of that is something else"
     assert host_rules.input_between_steps(facts(between_us=8_000.0)) is None
+    logs = host_rules.between_steps(facts(between_us=8_000.0, between={"log": 6_000.0, "load_batch": 500.0}))
+    assert "No step time contains it. `log` takes 6.00 ms of it. Look for" in logs.text
+    little = host_rules.between_steps(facts(between_us=8_000.0, between={"log": 1_000.0}))
+    assert "No step time contains it. Look for" in little.text
     loads = host_rules.input_between_steps(facts(between_us=8_000.0, between={"next(iterator)": 7_000.0, "log": 500.0}))
     assert "and calls of `next(iterator)` outside of steps take 7.00 ms per step." in loads.text
 

@@ -10,7 +10,7 @@ from tfcompare.schema import HOST, UNEXPLAINED_PARTS
 from tfcompare.tools.advice.compile_rules import RECOMPILE_SHARE
 from tfcompare.tools.advice.facts import longest
 from tfcompare.tools.advice.gaps import with_gap
-from tfcompare.tools.advice.model import GPU_GUIDE, GUIDE, SHARE, WORTH_IT, XLA_GUIDE, Figure, Found, code
+from tfcompare.tools.advice.model import GPU_GUIDE, GUIDE, SHARE, WORTH_IT, XLA_GUIDE, Figure, Found, code, say
 from tfcompare.units import share_of
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ EAGER_SHARE = 0.1
 BETWEEN_STEPS_SHARE = 0.1
 """Of the window: less of it between steps is what the loop itself takes."""
 MOST_OF_BETWEEN = 0.5
-"""Of the time between steps: if calls to the input pipeline take more of it, it is theirs."""
+"""Of the time between steps: if calls to the input pipeline, or an annotation, take more of it, it is theirs."""
 CROWDED = 1.0
 """Threads within ops ÷ cores: from there on, on average over the profile, each core has an op, and others wait."""
 
@@ -101,11 +101,21 @@ def between_steps(facts: Facts) -> Found | None:
         return None
     text = (
         f"Between steps lie {BETWEEN_TIME.text(facts)} per step, {BETWEEN_SHARE.text(facts)} of the time from the "
-        "first step to the last. No step time contains it. Look for what the loop does there: callbacks, logging, "
-        "checkpoints, evaluation, or reading the input before the step begins."
+        f"first step to the last. No step time contains it.{_most_between(facts)} Look for what the loop does "
+        "there: callbacks, logging, checkpoints, evaluation, or reading the input before the step begins."
     )
     title = f"{BETWEEN_SHARE.text(facts)} of the time is between steps"
     return Found(title, text, (BETWEEN_SHARE, BETWEEN_TIME), GUIDE, BETWEEN_SHARE.of(facts))
+
+
+def _most_between(facts: Facts) -> str:
+    """The annotation or Python function that has most of the time between steps, in a sentence; empty for none."""
+    if facts.host_steps is None or facts.host_steps.between.empty:
+        return ""
+    times = facts.host_steps.between.groupby("name")["wall_time_us"].sum()
+    if not times.max() >= MOST_OF_BETWEEN * BETWEEN_TIME.of(facts):
+        return ""
+    return f" {code(times.idxmax())} takes {say(times.max(), 'µs')} of it."
 
 
 def _calls_us(facts: Facts) -> float:
