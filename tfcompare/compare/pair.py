@@ -35,7 +35,7 @@ from tfcompare.compare.stats.change_test import ChangeTest
 from tfcompare.compare.stats.estimates import FEWEST_REPEATS, Times
 from tfcompare.compare.stats.spread import OF_HOSTS, Spread, declared_spread
 from tfcompare.compare.stats.verdict import IDENTICAL, UNTESTED, Verdict
-from tfcompare.compare.step_kinds import StepKind, step_kinds
+from tfcompare.compare.step_kinds import CommonKinds, StepKind, common_kinds, step_kinds
 from tfcompare.compare.step_time_verdict import SAME_CAPTURE, caveat, step_time_us, step_time_verdict, time_verdict
 from tfcompare.compare.tf_data.call_verdicts import CallVerdict, on_calls, on_slowest_calls
 from tfcompare.compare.tf_data.pipelines import HostPipeline, pair_pipelines, slowest_executions
@@ -298,6 +298,16 @@ class Pair:
         return next((kind for kind in self.step_kinds if all(kind.counts)), None)
 
     @property
+    def common_kinds(self) -> CommonKinds | None:
+        """The kinds of steps within which ops and kernels are compared, where there are several; None elsewhere."""
+        return self._kept("common kinds", self._common_kinds)
+
+    def _common_kinds(self) -> CommonKinds | None:
+        if self.is_identical or not all(side.all_have_steps for side in self.sides) or not self.step_kinds:
+            return None
+        return common_kinds(*self.sides)
+
+    @property
     def headline_verdict(self) -> Verdict:
         """The verdict that the headline states: on the step time, or on that of the kind of step with most time."""
         kind = self.main_kind
@@ -455,7 +465,11 @@ class Pair:
         if table.name in NAMINGS:
             evidence = side.run.op_evidence(host=side.host if "host" in table.keys else None)
 
+        kinds = self.common_kinds if is_in_steps else None
+
         def rows(capture: Run, its_host: str | None) -> pd.DataFrame:
+            if kinds is not None:
+                return kinds.in_steps(table, capture, its_host)
             of_capture = capture.in_steps if is_in_steps else capture.table
             return of_capture(table.name, host=its_host)
 

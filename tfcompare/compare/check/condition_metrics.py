@@ -297,7 +297,7 @@ def _rows_time(pair: Pair, table: str, names: tuple[str, ...], pattern: str, wha
         for of_captures, side in zip(every, pair.sides, strict=True)
     )
     on_host = any(_has_host_rows(c.keys[m]) for c, m in zip(cells, matching, strict=True))
-    measured = _timed(pair, ours, theirs, "steps", on_host=on_host)
+    measured = _timed(pair, *_in_main_kind(pair, ours, theirs), on_host=on_host)
     # If a run has no matching op, its value is missing instead of 0; the absence still counts as a change.
     before, after = (
         value if m.any() else math.nan
@@ -305,6 +305,20 @@ def _rows_time(pair: Pair, table: str, names: tuple[str, ...], pattern: str, wha
     )
     measured = replace(measured, baseline=before, candidate=after)
     return replace(measured, verdict=Verdict(UNTESTED, why)) if why else measured
+
+
+def _in_main_kind(
+    pair: Pair, ours: Sequence[Times], theirs: Sequence[Times]
+) -> tuple[Sequence[Times], Sequence[Times], str]:
+    """The times in the steps of the kind that has most of them, and what these steps are called; all steps where they
+    are of one kind."""
+    if (kinds := pair.common_kinds) is None:
+        return ours, theirs, "steps"
+    of_kinds = [kinds.split(side, times) for side, times in zip(pair.sides, (ours, theirs), strict=True)]
+    main = int(kinds.main(of_kinds[0], of_kinds[1])[0])
+    if main < 0:
+        return ours, theirs, "steps"
+    return of_kinds[0][main], of_kinds[1][main], f"steps of {list(kinds.shares)[main]}"
 
 
 def _why_unrecorded(side: Side) -> str:

@@ -53,6 +53,8 @@ _EXCLUDED_STEPS = 2
 """The first and the last of more than five steps do not count."""
 _LARGEST_SHOWN = 10.0
 """Larger changes are reported as this one."""
+_PER_STEP = ("steps", "step periods", "gaps between steps")
+"""Samples of which each step has one."""
 _SINGULAR = {"steps": "step", "step periods": "step period", "gaps between steps": "gap between steps", "calls": "call"}
 
 WITHOUT_CONDITIONS = ("step_time", "peak_memory")
@@ -307,7 +309,7 @@ def _what_is_lacking(condition: Condition, measured: Measured, pair: Pair) -> st
 
 
 def _what_to_record(samples: Samples, sides: Sequence[Side]) -> str:
-    if samples.of == "calls":
+    if samples.of not in _PER_STEP:
         return "record more steps"
     if any(run.lost_steps for side in sides for run in side.runs):
         return "record again so that no step is lost"
