@@ -151,8 +151,10 @@ def step_kinds(baseline: Side, candidate: Side, test: ChangeTest) -> list[StepKi
     """The kinds of steps of two sides, that with most time first; none if the steps of each are all of one kind."""
     sides = (baseline, candidate)
     by_marker = are_by_marker(*(side.run for side in sides))
+    known = [_several(included_steps(side.run, side.host, by_marker)) for side in sides]
+    if not any(known):
+        return []
     frames = [[included_steps(side.runs[i], side.hosts[i], by_marker) for i in side.positions] for side in sides]
-    known = [_several(side[0]) for side in frames]
     found = [_kind(name, frames, test) for name in dict.fromkeys(name for of_side in known for name in of_side)]
     return sorted(found, key=lambda one: -one.total_us)
 
