@@ -13,14 +13,22 @@ import pandas as pd
 
 from tfcompare import schema
 from tfcompare.compare.between_steps import rates, windows_of
-from tfcompare.compare.comparability import MIX, Mismatch, mismatches
+from tfcompare.compare.comparability import BATCH_SIZE, MIX, Mismatch, mismatches
 from tfcompare.compare.diff import INTERVAL, MATCHED, VERDICT, SideRows, SumsPer, diff_table
 from tfcompare.compare.examples import differing_examples
 from tfcompare.compare.executions import instructions_of
 from tfcompare.compare.groups.aggregate import Groups
 from tfcompare.compare.groups.group_verdicts import group_verdicts
 from tfcompare.compare.groups.scope_tree import scope_tree
-from tfcompare.compare.headline import doubt, kinds_headline, knows_step_time, no_step_times, step_time_headline
+from tfcompare.compare.headline import (
+    doubt,
+    kinds_headline,
+    knows_step_time,
+    no_step_times,
+    step_time_headline,
+    work_of_steps,
+)
+from tfcompare.compare.iterations import ALIKE, Iterations, iterations_per_step
 from tfcompare.compare.lost_events import lost_events
 from tfcompare.compare.matching import coverage as coverage_of
 from tfcompare.compare.matching.manual import ManualChoice, with_distinct_names
@@ -68,8 +76,27 @@ class Pair:
 
     @cached_property
     def sides(self) -> tuple[Side, Side]:
-        """Baseline and candidate, with all of their captures."""
+        """Baseline and candidate, with all of their captures; what they do per step is per iteration of their steps."""
+        ours, theirs = self._of_steps
+        return (
+            replace(ours, count_iterations=lambda: self.iterations[0]),
+            replace(theirs, count_iterations=lambda: self.iterations[1]),
+        )
+
+    @property
+    def _of_steps(self) -> tuple[Side, Side]:
+        """`sides`, with figures per step as it was recorded."""
         return self.among.sides[0], self.among.sides[self.position]
+
+    @property
+    def iterations(self) -> Iterations:
+        """The iterations of a step on both sides, for steps of unlike work; `ALIKE` for others."""
+        return self._kept("iterations", self._iterations)
+
+    def _iterations(self) -> Iterations:
+        if self.is_identical or not all(side.all_have_steps for side in self._of_steps) or self._kinds:
+            return ALIKE
+        return iterations_per_step(self._of_steps, self._unjudged_ops)
 
     @cached_property
     def baseline(self) -> Run:
@@ -198,7 +225,16 @@ class Pair:
     @property
     def mismatches(self) -> list[Mismatch]:
         """Differences that make the two runs hard to compare, the most serious first."""
-        return self._kept("mismatches", partial(mismatches, *self.runs))
+        return self._kept("mismatches", self._mismatches)
+
+    def _mismatches(self) -> list[Mismatch]:
+        found = mismatches(*self.runs)
+        if self.iterations == ALIKE:
+            return found
+        ours, theirs = (f"{count}×" for count in self.iterations)
+        meaning = "a step of one side has several iterations of the other's work; figures per step are per iteration"
+        more = Mismatch("Work per step", ours, theirs, meaning, False)
+        return [*(one for one in found if one.label != BATCH_SIZE), more]
 
     @property
     def knows_devices(self) -> bool:
@@ -282,8 +318,13 @@ class Pair:
         kind."""
         return self._kept("step kinds", self._step_kinds)
 
+    @property
+    def _kinds(self) -> list[StepKind]:
+        """`step_kinds` without remarks on how the runs differ."""
+        return self._kept("kinds", lambda: step_kinds(*self._of_steps, ChangeTest(self.spread_between())))
+
     def _step_kinds(self) -> list[StepKind]:
-        found = step_kinds(*self.sides, ChangeTest(self.spread_between()))
+        found = self._kinds
         if self.is_identical:
             return [replace(one, verdict=SAME_CAPTURE) for one in found]
         why = caveat(self.mismatches, but=MIX)
@@ -303,9 +344,9 @@ class Pair:
         return self._kept("common kinds", self._common_kinds)
 
     def _common_kinds(self) -> CommonKinds | None:
-        if self.is_identical or not all(side.all_have_steps for side in self.sides) or not self.step_kinds:
+        if self.is_identical or not all(side.all_have_steps for side in self._of_steps) or not self._kinds:
             return None
-        return common_kinds(*self.sides)
+        return common_kinds(*self._of_steps)
 
     @property
     def headline_verdict(self) -> Verdict:
@@ -394,9 +435,10 @@ class Pair:
             return kinds_headline(self.step_kinds, infos, times, (ours, theirs))
         (before, host), (after, its_host) = ((side.run, side.host) for side in self.sides)
         slow_steps = clause((row_of(before, host), row_of(after, its_host)), (ours, theirs))
-        examples = differing_examples(before, after, (host, its_host))
+        examples = differing_examples(before, after, (host, its_host)) if self.iterations == ALIKE else None
         kind = before.choice.kind if before.choice.kind == after.choice.kind else None
-        return step_time_headline(infos, times, (ours, theirs), self.verdict, slow_steps, examples, kind)
+        work = work_of_steps(self.iterations, (ours, theirs))
+        return step_time_headline(infos, times, (ours, theirs), self.verdict, slow_steps, examples, kind, work)
 
     @property
     def doubt(self) -> str:
@@ -412,7 +454,7 @@ class Pair:
     def _steps_and_divisor(self, side: Side) -> tuple[float, float]:
         """The steps of a capture of a side, and the number that its sums are divided by, on average."""
         divisors = [self._divisor(side, "", position) for position in side.positions]
-        return fmean(side.each(_step_count)), fmean(divisors)
+        return fmean(side.each(_step_count)) * side.iterations, fmean(divisors)
 
     def _divisor(self, side: Side, table: str, position: int) -> int:
         """The number by which the sums of the table of a capture are divided."""
@@ -424,7 +466,22 @@ class Pair:
         return computing_devices(run, host) if self.per == "device" else 1
 
     def _diff(self, table: schema.Table) -> pd.DataFrame:
-        ours, theirs = (self._rows(table, side) for side in self.sides)
+        is_alike = self.iterations == ALIKE
+        diff = self._unjudged_ops() if table is schema.OP_STATS and is_alike else self._unjudged(table, self.sides)
+        if table.name == schema.TF_DATA_PIPELINES.name:
+            found = [call.verdict for call in self.call_verdicts(diff)]
+            cells = {"verdict": [v.word for v in found], "evidence": [v.evidence or None for v in found]}
+            matched = diff.index[diff["status"] == MATCHED]
+            return diff.assign(**pd.DataFrame(cells, matched, dtype="str").reindex(diff.index))
+        return self._judged(diff, table.name) if table.name in schema.STEP_TABLES else diff
+
+    def _unjudged_ops(self) -> pd.DataFrame:
+        """The diff of ops per step as recorded, without verdicts."""
+        return self._kept("unjudged ops", lambda: self._unjudged(schema.OP_STATS, self._of_steps))
+
+    def _unjudged(self, table: schema.Table, sides: tuple[Side, Side]) -> pd.DataFrame:
+        """The diff of a table without verdicts from steps or calls."""
+        ours, theirs = (self._rows(table, side) for side in sides)
         if not self.knows_devices:
             ours, theirs = (replace(side, frame=of_hosts_alone(table.name, side.frame)) for side in (ours, theirs))
         if "pipeline" in table.keys:
@@ -438,12 +495,7 @@ class Pair:
             manual_pairs=self.manual_pairs,
         )
         diff.insert(0, "baseline", pd.Series(self.baseline.id, diff.index, dtype="str"))
-        if table.name == schema.TF_DATA_PIPELINES.name:
-            found = [call.verdict for call in self.call_verdicts(diff)]
-            cells = {"verdict": [v.word for v in found], "evidence": [v.evidence or None for v in found]}
-            matched = diff.index[diff["status"] == MATCHED]
-            return diff.assign(**pd.DataFrame(cells, matched, dtype="str").reindex(diff.index))
-        return self._judged(diff, table.name) if table.name in schema.STEP_TABLES else diff
+        return diff
 
     def _judged(self, diff: pd.DataFrame, name: str) -> pd.DataFrame:
         """The diff with verdicts from per-step data; each sure pair is tested as a separate group."""
@@ -473,7 +525,10 @@ class Pair:
             of_capture = capture.in_steps if is_in_steps else capture.table
             return of_capture(table.name, host=its_host)
 
-        divisor = partial(self._divisor, side, table.name)
+        def divisor(position: int) -> int:
+            iterations = side.iterations if self.per == "step" else 1
+            return self._divisor(side, table.name, position) * iterations
+
         if table.name in POOLED and len(side.runs) > 1:
             return SideRows(side.rows(table.name, divisor, rows), evidence=evidence)
         frame = rows(side.run, side.host if "host" in table.keys else None)

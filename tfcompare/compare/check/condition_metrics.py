@@ -114,7 +114,7 @@ def _share_of_peak(cost: Cost) -> Callable[[Pair, str], Measured]:
     def measure(pair: Pair, _: str) -> Measured:
         if not all(side.all_have_step_times for side in pair.sides):
             return _untested(SHARE, no_steps(*pair.sides).reason)
-        needed = [mean_of(side.each(partial(time_at_peak_us, cost=cost))) for side in pair.sides]
+        needed = [mean_of(side.each(partial(time_at_peak_us, cost=cost))) / side.iterations for side in pair.sides]
         lacking = list(map(math.isnan, needed))
         if all(lacking):
             return _missing(SHARE, "neither run has compiled programs of known cost on a device whose peak is known")
@@ -159,7 +159,7 @@ def _gaps(window: Window) -> Floats:
 
 def _of_window(side: Side, position: int, series: Callable[[Window], Floats]) -> Times:
     found = window_of(side.runs[position], side.hosts[position])
-    return Times.of(np.zeros(0) if found is None else series(found))
+    return Times.of(np.zeros(0) if found is None else series(found.per(side.iterations)))
 
 
 def _time_between_steps(pair: Pair, _: str) -> Measured:
@@ -235,7 +235,9 @@ def _kernel_launches(pair: Pair, _: str) -> Measured:
     """Launches per included step; a profile's sum is not comparable if its number of steps is unknown."""
     launches = [side.each(_launches) for side in pair.sides]
     before, after = (
-        mean_of([count / side.step_count(i) for i, count in enumerate(counts)]) if side.all_have_steps else math.nan
+        mean_of([count / side.step_count(i) for i, count in enumerate(counts)]) / side.iterations
+        if side.all_have_steps
+        else math.nan
         for counts, side in zip(launches, pair.sides, strict=True)
     )
     lacking = [all(map(math.isnan, counts)) for counts in launches]
