@@ -9,7 +9,7 @@ import pytest
 
 from tests.compare.loops import Step, loop
 from tfcompare.compare.check.conditions import Finding, check, parse_condition
-from tfcompare.compare.iterations import ALIKE
+from tfcompare.compare.iterations import ALIKE, iterations_per_step
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.pairs import pair_with
 from tfcompare.compare.stats.verdict import FASTER, SAME, SLOWER
@@ -131,6 +131,11 @@ def test_more_devices_and_another_mix_of_steps_are_no_iterations() -> None:
     other = ("train", [("model/evaluate", 500.0)])
     mixed = loop([step(2), other] * 20, on_devices=1)
     assert pair(run(2), mixed).iterations == ALIKE, "the mean of all steps has half as many"
+
+
+def test_equal_counts_need_no_matching() -> None:
+    sides = pair(run(8), run(8, slowness=1.3)).sides
+    assert iterations_per_step(sides, lambda: pytest.fail("ops were matched")) == ALIKE
 
 
 def test_per_run_and_per_device_verdicts_are_still_per_iteration() -> None:

@@ -32,6 +32,8 @@ LEAST_SHARE = 0.9
 microbatches, may occur once a step. A single op that a change makes more frequent rarely takes that much."""
 LEAST_MATCHED = 0.5
 """Of the time of all ops, in matched ones: the work of steps of mostly different programs cannot be compared."""
+_LEAST_COUNTED = 0.01
+"""Of the time, in ops of one number of occurrences: so at most 100 numbers a side are set against each other."""
 _DIGITS = 6
 
 
@@ -41,13 +43,13 @@ def iterations_per_step(sides: tuple[Side, Side], matched: Callable[[], pd.DataF
 
     It does n times the work if the ops that take `LEAST_SHARE` of the time of matched ops on devices, on hosts where no
     device ran any, occur n times as often in the usual step, by device or host; and if it handles n times the examples,
-    where these are known. `matched` gives the diff of `op_stats`: it is made only if much of the time is in ops that
-    occur several times. Of several captures, the first tells.
+    where these are known. `matched` gives the diff of `op_stats`, which is made only if the numbers of occurrences on
+    both sides leave a chance. Of several captures, the first tells.
     """
     found = [_usual_ops(side) for side in sides]
     where = DEVICE if all((ops["host_or_device"] == DEVICE).any() for ops in found) else HOST
     found = [ops[ops["host_or_device"] == where] for ops in found]
-    if not any(_share(ops["time_us"], ops["occurrences"] > 1) >= LEAST_SHARE * LEAST_MATCHED for ops in found):
+    if not _may_differ(*found):
         return ALIKE
     diff = matched()
     diff = diff[(diff["status"] == MATCHED) & (diff["match"] != FUSED) & (diff["host_or_device"] == where)]
@@ -83,9 +85,20 @@ def _usual_ops(side: Side) -> pd.DataFrame:
     return cells.keys[list(OP)].assign(time_us=time_us, occurrences=occurrences / places)
 
 
-def _share(times_us: pd.Series, chosen: pd.Series) -> float:
-    whole = float(times_us.sum())
-    return float(times_us[chosen].sum()) / whole if whole > 0 else 0.0
+def _may_differ(ours: pd.DataFrame, theirs: pd.DataFrame) -> bool:
+    """Whether ops could be matched so that enough of the time is in some that occur n times as often, given what
+    `_usual_ops` gives of both sides."""
+    times = [ops.groupby("occurrences")["time_us"].sum() for ops in (ours, theirs)]
+    shares = [of_count[of_count.index > 0] / of_count.sum() for of_count in times]
+    before, after = (of_count[of_count >= _LEAST_COUNTED] for of_count in shares)
+    if before.empty or after.empty:
+        return False
+    ratios = np.divide.outer(after.index.to_numpy(), before.index.to_numpy()).round(_DIGITS)
+    often, which = np.unique(ratios, return_inverse=True)
+    of_after, of_before = np.broadcast_arrays(after.to_numpy()[:, np.newaxis], before.to_numpy())
+    covered = np.minimum(*(np.bincount(which.ravel(), of.ravel()) for of in (of_before, of_after)))
+    ignored = 1 - min(before.sum(), after.sum())
+    return bool((covered[often != 1] + ignored >= LEAST_SHARE * LEAST_MATCHED).any())
 
 
 def _agrees_with_examples(sides: tuple[Side, Side], iterations: Iterations) -> bool:
