@@ -27,18 +27,17 @@ WHERE = pytest.mark.parametrize("on_devices", [0, 1], ids=["host", "device"])
 COMPARED = partial(compare, spread=0.004)
 
 
-def step(times: int, *, slowness: float = 1.0, once_us: float = 0.0, often_us: float = 0.0) -> Step:
-    """Runs the ops so many times, each `slowness` as long; an op of `once_us` once, another of `often_us` twice as
-    often as the others."""
-    ops = [(name, time_us * slowness) for name, time_us in OPS]
-    often = [("model/often", often_us)] * 2 if often_us else []
+def step(times: int, *, slowness: float = 1.0, once_us: float = 0.0, scope: str = "") -> Step:
+    """Runs the ops so many times in a scope, each `slowness` as long; then an op of `once_us` once."""
+    ops = [(f"{scope}{name}", time_us * slowness) for name, time_us in OPS]
     once = [("model/update", once_us)] if once_us else []
-    return "train", [*ops, *often] * times + once
+    return "train", ops * times + once
 
 
 @cache
-def run(times: int, on_devices: int = 1, **options: float) -> Run:
-    return loop([step(times, **options)] * 20, on_devices=on_devices, seed=times)
+def run(times: int, on_devices: int = 1, *, slowness: float = 1.0, once_us: float = 0.0) -> Run:
+    made = step(times, slowness=slowness, once_us=once_us)
+    return loop([made] * 20, on_devices=on_devices, seed=times)
 
 
 def pair(ours: Run, theirs: Run) -> Pair:
@@ -101,6 +100,21 @@ def test_headline_verdict_ops_parts_and_checks_agree(on_devices: int) -> None:
     row = runs_table(one.among).iloc[1]
     assert row["interval_low"] < row["ratio"] < row["interval_high"] < 2, "beside other candidates"
     assert json.loads(as_json(one.among))["candidates"][0]["verdict"]["ratio"] == one.verdict.ratio
+
+
+@pytest.mark.parametrize(
+    ("before", "loop_scope"),
+    [
+        ("StatefulPartitionedCall/", "while/body/_1/while/cond/then/_111/while/cond/StatefulPartitionedCall/"),
+        ("jit(step)/", "jit(step)/while/body/closed_call/"),
+        ("jit(step)/jit(main)/", "jit(eight_steps)/jit(main)/while/body/"),
+    ],
+    ids=["Keras' steps_per_execution", "a scan in JAX", "a scan in older JAX"],
+)
+def test_the_loop_of_a_framework_around_the_iterations_hides_no_op(before: str, loop_scope: str) -> None:
+    ours = loop([step(1, scope=before)] * 20, on_devices=1)
+    theirs = loop([step(8, scope=loop_scope)] * 20, on_devices=1)
+    assert pair(ours, theirs).iterations == (1, 8)
 
 
 def test_what_runs_once_a_step_may_take_a_tenth_of_the_time_and_no_more() -> None:
