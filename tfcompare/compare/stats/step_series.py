@@ -30,7 +30,9 @@ def usual_step(cells: StepCells, steps: Int64) -> tuple[Floats, Floats]:
     median."""
     occurrences = _by_row(cells, "occurrences", steps)
     usual = np.quantile(occurrences, 0.5, axis=1, method="lower") if len(steps) else np.zeros(len(occurrences))
-    return _by_row(cells, "time_us", steps).sum(axis=1), usual
+    counted = cells.cells[cells.cells["step"].isin(steps)]
+    time_us: Floats = np.bincount(counted["row"], counted["time_us"], minlength=len(cells.keys)).astype(np.float64)
+    return time_us, usual
 
 
 def _by_row(cells: StepCells, column: str, steps: Int64) -> Floats:
