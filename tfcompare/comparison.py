@@ -54,7 +54,8 @@ class Comparison(Pairs):
         return {pair.candidate.id: pair.verdict for pair in pairs_of(self)}
 
     def step_time_us(self, run: Run) -> float:
-        """The mean step of one of the runs on the compared host; the verdict's ratio is the ratio of two of these.
+        """The mean step of one of the runs on the compared host; the verdict's ratio is the ratio of two of these, of
+        steps of unlike work that of iterations.
 
         With replicates, the mean over all captures. NaN without step markers.
         """

@@ -276,8 +276,9 @@ class Run:
             self._cells[host] = op_cells(self._op_times(hosts), _label(host))
         return self._cells[host]
 
-    def in_steps(self, name: str, *, host: str | None = None) -> pd.DataFrame:
-        """`op_stats`, `kernel_stats` or `hlo_ops` with the occurrences and times of the included steps alone.
+    def in_steps(self, name: str, *, host: str | None = None, steps: pd.Series | None = None) -> pd.DataFrame:
+        """`op_stats`, `kernel_stats` or `hlo_ops` with the occurrences and times of the included steps alone, or of
+        these of them, by number.
 
         The rows are those of the table; one that ran only outside of these steps has 0. FLOPs and bytes are by
         occurrences, or as each recorded them; the time of IDLE is the whole × included steps ÷ all steps. Raises
@@ -285,15 +286,18 @@ class Run:
         """
         if name not in schema.IN_STEPS:
             raise Unknown("table with figures of single steps", name, list(schema.IN_STEPS))
+        if steps is not None:
+            return self._table_in_steps(name, host, steps)
         if (name, host) not in self._in_steps:
-            self._in_steps[name, host] = Held(self._table_in_steps(name, host))
+            steps_of_host = self.steps_on(host)
+            included = steps_of_host.loc[steps_of_host["included"].astype(bool), "step"]
+            self._in_steps[name, host] = Held(self._table_in_steps(name, host, included))
         return self._in_steps[name, host].frame.copy(deep=False)
 
-    def _table_in_steps(self, name: str, host: str | None) -> pd.DataFrame:
+    def _table_in_steps(self, name: str, host: str | None, included: pd.Series) -> pd.DataFrame:
         whole, steps = self.table(name, host=host), self.steps_on(host)
         if steps.empty:
             return whole
-        included = steps.loc[steps["included"].astype(bool), "step"]
         if name == "kernel_stats":
             return kernel_stats_in_steps(whole, self.step_cells(name, host=host), included)
         if name == "hlo_ops":

@@ -22,6 +22,9 @@ candidate.
   VALUE   a time in ns, us, µs, ms or s; bytes in B, kB, MB, GB, KiB, MiB or GiB; launches and shares as a
           plain number
 
+Where each step of one side does n times the work of one of the other, such as with steps_per_execution, conditions are
+judged per iteration (a step ÷ n), and a note says so.
+
 A time fails only if its whole 95 % confidence interval meets the condition. It is unclear if only the estimate does,
 and untested if there are too few steps or no step markers. The output states the number of captures, the smallest
 detectable change and, if a condition is unclear, how many captures would detect the change in question. Bytes and

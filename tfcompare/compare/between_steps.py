@@ -43,6 +43,11 @@ class Window:
     gaps_us: Floats
     overlaps_us: Floats
 
+    def per(self, iterations: int) -> Window:
+        """With times per iteration, of which each step has so many."""
+        times = self.periods_us, self.timed_us, self.gaps_us, self.overlaps_us
+        return self if iterations == 1 else Window(*(of / iterations for of in times))
+
     @property
     def period_us(self) -> float:
         """The mean time from step to step."""
@@ -100,9 +105,14 @@ def windows_of(pair: Pair) -> tuple[Window | None, Window | None]:
     return ours, theirs
 
 
+def windows_of_captures(side: Side) -> list[Window]:
+    """The windows of the captures of a side that have one, with times per iteration of their steps."""
+    return [found.per(side.iterations) for found in side.each(window_of) if found is not None]
+
+
 def mean_window(side: Side) -> Window | None:
     """The window of a capture; of several, one whose arrays have the means of each."""
-    windows = [found for found in side.each(window_of) if found is not None]
+    windows = windows_of_captures(side)
     if len(windows) < 2:
         return next(iter(windows), None)
     timed = [found for found in windows if len(found.timed_us)]

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 
 MIX = "Mix of steps"
-"""The label of the mismatch in kinds of steps."""
+BATCH_SIZE = "Batch size"
+"""The labels of the mismatches in kinds of steps and in examples per step."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,7 @@ def _batch_sizes(baseline: Run, candidate: Run) -> list[Mismatch]:
     ours, theirs = sizes if not any(map(math.isnan, sizes)) else map(batch_size, (baseline, candidate))
     if not ours or not theirs or ours == theirs:
         return []
-    return [Mismatch("Batch size", f"{ours:,.0f}", f"{theirs:,.0f}", "a step handles more examples on one side", True)]
+    return [Mismatch(BATCH_SIZE, f"{ours:,.0f}", f"{theirs:,.0f}", "a step handles more examples on one side", True)]
 
 
 def _mixes(baseline: Run, candidate: Run) -> list[Mismatch]:

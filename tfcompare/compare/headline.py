@@ -32,12 +32,14 @@ def step_time_headline(
     slow_steps: str = "",
     examples: tuple[float, float] | None = None,
     kind: str | None = None,
+    work: str = "",
 ) -> str:
     """One or two Markdown sentences on the step times of both runs and the change between them.
 
     `times_us` are the step times and `names` the displayed names in Markdown, baseline first; `verdict` is the verdict
     on the step times; `slow_steps` is a clause on slow steps; `examples` are those of a step, where they differ;
-    `kind` is that of the steps, if one was chosen. A change is stated only if the verdict is a claim.
+    `kind` is that of the steps, if one was chosen; `work` is what `work_of_steps` says: the times are then those of
+    iterations. A change is stated only if the verdict is a claim.
     """
     ours, theirs = names
     if verdict == IDENTICAL:
@@ -49,6 +51,8 @@ def step_time_headline(
     if verdict.is_claim and examples is not None:
         times = _times(times_us, slow_steps)
         sentence = f"{_examples_and_time(examples, times_us, names, verdict)}: {times}."
+    elif work:
+        sentence = _per_iteration(times_us, names, verdict, work)
     elif verdict.word == UNTESTED and all(info.steps_included == 1 for info in infos):
         sentence = f"{_of_one_step(*times_us, names)} {how_to_record_more(infos)}"
     else:
@@ -75,6 +79,31 @@ def kinds_headline(
     mixed = ", in another mix of kinds" if is_other_mix(*counts_of(kinds)) else ""
     said.append(f"All steps together: {_times(times_us)}{mixed}.")
     return " ".join([*said, *_reservations(*infos, names)])
+
+
+def work_of_steps(iterations: tuple[int, int], names: tuple[str, str]) -> str:
+    """`Each step of B does 8 times the work of one of A`, for steps of so many iterations; empty if both have one."""
+    if max(iterations) == 1:
+        return ""
+    (few, other), (many, name) = sorted(zip(iterations, names, strict=True), key=lambda one: one[0])
+    return f"Each step of {name} does {many // few} times the work of one of {other}"
+
+
+def _per_iteration(times_us: tuple[float, float], names: tuple[str, str], verdict: Verdict, work: str) -> str:
+    """What steps of unlike work do, then what the verdict says of two times of iterations."""
+    ours, theirs = names
+    before, after = times_us
+    times = f"{format_time_us(after)} vs {format_time_us(before)}"
+    said = f"{work}; per iteration, "
+    if verdict.is_claim:
+        change = f"{theirs} {faster_or_slower(before, after, per='')} {ours}"
+        return f"{said}{change} ({_how_sure(before, after, verdict)}): {times}."
+    if verdict.word == SAME:
+        return f"{said}{theirs} is as fast as {ours}: {times}. {_interval(verdict)}"
+    if verdict.word == UNCLEAR:
+        told = f"the difference is inconclusive: {theirs} vs {ours}, {times}"
+        return f"{said}{told}. {_interval(verdict)}{_how_to_tell(verdict)}"
+    return f"{said}the difference was not tested: {theirs} vs {ours}, {times}."
 
 
 def _change(
@@ -208,14 +237,14 @@ def knows_step_time(info: RunInfo) -> bool:
     return info.has_steps and info.step_count > 0 and info.step_time_ms_mean > 0
 
 
-def faster_or_slower(before: float, after: float) -> str:
-    """`is 14× faster than`, `is 2.3× slower than`, `takes 12 % less time per step than`, for two step times."""
+def faster_or_slower(before: float, after: float, *, per: str = " per step") -> str:
+    """`is 14× faster than`, `is 2.3× slower than`, `takes 12 % less time per step than`, for two times."""
     if before / after >= IN_MULTIPLES_FROM:
         return f"is {_two_digits(before / after)}× faster than"
     if after / before >= IN_MULTIPLES_FROM:
         return f"is {_two_digits(after / before)}× slower than"
     percent = abs(after / before - 1) * 100
-    return f"takes {_two_digits(percent)} % {'less' if after < before else 'more'} time per step than"
+    return f"takes {_two_digits(percent)} % {'less' if after < before else 'more'} time{per} than"
 
 
 def short_change(before: float, after: float) -> str:

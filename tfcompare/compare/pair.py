@@ -13,14 +13,22 @@ import pandas as pd
 
 from tfcompare import schema
 from tfcompare.compare.between_steps import rates, windows_of
-from tfcompare.compare.comparability import MIX, Mismatch, mismatches
+from tfcompare.compare.comparability import BATCH_SIZE, MIX, Mismatch, mismatches
 from tfcompare.compare.diff import INTERVAL, MATCHED, VERDICT, SideRows, SumsPer, diff_table
 from tfcompare.compare.examples import differing_examples
 from tfcompare.compare.executions import instructions_of
 from tfcompare.compare.groups.aggregate import Groups
 from tfcompare.compare.groups.group_verdicts import group_verdicts
 from tfcompare.compare.groups.scope_tree import scope_tree
-from tfcompare.compare.headline import doubt, kinds_headline, knows_step_time, no_step_times, step_time_headline
+from tfcompare.compare.headline import (
+    doubt,
+    kinds_headline,
+    knows_step_time,
+    no_step_times,
+    step_time_headline,
+    work_of_steps,
+)
+from tfcompare.compare.iterations import ALIKE, Iterations, iterations_per_step
 from tfcompare.compare.lost_events import lost_events
 from tfcompare.compare.matching import coverage as coverage_of
 from tfcompare.compare.matching.manual import ManualChoice, with_distinct_names
@@ -42,7 +50,7 @@ from tfcompare.compare.stats.change_test import ChangeTest
 from tfcompare.compare.stats.estimates import FEWEST_REPEATS, Times
 from tfcompare.compare.stats.spread import OF_HOSTS, Spread, declared_spread
 from tfcompare.compare.stats.verdict import IDENTICAL, UNTESTED, Verdict
-from tfcompare.compare.step_kinds import StepKind, step_kinds
+from tfcompare.compare.step_kinds import CommonKinds, StepKind, common_kinds, step_kinds
 from tfcompare.compare.step_time_verdict import SAME_CAPTURE, caveat, step_time_us, step_time_verdict, time_verdict
 from tfcompare.compare.tf_data.call_verdicts import CallVerdict, on_calls, on_slowest_calls
 from tfcompare.compare.tf_data.pipelines import HostPipeline, pair_pipelines, slowest_executions
@@ -78,8 +86,27 @@ class Pair:
 
     @cached_property
     def sides(self) -> tuple[Side, Side]:
-        """Baseline and candidate, with all of their captures."""
+        """Baseline and candidate, with all of their captures; what they do per step is per iteration of their steps."""
+        ours, theirs = self._of_steps
+        return (
+            replace(ours, count_iterations=lambda: self.iterations[0]),
+            replace(theirs, count_iterations=lambda: self.iterations[1]),
+        )
+
+    @property
+    def _of_steps(self) -> tuple[Side, Side]:
+        """`sides`, with figures per step as it was recorded."""
         return self.among.sides[0], self.among.sides[self.position]
+
+    @property
+    def iterations(self) -> Iterations:
+        """The iterations of a step on both sides, for steps of unlike work; `ALIKE` for others."""
+        return self._kept("iterations", self._iterations)
+
+    def _iterations(self) -> Iterations:
+        if self.is_identical or not all(side.all_have_steps for side in self._of_steps) or self._kinds:
+            return ALIKE
+        return iterations_per_step(self._of_steps, self._unjudged_ops)
 
     @cached_property
     def baseline(self) -> Run:
@@ -222,7 +249,16 @@ class Pair:
     @property
     def mismatches(self) -> list[Mismatch]:
         """Differences that make the two runs hard to compare, the most serious first."""
-        return self._kept("mismatches", partial(mismatches, *self.runs))
+        return self._kept("mismatches", self._mismatches)
+
+    def _mismatches(self) -> list[Mismatch]:
+        found = mismatches(*self.runs)
+        if self.iterations == ALIKE:
+            return found
+        ours, theirs = (f"{count}×" for count in self.iterations)
+        meaning = "a step of one side has several iterations of the other's work; figures per step are per iteration"
+        more = Mismatch("Work per step", ours, theirs, meaning, False)
+        return [*(one for one in found if one.label != BATCH_SIZE), more]
 
     @property
     def knows_devices(self) -> bool:
@@ -316,8 +352,13 @@ class Pair:
         kind."""
         return self._kept("step kinds", self._step_kinds)
 
+    @property
+    def _kinds(self) -> list[StepKind]:
+        """`step_kinds` without remarks on how the runs differ."""
+        return self._kept("kinds", lambda: step_kinds(*self._of_steps, ChangeTest(self.spread_between())))
+
     def _step_kinds(self) -> list[StepKind]:
-        found = step_kinds(*self.sides, ChangeTest(self.spread_between()))
+        found = self._kinds
         if self.is_identical:
             return [replace(one, verdict=SAME_CAPTURE) for one in found]
         why = caveat(self.mismatches, but=MIX)
@@ -330,6 +371,16 @@ class Pair:
         if self.is_identical or not all(knows_step_time(run.info) for run in self.runs):
             return None
         return next((kind for kind in self.step_kinds if all(kind.counts)), None)
+
+    @property
+    def common_kinds(self) -> CommonKinds | None:
+        """The kinds of steps within which ops and kernels are compared, where there are several; None elsewhere."""
+        return self._kept("common kinds", self._common_kinds)
+
+    def _common_kinds(self) -> CommonKinds | None:
+        if self.is_identical or not all(side.all_have_steps for side in self._of_steps) or not self._kinds:
+            return None
+        return common_kinds(*self._of_steps)
 
     @property
     def headline_verdict(self) -> Verdict:
@@ -393,7 +444,7 @@ class Pair:
         """Converts ratios of sums, as in diffs, to ratios of the time per step, which verdicts refer to."""
         if self.per == "step":
             return ratios
-        our_steps, their_steps = (fmean(side.each(_step_count)) for side in self.sides)
+        our_steps, their_steps = (fmean(side.each(_step_count)) * side.iterations for side in self.sides)
         return ratios * (our_steps / their_steps)
 
     def shares(self, table: str, rows: pd.DataFrame, side: Side, position: int) -> Floats:
@@ -431,9 +482,10 @@ class Pair:
             return kinds_headline(self.step_kinds, infos, times, (ours, theirs))
         (before, host), (after, its_host) = ((side.run, side.host) for side in self.sides)
         slow_steps = clause((row_of(before, host), row_of(after, its_host)), (ours, theirs))
-        examples = differing_examples(before, after, (host, its_host))
+        examples = differing_examples(before, after, (host, its_host)) if self.iterations == ALIKE else None
         kind = before.choice.kind if before.choice.kind == after.choice.kind else None
-        return step_time_headline(infos, times, (ours, theirs), self.verdict, slow_steps, examples, kind)
+        work = work_of_steps(self.iterations, (ours, theirs))
+        return step_time_headline(infos, times, (ours, theirs), self.verdict, slow_steps, examples, kind, work)
 
     @property
     def doubt(self) -> str:
@@ -457,7 +509,22 @@ class Pair:
         return run.recorded_steps(host) if table in schema.OF_DEVICES else _step_count(run, host)
 
     def _diff(self, table: schema.Table) -> pd.DataFrame:
-        ours, theirs = (self._rows(table, side) for side in self.sides)
+        is_alike = self.iterations == ALIKE
+        diff = self._unjudged_ops() if table is schema.OP_STATS and is_alike else self._unjudged(table, self.sides)
+        if table.name == schema.TF_DATA_PIPELINES.name:
+            found = [call.verdict for call in self.call_verdicts(diff)]
+            cells = {"verdict": [v.word for v in found], "evidence": [v.evidence or None for v in found]}
+            matched = diff.index[diff["status"] == MATCHED]
+            return diff.assign(**pd.DataFrame(cells, matched, dtype="str").reindex(diff.index))
+        return self._judged(diff, table.name) if table.name in schema.STEP_TABLES else diff
+
+    def _unjudged_ops(self) -> pd.DataFrame:
+        """The diff of ops per step as recorded, without verdicts."""
+        return self._kept("unjudged ops", lambda: self._unjudged(schema.OP_STATS, self._of_steps))
+
+    def _unjudged(self, table: schema.Table, sides: tuple[Side, Side]) -> pd.DataFrame:
+        """The diff of a table without verdicts from steps or calls."""
+        ours, theirs = (self._rows(table, side) for side in sides)
         if not self.knows_devices:
             ours, theirs = (replace(side, frame=of_hosts_alone(table.name, side.frame)) for side in (ours, theirs))
         if "pipeline" in table.keys:
@@ -472,12 +539,7 @@ class Pair:
             of_each=self.of_each,
         )
         diff.insert(0, "baseline", pd.Series(self.baseline.id, diff.index, dtype="str"))
-        if table.name == schema.TF_DATA_PIPELINES.name:
-            found = [call.verdict for call in self.call_verdicts(diff)]
-            cells = {"verdict": [v.word for v in found], "evidence": [v.evidence or None for v in found]}
-            matched = diff.index[diff["status"] == MATCHED]
-            return diff.assign(**pd.DataFrame(cells, matched, dtype="str").reindex(diff.index))
-        return self._judged(diff, table.name) if table.name in schema.STEP_TABLES else diff
+        return diff
 
     def _judged(self, diff: pd.DataFrame, name: str) -> pd.DataFrame:
         """The diff with verdicts from per-step data; each sure pair is tested as a separate group."""
@@ -500,12 +562,20 @@ class Pair:
         if table.name in NAMINGS:
             evidence = side.run.op_evidence(host=side.host if "host" in table.keys else None)
 
+        kinds = self.common_kinds if is_in_steps else None
+
         def rows(position: int) -> pd.DataFrame:
             run, host = side.runs[position], side.hosts[position]
-            found = run.in_steps(table.name, host=host) if is_in_steps else run.table(table.name, host=host)
+            if kinds is not None:
+                found = kinds.in_steps(table, run, host)
+            else:
+                found = run.in_steps(table.name, host=host) if is_in_steps else run.table(table.name, host=host)
             return sums_of_each(table, found, self._workers(side, position)) if are_of_each else found
 
-        divisor = partial(self._divisor, side, table.name)
+        def divisor(position: int) -> int:
+            iterations = side.iterations if self.per == "step" else 1
+            return self._divisor(side, table.name, position) * iterations
+
         is_pooled = table.name in POOLED and len(side.runs) > 1
         frame = side.rows(table.name, divisor, rows) if is_pooled else rows(0)
         if self._are_together(table):

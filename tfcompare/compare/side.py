@@ -35,16 +35,18 @@ _DIGITS = 9
 
 @dataclass(frozen=True)
 class StepsOf:
-    """The `included` steps of one capture, in order, and its excluded `stray`: a single row or none."""
+    """The `included` steps of one capture, in order, and its excluded `stray`: a single row or none. Times are those of
+    one of the `iterations` of a step."""
 
     included: pd.DataFrame
     stray: pd.DataFrame
+    iterations: int = 1
 
     @classmethod
-    def of(cls, steps: pd.DataFrame) -> StepsOf:
+    def of(cls, steps: pd.DataFrame, iterations: int = 1) -> StepsOf:
         """From the steps of a run or of one of its hosts."""
         included, stray = (steps[name].to_numpy(np.bool_) for name in ("included", "stray"))
-        return cls(steps[included], steps[stray & ~included].head(1))
+        return cls(steps[included], steps[stray & ~included].head(1), iterations)
 
     @property
     def numbers(self) -> npt.NDArray[np.int64]:
@@ -56,8 +58,8 @@ class StepsOf:
         return self.split(np.concatenate([frame[column].to_numpy(np.float64) for frame in (self.included, self.stray)]))
 
     def split(self, values: Floats) -> Times:
-        """Values of `numbers`, one row for all or an array (rows, steps), with the stray apart."""
-        rows, count = np.atleast_2d(values), len(self.included)
+        """Values in steps of `numbers`, one row for all or an array (rows, steps), per iteration; the stray's apart."""
+        rows, count = np.atleast_2d(values) / self.iterations, len(self.included)
         return Times(rows[:, :count], rows[:, count] if len(self.stray) else None)
 
 
@@ -72,6 +74,7 @@ class Side:
 
     `position` 0 is the baseline, 1 the first candidate, of `sides` in all; 1 if alone. The first of `runs` has the
     names of rows, and stands for all where they cannot be pooled; of `hosts`, None is all. Charts need no captures.
+    `count_iterations` gives `iterations`, when they are first asked for.
     """
 
     name: str
@@ -79,6 +82,7 @@ class Side:
     sides: int = 2
     runs: tuple[Run, ...] = ()
     hosts: tuple[str | None, ...] = ()
+    count_iterations: Callable[[], int] = lambda: 1
     _keys: dict[tuple[str | None, ...], pd.DataFrame | None] = field(default_factory=dict, repr=False)
 
     @property
@@ -109,6 +113,12 @@ class Side:
     def host(self) -> str | None:
         """The host of `run` that is compared; None for all."""
         return self.hosts[0]
+
+    @property
+    def iterations(self) -> int:
+        """How many times the work of a step of the other side a step of this one does: figures per step are divided by
+        it."""
+        return self.count_iterations()
 
     @property
     def is_under_load(self) -> bool:
@@ -165,13 +175,13 @@ class Side:
 
     def steps(self, position: int) -> StepsOf:
         """The steps of one capture that count, and its stray."""
-        return StepsOf.of(self.runs[position].steps_on(self.hosts[position]))
+        return StepsOf.of(self.runs[position].steps_on(self.hosts[position]), self.iterations)
 
     def step_count(self, position: int = 0) -> int:
         """The number of included steps of a capture, at least 1."""
         if self.hosts[position] is None:
             return self.runs[position].info.steps_included
-        return len(self.steps(position).included) or 1
+        return int(self.runs[position].steps_on(self.hosts[position])["included"].sum()) or 1
 
     @property
     def all_have_steps(self) -> bool:
@@ -185,7 +195,7 @@ class Side:
 
     @property
     def step_times_us(self) -> list[Times]:
-        """The step times of each capture; none if those of any are unknown."""
+        """The step times of each capture, per iteration; none if those of any are unknown."""
         if not self.all_have_step_times:
             return [Times.of(np.zeros(0)) for _ in self.runs]
         return [self.steps(i).times("duration_us") for i in self.positions]

@@ -12,6 +12,8 @@ import pandas as pd
 from tfcompare.compare.stats.change_test import ChangeTest
 from tfcompare.compare.stats.estimates import Times
 from tfcompare.compare.stats.verdict import Verdict
+from tfcompare.schema import Table
+from tfcompare.schema.arrays import Int64
 from tfcompare.tables.slow_steps import is_slow
 from tfcompare.tables.step_programs import kind_at, kinds_among
 
@@ -37,6 +39,76 @@ class StepKind:
     def total_us(self) -> float:
         """The time of all its steps in both runs."""
         return sum(count * time for count, time in zip(self.counts, self.times_us, strict=True) if count)
+
+
+@dataclass(frozen=True)
+class CommonKinds:
+    """The kinds of steps that all captures of two sides have, with the `shares` of the mix in which ops are compared:
+    the mean of the shares on both sides. `by_marker` is as for `Run.kind_of_steps`."""
+
+    shares: Mapping[str, float]
+    by_marker: bool
+
+    def of_steps(self, run: Run, host: str | None, steps: pd.Series) -> pd.Series:
+        """The kind of each of these numbers of steps."""
+        return kind_at(steps, run.kind_of_steps(host, by_marker=self.by_marker))
+
+    def in_steps(self, table: Table, run: Run, host: str | None) -> pd.DataFrame:
+        """A table of `IN_STEPS` of a capture, with sums as if its steps were of this mix.
+
+        Steps of a kind that not all captures have are as frequent as they are beside the others.
+        """
+        steps = included_steps(run, host, self.by_marker)
+        counts = steps["kind"].value_counts()
+        in_common = int(counts.reindex(list(self.shares)).sum())
+        weights = {
+            str(kind): len(steps) * (self.shares[str(kind)] / count if kind in self.shares else 1 / in_common)
+            for kind, count in counts.items()
+        }
+        whole = run.in_steps(table.name, host=host)
+        if np.allclose(list(weights.values()), 1):
+            return whole
+        sums = [column.name for column in table.columns if column.kind == "sum"]
+        of_kinds = [
+            run.in_steps(table.name, host=host, steps=rows["step"])[sums].astype("float64") * weights[str(kind)]
+            for kind, rows in steps.groupby("kind")
+        ]
+        return whole.assign(**sum(of_kinds[1:], of_kinds[0]))
+
+    def split(self, side: Side, captures: Sequence[Times]) -> list[list[Times]]:
+        """For each of the kinds, the times of the captures of a side in the steps of that kind."""
+        kinds = [
+            self.of_steps(run, host, pd.Series(side.steps(position).numbers)).to_numpy()
+            for position, (run, host) in enumerate(zip(side.runs, side.hosts, strict=True))
+        ]
+        return [
+            [times.in_steps(kind == name) for kind, times in zip(kinds, captures, strict=True)] for name in self.shares
+        ]
+
+    def main(self, baseline: Sequence[Sequence[Times]], candidate: Sequence[Sequence[Times]]) -> Int64:
+        """For each row, the position of the kind in which it takes most time on both sides, in this mix; −1 where it
+        runs in no kind on both. The sides are those of `split`."""
+        ours, theirs = (
+            np.array([np.mean([times.included.mean(axis=1) for times in of_kind], axis=0) for of_kind in side])
+            for side in (baseline, candidate)
+        )
+        spent = (ours + theirs) * (ours > 0) * (theirs > 0) * np.array([*self.shares.values()])[:, np.newaxis]
+        main: Int64 = np.where((spent > 0).any(axis=0), spent.argmax(axis=0), -1)
+        return main
+
+
+def common_kinds(baseline: Side, candidate: Side) -> CommonKinds | None:
+    """The kinds that all captures of both sides have steps of; None where they have none in common."""
+    by_marker = are_by_marker(baseline.run, candidate.run)
+    counts = [
+        side.each(lambda run, host: included_steps(run, host, by_marker)["kind"].value_counts())
+        for side in (baseline, candidate)
+    ]
+    names = sorted(set.intersection(*(set(one.index) for of_side in counts for one in of_side)))
+    if not names:
+        return None
+    mixes = [pd.concat([one[names] / one[names].sum() for one in of_side], axis=1).mean(axis=1) for of_side in counts]
+    return CommonKinds({str(name): float((mixes[0][name] + mixes[1][name]) / 2) for name in names}, by_marker)
 
 
 def kinds_of(run: Run, host: str | None) -> dict[str, int]:
@@ -79,8 +151,10 @@ def step_kinds(baseline: Side, candidate: Side, test: ChangeTest) -> list[StepKi
     """The kinds of steps of two sides, that with most time first; none if the steps of each are all of one kind."""
     sides = (baseline, candidate)
     by_marker = are_by_marker(*(side.run for side in sides))
+    known = [_several(included_steps(side.run, side.host, by_marker)) for side in sides]
+    if not any(known):
+        return []
     frames = [[included_steps(side.runs[i], side.hosts[i], by_marker) for i in side.positions] for side in sides]
-    known = [_several(side[0]) for side in frames]
     found = [_kind(name, frames, test) for name in dict.fromkeys(name for of_side in known for name in of_side)]
     return sorted(found, key=lambda one: -one.total_us)
 

@@ -13,6 +13,7 @@ FEWEST = 2
 LEAST_SHARE = 0.05
 """Of a run's steps in a kind: captures begin and end anywhere in a loop."""
 _PROGRAM = re.compile(r"^(?:p?jit|pmap)\(([^()]+)\)/")
+_PREFIXES = ("jit(", "pjit(", "pmap(")
 
 
 def step_programs(ops: StepCells) -> pd.Series:
@@ -22,7 +23,11 @@ def step_programs(ops: StepCells) -> pd.Series:
     Programs count that are the longest of `LEAST_SHARE` of the steps, or take that share of the time of all: others
     help, and a step may do without. A step in which none of these ran is of its longest.
     """
-    found = ops.keys["op_name"].str.extract(_PROGRAM.pattern, expand=False)
+    names = ops.keys["op_name"]
+    named = names[names.str.startswith(_PREFIXES)]  # of most profiles none, and a pattern is tried op by op
+    if named.empty:
+        return pd.Series(dtype="str")
+    found = named.str.extract(_PROGRAM.pattern, expand=False).reindex(names.index)
     cells = ops.cells.assign(program=found.to_numpy()[ops.cells["row"].to_numpy()]).dropna(subset=["program"])
     if cells.empty:
         return pd.Series(dtype="str")

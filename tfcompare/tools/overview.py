@@ -101,7 +101,7 @@ def _utilization(pair: Pair) -> Iterator[KeyFigure]:
     ours, theirs = (mean_of(side.each(duty_cycle)) for side in sides)
     yield KeyFigure("Device duty cycle", "share", ours, theirs, "neither", _DUTY_CYCLE)
     for label, cost, meaning in _OF_PEAK:
-        at_peak = [mean_of(side.each(partial(time_at_peak_us, cost=cost))) for side in sides]
+        at_peak = [mean_of(side.each(partial(time_at_peak_us, cost=cost))) / side.iterations for side in sides]
         ours, theirs = (us / step for us, step in zip(at_peak, step_us, strict=True))
         yield KeyFigure(label, "share", ours, theirs, "neither", meaning)
     ours, theirs = (mean_of(side.each(_roofline_efficiency)) for side in sides)

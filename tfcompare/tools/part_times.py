@@ -19,7 +19,7 @@ from tfcompare.compare.straggler import steps_of_straggler
 from tfcompare.frames.host_annotations import gets_input
 from tfcompare.frames.ops.op_names import DATASET
 from tfcompare.frames.ops.op_parts import NO_STEP
-from tfcompare.schema import HOST, IDLE
+from tfcompare.schema import HOST, IDLE, STEP_PARTS
 
 if TYPE_CHECKING:
     from tfcompare.compare.side import Side
@@ -143,22 +143,26 @@ def host_steps(run: Run, host: str) -> HostSteps:
 def host_steps_of(side: Side) -> HostSteps:
     """The average step of the hosts of all captures of a run, with the names of ops in the first."""
     each = [host_steps(run, host) for run, host in zip(side.runs, side.hosts, strict=True) if host is not None]
-    if len(each) == 1:
+    if len(each) == 1 and side.iterations == 1:
         return each[0]
     steps, shares, around, between = steps_of_captures(side), [], [], []
     for position, one in enumerate(each):
-        weight = len(steps) / len(each) / max(len(one.steps), 1)
+        weight = len(steps) / len(each) / max(len(one.steps), 1) / side.iterations
         named = with_keys_of(side.keys(position, "op_stats"), one.shares, OP)
         shares.append(named.assign(wall_time_us=named["wall_time_us"] * weight))
         around.append(one.around.assign(wall_time_us=one.around["wall_time_us"] * weight))
-        between.append(one.between.assign(wall_time_us=one.between["wall_time_us"] / len(each)))
+        between.append(one.between.assign(wall_time_us=one.between["wall_time_us"] / len(each) / side.iterations))
     of_ops, *of_others = (pd.concat(several, ignore_index=True) for several in (shares, around, between))
-    return HostSteps(steps, of_ops, fmean(one.launches for one in each), *of_others)
+    launches = fmean(one.launches for one in each) / side.iterations
+    return HostSteps(steps, of_ops, launches, *of_others)
 
 
 def steps_of_captures(side: Side) -> pd.DataFrame:
-    """The included steps of all captures of a run, as in `HostSteps`."""
+    """The included steps of all captures of a run, as in `HostSteps`, with times per iteration."""
     each = side.each(_included)
+    if side.iterations > 1:
+        times = ["duration_us", *STEP_PARTS]
+        each = [steps.assign(**(steps[times] / side.iterations)) for steps in each]
     if len(each) == 1:
         return each[0]
     return pd.concat([steps.assign(capture=number) for number, steps in enumerate(each)], ignore_index=True)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tfcompare.compare.between_steps import Window, in_words, mean_window, window_of, windows_of
+from tfcompare.compare.between_steps import Window, in_words, mean_window, window_of, windows_of, windows_of_captures
 from tfcompare.compare.examples import examples_per_step
 from tfcompare.compare.pooling import mean_of
 from tfcompare.compare.stats.estimates import FEWEST_STEPS, Times, estimates, levels
@@ -80,8 +80,7 @@ def _verdict(pair: Pair, of: str, series: Callable[[Window], Floats]) -> Verdict
 
 
 def _tested(pair: Pair, of: str, series: Callable[[Window], Floats]) -> Verdict:
-    windows = [side.each(window_of) for side in pair.sides]
-    ours, theirs = ([Times.of(series(found)) for found in side if found is not None] for side in windows)
+    ours, theirs = ([Times.of(series(found)) for found in windows_of_captures(side)] for side in pair.sides)
     if not ours or not theirs:
         return Verdict("untested", "a run has fewer than two steps")
     return pair.time_verdict((ours, theirs), of)
@@ -103,7 +102,7 @@ def between_steps_changed(pair: Pair) -> bool:
 
 def dispatch_sentence(pair: Pair) -> str:
     """A sentence on the host's dispatch time per step if steps are timed on the device; else empty."""
-    ours, theirs = (mean_of(side.each(dispatch_us)) for side in pair.sides)
+    ours, theirs = (mean_of(side.each(dispatch_us)) / side.iterations for side in pair.sides)
     if math.isnan(theirs):
         return ""
     before = f", baseline {format_time_us(ours)}" if not math.isnan(ours) else ""
@@ -143,6 +142,6 @@ def _figures_of(side: Side) -> dict[str, float]:
     return {
         BETWEEN: math.nan if found is None else found.between_us,
         THROUGHPUT: per_s,
-        EXAMPLES: per_s * examples_per_step(side.run, side.host),
-        "Host dispatch per step": mean_of(side.each(dispatch_us)),
+        EXAMPLES: per_s * examples_per_step(side.run, side.host) / side.iterations,
+        "Host dispatch per step": mean_of(side.each(dispatch_us)) / side.iterations,
     }

@@ -314,11 +314,7 @@ def scopes_of(pair: Pair, _options: Any = None, *, place: str) -> Any:
     took_time = tree[by_role("self_time_us")].max(axis=1) > 0
     here = tree[took_time & (tree["node"].str.split("/", n=1).str[0] == place)]
     make = scopes.scope_icicle_alone if pair.is_single else scopes.scope_icicle
-<<<<<<< ours
-    return None if here.empty else make(here, "self_time_us", per=pair.per_on(place), place=place_word(place))
-=======
-    return None if here.empty else make(here, "self_time_us", per=pair.per, place=place.lower())
->>>>>>> theirs
+    return None if here.empty else make(here, "self_time_us", per=pair.per_on(place), place=place.lower())
 
 
 CHARTS: dict[str, Make] = {

@@ -12,8 +12,10 @@ from tfcompare.views.blocks import Block, Facts, Finding, Link, Links, Text
 
 _HELP = (
     "A step's kind is the name of its marker, such as train or eval, where there are several; else the compiled "
-    "programs that ran in it. The headline is on the kind with most time that both runs have; all other figures are of "
-    "all included steps together, unless one kind is chosen (“Kind of step” in the sidebar, `--step-kind`)."
+    "programs that ran in it. The headline is on the kind with most time that both runs have. Ops, kernels and "
+    "instructions are per step of one mix of kinds on both sides, and judged in the kind in which they take most time; "
+    "all other figures are of all included steps together, unless one kind is chosen (“Kind of step” in the sidebar, "
+    "`--step-kind`)."
 )
 
 
@@ -23,7 +25,7 @@ def blocks(pair: Pair) -> Iterator[Block]:
     if not found:
         return
     if not pair.is_single:
-        yield Text(_sentence(found))
+        yield Text(_sentence(found, has_common=pair.common_kinds is not None))
     cells, findings, tones = [], [], []
     for one in found:
         times = [
@@ -48,11 +50,14 @@ def blocks(pair: Pair) -> Iterator[Block]:
     yield Links([Link(f"Only steps of {one.name}", "overview", {"step_kind": one.name}) for one in found])
 
 
-def _sentence(found: list[StepKind]) -> str:
-    """`The steps are of 2 kinds, in another mix on each side, so the time of all of them says little.`"""
-    mixed = is_other_mix(*counts_of(found))
-    why = ", in another mix on each side, so the time of all of them says little" if mixed else ""
-    return f"The steps are of {len(found)} kinds{why}."
+def _sentence(found: list[StepKind], *, has_common: bool) -> str:
+    """`The steps are of 2 kinds, in another mix on each side, so the time of all of them says little. Ops and kernels
+    are compared in the same mix.`"""
+    if not is_other_mix(*counts_of(found)):
+        return f"The steps are of {len(found)} kinds."
+    mixed = "in another mix on each side, so the time of all of them says little"
+    ops = " Ops and kernels are compared in the same mix." if has_common else ""
+    return f"The steps are of {len(found)} kinds, {mixed}.{ops}"
 
 
 def _finding(pair: Pair, one: StepKind) -> Finding:

@@ -115,7 +115,7 @@ def _share_of_peak(cost: Cost) -> Callable[[Pair, str], Measured]:
     def measure(pair: Pair, _: str) -> Measured:
         if not all(side.all_have_step_times for side in pair.sides):
             return _untested(SHARE, no_steps(*pair.sides).reason)
-        needed = [mean_of(side.each(partial(time_at_peak_us, cost=cost))) for side in pair.sides]
+        needed = [mean_of(side.each(partial(time_at_peak_us, cost=cost))) / side.iterations for side in pair.sides]
         lacking = list(map(math.isnan, needed))
         if all(lacking):
             reason = "neither run has compiled programs of known cost on a device whose peak is known"
@@ -171,7 +171,7 @@ def _gaps(window: Window) -> Floats:
 
 def _of_window(side: Side, position: int, series: Callable[[Window], Floats]) -> Times:
     found = window_of(side.runs[position], side.hosts[position])
-    return Times.of(np.zeros(0) if found is None else series(found))
+    return Times.of(np.zeros(0) if found is None else series(found.per(side.iterations)))
 
 
 def _time_between_steps(pair: Pair, _: str) -> Measured:
@@ -247,7 +247,9 @@ def _kernel_launches(pair: Pair, _: str) -> Measured:
     """Launches per included step; a profile's sum is not comparable if its number of steps is unknown."""
     launches = [[_launches(pair, side, i) for i in side.positions] for side in pair.sides]
     before, after = (
-        mean_of([count / side.step_count(i) for i, count in enumerate(counts)]) if side.all_have_steps else math.nan
+        mean_of([count / side.step_count(i) for i, count in enumerate(counts)]) / side.iterations
+        if side.all_have_steps
+        else math.nan
         for counts, side in zip(launches, pair.sides, strict=True)
     )
     lacking = [all(map(math.isnan, counts)) for counts in launches]
@@ -314,7 +316,7 @@ def _rows_time(pair: Pair, table: str, names: tuple[str, ...], pattern: str, wha
         for of_captures, side in zip(every, pair.sides, strict=True)
     )
     on_host = any(_has_host_rows(c.keys[m]) for c, m in zip(cells, matching, strict=True))
-    measured = _timed(pair, ours, theirs, "steps", on_host=on_host)
+    measured = _timed(pair, *_in_main_kind(pair, ours, theirs), on_host=on_host)
     # If a run has no matching op, its value is missing instead of 0; the absence still counts as a change.
     before, after = (
         value if m.any() else math.nan
@@ -322,6 +324,20 @@ def _rows_time(pair: Pair, table: str, names: tuple[str, ...], pattern: str, wha
     )
     measured = replace(measured, baseline=before, candidate=after)
     return replace(measured, verdict=Verdict(UNTESTED, why)) if why else measured
+
+
+def _in_main_kind(
+    pair: Pair, ours: Sequence[Times], theirs: Sequence[Times]
+) -> tuple[Sequence[Times], Sequence[Times], str]:
+    """The times in the steps of the kind that has most of them, and what these steps are called; all steps where they
+    are of one kind."""
+    if (kinds := pair.common_kinds) is None:
+        return ours, theirs, "steps"
+    of_kinds = [kinds.split(side, times) for side, times in zip(pair.sides, (ours, theirs), strict=True)]
+    main = int(kinds.main(of_kinds[0], of_kinds[1])[0])
+    if main < 0:
+        return ours, theirs, "steps"
+    return of_kinds[0][main], of_kinds[1][main], f"steps of {list(kinds.shares)[main]}"
 
 
 def _why_unrecorded(side: Side) -> str:

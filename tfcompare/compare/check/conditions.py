@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tfcompare.compare.between_steps import in_words, window_of
+from tfcompare.compare.between_steps import in_words, windows_of
 from tfcompare.compare.check.condition_metrics import (
     BYTES,
     COUNT,
@@ -25,7 +25,7 @@ from tfcompare.compare.check.condition_metrics import (
     Measured,
     Samples,
 )
-from tfcompare.compare.headline import step_marker_call
+from tfcompare.compare.headline import step_marker_call, work_of_steps
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.pairs import Pairs, pair_with
 from tfcompare.compare.slow_step_words import sentences
@@ -53,6 +53,8 @@ _EXCLUDED_STEPS = 2
 """The first and the last of more than five steps do not count."""
 _LARGEST_SHOWN = 10.0
 """Larger changes are reported as this one."""
+_PER_STEP = ("steps", "step periods", "gaps between steps")
+"""Samples of which each step has one."""
 _SINGULAR = {"steps": "step", "step periods": "step period", "gaps between steps": "gap between steps", "calls": "call"}
 
 WITHOUT_CONDITIONS = ("step_time", "peak_memory")
@@ -265,7 +267,9 @@ def check(pairs: Pairs, conditions: Sequence[Condition]) -> Findings:
         found = [_verdict_on(name, pair) for name in WITHOUT_CONDITIONS]
     (baseline, host), (candidate, theirs) = ((side.run, side.host) for side in pair.sides)
     notes = [caveat(pair.mismatches)]
-    notes.append(in_words(window_of(baseline, host), window_of(candidate, theirs), has_changed=False))
+    if work := work_of_steps(pair.iterations, ("the baseline", "the candidate")):
+        notes.append(f"{work}; what a step does is judged per iteration")
+    notes.append(in_words(*windows_of(pair), has_changed=False))
     for role, run, on_host in (("the baseline", baseline, host), ("the candidate", candidate, theirs)):
         notes += sentences(run, on_host, role)
     if theirs != host:
@@ -307,7 +311,7 @@ def _what_is_lacking(condition: Condition, measured: Measured, pair: Pair) -> st
 
 
 def _what_to_record(samples: Samples, sides: Sequence[Side]) -> str:
-    if samples.of == "calls":
+    if samples.of not in _PER_STEP:
         return "record more steps"
     if any(run.lost_steps for side in sides for run in side.runs):
         return "record again so that no step is lost"

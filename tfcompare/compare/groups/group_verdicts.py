@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +17,7 @@ from tfcompare.compare.stats.estimates import Times
 from tfcompare.compare.stats.spread import Spread
 from tfcompare.compare.stats.step_series import step_series
 from tfcompare.schema import SIDES
+from tfcompare.schema.arrays import Int64
 from tfcompare.tables.step_cells import StepCells
 
 if TYPE_CHECKING:
@@ -26,7 +28,8 @@ if TYPE_CHECKING:
 def group_verdicts(groups: Groups, pair: Pair) -> pd.DataFrame:
     """`verdict`, `evidence`, `interval_low` and `interval_high` of each group, tested as one family.
 
-    A group's time in a step is the sum over all its rows on that side. A group on one side only is untested.
+    A group's time in a step is the sum over all its rows on that side. A group on one side only is untested. Where the
+    steps are of several kinds, a group is tested in the steps of the kind in which it takes most time.
     """
     if pair.is_identical:
         return identical_rows(len(groups.ratios))
@@ -41,10 +44,22 @@ def group_verdicts(groups: Groups, pair: Pair) -> pd.DataFrame:
         [of_capture.rows(both) for of_capture in _times(groups, name, side, pair)]
         for name, side in zip(SIDES, pair.sides, strict=True)
     )
-    spreads = [own_spread[number] for number in both]
     displayed = pair.per_step(groups.ratios).to_numpy(np.float64)[both]
-    found = test.rows(before, after, spreads=spreads, displayed=displayed)
-    result.loc[both, list(found.columns)] = found.to_numpy(object)
+
+    def judge(rows: Int64, ours: Sequence[Times], theirs: Sequence[Times]) -> None:
+        of_rows = [[times.rows(rows) for times in side] for side in (ours, theirs)]
+        spreads = [own_spread[number] for number in both[rows]]
+        found = test.rows(of_rows[0], of_rows[1], spreads=spreads, displayed=displayed[rows])
+        result.loc[both[rows], list(found.columns)] = found.to_numpy(object)
+
+    kinds = pair.common_kinds
+    if kinds is None:
+        judge(np.arange(len(both)), before, after)
+        return result
+    of_kinds = [kinds.split(side, times) for side, times in zip(pair.sides, (before, after), strict=True)]
+    main = kinds.main(*of_kinds)
+    for position, (ours_in_kind, theirs_in_kind) in enumerate(zip(*of_kinds, strict=True)):
+        judge(np.flatnonzero(main == position), ours_in_kind, theirs_in_kind)
     return result
 
 

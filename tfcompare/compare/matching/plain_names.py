@@ -3,6 +3,8 @@
 StatefulPartitionedCall/model/dense/MatMul      model/dense/MatMul
 jit(step)/jit(main)/dense/dot_general           dense/dot_general
 while/body/_12/model/dense/MatMul               model/dense/MatMul
+cond/then/_5/cond/StatefulPartitionedCall/m/x   m/x
+jit(step)/while/body/closed_call/dense/dot      dense/dot
 transpose(jvp(jvp()))/checkpoint/attention/dot  transpose(jvp(attention))/dot
 __inference_step_701                            __inference_step
 """
@@ -18,8 +20,10 @@ from tfcompare.text import NAMES_KEPT
 
 _FUNCTION_NUMBER = re.compile(r"(__(?:inference|forward|backward)_\w*?)_\d+(?=\W|__|$)")
 _WRAPPER = re.compile(
-    r"(?:(?:StatefulPartitionedCall|PartitionedCall)(?:_\d+)?/"  # a tf.function that is called by another one
-    r"|(?:[^/]+/)*?while(?:_\d+)?/body/_\d+/"  # the body of a loop
+    # a tf.function that is called by another one, in a loop with Keras' `steps_per_execution`
+    r"(?:(?:(?:while|cond)(?:_\d+)?/)*(?:StatefulPartitionedCall|PartitionedCall)(?:_\d+)?/"
+    r"|(?:[^/]+/)*?(?:while(?:_\d+)?/body|cond(?:_\d+)?/(?:then|else))/_\d+/"  # the body of a loop, a branch
+    r"|while/body/(?:closed_call/)?"  # the same in JAX, around all of a program: a scan over microbatches
     r"|jit\([^()/]*\)/"  # a function that JAX compiled, and its `main`
     r"|compile_loss/)"  # Keras' loss in `fit`
 )

@@ -90,6 +90,11 @@ class Times:
         """The series of some of the rows."""
         return Times(self.included[chosen], None if self.stray is None else self.stray[chosen])
 
+    def in_steps(self, chosen: Bools) -> Times:
+        """The series in some of the steps, given for the included ones, in order, then for the stray."""
+        included = self.included[:, chosen[: self.included.shape[1]]]
+        return Times(included, self.stray if self.stray is not None and chosen[-1] else None)
+
 
 @dataclass(frozen=True, eq=False)
 class Estimates:

@@ -17,15 +17,31 @@ def step_series(keys: pd.DataFrame, cells: StepCells, steps: Int64) -> Floats:
     `keys` has columns of the cells' keys. Rows of the cells that are equal in these columns are summed. `steps` holds
     step numbers.
     """
-    position, counts = _positions(cells.cells["step"].to_numpy(np.int64), steps)
-    by_row = np.zeros((len(cells.keys), len(steps)))
-    row, time_us = cells.cells["row"].to_numpy(np.int64), cells.cells["time_us"].to_numpy(np.float64)
-    np.add.at(by_row, (row[counts], position[counts]), time_us[counts])
+    by_row = _by_row(cells, "time_us", steps)
     values = [np.concatenate([rows[name].to_numpy(object) for rows in (keys, cells.keys)]) for name in keys]
     _, code = combinations(*(pd.factorize(each)[0] for each in values))
     by_code = np.zeros((int(code.max(initial=-1)) + 1, len(steps)))
     np.add.at(by_code, code[len(keys) :], by_row)
     return by_code[code[: len(keys)]]
+
+
+def usual_step(cells: StepCells, steps: Int64) -> tuple[Floats, Floats]:
+    """For each row of the cells, its time in all of these steps, and how often it occurs in the usual one: the lower
+    median."""
+    occurrences = _by_row(cells, "occurrences", steps)
+    usual = np.quantile(occurrences, 0.5, axis=1, method="lower") if len(steps) else np.zeros(len(occurrences))
+    counted = cells.cells[cells.cells["step"].isin(steps)]
+    time_us: Floats = np.bincount(counted["row"], counted["time_us"], minlength=len(cells.keys)).astype(np.float64)
+    return time_us, usual
+
+
+def _by_row(cells: StepCells, column: str, steps: Int64) -> Floats:
+    """The values of a column of the cells as an array (rows, steps); 0 where a row did not run."""
+    position, counts = _positions(cells.cells["step"].to_numpy(np.int64), steps)
+    by_row = np.zeros((len(cells.keys), len(steps)))
+    row, values = cells.cells["row"].to_numpy(np.int64), cells.cells[column].to_numpy(np.float64)
+    np.add.at(by_row, (row[counts], position[counts]), values[counts])
+    return by_row
 
 
 def _positions(numbers: Int64, steps: Int64) -> tuple[Int64, npt.NDArray[np.bool_]]:

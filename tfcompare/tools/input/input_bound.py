@@ -91,15 +91,20 @@ def wait_of_side(side: Side) -> InputWait:
     """`wait_of` all captures of a run: means are those of their means, and the share is that of the mean step."""
     waits = side.each(wait_of)
     known = [wait for wait in waits if wait.is_known]
-    if len(waits) == 1 or not known:
+    if (len(waits) == 1 and side.iterations == 1) or not known:
         return waits[0]
     step, waiting, share = (
         _pooled([getattr(wait, name) for wait in known]) for name in ("step_time_us", "input_time_us", "share")
     )
+    step, waiting = (_divided(of, side.iterations) for of in (step, waiting))
     of_step = waiting.average / step.average
     unexplained = mean_of([wait.unexplained for wait in known])
     steps = sum(wait.steps for wait in known)
     return InputWait(level_of(of_step), steps, step, waiting, replace(share, average=of_step), unexplained)
+
+
+def _divided(of: Spread, number: int) -> Spread:
+    return Spread(of.average / number, of.deviation / number, of.smallest / number, of.largest / number)
 
 
 def _pooled(spreads: Sequence[Spread]) -> Spread:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tfcompare.compare.side import StepsOf
@@ -42,8 +43,10 @@ def part_means_us(pair: Pair, part: str, hosts: tuple[str | None, str | None]) -
 
 
 def _times(pair: Pair, part: str, hosts: tuple[str | None, str | None]) -> tuple[list[Times], list[Times]]:
-    def of_capture(run: Run, host: str | None) -> Times:
-        return StepsOf.of(steps_of_straggler(run.table("steps", host=host))).times(part)
+    def of_capture(iterations: int, run: Run, host: str | None) -> Times:
+        return StepsOf.of(steps_of_straggler(run.table("steps", host=host)), iterations).times(part)
 
-    ours, theirs = (side.on(host).each(of_capture) for side, host in zip(pair.sides, hosts, strict=True))
+    ours, theirs = (
+        side.on(host).each(partial(of_capture, side.iterations)) for side, host in zip(pair.sides, hosts, strict=True)
+    )
     return ours, theirs

@@ -14,6 +14,7 @@ from tfcompare.compare.diff import ADDED, change, ratio
 from tfcompare.compare.groups.aggregate import group_diff, without_idle
 from tfcompare.compare.groups.fused_rows import single_ops
 from tfcompare.compare.headline import knows_step_time
+from tfcompare.compare.iterations import ALIKE
 from tfcompare.compare.matching.tiers import CANONICAL, FUSED
 from tfcompare.compare.pairs import Pairs, pair_with, pairs_of
 from tfcompare.compare.pooling import median_of
@@ -74,21 +75,23 @@ def runs_table(pairs: Pairs) -> pd.DataFrame:
     `step_time_us_mean`, their mean, which is what runs are compared by (`compare.step_time_verdict`),
     `step_time_us_median`, and between which times most of them lie, `step_time_us_tenth` and `_ninetieth` (percentiles;
     missing, as the others are, where no steps are marked); of a candidate the verdict on its step time: `verdict`,
-    `evidence`, `ratio` (of the step times, candidate ÷ baseline) with `interval_low` and `interval_high` (missing where
-    it was not tested), `reason`, `caveat` (empty or missing for the baseline); `peak_bytes`, the largest peak of any
-    memory, and `peak_bytes_delta` (candidate − baseline); `input_share`, the share of the step time spent waiting for
-    input; `start_time` and `start_time_source`.
+    `evidence`, `ratio` (of the step times, candidate ÷ baseline; of steps of unlike work, per iteration) with
+    `interval_low` and `interval_high` (missing where it was not tested), `reason`, `caveat` (empty or missing for the
+    baseline); `peak_bytes`, the largest peak of any memory, and `peak_bytes_delta` (candidate − baseline);
+    `input_share`, the share of the step time spent waiting for input; `start_time` and `start_time_source`.
     """
     rows = []
-    verdicts = [None, *(pair.verdict for pair in pairs_of(pairs))]
-    for side, verdict in zip(pairs.sides, verdicts, strict=False):
-        run = side.run
+    every = [None, *pairs_of(pairs)]
+    for side, pair in zip(pairs.sides, every, strict=False):
+        run, verdict = side.run, pair.verdict if pair else None
+        ours, theirs = pair.iterations if pair else ALIKE
         rows.append(
             {
                 "run": run.id,
                 "name": run.name,
                 "role": CANDIDATE if side.position else BASELINE,
                 "step_time_us_mean": step_time_us(side),
+                "iterations": theirs / ours,
                 **_step_times(side),
                 "verdict": verdict.word if verdict else "",
                 "evidence": verdict.evidence if verdict else "",
@@ -108,7 +111,8 @@ def runs_table(pairs: Pairs) -> pd.DataFrame:
 def _beside_the_baseline(runs: pd.DataFrame) -> pd.DataFrame:
     """The rows with the columns relative to the baseline: the ratio of step times and the change of the memory peak."""
     is_candidate = runs["role"] == CANDIDATE
-    ratio = (runs["step_time_us_mean"] / runs["step_time_us_mean"].iloc[0]).where(is_candidate)
+    of_work = runs["step_time_us_mean"] / runs["iterations"]
+    ratio = (of_work / of_work.iloc[0]).where(is_candidate)
     peak = runs["peak_bytes"].astype("Int64")
     delta = (peak - peak.iloc[0]).where(is_candidate)
     return runs.assign(ratio=ratio, peak_bytes=peak, peak_bytes_delta=delta)
