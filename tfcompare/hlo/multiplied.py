@@ -8,19 +8,22 @@ from tfcompare.hlo.custom_calls import TARGET, is_product
 from tfcompare.hlo.program import Program
 from tfcompare.schema.arrays import Int64
 
-_PRODUCTS = frozenset({"dot", "convolution"})
+_PRODUCTS, _CALL = frozenset({"dot", "convolution"}), "custom-call"
 _DEEPEST_CALL = 16
 
 
 def multiplied_types(program: Program, rows: Int64) -> Int64:
     """The element types of the operands of products of matrices and convolutions, of a fusion of those in it, as bit
     masks; of instructions without any, the types of all that they use and produce. Raises `NotAProfile` for damage."""
+    if not {*_PRODUCTS, _CALL} & set(program.opcodes):
+        return program.types(rows)
     every = program.every
     factors = np.zeros(len(program), np.int64)
     products = every[program.has_opcode(every, _PRODUCTS.__contains__)]
-    calls = every[program.has_opcode(every, "custom-call".__eq__)]
-    is_call = np.array([is_product(target) for target in program.field_texts(calls, TARGET).tolist()], np.bool_)
-    products = np.concatenate([products, calls[is_call]])
+    calls = every[program.has_opcode(every, _CALL.__eq__)]
+    targets = program.field_texts(calls, TARGET).tolist()
+    known = set(filter(is_product, set(targets)))
+    products = np.append(products, calls[np.array([target in known for target in targets], np.bool_)])
     for place in (0, 1):
         operand = program.operands.at(products, place)
         used = operand >= 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isnan
 from typing import NamedTuple
 
 from tfcompare.hlo.shapes import mask_of
@@ -41,7 +42,7 @@ class Peaks(NamedTuple):
         found = next((peak for narrow, peak in own if types & narrow), None)
         if found is None:
             return _NAN
-        return self.flops_16_bit if found != found else found
+        return self.flops_16_bit if isnan(found) else found
 
 
 class _Rate(NamedTuple):
