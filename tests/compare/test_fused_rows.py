@@ -180,6 +180,14 @@ def test_what_cannot_be_a_part_or_runs_elsewhere_keeps_its_row() -> None:
     assert set(diff.loc[diff["status"] == "removed", "op_name"]) == {early[1], *(name for _, name, _ in more)}
 
 
+def test_a_layer_with_another_scope_around_it_is_fused_as_any_other() -> None:
+    ours = made("plain", *DENSE, ("Relu6", "m/head/q/Relu6", 9.0))
+    theirs = made("fused", ("_FusedMatMul", "net/m/dense/Relu", 3000.0), ("Relu6", "net/m/head/q/Relu6", 9.0))
+    row = fused_rows(ours, theirs).loc["m/dense/Relu"]
+    assert row["op_name_candidate"] == "net/m/dense/Relu"
+    assert row["op_type"] == "MatMul + BiasAdd + Relu → _FusedMatMul"
+
+
 TWICE = [(kind, f"{name}{number}", time) for number in ("", "_1") for kind, name, time in
          [("MatMul", "MatMul", 40.0), ("BiasAdd", "BiasAdd", 10.0), ("Relu", "Relu", 10.0)]]  # fmt: skip
 

@@ -82,6 +82,7 @@ NAMINGS = {
             Tier(CANONICAL, ("host", "host_or_device", "plain_type", "aligned")),
             Tier(CANONICAL, ("host", "host_or_device", "aligned", "leaf")),
             Tier(STRUCTURAL, ("host", "host_or_device", "plain_type", "placed")),
+            Tier(STRUCTURAL, ("host", "host_or_device", "placed", "leaf")),
             Tier(PROBABLE, ("host", "host_or_device", "plain_type", "guessed")),
             Tier(PROBABLE, ("host", "host_or_device", "guessed", "leaf")),
         ),
