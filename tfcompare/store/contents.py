@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import asdict
+from dataclasses import fields
 from datetime import datetime
 from hashlib import blake2b
 from threading import Lock
@@ -94,7 +94,9 @@ def digest_of(content: object) -> str:
 def _plain(value: Any) -> Any:
     if isinstance(value, datetime):
         return value.isoformat()
-    return value.item() if hasattr(value, "item") else asdict(value)
+    if hasattr(value, "item"):
+        return value.item()
+    return {field.name: getattr(value, field.name) for field in fields(value)}  # what is inside comes here by itself
 
 
 def _integer(text: str) -> int:

@@ -176,7 +176,7 @@ class XSpace:
     def numbers_of(self, name: str, rows: Int32 | Int64, absent: int = 0) -> tuple[Int64, Bools]:
         """As `number_of`, and which of the events `rows` have the stat."""
         stats = self._last_of_each(name, rows, _INTEGERS)
-        found = np.flatnonzero(stats >= 0)
+        found = (stats >= 0).nonzero()[0]
         out = np.full(len(rows), absent, np.int64)
         out[found] = self.event_stats.value.take(stats.take(found))
         return out, stats >= 0
@@ -270,7 +270,8 @@ class XSpace:
         if code is None:
             return np.zeros(0, np.int64)
         if stats is not self.event_stats:
-            return np.flatnonzero(stats.name == code)
+            named: Int64 = (stats.name == code).nonzero()[0]
+            return named
         first, rows = self._rows_by_name
         return rows[first[code] : first[code + 1]]
 
@@ -287,13 +288,13 @@ class XSpace:
         kinds = stats.kind.take(rows)
         labels: dict[str, int] = {}
         codes = np.full(len(rows), -1, np.int32)
-        inline = np.flatnonzero(kinds == decoding.STR)
+        inline = (kinds == decoding.STR).nonzero()[0]
         if len(inline):
             starts, lengths = stats.value[rows[inline]], stats.length[rows[inline]].astype(np.int64)
             own, firsts = lookup.intern_bytes(self.buffer, starts, lengths)
             texts = [self.text(int(starts[i]), int(lengths[i])) for i in firsts]
             codes[inline] = _code_of_each(labels, texts)[own]
-        refs = np.flatnonzero(kinds == decoding.REF)
+        refs = (kinds == decoding.REF).nonzero()[0]
         if len(refs):
             values = stats.value.take(rows.take(refs))
             used = np.zeros(len(self.stat_labels), np.bool_)
@@ -301,7 +302,7 @@ class XSpace:
             code_of_ref = np.empty(len(used), np.int32)
             code_of_ref[used] = _code_of_each(labels, self.stat_labels[used])
             codes[refs] = code_of_ref.take(values)
-        known = np.flatnonzero(codes >= 0)
+        known = (codes >= 0).nonzero()[0]
         return StringStat(stats.owner.take(rows.take(known)), codes.take(known), list(labels))
 
 
