@@ -204,6 +204,10 @@ class Run:
         idle = self.host_table("idle")
         return tuple(sorted(idle.loc[idle["host_or_device"] == schema.DEVICE, "device"].unique()))
 
+    def device_count(self, host: str | None = None) -> int:
+        """The number of devices with op events, on all hosts or on one."""
+        return int((self.host_table("idle", host=host)["host_or_device"] == schema.DEVICE).sum())
+
     @property
     def likely_markers(self) -> tuple[str, ...]:
         """Host events that may begin each step, likeliest first; empty if the profile marks its steps itself."""

@@ -131,6 +131,9 @@ class FakeRun:
         sums = [column.name for column in schema.table(name).columns if column.kind == "sum"]
         return whole.assign(**{column: whole[column] * share for column in sums})
 
+    def device_count(self, host: str | None = None) -> int:
+        return len(self.devices)
+
     def has_recorded_devices(self, host: str | None = None) -> bool:
         assert host is None or host in self.host_names
         return True

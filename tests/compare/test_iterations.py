@@ -18,7 +18,7 @@ from tfcompare.comparison import compare
 from tfcompare.report.as_json import as_json
 from tfcompare.run import Run
 from tfcompare.tools.overview import dashboard
-from tfcompare.tools.runs.many_runs import runs_table
+from tfcompare.tools.runs.many_runs import fastest_and_next, fastest_first, runs_table, side_by_side
 from tfcompare.tools.step_attribution import attribution_of
 from tfcompare.views.answer import headline
 
@@ -157,3 +157,22 @@ def test_per_run_and_per_device_verdicts_are_still_per_iteration() -> None:
     diff = one.diff().query("host_or_device == 'Device' and op_type == 'MatMul'")
     assert set(diff["verdict"]) == {SAME} and diff["occurrences_ratio"].tolist() == [8.0, 8.0]
     assert pair(run(8, slowness=1.3), run(1)).verdict.word == FASTER
+
+
+def test_of_several_runs_the_fastest_does_a_step_of_the_baseline_in_the_least_time() -> None:
+    runs = run(1), run(8, slowness=0.5), run(1, slowness=0.9)
+    comparison = COMPARED(*runs)
+    assert fastest_first(runs_table(comparison))["run"].tolist() == [runs[i].id for i in (1, 2, 0)]
+    found = fastest_and_next(comparison)
+    assert found is not None and [one.id for one in found.runs] == [runs[2].id, runs[1].id]
+
+
+def test_rows_beside_those_of_steps_of_unlike_work_are_of_as_much_work() -> None:
+    rows = side_by_side(COMPARED(run(8), run(8, slowness=2.0), run(1)), "op_stats").set_index("op_name")
+    dense = rows.loc["model/dense_1"]
+    assert [dense["ratio_1"], dense["ratio_2"]] == pytest.approx([2.0, 1.0], abs=0.02)
+    assert dense["value_0"] == pytest.approx(8 * 700.0, rel=0.02)
+
+
+def test_texts_of_sums_are_per_iteration() -> None:
+    assert [pair(run(1), run(times)).per_what for times in (1, 8)] == ["step", "iteration"]

@@ -99,6 +99,15 @@ def test_conditions_on_ops_and_kernels_are_judged_within_a_kind() -> None:
     assert "39 steps of eval" in found.reason
 
 
+def test_launches_are_of_one_mix_too() -> None:
+    train, evaluate = ("train", [(SHARED, 400.0), (TRAIN, 1_000.0)] * 2), ("eval", [(EVAL, 500.0)])
+    ours, theirs = (
+        loop([{"train": train, "eval": evaluate}[kind] for kind in kinds], on_devices=1)
+        for kinds in (MOSTLY_TRAIN, MOSTLY_EVAL)
+    )
+    assert outcomes(pair_with(compare(ours, theirs)), "kernel_launches>+1%", "kernel_launches<-1%") == ["passed"] * 2
+
+
 def test_the_same_mix_leaves_figures_as_they_are_and_is_judged_within_kinds_too() -> None:
     """The steps of a kind vary by 1 %, those of all kinds by far more."""
     one = pair(MOSTLY_TRAIN, MOSTLY_TRAIN, 1, eval_us=550.0)

@@ -16,6 +16,7 @@ from tfcompare.compare.pairs import pairs_of
 from tfcompare.comparison import Comparison, compare
 from tfcompare.run import Run
 from tfcompare.schema import ALL_HOSTS, HOST, OF_EACH, TABLES
+from tfcompare.tools.runs.many_runs import side_by_side
 
 STEPS, PERIOD_US = 20, 1_000.0
 MATMUL_US, RELU_US, COPY_US, DECODE_US = 300.0, 200.0, 50.0, 80.0
@@ -27,15 +28,15 @@ def program(devices: int, hosts: int = 1, *, matmul_us: float = MATMUL_US, relu:
     return run_of(*(space(*of_host, hostnames=[f"h{i}"]) for i in range(hosts)))
 
 
-def _host() -> Plane:
+def _host(*, launches: bool = True) -> Plane:
     events: list[Event] = []
     for i in range(STEPS):
         at = i * PERIOD_US
         events += [
             event("train", at, 900, _r=1, step_num=i),
             event("loader/Decode:DecodeJpeg", at + 10, DECODE_US),
-            event("cuLaunchKernel", at + 100, 1, {"correlation_id": i + 1}),
         ]
+        events += [event("cuLaunchKernel", at + 100, 1, {"correlation_id": i + 1})] if launches else []
     return threads(events)
 
 
@@ -124,3 +125,56 @@ def test_per_run_is_per_device_where_their_numbers_differ() -> None:
     matmul = by_op(comparison).loc["MatMul"]
     assert (comparison.per, matmul["self_time_us_per_device_candidate"]) == ("device", pytest.approx(STEPS * MATMUL_US))
     assert matmul["interval_low"] < 1 < matmul["interval_high"]
+
+
+def test_a_run_without_devices_is_on_none_and_its_ops_are_of_its_host() -> None:
+    comparison = compare(run_of(space(_host(launches=False), hostnames=["h"])), program(4))
+    (note,) = [note for note in comparison.notes if "given per device" in note]
+    assert f"{comparison.baseline.name} on no devices, " in note and " on 4 devices" in note
+    ops = by_op(comparison)
+    assert ops.loc["DecodeJpeg", "self_time_us_per_step_ratio"] == pytest.approx(1)
+    assert ops.loc["MatMul", "self_time_us_per_step_candidate"] == pytest.approx(MATMUL_US)
+
+
+def test_hosts_alone_are_told_per_host() -> None:
+    one, two = (run_of(*[space(_host(launches=False), hostnames=[f"h{i}"]) for i in range(hosts)]) for hosts in (1, 2))
+    comparison = compare(one, two)
+    (pair,) = pairs_of(comparison)
+    assert (comparison.per_what, pair.per_on(HOST), set(by_op(comparison)[SUMS_OF])) == ("step and host",) * 2 + (
+        {"host"},
+    )
+    assert by_op(comparison).loc["DecodeJpeg", "self_time_us_per_step_ratio"] == pytest.approx(1)
+    assert compare(one, one, per="device").per_what == "host"
+
+
+def test_idle_time_is_of_each_recorded_device() -> None:
+    """Three of four devices only copied."""
+    copying = [
+        plane(f"/device:GPU:{i}", line("Stream #1", event("MemcpyD2D", i, COPY_US), id=i + 7)) for i in (1, 2, 3)
+    ]
+    busy = _device(0, MATMUL_US, relu=True)
+    comparison = compare(run_of(space(_host(), busy, *copying)), program(2))
+    (note,) = [note for note in comparison.notes if "given per device" in note]
+    assert "on 1 of 4 devices, " in note
+    rows = comparison.table("op_stats")
+    idle = rows[(rows["op_type"] == "IDLE") & (rows["host_or_device"] == "Device")]
+    assert idle["self_time_us_per_step_baseline"].item() < PERIOD_US
+
+
+@pytest.mark.parametrize("of_baseline", [False, True])
+def test_replicates_on_one_side_alone_are_per_step_as_the_other(of_baseline: bool) -> None:
+    one, again = program(1), program(1, matmul_us=1.01 * MATMUL_US)
+    other = program(1, matmul_us=2 * MATMUL_US)
+    runs = (one, other) if of_baseline else (other, one)
+    matmul = by_op(compare(*runs, repeats={one.id: [again]})).loc["MatMul"]
+    sides = ("baseline", "candidate") if of_baseline else ("candidate", "baseline")
+    times = [matmul[f"self_time_us_per_step_{side}"] for side in sides]
+    assert times == pytest.approx([1.005 * MATMUL_US, 2 * MATMUL_US])
+    assert not pd.isna(matmul["evidence"])
+
+
+def test_rows_of_all_runs_are_of_the_same_hosts() -> None:
+    comparison = compare(program(1), program(2), program(2, 2))
+    kernels = side_by_side(comparison, "kernel_stats").set_index("kernel_name")
+    assert kernels.loc["gemm", ["value_0", "value_1", "value_2"]].tolist() == pytest.approx([MATMUL_US] * 3)
+    assert len(kernels) == 2

@@ -74,7 +74,7 @@ TODAY = [
     Bound("showing programs", "one source op", python=566, c=545),
     Bound("comparing ops", "deep names", python=2_920, c=6_199),
     Bound("comparing pipelines", "pipelines", python=320, c=357),
-    Bound("reading", "devices", python=1_528, c=1_159),
+    Bound("reading", "devices", python=1_528, c=1_346),
 ]
 
 KILOBYTES = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ from tfcompare.compare.matching.matching import Pairing, pair_rows, with_hosts_o
 from tfcompare.compare.matching.tiers import FUSED, HLO_TWO_SIDED, NAMINGS
 from tfcompare.compare.stats.verdict import LESS, MORE, SAME, UNTESTED, wording
 from tfcompare.compare.tf_data.pipelines import Counterparts, with_pipelines_of
-from tfcompare.schema import HOST, INPUT_PIPELINE, OF_EACH, OP_STATS, SIDES, STEP_TABLES, Column, Table
+from tfcompare.schema import OF_EACH, OP_STATS, SIDES, STEP_TABLES, Column, Table
 from tfcompare.tables.op_evidence import OpEvidence
 
 MATCHED = "matched"
@@ -101,11 +101,10 @@ def diff_table(
     *,
     identical: bool,
     manual_pairs: Sequence[ManualChoice] = (),
-    of_each: Literal["", "device", "host"] = "",
 ) -> pd.DataFrame:
     """The diff of two runs, sorted by the headline metric's change, then its size, then the keys.
 
-    `manual_pairs` are the manual choices for `pair_rows`. `of_each`: what sums over devices are of, if not of all.
+    `manual_pairs` are the manual choices for `pair_rows`.
     """
     aligned = with_hosts_of(baseline.frame, candidate.frame) if "host" in table.keys else candidate.frame
     if "pipeline" in table.keys:
@@ -128,7 +127,7 @@ def diff_table(
         cells |= _metric_cells(metric, baseline, candidate, pairing, table.headline)
     cells |= _labels(pairing)
     if table.name in OF_EACH:
-        cells[SUMS_OF] = _sums_of(table, cells, of_each)
+        cells[SUMS_OF] = pd.Series("all", cells["status"].index, dtype="str")
     if CONSTITUENTS in baseline.frame:
         is_fused = cells["match"] == FUSED
         both = cells["op_type"] + BECAME + cells["op_type_candidate"]
@@ -197,15 +196,6 @@ def _take(column: pd.Series, positions: npt.NDArray[np.intp]) -> pd.Series:
 def _labels(pairing: Pairing) -> dict[str, pd.Series]:
     status = np.select([pairing.baseline < 0, pairing.candidate < 0], [ADDED, REMOVED], MATCHED)
     return {"status": pd.Series(status, dtype="str"), "match": pd.Series(pairing.match, dtype="str")}
-
-
-def _sums_of(table: Table, cells: dict[str, pd.Series], of_each: str) -> pd.Series:
-    rows = cells["status"].index
-    if not of_each or table.name == INPUT_PIPELINE.name:
-        return pd.Series("host" if of_each else "all", rows, dtype="str")
-    if table.name == OP_STATS.name:
-        return pd.Series(np.where(cells["host_or_device"] == HOST, "host", of_each), rows, dtype="str")
-    return pd.Series(of_each, rows, dtype="str")
 
 
 def _verdicts(table: Table, cells: dict[str, pd.Series], identical: bool) -> pd.Series:

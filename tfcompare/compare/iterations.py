@@ -102,6 +102,9 @@ def _may_differ(ours: pd.DataFrame, theirs: pd.DataFrame) -> bool:
 
 
 def _agrees_with_examples(sides: tuple[Side, Side], iterations: Iterations) -> bool:
-    """Whether the examples per step of both sides are as many times as many, or unknown."""
-    ours, theirs = (examples_per_step(side.run, side.host) for side in sides)
+    """Whether the examples per step of a host on both sides are as many times as many, or unknown."""
+    ours, theirs = (
+        examples_per_step(side.run, side.host) / (len(side.run.host_names) if side.host is None else 1)
+        for side in sides
+    )
     return not (ours > 0 and theirs > 0) or ours * iterations[1] == theirs * iterations[0]

@@ -12,6 +12,7 @@ from tfcompare.schema import SIDES
 
 if TYPE_CHECKING:
     from tfcompare.compare.pair import Pair
+    from tfcompare.compare.side import Side
 
 _LEAST_EQUAL = 0.5
 """The share of a program's instructions that must have run on both sides with equal texts: else it is another one."""
@@ -35,17 +36,24 @@ def lost_events(pair: Pair) -> pd.DataFrame:
         return pd.DataFrame(columns=["program", "hlo_op", "op_name", "side"])
     rows = on_devices(pair.diff("hlo_ops"))
     rows = rows[_is_same_program(rows)]
-    steps = min(side.step_count() for side in pair.sides)
+    least = _EXECUTIONS / min(_divisor(pair, side) for side in pair.sides)
     counts = [rows[f"executions_{side}"].astype("float64").fillna(0.0).round(6) for side in SIDES]
     loop = rows["op_name_baseline"].str.extract(_LOOP, expand=False).fillna("")
     lost = []
     for side, (often, other) in zip(SIDES, ((counts[1], counts[0]), (counts[0], counts[1])), strict=True):
         of_group = other.groupby([rows["program"], loop, often])
-        is_less = (of_group.transform("max") - other > _EXECUTIONS / steps) & (of_group.transform("size") >= _FEWEST)
+        is_less = (of_group.transform("max") - other > least) & (of_group.transform("size") >= _FEWEST)
         chosen = rows[is_less & (often > 0)]
         name = chosen["op_name_baseline"].fillna(chosen["op_name_candidate"])
         lost.append(chosen[["program", "hlo_op"]].assign(op_name=name, side=side))
     return pd.concat(lost, ignore_index=True)
+
+
+def _divisor(pair: Pair, side: Side) -> float:
+    """What an execution is divided by at least: the steps of a capture, of the rarest of several kinds, by device."""
+    kinds = pair.common_kinds
+    steps = side.step_count() * side.iterations if kinds is None else kinds.fewest_steps(side)
+    return steps / float(pair.shares("hlo_ops", pd.DataFrame(index=[0]), side, 0)[0])
 
 
 def _is_same_program(rows: pd.DataFrame) -> pd.Series:

@@ -14,7 +14,7 @@ import pandas as pd
 from tfcompare import schema
 from tfcompare.compare.between_steps import rates, windows_of
 from tfcompare.compare.comparability import BATCH_SIZE, MIX, Mismatch, mismatches
-from tfcompare.compare.diff import INTERVAL, MATCHED, VERDICT, SideRows, SumsPer, diff_table
+from tfcompare.compare.diff import INTERVAL, MATCHED, SUMS_OF, VERDICT, SideRows, SumsPer, diff_table
 from tfcompare.compare.examples import differing_examples
 from tfcompare.compare.executions import instructions_of
 from tfcompare.compare.groups.aggregate import Groups
@@ -37,6 +37,7 @@ from tfcompare.compare.matching.sure_pairs import are_sure
 from tfcompare.compare.matching.tiers import NAMINGS
 from tfcompare.compare.per_device import (
     all_together,
+    are_of_hosts,
     of_hosts_alone,
     per_occurrence,
     sums_of_each,
@@ -135,8 +136,8 @@ class Pair:
 
     @property
     def per_what(self) -> str:
-        """As `Pairs.per_what`."""
-        return self.among.per_what
+        """As `Pairs.per_what`; of steps of unlike work, per iteration."""
+        return self.among.per_what.replace("step", "step" if self.iterations == ALIKE else "iteration")
 
     def per_on(self, place: str) -> str:
         """What sums of ops on hosts, or on devices, are per: `step`, `step and host`."""
@@ -503,10 +504,12 @@ class Pair:
         are not of each already."""
         run, host = side.runs[position], side.hosts[position]
         if self.per != "step":
-            return self._workers(side, position).devices if self.per == "device" and table not in schema.OF_EACH else 1
+            is_per_device = self.per == "device" and table not in schema.OF_EACH
+            return max(self._workers(side, position).devices, 1) if is_per_device else 1
         if table in schema.IN_STEPS:
-            return side.step_count(position)
-        return run.recorded_steps(host) if table in schema.OF_DEVICES else _step_count(run, host)
+            return side.step_count(position) * side.iterations
+        steps = run.recorded_steps(host) if table in schema.OF_DEVICES else _step_count(run, host)
+        return steps * side.iterations
 
     def _diff(self, table: schema.Table) -> pd.DataFrame:
         is_alike = self.iterations == ALIKE
@@ -536,8 +539,9 @@ class Pair:
             theirs,
             identical=self.is_identical,
             manual_pairs=self.manual_pairs,
-            of_each=self.of_each,
         )
+        if self.of_each and table.name in schema.OF_EACH:
+            diff[SUMS_OF] = np.where(are_of_hosts(table.name, diff), "host", self.of_each)
         diff.insert(0, "baseline", pd.Series(self.baseline.id, diff.index, dtype="str"))
         return diff
 
@@ -572,23 +576,20 @@ class Pair:
                 found = run.in_steps(table.name, host=host) if is_in_steps else run.table(table.name, host=host)
             return sums_of_each(table, found, self._workers(side, position)) if are_of_each else found
 
-        def divisor(position: int) -> int:
-            iterations = side.iterations if self.per == "step" else 1
-            return self._divisor(side, table.name, position) * iterations
-
+        divisor = partial(self._divisor, side, table.name)
         is_pooled = table.name in POOLED and len(side.runs) > 1
         frame = side.rows(table.name, divisor, rows) if is_pooled else rows(0)
         if self._are_together(table):
             frame = all_together(table, frame)
         if "execution" in table.keys:
             frame = slowest_executions(frame)
-        return SideRows(frame, None if self.per == "run" or is_pooled else divisor(0), evidence=evidence)
+        return SideRows(frame, None if self.per == "run" else 1 if is_pooled else divisor(0), evidence=evidence)
 
     def _are_together(self, table: schema.Table) -> bool:
         """Whether the rows of all hosts and devices are one, since those of a side have no counterpart on the other."""
         if not self.of_each or table.name not in schema.OF_EACH:
             return False
-        every = (self._workers(side, position) for side in self.sides for position in side.positions)
+        every = (self._workers(side, position) for side in self.among.sides for position in side.positions)
         return "device" in table.keys or any(workers.hosts > 1 for workers in every)
 
 

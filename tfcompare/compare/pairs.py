@@ -78,9 +78,9 @@ class Pairs:
         Sums (times and counts over the whole profile) are given per step, which requires step markers in every run. If
         a run has none, the comparison is per run, and `Comparison.notes` reports it. Where the runs computed on other
         numbers of devices or hosts, or per `device`, sums of ops and kernels are of each device that computed, those of
-        ops on hosts of each host. `host`
-        restricts the comparison to one of the baseline's hosts and its counterpart in each candidate: the host of that
-        name, else the one at the same position if both runs have the same number of hosts.
+        ops on hosts of each host. `host` restricts the comparison to one of the baseline's hosts and its counterpart in
+        each candidate: the host of that name, else the one at the same position if both runs have the same number of
+        hosts.
 
         `repeats` maps the id of any of these runs to further captures of the same program, which verdicts then use as
         well, besides the `captures` that `load` found with a run. `captures` are ids or names of those that are shown
@@ -142,8 +142,9 @@ class Pairs:
     @property
     def per_what(self) -> str:
         """What sums are per, as texts name it: `step`, `step and device`."""
-        of_run = "" if self.of_each and self.per == "run" else self.per
-        return " and ".join(dict.fromkeys(filter(None, [of_run, self.of_each])))
+        if self.per == "step":
+            return f"step and {self.of_each}" if self.of_each else "step"
+        return self.of_each or self.per
 
     @property
     def host(self) -> str | None:
@@ -225,10 +226,10 @@ def _per_what(runs: Sequence[Run], hosts: Sequence[str | None], per: Per) -> tup
     notes = []
     each = [workers_of(run, host) for run, host in zip(runs, hosts, strict=True)]
     are_known = all(run.has_recorded_devices(host) for run, host in zip(runs, hosts, strict=True))
-    differ = len({workers if are_known else workers.hosts for workers in each}) > 1
+    differ = len({(workers.hosts, workers.devices * are_known) for workers in each}) > 1
     of_each: OfEach = ""
     if differ or per == "device":
-        of_each = "device" if any(run.devices for run in runs) else "host"
+        of_each = "device" if are_known and any(workers.devices for workers in each) else "host"
     unmarked = [run for run in runs if not (knows_step_time(run.info) or (run.info.has_steps and run.why_untimed))]
     if per == "step" and unmarked:
         names = ", ".join(dict.fromkeys(run.name for run in unmarked))
@@ -237,7 +238,7 @@ def _per_what(runs: Sequence[Run], hosts: Sequence[str | None], per: Per) -> tup
         per = "device" if of_each == "device" else "run"
         notes.append(f"Figures are per {per}, not per step, since {why}: {names}.")
     if differ:
-        notes.append(workers_note(runs, hosts, each))
+        notes.append(workers_note([run.name for run in runs], each, of_each))
     return "device" if of_each == "device" and per == "run" else per, of_each, notes
 
 

@@ -14,8 +14,17 @@ from tfcompare.compare.matching.renamed_scopes import UNTYPED
 from tfcompare.compare.pooling import pooled
 from tfcompare.compare.stats.verdict import UNTESTED
 from tfcompare.errors import TfcompareError
-from tfcompare.schema import ALL_HOSTS, DEVICE, HOST, INPUT_PIPELINE, OF_DEVICES, OP_STATS, SIDES, Table
-from tfcompare.schema.arrays import Floats
+from tfcompare.schema import (
+    ALL_HOSTS,
+    HOST,
+    IDLE,
+    OF_DEVICES,
+    OF_EACH_HOST,
+    OP_STATS,
+    SIDES,
+    Table,
+)
+from tfcompare.schema.arrays import Bools, Floats
 
 if TYPE_CHECKING:
     from tfcompare.run import Run
@@ -27,16 +36,17 @@ _ONE_COUNT = 0.005
 
 
 class Workers(NamedTuple):
-    """How many hosts a capture ran on, and on how many devices it computed; without any devices, as many as hosts."""
+    """How many hosts a capture ran on, on how many devices it computed, and how many were recorded."""
 
     hosts: int
     devices: int
+    recorded: int
 
 
 def workers_of(run: Run, host: str | None) -> Workers:
     """Those of a run, on all hosts or on one."""
-    hosts = 1 if host is not None else run.info.hosts
-    return Workers(hosts, computing_devices(run, host) if run.devices else hosts)
+    recorded = run.device_count(host)
+    return Workers(1 if host is not None else run.info.hosts, computing_devices(run, host) if recorded else 0, recorded)
 
 
 def computing_devices(run: Run, host: str | None = None) -> int:
@@ -54,13 +64,20 @@ def of_hosts_alone(table: str, rows: pd.DataFrame) -> pd.DataFrame:
     return rows[rows["host_or_device"] == HOST].reset_index(drop=True) if "host_or_device" in rows else rows
 
 
-def workers_of_rows(table: str, rows: pd.DataFrame, workers: Workers) -> Floats:
-    """The number of devices, or hosts, that each row of a table sums over."""
-    if table == INPUT_PIPELINE.name:
-        return np.full(len(rows), float(workers.hosts))
+def are_of_hosts(table: str, rows: pd.DataFrame) -> Bools:
+    """Which rows of a table of `OF_EACH` sum over hosts, and not over devices."""
     if table == OP_STATS.name:
-        return np.where(rows["host_or_device"] == HOST, float(workers.hosts), float(workers.devices))
-    return np.full(len(rows), float(workers.devices))
+        return (rows["host_or_device"] == HOST).to_numpy(np.bool_)
+    return np.full(len(rows), table in OF_EACH_HOST)
+
+
+def workers_of_rows(table: str, rows: pd.DataFrame, workers: Workers) -> Floats:
+    """The number of devices, or hosts, that each row of a table sums over: idle time is of all recorded devices.
+    Without any devices, compiled programs run on hosts."""
+    devices = np.full(len(rows), float(workers.devices or workers.hosts))
+    if table == OP_STATS.name:
+        devices[rows["op_type"] == IDLE] = workers.recorded or workers.hosts
+    return np.where(are_of_hosts(table, rows), float(workers.hosts), devices)
 
 
 def sums_of_each(table: Table, rows: pd.DataFrame, workers: Workers) -> pd.DataFrame:
@@ -82,19 +99,18 @@ def all_together(table: Table, rows: pd.DataFrame) -> pd.DataFrame:
     return found.assign(**{name: found[name] * len(every) for name in sums})
 
 
-def workers_note(runs: Sequence[Run], hosts: Sequence[str | None], each: Sequence[Workers]) -> str:
+def workers_note(names: Sequence[str], each: Sequence[Workers], of_each: str) -> str:
     """A sentence on what sums are of, and on the devices and hosts of each run: the devices that computed, of those
     recorded where these are more."""
-    have_devices, on_several_hosts = any(run.devices for run in runs), any(workers.hosts > 1 for workers in each)
+    on_several_hosts = of_each == "host" or any(workers.hosts > 1 for workers in each)
     of_runs = []
-    for run, host, workers in zip(runs, hosts, each, strict=True):
-        recorded = int((run.host_table("idle", host=host)["host_or_device"] == DEVICE).sum())
-        more = f" of {recorded}" if recorded > workers.devices else ""
-        counts = [f"{workers.devices}{more} device{'s' * (recorded > 1)}"] if have_devices else []
-        counts += [f"{workers.hosts} host{'s' * (workers.hosts > 1)}"] if on_several_hosts else []
-        of_runs.append(f"{run.name} on {' of '.join(counts)}")
-    what = "Ops on devices are given per device, those on hosts per host" if have_devices else "Ops are given per host"
-    return f"{what}: {', '.join(of_runs)}."
+    for name, (hosts, devices, recorded) in zip(names, each, strict=True):
+        of_recorded = f"{devices} of {recorded}" if recorded > devices else f"{devices or 'no'}"
+        counts = [f"{of_recorded} device{'s' * (max(devices, recorded) != 1)}"] if of_each == "device" else []
+        counts += [f"{hosts} host{'s' * (hosts > 1)}"] if on_several_hosts else []
+        of_runs.append(f"{name} on {' of '.join(counts)}")
+    of_devices = "Ops on devices are given per device, those on hosts per host"
+    return f"{of_devices if of_each == 'device' else 'Ops are given per host'}: {', '.join(of_runs)}."
 
 
 def per_occurrence(diff: pd.DataFrame, table: Table, per_step: PerStep) -> pd.DataFrame:

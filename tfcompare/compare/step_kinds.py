@@ -75,6 +75,11 @@ class CommonKinds:
         ]
         return whole.assign(**sum(of_kinds[1:], of_kinds[0]))
 
+    def fewest_steps(self, side: Side) -> int:
+        """The number of steps of the kind that the first capture of a side has fewest of."""
+        counts = included_steps(side.run, side.host, self.by_marker)["kind"].value_counts()
+        return int(counts[list(self.shares)].min())
+
     def split(self, side: Side, captures: Sequence[Times]) -> list[list[Times]]:
         """For each of the kinds, the times of the captures of a side in the steps of that kind."""
         kinds = [

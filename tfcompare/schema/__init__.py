@@ -52,6 +52,7 @@ __all__ = [
     "NOT_BY_STEP",
     "OF_DEVICES",
     "OF_EACH",
+    "OF_EACH_HOST",
     "OP_PROFILE",
     "OP_STATS",
     "OP_STEPS",
@@ -119,7 +120,8 @@ STEP_TABLES = (OP_STATS.name, KERNEL_STATS.name)
 OF_DEVICES = (KERNEL_STATS.name, COPIES.name, HLO_OPS.name, HOSTS.name)
 """Tables of what ran on devices, and of nothing else where there are any."""
 
-OF_EACH = (OP_STATS.name, KERNEL_STATS.name, COPIES.name, HLO_OPS.name, OP_PROFILE.name, INPUT_PIPELINE.name)
+OF_EACH_HOST = (INPUT_PIPELINE.name, HOST_ANNOTATIONS.name)
+OF_EACH = (OP_STATS.name, KERNEL_STATS.name, COPIES.name, HLO_OPS.name, OP_PROFILE.name, *OF_EACH_HOST)
 """Tables with sums over devices or hosts; where the compared runs have other numbers of them, the sums are of each."""
 
 IN_STEPS = (*STEP_TABLES, HLO_OPS.name)

@@ -25,7 +25,7 @@ from tfcompare.compare.stats.verdict import LESS, MORE, SAME, UNTESTED, Verdict
 from tfcompare.compare.step_time_verdict import SAME_CAPTURE, no_steps, time_verdict
 from tfcompare.compare.tf_data.call_verdicts import calls_by_pipeline, slowest_pipeline
 from tfcompare.compare.utilization import Cost, time_at_peak_us, unknown_share
-from tfcompare.schema import HOST, SIDES
+from tfcompare.schema import HOST, KERNEL_STATS, SIDES
 from tfcompare.schema.arrays import Floats
 from tfcompare.schema.hlo import MOST_UNKNOWN
 from tfcompare.tables.step_cells import StepCells
@@ -264,8 +264,10 @@ def _kernel_launches(pair: Pair, _: str) -> Measured:
 
 def _launches(pair: Pair, side: Side, position: int) -> float:
     """The launches in included steps, of all devices or of each; NaN without kernels."""
-    kernels = side.runs[position].in_steps("kernel_stats", host=side.hosts[position])
-    shares = pair.shares("kernel_stats", kernels, side, position)
+    run, host, kinds = side.runs[position], side.hosts[position], pair.common_kinds
+    name = KERNEL_STATS.name
+    kernels = run.in_steps(name, host=host) if kinds is None else kinds.in_steps(KERNEL_STATS, run, host)
+    shares = pair.shares(name, kernels, side, position)
     return float((kernels["occurrences"] * shares).sum()) if len(kernels) else math.nan
 
 

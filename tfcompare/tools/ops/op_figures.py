@@ -33,7 +33,7 @@ def sentence(ops: pd.DataFrame, per: str) -> str:
     place = _main_place(ops)
     ours, theirs = _self_time(ops, place)
     if math.isnan(ours) or math.isnan(theirs):
-        return "Only one of the runs has ops." if len(ops) else NO_OPS
+        return f"Only one of the runs has ops on the {place_word(place)}." if len(ops) else NO_OPS
     about = f"Self time {_where(place, per)} {moved((ours, theirs), [*map(format_time_us, (ours, theirs))])}."
     largest = {where: largest_changes(ops[ops["host_or_device"] == where], n=1) for where in (DEVICE, HOST)}
     changes = {where: (_name(row), float(row["self_time_us_change"])) for where, rows in largest.items()

@@ -119,8 +119,12 @@ def _beside_the_baseline(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def fastest_first(runs: pd.DataFrame) -> pd.DataFrame:
-    """The rows of `runs_table` sorted by step time, those without one last."""
-    return runs.sort_values(["step_time_us_mean", "start_time", "run"], na_position="last", ignore_index=True)
+    """The rows of `runs_table` sorted by the time of as much work as a step of the baseline does, those without one
+    last."""
+    step_us = runs["step_time_us_mean"]
+    of_equal_work = (runs["ratio"] * step_us.iloc[0]).fillna(step_us)
+    order = runs.assign(time=of_equal_work).sort_values(["time", "start_time", "run"], na_position="last").index
+    return runs.loc[order].reset_index(drop=True)
 
 
 def in_time_order(runs: pd.DataFrame) -> pd.DataFrame:
@@ -130,7 +134,8 @@ def in_time_order(runs: pd.DataFrame) -> pd.DataFrame:
 
 def fastest_and_next(pairs: Pairs) -> Pair | None:
     """The run with the shortest step as the candidate, compared with the next; None if fewer than two have steps."""
-    times = {side: step_time_us(side) for side in pairs.sides}
+    work = {0: 1.0} | {pair.position: pair.iterations[1] / pair.iterations[0] for pair in pairs_of(pairs)}
+    times = {side: step_time_us(side) / work[side.position] for side in pairs.sides}
     timed = sorted((side for side in times if times[side] > 0), key=times.__getitem__)  # NaN without steps
     if len(timed) < 2:
         return None
@@ -144,8 +149,9 @@ def side_by_side(pairs: Pairs, name: str) -> pd.DataFrame:
 
     Columns: the table's keys as the baseline has them (those of a candidate for a row that only candidates have), and
     for each run by its position, from 0 for the baseline, `value_<position>` (missing without the row), for
-    candidates also `ratio_<position>` (candidate ÷ baseline). Sums are per step, run or device as in the diff. IDLE is
-    left out. Raises `Unknown` for a table without a headline metric or a diff.
+    candidates also `ratio_<position>` (candidate ÷ baseline). Sums are per step, run or device as in the diff; of steps
+    of unlike work, those of a candidate are of as much work as a step of the baseline does. IDLE is left out. Raises
+    `Unknown` for a table without a headline metric or a diff.
     """
     table = schema.table(name)
     if table.headline is None or not table.has_diff:
@@ -155,6 +161,10 @@ def side_by_side(pairs: Pairs, name: str) -> pd.DataFrame:
     if name == schema.OP_STATS.name:
         rows = _alike_for_all(without_idle(rows), metric)
     rows = rows.assign(is_added=rows["status"] == ADDED)
+    if pairs.per == "step" and table.column(metric).kind == "sum":
+        iterations = {pair.candidate.id: float(pair.iterations[0]) for pair in pairs_of(pairs)}
+        both = [f"{metric}_{BASELINE}", f"{metric}_{CANDIDATE}"]
+        rows = rows.assign(**rows[both].astype("float64").mul(rows["candidate"].map(iterations), axis=0))
     keys = [*table.keys, "is_added"]
     found = rows.groupby(keys, sort=False, dropna=False)[[f"{metric}_{BASELINE}"]].first()
     found = found.astype("float64").set_axis(["value_0"], axis=1)
