@@ -196,7 +196,8 @@ def _heat_map(pair: Pair, options: Options, which: int) -> Any:
     if which == 2:
         return charts.change_map(f"{title}, {pair.letters[-1]} − {pair.letters[0]}", "blue: less; orange: more", rows)
     order = "the slowest on top" if pair.is_single or which else f"in the order of {pair.letters[-1]}"
-    size = f"{len(rows):,} {PLURALS[options.by]} × {rows.shape[1]:,} steps, {order}"
+    of = options.by if len(rows) == 1 else PLURALS[options.by]
+    size = f"{len(rows):,} {of} × {rows.shape[1]:,} steps, {order}"
     limits = charts.value_range([one for one in matrices[:2] if one.size])
     return charts.heat_map(title if pair.is_single else f"{title}, {pair.letters[which]}", size, rows, limits)
 
