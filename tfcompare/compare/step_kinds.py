@@ -73,7 +73,9 @@ class CommonKinds:
             run.in_steps(table.name, host=host, steps=rows["step"])[sums].astype("float64") * weights[str(kind)]
             for kind, rows in steps.groupby("kind")
         ]
-        return whole.assign(**sum(of_kinds[1:], of_kinds[0]))
+        mixed = whole.copy()
+        mixed[sums] = sum(of_kinds[1:], of_kinds[0])
+        return mixed
 
     def split(self, side: Side, captures: Sequence[Times]) -> list[list[Times]]:
         """For each of the kinds, the times of the captures of a side in the steps of that kind."""
