@@ -13,7 +13,7 @@ from tfcompare.compare.between_steps import Window, window_of
 from tfcompare.compare.straggler import steps_of_straggler
 from tfcompare.compare.tf_data.iterator_tree import setting
 from tfcompare.compare.tf_data.tf_data_bottleneck import Analysis, analyse, stages
-from tfcompare.compare.utilization import on_devices
+from tfcompare.compare.utilization import instructions_in_steps
 from tfcompare.frames.ops.op_names import DATASET
 from tfcompare.schema import DEVICE, HOST, IDLE, SPARSE_CORE
 from tfcompare.schema.kernels import MEMORY_SET
@@ -212,7 +212,7 @@ def facts_of(run: Run, host: str | None = None) -> Facts:
         copies=copies[copies["kind"] != MEMORY_SET],
         memory=tables["memory_summary"],
         input_ops=tables["input_pipeline"],
-        hlo_ops=on_devices(run.in_steps("hlo_ops", host=host)).reset_index(drop=True),
+        hlo_ops=instructions_in_steps(run, host).reset_index(drop=True),
         hlo_memory=tables["hlo_memory"],
         compilations=tables["compilations"],
         busy_threads=busy_threads(ops, run.info.duration_ms * 1e3, run.info.hosts if host is None else 1),
