@@ -245,7 +245,7 @@ def test_hosts_and_two_of_them_in_the_timeline(page: Page, samples_url: str) -> 
     headline = page.locator("[data-testid=stMain] h3").first
     heat_maps = page.locator(".js-plotly-plot:has(.heatmaplayer .hm)")
     expect(headline).to_have_text(re.compile("^Slowest host: worker1 in 19 of 19 steps, "))
-    expect(page.get_by_role("heading", name="Time without collectives of each step")).to_be_visible()
+    expect(page.get_by_role("heading", name="Time without collectives and waits of each step")).to_be_visible()
     expect(heat_maps).to_have_count(3)
     values = "all => all.map(e => Array.from(e.calcdata[0][0].z, row => [...row]))"
     busy = heat_maps.evaluate_all(values)
@@ -257,7 +257,7 @@ def test_hosts_and_two_of_them_in_the_timeline(page: Page, samples_url: str) -> 
     seventh = place["width"] * 6.5 / len(busy[1][0])  # the steps that count begin with the second
     plot.click(position={"x": seventh, "y": place["height"] / 2})
     expect(page.get_by_text("Step 8 by part")).to_be_visible()
-    expect(page.get_by_text("worker1 takes longest without collectives")).to_be_visible()
+    expect(page.get_by_text("worker1 takes longest without collectives and waits")).to_be_visible()
     page.wait_for_url("**at_step=8**")
     settled(page).go_back()
     expect(page.get_by_text("Average step by part")).to_be_visible()

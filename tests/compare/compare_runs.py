@@ -132,6 +132,7 @@ class FakeRun:
         return whole.assign(**{column: whole[column] * share for column in sums})
 
     def device_count(self, host: str | None = None) -> int:
+        assert host is None or host in self.host_names
         return len(self.devices)
 
     def has_recorded_devices(self, host: str | None = None) -> bool:

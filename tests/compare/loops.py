@@ -9,7 +9,7 @@ from tests.xspace_builder import Event, Plane, Ref, event, line, plane, space
 from tfcompare.run import Run
 
 Step = tuple[str, Sequence[tuple[str, float]]]
-"""The marker, and the ops in order, each with its time in µs."""
+"""The marker, and the ops in order, each with its time in µs; one without a name is a pause."""
 _DETAILS = "regs:16 static_shared:0 dynamic_shared:0 grid:1,1,1 block:64,1,1 occ_pct:50"
 
 
@@ -25,6 +25,9 @@ def loop(steps: Sequence[Step], *, on_devices: int = 0, seed: int = 0) -> Run:
         begin = now
         now += 10
         for name, time_us in ops:
+            if not name:
+                now += time_us
+                continue
             took = time_us * (1 + 0.01 * ((number * 7 + seed * 3) % 5 - 2) / 2)
             if on_devices:
                 correlation = len(kernels) + 1

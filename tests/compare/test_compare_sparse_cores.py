@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pandas as pd
 import pytest
 
@@ -10,25 +12,29 @@ from tests.frames.test_sparse_cores import (
     CORES,
     FUSION,
     GATHER,
+    PERIOD_US,
     REDUCE,
+    STEPS,
     each_step,
     instruction,
     sparse_core,
     tensor_core,
 )
 from tests.store.test_packing import assert_packs
-from tests.xspace_builder import Plane, line, plane
+from tests.xspace_builder import Plane, event, line, plane
 from tfcompare import compare
 from tfcompare.compare.check.conditions import PASSED, check, parse_condition
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.pairs import pair_with
 from tfcompare.compare.per_device import computing_devices
 from tfcompare.comparison import Comparison
+from tfcompare.frames.planes import STEPS_LINE
 from tfcompare.run import Run
 from tfcompare.tools.advice.facts import facts_of
 from tfcompare.tools.key_figures import KeyFigure
 from tfcompare.tools.overview import dashboard
 from tfcompare.tools.step_attribution import attribution_of
+from tfcompare.tools.xla import unknown_costs
 from tfcompare.views.xla.xla_instruction import instruction_key
 
 SPARSE = "SparseCores busy"
@@ -115,6 +121,30 @@ def test_slower_sparse_cores_show_in_their_own_figures_alone(both: Run) -> None:
     diff = comparison.table("op_stats").set_index("host_or_device")
     assert diff.loc["SparseCore", "self_time_us_per_step_ratio"] == pytest.approx(600 / 200)
     assert (diff.loc["Device", "self_time_us_per_step_delta"] == 0).all()
+
+
+def repeating(times: int) -> Run:
+    """A step does the same work so many times, on the TensorCore and beside it on a SparseCore."""
+    of_chip, of_core = ([(op, 320.0 * i, 300.0) for i in range(times)] for op in (FUSION, GATHER))
+    steps = [event(str(step), PERIOD_US * step, 650) for step in range(STEPS)]
+    chip = plane("/device:TPU:0", line("Steps", *steps, id=STEPS_LINE), line("XLA Ops", *each_step(*of_chip), id=3))
+    core = plane("/device:TPU:0 SparseCore 0", line("Sparse Core Ops", *each_step(*of_core), id=13))
+    return run_with(chip, core)
+
+
+def test_steps_of_several_iterations_are_compared_per_iteration() -> None:
+    comparison = compare(repeating(1), repeating(2))
+    assert pair_of(comparison).iterations == (1, 2)
+    found = figures(comparison)[SPARSE]
+    assert (found.baseline, found.candidate) == pytest.approx((300.0, 300.0))
+
+
+def test_costs_of_what_they_ran_are_no_costs_of_the_chip() -> None:
+    unknown = instruction(9, "gather.9", "", "sparse-core-op")
+    comparison = compare(*[run_with(replace(tensor_core(), stats=()), sparse_core(op=unknown))] * 2)
+    assert unknown_costs.sentence(pair_of(comparison)) == ""
+    (found,) = check(comparison, [parse_condition("mfu<90%")]).found
+    assert found.measured.verdict.reason.endswith("on a device whose peak is known")
 
 
 def slower(number: int = 0) -> Plane:

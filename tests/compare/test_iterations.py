@@ -19,8 +19,9 @@ from tfcompare.report.as_json import as_json
 from tfcompare.run import Run
 from tfcompare.tools.overview import dashboard
 from tfcompare.tools.runs.many_runs import fastest_and_next, fastest_first, runs_table, side_by_side
-from tfcompare.tools.step_attribution import attribution_of
-from tfcompare.views.answer import headline
+from tfcompare.tools.step_attribution import attribution_of, within
+from tfcompare.views.answer import advice, headline
+from tfcompare.views.blocks import Items, Text
 
 OPS = (("model/dense_1", 700.0), ("model/dense_2", 300.0))
 WHERE = pytest.mark.parametrize("on_devices", [0, 1], ids=["host", "device"])
@@ -100,6 +101,31 @@ def test_headline_verdict_ops_parts_and_checks_agree(on_devices: int) -> None:
     row = runs_table(one.among).iloc[1]
     assert row["interval_low"] < row["ratio"] < row["interval_high"] < 2, "beside other candidates"
     assert json.loads(as_json(one.among))["candidates"][0]["verdict"]["ratio"] == one.verdict.ratio
+
+
+def test_a_gap_is_named_for_what_it_takes_of_an_iteration() -> None:
+    (first, first_us), second = OPS
+    ours = loop([("train", [(first, first_us), ("", 10.0), second])] * 20, on_devices=1)
+
+    def of_eight(pause_us: float, last_us: float) -> Pair:
+        ops = [(first, first_us), ("", pause_us), second] * 8
+        return pair(ours, loop([("train", [*ops, ("", last_us)])] * 20, on_devices=1))
+
+    named = [of_eight(*pauses) for pauses in ((10, 800), (150, 160))]
+    causes = [[one.words for one in attribution_of(one).causes if one.part == "idle_us"] for one in named]
+    assert causes == [["until the end of the step"], []]
+    assert "811 µs in a step of 8 iterations, after `model/dense_2`" in within(named[0], "idle_us").sentence
+
+
+def test_advice_says_that_its_figures_are_of_whole_steps() -> None:
+    ours, theirs = (loop([("train", [*OPS * times, ("", 900.0 * times)])] * 20, on_devices=1) for times in (1, 8))
+    whole, found = list(advice(pair(ours, theirs)))
+    assert isinstance(whole, Text) and isinstance(found, Items)
+    told = "Each step of B does 8 times the work of one of A: here, times and counts per step are those of whole steps."
+    assert whole.text == told
+    assert "Unexplained per step: A 924 µs, B 7.25 ms." in found.items[0][1]
+    (alike,) = advice(pair(ours, loop([("train", [*OPS, ("", 950.0)])] * 20, on_devices=1)))
+    assert isinstance(alike, Items)
 
 
 @pytest.mark.parametrize(

@@ -240,7 +240,7 @@ def test_balanced_hosts_name_nobody() -> None:
     run = balanced()
     assert (
         verdict_sentence(slowest_host.slowest_host(run), None, alone=True)
-        == "No host usually takes longer than the others without collectives."
+        == "No host usually takes longer than the others without collectives and waits."
     )
     slightly = slowed(layer=6.05)
     sentence = verdict_sentence(slowest_host.slowest_host(slightly), slowest_host.slowest_host(slowed("c", layer=12)))

@@ -14,6 +14,7 @@ from tests.xspace_builder import Event, space
 from tfcompare import compare
 from tfcompare.compare import executions
 from tfcompare.compare.pairs import pair_with
+from tfcompare.schema import ALL_HOSTS
 from tfcompare.tools.xla import xla
 from tfcompare.tools.xla.xla_compiler import COLLECTIVES, FUSIONS, LAYOUT, LIBRARY, REMATERIALIZED, TRANSFERS, kinds
 from tfcompare.tools.xla.xla_memory import buffers, counts, peaks
@@ -325,5 +326,7 @@ def test_neighbours_that_ran_are_found_on_both_sides() -> None:
     assert found == [["b", "new"], ["a", "old"], ["b"], ["a"]]
     assert (around[2]["operands_baseline"], around[2]["operands_candidate"]) == ("%b = f32[8] dot", "")
     assert (around[3]["operands_baseline"], around[3]["operands_candidate"]) == ("", "%a.1 = f32[8] sort")
+    of_all = surroundings(pd.concat([ours, ours.assign(host="second")]), theirs, rows.assign(host=ALL_HOSTS).iloc[0])
+    assert of_all == around[0]
     other_host = rows.assign(host=["vm", "b", "b", "b"])
     assert neighbours_that_ran(other_host, other_host.iloc[0], around[0]).empty

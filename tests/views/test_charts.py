@@ -65,4 +65,4 @@ def test_a_single_step_is_a_figure_and_no_chart() -> None:
     names = set(workers.figure_names())
     assert not names & {*STEPS, "step_parts_candidate"}
     assert names & {"hosts_baseline", "hosts_candidate", "hosts_change", "host_parts"} == {"host_parts"}
-    assert "Time without collectives per step, by host" in str(workers.view("hosts"))
+    assert "Time without collectives and waits per step, by host" in str(workers.view("hosts"))

@@ -58,7 +58,7 @@ def test_devices_of_one_host_are_compared() -> None:
 def test_hosts_and_devices_can_be_chosen() -> None:
     pair = pair_of("tf_gpu")
     found = texts(VIEW, pair, by="device", metric="device_compute_us")
-    assert found[0].startswith("No host usually takes longer than the others without collectives")
+    assert found[0].startswith("No host usually takes longer than the others without collectives and waits")
     titles = [block.title for block in VIEW.blocks(pair, by="device") if isinstance(block, Section)]
     assert "Where each device's time goes" in titles
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from tests.frames.tables import run_with
+from tests.frames.tables import run_of, run_with, threads
 from tests.input_runs import BETTER, NAIVE, input_diff
 from tests.profiles import EACH_KIND, loaded_run
 from tests.views.flat import listed, of_kind, only_pair, opened, pair_of, titles, words
-from tests.xspace_builder import event, line, plane
+from tests.xspace_builder import event, line, plane, space
 from tfcompare import compare
 from tfcompare.compare.pair import Pair
 from tfcompare.run import Run
@@ -97,6 +97,18 @@ def test_a_row_opens_the_op_in_every_step_and_links_to_all_else_about_it(pair: P
     assert chart.draw().layout.title.text.startswith("Self time in every step")
     assert [link.view for link in links.links] == ["op_stats"]
     assert opened(table(pair), "nowhere:nothing:at/all") is None
+
+
+def test_a_row_of_all_hosts_opens_their_sum_in_every_step() -> None:
+    def on_hosts(count: int) -> Run:
+        events = [event("train", 1_000 * i, 900, _r=1, step_num=i) for i in range(4)]
+        events += [event("Iterator::Root::Map", 1_000 * i + 5, 60, id=1) for i in range(4)]
+        return run_of(*(space(threads(events), hostnames=[f"h{i}"]) for i in range(count)))
+
+    details = opened(table(only_pair(compare(on_hosts(1), on_hosts(2)))), "all:preprocessing:Iterator::Root::Map")
+    assert details is not None
+    (chart,) = of_kind(details.blocks, Chart)
+    assert [list(series.y) for series in chart.draw().data if len(series.y) == 4] == [[60] * 4, [120] * 4]
 
 
 def test_one_side_without_input_is_named_and_the_other_shown() -> None:

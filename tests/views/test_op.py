@@ -5,8 +5,12 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
+from tests.frames.tables import run_with
+from tests.frames.test_sparse_cores import sparse_core, tensor_core
 from tests.profiles import loaded_run
-from tests.views.flat import flat, of_kind, pair_of, words
+from tests.views.flat import flat, of_kind, only_pair, pair_of, words
+from tests.xspace_builder import U64, meta
+from tfcompare import compare
 from tfcompare.units import format_value
 from tfcompare.views import op
 from tfcompare.views.blocks import Block, Facts, Links, Table
@@ -90,6 +94,13 @@ def test_an_op_leads_to_its_instructions_and_one_without_to_none(names: tuple[st
     assert all(op_name in str(row["op_name_baseline"]) or op_name in str(row["op_name_candidate"])
                for _, row in table.rows.iterrows())  # fmt: skip
     assert [one.view for block in of_kind(opened("no/such/op", GPU), Links) for one in block.links] == ["timeline"]
+
+
+def test_an_op_of_a_program_of_sparse_cores_alone_leads_to_no_instructions() -> None:
+    gather = meta("%gather.9", "gather.9", program_id=U64(8), symbol_id=U64(9), tf_op="model/embedding/gather:")
+    run = run_with(tensor_core(), sparse_core(op=gather))
+    blocks = op.named(only_pair(compare(run, run)), "model/embedding/gather").blocks
+    assert [one.view for block in of_kind(blocks, Links) for one in block.links] == ["timeline"]
 
 
 def test_an_op_tells_the_line_of_the_program_that_made_it() -> None:

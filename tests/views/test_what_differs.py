@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tests.frames.tables import run_of
+from tests.frames.tables import run_of, run_with
+from tests.frames.test_sparse_cores import sparse_core, tensor_core
 from tests.hlo.builder import F32, Instruction, instruction, parameter
 from tests.hlo.profiles import host_of
 from tests.profiles import compared_runs
@@ -40,6 +41,12 @@ def test_two_captures_of_one_program_have_the_same_program(tmp_path: Path) -> No
     said, rest = texts(pair_of(tmp_path, profile(*LAYERS), profile(*again)))
     assert said == f"`jit_f` has the same instructions on both sides{UNREACHED}."
     assert rest == "Nothing else that the profiles tell of differs."
+
+
+def test_what_both_profiles_tell_of_is_the_same() -> None:
+    chip = replace(tensor_core(), stats=(("device_type_string", "TPU v4"),))
+    pair = pairs_of(compare(*(run_with(chip, sparse_core(start=at)) for at in (100, 110))))[0]
+    assert texts(pair)[-1] == "Nothing else that the profiles tell of differs: same device."
 
 
 def pair_of_hosts(ours: Sequence[bytes], theirs: Sequence[bytes]) -> Pair:

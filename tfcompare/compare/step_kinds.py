@@ -73,7 +73,9 @@ class CommonKinds:
             run.in_steps(table.name, host=host, steps=rows["step"])[sums].astype("float64") * weights[str(kind)]
             for kind, rows in steps.groupby("kind")
         ]
-        return whole.assign(**sum(of_kinds[1:], of_kinds[0]))
+        mixed = whole.copy()
+        mixed[sums] = sum(of_kinds[1:], of_kinds[0])
+        return mixed
 
     def fewest_steps(self, side: Side) -> int:
         """The number of steps of the kind that the first capture of a side has fewest of."""

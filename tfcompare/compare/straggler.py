@@ -28,7 +28,8 @@ def own_time_us(steps: pd.DataFrame) -> pd.Series:
 
 
 def straggler(steps: pd.DataFrame) -> str | None:
-    """The host with the longest mean step without collectives; None for fewer than two hosts with included steps.
+    """The host with the longest mean step without collectives and waits; None for fewer than two hosts with included
+    steps.
 
     `steps` is the table of all hosts. Whether it is longer by more than chance is another question: see
     `stats.host_significance`.

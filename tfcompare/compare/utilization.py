@@ -33,13 +33,18 @@ def time_at_peak_us(run: Run, host: str | None, cost: Cost) -> float:
     cost take more than 1 % of the time.
     """
     steps = run.steps_on(host)
-    rows, count = on_devices(run.in_steps("hlo_ops", host=host)), int(steps["included"].sum())
+    rows, count = instructions_in_steps(run, host), int(steps["included"].sum())
     if rows.empty or not count:
         return math.nan
     if cost == "flops":
         rows = rows[~rows["is_rematerialized"].astype(bool)]
     needed_us = _needed_us(rows, cost)
     return math.nan if _is_unknown(rows, needed_us) else float(needed_us.sum()) / count / computing_devices(run, host)
+
+
+def instructions_in_steps(run: Run, host: str | None) -> pd.DataFrame:
+    """`hlo_ops` in the included steps (`Run.in_steps`), as `on_devices` has them."""
+    return on_devices(run.in_steps("hlo_ops", host=host))
 
 
 def on_devices(hlo_ops: pd.DataFrame) -> pd.DataFrame:

@@ -57,6 +57,7 @@ from tfcompare.xspace.limits import LIMITS, Limits
 _CHANGED = (
     *("memory_events", "memory_summary", "memory_peak", "recorded", "collectives", "idle", "op_totals", "op_cells"),
     *("kernel_stats", "kernel_cells", "hlo_ops", "hlo_cells", "hlo_texts", "timeline_lanes", "timeline_spans"),
+    *("host_annotations", "annotation_wall"),
 )
 _CHANGED_TWICE = ("host", "steps", "device_steps", "op_parts", "op_wall", "op_wall_totals", "idle_gaps")
 NUMBERS = dict.fromkeys((*HOST_TABLES, "host"), 1) | dict.fromkeys(_CHANGED, 2) | dict.fromkeys(_CHANGED_TWICE, 3)

@@ -53,8 +53,17 @@ _GETTING = frozenset(
 )
 _INPUT = frozenset({"batch", "batches", "data", "dataset", "example", "examples", "input", "inputs", "samples"})
 _ITERATORS = frozenset({"dataloader", "datapipe", "grain", "iterator", "prefetch"})
+_OF_OTHERS = frozenset(
+    {"dtype", "mask", "masks", "norm", "normalization", "parallel", "param", "parameters", "params", "shape", "shapes"}
+    | {"sharding", "shardings", "signature", "size", "spec", "specs", "stats", "weight", "weights"}
+)
+"""`get_batch_norm_stats`, `make_data_parallel` and `get_input_shape` get no input."""
 _FUNCTIONS = ("__next__", "_next_data")
+_FILES = _INPUT | _ITERATORS | {"loader", "pipeline", "reader"}
+"""Of iterators over input; `__next__` is also that of a progress bar."""
 _TORCH_LOADER = "dataloader.py"
+_OF_LIBRARIES = "_get_"
+"""How helpers of libraries begin, as Keras' `layer.py _get_input_masks`."""
 
 
 def gets_input(kind: str, name: str) -> bool:
@@ -62,13 +71,21 @@ def gets_input(kind: str, name: str) -> bool:
     `data`, `enumerate(DataLoader)#…`, `dataloader.py _next_data`, `loader.py __next__`."""
     if kind == FUNCTION:
         file, _, name = name.rpartition(" ")
-        if file == _TORCH_LOADER or name in _FUNCTIONS:
+        if file == _TORCH_LOADER:
             return True
-    words = {word.lower() for word in _WORDS.findall(name)}
-    is_of_input = not words.isdisjoint(_INPUT)
-    return bool(words) and (
-        (is_of_input and not words.isdisjoint(_GETTING)) or words <= _INPUT or not words.isdisjoint(_ITERATORS)
-    )
+        if name in _FUNCTIONS:
+            return not _words(file).isdisjoint(_FILES)
+        if name.startswith(_OF_LIBRARIES):
+            return False
+    words = _words(name)
+    if not words or not words.isdisjoint(_OF_OTHERS):
+        return False
+    is_got = not (words.isdisjoint(_INPUT) or words.isdisjoint(_GETTING))
+    return is_got or words <= _INPUT or not words.isdisjoint(_ITERATORS)
+
+
+def _words(name: str) -> set[str]:
+    return {word.lower() for word in _WORDS.findall(name)}
 
 
 @dataclass(frozen=True, eq=False)

@@ -210,11 +210,11 @@ HOSTS = Table(
         Column("included", "bool", "flag", "", "Counted", _INCLUDED),
         level("duration_us", "µs", "Step time", "Length of the step on this host, the same for all its devices."),
         level(
-            "busy_us", "µs", "Time without collectives",
+            "busy_us", "µs", "Time without collectives and waits",
             "Step time less collectives and device waits: what makes others wait.",
         ),
         level(
-            "collectives_us", "µs", "In collectives",
+            "collectives_us", "µs", "Collectives and waits",
             "Host and device collectives, and device waits: exchanging data with other hosts and devices, and waiting.",
         ),
         level(
@@ -223,8 +223,8 @@ HOSTS = Table(
             "position.",
         ),
         level(
-            "busy_skew_us", "µs", "Skew without collectives",
-            "Time without collectives less the median over all hosts and devices in this step.",
+            "busy_skew_us", "µs", "Skew without collectives and waits",
+            "Time without collectives and waits less the median over all hosts and devices in this step.",
         ),
         *_PARTS,
         level(

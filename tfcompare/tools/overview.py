@@ -11,7 +11,14 @@ from tfcompare.compare.memory_growth import growth_in
 from tfcompare.compare.pooling import mean_of, median_of
 from tfcompare.compare.stats.estimates import STEP_TIME as MEANING
 from tfcompare.compare.step_time_verdict import step_time_us
-from tfcompare.compare.utilization import ROOFLINE, Cost, duty_cycle, on_devices, roofline_efficiency, time_at_peak_us
+from tfcompare.compare.utilization import (
+    ROOFLINE,
+    Cost,
+    duty_cycle,
+    instructions_in_steps,
+    roofline_efficiency,
+    time_at_peak_us,
+)
 from tfcompare.tools.input import input_bound
 from tfcompare.tools.input.input_verdicts import on_waiting
 from tfcompare.tools.key_figures import KeyFigure, better_by, op_times
@@ -109,7 +116,7 @@ def _utilization(pair: Pair) -> Iterator[KeyFigure]:
 
 
 def _roofline_efficiency(run: Run, host: str | None) -> float:
-    return roofline_efficiency(on_devices(run.in_steps("hlo_ops", host=host)))
+    return roofline_efficiency(instructions_in_steps(run, host))
 
 
 def _growth(pair: Pair) -> Iterator[KeyFigure]:
@@ -145,7 +152,7 @@ def _parts(pair: Pair, parts: pd.DataFrame) -> list[KeyFigure]:
         if max(on_device) > 0
         else KeyFigure("Host compute", "µs", *on_host, "neither", _HOST_COMPUTE)
     )
-    sparse_cores = [mean_of(side.each(_sparse_cores_busy_us)) for side in pair.sides]
+    sparse_cores = [mean_of(side.each(_sparse_cores_busy_us)) / side.iterations for side in pair.sides]
     ours, theirs = (input_bound.wait_of_side(side).input_time_us.average for side in pair.sides)
     return [
         busy,

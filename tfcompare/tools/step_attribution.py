@@ -57,6 +57,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from tfcompare.compare.iterations import Iterations
     from tfcompare.compare.pair import Pair
     from tfcompare.compare.side import Side
     from tfcompare.compare.stats.verdict import Verdict
@@ -183,7 +184,8 @@ def _causes(pair: Pair, parts: pd.DataFrame) -> Iterator[Cause]:
             gap, other = gaps[side], gaps[1 - side]
             if gap is not None:
                 same = other is not None and (other.op_before, other.op_after) == (gap.op_before, gap.op_after)
-                more_us = gap.length_us - (other.length_us if same and other else 0.0)
+                # Whether gaps recur in a step is unknown: its own at least once, the other's at most in every iteration
+                more_us = gap.length_us / pair.iterations[side] - (other.length_us if same and other else 0.0)
                 if more_us >= _WORTH_NAMING * abs(delta_us):
                     yield Cause(part, delta_us, gap.before, gap=gap, side=side)
         elif part in STEP_PARTS:
@@ -248,7 +250,7 @@ def within(pair: Pair, part: str) -> Within:
     """The changes within one of `schema.STEP_PARTS`, by its ops or launches. Both runs must have steps."""
     ours, theirs = _host_steps(pair)
     if part == IDLE:
-        return Within(part, None, _gaps_sentence(_usual_gaps(pair)))
+        return Within(part, None, _gaps_sentence(_usual_gaps(pair), pair.iterations))
     means = part_means(ours.steps, theirs.steps)
     moves = _moves(pair, part, ours, theirs)
     if moves is None or moves.empty:
@@ -260,10 +262,11 @@ def within(pair: Pair, part: str) -> Within:
     return Within(part, waterfall, sentence)
 
 
-def _gaps_sentence(gaps: Sequence[Gap | None]) -> str:
+def _gaps_sentence(gaps: Sequence[Gap | None], iterations: Iterations) -> str:
+    steps = [f" in a step of {count} iterations," if count > 1 else "" for count in iterations]
     texts = [
-        f"{format_time_us(gap.length_us)} {gap.place} ({side})"
-        for gap, side in zip(gaps, SIDES, strict=True)
+        f"{format_time_us(gap.length_us)}{step} {gap.place} ({side})"
+        for gap, step, side in zip(gaps, steps, SIDES, strict=True)
         if gap is not None
     ]
     longest = f" The longest gap of most steps: {'; '.join(texts)}." if texts else ""

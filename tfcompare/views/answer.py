@@ -13,6 +13,7 @@ from tfcompare.compare.attribution_words import PART_WORDS
 from tfcompare.compare.diff import MATCHED
 from tfcompare.compare.groups.aggregate import largest_changes
 from tfcompare.compare.groups.fused_rows import row_name
+from tfcompare.compare.headline import work_of_steps
 from tfcompare.compare.memory_growth import growth_in
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.stats.estimates import STEP_TIME
@@ -402,6 +403,8 @@ def advice(pair: Pair) -> Iterator[Block]:
     if found.caveat:
         yield Text(found.caveat)
     elif found.advice:
+        if work := work_of_steps(pair.iterations, pair.marked):
+            yield Text(f"{work}: here, times and counts per step are those of whole steps.", look="quiet")
         saves = [
             Finding(f"advice:{one.rule}", one.title.replace("`", ""), "share", math.nan, one.saves, is_alone=True)
             for one in found.advice

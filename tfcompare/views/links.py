@@ -112,13 +112,11 @@ def to_op_view(row_key: str) -> Link:
 
 def to_instructions(pair: Pair, rows: pd.DataFrame, text: str) -> Iterator[Link]:
     """Those of a program's instructions that have all words of a text, of the program with most of the time of `rows`,
-    some of `pair.instructions()`; none without rows."""
-    if rows.empty:
-        return
-    key = programs(rows)["program_key"].iloc[0]
-    every = programs(pair.instructions())
-    label = str(every.loc[every["program_key"] == key, "label"].iloc[0])
-    yield Link("Instructions on the XLA page", "xla", {"program": label, "filter": text})
+    some of `pair.every_instruction()`; none where the XLA page, which leaves out programs of SparseCores, has none."""
+    every = programs(pair.instructions()).set_index("program_key")["label"]
+    labels = [every[key] for key in programs(rows)["program_key"] if key in every.index]
+    for label in labels[:1]:
+        yield Link("Instructions on the XLA page", "xla", {"program": label, "filter": text})
 
 
 def host_text(pair: Pair, run: Run, host: str) -> str:

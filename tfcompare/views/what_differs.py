@@ -52,7 +52,7 @@ def _blocks(pair: Pair) -> Iterator[Block]:
         yield Facts(["Besides times", *pair.headings, "Why it matters"], rows, optional=(3,))
     else:
         same = known(*pair.runs)
-        listed = f": {', '.join(same)} are the same" if same else ""
+        listed = f": same {', '.join(same)}" if same else ""
         yield Text(f"Nothing else that the profiles tell of differs{listed}.", "quiet")
 
 

@@ -194,6 +194,7 @@ def facts(
     return Facts(
         info=info,
         steps=frame,
+        device_parts=frame[list(schema.STEP_PARTS)].mean().to_dict(),
         step_count=STEPS if has_steps else 1,
         recorded_steps=STEPS if has_steps else 1,
         wait=wait,

@@ -63,8 +63,24 @@ def test_input_that_is_read_between_steps() -> None:
     assert "No step time contains it. `log` takes 6.00 ms of it. Look for" in logs.text
     little = host_rules.between_steps(facts(between_us=8_000.0, between={"log": 1_000.0}))
     assert "No step time contains it. Look for" in little.text
-    loads = host_rules.input_between_steps(facts(between_us=8_000.0, between={"next(iterator)": 7_000.0, "log": 500.0}))
-    assert "and calls of `next(iterator)` outside of steps take 7.00 ms per step." in loads.text
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "between", "told"),
+    [
+        ("", {"next(iterator)": 7_000.0, "log": 500.0}, "calls of `next(iterator)` outside of steps take 7.00 ms"),
+        (
+            "",
+            {"load_batch": 3_000.0, "next_batch": 4_000.0},
+            "calls of `next_batch`, `load_batch` outside of steps take 7",
+        ),
+        (NAIVE, {"next(iterator)": 7_100.0}, "calls of `next(iterator)` outside of steps take 7.10 ms"),
+        (NAIVE, {"load_batch": 300.0}, "calls to the input pipeline outside of steps take 7.00 ms"),
+    ],
+)
+def test_what_gets_input_between_steps_has_its_own_time(pipeline: str, between: dict[str, float], told: str) -> None:
+    run = facts({"host_compute": 9000.0}, between_us=8_000.0, pipeline=pipeline, between=between)
+    assert told in host_rules.input_between_steps(run).text
 
 
 def test_much_time_between_steps() -> None:

@@ -24,7 +24,7 @@ from tfcompare.compare.stats.step_series import step_series
 from tfcompare.compare.stats.verdict import LESS, MORE, SAME, UNTESTED, Verdict
 from tfcompare.compare.step_time_verdict import SAME_CAPTURE, no_steps, time_verdict
 from tfcompare.compare.tf_data.call_verdicts import calls_by_pipeline, slowest_pipeline
-from tfcompare.compare.utilization import Cost, time_at_peak_us, unknown_share
+from tfcompare.compare.utilization import Cost, instructions_in_steps, time_at_peak_us, unknown_share
 from tfcompare.schema import HOST, KERNEL_STATS, SIDES
 from tfcompare.schema.arrays import Floats
 from tfcompare.schema.hlo import MOST_UNKNOWN
@@ -134,7 +134,7 @@ def _unknown_time(pair: Pair, cost: Cost) -> str:
     """That instructions of unknown cost take a part of the time, if they do on either side."""
 
     def share(run: Run, host: str | None) -> float:
-        return unknown_share(run.in_steps("hlo_ops", host=host), [cost])
+        return unknown_share(instructions_in_steps(run, host), [cost])
 
     shares = [found for side in pair.sides for found in side.each(share) if found > MOST_UNKNOWN]
     return f": {format_percent(max(shares))} of the device time has no known cost" if shares else ""

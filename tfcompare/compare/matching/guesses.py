@@ -17,10 +17,12 @@ import numpy.typing as npt
 import pandas as pd
 
 from tfcompare.compare.matching.name_tree import (
+    MeantDigits,
     Node,
     NodePair,
     Ops,
     kinds_below,
+    mean_other_things,
     meant_digits,
     name_tree,
     weight_below,
@@ -140,10 +142,10 @@ def names_apart(ours: Sequence[str], theirs: Sequence[str]) -> Differences:
 
 
 def _are_other_things(ours: Sequence[str], theirs: Sequence[str]) -> npt.NDArray[np.bool_]:
-    """Whether the digits of each two names mean something else, as `are_other_things` has it."""
-    numbers: dict[frozenset[tuple[str, int]], int] = {}
+    """Whether the digits of each two names mean something else."""
+    numbers: dict[MeantDigits, int] = {}
     codes = [[numbers.setdefault(meant_digits(name), len(numbers)) for name in side] for side in (ours, theirs)]
-    kinds = np.array([[not (one <= other or other <= one) for other in numbers] for one in numbers])
+    kinds = np.array([[mean_other_things(one, other) for other in numbers] for one in numbers])
     return np.asarray(kinds[np.ix_(*codes)])
 
 

@@ -12,6 +12,7 @@ from tfcompare.text import NAMES_KEPT
 
 NameAndType = tuple[str, str]
 Place = tuple[int, int]
+MeantDigits = frozenset[tuple[str, int]]
 
 MAX_DEPTH = 64
 """Deeper scopes are not split further: the rest of the name is one component."""
@@ -98,7 +99,7 @@ def family(label: str) -> tuple[str, tuple[int, ...], bool]:
 
 
 @lru_cache(maxsize=NAMES_KEPT)
-def meant_digits(name: str) -> frozenset[tuple[str, int]]:
+def meant_digits(name: str) -> MeantDigits:
     """The digits in a name that say what the op is, with the letters around them: `3x3`, `2d`, `fp16`, `v2`; each with
     how often it was in the name before.
 
@@ -110,8 +111,12 @@ def meant_digits(name: str) -> frozenset[tuple[str, int]]:
 
 def are_other_things(one: str, other: str) -> bool:
     """Whether each name has digits with a meaning that the other lacks, as `conv1x1` and `conv3x3`."""
-    ours, theirs = meant_digits(one), meant_digits(other)
-    return bool(ours - theirs) and bool(theirs - ours)
+    return mean_other_things(meant_digits(one), meant_digits(other))
+
+
+def mean_other_things(ours: MeantDigits, theirs: MeantDigits) -> bool:
+    """As `are_other_things`, of the digits of two names."""
+    return not (ours <= theirs or theirs <= ours)
 
 
 def families(nodes: Iterable[Node]) -> dict[str, list[Node]]:

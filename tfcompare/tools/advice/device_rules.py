@@ -186,7 +186,7 @@ IDLE_OF_PROFILE = Figure(
 IDLE_OF_STEP = Figure(
     "Share of the step time",
     SHARE,
-    lambda f: 1 - f.device_busy_share - f.part_share(_WAITS) - _exposed_share(f, HOST_TO_DEVICE),
+    lambda f: 1 - f.device_busy_share - f.device_part_share(_WAITS) - _exposed_share(f, HOST_TO_DEVICE),
 )
 IDLE_TIME = Figure("No device busy, per step", "µs", lambda f: IDLE_OF_STEP.of(f) * f.step_us)
 
@@ -231,8 +231,8 @@ def _idle_in_steps(facts: Facts) -> Found | None:
     return Found(title, text, figures, GPU_GUIDE, IDLE_OF_STEP.of(facts))
 
 
-COLLECTIVE_TIME = Figure("Collectives that nothing overlaps, per step", "µs", lambda f: f.part_us(_COLLECTIVES))
-COLLECTIVE_SHARE = Figure("Share of the step time", SHARE, lambda f: f.part_share(_COLLECTIVES))
+COLLECTIVE_TIME = Figure("Collectives that nothing overlaps, per step", "µs", lambda f: f.device_part_us(_COLLECTIVES))
+COLLECTIVE_SHARE = Figure("Share of the step time", SHARE, lambda f: f.device_part_share(_COLLECTIVES))
 
 
 def collectives(facts: Facts) -> Found | None:
@@ -248,15 +248,16 @@ def collectives(facts: Facts) -> Found | None:
         "(`mixed_float16`), `tf.distribute.experimental.CommunicationOptions(bytes_per_pack=…)`."
     )
     text = (
-        f"For {COLLECTIVE_TIME.text(facts)} of each step the devices exchange data, or wait for the slowest of them to "
-        f"do so, and nothing is computed. Compare the hosts first: a slow one delays all. {how}"
+        f"For {COLLECTIVE_TIME.text(facts)} of each step, on average over the devices, a device exchanges data, or "
+        f"waits for the slowest to do so, and computes nothing itself. Compare the hosts first: a slow one "
+        f"delays all. {how}"
     )
     title = f"Exchanges between devices take {COLLECTIVE_SHARE.text(facts)} of the step"
     figures = (COLLECTIVE_SHARE, COLLECTIVE_TIME)
     return Found(title, text, figures, GPU_GUIDE, COLLECTIVE_SHARE.of(facts))
 
 
-WAIT_TIME = Figure("Devices wait, per step", "µs", lambda f: f.part_us(_WAITS))
+WAIT_TIME = Figure("Devices wait, per step", "µs", lambda f: f.device_part_us(_WAITS))
 WAIT_SHARE = Figure("Share of the step time", SHARE, lambda f: f.part_share(_WAITS))
 
 
@@ -265,9 +266,10 @@ def device_waits(facts: Facts) -> Found | None:
     if not WAIT_SHARE.of(facts) >= WAITS_OF_STEP or awaited_copies(facts) is not None:
         return None
     text = (
-        f"For {WAIT_TIME.text(facts)} of each step no device computes, copies or communicates, and one waits: at a "
-        "barrier, or for the end of asynchronous work. Compare hosts and devices first: a slow one, or one that starts "
-        "late, delays all at a barrier. Work that is awaited needs something to compute beside it."
+        f"For {WAIT_TIME.text(facts)} of each step, on average over the devices, a device waits at a barrier, or for "
+        "the end of asynchronous work, and does not compute, copy or communicate itself. Compare hosts and devices "
+        "first: a slow one, or one that starts late, delays all at a barrier. Work that is awaited needs something to "
+        "compute beside it."
     )
     title = f"Devices wait {WAIT_SHARE.text(facts)} of the step"
     return Found(title, text, (WAIT_SHARE, WAIT_TIME), XLA_GUIDE, WAIT_SHARE.of(facts))

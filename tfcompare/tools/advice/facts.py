@@ -13,9 +13,9 @@ from tfcompare.compare.between_steps import Window, window_of
 from tfcompare.compare.straggler import steps_of_straggler
 from tfcompare.compare.tf_data.iterator_tree import setting
 from tfcompare.compare.tf_data.tf_data_bottleneck import Analysis, analyse, stages
-from tfcompare.compare.utilization import on_devices
+from tfcompare.compare.utilization import instructions_in_steps
 from tfcompare.frames.ops.op_names import DATASET
-from tfcompare.schema import DEVICE, HOST, IDLE, SPARSE_CORE
+from tfcompare.schema import DEVICE, HOST, IDLE, SPARSE_CORE, STEP_PARTS
 from tfcompare.schema.kernels import MEMORY_SET
 from tfcompare.tools.input.input_bound import InputWait, wait_of
 from tfcompare.tools.ops.idle_gaps import Gap, usual_gap
@@ -36,8 +36,9 @@ FEWEST_STEPS = 3
 class Facts:
     """One run, on one host or on all.
 
-    `steps`: the steps that count with their parts, one row each, on the slowest host; `step_count`: all steps, by which
-    sums of the whole profile are divided; `recorded_steps`: those of them by which sums over devices are. `ops`:
+    `steps`: the steps that count with their parts, one row each, on the slowest host; `device_parts`: the parts as each
+    of its devices sees them (`device_steps`), in the mean over these steps and devices; `step_count`: all steps, by
+    which sums of the whole profile are divided; `recorded_steps`: those of them by which sums over devices are. `ops`:
     `op_stats` without IDLE; `idle_us`: the IDLE time by side; `device_us`: the time of all ops by device; `hlo_ops`:
     the instructions in the steps that count. The other frames are the run's tables. `pipeline`: the analysis of its
     input pipeline, None without one. `host_steps`: what the average step of that host is made of, None without steps;
@@ -47,6 +48,7 @@ class Facts:
 
     info: RunInfo
     steps: pd.DataFrame
+    device_parts: Mapping[str, float]
     step_count: int
     recorded_steps: int
     wait: InputWait
@@ -143,6 +145,14 @@ class Facts:
         """The share of step time in one of `schema.STEP_PARTS`."""
         return share_of(self.part_us(part), self.step_us) if self.has_parts else math.nan
 
+    def device_part_us(self, part: str) -> float:
+        """The average time of one of `schema.STEP_PARTS` as a device sees it, whatever the other devices do."""
+        return self.device_parts[part] if self.has_parts else math.nan
+
+    def device_part_share(self, part: str) -> float:
+        """The share of step time in one of `schema.STEP_PARTS` as a device sees it."""
+        return share_of(self.device_part_us(part), self.step_us) if self.has_parts else math.nan
+
     def iterator_us(self, iterators: Collection[str]) -> float:
         """What these iterators of tf.data, by their long names, with the functions that they call, have of the waiting
         of an average step; NaN without steps."""
@@ -196,6 +206,7 @@ def facts_of(run: Run, host: str | None = None) -> Facts:
     return Facts(
         info=run.info,
         steps=counted,
+        device_parts=_device_parts(run, counted),
         step_count=max(count, 1) if run.info.has_steps else 1,
         recorded_steps=run.recorded_steps(host),
         wait=wait,
@@ -212,7 +223,7 @@ def facts_of(run: Run, host: str | None = None) -> Facts:
         copies=copies[copies["kind"] != MEMORY_SET],
         memory=tables["memory_summary"],
         input_ops=tables["input_pipeline"],
-        hlo_ops=on_devices(run.in_steps("hlo_ops", host=host)).reset_index(drop=True),
+        hlo_ops=instructions_in_steps(run, host).reset_index(drop=True),
         hlo_memory=tables["hlo_memory"],
         compilations=tables["compilations"],
         busy_threads=busy_threads(ops, run.info.duration_ms * 1e3, run.info.hosts if host is None else 1),
@@ -259,6 +270,13 @@ def busy_threads(ops: pd.DataFrame, duration_us: float, hosts: int) -> float:
     """How many threads of a host are within an op that computes, on average over the profile; NaN without any time."""
     working = (ops["host_or_device"] == HOST) & ~ops["op_type"].str.startswith(_WAITING_OPS)
     return share_of(float(ops.loc[working, "self_time_us"].sum()), duration_us * max(hosts, 1))
+
+
+def _device_parts(run: Run, steps: pd.DataFrame) -> dict[str, float]:
+    """The mean over the devices of the host of these steps, in these steps."""
+    rows = run.host_table("device_steps", host=None if steps.empty else str(steps["host"].iloc[0]))
+    means = rows.loc[rows["step"].isin(steps["step"]), list(STEP_PARTS)].mean()
+    return {str(part): float(us) for part, us in means.items()}
 
 
 def _device_times(run: Run, host: str | None) -> dict[str, float]:

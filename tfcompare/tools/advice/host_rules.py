@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tfcompare.frames.ops.op_names import EAGER_EXECUTION
 from tfcompare.schema import HOST, UNEXPLAINED_PARTS
+from tfcompare.text import some_of
 from tfcompare.tools.advice.compile_rules import RECOMPILE_SHARE
 from tfcompare.tools.advice.facts import longest
 from tfcompare.tools.advice.gaps import with_gap
@@ -28,6 +29,8 @@ BETWEEN_STEPS_SHARE = 0.1
 """Of the window: less of it between steps is what the loop itself takes."""
 MOST_OF_BETWEEN = 0.5
 """Of the time between steps: if calls to the input pipeline, or an annotation, take more of it, it is theirs."""
+_MOST_NAMED = 2
+"""Annotations that get input, in a sentence."""
 CROWDED = 1.0
 """Threads within ops ÷ cores: from there on, on average over the profile, each core has an op, and others wait."""
 
@@ -118,22 +121,21 @@ def _most_between(facts: Facts) -> str:
     return f" {code(times.idxmax())} takes {say(times.max(), 'µs')} of it."
 
 
-def _calls_us(facts: Facts) -> float:
-    """The time of the calls to the input pipeline per step, those within steps left out, and of what else gets input
-    between the steps; NaN if unknown."""
-    of_program = 0.0 if facts.host_steps is None else float(facts.host_steps.getting_input_between.sum())
-    if facts.pipeline is None or not facts.has_parts:
-        return of_program or math.nan
-    calls_us = facts.per_step(facts.pipeline.calls * facts.pipeline.mean_us) - facts.part_us("input_us")
-    return max(calls_us, 0.0) + of_program
+def _input_between(facts: Facts) -> tuple[float, str]:
+    """What gets input outside of steps: its time per step, NaN if unknown, and what it is. The longer of the calls to
+    the input pipeline and of the program's annotations and functions, since one may contain the other."""
+    calls_us, of_program_us, names = math.nan, math.nan, ""
+    if facts.pipeline is not None and facts.has_parts:
+        calls_us = facts.per_step(facts.pipeline.calls * facts.pipeline.mean_us) - facts.part_us("input_us")
+    if facts.host_steps is not None:
+        times = facts.host_steps.getting_input_between
+        of_program_us, names = float(times.sum(min_count=1)), some_of(map(code, times.index), _MOST_NAMED)
+    if of_program_us > 0 and not calls_us > of_program_us:
+        return of_program_us, f"calls of {names}"
+    return max(calls_us, 0.0), "calls to the input pipeline"
 
 
-INPUT_BETWEEN = Figure("Calls to the input pipeline outside of steps, per step", "µs", _calls_us)
-
-
-def _what_gets_input(facts: Facts) -> str:
-    names = [] if facts.host_steps is None else facts.host_steps.getting_input_between.index.tolist()
-    return f"calls of {code(names[0])}" if names else "calls to the input pipeline"
+INPUT_BETWEEN = Figure("Getting input outside of steps, per step", "µs", lambda f: _input_between(f)[0])
 
 
 def input_between_steps(facts: Facts) -> Found | None:
@@ -144,7 +146,7 @@ def input_between_steps(facts: Facts) -> Found | None:
         return None
     text = (
         f"Between steps lie {BETWEEN_TIME.text(facts)} per step, {BETWEEN_SHARE.text(facts)} of the time from the "
-        f"first step to the last, and {_what_gets_input(facts)} outside of steps take {INPUT_BETWEEN.text(facts)} "
+        f"first step to the last, and {_input_between(facts)[1]} outside of steps take {INPUT_BETWEEN.text(facts)} "
         "per step. No step time contains them, so no comparison does: `for step, batch in enumerate(dataset)` reads "
         "the batch before the step begins. Take it inside: `batches = iter(dataset)`, and "
         "`train_step(next(batches))` within the step's marker. Then the input pipeline can be examined."

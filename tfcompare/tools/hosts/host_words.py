@@ -70,7 +70,7 @@ def how_often(found: Outstanding) -> str:
 def _nobody(slow: SlowHost) -> str:
     found = slow.found
     if found.excess <= 0:
-        return f"No {slow.by} usually takes longer than the others without collectives"
+        return f"No {slow.by} usually takes longer than the others without collectives and waits"
     how_often = f"is the slowest in {found.slowest_steps} of {found.steps} steps"
     excess = f"takes {format_time_us(found.excess)} more than the others per step"
     if math.isnan(found.p):

@@ -158,7 +158,7 @@ def parts_of_step(rows: pd.DataFrame, place: int) -> pd.DataFrame:
 
 
 def busy_of(parts: pd.DataFrame) -> pd.Series:
-    """The busy time of each host from the parts of its step, in µs: all but its time in collectives."""
+    """The busy time of each host from the parts of its step, in µs: all but `WAITING_PARTS`."""
     return parts.drop(columns=list(WAITING_PARTS)).sum(axis=1)
 
 

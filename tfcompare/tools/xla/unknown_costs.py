@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from tfcompare.compare.pooling import mean_of
-from tfcompare.compare.utilization import COSTS, has_unknown_cost, unknown_share
+from tfcompare.compare.utilization import COSTS, has_unknown_cost, instructions_in_steps, unknown_share
 from tfcompare.markdown import as_code
 from tfcompare.schema import SIDES
 from tfcompare.text import some_of
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tfcompare.compare.pair import Pair
-    from tfcompare.run import Run
 
 _LEAST_SHARE = 0.001  # less is 0.0 % in the sentence
 _NAMED = 3
@@ -28,7 +27,9 @@ _CALLED = {"flops": "FLOPs", "bytes_accessed": "bytes accessed"}
 
 def sentence(pair: Pair) -> str:
     """Which share of the device time of all compiled programs has no known cost, in Markdown; empty if all have one."""
-    return pair.cached("unknown costs", lambda: _sentence(pair, [side.each(_instructions) for side, _ in pair.shown]))
+    return pair.cached(
+        "unknown costs", lambda: _sentence(pair, [side.each(instructions_in_steps) for side, _ in pair.shown])
+    )
 
 
 def sentence_on(pair: Pair, rows: pd.DataFrame) -> str:
@@ -39,10 +40,6 @@ def sentence_on(pair: Pair, rows: pd.DataFrame) -> str:
         for role in SIDES[: len(pair.shown)]
     ]
     return _sentence(pair, [[side] for side in sides])
-
-
-def _instructions(run: Run, host: str | None) -> pd.DataFrame:
-    return run.in_steps("hlo_ops", host=host)
 
 
 def _sentence(pair: Pair, captures: Sequence[Sequence[pd.DataFrame]]) -> str:

@@ -11,6 +11,7 @@ import pandas as pd
 
 from tfcompare.compare.diff import ADDED
 from tfcompare.compare.matching.matching import with_hosts_of
+from tfcompare.schema import ALL_HOSTS
 
 _NUMBERS = re.compile(r"(?<=%)([^\s,()]*?)(?:\.\d+)+(?=[\s,)]|$)")
 _NAME = re.compile(r"^%(\S+) =", re.MULTILINE)
@@ -69,7 +70,7 @@ def surroundings(baseline: pd.DataFrame, candidate: pd.DataFrame, row: pd.Series
     """The texts around the instruction in `row` of a diff of `hlo_ops`, by column and side: `operands_baseline`,
     `users_candidate` and so on; empty where unknown.
 
-    The frames are both sides of `hlo_texts`.
+    The frames are both sides of `hlo_texts`. The texts of a row of all hosts are those of the first that has them.
     """
     is_added = row["status"] == ADDED
     sides = {
@@ -79,7 +80,8 @@ def surroundings(baseline: pd.DataFrame, candidate: pd.DataFrame, row: pd.Series
     found: dict[str, str] = {}
     for role, (texts, suffix) in sides.items():
         is_it = (texts["program"] == row[f"program{suffix}"]) & (texts["hlo_op"] == row[f"hlo_op{suffix}"])
-        rows = texts[is_it & (texts["host"] == row["host"])]
+        rows = texts[is_it]
+        rows = rows[rows["host"].isin(rows["host"].head(1) if row["host"] == ALL_HOSTS else [row["host"]])]
         found |= {f"{column}_{role}": "".join(rows[column]) for column in ("operands", "users", "fused")}
     return found
 

@@ -65,12 +65,12 @@ class HostParts:
 
     @property
     def slowest_first(self) -> list[str]:
-        """The hosts of that run, by their time without collectives."""
+        """The hosts of that run, by their time without collectives and waits."""
         busy = hosts.busy_of(self.frames[self.ordered_by])
         return [str(name) for name in busy.sort_values(ascending=False, kind="stable").index]
 
     def slowest(self, side: int) -> str:
-        """The host with the longest time without collectives in a run; empty if no other is faster."""
+        """The host with the longest time without collectives and waits in a run; empty if no other is faster."""
         busy = hosts.busy_of(self.frames[side])
         return str(busy.idxmax()) if len(busy) and busy.max() > busy.min() else ""
 
@@ -122,11 +122,11 @@ def _slowest(pair: Pair, parts: HostParts) -> Iterator[str]:
             busy = hosts.busy_of(frame)
             more_us = busy[slowest] - busy.median()  # as the column `busy_skew_us`
             yield (
-                f"{who}: {as_code(slowest)} takes longest without collectives, {format_time_us(busy[slowest])}: "
-                f"{format_time_us(more_us)} more than the median of all."
+                f"{who}: {as_code(slowest)} takes longest without collectives and waits, "
+                f"{format_time_us(busy[slowest])}: {format_time_us(more_us)} more than the median of all."
             )
         else:
-            yield f"{who}: all {parts.by}s take equally long without collectives."
+            yield f"{who}: all {parts.by}s take equally long without collectives and waits."
 
 
 def draw(pair: Pair, parts: HostParts, *, every_host: bool, labels: int = charts.MOST_COLUMN_LABELS) -> Any:

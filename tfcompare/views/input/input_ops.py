@@ -115,13 +115,14 @@ def _op(pair: Pair, row: pd.Series, chosen: str) -> Iterator[Block]:
 
 
 def _in_steps(pair: Pair, row: pd.Series, role: str) -> pd.DataFrame:
-    """The row's op in each step of one side, on the row's host; no steps if that side does not have the op."""
+    """The row's op in each step of one side, on the row's host, or summed over all; no steps if that side does not have
+    the op."""
     run = pair.runs[SIDES.index(role)]
     if row["status"] == LACKING[role] or not has_step_times(run):
         return run.table("steps").iloc[:0].assign(self_time_us=0.0)
-    host = str(row["host"])
-    if run is not pair.baseline:
+    host = None if row["host"] == schema.ALL_HOSTS else str(row["host"])
+    if host is not None and run is not pair.baseline:
         host = host_counterparts(pair.baseline.host_names, run.host_names).get(host, host)
     name = str(row["op_name_candidate"] if role == "candidate" else row["op_name"])
     single = pd.DataFrame([{"host_or_device": schema.HOST, "op_name": name}])
-    return step_series.op_by_step(run.step_cells("op_stats", host=host), run.table("steps", host=host), single)
+    return step_series.op_by_step(run.step_cells("op_stats", host=host), step_series.steps_of(run, host), single)
