@@ -9,10 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tfcompare.turns import Turns
+from tfcompare.turns import FairSemaphore
 
 
-def order(turns: Turns, callers: str) -> str:
+def order(turns: FairSemaphore, callers: str) -> str:
     """The order in which the callers, each a letter that is its client, have their turns once the first one ends."""
     had: list[str] = []
 
@@ -27,7 +27,7 @@ def order(turns: Turns, callers: str) -> str:
     return "".join(had)
 
 
-def waiting(turns: Turns) -> int:
+def waiting(turns: FairSemaphore) -> int:
     return sum(map(len, turns._waiting.values()))
 
 
@@ -40,11 +40,11 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 @pytest.mark.parametrize(("callers", "expected"), [("aaa", "aaa"), ("aaabbc", "abcaba"), ("abab", "abab")])
 def test_clients_take_turns(callers: str, expected: str) -> None:
-    assert order(Turns(1), callers) == expected
+    assert order(FairSemaphore(1), callers) == expected
 
 
 def test_one_client_leaves_a_turn_to_others() -> None:
-    turns, is_over = Turns(2, per_client=1), threading.Event()
+    turns, is_over = FairSemaphore(2, per_client=1), threading.Event()
     had: list[Hashable] = []
 
     def have() -> None:
@@ -63,7 +63,7 @@ def test_one_client_leaves_a_turn_to_others() -> None:
 
 
 def test_who_gives_up_waiting_keeps_nobody_from_a_turn() -> None:
-    turns = Turns(1)
+    turns = FairSemaphore(1)
 
     def give_up() -> None:
         raise InterruptedError

@@ -26,7 +26,7 @@ from selectors import EVENT_READ, DefaultSelector
 from typing import IO, Any
 
 from tfcompare.errors import TfcompareError, unexpected
-from tfcompare.turns import MEANWHILE_EVERY_S, Meanwhile, Turns
+from tfcompare.turns import MEANWHILE_EVERY_S, FairSemaphore, Meanwhile
 
 _LOOK_FOR_PARENT_EVERY_S = 0.2
 _WALL_FACTOR, _WALL_MORE_S = 5, 60
@@ -136,7 +136,7 @@ class Child:
 
 
 class Children:
-    """At most `count` processes, which are started on demand and reused; further calls wait, as `Turns` describes.
+    """At most `count` processes, started on demand and reused; further calls wait, as `FairSemaphore` describes.
 
     `prepare` is called once in each process, before its memory is measured, for imports that calls need. Processes are
     prepared one after the other: what the first one compiles, the others load.
@@ -144,7 +144,7 @@ class Children:
 
     def __init__(self, count: int, prepare: Callable[[], object] | None = None, per_client: int | None = None) -> None:
         self._prepare = prepare
-        self._turns = Turns(count, per_client)
+        self._turns = FairSemaphore(count, per_client)
         self._lock, self._preparing = threading.Lock(), threading.Lock()
         self._idle: list[Child] = []
         self._busy: set[Child] = set()
@@ -163,7 +163,7 @@ class Children:
         meanwhile: Meanwhile | None = None,
         client: Hashable = None,
     ) -> Any:
-        """The result of `function(*arguments)`, as `Child.begin` and `Child.result` say. `client` asks, see `Turns`."""
+        """The result of `function(*arguments)`, as of `Child.begin` and `result`; `client` as in `FairSemaphore`."""
         with self._turns.turn(client, meanwhile):
             child, is_new = self._free_child()
             try:

@@ -13,7 +13,7 @@ Meanwhile = Callable[[], object]
 """Called several times a second while something is waited for; if it raises, the wait ends."""
 
 
-class Turns:
+class FairSemaphore:
     """Lets `count` callers proceed at a time, and of each client at most `per_client`; further ones wait.
 
     Clients take turns: of those that wait, the one whose last turn is longest ago is next, however many callers each of

@@ -118,8 +118,8 @@ def plain_events(recorded: XSpace) -> dict[str, list[dict]]:
         found = recorded.strings(stat)
         text[stat] = dict(zip(found.owners.tolist(), (found.labels[c] for c in found.codes), strict=True))
     out: dict[str, list[dict]] = {}
-    is_allocation = recorded.named("MemoryAllocation")
-    for row in np.flatnonzero(recorded.named("MemoryAllocation", "MemoryDeallocation")).tolist():
+    is_allocation = recorded.events_named("MemoryAllocation")
+    for row in np.flatnonzero(recorded.events_named("MemoryAllocation", "MemoryDeallocation")).tolist():
         memory_id = text["allocator_name"].get(row, str(number["index_on_host"][row]))
         out.setdefault(memory_id, []).append(
             {

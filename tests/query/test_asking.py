@@ -18,7 +18,7 @@ from tfcompare.export.csv import spreadsheet_csv
 from tfcompare.query import asking
 from tfcompare.query.asking import Answer, Asked, Limits, QueryFailed, ask
 from tfcompare.query.tables import RunTables, every_table
-from tfcompare.turns import Turns
+from tfcompare.turns import FairSemaphore
 
 EVERY_TYPE = (
     "FROM test_all_types() SELECT *, 1 AS bool, [1.5, NULL] AS list, {'a': map {'k': 1}} AS nested, 1.25 AS decimal, "
@@ -155,7 +155,7 @@ def test_a_quick_query_is_answered_while_a_slow_one_runs_that_can_be_stopped() -
 
 
 def test_a_query_for_which_there_is_no_turn_waits_a_while_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    turns = Turns(1)
+    turns = FairSemaphore(1)
     monkeypatch.setattr(asking, "_turns", turns)
     with ThreadPoolExecutor(1) as pool, turns.turn():
         assert failed("SELECT 1", waiting_seconds=0.05) == (

@@ -17,7 +17,7 @@ from tests.xspace import fuzz_inputs
 from tfcompare import schema
 from tfcompare.errors import TfcompareError
 from tfcompare.frames import HostTables, build
-from tfcompare.frames.host import Late
+from tfcompare.frames.host import LazyTables
 from tfcompare.schema import Group
 from tfcompare.schema.host_tables import LATE
 from tfcompare.store.arrays import encode
@@ -42,7 +42,7 @@ def packed(host: HostTables) -> HostTables:
     def late(group: Group) -> Mapping[str, pa.Table]:
         return unpack_checked(pack(of_group(host, group)), group).tables
 
-    return dataclasses.replace(unpack_checked(pack(host)), late=Late(late))
+    return dataclasses.replace(unpack_checked(pack(host)), late=LazyTables(late))
 
 
 def assert_same(ours: HostTables, theirs: HostTables) -> None:
@@ -58,7 +58,7 @@ def assert_same(ours: HostTables, theirs: HostTables) -> None:
 def built(data: bytes) -> HostTables:
     """The host of a small profile, with all groups."""
     space = parse(data)
-    late = Late(lambda group: build(space, "vm", "digest", group=group).tables)
+    late = LazyTables(lambda group: build(space, "vm", "digest", group=group).tables)
     return dataclasses.replace(build(space, "vm", "digest"), late=late)
 
 

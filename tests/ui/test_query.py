@@ -13,7 +13,7 @@ from tests.ui.hostile_profile import EVIL, hostile
 from tfcompare import settings
 from tfcompare.query import asking
 from tfcompare.query.asking import Answer, Limits
-from tfcompare.query.ready import READY
+from tfcompare.query.presets import PRESETS
 from tfcompare.query.tables import RunTables, every_table
 from tfcompare.settings import Settings
 from tfcompare.ui.pages import query
@@ -58,8 +58,8 @@ def test_steps_that_begin_with_a_chosen_event_are_those_of_the_tables() -> None:
 
 def test_the_page_begins_with_an_answer_and_takes_others() -> None:
     page = opened()
-    assert page.text_area[0].value == READY[0].sql
-    assert page.query_params["sql"] == READY[0].sql
+    assert page.text_area[0].value == PRESETS[0].sql
+    assert page.query_params["sql"] == PRESETS[0].sql
     assert "Tables of `filters_512_128`, `filters_16_8`. Sums are over the whole profile, in diffs per step." in told(
         page
     )
@@ -70,11 +70,11 @@ def test_the_page_begins_with_an_answer_and_takes_others() -> None:
     assert "2 rows in " in told(page)
     assert page.query_params["sql"].startswith("SELECT role")
 
-    titles = [ready.title for ready in READY]
+    titles = [ready.title for ready in PRESETS]
     page.selectbox(key="tfcompare.query.ready").select(titles[-2])
     run(page)
-    assert page.text_area[0].value == READY[-2].sql
-    assert READY[-2].nothing in told(page)
+    assert page.text_area[0].value == PRESETS[-2].sql
+    assert PRESETS[-2].nothing in told(page)
 
     ask(page, "SELECT 1,\n 2 FORM steps")
     assert page.code[0].value.startswith('Parser Error: syntax error at or near "steps"\n\nLINE 2:  2 FORM steps\n')

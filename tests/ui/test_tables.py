@@ -16,7 +16,7 @@ from tfcompare.charts import style
 from tfcompare.compare.diff import SumsPer
 from tfcompare.errors import Unknown
 from tfcompare.export.csv import file_stem
-from tfcompare.tools.columns import decimals, innermost_first, of_one_run, shown_alone
+from tfcompare.tools.columns import decimals, innermost_first, shown_alone, single_run_columns
 from tfcompare.tools.ops.op_stats import side_by_side
 from tfcompare.ui.widgets import tables
 from tfcompare.ui.widgets.table_layout import (
@@ -144,7 +144,7 @@ def test_a_narrow_page_shows_name_baseline_candidate_and_change(factor):
 
 
 def test_a_narrow_page_shows_the_figures_of_a_run_alone_first_after_the_step_of_a_row():
-    columns = figures_first([shown_alone(name, schema.OP_STATS, PER_STEP) for name in of_one_run(DEFAULT)])
+    columns = figures_first([shown_alone(name, schema.OP_STATS, PER_STEP) for name in single_run_columns(DEFAULT)])
     assert [column.label for column in columns] == ["Op", "Self time (µs/step)", "Op type"]
     assert config(columns[0], narrow_layout(ROWS, columns), None)["pinned"]
     names = ["host", "device", "step", "busy_us_baseline", "busy_us_candidate"]

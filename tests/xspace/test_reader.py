@@ -94,7 +94,7 @@ def test_unknown_fields_are_skipped_wherever_they_stand() -> None:
 def test_an_entry_with_unknown_fields_of_its_own_is_kept() -> None:
     """xprof, in C++, keeps it as well; protobuf in Python does not."""
     entry = chunk(4, UNKNOWN_FIELDS + integer(1, 9) + UNKNOWN_FIELDS + chunk(2, chunk(2, "b:B")) + UNKNOWN_FIELDS)
-    assert parse(space(plane("p", entry, line("t", chunk(4, integer(1, 9)))))).named("b:B").all()
+    assert parse(space(plane("p", entry, line("t", chunk(4, integer(1, 9)))))).events_named("b:B").all()
 
 
 def test_a_known_number_in_another_form_is_an_unknown_field() -> None:
@@ -248,7 +248,7 @@ def test_the_kinds_of_a_stat_that_other_readers_ask_for() -> None:
     codes = text.spread(5).tolist()
     assert [text.labels[c] if c >= 0 else None for c in codes] == ["x", "x", None, None, "y"]
     assert sorted(text.labels) == ["x", "y"]
-    assert read.named("a", "e", "absent").tolist() == [True, False, False, False, True]
+    assert read.events_named("a", "e", "absent").tolist() == [True, False, False, False, True]
     for absent in (read.numbers("absent")[0], read.strings("absent").owners, read.metadata_numbers("absent")[0]):
         assert absent.tolist() == []
 

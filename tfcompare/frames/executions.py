@@ -152,7 +152,7 @@ def _calls_by_context(space: XSpace, instructions: Int32, calls: Int64, around: 
     """
     is_call = np.zeros(len(space.events), np.bool_)
     is_call[calls] = True
-    is_region = space.named(REGION_START)
+    is_region = space.events_named(REGION_START)
     found = _innermost(is_call | is_region, instructions.astype(np.int64), around)
     started = np.arange(len(space.events))
     producers, consumers, _ = contexts(space)

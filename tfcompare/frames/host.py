@@ -81,7 +81,7 @@ class Joinable(Mapping[str, pa.Table]):
         """A table of this host and of others, of the same class: the rows of one after those of the other."""
 
 
-class Late:
+class LazyTables:
     """The groups of tables that are made when one of their tables is first asked for."""
 
     def __init__(self, make: Callable[[Group], Mapping[str, pa.Table]]) -> None:
@@ -119,7 +119,7 @@ class HostTables:
     remarks: tuple[str, ...]
     why_untimed: str
     tables: Mapping[str, pa.Table] = field(repr=False)
-    late: Late | None = field(default=None, repr=False)
+    late: LazyTables | None = field(default=None, repr=False)
 
     def table(self, name: str) -> pa.Table:
         """The table of that name in `schema.HOST_TABLES`. Raises a `TfcompareError` if its group cannot be made."""

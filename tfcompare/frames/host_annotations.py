@@ -174,7 +174,7 @@ def find_annotations(
     kind = np.where(is_op[every], _NO_NAME, kind_of_name[space.events.metadata[every]])
     is_marker = _are_markers(space, steps, every)
     if marker is not None:
-        is_marker |= space.named(marker)[every]
+        is_marker |= space.events_named(marker)[every]
     kind[is_marker] = _NO_NAME
     on_python = _run_python(space, every[is_marker | np.isin(kind, (_OF_PYTHON, _IS_FUNCTION, _GETS_INPUT))])
     chosen = on_python[space.events.line[every]] & (is_op[every] | is_marker | (kind != _NO_NAME))

@@ -66,7 +66,7 @@ def _span_durations(space: XSpace) -> Int64:
     events = space.events
     if not len(space.rows_named(REGION_START)) or not len(space.rows_named(_REGION_STOP)):
         return events.duration_ps
-    rows, is_start = space.rows_named(REGION_START, _REGION_STOP), space.named(REGION_START)
+    rows, is_start = space.rows_named(REGION_START, _REGION_STOP), space.events_named(REGION_START)
     here, following = rows[:-1], rows[1:]
     region = is_start[here] & ~is_start[following] & (events.line[here] == events.line[following])
     here, following = here[region], following[region]
@@ -105,7 +105,7 @@ def _regions_of_executions(space: XSpace, around: Int32, executions: Executions)
     """
     calls, rows = executions.linked
     region = around[rows]
-    in_region = (region >= 0) & space.named(REGION_START)[region]
+    in_region = (region >= 0) & space.events_named(REGION_START)[region]
     first, last = np.full(len(space.events), len(space.events)), np.full(len(space.events), -1)
     np.minimum.at(first, region[in_region], calls[in_region])
     np.maximum.at(last, region[in_region], calls[in_region])

@@ -149,7 +149,7 @@ def memory_events(space: XSpace, steps: Steps) -> MemoryEvents:
     order = np.lexsort((space.events.start_ps[rows], memory))
     numbers = _numbers_of(space, rows, order)
     rows, memory = rows[order], memory[order]
-    is_allocation = space.named(ALLOCATION)[rows]
+    is_allocation = space.events_named(ALLOCATION)[rows]
     previous, following = _neighbours(memory, numbers.integers("addr", 0))
     freed = np.where(~is_allocation & (previous >= 0) & is_allocation[previous], previous, -1)
     return MemoryEvents(

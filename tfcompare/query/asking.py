@@ -18,7 +18,7 @@ import pyarrow as pa
 from tfcompare.child import Child, Exceeded, OutOfTime
 from tfcompare.errors import TfcompareError
 from tfcompare.query.tables import RunTables
-from tfcompare.turns import Turns
+from tfcompare.turns import FairSemaphore
 
 AT_ONCE = 4
 """The number of queries that run at the same time in one process; others wait."""
@@ -30,7 +30,7 @@ _MOST_DIGITS_OF_FLOATS = 15
 
 _WHOLE = frozenset({"HUGEINT", "UHUGEINT"})
 _DECIMAL = re.compile(r"DECIMAL\(\d+,\d+\)")
-_turns = Turns(AT_ONCE)
+_turns = FairSemaphore(AT_ONCE)
 
 _ROOM, _ROOM_OF_THREADS = 1.5, 2**29
 """The memory that a query may use in addition to that of its process: a multiple of DuckDB's own limit, and what

@@ -34,7 +34,7 @@ from tfcompare.views.blocks import (
     Text,
     Timeline,
     Verdict,
-    spoken,
+    without_interaction,
 )
 
 VERSION = 1
@@ -79,7 +79,7 @@ def _blocks(blocks: Iterable[Block], words: Sequence[str], rows: int) -> list[di
     """Those that say something in JSON: a chart without rows can only be drawn, and links are of pages."""
     found = []
     for one in blocks:
-        if (block := spoken(one)) is None:
+        if (block := without_interaction(one)) is None:
             continue
         if isinstance(block, Beside) or (isinstance(block, Section) and not block.title):
             found += _blocks(block.blocks, words, rows)

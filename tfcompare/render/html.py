@@ -37,7 +37,7 @@ from tfcompare.views.blocks import (
     Text,
     Timeline,
     Verdict,
-    spoken,
+    without_interaction,
 )
 
 MOST_ROWS = 1_000
@@ -118,7 +118,7 @@ def _block(block: Block, payload: list[dict[str, Any]]) -> str:
         return f"<pre><code>{_code(block)}</code></pre>"
     if isinstance(block, Chart | Table | Timeline):
         return _drawn(block, payload)
-    said = spoken(block)
+    said = without_interaction(block)
     return "" if said is None else _block(said, payload)
 
 

@@ -20,7 +20,7 @@ from tfcompare.views.blocks import (
     Text,
     Verdict,
     facts_of,
-    spoken,
+    without_interaction,
 )
 
 
@@ -43,7 +43,7 @@ def _section(section: Section, rows: int) -> str:
 def _lines(block: Block, rows: int) -> Iterator[str]:
     if isinstance(block, Section):
         yield from filter(None, [_section(block, rows)])
-    elif (said := spoken(block)) is not block:
+    elif (said := without_interaction(block)) is not block:
         yield from () if said is None else _lines(said, rows)
     elif isinstance(block, Beside):
         yield from (line for one in block.blocks for line in _lines(one, rows))

@@ -17,7 +17,18 @@ from tfcompare.tools.caveats import caveats
 from tfcompare.tools.runs.listing import device_text
 from tfcompare.tools.short_names import shorten_distinct
 from tfcompare.views.answer import answer
-from tfcompare.views.blocks import Beside, Block, Facts, Items, Section, Table, Text, Verdict, facts_of, spoken
+from tfcompare.views.blocks import (
+    Beside,
+    Block,
+    Facts,
+    Items,
+    Section,
+    Table,
+    Text,
+    Verdict,
+    facts_of,
+    without_interaction,
+)
 
 if TYPE_CHECKING:
     from tfcompare.compare.pairs import Pairs
@@ -88,7 +99,7 @@ def cell(blocks: Iterable[Block]) -> str:
 def _block(block: Block) -> Iterator[str]:
     if isinstance(block, Beside) or (isinstance(block, Section) and not block.title):
         yield from (part for one in block.blocks for part in _block(one))
-    elif (said := spoken(block)) is not block:
+    elif (said := without_interaction(block)) is not block:
         yield from () if said is None else _block(said)
     elif isinstance(block, Section):
         inner = "".join(part for one in block.blocks for part in _block(one))

@@ -12,7 +12,19 @@ from tfcompare.render.text_table import TextColumn, fitting, paragraph, render
 from tfcompare.text import lines_of, more_rows, text_of
 from tfcompare.tools.columns import Shown
 from tfcompare.units import MISSING
-from tfcompare.views.blocks import Beside, Block, Code, Facts, Items, Section, Table, Text, Verdict, facts_of, spoken
+from tfcompare.views.blocks import (
+    Beside,
+    Block,
+    Code,
+    Facts,
+    Items,
+    Section,
+    Table,
+    Text,
+    Verdict,
+    facts_of,
+    without_interaction,
+)
 
 MOST_ITEMS = 5
 """Items of a list on a screen."""
@@ -33,7 +45,7 @@ def _lines(block: Block, width: int | None, rows: int) -> Iterator[str]:
         title = block.title if isinstance(block, Section) else ""
         if text := as_lines(block.blocks, width, rows):
             yield f"{paint(text_of(title), 'bold')}\n{text}" if title else text
-    elif (said := spoken(block)) is not block:
+    elif (said := without_interaction(block)) is not block:
         yield from () if said is None else _lines(said, width, rows)
     elif isinstance(block, Verdict):
         yield _sentence(block.headline, width, "bold" if block.tone == "neutral" else block.tone)

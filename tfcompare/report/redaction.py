@@ -23,7 +23,7 @@ from tfcompare.compare.pairs import Pairs
 from tfcompare.compare.side import letter
 from tfcompare.errors import TfcompareError
 from tfcompare.frames.arrow import TEXT, texts
-from tfcompare.frames.host import HostTables, Late, memory_bytes
+from tfcompare.frames.host import HostTables, LazyTables, memory_bytes
 from tfcompare.run import Run
 from tfcompare.schema.host_tables import HOST_TABLES
 from tfcompare.sources.logdir.found_run import FoundRun, HostFile
@@ -347,5 +347,5 @@ def _host(one: HostTables, name: str, naming: Naming, sentence: Naming) -> HostT
         remarks=tuple(map(sentence, one.remarks)),
         why_untimed=sentence(one.why_untimed),
         tables=_Renamed(one.tables, naming),
-        late=None if late is None else Late(lambda group: _Renamed(late[group], naming)),
+        late=None if late is None else LazyTables(lambda group: _Renamed(late[group], naming)),
     )

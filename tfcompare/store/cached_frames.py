@@ -198,7 +198,8 @@ class FrameCache:
         if self.why_unused:
             return None
         try:
-            return named(unpack(self.files.read(name), f"{self.files}/{name}", group), name, choice, reader)
+            tables = unpack(self.files.read(name), f"{self.files}/{name}", group)
+            return verify_pack_name(tables, name, choice, reader)
         except Damaged:
             self._remove(name)
         except (FileNotFoundError, TfcompareError):
@@ -222,7 +223,7 @@ class FrameCache:
                 del self._messages[next(iter(self._messages))]
 
 
-def named(tables: HostTables, name: str, choice: StepChoice = OWN_STEPS, reader: str = "") -> HostTables:
+def verify_pack_name(tables: HostTables, name: str, choice: StepChoice = OWN_STEPS, reader: str = "") -> HostTables:
     """The tables; raises `Damaged` if they belong to another pack than that of this name, which that reader made."""
     if pack_name(tables.host, tables.digest, choice, reader) != first_pack(name):
         raise Damaged("it is another pack")

@@ -20,7 +20,7 @@ from tfcompare.xspace import parse, read
 
 READERS = 2
 """The number of profiles that child processes read at the same time for one client. One more is read if another client
-asks, so that no client, whatever its files are, keeps all others waiting; further profiles wait, see `Turns`."""
+asks, so that no client, whatever its files are, keeps all others waiting; others wait, see `FairSemaphore`."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class BoundedBuilder:
     """Builds frames in child processes that cannot exceed `limits`; see `FrameBuilder`.
 
     The frames come as a pack: a fraction of the memory of loaded tables, and ready for the cache. `client`: who
-    asks, see `Turns`.
+    asks, see `FairSemaphore`.
     """
 
     processes: Children

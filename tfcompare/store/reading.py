@@ -14,14 +14,14 @@ import pyarrow as pa
 from tfcompare import settings
 from tfcompare.errors import NoOtherSteps, NoSuchPlace, NotFetched, TfcompareError
 from tfcompare.frames import HostTables
-from tfcompare.frames.host import Late
+from tfcompare.frames.host import LazyTables
 from tfcompare.frames.profile_reader import AT_ONCE, OnProgress, ProfileReader
 from tfcompare.schema import Group
 from tfcompare.settings import PLACES_VARIABLE
 from tfcompare.sources.allowed_roots import is_inside
 from tfcompare.sources.logdir import FoundRun, HostFile, StoredPack
 from tfcompare.sources.remote.places import RemotePath, parse, shown
-from tfcompare.store.cached_frames import FrameCache, named, pack_name, stamp_of
+from tfcompare.store.cached_frames import FrameCache, pack_name, stamp_of, verify_pack_name
 from tfcompare.store.contents import Damaged, OtherVersion
 from tfcompare.store.file_names import late_pack
 from tfcompare.store.files import is_own, store_files
@@ -82,7 +82,7 @@ class HostReader:
             first = self._stored(file, file.stored)
         else:
             first = self._with_other_steps(file, file.stored)
-        return replace(first, late=Late(partial(self._late, file, first.digest)))
+        return replace(first, late=LazyTables(partial(self._late, file, first.digest)))
 
     def _late(self, file: HostFile, digest: str, group: Group) -> Mapping[str, pa.Table]:
         """A group of a host file with that digest whose first groups were read before.
@@ -119,7 +119,7 @@ class HostReader:
             data = store_files(stored.store).read(name)
             own = is_own(stored.store)
             tables = unpack(data, group=group) if own else unpack_checked(data, group)
-            named(tables, name, reader=stored.reader)
+            verify_pack_name(tables, name, reader=stored.reader)
         except FileNotFoundError:
             return self._rebuilt(file, stored, group, "is not there any more")
         except OtherVersion:

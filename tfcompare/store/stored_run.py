@@ -145,13 +145,13 @@ def one_of(runs: Sequence[StoredRun], wanted: str, store: Store) -> StoredRun:
         listed = ", ".join(run.id for run in found[:_NEAREST]) + (" …" if len(found) > _NEAREST else "")
         raise TfcompareError(f"{store.shown}: {len(found):,} runs go by {wanted!r}; name one of them: {listed}")
     if not found:
-        raise nearest(runs, wanted, store)
+        raise no_such_run_error(runs, wanted, store)
     if not found[0].is_readable:
         raise NoRuns("; ".join(found[0].problems))
     return found[0]
 
 
-def nearest(runs: Sequence[StoredRun], wanted: str, store: Store) -> TfcompareError:
+def no_such_run_error(runs: Sequence[StoredRun], wanted: str, store: Store) -> TfcompareError:
     """The error that no run matches, with the runs whose ids or names are most similar."""
     scores = sorted(runs, key=lambda run: -max(_likeness(wanted, run.id), _likeness(wanted, run.name)))
     near = ", ".join(run.id for run in scores[:_NEAREST]) or "none"

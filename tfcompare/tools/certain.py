@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tfcompare.tools.step_attribution import Attribution
 
 
-def certainties(pair: Pair, attribution: Attribution, names: tuple[str, str]) -> Iterator[str]:
+def significant_findings(pair: Pair, attribution: Attribution, names: tuple[str, str]) -> Iterator[str]:
     """Markdown clauses, the most important first: time between steps, a host that stands out or else the part of step
     that changed most, the peak memory, growth of memory. `names` are those of baseline and candidate in Markdown."""
     ours, theirs = names

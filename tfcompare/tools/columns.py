@@ -245,7 +245,7 @@ def shown_alone(name: str, table: schema.Table, sums_per: SumsPer = PER_RUN) -> 
     return replace(column, heading="", label=label)
 
 
-def of_one_run(names: Sequence[str]) -> list[str]:
+def single_run_columns(names: Sequence[str]) -> list[str]:
     """The columns of a diff that say something about its baseline alone."""
     comparing = ("_candidate", "_delta", "_ratio")
     return [name for name in names if not name.endswith(comparing) and name not in _OF_TWO_RUNS]

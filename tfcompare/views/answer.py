@@ -24,7 +24,7 @@ from tfcompare.schema import SIDES, SPARSE_CORE
 from tfcompare.text import capitalized
 from tfcompare.tools.advice import Advice, Findings, advise_on, facts_of
 from tfcompare.tools.advice import Facts as AdviceFacts
-from tfcompare.tools.certain import certainties, loop_clause
+from tfcompare.tools.certain import loop_clause, significant_findings
 from tfcompare.tools.hosts.clock_change import clock_change
 from tfcompare.tools.hosts.host_words import who
 from tfcompare.tools.hosts.slowest_host import slowest_host_in
@@ -186,7 +186,7 @@ def _certain(pair: Pair) -> str:
     the steps do not differ in the same way, in Markdown."""
     found = pair.headline_verdict
     if found.word == UNCLEAR:
-        clauses = list(islice(certainties(pair, attribution_of(pair), pair.marked), 2))
+        clauses = list(islice(significant_findings(pair, attribution_of(pair), pair.marked), 2))
     elif (found.word == SAME or found.is_claim) and verdict_on_loop(pair).word != found.word:
         clauses = list(filter(None, [loop_clause(pair, pair.marked)]))
     else:

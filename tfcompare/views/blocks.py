@@ -11,7 +11,7 @@ from tfcompare.charts.verdicts import Judged, Tone, word_of
 from tfcompare.compare.diff import PER_RUN, SumsPer
 from tfcompare.text import capitalized
 from tfcompare.tools.card_texts import row_texts, value_text
-from tfcompare.tools.columns import Shown, of_one_run, shown, shown_alone
+from tfcompare.tools.columns import Shown, shown, shown_alone, single_run_columns
 from tfcompare.tools.key_figures import KeyFigure
 from tfcompare.units import MISSING, format_ratio
 
@@ -247,7 +247,7 @@ class Table:
 
     def columns_of(self, names: Sequence[str]) -> list[Shown]:
         """How these columns are shown; of a run alone, those that say something about it."""
-        names, show = (of_one_run(names), shown_alone) if self.is_alone else (names, shown)
+        names, show = (single_run_columns(names), shown_alone) if self.is_alone else (names, shown)
         return [self.others[name] if name in self.others else show(name, self.table, self.sums_per) for name in names]
 
     def name_in_file(self, column: str) -> str:
@@ -359,7 +359,7 @@ def later(make: Callable[[], Iterable[Block]]) -> Section:
     return Section("", make, is_open=True)
 
 
-def spoken(block: Block) -> Block | None:
+def without_interaction(block: Block) -> Block | None:
     """The block as something that needs no page: of links their text, nothing of what only acts."""
     if isinstance(block, Links):
         return Text(block.text) if block.text else None

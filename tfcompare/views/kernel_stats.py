@@ -54,7 +54,7 @@ from tfcompare.views.kernel_details import (
     rows_of,
 )
 from tfcompare.views.options import option
-from tfcompare.views.view import CHANGE, Make, View, by_role, changed, everything, kept, largest_first
+from tfcompare.views.view import CHANGE, Make, View, by_role, cached_section, changed, everything, largest_first
 
 GROUPINGS: dict[By, str] = {
     "kernel_name": "kernel", "op_name": "op", "kernel_and_op": "kernel and op", "launch": "every launch",
@@ -126,7 +126,7 @@ def blocks(pair: Pair, options: Options) -> Iterator[Block]:
     if why := pair.why_not_compared:
         yield Text(why, "notice")
         return
-    yield kept(pair, "kernel_stats", _answer)
+    yield cached_section(pair, "kernel_stats", _answer)
     yield Choose(["by", "filter", "per_launch"])
     rows = cache(partial(_rows, pair, options))
     yield later(lambda: [_table(pair, rows(), options)])

@@ -46,7 +46,7 @@ from tfcompare.views.blocks import (
     later,
 )
 from tfcompare.views.options import option
-from tfcompare.views.view import CHANGE, Make, View, by_role, changed, everything, kept, largest_first
+from tfcompare.views.view import CHANGE, Make, View, by_role, cached_section, changed, everything, largest_first
 
 GROUPINGS: dict[Grouping, str] = {"op_name": "op", "op_type": "op type", "scope": "name scope"}
 MOST_TYPES = 5
@@ -114,7 +114,7 @@ def blocks(pair: Pair, options: Options) -> Iterator[Block]:
         yield Text(why, "notice")
         if pair.diff().empty:
             return
-    yield kept(pair, "op_stats", _answer)
+    yield cached_section(pair, "op_stats", _answer)
     yield Choose(["by", "where", "filter", "idle", "per_occurrence"])
     rows = cache(partial(_rows, pair, options))
     yield later(lambda: [_table(pair, rows(), options)])

@@ -77,7 +77,7 @@ def charts_of(pair: Pair, charts: Mapping[str, Make], options: Any = None) -> It
     return (Chart(name, partial(make, pair, options), on=options) for name, make in charts.items())
 
 
-def kept(pair: Pair, name: str, make: Callable[[Pair], Iterable[Block]]) -> Section:
+def cached_section(pair: Pair, name: str, make: Callable[[Pair], Iterable[Block]]) -> Section:
     """Blocks on a pair that depend on no option: made when they are asked for, and kept with the comparison."""
     return later(partial(pair.cached, ("blocks", name), lambda: list(make(pair))))
 

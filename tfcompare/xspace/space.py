@@ -217,7 +217,7 @@ class XSpace:
         """The plane index of each of the events `rows`."""
         return self.lines.plane.take(self.events.line.take(rows))
 
-    def named(self, *names: str) -> Bools:
+    def events_named(self, *names: str) -> Bools:
         """Whether each event's name is one of `names`."""
         out = np.zeros(len(self.events), np.bool_)
         out[self.rows_named(*names)] = True

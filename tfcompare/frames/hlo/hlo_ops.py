@@ -93,7 +93,7 @@ def instructions(space: XSpace, ops: Sequence[OpEvents], steps: Steps) -> Instru
         return Instructions(empty("hlo_ops"), empty("hlo_cells"))
     plane = int(space.planes_of(rows[:1])[0])
     peaks = Peaks() if kind == "CPU" else peaks_of(space.planes[plane].stats)
-    read = _of_metadata if kind == "TPU" else _of_events
+    read = _facts_of_metadata if kind == "TPU" else _facts_of_events
     facts, which, costs = read(space, programs, rows, peaks)
     if kind == "TPU":
         facts, which = _by_core_type(facts, which, np.concatenate([events.on_sparse_core for events in ran]))
@@ -203,7 +203,7 @@ def _on_host(space: XSpace, steps: Steps) -> _Ran:
     )
 
 
-def _of_events(space: XSpace, programs: Programs, rows: Int32, peaks: Peaks) -> tuple[Facts, Int64, Facts]:
+def _facts_of_events(space: XSpace, programs: Programs, rows: Int32, peaks: Peaks) -> tuple[Facts, Int64, Facts]:
     """(the facts of the distinct instructions, the instruction of each row, the costs of an execution of it), from the
     stats of events and the programs."""
     ran, modules = instructions_of(space), space.strings("hlo_module")
@@ -231,7 +231,7 @@ def _of_events(space: XSpace, programs: Programs, rows: Int32, peaks: Peaks) -> 
     return facts, which, {name: each[which] for name, each in costs.items()}
 
 
-def _of_metadata(space: XSpace, programs: Programs, rows: Int32, peaks: Peaks) -> tuple[Facts, Int64, Facts]:
+def _facts_of_metadata(space: XSpace, programs: Programs, rows: Int32, peaks: Peaks) -> tuple[Facts, Int64, Facts]:
     """(the facts of the distinct instructions, the instruction of each row, its costs), from the metadata of events,
     which TPUs record, and from the events where these record costs."""
     size = len(space.metadata_names)

@@ -63,13 +63,13 @@ def group_events(space: XSpace, links: Links | None, marker: str | None) -> Grou
     """
     if links is None:
         links = link(space)
-    is_implicit = space.named(*_IMPLICIT_ROOTS)
+    is_implicit = space.events_named(*_IMPLICIT_ROOTS)
     explicit, source = _explicit_roots(space, is_implicit, marker)
     implicit = np.flatnonzero(is_implicit & ~explicit)
     roots = np.concatenate([np.flatnonzero(explicit), implicit[~is_tf_data_run(space, implicit)]])
     roots.sort()
     levels = np.maximum(space.number_of("_r", roots, 1), 1)
-    levels[space.named(_TRACE_CONTEXT)[roots]] = 2
+    levels[space.events_named(_TRACE_CONTEXT)[roots]] = 2
     if source == NAMED:
         levels[explicit[roots]] = levels.max(initial=0) + 1
     order = np.lexsort((space.events.start_ps[roots], -levels))
@@ -139,7 +139,7 @@ def eager_events(space: XSpace, links: Links | None) -> Bools:
     if has_loops(space):
         return np.zeros(len(space.events), np.bool_)
     sources = space.rows_named(_EAGER_EXECUTE, *TF_DATA_RUNS)
-    is_of_one_op = space.named(_EAGER_EXECUTE)[sources] & (space.number_of("is_func", sources, -1) == 0)
+    is_of_one_op = space.events_named(_EAGER_EXECUTE)[sources] & (space.number_of("is_func", sources, -1) == 0)
     kind = np.where(is_of_one_op, _EAGER_OP, _FUNCTION).astype(np.int8)
     is_eager: Bools = nearest_source_value(links, sources, kind)[: len(space.events)] == _EAGER_OP
     return is_eager
@@ -154,7 +154,7 @@ def host_events_named(space: XSpace, name: str) -> Bools:
     """Whether each event is a host event with that name."""
     out, host = np.zeros(len(space.events), np.bool_), host_plane(space)
     if host is not None:
-        out[host.events] = space.named(name)[host.events]
+        out[host.events] = space.events_named(name)[host.events]
     return out
 
 
@@ -168,7 +168,7 @@ def _explicit_roots(space: XSpace, is_implicit: Bools, marker: str | None) -> tu
     if marker is not None:
         return host_events_named(space, marker), NAMED
     numbered = space.has("step_num")
-    contexts = space.named(_TRACE_CONTEXT)
+    contexts = space.events_named(_TRACE_CONTEXT)
     rows, flags = space.numbers("_r")
     flagged = np.zeros(len(space.events), np.bool_)
     flagged[rows] = flags > 0

@@ -155,7 +155,7 @@ def find_rows(calls: Calls, pipelines: Pipelines, executions: Executions) -> Ite
 def _fed_to_devices(space: XSpace, calls: Calls) -> Int64:
     """Ids of the pipelines that pass elements of other pipelines to a device, found through their generator
     iterators."""
-    is_generator = space.named(*_TO_DEVICE)[calls.row]
+    is_generator = space.events_named(*_TO_DEVICE)[calls.row]
     if not is_generator.any():
         return np.zeros(0, np.int64)
 
@@ -164,7 +164,7 @@ def _fed_to_devices(space: XSpace, calls: Calls) -> Int64:
         return np.unique(parents[are_known])
 
     above = parents_of(calls.row[is_generator])
-    ahead = np.isin(calls.ids[calls.iterator], above) & space.named(_AHEAD_OF_DEVICE)[calls.row]
+    ahead = np.isin(calls.ids[calls.iterator], above) & space.events_named(_AHEAD_OF_DEVICE)[calls.row]
     return np.concatenate([above, parents_of(calls.row[ahead])])
 
 

@@ -50,7 +50,7 @@ def lane_pairs(timelines: Sequence[HostTimeline]) -> list[LanePair]:
     Lanes that the profiler derived from others are left out, as they show the same spans again.
     """
     sides = [_lanes(timeline) for timeline in timelines]
-    pairs = _alone(sides[0]) if len(sides) == 1 else _paired(sides[0], sides[1])
+    pairs = _single_run_lanes(sides[0]) if len(sides) == 1 else _paired(sides[0], sides[1])
     named = [_named(sides, lanes) for lanes in pairs]
     named.sort(key=lambda one: one[1])
     return _with_distinct_labels([pair for pair, _ in named])
@@ -70,7 +70,7 @@ def _name(line: str) -> str:
     return _CONTENTS.sub(lambda found: ",".join(sorted(found[0].split(","))), _ID.sub("", line))
 
 
-def _alone(lanes: pd.DataFrame) -> Iterator[Lanes]:
+def _single_run_lanes(lanes: pd.DataFrame) -> Iterator[Lanes]:
     yield from ((int(lane), None) for lane in lanes.index)
 
 

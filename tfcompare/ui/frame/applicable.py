@@ -22,7 +22,7 @@ def remember(selection: Selection, reasons: dict[str, str]) -> None:
     st.session_state[_KNOWN] = selection.compared, reasons
 
 
-def known(selection: Selection) -> dict[str, str]:
+def remembered_reasons(selection: Selection) -> dict[str, str]:
     """The remembered reasons for the selected runs; none if these were not loaded yet."""
     compared, reasons = st.session_state.get(_KNOWN, ((), {}))
     found: dict[str, str] = reasons if compared == selection.compared else {}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from tfcompare.errors import NotFetched, TfcompareError
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
-from tfcompare.turns import Turns
+from tfcompare.turns import FairSemaphore
 
 if TYPE_CHECKING:
     from tfcompare.run import Run
@@ -55,7 +55,7 @@ class RunCache:
         self._together: frozenset[Key] = frozenset()
         self._retry_at: dict[Key, float] = {}
         self._threads = ThreadPoolExecutor(_WAITING, thread_name_prefix="tfcompare-read")
-        self._turns = Turns(AT_ONCE + 1, per_client=AT_ONCE)
+        self._turns = FairSemaphore(AT_ONCE + 1, per_client=AT_ONCE)
 
     def request_together(self, found: Sequence[FoundRun], steps: StepChoice = OWN_STEPS) -> dict[FoundRun, Future[Run]]:
         """Request all these runs, as `request` does; they stay cached until others are requested together."""

@@ -121,7 +121,7 @@ def setup(title: str, *, needs: Needs) -> Page:
         st.error(as_markdown(error))
         st.stop()
     link_slot = st.sidebar.empty()
-    known = applicable.known(view.selection)
+    known = applicable.remembered_reasons(view.selection)
     sidebar.links(link_slot, state.asked(), known)
     shown = view.search.without_hidden(view.selection.recordings)
     if view.found:

@@ -20,7 +20,7 @@ from tfcompare import settings
 from tfcompare.errors import TfcompareError
 from tfcompare.markdown import as_code, as_markdown
 from tfcompare.query.asking import AT_ONCE, Answer, Asked, Limits
-from tfcompare.query.ready import READY
+from tfcompare.query.presets import PRESETS
 from tfcompare.query.tables import BASELINE, CANDIDATE, REPEAT, RunTables
 from tfcompare.run import Run
 from tfcompare.tools.diff_tables import DiffTables
@@ -48,7 +48,7 @@ def show(view: Page) -> None:
     """Show the page below its title."""
     tables = _tables(view)
     st.selectbox(
-        "Example queries", range(len(READY)), index=None, key=_READY, format_func=lambda i: READY[i].title,
+        "Example queries", range(len(PRESETS)), index=None, key=_READY, format_func=lambda i: PRESETS[i].title,
         placeholder="Choose one to run it; you can then edit it", on_change=_take_ready,
     )  # fmt: skip
     _follow_address(tables)
@@ -64,7 +64,7 @@ def show(view: Page) -> None:
         st.error("The query failed:")
         st.code(stored[1], language=None, wrap_lines=True)
         return
-    nothing = next((ready.nothing for ready in READY if ready.sql == sql), "The query returned no rows.")
+    nothing = next((ready.nothing for ready in PRESETS if ready.sql == sql), "The query returned no rows.")
     query_tables.show(stored[1], tables, nothing=nothing, limits=_limits())
 
 
@@ -131,7 +131,7 @@ def _follow_address(tables: RunTables) -> None:
     if linked and linked != asked:
         _ask(linked)
     elif asked is None:
-        _ask(next(ready.sql for ready in READY if len(tables.runs) > 1 or not ready.is_of_two))
+        _ask(next(ready.sql for ready in PRESETS if len(tables.runs) > 1 or not ready.is_of_two))
     elif linked is None:
         _write_to_url(asked)
     if _EDITOR not in st.session_state:  # the user left the page, which removed the widget's text
@@ -150,8 +150,8 @@ def _editor() -> None:
 def _take_ready() -> None:
     chosen = st.session_state[_READY]
     # Streamlit also calls this for what was chosen before, if the page was interrupted before the widget was drawn.
-    if chosen is not None and READY[chosen].sql != st.session_state[_ASKED]:
-        _ask_new(READY[chosen].sql)
+    if chosen is not None and PRESETS[chosen].sql != st.session_state[_ASKED]:
+        _ask_new(PRESETS[chosen].sql)
 
 
 def _take_editor() -> None:

@@ -19,7 +19,7 @@ from tfcompare.export.trace import chrome_trace, traced
 from tfcompare.markdown import as_code, as_markdown
 from tfcompare.schema import SIDES
 from tfcompare.text import middle_ellipsis
-from tfcompare.tools.columns import HEADINGS, of_one_run, shown, shown_alone
+from tfcompare.tools.columns import HEADINGS, shown, shown_alone, single_run_columns
 from tfcompare.tools.timeline.aligned import Aligned
 from tfcompare.tools.timeline.drawing import default_window_us
 from tfcompare.tools.timeline.host_pair import Meeting
@@ -148,7 +148,7 @@ def show_range(sides: ShownHosts, aligned: Aligned, state: State) -> None:
     names += [f"wall_time_us_{role}" for role in ("baseline", "candidate", "delta")]
     names += [f"occurrences_{role}" for role in SIDES]
     if sides.pair.is_single:
-        columns = [shown_alone(name, schema.OP_STATS) for name in of_one_run(names)]
+        columns = [shown_alone(name, schema.OP_STATS) for name in single_run_columns(names)]
     else:
         columns = [shown(name, schema.OP_STATS) for name in names]
     if sides.hosts:

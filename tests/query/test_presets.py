@@ -12,7 +12,7 @@ import pytest
 from tests.profiles import loaded_run
 from tfcompare import schema
 from tfcompare.query.asking import ask
-from tfcompare.query.ready import READY, Ready
+from tfcompare.query.presets import PRESETS, Preset
 from tfcompare.query.tables import RunTables, every_table
 
 PAIR = ("filters_512_128_simulated", "filters_16_8_simulated")
@@ -23,12 +23,12 @@ def answers() -> dict[str, pd.DataFrame]:
     """The rows of each ready query on the simulated GPU runs, by its title."""
     tables = RunTables.of([loaded_run(name) for name in PAIR])
     with ThreadPoolExecutor(2) as pool:
-        frames = pool.map(lambda ready: ask(ready.sql, tables).named(), READY)
-    return dict(zip((ready.title for ready in READY), frames, strict=True))
+        frames = pool.map(lambda ready: ask(ready.sql, tables).named(), PRESETS)
+    return dict(zip((ready.title for ready in PRESETS), frames, strict=True))
 
 
-def of(beginning: str) -> Ready:
-    (found,) = (ready for ready in READY if ready.title.startswith(beginning))
+def of(beginning: str) -> Preset:
+    (found,) = (ready for ready in PRESETS if ready.title.startswith(beginning))
     return found
 
 
@@ -111,7 +111,7 @@ def test_a_long_step_is_found_with_the_part_that_grew() -> None:
 
 
 def test_there_is_a_sentence_for_no_rows() -> None:
-    titles: Sequence[str] = [ready.title for ready in READY]
+    titles: Sequence[str] = [ready.title for ready in PRESETS]
     assert len(set(titles)) == len(titles) >= 6
-    assert all(ready.nothing.endswith(".") for ready in READY)
-    assert not any(word in ready.sql for ready in READY for word in ("op_steps", "kernel_steps", "memory_timeline"))
+    assert all(ready.nothing.endswith(".") for ready in PRESETS)
+    assert not any(word in ready.sql for ready in PRESETS for word in ("op_steps", "kernel_steps", "memory_timeline"))

@@ -9,7 +9,7 @@ from tfcompare.schema import IDLE, STEP_PARTS
 
 
 @dataclass(frozen=True)
-class Ready:
+class Preset:
     """A query, a short title, the meaning of an empty result, and whether a single run always gives that."""
 
     title: str
@@ -18,13 +18,13 @@ class Ready:
     is_of_two: bool = False
 
 
-def _ready(title: str, sql: str, nothing: str, *, is_of_two: bool = False) -> Ready:
-    return Ready(title, dedent(sql).strip(), nothing, is_of_two)
+def _ready(title: str, sql: str, nothing: str, *, is_of_two: bool = False) -> Preset:
+    return Preset(title, dedent(sql).strip(), nothing, is_of_two)
 
 
 _PARTS = ", ".join(STEP_PARTS)
 
-READY = (
+PRESETS = (
     _ready(
         "Ops whose time per step changed most",
         f"""
