@@ -36,6 +36,19 @@ def _unsorted_line(line: Array, start: Array, duration: Array, order: Array, fir
     return order.size, order.size
 
 
+@compiled
+def _around(line: Array, start: Array, duration: Array, order: Array, stack: Array, depth: Int, row: Int) -> Int:
+    """How many of the first `depth` events on the `stack` of positions in `order`, each within those below it, enclose
+    the row on its line."""
+    end = start[row] + duration[row]
+    while depth > 0:
+        top = order[stack[depth - 1]]
+        if line[top] == line[row] and end <= start[top] + duration[top]:
+            break
+        depth -= 1
+    return depth
+
+
 def parents_in_time(line: Array, start: Array, duration: Array, order: Array, parent: Array) -> None:
     """Set `parent` of each row of `order` to the innermost event that encloses it on its line, −1 for none.
 
@@ -46,16 +59,13 @@ def parents_in_time(line: Array, start: Array, duration: Array, order: Array, pa
 
 @compiled
 def _find_parents(line: Array, start: Array, duration: Array, order: Array, stack: Array, parent: Array) -> None:
+    """`stack` holds positions in `order` of the open events."""
     depth = 0
-    for row in order:
-        end = start[row] + duration[row]
-        while depth > 0:
-            top = stack[depth - 1]
-            if line[top] == line[row] and end <= start[top] + duration[top]:
-                break
-            depth -= 1
-        parent[row] = stack[depth - 1] if depth > 0 else -1
-        stack[depth] = row
+    for i in range(order.size):
+        row = order[i]
+        depth = _around(line, start, duration, order, stack, depth, row)
+        parent[row] = order[stack[depth - 1]] if depth > 0 else -1
+        stack[depth] = i
         depth += 1
 
 
@@ -75,12 +85,7 @@ def _find_within(
     depth = 0
     for i in range(order.size):
         row = order[i]
-        end = start[row] + duration[row]
-        while depth > 0:
-            top = order[stack[depth - 1]]
-            if line[top] == line[row] and end <= start[top] + duration[top]:
-                break
-            depth -= 1
+        depth = _around(line, start, duration, order, stack, depth, row)
         if depth > 0:
             out[i] = out[stack[depth - 1]] or marked[stack[depth - 1]]
         stack[depth] = i
@@ -108,11 +113,7 @@ def _subtract_children(
     for i in range(order.size):
         row = order[i]
         end = start[row] + duration[row]
-        while depth > 0:
-            top = order[stack[depth - 1]]
-            if line[top] == line[row] and end <= start[top] + duration[top]:
-                break
-            depth -= 1
+        depth = _around(line, start, duration, order, stack, depth, row)
         if depth > 0:
             begin = max(start[row], covered_until[depth - 1])
             if end > begin:
