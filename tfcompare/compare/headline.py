@@ -52,7 +52,7 @@ def step_time_headline(
         times = _times(times_us, slow_steps)
         sentence = f"{_examples_and_time(examples, times_us, names, verdict)}: {times}."
     elif work:
-        sentence = _per_iteration(times_us, names, verdict, work)
+        sentence = _change(times_us, names, verdict, work=work)
     elif verdict.word == UNTESTED and all(info.steps_included == 1 for info in infos):
         sentence = f"{_of_one_step(*times_us, names)} {how_to_record_more(infos)}"
     else:
@@ -89,38 +89,34 @@ def work_of_steps(iterations: tuple[int, int], names: tuple[str, str]) -> str:
     return f"Each step of {name} does {many // few} times the work of one of {other}"
 
 
-def _per_iteration(times_us: tuple[float, float], names: tuple[str, str], verdict: Verdict, work: str) -> str:
-    """What steps of unlike work do, then what the verdict says of two times of iterations."""
-    ours, theirs = names
-    before, after = times_us
-    times = f"{format_time_us(after)} vs {format_time_us(before)}"
-    said = f"{work}; per iteration, "
-    if verdict.is_claim:
-        change = f"{theirs} {faster_or_slower(before, after, per='')} {ours}"
-        return f"{said}{change} ({_how_sure(before, after, verdict)}): {times}."
-    if verdict.word == SAME:
-        return f"{said}{theirs} is as fast as {ours}: {times}. {_interval(verdict)}"
-    if verdict.word == UNCLEAR:
-        told = f"the difference is inconclusive: {theirs} vs {ours}, {times}"
-        return f"{said}{told}. {_interval(verdict)}{_how_to_tell(verdict)}"
-    return f"{said}the difference was not tested: {theirs} vs {ours}, {times}."
-
-
 def _change(
-    times_us: tuple[float, float], names: tuple[str, str], verdict: Verdict, *, slow_steps: str = "", of: str = ""
+    times_us: tuple[float, float],
+    names: tuple[str, str],
+    verdict: Verdict,
+    *,
+    slow_steps: str = "",
+    of: str = "",
+    work: str = "",
 ) -> str:
-    """What the verdict says of two step times, of steps of the kind `of` where there are several."""
+    """What the verdict says of two step times: of steps of the kind `of` where there are several, or of iterations
+    where `work_of_steps` says that steps do unlike `work`."""
     ours, theirs = names
-    times = _times(times_us, slow_steps)
-    in_kind, of_kind = (f"In steps of {as_code(of)}, ", f" for steps of {as_code(of)}") if of else ("", "")
+    times, per = _times(times_us, slow_steps), " per step"
+    of_kind = f" for steps of {as_code(of)}" if of else ""
+    lead, unclear, untested = "", f"Inconclusive{of_kind}", f"Difference not tested{of_kind}"
+    if work:
+        times, per, lead = " vs ".join(map(format_time_us, times_us[::-1])), "", f"{work}; per iteration, "
+        unclear, untested = f"{lead}the difference is inconclusive", f"{lead}the difference was not tested"
+    elif of:
+        lead = f"In steps of {as_code(of)}, "
     if verdict.is_claim:
-        change = f"{theirs} {faster_or_slower(*times_us)} {ours}"
-        return f"{in_kind}{change} ({_how_sure(*times_us, verdict)}): {times}."
+        change = f"{theirs} {faster_or_slower(*times_us, per=per)} {ours}"
+        return f"{lead}{change} ({_how_sure(*times_us, verdict)}): {times}."
     if verdict.word == SAME:
-        return f"{in_kind}{theirs} is as fast as {ours}: {times}. {_interval(verdict)}"
+        return f"{lead}{theirs} is as fast as {ours}: {times}. {_interval(verdict)}"
     if verdict.word == UNCLEAR:
-        return f"Inconclusive{of_kind}: {theirs} vs {ours}, {times}. {_interval(verdict)}{_how_to_tell(verdict)}"
-    return f"Difference not tested{of_kind}: {theirs} vs {ours}, {times}."
+        return f"{unclear}: {theirs} vs {ours}, {times}. {_interval(verdict)}{_how_to_tell(verdict)}"
+    return f"{untested}: {theirs} vs {ours}, {times}."
 
 
 def loop_change(

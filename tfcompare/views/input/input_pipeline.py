@@ -121,13 +121,13 @@ def _getting_input(pair: Pair) -> str:
     if not all(map(has_step_times, pair.runs)):
         return ""
     sides = pair.cached("getting input", partial(getting_input, pair))
-    told = [
+    of_runs = [
         f"{name} spends {format_percent(us.sum() / step_us)} of the step time in {as_code(us.index[0])}"
         + (f" and {len(us) - 1:,} more" if len(us) > 1 else "")
         for name, (us, step_us) in zip(pair.marked, sides, strict=True)
         if len(us) and step_us > 0
     ]
-    return capitalized("; ".join(told[: len(pair.shown)]))
+    return capitalized("; ".join(of_runs[: len(pair.shown)]))
 
 
 def _of_program(pair: Pair) -> Iterator[Block]:
