@@ -3,16 +3,21 @@
 const ROW = 15; // pixels
 const LANE_GAP = 9;
 const SIDE_GAP = 3;
+const MOST_ROWS = 64; // of a side of a lane, as in tools/timeline/layout.py
 
-function formatTime(us, step = Math.abs(us)) {
-  const size = Math.max(Math.abs(us), step);
-  const [unit, name] = size >= 1e6 ? [1e6, "s"] : size >= 1e3 ? [1e3, "ms"] : size >= 1 || us === 0 ? [1, "µs"] : [1e-3, "ns"];
-  const digits = Math.max(0, Math.min(6, Math.ceil(2 - Math.log10(Math.max(step / unit, 1e-9)))));
-  return `${(us / unit).toFixed(Math.min(digits, 3)).replace("-", "−")} ${name}`;
+// The unit for times of a size, in µs, and its name.
+function unitOf(size) {
+  return size >= 1e6 ? [1e6, "s"] : size >= 1e3 ? [1e3, "ms"] : size >= 1 || size === 0 ? [1, "µs"] : [1e-3, "ns"];
+}
+
+function formatTime(us) {
+  const [unit, name] = unitOf(Math.abs(us));
+  const digits = Math.ceil(2 - Math.log10(Math.max(Math.abs(us) / unit, 1e-9)));
+  return `${(us / unit).toFixed(Math.max(0, Math.min(digits, 3))).replace("-", "−")} ${name}`;
 }
 
 function formatDuration(us) {
-  const [unit, name] = us >= 1e6 ? [1e6, "s"] : us >= 1e3 ? [1e3, "ms"] : us >= 1 || us === 0 ? [1, "µs"] : [1e-3, "ns"];
+  const [unit, name] = unitOf(us);
   const value = us / unit;
   return `${value.toFixed(value >= 100 ? 0 : value >= 10 ? 1 : 2)} ${name}`;
 }
@@ -32,7 +37,7 @@ function ticks(from, to, step) {
 
 // A tick's label in the unit of its distance to the next, so that all ticks share one.
 function tickLabel(us, step, largest) {
-  const [unit, name] = largest >= 1e6 ? [1e6, "s"] : largest >= 1e3 ? [1e3, "ms"] : largest >= 1 ? [1, "µs"] : [1e-3, "ns"];
+  const [unit, name] = unitOf(largest);
   const digits = Math.max(0, -Math.floor(Math.log10(step / unit) + 1e-9));
   return `${(us / unit).toFixed(Math.min(digits, 6)).replace("-", "−")} ${name}`;
 }

@@ -7,9 +7,10 @@ const KEYS = [
   ["Lane’s name", "fold, or show all of its rows"],
 ];
 
-function make(tag, parent, className = "") {
+function make(tag, parent, className = "", text = "") {
   const made = parent.appendChild(document.createElement(tag));
   made.className = className;
+  made.textContent = text;
   return made;
 }
 
@@ -17,9 +18,8 @@ function make(tag, parent, className = "") {
 // toggleColour, unshift, toggleHelp, jump.
 function controls(bar, jumps, help, actions) {
   const button = (text, title, action) => {
-    const made = make("button", bar);
+    const made = make("button", bar, "", text);
     made.type = "button";
-    made.textContent = text;
     made.title = title;
     made.setAttribute("aria-label", title);
     made.addEventListener("click", action);
@@ -33,7 +33,7 @@ function controls(bar, jumps, help, actions) {
   const shift = button("", "Undo the shift of the candidate", actions.unshift);
   button("?", "Keys", actions.toggleHelp);
   const grid = make("div", help);
-  for (const pair of KEYS) for (const text of pair) make("span", grid).textContent = text;
+  for (const pair of KEYS) for (const text of pair) make("span", grid, "", text);
   const legend = make("div", bar, "legend");
   let shownJumps = "";
 
@@ -58,9 +58,8 @@ function showJumps(row, jumps, jump) {
   row.hidden = !jumps.length;
   row.textContent = "Go to";
   for (const one of jumps) {
-    const button = make("button", row);
+    const button = make("button", row, "", one.text);
     button.type = "button";
-    button.textContent = one.text;
     button.title = one.title;
     button.addEventListener("click", () => jump(one));
   }
@@ -69,18 +68,18 @@ function showJumps(row, jumps, jump) {
 function changeLegend(data, colours) {
   return legendOf([
     [colours.shades[1][SHADES], "slower"], [colours.shades[0][SHADES], "faster"], [colours.shades[0][0], "unchanged"],
-    [null, "only on one side"], [colours.neutral, "not compared", "In a step without a counterpart in the other run, or outside of steps"], ...pale(data, colours),
+    [null, "only on one side"], [colours.neutral, "not compared", "In a step without a counterpart in the other run, or outside of steps"], ...paleLegend(data, colours),
   ]);
 }
 
 // The op types that are drawn; those that share a colour share an entry.
 function typeLegend(data, colours) {
   const entries = data.kinds.map((types, kind) => [KINDS[kind], types.slice(0, 2).join(", ") + (types.length > 2 ? " …" : ""), types.join(", ")]);
-  return legendOf([...entries.filter(([, text]) => text), [colours.neutral, "no op"], ...pale(data, colours)]);
+  return legendOf([...entries.filter(([, text]) => text), [colours.neutral, "no op"], ...paleLegend(data, colours)]);
 }
 
 // What pale colours are, if there are any: of several spans drawn as one, how much of the time they are busy.
-function pale(data, colours) {
+function paleLegend(data, colours) {
   const title = "Several short spans, drawn as one: the paler, the less of the time they run. Zoom in to see each";
   return data.spans.count.some((count) => count > 1) ? [[`linear-gradient(90deg, ${colours.shades[0][SHADES]}, ${colours.back})`, "several, with gaps", title]] : [];
 }

@@ -26,12 +26,12 @@ function theme(element) {
     primary: of("--st-primary-color", "#1f66b5"),
     neutral: isDark ? "#39424e" : "#dfe4ea",
     alone: isDark ? "#4a5361" : "#ccd3db",
-    shades: [-1, 1].map((sign) => Array.from({ length: SHADES + 1 }, (_, i) => mixed(grey, sign < 0 ? BETTER : WORSE, i / SHADES))),
+    shades: [-1, 1].map((sign) => Array.from({ length: SHADES + 1 }, (_, i) => mixColours(grey, sign < 0 ? BETTER : WORSE, i / SHADES))),
     hatch: hatch(isDark ? "#aab4c0" : "#66717f"),
   };
 }
 
-function mixed(from, to, share) {
+function mixColours(from, to, share) {
   return `rgb(${from.map((value, i) => Math.round(value + (to[i] - value) * share)).join(",")})`;
 }
 
@@ -238,13 +238,13 @@ function drawLabels(context, data, lanes, view, scale, colours, top, height) {
     context.font = `11px ${colours.font}`;
     context.fillStyle = colours.text;
     const room = scale.left - 24 - context.measureText(sign).width;
-    const lines = wrapped(context, lane.label, room, h >= 2 * ROW ? 2 : 1);
+    const lines = wrapLabel(context, lane.label, room, h >= 2 * ROW ? 2 : 1);
     lines.forEach((line, i) => context.fillText((i ? "" : sign) + line, 4, y + ROW / 2 + i * 13));
   }
 }
 
 // A label in at most `most` lines, the last one cut before its end: names of threads and streams end with a number.
-function wrapped(context, text, room, most) {
+function wrapLabel(context, text, room, most) {
   const lines = [];
   let rest = text;
   while (rest && lines.length < most) {

@@ -5,7 +5,7 @@ function indexSpans(spans) {
   const rows = new Map();
   const byId = new Map();
   for (let i = 0; i < spans.start.length; i++) {
-    const key = (spans.lane[i] * 2 + spans.side[i]) * 64 + spans.row[i];
+    const key = (spans.lane[i] * 2 + spans.side[i]) * MOST_ROWS + spans.row[i];
     if (!rows.has(key)) rows.set(key, []);
     rows.get(key).push(i);
     if (spans.id[i] >= 0) byId.set(spans.id[i] * 2 + spans.side[i], i);
@@ -14,7 +14,7 @@ function indexSpans(spans) {
 }
 
 function spansOfRow(index, lane, side, row) {
-  return index.rows.get((lane * 2 + side) * 64 + row) ?? [];
+  return index.rows.get((lane * 2 + side) * MOST_ROWS + row) ?? [];
 }
 
 // How many of these spans start until a time.

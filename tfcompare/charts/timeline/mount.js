@@ -81,8 +81,10 @@ export function mount(element, data, state, onChange) {
     const height = scroll.clientHeight;
     spacer.style.height = `${Math.max(lanes.height - height, 0)}px`;
     const context = prepare(canvas, now.left + now.width, height);
-    const look = { colour: data.letters.length > 1 ? view.colour : "type", find: data.find };
-    drawLanes(context, { data, index: spansIndex, lanes, view, scale: now, look, colours, top: scroll.scrollTop, height, hover });
+    drawLanes(context, {
+      data, index: spansIndex, lanes, view, scale: now, colours, top: scroll.scrollTop, height, hover,
+      look: { colour: data.letters.length > 1 ? view.colour : "type", find: data.find },
+    });
     showControls(data, view, colours);
     if (isHidden) scrollToSelected();
     const tookMs = performance.now() - began;
@@ -124,8 +126,8 @@ export function mount(element, data, state, onChange) {
     settle();
   }
 
-  function zoom(factor, at = (view.from + view.to) / 2) {
-    look(at - (at - view.from) * factor, at + (view.to - at) * factor);
+  function zoom(factor, centre = (view.from + view.to) / 2) {
+    look(centre - (centre - view.from) * factor, centre + (view.to - centre) * factor);
   }
 
   function pan(share) {

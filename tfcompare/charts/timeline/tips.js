@@ -3,7 +3,7 @@
 const MOST_LETTERS = 120;
 
 // A name cut in its middle: its end tells most.
-function shortened(name) {
+function shortenName(name) {
   if (name.length <= MOST_LETTERS) return name;
   const head = Math.floor(MOST_LETTERS / 3);
   return `${name.slice(0, head)}…${name.slice(name.length - (MOST_LETTERS - 1 - head))}`;
@@ -12,14 +12,14 @@ function shortened(name) {
 // What the pointer is on, in lines of text.
 function describe(data, i) {
   const { spans } = data;
-  const names = (spans.op[i] < 0 ? [spans.name[i]] : [spans.op[i], spans.name[i]]).map((one) => shortened(data.names[one]));
+  const names = (spans.op[i] < 0 ? [spans.name[i]] : [spans.op[i], spans.name[i]]).map((one) => shortenName(data.names[one]));
   const isOne = spans.count[i] === 1;
   const scale = data.scales[spans.side[i]]; // times are those of the profile, also where a side is stretched
   if (!isOne) names[0] = `${spans.count[i].toLocaleString("en")} spans, the longest: ${names[0]}`;
   const lines = isOne
     ? [...names, `${formatDuration(spans.duration[i] / scale)}, starts at ${formatTime(spans.start[i] / scale)}`]
     : [...names, `${formatDuration((spans.duration[i] * spans.busy[i]) / scale)} in all`];
-  if (data.letters.length > 1) lines.push(compared(data, i, isOne));
+  if (data.letters.length > 1) lines.push(describeChange(data, i, isOne));
   return lines.join("\n");
 }
 
@@ -65,7 +65,7 @@ function describeDrift(data, { time, onLabel }) {
   return `Where ${ours} is at ${formatTime(at[nearest])}, ${theirs} is ${by} ${word} it, counted from ${since}`;
 }
 
-function compared(data, i, isOne) {
+function describeChange(data, i, isOne) {
   const { spans } = data;
   const [own, other] = [data.letters[spans.side[i]], data.letters[1 - spans.side[i]]];
   if (spans.status[i] === 2) return `only in ${own}`;

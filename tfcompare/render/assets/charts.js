@@ -1,11 +1,11 @@
 // Draws Plotly figures in the colours of the report.
 
-function styled(name) {
+function cssVariable(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
 
 function template() {
-  const [text, grid, line, back] = ["--text", "--grid", "--line", "--back"].map(styled);
+  const [text, grid, line, back] = ["--text", "--grid", "--line", "--back"].map(cssVariable);
   const axis = { gridcolor: grid, linecolor: line, zerolinecolor: line, automargin: true, title: { font: { size: 13 } } };
   return {
     layout: {

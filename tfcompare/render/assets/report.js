@@ -26,7 +26,7 @@ function showTimeline(element, { data, state }) {
 
   function inWords(one) {
     const op = spans.op[one] >= 0 ? ` (${data.names[spans.op[one]]})` : "";
-    return `${data.letters[spans.side[one]]}: ${data.names[spans.name[one]]}${op}, ${timeText(spans.duration[one])}`;
+    return `${data.letters[spans.side[one]]}: ${data.names[spans.name[one]]}${op}, ${formatDuration(spans.duration[one])}`;
   }
 
   function select(chosen) {
@@ -44,11 +44,6 @@ function showTimeline(element, { data, state }) {
     if (name === "selected") select(value);
   });
   return () => mounted.update(data, state);
-}
-
-function timeText(us) {
-  const [value, unit] = us >= 1e6 ? [us / 1e6, "s"] : us >= 1e3 ? [us / 1e3, "ms"] : us >= 1 ? [us, "µs"] : [us * 1e3, "ns"];
-  return `${value.toPrecision(3)} ${unit}`;
 }
 
 // What is in sight, or soon will be; not what is folded.
@@ -72,9 +67,9 @@ const dark = matchMedia("(prefers-color-scheme: dark)");
 const button = document.getElementById("theme");
 document.querySelector(".tools").hidden = false;
 
-function paint(theme) {
-  document.documentElement.dataset.theme = theme;
-  button.textContent = theme === "dark" ? "Light" : "Dark";
+function paint(name) {
+  document.documentElement.dataset.theme = name;
+  button.textContent = name === "dark" ? "Light" : "Dark";
   for (const redraw of shown.values()) redraw?.();
 }
 paint(dark.matches ? "dark" : "light");

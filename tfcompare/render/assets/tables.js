@@ -6,19 +6,19 @@ const FEW_ROWS = 8;
 function drawTable(element, table) {
   const count = table.columns[0].texts.length;
   const state = { sorted: null, falling: true, words: [], all: count <= FIRST_ROWS };
-  const bar = child(element, "div", "bar");
-  const search = child(bar, "input");
+  const bar = make("div", element, "bar");
+  const search = make("input", bar);
   search.type = "search";
   search.hidden = count <= FEW_ROWS;
   search.placeholder = "Filter";
   search.setAttribute("aria-label", `Filter ${table.title}`);
-  const told = child(bar, "span", "quiet");
-  told.setAttribute("role", "status");
-  const more = child(bar, "button", "", `Show all ${count.toLocaleString("en-US")} rows`);
-  const save = child(bar, "button", "", "CSV");
+  const status = make("span", bar, "quiet");
+  status.setAttribute("role", "status");
+  const more = make("button", bar, "", `Show all ${count.toLocaleString("en-US")} rows`);
+  const save = make("button", bar, "", "CSV");
   save.title = "The rows that match the filter, in full precision";
-  const grid = child(child(element, "div", "scroll"), "table");
-  const [head, body] = [child(grid, "thead"), child(grid, "tbody")];
+  const grid = make("table", make("div", element, "scroll"));
+  const [head, body] = [make("thead", grid), make("tbody", grid)];
   const arrows = drawHeading(head, table, (column) => {
     if (state.sorted === column) state.falling = !state.falling;
     else [state.sorted, state.falling] = [column, table.columns[column].kind === "number"];
@@ -31,7 +31,7 @@ function drawTable(element, table) {
       const text = state.words.length ? table.columns.map((one) => one.texts[row]).join(" ").toLowerCase() : "";
       if (state.words.every((word) => text.includes(word))) chosen.push(row);
     }
-    return state.sorted === null ? chosen : inOrder(chosen, table.columns[state.sorted], state.falling);
+    return state.sorted === null ? chosen : sortRows(chosen, table.columns[state.sorted], state.falling);
   }
 
   function fill() {
@@ -39,7 +39,7 @@ function drawTable(element, table) {
     const shown = state.all ? chosen : chosen.slice(0, FIRST_ROWS);
     body.replaceChildren(...shown.map((row) => drawRow(table.columns, row)));
     more.hidden = state.all || chosen.length <= FIRST_ROWS;
-    told.textContent = chosen.length < count || !more.hidden ? `${shown.length.toLocaleString("en-US")} of ${count.toLocaleString("en-US")} rows` : "";
+    status.textContent = chosen.length < count || !more.hidden ? `${shown.length.toLocaleString("en-US")} of ${count.toLocaleString("en-US")} rows` : "";
     arrows.forEach((arrow, column) => {
       const isSorted = column === state.sorted;
       arrow.textContent = isSorted ? (state.falling ? " ▼" : " ▲") : "";
@@ -63,23 +63,23 @@ function drawTable(element, table) {
 function drawHeading(head, table, sort) {
   const { columns } = table;
   if (columns.some((column) => column.heading)) {
-    const groups = child(head, "tr");
+    const groups = make("tr", head);
     for (let i = 0; i < columns.length; ) {
       const { heading } = columns[i];
       let span = 1;
       while (heading && columns[i + span]?.heading === heading) span++;
-      const cell = child(groups, "th", heading ? "group" : "", heading);
+      const cell = make("th", groups, heading ? "group" : "", heading);
       cell.colSpan = span;
       i += span;
     }
   }
-  const labels = child(head, "tr");
+  const labels = make("tr", head);
   return columns.map((column, i) => {
-    const cell = child(labels, "th", column.kind === "number" ? "number" : "");
+    const cell = make("th", labels, column.kind === "number" ? "number" : "");
     cell.title = column.help;
-    const button = child(cell, "button", "", column.label);
+    const button = make("button", cell, "", column.label);
     button.addEventListener("click", () => sort(i));
-    return child(button, "span");
+    return make("span", button);
   });
 }
 
@@ -88,7 +88,7 @@ function drawRow(columns, row) {
   columns.forEach((column, i) => {
     const look = column.kind === "number" ? "number" : i === 0 ? "name" : (column.tones?.[row] ?? "");
     const text = column.texts[row];
-    const cell = child(line, "td", look, look === "name" ? "" : text);
+    const cell = make("td", line, look, look === "name" ? "" : text);
     if (look !== "name") return;
     for (const part of text.split(/(?<=[/:])/)) cell.append(part, document.createElement("wbr")); // may break there
   });
@@ -96,7 +96,7 @@ function drawRow(columns, row) {
 }
 
 // Missing numbers come last either way.
-function inOrder(rows, column, falling) {
+function sortRows(rows, column, falling) {
   const sign = falling ? -1 : 1;
   const key = column.values ?? column.texts;
   const isMissing = (row) => key[row] === null || key[row] === "";
@@ -127,12 +127,4 @@ function download(name, text) {
   link.download = name;
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
-}
-
-function child(parent, tag, className = "", text = "") {
-  const element = document.createElement(tag);
-  if (className) element.className = className;
-  if (text) element.textContent = text;
-  parent.append(element);
-  return element;
 }
