@@ -16,6 +16,8 @@ PORT ?=
 TESTS ?= tests
 CORE_TESTS := tests/charts tests/compare tests/export tests/frames tests/tools
 WORKERS ?= 2
+# JavaScript is tested where there is npm.
+NODE_MODULES := $(if $(shell command -v npm 2>/dev/null),tests/javascript/node_modules)
 SOURCES := app.py pages tfcompare tests benchmarks sample_logs docs
 
 .DEFAULT_GOAL := run
@@ -25,10 +27,10 @@ run: .venv/run.stamp
 	$(BIN)/tfcompare serve $(DIRS) $(if $(PORT),--port $(PORT))
 
 # The tests of a file share what they read and compare, so one worker runs them all.
-test: check
+test: check $(NODE_MODULES)
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not thorough" $(TESTS)
 
-test-all: check
+test-all: check $(NODE_MODULES)
 	LAW_FACTOR=5 $(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(TESTS)
 
 test-fast: .venv/test.stamp
@@ -59,7 +61,7 @@ bench: .venv/test.stamp
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist
+	rm -rf .venv tests/javascript/node_modules .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/bin/python:
@@ -79,4 +81,8 @@ clean:
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements.txt
 	-@$(BIN)/python -m compileall -q -j 0 .venv/lib
 	@TFCOMPARE_STORE=off $(BIN)/tfcompare diff sample_logs/autoencoder_gpu_simulated/filters_* >/dev/null
+	@touch $@
+
+tests/javascript/node_modules: tests/javascript/package.json
+	npm install --prefix tests/javascript --no-package-lock --no-audit --no-fund --loglevel=error
 	@touch $@
