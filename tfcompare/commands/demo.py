@@ -25,7 +25,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the guidance and replace this process with the server, which prints its address."""
     if arguments.port is not None:
         serve.check_port(arguments.port)
-    command = [*serve.command_line([settings.sample_runs()], arguments.port), settings.DEMO_OPTION]
+    command = [*serve.command_line([settings.sample_runs()], arguments.port), "--demo"]
     print("What to look at first:")
     for number, sentence in enumerate(settings.DEMO_GUIDANCE, 1):
         print(f"  {number}. {sentence}")

@@ -45,9 +45,7 @@ _UPDATE_INTERVAL_S = 0.2
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("paths", metavar="PATH", nargs="+", help="where to look for runs")
-    parser.add_argument(
-        settings.STORE_OPTION, metavar="URL", help="the store, a folder or a URL (default: this machine's cache)"
-    )
+    parser.add_argument("--store", metavar="URL", help="the store, a folder or a URL (default: this machine's cache)")
     parser.add_argument(
         "--tag", metavar="KEY=VALUE", action="append", default=[],
         help="metadata of the runs, such as commit=abc123 or tags=nightly, besides that in a tfcompare.json in their "
@@ -80,12 +78,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 def local_store() -> str:
     """The folder of the local store. Raises `TfcompareError` if it is turned off."""
-    folder = settings.store_folder(os.environ)
+    folder = settings.from_environment().store_folder
     if folder is None:
-        raise TfcompareError(
-            f"the cache is turned off ({settings.STORE_VARIABLE}={settings.OFF}); name a store with "
-            f"{settings.STORE_OPTION}"
-        )
+        raise TfcompareError("the cache is turned off (TFCOMPARE_STORE=off); name a store with --store")
     return str(folder)
 
 
@@ -100,7 +95,7 @@ def _pool(arguments: argparse.Namespace, address: str) -> Callable[[], Pool]:
 
             return Cluster(arguments.scheduler)
         note_if_compiling()
-        return Processes(arguments.workers or os.cpu_count() or 1, settings.read_limits(os.environ))
+        return Processes(arguments.workers or os.cpu_count() or 1, settings.from_environment().read_limits)
 
     return start
 

@@ -30,14 +30,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", metavar="PATH", nargs="*", type=_place, help="where to look for runs")
     add_port(parser)
     parser.add_argument(
-        settings.ROOT_OPTION, metavar="DIR", dest="roots", action="append", type=Path, default=[],
+        "--root", metavar="DIR", dest="roots", action="append", type=Path, default=[],
         help="open no path outside DIR that is typed or in a link; can be given several times",
     )  # fmt: skip
     parser.add_argument(
-        settings.STORE_OPTION, metavar="URL", help="also show the runs in this store (filled by `tfcompare ingest`)"
+        "--store", metavar="URL", help="also show the runs in this store (filled by `tfcompare ingest`)"
     )
     parser.add_argument(
-        settings.CAPTURE_OPTION, action="store_true", help="allow capturing from any browser, not only on this machine"
+        "--allow-capture", action="store_true", help="allow capturing from any browser, not only on this machine"
     )
 
 
@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
             raise NoSuchPlace(f"{path}: no such file or folder")
     for root in arguments.roots:
         if not root.is_dir():
-            raise NoSuchPlace(f"{root}: is not a folder; {settings.ROOT_OPTION} takes a folder that contains runs")
+            raise NoSuchPlace(f"{root}: is not a folder; --root takes a folder that contains runs")
     if arguments.store is not None:
         from tfcompare.store.run_store import Store
 
@@ -90,12 +90,12 @@ def command_line(
     if port is not None:
         command += ["--server.port", str(port)]
     places = [f"./{p}" if str(p).startswith("-") else str(p) for p in paths]
-    options = [word for root in roots for word in (settings.ROOT_OPTION, str(root.absolute()))]
-    options += [settings.CAPTURE_OPTION] if allow_capture else []
+    options = [word for root in roots for word in ("--root", str(root.absolute()))]
+    options += ["--allow-capture"] if allow_capture else []
     if store is not None:
         from tfcompare.store.files import full_address
 
-        options += [settings.STORE_OPTION, full_address(store)]
+        options += ["--store", full_address(store)]
     return [*command, "--", *options, *places]
 
 

@@ -319,7 +319,7 @@ def store_files(address: str) -> StoreFiles:
 
     Raises `NoSuchPlace` for a kind of URL that does not support stores.
     """
-    return _files_at(full_address(address), settings.store_bytes(os.environ) if is_own(address) else None)
+    return _files_at(full_address(address), settings.from_environment().store_bytes if is_own(address) else None)
 
 
 @lru_cache(maxsize=64)
@@ -330,7 +330,7 @@ def _files_at(address: str, max_bytes: int | None) -> StoreFiles:
 
 def is_own(address: str) -> bool:
     """Whether the store there is this machine's cache of frames."""
-    own = settings.store_folder(os.environ)
+    own = settings.from_environment().store_folder
     return own is not None and not is_url(address) and Path(full_address(address)) == own.absolute()
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from platformdirs import user_cache_path
 
 import tfcompare as tfc
 from tests.profiles import ROOT
@@ -288,5 +289,4 @@ def test_how_much_may_be_kept_is_set_in_the_environment(monkeypatch: pytest.Monk
         remote_cache()
     monkeypatch.delenv("TFCOMPARE_FETCHED")
     monkeypatch.delenv("TFCOMPARE_FETCHED_MB")
-    monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
-    assert str(remote_cache().folder) == "/somewhere/tfcompare/fetched" or sys.platform != "linux"
+    assert remote_cache().folder == user_cache_path("tfcompare", appauthor=False) / "fetched"

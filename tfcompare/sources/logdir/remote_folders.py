@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePath
@@ -16,7 +15,8 @@ from tfcompare.sources.remote.files import Listing, RemoteFile
 
 def remote_cache() -> Cache:
     """The cache for copies of remote files on this machine, as set in the environment."""
-    return Cache(settings.fetched_folder(os.environ), settings.fetched_bytes(os.environ))
+    given = settings.from_environment()
+    return Cache(given.fetched_folder, given.fetched_bytes)
 
 
 @dataclass(frozen=True)
