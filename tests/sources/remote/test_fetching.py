@@ -102,14 +102,14 @@ def test_a_download_that_takes_too_long_is_given_up(web: Web, monkeypatch: pytes
     assert web.asked.count("GET /vm.xplane.pb") == 1
 
 
-def test_what_a_killed_process_left_is_removed_after_a_day(memory: Any, cache_folder: Path) -> None:
+def test_what_a_killed_process_left_is_removed_after_an_hour(memory: Any, cache_folder: Path) -> None:
     cache_folder.mkdir()
-    for name, age_s in (("old.part", 25 * 3600), ("new.part", 60)):
+    for name, age_s in ((".arriving-old", 2 * 3600), (".arriving-new", 60)):
         (cache_folder / name).write_bytes(b"x")
         os.utime(cache_folder / name, (time.time() - age_s,) * 2)
     memory.pipe_file("/b/vm.xplane.pb", DATA)
     tfc.load(URL)
-    assert names(cache_folder) == ["part", "xplane.pb"]
+    assert names(cache_folder) == ["arriving-new", "xplane.pb"]
 
 
 FETCH = """
