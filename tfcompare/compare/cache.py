@@ -30,18 +30,16 @@ class Cache:
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
         """The result of `make`, cached for `key`. Callers must not modify it. Raises as `make` does."""
         with self._lock:
-            if key in self._results:
-                return self._use(key)
-        made = make()
+            entry = self._results.get(key)
+        if entry is None:
+            made = make()
+            entry = made, frame_bytes(made) if isinstance(made, pd.DataFrame) else 0
         with self._lock:
-            self._results.setdefault(key, (made, frame_bytes(made) if isinstance(made, pd.DataFrame) else 0))
-            return self._use(key)
-
-    def _use(self, key: Hashable) -> Any:
-        self._results.move_to_end(key)
-        while len(self) > 1 and self._is_full():
-            self._results.popitem(last=False)
-        return self._results[key][0]
+            found: T = self._results.setdefault(key, entry)[0]
+            self._results.move_to_end(key)
+            while len(self) > 1 and self._is_full():
+                self._results.popitem(last=False)
+        return found
 
     def _is_full(self) -> bool:
         return len(self) > MOST_RESULTS
