@@ -19,7 +19,6 @@ from dataclasses import asdict
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from tfcompare import settings
 from tfcompare.commands.shared.output import note
 from tfcompare.commands.shared.progress import note_if_compiling, progress
 from tfcompare.errors import TfcompareError
@@ -78,6 +77,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def local_store() -> str:
     """The folder of the local store. Raises `TfcompareError` if it is turned off."""
+    from tfcompare import settings
+
     folder = settings.from_environment().store_folder
     if folder is None:
         raise TfcompareError("the cache is turned off (TFCOMPARE_STORE=off); name a store with --store")
@@ -86,6 +87,7 @@ def local_store() -> str:
 
 def _pool(arguments: argparse.Namespace, address: str) -> Callable[[], Pool]:
     def start() -> Pool:
+        from tfcompare import settings
         from tfcompare.ingest.pools import Here, Processes
 
         if any(is_url(place) and parse(place).path.protocol == "memory" for place in (address, *arguments.paths)):

@@ -14,7 +14,6 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tfcompare import settings
 from tfcompare.errors import NoSuchPlace, TfcompareError
 from tfcompare.sources.remote.places import parse
 from tfcompare.text import is_url
@@ -84,9 +83,11 @@ def command_line(
     store: str | None = None,
 ) -> list[str]:
     """The command that starts Streamlit on the app, which finds `.streamlit/config.toml` next to `app.py` itself."""
+    from tfcompare.settings import app_folder
+
     # -P: modules in the current folder must not shadow ours.
     server = Path(__file__).parents[1] / "ui" / "frame" / "server.py"
-    command = [sys.executable, "-P", str(server), "run", str(settings.app_folder() / "app.py")]
+    command = [sys.executable, "-P", str(server), "run", str(app_folder() / "app.py")]
     if port is not None:
         command += ["--server.port", str(port)]
     places = [f"./{p}" if str(p).startswith("-") else str(p) for p in paths]
