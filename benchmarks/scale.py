@@ -28,7 +28,7 @@ from tfcompare.ingest.cluster import Cluster
 from tfcompare.ingest.ingesting import ingest
 from tfcompare.ingest.pools import Here
 from tfcompare.run import load
-from tfcompare.settings import OFF, STORE_VARIABLE, sample_runs
+from tfcompare.settings import sample_runs
 from tfcompare.store.file_names import INDEX
 from tfcompare.store.index import _read
 from tfcompare.store.run_store import Store
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--no-page", action="store_true", help="only print")
     chosen = parser.parse_args(arguments)
-    os.environ[STORE_VARIABLE] = OFF
+    os.environ["TFCOMPARE_STORE"] = "off"
     with tempfile.TemporaryDirectory(prefix="tfcompare-scale-") as name:
         folder = Path(name)
         lines = [f"- {line}" for line in description()]
@@ -185,7 +185,7 @@ def _small_hosts(folder: Path, hosts: int, rounds: int) -> list[tuple[str, str]]
     words = [sys.executable, "-m", "tfcompare", "diff", *map(str, runs)]
 
     def diffed(store: Path) -> None:
-        environment = os.environ | {STORE_VARIABLE: str(store)}
+        environment = os.environ | {"TFCOMPARE_STORE": str(store)}
         subprocess.run(words, check=True, stdout=subprocess.DEVNULL, cwd=ROOT, env=environment)
 
     numbers = iter(range(rounds))

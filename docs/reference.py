@@ -1,18 +1,22 @@
 """Writes the reference pages from the code: `python -m docs.reference` (`make docs`).
 
-`command-line.md` holds the help of every command, `tables.md` every declared table with its columns.
+`command-line.md` holds the help of every command, `tables.md` every declared table with its columns, and a part of
+`deploy.md` every setting.
 """
 
 from __future__ import annotations
 
 import io
 import os
+import re
 from collections.abc import Iterator
 from contextlib import redirect_stdout, suppress
 from pathlib import Path
+from typing import get_args
 
 from tfcompare import cli, schema
 from tfcompare.schema.columns import Column, Table
+from tfcompare.settings import FIELDS
 
 FOLDER = Path(__file__).resolve().parent
 WIDTH = "100"
@@ -99,10 +103,24 @@ def _row(column: Column) -> str:
     return f"| `{column.name}` | {column.dtype} | {column.unit} | {column.kind} | {meaning} |"
 
 
+def deploy() -> str:
+    """The page about deploying, with every setting in its table."""
+    rows = ["", "| variable | option | meaning | default |", "| --- | --- | --- | --- |"]
+    for field in FIELDS:
+        about = get_args(field.type)[-1]
+        option = f"`{about.extra['option']}`" if about.extra["option"] else ""
+        default = int(field.default) if isinstance(field.default, int) else ""
+        if field.name.endswith("_bytes"):
+            default = f"{field.default >> 20} MB"
+        rows.append(f"| `{field.encode_name}` | {option} | {about.description} | {default} |")
+    page = (FOLDER / "deploy.md").read_text(encoding="utf-8")
+    return re.sub(r"\n\| variable \|.*?(?=\n\n)", "\n".join(rows), page, flags=re.DOTALL)
+
+
 def main() -> None:
     """Write the pages."""
     os.environ["COLUMNS"] = WIDTH
-    for name, text in (("command-line.md", command_line()), ("tables.md", tables())):
+    for name, text in (("command-line.md", command_line()), ("tables.md", tables()), ("deploy.md", deploy())):
         (FOLDER / name).write_text(text, encoding="utf-8")
 
 

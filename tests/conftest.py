@@ -15,7 +15,6 @@ from hypothesis import settings
 
 from tests.sources.capture.workers import workers
 from tfcompare import cli
-from tfcompare.settings import DATA_VARIABLE, OFF, READ_VARIABLE, STORE_VARIABLE
 
 __all__ = ["workers"]
 
@@ -33,9 +32,9 @@ settings.load_profile("steady")
 
 
 def pytest_configure() -> None:
-    os.environ[DATA_VARIABLE] = os.environ["XDG_DATA_HOME"] = _DATA
-    os.environ[STORE_VARIABLE] = OFF  # what is tested is read; a few tests switch it on
-    os.environ[READ_VARIABLE] = OFF  # in this process
+    os.environ["TFCOMPARE_DATA"] = os.environ["XDG_DATA_HOME"] = _DATA
+    os.environ["TFCOMPARE_STORE"] = "off"  # what is tested is read; a few tests switch it on
+    os.environ["TFCOMPARE_READ_MB"] = "off"  # in this process
 
 
 @pytest.hookimpl(wrapper=True)

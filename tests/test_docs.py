@@ -92,6 +92,10 @@ def test_the_page_of_tables_is_up_to_date() -> None:
     assert (ROOT / "docs" / "tables.md").read_text(encoding="utf-8") == reference.tables(), "`make docs`"
 
 
+def test_the_settings_on_the_page_of_deploying_are_up_to_date() -> None:
+    assert (ROOT / "docs" / "deploy.md").read_text(encoding="utf-8") == reference.deploy(), "`make docs`"
+
+
 def commands() -> Iterator[tuple[str, tuple[str, ...]]]:
     """(page, arguments) of every call of tfcompare in a block of shell commands or in a job."""
     for page in PAGES:

@@ -5,7 +5,6 @@ It knows no surface: commands, pages and the pytest plugin ask, and show what co
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -150,7 +149,7 @@ def read(
     stray: Stray = "include" if steps.counts_stray else "exclude"
     return load(
         found, step_marker=steps.marker, steps=steps.range, stray=stray, step_kind=steps.kind, fetching=fetching,
-        build=build or reader_within(settings.read_limits(os.environ)),
+        build=build or reader_within(settings.from_environment().read_limits),
     )  # fmt: skip
 
 

@@ -1,29 +1,7 @@
-"""Settings from the command line and the environment, read once.
+"""The settings of a process, each declared once: its environment variable, option, unit, default and meaning.
 
 `streamlit run app.py -- PATH…` and `tfcompare serve PATH…` both pass their paths and options through `sys.argv`.
-Options take precedence over environment variables:
-
-| variable | option | meaning | default |
-|---|---|---|---|
-| `TFCOMPARE_PLACES` | `PATH…` | where to look for runs (paths and URLs), separated as in `PATH` | the sample runs |
-| `TFCOMPARE_ROOTS` | `--root DIR` | folders that contain all paths typed or linked | none: any path |
-| `TFCOMPARE_ALLOW_CAPTURE` | `--allow-capture` | `1`: any browser may record, not only one on this machine | `0` |
-| `TFCOMPARE_DATA` | | folder for uploads, captures, and the names and tags of runs | the user's data folder |
-| `TFCOMPARE_CACHE_MB` | | memory for loaded runs, in megabytes; runs being compared are always retained | 1024 |
-| `TFCOMPARE_UPLOAD_MB` | | size limit of one upload when expanded, in megabytes | 8192 |
-| `TFCOMPARE_USER_UPLOADS_MB` | | size limit of one user's stored uploads, in megabytes | 16384 |
-| `TFCOMPARE_UPLOADS_MB` | | size limit of all users' stored uploads, in megabytes | 32768 |
-| `TFCOMPARE_ARRIVING_MB` | | memory for files while browsers upload them, in megabytes; one browser gets half | 4096 |
-| `TFCOMPARE_QUERY_MB` | | memory limit of `tfcompare query`, in megabytes; each query on the page gets half | 1024 |
-| `TFCOMPARE_READ_MB` | | memory for reading one file, in megabytes; `off`: no limits | 8192 |
-| `TFCOMPARE_READ_S` | | processor time for reading one file, in seconds | 300 |
-| `TFCOMPARE_FETCHED` | | folder for copies of remote files | the user's cache folder |
-| `TFCOMPARE_FETCHED_MB` | | size limit of these copies, in megabytes; least recently used are deleted first | 4096 |
-| `TFCOMPARE_STORE_URL` | `--store URL` | a store of runs, listed along with the others | none |
-| `TFCOMPARE_STORE` | | folder of the cache of tables; `off` for no cache | the user's cache folder |
-| `TFCOMPARE_STORE_MB` | | size limit of this cache, in megabytes; least recently used are deleted first | 4096 |
-| `TFCOMPARE_PACK_MB` | | size limit of the tables of one host file in a store, in megabytes | 4096 |
-| | `--demo` | open on the Overview, with guidance, as `tfcompare demo` does | |
+Options take precedence over environment variables.
 """
 
 from __future__ import annotations
@@ -31,53 +9,22 @@ from __future__ import annotations
 import os
 import re
 import sys
+from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import msgspec
+from msgspec import Meta
+from platformdirs import user_cache_path, user_data_path
 
 from tfcompare.errors import NoSuchPlace, TfcompareError
 from tfcompare.text import is_url
 
-PLACES_VARIABLE = "TFCOMPARE_PLACES"
-ROOTS_VARIABLE = "TFCOMPARE_ROOTS"
-CAPTURE_VARIABLE = "TFCOMPARE_ALLOW_CAPTURE"
-DATA_VARIABLE = "TFCOMPARE_DATA"
-CACHE_VARIABLE = "TFCOMPARE_CACHE_MB"
-UPLOAD_VARIABLE = "TFCOMPARE_UPLOAD_MB"
-USER_UPLOADS_VARIABLE = "TFCOMPARE_USER_UPLOADS_MB"
-UPLOADS_VARIABLE = "TFCOMPARE_UPLOADS_MB"
-ARRIVING_VARIABLE = "TFCOMPARE_ARRIVING_MB"
-QUERY_VARIABLE = "TFCOMPARE_QUERY_MB"
-READ_VARIABLE = "TFCOMPARE_READ_MB"
-READ_S_VARIABLE = "TFCOMPARE_READ_S"
-FETCHED_VARIABLE = "TFCOMPARE_FETCHED"
-FETCHED_MB_VARIABLE = "TFCOMPARE_FETCHED_MB"
-STORE_VARIABLE = "TFCOMPARE_STORE"
-STORE_URL_VARIABLE = "TFCOMPARE_STORE_URL"
-STORE_MB_VARIABLE = "TFCOMPARE_STORE_MB"
-PACK_VARIABLE = "TFCOMPARE_PACK_MB"
 OFF = "off"
-DEFAULT_CACHE_MB = 1024
-DEFAULT_UPLOAD_MB = 8192
-DEFAULT_USER_UPLOADS_MB = 16384
-DEFAULT_UPLOADS_MB = 32768
-DEFAULT_ARRIVING_MB = 4096
-DEFAULT_QUERY_MB = 1024
-DEFAULT_READ_MB = 8192
-DEFAULT_READ_S = 300
-DEFAULT_FETCHED_MB = 4096
-DEFAULT_STORE_MB = 4096
-DEFAULT_PACK_MB = 4096
-_SEPARATOR = re.escape(os.pathsep)
-_URL = rf"[a-zA-Z][a-zA-Z0-9+.-]*://(?:\[[^\]/]*\]|[^/{_SEPARATOR}]*)(?:{_SEPARATOR}\d+(?![^/{_SEPARATOR}]))?(?:/[^{_SEPARATOR}]*)?"
-"""Matches a URL in a list of places, up to the next separator other than the one before a port."""
-
-ROOT_OPTION = "--root"
-CAPTURE_OPTION = "--allow-capture"
-STORE_OPTION = "--store"
-DEMO_OPTION = "--demo"
-
 DEMO_GUIDANCE = (
     "Read the headline: how much faster the candidate is, and how certain that is.",
     "“Why” names the parts of the step and the ops that changed the most.",
@@ -85,42 +32,81 @@ DEMO_GUIDANCE = (
 )
 """What to look at first, in the terminal and on the Overview of `tfcompare demo`."""
 
-
-@dataclass(frozen=True)
-class Settings:
-    """The settings of one process. Without `places` the sample runs are shown; without `roots` any path may be opened.
-
-    A place is a URL (text) or a path. `data` is None for the user's data folder (see `data_folder`). `store` is a URL
-    or path, None if no store was given. `is_demo`: the app opens on the Overview, with guidance.
-    """
-
-    places: tuple[str | Path, ...] = ()
-    cache_bytes: int = DEFAULT_CACHE_MB * 2**20
-    roots: tuple[Path, ...] = ()
-    allow_capture: bool = False
-    data: Path | None = None
-    upload_bytes: int = DEFAULT_UPLOAD_MB * 2**20
-    user_uploads_bytes: int = DEFAULT_USER_UPLOADS_MB * 2**20
-    uploads_bytes: int = DEFAULT_UPLOADS_MB * 2**20
-    store: str | None = None
-    is_demo: bool = False
-
-    @property
-    def data_folder(self) -> Path:
-        """The folder for uploads and captures."""
-        if self.data is not None:
-            return self.data
-        from platformdirs import user_data_path
-
-        return user_data_path("tfcompare", appauthor=False)
+_SEPARATOR = re.escape(os.pathsep)
+_URL = rf"[a-zA-Z][a-zA-Z0-9+.-]*://(?:\[[^\]/]*\]|[^/{_SEPARATOR}]*)(?:{_SEPARATOR}\d+(?![^/{_SEPARATOR}]))?(?:/[^{_SEPARATOR}]*)?"
+"""Matches a URL in a list of places, up to the next separator other than the one before a port."""
 
 
 @dataclass(frozen=True)
 class ReadLimits:
     """The memory and processor time that reading one file may take in the server, and in commands."""
 
-    memory_bytes: int = DEFAULT_READ_MB * 2**20
-    seconds: float = DEFAULT_READ_S
+    memory_bytes: int
+    seconds: float
+
+
+def _variable(field: str) -> str:
+    """The environment variable of a field, whose sizes are in megabytes."""
+    name = field.removeprefix("is_").removesuffix("_folder").upper()
+    return f"TFCOMPARE_{name}".replace("_BYTES", "_MB").replace("_SECONDS", "_S")
+
+
+def _about(meaning: str, option: str = "") -> Meta:
+    return Meta(description=meaning, extra={"option": option})
+
+
+_Amount = Annotated[int, Meta(ge=1)]
+_user_cache = cache(partial(user_cache_path, "tfcompare", appauthor=False))
+
+
+class Settings(msgspec.Struct, frozen=True, rename=_variable):
+    """The settings of one process, each with its meaning, option and default. A place is a URL (text) or a path."""
+
+    places: Annotated[
+        tuple[str | Path, ...],
+        _about("where to look for runs (paths and URLs), separated as in `PATH`; by default the sample runs", "PATH…"),
+    ] = ()
+    roots: Annotated[
+        tuple[Path, ...],
+        _about("folders that contain all paths typed or linked; by default any path may be opened", "--root DIR"),
+    ] = ()
+    allow_capture: Annotated[bool, _about("`1`: remote browsers may capture as well", "--allow-capture")] = False
+    is_demo: Annotated[bool, _about("`1`: open on the Overview, with guidance", "--demo")] = False
+    data_folder: Annotated[
+        Path, _about("folder for uploads, captures, and the names and tags of runs; by default the user's data folder")
+    ] = msgspec.field(default_factory=partial(user_data_path, "tfcompare", appauthor=False))
+    cache_bytes: Annotated[_Amount, _about("memory for loaded runs; those being compared always stay")] = 1 << 30
+    upload_bytes: Annotated[_Amount, _about("size limit of one upload when expanded")] = 8 << 30
+    user_uploads_bytes: Annotated[_Amount, _about("size limit of one user's stored uploads")] = 16 << 30
+    uploads_bytes: Annotated[_Amount, _about("size limit of all users' stored uploads")] = 32 << 30
+    arriving_bytes: Annotated[_Amount, _about("memory for files being uploaded; one browser gets half")] = 4 << 30
+    query_bytes: Annotated[_Amount, _about("memory of `tfcompare query`; a query on the page gets half")] = 1 << 30
+    read_bytes: Annotated[_Amount | None, _about("memory for reading one file; `off`: no limits")] = 8 << 30
+    read_seconds: Annotated[_Amount, _about("processor time for reading one file, in seconds")] = 300
+    fetched_folder: Annotated[Path, _about("folder for copies of remote files; by default the user's cache folder")] = (
+        msgspec.field(default_factory=lambda: _user_cache() / "fetched")
+    )
+    fetched_bytes: Annotated[_Amount, _about("size limit of these copies; evicts the least recently used")] = 4 << 30
+    store_url: Annotated[str | None, _about("a store whose runs are listed as well", "--store URL")] = None
+    store_folder: Annotated[
+        Path | None, _about("folder for the tables of files once read; `off`: none; by default the user's cache folder")
+    ] = msgspec.field(default_factory=lambda: _user_cache() / "store")
+    store_bytes: Annotated[_Amount, _about("size limit of these tables; evicts the least recently used")] = 4 << 30
+    pack_bytes: Annotated[_Amount, _about("size limit of the tables of one host file in a store")] = 4 << 30
+
+    @property
+    def read_limits(self) -> ReadLimits | None:
+        """The limits on reading a file; None if they are turned off."""
+        return None if self.read_bytes is None else ReadLimits(self.read_bytes, self.read_seconds)
+
+
+FIELDS = msgspec.structs.fields(Settings)
+"""Each setting; `encode_name` is its environment variable."""
+
+
+class _Options(ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise TfcompareError(f"{message}; after `app.py --` there are paths, --root DIR, --store URL, --allow-capture")
 
 
 def read(arguments: Sequence[str], environment: Mapping[str, str]) -> Settings:
@@ -128,148 +114,50 @@ def read(arguments: Sequence[str], environment: Mapping[str, str]) -> Settings:
 
     Raises `TfcompareError` for an unknown option or invalid value.
     """
-    places, roots, allow_capture, store = _arguments(arguments)
-    data = environment.get(DATA_VARIABLE, "")
-    for bound in (
-        fetched_bytes,
-        store_bytes,
-        pack_bytes,
-        query_bytes,
-        arriving_bytes,
-        read_limits,
-    ):  # validate now; used later
-        bound(environment)
-    return Settings(
-        places=_places(places or _split(environment.get(PLACES_VARIABLE, ""))),
-        roots=_paths(roots or environment.get(ROOTS_VARIABLE, "").split(os.pathsep)),
-        allow_capture=allow_capture or _flag(CAPTURE_VARIABLE, environment),
-        data=Path(data).expanduser() if data else None,
-        cache_bytes=_megabytes(CACHE_VARIABLE, environment, DEFAULT_CACHE_MB),
-        upload_bytes=_megabytes(UPLOAD_VARIABLE, environment, DEFAULT_UPLOAD_MB),
-        user_uploads_bytes=_megabytes(USER_UPLOADS_VARIABLE, environment, DEFAULT_USER_UPLOADS_MB),
-        uploads_bytes=_megabytes(UPLOADS_VARIABLE, environment, DEFAULT_UPLOADS_MB),
-        store=store or environment.get(STORE_URL_VARIABLE, "") or None,
-        is_demo=DEMO_OPTION in arguments,
-    )
+    options = _Options(add_help=False, allow_abbrev=False)
+    options.add_argument("places", nargs="*", type=_place)
+    options.add_argument("--root", dest="roots", action="append", type=_folder)
+    options.add_argument("--store", dest="store_url", type=_not_empty)
+    options.add_argument("--allow-capture", action="store_true")
+    options.add_argument("--demo", dest="is_demo", action="store_true")
+    given = vars(options.parse_intermixed_args([word for word in arguments if word != "--"]))
+    values = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items() if value}
+    return msgspec.structs.replace(from_environment(environment), **values)
 
 
-def _arguments(arguments: Sequence[str]) -> tuple[list[str], list[str], bool, str]:
-    """(places, roots, whether any browser may record, the store)."""
-    places, roots, allow_capture, store = list[str](), list[str](), False, ""
-    left = iter(arguments)
-    for word in left:
-        if word == CAPTURE_OPTION:
-            allow_capture = True
-        elif word == ROOT_OPTION or word.startswith(f"{ROOT_OPTION}="):
-            roots.append(word.partition("=")[2] if "=" in word else next(left, ""))
-            if not roots[-1]:
-                raise TfcompareError(f"{ROOT_OPTION} needs a folder behind it")
-        elif word == STORE_OPTION or word.startswith(f"{STORE_OPTION}="):
-            store = word.partition("=")[2] if "=" in word else next(left, "")
-            if not store:
-                raise TfcompareError(f"{STORE_OPTION} needs a folder or URL behind it")
-        elif word.startswith("-") and word not in ("--", DEMO_OPTION):
-            raise TfcompareError(
-                f"unknown option {word!r}; after `app.py --` there are paths, {ROOT_OPTION} DIR, {STORE_OPTION} URL "
-                f"and {CAPTURE_OPTION}"
-            )
-        elif word not in ("--", DEMO_OPTION):
-            places.append(word)
-    return places, roots, allow_capture, store
+def from_environment(environment: Mapping[str, str] = os.environ) -> Settings:
+    """The settings given by the environment. Raises `TfcompareError` for an invalid value."""
+    given = [(field, text) for field in FIELDS if (text := environment.get(field.encode_name))]
+    return Settings(**{field.name: _value(field, text) for field, text in given})
 
 
-def fetched_folder(environment: Mapping[str, str]) -> Path:
-    """The folder for copies of remote files."""
-    if named := environment.get(FETCHED_VARIABLE, ""):
-        return Path(named).expanduser()
-    from platformdirs import user_cache_path
-
-    return user_cache_path("tfcompare", appauthor=False) / "fetched"
-
-
-def fetched_bytes(environment: Mapping[str, str]) -> int:
-    """Size limit of the copies of remote files. Raises `TfcompareError` if it is not a number of megabytes."""
-    return _megabytes(FETCHED_MB_VARIABLE, environment, DEFAULT_FETCHED_MB)
-
-
-def store_folder(environment: Mapping[str, str]) -> Path | None:
-    """The folder of the local store of tables; None if it is turned off."""
-    named = environment.get(STORE_VARIABLE, "")
-    if named:
-        return None if named == OFF else Path(named).expanduser()
-    from platformdirs import user_cache_path
-
-    return user_cache_path("tfcompare", appauthor=False) / "store"
-
-
-def store_bytes(environment: Mapping[str, str]) -> int:
-    """Size limit of the local store. Raises `TfcompareError` if it is not a number of megabytes."""
-    return _megabytes(STORE_MB_VARIABLE, environment, DEFAULT_STORE_MB)
-
-
-def pack_bytes(environment: Mapping[str, str]) -> int:
-    """Size limit of a host file's tables in a store, when expanded, and of a file in a store.
-
-    Raises `TfcompareError` if it is not a number of megabytes.
-    """
-    return _megabytes(PACK_VARIABLE, environment, DEFAULT_PACK_MB)
-
-
-def query_bytes(environment: Mapping[str, str]) -> int:
-    """Memory limit of one query. Raises `TfcompareError` if it is not a number of megabytes."""
-    return _megabytes(QUERY_VARIABLE, environment, DEFAULT_QUERY_MB)
-
-
-def arriving_bytes(environment: Mapping[str, str]) -> int:
-    """Memory limit of files while browsers upload them. Raises `TfcompareError` if it is not a number of megabytes."""
-    return _megabytes(ARRIVING_VARIABLE, environment, DEFAULT_ARRIVING_MB)
-
-
-def read_limits(environment: Mapping[str, str]) -> ReadLimits | None:
-    """The limits on reading a file; None if they are turned off.
-
-    Raises `TfcompareError` if they are not numbers of megabytes and seconds.
-    """
-    if environment.get(READ_VARIABLE, "") == OFF:
+def _value(field: msgspec.structs.FieldInfo, text: str) -> Any:
+    if field.name in ("places", "roots"):
+        convert = _place if field.name == "places" else _folder
+        return tuple(map(convert, re.findall(rf"{_URL}|[^{_SEPARATOR}]+", text)))
+    if text == OFF and field.name in ("read_bytes", "store_folder"):
         return None
-    return ReadLimits(
-        _megabytes(READ_VARIABLE, environment, DEFAULT_READ_MB),
-        _number(READ_S_VARIABLE, environment, DEFAULT_READ_S, "seconds"),
-    )
+    unit = {"bytes": "megabytes", "seconds": "seconds"}.get(field.name.rpartition("_")[2])
+    try:
+        value = msgspec.convert(text, field.type, strict=False, dec_hook=lambda _, path: _folder(path))
+    except msgspec.ValidationError:
+        expected = f"a whole number of {unit}, at least 1" if unit else "0 or 1"
+        raise TfcompareError(f"{field.encode_name} must be {expected}; not {text!r}") from None
+    return value << 20 if unit == "megabytes" else value
 
 
-def _split(text: str) -> list[str]:
-    """The places in a list such as `/logs:s3://bucket/logs:http://host:8000/logs`; colons within URLs do not
-    separate."""
-    return re.findall(rf"{_URL}|[^{_SEPARATOR}]+", text)
+def _place(text: str) -> str | Path:
+    return text if is_url(text) else _folder(text)
 
 
-def _places(named: Sequence[str]) -> tuple[str | Path, ...]:
-    return tuple(p if is_url(p) else Path(p).expanduser() for p in named if p)
+def _folder(text: str) -> Path:
+    return Path(_not_empty(text)).expanduser()
 
 
-def _paths(named: Sequence[str]) -> tuple[Path, ...]:
-    return tuple(Path(p).expanduser() for p in named if p)
-
-
-def _flag(variable: str, environment: Mapping[str, str]) -> bool:
-    text = environment.get(variable, "")
-    if text not in ("", "0", "1"):
-        raise TfcompareError(f"{variable} must be 0 or 1; not {text!r}")
-    return text == "1"
-
-
-def _megabytes(variable: str, environment: Mapping[str, str], default: int) -> int:
-    return _number(variable, environment, default, "megabytes") * 2**20
-
-
-def _number(variable: str, environment: Mapping[str, str], default: int, unit: str) -> int:
-    text = environment.get(variable, "")
+def _not_empty(text: str) -> str:
     if not text:
-        return default
-    if not text.isdecimal() or int(text) == 0:
-        raise TfcompareError(f"{variable} must be a whole number of {unit}, at least 1; not {text!r}")
-    return int(text)
+        raise ArgumentTypeError("expected one argument")
+    return text
 
 
 _current: Settings | None = None
@@ -285,7 +173,7 @@ def current() -> Settings:
 
 def given_places() -> tuple[str | Path, ...]:
     """The places and roots given to the app; for commands and programs, those in the environment."""
-    given = _current if _current is not None else read((), os.environ)
+    given = _current or from_environment()
     return (*given.places, *given.roots)
 
 

@@ -88,7 +88,7 @@ class Yard:
     @contextlib.contextmanager
     def entered(self) -> Iterator[None]:
         """Use this cache, whose files are settled at once, and let no profile be read for the store."""
-        environment = mock.patch.dict(os.environ, {settings.STORE_VARIABLE: str(self.own)})
+        environment = mock.patch.dict(os.environ, {"TFCOMPARE_STORE": str(self.own)})
         with environment, mock.patch.object(cached_frames, "_SETTLED_NS", -1), settings.override(settings.Settings()):
             yield
 
@@ -136,7 +136,7 @@ def _look_at(yard: Yard, name: str, number: int) -> None:
     found = named(runs_in(Store(str(yard.store)))[0])
     listing(found, {})
     wanted = yard.run_of.get(name.removeprefix("store/"), "")
-    with mock.patch.dict(os.environ, {settings.STORE_VARIABLE: settings.OFF}):
+    with mock.patch.dict(os.environ, {"TFCOMPARE_STORE": "off"}):
         for one in [run for run in found if run.id == wanted] or found[number % max(len(found), 1) :][:1]:
             _look_at_run(load(one), number)
 

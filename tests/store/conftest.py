@@ -11,7 +11,6 @@ from tests.sources.remote.conftest import cache_folder, memory, s3, s3_for_all
 from tests.store.runs_in_stores import put, small
 from tfcompare import settings
 from tfcompare.frames import profile_reader
-from tfcompare.settings import STORE_VARIABLE
 from tfcompare.store import cached_frames
 
 __all__ = ["cache_folder", "memory", "s3", "s3_for_all"]
@@ -47,7 +46,7 @@ def given(logs: Path) -> Iterator[None]:
 @pytest.fixture
 def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """This machine's cache, switched on."""
-    monkeypatch.setenv(STORE_VARIABLE, str(tmp_path / "own"))
+    monkeypatch.setenv("TFCOMPARE_STORE", str(tmp_path / "own"))
     return tmp_path / "own"
 
 

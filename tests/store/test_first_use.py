@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from tests.profiles import WORKER_RUNS
-from tfcompare.settings import STORE_VARIABLE
 
 READ_AT_ONCE = """
 import sys
@@ -60,4 +59,4 @@ def test_types_that_threads_read_at_once() -> None:
 @pytest.mark.thorough
 def test_hosts_that_are_read_from_the_cache_at_once(tmp_path: Path) -> None:
     for _ in range(41):  # the first one fills the cache
-        run(SHOW, str(WORKER_RUNS["workers_balanced"]), **{STORE_VARIABLE: str(tmp_path)})
+        run(SHOW, str(WORKER_RUNS["workers_balanced"]), TFCOMPARE_STORE=str(tmp_path))

@@ -42,7 +42,7 @@ def run_folder(folder: Path, **files: bytes) -> Path:
 
 def test_the_frames_are_those_of_this_process(tmp_path: Path, processes: Children) -> None:
     path = run_folder(tmp_path, vm=PROFILE) / "vm.xplane.pb"
-    bounded = BoundedBuilder(processes, ReadLimits())
+    bounded = BoundedBuilder(processes, ReadLimits(8 << 30, 300))
     assert pack(bounded(path, "vm", OWN_STEPS)) == pack(build_here(path, "vm", OWN_STEPS))
 
 
@@ -60,7 +60,7 @@ def test_errors_are_those_of_this_process(tmp_path, processes, data, choice, kin
     if data is not None:
         path.write_bytes(data)
     errors = []
-    for build in (BoundedBuilder(processes, ReadLimits()), build_here):
+    for build in (BoundedBuilder(processes, ReadLimits(8 << 30, 300)), build_here):
         with pytest.raises(kind) as error:
             build(path, "vm", choice)
         errors.append(error.value)

@@ -15,7 +15,7 @@ import pytest
 from tests.profiles import loaded_run
 from tests.views.flat import shown as blocks_of
 from tfcompare import compare
-from tfcompare.compare.cache import MOST_KEPT
+from tfcompare.compare.cache import MOST_RESULTS
 from tfcompare.compare.pairs import pair_with, pairs_of
 from tfcompare.comparison import Comparison
 from tfcompare.ui.widgets import figures
@@ -90,10 +90,10 @@ def _other() -> str:
 
 def test_the_cache_is_bounded() -> None:
     own = compare(*map(loaded_run, ("filters_512_128", "filters_16_8")))
-    for i in range(MOST_KEPT + 10):
+    for i in range(MOST_RESULTS + 10):
         own.cached(i, lambda i=i: i)
-    assert len(own._cache) == MOST_KEPT
-    assert own.cached(MOST_KEPT + 9, lambda: "made anew") == MOST_KEPT + 9
+    assert len(own._cache) == MOST_RESULTS
+    assert own.cached(MOST_RESULTS + 9, lambda: "made anew") == MOST_RESULTS + 9
     assert own.cached(0, lambda: "made anew") == "made anew"
 
 

@@ -156,7 +156,7 @@ def upload(home: AppTest, here: Settings, **profiles: bytes) -> None:
 
 
 def test_uploaded_runs_are_selected_and_listed_first(home: AppTest, tmp_path: Path) -> None:
-    here = Settings(places=(SAMPLE_RUNS["filters_16_8"],), data=tmp_path / "data")
+    here = Settings(places=(SAMPLE_RUNS["filters_16_8"],), data_folder=tmp_path / "data")
     with settings.override(here):
         home.run()
         upload(home, here, mine=next(SAMPLE_RUNS["filters_512_128"].rglob("*.xplane.pb")).read_bytes())
@@ -167,7 +167,7 @@ def test_uploaded_runs_are_selected_and_listed_first(home: AppTest, tmp_path: Pa
 
 
 def test_the_first_upload_replaces_the_selected_samples(bare_home: AppTest, tmp_path: Path) -> None:
-    here = Settings(data=tmp_path / "data")
+    here = Settings(data_folder=tmp_path / "data")
     with settings.override(here):
         bare_home.run()
         assert bare_home.selectbox[0].value.startswith("sample_logs/")
@@ -246,7 +246,10 @@ def test_a_folder_without_runs_leads_to_the_ways_in_that_are_allowed(
     (tmp_path / "logs").mkdir()
     monkeypatch.setattr("tfcompare.ui.frame.access.access.is_same_machine", lambda _: is_here)
     here = Settings(
-        places=(tmp_path / "logs",), roots=(tmp_path,) * roots, allow_capture=allow_capture, data=tmp_path / "data"
+        places=(tmp_path / "logs",),
+        roots=(tmp_path,) * roots,
+        allow_capture=allow_capture,
+        data_folder=tmp_path / "data",
     )
     with settings.override(here):
         home.run()

@@ -27,7 +27,7 @@ AGAIN = RUNS["filters_16_8_again"]
 def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[AppTest]:
     """The home page for a browser on the same machine, with a data folder of its own."""
     monkeypatch.setattr("tfcompare.ui.frame.access.access.is_same_machine", lambda _: True)
-    with settings.override(Settings(places=(PLACE,), data=tmp_path / "data")):
+    with settings.override(Settings(places=(PLACE,), data_folder=tmp_path / "data")):
         yield AppTest.from_file(str(app_folder() / "app.py"), default_timeout=90)
 
 
@@ -90,7 +90,7 @@ def test_a_copy_of_a_run_has_its_name_once_it_is_read(home: AppTest, tmp_path: P
     copy = tmp_path / "elsewhere" / "vm.xplane.pb"
     copy.parent.mkdir()
     copy.write_bytes(next(SAMPLE_RUNS["filters_16_8"].rglob("*.xplane.pb")).read_bytes())
-    with settings.override(Settings(places=(copy,), data=data())):
+    with settings.override(Settings(places=(copy,), data_folder=data())):
         home.run()
         home.run()
         assert table(home)["name"] == ["Small model"]

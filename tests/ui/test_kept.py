@@ -19,7 +19,7 @@ def test_a_data_folder_that_others_can_write_to_is_not_used(tmp_path: Path) -> N
     data = tmp_path / "data"
     shutil.copytree(SAMPLE_RUNS["filters_16_8"], data / "captures" / "planted")
     data.chmod(0o777)
-    with settings.override(Settings(places=(SAMPLE_RUNS["filters_512_128"],), data=data)):
+    with settings.override(Settings(places=(SAMPLE_RUNS["filters_512_128"],), data_folder=data)):
         home = AppTest.from_file(str(ROOT / "app.py"), default_timeout=90).run()
     assert not home.exception
     assert "are not shown, since other users can write to it" in home.error[0].value

@@ -80,7 +80,7 @@ def test_an_account_is_who_the_provider_says(user, account: str, monkeypatch: py
 
 
 def test_uploads_belong_to_the_account_or_else_to_the_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    here = Settings(data=tmp_path)
+    here = Settings(data_folder=tmp_path)
     mine = {"ann": User(is_logged_in=True, sub="1"), "bob": User(is_logged_in=True, sub="2"), "nobody": User()}
     of_session = Uploads(tmp_path, "session-of-this-test")
     monkeypatch.setattr(own_uploads, "_of_session", lambda *_: of_session)

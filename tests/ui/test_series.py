@@ -35,7 +35,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture
 def page(store: str) -> Iterator[AppTest]:
     rescan()
-    with settings.override(Settings(store=store)):
+    with settings.override(Settings(store_url=store)):
         yield AppTest.from_file(str(ROOT / "pages" / "10_Series.py"), default_timeout=90)
 
 
@@ -138,7 +138,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def test_programs_are_never_mixed_and_the_link_holds_one(programs: str) -> None:
     rescan()
-    with settings.override(Settings(store=programs)):
+    with settings.override(Settings(store_url=programs)):
         page, link = (AppTest.from_file(str(ROOT / "pages" / "10_Series.py"), default_timeout=90) for _ in range(2))
         opened(page, program="gone · CPU")
         program = page.selectbox(key="program")

@@ -249,7 +249,7 @@ def test_runs_of_a_store_whose_profiles_are_gone_keep_their_own_steps(page: AppT
     put([logs], tmp_path / "store")
     shutil.rmtree(logs)
     page.query_params["step_marker"] = MARKER
-    with settings.override(Settings(store=str(tmp_path / "store"))):
+    with settings.override(Settings(store_url=str(tmp_path / "store"))):
         page.run()
     assert seen(page)[4] == "device"
     assert "or the profile is not at hand" in page.warning[0].value
@@ -261,7 +261,7 @@ def test_a_bad_setting_is_told(page: AppTest, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("sys.argv", ["app.py", "--rot"])
     page.run()
     assert not page.exception
-    assert "unknown option '--rot'" in said(page)
+    assert "unrecognized arguments: --rot" in said(page)
 
 
 def test_reading_shows_progress_and_ends_with_the_page(page: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,7 +57,7 @@ def test_runs_of_the_store_that_others_hide_are_told(store: str, place: Path, tm
 
 def test_a_store_without_places_shows_no_samples(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "_cached_search", lambda places, store, _: search.look(places, store=store))
-    result = search.search(Settings(store=store), ())
+    result = search.search(Settings(store_url=store), ())
     assert [run.name for run in result.found] == [THEIRS, OURS]
     assert not result.are_samples
 
@@ -74,7 +74,7 @@ def test_a_stored_run_is_as_it_was_read_whatever_becomes_of_its_profile(store: s
 
 def test_runs_of_a_store_are_shown_inside_of_a_fence(store: str, tmp_path: Path) -> None:
     runs = tuple(stored(store).values())
-    settings = Settings(store=store, roots=(tmp_path / "elsewhere",))
+    settings = Settings(store_url=store, roots=(tmp_path / "elsewhere",))
     assert without_ways_out(settings, [str(tmp_path)], runs) == runs
 
 
@@ -86,11 +86,11 @@ def test_copies_are_told_by_what_they_hold(store: str) -> None:
 
 
 def test_the_store_is_named_at_the_start(tmp_path: Path) -> None:
-    assert settings_module.read(["--store", "s3://bucket/store", "logs"], {}).store == "s3://bucket/store"
-    assert settings_module.read(["--store=/data/store"], {}).store == "/data/store"
-    assert settings_module.read([], {"TFCOMPARE_STORE_URL": "gs://bucket/store"}).store == "gs://bucket/store"
-    assert settings_module.read([], {}).store is None
-    with pytest.raises(TfcompareError, match="--store needs a folder or URL behind it"):
+    assert settings_module.read(["--store", "s3://bucket/store", "logs"], {}).store_url == "s3://bucket/store"
+    assert settings_module.read(["--store=/data/store"], {}).store_url == "/data/store"
+    assert settings_module.read([], {"TFCOMPARE_STORE_URL": "gs://bucket/store"}).store_url == "gs://bucket/store"
+    assert settings_module.read([], {}).store_url is None
+    with pytest.raises(TfcompareError, match="--store: expected one argument"):
         settings_module.read(["--store"], {})
     words = command_line([tmp_path], None, store="relative/store")
     assert words[-3:] == ["--store", str(Path.cwd() / "relative" / "store"), str(tmp_path)]

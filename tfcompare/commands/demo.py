@@ -9,7 +9,6 @@ import argparse
 import os
 import sys
 
-from tfcompare import settings
 from tfcompare.commands import serve
 
 SUMMARY = "open the dashboard on an example, with guidance"
@@ -23,9 +22,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the guidance and replace this process with the server, which prints its address."""
+    from tfcompare import settings
+
     if arguments.port is not None:
         serve.check_port(arguments.port)
-    command = [*serve.command_line([settings.sample_runs()], arguments.port), settings.DEMO_OPTION]
+    command = [*serve.command_line([settings.sample_runs()], arguments.port), "--demo"]
     print("What to look at first:")
     for number, sentence in enumerate(settings.DEMO_GUIDANCE, 1):
         print(f"  {number}. {sentence}")

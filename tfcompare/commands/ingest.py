@@ -19,7 +19,6 @@ from dataclasses import asdict
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from tfcompare import settings
 from tfcompare.commands.shared.output import note
 from tfcompare.commands.shared.progress import note_if_compiling, progress
 from tfcompare.errors import TfcompareError
@@ -45,9 +44,7 @@ _UPDATE_INTERVAL_S = 0.2
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("paths", metavar="PATH", nargs="+", help="where to look for runs")
-    parser.add_argument(
-        settings.STORE_OPTION, metavar="URL", help="the store, a folder or a URL (default: this machine's cache)"
-    )
+    parser.add_argument("--store", metavar="URL", help="the store, a folder or a URL (default: this machine's cache)")
     parser.add_argument(
         "--tag", metavar="KEY=VALUE", action="append", default=[],
         help="metadata of the runs, such as commit=abc123 or tags=nightly, besides that in a tfcompare.json in their "
@@ -80,17 +77,17 @@ def run(arguments: argparse.Namespace) -> int:
 
 def local_store() -> str:
     """The folder of the local store. Raises `TfcompareError` if it is turned off."""
-    folder = settings.store_folder(os.environ)
+    from tfcompare import settings
+
+    folder = settings.from_environment().store_folder
     if folder is None:
-        raise TfcompareError(
-            f"the cache is turned off ({settings.STORE_VARIABLE}={settings.OFF}); name a store with "
-            f"{settings.STORE_OPTION}"
-        )
+        raise TfcompareError("the cache is turned off (TFCOMPARE_STORE=off); name a store with --store")
     return str(folder)
 
 
 def _pool(arguments: argparse.Namespace, address: str) -> Callable[[], Pool]:
     def start() -> Pool:
+        from tfcompare import settings
         from tfcompare.ingest.pools import Here, Processes
 
         if any(is_url(place) and parse(place).path.protocol == "memory" for place in (address, *arguments.paths)):
@@ -100,7 +97,7 @@ def _pool(arguments: argparse.Namespace, address: str) -> Callable[[], Pool]:
 
             return Cluster(arguments.scheduler)
         note_if_compiling()
-        return Processes(arguments.workers or os.cpu_count() or 1, settings.read_limits(os.environ))
+        return Processes(arguments.workers or os.cpu_count() or 1, settings.from_environment().read_limits)
 
     return start
 

@@ -13,7 +13,6 @@ Exit status: 0 done, 2 the query or a run is bad.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -79,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
     from tfcompare.query.tables import RunTables
     from tfcompare.tools.diff_tables import DiffTables
 
-    limits = Limits(arguments.timeout, settings.query_bytes(os.environ), rows=arguments.limit or None)
+    limits = Limits(arguments.timeout, settings.from_environment().query_bytes, rows=arguments.limit or None)
     runs, remarks = runs_below(question(arguments, *arguments.places), Reading())
     notes(remarks)
     diffs = DiffTables(compare(*runs)) if len(runs) > 1 else None

@@ -14,7 +14,6 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tfcompare import settings
 from tfcompare.errors import NoSuchPlace, TfcompareError
 from tfcompare.sources.remote.places import parse
 from tfcompare.text import is_url
@@ -30,14 +29,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", metavar="PATH", nargs="*", type=_place, help="where to look for runs")
     add_port(parser)
     parser.add_argument(
-        settings.ROOT_OPTION, metavar="DIR", dest="roots", action="append", type=Path, default=[],
+        "--root", metavar="DIR", dest="roots", action="append", type=Path, default=[],
         help="open no path outside DIR that is typed or in a link; can be given several times",
     )  # fmt: skip
     parser.add_argument(
-        settings.STORE_OPTION, metavar="URL", help="also show the runs in this store (filled by `tfcompare ingest`)"
+        "--store", metavar="URL", help="also show the runs in this store (filled by `tfcompare ingest`)"
     )
     parser.add_argument(
-        settings.CAPTURE_OPTION, action="store_true", help="allow capturing from any browser, not only on this machine"
+        "--allow-capture", action="store_true", help="allow capturing from any browser, not only on this machine"
     )
 
 
@@ -57,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
             raise NoSuchPlace(f"{path}: no such file or folder")
     for root in arguments.roots:
         if not root.is_dir():
-            raise NoSuchPlace(f"{root}: is not a folder; {settings.ROOT_OPTION} takes a folder that contains runs")
+            raise NoSuchPlace(f"{root}: is not a folder; --root takes a folder that contains runs")
     if arguments.store is not None:
         from tfcompare.store.run_store import Store
 
@@ -84,18 +83,20 @@ def command_line(
     store: str | None = None,
 ) -> list[str]:
     """The command that starts Streamlit on the app, which finds `.streamlit/config.toml` next to `app.py` itself."""
+    from tfcompare.settings import app_folder
+
     # -P: modules in the current folder must not shadow ours.
     server = Path(__file__).parents[1] / "ui" / "frame" / "server.py"
-    command = [sys.executable, "-P", str(server), "run", str(settings.app_folder() / "app.py")]
+    command = [sys.executable, "-P", str(server), "run", str(app_folder() / "app.py")]
     if port is not None:
         command += ["--server.port", str(port)]
     places = [f"./{p}" if str(p).startswith("-") else str(p) for p in paths]
-    options = [word for root in roots for word in (settings.ROOT_OPTION, str(root.absolute()))]
-    options += [settings.CAPTURE_OPTION] if allow_capture else []
+    options = [word for root in roots for word in ("--root", str(root.absolute()))]
+    options += ["--allow-capture"] if allow_capture else []
     if store is not None:
         from tfcompare.store.files import full_address
 
-        options += [settings.STORE_OPTION, full_address(store)]
+        options += ["--store", full_address(store)]
     return [*command, "--", *options, *places]
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import json
 
-from tfcompare import settings
 from tfcompare.commands.ingest import local_store
 from tfcompare.commands.shared.output import note
 from tfcompare.sources.remote.places import shown
@@ -22,9 +21,7 @@ EXAMPLES += "  tfcompare store --store s3://bucket/store --keep-mb 20000"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument(
-        settings.STORE_OPTION, metavar="URL", help="the store, a folder or a URL (default: this machine's cache)"
-    )
+    parser.add_argument("--store", metavar="URL", help="the store, a folder or a URL (default: this machine's cache)")
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--clear", action="store_true", help="remove everything")
     how.add_argument(

@@ -1,4 +1,4 @@
-"""What is derived from a comparison, such as frames and figures, kept as long as the comparison is."""
+"""A cache in memory, such as that of the frames and figures that are derived from a comparison."""
 
 from __future__ import annotations
 
@@ -11,38 +11,41 @@ import pandas as pd
 
 from tfcompare.tables.frames import frame_bytes
 
-MOST_KEPT = 64
+MOST_RESULTS = 64
 """About twice the number of figures."""
 
 T = TypeVar("T")
 
 
 class Cache:
-    """Results by their keys, those used last; thread-safe."""
+    """The results last used, by their keys; thread-safe. The last one stays however large it is."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._kept: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
+        self._results: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._results)
 
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
-        """The result of `make`, kept for `key`. Callers must not modify it."""
+        """The result of `make`, cached for `key`. Callers must not modify it. Raises as `make` does."""
         with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-                found: T = self._kept[key][0]
-                return found
-        made = make()
+            entry = self._results.get(key)
+        if entry is None:
+            made = make()
+            entry = made, frame_bytes(made) if isinstance(made, pd.DataFrame) else 0
         with self._lock:
-            self._kept[key] = made, frame_bytes(made) if isinstance(made, pd.DataFrame) else 0
-            while len(self._kept) > MOST_KEPT:
-                self._kept.popitem(last=False)
-        return made
+            found: T = self._results.setdefault(key, entry)[0]
+            self._results.move_to_end(key)
+            while len(self) > 1 and self._is_full():
+                self._results.popitem(last=False)
+        return found
+
+    def _is_full(self) -> bool:
+        return len(self) > MOST_RESULTS
 
     @property
     def memory_bytes(self) -> int:
-        """How many bytes the kept frames take. Figures are small and do not count."""
+        """How many bytes the cached frames take. Figures are small and do not count."""
         with self._lock:
-            return sum(size_bytes for _, size_bytes in self._kept.values())
+            return sum(size_bytes for _, size_bytes in self._results.values())

@@ -232,7 +232,7 @@ def verify_pack_name(tables: HostTables, name: str, choice: StepChoice = OWN_STE
 
 def frame_cache() -> FrameCache | None:
     """The cache of this machine, as set in the environment; None if it is disabled."""
-    folder = settings.store_folder(os.environ)
+    folder = settings.from_environment().store_folder
     return _frame_cache_in(folder, store_files(str(folder))) if folder is not None else None
 
 

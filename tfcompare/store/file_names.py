@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 
 from tfcompare import settings
@@ -69,7 +68,7 @@ def checked_folder(name: str) -> str:
 
 def size_limit(name: str) -> int:
     """The size limit of a file of this name."""
-    return settings.pack_bytes(os.environ) if name.startswith("packs/") else _MOST_BYTES
+    return settings.from_environment().pack_bytes if name.startswith("packs/") else _MOST_BYTES
 
 
 def check_size(name: str, size_bytes: int) -> None:

@@ -7,7 +7,7 @@ import os
 import secrets
 import stat
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,6 +20,8 @@ from fsspec.implementations.local import LocalFileSystem
 
 from tfcompare import settings
 from tfcompare.errors import NoSuchPlace, NotFetched, TfcompareError
+from tfcompare.sources import bounded_folder
+from tfcompare.sources.abandoned_folders import ARRIVING
 from tfcompare.sources.logdir import open_untouched
 from tfcompare.sources.remote.failures import ANSWER_S, LISTING_S, sentence
 from tfcompare.sources.remote.files import version_and_time
@@ -35,9 +37,6 @@ _AT_ONCE = 1000
 """The number of files removed per request."""
 _ATOMIC = ("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "memory")
 """Protocols where a file appears only when it is complete; elsewhere it is first written under another name."""
-_ARRIVING = ".arriving-"
-_ABANDONED_AFTER_S = 3600
-"""A file that has been incomplete for this long was left by a process that has ended."""
 _FULL = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
 _REMADE = ("packs", "seen")
 """Folders whose files can be made again: the least recently used make room. Files that describe runs are small."""
@@ -139,7 +138,7 @@ class StoreFiles:
             if self._protocol in _ATOMIC:
                 self._ask("pipe_file", key, data)
             else:
-                arriving = f"{parent}/{_ARRIVING}{secrets.token_hex(8)}-{last}"
+                arriving = f"{parent}/{ARRIVING}{secrets.token_hex(8)}-{last}"
                 self._ask("makedirs", parent, exist_ok=True)
                 try:
                     self._ask("pipe_file", arriving, data)
@@ -180,25 +179,24 @@ class StoreFiles:
                 keys = self._ask("ls", self._key(""), detail=False, timeout_s=LISTING_S)
         except FileNotFoundError:
             return False
-        return any(not key.rpartition("/")[2].startswith(_ARRIVING) for key in keys)
+        return any(not key.rpartition("/")[2].startswith(ARRIVING) for key in keys)
 
-    def remove_abandoned(self, older_than_s: float = _ABANDONED_AFTER_S) -> None:
+    def remove_abandoned(self) -> None:
         """Remove incomplete files that killed processes left in a folder."""
-        if not self.is_folder:
-            return
-        for name, about in [item for folder in FOLDERS for item in self._found(folder).items()]:
-            if Path(name).name.startswith(_ARRIVING) and time.time() - about["mtime"] > older_than_s:
-                with suppress(OSError):
-                    os.unlink(self._folder / name)  # noqa: PTH108  `name` is one that was listed
+        bounded_folder.remove_abandoned(self._folders(FOLDERS))
 
     def remove_folders(self) -> None:
         """Remove all incomplete files, and empty folders."""
-        self.remove_abandoned(older_than_s=float("-inf"))
-        for folder in FOLDERS if self.is_folder else ():
-            top = self._inside(self._folder / folder)
-            for path in (*sorted(top.rglob("*"), reverse=True), top):
-                with suppress(OSError):
-                    path.rmdir()
+        folders = self._folders(FOLDERS)
+        bounded_folder.remove_abandoned(folders, older_than_s=float("-inf"))
+        for folder in reversed(folders):
+            with suppress(OSError):
+                folder.rmdir()
+
+    def _folders(self, names: Sequence[str]) -> list[Path]:
+        """Those folders on this machine and the ones in them; raises `NotOfAStore` if a link leads out of the store."""
+        tops = [self._inside(self._folder / name) for name in names if self.is_folder]
+        return [self._inside(folder) for top in tops for folder in (top, *top.glob("*/"))]
 
     @property
     def _protocol(self) -> str:
@@ -298,15 +296,12 @@ class StoreFiles:
             if self._bytes <= self._max_bytes and time.monotonic() - self._measured < _MEASURE_EVERY_S:
                 return
             self._measured = time.monotonic()
-            self.remove_abandoned()
-            files = sorted((f for folder in _REMADE for f in self.listed(folder)), key=lambda f: (f.used_ns, f.name))
-            self._bytes = sum(file.size_bytes for file in files)
-            for file in files:
-                if self._bytes <= self._max_bytes:
-                    break
-                if file.name != written:
-                    self.remove([file.name])
-                    self._bytes -= file.size_bytes
+            self._bytes = bounded_folder.make_room(
+                self._folders(_REMADE),
+                self._max_bytes,
+                lambda path: is_name(path.relative_to(self._folder).as_posix()),
+                self._folder / written,
+            )
 
 
 def full_address(address: str) -> str:
@@ -319,7 +314,7 @@ def store_files(address: str) -> StoreFiles:
 
     Raises `NoSuchPlace` for a kind of URL that does not support stores.
     """
-    return _files_at(full_address(address), settings.store_bytes(os.environ) if is_own(address) else None)
+    return _files_at(full_address(address), settings.from_environment().store_bytes if is_own(address) else None)
 
 
 @lru_cache(maxsize=64)
@@ -330,7 +325,7 @@ def _files_at(address: str, max_bytes: int | None) -> StoreFiles:
 
 def is_own(address: str) -> bool:
     """Whether the store there is this machine's cache of frames."""
-    own = settings.store_folder(os.environ)
+    own = settings.from_environment().store_folder
     return own is not None and not is_url(address) and Path(full_address(address)) == own.absolute()
 
 

@@ -12,7 +12,7 @@ from tfcompare.errors import TooLarge
 from tfcompare.frames import HostTables, build
 from tfcompare.frames.profile_reader import FrameBuilder, build_here
 from tfcompare.schema import Group
-from tfcompare.settings import READ_S_VARIABLE, READ_VARIABLE, ReadLimits
+from tfcompare.settings import ReadLimits
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
 from tfcompare.store.packing import pack, unpack
 from tfcompare.text import text_of
@@ -75,6 +75,6 @@ def _prepare() -> None:
 def limits_text(limits: ReadLimits) -> str:
     """The limits, and how to raise them."""
     return (
-        f"a file may take {limits.memory_bytes >> 20:,} MB ({READ_VARIABLE}) and {limits.seconds:g} s "
-        f"({READ_S_VARIABLE}): raise the limit if the file is genuine"
+        f"a file may take {limits.memory_bytes >> 20:,} MB (TFCOMPARE_READ_MB) and {limits.seconds:g} s "
+        f"(TFCOMPARE_READ_S): raise the limit if the file is genuine"
     )

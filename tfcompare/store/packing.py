@@ -8,7 +8,6 @@ versions of tfcompare are read. A file has the groups `core` and `steps`, or one
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -94,10 +93,10 @@ def pack(host: HostTables) -> bytes:
         data = b"".join(pieces)
         frames.append(pa.compress(data, codec=CODEC, asbytes=True))
         groups[group] = _Group(len(frames[-1]), sizes)
-    if (total := _memory(groups)) > (most := settings.pack_bytes(os.environ)):
+    if (total := _memory(groups)) > (most := settings.from_environment().pack_bytes):
         raise TfcompareError(
             f"the tables of host {host.host} take {format_bytes(total)}, and a pack at most {format_bytes(most)}; "
-            f"raise {settings.PACK_VARIABLE}"
+            f"raise TFCOMPARE_PACK_MB"
         )
     head = _Head(
         host=host.host,
@@ -136,8 +135,8 @@ def unpack(data: bytes, where: str = "the pack", group: Group = "core") -> HostT
         for table, sizes in one.tables.items():
             check_sizes(packed_schema(table, head.columns), sizes)
     tables = PackedTables(data, frames, head, where)
-    if _memory(head.groups) + tables.missing_bytes > (most := settings.pack_bytes(os.environ)):
-        raise Damaged(f"its tables take more than {format_bytes(most)}; raise {settings.PACK_VARIABLE}")
+    if _memory(head.groups) + tables.missing_bytes > (most := settings.from_environment().pack_bytes):
+        raise Damaged(f"its tables take more than {format_bytes(most)}; raise TFCOMPARE_PACK_MB")
     if group != "core" and tables.without:
         raise OtherVersion(f"it lacks {', '.join(tables.without)}")
     return HostTables(

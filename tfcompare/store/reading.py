@@ -17,7 +17,6 @@ from tfcompare.frames import HostTables
 from tfcompare.frames.host import LazyTables
 from tfcompare.frames.profile_reader import AT_ONCE, OnProgress, ProfileReader
 from tfcompare.schema import Group
-from tfcompare.settings import PLACES_VARIABLE
 from tfcompare.sources.allowed_roots import is_inside
 from tfcompare.sources.logdir import FoundRun, HostFile, StoredPack
 from tfcompare.sources.remote.places import RemotePath, parse, shown
@@ -179,7 +178,7 @@ class HostReader:
         return frames
 
 
-REMEDY = f"is not below any place given here; name its folder in {PLACES_VARIABLE} if you trust it"
+REMEDY = "is not below any place given here; name its folder in TFCOMPARE_PLACES if you trust it"
 
 
 def may_be_read(profile: PurePath, store: str) -> bool:

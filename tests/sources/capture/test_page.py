@@ -49,7 +49,7 @@ def browser(monkeypatch: pytest.MonkeyPatch) -> Asking:
 
 @pytest.fixture
 def page(tmp_path: Path, browser: Asking) -> Iterator[AppTest]:  # noqa: ARG001
-    with settings.override(Settings(places=(SAMPLES / "autoencoder",), data=tmp_path / "data")):
+    with settings.override(Settings(places=(SAMPLES / "autoencoder",), data_folder=tmp_path / "data")):
         yield AppTest.from_file(str(app_folder() / "pages" / "11_Capture.py"), default_timeout=90)
 
 
@@ -95,7 +95,7 @@ def test_the_button_asks_once_more(page: AppTest, browser: Asking, tmp_path: Pat
 
 def test_whoever_started_the_server_can_let_everybody_record(page: AppTest, browser: Asking, tmp_path: Path) -> None:
     browser.headers = PROXY
-    with settings.override(Settings(places=(SAMPLES,), data=tmp_path, allow_capture=True)):
+    with settings.override(Settings(places=(SAMPLES,), data_folder=tmp_path, allow_capture=True)):
         assert button_of(page.run(), "Capture")
     assert said(page) == ""
 
@@ -214,7 +214,7 @@ def test_captures_are_listed_and_deleted_by_those_who_may_record(page, browser, 
 
 
 def test_only_what_was_captured_here_can_be_deleted(captured: list[Path], tmp_path: Path) -> None:
-    here = Settings(data=tmp_path / "data")
+    here = Settings(data_folder=tmp_path / "data")
     assert own_captures.is_captured(here, captured[0])
     own = own_captures.folder(here)
     for path in (

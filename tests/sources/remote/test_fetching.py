@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from platformdirs import user_cache_path
 
 import tfcompare as tfc
 from tests.profiles import ROOT
@@ -101,14 +102,14 @@ def test_a_download_that_takes_too_long_is_given_up(web: Web, monkeypatch: pytes
     assert web.asked.count("GET /vm.xplane.pb") == 1
 
 
-def test_what_a_killed_process_left_is_removed_after_a_day(memory: Any, cache_folder: Path) -> None:
+def test_what_a_killed_process_left_is_removed_after_an_hour(memory: Any, cache_folder: Path) -> None:
     cache_folder.mkdir()
-    for name, age_s in (("old.part", 25 * 3600), ("new.part", 60)):
+    for name, age_s in ((".arriving-old", 2 * 3600), (".arriving-new", 60)):
         (cache_folder / name).write_bytes(b"x")
         os.utime(cache_folder / name, (time.time() - age_s,) * 2)
     memory.pipe_file("/b/vm.xplane.pb", DATA)
     tfc.load(URL)
-    assert names(cache_folder) == ["part", "xplane.pb"]
+    assert names(cache_folder) == ["arriving-new", "xplane.pb"]
 
 
 FETCH = """
@@ -288,5 +289,4 @@ def test_how_much_may_be_kept_is_set_in_the_environment(monkeypatch: pytest.Monk
         remote_cache()
     monkeypatch.delenv("TFCOMPARE_FETCHED")
     monkeypatch.delenv("TFCOMPARE_FETCHED_MB")
-    monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
-    assert str(remote_cache().folder) == "/somewhere/tfcompare/fetched" or sys.platform != "linux"
+    assert remote_cache().folder == user_cache_path("tfcompare", appauthor=False) / "fetched"

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfcompare import settings
 from tfcompare.errors import TfcompareError
 from tfcompare.schema import SIDES
 from tfcompare.sources.step_choice import StepChoice, step_choice
@@ -60,7 +59,7 @@ def add_host(parser: argparse.ArgumentParser) -> None:
 def add_store(parser: argparse.ArgumentParser) -> None:
     """Declare `--store` and `--join`."""
     parser.add_argument(
-        settings.STORE_OPTION,
+        "--store",
         metavar="URL",
         help="read runs from this store, by the ids or names that `tfcompare runs --store URL` lists",
     )

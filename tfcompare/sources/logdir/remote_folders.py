@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
-from tfcompare import settings
 from tfcompare.sources.logdir import explain
 from tfcompare.sources.logdir.found_run import Folder, HostFile
 from tfcompare.sources.remote.fetching import Cache
@@ -16,7 +14,10 @@ from tfcompare.sources.remote.files import Listing, RemoteFile
 
 def remote_cache() -> Cache:
     """The cache for copies of remote files on this machine, as set in the environment."""
-    return Cache(settings.fetched_folder(os.environ), settings.fetched_bytes(os.environ))
+    from tfcompare.settings import from_environment
+
+    given = from_environment()
+    return Cache(given.fetched_folder, given.fetched_bytes)
 
 
 @dataclass(frozen=True)

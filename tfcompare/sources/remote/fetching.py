@@ -1,7 +1,7 @@
 """Fetches remote files into a size-limited cache on this machine.
 
     <folder>/<digest>.xplane.pb     a complete file; the digest is that of its URL and version
-    <folder>/<random>.part          a download under way
+    <folder>/.arriving-<random>     a download under way
 
 A file gets its name only when it is complete, so none is ever read partially, and a changed file gets another name. Two
 processes that fetch one file at once do not meet: each renames its own copy, and the copies are equal.
@@ -21,6 +21,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from tfcompare.errors import NotFetched, TfcompareError
+from tfcompare.sources.abandoned_folders import ARRIVING
+from tfcompare.sources.bounded_folder import make_room
 from tfcompare.sources.folder_permissions import NotPrivate, make_private
 from tfcompare.sources.remote.failures import DOWNLOAD_S, Changed, is_final, sentence
 from tfcompare.sources.remote.files import RemoteFile
@@ -29,9 +31,6 @@ from tfcompare.sources.remote.stores import connect, forget_connections
 from tfcompare.text import text_of
 from tfcompare.units import format_bytes
 
-PART = ".part"
-_ABANDONED_S = 24 * 3600
-"""A download that nothing was added to for so long belongs to a process that was killed."""
 _TRIES = 2
 """A connection that broke is tried once more, from the beginning; drivers also try again by themselves."""
 _OURS = re.compile(r"[0-9a-f]{32}(\.xplane\.pb)?(\.gz)?")
@@ -72,28 +71,13 @@ class Cache:
         progress(bytes_at_hand(path))
         return path
 
-    def make_room(self, needed_bytes: int = 0) -> None:
-        """Remove what killed processes left, and the least recently used files above the limit."""
-        cached = []
-        for entry in os.scandir(self.folder):
-            with suppress(OSError):
-                about = entry.stat()
-                if entry.name.endswith(PART) and time.time() - about.st_mtime > _ABANDONED_S:
-                    Path(entry.path).unlink()
-                elif _OURS.fullmatch(entry.name):
-                    cached.append((about.st_mtime_ns, about.st_size, Path(entry.path)))
-        excess = sum(size for _, size, _ in cached) + needed_bytes - self.max_bytes
-        for _, size, copy in sorted(cached):
-            if excess <= 0:
-                return
-            with suppress(OSError):
-                copy.unlink()
-                excess -= size
+    def _make_room(self, needed_bytes: int = 0) -> None:
+        make_room([self.folder], self.max_bytes - needed_bytes, lambda path: _OURS.fullmatch(path.name))
 
     def _fetch(self, file: RemoteFile, path: Path, progress: OnBytes) -> None:
         self._check_size(file, file.size_bytes or 0)
-        self.make_room(file.size_bytes or 0)
-        descriptor, part = tempfile.mkstemp(PART, dir=self.folder)
+        self._make_room(file.size_bytes or 0)
+        descriptor, part = tempfile.mkstemp(prefix=ARRIVING, dir=self.folder)
         try:
             with os.fdopen(descriptor, "wb") as copy:
                 self._download(file, copy, progress)
@@ -101,7 +85,7 @@ class Cache:
         finally:
             Path(part).unlink(missing_ok=True)
         if file.size_bytes is None:
-            self.make_room()
+            self._make_room()
 
     def _download(self, file: RemoteFile, copy: BinaryIO, progress: OnBytes) -> None:
         until = time.monotonic() + DOWNLOAD_S

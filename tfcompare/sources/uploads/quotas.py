@@ -13,7 +13,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tfcompare.settings import UPLOADS_VARIABLE, USER_UPLOADS_VARIABLE
 from tfcompare.sources.abandoned_folders import ARRIVING, clean
 from tfcompare.sources.uploads.limits import BadUpload
 from tfcompare.units import format_bytes
@@ -52,13 +51,13 @@ class Quotas:
             raise BadUpload(
                 f"{upload}: needs {format_bytes(size_bytes)}, but only {format_bytes(max(owner_free, 0))} of the "
                 f"{format_bytes(self.owner_bytes)} for your uploads are free; delete some of them, or ask who runs the "
-                f"server to raise {USER_UPLOADS_VARIABLE}"
+                f"server to raise TFCOMPARE_USER_UPLOADS_MB"
             )
         if size_bytes > all_free:
             raise BadUpload(
                 f"{upload}: needs {format_bytes(size_bytes)}, but only {format_bytes(max(all_free, 0))} of the "
                 f"{format_bytes(self.all_bytes)} for the uploads of all users are free; delete uploads that are no "
-                f"longer needed, or ask who runs the server to raise {UPLOADS_VARIABLE}"
+                f"longer needed, or ask who runs the server to raise TFCOMPARE_UPLOADS_MB"
             )
 
 

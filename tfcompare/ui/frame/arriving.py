@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from tfcompare.settings import ARRIVING_VARIABLE
 from tfcompare.units import format_bytes
 
 UNCLAIMED_S = 600
@@ -134,7 +133,7 @@ class LimitArriving:
                 return (
                     f"{format_bytes(size_bytes)} do not fit into the {format_bytes(limit)} for uploads by {whose} at "
                     "the same time; upload less at a time, or try again later, or ask who runs the server to raise "
-                    f"{ARRIVING_VARIABLE}"
+                    f"TFCOMPARE_ARRIVING_MB"
                 )
         return ""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Hashable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
@@ -36,7 +35,7 @@ _SESSION = "session"
 
 def run_cache(settings: Settings) -> RunCache:
     """The server's cache of runs."""
-    return _run_cache(settings.cache_bytes, settings_module.read_limits(os.environ))
+    return _run_cache(settings.cache_bytes, settings_module.from_environment().read_limits)
 
 
 @st.cache_resource(show_spinner=False)
@@ -57,7 +56,7 @@ def for_client(build: FrameBuilder, client: Hashable) -> FrameBuilder:
 
 def start_reader() -> None:
     """Start the processes that read profiles, before they are needed; if this one reads them, load the reader."""
-    build = reader_within(settings_module.read_limits(os.environ))
+    build = reader_within(settings_module.from_environment().read_limits)
     if isinstance(build, BoundedBuilder):
         with ThreadPoolExecutor(READERS) as pool:
             for _ in range(READERS):

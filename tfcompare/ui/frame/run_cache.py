@@ -11,6 +11,7 @@ from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from tfcompare.compare.cache import Cache
 from tfcompare.errors import NotFetched, TfcompareError
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
 from tfcompare.turns import FairSemaphore
@@ -141,7 +142,7 @@ def _key(found: FoundRun, steps: StepChoice) -> Key:
 MAX_COMPARISONS = 8
 
 
-class Comparisons(Generic[T]):
+class Comparisons(Cache, Generic[T]):
     """A cache of the latest comparisons: up to `MAX_COMPARISONS` with `max_bytes` of runs and of what pages derived
     from them, but always the last one.
 
@@ -149,31 +150,18 @@ class Comparisons(Generic[T]):
     """
 
     def __init__(self, max_bytes: int, derived_bytes: Callable[[T], int]) -> None:
+        super().__init__()
         self.max_bytes = max_bytes
         self._derived_bytes = derived_bytes
-        self._lock = threading.Lock()
-        self._cached: OrderedDict[Hashable, tuple[T, tuple[Run, ...]]] = OrderedDict()
 
     def of(self, runs: Sequence[Run], options: Hashable, make: Callable[[], T]) -> T:
         """The comparison of these runs with `options`, cached or made by `make`. Raises as `make` does."""
         key = (tuple((run.content_id, run.id, run.name) for run in runs), options)
-        with self._lock:
-            if key in self._cached:
-                self._cached.move_to_end(key)
-                self._drop_oldest()
-                return self._cached[key][0]
-        made = make()
-        with self._lock:
-            made, _ = self._cached.setdefault(key, (made, tuple(runs)))
-            self._drop_oldest()
-        return made
+        return self.get(key, lambda: (make(), tuple(runs)))[0]
 
-    def _drop_oldest(self) -> None:
-        while len(self._cached) > 1 and (len(self._cached) > MAX_COMPARISONS or self._bytes() > self.max_bytes):
-            self._cached.popitem(last=False)
-
-    def _bytes(self) -> int:
-        """The memory now, in bytes: pages derive tables after the comparison was made."""
-        runs = {id(run): run for _, several in self._cached.values() for run in several}
-        derived = sum(self._derived_bytes(comparison) for comparison, _ in self._cached.values())
-        return sum(run.memory_bytes for run in runs.values()) + derived
+    def _is_full(self) -> bool:
+        """Measured at each request: pages derive tables after the comparison was made."""
+        made = [result for result, _ in self._results.values()]
+        runs = {id(run): run for _, several in made for run in several}
+        derived = sum(self._derived_bytes(comparison) for comparison, _ in made)
+        return len(self) > MAX_COMPARISONS or sum(run.memory_bytes for run in runs.values()) + derived > self.max_bytes

@@ -68,9 +68,9 @@ def search(
     Runs have the names that the user gave them.
     """
     places = (*settings.places, *(p if is_url(p) else Path(p) for p in typed))
-    are_samples = not places and settings.store is None
+    are_samples = not places and settings.store_url is None
     places = (sample_runs(),) if are_samples else places
-    result = _cached_search((*places, *stored_here), settings.store, joins_hosts)
+    result = _cached_search((*places, *stored_here), settings.store_url, joins_hosts)
     found, problems = without_ways_out(settings, typed, result.found), result.problems
     try:
         annotations = annotated.by_run(settings, found)

@@ -12,7 +12,7 @@ import streamlit as st
 from tfcompare.errors import TfcompareError
 from tfcompare.markdown import as_code, as_markdown
 from tfcompare.run import Run
-from tfcompare.settings import CAPTURE_OPTION, Settings
+from tfcompare.settings import Settings
 from tfcompare.sources.capture import (
     DEVICE_LEVELS,
     HOST_LEVELS,
@@ -71,7 +71,7 @@ def show(view: Page) -> None:
 def _refuse() -> None:
     st.info(
         "Profiles can be captured only in a browser on the machine that serves this page, and not through a proxy. "
-        f"Open the page there, use `tfcompare capture`, or start the server with `tfcompare serve {CAPTURE_OPTION}`."
+        "Open the page there, use `tfcompare capture`, or start the server with `tfcompare serve --allow-capture`."
     )
 
 

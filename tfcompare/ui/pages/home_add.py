@@ -129,8 +129,8 @@ def without_samples(view: Page) -> Selection:
 def places(view: Page) -> None:
     """The places that are searched for runs, in one line; those that were typed can be removed."""
     given = [shown(place) for place in view.settings.places]
-    if view.settings.store is not None:
-        given.append(f"store {shown(view.settings.store)}")
+    if view.settings.store_url is not None:
+        given.append(f"store {shown(view.settings.store_url)}")
     if not given and not view.selection.places:
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):

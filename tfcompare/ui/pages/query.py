@@ -7,7 +7,6 @@ of the `AT_ONCE` processes that all sessions share. A session runs one query at 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
@@ -69,7 +68,7 @@ def show(view: Page) -> None:
 
 
 def _limits() -> Limits:
-    memory = 2 * settings.query_bytes(os.environ) // AT_ONCE  # all of them together take as much as two commands
+    memory = 2 * settings.from_environment().query_bytes // AT_ONCE  # all of them together take as much as two commands
     return Limits(MOST_SECONDS, memory, MOST_ROWS, MOST_RESULT_BYTES, MOST_WAITING_SECONDS)
 
 

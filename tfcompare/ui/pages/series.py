@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -45,7 +44,7 @@ _NUMBERS = {
 
 def opener() -> Callable[[FoundRun], Run]:
     """Reads a run within the server's limits, for this session; raises `TfcompareError`."""
-    return partial(load, build=for_client(reader_within(settings_module.read_limits(os.environ)), session()))
+    return partial(load, build=for_client(reader_within(settings_module.from_environment().read_limits), session()))
 
 
 def show(view: Page, choice: SeriesChoice) -> None:

@@ -3,7 +3,6 @@ uploaded, and silence towards browsers that have left."""
 
 from __future__ import annotations
 
-import os
 from urllib.parse import urlsplit
 
 import streamlit as st
@@ -97,9 +96,9 @@ class DropUnheard:
 def _arriving_bytes() -> int:
     """The limit that is set; the default if it is invalid, which every page reports."""
     try:
-        return settings.arriving_bytes(os.environ)
+        return settings.from_environment().arriving_bytes
     except TfcompareError:
-        return settings.DEFAULT_ARRIVING_MB * 2**20
+        return settings.Settings().arriving_bytes
 
 
 MIDDLEWARE = [
