@@ -2,8 +2,8 @@
 
 from streamlit.starlette import App
 
+from tfcompare.server.middleware import MIDDLEWARE
 from tfcompare.ui.frame import perfetto
-from tfcompare.ui.frame.access.middleware import MIDDLEWARE
 
 app = App(__file__, middleware=MIDDLEWARE, routes=perfetto.routes())
 # What `streamlit run` serves: this script, and those in `pages/`.

@@ -22,15 +22,15 @@ from tests.ui.home_page import PATH_FIELD, few_samples, table, texts
 from tests.ui.sidebar_widgets import named
 from tfcompare import settings
 from tfcompare.errors import TfcompareError
+from tfcompare.server import home_uploads
+from tfcompare.server.uploads import Arrival, Uploads, own_uploads
 from tfcompare.settings import Settings, app_folder
 from tfcompare.sources.logdir import FoundRun, find_runs
-from tfcompare.sources.uploads import Arrival, Uploads
 from tfcompare.tools.runs.listing import listing
 from tfcompare.ui.frame import narrow
-from tfcompare.ui.frame.access import own_uploads
 from tfcompare.ui.frame.search import Search, rescan
 from tfcompare.ui.frame.selection import Selection
-from tfcompare.ui.pages import home_filters, home_runs, home_uploads
+from tfcompare.ui.pages import home_filters, home_runs
 from tfcompare.ui.pages.home_runs import BASELINE_OFF, BASELINE_ON, CANDIDATE_OFF, CANDIDATE_ON
 from tfcompare.ui.widgets.table_layout import NARROW_PAGE_PIXELS
 from tfcompare.units import format_ms
@@ -40,7 +40,7 @@ from tfcompare.units import format_ms
 def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
     """The app on the recorded samples, for a browser on the same machine; drawn once they have been read."""
     monkeypatch.setattr("tfcompare.ui.pages.home.QUIET_S", 90)
-    monkeypatch.setattr("tfcompare.ui.frame.access.access.is_same_machine", lambda _: True)
+    monkeypatch.setattr("tfcompare.ui.frame.access.is_same_machine", lambda _: True)
     with settings.override(Settings(places=(SAMPLES / "autoencoder",))):
         yield AppTest.from_file(str(app_folder() / "app.py"), default_timeout=90)
 
@@ -199,7 +199,7 @@ def test_a_place_that_is_not_there_is_named_and_not_taken(home: AppTest) -> None
 
 
 def test_paths_are_refused_to_a_browser_elsewhere(home: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tfcompare.ui.frame.access.access.is_same_machine", lambda _: False)
+    monkeypatch.setattr("tfcompare.ui.frame.access.is_same_machine", lambda _: False)
     home.query_params["dir"] = str(SAMPLES / "autoencoder")
     home.run()
     assert "only for a browser on the machine" in home.error[0].value
@@ -244,7 +244,7 @@ def test_a_folder_without_runs_leads_to_the_ways_in_that_are_allowed(
     (tmp_path / "data").mkdir(mode=0o700 if is_private else 0o777)
     (tmp_path / "data").chmod(0o700 if is_private else 0o777)
     (tmp_path / "logs").mkdir()
-    monkeypatch.setattr("tfcompare.ui.frame.access.access.is_same_machine", lambda _: is_here)
+    monkeypatch.setattr("tfcompare.ui.frame.access.is_same_machine", lambda _: is_here)
     here = Settings(
         places=(tmp_path / "logs",), roots=(tmp_path,) * roots, allow_capture=allow_capture, data=tmp_path / "data"
     )

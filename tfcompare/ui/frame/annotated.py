@@ -11,10 +11,11 @@ from dataclasses import replace
 import streamlit as st
 
 from tfcompare.run import Run
+from tfcompare.server import login
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.store.annotations import Annotation, annotations_by_run, read_annotations, write_annotation
-from tfcompare.ui.frame.access import access, login
+from tfcompare.ui.frame import access
 
 _content_ids: dict[str, str] = {}
 """The content ids of runs that this server has read, by `FoundRun.stat_key`."""

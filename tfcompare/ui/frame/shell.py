@@ -18,22 +18,25 @@ from tfcompare.comparison import Comparison
 from tfcompare.errors import TfcompareError, Unknown
 from tfcompare.markdown import as_code, as_markdown
 from tfcompare.run import Run
+from tfcompare.server import login
+from tfcompare.server.uploads import own_uploads
 from tfcompare.settings import Settings
 from tfcompare.sources.folder_permissions import why_not_private
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.sources.step_choice import StepChoice
 from tfcompare.text import middle_ellipsis, some_of, text_of
 from tfcompare.ui.frame import (
+    access,
     applicable,
     caveats,
     narrow,
     on_disk,
+    own_captures,
     remote_links,
     reports,
     sidebar,
     state,
 )
-from tfcompare.ui.frame.access import access, login, own_captures, own_uploads
 from tfcompare.ui.frame.loading import compared, fetch, run_cache
 from tfcompare.ui.frame.search import Search, search
 from tfcompare.ui.frame.selection import Selection, default_runs, resolve_selection, with_replicates

@@ -14,6 +14,7 @@ from tfcompare.compare.pairs import pairs_of
 from tfcompare.errors import TfcompareError
 from tfcompare.markdown import as_code, as_markdown
 from tfcompare.run import Run
+from tfcompare.server import home_uploads
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.tools.runs.listing import device_text
 from tfcompare.ui.frame import state
@@ -23,7 +24,7 @@ from tfcompare.ui.frame.run_cache import outcome
 from tfcompare.ui.frame.search import rescan
 from tfcompare.ui.frame.selection import Selection
 from tfcompare.ui.frame.shell import Page, choose_steps, chosen_steps
-from tfcompare.ui.pages import demo, home_add, home_edit, home_filters, home_runs, home_uploads
+from tfcompare.ui.pages import demo, home_add, home_edit, home_filters, home_runs
 from tfcompare.units import format_bytes, format_ms
 from tfcompare.views import answer
 

@@ -12,17 +12,16 @@ import streamlit as st
 from tfcompare import settings
 from tfcompare.errors import TfcompareError
 from tfcompare.markdown import as_code, as_markdown
+from tfcompare.server import home_uploads
 from tfcompare.settings import sample_runs
 from tfcompare.sources.folder_permissions import why_not_private
 from tfcompare.sources.remote.places import shown
 from tfcompare.text import middle_ellipsis
-from tfcompare.ui.frame import remote_links, sidebar, state
-from tfcompare.ui.frame.access import access, own_captures
-from tfcompare.ui.frame.access.access import checked
+from tfcompare.ui.frame import access, own_captures, remote_links, sidebar, state
+from tfcompare.ui.frame.access import checked
 from tfcompare.ui.frame.search import opened
 from tfcompare.ui.frame.selection import SAMPLE_PAIR, Selection
 from tfcompare.ui.frame.shell import Page
-from tfcompare.ui.pages import home_uploads
 
 _PATH = "tfcompare.path"
 _PATH_PROBLEM = "tfcompare.path_problem"

@@ -13,9 +13,10 @@ from streamlit.testing.v1 import AppTest
 
 from tests.profiles import ROOT, SAMPLES
 from tfcompare import settings
+from tfcompare.server import login
+from tfcompare.server.uploads import Arrival, Uploads, own_uploads
 from tfcompare.settings import Settings
-from tfcompare.sources.uploads import Arrival, Uploads
-from tfcompare.ui.frame.access import access, login, own_uploads
+from tfcompare.ui.frame import access
 
 AUTH = {"redirect_uri": "http://localhost/oauth2callback", "cookie_secret": "s", "client_id": "c"}
 PAGES = ["app.py", *sorted(f"pages/{path.name}" for path in (ROOT / "pages").glob("[0-9]*.py"))]

@@ -15,14 +15,12 @@ import streamlit as st
 
 from tfcompare.errors import TfcompareError
 from tfcompare.markdown import as_code, as_markdown
+from tfcompare.server.uploads import Arrival, Upload, Uploads, arriving, own_uploads
 from tfcompare.settings import Settings
 from tfcompare.sources.folder_permissions import why_not_private
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.sources.logdir.files import is_profile
-from tfcompare.sources.uploads import Arrival, Upload, Uploads
 from tfcompare.text import some_of
-from tfcompare.ui.frame import arriving
-from tfcompare.ui.frame.access import own_uploads
 from tfcompare.ui.frame.search import rescan
 from tfcompare.ui.widgets import deleting
 from tfcompare.units import format_bytes

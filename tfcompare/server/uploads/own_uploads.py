@@ -7,9 +7,10 @@ from secrets import token_hex
 
 import streamlit as st
 
+from tfcompare.server import login
+from tfcompare.server.uploads import Limits, Quotas, Uploads, clean, session_owner
 from tfcompare.settings import Settings
-from tfcompare.sources.uploads import Limits, Quotas, Uploads, clean, session_owner
-from tfcompare.ui.frame.access import access, login
+from tfcompare.ui.frame import access
 
 LOCAL = "local"
 

@@ -10,7 +10,7 @@ import streamlit as st
 
 from tfcompare.settings import Settings
 from tfcompare.sources import abandoned_folders
-from tfcompare.ui.frame.access import access
+from tfcompare.ui.frame import access
 
 
 def may_record(settings: Settings, headers: Mapping[str, str]) -> bool:

@@ -13,9 +13,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from tfcompare.server.uploads.limits import BadUpload
 from tfcompare.settings import UPLOADS_VARIABLE, USER_UPLOADS_VARIABLE
 from tfcompare.sources.abandoned_folders import ARRIVING, clean
-from tfcompare.sources.uploads.limits import BadUpload
 from tfcompare.units import format_bytes
 
 ABOUT = "about.json"
