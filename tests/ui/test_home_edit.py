@@ -16,6 +16,7 @@ from tfcompare.settings import Settings, app_folder
 from tfcompare.sources.logdir import find_runs
 from tfcompare.store.annotations import Annotation, path_in, read_annotations, write_annotation
 from tfcompare.ui.frame import annotated
+from tfcompare.ui.frame.hooks import Hooks
 from tfcompare.ui.pages import home_edit, home_filters
 
 PLACE = SAMPLES / "autoencoder"
@@ -133,7 +134,7 @@ def test_others_see_names_and_only_an_account_may_change_them(home: AppTest, mon
     annotate("filters_16_8", Annotation("Small model"))
     account = ""
     monkeypatch.setattr("tfcompare.ui.frame.access.is_same_machine", lambda _: False)
-    monkeypatch.setattr("tfcompare.server.login.account", lambda: account)
+    monkeypatch.setattr(annotated, "hooks", lambda: Hooks(account=lambda: account))
     home.session_state[home_edit._EDITED] = RUNS["filters_16_8"].id
     home.run()
     assert not home.exception

@@ -19,8 +19,9 @@ from tests.server.uploads.hostile import HOSTILE, tarred, zipped
 from tests.sources.test_hosts_of_runs import profile
 from tests.store.runs_in_stores import SMALL
 from tfcompare.server.uploads.limits import BadUpload, Limits
+from tfcompare.server.uploads.quotas import clean, session_owner
 from tfcompare.server.uploads.receiving import ABOUT, Arrival, Upload, Uploads
-from tfcompare.sources.abandoned_folders import clean, session_owner, this_process
+from tfcompare.sources.abandoned_folders import this_process
 
 PROFILE, OTHER = SMALL["ours"], SMALL["theirs"]
 RUN = "plugins/profile/2026_01_01_00_00_00"
