@@ -74,12 +74,8 @@ def _clean(data: Path) -> None:
     clean(data)
 
 
-def _folders(settings: Settings) -> tuple[Path, ...]:
-    return tuple(upload.place for upload in own_uploads(settings).all())
-
-
 def _newly_uploaded(found: Sequence[FoundRun]) -> list[str]:
-    """The oldest first, at most as many as are compared at once."""
+    """The ids of the runs of the last upload, once: the oldest first, at most as many as are compared at once."""
     place: Path | None = st.session_state.pop(_ARRIVED, None)
     if place is None:
         return []
@@ -186,4 +182,11 @@ def _delete(store: Uploads, upload: Upload) -> None:
     rescan()
 
 
-HOOKS = Hooks(login.require, login.show, login.account, _folders, _newly_uploaded, _section)
+HOOKS = Hooks(
+    require_login=login.require,
+    show_account=login.show,
+    account=login.account,
+    uploads=lambda settings: tuple(upload.place for upload in own_uploads(settings).all()),
+    newly_uploaded=_newly_uploaded,
+    upload_section=_section,
+)
