@@ -4,6 +4,7 @@
 #   make run DIRS="logs/a logs/b"     … on your own; PORT=8600 to choose the port
 #   make test                         what every change needs: formatting, lint, types, layers, tests
 #   make test-all                     everything: also laws on all profiles, long fuzzing, calibration, live recordings
+#   make test-core                    the core, in a copy without what only servers and teams need
 #   make test-fast                    the tests of the numeric core alone: no app, no browser, no servers
 #   make docs                         the reference pages of the documentation, from the code
 #   make pictures                     the pictures of the documentation, in Chromium
@@ -14,27 +15,38 @@ BIN := .venv/bin
 DIRS ?=
 PORT ?=
 TESTS ?= tests
-CORE_TESTS := tests/charts tests/compare tests/export tests/frames tests/tools
+NUMERIC_TESTS := tests/charts tests/compare tests/export tests/frames tests/tools
+# Something of every layer, and the pages that would call what is missing: less than a minute on two cores.
+CORE_TESTS := $(addprefix tests/,test_imports.py test_loading.py test_run.py commands/test_cli.py \
+	compare/test_compare_diff.py sources/capture/test_page.py views/test_overview.py views/test_op_stats.py \
+	ui/test_home.py ui/test_home_edit.py ui/test_kept.py)
 WORKERS ?= 2
 # JavaScript is tested where there is npm.
 NODE_MODULES := $(if $(shell command -v npm 2>/dev/null),tests/javascript/node_modules)
 SOURCES := app.py pages tfcompare tests benchmarks sample_logs docs
 
 .DEFAULT_GOAL := run
-.PHONY: run test test-all test-fast check lint format bench docs pictures screenshots clean
+.PHONY: run test test-all test-core test-fast check lint format bench docs pictures screenshots clean
 
 run: .venv/run.stamp
 	$(BIN)/tfcompare serve $(DIRS) $(if $(PORT),--port $(PORT))
 
 # The tests of a file share what they read and compare, so one worker runs them all.
-test: check $(NODE_MODULES)
+test: check test-core $(NODE_MODULES)
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not thorough" $(TESTS)
 
-test-all: check $(NODE_MODULES)
+test-all: check test-core $(NODE_MODULES)
 	LAW_FACTOR=5 $(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(TESTS)
 
+test-core: .venv/test.stamp
+	rm -rf build/core && mkdir -p build/core
+	cp -a app.py pages .streamlit pyproject.toml sample_logs tfcompare tests build/core
+	rm -rf $(foreach room,server fleet,build/core/tfcompare/$(room) build/core/tests/$(room))
+	cd build/core && PYTHONPATH=$$PWD $(CURDIR)/$(BIN)/python -m pytest -q -p no:cacheprovider -n $(WORKERS) --dist loadfile \
+		-m "not thorough" $(CORE_TESTS)
+
 test-fast: .venv/test.stamp
-	$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not thorough" $(CORE_TESTS)
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not thorough" $(NUMERIC_TESTS)
 
 check: lint
 	$(BIN)/ruff format --check $(wildcard $(SOURCES))
@@ -84,5 +96,4 @@ clean:
 	@touch $@
 
 tests/javascript/node_modules: tests/javascript/package.json
-	npm install --prefix tests/javascript --no-package-lock --no-audit --no-fund --loglevel=error
-	@touch $@
+	-npm install --prefix tests/javascript --no-package-lock --no-audit --no-fund --loglevel=error && touch $@

@@ -2,10 +2,9 @@
 
 from streamlit.starlette import App
 
-from tfcompare.ui.frame import perfetto
-from tfcompare.ui.frame.access.middleware import MIDDLEWARE
+from tfcompare.ui.frame import hooks, perfetto
 
-app = App(__file__, middleware=MIDDLEWARE, routes=perfetto.routes())
+app = App(__file__, middleware=hooks.middleware(), routes=perfetto.routes())
 # What `streamlit run` serves: this script, and those in `pages/`.
 
 if __name__ == "__main__":

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+from tests.profiles import SAMPLE_RUNS
+
 HEAVY = ("duckdb", "distributed", "numba", "numpy", "pandas", "plotly", "pyarrow", "scipy", "streamlit", "xprof")
 SCIPY = ("scipy.optimize", "scipy.special", "scipy.stats")  # numba imports the bare package
 
@@ -19,6 +21,12 @@ def loaded(script: str, names: tuple[str, ...]) -> list[str]:
 def test_the_package_itself_loads_nothing_heavy() -> None:
     script = "import tfcompare, tfcompare.cli, tfcompare.pytest_plugin"
     assert loaded(script, (*HEAVY, "tensorflow", "jax")) == []
+
+
+def test_check_loads_neither_a_user_interface_nor_charts_nor_a_database() -> None:
+    words = ["check", *(str(path) for path in (SAMPLE_RUNS["filters_512_128"], SAMPLE_RUNS["filters_16_8"]))]
+    script = f"from tfcompare import cli\nassert cli.main({words!r}) == 0"
+    assert loaded(script, ("duckdb", "plotly", "streamlit")) == []
 
 
 def test_the_pages_load_neither_scipy_nor_xprof_nor_a_database() -> None:

@@ -13,7 +13,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import Start
 from tests.browser.pages import add_runs, becomes, opened, table_texts
 from tests.profiles import SAMPLE_RUNS, SAMPLES
-from tests.sources.uploads.hostile import HOSTILE, tarred, zipped
+from tests.server.uploads.hostile import HOSTILE, tarred, zipped
 
 RUN = "plugins/profile/2026_01_02_03_04_05"
 PROFILE = next(SAMPLE_RUNS["filters_16_8_better_input"].rglob("*.xplane.pb")).read_bytes()

@@ -1,6 +1,6 @@
 """Hostile archives: each is stored as it should be, or refused in one sentence, and nothing else is left on disk.
 
-An archive follows from seed and number alone: a good one, one from the collection of `tests.sources.uploads.hostile`,
+An archive follows from seed and number alone: a good one, one from the collection of `tests.server.uploads.hostile`,
 or one with random members; most have fields of their headers replaced, with checksums put right, or bytes damaged.
 """
 
@@ -23,9 +23,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.fuzz.edits import damaged_bytes
-from tests.sources.uploads.hostile import HOSTILE, special
+from tests.server.uploads.hostile import HOSTILE, special
+from tfcompare.server.uploads import Arrival, BadUpload, Limits, Quotas, Uploads
 from tfcompare.sources.logdir.files import is_profile
-from tfcompare.sources.uploads import Arrival, BadUpload, Limits, Quotas, Uploads
 
 SECONDS_ALLOWED = 10
 LIMITS = Limits(members=300, file_bytes=4_000_000, total_bytes=8_000_000, seconds=5)

@@ -7,7 +7,10 @@ import sys
 
 import pytest
 
+from tests.ui.home_page import bare_home, home
 from tfcompare.ui.widgets import figures
+
+__all__ = ["bare_home", "home"]
 
 
 @pytest.fixture(autouse=True)

@@ -2,57 +2,32 @@
 
 from __future__ import annotations
 
-import io
 import json
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-import numpy as np
 import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.profiles import SAMPLE_RUNS, SAMPLES, loaded_run, run_path
 from tests.sources.test_hosts_of_runs import STAMPS, files, profile
-from tests.tools.series_runs import profile as small_profile
 from tests.ui.found_runs import found
-from tests.ui.home_page import PATH_FIELD, few_samples, table, texts
+from tests.ui.home_page import PATH_FIELD, table, texts
 from tests.ui.sidebar_widgets import named
 from tfcompare import settings
 from tfcompare.errors import TfcompareError
-from tfcompare.settings import Settings, app_folder
+from tfcompare.settings import Settings
 from tfcompare.sources.logdir import FoundRun, find_runs
-from tfcompare.sources.uploads import Arrival, Uploads
 from tfcompare.tools.runs.listing import listing
 from tfcompare.ui.frame import narrow
-from tfcompare.ui.frame.access import own_uploads
-from tfcompare.ui.frame.search import Search, rescan
+from tfcompare.ui.frame.search import Search
 from tfcompare.ui.frame.selection import Selection
-from tfcompare.ui.pages import home_filters, home_runs, home_uploads
+from tfcompare.ui.pages import home_filters, home_runs
 from tfcompare.ui.pages.home_runs import BASELINE_OFF, BASELINE_ON, CANDIDATE_OFF, CANDIDATE_ON
 from tfcompare.ui.widgets.table_layout import NARROW_PAGE_PIXELS
 from tfcompare.units import format_ms
-
-
-@pytest.fixture
-def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
-    """The app on the recorded samples, for a browser on the same machine; drawn once they have been read."""
-    monkeypatch.setattr("tfcompare.ui.pages.home.QUIET_S", 90)
-    monkeypatch.setattr("tfcompare.ui.frame.access.access.is_same_machine", lambda _: True)
-    with settings.override(Settings(places=(SAMPLES / "autoencoder",))):
-        yield AppTest.from_file(str(app_folder() / "app.py"), default_timeout=90)
-
-
-@pytest.fixture
-def bare_home(
-    home: AppTest, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[AppTest]:
-    """The app as it shows itself where no place was named, with four sample runs."""
-    few_samples(tmp_path_factory.getbasetemp() / "few_samples", monkeypatch)
-    with settings.override(Settings()):
-        yield home
 
 
 def test_without_a_place_the_samples_are_shown_until_a_place_is_typed(bare_home: AppTest) -> None:
@@ -147,36 +122,6 @@ def test_without_a_baseline_there_is_no_change(home: AppTest) -> None:
     assert "**Select a baseline**" in texts(home)
 
 
-def upload(home: AppTest, here: Settings, **profiles: bytes) -> None:
-    """Store these profiles as if this browser had just sent them, and draw the page."""
-    arrivals = [Arrival(f"{name}.xplane.pb", io.BytesIO(data), len(data)) for name, data in profiles.items()]
-    home.session_state[home_uploads._ARRIVED] = Uploads(here.data_folder, own_uploads.LOCAL).receive(arrivals).place
-    rescan()
-    home.run()
-
-
-def test_uploaded_runs_are_selected_and_listed_first(home: AppTest, tmp_path: Path) -> None:
-    here = Settings(places=(SAMPLE_RUNS["filters_16_8"],), data_folder=tmp_path / "data")
-    with settings.override(here):
-        home.run()
-        upload(home, here, mine=next(SAMPLE_RUNS["filters_512_128"].rglob("*.xplane.pb")).read_bytes())
-    assert home.query_params["baseline"] == find_runs(SAMPLE_RUNS["filters_16_8"])[0].id
-    assert home.query_params["candidate"] == "mine/mine"
-    assert table(home)["name"] == ["mine", "filters_16_8"], "although it was recorded before"
-    assert "`mine` is" in texts(home)
-
-
-def test_the_first_upload_replaces_the_selected_samples(bare_home: AppTest, tmp_path: Path) -> None:
-    here = Settings(data_folder=tmp_path / "data")
-    with settings.override(here):
-        bare_home.run()
-        assert bare_home.selectbox[0].value.startswith("sample_logs/")
-        random = np.random.default_rng(7)
-        upload(bare_home, here, one=small_profile(random), two=small_profile(random))
-    assert bare_home.query_params["baseline"].endswith("/one")
-    assert bare_home.query_params["candidate"].endswith("/two")
-
-
 def test_filtering(home: AppTest) -> None:
     home.run()
     assert not [field for field in home.multiselect if field.key in (home_filters.DEVICE, home_filters.HOST)]
@@ -199,7 +144,7 @@ def test_a_place_that_is_not_there_is_named_and_not_taken(home: AppTest) -> None
 
 
 def test_paths_are_refused_to_a_browser_elsewhere(home: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tfcompare.ui.frame.access.access.is_same_machine", lambda _: False)
+    monkeypatch.setattr("tfcompare.ui.frame.access.is_same_machine", lambda _: False)
     home.query_params["dir"] = str(SAMPLES / "autoencoder")
     home.run()
     assert "only for a browser on the machine" in home.error[0].value
@@ -222,45 +167,6 @@ def test_broken_runs_stand_beside_good_ones(tmp_path: Path, home: AppTest) -> No
     assert "is empty (0 bytes)" in remarks["⚠ empty"][0]
     assert "not a readable profile" in remarks["⚠ damaged"][0]
     assert remarks["⚠ empty"][1] == "", "what cannot be read cannot be chosen"
-
-
-WAYS = {"path": "Open a path or URL", "upload": "Upload", "capture": "Capture", "samples": "Try the sample runs"}
-
-
-@pytest.mark.parametrize(
-    ("is_here", "roots", "allow_capture", "is_private", "expected"),
-    [
-        (True, False, False, True, ["path", "upload", "capture", "samples"]),
-        (True, False, False, False, ["path", "samples"]),
-        (False, True, False, True, ["path", "upload"]),
-        (False, False, True, True, ["upload", "capture"]),
-        (False, False, False, False, []),
-    ],
-)
-def test_a_folder_without_runs_leads_to_the_ways_in_that_are_allowed(
-    tmp_path: Path, home: AppTest, monkeypatch: pytest.MonkeyPatch,
-    is_here: bool, roots: bool, allow_capture: bool, is_private: bool, expected: list[str],
-) -> None:  # fmt: skip
-    (tmp_path / "data").mkdir(mode=0o700 if is_private else 0o777)
-    (tmp_path / "data").chmod(0o700 if is_private else 0o777)
-    (tmp_path / "logs").mkdir()
-    monkeypatch.setattr("tfcompare.ui.frame.access.access.is_same_machine", lambda _: is_here)
-    here = Settings(
-        places=(tmp_path / "logs",),
-        roots=(tmp_path,) * roots,
-        allow_capture=allow_capture,
-        data_folder=tmp_path / "data",
-    )
-    with settings.override(here):
-        home.run()
-    assert not home.exception
-    assert sum("no profile run here" in error.value.replace("\\", "") for error in home.error) == 1
-    bold = [element.value.strip("*") for element in home.main.markdown if element.value.startswith("**")]
-    assert bold == [WAYS[way] for way in expected]
-    assert ("This browser may not add runs" in texts(home)) == (not expected)
-    assert bool([field for field in home.text_input if field.key == PATH_FIELD]) == ("path" in expected)
-    assert not home.dataframe and not home.selectbox and not home.multiselect
-    assert not [field for field in home.text_input if field.key == home_filters.TEXT]
 
 
 def test_a_home_page_without_runs_opens_the_samples(tmp_path: Path, bare_home: AppTest) -> None:

@@ -16,6 +16,7 @@ from tfcompare.settings import Settings, app_folder
 from tfcompare.sources.logdir import find_runs
 from tfcompare.store.annotations import Annotation, path_in, read_annotations, write_annotation
 from tfcompare.ui.frame import annotated
+from tfcompare.ui.frame.hooks import Hooks
 from tfcompare.ui.pages import home_edit, home_filters
 
 PLACE = SAMPLES / "autoencoder"
@@ -26,7 +27,7 @@ AGAIN = RUNS["filters_16_8_again"]
 @pytest.fixture
 def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[AppTest]:
     """The home page for a browser on the same machine, with a data folder of its own."""
-    monkeypatch.setattr("tfcompare.ui.frame.access.access.is_same_machine", lambda _: True)
+    monkeypatch.setattr("tfcompare.ui.frame.access.is_same_machine", lambda _: True)
     with settings.override(Settings(places=(PLACE,), data_folder=tmp_path / "data")):
         yield AppTest.from_file(str(app_folder() / "app.py"), default_timeout=90)
 
@@ -132,8 +133,8 @@ def test_runs_are_filtered_by_tag(home: AppTest) -> None:
 def test_others_see_names_and_only_an_account_may_change_them(home: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
     annotate("filters_16_8", Annotation("Small model"))
     account = ""
-    monkeypatch.setattr("tfcompare.ui.frame.access.access.is_same_machine", lambda _: False)
-    monkeypatch.setattr("tfcompare.ui.frame.access.login.account", lambda: account)
+    monkeypatch.setattr("tfcompare.ui.frame.access.is_same_machine", lambda _: False)
+    monkeypatch.setattr(annotated, "hooks", lambda: Hooks(account=lambda: account))
     home.session_state[home_edit._EDITED] = RUNS["filters_16_8"].id
     home.run()
     assert not home.exception

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tfcompare.ui.frame.access.access import is_same_machine
+from tfcompare.ui.frame.access import is_same_machine
 
 
 @pytest.mark.parametrize(

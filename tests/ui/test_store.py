@@ -17,7 +17,7 @@ from tfcompare.settings import Settings
 from tfcompare.sources.replicates import is_copy
 from tfcompare.store.stored_run import StoredRun
 from tfcompare.ui.frame import search
-from tfcompare.ui.frame.access.access import without_ways_out
+from tfcompare.ui.frame.access import without_ways_out
 from tfcompare.ui.frame.on_disk import state_of
 
 OURS, THEIRS = "filters_16_8", "filters_512_128"

@@ -16,7 +16,7 @@ from tests.ui.home_page import few_samples
 from tfcompare import settings
 from tfcompare.settings import Settings, app_folder
 from tfcompare.sources.logdir import find_runs
-from tfcompare.ui.frame.access.access import may_type, without_ways_out
+from tfcompare.ui.frame.access import may_type, without_ways_out
 
 __all__ = ["yard"]
 
@@ -40,7 +40,7 @@ def fenced_home(
         shutil.copytree(SAMPLE_RUNS["filters_16_8"], yard / place, dirs_exist_ok=True)
     few_samples(tmp_path_factory.getbasetemp() / "few_samples", monkeypatch)
     monkeypatch.setattr("tfcompare.ui.pages.home.QUIET_S", 90)  # a page that is drawn again shows no error twice
-    monkeypatch.setattr("tfcompare.ui.frame.access.access.is_same_machine", lambda _: False)
+    monkeypatch.setattr("tfcompare.ui.frame.access.is_same_machine", lambda _: False)
     with settings.override(Settings(roots=(yard / "root",))):
         yield AppTest.from_file(str(app_folder() / "app.py"), default_timeout=90)
 

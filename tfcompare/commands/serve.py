@@ -86,8 +86,8 @@ def command_line(
     from tfcompare.settings import app_folder
 
     # -P: modules in the current folder must not shadow ours.
-    server = Path(__file__).parents[1] / "ui" / "frame" / "server.py"
-    command = [sys.executable, "-P", str(server), "run", str(app_folder() / "app.py")]
+    start = Path(__file__).parents[1] / "ui" / "frame" / "start.py"
+    command = [sys.executable, "-P", str(start), "run", str(app_folder() / "app.py")]
     if port is not None:
         command += ["--server.port", str(port)]
     places = [f"./{p}" if str(p).startswith("-") else str(p) for p in paths]

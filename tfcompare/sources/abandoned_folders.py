@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import shutil
 import socket
 from collections.abc import Iterator
@@ -15,26 +14,11 @@ from tempfile import mkdtemp
 ARRIVING, LEAVING = ".arriving-", ".leaving-"
 """Prefixes of folders in which uploads and captures are assembled, and to which they are moved for deletion."""
 
-_SESSION = "session-"
-
 
 def this_process() -> str:
     """Identifies this machine and process in the names of folders that belong to them."""
     host = hashlib.blake2b(socket.gethostname().encode(), digest_size=6).hexdigest()
     return f"{host}-{os.getpid()}"
-
-
-def session_owner(session: str) -> str:
-    """The owner of what one browser session uploads to this process."""
-    return f"{_SESSION}{this_process()}-{re.sub(r'[^a-z0-9]', '', session.lower())[:64]}"
-
-
-def clean(data: Path) -> None:
-    """Remove unfinished uploads below a data folder, and those of browser sessions whose process has ended."""
-    for owner in _entries(data / "uploads"):
-        remove_left(owner)
-    remove_left(data / "uploads", _SESSION)
-    remove_left(data / "captures")
 
 
 def remove_left(folder: Path, *prefixes: str) -> None:

@@ -15,7 +15,7 @@ from tfcompare import settings
 from tfcompare.settings import Settings, app_folder
 from tfcompare.sources.capture import Address, LeftOut, Recorded, Request
 from tfcompare.sources.remote.places import RemotePath
-from tfcompare.ui.frame.access import own_captures
+from tfcompare.ui.frame import own_captures
 from tfcompare.ui.frame.search import rescan
 
 HERE = {"Host": "localhost:8501"}

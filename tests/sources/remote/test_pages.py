@@ -26,7 +26,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
     """The app for a browser on the same machine, with a sample run that is read in no time."""
     small("ours", tmp_path / "sample_logs")
     monkeypatch.setattr("tfcompare.settings.app_folder", lambda: tmp_path)
-    monkeypatch.setattr("tfcompare.ui.frame.access.access.is_same_machine", lambda _: True)
+    monkeypatch.setattr("tfcompare.ui.frame.access.is_same_machine", lambda _: True)
     rescan()
     with settings.override(Settings()):
         yield AppTest.from_file(str(app_folder() / "app.py"), default_timeout=90)

@@ -14,7 +14,8 @@ from tfcompare.run import Run
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.store.annotations import Annotation, annotations_by_run, read_annotations, write_annotation
-from tfcompare.ui.frame.access import access, login
+from tfcompare.ui.frame import access
+from tfcompare.ui.frame.hooks import hooks
 
 _content_ids: dict[str, str] = {}
 """The content ids of runs that this server has read, by `FoundRun.stat_key`."""
@@ -38,7 +39,7 @@ def by_run(settings: Settings, found: tuple[FoundRun, ...]) -> dict[str, Annotat
 
 def may_change() -> bool:
     """Whether this browser may change names, tags and hidden marks."""
-    return access.is_same_machine(st.context.headers.to_dict()) or bool(login.account())
+    return access.is_same_machine(st.context.headers.to_dict()) or bool(hooks().account())
 
 
 def change(settings: Settings, run: FoundRun, annotation: Annotation) -> None:

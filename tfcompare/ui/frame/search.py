@@ -23,7 +23,7 @@ from tfcompare.store.run_store import Store
 from tfcompare.store.stored_run import runs_in
 from tfcompare.text import is_url
 from tfcompare.ui.frame import annotated
-from tfcompare.ui.frame.access.access import linkable, without_ways_out
+from tfcompare.ui.frame.access import linkable, without_ways_out
 
 _FRESH_FOR_S = 30
 _FRESH_ELSEWHERE_FOR_S = 300

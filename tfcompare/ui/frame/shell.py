@@ -24,16 +24,18 @@ from tfcompare.sources.logdir import FoundRun
 from tfcompare.sources.step_choice import StepChoice
 from tfcompare.text import middle_ellipsis, some_of, text_of
 from tfcompare.ui.frame import (
+    access,
     applicable,
     caveats,
     narrow,
     on_disk,
+    own_captures,
     remote_links,
     reports,
     sidebar,
     state,
 )
-from tfcompare.ui.frame.access import access, login, own_captures, own_uploads
+from tfcompare.ui.frame.hooks import hooks
 from tfcompare.ui.frame.loading import compared, fetch, run_cache
 from tfcompare.ui.frame.search import Search, search
 from tfcompare.ui.frame.selection import Selection, default_runs, resolve_selection, with_replicates
@@ -114,7 +116,7 @@ def setup(title: str, *, needs: Needs) -> Page:
     st.logo(LOGO, icon_image=ICON, size="large")
     header = st.container(horizontal=True, vertical_alignment="center")
     header.title(title, anchor=False, width="content")
-    login.require()
+    hooks().require_login()
     try:
         view, wish, complaints = _begin()
     except TfcompareError as error:
@@ -128,7 +130,7 @@ def setup(title: str, *, needs: Needs) -> Page:
         sidebar.choices(view.selection, shown, _of_one_program(view, shown))
     host_slot = st.sidebar.container()
     view = replace(view, marker_slot=st.sidebar.container())
-    login.show()
+    hooks().show_account()
     caveats.show_cache_problems()
     for complaint in complaints:
         st.error(complaint)
@@ -170,7 +172,7 @@ def _begin() -> tuple[Page, Selection, list[str]]:
         complaints.append(f"{as_code(str(settings.data_folder))}: uploads and captures are not shown, since {why}.")
         stored_here: tuple[Path, ...] = ()
     else:
-        stored_here = (*own_uploads.places(settings), *own_captures.places(settings))
+        stored_here = (*hooks().uploads(settings), *own_captures.places(settings))
     result = search(settings, wish.places, stored_here, joins_hosts=wish.joins_hosts)
     wish, complaints = _with_usable_steps(wish, complaints)
     settled = resolve_selection(wish, result.found, lambda: default_runs(result.without_hidden(), result.places))

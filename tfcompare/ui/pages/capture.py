@@ -28,8 +28,7 @@ from tfcompare.sources.capture import (
 )
 from tfcompare.sources.folder_permissions import make_private
 from tfcompare.sources.logdir import FoundRun
-from tfcompare.ui.frame import state
-from tfcompare.ui.frame.access import own_captures
+from tfcompare.ui.frame import own_captures, state
 from tfcompare.ui.frame.loading import fetch
 from tfcompare.ui.frame.search import rescan
 from tfcompare.ui.frame.shell import Page

@@ -17,13 +17,14 @@ from tfcompare.run import Run
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.tools.runs.listing import device_text
 from tfcompare.ui.frame import state
+from tfcompare.ui.frame.hooks import hooks
 from tfcompare.ui.frame.loading import QUIET_S, compared, compiling_sentence, reading_sentence, run_cache, wait_a_moment
 from tfcompare.ui.frame.narrow import is_narrow
 from tfcompare.ui.frame.run_cache import outcome
 from tfcompare.ui.frame.search import rescan
 from tfcompare.ui.frame.selection import Selection
 from tfcompare.ui.frame.shell import Page, choose_steps, chosen_steps
-from tfcompare.ui.pages import demo, home_add, home_edit, home_filters, home_runs, home_uploads
+from tfcompare.ui.pages import demo, home_add, home_edit, home_filters, home_runs
 from tfcompare.units import format_bytes, format_ms
 from tfcompare.views import answer
 
@@ -40,7 +41,7 @@ Outcomes = Mapping[str, Run | TfcompareError]
 def show(view: Page) -> None:
     """Show the page below its title. It shows what is loaded, and redraws as more runs have been read."""
     demo.begin(view)
-    if added := home_uploads.arrived(view.found):
+    if added := hooks().newly_uploaded(view.found):
         state.choose_added(home_add.without_samples(view), added)
         st.rerun()
     nothing_slot = st.empty()  # it is cleared at once when there are runs, also while these are being read

@@ -12,38 +12,36 @@ import streamlit as st
 from tfcompare import settings
 from tfcompare.errors import TfcompareError
 from tfcompare.markdown import as_code, as_markdown
-from tfcompare.settings import sample_runs
+from tfcompare.settings import Settings, sample_runs
 from tfcompare.sources.folder_permissions import why_not_private
 from tfcompare.sources.remote.places import shown
 from tfcompare.text import middle_ellipsis
-from tfcompare.ui.frame import remote_links, sidebar, state
-from tfcompare.ui.frame.access import access, own_captures
-from tfcompare.ui.frame.access.access import checked
+from tfcompare.ui.frame import access, own_captures, remote_links, sidebar, state
+from tfcompare.ui.frame.access import checked
+from tfcompare.ui.frame.hooks import hooks
 from tfcompare.ui.frame.search import opened
 from tfcompare.ui.frame.selection import SAMPLE_PAIR, Selection
 from tfcompare.ui.frame.shell import Page
-from tfcompare.ui.pages import home_uploads
 
 _PATH = "tfcompare.path"
 _PATH_PROBLEM = "tfcompare.path_problem"
 _LONGEST_PLACE = 60
 _WAYS_IN_ROW = 2
-_PATH_TAB, _UPLOAD_TAB = "Path or URL", "Upload"
 
 
 def button(view: Page) -> None:
     """The button that opens all ways to add runs."""
     with st.popover("Add runs", icon=":material/add:", width="content", key="tfcompare.add"):
-        first = _PATH_TAB if view.may_type_paths else _UPLOAD_TAB
-        path, upload, capture = st.tabs(
-            [_PATH_TAB, _UPLOAD_TAB, "Capture"], default=first, key="tfcompare.add.way", on_change="rerun"
-        )  # the server knows which is open: a filter that appears beside the button makes the browser draw them anew
-        with path:
-            _typed_place(view)
-        with upload:
-            home_uploads.section(view.settings)
-        with capture:
-            _capture(view)
+        ways: dict[str, Callable[[], None]] = {"Path or URL": lambda: _typed_place(view)}
+        if upload_section := hooks().upload_section:
+            ways["Upload"] = lambda: upload_section(view.settings)
+        ways["Capture"] = lambda: _capture(view)
+        titles = list(ways)
+        # the server knows which is open: a filter that appears beside the button makes the browser draw them anew
+        tabs = st.tabs(titles, default=titles[not view.may_type_paths], key="tfcompare.add.way", on_change="rerun")
+        for tab, way in zip(tabs, ways.values(), strict=True):
+            with tab:
+                way()
 
 
 def ways(view: Page) -> None:
@@ -54,8 +52,8 @@ def ways(view: Page) -> None:
     allowed: dict[str, Callable[[], None]] = {}
     if view.may_type_paths:
         allowed["Open a path or URL"] = lambda: _path(view)
-    if is_private:
-        allowed["Upload"] = lambda: _upload(view)
+    if is_private and (upload_section := hooks().upload_section):
+        allowed["Upload"] = lambda: _upload(view, upload_section)
     if is_private and may_record:
         allowed["Capture"] = lambda: _capture(view)
     if view.may_type_paths and samples:
@@ -76,10 +74,10 @@ def _path(view: Page) -> None:
     _typed_place(view, "stretch")
 
 
-def _upload(view: Page) -> None:
+def _upload(view: Page, section: Callable[[Settings], None]) -> None:
     st.markdown("Send a logdir, an archive or profiles from your machine to this page.")
     with st.popover("Upload", icon=":material/upload:"):
-        home_uploads.section(view.settings)
+        section(view.settings)
 
 
 def _samples(place: str) -> None:
@@ -95,7 +93,7 @@ def _open_samples(place: str) -> None:
 
 def _typed_place(view: Page, width: int | Literal["stretch"] = 330) -> None:
     if not view.may_type_paths:
-        st.caption("Paths can be typed only in a browser on the machine that serves this page. Upload runs instead.")
+        st.caption("Paths can be typed only in a browser on the machine that serves this page.")
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.text_input(

@@ -13,9 +13,10 @@ from streamlit.testing.v1 import AppTest
 
 from tests.profiles import ROOT, SAMPLES
 from tfcompare import settings
+from tfcompare.server import login, pages
+from tfcompare.server.uploads import Arrival, Uploads
 from tfcompare.settings import Settings
-from tfcompare.sources.uploads import Arrival, Uploads
-from tfcompare.ui.frame.access import access, login, own_uploads
+from tfcompare.ui.frame import access
 
 AUTH = {"redirect_uri": "http://localhost/oauth2callback", "cookie_secret": "s", "client_id": "c"}
 PAGES = ["app.py", *sorted(f"pages/{path.name}" for path in (ROOT / "pages").glob("[0-9]*.py"))]
@@ -83,14 +84,14 @@ def test_uploads_belong_to_the_account_or_else_to_the_session(tmp_path: Path, mo
     here = Settings(data_folder=tmp_path)
     mine = {"ann": User(is_logged_in=True, sub="1"), "bob": User(is_logged_in=True, sub="2"), "nobody": User()}
     of_session = Uploads(tmp_path, "session-of-this-test")
-    monkeypatch.setattr(own_uploads, "_of_session", lambda *_: of_session)
+    monkeypatch.setattr(pages, "_session_uploads", lambda *_: of_session)
     monkeypatch.setattr(access, "is_same_machine", lambda _: False)
     profile = next(SAMPLES.rglob("*.xplane.pb")).read_bytes()
     for name, user in mine.items():
         be(user, monkeypatch)
-        own_uploads.mine(here).receive([Arrival(f"{name}.xplane.pb", io.BytesIO(profile), len(profile))])
+        pages.own_uploads(here).receive([Arrival(f"{name}.xplane.pb", io.BytesIO(profile), len(profile))])
     for name, user in mine.items():
         be(user, monkeypatch)
-        assert [upload.name for upload in own_uploads.mine(here).all()] == [name]
+        assert [upload.name for upload in pages.own_uploads(here).all()] == [name]
     monkeypatch.setattr(access, "is_same_machine", lambda _: True)
-    assert own_uploads.mine(here).all() == []
+    assert pages.own_uploads(here).all() == []

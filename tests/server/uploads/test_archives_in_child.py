@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.sources.uploads.hostile import PROFILE, large_dictionary, tarred, with_headers
-from tfcompare.sources.uploads import archives_in_child
-from tfcompare.sources.uploads.limits import BadUpload, Limits
-from tfcompare.sources.uploads.receiving import Arrival, Uploads
+from tests.server.uploads.hostile import PROFILE, large_dictionary, tarred, with_headers
+from tfcompare.server.uploads import archives_in_child
+from tfcompare.server.uploads.limits import BadUpload, Limits
+from tfcompare.server.uploads.receiving import Arrival, Uploads
 
 SLOW = with_headers(tarfile.XHDTYPE, *[b"1" * 63_000] * 4)
 """Within the limits on headers, `tarfile` takes a quadratic time for them."""

@@ -11,8 +11,8 @@ import pytest
 from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive, Scope, Send
 
-from tfcompare.ui.frame import arriving
-from tfcompare.ui.frame.arriving import LimitArriving
+from tfcompare.server.uploads import arriving
+from tfcompare.server.uploads.arriving import LimitArriving
 
 MB = 1_000_000
 

@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tfcompare import settings
 from tfcompare.errors import TfcompareError
-from tfcompare.ui.frame.arriving import LimitArriving
+from tfcompare.server.uploads.arriving import LimitArriving
 
 CONTENT_SECURITY_POLICY = "frame-ancestors 'self'"
 """No page of another origin can show the app in a frame, and so lead somebody's clicks."""

@@ -1,4 +1,4 @@
-"""Uploads of the home page: folders, archives or profiles from the user's machine, stored and listed as runs.
+"""What the server adds to pages: login, and on the home page uploads, which are stored and listed as runs.
 
 Uploads from a browser on this machine belong to the user, with a login to the account. All others belong to the
 browser session alone, and are deleted when it ends.
@@ -9,20 +9,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 import streamlit as st
 
 from tfcompare.errors import TfcompareError
 from tfcompare.markdown import as_code, as_markdown
+from tfcompare.server import login
+from tfcompare.server.uploads import Arrival, Limits, Quotas, Upload, Uploads, arriving, clean, session_owner
 from tfcompare.settings import Settings
 from tfcompare.sources.folder_permissions import why_not_private
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.sources.logdir.files import is_profile
-from tfcompare.sources.uploads import Arrival, Upload, Uploads
 from tfcompare.text import some_of
-from tfcompare.ui.frame import arriving
-from tfcompare.ui.frame.access import own_uploads
+from tfcompare.ui.frame import access
+from tfcompare.ui.frame.hooks import Hooks
 from tfcompare.ui.frame.search import rescan
 from tfcompare.ui.widgets import deleting
 from tfcompare.units import format_bytes
@@ -37,6 +39,9 @@ _RUNS, _HOSTS = "separate runs", "hosts of one run"
 _MOST_SELECTED = 5
 """How many runs of an upload are selected."""
 
+LOCAL = "local"
+"""The owner of uploads from browsers on this machine."""
+
 
 @dataclass(frozen=True)
 class Message:
@@ -46,7 +51,30 @@ class Message:
     is_good: bool
 
 
-def arrived(found: Sequence[FoundRun]) -> list[str]:
+def own_uploads(settings: Settings) -> Uploads:
+    """The uploads that this browser may see."""
+    limits = Limits(total_bytes=settings.upload_bytes, file_bytes=min(Limits().file_bytes, settings.upload_bytes))
+    quotas = Quotas(owner_bytes=settings.user_uploads_bytes, all_bytes=settings.uploads_bytes)
+    _clean(settings.data_folder)
+    if access.is_same_machine(st.context.headers.to_dict()):
+        return Uploads(settings.data_folder, LOCAL, limits, quotas)
+    if account := login.account():
+        return Uploads(settings.data_folder, f"account {account}", limits, quotas)
+    return _session_uploads(settings.data_folder, limits, quotas)
+
+
+@st.cache_resource(scope="session", show_spinner=False, on_release=lambda uploads: uploads.delete_all())
+def _session_uploads(data: Path, limits: Limits, quotas: Quotas) -> Uploads:
+    return Uploads(data, session_owner(token_hex(16)), limits, quotas)
+
+
+@st.cache_resource(show_spinner=False)
+def _clean(data: Path) -> None:
+    """Remove what killed processes left behind; runs once per server."""
+    clean(data)
+
+
+def _newly_uploaded(found: Sequence[FoundRun]) -> list[str]:
     """The ids of the runs of the last upload, once: the oldest first, at most as many as are compared at once."""
     place: Path | None = st.session_state.pop(_ARRIVED, None)
     if place is None:
@@ -55,12 +83,12 @@ def arrived(found: Sequence[FoundRun]) -> list[str]:
     return [run.id for run in runs[-_MOST_SELECTED:]]
 
 
-def section(settings: Settings) -> None:
-    """The part of the home page that accepts uploads, reports on the last one, and lists the stored ones."""
+def _section(settings: Settings) -> None:
+    """Accept uploads, report on the last one, and list the stored ones."""
     if why := why_not_private(settings.data_folder):
         st.caption(f"Uploads are off because the folder for them is not safe: {why}.")
         return
-    store = own_uploads.mine(settings)
+    store = own_uploads(settings)
     if message := st.session_state.get(_MESSAGE):
         (st.success if message.is_good else st.error)(message.text)
     number = st.session_state.setdefault(_ROUND, 0)
@@ -152,3 +180,13 @@ def _delete(store: Uploads, upload: Upload) -> None:
     store.delete(upload.digest)
     st.session_state[_MESSAGE] = Message(f"{as_code(upload.name)} was deleted.", is_good=True)
     rescan()
+
+
+HOOKS = Hooks(
+    require_login=login.require,
+    show_account=login.show,
+    account=login.account,
+    uploads=lambda settings: tuple(upload.place for upload in own_uploads(settings).all()),
+    newly_uploaded=_newly_uploaded,
+    upload_section=_section,
+)

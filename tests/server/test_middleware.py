@@ -11,7 +11,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from tfcompare.ui.frame.access.middleware import DropUnheard, OnlyAllowedHosts
+from tfcompare.server.middleware import DropUnheard, OnlyAllowedHosts
 
 LEFT: list[Message] = [
     {"type": "websocket.connect"},

@@ -23,13 +23,13 @@ from pathlib import Path, PurePosixPath
 from tempfile import mkdtemp
 from typing import BinaryIO
 
+from tfcompare.server.uploads import archives_in_child
+from tfcompare.server.uploads.archives import Member, OnBytes, is_archive, write
+from tfcompare.server.uploads.limits import BadUpload, Limits, check_distinct, safe_path
+from tfcompare.server.uploads.quotas import ABOUT, Quotas
 from tfcompare.sources.abandoned_folders import ARRIVING, delete, this_process
 from tfcompare.sources.logdir.files import PROFILE_SUFFIXES, is_profile, text_of
 from tfcompare.sources.logdir.other_formats import START_BYTES, recognize
-from tfcompare.sources.uploads import archives_in_child
-from tfcompare.sources.uploads.archives import Member, OnBytes, is_archive, write
-from tfcompare.sources.uploads.limits import BadUpload, Limits, check_distinct, safe_path
-from tfcompare.sources.uploads.quotas import ABOUT, Quotas
 
 MOST_IGNORED = 200
 """How many names of files that are not profiles are stored; further ones are only counted."""

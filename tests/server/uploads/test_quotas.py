@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.sources.uploads.hostile import zipped
-from tfcompare.sources.abandoned_folders import session_owner, this_process
-from tfcompare.sources.uploads.limits import BadUpload
-from tfcompare.sources.uploads.quotas import Quotas
-from tfcompare.sources.uploads.receiving import Arrival, Uploads
+from tests.server.uploads.hostile import zipped
+from tfcompare.server.uploads.limits import BadUpload
+from tfcompare.server.uploads.quotas import Quotas, session_owner
+from tfcompare.server.uploads.receiving import Arrival, Uploads
+from tfcompare.sources.abandoned_folders import this_process
 
 KB = 1000
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path, PurePath
 
@@ -10,17 +9,12 @@ import streamlit as st
 
 from tfcompare.settings import Settings
 from tfcompare.sources import abandoned_folders
-from tfcompare.ui.frame.access import access
-
-
-def may_record(settings: Settings, headers: Mapping[str, str]) -> bool:
-    """Whether a request with these headers may capture: from this machine, or as the settings allow."""
-    return settings.allow_capture or access.is_same_machine(headers)
+from tfcompare.ui.frame import access
 
 
 def this_browser_may_record(settings: Settings) -> bool:
-    """Whether the current browser may capture."""
-    return may_record(settings, st.context.headers.to_dict())
+    """Whether the current browser may capture: on this machine, or as the settings allow."""
+    return settings.allow_capture or access.is_same_machine(st.context.headers.to_dict())
 
 
 def folder(settings: Settings) -> Path:

@@ -22,7 +22,7 @@ def import_all() -> None:
     import tfcompare.ui
 
     pages = (module.name for module in walk_packages(tfcompare.ui.__path__, "tfcompare.ui."))
-    for name in (*(page for page in pages if not page.endswith(".server")), *_ALSO):
+    for name in (*(page for page in pages if not page.endswith(".start")), *_ALSO):
         with suppress(Exception):
             import_module(name)
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.sources.uploads.hostile import HOSTILE, TOO_MUCH, lying_size, special, tarred, zipped
-from tfcompare.sources.uploads import archives_in_child
-from tfcompare.sources.uploads.archives import is_archive, list_archive, unpack
-from tfcompare.sources.uploads.limits import BadUpload, Limits
+from tests.server.uploads.hostile import HOSTILE, TOO_MUCH, lying_size, special, tarred, zipped
+from tfcompare.server.uploads import archives_in_child
+from tfcompare.server.uploads.archives import is_archive, list_archive, unpack
+from tfcompare.server.uploads.limits import BadUpload, Limits
 
 RUN = "logs/plugins/profile/2026_01_01_00_00_00"
 GOOD = (

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from tfcompare.child import Children, Exceeded
-from tfcompare.sources.uploads import archives
-from tfcompare.sources.uploads.archives import Member
-from tfcompare.sources.uploads.limits import BadUpload, Limits
+from tfcompare.server.uploads import archives
+from tfcompare.server.uploads.archives import Member
+from tfcompare.server.uploads.limits import BadUpload, Limits
 
 PROCESSES = Children(2)
 """For all sessions of a server; further archives wait for one of them."""

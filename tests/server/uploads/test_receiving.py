@@ -15,12 +15,13 @@ import pytest
 
 import tfcompare as tfc
 from tests.profiles import ROOT
+from tests.server.uploads.hostile import HOSTILE, tarred, zipped
 from tests.sources.test_hosts_of_runs import profile
-from tests.sources.uploads.hostile import HOSTILE, tarred, zipped
 from tests.store.runs_in_stores import SMALL
-from tfcompare.sources.abandoned_folders import clean, session_owner, this_process
-from tfcompare.sources.uploads.limits import BadUpload, Limits
-from tfcompare.sources.uploads.receiving import ABOUT, Arrival, Upload, Uploads
+from tfcompare.server.uploads.limits import BadUpload, Limits
+from tfcompare.server.uploads.quotas import clean, session_owner
+from tfcompare.server.uploads.receiving import ABOUT, Arrival, Upload, Uploads
+from tfcompare.sources.abandoned_folders import this_process
 
 PROFILE, OTHER = SMALL["ours"], SMALL["theirs"]
 RUN = "plugins/profile/2026_01_01_00_00_00"
@@ -143,7 +144,7 @@ def test_a_process_killed_while_it_receives_leaves_what_the_next_start_removes(u
     code = textwrap.dedent("""
         import io, sys, time
         from pathlib import Path
-        from tfcompare.sources.uploads.receiving import Arrival, Uploads
+        from tfcompare.server.uploads.receiving import Arrival, Uploads
         def stall(_):
             print("half", flush=True)
             time.sleep(60)
@@ -165,8 +166,8 @@ def test_a_process_killed_while_it_receives_leaves_what_the_next_start_removes(u
 UPLOADER = """
 import io, sys
 from pathlib import Path
-from tests.sources.uploads.hostile import zipped
-from tfcompare.sources.uploads.receiving import Arrival, Uploads
+from tests.server.uploads.hostile import zipped
+from tfcompare.server.uploads.receiving import Arrival, Uploads
 uploads = Uploads(Path(sys.argv[1]), "local")
 for number in range(1000):
     files = [(f"{i}.xplane.pb", bytes([number % 256, i]) * 1_000_000) for i in range(3)]

@@ -24,9 +24,9 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO, BinaryIO
 
+from tfcompare.server.uploads.limits import BadUpload, Limits, check_distinct, safe_path
 from tfcompare.sources.logdir.files import is_profile, text_of
 from tfcompare.sources.logdir.other_formats import TAR, ZIP, ZIP_STARTS, recognize
-from tfcompare.sources.uploads.limits import BadUpload, Limits, check_distinct, safe_path
 
 OnBytes = Callable[[int], None]
 """Called with the number of bytes written since the last call."""

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import threading
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tfcompare.sources.abandoned_folders import ARRIVING, clean
-from tfcompare.sources.uploads.limits import BadUpload
+from tfcompare.server.uploads.limits import BadUpload
+from tfcompare.sources.abandoned_folders import ARRIVING, remove_left, this_process
 from tfcompare.units import format_bytes
 
 ABOUT = "about.json"
 
 _RESERVED = ".reserved"
+_SESSION = "session-"
 _lock = threading.Lock()
 
 
@@ -59,6 +61,18 @@ class Quotas:
                 f"{format_bytes(self.all_bytes)} for the uploads of all users are free; delete uploads that are no "
                 f"longer needed, or ask who runs the server to raise TFCOMPARE_UPLOADS_MB"
             )
+
+
+def session_owner(session: str) -> str:
+    """The owner of what one browser session uploads to this process."""
+    return f"{_SESSION}{this_process()}-{re.sub(r'[^a-z0-9]', '', session.lower())[:64]}"
+
+
+def clean(data: Path) -> None:
+    """Remove unfinished uploads below a data folder, and those of browser sessions whose process has ended."""
+    for owner in _folders(data / "uploads"):
+        remove_left(owner)
+    remove_left(data / "uploads", _SESSION)
 
 
 def _used_bytes(owner: Path, besides: Path) -> int:

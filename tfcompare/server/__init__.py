@@ -1,0 +1,1 @@
+"""What exists because many users share one server: login, uploads, and which uploads a browser may see."""

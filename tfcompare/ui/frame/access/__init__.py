@@ -1,1 +1,0 @@
-"""Who may see what: login, and what each user has uploaded or captured."""
