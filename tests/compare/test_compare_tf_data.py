@@ -69,7 +69,7 @@ def test_one_prefetch_more_is_exactly_one_added_row(runs: dict[str, Run]) -> Non
     assert isinstance(table, Table)
     chain = ["Iterator", "Root", "BatchV2", "Map", "TFRecord"]
     expected = ["::".join(chain[:length]) for length in (2, 3, 4, 5)]
-    assert sorted(table.rows[table.names[1]]) == [*expected, "Iterator::Root::Prefetch"], (
+    assert sorted(table.rows["long_name"]) == [*expected, "Iterator::Root::Prefetch"], (
         "the command line names each iterator"
     )
 

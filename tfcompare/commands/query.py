@@ -105,7 +105,7 @@ def _print(answer: Answer, arguments: argparse.Namespace) -> None:
 
     numbers = [position for position, dtype in enumerate(frame.dtypes) if dtype.kind in "iuf"]
     rows = list(zip(*(_texts(frame[name]) for name in frame), strict=True))
-    print_blocks([Facts(list(frame), rows, numbers)], argparse.Namespace(limit=0, all_columns=False))
+    print_blocks([Facts(list(map(str, frame)), rows, numbers)], argparse.Namespace(limit=0, all_columns=False))
 
 
 def _texts(values: pd.Series) -> list[str]:

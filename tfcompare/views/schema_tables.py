@@ -21,8 +21,10 @@ from tfcompare.views.answer import verdict
 from tfcompare.views.blocks import Block, Facts, Table, Text
 from tfcompare.views.view import CHANGE, by_role, largest_first
 
-_MINOR_KEYS = ("host", "device", "program", "host_or_device", "core_type", "execution", "iterator_id")
-"""Keys that say little about a row: they come last, and only if rows differ in them."""
+_PLACES = ("host", "device", "program", "host_or_device", "core_type")
+"""Keys that say where a row is from: after what names it, and only if rows differ in them."""
+_DETAILS = ("execution", "iterator_id", "block_dim", "grid_dim", "registers_per_thread", "shared_memory_bytes")
+"""Keys that say least: they come last."""
 
 
 def run_table(rows: pd.DataFrame, table: schema.Table, run: str) -> Block:
@@ -34,11 +36,12 @@ def run_table(rows: pd.DataFrame, table: schema.Table, run: str) -> Block:
         is_empty = not rows[metric.name].fillna(0).astype(bool).any()
         return metric.name != table.headline, is_empty, metric.kind == "time_point"
 
+    keys, details = _keys(table, rows)
     return Table(
         table,
         table.name,
         rows,
-        [*_keys(table, rows), *schema.names(sorted(table.metrics, key=importance))],
+        [*keys, *schema.names(sorted(table.metrics, key=importance)), *details],
         nothing=f"{as_code(table.name)} has no rows: the profile of {as_markdown(run)} holds nothing for it.",
     )
 
@@ -57,26 +60,28 @@ def diff_table(pair: Pair, name: str, *, idle: bool, per_occurrence: bool) -> It
         sides = ["baseline"] if pair.is_single else list(schema.SIDES)
         yield _lines(table, pair.headings, [[f"{one.name}_{side}" for one in table.metrics] for side in sides], rows)
         return
-    keys = _keys(table, rows)
+    keys, details = _keys(table, rows)
     if "long_name_baseline" in rows:
         name_of_row = rows["long_name_baseline"].where(rows["status"] != ADDED, rows["long_name_candidate"])
-        rows, keys = rows.assign(long_name=name_of_row), [keys[0], "long_name", *keys[1:]]
+        rows, keys = rows.assign(long_name=name_of_row), [*keys, "long_name"]
     main = table.headline or next(metric.name for metric in table.metrics if metric.is_number)
     counts = [one.name for one in table.metrics if one.kind == "sum" and not one.unit and one.name != main]
+    of_counts = [name for count in counts for name in by_role(count)]
     yield Table(
         table,
         name,
         largest_first(pair, table, rows),
-        [*keys, *by_role(main, CHANGE), *(side for count in counts for side in by_role(count)), "match", "verdict"],
+        [*keys, *by_role(main, CHANGE), "verdict", "match", *of_counts, *details],
         is_alone=pair.is_single,
         sums_per=pair.sums_per(per_occurrence=per_occurrence),
     )
 
 
-def _keys(table: schema.Table, rows: pd.DataFrame) -> list[str]:
-    """The keys, those that name a row first."""
-    found = [key for key in table.keys if key not in _MINOR_KEYS or rows[key].nunique() > 1]
-    return sorted(found, key=lambda key: (key in _MINOR_KEYS, key not in NAMES))
+def _keys(table: schema.Table, rows: pd.DataFrame) -> tuple[list[str], list[str]]:
+    """(The keys that say what a row is, its name first; the `_DETAILS`)."""
+    found = [key for key in table.keys if key not in _PLACES or rows[key].nunique() > 1]
+    keys = [key for key in found if key not in _DETAILS]
+    return sorted(keys, key=lambda key: (key in _PLACES, key not in NAMES)), [key for key in found if key in _DETAILS]
 
 
 def _lines(table: schema.Table, header: Sequence[str], sides: Sequence[Sequence[str]], rows: pd.DataFrame) -> Facts:
