@@ -32,9 +32,9 @@ from tfcompare.compare.straggler import attributed_hosts
 from tfcompare.comparison import compare
 from tfcompare.export.csv import spreadsheet_csv, zipped_diffs
 from tfcompare.query.tables import RunTables
-from tfcompare.render import as_json as blocks_as_json
+from tfcompare.render.as_json import block_values
 from tfcompare.render.shown import Shown
-from tfcompare.report.as_json import as_json
+from tfcompare.report.making import report
 from tfcompare.run import Run
 from tfcompare.schema import HOSTS, MEMORY_SUMMARY, SIDES, STEP_PARTS
 from tfcompare.sources.logdir import find_runs
@@ -55,7 +55,7 @@ from tfcompare.ui.pages.home_runs import changes
 from tfcompare.ui.widgets.renderer import Renderer
 from tfcompare.units import format_bytes, format_ms, format_percent, format_time_us
 from tfcompare.views import answer, op, op_stats, overview
-from tfcompare.views.blocks import Cards, Chart, Facts, Table, Verdict
+from tfcompare.views.blocks import Cards, Chart, Facts, Table, Verdict, figure_id
 from tfcompare.views.memory import memory
 from tfcompare.views.options import options_with
 from tfcompare.views.xla import xla as xla_page
@@ -88,14 +88,13 @@ class Surfaces:
 
     @cached_property
     def report(self) -> dict[str, Any]:
-        """The pair in `report --format json`."""
-        (found,) = json.loads(as_json(self.pair.among))["candidates"]
-        assert isinstance(found, dict)
-        return found
+        """The diffs in `report --format json` by their names, and its findings by their ids."""
+        (found,) = json.loads(report(self.pair.among, "json"))["candidates"]
+        return {**found["tables"], **{one["id"]: one for one in findings_in(found["blocks"])}}
 
     def reported(self, table: str) -> pd.DataFrame:
-        found = self.report["tables"][table]
-        return pd.DataFrame(found["rows"], columns=found["columns"])
+        found = self.report[table]
+        return pd.DataFrame(found["rows"], columns=[column["name"] for column in found["columns"]])
 
     @cached_property
     def cards(self) -> dict[str, Both]:
@@ -225,7 +224,7 @@ def test_the_step_time(of: Surfaces, monkeypatch: pytest.MonkeyPatch) -> None:
         "chart": (waterfall.baseline_us, waterfall.candidate_us),
         "a run alone": tuple(answer.verdict(one).findings[0].candidate for one in of.alone),
         "command": (of.command["step_time"]["baseline"], of.command["step_time"]["candidate"]),
-        "report": next((one["baseline"], one["candidate"]) for one in of.report["key_figures"]),
+        "report": tuple(of.report["figure:step_time"][side] for side in SIDES),
         "Home's table": tuple(home["step_time_ms_mean"] * 1e3),
         "Home's table, later": side_by_side(lambda run: (summary_of(run).step_time_ms_mean or math.nan) * 1e3, runs),
         "SQL": tuple(info[[run.id for run in runs]] * 1e3),
@@ -262,7 +261,7 @@ def test_the_readme_has_the_step_times_of_the_page() -> None:
 def test_the_share_of_an_op(of: Surfaces) -> None:
     of_page = both(of.op, "self_share")
     shares = op_stats._shares_on(of.pair, str(of.op["host_or_device"]), idle=False)["op_name"].set_index("group")
-    (table,) = blocks_as_json._blocks([replace(of.ops, names=of.ops.every)], [], len(of.ops.rows))
+    (table,) = block_values([replace(of.ops, names=of.ops.every)], [], len(of.ops.rows))
     of_command = of.of_op(pd.DataFrame(table["rows"], columns=[column["name"] for column in table["columns"]]))
     known = {"page": of_page, "file": both(of.of_op(of.file), "self_share"), "command": both(of_command, "self_share")}
     if (of.ops.rows["op_name"] == of.op["op_name"]).sum() == 1:
@@ -338,9 +337,7 @@ def test_the_peak_memory(name: str) -> None:
         "series": side_by_side(lambda run: measured(run, parse_metric("peak_memory")).value, runs),
         "CSV": (summary["peak_bytes_baseline"].max(), summary["peak_bytes_candidate"].max()),
         "SQL": (summed[runs[0].id], summed[runs[1].id]),
-        "report": next(
-            (one["baseline"], one["candidate"]) for one in of.report["key_figures"] if one["label"] == PEAK_MEMORY
-        ),
+        "report": tuple(of.report[figure_id(PEAK_MEMORY)][side] for side in SIDES),
     }
     ours, theirs = agree(known)
     assert format_bytes(ours) in memory.headline(chosen) and format_bytes(theirs) in memory.headline(chosen)
@@ -469,7 +466,7 @@ def verdicts(rows: pd.DataFrame) -> dict[tuple[str, ...], str]:
 
 def test_the_verdict_on_the_step(of: Surfaces) -> None:
     word = of.pair.verdict.text
-    assert of.command["step_time"]["verdict"] == of.report["verdict"]["word"] == word
+    assert of.command["step_time"]["verdict"] == of.report["step_time"]["verdict"] == word
     block = answer.verdict(of.pair)
     assert isinstance(block, Verdict) and word in block.badge
     ranked = runs_table(of.pair.among).iloc[1]

@@ -27,6 +27,7 @@ from tests.step_programs import (
     some,
 )
 from tests.views.flat import step_links
+from tests.views.test_views import findings
 from tfcompare.compare.check.conditions import check as judge
 from tfcompare.compare.check.conditions import parse_condition
 from tfcompare.compare.pairs import pair_with, pairs_of
@@ -351,8 +352,8 @@ def test_the_step_time_has_one_value_on_every_surface(
     assert [json.loads(checked)["findings"][0][side] for side in ("baseline", "candidate")] == pytest.approx(
         [comparison.step_time_us(run) for run in (ours, theirs)]
     )
-    content = json.loads(comparison.report(tmp_path / "report.json").read_text())["candidates"][0]
-    (figure,) = [one for one in content["key_figures"] if one["label"] == "Step time"]
+    (content,) = json.loads(comparison.report(tmp_path / "report.json").read_text())["candidates"]
+    figure = next(findings(content["blocks"]))
     assert [figure["baseline"], figure["candidate"]] == pytest.approx(
         [comparison.step_time_us(run) for run in (ours, theirs)]
     )

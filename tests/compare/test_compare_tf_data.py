@@ -10,15 +10,15 @@ import pytest
 from tests.profiles import compared_runs, loaded_run
 from tests.tf_data_runs import STEPS, execution, plain, prefetched, write, zipped
 from tfcompare import compare, load
-from tfcompare.commands.diff_text import as_text
-from tfcompare.compare.diff import PER_RUN
+from tfcompare.compare.pairs import pairs_of
 from tfcompare.compare.tf_data.pipelines import pair_pipelines
 from tfcompare.compare.tf_data.tf_data_bottleneck import Analysis, analyse, change
 from tfcompare.comparison import Comparison
 from tfcompare.run import Run
-from tfcompare.schema import TF_DATA
 from tfcompare.tools.advice.tf_data_advice import advice
 from tfcompare.tools.input.input_bound import wait_of
+from tfcompare.views.blocks import Table
+from tfcompare.views.schema_tables import diff_table
 
 
 def analysis(run: Run) -> Analysis | None:
@@ -65,10 +65,13 @@ def test_one_prefetch_more_is_exactly_one_added_row(runs: dict[str, Run]) -> Non
     assert matched["iterator_id"].astype("uint64").min() >= 1 << 63
     back = iterators(compare(runs["prefetched"], runs["plain"]))
     assert back["status"].value_counts().to_dict() == {"matched": 4, "removed": 1}
-    names = next(column.cells for column in as_text(there, TF_DATA, PER_RUN) if column.header == "long name")
+    *_, table = diff_table(pairs_of(comparison)[0], "tf_data", idle=False, per_occurrence=False)
+    assert isinstance(table, Table)
     chain = ["Iterator", "Root", "BatchV2", "Map", "TFRecord"]
     expected = ["::".join(chain[:length]) for length in (2, 3, 4, 5)]
-    assert sorted(names) == [*expected, "Iterator::Root::Prefetch"], "the command line names each iterator"
+    assert sorted(table.rows["long_name"]) == [*expected, "Iterator::Root::Prefetch"], (
+        "the command line names each iterator"
+    )
 
 
 def test_the_reader_of_all_elements_pairs_and_the_one_asked_for_its_end_does_not() -> None:

@@ -85,8 +85,8 @@ def test_a_table_is_aligned_and_what_a_limit_leaves_out_is_told(tfcompare, place
     status, out, err = tfcompare("query", sql, places[1], "--limit", "1")
     assert status == 0
     assert out == "\n".join([
-        "     ms  a  a (2)  flag  nothing  list",
-        "1,234.5  a      7  yes   –        [1]\n",
+        "      ms  a  a (2)  flag  nothing  list",
+        "1,234.50  a      7  yes   –        [1]\n",
     ])  # fmt: skip
     assert err == "the first 1 rows; there are more (--limit 0 shows all)\n"
 

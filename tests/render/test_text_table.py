@@ -7,19 +7,19 @@ import sys
 import pytest
 
 from tfcompare.render.colour import has_colours, paint, tone_of
-from tfcompare.render.text_table import TextColumn, fitting, number_column, paragraph, render, text_column
+from tfcompare.render.text_table import TextColumn, fitting, paragraph, render
 
 LONG = [f"model/{scope}/very/long/scope/of/a/layer/Conv2D" for scope in ("encoder", "decoder")]
 
 
 def columns() -> list[TextColumn]:
     return [
-        text_column("type", ["Conv2D", "Conv2D"], rank=2),
-        text_column("name", LONG),
-        number_column("baseline", [1.0, 2.0], 1, group="time"),
-        number_column("change", [1.0, 2.0], 1, group="time", rank=1),
-        number_column("count", [1, 2], 0, group="calls", rank=3),
-        number_column("other", [1, 2], 0, group="calls", rank=3),
+        TextColumn("type", ["Conv2D", "Conv2D"], rank=2),
+        TextColumn("name", LONG),
+        TextColumn("baseline", ["1.0", "2.0"], True, "time"),
+        TextColumn("change", ["1.0", "2.0"], True, "time", 1),
+        TextColumn("count", ["1", "2"], True, "calls", 3),
+        TextColumn("other", ["1", "2"], True, "calls", 3),
     ]
 
 
@@ -39,11 +39,11 @@ def test_no_column_without_rank_is_dropped() -> None:
 
 
 def test_abbreviated_names_stay_distinct_and_control_characters_are_escaped() -> None:
-    lines = render([text_column("name", LONG), number_column("time", [1.0, 2.0], 1)], 24).splitlines()
+    lines = render([TextColumn("name", LONG), TextColumn("time", ["1.0", "2.0"], True)], 24).splitlines()
     assert all("…" in line for line in lines[1:])
     assert lines[1].split()[0] != lines[2].split()[0]
     assert LONG[0] in render(columns(), None), "without a width nothing is abbreviated"
-    assert "\x1b" not in render([text_column("a\x1b[2J", ["\x1b]0;evil\x07"])], None)
+    assert "\x1b" not in render([TextColumn("a\x1b[2J", ["\x1b]0;evil\x07"])], None)
 
 
 def test_paragraphs_are_wrapped_to_a_width() -> None:

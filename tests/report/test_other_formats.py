@@ -24,7 +24,7 @@ from tfcompare.compare.matching.manual import ManualChoice
 from tfcompare.comparison import Comparison, compare
 from tfcompare.errors import Unknown
 from tfcompare.render.payload import table_json
-from tfcompare.report.contents import Checked, _compared
+from tfcompare.report.contents import Checked, compared
 from tfcompare.report.making import report, write
 from tfcompare.report.redaction import OtherNames, Secrets, redacted, renamed
 from tfcompare.run import load
@@ -56,13 +56,16 @@ def test_json_has_every_diff_in_full_precision() -> None:
     found = json.loads(report(comparison, "json"))
     assert [run["name"] for run in found["runs"]] == list(CPU)
     (candidate,) = found["candidates"]
-    verdict = comparison.verdict[loaded_run(CPU[1]).id]
-    assert candidate["verdict"]["ratio"] == verdict.ratio
-    assert candidate["verdict"]["word"] == verdict.text == "likely faster"
+    overview = candidate["blocks"][0]
+    assert (found["view"], overview["title"], overview["blocks"][0]["findings"][0]["verdict"]) == (
+        "report", "Overview", "likely faster",
+    )  # fmt: skip
     diff = comparison.table("op_stats")
     table = candidate["tables"]["op_stats"]
-    assert table["columns"] == list(diff.columns)
-    at = table["columns"].index("self_time_us_per_step_candidate")
+    names = [column["name"] for column in table["columns"]]
+    assert ["baseline", "candidate", *names] == list(diff.columns)
+    at = names.index("self_time_us_per_step_candidate")
+    assert table["columns"][at]["unit"] == "µs"
     ours = [math.nan if row[at] is None else row[at] for row in table["rows"]]
     assert ours == pytest.approx(diff["self_time_us_per_step_candidate"].astype("float64").tolist(), nan_ok=True)
 
@@ -125,14 +128,14 @@ def test_replicates_are_called_after_their_run() -> None:
 
 def test_only_one_host() -> None:
     other = redacted(compare(*map(loaded_run, WORKERS), host="worker1"))
-    said = [block.text for block in _compared(other) if isinstance(block, Text)]
+    said = [block.text for block in compared(other) if isinstance(block, Text)]
     assert (other.host, said) == ("host 2", ["Sums are per step. Only the host `host 2`."])
 
 
 def test_sums_per_device_and_runs_without_steps_are_not_named() -> None:
     runs = [loaded_run(name) for name in ("jax_conv_legacy", "jax_conv_08")]
     other = redacted(compare(*runs, per="device"))
-    assert [block.text for block in _compared(other) if isinstance(block, Text)] == ["Sums are per device."]
+    assert [block.text for block in compared(other) if isinstance(block, Text)] == ["Sums are per device."]
     table, *_ = shown(view("op_stats"), only_pair(other), Table)
     assert {"Self time (µs/device)"} <= {column["heading"] for column in table_json(table)["columns"]}
     assert not [run.name for run in runs if run.name in report(other, "json")]

@@ -103,7 +103,8 @@ def test_markdown_and_a_notebook_say_the_same(comparison: Comparison) -> None:
 def test_json_has_the_words_without_signs(comparison: Comparison) -> None:
     (candidate,) = json.loads(report(comparison, "json"))["candidates"]
     table = candidate["tables"]["op_stats"]
-    rows = [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
+    names = [column["name"] for column in table["columns"]]
+    rows = [dict(zip(names, row, strict=True)) for row in table["rows"]]
     of_ops = {row["op_name"]: row["verdict"] for row in rows if row["op_name"] in OUTCOMES}
     assert of_ops == {op: words.lstrip("▲▼?–= ") for op, words in OUTCOMES.items()}
 

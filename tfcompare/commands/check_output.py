@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tfcompare.markdown import as_code
 from tfcompare.markdown import as_markdown as markdown
 from tfcompare.render.colour import Tone, tone_of
-from tfcompare.render.text_table import TextColumn, render, terminal_width, text_column
+from tfcompare.render.text_table import TextColumn, render, terminal_width
 from tfcompare.schema import SIDES
 from tfcompare.text import text_of
 from tfcompare.units import MISSING, format_percent_change, format_value
@@ -41,12 +41,12 @@ def text_of_width(findings: Findings, names: Names, judgement: Judgement, width:
     """
     found = findings.found
     columns = [
-        text_column(
+        TextColumn(
             "outcome",
             [f.outcome.upper() if f.outcome in _EMPHASISED else f.outcome for f in found],
             tones=[_TONES.get(f.outcome) or tone_of(f.measured.verdict.text) for f in found],
         ),
-        text_column(_first_header(findings), [f.text for f in found]),
+        TextColumn(_first_header(findings), [f.text for f in found]),
         TextColumn("baseline", [format_value(f.measured.baseline, f.measured.unit) for f in found], is_number=True),
         TextColumn("candidate", [format_value(f.candidate, f.measured.unit) for f in found], is_number=True),
         TextColumn("change", [change(f) for f in found], is_number=True),

@@ -12,26 +12,21 @@ reading.
 from __future__ import annotations
 
 import argparse
-import math
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfcompare import schema
-from tfcompare.commands.diff_text import as_text
 from tfcompare.commands.shared.options import PER, add_options, comparison_question
-from tfcompare.commands.shared.output import add_format, add_idle, emit, note, without_idle_rows
+from tfcompare.commands.shared.output import add_format, add_idle, emit, note, print_blocks, without_idle_rows
 from tfcompare.commands.shared.progress import answered, notes
 from tfcompare.errors import Unknown
 from tfcompare.export.csv import csv_text
 from tfcompare.render.text_table import terminal_width
-from tfcompare.text import text_of
-from tfcompare.units import format_percent
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tfcompare.compare.pair import Pair
     from tfcompare.comparison import Comparison
 
 SUMMARY = "print what changed between runs"
@@ -78,55 +73,36 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _print(comparison: Comparison, arguments: argparse.Namespace) -> None:
     name = arguments.table or DEFAULT_TABLE
-    table = schema.table(name)
     if arguments.format != "table":
-        emit(_rows(comparison, name, arguments), arguments, lambda _: [])  # text is not asked for
+        emit(_rows(comparison, name, arguments), arguments)
         return
     if arguments.table is None and arguments.per != OCCURRENCE:
         _print_summary(comparison, arguments)
         return
     from tfcompare.compare.pairs import pairs_of
-    from tfcompare.render.terminal import as_lines
-    from tfcompare.views.answer import verdict
+    from tfcompare.views.blocks import Section
+    from tfcompare.views.schema_tables import diff_table
 
-    per_occurrence = _is_per_occurrence(name, arguments)
-    frame = comparison.diffs(name, per_occurrence=per_occurrence)
-    frame = without_idle_rows(frame, arguments, for_reading=True)
-    names = {run.id: run.name for run in comparison.candidates}
-    if len(set(names.values())) == len(names):
-        frame = frame.assign(candidate=frame["candidate"].map(names))
-    width = None if arguments.all_columns else terminal_width()
-    print(as_lines(map(verdict, pairs_of(comparison, by_name=True)), width), end="\n\n")
-    print("\n".join(_coverage(comparison, name, arguments)), end="\n\n")
-    if frame.empty:
-        print(f"{name} has no rows.")
-        return
-    per = comparison.sums_per(per_occurrence=per_occurrence)
-    emit(frame, arguments, lambda shown: as_text(shown, table, per))
+    per_occurrence, pairs = _is_per_occurrence(name, arguments), pairs_of(comparison, by_name=True)
+    sections = (
+        Section(
+            pair.candidate.name if len(pairs) > 1 else "",
+            list(diff_table(pair, name, idle=arguments.idle, per_occurrence=per_occurrence)),
+        )
+        for pair in pairs
+    )
+    print_blocks(sections, arguments)
 
 
 def _print_summary(comparison: Comparison, arguments: argparse.Namespace) -> None:
     from tfcompare.render.shown import Shown
-    from tfcompare.render.terminal import as_lines
     from tfcompare.views.blocks import Text
 
-    width = None if arguments.all_columns else terminal_width()
     if comparison.is_single:
-        print(as_lines([Text(comparison.headline())], width), end="\n\n")
+        print_blocks([Text(comparison.headline())], arguments)
+        print()
+    width = None if arguments.all_columns else terminal_width()
     print(Shown.of(comparison, "overview", top=arguments.limit, short=True).to("table", width=width), end="")
-
-
-def _coverage(comparison: Comparison, name: str, arguments: argparse.Namespace) -> list[str]:
-    """How much of the table is matched, for each candidate if that differs."""
-    from tfcompare.compare.pairs import pairs_of
-
-    per = OCCURRENCE if _is_per_occurrence(name, arguments) else ""
-    names = [run.name for run in comparison.candidates]
-    labels = names if len(set(names)) == len(names) else [run.id for run in comparison.candidates]
-    matched = [_coverage_text(pair, name, per) for pair in pairs_of(comparison)]
-    if len(set(matched)) > 1:
-        matched = [f"{text_of(label)}: {text}" for label, text in zip(labels, matched, strict=True)]
-    return list(filter(None, dict.fromkeys(matched)))
 
 
 def _rows(comparison: Comparison, name: str, arguments: argparse.Namespace) -> pd.DataFrame:
@@ -149,26 +125,3 @@ def _write_all(comparison: Comparison, arguments: argparse.Namespace) -> None:
         path = folder / f"{name}.csv"
         path.write_text(csv_text(frame), encoding="utf-8", newline="")
         note(f"wrote {path} ({len(frame):,} rows)")
-
-
-def _coverage_text(pair: Pair, name: str, per: str) -> str:
-    """The matched share of a table's headline metric, what figures are per, and what ran outside of steps; empty for
-    metrics such as means."""
-    table = schema.table(name)
-    if table.headline is None or table.column(table.headline).kind not in ("sum", "level"):
-        return ""
-    headline = table.column(table.headline)
-    of_candidate = pair.coverage(name).iloc[0]
-    matched, exact = (float(of_candidate[share]) for share in ("matched_share", "exact_share"))
-    if math.isnan(matched) and not pair.knows_devices:
-        return f"What ran on devices is not compared: a run has no record of it. `show RUN {name}` has the other's."
-    if math.isnan(matched):
-        return f"Neither run's profile has anything for {name}."
-    figures = f" Figures are per {per or pair.per_what}." if headline.kind == "sum" else ""
-    what = "memory" if headline.unit == "bytes" else headline.label.lower()
-    shares = f"Matched {what}: {format_percent(matched)} ({format_percent(exact)} exactly)."
-    if name not in schema.STEP_TABLES or per:
-        return shares + figures
-    from tfcompare.tools.ops.op_figures import outside_of_steps
-
-    return "\n".join(filter(None, [shares + figures, outside_of_steps(pair, name)]))

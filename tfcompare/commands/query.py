@@ -17,10 +17,10 @@ import sys
 from typing import TYPE_CHECKING
 
 from tfcompare.commands.shared.options import add_steps, add_store, question
-from tfcompare.commands.shared.output import FORMATS, emit, note
+from tfcompare.commands.shared.output import FORMATS, at_least_0, emit, note, print_blocks
 from tfcompare.commands.shared.progress import Reading, notes
-from tfcompare.render.text_table import TextColumn, number_column, text_column
-from tfcompare.text import lines_of, text_of
+from tfcompare.text import lines_of
+from tfcompare.units import MINUS, MISSING
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,8 +39,6 @@ EXAMPLES = """examples:
 BAD_QUERY = 2
 DEFAULT_SECONDS = 30.0
 _MAX_SECONDS = 86_400
-_DIGITS = 5
-_MAX_DECIMALS = 6
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -58,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="table: aligned for reading; csv, json: full precision, for programs (default: %(default)s)",
     )
     parser.add_argument(
-        "--limit", metavar="N", type=_at_least_0, default=0, help="the maximum number of rows; 0: all (default: 0)"
+        "--limit", metavar="N", type=at_least_0, default=0, help="the maximum number of rows; 0: all (default: 0)"
     )
     parser.add_argument(
         "--timeout",
@@ -99,36 +97,25 @@ def _print(answer: Answer, arguments: argparse.Namespace) -> None:
     if arguments.format == "table" and answer.is_plan:
         sys.stdout.writelines(f"{lines_of(plan)}\n" for plan in frame.iloc[:, 1])
         return
-    emit(frame, argparse.Namespace(format=arguments.format, limit=0, all_columns=False), as_text)
+    if arguments.format != "table":
+        emit(frame, argparse.Namespace(format=arguments.format, limit=0))
+        return
+    from tfcompare.views.blocks import Facts
+
+    numbers = [position for position, dtype in enumerate(frame.dtypes) if dtype.kind in "iuf"]
+    rows = list(zip(*(_texts(frame[name]) for name in frame), strict=True))
+    print_blocks([Facts(list(map(str, frame)), rows, numbers)], argparse.Namespace(limit=0, all_columns=False))
 
 
-def as_text(frame: pd.DataFrame) -> list[TextColumn]:
-    """The columns for a terminal, with the names and units of the query."""
-    return [_column(text_of(name), frame[name]) for name in frame.columns]
+def _texts(values: pd.Series) -> list[str]:
+    """The cells as they are read: numbers of a column with the same number of decimals."""
+    from tfcompare.tools.columns import decimals
 
-
-def _column(header: str, values: pd.Series) -> TextColumn:
-    if values.dtype == "boolean":
-        return text_column(header, values.map({True: "yes", False: "no"}))
+    shown = values.map({True: "yes", False: "no"}) if values.dtype == "boolean" else values.astype("str")
     if values.dtype.kind in "iuf":
-        return number_column(header, values, _decimals(values))
-    return text_column(header, values)
-
-
-def _decimals(values: pd.Series) -> int:
-    """Digits after the point: none for whole numbers, otherwise enough for the largest value to have some."""
-    sizes = [abs(v) for v in values.dropna() if abs(v) != float("inf")]
-    if all(size == int(size) for size in sizes):
-        return 0
-    whole = len(str(int(max(sizes))))
-    return min(max(_DIGITS - whole, 1), _MAX_DECIMALS)
-
-
-def _at_least_0(text: str) -> int:
-    number = int(text)
-    if number < 0:
-        raise ValueError(text)
-    return number
+        digits = decimals(values.to_frame())
+        shown = values.map(lambda value: f"{value:,.{digits}f}".replace("-", MINUS), na_action="ignore")
+    return list(shown.where(values.notna(), MISSING))
 
 
 def _seconds(text: str) -> float:

@@ -56,7 +56,9 @@ def run(arguments: argparse.Namespace) -> int:
         comparison = redacted(comparison)
         arguments.host, choice = comparison.host, comparison.baseline.choice
         arguments.step_marker, arguments.step_kind = choice.marker, choice.kind
-    write(report(comparison, form, command=["tfcompare", "report", *_command(arguments, form)]), arguments.out)
+    command = ["tfcompare", "report", *_command(arguments, form)]
+    words = [] if arguments.redact else words_of(arguments)
+    write(report(comparison, form, command=command, words=words), arguments.out)
     return 0
 
 

@@ -12,19 +12,19 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tfcompare.commands.shared.options import add_store
-from tfcompare.commands.shared.output import add_format, emit, note
+from tfcompare.commands.shared.output import add_format, emit, note, print_blocks, rows_for_reading
 from tfcompare.commands.shared.progress import Reading, notes, progress
 from tfcompare.errors import NoRuns, TfcompareError
-from tfcompare.render.text_table import TextColumn, column_scale, number_column, text_column
 from tfcompare.sources.remote.places import shown
-from tfcompare.text import some_of, text_of
-from tfcompare.units import format_bytes
+from tfcompare.text import more_rows, some_of, text_of
+from tfcompare.units import MISSING, format_bytes, format_count, format_ms
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from tfcompare.run import Run
     from tfcompare.sources.logdir import FoundRun
+    from tfcompare.views.blocks import Facts
 
 _MAX_NAMED = 6
 
@@ -61,9 +61,11 @@ def run(arguments: argparse.Namespace) -> int:
     elsewhere = [f for f in found if not arguments.fetch and f.bytes_at_hand < f.size_bytes]
     here = [f for f in found if f.summary is None and (arguments.fetch or f.bytes_at_hand >= f.size_bytes)]
     frame = listing(found, _read_all(here))
-    emit(frame.drop(columns=["step_times_ms"]), arguments, _as_text)
     if arguments.format == "table":
+        print_blocks([_facts(frame, rows_for_reading(arguments))], arguments)
         _print_remarks(frame)
+    else:
+        emit(frame.drop(columns=["step_times_ms"]), arguments)
     notes(cache_problems())
     for group in joinable(found):
         names = ", ".join(text_of(run.name) for run in group)
@@ -91,22 +93,27 @@ def _read_all(found: Sequence[FoundRun]) -> dict[str, Run | TfcompareError]:
     return outcomes
 
 
-def _as_text(frame: pd.DataFrame) -> list[TextColumn]:
-    step_time = column_scale("ms", frame["step_time_ms_mean"])
-    size = column_scale("bytes", frame["size_bytes"])
-    return [
-        text_column("run", frame["name"]),
-        text_column("recorded", frame["recorded"].dt.strftime("%Y-%m-%d %H:%M:%S"), rank=1),
-        number_column("hosts", frame["hosts"], 0, rank=3),
-        text_column("device", frame["device"]),
-        number_column("steps", frame["steps"], 0),
-        number_column(
-            f"step time ({step_time.unit})", frame["step_time_ms_mean"] * step_time.factor, step_time.decimals
-        ),
-        *([text_column("tags", frame["tags"], rank=5)] if frame["tags"].ne("").any() else []),
-        number_column(f"size ({size.unit})", frame["size_bytes"] * size.factor, size.decimals, rank=4),
-        text_column("path", frame["path"], rank=2),
-    ]
+def _facts(frame: pd.DataFrame, most: int) -> Facts:
+    """The first runs as rows; what says least about them is left out first where there is no room."""
+    from tfcompare.views.blocks import Facts
+
+    first = frame.head(most)
+    columns = {
+        "run": first["name"],
+        "recorded": first["recorded"].dt.strftime("%Y-%m-%d %H:%M:%S"),
+        "hosts": first["hosts"].map(format_count),
+        "device": first["device"],
+        "steps": first["steps"].map(format_count),
+        "step time": first["step_time_ms_mean"].map(format_ms),
+        "size": first["size_bytes"].map(format_bytes),
+        "path": first["path"],
+    }
+    optional = [6, 2, 7, 1]
+    if frame["tags"].ne("").any():
+        columns["tags"], optional = first["tags"], [8, *optional]
+    texts = (cells.fillna(MISSING).replace("", MISSING) for cells in columns.values())
+    note = f"{more_rows(len(frame) - most)} (--limit 0 shows all)" if len(frame) > most else ""
+    return Facts(list(columns), list(zip(*texts, strict=True)), (2, 4, 5, 6), optional=optional, note=note)
 
 
 def _print_remarks(frame: pd.DataFrame) -> None:

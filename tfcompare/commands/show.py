@@ -10,27 +10,19 @@ printed. IDLE, the time in which no op ran, is left out of tables for reading.
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from tfcompare import schema
-from tfcompare.commands.diff_text import KEY_RANKS
 from tfcompare.commands.shared.options import add_host, add_steps, add_store, question
-from tfcompare.commands.shared.output import add_format, add_idle, emit, without_idle_rows
+from tfcompare.commands.shared.output import add_format, add_idle, emit, print_blocks, without_idle_rows
 from tfcompare.commands.shared.progress import Reading, answered, notes
 from tfcompare.errors import TfcompareError
 from tfcompare.markdown import as_markdown
-from tfcompare.render.text_table import TextColumn, column_scale, number_column, text_column
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 SUMMARY = "print a summary of one run, or one of its tables"
 EXAMPLES = """examples:
   tfcompare show logs/before
   tfcompare show logs/before op_stats
   tfcompare show logs/before steps --format csv"""
-_METRIC_RANK, _TIME_POINT_RANK, _EMPTY_RANK = 10, 50, 60
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -61,16 +53,17 @@ def run(arguments: argparse.Namespace) -> int:
         frame = frame[frame["execution"] == 0]
     if table.headline is not None:
         frame = frame.sort_values(table.headline, ascending=False, kind="stable")
-    if is_text and frame.empty:
-        print(f"{table.name} has no rows: the profile of {one.name} holds nothing for it.")
+    if not is_text:
+        emit(frame, arguments)
         return 0
-    emit(frame, arguments, lambda shown: as_text(shown, table))
+    from tfcompare.views.schema_tables import run_table
+
+    print_blocks([run_table(frame, table, one.name)], arguments)
     return 0
 
 
 def _print_summary(arguments: argparse.Namespace) -> int:
     from tfcompare.render.shown import Shown
-    from tfcompare.render.terminal import as_lines
     from tfcompare.render.text_table import terminal_width
     from tfcompare.tools.environment import environment
     from tfcompare.views.blocks import Block, Facts, Text
@@ -89,43 +82,5 @@ def _print_summary(arguments: argparse.Namespace) -> int:
         Facts(["Capture", one.name], [[fact.label, fact.values[0]] for fact in environment([one.info])]),
         Text(f"Tables (`tfcompare show RUN TABLE`): {', '.join(map(as_markdown, names))}."),
     ]
-    print(as_lines(about, width))
+    print_blocks(about, arguments)
     return 0
-
-
-def as_text(frame: pd.DataFrame, table: schema.Table) -> list[TextColumn]:
-    """The table's columns for a terminal: a single row is transposed, and the host omitted if there is only one."""
-    if len(table.keys) == 1 and len(frame) == 1:
-        return _transposed(frame, table)
-    columns = [column for column in table.columns if not (column.name == "host" and frame["host"].nunique() == 1)]
-    return [replace(_column(frame, column), rank=_rank(frame, column, table)) for column in columns]
-
-
-def _rank(frame: pd.DataFrame, column: schema.Column, table: schema.Table) -> int:
-    """Columns that are empty or 0 in all rows are dropped first, then time points, then the last of the other metrics.
-
-    The headline metric is never dropped.
-    """
-    if column.name == table.headline:
-        return 0
-    if not frame[column.name].fillna(0).astype(bool).any():
-        return _EMPTY_RANK
-    if column.kind == "time_point":
-        return _TIME_POINT_RANK
-    return KEY_RANKS.get(column.name, 0) if column.kind == "key" else _METRIC_RANK + table.columns.index(column)
-
-
-def _column(frame: pd.DataFrame, column: schema.Column) -> TextColumn:
-    values = frame[column.name]
-    if column.unit in ("µs", "ms", "bytes") or column.is_number:
-        shown = column_scale(column.unit, values)
-        header = f"{column.label.lower()} ({shown.unit})" if shown.unit else column.label.lower()
-        return number_column(header, values * shown.factor, shown.decimals)
-    if column.dtype == "bool":
-        return text_column(column.label.lower(), ["yes" if v else "no" for v in values])
-    return text_column(column.label.lower(), values)
-
-
-def _transposed(frame: pd.DataFrame, table: schema.Table) -> list[TextColumn]:
-    cells = [_column(frame, c) for c in table.columns]
-    return [TextColumn("", [c.header for c in cells]), TextColumn("value", [c.cells[0] for c in cells])]

@@ -6,7 +6,6 @@ import json
 import math
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -41,48 +40,52 @@ VERSION = 1
 """Of the format: it grows when a field changes its meaning or goes; new fields may come at any time."""
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """What a view shows of the candidate with this id, with the options that hold for it."""
+def document(
+    view: str,
+    candidates: Sequence[Mapping[str, Any]],
+    *,
+    per: str,
+    host: str | None = None,
+    runs: Sequence[Mapping[str, Any]] = (),
+    caveats: Iterable[str] = (),
+    **others: Any,
+) -> str:
+    """A JSON object from these parts and `others`, which `docs/json.md` describes; what is unknown or infinite is null.
 
-    id: str
-    options: Mapping[str, Any]
-    blocks: Sequence[Block]
-
-
-def as_json(comparison: Pairs, view: str, candidates: Sequence[Candidate], words: Sequence[str], rows: int) -> str:
-    """What a view shows of each candidate, as a JSON object; `docs/json.md` describes it.
-
-    `words` are the runs as they were typed, for the commands in `more`; of a table, the first `rows` are included.
+    `caveats` are Markdown; a candidate has `candidate`, `options` and `blocks`, as `block_values` returns them.
     """
-    content = {
-        "tfcompare": __version__,
-        "version": VERSION,
-        "view": view,
-        "per": comparison.per,
-        "host": comparison.host,
-        "runs": [
-            {"role": "candidate" if side.position else "baseline", "id": side.run.id, "name": side.name,
-             "digest": side.run.content_id, "captures": len(side.runs)}
-            for side in comparison.sides
-        ],
-        "caveats": list(map(plain, caveats(comparison))),
-        "candidates": [
-            {"candidate": one.id, "options": one.options, "blocks": _blocks(one.blocks, words, rows)}
-            for one in candidates
-        ],
-    }  # fmt: skip
+    content = {"tfcompare": __version__, "version": VERSION, "view": view, "per": per, "host": host, "runs": runs}
+    content |= {"caveats": list(map(plain, caveats)), **others, "candidates": candidates}
     return json.dumps(jsonable(content), ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _blocks(blocks: Iterable[Block], words: Sequence[str], rows: int) -> list[dict[str, Any]]:
-    """Those that say something in JSON: a chart without rows can only be drawn, and links are of pages."""
+def as_json(comparison: Pairs, view: str, candidates: Sequence[Mapping[str, Any]], **others: Any) -> str:
+    """The `document` on the runs of a comparison."""
+    runs = [
+        {
+            "role": "candidate" if side.position else "baseline",
+            "id": side.run.id,
+            "name": side.name,
+            "digest": side.run.content_id,
+            "captures": len(side.runs),
+        }
+        for side in comparison.sides
+    ]
+    found, per, host = caveats(comparison), comparison.per, comparison.host
+    return document(view, candidates, per=per, host=host, runs=runs, caveats=found, **others)
+
+
+def block_values(blocks: Iterable[Block], words: Sequence[str], rows: int) -> list[dict[str, Any]]:
+    """The blocks that say something in JSON: a chart without rows can only be drawn, and links are of pages.
+
+    `words` are the runs as they were typed, for the commands in `more`; of a table, the first `rows` are included.
+    """
     found = []
     for one in blocks:
         if (block := without_interaction(one)) is None:
             continue
         if isinstance(block, Beside) or (isinstance(block, Section) and not block.title):
-            found += _blocks(block.blocks, words, rows)
+            found += block_values(block.blocks, words, rows)
         elif not (isinstance(block, Chart) and block.facts is None):
             found.append(_block(block, words, rows))
     return found
@@ -90,7 +93,7 @@ def _blocks(blocks: Iterable[Block], words: Sequence[str], rows: int) -> list[di
 
 def _block(block: Block, words: Sequence[str], rows: int) -> dict[str, Any]:
     if isinstance(block, Section):
-        return {"kind": "section", "title": block.title, "blocks": _blocks(block.blocks, words, rows)}
+        return {"kind": "section", "title": block.title, "blocks": block_values(block.blocks, words, rows)}
     if isinstance(block, Verdict):
         found = {"kind": "verdict", "text": plain(block.headline), "badge": block.badge}
         return found | {"basis": list(map(plain, block.basis)), "findings": _findings(block.findings, words)}
@@ -147,20 +150,22 @@ def _more(view: str, words: Sequence[str]) -> dict[str, str]:
 
 def _table(table: Table, rows: int) -> dict[str, Any]:
     """The first rows with the columns that are shown, in full precision and the units of `schema`."""
-    names = [column.name for column in table.columns]
-    return {
-        "kind": "table",
-        "name": table.name,
-        "title": table.title,
-        "columns": [
-            {"name": table.name_in_file(one.name),
-             "label": f"{one.heading}, {one.label.lower()}" if one.heading else one.label,
-             "unit": "" if one.format == "ratio" else one.unit}
-            for one in table.columns
-        ],
-        "rows": as_shown(table.rows.head(rows), names).astype(object).to_numpy().tolist(),
-        "rows_left_out": max(len(table.rows) - rows, 0),
-    }  # fmt: skip
+    shown = as_shown(table.rows.head(rows), [column.name for column in table.columns])
+    left_out = max(len(table.rows) - rows, 0)
+    return {"kind": "table", "name": table.name, "title": table.title, **cells(table, shown), "rows_left_out": left_out}
+
+
+def cells(table: Table, rows: pd.DataFrame) -> dict[str, Any]:
+    """The columns of a table with their units, and these rows of it."""
+    columns = [
+        {
+            "name": table.name_in_file(one.name),
+            "label": f"{one.heading}, {one.label.lower()}" if one.heading else one.label,
+            "unit": "" if one.format == "ratio" else one.unit,
+        }
+        for one in table.columns
+    ]
+    return {"columns": columns, "rows": rows.astype(object).to_numpy().tolist()}
 
 
 def jsonable(value: Any) -> Any:

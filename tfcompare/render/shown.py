@@ -63,11 +63,15 @@ class Shown:
             return terminal.as_lines(self._blocks(every=every), width, rows) + "\n"
         if form == "json":
             typed = words or [run.id for run in self.comparison.runs]
-            pairs = self._pairs()
             found = [
-                as_json.Candidate(pair.candidate.id, self._values(pair), self._of_pair(pair, every)) for pair in pairs
+                {
+                    "candidate": pair.candidate.id,
+                    "options": asdict(options_with(self.view.options, pair, self.options)),
+                    "blocks": as_json.block_values(self._of_pair(pair, every), typed, rows),
+                }
+                for pair in self._pairs()
             ]
-            return as_json.as_json(self.comparison, self.view.name, found, typed, rows)
+            return as_json.as_json(self.comparison, self.view.name, found)
         named = ", ".join(run.name for run in self.comparison.runs)
         about = f"Made by tfcompare {__version__}."
         report = Report(f"{self.view.title}: {named}", [Section("", self._blocks(), is_open=True)], about)
@@ -76,10 +80,6 @@ class Shown:
     def _pairs(self) -> list[Pair]:
         """The pairs that the view is about."""
         return pairs_of(self.comparison, by_name=True)[: 1 if self.view.is_of_all else None]
-
-    def _values(self, pair: Pair) -> dict[str, Any]:
-        """The options by their names, as they hold for a pair."""
-        return asdict(options_with(self.view.options, pair, self.options))
 
     def _blocks(self, *, every: bool = False) -> list[Block]:
         """Of each candidate, below its name if there are several; then what to know before trusting the figures."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from tfcompare.markdown import as_markdown
 from tfcompare.render.colour import Tone, paint
 from tfcompare.render.inline import plain
 from tfcompare.render.payload import table_json
 from tfcompare.render.text_table import TextColumn, fitting, paragraph, render
-from tfcompare.text import lines_of, more_rows, text_of
-from tfcompare.tools.columns import Shown
+from tfcompare.text import lines_of, more_rows, some_of, text_of
 from tfcompare.units import MISSING
 from tfcompare.views.blocks import (
     Beside,
@@ -30,6 +30,8 @@ MOST_ITEMS = 5
 """Items of a list on a screen."""
 MOST_ROWS = 20
 """Rows of a table on a screen."""
+MOST_NAMED = 6
+"""Columns that are named if they are left out."""
 
 
 def as_lines(blocks: Iterable[Block], width: int | None, rows: int = MOST_ROWS) -> str:
@@ -74,7 +76,7 @@ def _rows(table: Table, width: int | None, most: int) -> Iterator[str]:
     columns = [
         TextColumn(
             column["label"], [text or MISSING for text in column["texts"]], is_number=column["kind"] == "number",
-            group=column["heading"], rank=_rank(position, table.columns), tones=column.get("tones", ()),
+            group=column["heading"], rank=_rank(position, table), tones=column.get("tones", ()),
         )
         for position, column in enumerate(shown)
     ]  # fmt: skip
@@ -84,11 +86,16 @@ def _rows(table: Table, width: int | None, most: int) -> Iterator[str]:
         yield f"{more_rows(len(table.rows) - most)} (--limit 0 shows all)"
 
 
-def _rank(position: int, columns: Sequence[Shown]) -> int:
+def _rank(position: int, table: Table) -> int:
     """The name, the first figures and the verdict stay; others go from the last, those below one heading together."""
+    columns = table.columns
     column = columns[position]
     first = next((one.heading for one in columns if one.heading), None)
-    if position == 0 or column.name == "verdict" or (column.heading and column.heading == first):
+    if (
+        position == 0
+        or column.name in ("verdict", table.table.headline)
+        or (column.heading and column.heading == first)
+    ):
         return 0
     return next((i for i, one in enumerate(columns) if one.heading and one.heading == column.heading), position)
 
@@ -117,5 +124,5 @@ def _fitted(columns: Sequence[TextColumn], width: int | None) -> Iterator[str]:
     shown, dropped = fitting(columns, width)
     yield render(shown, width)
     if dropped:
-        names = ", ".join(dropped)
+        names = as_markdown(some_of(dropped, MOST_NAMED))
         yield _sentence(f"Columns left out to fit {width} characters: {names} (--all-columns shows them).", width)

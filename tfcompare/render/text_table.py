@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import math
 import os
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from itertools import groupby
 
 from tfcompare.render.colour import Tone, paint
 from tfcompare.text import middle_ellipsis, text_of
-from tfcompare.units import MINUS, MISSING
 
 GAP = "  "
 NAME_WIDTH = 32
@@ -124,67 +121,8 @@ def paragraph(text: str, width: int | None, indent: int = 0) -> str:
     return textwrap.fill(text, width, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False)
 
 
-def text_column(header: str, values: Iterable[object], *, rank: int = 0, tones: Sequence[Tone] = ()) -> TextColumn:
-    """A column of text."""
-    return TextColumn(header, [_as_text(v) or MISSING for v in values], rank=rank, tones=tones)
-
-
-def _as_text(value: object) -> str:
-    if _is_absent(value):
-        return ""
-    return f"{value:%Y-%m-%d %H:%M:%S} UTC" if isinstance(value, datetime) else str(value)
-
-
-def number_column(
-    header: str,
-    values: Iterable[float],
-    decimals: int,
-    *,
-    sign: str = "",
-    group: str = "",
-    rank: int = 0,
-    tones: Sequence[Tone] = (),
-) -> TextColumn:
-    """A column of numbers with the same number of decimals, so that they are easy to compare."""
-    cells = [MISSING if _is_absent(v) else f"{v:{sign},.{decimals}f}".replace("-", MINUS) for v in values]
-    return TextColumn(header, cells, is_number=True, group=group, rank=rank, tones=tones)
-
-
-def _is_absent(value: object) -> bool:
-    # pandas has four missing values; comparing its NA with anything has no truth value.
-    return not isinstance(value, str) and str(value) in ("None", "nan", "NaT", "<NA>")
-
-
 def terminal_width() -> int | None:
     """Characters per line of the terminal, or COLUMNS; None if stdout is not a terminal and COLUMNS is not set."""
     if sys.stdout.isatty() or os.environ.get("COLUMNS"):
         return shutil.get_terminal_size().columns
     return None
-
-
-@dataclass(frozen=True)
-class ColumnScale:
-    """The unit in which a whole column is shown: `value * factor` is in `unit`."""
-
-    factor: float
-    unit: str
-    decimals: int
-
-
-def column_scale(unit: str, values: Iterable[float]) -> ColumnScale:
-    """The best unit for a column in `unit` ("µs", "bytes", "FLOP", …), chosen by its largest value."""
-    largest = max((abs(v) for v in values if not _is_absent(v) and math.isfinite(v)), default=0.0)
-    for factor, name, decimals, from_value in _SCALES.get(unit, ()):
-        if largest >= from_value:
-            return ColumnScale(factor, name, decimals)
-    return ColumnScale(1.0, unit, 0 if all(_is_absent(v) or not math.isfinite(v) or v == int(v) for v in values) else 2)
-
-
-_SCALES = {
-    "µs": ((1e-6, "s", 3, 1e7), (1e-3, "ms", 3, 1e4), (1.0, "µs", 1, 0)),
-    "ms": ((1e-3, "s", 3, 1e4), (1.0, "ms", 3, 10.0), (1e3, "µs", 1, 0)),
-    "bytes": ((1e-9, "GB", 2, 1e9), (1e-6, "MB", 2, 1e6), (1e-3, "kB", 1, 1e3), (1.0, "B", 0, 0)),
-    "bytes/s": ((1e-9, "GB/s", 2, 1e9), (1e-6, "MB/s", 2, 1e6), (1e-3, "kB/s", 1, 1e3), (1.0, "B/s", 0, 0)),
-    "FLOP": ((1e-12, "TFLOP", 2, 1e12), (1e-9, "GFLOP", 2, 1e9), (1e-6, "MFLOP", 2, 1e6), (1.0, "FLOP", 0, 0)),
-    "FLOP/s": ((1e-12, "TFLOP/s", 2, 1e12), (1e-9, "GFLOP/s", 2, 1e9), (1e-6, "MFLOP/s", 2, 0)),
-}

@@ -99,9 +99,9 @@ def _sections(
     is_hard = any(one.is_hard for pair in pairs for one in pair.mismatches)
     several = len(pairs) > 1
     if several:
-        yield Section("All candidates", _all_candidates(pairs), is_open=True)
+        yield Section("All candidates", all_candidates(pairs), is_open=True)
     for pair in pairs:
-        first, *others = _of_pair(pair)
+        first, *others = sections_of(pair)
         yield replace(first, title=_lettered(comparison)[pair.position] if several else "")
         if found and pair is pairs[0] and not several:
             yield _caveats(found, is_open=is_hard)
@@ -112,12 +112,12 @@ def _sections(
         yield _caveats(found, is_open=is_hard)
     if checked is not None and checked.basis:
         yield Section("Basis of the check", [Items([(as_markdown(line), "") for line in checked.basis])])
-    yield Section("What was compared", _compared(comparison))
+    yield Section("What was compared", compared(comparison))
     if command:
         yield Section("Make it again", [Code(text_of(shlex.join(command)))])
 
 
-def _of_pair(pair: Pair) -> Iterator[Section]:
+def sections_of(pair: Pair) -> Iterator[Section]:
     """The overview in several sections, then each other view that has something to show, as one."""
     is_drawn_above = len(pair.among.sides) > 2 and pair.position <= overview.DRAWN_CANDIDATES
     first: list[Block] = []
@@ -143,12 +143,12 @@ def _caveats(found: Sequence[str], *, is_open: bool) -> Section:
     return Section(f"Caveats ({len(found)})", [Items([(sentence, "") for sentence in found])], is_open=is_open)
 
 
-def _all_candidates(pairs: Sequence[Pair]) -> list[Block]:
+def all_candidates(pairs: Sequence[Pair]) -> list[Block]:
     """The candidates beside each other, and the steps of all runs."""
     return [*candidates.VIEW.blocks(pairs[0]), *charts_of(pairs[0], overview.OF_ALL_RUNS)]
 
 
-def _compared(comparison: Pairs) -> list[Block]:
+def compared(comparison: Pairs) -> list[Block]:
     """Names, digests and environments of the runs, and of their replicates."""
     runs = comparison.runs
     facts = environment([run.info for run in runs], "UTC")

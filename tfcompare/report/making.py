@@ -8,15 +8,20 @@ import secrets
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from tfcompare.compare.pairs import Pairs
+from tfcompare import schema
+from tfcompare.compare.pair import Pair
+from tfcompare.compare.pairs import Pairs, pairs_of
 from tfcompare.errors import TfcompareError, Unknown
+from tfcompare.render.as_json import as_json, block_values, cells
 from tfcompare.render.html import as_html
 from tfcompare.render.markdown import as_text
-from tfcompare.report.as_json import as_json
-from tfcompare.report.contents import Checked, brief, contents
+from tfcompare.render.terminal import MOST_ROWS
+from tfcompare.report.contents import Checked, all_candidates, brief, compared, contents, sections_of
 from tfcompare.report.redaction import redacted
+from tfcompare.tools.columns import in_words
+from tfcompare.views.blocks import Section, Table
 
 Format = Literal["html", "markdown", "json"]
 FORMATS: tuple[Format, ...] = ("html", "markdown", "json")
@@ -72,12 +77,14 @@ def report(
     form: Format = "html",
     *,
     command: Sequence[str] = (),
+    words: Sequence[str] = (),
     checked: Checked | None = None,
     redact: bool = False,
 ) -> str:
     """The report on a comparison, or on a run alone, as text.
 
-    `command` are the words of the command that makes it again; `checked` stands above the verdicts. `redact` removes
+    `command` are the words of the command that makes it again, `words` the runs as they are typed in commands, by
+    default their ids; `checked` stands above the verdicts. `redact` removes
     names of runs, hosts and users, paths and addresses, but for what these two say. Raises `Unknown` for an
     unknown format.
     """
@@ -86,6 +93,30 @@ def report(
     if redact:
         comparison = redacted(comparison)
     if form == "json":
-        return as_json(comparison, None if checked is None else checked.content)
+        return _as_json(comparison, words or [run.id for run in comparison.runs], checked)
     found = contents(comparison, command=command, checked=checked)
     return as_html(found) if form == "html" else as_text(found)
+
+
+def _as_json(comparison: Pairs, words: Sequence[str], checked: Checked | None) -> str:
+    """As a view in JSON, with what the report says of all runs, what was checked, and the whole diff of each table."""
+    pairs = pairs_of(comparison, by_name=True)
+    blocks = [Section("What was compared", compared(comparison))]
+    if len(pairs) > 1:
+        blocks.insert(0, Section("All candidates", all_candidates(pairs)))
+    candidates = [
+        {
+            "candidate": pair.candidate.id,
+            "options": {},
+            "blocks": block_values(sections_of(pair), words, MOST_ROWS),
+            "tables": {table.name: _diff(pair, table) for table in schema.TABLES.values() if table.has_diff},
+        }
+        for pair in pairs
+    ]
+    others = {} if checked is None else {"check": checked.content}
+    return as_json(comparison, "report", candidates, blocks=block_values(blocks, words, MOST_ROWS), **others)
+
+
+def _diff(pair: Pair, table: schema.Table) -> dict[str, Any]:
+    rows = in_words(pair.diff(table.name)).drop(columns=list(schema.SIDES))
+    return cells(Table(table, "", rows, list(rows.columns), sums_per=pair.sums_per()), rows)

@@ -1,4 +1,4 @@
-"""Prints the data of commands on stdout, as aligned text, CSV or JSON."""
+"""Prints what commands say on stdout: blocks as text, frames as CSV or JSON."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tfcompare.export.csv import csv_text
-from tfcompare.render.text_table import TextColumn, fitting, render, terminal_width
-from tfcompare.text import lines_of, more_rows, some_of, text_of
+from tfcompare.render.text_table import terminal_width
+from tfcompare.text import lines_of, more_rows, text_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from tfcompare.views.blocks import Block
+
 FORMATS = ("table", "csv", "json")
 ROWS_ON_SCREEN = 40
-MOST_NAMED = 6
-"""Columns that are named if they are left out."""
 
 
 def add_format(parser: argparse.ArgumentParser) -> None:
@@ -64,42 +64,33 @@ def without_idle_rows(frame: pd.DataFrame, arguments: argparse.Namespace, *, for
     return without_idle(frame) if arguments.no_idle or (for_reading and not arguments.idle) else frame
 
 
-def emit(
-    frame: pd.DataFrame,
-    arguments: argparse.Namespace,
-    as_text: Callable[[pd.DataFrame], Sequence[TextColumn]],
-    most_rows: int | None = None,
-) -> None:
-    """Print `frame` in the requested format; `as_text` converts it to columns for a terminal.
+def emit(frame: pd.DataFrame, arguments: argparse.Namespace) -> None:
+    """Print `frame` as CSV or JSON, and on stderr how many rows the limit leaves out."""
+    shown = _first(frame, arguments.limit) if arguments.limit else frame
+    text = csv_text(shown) if arguments.format == "csv" else json_text(shown)
+    _print(lines_of(text) if sys.stdout.isatty() else text)
+    if len(shown) < len(frame):
+        note(f"{more_rows(len(frame) - len(shown))} (--limit 0 shows all)")
 
-    `most_rows` is the default of `--limit` for tables for reading.
-    """
-    limit = arguments.limit
-    if limit is None:
-        limit = _default_limit(most_rows) if arguments.format == "table" else 0
-    shown = _first(frame, limit) if limit else frame
-    dropped: list[str] = []
-    if arguments.format == "table":
-        width = None if arguments.all_columns else terminal_width()
-        columns, dropped = fitting(as_text(shown), width)
-        text = render(columns, width) + "\n"
-    else:
-        text = csv_text(shown) if arguments.format == "csv" else json_text(shown)
-        text = lines_of(text) if sys.stdout.isatty() else text
+
+def print_blocks(blocks: Iterable[Block], arguments: argparse.Namespace) -> None:
+    """Print blocks for reading, with as many rows and columns as the options of `add_format` say."""
+    from tfcompare.render.terminal import as_lines
+
+    width = None if arguments.all_columns else terminal_width()
+    _print(as_lines(blocks, width, rows_for_reading(arguments)) + "\n")
+
+
+def rows_for_reading(arguments: argparse.Namespace) -> int:
+    """How many rows of a table are printed for reading."""
+    default = ROWS_ON_SCREEN if sys.stdout.isatty() else 0
+    return (default if arguments.limit is None else arguments.limit) or sys.maxsize
+
+
+def _print(text: str) -> None:
     # Line by line: Python does not report a pipe that breaks during one large write.
     sys.stdout.writelines(text.splitlines(keepends=True))
     sys.stdout.flush()
-    if len(shown) < len(frame):
-        note(f"{more_rows(len(frame) - len(shown))} (--limit 0 shows all)")
-    if dropped:
-        names = some_of(dropped, MOST_NAMED)
-        note(f"columns left out to fit {width} characters: {names} (--all-columns shows them)")
-
-
-def _default_limit(most_rows: int | None) -> int:
-    if most_rows is not None:
-        return most_rows
-    return ROWS_ON_SCREEN if sys.stdout.isatty() else 0
 
 
 def _first(frame: pd.DataFrame, limit: int) -> pd.DataFrame:
