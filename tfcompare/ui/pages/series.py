@@ -12,7 +12,6 @@ import pandas as pd
 import streamlit as st
 
 from tfcompare import settings as settings_module
-from tfcompare.charts import series as charts
 from tfcompare.export.csv import spreadsheet_csv
 from tfcompare.markdown import as_markdown
 from tfcompare.run import Run, load
@@ -29,6 +28,7 @@ from tfcompare.ui.frame.sidebar import link
 from tfcompare.ui.pages.series_choice import KINDS, SeriesChoice
 from tfcompare.ui.widgets import figures
 from tfcompare.units import format_delta, format_percent_change
+from tfcompare.views.series import charts
 
 _MOVES = 30
 _LABELS = {"host_or_device": "Where", "op_type": "Op type", "op_name": "Op", "label": "First run after"}

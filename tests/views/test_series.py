@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from tfcompare.charts.series import over_runs
 from tfcompare.tools.runs.series import COLUMNS, Metric
 from tfcompare.tools.runs.series_changes import changes
+from tfcompare.views.series.charts import over_runs
 
 
 def rows(values: list[float]) -> pd.DataFrame:
