@@ -56,9 +56,6 @@ def as_json(comparison: Pairs, view: str, candidates: Sequence[Candidate], words
     `words` are the runs as they were typed, for the commands in `more`; of a table, the first `rows` are included.
     """
     content = {
-        "tfcompare": __version__,
-        "version": VERSION,
-        "view": view,
         "per": comparison.per,
         "host": comparison.host,
         "runs": [
@@ -68,21 +65,27 @@ def as_json(comparison: Pairs, view: str, candidates: Sequence[Candidate], words
         ],
         "caveats": list(map(plain, caveats(comparison))),
         "candidates": [
-            {"candidate": one.id, "options": one.options, "blocks": _blocks(one.blocks, words, rows)}
+            {"candidate": one.id, "options": one.options, "blocks": as_values(one.blocks, words, rows)}
             for one in candidates
         ],
     }  # fmt: skip
-    return json.dumps(jsonable(content), ensure_ascii=False, allow_nan=False) + "\n"
+    return envelope(view, content)
 
 
-def _blocks(blocks: Iterable[Block], words: Sequence[str], rows: int) -> list[dict[str, Any]]:
+def envelope(view: str, content: Mapping[str, Any]) -> str:
+    """What a view shows as a JSON object that says what made it, and which version of the format it has."""
+    made_by = {"tfcompare": __version__, "version": VERSION, "view": view}
+    return json.dumps(jsonable(made_by | dict(content)), ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def as_values(blocks: Iterable[Block], words: Sequence[str], rows: int) -> list[dict[str, Any]]:
     """Those that say something in JSON: a chart without rows can only be drawn, and links are of pages."""
     found = []
     for one in blocks:
         if (block := without_interaction(one)) is None:
             continue
         if isinstance(block, Beside) or (isinstance(block, Section) and not block.title):
-            found += _blocks(block.blocks, words, rows)
+            found += as_values(block.blocks, words, rows)
         elif not (isinstance(block, Chart) and block.facts is None):
             found.append(_block(block, words, rows))
     return found
@@ -90,7 +93,7 @@ def _blocks(blocks: Iterable[Block], words: Sequence[str], rows: int) -> list[di
 
 def _block(block: Block, words: Sequence[str], rows: int) -> dict[str, Any]:
     if isinstance(block, Section):
-        return {"kind": "section", "title": block.title, "blocks": _blocks(block.blocks, words, rows)}
+        return {"kind": "section", "title": block.title, "blocks": as_values(block.blocks, words, rows)}
     if isinstance(block, Verdict):
         found = {"kind": "verdict", "text": plain(block.headline), "badge": block.badge}
         return found | {"basis": list(map(plain, block.basis)), "findings": _findings(block.findings, words)}
