@@ -57,7 +57,7 @@ def add_document(parser: argparse.ArgumentParser, forms: Sequence[str]) -> None:
     parser.add_argument(
         "--format",
         choices=forms,
-        help=f"default: by the suffix of FILE ({', '.join(suffixes)}), else {forms[0]}, as text",
+        help=f"default: by the suffix of FILE ({', '.join(suffixes)}), else {forms[0]}",
     )
     parser.add_argument("--limit", metavar="N", type=at_least_0, help="rows of each table, 0 for all (default: 20)")
     parser.add_argument("--all-columns", action="store_true", help="print all columns and full names")

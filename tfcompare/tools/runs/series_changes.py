@@ -127,8 +127,9 @@ class Series:
         before, after = ([known[run] for run in side if run in known] for side in (ids[:at], ids[at:]))
         if not (before and after):
             return pd.DataFrame(columns=[*_OP, "before_us", "after_us", "delta_us"])
-        means = {name: _mean(side) for name, side in (("before_us", before), ("after_us", after))}
-        both = pd.concat(means, axis=1).fillna(0.0)
+        sides = {"before_us": before, "after_us": after}
+        means = {name: pd.concat(side, axis=1).fillna(0.0).mean(axis=1) for name, side in sides.items()}
+        both: pd.DataFrame = pd.concat(means, axis=1).fillna(0.0)
         both["delta_us"] = (both["after_us"] - both["before_us"]).round(_DIGITS_OF_PS) + 0.0  # no "−0.000"
         order = both["delta_us"].abs().sort_values(ascending=False, kind="stable").index
         return both.loc[order].reset_index()
@@ -194,12 +195,6 @@ def period_times_us(run: Run) -> pd.Series:
     between_us = 0.0 if window is None else window.between_us
     every: pd.Series = pd.concat([wall_times_us(run), pd.Series({("", "", BETWEEN): between_us}).rename_axis(_OP)])
     return every
-
-
-def _mean(times: Sequence[pd.Series]) -> pd.Series:
-    """The mean of each op, which takes no time in a run that lacks it."""
-    means: pd.Series = pd.concat(times, axis=1).fillna(0.0).mean(axis=1)
-    return means
 
 
 def _self_times_us(run: Run) -> pd.Series:

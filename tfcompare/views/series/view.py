@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -11,7 +11,7 @@ import pandas as pd
 
 from tfcompare import schema
 from tfcompare.markdown import as_code, as_markdown
-from tfcompare.tools.columns import Shown
+from tfcompare.tools.columns import Format, Shown
 from tfcompare.tools.runs.series_changes import FAMILY_RUNS, Series
 from tfcompare.units import format_percent_change
 from tfcompare.views.blocks import Block, Chart, Link, Links, Section, Table, Text
@@ -20,45 +20,20 @@ from tfcompare.views.series import charts, words
 from tfcompare.views.view import View
 
 _OP = ("op_name", "op_type", "host_or_device")
-_TIME, _RATIO, _RUNS = "Time per step (µs)", "After ÷ before", "Runs"
-_LEVELS = (
-    "Before and after a change, the geometric mean of the runs up to the neighbouring change, strays clipped. Of a "
-    "run, its value, with the 95 % confidence interval from its own steps."
-)
-_INTERVAL = "end of the 95 % confidence interval"
-_FIRST_RUN = Shown("label", "", "First run after", "The commit or name of the first run after the change.", "text")
-_RECORDED = Shown("recorded", "", "Recorded (UTC)", "When the run was recorded.", "text")
-_TIMES = (
-    Shown("before_us", _TIME, "Before", "Mean of the runs before the change.", "number", "µs", is_figure=True),
-    Shown("after_us", _TIME, "After", "Mean of the runs after the change.", "number", "µs", is_figure=True),
-    Shown("delta_us", _TIME, "Change", "After − before.", "change", "µs", is_figure=True),
-)
-_DELTA = replace(_TIMES[-1], heading="", label="Change (µs/step)")
-_RATIOS = (
-    Shown("ratio", _RATIO, "Ratio", "Of the levels on both sides of the change.", "ratio", is_figure=True),
-    Shown("ratio_low", _RATIO, "At least", f"Lower {_INTERVAL} of the ratio.", "ratio"),
-    Shown("ratio_high", _RATIO, "At most", f"Upper {_INTERVAL} of the ratio.", "ratio"),
-)
-_COUNTS = (
-    Shown("runs_before", _RUNS, "Before", "How many runs the level before the change rests on.", "number"),
-    Shown("runs_after", _RUNS, "After", "How many runs the level after the change rests on.", "number"),
-)
-_P = Shown("p", "", "p", "How likely chance alone makes such a change.", "number")
-_CHANGE_IDS = (
-    Shown("run_before", "", "Last run before", "The id of the last run before the change.", "text"),
-    Shown("run", "", "Id", "The id of the first run after the change.", "text"),
-)
-_RUN = Shown("name", "", "Run", "The run; a double click shows the whole name.", "text")
-_RUN_TEXTS = (
-    Shown("label", "", "Label", "The commit or name, or what orders the runs.", "text"),
-    Shown("tags", "", "Tags", "From the run's metadata.", "text"),
-    Shown("problem", "", "Problem", "Why there is no value.", "text"),
-)
-_RUN_FACTS = (
-    Shown("device", "", "Device", "The device that the run computed on.", "text"),
-    Shown("versions", "", "Versions", "Of the tables that the value comes from.", "text"),
-    Shown("run", "", "Id", "The run's id.", "text"),
-)
+
+
+def _texts(**labels: str) -> list[Shown]:
+    """Columns with texts: `labels` by their names."""
+    return [Shown(name, "", label, "", "text") for name, label in labels.items()]
+
+
+def _figures(heading: str, unit: str, format_: Format = "number", **labels: str) -> list[Shown]:
+    """Columns with figures below a heading: `labels` by their names."""
+    return [Shown(name, heading, label, "", format_, unit, is_figure=True) for name, label in labels.items()]
+
+
+_RATIOS = _figures("After ÷ before", "", "ratio", ratio="Ratio", ratio_low="95 % CI, low", ratio_high="95 % CI, high")
+_P = _figures("", "", p="p")
 
 
 def _choices(series: Series, _options: Any) -> dict[str, str]:
@@ -105,18 +80,16 @@ def _table(name: str, title: str, rows: pd.DataFrame, columns: Sequence[Shown], 
     return Table(schema.OP_STATS, title, rows, names, every=every, others=others, address=f"{name}_", file=name)
 
 
-def _figures(series: Series, **labels: str) -> list[Shown]:
-    """Columns with values of the metric, or ends of their intervals; `labels` by their names."""
-    unit = series.metric.unit
-    heading = f"{words.KINDS[series.metric.kind]} ({unit})"
-    return [Shown(name, heading, label, _LEVELS, "number", unit, is_figure=True) for name, label in labels.items()]
-
-
 def _changes(series: Series) -> Table:
     """Every change with the levels on its sides, the last one first."""
-    columns = [_FIRST_RUN, _RECORDED, *_figures(series, before="Before", after="After"), *_RATIOS, *_COUNTS]
-    rows = series.changes.iloc[::-1].reset_index(drop=True)
-    return _table("series_changes", "Changes", rows, columns, [_P, *_CHANGE_IDS])
+    columns = [
+        *_texts(label="First run after", recorded="Recorded (UTC)"),
+        *_figures(words.value_and_unit(series.metric), series.metric.unit, before="Before", after="After"),
+        *_RATIOS,
+        *_figures("Runs", "", runs_before="Before", runs_after="After"),
+    ]
+    more = [*_P, *_texts(run_before="Id of the last run before", run="Id of the first run after")]
+    return _table("series_changes", "Changes", series.changes.iloc[::-1].reset_index(drop=True), columns, more)
 
 
 def _explanations(series: Series, options: Options) -> Iterator[Block]:
@@ -136,7 +109,9 @@ def _explanations(series: Series, options: Options) -> Iterator[Block]:
             )
         else:
             yield Text(words.basis_of_moves(moves), "quiet")
-            yield _table("series_ops", "Ops that explain the change", moves, _TIMES)
+            times = _figures("Time per step (µs)", "µs", before_us="Before", after_us="After")
+            times += _figures("Time per step (µs)", "µs", "change", delta_us="Change")
+            yield _table("series_ops", "Ops that explain the change", moves, times)
 
 
 def _every_op(series: Series, options: Options) -> Iterator[Block]:
@@ -148,15 +123,21 @@ def _every_op(series: Series, options: Options) -> Iterator[Block]:
         yield Text(f"None of {tested:,} ops changed.", "notice")
         return
     yield Text(f"{found['op_name'].nunique():,} of {tested:,} tested ops changed.", "quiet")
-    yield _table("series_every_op", "Ops that changed", found, [_FIRST_RUN, _DELTA, *_RATIOS], [_P])
+    delta = _figures("", "µs", "change", delta_us="Change (µs/step)")
+    yield _table("series_every_op", "Ops that changed", found, [*_texts(label="First run after"), *delta, *_RATIOS], _P)
 
 
 def _runs(series: Series) -> Table:
     """Every run, the last one first."""
     rows = series.rows.iloc[::-1].reset_index(drop=True)
-    texts = [one for one in _RUN_TEXTS if rows[one.name].any()]
-    figures = _figures(series, value="Value", low="At least", high="At most")
-    return _table("series", _RUNS, rows, [_RUN, _RECORDED, *figures, *texts], _RUN_FACTS)
+    labels = {"label": "Label", "tags": "Tags", "problem": "Problem"}
+    heading, unit = words.value_and_unit(series.metric), series.metric.unit
+    columns = [
+        *_texts(name="Run", recorded="Recorded (UTC)"),
+        *_figures(heading, unit, value="Value", low="95 % CI, low", high="95 % CI, high"),
+        *_texts(**{name: label for name, label in labels.items() if rows[name].any()}),
+    ]
+    return _table("series", "Runs", rows, columns, _texts(device="Device", versions="Versions of tables", run="Id"))
 
 
 VIEW = View("series", "Series", blocks, options=Options)

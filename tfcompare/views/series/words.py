@@ -32,6 +32,11 @@ def title(metric: Metric) -> str:
     return f"{KINDS[metric.kind]} {metric.pattern}".rstrip()
 
 
+def value_and_unit(metric: Metric) -> str:
+    """The heading of columns with values of the metric."""
+    return f"{KINDS[metric.kind]} ({metric.unit})"
+
+
 def headline(series: Series) -> str:
     """The last change; or that there is none."""
     if series.count < FEWEST_RUNS:
