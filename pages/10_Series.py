@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from tfcompare import ui
-from tfcompare.ui.pages import series, series_choice
+from tfcompare.ui.pages import series
 
 with ui.page("Series", needs="runs") as view:
-    choice = series_choice.choose(view)
-    series.show(view, choice)
+    series.show(view)

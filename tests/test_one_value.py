@@ -52,7 +52,7 @@ from tfcompare.tools.step_attribution import attribution_of
 from tfcompare.tools.xla import xla, xla_memory
 from tfcompare.ui.pages import home as home_page
 from tfcompare.ui.pages.home_runs import changes
-from tfcompare.ui.widgets.renderer import Renderer
+from tfcompare.ui.widgets.renderer import everything
 from tfcompare.units import format_bytes, format_ms, format_percent, format_time_us
 from tfcompare.views import answer, op, op_stats, overview
 from tfcompare.views.blocks import Cards, Chart, Facts, Table, Verdict, figure_id
@@ -131,7 +131,7 @@ class Surfaces:
     @cached_property
     def file(self) -> pd.DataFrame:
         """The file of all ops that the page offers."""
-        text = spreadsheet_csv(Renderer(self.pair, {})._everything(self.ops))
+        text = spreadsheet_csv(everything(self.pair, self.ops))
         return pd.read_csv(io.BytesIO(text), keep_default_na=False, na_values=[""])
 
     @cached_property

@@ -14,6 +14,7 @@ import pytest
 
 from tests.store.runs_in_stores import put
 from tests.tools.series_runs import BEFORE, FACTOR, nights, profile, write
+from tfcompare.render import as_json
 from tfcompare.store import cached_frames
 from tfcompare.store.run_store import Store
 
@@ -40,7 +41,7 @@ def test_the_change_is_one_sentence_with_what_explains_it(place: Path, tfcompare
     assert (status, err) == (0, "")
     assert out.startswith(f"Step time rose by 17.7 % (16.4–19.1 %) at c0ffee{BEFORE} on 2026-03-{BEFORE + 1}, from ")
     assert "explained by model/matmul +29" in out
-    assert "  compare logs/night_11/plugins/profile/" in out
+    assert "Last run before: logs/night_11/plugins/profile/" in out
 
 
 def test_every_run_is_a_row_of_csv_and_json(place: Path, tfcompare) -> None:
@@ -49,9 +50,19 @@ def test_every_run_is_a_row_of_csv_and_json(place: Path, tfcompare) -> None:
     rows = pd.read_csv(io.StringIO(out))
     assert (status, len(rows)) == (0, NIGHTS)
     assert rows["value"][BEFORE:].mean() / rows["value"][:BEFORE].mean() == pytest.approx(FACTOR, rel=0.03)
-    records = json.loads(tfcompare(*words, "--format", "json")[1])
-    assert [row["label"] for row in records] == rows["label"].tolist()
-    assert records[0]["value"] == pytest.approx(rows["value"][0])
+    found = json.loads(tfcompare(*words, "--format", "json", "--limit", "0")[1])
+    assert (found["version"], found["view"], found["metric"]) == (as_json.VERSION, "series", "op:MatMul")
+    table = found["blocks"][-1]
+    records = pd.DataFrame(table["rows"], columns=[column["name"] for column in table["columns"]])[::-1]
+    assert records["label"].tolist() == rows["label"].tolist()
+    assert records["value"].tolist() == pytest.approx(rows["value"].tolist())
+
+
+def test_documents_are_written_by_the_suffix_of_their_file(place: Path, tmp_path: Path, tfcompare) -> None:
+    for name, expected in (("a.html", "c0ffee12"), ("a.md", "| First run after | Recorded (UTC) |")):
+        status, _, err = tfcompare("series", "--store", str(place / "store"), "-o", str(tmp_path / name))
+        assert (status, f"wrote {tmp_path / name}" in err) == (0, True)
+        assert expected in (tmp_path / name).read_text(encoding="utf-8")
 
 
 def test_where_versions_of_tables_changed_is_noted_once(place: Path, tmp_path: Path, tfcompare) -> None:
@@ -124,7 +135,7 @@ def test_programs_are_never_mixed_and_every_op_of_one_is_tested(programs: str, t
         "a folder of profiles is a series, too"
     )
     _, out, _ = tfcompare("series", "--store", programs, "--every-op")
-    assert out.startswith("1 of 3 tested ops changed\n  model/matmul (MatMul): +"), out
+    assert "1 of 3 tested ops changed.\n" in out
     status, _, err = tfcompare(*words, "--program", "gpt")
     assert (status, "must be one of: 'bert/night · CPU', 'resnet/night · CPU'" in err) == (2, True)
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-
 HERE = Path(__file__).parent
 needs_node = pytest.mark.skipif(shutil.which("npm") is None, reason="there is no npm: install Node.js 18.18 or newer")
 

@@ -45,7 +45,7 @@ PICTURES = (
     Picture("memory", "gpu", "Memory", height=960),
     Picture("input_pipeline", "sample", "Input_pipeline", height=620),
     Picture("tf_data", "sample", "tf_data", height=900, top="One execution"),
-    Picture("series", "series", "Series"),
+    Picture("series", "series", "Series", height=960),
 )
 
 

@@ -73,7 +73,10 @@ def test_a_folder_without_runs_leads_to_the_ways_in_that_are_allowed(
     (tmp_path / "logs").mkdir()
     monkeypatch.setattr("tfcompare.ui.frame.access.is_same_machine", lambda _: is_here)
     here = Settings(
-        places=(tmp_path / "logs",), roots=(tmp_path,) * roots, allow_capture=allow_capture, data_folder=tmp_path / "data"
+        places=(tmp_path / "logs",),
+        roots=(tmp_path,) * roots,
+        allow_capture=allow_capture,
+        data_folder=tmp_path / "data",
     )
     with settings.override(here):
         home.run()

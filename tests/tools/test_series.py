@@ -23,7 +23,9 @@ from tfcompare.store.version import versions
 from tfcompare.tools.runs import series as tool
 from tfcompare.tools.runs import series_changes
 from tfcompare.tools.runs.series import Metric, ordered, parse_metric, series
+from tfcompare.tools.runs.series_changes import Series
 from tfcompare.tools.throughput import window_figures
+from tfcompare.views.series import words
 
 
 @pytest.fixture(scope="module")
@@ -61,25 +63,25 @@ def made_by(run: FoundRun, **others: str) -> FoundRun:
 
 
 def test_a_series_tells_where_versions_of_its_tables_changed(found: list[FoundRun]) -> None:
-    assert series_changes.version_remark(of(found, "step_time")) == ""
+    assert words.version_remark(of(found, "step_time")) == ""
     runs = [made_by(run, steps="0-1", copies="0-1") if 2 <= at < 5 else run for at, run in enumerate(found)]
     rows = of(runs, "step_time")
     assert rows["versions"][2] == f"steps 0-1, summary {versions()['summary']}"
     assert (rows["versions"] == rows["versions"][2]).to_list() == [2 <= at < 5 for at in range(len(found))]
-    assert series_changes.version_remark(rows) == (
+    assert words.version_remark(rows) == (
         "Different versions of tfcompare made `steps`, which may itself change values: the version changed at "
         "`c0ffee02`, `c0ffee05`. `tfcompare ingest` again, where the profiles still exist, makes them alike."
     )
-    assert series_changes.version_remark(of(runs, "peak_memory")) == "", "it is made of other tables"
+    assert words.version_remark(of(runs, "peak_memory")) == "", "it is made of other tables"
     rows.loc[:4, "value"] = np.nan
-    assert series_changes.version_remark(rows) == ""
+    assert words.version_remark(rows) == ""
 
 
 def test_records_without_versions_count_as_of_their_reader(found: list[FoundRun]) -> None:
     (old,) = (replace(run, row=replace(run.row, versions={})) for run in found[:1] if isinstance(run, StoredRun))
     rows = of([old, *found[1:3]], "part:idle_us")
     assert rows["versions"][0] == f"steps {old.row.reader}"
-    assert "the version changed at `c0ffee01`." in series_changes.version_remark(rows)
+    assert "the version changed at `c0ffee01`." in words.version_remark(rows)
 
 
 def test_throughput_is_that_of_the_overview(found: list[FoundRun]) -> None:
@@ -134,35 +136,32 @@ def test_runs_are_ordered_by_a_number_of_their_metadata(found: list[FoundRun]) -
 
 
 def test_the_change_is_found_and_explained(found: list[FoundRun]) -> None:
-    rows = of(found, "step_time")
-    changes = series_changes.changes(rows)
-    (change,) = changes.to_dict("records")
+    shown = Series.of(found, Metric("step_time"))
+    (change,) = shown.changes.to_dict("records")
     assert (change["label"], change["label_before"]) == (f"c0ffee{BEFORE}", f"c0ffee{BEFORE - 1}")
     assert (change["runs_before"], change["runs_after"]) == (BEFORE, len(found) - BEFORE)
     assert change["ratio_low"] < 1 + 300 / 1635 < change["ratio_high"]
-    moves = series_changes.op_moves(found, BEFORE)
+    moves = shown.moves(0)
     assert moves["op_name"].iloc[0] == "model/matmul"
     assert series_changes.BETWEEN not in moves["op_name"].tolist()
     assert moves["delta_us"].iloc[0] == pytest.approx(OPS_US["MatMul"] * (FACTOR - 1), rel=0.1)
     means = [np.mean([_mean_step(run) for run in side]) for side in (found[2:BEFORE], found[BEFORE:])]
     assert moves["delta_us"].sum() == pytest.approx(means[1] - means[0]), "ops and idle time make up the change"
-    text = series_changes.sentence(rows, changes, Metric("step_time"), moves)
-    assert text.startswith("Step time rose by 17.7 % (16.4–19.1 %) at")
-    assert f"at `c0ffee{BEFORE}` on 2026-03-{BEFORE + 1}" in text
-    assert "explained by `model/matmul` +29" in text
+    start = f"Step time rose by 17.7 % (16.4–19.1 %) at `c0ffee{BEFORE}` on 2026-03-{BEFORE + 1}, from "
+    assert words.headline(shown).startswith(start)
+    assert words.explanation("a", moves).startswith("The change at `a` is explained by `model/matmul` +29")
 
 
 def test_longer_steps_that_begin_as_often_change_no_throughput_and_the_time_between_steps_explains_why(
     found: list[FoundRun],
 ) -> None:
-    moves = series_changes.op_moves(found, BEFORE, metric=Metric("throughput")).set_index("op_name")["delta_us"]
+    times, rates = (Series.of(found, Metric(kind)) for kind in ("step_time", "throughput"))
+    moves = replace(rates, changes=times.changes).moves(0).set_index("op_name")["delta_us"]
     assert moves[series_changes.BETWEEN] == pytest.approx(-OPS_US["MatMul"] * (FACTOR - 1), rel=0.15)
     assert abs(moves.sum()) < 40, "steps begin every 4 ms, whatever their ops take"
-    rates, times = of(found, "throughput"), of(found, "step_time")
-    assert rates["value"].to_list() == pytest.approx([250] * len(found))
-    assert series_changes.changes(rates).empty
-    text = series_changes.sentence(times, series_changes.changes(times), Metric("step_time"), moves.reset_index())
-    assert "`time between steps` −29" in text
+    assert rates.rows["value"].to_list() == pytest.approx([250] * len(found))
+    assert rates.changes.empty
+    assert "`time between steps` −29" in words.explanation("a", moves.reset_index())
 
 
 def _mean_step(found: FoundRun) -> float:
@@ -171,15 +170,13 @@ def _mean_step(found: FoundRun) -> float:
 
 
 def test_without_a_change_it_says_so(found: list[FoundRun]) -> None:
-    rows = of(found[:BEFORE], "step_time")
-    changes = series_changes.changes(rows)
-    assert series_changes.sentence(rows, changes, Metric("step_time")) == "No change of step time in the last 12 runs."
-    few = series_changes.sentence(rows[:4], changes, Metric("step_time"))
-    assert few == "4 runs with a value: at least 8 are needed to find changes."
+    before, few = (Series.of(found[:count], Metric("step_time")) for count in (BEFORE, 4))
+    assert words.headline(before) == "No change of step time in the last 12 runs."
+    assert words.headline(few) == "4 runs with a value: at least 8 are needed to find changes."
 
 
 def test_every_op_is_tested_and_only_the_changed_one_is_claimed(found: list[FoundRun]) -> None:
-    changes, tested = series_changes.op_changes(found)
+    changes, tested = Series.of(found, Metric("step_time")).op_changes()
     assert (changes["op_name"].tolist(), tested) == (["model/matmul"], 3)
     assert changes["label"].tolist() == [f"c0ffee{BEFORE}"]
     assert changes["ratio_low"][0] < FACTOR < changes["ratio_high"][0]
@@ -189,12 +186,12 @@ def test_every_op_is_tested_and_only_the_changed_one_is_claimed(found: list[Foun
 def test_ops_are_not_compared_with_those_on_another_device(
     found: list[FoundRun], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(series_changes, "device_of_read", lambda run: "GPU" if run.id in elsewhere else "CPU")
-    last = found[4:]
+    monkeypatch.setattr(tool, "device_of_read", lambda run: "GPU" if run.id in elsewhere else "CPU")
+    last = Series.of(found[4:], Metric("step_time"))
     elsewhere = {run.id for run in found[:BEFORE]}
-    assert series_changes.op_changes(last)[0].empty, "no change among the runs on the last run's device"
-    elsewhere = {last[0].id}
-    assert series_changes.op_changes(last)[0]["label"].tolist() == [f"c0ffee{BEFORE}"]
+    assert last.op_changes()[0].empty, "no change among the runs on the last run's device"
+    elsewhere = {found[4].id}
+    assert replace(last, _results={}).op_changes()[0]["label"].tolist() == [f"c0ffee{BEFORE}"]
 
 
 def test_a_run_that_cannot_be_read_is_a_row_without_a_value(tmp_path: Path) -> None:

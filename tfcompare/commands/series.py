@@ -13,7 +13,7 @@ interval and, of the step time, the ops that explain it. docs/verdicts.md has th
           part:PART      time of a part of the step, a column of the table steps, such as part:input_us
           peak_memory    the largest peak of any memory
 
---format csv and json print the series, one row per run; text prints the changes. Exit status: 0 done, 2 bad input.
+Text, JSON, Markdown and HTML have what the page Series shows; csv has a row per run. Exit status: 0 done, 2 bad input.
 """
 
 from __future__ import annotations
@@ -22,28 +22,27 @@ import argparse
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from tfcompare.commands.shared.options import add_store
-from tfcompare.commands.shared.output import json_text, note
+from tfcompare.commands.shared.output import add_document, document_form, note
 from tfcompare.commands.shared.progress import note_if_compiling, notes, progress
 from tfcompare.errors import NoRuns, TfcompareError
 from tfcompare.export.csv import csv_text
-from tfcompare.text import lines_of, some_of, text_of
+from tfcompare.render.text_table import terminal_width
+from tfcompare.text import lines_of, some_of
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from tfcompare.sources.logdir import FoundRun
-    from tfcompare.tools.runs.series import Metric
+    from tfcompare.tools.runs.series_changes import Series
 
 SUMMARY = "show when a metric of many runs changed"
 EXAMPLES = """examples:
   tfcompare series --store s3://bucket/store
   tfcompare series --store store --program resnet --metric 'op:*Conv2D*' --tag branch=main
   tfcompare series logs/ --metric peak_memory --format csv > peaks.csv
-  tfcompare series --store store --every-op"""
-_OPS_SHOWN = 20
+  tfcompare series --store store --every-op -o series.html"""
 _MOST_NAMED = 5
 
 
@@ -58,42 +57,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--program", metavar="NAME", help="only runs of this program, by the names that are noted")
     parser.add_argument(
-        "--every-op", action="store_true", help="look for changes in every op instead, tested together (last 200 runs)"
+        "--every-op",
+        action="store_true",
+        help="look for changes in every op, too, tested together (last 200 runs); csv has these in place of the runs",
     )
-    parser.add_argument(
-        "--format", choices=("text", "csv", "json"), default="text",
-        help="text: the changes, for reading; csv, json: every run, full precision (default: %(default)s)",
-    )  # fmt: skip
+    add_document(parser, ("text", "csv", "json", "markdown", "html"))
     add_store(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the series or its changes. Raises `TfcompareError` for an unknown metric, or if no run matches."""
+    """Print the series. Raises `TfcompareError` for an unknown metric, if no run matches, or for HTML on a terminal."""
+    from tfcompare.commands.report import write
     from tfcompare.loading import cache_problems
-    from tfcompare.tools.runs.series import on_last_device, ordered, parse_metric, series
-    from tfcompare.tools.runs.series_changes import op_changes, version_remark
+    from tfcompare.tools.runs.series import ordered, parse_metric
+    from tfcompare.tools.runs.series_changes import Series
 
-    metric = parse_metric(arguments.metric)
+    metric, form = parse_metric(arguments.metric), document_form(arguments, "text")
     found = ordered(_of_program(_found(arguments), arguments), arguments.by)
     if not found:
         raise NoRuns("no readable run matches; leave out --tag, --program or --by, or name other runs")
     if not metric.is_in_index or any(run.summary is None for run in found):
         note_if_compiling()
-    if arguments.every_op:
-        frame, tested = op_changes(found, _reading)
-        progress("")
-        _print(frame, arguments.format, _ops_text(frame, tested))
-    else:
-        rows = series(found, metric, arguments.by, _reading)
-        progress("")
-        frame = on_last_device(rows)
-        if len(frame) < len(rows):
-            note(f"note: left out: {len(rows) - len(frame):,} runs on other devices than {frame['device'].max()}")
-            found = [run for run in found if run.id in set(frame["run"])]
-        if remark := version_remark(frame):
-            note(f"note: {text_of(remark.replace('`', ''))}")
-        text = _text(frame, found, metric) if arguments.format == "text" else ""
-        _print(frame, arguments.format, text)
+    series = Series.of(found, metric, arguments.by, _reading)
+    text = _csv(series, arguments) if form == "csv" else _shown(series, form, arguments)
+    progress("")
+    write(lines_of(text) if arguments.out is None and sys.stdout.isatty() and form != "text" else text, arguments.out)
     notes(cache_problems())
     return 0
 
@@ -140,33 +128,39 @@ def _reading(done: int, total: int) -> None:
         progress(f"reading {done:,} of {total:,} runs")
 
 
-def _print(frame: pd.DataFrame, form: str, text: str) -> None:
-    out = {"text": lambda: text, "csv": lambda: csv_text(frame), "json": lambda: json_text(frame)}[form]()
-    sys.stdout.writelines((lines_of(out) if sys.stdout.isatty() else out).splitlines(keepends=True))
+def _csv(series: Series, arguments: argparse.Namespace) -> str:
+    """A row per run, and what to know of them as notes; or a row per change of an op."""
+    from tfcompare.render.inline import plain
+    from tfcompare.views.series import words
+
+    if arguments.every_op:
+        return csv_text(series.op_changes()[0])
+    progress("")
+    notes(plain(remark) for remark in words.remarks(series))
+    return csv_text(series.rows)
 
 
-def _text(rows: pd.DataFrame, found: Sequence[FoundRun], metric: Metric) -> str:
-    """A sentence per change, the last first, and the runs without a value."""
-    from tfcompare.tools.runs.series_changes import changes, op_moves, sentence
+def _shown(series: Series, form: str, arguments: argparse.Namespace) -> str:
+    """What the page shows, as text, JSON, Markdown or HTML."""
+    from tfcompare.render import as_json, terminal
+    from tfcompare.render.shown import ALL_ROWS, as_document
+    from tfcompare.views.blocks import with_all_columns
+    from tfcompare.views.series.view import Options, blocks
+    from tfcompare.views.series.words import title
 
-    points = changes(rows)
-    ids = [run.id for run in found]
-    edges = [0, *(ids.index(run) for run in points["run"]), len(ids)]
-    lines = [sentence(rows, points, metric)] if points.empty else []
-    for position in reversed(range(len(points))):
-        first, at, end = edges[position : position + 3]
-        moves = op_moves(found, at, first, end, metric=metric) if metric.is_in_index else None
-        lines.append(sentence(rows, points.iloc[: position + 1], metric, moves))
-        lines.append(f"  compare {points['run_before'].iloc[position]} with {points['run'].iloc[position]}")
-    for problem, names in rows[rows["value"].isna()].groupby("problem")["name"]:
-        note(f"note: {len(names):,} runs have no value, such as {names.iloc[0]}: {problem}")
-    return "".join(f"{text_of(line.replace('`', ''))}\n" for line in lines)
-
-
-def _ops_text(frame: pd.DataFrame, tested: int) -> str:
-    lines = [f"{frame['op_name'].nunique():,} of {tested:,} tested ops changed"]
-    for row in frame.head(_OPS_SHOWN).to_dict("records"):
-        ratio, low, high = (f"{100 * (row[name] - 1):+.1f} %" for name in ("ratio", "ratio_low", "ratio_high"))
-        op = f"{row['op_name']} ({row['op_type']})"
-        lines.append(f"  {op}: {ratio} ({low} to {high}), {row['delta_us']:+.1f} µs per step, at {row['label']}")
-    return "".join(f"{text_of(line)}\n" for line in lines)
+    options = Options(every_op=arguments.every_op)
+    shown = list(blocks(series, options))
+    rows = terminal.MOST_ROWS if arguments.limit is None else arguments.limit or ALL_ROWS
+    if form in ("text", "json") and arguments.all_columns:
+        shown = list(with_all_columns(shown))
+    if form == "text":
+        width = None if arguments.all_columns or arguments.out else terminal_width()
+        return terminal.as_lines(shown, width, rows) + "\n"
+    if form == "json":
+        content = {
+            "metric": series.metric.text,
+            "options": asdict(options),
+            "blocks": as_json.block_values(shown, (), rows),
+        }
+        return as_json.document("series", content)
+    return as_document(form, f"Series: {title(series.metric)}", shown, rows)

@@ -12,15 +12,13 @@ captures of one program by their names (run-1, run-2, …); with --store, a run 
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfcompare.commands.shared.options import add_comparison, comparison_question, words_of
-from tfcompare.commands.shared.output import at_least_0
+from tfcompare.commands.shared.output import add_document, document_form
 from tfcompare.commands.shared.progress import answered
-from tfcompare.errors import TfcompareError, Unknown
+from tfcompare.errors import Unknown
 from tfcompare.render.text_table import terminal_width
 from tfcompare.views import MORE, NAMES
 
@@ -30,7 +28,6 @@ if TYPE_CHECKING:
 _VIEWS = (*NAMES, *MORE)
 _OPTION = "option_"
 """Before the names of a view's options among the arguments."""
-_SUFFIXES = {".json": "json", ".md": "markdown", ".html": "html"}
 SUMMARY = "print what one page shows, as text, JSON, Markdown or HTML"
 EXAMPLES = """examples:
   tfcompare view overview logs/before logs/after
@@ -42,14 +39,7 @@ EXAMPLES = """examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("view", metavar="NAME", help=f"one of: {', '.join(_VIEWS)}")
-    parser.add_argument("-o", "--out", metavar="FILE", type=Path, help="the file to write (default: print)")
-    parser.add_argument(
-        "--format",
-        choices=("table", "json", "markdown", "html"),
-        help="default: by the suffix of FILE (.json, .md, .html), else table, as text",
-    )
-    parser.add_argument("--limit", metavar="N", type=at_least_0, help="rows of each table, 0 for all (default: 20)")
-    parser.add_argument("--all-columns", action="store_true", help="print all columns and full names")
+    add_document(parser, ("table", "json", "markdown", "html"))
     add_comparison(parser)
 
 
@@ -83,9 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the view. Raises `Unknown` for another name, `TfcompareError` for HTML on a terminal."""
     if arguments.view not in _VIEWS:
         raise Unknown("view", arguments.view, list(_VIEWS))
-    form = arguments.format or _SUFFIXES.get(arguments.out.suffix if arguments.out else "", "table")
-    if form == "html" and arguments.out is None and sys.stdout.isatty():
-        raise TfcompareError("HTML is not for a terminal: write it to a file with -o view.html")
+    form = document_form(arguments, "table")
     from tfcompare.commands.report import write
     from tfcompare.render.shown import ALL_ROWS, Shown
     from tfcompare.render.terminal import MOST_ROWS

@@ -40,27 +40,17 @@ VERSION = 1
 """Of the format: it grows when a field changes its meaning or goes; new fields may come at any time."""
 
 
-def document(
-    view: str,
-    candidates: Sequence[Mapping[str, Any]],
-    *,
-    per: str,
-    host: str | None = None,
-    runs: Sequence[Mapping[str, Any]] = (),
-    caveats: Iterable[str] = (),
-    **others: Any,
-) -> str:
-    """A JSON object from these parts and `others`, which `docs/json.md` describes; what is unknown or infinite is null.
+def document(view: str, content: Mapping[str, Any]) -> str:
+    """`content` as a JSON object that says what made it and which version of the format it has.
 
-    `caveats` are Markdown; a candidate has `candidate`, `options` and `blocks`, as `block_values` returns them.
+    `docs/json.md` describes it; what is unknown or infinite is null.
     """
-    content = {"tfcompare": __version__, "version": VERSION, "view": view, "per": per, "host": host, "runs": runs}
-    content |= {"caveats": list(map(plain, caveats)), **others, "candidates": candidates}
-    return json.dumps(jsonable(content), ensure_ascii=False, allow_nan=False) + "\n"
+    made_by = {"tfcompare": __version__, "version": VERSION, "view": view}
+    return json.dumps(jsonable(made_by | dict(content)), ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def as_json(comparison: Pairs, view: str, candidates: Sequence[Mapping[str, Any]], **others: Any) -> str:
-    """The `document` on the runs of a comparison."""
+    """The `document` on the runs of a comparison; a candidate has `candidate`, `options` and `blocks`."""
     runs = [
         {
             "role": "candidate" if side.position else "baseline",
@@ -71,8 +61,9 @@ def as_json(comparison: Pairs, view: str, candidates: Sequence[Mapping[str, Any]
         }
         for side in comparison.sides
     ]
-    found, per, host = caveats(comparison), comparison.per, comparison.host
-    return document(view, candidates, per=per, host=host, runs=runs, caveats=found, **others)
+    found = list(map(plain, caveats(comparison)))
+    about = {"per": comparison.per, "host": comparison.host, "runs": runs, "caveats": found}
+    return document(view, about | others | {"candidates": candidates})
 
 
 def block_values(blocks: Iterable[Block], words: Sequence[str], rows: int) -> list[dict[str, Any]]:

@@ -73,9 +73,7 @@ class Shown:
             ]
             return as_json.as_json(self.comparison, self.view.name, found)
         named = ", ".join(run.name for run in self.comparison.runs)
-        about = f"Made by tfcompare {__version__}."
-        report = Report(f"{self.view.title}: {named}", [Section("", self._blocks(), is_open=True)], about)
-        return markdown.as_text(report, rows) if form == "markdown" else html.as_html(report)
+        return as_document(form, f"{self.view.title}: {named}", self._blocks(), rows)
 
     def _pairs(self) -> list[Pair]:
         """The pairs that the view is about."""
@@ -101,3 +99,9 @@ class Shown:
         return list(with_all_columns(found) if every else found) or [
             Text("These runs have nothing that this view could show.")
         ]
+
+
+def as_document(form: str, title: str, blocks: Sequence[Block], rows: int) -> str:
+    """Blocks as Markdown, with the first `rows` of tables, or as HTML."""
+    report = Report(title, [Section("", blocks, is_open=True)], f"Made by tfcompare {__version__}.")
+    return markdown.as_text(report, rows) if form == "markdown" else html.as_html(report)

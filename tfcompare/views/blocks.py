@@ -285,13 +285,17 @@ class Choose:
 
 @dataclass(frozen=True)
 class Link:
-    """A link to the page of a view, with parameters of its address; for one host, or for `every_host` again."""
+    """A link to the page of a view, with parameters of its address; for one host, or for `every_host` again.
+
+    `runs` are the ids of baseline and candidate, if it is about others than the page.
+    """
 
     label: str
     view: str
     parameters: Mapping[str, str] = field(default_factory=dict)
     host: str | None = None
     every_host: bool = False
+    runs: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True)

@@ -8,18 +8,21 @@ from typing import Any
 
 from tfcompare.compare.pair import Pair
 from tfcompare.errors import TfcompareError, Unknown
+from tfcompare.tools.runs.series_changes import Series
 
 Choices = Mapping[Any, str] | range
 """Labels by value, or whole numbers."""
+Subject = Pair | Series
+"""What a view is about."""
 
 
 @dataclass(frozen=True)
 class Option:
     """One option of a view: a switch, a text, a number, or one of `choices`.
 
-    `choices` may be made for a pair and the options before this one; what is declared as default but is not among them
-    is the first of them, and with a default of None nothing need be chosen. `when` says for which pairs it can be
-    changed. `address` is its name in the address of a page, which has labels; everything else has names and values.
+    `choices` may be made for a subject and the options before this one; what is declared as default but is not among
+    them is the first of them, and with a default of None nothing need be chosen. `when` says for which subjects it can
+    be changed. `address` is its name in the address of a page, which has labels; everything else has names and values.
     `is_list`: the choices are many or long; `is_slider`: they are many and in order. `is_row`: a text without a widget,
     which is chosen by selecting a row of a table of the page; `address` is then that of the table, and `row`.
     """
@@ -27,8 +30,8 @@ class Option:
     name: str
     label: str
     default: Any
-    choices: Choices | Callable[[Pair, Any], Choices] | None = None
-    when: Callable[[Pair, Any], bool] | None = None
+    choices: Choices | Callable[[Any, Any], Choices] | None = None
+    when: Callable[[Any, Any], bool] | None = None
     address: str = ""
     help: str = ""
     hint: str = ""
@@ -41,20 +44,20 @@ class Option:
         """Its name in an address."""
         return self.address or self.name
 
-    def offered(self, pair: Pair, options: Any) -> Choices | None:
-        """What can be chosen for a pair, given the options before this one; None for a switch or a text."""
-        return self.choices(pair, options) if callable(self.choices) else self.choices
+    def offered(self, subject: Subject, options: Any) -> Choices | None:
+        """What can be chosen for a subject, given the options before this one; None for a switch or a text."""
+        return self.choices(subject, options) if callable(self.choices) else self.choices
 
-    def is_open(self, pair: Pair, options: Any) -> bool:
+    def is_open(self, subject: Subject, options: Any) -> bool:
         """Whether there is anything to choose."""
-        if self.when is not None and not self.when(pair, options):
+        if self.when is not None and not self.when(subject, options):
             return False
-        offered = self.offered(pair, options)
+        offered = self.offered(subject, options)
         return offered is None or len(offered) > (0 if self.default is None else 1)
 
-    def preset(self, pair: Pair, options: Any) -> Any:
+    def preset(self, subject: Subject, options: Any) -> Any:
         """The value that holds where none is chosen."""
-        offered = self.offered(pair, options)
+        offered = self.offered(subject, options)
         if self.default is None or not offered or self.default in offered:
             return self.default
         return next(iter(offered))

@@ -29,7 +29,7 @@ Make = Callable[[Pair, Any], Any]
 
 @dataclass(frozen=True)
 class View:
-    """What a page is about: `make` yields what it shows of a pair with options, `charts` are its charts by their names.
+    """What a page is about: `make` yields what it shows of a pair, or of a series, with options; `charts` are by name.
 
     Which blocks `make` yields depends on the pair, never on options; what depends on options stands in the thunk of a
     section, at the place of their widgets or below. `why_not` says why it has nothing to show for a pair, and is empty
@@ -39,7 +39,7 @@ class View:
 
     name: str
     title: str
-    make: Callable[[Pair, Any], Iterator[Block]]
+    make: Callable[[Any, Any], Iterator[Block]]
     charts: Mapping[str, Make] = field(default_factory=dict)
     why_not: Callable[[Pair], str] = lambda _pair: ""
     remedy: str = ""

@@ -7,11 +7,12 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tfcompare.errors import TfcompareError
 from tfcompare.export.csv import csv_text
 from tfcompare.render.text_table import terminal_width
 from tfcompare.text import lines_of, more_rows, text_of
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from tfcompare.views.blocks import Block
 
 FORMATS = ("table", "csv", "json")
+_SUFFIXES = {".csv": "csv", ".json": "json", ".md": "markdown", ".html": "html"}
 ROWS_ON_SCREEN = 40
 
 
@@ -46,6 +48,27 @@ def add_format(parser: argparse.ArgumentParser) -> None:
         help="print all columns and full names, even if lines are wider than the terminal (default: tables are fitted "
         "to the width of the terminal or COLUMNS; in a pipe without COLUMNS, nothing is left out)",
     )
+
+
+def add_document(parser: argparse.ArgumentParser, forms: Sequence[str]) -> None:
+    """Declare `--out`, `--format`, `--limit` and `--all-columns` of a command that prints what a page shows."""
+    parser.add_argument("-o", "--out", metavar="FILE", type=Path, help="the file to write (default: print)")
+    suffixes = [suffix for suffix, form in _SUFFIXES.items() if form in forms]
+    parser.add_argument(
+        "--format",
+        choices=forms,
+        help=f"default: by the suffix of FILE ({', '.join(suffixes)}), else {forms[0]}",
+    )
+    parser.add_argument("--limit", metavar="N", type=at_least_0, help="rows of each table, 0 for all (default: 20)")
+    parser.add_argument("--all-columns", action="store_true", help="print all columns and full names")
+
+
+def document_form(arguments: argparse.Namespace, default: str) -> str:
+    """The format that the options of `add_document` ask for. Raises `TfcompareError` for HTML on a terminal."""
+    form: str = arguments.format or _SUFFIXES.get(arguments.out.suffix if arguments.out else "", default)
+    if form == "html" and arguments.out is None and sys.stdout.isatty():
+        raise TfcompareError("HTML is not for a terminal: write it to a file with -o FILE.html")
+    return form
 
 
 def add_idle(parser: argparse.ArgumentParser) -> None:

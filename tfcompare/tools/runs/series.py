@@ -37,7 +37,7 @@ STEP_TIME, THROUGHPUT, PEAK_MEMORY = "step_time", "throughput", "peak_memory"
 OP, KERNEL, PART = "op:", "kernel:", "part:"
 FORMS = (STEP_TIME, THROUGHPUT, "op:PATTERN", "kernel:PATTERN", "part:PART", PEAK_MEMORY)
 """The metrics as users write them."""
-UNITS = {STEP_TIME: "us", THROUGHPUT: "steps/s", PEAK_MEMORY: "bytes", OP: "us", KERNEL: "us", PART: "us"}
+UNITS = {STEP_TIME: "µs", THROUGHPUT: "steps/s", PEAK_MEMORY: "bytes", OP: "µs", KERNEL: "µs", PART: "µs"}
 COLUMNS = {
     "run": "str",
     "name": "str",
@@ -84,7 +84,7 @@ class Metric:
 
     @property
     def unit(self) -> str:
-        """The unit of the values: `us`, `bytes` or `steps/s`."""
+        """The unit of the values: `µs`, `bytes` or `steps/s`."""
         return UNITS[self.kind]
 
     @property

@@ -1,29 +1,27 @@
-"""When a series changed, by how much, and which ops explain it."""
+"""A series with its changes: when, by how much, and which ops explain them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 
-from tfcompare.compare.attribution import NEGLIGIBLE_US
 from tfcompare.compare.between_steps import window_of
 from tfcompare.compare.groups.aggregate import without_idle
-from tfcompare.compare.stats.change_points import FEWEST_RUNS, change_points, change_points_of_family
+from tfcompare.compare.stats.change_points import change_points, change_points_of_family
 from tfcompare.compare.straggler import mean_step_us, steps_of_straggler
 from tfcompare.errors import TfcompareError
-from tfcompare.markdown import as_code
+from tfcompare.frames.profile_reader import OnProgress
 from tfcompare.run import Run, load
-from tfcompare.text import some_of
-from tfcompare.tools.runs.series import STEP_TIME, THROUGHPUT, Metric, device_of_read, label_of
-from tfcompare.units import format_bytes, format_time_us
+from tfcompare.sources.logdir import FoundRun
+from tfcompare.tools.runs import series as tool
+from tfcompare.tools.runs.series import THROUGHPUT, Metric, Opener, label_of
 
-if TYPE_CHECKING:
-    from tfcompare.sources.logdir import FoundRun
-    from tfcompare.tools.runs.series import Opener
-
+T = TypeVar("T")
 COLUMNS = ("run", "name", "recorded", "label", "run_before", "label_before", "before", "after", "ratio", "ratio_low",
            "ratio_high", "p", "runs_before", "runs_after")  # fmt: skip
 """The columns of `changes`."""
@@ -39,8 +37,7 @@ FAMILY_RUNS = 200
 """Changes in every op are looked for in at most this many of the last runs."""
 SMALLEST_OP_SHARE = 0.005
 """Ops below this share of the time in all runs are not tested, as in verdicts."""
-_NAMED, _NAMED_PLACES = 2, 3
-STEP_TIME_METRIC = Metric(STEP_TIME)
+_DIGITS_OF_PS = 6
 _OP = ["host_or_device", "op_type", "op_name"]
 
 
@@ -62,122 +59,120 @@ def changes(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(out, columns=list(COLUMNS))
 
 
-def sentence(rows: pd.DataFrame, found: pd.DataFrame, metric: Metric, moves: pd.DataFrame | None = None) -> str:
-    """The last change in words, as Markdown; or that there is none.
+@dataclass(frozen=True)
+class Series:
+    """A metric of `runs` in order, which are of one device: `left_out` others are not in it.
 
-    `found` are the `changes` of `rows`, `moves` the ops that explain the last one.
+    `rows` are those of `tools.series.series`, `changes` those of the function `changes`.
     """
-    count = int((rows["value"] > 0).sum())
-    name = metric_name(metric)
-    if count < FEWEST_RUNS:
-        return f"{count} runs with a value: at least {FEWEST_RUNS} are needed to find changes."
-    if not len(found):
-        return f"No change of {name[0].lower()}{name[1:]} in the last {count:,} runs."
-    last = found.iloc[-1]
-    verb = "rose" if last["ratio"] > 1 else "fell"
-    size, low, high = (100 * abs(last[column] - 1) for column in ("ratio", "ratio_low", "ratio_high"))
-    interval = f"{min(low, high):.1f}–{max(low, high):.1f} %"
-    if (last["ratio_low"] - 1) * (last["ratio_high"] - 1) < 0:
-        interval = f"{100 * (last['ratio_low'] - 1):+.1f} to {100 * (last['ratio_high'] - 1):+.1f} %"
-    values = f"from {format_value(metric, last['before'])} to {format_value(metric, last['after'])}"
-    where = f"at {as_code(last['label'])} on {last['recorded']:%Y-%m-%d}"
-    start = f"{name} {verb} by {size:.1f} % ({interval}) {where}, {values}"
-    why = "" if moves is None else explanation(moves)
-    return f"{start}; {why}." if why else f"{start}."
 
+    runs: Sequence[FoundRun]
+    metric: Metric
+    rows: pd.DataFrame
+    changes: pd.DataFrame
+    left_out: int
+    progress: OnProgress
+    opener: Opener
+    _results: dict[Hashable, Any] = field(default_factory=dict, repr=False)
 
-def explanation(moves: pd.DataFrame) -> str:
-    """`explained by MatMul +1.1 ms and Relu +0.2 ms of +1.4 ms per step`; empty if nothing moved.
+    @classmethod
+    def of(
+        cls,
+        found: Sequence[FoundRun],
+        metric: Metric,
+        by: str = "",
+        progress: OnProgress = lambda _done, _all: None,
+        opener: Opener = load,
+    ) -> Series:
+        """The series of those runs that are on the device of the last one; parameters as those of `series`."""
+        every = tool.series(found, metric, by, progress, opener)
+        rows = tool.on_last_device(every)
+        runs = {run.id: run for run in found}
+        shown = [runs[run] for run in rows["run"]]
+        return cls(shown, metric, rows, changes(rows), len(every) - len(rows), progress, opener)
 
-    The largest opposite change is named as well if it is as large as the sum of all changes.
-    """
-    total = float(moves["delta_us"].sum())
-    same_way = moves[np.sign(moves["delta_us"]) == np.sign(total)].head(_NAMED)
-    if abs(total) < NEGLIGIBLE_US or same_way.empty:
-        return ""
-    opposite = moves[moves["delta_us"] * -np.sign(total) >= abs(total)].head(1)
-    named, against = (
-        " and ".join(f"{as_code(row.op_name)} {_signed(row.delta_us)}" for row in some.itertuples())
-        for some in (same_way, opposite)
-    )
-    if against:
-        return f"explained by {named} against {against}, together with the rest {_signed(total)} per step"
-    return f"explained by {named} of {_signed(total)} per step"
+    @property
+    def count(self) -> int:
+        """How many runs have a value."""
+        return int((self.rows["value"] > 0).sum())
 
+    def cached(self, key: Hashable, make: Callable[[], T]) -> T:
+        """The result of `make`, kept for `key`. Callers must not modify it."""
+        if key not in self._results:
+            self._results[key] = make()
+        found: T = self._results[key]
+        return found
 
-def version_remark(rows: pd.DataFrame) -> str:
-    """Where the versions of the tables changed that the values of a series come from, as Markdown; empty if nowhere."""
-    known = rows[rows["value"].notna()]
-    made_by = [dict(each.split(" ") for each in text.split(", ")) for text in known["versions"]]
-    pairs = zip(known["label"].iloc[1:], made_by, made_by[1:], strict=False)
-    places = [(label, [name for name in now if now[name] != before[name]]) for label, before, now in pairs]
-    places = [(label, names) for label, names in places if names]
-    if not places:
-        return ""
-    last = [as_code(label) for label, _ in places[-_NAMED_PLACES:]]
-    named = some_of(last, _NAMED_PLACES, len(places))
-    tables = ", ".join(as_code(name) for name in dict.fromkeys(name for _, names in places for name in names))
-    return (
-        f"Different versions of tfcompare made {tables}, which may itself change values: the version changed at "
-        f"{named}. `tfcompare ingest` again, where the profiles still exist, makes them alike."
-    )
+    def moves(self, position: int) -> pd.DataFrame:
+        """How the mean step changed op by op at the change at this position of `changes`.
 
+        For throughput, one row is the time between steps, and all add up to the change of step and time between.
 
-def metric_name(metric: Metric) -> str:
-    """The metric in words, to begin a sentence."""
-    names = {"step_time": "Step time", "throughput": "Throughput", "peak_memory": "Peak memory"}
-    return names.get(metric.kind) or f"{metric.kind.removesuffix(':').capitalize()} time of {as_code(metric.pattern)}"
+        At most `NEAREST` runs count on each side, none beyond the neighbouring changes. Times are wall time: where
+        several ops ran at once, an instant is divided among them, so the rows, one of which is the time in which no op
+        ran, add up to the change of the mean step. Of several hosts, each run's straggler counts. Ops are matched by
+        their exact names. Columns: `host_or_device`, `op_type`, `op_name`, `before_us`, `after_us`, `delta_us`; the
+        largest change first. Empty if no run on a side has steps or can be read.
+        """
+        return self.cached(position, partial(self._moves, position))
 
+    def _moves(self, position: int) -> pd.DataFrame:
+        ids = [run.id for run in self.runs]
+        edges = [0, *(ids.index(run) for run in self.changes["run"]), len(ids)]
+        first, at, end = edges[position : position + 3]
+        times_of = period_times_us if self.metric.kind == THROUGHPUT else wall_times_us
+        nearest = self.runs[max(at - NEAREST, first) : min(at + NEAREST, end)]
+        times = self._read(nearest, lambda run: times_of(run) if run.info.has_step_times else None)
+        known = {run: of_run for run, of_run in times.items() if of_run is not None}
+        before, after = ([known[run] for run in side if run in known] for side in (ids[:at], ids[at:]))
+        if not (before and after):
+            return pd.DataFrame(columns=[*_OP, "before_us", "after_us", "delta_us"])
+        sides = {"before_us": before, "after_us": after}
+        means = {name: pd.concat(side, axis=1).fillna(0.0).mean(axis=1) for name, side in sides.items()}
+        both: pd.DataFrame = pd.concat(means, axis=1).fillna(0.0)
+        both["delta_us"] = (both["after_us"] - both["before_us"]).round(_DIGITS_OF_PS) + 0.0  # no "−0.000"
+        order = both["delta_us"].abs().sort_values(ascending=False, kind="stable").index
+        return both.loc[order].reset_index()
 
-def format_value(metric: Metric, value: float) -> str:
-    """A value with its unit."""
-    if metric.unit == "us":
-        return format_time_us(value)
-    return format_bytes(value) if metric.unit == "bytes" else f"{value:.4g} steps/s"
+    def op_changes(self) -> tuple[pd.DataFrame, int]:
+        """(the change points of every op in the last `FAMILY_RUNS` runs, tested together; the ops tested).
 
+        Columns `OP_COLUMNS`, the largest change of time first. Only ops that all runs have are tested, and none below
+        `SMALLEST_OP_SHARE` of the time in all runs. Runs on another device than the last one are left out.
+        """
+        return self.cached("op_changes", self._op_changes)
 
-def op_moves(
-    runs: Sequence[FoundRun],
-    at: int,
-    first: int = 0,
-    end: int | None = None,
-    opener: Opener = load,
-    metric: Metric = STEP_TIME_METRIC,
-) -> pd.DataFrame:
-    """How the mean step changed op by op from the runs before position `at` to those from there on.
+    def _op_changes(self) -> tuple[pd.DataFrame, int]:
+        runs = {run.id: run for run in self.runs[-FAMILY_RUNS:]}
+        read = self._read(list(runs.values()), lambda run: (_self_times_us(run), tool.device_of_read(run)))
+        if not read:
+            return pd.DataFrame(columns=list(OP_COLUMNS)), 0
+        *_, (_, last_device) = read.values()
+        times = pd.concat({run: of_run for run, (of_run, device) in read.items() if device == last_device}, axis=1)
+        times = times.dropna()
+        times = times[(times > 0).all(axis=1)]
+        times = times[(times >= SMALLEST_OP_SHARE * times.sum()).any(axis=1)]
+        rows = []
+        for op, points in zip(times.index, change_points_of_family(times.to_numpy(np.float64)), strict=True):
+            for point in points:
+                changed, before = times.columns[point.at], float(times.loc[op].iloc[point.first : point.at].mean())
+                change = (before * (point.ratio - 1), point.ratio, point.low, point.high, point.p)
+                rows.append((*op, changed, label_of(runs[changed]), *change))
+        out = pd.DataFrame(rows, columns=list(OP_COLUMNS))
+        order = out["delta_us"].abs().sort_values(ascending=False, kind="stable").index
+        return out.loc[order].reset_index(drop=True), len(times)
 
-    For throughput, one row is the time between steps, and all add up to the change of step and time between.
-
-    At most `NEAREST` runs count on each side, none before `first` or from `end` on. Times are wall time: where several
-    ops ran at once, an instant is divided among them, so the rows, one of which is the time in which no op ran, add up
-    to the change of the mean step. Of several hosts, each run's straggler counts. Ops are matched by their exact names.
-    Columns: `host_or_device`, `op_type`, `op_name`, `before_us`, `after_us`, `delta_us`; the largest change first.
-    Empty if no run on a side has steps or can be read.
-    """
-    times_of = period_times_us if metric.kind == THROUGHPUT else wall_times_us
-    before = _mean_times(runs[max(at - NEAREST, first) : at], opener, times_of)
-    after = _mean_times(runs[at : min(at + NEAREST, len(runs) if end is None else end)], opener, times_of)
-    if before is None or after is None:
-        return pd.DataFrame(columns=[*_OP, "before_us", "after_us", "delta_us"])
-    both = pd.concat({"before_us": before, "after_us": after}, axis=1).fillna(0.0)
-    both["delta_us"] = both["after_us"] - both["before_us"]
-    order = both["delta_us"].abs().sort_values(ascending=False, kind="stable").index
-    return both.loc[order].reset_index()
-
-
-def _mean_times(runs: Sequence[FoundRun], opener: Opener, times_of: Callable[[Run], pd.Series]) -> pd.Series | None:
-    each = []
-    for found in runs:
-        try:
-            run = opener(found)
-        except TfcompareError:  # its row of the series says why
-            continue
-        if run.info.has_step_times:
-            each.append(times_of(run))
-    if not each:
-        return None
-    means: pd.Series = pd.concat(each, axis=1).fillna(0.0).mean(axis=1)
-    return means
+    def _read(self, runs: Sequence[FoundRun], read: Callable[[Run], T]) -> dict[str, T]:
+        """What `read` makes of each of these runs, by their ids, without those that cannot be read."""
+        found = {}
+        for done, run in enumerate(runs):
+            self.progress(done, len(runs))
+            try:
+                found[run.id] = read(self.opener(run))
+            except TfcompareError:  # its row of the series says why
+                continue
+        self.progress(len(runs), len(runs))
+        return found
 
 
 def wall_times_us(run: Run) -> pd.Series:
@@ -202,51 +197,8 @@ def period_times_us(run: Run) -> pd.Series:
     return every
 
 
-def op_changes(
-    runs: Sequence[FoundRun],
-    progress: Callable[[int, int], object] = lambda _done, _all: None,
-    opener: Opener = load,
-) -> tuple[pd.DataFrame, int]:
-    """(the change points of every op in the last `FAMILY_RUNS` of these runs, tested together; the ops tested).
-
-    Columns `OP_COLUMNS`, the largest change of time first. Only ops that all runs have are tested, and none below
-    `SMALLEST_OP_SHARE` of the time in all runs. Runs on another device than the last one are left out.
-    """
-    shown = runs[-FAMILY_RUNS:]
-    columns: dict[str, pd.Series] = {}
-    devices: dict[str, str] = {}
-    for done, found in enumerate(shown):
-        progress(done, len(shown))
-        try:
-            run = opener(found)
-            columns[found.id], devices[found.id] = _self_times_us(run), device_of_read(run)
-        except TfcompareError:  # its row of the series says why
-            continue
-    progress(len(shown), len(shown))
-    read = [run for run in shown if run.id in columns]
-    if not read:
-        return pd.DataFrame(columns=list(OP_COLUMNS)), 0
-    kept = [run for run in read if devices[run.id] == devices[read[-1].id]]
-    times = pd.concat({run.id: columns[run.id] for run in kept}, axis=1).dropna()
-    times = times[(times > 0).all(axis=1)]
-    times = times[(times >= SMALLEST_OP_SHARE * times.sum()).any(axis=1)]
-    rows = []
-    for op, points in zip(times.index, change_points_of_family(times.to_numpy(np.float64)), strict=True):
-        for point in points:
-            changed, before = kept[point.at], float(times.loc[op].iloc[point.first : point.at].mean())
-            rows.append((*op, changed.id, label_of(changed), before * (point.ratio - 1), point.ratio, point.low,
-                         point.high, point.p))  # fmt: skip
-    out = pd.DataFrame(rows, columns=list(OP_COLUMNS))
-    order = out["delta_us"].abs().sort_values(ascending=False, kind="stable").index
-    return out.loc[order].reset_index(drop=True), len(times)
-
-
 def _self_times_us(run: Run) -> pd.Series:
     """The self time per step of every op of a run, of all hosts and devices, by side, type and name."""
     ops = without_idle(run.in_steps("op_stats"))
     times: pd.Series = ops.groupby(_OP)["self_time_us"].sum() / run.info.steps_included
     return times
-
-
-def _signed(us: float) -> str:
-    return f"{'+' if us >= 0 else '−'}{format_time_us(abs(us))}"

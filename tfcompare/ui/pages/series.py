@@ -1,203 +1,182 @@
-"""The Series page: a metric of many runs in order, when it changed, and which ops explain that."""
+"""The Series page: its controls choose runs of a program, their order and the metric; below is the view of these."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Sequence
 from functools import partial
 from time import monotonic
+from typing import NoReturn
 
-import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
-from tfcompare import settings as settings_module
-from tfcompare.charts import series as charts
-from tfcompare.export.csv import spreadsheet_csv
-from tfcompare.markdown import as_markdown
-from tfcompare.run import Run, load
+from tfcompare import schema, settings
+from tfcompare.run import load
 from tfcompare.sources.logdir import FoundRun
+from tfcompare.sources.logdir.metadata import COMMIT
+from tfcompare.sources.programs import Program, most_frequent, programs_of
 from tfcompare.store.frame_builders import reader_within
-from tfcompare.text import some_of
 from tfcompare.tools.runs import series as tool
-from tfcompare.tools.runs import series_changes
 from tfcompare.tools.runs.series import Metric
+from tfcompare.tools.runs.series_changes import Series
+from tfcompare.ui.frame import sidebar
 from tfcompare.ui.frame.loading import QUIET_S, for_client, session
-from tfcompare.ui.frame.narrow import is_narrow
 from tfcompare.ui.frame.shell import Page
-from tfcompare.ui.frame.sidebar import link
-from tfcompare.ui.pages.series_choice import KINDS, SeriesChoice
-from tfcompare.ui.widgets import figures
-from tfcompare.units import format_delta, format_percent_change
+from tfcompare.ui.pages.home_filters import matching
+from tfcompare.ui.widgets.renderer import Renderer
+from tfcompare.views.series.view import VIEW
+from tfcompare.views.series.words import KINDS
 
-_MOVES = 30
-_LABELS = {"host_or_device": "Where", "op_type": "Op type", "op_name": "Op", "label": "First run after"}
-_NUMBERS = {
-    "before_us": ("Before (µs/step)", "%.2f"),
-    "after_us": ("After (µs/step)", "%.2f"),
-    "delta_us": ("Change (µs/step)", "%+.2f"),
-    "ratio": ("Ratio", "%.3f×"),
-    "ratio_low": ("95 % CI, low", "%.3f×"),
-    "ratio_high": ("95 % CI, high", "%.3f×"),
-    "p": ("p", "%.2g"),
-}
-
-
-def opener() -> Callable[[FoundRun], Run]:
-    """Reads a run within the server's limits, for this session; raises `TfcompareError`."""
-    return partial(load, build=for_client(reader_within(settings_module.from_environment().read_limits), session()))
+FEWEST = 3
+MOST_READ = 200
+"""At most this many runs are read that are not in a store."""
+_BY_TIME = "time"
+_CACHED = "tfcompare.series"
+_NAMING = (
+    "Runs with the same `program` in `tfcompare.json`, or from `tfcompare ingest --tag program=…`, are of one program. "
+    "Without it, those whose folders have the same names, apart from dates, commits and build numbers."
+)
+_HOW_TO_GET_ONE = """\
+tfcompare ingest logs/tonight --store runs/ --tag program=my_model --tag commit=$(git rev-parse HEAD)
+tfcompare serve --store runs/"""
 
 
-def show(view: Page, choice: SeriesChoice) -> None:
-    """The answer, the chart, the changes, and what explains the chosen one."""
-    answer = st.empty()
-    rows, choice = _on_one_device(_rows(choice), choice)
-    found = series_changes.changes(rows)
-    answer.markdown(f"### {series_changes.sentence(rows, found, choice.metric)}")
-    if not rows["value"].notna().any():
-        st.info(f"No run has a value: {as_markdown(rows['problem'].iloc[0])}.")
-        return
-    name = KINDS[choice.metric.kind] + (f" {choice.metric.pattern}" if choice.metric.pattern else "")
-    ticks = charts.NARROW_TICKS if is_narrow() else charts.TICKS
-    figures.show_at_once(charts.over_runs(rows, found, choice.metric, name, ticks), "series")
-    _notes(rows)
-    st.download_button(
-        f"CSV of these {len(rows):,} runs", lambda: spreadsheet_csv(rows), file_name="series.csv", mime="text/csv",
-        icon=":material/download:", on_click="ignore", key="series_csv", help="With intervals, in full precision",
-    )  # fmt: skip
-    if len(found):
-        _changes(found, choice)
-        at = _chosen_change(found)
-        moves = _explain(view, found, choice, at)
-        if at == len(found) - 1 and choice.metric.is_in_index:
-            answer.markdown(f"### {series_changes.sentence(rows, found, choice.metric, moves)}")
-    _every_op(choice)
+class _Progress:
+    """Shows how many runs are read, and how long that will still take, if it takes long."""
 
+    slot: DeltaGenerator
+    started: float
 
-def _rows(choice: SeriesChoice) -> pd.DataFrame:
-    """The series; shows the progress of reading, and how long it will still take, if that takes long."""
-    slot, started = st.empty(), monotonic()
-
-    def progress(done: int, total: int) -> None:
-        if (passed := monotonic() - started) > QUIET_S and done:
+    def __call__(self, done: int, total: int) -> None:
+        if done == 0:
+            self.slot, self.started = st.empty(), monotonic()
+        elif done == total:
+            self.slot.empty()
+        elif (passed := monotonic() - self.started) > QUIET_S:
             left = f"about {passed / done * (total - done):.0f} s left"
-            slot.progress(done / total, text=f"Reading run {min(done + 1, total):,} of {total:,}, {left}")
-
-    rows = tool.series(choice.runs, choice.metric, choice.by, progress, opener())
-    slot.empty()
-    return rows
+            self.slot.progress(done / total, text=f"Reading run {done + 1:,} of {total:,}, {left}")
 
 
-def _on_one_device(rows: pd.DataFrame, choice: SeriesChoice) -> tuple[pd.DataFrame, SeriesChoice]:
-    """The series without runs on other devices than the last: those of profiles are known once they are read."""
-    kept = tool.on_last_device(rows)
-    if len(kept) == len(rows):
-        return rows, choice
-    st.caption(f"Only runs on {kept['device'].max()}: {len(rows) - len(kept):,} on other devices are left out.")
-    ids = set(kept["run"])
-    return kept, replace(choice, runs=tuple(run for run in choice.runs if run.id in ids))
+def show(view: Page) -> None:
+    """The controls, and what is shown of the series that they choose; it is cached as long as that is the same."""
+    chosen = runs, metric, by = _choose(view)
+    key = chosen, [run.stat_key for run in runs]
+    if _CACHED not in st.session_state or st.session_state[_CACHED][0] != key:
+        # Reads a run within the server's limits, for this session.
+        build = for_client(reader_within(settings.from_environment().read_limits), session())
+        st.session_state[_CACHED] = key, Series.of(runs, metric, by, _Progress(), partial(load, build=build))
+    Renderer(st.session_state[_CACHED][1], {}).show_view(VIEW)
 
 
-def _notes(rows: pd.DataFrame) -> None:
-    without = rows[rows["value"].isna()]
-    for problem, names in without.groupby("problem")["name"]:
-        st.caption(f"Without a value: {as_markdown(some_of(names, 3))}: {as_markdown(str(problem))}.")
-    if remark := series_changes.version_remark(rows):
-        st.caption(remark)
+def _choose(view: Page) -> tuple[tuple[FoundRun, ...], Metric, str]:
+    """(the runs in order, the metric, the metadata that orders the runs: empty for time), as the controls have them.
+
+    Stops the page if fewer than `FEWEST` runs are left, or no metric is chosen.
+    """
+    found = tool.ordered(view.search.without_hidden())
+    if len(found) < FEWEST:
+        _stop_without_series(view, f"A series needs at least {FEWEST} runs, and there are {len(view.found)}.")
+    programs = _with_enough_runs(view, found)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        of_program = _of_program(found, programs)
+        metric = _metric()
+        by, runs = _filtered(view, of_program)
+    others = len(found) - len(of_program)
+    if others:
+        st.caption(f"{others:,} {'runs' if others > 1 else 'run'} of other programs or devices not shown", help=_NAMING)
+    if metric is None:
+        st.info("Name an op or kernel to see its time over the runs; `*` stands for any text, as in `*Conv2D*`.")
+        st.stop()
+    if len(runs) < FEWEST:
+        st.info(f"A series needs at least {FEWEST} runs, and {len(runs)} match: change the filter.")
+        st.stop()
+    return _bounded(runs), metric, by
 
 
-def _changes(found: pd.DataFrame, choice: SeriesChoice) -> None:
-    st.subheader("Changes", anchor=False)
-    metric = choice.metric
-    table = pd.DataFrame(
-        {
-            "First run after": found["label"],
-            "Recorded": found["recorded"].dt.strftime("%Y-%m-%d %H:%M"),
-            "Change": found["ratio"].map(format_percent_change),
-            "95 % confidence interval": [
-                f"{format_percent_change(low)} to {format_percent_change(high)}"
-                for low, high in zip(found["ratio_low"], found["ratio_high"], strict=True)
-            ],
-            "Before": [series_changes.format_value(metric, value) for value in found["before"]],
-            "After": [series_changes.format_value(metric, value) for value in found["after"]],
-            "Runs before": found["runs_before"],
-            "Runs after": found["runs_after"],
-        }
+def _stop_without_series(view: Page, why: str) -> NoReturn:
+    """Say why there is no series and how to get one, and stop the page."""
+    st.markdown(
+        f"### No series yet\n\n{why} A series shows a program's step time over weeks, and where it changed. Put each "
+        "capture into a store after it was made, from a script or from continuous integration, and open the store:"
     )
-    st.dataframe(table.iloc[::-1], hide_index=True, height="content", alt="Changes")
+    st.code(_HOW_TO_GET_ONE, language="sh")
+    st.caption(_NAMING)
+    sidebar.link(sidebar.HOME, "Home", view.selection, icon=":material/home:")
+    st.stop()
 
 
-def _chosen_change(found: pd.DataFrame) -> int:
-    """The position of the change to explain: the last one, unless another is chosen."""
-    labels = [
-        f"{label} ({format_percent_change(ratio)})" for label, ratio in zip(found["label"], found["ratio"], strict=True)
-    ]
-    if len(labels) == 1:
-        return 0
-    shown = labels[::-1]
-    return labels.index(st.selectbox("Change to explain", shown, key="change", bind="query-params", width=320))
+def _with_enough_runs(view: Page, found: Sequence[FoundRun]) -> list[Program]:
+    """The programs that have enough runs; stops the page without any."""
+    large = [program for program, count in Counter(programs_of(found).values()).items() if count >= FEWEST]
+    if not large:
+        _stop_without_series(
+            view, f"A series needs at least {FEWEST} runs of one program; no program here has that many."
+        )
+    return large
 
 
-def _explain(view: Page, found: pd.DataFrame, choice: SeriesChoice, at: int) -> pd.DataFrame:
-    """The ops that explain a change, and a link to the comparison of the runs next to it."""
-    change = found.iloc[at]
-    ids = [run.id for run in choice.runs]
-    edges = [0, *(ids.index(run) for run in found["run"]), len(ids)]
-    with st.spinner("Opening the runs next to the change…"):
-        moves = _moves(choice.runs, edges[at + 1], edges[at], edges[at + 2], choice.metric)
-    after, before = change["run"], change["run_before"]
-    selection = replace(view.selection, baseline=before, candidates=(after,), repeats=(), host=None)
-    link("pages/1_Overview.py", f"Compare the runs before and after {as_markdown(change['label'])}", selection,
-         icon=":material/compare_arrows:")  # fmt: skip
-    if moves.empty:
-        st.caption("The runs next to this change cannot be opened, or have no steps, so no ops can explain it.")
-        return moves
-    total = moves["delta_us"].sum()
-    gaps = " and the time between steps" if series_changes.BETWEEN in set(moves["op_name"]) else ""
-    st.caption(
-        f"Mean wall time per step of at most {series_changes.NEAREST} runs on either side of the change. "
-        f"The rows add up to the change of the mean step{gaps}, {format_delta(total, 'µs')}."
-    )
-    _show_ops(moves.head(_MOVES), "Ops that explain the change")
-    st.download_button("CSV of all ops", lambda: spreadsheet_csv(moves), file_name="series_ops.csv", mime="text/csv",
-                       icon=":material/download:", on_click="ignore", key="moves_csv")  # fmt: skip
-    return moves
+def _of_program(found: Sequence[FoundRun], large: Sequence[Program]) -> list[FoundRun]:
+    """The runs of the chosen one of the `large` programs; which one is only asked if there are several."""
+    programs = programs_of(found)
+    chosen = most_frequent([program for program in programs.values() if program in large])
+    if len(large) > 1:
+        chosen = _asked(sorted(large), chosen)
+    return [run for run in found if programs[run.id] == chosen]
 
 
-@st.cache_data(
-    max_entries=64, show_spinner=False,
-    hash_funcs={tuple: lambda runs: [run.stat_key for run in runs], Metric: str},
-)  # fmt: skip
-def _moves(runs: tuple[FoundRun, ...], at: int, first: int, end: int, metric: Metric) -> pd.DataFrame:
-    return series_changes.op_moves(runs, at, first, end, opener(), metric)
+def _asked(programs: Sequence[Program], usual: Program) -> Program:
+    texts = [program.text for program in programs]
+    text = st.selectbox("Program", texts, index=programs.index(usual), key="program", bind="query-params", width=230,
+                        help=_NAMING)  # fmt: skip
+    return programs[texts.index(text)]
 
 
-def _every_op(choice: SeriesChoice) -> None:
-    """Changes in any op, tested together; on request, since it opens the runs."""
-    count = min(len(choice.runs), series_changes.FAMILY_RUNS)
-    if not st.toggle(
-        f"Look for changes in every op of the last {count:,} runs", key="every_op", bind="query-params",
-        help="All ops are tested together, so that of those claimed at most one in twenty is claimed wrongly",
-    ):  # fmt: skip
-        return
-    slot = st.empty()
-    found, tested = series_changes.op_changes(
-        choice.runs,
-        lambda done, total: slot.progress(done / max(total, 1), text=f"{done:,} of {total:,} runs"),
-        opener(),
-    )
-    slot.empty()
-    if found.empty:
-        st.info(f"None of {tested:,} ops changed.")
-        return
-    st.caption(f"{found['op_name'].nunique():,} of {tested:,} tested ops changed.")
-    _show_ops(found, "Changes in every op")
+def _metric() -> Metric | None:
+    kinds = {label: kind for kind, label in KINDS.items()}
+    kind = kinds[st.selectbox("Metric", list(kinds), key="metric", bind="query-params", width=170)]
+    if kind == tool.PART:
+        labels = {schema.STEPS.column(part).label: part for part in schema.STEP_PARTS}
+        return Metric(kind, labels[st.selectbox("Part", list(labels), key="part", bind="query-params", width=200)])
+    if kind not in (tool.OP, tool.KERNEL):
+        return Metric(kind)
+    pattern = st.text_input(
+        "Name", key="pattern", bind="query-params", placeholder="*Conv2D*", width=220,
+        help="Name or, of ops, type; * stands for any text. The times of all that match are added up.",
+    )  # fmt: skip
+    return Metric(kind, pattern.strip()) if pattern and pattern.strip() else None
 
 
-def _show_ops(ops: pd.DataFrame, alt: str) -> None:
-    numbers = {
-        name: st.column_config.NumberColumn(label, format=number_format)
-        for name, (label, number_format) in _NUMBERS.items()
-    }
-    times = {name: ops[name].round(2) + 0.0 for name in ops.columns if name.endswith("_us")}  # no "-0.00"
-    shown = ops.assign(**times).drop(columns="run", errors="ignore")
-    st.dataframe(shown, hide_index=True, alt=alt, column_config={**_LABELS, **numbers})
+def _filtered(view: Page, found: Sequence[FoundRun]) -> tuple[str, list[FoundRun]]:
+    """(the metadata that orders the runs, the runs that match the filters in that order)."""
+    tags = {run.id: view.search.tags(run) for run in found}
+    options = sorted({tag for each in tags.values() for tag in each if not tag.startswith(f"{COMMIT}=")})
+    words = st.text_input(
+        "Runs", key="runs", bind="query-params", placeholder="words or tags", width=190,
+        icon=":material/filter_alt:", help="Only runs with all of these words in their name, path, hosts or tags",
+    )  # fmt: skip
+    wanted = set()
+    if options:
+        wanted = set(
+            st.multiselect("Tags", options, key="tags", bind="query-params", width=170, placeholder="Any",
+                           select_all=False)
+        )  # fmt: skip
+    keys = sorted({key for run in found for key, _ in run.metadata.values})
+    by = _BY_TIME
+    if keys:
+        by = st.selectbox("Order", [_BY_TIME, *keys], key="order", bind="query-params", width=120)
+    chosen = [run for run in matching(found, words or "", tags) if not wanted or wanted & set(tags[run.id])]
+    by = "" if by == _BY_TIME else by
+    return by, tool.ordered(chosen, by)
+
+
+def _bounded(runs: Sequence[FoundRun]) -> tuple[FoundRun, ...]:
+    """The runs without the oldest of those that would have to be read from profiles, if these are many."""
+    unread = [run.id for run in runs if not run.is_stored]
+    left_out = set(unread[:-MOST_READ])
+    if left_out:
+        st.caption(
+            f"The {len(left_out):,} oldest runs are left out: at most {MOST_READ} are read from profiles. "
+            "`tfcompare ingest` puts them into a store, from which thousands open at once."
+        )
+    return tuple(run for run in runs if run.id not in left_out)

@@ -10,7 +10,7 @@ from typing import Any
 import streamlit as st
 
 from tfcompare.charts import style
-from tfcompare.compare.pair import Pair
+from tfcompare.views.options import Subject
 
 TEXT_FIRST_S = 0.4
 """How long a browser takes to show what it was sent, including what it loads for that."""
@@ -18,13 +18,13 @@ TEXT_FIRST_S = 0.4
 _HAS_DRAWN = "tfcompare.figures.has_drawn"
 
 
-def draw(pair: Pair, key: str, make: Callable[[], Any], *on: Hashable, chooses: str = "") -> bool:
-    """Show the figure that `make` returns, if any; it is cached as long as `pair`, `key` and `on` are the same.
+def draw(subject: Subject, key: str, make: Callable[[], Any], *on: Hashable, chooses: str = "") -> bool:
+    """Show the figure that `make` returns, if any; it is cached as long as `subject`, `key` and `on` are the same.
 
-    `on` is everything that the figure depends on, apart from the pair. A click on a point sets the widget with the key
-    `chooses` to its x. Returns whether there is a figure.
+    `on` is everything that the figure depends on, apart from the subject. A click on a point sets the widget with the
+    key `chooses` to its x. Returns whether there is a figure.
     """
-    figure = pair.cached((origin(make), key, *on), make)
+    figure = subject.cached((origin(make), key, *on), make)
     if figure is not None:
         show(figure, key, chooses)
     return figure is not None
@@ -33,21 +33,15 @@ def draw(pair: Pair, key: str, make: Callable[[], Any], *on: Hashable, chooses: 
 def show(figure: Any, key: str, chooses: str = "") -> None:
     """Show a figure in the page's theme, after the text above it; `chooses` as of `draw`."""
     _wait_before_first_chart()
-    show_at_once(figure, key, chooses)
+    click: dict[str, Any] = {}
+    if chooses:
+        click = {"selection_mode": "points", "on_select": partial(_choose, key, chooses)}
+    st.plotly_chart(figure, key=key, config=style.CONFIG, alt=figure.layout.title.text, **click)
 
 
 def _choose(key: str, chooses: str) -> None:
     if points := st.session_state[key].selection.points:
         st.session_state[chooses] = points[0]["x"]
-
-
-def show_at_once(figure: Any, key: str, chooses: str = "") -> None:
-    """As `show`, for a page that is about one chart: the browser may load Plotly before it shows all text."""
-    st.session_state[_HAS_DRAWN] = True
-    click: dict[str, Any] = {}
-    if chooses:
-        click = {"selection_mode": "points", "on_select": partial(_choose, key, chooses)}
-    st.plotly_chart(figure, key=key, config=style.CONFIG, alt=figure.layout.title.text, **click)
 
 
 def _wait_before_first_chart() -> None:

@@ -7,28 +7,34 @@ from dataclasses import replace
 import streamlit as st
 
 from tfcompare.compare.pair import Pair
+from tfcompare.tools.runs.series_changes import Series
 from tfcompare.ui.frame import sidebar, state
 from tfcompare.views.blocks import Link, Links
 from tfcompare.views.registry import view
 
 
-def show_links(pair: Pair, block: Links) -> None:
+def show_links(subject: Pair | Series, block: Links) -> None:
     """Links in a row, after their text."""
     with st.container(horizontal=True, vertical_alignment="center"):
         if block.text:
             st.markdown(block.text, width="content", help=block.help or None)
         for link in block.links:
-            show_link(pair, link)
+            show_link(subject, link)
 
 
-def show_link(pair: Pair, link: Link) -> None:
-    """A link to the page of a view that shows the same pair."""
+def show_link(subject: Pair | Series, link: Link) -> None:
+    """A link to the page of a view that shows the same pair, or the runs of the link."""
     title = view(link.view).title
     page = next(path for path in sidebar.page_files() if sidebar.page_title(path) == title)
     selection = state.chosen()
     if link.host is not None or link.every_host:
         selection = replace(selection, host=link.host)
-    detail = {"detail": pair.candidate.id} if len(pair.among.sides) > 2 else {}
+    if link.runs is not None:
+        baseline, candidate = link.runs
+        selection = replace(selection, baseline=baseline, candidates=(candidate,), repeats=(), host=None)
+    detail = {}
+    if isinstance(subject, Pair) and len(subject.among.sides) > 2:
+        detail = {"detail": subject.candidate.id}
     sidebar.link(
         f"pages/{page.name}", link.label, selection, icon=sidebar.ICONS[title], more=detail | dict(link.parameters)
     )

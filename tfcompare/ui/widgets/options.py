@@ -8,34 +8,33 @@ from typing import Any
 
 import streamlit as st
 
-from tfcompare.compare.pair import Pair
 from tfcompare.markdown import as_code
-from tfcompare.views.options import Option
+from tfcompare.views.options import Option, Subject
 
 LIST_PIXELS, TEXT_PIXELS, NUMBER_PIXELS = 360, 300, 180
 
 
-def choose(declared: Sequence[Option], names: Sequence[str], pair: Pair, options: Any) -> Any:
+def choose(declared: Sequence[Option], names: Sequence[str], subject: Subject, options: Any) -> Any:
     """The options with what is chosen in the widgets of these names, which are shown; says so if an address has a
     value that this pair does not offer."""
     for one in declared:
         if one.name in names:
-            value = _widget(one, pair, options) if one.is_open(pair, options) else one.preset(pair, options)
+            value = _widget(one, subject, options) if one.is_open(subject, options) else one.preset(subject, options)
             options = replace(options, **{one.name: value})
     return options
 
 
-def preset(declared: Sequence[Option], pair: Pair, options: Any) -> Any:
+def preset(declared: Sequence[Option], subject: Subject, options: Any) -> Any:
     """The options where nothing was chosen in a widget."""
     for one in declared:
-        value = one.preset(pair, options)
+        value = one.preset(subject, options)
         options = replace(options, **{one.name: st.query_params.get(one.key, value) if one.is_row else value})
     return options
 
 
-def _widget(one: Option, pair: Pair, options: Any) -> Any:
+def _widget(one: Option, subject: Subject, options: Any) -> Any:
     bound: dict[str, Any] = {"key": one.key, "bind": "query-params", "help": one.help or None}
-    offered, value = one.offered(pair, options), one.preset(pair, options)
+    offered, value = one.offered(subject, options), one.preset(subject, options)
     if isinstance(value, bool):
         return st.toggle(one.label, value, **bound)
     if offered is None:

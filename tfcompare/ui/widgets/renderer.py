@@ -46,7 +46,7 @@ from tfcompare.views.blocks import (
     Timeline,
     Verdict,
 )
-from tfcompare.views.options import declared
+from tfcompare.views.options import Subject, declared
 from tfcompare.views.registry import view
 from tfcompare.views.view import View
 
@@ -54,17 +54,17 @@ HOW_TO_SORT = "A click on a header sorts the table by that column."
 _POSITION = "position"
 
 Acts = Callable[..., None]
-"""Shows what a `Live` block of some name stands for, given the pair and the block's arguments."""
+"""Shows what a `Live` block of some name stands for, given the subject and the block's arguments."""
 
 
 @dataclass(frozen=True)
 class Renderer:
-    """Shows blocks on a pair of runs; `live` are the functions that show `Live` blocks, by their names.
+    """Shows blocks on a pair of runs, or on a series; `live` are the functions that show `Live` blocks, by their names.
 
     `pixels` is the width that the blocks have in a window of 1440 px, `is_within` whether they are below a title.
     """
 
-    pair: Pair
+    subject: Subject
     live: Mapping[str, Acts]
     pixels: int = PAGE_PIXELS
     is_within: bool = False
@@ -75,8 +75,8 @@ class Renderer:
         The blocks are listed again after each group of widgets; they are of the same kinds whatever is chosen.
         """
         known = declared(of.options)
-        options = option_widgets.preset(known, self.pair, of.options())
-        blocks = list(of.make(self.pair, options))
+        options = option_widgets.preset(known, self.subject, of.options())
+        blocks = list(of.make(self.subject, options))
         for position in range(len(blocks)):
             block = blocks[position]
             names = block.names if isinstance(block, Choose) else block.choose if isinstance(block, Section) else ()
@@ -86,8 +86,8 @@ class Renderer:
                 with st.container(horizontal=True, vertical_alignment=alignment):
                     if isinstance(block, Section):
                         st.subheader(block.title, anchor=False, width="content", help=block.help or None)
-                    options = option_widgets.choose(known, names, self.pair, options)
-                blocks = list(of.make(self.pair, options))
+                    options = option_widgets.choose(known, names, self.subject, options)
+                blocks = list(of.make(self.subject, options))
             self.show(blocks[position])
 
     def show_all(self, blocks: Iterable[Block]) -> None:
@@ -110,15 +110,15 @@ class Renderer:
             self._open(block.opens, show_facts(block, key=block.address, help=block.help or None), f"{block.address}_")
         elif isinstance(block, Chart):
             make = block.draw_narrow if is_narrow() and block.draw_narrow else block.draw
-            drawn = draw(self.pair, block.name, make, block.on, is_narrow(), chooses=block.chooses)
+            drawn = draw(self.subject, block.name, make, block.on, is_narrow(), chooses=block.chooses)
             if not drawn and block.nothing:
                 st.info(block.nothing)
         elif isinstance(block, Live):
-            self.live[block.name](self.pair, *block.arguments)
+            self.live[block.name](self.subject, *block.arguments)
         elif isinstance(block, Links):
-            show_links(self.pair, block)
+            show_links(self.subject, block)
         elif isinstance(block, Text) and block.more:
-            show_links(self.pair, Links([Link(view(block.more).title, block.more)], block.text))
+            show_links(self.subject, Links([Link(view(block.more).title, block.more)], block.text))
         elif not isinstance(block, Choose):
             _show_simple(block)
 
@@ -161,12 +161,12 @@ class Renderer:
             key=f"{table.name} {table.title} {every}", row_key=opens.keys if opens else None, address=table.address,
             readings=table.readings, page_pixels=self.pixels,
         )  # fmt: skip
-        csv_buttons(
-            as_shown(rows.iloc[ordered[_POSITION]], [column.name for column in columns]).rename(columns=self._in_file),
-            partial(self._everything, table),
-            name=" ".join([table.name, *(run.name for _, run in self.pair.shown)]),
-            key=f"{table.name}_csv",
-        )
+        cells = as_shown(rows.iloc[ordered[_POSITION]], [column.name for column in columns])
+        with st.container(horizontal=True):
+            if isinstance(self.subject, Pair):
+                _csv_buttons(self.subject, table, cells)
+            else:
+                _csv_of_rows(cells, table.name, f"{table.name}_csv")
         if opens:
             self._open(opens, chosen, table.address)
 
@@ -181,15 +181,6 @@ class Renderer:
         if opens:
             st.caption(opens.hint)
             self._open(opens, chosen, table.address)
-
-    def _in_file(self, name: str) -> str:
-        return name.removesuffix("_baseline") if self.pair.is_single else name
-
-    def _everything(self, table: Table) -> pd.DataFrame:
-        if self.pair.is_single:
-            return self.pair.tables(table.name)[0]
-        rows = table.everything() if table.everything else self.pair.among.diffs(table.name)
-        return for_file(rows, table.table, self.pair.sums_per())
 
     def _open(self, opens: Opens, chosen: str | None, address: str) -> None:
         """What opens for the row of that key, in a dialog; closing it deselects the row."""
@@ -289,32 +280,45 @@ def _deselect(address: str) -> None:
     st.query_params.pop(f"{address}row", None)
 
 
-def csv_buttons(shown: pd.DataFrame, everything: Callable[[], pd.DataFrame], *, name: str, key: str) -> None:
-    """Two buttons: one for the rows and columns of the table above, in its order, and one for all of them.
+def _csv_buttons(pair: Pair, table: Table, cells: pd.DataFrame) -> None:
+    """Two buttons: one for the rows and columns of the table above, in its order, and one for all of them."""
+    name = file_stem(" ".join([table.name, *(run.name for _, run in pair.shown)]))
+    key = f"{table.name}_csv"
+    if pair.is_single:
+        cells = cells.rename(columns=lambda column: column.removesuffix("_baseline"))
+    _csv_of_rows(cells, f"{name}_shown", f"{key}_shown")
+    st.download_button(
+        "CSV: ungrouped, all columns",
+        lambda: spreadsheet_csv(everything(pair, table)),
+        file_name=f"{name}.csv",
+        mime="text/csv",
+        icon=":material/download:",
+        on_click="ignore",
+        help="Every row and column of all candidates, without any filter, as `tfcompare diff` writes them",
+        key=f"{key}_everything",
+    )
 
-    Columns keep their machine names, which include the unit. Each file is made on request.
-    """
-    with st.container(horizontal=True):
-        st.download_button(
-            "CSV of this row" if len(shown) == 1 else f"CSV of these {len(shown):,} rows",
-            lambda: spreadsheet_csv(shown),
-            file_name=f"{file_stem(name)}_shown.csv",
-            mime="text/csv",
-            icon=":material/download:",
-            on_click="ignore",
-            help="The rows, columns, words and order of the table above, all pages of it, in full precision",
-            key=f"{key}_shown",
-        )
-        st.download_button(
-            "CSV: ungrouped, all columns",
-            lambda: spreadsheet_csv(everything()),
-            file_name=f"{file_stem(name)}.csv",
-            mime="text/csv",
-            icon=":material/download:",
-            on_click="ignore",
-            help="Every row and column of all candidates, without any filter, as `tfcompare diff` writes them",
-            key=f"{key}_everything",
-        )
+
+def _csv_of_rows(cells: pd.DataFrame, name: str, key: str) -> None:
+    """A button for the rows and columns that a table shows. Columns keep their machine names, which have the unit."""
+    st.download_button(
+        "CSV of this row" if len(cells) == 1 else f"CSV of these {len(cells):,} rows",
+        lambda: spreadsheet_csv(cells),
+        file_name=f"{name}.csv",
+        mime="text/csv",
+        icon=":material/download:",
+        on_click="ignore",
+        help="The rows, columns, words and order of the table above, all pages of it, in full precision",
+        key=key,
+    )
+
+
+def everything(pair: Pair, table: Table) -> pd.DataFrame:
+    """Every row and column of a table for a file."""
+    if pair.is_single:
+        return pair.tables(table.name)[0]
+    rows = table.everything() if table.everything else pair.among.diffs(table.name)
+    return for_file(rows, table.table, pair.sums_per())
 
 
 def side_by_side(count: int, pixels: int = 0) -> Sequence[DeltaGenerator]:

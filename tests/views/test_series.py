@@ -1,13 +1,21 @@
-"""The chart of a series."""
+"""What is shown of a series, and its chart."""
 
 from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
 
-from tfcompare.charts.series import over_runs
+from tests.views.flat import flat, of_kind, words
+from tfcompare.errors import NoRuns
 from tfcompare.tools.runs.series import COLUMNS, Metric
-from tfcompare.tools.runs.series_changes import changes
+from tfcompare.tools.runs.series_changes import Series, changes
+from tfcompare.views.blocks import Links
+from tfcompare.views.options import declared
+from tfcompare.views.series.charts import over_runs
+from tfcompare.views.series.view import VIEW, Options
 
 
 def rows(values: list[float]) -> pd.DataFrame:
@@ -17,7 +25,7 @@ def rows(values: list[float]) -> pd.DataFrame:
             "run": [f"run{i}" for i in range(n)], "name": [f"<b>{i}" for i in range(n)],
             "recorded": pd.date_range("2026-01-01", periods=n, tz="UTC"), "label": [f"c{i}" for i in range(n)],
             "tags": "", "device": "CPU", "value": values,
-            "low": np.array(values) * 0.9, "high": np.array(values) * 1.1, "problem": "", "versions": "",
+            "low": np.array(values) * 0.9, "high": np.array(values) * 1.1, "problem": "", "versions": "steps 1",
         }
     ).astype(COLUMNS)  # fmt: skip
 
@@ -45,3 +53,20 @@ def test_the_axis_does_not_begin_below_zero_and_shows_a_small_change() -> None:
         frame = rows(values)
         low, high = over_runs(frame, changes(frame), Metric("step_time"), "Step time").layout.yaxis.range
         assert least <= low < high
+
+
+def test_all_changes_are_explained_unless_one_is_chosen() -> None:
+    frame = rows([1000.0, 1010, 990, 1005, 995, 1000, 1500, 1510, 1490, 1505, 1495, 1500, 800, 805, 795, 800, 810])
+    runs: list[Any] = [SimpleNamespace(id=run) for run in frame["run"]]
+
+    def opener(_run: object) -> NoReturn:
+        raise NoRuns("they are gone")
+
+    series = Series(runs, Metric("step_time"), frame, changes(frame), 0, lambda _done, _all: None, opener)
+    first, last = "run6", "run12"
+    assert declared(Options)[0].offered(series, Options()) == {last: "c12 (−46.5 %)", first: "c6 (+50.0 %)"}
+    for chosen, expected in (("", [(last, "run11"), (first, "run5")]), (first, [(first, "run5")])):
+        found = list(flat(VIEW.make(series, Options(change=chosen))))
+        links = [link.runs for block in of_kind(found, Links) for link in block.links]
+        assert links == [(before, after) for after, before in expected]
+        assert sum("so no ops explain it" in text for text in words(found)) == len(expected)

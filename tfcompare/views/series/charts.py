@@ -23,7 +23,6 @@ _MARKER_PIXELS, _SMALL_MARKER_PIXELS, _MANY = 7, 4, 300
 _MARGIN = 0.4
 _LABELLED_CHANGES = 12
 """With more changes than this, they are marked without their size."""
-_UNITS = {"us": "µs", "bytes": "bytes"}
 
 
 def over_runs(rows: pd.DataFrame, changes: pd.DataFrame, metric: Metric, title: str, ticks: int = TICKS) -> go.Figure:
@@ -31,11 +30,11 @@ def over_runs(rows: pd.DataFrame, changes: pd.DataFrame, metric: Metric, title: 
 
     Of many runs the intervals are left out, since they would cover the chart.
 
-    `rows` is the result of `tools.series.series`, `changes` that of `tools.series_changes.changes`.
+    `rows` and `changes` are those of a `Series`.
     """
     known = rows[rows["value"].notna()].reset_index(drop=True)
-    shown = scale(known["value"], _UNITS[metric.unit]) if metric.unit in _UNITS else None
-    size, unit = (shown.size, shown.unit) if shown is not None else (1.0, metric.unit)
+    scaled = scale(known["value"], metric.unit)
+    size = scaled.size
     has_intervals = len(known) <= _MANY and bool((known["high"] > known["low"]).any())
     subtitle = "line: mean" + ("; bars: 95 % interval of a run's own steps" if has_intervals else "")
     result = style.figure(title, subtitle, height=380)
@@ -52,7 +51,9 @@ def over_runs(rows: pd.DataFrame, changes: pd.DataFrame, metric: Metric, title: 
         tickvals=named, showgrid=False, zeroline=False, range=[-0.6, max(len(known) - 0.4, 0.6)],
         ticktext=[_tick(known.iloc[i]) for i in named],
     )  # fmt: skip
-    result.update_yaxes(title_text=f"{title} ({unit})", tickformat="~r", zeroline=False, range=_range(known, size))
+    result.update_yaxes(
+        title_text=f"{title} ({scaled.unit or metric.unit})", tickformat="~r", zeroline=False, range=_range(known, size)
+    )
     return result
 
 

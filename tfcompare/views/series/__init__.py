@@ -1,0 +1,1 @@
+"""The Series page: a metric of many runs in order, when it changed, and which ops explain that."""
