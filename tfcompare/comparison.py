@@ -67,7 +67,9 @@ class Comparison(Pairs):
         `names` are what baseline and candidate are called, by default their display names, or their ids if these are
         equal. Raises `Unknown` for a run that is not a candidate.
         """
-        return pair_with(self, candidate).headline(names)
+        from tfcompare.views.steps.headline import headline
+
+        return headline(pair_with(self, candidate), names)
 
     def table(self, name: str) -> pd.DataFrame:
         """The diff of a table, with the rows of all candidates concatenated.

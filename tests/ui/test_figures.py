@@ -15,8 +15,7 @@ import pytest
 from tests.profiles import loaded_run
 from tests.views.flat import shown as blocks_of
 from tfcompare import compare
-from tfcompare.compare.cache import MOST_KEPT
-from tfcompare.compare.pairs import pair_with, pairs_of
+from tfcompare.compare.pairs import MOST_KEPT, pair_with, pairs_of
 from tfcompare.comparison import Comparison
 from tfcompare.ui.widgets import figures
 from tfcompare.views.blocks import Chart

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -10,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 import pandas as pd
 
-from tfcompare.compare.cache import Cache
 from tfcompare.compare.captures import (
     chosen_captures,
     counted_once,
@@ -21,7 +22,6 @@ from tfcompare.compare.captures import (
     typical_of,
 )
 from tfcompare.compare.diff import SumsPer
-from tfcompare.compare.headline import knows_step_time
 from tfcompare.compare.matching.manual import ManualChoice, ManualPairs, applicable_choices
 from tfcompare.compare.matching.normalised import normalised_names
 from tfcompare.compare.pair import PER, Pair, Per
@@ -29,14 +29,49 @@ from tfcompare.compare.per_device import workers_note, workers_of
 from tfcompare.compare.repeats import accept_captures
 from tfcompare.compare.same_ids import told_apart
 from tfcompare.compare.side import Side
+from tfcompare.compare.step_time_verdict import knows_step_time
 from tfcompare.errors import TfcompareError, Unknown
 from tfcompare.tables.frames import frame_bytes
 
 if TYPE_CHECKING:
     from tfcompare.run import Run
 
+MOST_KEPT = 64
+"""About twice the number of figures."""
+
 T = TypeVar("T")
 OfEach = Literal["", "device", "host"]
+
+
+class Cache:
+    """Results by their keys, those used last; thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def get(self, key: Hashable, make: Callable[[], T]) -> T:
+        """The result of `make`, kept for `key`. Callers must not modify it."""
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                found: T = self._kept[key][0]
+                return found
+        made = make()
+        with self._lock:
+            self._kept[key] = made, frame_bytes(made) if isinstance(made, pd.DataFrame) else 0
+            while len(self._kept) > MOST_KEPT:
+                self._kept.popitem(last=False)
+        return made
+
+    @property
+    def memory_bytes(self) -> int:
+        """How many bytes the kept frames take. Figures are small and do not count."""
+        with self._lock:
+            return sum(size_bytes for _, size_bytes in self._kept.values())
 
 
 @dataclass(frozen=True, eq=False, repr=False)

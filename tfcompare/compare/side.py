@@ -19,6 +19,8 @@ from tfcompare.compare.repeats import keys_of_primary, with_keys_of
 from tfcompare.compare.stats.estimates import Times
 from tfcompare.schema.arrays import Floats
 from tfcompare.tables.step_cells import StepCells
+from tfcompare.tables.step_windows import Window, window
+from tfcompare.tables.straggler import steps_of_straggler
 from tfcompare.text import by_number
 
 if TYPE_CHECKING:
@@ -66,6 +68,14 @@ class StepsOf:
 def letter(position: int) -> str:
     """`A` for the baseline, `B` for the first candidate."""
     return chr(ord("A") + position) if position < 26 else str(position + 1)
+
+
+def window_of(run: Run, host: str | None = None) -> Window | None:
+    """The window of a run on one host; by default, on the straggler."""
+    if not run.info.has_steps:
+        return None
+    steps = steps_of_straggler(run.table("steps", host=host))
+    return window(steps, None if run.choice.kind is None else run.is_of_chosen_kind(steps))
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,6 +209,25 @@ class Side:
         if not self.all_have_step_times:
             return [Times.of(np.zeros(0)) for _ in self.runs]
         return [self.steps(i).times("duration_us") for i in self.positions]
+
+    @property
+    def windows(self) -> list[Window]:
+        """The windows of the captures that have one, with times per iteration of their steps."""
+        return [found.per(self.iterations) for found in self.each(window_of) if found is not None]
+
+    @property
+    def window(self) -> Window | None:
+        """The window of a capture; of several, one whose arrays have the means of each."""
+        windows = self.windows
+        if len(windows) < 2:
+            return next(iter(windows), None)
+        timed = [found for found in windows if len(found.timed_us)]
+        return Window(
+            np.array([found.period_us for found in windows]),
+            np.array([found.timed_us.mean() for found in timed]),
+            np.array([found.between_us for found in timed]),
+            np.array([found.overlap_us for found in timed]),
+        )
 
     def cells(self, position: int, table: str) -> StepCells:
         """The step cells of one capture, with the names of the first."""

@@ -16,8 +16,8 @@ from tfcompare.render.as_json import jsonable
 from tfcompare.tools.caveats import caveats
 from tfcompare.tools.columns import for_file
 from tfcompare.tools.overview import dashboard
-from tfcompare.tools.step_attribution import attribution_of
 from tfcompare.views.answer import headline
+from tfcompare.views.steps.attribution import attribution_of
 
 
 def as_json(comparison: Pairs, checked: Mapping[str, Any] | None = None) -> str:

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from tfcompare.compare.pooling import mean_of
-from tfcompare.compare.straggler import steps_of_straggler
 from tfcompare.frames.planes import HOST_PLANE
 from tfcompare.frames.steps.steps import XLA_MODULE
 from tfcompare.schema import UNEXPLAINED_PARTS
+from tfcompare.tables.straggler import steps_of_straggler
 from tfcompare.text import capitalized
 from tfcompare.tools.hosts.hosts import steps_by
 from tfcompare.units import format_percent, format_time_us

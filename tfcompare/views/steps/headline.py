@@ -6,11 +6,20 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from tfcompare.compare.comparability import differing_examples
+from tfcompare.compare.diff import MATCHED
+from tfcompare.compare.groups.aggregate import without_idle
+from tfcompare.compare.iterations import ALIKE
+from tfcompare.compare.pair import Pair
+from tfcompare.compare.per_device import computing_devices
 from tfcompare.compare.stats.verdict import IDENTICAL, SAME, UNCLEAR, UNTESTED
 from tfcompare.compare.step_kinds import counts_of, is_other_mix
+from tfcompare.compare.step_time_verdict import JAX_STEP, knows_step_time, step_marker_call, step_time_us
 from tfcompare.markdown import as_code
+from tfcompare.schema import DEVICE, SIDES
 from tfcompare.text import capitalized
-from tfcompare.units import format_ratio, format_time_us
+from tfcompare.units import format_percent_change, format_ratio, format_time_us
+from tfcompare.views.steps.words import clause, rates, row_of
 
 if TYPE_CHECKING:
     from tfcompare.compare.stats.verdict import Verdict
@@ -20,8 +29,86 @@ if TYPE_CHECKING:
 IN_MULTIPLES_FROM = 1.5
 """From here on the change of a time reads better as a factor than as a percentage."""
 _FEW_STEPS = 3
-_TENSORFLOW_STEP = "tf.profiler.experimental.Trace('train', step_num=step, _r=1)"
-_JAX_STEP = "jax.profiler.StepTraceAnnotation('train', step_num=step)"
+_LEAST_MATCHED = 0.5
+"""Of other work, the time of each device says nothing: most of both runs' time is in ops that both have."""
+
+
+def headline(pair: Pair, names: tuple[str, str] | None = None) -> str:
+    """A Markdown sentence on what changed; `names` are what the runs are called, by default `names`."""
+    ours, theirs = map(as_code, names or pair.names)
+    named = zip((ours, theirs), pair.runs, strict=True)
+    untimed = [f"{name}: {run.why_untimed}." for name, run in named if run.why_untimed]
+    if untimed and pair.verdict != IDENTICAL:
+        throughput = rates(*(side.window for side in pair.sides))
+        beside = [f"Throughput: {throughput}."] if throughput else []
+        return " ".join(["Step times cannot be compared.", *beside, *untimed])
+    times = step_time_us(pair.sides[0]), step_time_us(pair.sides[1])
+    infos = pair.baseline.info, pair.candidate.info
+    if lead := leading_sentence(pair, (ours, theirs)):
+        return lead
+    if pair.main_kind is not None:
+        return kinds_headline(pair.step_kinds, infos, times, (ours, theirs))
+    (before, host), (after, its_host) = ((side.run, side.host) for side in pair.sides)
+    slow_steps = clause((row_of(before, host), row_of(after, its_host)), (ours, theirs))
+    examples = differing_examples(before, after, (host, its_host)) if pair.iterations == ALIKE else None
+    kind = before.choice.kind if before.choice.kind == after.choice.kind else None
+    work = work_of_steps(pair.iterations, (ours, theirs))
+    return step_time_headline(infos, times, (ours, theirs), pair.verdict, slow_steps, examples, kind, work)
+
+
+def doubt(pair: Pair) -> str:
+    """Why the headline is not a verdict on the program, in Markdown, to follow it; empty if it is one."""
+    if all(knows_step_time(run.info) for run in pair.runs):
+        verdict = pair.headline_verdict
+        sentences = [f"Not tested: {verdict.reason}."] if verdict.word == UNTESTED else []
+        return " ".join([*sentences, *([f"{capitalized(verdict.caveat)}."] if verdict.caveat else [])])
+    ours, theirs = map(as_code, pair.names)
+    if not leading_sentence(pair, (ours, theirs)):
+        return ""
+    infos = {ours: pair.baseline.info, theirs: pair.candidate.info}
+    return no_step_times({name: info for name, info in infos.items() if not knows_step_time(info)})
+
+
+def leading_sentence(pair: Pair, names: tuple[str, str]) -> str:
+    """Markdown such as "`jit_f` takes 2.40 ms per execution in B, 3.10 ms in A (−22.6 %), on 8 devices and 1."
+
+    Of the programs that both runs ran, the longest; without any, the time that ops take of each device, if the runs
+    have most of it in common and computed on different numbers of devices; else nothing, as for runs that both have
+    steps and for copies of one capture. `names` are those of baseline and candidate in Markdown.
+    """
+    if all(knows_step_time(run.info) for run in pair.runs) or pair.verdict == IDENTICAL:
+        return ""
+    ours, theirs = (computing_devices(side.run, side.host) for side in pair.sides)
+    devices = f", on {theirs:,} device{'s' * (theirs > 1)} and {ours:,}" if ours != theirs else ""
+    program = pair.longest_program
+    if program is None and not devices:
+        return ""
+    if program is None:
+        before, after = _time_of_each_device(pair)
+        what, unit = "Ops take", "of each device"
+    else:
+        before, after = program.baseline_us, program.candidate_us
+        others = f", the longest of {program.of:,} programs," if program.of > 1 else ""
+        what, unit = f"`{program.name}`{others} takes", "per execution"
+    if not (before > 0 and after > 0):
+        return ""
+    ratio = after / before
+    is_small = 1 / IN_MULTIPLES_FROM < ratio < IN_MULTIPLES_FROM
+    change = format_percent_change(ratio) if is_small else format_ratio(ratio)
+    times = f"{format_time_us(after)} {unit} in {names[1]}, {format_time_us(before)} in {names[0]}"
+    return f"{what} {times} ({change}){devices}."
+
+
+def _time_of_each_device(pair: Pair) -> tuple[float, float]:
+    """The self time of all ops on devices, in µs, which is of each device where their numbers differ; 0 if most of it
+    is in ops of one run."""
+    diff = without_idle(pair.diff())
+    ops = diff[diff["host_or_device"] == DEVICE]
+    times = ops[[f"self_time_us_{side}" for side in SIDES]].astype("float64").fillna(0.0)
+    if (times[ops["status"] == MATCHED].sum() < _LEAST_MATCHED * times.sum()).any():
+        return 0.0, 0.0
+    before, after = (float(ops[f"self_time_us_{side}"].sum()) for side in SIDES)
+    return before, after
 
 
 def step_time_headline(
@@ -153,8 +240,9 @@ def _of_one_step(before: float, after: float, names: tuple[str, str]) -> str:
 
 def how_to_record_more(infos: Iterable[RunInfo]) -> str:
     """How to record enough steps for a verdict."""
-    if any(info.framework == "JAX" for info in infos):
-        return f"To record more: 20 steps or more, each inside `{_JAX_STEP}`."
+    call = step_marker_call(infos)
+    if call == JAX_STEP:
+        return f"To record more: 20 steps or more, each inside `{call}`."
     return "To record more: `TensorBoard(profile_batch=(10, 40))`."
 
 
@@ -205,14 +293,6 @@ def _captures(verdict: Verdict) -> str:
     return f"{ours} captures each" if ours > 1 else "one capture each"
 
 
-def doubt(verdict: Verdict) -> str:
-    """Why the headline on step times is not a verdict on the program; empty if it is one."""
-    sentences = [f"Not tested: {verdict.reason}."] if verdict.word == UNTESTED else []
-    if verdict.caveat:
-        sentences.append(f"{capitalized(verdict.caveat)}.")
-    return " ".join(sentences)
-
-
 def _reservations(baseline: RunInfo, candidate: RunInfo, names: tuple[str, str]) -> list[str]:
     """Possible causes of the difference other than the program."""
     out = []
@@ -226,11 +306,6 @@ def _reservations(baseline: RunInfo, candidate: RunInfo, names: tuple[str, str])
     if few and baseline.steps_included + candidate.steps_included > 2:  # else the sentence before says it
         out.append(f"{' and '.join(few)} {'have' if len(few) > 1 else 'has'} fewer than {_FEW_STEPS} steps.")
     return out
-
-
-def knows_step_time(info: RunInfo) -> bool:
-    """Whether the run has step markers, so that a time per step is known."""
-    return info.has_steps and info.step_count > 0 and info.step_time_ms_mean > 0
 
 
 def faster_or_slower(before: float, after: float, *, per: str = " per step") -> str:
@@ -253,11 +328,6 @@ def short_change(before: float, after: float) -> str:
     if percent < 0.05:
         return "0 %"
     return f"{_two_digits(percent)} % {'less' if after < before else 'more'} time"
-
-
-def step_marker_call(runs: Iterable[RunInfo]) -> str:
-    """The API call that marks steps in a new capture: JAX's if any of the runs uses JAX, else TensorFlow's."""
-    return _JAX_STEP if any(info.framework == "JAX" for info in runs) else _TENSORFLOW_STEP
 
 
 def no_step_times(runs: Mapping[str, RunInfo]) -> str:
