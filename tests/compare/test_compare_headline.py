@@ -100,8 +100,8 @@ def test_of_one_capture_or_without_step_markers_it_says_so():
     said = compare(run("a"), run("b", has_steps=False)).headline()
     assert said == (
         "`b` has no step markers, so step times cannot be compared; record again with each step inside "
-        "`tf.profiler.experimental.Trace('train', step_num=step, _r=1)`, or name the host event that begins each step "
-        "(“Steps begin with” in the sidebar, `--step-marker` on the command line)."
+        "`tf.profiler.experimental.Trace('train', step_num=step, _r=1)`, or choose the host event that begins each "
+        "step (“Steps begin with” in the sidebar, `--step-marker` on the command line)."
     )
     said = compare(run("a"), run("b", has_steps=False, framework="JAX")).headline()
     assert "`jax.profiler.StepTraceAnnotation('train', step_num=step)`" in said

@@ -69,7 +69,7 @@ def test_exchanged_sides_are_a_mirror_image(on_devices: int) -> None:
         pair(*of) for of in ((run(1, on_devices), run(8, on_devices)), (run(8, on_devices), run(1, on_devices)))
     )
     assert back.iterations == (8, 1)
-    assert step_headline(back, ("A", "B")).startswith(
+    assert step_headline(back, ("A", "B")).text.startswith(
         "Each step of `A` does 8 times the work of one of `B`; per iteration, "
     )
     assert there.verdict.ratio * back.verdict.ratio == pytest.approx(1.0)
@@ -152,7 +152,7 @@ def test_what_runs_once_a_step_may_take_a_tenth_of_the_time_and_no_more() -> Non
     one = run(1, once_us=75.0), run(1, once_us=250.0)
     assert pair(one[0], eight[0]).iterations == (1, 8)
     assert pair(one[1], eight[1]).iterations == ALIKE, "80 % of the time runs eight times as often"
-    assert "times the work" not in step_headline(pair(one[1], eight[1]))
+    assert "times the work" not in step_headline(pair(one[1], eight[1])).text
 
 
 def test_an_op_that_runs_twice_as_often_or_takes_twice_as_long_is_a_change() -> None:
@@ -160,7 +160,7 @@ def test_an_op_that_runs_twice_as_often_or_takes_twice_as_long_is_a_change() -> 
     assert pair(run(1), twice).iterations == ALIKE
     longer = pair(run(4), run(4, slowness=2.0))
     assert longer.iterations == ALIKE and longer.verdict.word == SLOWER
-    assert step_headline(longer, ("A", "B")).startswith("`B` is 2.0× slower than `A`")
+    assert step_headline(longer, ("A", "B")).text.startswith("`B` is 2.0× slower than `A`")
 
 
 def test_iterations_of_both_sides_are_set_against_each_other() -> None:

@@ -160,7 +160,7 @@ def test_other_kinds_are_named_where_they_changed(second: StepKind, told: str) -
     first = kind("train", (20, 20), (4e3, 3e3), Verdict(FASTER, "", 0.75, 0.7, 0.8))
     info = loaded_run("jax_filters_16_8").info
     mixed = ", in another mix of kinds" if not second.counts[1] else ""
-    assert kinds_headline([first, second], (info, info), (5e3, 4e3), ("A", "B")) == (
+    assert kinds_headline([first, second], (info, info), (5e3, 4e3), ("A", "B")).text == (
         "In steps of `train`, B takes 25 % less time per step than A (20–30 %): 3.00 ms vs 4.00 ms per step."
         f"{told} All steps together: 4.00 ms vs 5.00 ms per step{mixed}."
     )

@@ -264,7 +264,7 @@ def factor_moves(counts: Sequence[float], times_us: Sequence[float], names: tupl
 
 
 def _from_to(figures: Sequence[float], written: Callable[[float], str]) -> str:
-    return " → ".join(written(figure) for figure in figures)
+    return f"from {' to '.join(map(written, figures))}"
 
 
 def _move(

@@ -21,7 +21,7 @@ from tfcompare.schema.arrays import Floats
 from tfcompare.tables.step_cells import StepCells
 from tfcompare.tables.step_windows import Window, window
 from tfcompare.tables.straggler import steps_of_straggler
-from tfcompare.text import by_number
+from tfcompare.text import by_number, capitalized
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -98,16 +98,16 @@ class Side:
     @property
     def role(self) -> str:
         """`Baseline`, `Candidate`, or `Candidate C` if there are several; `Run` if it is shown alone."""
-        if self.sides == 1:
-            return "Run"
-        if self.position == 0:
-            return "Baseline"
-        return "Candidate" if self.sides <= 2 else f"Candidate {self.letter}"
+        return capitalized(self.role_in_text)
 
     @property
     def role_in_text(self) -> str:
         """The role as it is written within a sentence: `baseline`, `candidate C`."""
-        return self.role[0].lower() + self.role[1:]
+        if self.sides == 1:
+            return "run"
+        if self.position == 0:
+            return "baseline"
+        return "candidate" if self.sides <= 2 else f"candidate {self.letter}"
 
     @property
     def letter(self) -> str:

@@ -17,7 +17,7 @@ from tfcompare.compare.pair import Pair
 from tfcompare.compare.stats.estimates import STEP_TIME
 from tfcompare.compare.stats.verdict import SAME, UNCLEAR
 from tfcompare.compare.step_time_verdict import step_time_us
-from tfcompare.markdown import as_code, as_markdown, first_sentence
+from tfcompare.markdown import as_code, as_markdown
 from tfcompare.schema import SIDES, SPARSE_CORE
 from tfcompare.text import capitalized
 from tfcompare.tools.advice import Advice, Findings, advise_on, facts_of
@@ -119,7 +119,8 @@ def memory_growth(pair: Pair) -> Iterator[Block]:
             f"Memory grows by **{format_bytes(one.bytes_per_step)} per step**{where} (95 % confidence interval {ends}, "
             f"over {one.steps} steps of {as_code(one.memory_id)})"
         )
-        live = f": {as_code(one.op_name)} {as_markdown(one.shape)}".rstrip() + " stays live" if one.op_name else ""
+        what = " ".join(filter(None, [as_code(one.op_name), as_markdown(one.shape)]))
+        live = f": {what} stays live" if one.op_name else ""
         yield Text(f"{sentence}{live}.", more="memory")
     if len(growing) == 1 and not pair.is_single:
         (other,) = (name for name in pair.marked if name != growing[0][0])
@@ -183,10 +184,10 @@ def verdict(pair: Pair) -> Verdict:
 
 def headline(pair: Pair, *, whole: bool = False) -> str:
     """What the comparison's headline says first, or all of it; where that is inconclusive, after what is certain."""
-    said = step_headline(pair, pair.called)
-    said = said if whole else first_sentence(said)
+    found = step_headline(pair, pair.called)
     certain = pair.cached("certain", partial(_certain, pair))
-    return f"{certain}; {said[0].lower()}{said[1:]}" if certain else said
+    first = f"{certain}; {found.clause}." if certain else f"{capitalized(found.clause)}."
+    return " ".join([first, *found.others]) if whole else first
 
 
 def _certain(pair: Pair) -> str:
@@ -412,7 +413,7 @@ def advice(pair: Pair) -> Iterator[Block]:
         yield Text(found.caveat)
     elif found.advice:
         if work := work_of_steps(pair.iterations, pair.marked):
-            yield Text(f"{work}: here, times and counts per step are those of whole steps.", look="quiet")
+            yield Text(f"{capitalized(work)}: here, times and counts per step are those of whole steps.", look="quiet")
         saves = [
             Finding(f"advice:{one.rule}", one.title.replace("`", ""), "share", math.nan, one.saves, is_alone=True)
             for one in found.advice

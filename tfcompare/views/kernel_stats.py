@@ -297,7 +297,7 @@ def _times(pair: Pair, by: By) -> pd.DataFrame:
 
 def _bars(pair: Pair, times: pd.DataFrame, by: By, reach: float, as_shares: bool) -> Any:
     title = f"Kernel time by {GROUPINGS[by]}"
-    return shares.bars(pair, times, TIME, title=title, of="Kernel time", reach=reach, as_shares=as_shares)
+    return shares.bars(pair, times, TIME, title=title, of="kernel time", reach=reach, as_shares=as_shares)
 
 
 def _tensor_core_use(pair: Pair) -> pd.DataFrame | None:

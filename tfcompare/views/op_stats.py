@@ -285,7 +285,7 @@ def _at_a_glance(pair: Pair, options: Options, pixels: int = WIDE) -> Any:
 
 def _bars(pair: Pair, times: pd.DataFrame, by: Grouping, place: str, reach: float, as_shares: bool) -> Any:
     title = f"Self time on {place_word(place)} by {GROUPINGS[by]}"
-    return shares.bars(pair, times, "self_time_us", title=title, of="Self time", reach=reach, as_shares=as_shares)
+    return shares.bars(pair, times, "self_time_us", title=title, of="self time", reach=reach, as_shares=as_shares)
 
 
 def _types(pair: Pair, times: pd.DataFrame, place: str) -> Facts:

@@ -140,7 +140,7 @@ class Finding:
         found = self.measured.verdict.sensitivity
         if found is None or not self.is_change:
             return self.reason
-        needed = f". {found.how_to_detect(self.margin).removesuffix('.')}" if self.outcome == UNCLEAR else ""
+        needed = f". {found.how_to_detect(self.margin)}" if self.outcome == UNCLEAR else ""
         return f"{self.reason}. {found.summary()}{needed}"
 
     @property

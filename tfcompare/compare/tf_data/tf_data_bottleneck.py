@@ -19,7 +19,6 @@ import pandas as pd
 from tfcompare.compare.tf_data.iterator_tree import display_name
 from tfcompare.compare.tf_data.iterators import pair_iterators
 from tfcompare.compare.tf_data.pipelines import iterators_of
-from tfcompare.text import capitalized
 from tfcompare.units import format_time_us
 
 _OF_FILE_OR_EPOCH = re.compile(r"((?:Repeat|FlatMap|Interleave)\w*)\[\d+\]")
@@ -113,36 +112,24 @@ AnalysisPair = tuple[Analysis | None, Analysis | None]
 
 RunNames = tuple[str, str]
 """What sentences call the baseline and the candidate."""
-_NO_NAMES = "the baseline", "the candidate"
 
 
-def change(
-    sides: AnalysisPair,
-    are_bound: tuple[bool, bool],
-    names: RunNames = _NO_NAMES,
-    *,
-    identical: bool = False,
-) -> str:
-    """The input bottlenecks of two runs, candidate first, in one or two sentences of plain text.
+def change(sides: AnalysisPair, are_bound: tuple[bool, bool], names: RunNames, *, identical: bool = False) -> str:
+    """The input bottlenecks of two runs, candidate first, in one or two sentences of plain text without the last full
+    stop.
 
     `are_bound`: whether each run is input-bound; a run that is not has no bottleneck. `identical`: both runs are the
     same capture.
     """
-    text = _change(sides, are_bound, names, identical)
-    begins_with_name = text.startswith(names) and names != _NO_NAMES
-    return text if begins_with_name else capitalized(text)
-
-
-def _change(sides: AnalysisPair, are_bound: tuple[bool, bool], names: RunNames, identical: bool) -> str:
     ours, theirs = names
     baseline, candidate = sides
     if baseline is None or candidate is None:
         return _without_tf_data(sides, are_bound, names)
     if identical:
-        return f"{ours} and {theirs} are the same capture: {finding(candidate, are_bound[1])}."
+        return f"{ours} and {theirs} are the same capture: {finding(candidate, are_bound[1])}"
     if baseline.feeds_device_only or candidate.feeds_device_only:
         return _to_devices_only((baseline, candidate), are_bound, names)
-    mean = f"Mean call: {theirs} {format_time_us(candidate.mean_us)}, {ours} {format_time_us(baseline.mean_us)}."
+    mean = f"Mean call: {theirs} {format_time_us(candidate.mean_us)}, {ours} {format_time_us(baseline.mean_us)}"
     if are_bound == (True, True):
         return f"{_of_both_bound(baseline, candidate, names)} {mean}"
     if are_bound == (False, False):
@@ -155,15 +142,16 @@ def _change(sides: AnalysisPair, are_bound: tuple[bool, bool], names: RunNames, 
 def _without_tf_data(sides: AnalysisPair, are_bound: tuple[bool, bool], names: RunNames) -> str:
     for there, is_bound, name, missing in zip(sides, are_bound, names, names[::-1], strict=True):
         if there is not None:
-            return f"No tf.data calls in {missing}. In {name}, {finding(there, is_bound)}."
-    return "No tf.data calls in either profile."
+            return f"No tf.data calls in {missing}. In {name}, {finding(there, is_bound)}"
+    return "No tf.data calls in either profile"
 
 
 def _to_devices_only(sides: tuple[Analysis, Analysis], are_bound: tuple[bool, bool], names: RunNames) -> str:
     known = list(zip(names, sides, are_bound, strict=True))
     only = [name for name, side, _ in known if side.feeds_device_only]
-    others = [f" In {name}, {finding(side, bound)}." for name, side, bound in known if not side.feeds_device_only]
-    return f"{' and '.join(only)}: only pipelines that pass elements to a device were recorded.{''.join(others)}"
+    others = [f"In {name}, {finding(side, bound)}" for name, side, bound in known if not side.feeds_device_only]
+    text = f"{' and '.join(only)}: only pipelines that pass elements to a device were recorded"
+    return ". ".join([text, *others])
 
 
 def finding(analysis: Analysis, is_bound: bool) -> str:

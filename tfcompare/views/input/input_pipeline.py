@@ -112,7 +112,7 @@ def headline(pair: Pair) -> str:
     waits = waits_of(pair)
     if pair.is_single:
         return capitalized(input_bound.finding(waits[0]))
-    return input_bound.headline(*waits, pair.marked, identical=pair.is_identical).removesuffix(".")
+    return input_bound.headline(*waits, pair.marked, identical=pair.is_identical)
 
 
 def _getting_input(pair: Pair) -> str:

@@ -88,7 +88,7 @@ def headline(pair: Pair, sides: AnalysisPair) -> str:
         sentence = "Only pipelines that pass elements to a device were recorded"
     else:
         sentence = f"{'Input-bound' if are_bound[0] else 'Not input-bound'}: {finding(sides[0], are_bound[0])}"
-    return as_markdown(sentence.removesuffix("."))
+    return as_markdown(sentence)
 
 
 def _why_not(pair: Pair) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tfcompare.compare.comparability import differing_examples
@@ -33,19 +34,35 @@ _LEAST_MATCHED = 0.5
 """Of other work, the time of each device says nothing: most of both runs' time is in ops that both have."""
 
 
-def headline(pair: Pair, names: tuple[str, str] | None = None) -> str:
-    """A Markdown sentence on what changed; `names` are what the runs are called, by default `names`."""
+@dataclass(frozen=True)
+class Headline:
+    """What a comparison says of step times, in Markdown: a `clause` with a small first letter and without a full stop,
+    and the sentences that follow. `predicate` is the clause without its subject where that is the candidate's name and
+    the clause is a claim."""
+
+    clause: str
+    others: tuple[str, ...] = ()
+    predicate: str = ""
+
+    @property
+    def text(self) -> str:
+        """All of it, as sentences."""
+        return " ".join([f"{capitalized(self.clause)}.", *self.others])
+
+
+def headline(pair: Pair, names: tuple[str, str] | None = None) -> Headline:
+    """What changed; `names` are what the runs are called, by default `Pair.names`."""
     ours, theirs = map(as_code, names or pair.names)
     named = zip((ours, theirs), pair.runs, strict=True)
     untimed = [f"{name}: {run.why_untimed}." for name, run in named if run.why_untimed]
     if untimed and pair.verdict != IDENTICAL:
         throughput = rates(*(side.window for side in pair.sides))
         beside = [f"Throughput: {throughput}."] if throughput else []
-        return " ".join(["Step times cannot be compared.", *beside, *untimed])
+        return Headline("step times cannot be compared", (*beside, *untimed))
     times = step_time_us(pair.sides[0]), step_time_us(pair.sides[1])
     infos = pair.baseline.info, pair.candidate.info
-    if lead := leading_sentence(pair, (ours, theirs)):
-        return lead
+    if lead := leading_clause(pair, (ours, theirs)):
+        return Headline(lead)
     if pair.main_kind is not None:
         return kinds_headline(pair.step_kinds, infos, times, (ours, theirs))
     (before, host), (after, its_host) = ((side.run, side.host) for side in pair.sides)
@@ -63,14 +80,14 @@ def doubt(pair: Pair) -> str:
         sentences = [f"Not tested: {verdict.reason}."] if verdict.word == UNTESTED else []
         return " ".join([*sentences, *([f"{capitalized(verdict.caveat)}."] if verdict.caveat else [])])
     ours, theirs = map(as_code, pair.names)
-    if not leading_sentence(pair, (ours, theirs)):
+    if not leading_clause(pair, (ours, theirs)):
         return ""
     infos = {ours: pair.baseline.info, theirs: pair.candidate.info}
-    return no_step_times({name: info for name, info in infos.items() if not knows_step_time(info)})
+    return f"{_no_step_times({name: info for name, info in infos.items() if not knows_step_time(info)})}."
 
 
-def leading_sentence(pair: Pair, names: tuple[str, str]) -> str:
-    """Markdown such as "`jit_f` takes 2.40 ms per execution in B, 3.10 ms in A (−22.6 %), on 8 devices and 1."
+def leading_clause(pair: Pair, names: tuple[str, str]) -> str:
+    """Markdown such as "`jit_f` takes 2.40 ms per execution in B, 3.10 ms in A (−22.6 %), on 8 devices and 1"
 
     Of the programs that both runs ran, the longest; without any, the time that ops take of each device, if the runs
     have most of it in common and computed on different numbers of devices; else nothing, as for runs that both have
@@ -85,7 +102,7 @@ def leading_sentence(pair: Pair, names: tuple[str, str]) -> str:
         return ""
     if program is None:
         before, after = _time_of_each_device(pair)
-        what, unit = "Ops take", "of each device"
+        what, unit = "ops take", "of each device"
     else:
         before, after = program.baseline_us, program.candidate_us
         others = f", the longest of {program.of:,} programs," if program.of > 1 else ""
@@ -96,7 +113,7 @@ def leading_sentence(pair: Pair, names: tuple[str, str]) -> str:
     is_small = 1 / IN_MULTIPLES_FROM < ratio < IN_MULTIPLES_FROM
     change = format_percent_change(ratio) if is_small else format_ratio(ratio)
     times = f"{format_time_us(after)} {unit} in {names[1]}, {format_time_us(before)} in {names[0]}"
-    return f"{what} {times} ({change}){devices}."
+    return f"{what} {times} ({change}){devices}"
 
 
 def _time_of_each_device(pair: Pair) -> tuple[float, float]:
@@ -120,8 +137,8 @@ def step_time_headline(
     examples: tuple[float, float] | None = None,
     kind: str | None = None,
     work: str = "",
-) -> str:
-    """One or two Markdown sentences on the step times of both runs and the change between them.
+) -> Headline:
+    """On the step times of both runs and the change between them.
 
     `times_us` are the step times and `names` the displayed names in Markdown, baseline first; `verdict` is the verdict
     on the step times; `slow_steps` is a clause on slow steps; `examples` are those of a step, where they differ;
@@ -130,21 +147,21 @@ def step_time_headline(
     """
     ours, theirs = names
     if verdict == IDENTICAL:
-        return f"{theirs} is the same capture as {ours}, byte for byte."
+        return Headline(f"{theirs} is the same capture as {ours}, byte for byte")
     timed = zip((ours, theirs), infos, times_us, strict=True)
     without = {name: info for name, info, time in timed if not (knows_step_time(info) and time > 0)}
     if without:
-        return no_step_times(without)
+        return Headline(_no_step_times(without))
     if verdict.is_claim and examples is not None:
-        times = _times(times_us, slow_steps)
-        sentence = f"{_examples_and_time(examples, times_us, names, verdict)}: {times}."
+        predicate = f"{_examples_and_time(examples, times_us, ours, verdict)}: {_times(times_us, slow_steps)}"
+        found = Headline(f"{theirs} {predicate}", predicate=predicate)
     elif work:
-        sentence = _change(times_us, names, verdict, work=work)
+        found = _change(times_us, names, verdict, work=work)
     elif verdict.word == UNTESTED and all(info.steps_included == 1 for info in infos):
-        sentence = f"{_of_one_step(*times_us, names)} {how_to_record_more(infos)}"
+        found = Headline(_of_one_step(*times_us, names), (how_to_record_more(infos),))
     else:
-        sentence = _change(times_us, names, verdict, slow_steps=slow_steps, of=kind or "")
-    return " ".join([sentence, *_reservations(*infos, (ours, theirs))])
+        found = _change(times_us, names, verdict, slow_steps=slow_steps, of=kind or "")
+    return replace(found, others=(*found.others, *_reservations(*infos, names)))
 
 
 def kinds_headline(
@@ -152,28 +169,29 @@ def kinds_headline(
     infos: tuple[RunInfo, RunInfo],
     times_us: tuple[float, float],
     names: tuple[str, str],
-) -> str:
+) -> Headline:
     """As `step_time_headline`, for steps of several kinds: on the first of `kinds` that both runs have, then on the
     others that changed or that one run lacks, then the time of all steps."""
     first = next(kind for kind in kinds if all(kind.counts))
-    said = [_change(first.times_us, names, first.verdict, of=first.name)]
+    found = _change(first.times_us, names, first.verdict, of=first.name)
+    others = list(found.others)
     for other in (kind for kind in kinds if kind is not first):
         missing = [name for name, count in zip(names, other.counts, strict=True) if not count]
         if missing:
-            said.append(f"No steps of {as_code(other.name)} in {missing[0]}.")
+            others.append(f"No steps of {as_code(other.name)} in {missing[0]}.")
         elif other.verdict.is_claim:
-            said.append(_change(other.times_us, names, other.verdict, of=other.name))
+            others.append(_change(other.times_us, names, other.verdict, of=other.name).text)
     mixed = ", in another mix of kinds" if is_other_mix(*counts_of(kinds)) else ""
-    said.append(f"All steps together: {_times(times_us)}{mixed}.")
-    return " ".join([*said, *_reservations(*infos, names)])
+    others.append(f"All steps together: {_times(times_us)}{mixed}.")
+    return Headline(found.clause, (*others, *_reservations(*infos, names)))
 
 
 def work_of_steps(iterations: tuple[int, int], names: tuple[str, str]) -> str:
-    """`Each step of B does 8 times the work of one of A`, for steps of so many iterations; empty if both have one."""
+    """`each step of B does 8 times the work of one of A`, for steps of so many iterations; empty if both have one."""
     if max(iterations) == 1:
         return ""
     (few, other), (many, name) = sorted(zip(iterations, names, strict=True), key=lambda one: one[0])
-    return f"Each step of {name} does {many // few} times the work of one of {other}"
+    return f"each step of {name} does {many // few} times the work of one of {other}"
 
 
 def _change(
@@ -184,26 +202,28 @@ def _change(
     slow_steps: str = "",
     of: str = "",
     work: str = "",
-) -> str:
+) -> Headline:
     """What the verdict says of two step times: of steps of the kind `of` where there are several, or of iterations
     where `work_of_steps` says that steps do unlike `work`."""
     ours, theirs = names
     times, per = _times(times_us, slow_steps), " per step"
     of_kind = f" for steps of {as_code(of)}" if of else ""
-    lead, unclear, untested = "", f"Inconclusive{of_kind}", f"Difference not tested{of_kind}"
+    lead, unclear, untested = "", f"inconclusive{of_kind}", f"difference not tested{of_kind}"
     if work:
         times, per, lead = " vs ".join(map(format_time_us, times_us[::-1])), "", f"{work}; per iteration, "
         unclear, untested = f"{lead}the difference is inconclusive", f"{lead}the difference was not tested"
     elif of:
-        lead = f"In steps of {as_code(of)}, "
+        lead = f"in steps of {as_code(of)}, "
     if verdict.is_claim:
-        change = f"{theirs} {faster_or_slower(*times_us, per=per)} {ours}"
-        return f"{lead}{change} ({_how_sure(*times_us, verdict)}): {times}."
+        predicate = f"{faster_or_slower(*times_us, per=per)} {ours} ({_how_sure(*times_us, verdict)}): {times}"
+        return Headline(f"{lead}{theirs} {predicate}", predicate="" if lead else predicate)
+    interval = f"The 95 % confidence interval of the ratio is {format_ratio(verdict.low)}–{format_ratio(verdict.high)}."
     if verdict.word == SAME:
-        return f"{lead}{theirs} is as fast as {ours}: {times}. {_interval(verdict)}"
+        return Headline(f"{lead}{theirs} is as fast as {ours}: {times}", (interval,))
     if verdict.word == UNCLEAR:
-        return f"{unclear}: {theirs} vs {ours}, {times}. {_interval(verdict)}{_how_to_tell(verdict)}"
-    return f"{untested}: {theirs} vs {ours}, {times}."
+        how = () if verdict.sensitivity is None else (verdict.sensitivity.what_would_show(),)
+        return Headline(f"{unclear}: {theirs} vs {ours}, {times}", (interval, *how))
+    return Headline(f"{untested}: {theirs} vs {ours}, {times}")
 
 
 def loop_change(
@@ -235,7 +255,7 @@ def _of_one_step(before: float, after: float, names: tuple[str, str]) -> str:
     word = "longer" if after > before else "shorter"
     much = f"{_two_digits(factor)}× {word} than" if round(factor, 2) > 1 else "as long as"
     times = f"{format_time_us(after)} vs {format_time_us(before)}"
-    return f"{theirs}'s one step is {much} {ours}'s (1 step each: not tested): {times}."
+    return f"{theirs}'s one step is {much} {ours}'s (1 step each: not tested): {times}"
 
 
 def how_to_record_more(infos: Iterable[RunInfo]) -> str:
@@ -246,23 +266,13 @@ def how_to_record_more(infos: Iterable[RunInfo]) -> str:
     return "To record more: `TensorBoard(profile_batch=(10, 40))`."
 
 
-def _interval(verdict: Verdict) -> str:
-    return f"The 95 % confidence interval of the ratio is {format_ratio(verdict.low)}–{format_ratio(verdict.high)}."
-
-
-def _how_to_tell(verdict: Verdict) -> str:
-    return "" if verdict.sensitivity is None else f" {verdict.sensitivity.what_would_show()}"
-
-
-def _examples_and_time(
-    of_step: tuple[float, float], times_us: tuple[float, float], names: tuple[str, str], verdict: Verdict
-) -> str:
-    """`B handles 2× the examples of A in 1.2× the time (1.1×–1.3×, one capture each), 1.7× as many per second of its
-    steps`, for steps of different batch sizes."""
+def _examples_and_time(of_step: tuple[float, float], times_us: tuple[float, float], name: str, verdict: Verdict) -> str:
+    """`handles 2× the examples of A in 1.2× the time (1.1×–1.3×, one capture each), 1.7× as many per second of its
+    steps`, for steps of different batch sizes; `name` is the baseline's."""
     examples, time = of_step[1] / of_step[0], times_us[1] / times_us[0]
     interval = f"{_two_digits(verdict.low)}×–{_two_digits(verdict.high)}×"
     return (
-        f"{names[1]} handles {examples:.3g}× the examples of {names[0]} in {_two_digits(time)}× the time "
+        f"handles {examples:.3g}× the examples of {name} in {_two_digits(time)}× the time "
         f"({', '.join(filter(None, [interval, _captures(verdict)]))}), {_two_digits(examples / time)}× as many per "
         "second of its steps"
     )
@@ -330,12 +340,18 @@ def short_change(before: float, after: float) -> str:
     return f"{_two_digits(percent)} % {'less' if after < before else 'more'} time"
 
 
-def no_step_times(runs: Mapping[str, RunInfo]) -> str:
-    """A sentence on runs without steps, by their names in Markdown, and how to get step times."""
+def _no_step_times(runs: Mapping[str, RunInfo]) -> str:
+    """A clause on runs without steps, by their names in Markdown, and how to get step times."""
+    have = "have" if len(runs) > 1 else "has"
+    how = how_to_mark_steps(runs.values())
+    return f"{' and '.join(runs)} {have} no step markers, so step times cannot be compared; {how}"
+
+
+def how_to_mark_steps(infos: Iterable[RunInfo]) -> str:
+    """How to get step times of runs without step markers, as a clause."""
     return (
-        f"{' and '.join(runs)} {'have' if len(runs) > 1 else 'has'} no step markers, so step times cannot be compared; "
-        f"record again with each step inside `{step_marker_call(runs.values())}`, or name the host event "
-        "that begins each step (“Steps begin with” in the sidebar, `--step-marker` on the command line)."
+        f"record again with each step inside `{step_marker_call(infos)}`, or choose the host event that begins each "
+        "step (“Steps begin with” in the sidebar, `--step-marker` on the command line)"
     )
 
 

@@ -10,7 +10,7 @@ from tfcompare.compare.pooling import median_of
 from tfcompare.compare.stats.estimates import FEWEST_REPEATS, FEWEST_STEPS
 from tfcompare.compare.stats.spread import UNDER_LOAD
 from tfcompare.compare.stats.verdict import IDENTICAL, SAME, UNCLEAR, UNTESTED, verdict_on_size
-from tfcompare.compare.step_time_verdict import caveat, knows_step_time, step_marker_call, step_time_us
+from tfcompare.compare.step_time_verdict import caveat, knows_step_time, step_time_us
 from tfcompare.markdown import as_code, as_markdown
 from tfcompare.text import capitalized
 from tfcompare.tools.advice.model import WORTH_IT
@@ -22,7 +22,13 @@ from tfcompare.tools.throughput import BETWEEN, THROUGHPUT, between_steps_change
 from tfcompare.units import format_bytes, format_ratio, format_time_us
 from tfcompare.views.steps.attribution import Attribution
 from tfcompare.views.steps.attribution_words import PART_WORDS
-from tfcompare.views.steps.headline import how_to_record_more, leading_sentence, loop_change, work_of_steps
+from tfcompare.views.steps.headline import (
+    how_to_mark_steps,
+    how_to_record_more,
+    leading_clause,
+    loop_change,
+    work_of_steps,
+)
 from tfcompare.views.steps.words import rates, sentences, time_between_steps
 
 if TYPE_CHECKING:
@@ -63,13 +69,6 @@ def _unknown_load(pair: Pair) -> str:
     return f"The machine's load is unknown; on a busy one, runs vary {UNDER_LOAD:.0f} times as much."
 
 
-ELSEWHERE = (
-    ", or choose the host event that begins each step (“Steps begin with” in the sidebar, `--step-marker` on the "
-    "command line)"
-)
-"""How else to get step times."""
-
-
 def without_step_times(pair: Pair, shown: Mapping[str, Run]) -> tuple[str, str]:
     """A headline on runs that lack step times, and how to get them, in Markdown.
 
@@ -84,18 +83,18 @@ def without_step_times(pair: Pair, shown: Mapping[str, Run]) -> tuple[str, str]:
         beside = f"; throughput is {throughput}" if throughput else ""
         return capitalized(consequence) + beside, " ".join(f"{capitalized(sentence)}." for sentence in untimed)
     where = "" if pair.is_single else f" in {' and '.join(missing)}"
-    how = f"ecord again with each step inside `{step_marker_call(run.info for run in missing.values())}`{ELSEWHERE}."
+    how = how_to_mark_steps(run.info for run in missing.values())
     first, *others = shown
-    if others and (lead := leading_sentence(pair, (first, others[0]))):
-        return lead.removesuffix("."), f"No verdict, since there are no step markers{where}: r{how}"
-    return f"No step markers{where}, so {consequence}", f"R{how}"
+    if others and (lead := leading_clause(pair, (first, others[0]))):
+        return capitalized(lead), f"No verdict, since there are no step markers{where}: {how}."
+    return f"No step markers{where}, so {consequence}", f"{capitalized(how)}."
 
 
 def check_notes(pair: Pair) -> list[str]:
     """Sentences that help to read the findings of `compare.check`, as plain text."""
     notes = [caveat(pair.mismatches)]
     if work := work_of_steps(pair.iterations, ("the baseline", "the candidate")):
-        notes.append(f"{work}; what a step does is judged per iteration")
+        notes.append(f"{capitalized(work)}; what a step does is judged per iteration")
     notes.append(time_between_steps(*(side.window for side in pair.sides), has_changed=False))
     for side in pair.sides:
         notes += sentences(side.run, side.host, f"the {side.role_in_text}")
