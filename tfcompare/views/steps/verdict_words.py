@@ -12,6 +12,7 @@ from tfcompare.compare.stats.spread import UNDER_LOAD
 from tfcompare.compare.stats.verdict import IDENTICAL, SAME, UNCLEAR, UNTESTED, verdict_on_size
 from tfcompare.compare.step_time_verdict import caveat, knows_step_time, step_time_us
 from tfcompare.markdown import as_code, as_markdown
+from tfcompare.schema import SIDES
 from tfcompare.text import capitalized
 from tfcompare.tools.advice.model import WORTH_IT
 from tfcompare.tools.hosts.host_words import how_often, who
@@ -44,8 +45,8 @@ def evidence(pair: Pair) -> str:
     found = pair.headline_verdict
     if found == IDENTICAL:
         return ""  # the headline says so
-    caveat = f"**But {as_markdown(found.caveat)}.**" if found.caveat else ""
-    return " ".join(filter(None, [f"{as_markdown(capitalized(found.reason))}.", _unknown_load(pair), caveat]))
+    but = f"**But {as_markdown(found.caveat)}.**" if found.caveat else ""
+    return " ".join(filter(None, [f"{as_markdown(capitalized(found.reason))}.", _unknown_load(pair), but]))
 
 
 def next_step(pair: Pair) -> str:
@@ -96,8 +97,8 @@ def check_notes(pair: Pair) -> list[str]:
     if work := work_of_steps(pair.iterations, ("the baseline", "the candidate")):
         notes.append(f"{capitalized(work)}; what a step does is judged per iteration")
     notes.append(time_between_steps(*(side.window for side in pair.sides), has_changed=False))
-    for side in pair.sides:
-        notes += sentences(side.run, side.host, f"the {side.role_in_text}")
+    for role, side in zip(SIDES, pair.sides, strict=True):
+        notes += sentences(side.run, side.host, f"the {role}")
     ours, theirs = (side.host for side in pair.sides)
     if ours != theirs:
         notes.append(f"host {ours} of the baseline is compared with host {theirs} of the candidate")
