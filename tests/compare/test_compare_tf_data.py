@@ -13,12 +13,13 @@ from tfcompare import compare, load
 from tfcompare.commands.diff_text import as_text
 from tfcompare.compare.diff import PER_RUN
 from tfcompare.compare.tf_data.pipelines import pair_pipelines
-from tfcompare.compare.tf_data.tf_data_bottleneck import Analysis, analyse, change
+from tfcompare.compare.tf_data.tf_data_bottleneck import Analysis, analyse
 from tfcompare.comparison import Comparison
 from tfcompare.run import Run
 from tfcompare.schema import TF_DATA
 from tfcompare.tools.advice.tf_data_advice import advice
 from tfcompare.tools.input.input_bound import wait_of
+from tfcompare.views.input.tf_data import change
 
 
 def analysis(run: Run) -> Analysis | None:

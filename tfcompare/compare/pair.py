@@ -1,4 +1,4 @@
-"""A baseline and one candidate: the diffs, verdicts and sentences that views are made of."""
+"""A baseline and one candidate: the diffs and verdicts that views are made of."""
 
 from __future__ import annotations
 
