@@ -12,11 +12,11 @@ from tests.xspace_builder import Event, event, space
 from tfcompare.compare.check.conditions import check, parse_condition
 from tfcompare.compare.comparability import mismatches
 from tfcompare.compare.pairs import pair_with
-from tfcompare.compare.slow_step_words import sentences
 from tfcompare.compare.step_kinds import are_by_marker, kinds_of
 from tfcompare.comparison import compare
 from tfcompare.errors import NoSuchKind
 from tfcompare.run import Run, load
+from tfcompare.views.steps.words import sentences
 
 LENGTH_US = {"fit": 3_000.0, "validate": 9_000.0, "save": 1_000.0}
 FIT = ["fit"] * 24

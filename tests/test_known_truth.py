@@ -14,21 +14,22 @@ from tests.checked import checked as check
 from tests.laws import mostly_thorough
 from tests.profiles import ALL_RUNS, EACH_KIND, compared_runs, loaded_run, run_path
 from tfcompare.compare.attribution import NO_OP, OTHER_HOSTS
-from tfcompare.compare.between_steps import window_of
 from tfcompare.compare.check.conditions import parse_condition
-from tfcompare.compare.examples import examples_per_step
+from tfcompare.compare.comparability import examples_per_step
 from tfcompare.compare.pairs import pair_with, pairs_of
-from tfcompare.compare.straggler import own_time_us, straggler
+from tfcompare.compare.side import window_of
 from tfcompare.comparison import Comparison
 from tfcompare.run import Run
 from tfcompare.schema import SIDES, STEP_PARTS
+from tfcompare.tables.straggler import own_time_us, straggler
 from tfcompare.tools.hosts.slowest_host import slowest_host
 from tfcompare.tools.input.input_bound import wait_of
 from tfcompare.tools.input.input_verdicts import on_waiting
 from tfcompare.tools.overview import dashboard
-from tfcompare.tools.step_attribution import Attribution, Within, attribution, within
-from tfcompare.tools.throughput import between_steps_sentence, window_figures
+from tfcompare.tools.throughput import window_figures
 from tfcompare.tools.xla.regrouped import regrouped, source_ops
+from tfcompare.views.steps.attribution import Attribution, Within, attribution, within
+from tfcompare.views.steps.words import between_steps_sentence
 
 FOLDER = Path(__file__).parent / "known_truth"
 NAMES = sorted(path.name for path in FOLDER.iterdir() if path.is_dir() and path.name != "__pycache__")

@@ -98,7 +98,7 @@ def test_a_table_of_some_ops_pairs_names_as_the_table_of_all_does() -> None:
 def test_one_convolution_of_two_versions_of_jax_and_rocm() -> None:
     comparison = compared_runs("jax_conv_legacy", "jax_conv_08")
     assert comparison.coverage("kernel_stats")["matched_share"].item() >= 0.95
-    assert [note for note in comparison.notes if "`Im3d2Col.kd`" in note]
+    assert [note for note in comparison.notes if "“Im3d2Col.kd”" in note]
     assert [note for note in comparison.notes if "jit(forward_3d_conv)/jit(main)/conv_general_dilated" in note]
     assert [
         note

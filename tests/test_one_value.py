@@ -20,15 +20,13 @@ from tests.frames.test_hlo_ops import gpu, kernel, metadata
 from tests.profiles import ROOT, compared_runs
 from tests.views.flat import flat, listed, of_kind, words
 from tests.xspace_builder import event, space
-from tfcompare.compare.attribution import OTHER_HOSTS
+from tfcompare.compare.attribution import OTHER_HOSTS, attributed_hosts
 from tfcompare.compare.check.conditions import check, parse_condition
 from tfcompare.compare.diff import outcome
-from tfcompare.compare.headline import short_change
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.pairs import pairs_of
 from tfcompare.compare.per_device import computing_devices
 from tfcompare.compare.stats.verdict import wording
-from tfcompare.compare.straggler import attributed_hosts
 from tfcompare.comparison import compare
 from tfcompare.export.csv import spreadsheet_csv, zipped_diffs
 from tfcompare.query.tables import RunTables
@@ -38,7 +36,6 @@ from tfcompare.report.making import report
 from tfcompare.run import Run
 from tfcompare.schema import HOSTS, MEMORY_SUMMARY, SIDES, STEP_PARTS
 from tfcompare.sources.logdir import find_runs
-from tfcompare.tools import step_attribution
 from tfcompare.tools.advice import facts_of
 from tfcompare.tools.advice.device_rules import MOST_HELD
 from tfcompare.tools.columns import as_shown
@@ -48,7 +45,6 @@ from tfcompare.tools.overview import DEVICE_PARTS, PEAK_MEMORY, PLANNED_MEMORY, 
 from tfcompare.tools.runs.listing import listing, summary_of
 from tfcompare.tools.runs.many_runs import runs_table
 from tfcompare.tools.runs.series import measured, parse_metric
-from tfcompare.tools.step_attribution import attribution_of
 from tfcompare.tools.xla import xla, xla_memory
 from tfcompare.ui.pages import home as home_page
 from tfcompare.ui.pages.home_runs import changes
@@ -58,6 +54,9 @@ from tfcompare.views import answer, op, op_stats, overview
 from tfcompare.views.blocks import Cards, Chart, Facts, Table, Verdict, figure_id
 from tfcompare.views.memory import memory
 from tfcompare.views.options import options_with
+from tfcompare.views.steps import attribution as step_attribution
+from tfcompare.views.steps.attribution import attribution_of
+from tfcompare.views.steps.headline import short_change
 from tfcompare.views.xla import xla as xla_page
 
 Both = tuple[float, float]

@@ -31,7 +31,6 @@ from tests.views.test_views import findings
 from tfcompare.compare.check.conditions import check as judge
 from tfcompare.compare.check.conditions import parse_condition
 from tfcompare.compare.pairs import pair_with, pairs_of
-from tfcompare.compare.slow_step_words import sentences
 from tfcompare.comparison import Comparison, compare
 from tfcompare.errors import Unknown
 from tfcompare.run import Run, load
@@ -40,8 +39,9 @@ from tfcompare.tools.overview import dashboard
 from tfcompare.tools.runs.listing import listing, summary_of
 from tfcompare.tools.runs.many_runs import runs_table
 from tfcompare.tools.runs.series import measured, parse_metric
-from tfcompare.tools.step_attribution import attribution, attribution_of
 from tfcompare.units import format_time_us
+from tfcompare.views.steps.attribution import attribution, attribution_of
+from tfcompare.views.steps.words import sentences
 
 AT_RANDOM = sorted(np.random.default_rng(3).choice(STEPS, 4, replace=False).tolist())
 PROGRAMS = {

@@ -14,9 +14,9 @@ from tests.protobufs import messages
 from tests.ui.page_texts import texts
 from tests.ui.sidebar_widgets import named, names
 from tfcompare import cli, settings
-from tfcompare.compare.between_steps import window_of
 from tfcompare.compare.check.conditions import check, parse_condition
 from tfcompare.compare.pairs import pair_with
+from tfcompare.compare.side import window_of
 from tfcompare.compare.utilization import time_at_peak_us
 from tfcompare.comparison import compare
 from tfcompare.errors import NoSuchKind

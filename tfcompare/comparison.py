@@ -62,12 +62,14 @@ class Comparison(Pairs):
         return step_time_us(self.side_of(run))
 
     def headline(self, candidate: str | None = None, names: tuple[str, str] | None = None) -> str:
-        """A Markdown sentence on the candidate with that id, by default the first one.
+        """Markdown sentences on the candidate with that id, by default the first one.
 
         `names` are what baseline and candidate are called, by default their display names, or their ids if these are
         equal. Raises `Unknown` for a run that is not a candidate.
         """
-        return pair_with(self, candidate).headline(names)
+        from tfcompare.views.steps.headline import headline
+
+        return headline(pair_with(self, candidate), names).text
 
     def table(self, name: str) -> pd.DataFrame:
         """The diff of a table, with the rows of all candidates concatenated.

@@ -33,9 +33,3 @@ def as_code(text: object, letters: int | None = None) -> str:
     """`text` as inline code on one line, since an empty line would end it; a long one is cut in its middle."""
     line = " ".join(str(text).replace("`", "'").split())
     return f"`{text_of(line if letters is None else middle_ellipsis(line, letters)) or ' '}`"
-
-
-def first_sentence(text: str) -> str:
-    """The first sentence of some Markdown; a full stop within backticks does not end a sentence."""
-    found = re.match(r"(?:`[^`]*`|[^`])*?\.(?=\s|$)", text)
-    return found[0] if found else text

@@ -103,7 +103,7 @@ def test_where_nothing_moved_there_is_no_bar_between_and_it_says_so():
 def test_factors_show_what_they_were_and_also_below_0():
     moves = factor_moves((100, 100), (2.0, 4.0), ("Launches", "Time each"))
     figure = part_waterfall(Waterfall(200.0, 400.0, moves), SIDES, "Kernel launch")
-    assert list(figure.data[-1].text) == ["unchanged", "▲ +200 µs (2.00 µs → 4.00 µs)"]
+    assert list(figure.data[-1].text) == ["unchanged", "▲ +200 µs (from 2.00 µs to 4.00 µs)"]
     assert figure.layout.title.text.startswith("Kernel launch by factor")
     few_and_long = Waterfall(2000.0, 500.0, factor_moves((1000, 10), (2.0, 50.0), ("Launches", "Time each")))
     assert few_and_long.levels_us.tolist() == [2000, -23740, 500]

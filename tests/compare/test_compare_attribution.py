@@ -29,8 +29,8 @@ from tfcompare.compare.attribution import (
     step_waterfall,
     with_other_hosts,
 )
-from tfcompare.compare.attribution_words import PART_WORDS, inner_op_sentence, part_sentence, step_budget
 from tfcompare.schema import STEP_PARTS
+from tfcompare.views.steps.attribution_words import PART_WORDS, inner_op_sentence, part_sentence, step_budget
 
 PAIR_COLUMNS = [*OP, "op_type_candidate", "op_name_candidate", "status"]
 

@@ -23,9 +23,12 @@ from tfcompare.compare.check.conditions import (
     outcome,
     parse_condition,
 )
+from tfcompare.compare.pairs import pair_with
 from tfcompare.compare.stats.verdict import SLOWER, Sensitivity, Verdict
+from tfcompare.comparison import compare
 from tfcompare.errors import TfcompareError, Unknown
 from tfcompare.sources.step_choice import step_choice
+from tfcompare.views.steps.verdict_words import check_notes
 
 # --- reading
 
@@ -118,7 +121,7 @@ def findings_of(*outcomes: str) -> Findings:
             Finding("step_time", parse_condition(f"step_time>+{i}%"), found, one, lacking.get(one, ""))
             for i, one in enumerate(outcomes, 1)
         ),
-        (),
+        pair_with(compare(run("a"), run("b"))),
     )
 
 
@@ -225,7 +228,7 @@ def test_a_stray_step_does_not_move_the_step_time():
     finding = only(run("before"), stray, "step_time>+2%")
     assert finding.outcome == "passed"
     assert finding.candidate == pytest.approx(1000, rel=0.01)
-    *_, note = check(run("before"), stray, []).notes  # the step lasts into those after it
+    *_, note = check_notes(check(run("before"), stray, []).pair)  # the step lasts into those after it
     assert note == "Step 4 of the candidate is excluded as a stray: 50.0 ms instead of 1.00 ms."
     assert only(run("before"), stray, "step_time<+50%", spread=0.0).outcome == "unclear", "with the stray it is more"
 
@@ -422,7 +425,7 @@ def test_without_conditions_the_verdicts_are_told_and_nothing_fails():
     assert findings.judge(strict=True) == Judgement("no conditions")
     assert findings.judge(strict=True).is_passed
     unlike = check(run("cpu"), run("gpu", device_type="GPU"), [parse_condition("step_time>+5%")])
-    assert unlike.notes == ("the runs differ in device type, which alone can change times",)
+    assert check_notes(unlike.pair) == ["the runs differ in device type, which alone can change times"]
 
 
 def test_a_host_stands_beside_its_counterpart():
@@ -430,7 +433,7 @@ def test_a_host_stands_beside_its_counterpart():
     after.frames["steps"], after.host_names = after.frames["steps"].assign(host="other"), ("other",)
     findings = check(before, after, [parse_condition("step_time>+5%")], host="worker")
     assert findings.found[0].outcome == "failed"
-    assert findings.notes == ("host worker of the baseline is compared with host other of the candidate",)
+    assert check_notes(findings.pair) == ["host worker of the baseline is compared with host other of the candidate"]
     with pytest.raises(Unknown, match="unknown host of before 'nobody'"):
         check(before, after, [], host="nobody")
 

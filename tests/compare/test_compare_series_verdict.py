@@ -154,7 +154,7 @@ def test_swapped_sides_can_detect_the_same() -> None:
     ],
 )
 def test_in_words(found: Sensitivity, summary: str, advice: str) -> None:
-    assert (found.summary(), found.how_to_detect()) == (summary, f"Detecting a change of 5 % takes {advice}.")
+    assert (found.summary(), found.how_to_detect()) == (summary, f"Detecting a change of 5 % takes {advice}")
 
 
 # --- rows

@@ -33,8 +33,8 @@ from tfcompare.run import Run
 from tfcompare.tools.advice.facts import facts_of
 from tfcompare.tools.key_figures import KeyFigure
 from tfcompare.tools.overview import dashboard
-from tfcompare.tools.step_attribution import attribution_of
 from tfcompare.tools.xla import unknown_costs
+from tfcompare.views.steps.attribution import attribution_of
 from tfcompare.views.xla.xla_instruction import instruction_key
 
 SPARSE = "SparseCores busy"

@@ -20,10 +20,10 @@ from tfcompare.run import Run
 from tfcompare.tables.op_evidence import OpEvidence
 from tfcompare.tools.ops.op_figures import sentence
 from tfcompare.tools.runs.many_runs import By, changes_by_run
-from tfcompare.tools.step_attribution import attribution_of, within
 from tfcompare.views import answer
 from tfcompare.views.blocks import Facts
 from tfcompare.views.op import of_row
+from tfcompare.views.steps.attribution import attribution_of, within
 
 PLAIN, FUSED = "layers_unfused", "layers_fused"
 LAYERS = {

@@ -17,9 +17,11 @@ from tfcompare.comparison import compare
 from tfcompare.run import Run
 from tfcompare.tools.overview import dashboard
 from tfcompare.tools.runs.many_runs import fastest_and_next, fastest_first, runs_table, side_by_side
-from tfcompare.tools.step_attribution import attribution_of, within
 from tfcompare.views.answer import advice, headline
 from tfcompare.views.blocks import Items, Text
+from tfcompare.views.steps.attribution import attribution_of, within
+from tfcompare.views.steps.headline import headline as step_headline
+from tfcompare.views.steps.verdict_words import check_notes
 
 OPS = (("model/dense_1", 700.0), ("model/dense_2", 300.0))
 WHERE = pytest.mark.parametrize("on_devices", [0, 1], ids=["host", "device"])
@@ -65,7 +67,9 @@ def test_exchanged_sides_are_a_mirror_image(on_devices: int) -> None:
         pair(*of) for of in ((run(1, on_devices), run(8, on_devices)), (run(8, on_devices), run(1, on_devices)))
     )
     assert back.iterations == (8, 1)
-    assert back.headline(("A", "B")).startswith("Each step of `A` does 8 times the work of one of `B`; per iteration, ")
+    assert step_headline(back, ("A", "B")).text.startswith(
+        "Each step of `A` does 8 times the work of one of `B`; per iteration, "
+    )
     assert there.verdict.ratio * back.verdict.ratio == pytest.approx(1.0)
     assert (there.verdict.low, there.verdict.high) == pytest.approx((1 / back.verdict.high, 1 / back.verdict.low))
 
@@ -92,7 +96,7 @@ def test_headline_verdict_ops_parts_and_checks_agree(on_devices: int) -> None:
         ("step_time<1.4ms", "failed"), ("kernel_launches>+10%", "passed" if on_devices else "missing"),
     ):  # fmt: skip
         assert found(one, condition).outcome == outcome, condition
-    notes = check(one.among, []).notes
+    notes = check_notes(one)
     told = "Each step of the candidate does 8 times the work of one of the baseline; what a step does is judged per"
     assert f"{told} iteration" in notes
     assert [(of.baseline, of.candidate, of.is_hard) for of in one.mismatches] == [("1×", "8×", False)]
@@ -145,7 +149,7 @@ def test_what_runs_once_a_step_may_take_a_tenth_of_the_time_and_no_more() -> Non
     one = run(1, once_us=75.0), run(1, once_us=250.0)
     assert pair(one[0], eight[0]).iterations == (1, 8)
     assert pair(one[1], eight[1]).iterations == ALIKE, "80 % of the time runs eight times as often"
-    assert "times the work" not in pair(one[1], eight[1]).headline()
+    assert "times the work" not in step_headline(pair(one[1], eight[1])).text
 
 
 def test_an_op_that_runs_twice_as_often_or_takes_twice_as_long_is_a_change() -> None:
@@ -153,7 +157,7 @@ def test_an_op_that_runs_twice_as_often_or_takes_twice_as_long_is_a_change() -> 
     assert pair(run(1), twice).iterations == ALIKE
     longer = pair(run(4), run(4, slowness=2.0))
     assert longer.iterations == ALIKE and longer.verdict.word == SLOWER
-    assert longer.headline(("A", "B")).startswith("`B` is 2.0× slower than `A`")
+    assert step_headline(longer, ("A", "B")).text.startswith("`B` is 2.0× slower than `A`")
 
 
 def test_iterations_of_both_sides_are_set_against_each_other() -> None:

@@ -15,9 +15,9 @@ from tfcompare.compare.memory_growth import Growth, growth_of
 from tfcompare.compare.pairs import pair_with
 from tfcompare.run import Run
 from tfcompare.tools.overview import dashboard
-from tfcompare.tools.step_attribution import attribution_of
 from tfcompare.views.answer import memory_growth
 from tfcompare.views.blocks import Text
+from tfcompare.views.steps.attribution import attribution_of
 
 STEPS = 12
 

@@ -21,7 +21,8 @@ from tfcompare.report.making import report
 from tfcompare.run import Run, load
 from tfcompare.schema import SIDES
 from tfcompare.tools.overview import STEP_TIME, dashboard
-from tfcompare.tools.step_attribution import attribution_of
+from tfcompare.views.pair_words import stand_ins
+from tfcompare.views.steps.attribution import attribution_of
 
 PROGRAMS = ("h100_512_128", "h100_16_8")
 
@@ -205,8 +206,8 @@ def test_an_execution_of_a_program_is_the_mean_of_those_of_the_captures() -> Non
 def test_what_is_of_one_capture_says_of_which() -> None:
     chosen = {of: one.found.name for of, one in zip("AB", pair_of(both()).runs, strict=True)}
     said = " and ".join(f"`{name}` for {of}" for of, name in chosen.items())
-    assert pair_of(both()).stand_ins == f"Of several captures, one is shown: {said}."
-    assert not pair_of(compare(captures(PROGRAMS[0])[0], captures(PROGRAMS[1])[0])).stand_ins
+    assert stand_ins(pair_of(both())) == f"Of several captures, one is shown: {said}."
+    assert not stand_ins(pair_of(compare(captures(PROGRAMS[0])[0], captures(PROGRAMS[1])[0])))
 
 
 def test_a_redacted_report_has_no_name_of_a_capture() -> None:

@@ -15,9 +15,7 @@ from tests.profiles import ALL_RUNS, TRANSFORMER_RUNS, compared_runs, loaded_run
 from tests.test_known_truth import FOLDER, recorded
 from tests.views.flat import flat
 from tfcompare.compare.comparability import mismatches
-from tfcompare.compare.headline import kinds_headline
 from tfcompare.compare.pairs import pair_with, pairs_of
-from tfcompare.compare.slow_step_words import sentences
 from tfcompare.compare.stats.change_test import ChangeTest
 from tfcompare.compare.stats.verdict import FASTER, SLOWER, UNTESTED, Verdict
 from tfcompare.compare.step_kinds import StepKind, is_other_mix, kinds_of, slow_steps_are_a_kind, step_kinds
@@ -29,6 +27,8 @@ from tfcompare.views.blocks import Chart, Facts, Links, Text
 from tfcompare.views.blocks import Verdict as VerdictBlock
 from tfcompare.views.overview import VIEW
 from tfcompare.views.step_kinds import blocks
+from tfcompare.views.steps.headline import doubt, kinds_headline
+from tfcompare.views.steps.words import sentences
 
 FIFTH, SECOND = (f"jax_every_{which}_evaluates" for which in ("fifth", "second"))
 
@@ -138,7 +138,7 @@ def test_the_headline_is_on_the_kind_with_most_time() -> None:
     assert pair_with(comparison).headline_verdict == kinds(comparison)[0].verdict
     told = next(one for one in blocks_of_answer(pairs_of(comparison)[0]) if isinstance(one, VerdictBlock))
     assert told.badge == "? inconclusive" and "mix of steps" not in " ".join(told.sentences)
-    assert pair_with(comparison).doubt == "", "the mix is no reason to doubt what is said of one kind"
+    assert doubt(pair_with(comparison)) == "", "the mix is no reason to doubt what is said of one kind"
     one = compared_runs("jax_filters_128_32", "jax_filters_16_8")
     assert pair_with(one).headline_verdict == one.verdict[one.candidates[0].id]
 
@@ -160,7 +160,7 @@ def test_other_kinds_are_named_where_they_changed(second: StepKind, told: str) -
     first = kind("train", (20, 20), (4e3, 3e3), Verdict(FASTER, "", 0.75, 0.7, 0.8))
     info = loaded_run("jax_filters_16_8").info
     mixed = ", in another mix of kinds" if not second.counts[1] else ""
-    assert kinds_headline([first, second], (info, info), (5e3, 4e3), ("A", "B")) == (
+    assert kinds_headline([first, second], (info, info), (5e3, 4e3), ("A", "B")).text == (
         "In steps of `train`, B takes 25 % less time per step than A (20–30 %): 3.00 ms vs 4.00 ms per step."
         f"{told} All steps together: 4.00 ms vs 5.00 ms per step{mixed}."
     )

@@ -21,7 +21,7 @@ from tfcompare.comparison import Comparison, compare
 from tfcompare.run import Run
 from tfcompare.tools.key_figures import KeyFigure
 from tfcompare.tools.overview import dashboard
-from tfcompare.tools.step_attribution import attribution_of
+from tfcompare.views.steps.attribution import attribution_of
 
 PEAK_FLOPS, PEAK_BYTES = 304 * 2048 * 2.1e9, 5.3e12  # of `gpu`, an MI300X
 STEPS = 20

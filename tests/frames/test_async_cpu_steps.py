@@ -13,7 +13,7 @@ from tfcompare.compare.pairs import pair_with
 from tfcompare.compare.stats.verdict import UNTESTED
 from tfcompare.run import Run
 from tfcompare.schema import STEP_PARTS
-from tfcompare.tools.step_attribution import attribution
+from tfcompare.views.steps.attribution import attribution
 
 TWELVE = (2_000.0,) * 12
 ALTERNATING = (1_000.0, 3_000.0) * 6

@@ -12,8 +12,8 @@ import tfcompare as tfc
 from tests.profiles import compared_runs, loaded_run
 from tests.xspace_builder import Event, event, line, meta, plane, space
 from tfcompare.compare.pairs import pair_with
-from tfcompare.compare.straggler import straggler
 from tfcompare.run import Run
+from tfcompare.tables.straggler import straggler
 from tfcompare.tools.hosts import hosts, slowest_host
 from tfcompare.tools.hosts.host_words import host_sentence, verdict_sentence
 

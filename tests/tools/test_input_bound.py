@@ -63,7 +63,7 @@ def test_a_slow_call_in_a_long_step_is_no_bottleneck():
 
 
 def test_a_run_without_steps_or_whose_steps_hold_no_waiting_tells_nothing():
-    assert words(LEVELS["unknown"]) == "does not show how long it waits for input: no step markers were found."
+    assert words(LEVELS["unknown"]) == "does not show how long it waits for input: no step markers were found"
     wait = input_wait(steps((100.0, 0.0)), MODULE)
     assert not wait.is_known
     assert "XLA module" in words(wait)
@@ -72,12 +72,12 @@ def test_a_run_without_steps_or_whose_steps_hold_no_waiting_tells_nothing():
 
 def test_what_is_said_of_a_run():
     assert words(LEVELS["highly"]) == (
-        "is highly input-bound: it waits for input 30.0 % of the step time (30.0 µs of 100 µs)."
+        "is highly input-bound: it waits for input 30.0 % of the step time (30.0 µs of 100 µs)"
     )
     assert words(LEVELS["not"]).startswith("is not input-bound: it waits for input 1.00 % of the step time")
     unexplained = words(input_wait(steps((100.0, 0.6), other_us=7.0), MARKED))
     assert unexplained.startswith("is not input-bound: it waits for input 0.600 % of the step time")
-    assert unexplained.endswith("another 7.00 % is unexplained and may be input that Python reads.")
+    assert unexplained.endswith("another 7.00 % is unexplained and may be input that Python reads")
 
 
 def by_calls(*rows: tuple[int, float], host: str = "a", duration_us: float = 10_000.0) -> InputWait:
@@ -93,7 +93,7 @@ def test_without_steps_calls_count_by_their_share_of_the_profile():
     assert by_calls().level == "unknown"
     assert by_calls((10, 30_000.0)).of_profile == 1
     assert words(by_calls((10, 300.0))) == (
-        "is highly input-bound: tf.data calls take 30.0 % of the profile (no step markers were found)."
+        "is highly input-bound: tf.data calls take 30.0 % of the profile (no step markers were found)"
     )
 
 
@@ -109,14 +109,14 @@ def test_the_sentence_on_a_pair_says_what_is_true_of_each_run(before, after):
     sentence = headline(LEVELS[before], LEVELS[after]).replace("1.00", "1.0")
     assert sentence == (
         f"The candidate waits for input {theirs} % of the step time ({after} input-bound), "
-        f"the baseline {ours} % ({before} input-bound)."
+        f"the baseline {ours} % ({before} input-bound)"
     )
 
 
 def test_a_side_that_tells_nothing_is_named():
     sentence = headline(LEVELS["unknown"], LEVELS["highly"])
     assert sentence.startswith("The candidate is highly input-bound: it waits for input 30.0 % of the step time")
-    assert sentence.endswith("The baseline does not show how long it waits for input: no step markers were found.")
+    assert sentence.endswith("The baseline does not show how long it waits for input: no step markers were found")
 
 
 def test_when_neither_side_tells_anything_both_reasons_are_given_once():
@@ -134,7 +134,7 @@ def test_one_recording_beside_itself_did_not_change():
 
 def test_a_headline_names_the_runs_as_the_page_does():
     sentence = headline(LEVELS["highly"], LEVELS["not"], ("A", "B"))
-    assert sentence == ("B waits for input 1.00 % of the step time (not input-bound), A 30.0 % (highly input-bound).")
+    assert sentence == ("B waits for input 1.00 % of the step time (not input-bound), A 30.0 % (highly input-bound)")
 
 
 def wait_of(name: str) -> InputWait:

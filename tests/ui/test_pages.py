@@ -44,6 +44,7 @@ from tfcompare.views.kernel_details import kernel_key
 from tfcompare.views.memory.memory_choice import EACH
 from tfcompare.views.options import declared, options_with
 from tfcompare.views.registry import view
+from tfcompare.views.steps.headline import headline
 from tfcompare.views.view import View
 
 FILES = {
@@ -176,7 +177,7 @@ def test_the_demo_goes_from_the_home_page_to_the_overview_once_which_says_what_t
     page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=90)
     with settings.override(Settings(places=(SAMPLES / "autoencoder",), is_demo=True)):
         page.run()
-        assert f"### {pair_on(*CPU).headline(('A', 'B'))}" in said(page)
+        assert f"### {headline(pair_on(*CPU), ('A', 'B')).text}" in said(page)
         (guidance,) = (one.value for one in page.caption if settings.DEMO_GUIDANCE[0] in one.value)
         assert all(sentence in guidance for sentence in settings.DEMO_GUIDANCE)
         next(button for button in page.button if button.label == "Hide").click().run()

@@ -48,7 +48,7 @@ def table(pair: Pair, **options: str) -> Table:
 
 def test_the_sentence_and_the_figures_are_those_of_the_frames(pair: Pair) -> None:
     ours, theirs = map(wait_of, pair.runs)
-    assert words(listed(VIEW, pair), "headline") == [headline(ours, theirs, ("A", "B")).removesuffix(".")]
+    assert words(listed(VIEW, pair), "headline") == [headline(ours, theirs, ("A", "B"))]
     found = figures(pair)
     assert found["Input wait per step"].candidate == theirs.input_time_us.average
     assert found["Share of the step"].candidate == theirs.share.average

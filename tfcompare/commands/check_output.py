@@ -58,7 +58,7 @@ def text_of_width(findings: Findings, names: Names, judgement: Judgement, width:
         f"{text_of(', '.join(of))}: {text_of(reason)}"
         for reason, of in findings_by_basis(_explained(findings, judgement)).items()
     ]
-    lines += [f"note: {text_of(note)}" for note in findings.notes]
+    lines += [f"note: {text_of(note)}" for note in _notes(findings)]
     lines += map(text_of, _last_lines(judgement))
     return "\n".join(lines) + "\n"
 
@@ -77,7 +77,7 @@ def as_markdown(findings: Findings, names: Names, judgement: Judgement) -> str:
         values = [format_value(value, f.measured.unit) for value in (f.measured.baseline, f.candidate)]
         outcome = f"**{f.outcome}**" if f.outcome in _EMPHASISED else f.outcome
         lines.append("| " + " | ".join([_cell(f.text), *values, change(f), interval(f), outcome]) + " |")
-    lines += ["", *(f"**Note:** {markdown(note)}\n" for note in findings.notes)]
+    lines += ["", *(f"**Note:** {markdown(note)}\n" for note in _notes(findings))]
     explained = _explained(findings, judgement)
     lines += [f"**Missing:** {as_code(f.text)}: {markdown(f.reason)}\n" for f in explained if f.outcome == "missing"]
     if judged := [f for f in explained if f.outcome != "missing"]:
@@ -93,6 +93,12 @@ def as_markdown(findings: Findings, names: Names, judgement: Judgement) -> str:
 def _explained(findings: Findings, judgement: Judgement) -> list[Finding]:
     """The findings whose basis is listed; if the result is `not judged`, the last lines are on the others."""
     return [f for f in findings.found if judgement.outcome != "not judged" or not f.why_not_judged]
+
+
+def _notes(findings: Findings) -> list[str]:
+    from tfcompare.views.steps.verdict_words import check_notes  # imports numpy
+
+    return check_notes(findings.pair)
 
 
 def _last_lines(judgement: Judgement) -> list[str]:
@@ -117,7 +123,7 @@ def as_checked(findings: Findings, names: Names, judgement: Judgement) -> Checke
         for f in findings.found
     ]
     basis = [f"{', '.join(of)}: {reason}" for reason, of in findings_by_basis(_explained(findings, judgement)).items()]
-    lines = [*basis, *findings.notes]
+    lines = [*basis, *_notes(findings)]
     content = _content(findings, names, judgement)
     return Checked(f"Check {result(findings, judgement)}", header, rows, lines, content, _last_lines(judgement))
 
@@ -134,7 +140,7 @@ def _content(findings: Findings, names: Names, judgement: Judgement) -> dict[str
         "passed": judgement.is_passed,
         "outcome": judgement.outcome,
         "not_judged": list(findings.not_judged),
-        "notes": list(findings.notes),
+        "notes": _notes(findings),
         "findings": [_record(f) for f in findings.found],
     }
 

@@ -14,14 +14,20 @@ import pandas as pd
 
 from tfcompare.compare.diff import ADDED, MATCHED, REMOVED, change, ratio
 from tfcompare.compare.groups.fused_rows import single_ops
+from tfcompare.compare.matching.matching import host_counterparts
+from tfcompare.compare.step_time_verdict import step_time_us
 from tfcompare.schema import SIDES, STEP_PARTS, STEPS
 from tfcompare.schema.ops import ANNOTATION, FUNCTION
+from tfcompare.tables.straggler import straggler
 from tfcompare.units import format_count, format_time_us
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     import numpy.typing as npt
+
+    from tfcompare.compare.pair import Pair
+    from tfcompare.run import Run
 
 SHOWN_OPS = 8
 WORTH_A_MOVE = 0.01
@@ -258,10 +264,35 @@ def factor_moves(counts: Sequence[float], times_us: Sequence[float], names: tupl
 
 
 def _from_to(figures: Sequence[float], written: Callable[[float], str]) -> str:
-    return " → ".join(written(figure) for figure in figures)
+    return f"from {' to '.join(map(written, figures))}"
 
 
 def _move(
     name: str, detail: str, kind: str, delta_us: float, baseline_us: float = np.nan, candidate_us: float = np.nan
 ) -> pd.DataFrame:
     return pd.DataFrame([(name, detail, kind, baseline_us, candidate_us, delta_us)], columns=MOVE_COLUMNS)
+
+
+def attributed_hosts(pair: Pair) -> tuple[str, str]:
+    """The hosts of baseline and candidate whose steps are attributed: the chosen host and its counterpart.
+
+    Without a chosen one, the straggler of the run with the longer mean step and the same host of the other run: by
+    name, else by position, else that run's own straggler. So it does not depend on which run is the baseline.
+    """
+    baseline, candidate = pair.runs
+    if pair.host is not None:
+        return pair.host, pair.sides[1].host or candidate.host_names[0]
+    counterparts = host_counterparts(baseline.host_names, candidate.host_names)
+    if step_time_us(pair.sides[0]) > step_time_us(pair.sides[1]):
+        ours = _straggler_or_first(baseline)
+        return ours, counterparts.get(ours) or _straggler_or_first(candidate)
+    theirs = _straggler_or_first(candidate)
+    of_theirs = {host: ours for ours, host in counterparts.items()}
+    return of_theirs.get(theirs) or _straggler_or_first(baseline), theirs
+
+
+def _straggler_or_first(run: Run) -> str:
+    steps = run.table("steps")
+    if (found := straggler(steps)) is not None:
+        return found
+    return str(steps["host"].min()) if len(steps) else run.host_names[0]

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 from tfcompare.compare.attribution import OP
+from tfcompare.compare.comparability import examples_per_step
 from tfcompare.compare.diff import MATCHED
-from tfcompare.compare.examples import examples_per_step
 from tfcompare.compare.groups.fused_rows import single_ops
 from tfcompare.compare.matching.tiers import FUSED
 from tfcompare.compare.per_device import computing_devices

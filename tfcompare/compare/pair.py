@@ -1,4 +1,4 @@
-"""A baseline and one candidate: the diffs, verdicts and sentences that views are made of."""
+"""A baseline and one candidate: the diffs and verdicts that views are made of."""
 
 from __future__ import annotations
 
@@ -12,24 +12,13 @@ import numpy as np
 import pandas as pd
 
 from tfcompare import schema
-from tfcompare.compare.between_steps import rates, windows_of
 from tfcompare.compare.comparability import BATCH_SIZE, MIX, Mismatch, mismatches
 from tfcompare.compare.diff import INTERVAL, MATCHED, SUMS_OF, VERDICT, SideRows, SumsPer, diff_table
-from tfcompare.compare.examples import differing_examples
-from tfcompare.compare.executions import instructions_of
+from tfcompare.compare.executions import Execution, instructions_of, longest_program, lost_events
 from tfcompare.compare.groups.aggregate import Groups
 from tfcompare.compare.groups.group_verdicts import group_verdicts
 from tfcompare.compare.groups.scope_tree import scope_tree
-from tfcompare.compare.headline import (
-    doubt,
-    kinds_headline,
-    knows_step_time,
-    no_step_times,
-    step_time_headline,
-    work_of_steps,
-)
 from tfcompare.compare.iterations import ALIKE, Iterations, iterations_per_step
-from tfcompare.compare.lost_events import lost_events
 from tfcompare.compare.matching import coverage as coverage_of
 from tfcompare.compare.matching.manual import ManualChoice, with_distinct_names
 from tfcompare.compare.matching.matching import Evidence, with_hosts_of
@@ -46,23 +35,26 @@ from tfcompare.compare.per_device import (
 )
 from tfcompare.compare.pooling import POOLED
 from tfcompare.compare.side import Side
-from tfcompare.compare.slow_step_words import clause, row_of
 from tfcompare.compare.stats.change_test import ChangeTest
 from tfcompare.compare.stats.estimates import FEWEST_REPEATS, Times
 from tfcompare.compare.stats.spread import OF_HOSTS, Spread, declared_spread
-from tfcompare.compare.stats.verdict import IDENTICAL, UNTESTED, Verdict
+from tfcompare.compare.stats.verdict import UNTESTED, Verdict
 from tfcompare.compare.step_kinds import CommonKinds, StepKind, common_kinds, step_kinds
-from tfcompare.compare.step_time_verdict import SAME_CAPTURE, caveat, step_time_us, step_time_verdict, time_verdict
+from tfcompare.compare.step_time_verdict import (
+    SAME_CAPTURE,
+    caveat,
+    knows_step_time,
+    step_time_verdict,
+    time_verdict,
+)
 from tfcompare.compare.tf_data.call_verdicts import CallVerdict, on_calls, on_slowest_calls
 from tfcompare.compare.tf_data.pipelines import HostPipeline, pair_pipelines, slowest_executions
 from tfcompare.compare.utilization import on_devices
-from tfcompare.compare.without_steps import Execution, leading_sentence, longest_program
 from tfcompare.errors import TfcompareError
 from tfcompare.markdown import as_code
 from tfcompare.schema import SIDES
 from tfcompare.schema.arrays import Floats
 from tfcompare.tables.op_evidence import OpEvidence
-from tfcompare.text import capitalized
 
 if TYPE_CHECKING:
     from tfcompare.compare.pairs import OfEach, Pairs
@@ -200,32 +192,6 @@ class Pair:
         if not self.by_name:
             return self.letters
         return ["Run"] if self.is_single else ["Baseline", "Candidate"]
-
-    @property
-    def not_compared(self) -> str:
-        """A Markdown sentence on why what ran on devices is not compared; empty if it is, or for a run alone."""
-        lacking = [name for name, side in zip(self.marked, self.sides, strict=True) if not _has_devices(side)]
-        if self.is_single or not lacking:
-            return ""
-        have = "have" if len(lacking) > 1 else "has"
-        return f"What ran on devices is not compared: {' and '.join(lacking)} {have} no record of it."
-
-    @property
-    def why_not_compared(self) -> str:
-        """`not_compared`, and why: for pages that have nothing else."""
-        why = next((side.run.why_untimed for side in self.sides if not _has_devices(side)), "")
-        return f"{self.not_compared} {capitalized(why)}." if self.not_compared else ""
-
-    @property
-    def stand_ins(self) -> str:
-        """A Markdown sentence on the captures that stand for all of their sides where nothing can be pooled; empty
-        without replicates."""
-        of_several = [
-            f"{as_code(run.found.name)} for {name}"
-            for name, called, (side, run) in zip(self.marked, self.called, self.shown, strict=False)
-            if len(side.runs) > 1 and run.found.name != called
-        ]
-        return f"Of several captures, one is shown: {' and '.join(of_several)}." if of_several else ""
 
     def cached(self, key: Hashable, make: Callable[[], T]) -> T:
         """The result of `make`, which may depend on what sentences call the runs, kept for `key` with the comparison.
@@ -466,39 +432,6 @@ class Pair:
         `TfcompareError` for a table without occurrences."""
         return per_occurrence(rows, schema.table(name), self.per_step)
 
-    def headline(self, names: tuple[str, str] | None = None) -> str:
-        """A Markdown sentence on what changed; `names` are what the runs are called, by default `names`."""
-        ours, theirs = map(as_code, names or self.names)
-        untimed = [f"{name}: {run.why_untimed}." for name, run in zip((ours, theirs), self.runs, strict=True)
-                   if run.why_untimed]  # fmt: skip
-        if untimed and self.verdict != IDENTICAL:
-            throughput = rates(*windows_of(self))
-            beside = [f"Throughput: {throughput}."] if throughput else []
-            return " ".join(["Step times cannot be compared.", *beside, *untimed])
-        times = step_time_us(self.sides[0]), step_time_us(self.sides[1])
-        infos = self.baseline.info, self.candidate.info
-        if lead := leading_sentence(self, (ours, theirs)):
-            return lead
-        if self.main_kind is not None:
-            return kinds_headline(self.step_kinds, infos, times, (ours, theirs))
-        (before, host), (after, its_host) = ((side.run, side.host) for side in self.sides)
-        slow_steps = clause((row_of(before, host), row_of(after, its_host)), (ours, theirs))
-        examples = differing_examples(before, after, (host, its_host)) if self.iterations == ALIKE else None
-        kind = before.choice.kind if before.choice.kind == after.choice.kind else None
-        work = work_of_steps(self.iterations, (ours, theirs))
-        return step_time_headline(infos, times, (ours, theirs), self.verdict, slow_steps, examples, kind, work)
-
-    @property
-    def doubt(self) -> str:
-        """Why the headline is not a verdict on the program, in Markdown, to follow it; empty if it is one."""
-        if all(knows_step_time(run.info) for run in self.runs):
-            return doubt(self.headline_verdict)
-        ours, theirs = map(as_code, self.names)
-        if not leading_sentence(self, (ours, theirs)):
-            return ""
-        infos = {ours: self.baseline.info, theirs: self.candidate.info}
-        return no_step_times({name: info for name, info in infos.items() if not knows_step_time(info)})
-
     def _divisor(self, side: Side, table: str, position: int) -> int:
         """The number of steps by which the sums of the table of a capture are divided; per device, of devices, if they
         are not of each already."""
@@ -591,10 +524,6 @@ class Pair:
             return False
         every = (self._workers(side, position) for side in self.among.sides for position in side.positions)
         return "device" in table.keys or any(workers.hosts > 1 for workers in every)
-
-
-def _has_devices(side: Side) -> bool:
-    return side.run.has_recorded_devices(side.host)
 
 
 def _has_recorded_devices(run: Run, host: str | None) -> bool:

@@ -21,7 +21,6 @@ from tfcompare.compare.captures import (
     typical_of,
 )
 from tfcompare.compare.diff import SumsPer
-from tfcompare.compare.headline import knows_step_time
 from tfcompare.compare.matching.manual import ManualChoice, ManualPairs, applicable_choices
 from tfcompare.compare.matching.normalised import normalised_names
 from tfcompare.compare.pair import PER, Pair, Per
@@ -29,11 +28,13 @@ from tfcompare.compare.per_device import workers_note, workers_of
 from tfcompare.compare.repeats import accept_captures
 from tfcompare.compare.same_ids import told_apart
 from tfcompare.compare.side import Side
+from tfcompare.compare.step_time_verdict import knows_step_time
 from tfcompare.errors import TfcompareError, Unknown
 from tfcompare.tables.frames import frame_bytes
 
 if TYPE_CHECKING:
     from tfcompare.run import Run
+
 
 T = TypeVar("T")
 OfEach = Literal["", "device", "host"]

@@ -19,7 +19,9 @@ from tfcompare.compare.repeats import keys_of_primary, with_keys_of
 from tfcompare.compare.stats.estimates import Times
 from tfcompare.schema.arrays import Floats
 from tfcompare.tables.step_cells import StepCells
-from tfcompare.text import by_number
+from tfcompare.tables.step_windows import Window, window
+from tfcompare.tables.straggler import steps_of_straggler
+from tfcompare.text import by_number, capitalized
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,6 +70,14 @@ def letter(position: int) -> str:
     return chr(ord("A") + position) if position < 26 else str(position + 1)
 
 
+def window_of(run: Run, host: str | None = None) -> Window | None:
+    """The window of a run on one host; by default, on the straggler."""
+    if not run.info.has_steps:
+        return None
+    steps = steps_of_straggler(run.table("steps", host=host))
+    return window(steps, None if run.choice.kind is None else run.is_of_chosen_kind(steps))
+
+
 @dataclass(frozen=True, eq=False)
 class Side:
     """One side of a comparison: all captures of a program, with the compared host of each.
@@ -88,16 +98,16 @@ class Side:
     @property
     def role(self) -> str:
         """`Baseline`, `Candidate`, or `Candidate C` if there are several; `Run` if it is shown alone."""
-        if self.sides == 1:
-            return "Run"
-        if self.position == 0:
-            return "Baseline"
-        return "Candidate" if self.sides <= 2 else f"Candidate {self.letter}"
+        return capitalized(self.role_in_text)
 
     @property
     def role_in_text(self) -> str:
         """The role as it is written within a sentence: `baseline`, `candidate C`."""
-        return self.role[0].lower() + self.role[1:]
+        if self.sides == 1:
+            return "run"
+        if self.position == 0:
+            return "baseline"
+        return "candidate" if self.sides <= 2 else f"candidate {self.letter}"
 
     @property
     def letter(self) -> str:
@@ -199,6 +209,25 @@ class Side:
         if not self.all_have_step_times:
             return [Times.of(np.zeros(0)) for _ in self.runs]
         return [self.steps(i).times("duration_us") for i in self.positions]
+
+    @property
+    def windows(self) -> list[Window]:
+        """The windows of the captures that have one, with times per iteration of their steps."""
+        return [found.per(self.iterations) for found in self.each(window_of) if found is not None]
+
+    @property
+    def window(self) -> Window | None:
+        """The window of a capture; of several, one whose arrays have the means of each."""
+        windows = self.windows
+        if len(windows) < 2:
+            return next(iter(windows), None)
+        timed = [found for found in windows if len(found.timed_us)]
+        return Window(
+            np.array([found.period_us for found in windows]),
+            np.array([found.timed_us.mean() for found in timed]),
+            np.array([found.between_us for found in timed]),
+            np.array([found.overlap_us for found in timed]),
+        )
 
     def cells(self, position: int, table: str) -> StepCells:
         """The step cells of one capture, with the names of the first."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -15,9 +15,12 @@ from tfcompare.compare.stats.verdict import IDENTICAL, UNTESTED, Verdict
 if TYPE_CHECKING:
     from tfcompare.compare.pair import Pair
     from tfcompare.compare.side import Side
+    from tfcompare.run import RunInfo
 
 NO_STEPS = Verdict(UNTESTED, "a run has no step markers")
 _STEP_TIME = ChangeTest(OF_HOSTS)
+_TENSORFLOW_STEP = "tf.profiler.experimental.Trace('train', step_num=step, _r=1)"
+JAX_STEP = "jax.profiler.StepTraceAnnotation('train', step_num=step)"
 SAME_CAPTURE = replace(IDENTICAL, ratio=1.0, low=1.0, high=1.0)
 
 
@@ -65,3 +68,13 @@ def no_steps(*sides: Side) -> Verdict:
     """The verdict if one of these sides has no step times, with the reason of the first run that gives one."""
     reasons = (run.why_untimed for side in sides for run in side.runs if not run.info.has_step_times)
     return replace(NO_STEPS, reason=next(filter(None, reasons), NO_STEPS.reason))
+
+
+def knows_step_time(info: RunInfo) -> bool:
+    """Whether the run has step markers, so that a time per step is known."""
+    return info.has_steps and info.step_count > 0 and info.step_time_ms_mean > 0
+
+
+def step_marker_call(runs: Iterable[RunInfo]) -> str:
+    """The API call that marks steps in a new capture: JAX's if any of the runs uses JAX, else TensorFlow's."""
+    return JAX_STEP if any(info.framework == "JAX" for info in runs) else _TENSORFLOW_STEP

@@ -26,7 +26,7 @@ def caveats(pairs: Pairs) -> list[str]:
     every = [] if pairs.is_single else pairs_of(pairs)
     found = [(pair, one) for pair in every for one in pair.mismatches]
     hard, soft = ([_sentence(*one) for one in found if one[1].is_hard is which] for which in (True, False))
-    notes = [as_markdown(note.replace("`", "")) for note in pairs.notes]
+    notes = map(as_markdown, pairs.notes)
     lost = [sentence for pair in every if (sentence := _lost_events(pair))]
     return [*hard, *lost, *_remarks(pairs.runs), *soft, *notes]
 

@@ -6,7 +6,7 @@ import math
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tfcompare.compare.examples import differing_examples
+from tfcompare.compare.comparability import differing_examples
 from tfcompare.compare.memory_growth import growth_in
 from tfcompare.compare.pooling import mean_of, median_of
 from tfcompare.compare.stats.estimates import STEP_TIME as MEANING

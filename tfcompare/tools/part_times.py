@@ -15,11 +15,11 @@ import pandas as pd
 
 from tfcompare.compare.attribution import OP, mean_step
 from tfcompare.compare.repeats import with_keys_of
-from tfcompare.compare.straggler import steps_of_straggler
 from tfcompare.frames.host_annotations import gets_input
 from tfcompare.frames.ops.op_names import DATASET
 from tfcompare.frames.ops.op_parts import NO_STEP
 from tfcompare.schema import HOST, IDLE, STEP_PARTS
+from tfcompare.tables.straggler import steps_of_straggler
 
 if TYPE_CHECKING:
     from tfcompare.compare.side import Side

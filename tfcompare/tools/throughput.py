@@ -7,15 +7,15 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tfcompare.compare.between_steps import Window, in_words, mean_window, window_of, windows_of, windows_of_captures
-from tfcompare.compare.examples import examples_per_step
+from tfcompare.compare.comparability import examples_per_step
 from tfcompare.compare.pooling import mean_of
+from tfcompare.compare.side import window_of
 from tfcompare.compare.stats.estimates import FEWEST_STEPS, Times, estimates, levels
 from tfcompare.compare.stats.verdict import Verdict
-from tfcompare.compare.straggler import steps_of_straggler
 from tfcompare.schema.arrays import Floats
+from tfcompare.tables.step_windows import Window
+from tfcompare.tables.straggler import steps_of_straggler
 from tfcompare.tools.key_figures import KeyFigure, Unit, better_by
-from tfcompare.units import format_time_us
 
 if TYPE_CHECKING:
     from tfcompare.compare.pair import Pair
@@ -80,36 +80,18 @@ def _verdict(pair: Pair, of: str, series: Callable[[Window], Floats]) -> Verdict
 
 
 def _tested(pair: Pair, of: str, series: Callable[[Window], Floats]) -> Verdict:
-    ours, theirs = ([Times.of(series(found)) for found in windows_of_captures(side)] for side in pair.sides)
+    ours, theirs = ([Times.of(series(found)) for found in side.windows] for side in pair.sides)
     if not ours or not theirs:
         return Verdict("untested", "a run has fewer than two steps")
     return pair.time_verdict((ours, theirs), of)
 
 
-def between_steps_sentence(pair: Pair) -> str:
-    """A sentence on the time between steps if it is a large part of either run or has changed; else empty."""
-    ours, theirs = windows_of(pair)
-    return in_words(ours, theirs, has_changed=between_steps_changed(pair))
-
-
 def between_steps_changed(pair: Pair) -> bool:
     """Whether the time between steps changed significantly, by a good part of the whole."""
-    ours, theirs = windows_of(pair)
+    ours, theirs = (side.window for side in pair.sides)
     if ours is None or theirs is None or abs(theirs.share - ours.share) < LEAST_CHANGE:
         return False
     return verdict_on_gaps(pair).is_claim
-
-
-def dispatch_sentence(pair: Pair) -> str:
-    """A sentence on the host's dispatch time per step if steps are timed on the device; else empty."""
-    ours, theirs = (mean_of(side.each(dispatch_us)) / side.iterations for side in pair.sides)
-    if math.isnan(theirs):
-        return ""
-    before = f", baseline {format_time_us(ours)}" if not math.isnan(ours) else ""
-    return (
-        "Steps are timed by the work that they launched, which goes on after it was dispatched: dispatching takes "
-        f"{format_time_us(theirs)}{before} per step."
-    )
 
 
 def dispatch_us(run: Run, host: str | None = None) -> float:
@@ -137,7 +119,7 @@ def window_figures(pair: Pair) -> list[KeyFigure]:
 
 
 def _figures_of(side: Side) -> dict[str, float]:
-    found = mean_window(side)
+    found = side.window
     per_s = math.nan if found is None else found.steps_per_s
     return {
         BETWEEN: math.nan if found is None else found.between_us,

@@ -9,36 +9,44 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from tfcompare.charts.verdicts import colours_of_change, outcome_text, text_of, tone_of
-from tfcompare.compare.attribution_words import PART_WORDS
 from tfcompare.compare.diff import MATCHED
 from tfcompare.compare.groups.aggregate import largest_changes
 from tfcompare.compare.groups.fused_rows import row_name
-from tfcompare.compare.headline import work_of_steps
 from tfcompare.compare.memory_growth import growth_in
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.stats.estimates import STEP_TIME
 from tfcompare.compare.stats.verdict import SAME, UNCLEAR
 from tfcompare.compare.step_time_verdict import step_time_us
-from tfcompare.markdown import as_code, as_markdown, first_sentence
+from tfcompare.markdown import as_code, as_markdown
 from tfcompare.schema import SIDES, SPARSE_CORE
 from tfcompare.text import capitalized
 from tfcompare.tools.advice import Advice, Findings, advise_on, facts_of
 from tfcompare.tools.advice import Facts as AdviceFacts
-from tfcompare.tools.certain import loop_clause, significant_findings
 from tfcompare.tools.hosts.clock_change import clock_change
 from tfcompare.tools.hosts.host_words import who
 from tfcompare.tools.hosts.slowest_host import slowest_host_in
 from tfcompare.tools.ops.op_stats import main_side, top_ops
 from tfcompare.tools.overview import PEAK_MEMORY, PLANNED_MEMORY, dashboard
-from tfcompare.tools.step_attribution import attribution_of
 from tfcompare.tools.step_series import has_step_times
-from tfcompare.tools.throughput import between_steps_sentence, dispatch_sentence, verdict_on_loop
-from tfcompare.tools.verdict_words import evidence, lost_steps, next_step, slow_steps, without_step_times
+from tfcompare.tools.throughput import verdict_on_loop
 from tfcompare.tools.xla import unknown_costs
 from tfcompare.units import MISSING, format_bytes, format_delta, format_percent, format_ratio, format_time_us, ratio_of
 from tfcompare.views import links, op, source_lines, step_kinds, what_differs
 from tfcompare.views.blocks import Block, Chart, Facts, Finding, Items, Link, Links, Opens, Section, Text, Verdict
 from tfcompare.views.memory import memory_peak
+from tfcompare.views.pair_words import not_compared
+from tfcompare.views.steps.attribution import attribution_of
+from tfcompare.views.steps.attribution_words import PART_WORDS
+from tfcompare.views.steps.headline import headline as step_headline
+from tfcompare.views.steps.headline import work_of_steps
+from tfcompare.views.steps.verdict_words import (
+    evidence,
+    loop_clause,
+    next_step,
+    significant_findings,
+    without_step_times,
+)
+from tfcompare.views.steps.words import between_steps_sentence, dispatch_sentence, lost_steps, slow_steps
 from tfcompare.views.view import by_role, cards
 
 if TYPE_CHECKING:
@@ -111,7 +119,8 @@ def memory_growth(pair: Pair) -> Iterator[Block]:
             f"Memory grows by **{format_bytes(one.bytes_per_step)} per step**{where} (95 % confidence interval {ends}, "
             f"over {one.steps} steps of {as_code(one.memory_id)})"
         )
-        live = f": {as_code(one.op_name)} {as_markdown(one.shape)}".rstrip() + " stays live" if one.op_name else ""
+        what = " ".join(filter(None, [as_code(one.op_name), as_markdown(one.shape)]))
+        live = f": {what} stays live" if one.op_name else ""
         yield Text(f"{sentence}{live}.", more="memory")
     if len(growing) == 1 and not pair.is_single:
         (other,) = (name for name in pair.marked if name != growing[0][0])
@@ -175,10 +184,10 @@ def verdict(pair: Pair) -> Verdict:
 
 def headline(pair: Pair, *, whole: bool = False) -> str:
     """What the comparison's headline says first, or all of it; where that is inconclusive, after what is certain."""
-    said = pair.headline(pair.called)
-    said = said if whole else first_sentence(said)
+    found = step_headline(pair, pair.called)
     certain = pair.cached("certain", partial(_certain, pair))
-    return f"{certain}; {said[0].lower()}{said[1:]}" if certain else said
+    first = f"{certain}; {found.clause}." if certain else f"{capitalized(found.clause)}."
+    return " ".join([first, *found.others]) if whole else first
 
 
 def _certain(pair: Pair) -> str:
@@ -288,7 +297,7 @@ def changes(pair: Pair, top: int) -> Iterator[Block]:
     diff = pair.diff()
     every = largest_changes(diff, n=len(diff))
     if every.empty:
-        yield Text(pair.not_compared or "No op changed its self time.")
+        yield Text(not_compared(pair) or "No op changed its self time.")
         return
     found = every.head(top or len(every))
     header = [f"Largest changes, {per}", "Change", *pair.headings, "Ratio", "95 % CI", "Verdict"]
@@ -404,7 +413,7 @@ def advice(pair: Pair) -> Iterator[Block]:
         yield Text(found.caveat)
     elif found.advice:
         if work := work_of_steps(pair.iterations, pair.marked):
-            yield Text(f"{work}: here, times and counts per step are those of whole steps.", look="quiet")
+            yield Text(f"{capitalized(work)}: here, times and counts per step are those of whole steps.", look="quiet")
         saves = [
             Finding(f"advice:{one.rule}", one.title.replace("`", ""), "share", math.nan, one.saves, is_alone=True)
             for one in found.advice

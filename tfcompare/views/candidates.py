@@ -14,17 +14,18 @@ from tfcompare import schema
 from tfcompare.charts import many_runs as charts
 from tfcompare.charts import style
 from tfcompare.charts.verdicts import text_of
-from tfcompare.compare.headline import step_marker_call
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.side import letter
 from tfcompare.compare.stats.estimates import STEP_TIME
 from tfcompare.compare.stats.verdict import IDENTICAL
-from tfcompare.markdown import as_code, as_markdown, first_sentence
+from tfcompare.markdown import as_code, as_markdown
+from tfcompare.text import capitalized
 from tfcompare.tools.columns import NAMES, Shown
 from tfcompare.tools.runs import many_runs
 from tfcompare.tools.runs.many_runs import BASELINE, By
 from tfcompare.views.blocks import Block, Chart, Section, Table, Text
 from tfcompare.views.options import option
+from tfcompare.views.steps.headline import headline, how_to_mark_steps
 from tfcompare.views.view import View
 
 TABLES = {
@@ -109,11 +110,11 @@ def _fastest(pair: Pair) -> str:
     first = f"{as_code(names[1])}{' (the baseline)' if found.candidate is pair.baseline else ''}"
     if verdict == IDENTICAL:
         return f"{first} and {as_code(names[0])}, the same capture, have the shortest step of {len(runs):,} runs."
-    said = first_sentence(found.headline(names))
-    if verdict.is_claim and not verdict.caveat and said.startswith(as_code(names[1])):  # else of one kind of steps
-        return f"{first} is the fastest of {len(runs):,} runs: it {said.removeprefix(as_code(names[1])).lstrip()}"
+    said = headline(found, names)
+    if said.predicate and not verdict.caveat:
+        return f"{first} is the fastest of {len(runs):,} runs: it {said.predicate}."
     but = f" But {as_markdown(verdict.caveat)}." if verdict.caveat else ""
-    return f"{first} has the shortest step of {len(runs):,} runs; {said[0].lower()}{said[1:]}{but}"
+    return f"{first} has the shortest step of {len(runs):,} runs; {said.clause}.{but}"
 
 
 def _runs(pair: Pair) -> pd.DataFrame:
@@ -157,10 +158,9 @@ def _step_times(pair: Pair) -> Iterator[Block]:
     runs = _runs(pair)
     timed = runs["step_time_us_mean"].notna()
     if not timed.any():
-        infos = [run.info for run in pair.among.runs]
         yield Text(
-            "No step times to show: none of these runs marks its steps. Record again with each step inside "
-            f"`{step_marker_call(infos)}`, or choose the host event that begins each.",
+            "No step times to show: none of these runs marks its steps. "
+            f"{capitalized(how_to_mark_steps(run.info for run in pair.among.runs))}.",
             "notice",
         )
         return

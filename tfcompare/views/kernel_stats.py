@@ -54,6 +54,7 @@ from tfcompare.views.kernel_details import (
     rows_of,
 )
 from tfcompare.views.options import option
+from tfcompare.views.pair_words import why_not_compared
 from tfcompare.views.view import CHANGE, Make, View, by_role, cached_section, changed, everything, largest_first
 
 GROUPINGS: dict[By, str] = {
@@ -123,7 +124,7 @@ class Options:
 
 def blocks(pair: Pair, options: Options) -> Iterator[Block]:
     """The kernel time in a sentence and as figures, every kernel, what changed most, tensor cores, and copies."""
-    if why := pair.why_not_compared:
+    if why := why_not_compared(pair):
         yield Text(why, "notice")
         return
     yield cached_section(pair, "kernel_stats", _answer)
@@ -296,7 +297,7 @@ def _times(pair: Pair, by: By) -> pd.DataFrame:
 
 def _bars(pair: Pair, times: pd.DataFrame, by: By, reach: float, as_shares: bool) -> Any:
     title = f"Kernel time by {GROUPINGS[by]}"
-    return shares.bars(pair, times, TIME, title=title, of="Kernel time", reach=reach, as_shares=as_shares)
+    return shares.bars(pair, times, TIME, title=title, of="kernel time", reach=reach, as_shares=as_shares)
 
 
 def _tensor_core_use(pair: Pair) -> pd.DataFrame | None:

@@ -21,12 +21,10 @@ from tfcompare.compare.groups.aggregate import Grouping, largest_changes, withou
 from tfcompare.compare.pair import Pair
 from tfcompare.markdown import as_code
 from tfcompare.schema import DEVICE, HOST, SIDES, SPARSE_CORE, place_word
-from tfcompare.tools import step_attribution
 from tfcompare.tools.key_figures import KeyFigure
 from tfcompare.tools.ops import op_figures
 from tfcompare.tools.ops import op_stats as tf_stats
 from tfcompare.tools.ops.op_stats import groups_of, ops_of
-from tfcompare.tools.step_attribution import attribution_of
 from tfcompare.tools.step_series import has_step_times
 from tfcompare.tools.xla import unknown_costs
 from tfcompare.views import host_annotations, op, shares
@@ -46,6 +44,9 @@ from tfcompare.views.blocks import (
     later,
 )
 from tfcompare.views.options import option
+from tfcompare.views.pair_words import why_not_compared
+from tfcompare.views.steps import attribution as step_attribution
+from tfcompare.views.steps.attribution import attribution_of
 from tfcompare.views.view import CHANGE, Make, View, by_role, cached_section, changed, everything, largest_first
 
 GROUPINGS: dict[Grouping, str] = {"op_name": "op", "op_type": "op type", "scope": "name scope"}
@@ -110,7 +111,7 @@ class Options:
 
 def blocks(pair: Pair, options: Options) -> Iterator[Block]:
     """The self time in a sentence and as figures, every op, what changed most, where the time goes, name scopes."""
-    if why := pair.why_not_compared:
+    if why := why_not_compared(pair):
         yield Text(why, "notice")
         if pair.diff().empty:
             return
@@ -284,7 +285,7 @@ def _at_a_glance(pair: Pair, options: Options, pixels: int = WIDE) -> Any:
 
 def _bars(pair: Pair, times: pd.DataFrame, by: Grouping, place: str, reach: float, as_shares: bool) -> Any:
     title = f"Self time on {place_word(place)} by {GROUPINGS[by]}"
-    return shares.bars(pair, times, "self_time_us", title=title, of="Self time", reach=reach, as_shares=as_shares)
+    return shares.bars(pair, times, "self_time_us", title=title, of="self time", reach=reach, as_shares=as_shares)
 
 
 def _types(pair: Pair, times: pd.DataFrame, place: str) -> Facts:

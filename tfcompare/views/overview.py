@@ -12,12 +12,10 @@ import pandas as pd
 from tfcompare.charts.steps import slow_steps, step_parts, steps
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.side import Side
-from tfcompare.compare.slow_step_words import sentences
 from tfcompare.compare.step_kinds import included_steps, kinds_of
 from tfcompare.run import Run
 from tfcompare.tables.slow_steps import SLOW_RATIO
 from tfcompare.tables.step_times import on_slowest_host, positions_in_run
-from tfcompare.tools import step_attribution
 from tfcompare.tools.overview import gap_sentence
 from tfcompare.tools.step_series import has_step_times, may_draw, steps_of
 from tfcompare.units import format_time_us
@@ -25,6 +23,9 @@ from tfcompare.views import answer, candidates, links, source_lines, what_differ
 from tfcompare.views.answer import TOP
 from tfcompare.views.blocks import Beside, Block, Chart, Facts, Link, Links, Live, Section, Text, later
 from tfcompare.views.options import option
+from tfcompare.views.pair_words import stand_ins
+from tfcompare.views.steps import attribution as step_attribution
+from tfcompare.views.steps.words import sentences
 from tfcompare.views.view import Make, View
 
 DRAWN_CANDIDATES = 4
@@ -130,7 +131,7 @@ def _by_part(pair: Pair) -> Iterator[Block]:
     names = ("step_parts_baseline", "step_parts_candidate")
     yield Beside([[Chart(names[role], partial(_step_parts, pair, None, role=role, top_us=top_us))] for role in roles])
     scales = "Each run has its own scale." if len(roles) > 1 and not is_one_scale else ""
-    if said := " ".join(filter(None, [scales, pair.stand_ins])):
+    if said := " ".join(filter(None, [scales, stand_ins(pair)])):
         yield Text(said, "quiet")
 
 

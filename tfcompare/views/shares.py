@@ -9,6 +9,7 @@ import pandas as pd
 from tfcompare.charts import shares as charts
 from tfcompare.compare.pair import Pair
 from tfcompare.schema import SIDES
+from tfcompare.text import capitalized
 from tfcompare.tools.ops.op_stats import longest_first
 from tfcompare.units import format_percent
 from tfcompare.views.blocks import Facts
@@ -18,12 +19,12 @@ from tfcompare.views.view import by_role
 def bars(
     pair: Pair, times: pd.DataFrame, metric: str, *, title: str, of: str, reach: float = 0.0, as_shares: bool = False
 ) -> Any:
-    """The rows of `time_shares` as bars, of times or of shares; `of` says what time it is, such as `Self time`."""
+    """The rows of `time_shares` as bars, of times or of shares; `of` says what time it is, such as `self time`."""
     sides = [side for side, _ in pair.shown]
     if as_shares:
-        axis = f"Share of {of[:1].lower()}{of[1:]}"
+        axis = f"Share of {of}"
         return charts.share_bars(times, sides, metric, title=title, axis=axis, reach=reach)
-    axis = f"{of} per {pair.per_what}"
+    axis = f"{capitalized(of)} per {pair.per_what}"
     return charts.time_bars(longest_first(times, metric), sides, metric, title=title, axis=axis, reach=reach)
 
 

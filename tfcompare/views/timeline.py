@@ -7,8 +7,8 @@ from typing import Any
 
 from tfcompare.charts.style import side_colour
 from tfcompare.charts.timeline.data import Labels, component_data, state_of
+from tfcompare.compare.attribution import attributed_hosts
 from tfcompare.compare.pair import Pair
-from tfcompare.compare.straggler import attributed_hosts
 from tfcompare.markdown import as_code
 from tfcompare.tools.step_series import has_step_times
 from tfcompare.tools.timeline import sentences

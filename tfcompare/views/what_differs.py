@@ -78,9 +78,10 @@ def _programs(pair: Pair) -> Iterator[Block]:
         yield Links(links, f"{as_code(label)}: {diff.sentence}.")
     if more := [label for label, _ in differing[MOST_PROGRAMS:]]:
         yield Text(f"{_named(more)} {'differs' if len(more) == 1 else 'differ'}, too.", more="xla")
-    if any(alone):
-        sides = [f"{_named(names)} only in {side}" for names, side in zip(alone, pair.marked, strict=True) if names]
-        yield Text(f"{', '.join(sides)}.".replace(" only in ", " ran only in ", 1))
+    there = [(names, side) for names, side in zip(alone, pair.marked, strict=True) if names]
+    if there:
+        ran = zip(there, ("ran only", "only"), strict=False)
+        yield Text(f"{', '.join(f'{_named(names)} {verb} in {side}' for (names, side), verb in ran)}.")
     for names, side in zip(uneven, pair.marked, strict=True):
         if names:
             yield Text(f"The hosts of {side} ran different programs under the name {_named(names)}.")

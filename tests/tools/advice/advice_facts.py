@@ -12,9 +12,9 @@ from tests.compare.compare_runs import WITHOUT_COSTS
 from tests.input_runs import input_ops, pipelines
 from tests.tf_data_runs import execution
 from tfcompare import schema
-from tfcompare.compare.between_steps import window
 from tfcompare.compare.tf_data.tf_data_bottleneck import analyse
 from tfcompare.frames.ops.op_names import DATASET
+from tfcompare.tables.step_windows import window
 from tfcompare.tools.advice import Facts
 from tfcompare.tools.advice.facts import Gap, busy_threads, cores_of
 from tfcompare.tools.input.input_bound import input_wait, wait_by_calls

@@ -13,11 +13,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tfcompare.compare.between_steps import Window, window_of
 from tfcompare.compare.memory_growth import FEWEST_STEPS, growth_of
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.pooling import mean_of
-from tfcompare.compare.side import Side
+from tfcompare.compare.side import Side, window_of
 from tfcompare.compare.stats.change_test import ChangeTest, Level
 from tfcompare.compare.stats.estimates import Estimates, Times, estimates, quantile_estimates
 from tfcompare.compare.stats.step_series import step_series
@@ -29,6 +28,7 @@ from tfcompare.schema import HOST, KERNEL_STATS, SIDES
 from tfcompare.schema.arrays import Floats
 from tfcompare.schema.hlo import MOST_UNKNOWN
 from tfcompare.tables.step_cells import StepCells
+from tfcompare.tables.step_windows import Window
 from tfcompare.text import close_matches, did_you_mean, some_of
 from tfcompare.units import format_bytes, format_percent
 

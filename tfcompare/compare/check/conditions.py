@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tfcompare.compare.between_steps import in_words, windows_of
 from tfcompare.compare.check.condition_metrics import (
     BYTES,
     COUNT,
@@ -25,14 +24,12 @@ from tfcompare.compare.check.condition_metrics import (
     Measured,
     Samples,
 )
-from tfcompare.compare.headline import step_marker_call, work_of_steps
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.pairs import Pairs, pair_with
-from tfcompare.compare.slow_step_words import sentences
 from tfcompare.compare.stats.estimates import FEWEST_REPEATS
 from tfcompare.compare.stats.spread import percent
 from tfcompare.compare.stats.verdict import UNCLEAR, UNTESTED, USUAL_MARGIN
-from tfcompare.compare.step_time_verdict import caveat
+from tfcompare.compare.step_time_verdict import step_marker_call
 from tfcompare.errors import TfcompareError, Unknown
 from tfcompare.schema import SIDES
 
@@ -143,7 +140,7 @@ class Finding:
         found = self.measured.verdict.sensitivity
         if found is None or not self.is_change:
             return self.reason
-        needed = f". {found.how_to_detect(self.margin).removesuffix('.')}" if self.outcome == UNCLEAR else ""
+        needed = f". {found.how_to_detect(self.margin)}" if self.outcome == UNCLEAR else ""
         return f"{self.reason}. {found.summary()}{needed}"
 
     @property
@@ -180,10 +177,10 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Findings:
-    """All findings on two runs; `notes` are sentences that help to read them."""
+    """All findings on the runs of a pair."""
 
     found: tuple[Finding, ...]
-    notes: tuple[str, ...]
+    pair: Pair
 
     def judge(self, *, strict: bool) -> Judgement:
         """The overall result; if `strict`, an unclear condition fails.
@@ -265,16 +262,7 @@ def check(pairs: Pairs, conditions: Sequence[Condition]) -> Findings:
         found = [_checked(condition, pair) for condition in conditions]
     else:
         found = [_verdict_on(name, pair) for name in WITHOUT_CONDITIONS]
-    (baseline, host), (candidate, theirs) = ((side.run, side.host) for side in pair.sides)
-    notes = [caveat(pair.mismatches)]
-    if work := work_of_steps(pair.iterations, ("the baseline", "the candidate")):
-        notes.append(f"{work}; what a step does is judged per iteration")
-    notes.append(in_words(*windows_of(pair), has_changed=False))
-    for role, run, on_host in (("the baseline", baseline, host), ("the candidate", candidate, theirs)):
-        notes += sentences(run, on_host, role)
-    if theirs != host:
-        notes.append(f"host {host} of the baseline is compared with host {theirs} of the candidate")
-    return Findings(tuple(found), tuple(note for note in notes if note))
+    return Findings(tuple(found), pair)
 
 
 def _checked(condition: Condition, pair: Pair) -> Finding:

@@ -24,7 +24,7 @@ def normalised_names(baseline: Run, candidate: Run) -> list[str]:
     kernels = _pairs(baseline, candidate, "kernel_stats", {"op_name": plain_name, "kernel_name": canonical_kernel})
     found = (
         _sentence(
-            "Op names without wrapping scopes, numbers of traced functions and what `jax.checkpoint` adds",
+            "Op names without wrapping scopes, numbers of traced functions and what jax.checkpoint adds",
             ops["op_name"] | kernels["op_name"],
         ),
         _sentence("Kernel names without what compilers add", kernels["kernel_name"]),
@@ -57,4 +57,4 @@ def _sentence(what: str, pairs: set[tuple[str, str]]) -> str:
         return ""
     one, other = (middle_ellipsis(name, _LONGEST) for name in min(pairs, key=lambda pair: (sum(map(len, pair)), pair)))
     count = "" if len(pairs) == 1 else f" (and {len(pairs) - 1:,} more)"
-    return f"{what} are compared: `{one}` of the baseline is `{other}` of the candidate{count}."
+    return f"{what} are compared: “{one}” of the baseline is “{other}” of the candidate{count}."

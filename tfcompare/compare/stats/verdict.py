@@ -68,14 +68,14 @@ class Sensitivity:
         return None
 
     def how_to_detect(self, change: float = USUAL_MARGIN) -> str:
-        """`Detecting a change of 5 % takes about 66 captures of 20 steps per side (80 % power, assumed variation).`"""
+        """`Detecting a change of 5 % takes about 66 captures of 20 steps per side (80 % power, assumed variation)`"""
         captures = self.captures_for(change)
         count = f"more than {MOST_CAPTURES}" if captures is None else f"about {captures}"
         size = f"{100 * abs(change):.2g} %"
         variation = "measured" if min(self.captures) >= FEWEST_REPEATS else "assumed"
         return (
             f"Detecting a change of {size} takes {count} captures of {self.steps} steps per side "
-            f"(80 % power, {variation} variation)."
+            f"(80 % power, {variation} variation)"
         )
 
     def what_would_show(self) -> str:
@@ -84,7 +84,7 @@ class Sensitivity:
         Where their variation is measured, how many captures detect a change of `USUAL_MARGIN`.
         """
         if min(self.captures) >= FEWEST_REPEATS:
-            return self.how_to_detect()
+            return f"{self.how_to_detect()}."
         size = percent(self.smallest_change) if self.smallest_change < _HUGE else f"{100 * _HUGE:,.0f} %"
         return (
             f"These runs can show only changes above {size}; {FEWEST_REPLICATES} captures per side would measure how "
@@ -93,7 +93,7 @@ class Sensitivity:
 
     def details(self) -> str:
         """The summary and the captures needed to detect a change of `USUAL_MARGIN`, as sentences."""
-        return f"{self.summary()}. {self.how_to_detect()}"
+        return f"{self.summary()}. {self.how_to_detect()}."
 
     def summary(self) -> str:
         """`1 capture per side; smallest detectable change: 21 %`."""

@@ -1,4 +1,4 @@
-"""The bottleneck analysis of the TensorFlow guide for one run, and a sentence that compares the input of two runs.
+"""The bottleneck analysis of the TensorFlow guide for one run.
 
 The guide has five steps: find the most input-bound host, its slowest execution, the graph of that execution, the
 critical path through the graph, and the slowest transformation on that path
@@ -15,12 +15,6 @@ import re
 from dataclasses import dataclass
 
 import pandas as pd
-
-from tfcompare.compare.tf_data.iterator_tree import display_name
-from tfcompare.compare.tf_data.iterators import pair_iterators
-from tfcompare.compare.tf_data.pipelines import iterators_of
-from tfcompare.text import capitalized
-from tfcompare.units import format_time_us
 
 _OF_FILE_OR_EPOCH = re.compile(r"((?:Repeat|FlatMap|Interleave)\w*)\[\d+\]")
 """Matches the numbers of iterators that do the same work for successive files or epochs."""
@@ -110,94 +104,3 @@ def stages(long_names: pd.Series) -> pd.Series:
 
 AnalysisPair = tuple[Analysis | None, Analysis | None]
 """The analyses of baseline and candidate; None for a run without tf.data calls."""
-
-RunNames = tuple[str, str]
-"""What sentences call the baseline and the candidate."""
-_NO_NAMES = "the baseline", "the candidate"
-
-
-def change(
-    sides: AnalysisPair,
-    are_bound: tuple[bool, bool],
-    names: RunNames = _NO_NAMES,
-    *,
-    identical: bool = False,
-) -> str:
-    """The input bottlenecks of two runs, candidate first, in one or two sentences of plain text.
-
-    `are_bound`: whether each run is input-bound; a run that is not has no bottleneck. `identical`: both runs are the
-    same capture.
-    """
-    text = _change(sides, are_bound, names, identical)
-    begins_with_name = text.startswith(names) and names != _NO_NAMES
-    return text if begins_with_name else capitalized(text)
-
-
-def _change(sides: AnalysisPair, are_bound: tuple[bool, bool], names: RunNames, identical: bool) -> str:
-    ours, theirs = names
-    baseline, candidate = sides
-    if baseline is None or candidate is None:
-        return _without_tf_data(sides, are_bound, names)
-    if identical:
-        return f"{ours} and {theirs} are the same capture: {finding(candidate, are_bound[1])}."
-    if baseline.feeds_device_only or candidate.feeds_device_only:
-        return _to_devices_only((baseline, candidate), are_bound, names)
-    mean = f"Mean call: {theirs} {format_time_us(candidate.mean_us)}, {ours} {format_time_us(baseline.mean_us)}."
-    if are_bound == (True, True):
-        return f"{_of_both_bound(baseline, candidate, names)} {mean}"
-    if are_bound == (False, False):
-        return f"Neither run is input-bound. {mean}"
-    if are_bound[1]:
-        return f"{theirs} is input-bound{_blamed(candidate)}, {ours} is not. {mean}"
-    return f"{theirs} is not input-bound, {ours} is{_blamed(baseline)}. {mean}"
-
-
-def _without_tf_data(sides: AnalysisPair, are_bound: tuple[bool, bool], names: RunNames) -> str:
-    for there, is_bound, name, missing in zip(sides, are_bound, names, names[::-1], strict=True):
-        if there is not None:
-            return f"No tf.data calls in {missing}. In {name}, {finding(there, is_bound)}."
-    return "No tf.data calls in either profile."
-
-
-def _to_devices_only(sides: tuple[Analysis, Analysis], are_bound: tuple[bool, bool], names: RunNames) -> str:
-    known = list(zip(names, sides, are_bound, strict=True))
-    only = [name for name, side, _ in known if side.feeds_device_only]
-    others = [f" In {name}, {finding(side, bound)}." for name, side, bound in known if not side.feeds_device_only]
-    return f"{' and '.join(only)}: only pipelines that pass elements to a device were recorded.{''.join(others)}"
-
-
-def finding(analysis: Analysis, is_bound: bool) -> str:
-    """`the mean call takes 8.22 ms (bottleneck: Map)`."""
-    return f"the mean call takes {format_time_us(analysis.mean_us)}{_blamed(analysis) if is_bound else ''}"
-
-
-def _blamed(analysis: Analysis) -> str:
-    bottleneck = analysis.usual_bottleneck
-    return "" if bottleneck is None else f" (bottleneck: {display_name(bottleneck['iterator'])})"
-
-
-def _of_both_bound(baseline: Analysis, candidate: Analysis, names: RunNames) -> str:
-    """The bottlenecks of two input-bound runs."""
-    ours, theirs = baseline.usual_bottleneck, candidate.usual_bottleneck
-    if ours is None or theirs is None:
-        return "Both runs are input-bound."
-    was, now = display_name(ours["iterator"]), display_name(theirs["iterator"])
-    if _is_paired(baseline, candidate, ours, theirs):
-        return (
-            f"Bottleneck of both runs: {now}." if was == now else f"Bottleneck: {now}, in {names[0]} {was} (same step)."
-        )
-    own, of_baseline = (f" ({side.pipeline})" for side in (candidate, baseline))
-    if baseline.pipeline == candidate.pipeline:
-        own, of_baseline = "", " (another step)" if was == now else ""
-    return f"Bottleneck: {now}{own}, in {names[0]} {was}{of_baseline}."
-
-
-def _is_paired(baseline: Analysis, candidate: Analysis, ours: pd.Series, theirs: pd.Series) -> bool:
-    """Whether the two bottlenecks are matched iterators."""
-    sides = baseline.iterators, candidate.iterators
-    pairs = pair_iterators(*(iterators_of(side) for side in sides))
-    names = [side["long_name"].tolist() for side in sides]
-    return any(
-        names[0][pair.baseline] == ours["long_name"] and names[1][pair.candidate] == theirs["long_name"]
-        for pair in pairs
-    )

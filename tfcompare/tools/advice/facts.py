@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from tfcompare.compare.between_steps import Window, window_of
-from tfcompare.compare.straggler import steps_of_straggler
+from tfcompare.compare.side import window_of
 from tfcompare.compare.tf_data.iterator_tree import setting
 from tfcompare.compare.tf_data.tf_data_bottleneck import Analysis, analyse, stages
 from tfcompare.compare.utilization import instructions_in_steps
 from tfcompare.frames.ops.op_names import DATASET
 from tfcompare.schema import DEVICE, HOST, IDLE, SPARSE_CORE, STEP_PARTS
 from tfcompare.schema.kernels import MEMORY_SET
+from tfcompare.tables.step_windows import Window
+from tfcompare.tables.straggler import steps_of_straggler
 from tfcompare.tools.input.input_bound import InputWait, wait_of
 from tfcompare.tools.ops.idle_gaps import Gap, usual_gap
 from tfcompare.tools.part_times import HostSteps, eager_share, host_steps

@@ -6,9 +6,9 @@ import math
 from typing import TYPE_CHECKING
 
 from tfcompare import schema
+from tfcompare.compare.attribution import attributed_hosts
 from tfcompare.compare.stats.estimates import FEWEST_STEPS, LEVEL
 from tfcompare.compare.stats.host_significance import CONSISTENT, Outstanding
-from tfcompare.compare.straggler import attributed_hosts
 from tfcompare.markdown import as_code
 from tfcompare.tools.hosts.host_causes import DEVICE_PARTS, INPUT, Cause
 from tfcompare.tools.hosts.slowest_host import SlowHost, slowest_host_in

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from tfcompare.compare.pooling import mean_of
-from tfcompare.compare.straggler import steps_of_straggler
 from tfcompare.frames.planes import HOST_PLANE
 from tfcompare.frames.steps.steps import XLA_MODULE
 from tfcompare.schema import UNEXPLAINED_PARTS
+from tfcompare.tables.straggler import steps_of_straggler
 from tfcompare.text import capitalized
 from tfcompare.tools.hosts.hosts import steps_by
 from tfcompare.units import format_percent, format_time_us
@@ -219,8 +219,8 @@ def finding(wait: InputWait) -> str:
 def words(wait: InputWait) -> str:
     """As `finding`, as the end of a sentence that begins with the run's name."""
     if wait.level == "unknown":
-        return f"does not show how long it waits for input: {wait.why_unknown}."
-    return f"is {finding(wait)}."
+        return f"does not show how long it waits for input: {wait.why_unknown}"
+    return f"is {finding(wait)}"
 
 
 def headline(
@@ -230,22 +230,22 @@ def headline(
     *,
     identical: bool = False,
 ) -> str:
-    """How long two runs wait for input, candidate first; `identical`: both are the same capture.
+    """How long two runs wait for input, candidate first, without the last full stop; `identical`: both are one capture.
 
     It describes each run without claiming a change, which would require a verdict. `names` are those of the runs.
     """
     ours, theirs = names
     if identical:
-        text = f"{ours} and {theirs} are the same capture: {finding(baseline)}."
+        text = f"{ours} and {theirs} are the same capture: {finding(baseline)}"
     elif baseline.level == candidate.level == "unknown" and baseline.why_unknown == candidate.why_unknown:
-        text = f"Input wait unknown for {ours} and {theirs}: {baseline.why_unknown}."
+        text = f"Input wait unknown for {ours} and {theirs}: {baseline.why_unknown}"
     elif not (baseline.is_known and candidate.is_known):
-        text = f"{capitalized(theirs)} {words(candidate)} {capitalized(ours)} {words(baseline)}"
+        text = f"{theirs} {words(candidate)}. {capitalized(ours)} {words(baseline)}"
     else:
         shares = [format_percent(wait.share.average) for wait in (baseline, candidate)]
         text = (
             f"{theirs} waits for input {shares[1]} of the step time ({candidate.level} input-bound), "
-            f"{ours} {shares[0]} ({baseline.level} input-bound)."
+            f"{ours} {shares[0]} ({baseline.level} input-bound)"
         )
     return capitalized(text)
 

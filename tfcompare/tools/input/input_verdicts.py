@@ -9,8 +9,8 @@ from tfcompare.compare.side import StepsOf
 from tfcompare.compare.stats.change_test import ChangeTest
 from tfcompare.compare.stats.estimates import Times
 from tfcompare.compare.stats.verdict import UNTESTED, Verdict
-from tfcompare.compare.straggler import steps_of_straggler
 from tfcompare.schema import SIDES
+from tfcompare.tables.straggler import steps_of_straggler
 from tfcompare.tools.input import input_bound
 
 if TYPE_CHECKING:

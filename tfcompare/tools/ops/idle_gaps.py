@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tfcompare.compare.attribution_words import code
+from tfcompare.markdown import as_code
 from tfcompare.schema import DEVICE
 
 if TYPE_CHECKING:
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 MOST_STEPS = 0.5
 """The share of the steps whose longest gap is between the same two ops, for it to be named."""
+_NAME_LETTERS = 80
 
 
 @dataclass(frozen=True)
@@ -29,12 +30,12 @@ class Gap:
     @property
     def before(self) -> str:
         """What it comes before, in Markdown."""
-        return f"before {code(self.op_after)}" if self.op_after else "until the end of the step"
+        return f"before {as_code(self.op_after, _NAME_LETTERS)}" if self.op_after else "until the end of the step"
 
     @property
     def place(self) -> str:
         """What it comes after and before, in Markdown."""
-        after = f"after {code(self.op_before)}" if self.op_before else "from the start of the step"
+        after = f"after {as_code(self.op_before, _NAME_LETTERS)}" if self.op_before else "from the start of the step"
         return f"{after}, {self.before}"
 
 

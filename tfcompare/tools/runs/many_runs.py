@@ -13,12 +13,11 @@ from tfcompare import schema
 from tfcompare.compare.diff import ADDED, change, ratio
 from tfcompare.compare.groups.aggregate import group_diff, without_idle
 from tfcompare.compare.groups.fused_rows import single_ops
-from tfcompare.compare.headline import knows_step_time
 from tfcompare.compare.iterations import ALIKE
 from tfcompare.compare.matching.tiers import CANONICAL, FUSED
 from tfcompare.compare.pairs import Pairs, pair_with, pairs_of
 from tfcompare.compare.pooling import median_of
-from tfcompare.compare.step_time_verdict import step_time_us
+from tfcompare.compare.step_time_verdict import knows_step_time, step_time_us
 from tfcompare.errors import Unknown
 from tfcompare.tools.input.input_bound import wait_of_side
 

@@ -20,7 +20,6 @@ import pandas as pd
 from tfcompare import schema
 from tfcompare.compare.side import StepsOf
 from tfcompare.compare.stats.estimates import FEWEST_STEPS, Times, estimates, levels
-from tfcompare.compare.straggler import steps_of_straggler
 from tfcompare.errors import TfcompareError, Unknown
 from tfcompare.frames.profile_reader import OnProgress
 from tfcompare.run import Run, load
@@ -29,6 +28,7 @@ from tfcompare.sources.logdir import FoundRun
 from tfcompare.sources.logdir.metadata import COMMIT
 from tfcompare.sources.programs import device_of, device_words
 from tfcompare.store.version import SUMMARY, versions
+from tfcompare.tables.straggler import steps_of_straggler
 from tfcompare.tools.runs.listing import device_text
 from tfcompare.tools.runs.many_runs import peak_bytes
 from tfcompare.tools.throughput import steps_per_s

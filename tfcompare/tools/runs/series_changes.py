@@ -10,14 +10,14 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from tfcompare.compare.between_steps import window_of
 from tfcompare.compare.groups.aggregate import without_idle
+from tfcompare.compare.side import window_of
 from tfcompare.compare.stats.change_points import change_points, change_points_of_family
-from tfcompare.compare.straggler import mean_step_us, steps_of_straggler
 from tfcompare.errors import TfcompareError
 from tfcompare.frames.profile_reader import OnProgress
 from tfcompare.run import Run, load
 from tfcompare.sources.logdir import FoundRun
+from tfcompare.tables.straggler import steps_of_straggler
 from tfcompare.tools.runs import series as tool
 from tfcompare.tools.runs.series import THROUGHPUT, Metric, Opener, label_of
 
@@ -184,7 +184,8 @@ def wall_times_us(run: Run) -> pd.Series:
     shares = shares[shares["step"].isin(steps["step"])]
     times = shares.groupby(_OP, observed=True)["wall_time_us"].sum() / len(steps)
     step_us = float(steps["duration_us"].mean())
-    rest = {("", "", NO_OP): step_us - float(times.sum()), ("", "", OTHER_HOSTS): mean_step_us(run) - step_us}
+    of_run_us = float(run.steps.loc[run.steps["included"].astype(bool), "duration_us"].mean())
+    rest = {("", "", NO_OP): step_us - float(times.sum()), ("", "", OTHER_HOSTS): of_run_us - step_us}
     every: pd.Series = pd.concat([times, pd.Series(rest).rename_axis(_OP)])
     return every
 

@@ -242,7 +242,7 @@ def _stop_without_pair(view: Page) -> None:
     if not readable:
         why = "; ".join(view.search.problems) or "none of the runs that were found can be read"
         stop(
-            f"There is no run to show: {as_markdown(why).removesuffix('.')}.",
+            f"There is no run to show: {as_markdown(why)}.",
             "Name a place with runs on the home page.",
         )
     if selection.baseline is None:

@@ -27,6 +27,7 @@ from tfcompare.ui.frame.shell import Page, choose_steps, chosen_steps
 from tfcompare.ui.pages import demo, home_add, home_edit, home_filters, home_runs
 from tfcompare.units import format_bytes, format_ms
 from tfcompare.views import answer
+from tfcompare.views.steps.headline import doubt
 
 _REDRAW_S = 1.0
 _MOST_NAMED = 5
@@ -224,7 +225,7 @@ def _sentences(view: Page, outcomes: Outcomes) -> None:
         return
     for pair in pairs_of(comparison, by_name=True):
         st.markdown(f"#### {answer.headline(pair, whole=True)}")
-        if doubt := pair.doubt:
-            st.markdown(doubt)
+        if why := doubt(pair):
+            st.markdown(why)
     if steps := chosen_steps(comparison.runs):
         st.caption(f"Per {comparison.per_what}{steps}.")

@@ -10,7 +10,6 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import streamlit as st
 
-from tfcompare.compare.headline import short_change
 from tfcompare.errors import TfcompareError
 from tfcompare.export.csv import for_spreadsheet
 from tfcompare.markdown import as_code, as_markdown
@@ -24,6 +23,7 @@ from tfcompare.ui.frame.selection import Selection, with_replicates
 from tfcompare.ui.frame.shell import Page, program
 from tfcompare.ui.frame.sidebar import short_names
 from tfcompare.ui.pages import home_edit
+from tfcompare.views.steps.headline import short_change
 
 if TYPE_CHECKING:
     import pandas as pd

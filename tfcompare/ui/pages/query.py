@@ -78,7 +78,7 @@ def _tables(view: Page) -> RunTables:
     if not readable:
         why = "; ".join(view.search.problems) or "none of the runs that were found can be read"
         stop(
-            f"There is no run to query: {as_markdown(why).removesuffix('.')}.",
+            f"There is no run to query: {as_markdown(why)}.",
             "Add a folder with runs on the home page.",
         )
     repeats = [repeat for _, repeat in selection.repeats]

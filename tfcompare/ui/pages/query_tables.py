@@ -11,6 +11,7 @@ import streamlit as st
 from tfcompare.export.csv import defused, spreadsheet_csv
 from tfcompare.query.asking import Answer, Limits
 from tfcompare.query.tables import DIFF, RunTables, every_table, type_of
+from tfcompare.render.inline import plain
 from tfcompare.text import middle_ellipsis
 from tfcompare.tools.diff_tables import DiffTables
 from tfcompare.ui.widgets import tables
@@ -144,7 +145,7 @@ def columns_of_diff(name: str, types: Mapping[str, str], tables: RunTables) -> p
 def columns_of(name: str) -> pd.DataFrame:
     """One row per column of a table: its name, type, unit and meaning."""
     rows = [
-        (c.name, type_of(c).replace("TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ"), c.unit, c.meaning.replace("`", ""))
+        (c.name, type_of(c).replace("TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ"), c.unit, plain(c.meaning))
         for c in every_table()[name].columns
     ]
     return pd.DataFrame(rows, columns=["Column", "Type", "Unit", "Meaning"])

@@ -11,8 +11,8 @@ import streamlit as st
 
 from tfcompare.charts.style import side_colour
 from tfcompare.charts.timeline.data import Labels
+from tfcompare.compare.attribution import attributed_hosts
 from tfcompare.compare.pair import Pair
-from tfcompare.compare.straggler import attributed_hosts
 from tfcompare.errors import TfcompareError
 from tfcompare.markdown import as_code, as_markdown
 from tfcompare.text import middle_ellipsis
@@ -29,6 +29,7 @@ from tfcompare.ui.widgets.links import show_link
 from tfcompare.ui.widgets.timeline import State, address_of, show_timeline, state_of
 from tfcompare.views import links
 from tfcompare.views.links import Moment
+from tfcompare.views.pair_words import stand_ins
 from tfcompare.xspace.space import PS_PER_US
 
 KEY, SMALL = "timeline", "timeline_small"
@@ -281,7 +282,7 @@ def headline(sides: ShownHosts, aligned: Aligned, places: Sequence[Loss], find: 
     if sides.hosts:
         of_run = sides.hosts.steps is not None
         st.caption(f"1: {labels[0]}, 2: {labels[1]}. {sentences.aligned_how(aligned, labels[1]) if of_run else ''}")
-    elif said := sides.pair.stand_ins:
+    elif said := stand_ins(sides.pair):
         st.caption(said)
     if find:
         st.caption(sentences.hits(find, found(aligned, find), labels))

@@ -8,11 +8,11 @@ from functools import partial
 import streamlit as st
 
 from tfcompare.charts.style import shorten_distinct
+from tfcompare.compare.attribution import attributed_hosts
 from tfcompare.compare.matching.matching import host_counterparts
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.pairs import pair_with
 from tfcompare.compare.side import letter
-from tfcompare.compare.straggler import attributed_hosts
 from tfcompare.markdown import as_code
 from tfcompare.run import Run
 from tfcompare.tools.timeline.host_pair import HostPair, compare_hosts, with_itself

@@ -12,22 +12,21 @@ import pandas as pd
 
 from tfcompare.charts import input_pipeline as charts
 from tfcompare.charts.verdicts import Judged
-from tfcompare.compare.headline import step_marker_call
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.side import Side
 from tfcompare.compare.stats.verdict import Verdict
-from tfcompare.compare.straggler import steps_of_straggler
+from tfcompare.compare.step_time_verdict import step_marker_call
 from tfcompare.compare.tf_data.call_verdicts import CallVerdict
 from tfcompare.markdown import as_code, as_markdown
 from tfcompare.schema import SIDES
 from tfcompare.schema.input import INPUT_CATEGORIES
+from tfcompare.tables.straggler import steps_of_straggler
 from tfcompare.text import capitalized
 from tfcompare.tools.advice import input_category_advice
 from tfcompare.tools.input import input_bound, input_ops
 from tfcompare.tools.input.input_bound import InputWait
 from tfcompare.tools.input.input_verdicts import on_waiting
 from tfcompare.tools.key_figures import Better, KeyFigure, better_by
-from tfcompare.tools.step_attribution import getting_input
 from tfcompare.tools.step_series import has_step_times, may_draw
 from tfcompare.units import MISSING, format_percent, format_time_us
 from tfcompare.views import host_annotations
@@ -46,6 +45,7 @@ from tfcompare.views.blocks import (
 from tfcompare.views.host_annotations import that_get_input
 from tfcompare.views.input import input_ops as ops_view
 from tfcompare.views.options import option
+from tfcompare.views.steps.attribution import getting_input
 from tfcompare.views.view import Make, View, by_role, cards
 
 HOW_TO_RECORD = (
@@ -112,7 +112,7 @@ def headline(pair: Pair) -> str:
     waits = waits_of(pair)
     if pair.is_single:
         return capitalized(input_bound.finding(waits[0]))
-    return input_bound.headline(*waits, pair.marked, identical=pair.is_identical).removesuffix(".")
+    return input_bound.headline(*waits, pair.marked, identical=pair.is_identical)
 
 
 def _getting_input(pair: Pair) -> str:

@@ -27,6 +27,7 @@ from tfcompare.views.blocks import Beside, Block, Chart, Items, Links, Table, Te
 from tfcompare.views.input.input_pipeline import waits_of
 from tfcompare.views.links import Moment
 from tfcompare.views.op import LACKING
+from tfcompare.views.pair_words import stand_ins
 from tfcompare.views.view import CHANGE, by_role
 
 MOST_NAMED = 10
@@ -66,7 +67,7 @@ def of_choice(pair: Pair, choice: ChosenExecution) -> Iterator[Block]:
     waits = waits_of(pair)[: len(pair.shown)]
     yield Beside([list(_five_steps(pair, role, sides[role], wait)) for role, wait in enumerate(waits)], framed=True)
     yield from _what_to_do(pair, sides)
-    if said := pair.stand_ins:
+    if said := stand_ins(pair):
         yield Text(said, "quiet")
     yield Beside([list(_graph(pair, choice, role)) for role in range(len(pair.shown))])
     yield _iterators(pair, choice)

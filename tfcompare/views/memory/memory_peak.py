@@ -161,7 +161,7 @@ def largest_change(pair: Pair) -> str:
         return moments(found)
     first = moved.iloc[0]
     op_name = as_code(first["op_name"], _LETTERS) if first["op_name"] else "memory allocated outside of ops"
-    what = f"{op_name} {as_markdown(str(first['shape']))}".rstrip()
+    what = " ".join(filter(None, [op_name, as_markdown(str(first["shape"]))]))
     much = format_delta(float(first["allocation_bytes_change"]), "bytes")
     change = f"Peak memory {format_delta(after - before, 'bytes')}: above all {what} ({much})."
     return " ".join(filter(None, [change, moments(found)]))

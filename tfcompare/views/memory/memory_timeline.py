@@ -10,9 +10,9 @@ import pandas as pd
 
 from tfcompare.charts import memory as charts
 from tfcompare.charts.memory import LEVELS, Axis, Lines
-from tfcompare.compare.headline import step_marker_call
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.side import Side
+from tfcompare.compare.step_time_verdict import step_marker_call
 from tfcompare.markdown import as_code
 from tfcompare.run import Run
 from tfcompare.tools.memory import memory_timeline
@@ -21,6 +21,7 @@ from tfcompare.tools.step_series import has_step_times
 from tfcompare.units import MISSING, format_bytes, format_percent
 from tfcompare.views.blocks import Beside, Block, Chart, Facts, Live, Text
 from tfcompare.views.memory.memory_choice import Chosen
+from tfcompare.views.pair_words import stand_ins
 
 Span = Literal["step", "run"]
 SPANS: dict[Span, str] = {"step": "one typical step", "run": "the whole run"}
@@ -77,7 +78,7 @@ def is_of_the_run(_pair: Pair, options: Any) -> bool:
 def over_time(chosen: Chosen, options: Any) -> Iterator[Block]:
     """The memory in one typical step, or over the whole run."""
     yield from _in_a_step(chosen, options) if options.span == "step" else _in_the_run(chosen, options)
-    if said := chosen.pair.stand_ins:
+    if said := stand_ins(chosen.pair):
         yield Text(said, "quiet")
     if without := unmarked(chosen.pair):
         names = " and ".join(as_code(run.name) for run in without)

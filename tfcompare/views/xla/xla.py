@@ -23,6 +23,7 @@ from tfcompare.tools.xla.xla_tree import TIME, By
 from tfcompare.units import MISSING, format_count, format_time_us, format_value
 from tfcompare.views.blocks import Beside, Block, Chart, Choose, Facts, Opens, Section, Table, Text, later
 from tfcompare.views.options import option
+from tfcompare.views.pair_words import why_not_compared
 from tfcompare.views.view import CHANGE, Make, View, by_role, cards, largest_first, without_rows
 from tfcompare.views.xla import regrouped, xla_instruction, xla_memory, xla_program
 
@@ -87,7 +88,7 @@ class Options:
 
 def blocks(pair: Pair, options: Options) -> Iterator[Block]:
     """The time per execution in a sentence and as figures, every instruction, where the time goes, roofline, memory."""
-    if why := pair.why_not_compared:
+    if why := why_not_compared(pair):
         yield Text(why, "notice")
     if without := [
         run.name

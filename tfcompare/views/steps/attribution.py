@@ -12,6 +12,7 @@ from tfcompare.compare.attribution import (
     Waterfall,
     all_moves,
     annotation_moves,
+    attributed_hosts,
     factor_moves,
     has_both,
     moved_most,
@@ -21,18 +22,9 @@ from tfcompare.compare.attribution import (
     step_waterfall,
     with_other_hosts,
 )
-from tfcompare.compare.attribution_words import (
-    PART_WORDS,
-    inner_op_sentence,
-    named_parts,
-    part_sentence,
-    step_budget,
-)
 from tfcompare.compare.groups.fused_rows import row_name_as_code
-from tfcompare.compare.headline import step_marker_call
 from tfcompare.compare.stats.verdict import UNCLEAR, UNTESTED
-from tfcompare.compare.step_time_verdict import step_time_us
-from tfcompare.compare.straggler import attributed_hosts
+from tfcompare.compare.step_time_verdict import step_marker_call, step_time_us
 from tfcompare.markdown import as_code
 from tfcompare.schema import SIDES, STEP_PARTS
 from tfcompare.schema.ops import FUNCTION
@@ -41,6 +33,13 @@ from tfcompare.tools.input.input_verdicts import on_part
 from tfcompare.tools.ops.idle_gaps import Gap, usual_gap
 from tfcompare.tools.part_times import HostSteps, host_steps_of, steps_of_captures
 from tfcompare.units import format_time_us
+from tfcompare.views.steps.attribution_words import (
+    PART_WORDS,
+    inner_op_sentence,
+    named_parts,
+    part_sentence,
+    step_budget,
+)
 
 IDLE = "idle_us"
 INPUT = "input_us"

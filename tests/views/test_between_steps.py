@@ -11,13 +11,15 @@ import pytest
 
 from tests.xspace_builder import event, line, plane, space
 from tfcompare import load
-from tfcompare.compare.between_steps import Window, in_words, window, window_of
 from tfcompare.compare.check.conditions import check, parse_condition
 from tfcompare.compare.pairs import pair_with, pairs_of
+from tfcompare.compare.side import window_of
 from tfcompare.comparison import compare
 from tfcompare.run import Run
+from tfcompare.tables.step_windows import Window, window
 from tfcompare.tools.throughput import window_figures
 from tfcompare.views import answer
+from tfcompare.views.steps.words import time_between_steps
 
 
 def of(*steps: tuple[float, float]) -> Window | None:
@@ -49,10 +51,10 @@ def test_steps_over_one_another_leave_no_time_between_until_all_have_ended() -> 
 def test_steps_that_go_on_after_the_next_has_begun_are_said_to_overlap() -> None:
     apart, over = known((0, 900), (1000, 995), (2000, 900)), known((0, 1500), (1000, 1500), (2000, 1500))
     assert over.steps_per_s * 1500 / 1e6 == pytest.approx(1.5), "step time × throughput"
-    assert in_words(apart, apart, has_changed=False) == ""
+    assert time_between_steps(apart, apart, has_changed=False) == ""
     said = "Steps overlap: each goes on after the next has begun, for 500 µs (50.0 %) in the "
-    assert in_words(apart, over, has_changed=False) == f"{said}candidate."
-    assert in_words(over, None, has_changed=False) == f"{said}baseline."
+    assert time_between_steps(apart, over, has_changed=False) == f"{said}candidate."
+    assert time_between_steps(over, None, has_changed=False) == f"{said}baseline."
 
 
 def test_steps_of_a_kind_count_up_to_the_start_of_the_next_step_of_any() -> None:

@@ -1,22 +1,33 @@
-"""Sentences on the slow steps of runs and on their strays, from rows of the table `slow_steps`."""
+"""Sentences on the steps of runs, in Markdown: slow ones, strays, lost ones, and the time between steps."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from tfcompare.compare.attribution_words import PART_WORDS, code
+from tfcompare.compare.pair import Pair
+from tfcompare.compare.pooling import mean_of
 from tfcompare.compare.step_kinds import slow_steps_are_a_kind
+from tfcompare.markdown import as_code
 from tfcompare.tables.step_times import position_of, run_steps
+from tfcompare.tables.step_windows import Window
 from tfcompare.tables.strays import BEYOND_SECOND
-from tfcompare.units import format_percent, format_time_us
+from tfcompare.tools.throughput import between_steps_changed, dispatch_us
+from tfcompare.units import format_count, format_percent, format_time_us, format_value
+from tfcompare.views.steps.attribution_words import PART_WORDS, code
 
 if TYPE_CHECKING:
     from tfcompare.run import Run
 
 _WORTH_SAYING = 0.05
 """The share of the step time that slow steps must add to be mentioned in the headline."""
+_BETWEEN_WORTH_SAYING = 0.1
+"""The share of the window above which time between steps is mentioned even if it did not change."""
+_OVERLAP_WORTH_SAYING = 0.01
+"""The share of the period from which step time × throughput is visibly more than 1."""
 
 
 def row_of(run: Run, host: str | None) -> pd.Series | None:
@@ -118,3 +129,78 @@ def _adds(row: pd.Series) -> float:
     """The share of the step time that slow steps add."""
     step_us = float(row["usual_step_us"] + row["slow_excess_us"])
     return float(row["slow_excess_us"]) / step_us if step_us > 0 else 0.0
+
+
+def lost_steps(runs: Mapping[str, Run]) -> list[str]:
+    """Markdown sentences on the steps that runs, by what they are called, did not record as a whole."""
+    return [
+        f"{run.lost_steps:,} of {run.info.step_count:,} steps of {as_code(name)} were not recorded as a whole, and do "
+        "not count."
+        for name, run in runs.items()
+        if run.lost_steps
+    ]
+
+
+def slow_steps(pair: Pair, runs: Mapping[str, Run]) -> list[str]:
+    """Markdown sentences on the slow steps and the strays of runs by what they are called."""
+    return [one for name, run in runs.items() for one in sentences(run, pair.host_of(run), as_code(name))]
+
+
+def between_steps_sentence(pair: Pair) -> str:
+    """A sentence on the time between steps if it is a large part of either run or has changed; else empty."""
+    ours, theirs = (side.window for side in pair.sides)
+    return time_between_steps(ours, theirs, has_changed=between_steps_changed(pair))
+
+
+def time_between_steps(baseline: Window | None, candidate: Window | None, *, has_changed: bool) -> str:
+    """A sentence on the time between steps if it `has_changed` or is a large part of the window, and one on overlapping
+    steps; empty for neither."""
+    return " ".join(filter(None, [_between(baseline, candidate, has_changed), _overlap(baseline, candidate)]))
+
+
+def _between(baseline: Window | None, candidate: Window | None, has_changed: bool) -> str:
+    baseline, candidate = (None if of is None or math.isnan(of.share) else of for of in (baseline, candidate))
+    known = [found for found in (baseline, candidate) if found is not None]
+    if not (has_changed or any(found.share > _BETWEEN_WORTH_SAYING for found in known)):
+        return ""
+    if baseline is None or candidate is None:
+        side = "candidate" if baseline is None else "baseline"
+        return f"Time between steps in the {side}: {_amount_between(known[0])} per step, in no step time."
+    amounts = f"{_amount_between(candidate)}, baseline {_amount_between(baseline)}, per step"
+    return f"Between steps: {amounts}. This time is in no step time."
+
+
+def rates(baseline: Window | None, candidate: Window | None) -> str:
+    """`333 vs 323 steps/s`, candidate first, where step times are unknown; empty unless both are known."""
+    if baseline is None or candidate is None:
+        return ""
+    return f"{format_count(candidate.steps_per_s)} vs {format_value(baseline.steps_per_s, 'steps/s')}"
+
+
+def _amount_between(found: Window) -> str:
+    return f"{format_time_us(found.between_us)} ({format_percent(found.share)})"
+
+
+def _overlap(baseline: Window | None, candidate: Window | None) -> str:
+    """That steps overlap, so that step time × throughput is more than 1."""
+    sides = (("candidate", candidate), ("baseline", baseline))
+    overlapping = [
+        f"{format_time_us(found.overlap_us)} ({format_percent(found.overlap_us / found.period_us)}) in the {side}"
+        for side, found in sides
+        if found is not None and found.overlap_us >= _OVERLAP_WORTH_SAYING * found.period_us > 0
+    ]
+    return (
+        f"Steps overlap: each goes on after the next has begun, for {' and '.join(overlapping)}." if overlapping else ""
+    )
+
+
+def dispatch_sentence(pair: Pair) -> str:
+    """A sentence on the host's dispatch time per step if steps are timed on the device; else empty."""
+    ours, theirs = (mean_of(side.each(dispatch_us)) / side.iterations for side in pair.sides)
+    if math.isnan(theirs):
+        return ""
+    before = f", baseline {format_time_us(ours)}" if not math.isnan(ours) else ""
+    return (
+        "Steps are timed by the work that they launched, which goes on after it was dispatched: dispatching takes "
+        f"{format_time_us(theirs)}{before} per step."
+    )

@@ -76,7 +76,7 @@ def step_budget(parts: pd.DataFrame, causes: Mapping[str, str]) -> str:
 
 
 def _term(part: object, cause: str) -> str:
-    return f"{PART_WORDS[str(part)]} {cause}".rstrip()
+    return " ".join(filter(None, [PART_WORDS[str(part)], cause]))
 
 
 def _fell_or_grew(delta_us: float) -> str:
@@ -96,8 +96,8 @@ def part_sentence(part: str, waterfall: Waterfall, moves: pd.DataFrame) -> str:
     if waterfall.is_empty:
         return f"Nothing within {PART_WORDS[part]} changed."
     if (waterfall.moves["kind"] == FACTOR).any():
-        factors = [f"the {move['name'].lower()} went from {move['detail']}" for _, move in named.iterrows()]
-        return f"Within {PART_WORDS[part]}, {_together(factors)}.".replace(" → ", " to ")
+        factors = [f"the {move['name'].lower()} went {move['detail']}" for _, move in named.iterrows()]
+        return f"Within {PART_WORDS[part]}, {_together(factors)}."
     no_op = float(waterfall.moves.loc[waterfall.moves["kind"] == NO_OP, "delta_us"].sum())
     kind = moves["detail"].where(moves["detail"] != DATASET, moves["name"].map(_stage))
     kind = kind.where(~moves["detail"].isin(AROUND_OPS), moves["detail"] + " " + moves["name"])

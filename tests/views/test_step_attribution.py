@@ -15,8 +15,8 @@ from tfcompare.compare.pairs import pair_with
 from tfcompare.frames.tf_data.tf_data_functions import runs_ahead
 from tfcompare.run import Run
 from tfcompare.schema import STEP_PARTS
-from tfcompare.tools import step_attribution
-from tfcompare.tools.step_attribution import Attribution, Within, attributed_steps, attribution, within
+from tfcompare.views.steps import attribution as step_attribution
+from tfcompare.views.steps.attribution import Attribution, Within, attributed_steps, attribution, within
 
 
 def looked_into(one: str, other: str, part: str | None = None) -> tuple[Attribution, Within]:

@@ -13,11 +13,11 @@ from tests.frames.tables import run_of
 from tests.frames.test_hlo_ops import gpu, kernel, metadata
 from tests.profiles import compared_runs
 from tests.xspace_builder import event, space
-from tfcompare.compare.headline import faster_or_slower, short_change
 from tfcompare.compare.pairs import pair_with
 from tfcompare.comparison import compare
 from tfcompare.errors import Unknown
 from tfcompare.run import Run
+from tfcompare.views.steps.headline import doubt, faster_or_slower, short_change
 
 
 def test_what_was_not_tested_is_stated_as_no_change():
@@ -100,8 +100,8 @@ def test_of_one_capture_or_without_step_markers_it_says_so():
     said = compare(run("a"), run("b", has_steps=False)).headline()
     assert said == (
         "`b` has no step markers, so step times cannot be compared; record again with each step inside "
-        "`tf.profiler.experimental.Trace('train', step_num=step, _r=1)`, or name the host event that begins each step "
-        "(“Steps begin with” in the sidebar, `--step-marker` on the command line)."
+        "`tf.profiler.experimental.Trace('train', step_num=step, _r=1)`, or choose the host event that begins each "
+        "step (“Steps begin with” in the sidebar, `--step-marker` on the command line)."
     )
     said = compare(run("a"), run("b", has_steps=False, framework="JAX")).headline()
     assert "`jax.profiler.StepTraceAnnotation('train', step_num=step)`" in said
@@ -133,13 +133,13 @@ def test_runs_of_one_step_each_have_an_answer_and_how_to_record_more(after_ms, m
 
 def test_what_is_no_verdict_is_told_to_follow_the_headline() -> None:
     few = [run("few", step_frame=steps([1000.0] * 4)), run("more", device_type="GPU", step_frame=varied(1000.0, 1))]
-    assert pair_with(compare(*few)).doubt == (
+    assert doubt(pair_with(compare(*few))) == (
         "Not tested: too few steps: 4; a verdict needs 9 on each side. "
         "The runs differ in device type, which alone can change times."
     )
-    assert pair_with(compare(*(run(name, step_frame=varied(1000.0, 1)) for name in "ab"))).doubt == ""
+    assert doubt(pair_with(compare(*(run(name, step_frame=varied(1000.0, 1)) for name in "ab")))) == ""
     without_steps = compare(run("a"), run("b", has_steps=False))
-    assert pair_with(without_steps).doubt == "", "the headline says that there are no steps"
+    assert doubt(pair_with(without_steps)) == "", "the headline says that there are no steps"
 
 
 def test_without_steps_the_time_per_execution_of_a_paired_program_leads() -> None:
@@ -149,7 +149,7 @@ def test_without_steps_the_time_per_execution_of_a_paired_program_leads() -> Non
     assert comparison.headline() == (
         f"`jit_forward_3d_conv` takes 689 µs per execution in {theirs}, 717 µs in {ours} (−3.98 %), on 8 devices and 1."
     )
-    assert pair_with(comparison).doubt.startswith(f"{ours} and {theirs} have no step markers")
+    assert doubt(pair_with(comparison)).startswith(f"{ours} and {theirs} have no step markers")
     assert comparison.per == "device"
     swapped = compared_runs("jax_conv_08", "jax_conv_legacy")
     assert swapped.headline().endswith("(+4.14 %), on 1 device and 8.")

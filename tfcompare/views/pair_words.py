@@ -1,0 +1,38 @@
+"""Sentences on a pair of runs that several pages show, in Markdown."""
+
+from __future__ import annotations
+
+from tfcompare.compare.pair import Pair
+from tfcompare.compare.side import Side
+from tfcompare.markdown import as_code
+from tfcompare.text import capitalized
+
+
+def not_compared(pair: Pair) -> str:
+    """A Markdown sentence on why what ran on devices is not compared; empty if it is, or for a run alone."""
+    lacking = [name for name, side in zip(pair.marked, pair.sides, strict=True) if not _has_devices(side)]
+    if pair.is_single or not lacking:
+        return ""
+    have = "have" if len(lacking) > 1 else "has"
+    return f"What ran on devices is not compared: {' and '.join(lacking)} {have} no record of it."
+
+
+def why_not_compared(pair: Pair) -> str:
+    """`not_compared`, and why: for pages that have nothing else."""
+    why = next((side.run.why_untimed for side in pair.sides if not _has_devices(side)), "")
+    return f"{not_compared(pair)} {capitalized(why)}." if not_compared(pair) else ""
+
+
+def stand_ins(pair: Pair) -> str:
+    """A Markdown sentence on the captures that stand for all of their sides where nothing can be pooled; empty
+    without replicates."""
+    of_several = [
+        f"{as_code(run.found.name)} for {name}"
+        for name, called, (side, run) in zip(pair.marked, pair.called, pair.shown, strict=False)
+        if len(side.runs) > 1 and run.found.name != called
+    ]
+    return f"Of several captures, one is shown: {' and '.join(of_several)}." if of_several else ""
+
+
+def _has_devices(side: Side) -> bool:
+    return side.run.has_recorded_devices(side.host)

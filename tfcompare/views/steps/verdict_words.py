@@ -1,0 +1,170 @@
+"""What to read after the headline of a comparison: what the verdict is based on, and what the step time leaves out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tfcompare.compare.matching.matching import host_counterparts
+from tfcompare.compare.memory_growth import growth_in
+from tfcompare.compare.pooling import median_of
+from tfcompare.compare.stats.estimates import FEWEST_REPEATS, FEWEST_STEPS
+from tfcompare.compare.stats.spread import UNDER_LOAD
+from tfcompare.compare.stats.verdict import IDENTICAL, SAME, UNCLEAR, UNTESTED, verdict_on_size
+from tfcompare.compare.step_time_verdict import caveat, knows_step_time, step_time_us
+from tfcompare.markdown import as_code, as_markdown
+from tfcompare.schema import SIDES
+from tfcompare.text import capitalized
+from tfcompare.tools.advice.model import WORTH_IT
+from tfcompare.tools.hosts.host_words import how_often, who
+from tfcompare.tools.hosts.slowest_host import slowest_host_in
+from tfcompare.tools.input.input_verdicts import part_means_us
+from tfcompare.tools.runs.many_runs import peak_bytes
+from tfcompare.tools.throughput import BETWEEN, THROUGHPUT, between_steps_changed, verdict_on_loop, window_figures
+from tfcompare.units import format_bytes, format_ratio, format_time_us
+from tfcompare.views.steps.attribution import Attribution
+from tfcompare.views.steps.attribution_words import PART_WORDS
+from tfcompare.views.steps.headline import (
+    how_to_mark_steps,
+    how_to_record_more,
+    leading_clause,
+    loop_change,
+    work_of_steps,
+)
+from tfcompare.views.steps.words import rates, sentences, time_between_steps
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from tfcompare.compare.pair import Pair
+    from tfcompare.run import Run
+
+
+def evidence(pair: Pair) -> str:
+    """What the verdict on the step time rests on, in Markdown: the interval and the steps, whether the machine may have
+    been busy, and what speaks against a claim."""
+    found = pair.headline_verdict
+    if found == IDENTICAL:
+        return ""  # the headline says so
+    but = f"**But {as_markdown(found.caveat)}.**" if found.caveat else ""
+    return " ".join(filter(None, [f"{as_markdown(capitalized(found.reason))}.", _unknown_load(pair), but]))
+
+
+def next_step(pair: Pair) -> str:
+    """What to do to settle an inconclusive verdict on the step time, or to get one at all; else empty."""
+    found = pair.headline_verdict
+    if found.word == UNCLEAR and found.sensitivity:
+        return found.sensitivity.what_would_show()
+    infos = pair.baseline.info, pair.candidate.info
+    if any(run.lost_steps for run in pair.runs):
+        return "To lose no step: record fewer steps, or with fewer tracers, and wait for the device before it stops."
+    few = found.word == UNTESTED and min(info.steps_included for info in infos) < FEWEST_STEPS
+    return how_to_record_more(infos) if few else ""
+
+
+def _unknown_load(pair: Pair) -> str:
+    """That the runs may vary as those of a busy machine, where nobody knows its load and their variation is assumed."""
+    found = pair.headline_verdict.sensitivity
+    is_assumed = found is not None and min(found.captures) < FEWEST_REPEATS and pair.among.spread is None
+    if not is_assumed or all(run.machine_load is not None for run in pair.runs):
+        return ""
+    return f"The machine's load is unknown; on a busy one, runs vary {UNDER_LOAD:.0f} times as much."
+
+
+def without_step_times(pair: Pair, shown: Mapping[str, Run]) -> tuple[str, str]:
+    """A headline on runs that lack step times, and how to get them, in Markdown.
+
+    `shown` are the runs by the letters that they go by.
+    """
+    missing = {letter: run for letter, run in shown.items() if not knows_step_time(run.info)}
+    consequence = "there is no step time" if pair.is_single else "step times cannot be compared"
+    named = (f"{as_code(name)}: " if not pair.is_single else "" for name in missing)
+    untimed = [f"{name}{run.why_untimed}" for name, run in zip(named, missing.values(), strict=True) if run.why_untimed]
+    if untimed:
+        throughput = "" if pair.is_single else rates(*(side.window for side in pair.sides))
+        beside = f"; throughput is {throughput}" if throughput else ""
+        return capitalized(consequence) + beside, " ".join(f"{capitalized(sentence)}." for sentence in untimed)
+    where = "" if pair.is_single else f" in {' and '.join(missing)}"
+    how = how_to_mark_steps(run.info for run in missing.values())
+    first, *others = shown
+    if others and (lead := leading_clause(pair, (first, others[0]))):
+        return capitalized(lead), f"No verdict, since there are no step markers{where}: {how}."
+    return f"No step markers{where}, so {consequence}", f"{capitalized(how)}."
+
+
+def check_notes(pair: Pair) -> list[str]:
+    """Sentences that help to read the findings of `compare.check`, as plain text."""
+    notes = [caveat(pair.mismatches)]
+    if work := work_of_steps(pair.iterations, ("the baseline", "the candidate")):
+        notes.append(f"{capitalized(work)}; what a step does is judged per iteration")
+    notes.append(time_between_steps(*(side.window for side in pair.sides), has_changed=False))
+    for role, side in zip(SIDES, pair.sides, strict=True):
+        notes += sentences(side.run, side.host, f"the {role}")
+    ours, theirs = (side.host for side in pair.sides)
+    if ours != theirs:
+        notes.append(f"host {ours} of the baseline is compared with host {theirs} of the candidate")
+    return list(filter(None, notes))
+
+
+def significant_findings(pair: Pair, attribution: Attribution, names: tuple[str, str]) -> Iterator[str]:
+    """Markdown clauses, the most important first: time between steps, a host that stands out or else the part of step
+    that changed most, the peak memory, growth of memory. `names` are those of baseline and candidate in Markdown."""
+    ours, theirs = names
+    if clause := loop_clause(pair, names):
+        yield clause
+    if clause := _slow_host(pair, names) or _part(pair, attribution, theirs):
+        yield clause
+    peaks = [median_of(side.each(peak_bytes)) for side in pair.sides]
+    if all(peak > 0 for peak in peaks) and verdict_on_size(*peaks) != SAME:  # NaN where it is unknown
+        before, after = map(format_bytes, peaks)
+        ratio = format_ratio(peaks[1] / peaks[0])
+        whole = "" if pair.candidate.choice.kind is None else ", with steps of all kinds,"
+        yield f"the peak memory of {theirs}{whole} is {ratio} that of {ours} ({after} vs {before})"
+    for side, name in zip(pair.sides, names, strict=True):
+        found = growth_in(pair, side)
+        if found is not None and found.is_growth:
+            yield f"the memory of {name} grows by {format_bytes(found.bytes_per_step)} per step"
+
+
+def loop_clause(pair: Pair, names: tuple[str, str]) -> str:
+    """How the loops of both differ where the time between their steps has changed; else empty. `names` as above."""
+    if not between_steps_changed(pair):
+        return ""
+    figures = {one.label: one for one in window_figures(pair)}
+    between, rate = figures[BETWEEN], figures[THROUGHPUT]
+    found = verdict_on_loop(pair)
+    if found.is_claim:
+        periods_us = 1e6 / rate.baseline, 1e6 / rate.candidate
+        return loop_change(periods_us, (between.baseline, between.candidate), names, found)
+    before, after = map(format_time_us, (between.baseline, between.candidate))
+    return f"{names[1]} has {after} between its steps, {names[0]} {before}"
+
+
+def _slow_host(pair: Pair, names: tuple[str, str]) -> str:
+    """That a host of one run is slower than its others, where that is not so in the other run."""
+    if pair.host is not None:
+        return ""
+    found = [slowest_host_in(pair, run) for run in pair.runs]
+    before, after = (one if one is not None and one.found.stands_out else None for one in found)
+    counterparts = host_counterparts(*(run.host_names for run in pair.runs))
+    if before is not None and after is not None and {counterparts.get(host) for host in before.group} == {*after.group}:
+        return ""
+    one, name = (after, names[1]) if after is not None else (before, names[0])
+    if one is None:
+        return ""
+    are = "are the slowest" if one.group_name else "is the slowest host"
+    often = how_often(one.found)
+    return f"{who(one)} {are} of {name}{' ' if often.startswith('in') else ', '}{often}"
+
+
+def _part(pair: Pair, attribution: Attribution, name: str) -> str:
+    """By how much the part moved that moved most of those whose change is significant; over all captures."""
+    if attribution.waterfall is None or not attribution.certain:
+        return ""
+    part, found = attribution.certain[0]
+    before, after = part_means_us(pair, part, attribution.hosts)
+    delta_us = after - before
+    if abs(delta_us) < WORTH_IT * max(map(step_time_us, pair.sides)):
+        return ""
+    word = "more" if delta_us > 0 else "less"
+    ends = f" ({format_ratio(found.low)}–{format_ratio(found.high)})" if 0 < found.low < found.high else ""
+    return f"{name} has {format_time_us(abs(delta_us))} {word} {PART_WORDS[part]} per step{ends}"
