@@ -1,4 +1,4 @@
-"""What is derived from a comparison, such as frames and figures, kept as long as the comparison is."""
+"""What is derived from comparisons, such as frames and figures."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ T = TypeVar("T")
 
 
 class Cache:
-    """Results by their keys, those used last; thread-safe."""
+    """The `most` results used last, by their keys; thread-safe."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = MOST_KEPT) -> None:
+        self._most = most
         self._lock = threading.Lock()
         self._kept: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
 
@@ -37,7 +38,7 @@ class Cache:
         made = make()
         with self._lock:
             self._kept[key] = made, frame_bytes(made) if isinstance(made, pd.DataFrame) else 0
-            while len(self._kept) > MOST_KEPT:
+            while len(self._kept) > self._most:
                 self._kept.popitem(last=False)
         return made
 
