@@ -14,20 +14,19 @@ from tfcompare.text import middle_ellipsis
 from tfcompare.tools.timeline import sentences
 from tfcompare.tools.timeline.aligned import Aligned
 from tfcompare.tools.timeline.drawing import axes
-from tfcompare.tools.timeline.run_pair import Timelines
 from tfcompare.tools.timeline.selected import drawn_selection, most_changed_kernel, most_changed_of
 from tfcompare.ui.pages import timeline_panels
 from tfcompare.ui.widgets.links import show_link
 from tfcompare.ui.widgets.timeline import State, address_of, show_timeline, state_of
 from tfcompare.views import links
-from tfcompare.views.links import HOST, Moment, host_text
-from tfcompare.views.timeline.hosts import ShownHosts, first_hosts, shown_by_default
+from tfcompare.views.links import BESIDE, HOST, Moment, host_text
+from tfcompare.views.timeline.hosts import ShownHosts, first_hosts, shown_by_default, shown_hosts
 from tfcompare.views.timeline.view import (
     OF_HOSTS,
     STEPS,
     Options,
+    aligned_at,
     compare_steps,
-    compare_typical_steps,
     key_of,
     opened,
 )
@@ -43,7 +42,7 @@ _LAST = "timeline_last"
 
 
 def arrive(pair: Pair) -> None:
-    """Remove steps, spans and times of the runs that were drawn before from the page's address.
+    """Remove steps, spans and times of the runs that were drawn before from the page's address, and open the timelines.
 
     Values from a link to this pair stay as they are. Older links name a host of the baseline without its letter.
     """
@@ -55,6 +54,8 @@ def arrive(pair: Pair) -> None:
     name = st.query_params.get(HOST)
     if name in pair.baseline.host_names and name not in first_hosts(pair):
         st.session_state[HOST] = st.query_params[HOST] = host_text(pair, pair.baseline, name)
+    with st.spinner("Laying out the timeline …"):
+        opened(shown_hosts(pair, st.query_params.get(HOST, ""), st.query_params.get(BESIDE, "")))
 
 
 @st.fragment
@@ -68,7 +69,7 @@ def show(pair: Pair, options: Options) -> None:
     key, token = _key_of(KEY, shown), f"{key_of(shown)} {aligned.steps} {options.align}"
     state = state_of(key, token)
     state = replace(state, look=replace(state.look, stretch=options.stretch, find=options.find))
-    state = _arrived(aligned, state)
+    state = _arrived(aligned, options, state)
     address = st.query_params.to_dict() | address_of(state)
     st.session_state[_LAST] = _ids(pair), {name: address[name] for name in (*OF_HOSTS, *STEPS) if name in address}
     labels = compared.canvas_labels(timeline_panels.in_words(aligned, state, shown.names))
@@ -90,7 +91,7 @@ def small(pair: Pair) -> None:
         return
     if not timelines.all_have_steps:
         return
-    compared = compare_typical_steps(shown)
+    compared = aligned_at(shown)
     aligned = compared.aligned
     with st.container(horizontal=True, vertical_alignment="center"):
         st.subheader("Typical step", anchor=False, width="content", help="The step nearest to the median of each run")
@@ -114,7 +115,7 @@ def _key_of(drawing: str, shown: ShownHosts) -> str:
     return f"{drawing}_{crc32(repr((_ids(shown.pair), shown.host)).encode())}"
 
 
-def _arrived(aligned: Aligned, state: State) -> State:
+def _arrived(aligned: Aligned, options: Options, state: State) -> State:
     """The state with what a link from another page points to: the op, kernel or moment that its address names.
 
     What the user did since then takes precedence.
@@ -122,7 +123,8 @@ def _arrived(aligned: Aligned, state: State) -> State:
     if any(key in st.query_params for key in STEPS):
         return state
     ends: list[tuple[float, float]] = []
-    if moment := _moment(aligned.timelines):
+    moment = Moment.from_text(options.at)
+    if moment and moment.side < len(aligned.timelines.sides):
         begin_us = axes(aligned, state.look)[moment.side].us(moment.start_us * PS_PER_US)
         ends = [(begin_us, begin_us + max(moment.length_us, LEAST_MARKED_US))]
         state = state if state.has_measured else replace(state, range_us=ends[0])
@@ -145,9 +147,3 @@ def _named(aligned: Aligned) -> tuple[int, int] | None:
                 st.info(f"{as_code(middle_ellipsis(name, LINK_LETTERS))} does not start in the compared step.")
             return selected
     return None
-
-
-def _moment(timelines: Timelines) -> Moment | None:
-    """The moment that the page's address names, if any."""
-    moment = Moment.from_text(st.query_params.get("at", ""))
-    return moment if moment and moment.side < len(timelines.sides) else None

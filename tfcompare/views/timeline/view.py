@@ -256,23 +256,20 @@ def opened(shown: ShownHosts) -> Timelines:
 
 
 def compare_steps(pair: Pair, options: Options) -> Compared:
-    """The steps that the options choose, aligned; cached. Raises `TfcompareError` if time 0 is an op that is not in
-    both."""
-    shown = hosts_of(pair, options)
-    steps, zero = _steps(pair, options), _zeros(pair, options).get(options.align)
-    aligned = _aligned.get((key_of(shown), steps, zero), partial(_align, shown, steps, zero))
-    return Compared(shown, *aligned)
+    """The steps that the options choose, as `aligned_at`."""
+    return aligned_at(hosts_of(pair, options), _steps(pair, options), _zeros(pair, options).get(options.align))
 
 
-def compare_typical_steps(shown: ShownHosts) -> Compared:
-    """The typical steps, aligned at their starts; cached."""
-    return Compared(shown, *_aligned.get((key_of(shown), None, None), partial(_align, shown, None, None)))
+def aligned_at(shown: ShownHosts, steps: tuple[int, ...] | None = None, zero: int | None = None) -> Compared:
+    """These steps, or the typical ones, with their start or an op at time 0; cached. Raises the errors of `align`."""
 
+    def make() -> tuple[Aligned, list[Loss]]:
+        timelines = opened(shown)
+        meets = meeting(shown.hosts, timelines, steps) if shown.hosts and steps else None
+        aligned = align(timelines, steps, zero, meets)
+        return aligned, losses(aligned)
 
-def _align(shown: ShownHosts, steps: tuple[int, ...] | None, zero: int | None) -> tuple[Aligned, list[Loss]]:
-    timelines = opened(shown)
-    aligned = align(timelines, steps, zero, meeting(shown.hosts, timelines, steps) if shown.hosts and steps else None)
-    return aligned, losses(aligned)
+    return Compared(shown, *_aligned.get((key_of(shown), steps, zero), make))
 
 
 def _steps(pair: Pair, options: Options) -> tuple[int, ...] | None:
