@@ -19,7 +19,6 @@ from tfcompare.tools.timeline.lanes import LanePair, lane_pairs
 from tfcompare.tools.timeline.layout import Layout, lay_out
 from tfcompare.tools.timeline.pairs import Identities, identities
 from tfcompare.tools.timeline.run_timeline import NONE, HostTimeline, typical_step
-from tfcompare.units import format_time_us
 from tfcompare.xspace.space import PS_PER_US
 
 if TYPE_CHECKING:
@@ -48,14 +47,6 @@ class SideTimeline:
     def position_of(self, step: int) -> int:
         """The position of the step with this number among the steps of the run, counted from 1."""
         return int(self.steps.loc[self.steps["step"] == step, "position"].iloc[0])
-
-    @cached_property
-    def step_labels(self) -> dict[str, str]:
-        """For the number of each step, its position among the steps of the run and how long it takes."""
-        steps = self.steps
-        times = map(format_time_us, (steps["duration_ps"] / PS_PER_US).tolist())
-        labels = (f"{position} · {time}" for position, time in zip(steps["position"], times, strict=True))
-        return dict(zip(steps["step"].astype(str), labels, strict=True))
 
     @property
     def extent_ps(self) -> tuple[int, int]:

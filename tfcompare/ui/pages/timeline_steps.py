@@ -9,21 +9,27 @@ import streamlit as st
 
 from tfcompare.compare.pair import Pair
 from tfcompare.ui.frame import state
+from tfcompare.units import format_time_us
 from tfcompare.views.timeline.view import STEPS, Options, hosts_of, opened, step_choices
+from tfcompare.xspace.space import PS_PER_US
 
 
 def choose_steps(pair: Pair, options: Options) -> None:
     """The widgets that choose a step of each side, or a common one of two hosts; nothing without steps."""
     shown = hosts_of(pair, options)
     sides = zip(STEPS, shown.marks, opened(shown).sides, strict=False)
-    offered = [(*of, labels) for number, of in enumerate(sides) if (labels := step_choices(pair, options, number))]
-    every = {key: side.steps[side.steps["step"].astype(str).isin(list(labels))] for key, _, side, labels in offered}
+    offered = [(*of, steps) for number, of in enumerate(sides) if (steps := step_choices(pair, options, number))]
+    every = {key: side.steps[side.steps["step"].astype(str).isin(list(steps))] for key, _, side, steps in offered}
     compared = {key: str(getattr(options, key)) for key in every}
-    for key, mark, _, labels in offered:
+    for key, mark, *_ in offered:
+        steps = every[key]
+        times = map(format_time_us, steps["duration_ps"] / PS_PER_US)
+        names = (f"{position} · {time}" for position, time in zip(steps["position"], times, strict=True))
+        labels = dict(zip(steps["step"].astype(str), names, strict=True))
         st.session_state[key] = compared[key]
         st.selectbox(
             f"Step of {mark}" if len(offered) > 1 else "Step",
-            every[key]["step"].astype(str).tolist(),
+            list(labels),
             key=key,
             width=130,
             format_func=labels.__getitem__,

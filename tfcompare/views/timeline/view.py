@@ -285,8 +285,8 @@ def _steps(pair: Pair, options: Options) -> tuple[int, ...] | None:
 
 
 def step_choices(pair: Pair, options: Options, number: int) -> dict[str, str]:
-    """The steps to choose of a side, by their numbers as texts, the default first; of two hosts with common steps,
-    those of the first host choose both."""
+    """The numbers of the steps to choose of a side, the default first; of two hosts with common steps, those of the
+    first host choose both."""
     shown = hosts_of(pair, options)
     timelines, common = opened(shown), shown.common_steps
     if not timelines.all_have_steps or number >= len(timelines.sides) or (number and common is not None):
@@ -297,12 +297,11 @@ def step_choices(pair: Pair, options: Options, number: int) -> dict[str, str]:
         side = replace(side, steps=steps.reset_index(drop=True))
     if not side.has_steps:
         return {}
-    labels = side.step_labels
     default = str(side.typical)
     if (moment := Moment.from_text(options.at)) and moment.side == number:
         before = side.steps["start_ps"] <= moment.start_us * PS_PER_US
         default = str(side.steps["step"][before].iloc[-1] if before.any() else side.steps["step"].iloc[0])
-    return {default: labels[default]} | labels
+    return {default: default} | dict(zip(*[side.steps["step"].astype(str)] * 2, strict=True))
 
 
 def _zeros(pair: Pair, options: Options) -> dict[str, int | None]:
