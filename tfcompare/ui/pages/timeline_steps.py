@@ -22,10 +22,11 @@ def choose_steps(pair: Pair, options: Options) -> None:
     every = {key: side.steps[side.steps["step"].astype(str).isin(list(steps))] for key, _, side, steps in offered}
     compared = {key: str(getattr(options, key)) for key in every}
     for key, mark, *_ in offered:
-        steps = every[key]
-        times = map(format_time_us, steps["duration_ps"] / PS_PER_US)
-        names = (f"{position} · {time}" for position, time in zip(steps["position"], times, strict=True))
-        labels = dict(zip(steps["step"].astype(str), names, strict=True))
+        columns = (every[key][name].tolist() for name in ("step", "position", "duration_ps"))
+        labels = {
+            str(number): f"{position} · {format_time_us(duration / PS_PER_US)}"
+            for number, position, duration in zip(*columns, strict=True)
+        }
         st.session_state[key] = compared[key]
         st.selectbox(
             f"Step of {mark}" if len(offered) > 1 else "Step",

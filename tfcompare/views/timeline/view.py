@@ -301,7 +301,8 @@ def step_choices(pair: Pair, options: Options, number: int) -> dict[str, str]:
     if (moment := Moment.from_text(options.at)) and moment.side == number:
         before = side.steps["start_ps"] <= moment.start_us * PS_PER_US
         default = str(side.steps["step"][before].iloc[-1] if before.any() else side.steps["step"].iloc[0])
-    return {default: default} | dict(zip(*[side.steps["step"].astype(str)] * 2, strict=True))
+    numbers = list(map(str, side.steps["step"].tolist()))
+    return {default: default} | dict(zip(numbers, numbers, strict=True))
 
 
 def _zeros(pair: Pair, options: Options) -> dict[str, int | None]:
