@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from tfcompare import ui
-from tfcompare.ui.frame.pair import choose_pair, comparison_of
-from tfcompare.ui.pages import timeline
+from tfcompare.ui.pages import view
 
-with ui.page("Timeline", needs="pair") as view:
-    timeline.show(choose_pair(comparison_of(view)))
+view.show("timeline")

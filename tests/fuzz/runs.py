@@ -88,7 +88,7 @@ def _options(rng: random.Random, pair: Pair, name: str) -> dict[str, Any]:
     """Some of the options of that view, with one of the values that are offered."""
     kind, options = view(name).options, dict[str, Any]()
     for one in declared(kind):
-        if rng.random() < 0.5 and not one.is_row and one.is_open(pair, options_with(kind, pair, options)):
+        if rng.random() < 0.5 and not one.is_in_address and one.is_open(pair, options_with(kind, pair, options)):
             options[one.name] = _value(rng, one, pair, options_with(kind, pair, options))
     return options
 

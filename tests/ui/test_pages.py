@@ -134,7 +134,7 @@ def test_a_page_shows_its_view_with_the_options_and_the_row_of_its_address(
     check(page, blocks)
     values = options_with(of.options, pair, options)
     for one in declared(of.options):
-        if one.name in options and not one.is_row:
+        if one.name in options and not one.is_in_address:
             assert page.session_state[one.key] == getattr(values, one.name)
     if row:
         inside = list(flat(row[2].blocks))

@@ -82,6 +82,15 @@ CHOICES: dict[str, list[tuple[str, dict[str, Any]]]] = {
         ("workers", {"tf_host": "worker2"}),
         ("cpu", {"rank": 3}),
     ],
+    "timeline": [
+        ("cpu", {"step_a": "14", "find": "conv2d"}),
+        ("cpu", {"step_b": "20"}),
+        ("cpu", {"at": "1:60886.291:436.371"}),
+        ("gpu", {"align": "autoencoder_1/image_1/convolution"}),
+        ("gpu", {"range": "0:500"}),
+        ("workers", {"timeline_host": "worker2 (B)"}),
+        ("workers", {"timeline_host": "worker0 (B)", "timeline_beside": "worker1 (B)"}),
+    ],
     "xla": [
         ("xla", {"filter": "LOOP transpose_copy"}),
         ("xla", {"filter": "no*such`op"}),
@@ -108,6 +117,7 @@ IN_OTHER_TESTS = {
     "kernel_stats": {"by_device"},
     "memory": {"memory", "memory_baseline", "memory_candidate"},
     "tf_data": {"pipeline"},
+    "timeline": {"stretch"},
     "xla": {"program", "by_change", "buffer"},
     "hosts": {"by", "every_host", "one_host"},
 }

@@ -29,6 +29,7 @@ from tfcompare.views.registry import view, views
 
 CASES = [
     ("cpu", "overview"), ("alone", "overview"), ("cpu", "kernel_stats"), ("cpu", "tf_data"), ("xla", "xla"),
+    ("cpu", "timeline"),
     *(
         pytest.param(pair, name, marks=pytest.mark.thorough)
         for pair, name in [
@@ -37,7 +38,7 @@ CASES = [
         ]
     ),
 ]  # fmt: skip
-"""Pairs that have what the view shows, and one that has not; the first five have blocks of each kind."""
+"""Pairs that have what the view shows, and one that has not; the first six have blocks of each kind."""
 
 
 def text_in(document: str) -> str:
@@ -119,7 +120,7 @@ def check_json(comparison: Comparison, name: str) -> None:
     found = list(findings(candidate["blocks"]))
     for one in found:
         assert one["id"] and one["label"]
-        assert ("value" in one) == (comparison.is_single or one["id"].startswith("advice:"))
+        assert ("value" in one) == (comparison.is_single or one["id"].startswith(("advice:", "loss:")))
         if "more" in one:
             assert re.fullmatch(r"tfcompare view \w+ 'logs/a b' logs/c", one["more"])
     assert len([one["id"] for one in found]) == len({one["id"] for one in found})

@@ -18,9 +18,10 @@ T = TypeVar("T")
 
 
 class Cache:
-    """The results last used, by their keys; thread-safe. The last one stays however large it is."""
+    """The `most` results used last, by their keys; thread-safe. The last one stays however large it is."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = MOST_RESULTS) -> None:
+        self._most = most
         self._lock = threading.Lock()
         self._results: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
 
@@ -42,7 +43,7 @@ class Cache:
         return found
 
     def _is_full(self) -> bool:
-        return len(self) > MOST_RESULTS
+        return len(self) > self._most
 
     @property
     def memory_bytes(self) -> int:

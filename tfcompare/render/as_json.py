@@ -104,7 +104,7 @@ def _block(block: Block, words: Sequence[str], rows: int) -> dict[str, Any]:
     if isinstance(block, Table):
         return _table(block, rows)
     if isinstance(block, Timeline):
-        return {"kind": "timeline"}
+        return {"kind": "timeline", **({} if block.facts is None else _facts(block.facts, words))}
     if isinstance(block, Code):
         return {"kind": "code", "text": block.text}
     raise TypeError(block)

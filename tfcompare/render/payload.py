@@ -112,9 +112,9 @@ def _text(column: Shown, value: float, unit: tuple[float, str, int] | None) -> s
 
 def timeline_json(timeline: Timeline) -> dict[str, Any]:
     """`data` and `state` with plain lists for the columns; times to the nanosecond."""
-    data = {name: _columns(value) if isinstance(value, pd.DataFrame) else value for name, value in
-            timeline.data.items()}  # fmt: skip
-    return {"data": data, "state": timeline.state}
+    data, state = timeline.draw()
+    columns = {name: _columns(value) for name, value in data.items() if isinstance(value, pd.DataFrame)}
+    return {"data": data | columns, "state": state}
 
 
 def _columns(frame: pd.DataFrame) -> dict[str, list[Any]]:

@@ -18,7 +18,7 @@ from tfcompare.text import text_of
 from tfcompare.tools.caveats import caveats
 from tfcompare.tools.environment import environment
 from tfcompare.units import MISSING
-from tfcompare.views import candidates, overview, timeline
+from tfcompare.views import candidates, overview
 from tfcompare.views.answer import answer
 from tfcompare.views.blocks import Block, Chart, Code, Facts, Items, Report, Section, Text
 from tfcompare.views.registry import views
@@ -132,7 +132,7 @@ def sections_of(pair: Pair) -> Iterator[Section]:
     yield from sections
     for view in views():
         if view is not overview.VIEW and not view.why_not(pair):
-            yield Section(view.title, list(view.blocks(pair)), is_open=view is timeline.VIEW)
+            yield Section(view.title, list(view.blocks(pair)), is_open=view.name == "timeline")
 
 
 def _is_of_all_runs(block: Block) -> bool:

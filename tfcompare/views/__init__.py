@@ -7,7 +7,7 @@ MODULES = {
     "memory": "memory.memory",
     "input_pipeline": "input.input_pipeline",
     "tf_data": "input.tf_data",
-    "timeline": "timeline",
+    "timeline": "timeline.view",
     "xla": "xla.xla",
     "hosts": "hosts.hosts",
     "candidates": "candidates",

@@ -198,7 +198,7 @@ class Opens:
     """How the rows of a table open: `keys` are unique and short, `details` what opens for one, `None` for nothing.
 
     `keys` of `Facts` are the ids of its findings. Without `details`, the key of the selected row is the value of an
-    option of the view that `is_row`.
+    option of the view that `is_in_address`.
     """
 
     details: Callable[[str], Details | None] | None
@@ -262,10 +262,10 @@ class Table:
 
 @dataclass(frozen=True)
 class Timeline:
-    """`data` and `state` of the timeline's `mount`, and in words what it shows."""
+    """The timeline: `draw` makes the `data` and `state` of its `mount`, `facts` is what it shows as texts."""
 
-    data: dict[str, Any]
-    state: dict[str, Any]
+    draw: Callable[[], tuple[dict[str, Any], dict[str, Any]]]
+    facts: Facts | None = None
 
 
 @dataclass(frozen=True)
@@ -278,9 +278,10 @@ class Code:
 
 @dataclass(frozen=True)
 class Choose:
-    """Where the options of these names can be changed."""
+    """Where the options of these names can be changed, after others that the block `first` chooses."""
 
     names: Sequence[str]
+    first: Live | None = None
 
 
 @dataclass(frozen=True)
@@ -309,10 +310,14 @@ class Links:
 
 @dataclass(frozen=True)
 class Live:
-    """What acts rather than says something, such as the widgets of manual pairs: known to pages only, by its name."""
+    """What acts rather than says something, such as the widgets of manual pairs: known to pages only, by its name.
+
+    `instead` is shown by everything else.
+    """
 
     name: str
     arguments: tuple[Any, ...] = ()
+    instead: Block | None = None
 
 
 @dataclass(frozen=True)
@@ -367,7 +372,9 @@ def without_interaction(block: Block) -> Block | None:
     """The block as something that needs no page: of links their text, nothing of what only acts."""
     if isinstance(block, Links):
         return Text(block.text) if block.text else None
-    return None if isinstance(block, Choose | Live) else block
+    if isinstance(block, Live):
+        return block.instead
+    return None if isinstance(block, Choose) else block
 
 
 def with_all_columns(blocks: Iterable[Block]) -> Iterator[Block]:
@@ -389,7 +396,7 @@ def _of_section(section: Section) -> Iterator[Block]:
 
 def facts_of(block: Block) -> Facts | None:
     """What the block shows as rows of texts; None if it is something else."""
-    if isinstance(block, Cards | Chart | Judgements):
+    if isinstance(block, Cards | Chart | Judgements | Timeline):
         return block.facts
     return block if isinstance(block, Facts) else None
 

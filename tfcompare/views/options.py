@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -23,8 +23,10 @@ class Option:
     `choices` may be made for a subject and the options before this one; what is declared as default but is not among
     them is the first of them, and with a default of None nothing need be chosen. `when` says for which subjects it can
     be changed. `address` is its name in the address of a page, which has labels; everything else has names and values.
-    `is_list`: the choices are many or long; `is_slider`: they are many and in order. `is_row`: a text without a widget,
-    which is chosen by selecting a row of a table of the page; `address` is then that of the table, and `row`.
+    `is_list`: the choices are many or long; `is_slider`: they are many and in order. `is_in_address`: a text without a
+    widget, which is only in the address: a selected row (`address` is then that of the table, and `row`), or what a
+    `Live` block chooses. Changing the option `resets` parameters of the address, and writes what widgets of the keys
+    `pins` show to it. `pixels` and `icon` are of the widget.
     """
 
     name: str
@@ -37,7 +39,11 @@ class Option:
     hint: str = ""
     is_list: bool = False
     is_slider: bool = False
-    is_row: bool = False
+    is_in_address: bool = False
+    resets: Sequence[str] = ()
+    pins: Sequence[str] = ()
+    pixels: int = 0
+    icon: str = ":material/filter_alt:"
 
     @property
     def key(self) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tfcompare.markdown import as_code
-from tfcompare.schema import place_word
+from tfcompare.schema import SIDES, place_word
 from tfcompare.text import capitalized
 from tfcompare.tools.hosts.host_clocks import FEWEST_STEPS
 from tfcompare.tools.short_names import shorten_distinct
@@ -18,6 +19,9 @@ from tfcompare.tools.timeline.range_table import range_table
 from tfcompare.tools.timeline.run_timeline import NONE
 from tfcompare.units import format_delta, format_percent, format_time_us
 from tfcompare.xspace.space import PS_PER_US
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 NAME_LETTERS, JUMP_LETTERS = 80, 40
 MOST_OPS = 3
@@ -88,7 +92,12 @@ OVERLAP = (
 _MORE = " That is more than the step's change: threads overlap, or other ops changed the other way."
 
 
-def lengths(aligned: Aligned, letters: Sequence[str]) -> str:
+WALL_TIME = (
+    "An instant is divided equally among the ops that run then, so the times add up to the time in which any op ran."
+)
+
+
+def lengths(aligned: Aligned, letters: Sequence[str], host: str = "") -> str:
     """`Step 12 of B takes 10.6 ms, step 10 of A 213 ms (−202 ms).` If just one is its run's typical step, says so."""
     if not aligned.steps:
         return "Not both runs have step times, so time 0 is the start of the same op, and what follows it is compared."
@@ -100,27 +109,45 @@ def lengths(aligned: Aligned, letters: Sequence[str]) -> str:
     ours, theirs = (length / PS_PER_US for length in aligned.lengths_ps)
     change = format_delta(theirs - ours, "µs")
     return (
-        f"{capitalized(names[1])} takes **{format_time_us(theirs)}**, {names[0]} **{format_time_us(ours)}** ({change})."
+        f"{_on(host, names[1])} takes **{format_time_us(theirs)}**, {names[0]} **{format_time_us(ours)}** ({change})."
     )
 
 
-def where(aligned: Aligned, places: Sequence[Loss], letters: Sequence[str]) -> str:
+def _on(host: str, subject: str) -> str:
+    """How a sentence begins, with the host if there is one to name."""
+    return f"On {host}, {subject}" if host else capitalized(subject)
+
+
+def where(aligned: Aligned, places: Sequence[Loss], letters: Sequence[str], host: str = "") -> str:
     """`B falls behind most in `MatMul` (+1.2 ms) and waiting before `Cast` (+0.3 ms).`"""
     if not places:
         return ""
     names = shorten_distinct([one.unmatched or one.op_name for one in places], NAME_LETTERS)
     texts = [
-        f"{place_of(one, as_code(name))} ({format_delta(one.lost_us, 'µs')})"
+        f"{_place(one, as_code(name))} ({format_delta(one.lost_us, 'µs')})"
         for one, name in zip(places, names, strict=True)
     ]
     change_us = (aligned.lengths_ps[1] - aligned.lengths_ps[0]) / PS_PER_US
     is_more = not aligned.meeting and abs(sum(one.lost_us for one in places)) > CLEARLY_MORE * abs(change_us)
-    verb = "falls behind" if places[0].lost_us > 0 else "gains"
-    return f"{letters[1]} {verb} most {_joined(texts)}.{_MORE if is_more else ''}"
+    on = f"On {host}, " if host else ""
+    return f"{on}{letters[1]} {_verb(places)} most {_joined(texts)}.{_MORE if is_more else ''}"
 
 
-def place_of(loss: Loss, name: str) -> str:
+def _verb(places: Sequence[Loss]) -> str:
+    return "falls behind" if places[0].lost_us > 0 else "gains"
+
+
+def most(places: Sequence[Loss], name: str) -> str:
+    """`Where B falls behind most`."""
+    return f"Where {name} {_verb(places)} most"
+
+
+def place_of(loss: Loss) -> str:
     """`in MatMul`, `waiting before MatMul`, `in unmatched spans of MatMul`."""
+    return _place(loss, loss.unmatched or loss.op_name)
+
+
+def _place(loss: Loss, name: str) -> str:
     if loss.unmatched:
         return f"in unmatched spans of {name}"
     if loss.span == NONE:
@@ -132,12 +159,12 @@ def _joined(texts: list[str]) -> str:
     return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
 
 
-def alone(aligned: Aligned) -> str:
+def alone(aligned: Aligned, host: str = "") -> str:
     """`Step 12 takes 10.6 ms. Longest on the host: `MatMul` (2 ms); for 8 % of it, no op runs there.`"""
     (axis,) = axes(aligned, Viewport())
     begin, end = axis.us(aligned.begin_ps[0]), axis.us(aligned.end_ps[0])
-    subject = f"Step {aligned.positions[0]} takes" if aligned.steps else "The profile covers"
-    first = f"{subject} **{format_time_us(end - begin)}**."
+    subject = f"step {aligned.positions[0]} takes" if aligned.steps else "the profile covers"
+    first = f"{_on(host, subject)} **{format_time_us(end - begin)}**."
     rows, coverage = range_table(aligned, Viewport(), (begin, end))
     if coverage.empty:
         return first
@@ -149,6 +176,15 @@ def alone(aligned: Aligned) -> str:
     ]
     idle = f"for {format_percent(1 - share)} of it, no op runs there"
     return f"{first} Longest on the {place_word(place)}: {_joined(ops)}; {idle}."
+
+
+def covered(coverage: pd.DataFrame, letters: Sequence[str]) -> str:
+    """`Ops cover 63 % of it on the device in A and 71 % in B.`"""
+    texts = []
+    for row in coverage.to_dict("records"):
+        of_each = [f"{format_percent(row[role])} in {name}" for name, role in zip(letters, SIDES, strict=False)]
+        texts.append(f"on the {place_word(row['host_or_device'])} {' and '.join(of_each)}")
+    return f"Ops cover {'; '.join(texts)}." if texts else "No op ran in it."
 
 
 def hits(find: str, counts: list[int], letters: Sequence[str]) -> str:
@@ -167,8 +203,8 @@ def jumps(aligned: Aligned, look: Viewport, places: Sequence[Loss]) -> list[Jump
         lost = format_delta(place.lost_us, "µs")
         begin, end = window_of(aligned, look, place)
         margin = JUMP_MARGIN * (end - begin)
-        text = f"{lost} {place_of(place, short)}"
-        title = f"{lost} {place_of(place, place.unmatched or place.op_name)}: select and show it"
+        text = f"{lost} {_place(place, short)}"
+        title = f"{lost} {place_of(place)}: select and show it"
         found.append(Jump(text, title, 0, place.span, (begin - margin, end + margin)))
     return found
 

@@ -17,7 +17,7 @@ from tfcompare.schema import SIDES
 from tfcompare.tools.memory.memory_timeline import event_count, timeline_parts
 from tfcompare.tools.ops import kernel_stats
 from tfcompare.tools.ops.op_stats import ops_of
-from tfcompare.ui.pages import timeline
+from tfcompare.ui.pages import timeline, timeline_steps
 from tfcompare.ui.widgets import manual
 from tfcompare.ui.widgets.renderer import Acts
 from tfcompare.views import kernel_details
@@ -123,5 +123,7 @@ LIVE: dict[str, Acts] = {
     "pair_kernel": _pair_kernel,
     "memory_events": _memory_events,
     "open_row": _open_row,
+    "timeline": timeline.show,
+    "timeline_steps": timeline_steps.choose_steps,
     "typical_step": timeline.small,
 }

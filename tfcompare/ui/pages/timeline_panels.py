@@ -11,29 +11,26 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from tfcompare import schema
 from tfcompare.charts.verdicts import text_of
 from tfcompare.compare.pair import Pair
 from tfcompare.export.csv import file_stem, spreadsheet_csv
 from tfcompare.export.trace import chrome_trace, traced
 from tfcompare.markdown import as_code, as_markdown
-from tfcompare.schema import SIDES
 from tfcompare.text import middle_ellipsis
-from tfcompare.tools.columns import HEADINGS, shown, shown_alone, single_run_columns
 from tfcompare.tools.timeline.aligned import Aligned
 from tfcompare.tools.timeline.drawing import default_window_us
 from tfcompare.tools.timeline.host_pair import Meeting
-from tfcompare.tools.timeline.range_table import range_table
 from tfcompare.tools.timeline.selected import Selected, select
 from tfcompare.ui.frame import perfetto
-from tfcompare.ui.pages.timeline_hosts import ShownHosts
 from tfcompare.ui.widgets.links import show_link
 from tfcompare.ui.widgets.perfetto import show_perfetto
 from tfcompare.ui.widgets.tables import sortable
 from tfcompare.ui.widgets.timeline import State
-from tfcompare.units import MISSING, format_delta, format_percent, format_ratio, format_time_us
+from tfcompare.units import MISSING, format_delta, format_ratio, format_time_us
 from tfcompare.views import links
 from tfcompare.views.op import op_key
+from tfcompare.views.timeline.hosts import ShownHosts
+from tfcompare.views.timeline.view import Compared, ran_in
 
 HEADING_LETTERS = 120
 START = "Start after time 0"
@@ -134,46 +131,23 @@ def _numbers(sides: list[Selected | None], letters: list[str], meeting: Meeting 
     return pd.DataFrame(rows)
 
 
-def show_range(sides: ShownHosts, aligned: Aligned, state: State) -> None:
+def show_range(compared: Compared, state: State) -> None:
     """What ran in the measured range."""
     if state.range_us is None:
         return
-    rows, coverage = range_table(aligned, state.look, state.range_us)
-    low, high = state.range_us
-    st.markdown(
-        f"##### {format_time_us(high - low)} from {format_time_us(low)} to {format_time_us(high)}", help=WALL_TIME
-    )
-    st.markdown(_covered(coverage, sides.labels))
-    names = ["op_name", *(["host_or_device"] if rows["host_or_device"].nunique() > 1 else [])]
-    names += [f"wall_time_us_{role}" for role in ("baseline", "candidate", "delta")]
-    names += [f"occurrences_{role}" for role in SIDES]
-    if sides.pair.is_single:
-        columns = [shown_alone(name, schema.OP_STATS) for name in single_run_columns(names)]
-    else:
-        columns = [shown(name, schema.OP_STATS) for name in names]
-    if sides.hosts:
-        hosts = dict(zip(HEADINGS.values(), sides.names, strict=False))
-        columns = [replace(column, label=hosts.get(column.label, column.label)) for column in columns]
-    ordered, _ = sortable(rows, columns, key="timeline_range", address="range_")
+    heading, covered, table = ran_in(compared, state.look, state.range_us)
+    st.markdown(f"##### {heading.text}", help=heading.help)
+    st.markdown(covered.text)
+    ordered, _ = sortable(table.rows, table.columns, key="timeline_range", address=table.address)
     st.download_button(
-        "CSV", lambda: spreadsheet_csv(ordered), file_name=f"{file_stem(sides.pair.baseline.name)}_range.csv",
-        mime="text/csv", icon=":material/download:", on_click="ignore", key="timeline_range_csv",
-    )  # fmt: skip
-
-
-WALL_TIME = (
-    "An instant is divided equally among the ops that run then, so the times add up to the time in which any op ran."
-)
-
-
-def _covered(coverage: pd.DataFrame, letters: list[str]) -> str:
-    """`Ops cover 63 % of it on the device in A and 71 % in B.`"""
-    texts = []
-    for row in coverage.to_dict("records"):
-        place = "on the device" if row["host_or_device"] == schema.DEVICE else "on the host"
-        of_each = [f"{format_percent(row[role])} in {name}" for name, role in zip(letters, SIDES, strict=False)]
-        texts.append(f"{place} {' and '.join(of_each)}")
-    return f"Ops cover {'; '.join(texts)}." if texts else "No op ran in it."
+        "CSV",
+        lambda: spreadsheet_csv(ordered),
+        file_name=f"{file_stem(compared.shown.pair.baseline.name)}_range.csv",
+        mime="text/csv",
+        icon=":material/download:",
+        on_click="ignore",
+        key="timeline_range_csv",
+    )
 
 
 def traces(pair: Pair, aligned: Aligned, state: State) -> None:

@@ -9,7 +9,7 @@ from tfcompare.compare.pairs import pairs_of
 from tfcompare.ui.frame import sidebar
 from tfcompare.ui.frame.pair import choose_pair, comparison_of
 from tfcompare.ui.frame.shell import Page, page
-from tfcompare.ui.pages import demo
+from tfcompare.ui.pages import demo, timeline
 from tfcompare.ui.pages.live import LIVE
 from tfcompare.ui.widgets.renderer import Renderer
 from tfcompare.views import candidates, registry
@@ -28,6 +28,8 @@ def show(name: str) -> None:
             first = pairs_of(comparison)[0]
             Renderer(first, LIVE).show_all(view.of_several(first))
         pair = choose_pair(comparison)
+        if name == "timeline":
+            timeline.arrive(pair)
         if why_not := view.why_not(pair):
             _nothing(shown, view, pair, why_not)
         else:

@@ -86,6 +86,8 @@ class Renderer:
                 with st.container(horizontal=True, vertical_alignment=alignment):
                     if isinstance(block, Section):
                         st.subheader(block.title, anchor=False, width="content", help=block.help or None)
+                    elif isinstance(block, Choose) and block.first:
+                        self.show(block.first)
                     options = option_widgets.choose(known, names, self.subject, options)
                 blocks = list(of.make(self.subject, options))
             self.show(blocks[position])

@@ -74,7 +74,7 @@ class Options:
         help="All words must be in an instruction's name, category, op or source; case does not matter",
     )  # fmt: skip
     group: str = option(
-        "", "Group of instructions", address=f"{GROUPS}row", is_row=True, help=f"Group. {AS_IN_ADDRESS}"
+        "", "Group of instructions", address=f"{GROUPS}row", is_in_address=True, help=f"Group. {AS_IN_ADDRESS}"
     )
     by: By = option("category", "Group by", GROUPINGS)
     by_change: bool = option(
@@ -82,7 +82,11 @@ class Options:
         help="Size each instruction by how much its time changed instead of by its time",
     )  # fmt: skip
     buffer: str = option(
-        "", "Buffer in the chart", address=f"{xla_memory.ADDRESS}row", is_row=True, help=f"Buffer. {AS_IN_ADDRESS}"
+        "",
+        "Buffer in the chart",
+        address=f"{xla_memory.ADDRESS}row",
+        is_in_address=True,
+        help=f"Buffer. {AS_IN_ADDRESS}",
     )
 
 
