@@ -30,14 +30,14 @@ def blocks(pair: Pair, program: str, rows: pd.DataFrame, chosen: str) -> Iterato
         yield Text("The profile has no buffers of this program.", "notice")
         return
     shown = buffers[xla_memory.buffer_key(buffers) == chosen]
-    for space, *peaks in xla_memory.peaks(buffers).itertuples(index=False, name=None):
+    for space, *largest in xla_memory.peaks(buffers).itertuples(index=False, name=None):
         here = buffers[buffers["memory_space"] == space]
         over_time = _over_program_order(pair, program, rows, space, chosen)
         if space == MAIN_MEMORY or (shown["memory_space"] == space).any():
-            yield Text(_peak(pair, f"**{_name(space)}**", list(map(as_code, pair.called)), here, peaks))
+            yield Text(_peak(pair, f"**{_name(space)}**", list(map(as_code, pair.called)), here, largest))
             yield over_time
         else:
-            yield Section(_peak(pair, _name(space), pair.called, here, peaks), [over_time])
+            yield Section(_peak(pair, _name(space), pair.called, here, largest), [over_time])
     yield Table(
         schema.HLO_MEMORY,
         "Buffers at the peak",
