@@ -33,8 +33,8 @@ from tfcompare.store.file_names import INDEX
 from tfcompare.store.index import _read
 from tfcompare.store.run_store import Store
 from tfcompare.store.stored_run import StoredRun, named, runs_in
-from tfcompare.tools.runs.listing import listing
 from tfcompare.units import format_bytes
+from tfcompare.views.run_listing import listing
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "scale.md"

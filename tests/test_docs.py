@@ -18,9 +18,9 @@ from tests.profiles import ROOT
 from tests.screenshots.pictures import MOST_BYTES, PICTURES
 from tfcompare import cli, schema
 from tfcompare.errors import TfcompareError
-from tfcompare.tools.advice.advise import RULES
-from tfcompare.tools.advice.worth_trying import SUGGESTIONS
 from tfcompare.ui.frame.sidebar import IN_TENSORBOARD
+from tfcompare.views.advice.advise import RULES
+from tfcompare.views.advice.worth_trying import SUGGESTIONS
 from tfcompare.views.registry import views
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -22,14 +22,13 @@ from tfcompare.comparison import Comparison
 from tfcompare.run import Run
 from tfcompare.schema import SIDES, STEP_PARTS
 from tfcompare.tables.straggler import own_time_us, straggler
-from tfcompare.tools.hosts.slowest_host import slowest_host
-from tfcompare.tools.input.input_bound import wait_of
-from tfcompare.tools.input.input_verdicts import on_waiting
-from tfcompare.tools.overview import dashboard
-from tfcompare.tools.throughput import window_figures
-from tfcompare.tools.xla.regrouped import regrouped, source_ops
+from tfcompare.views.hosts.figures import slowest_host
+from tfcompare.views.input.figures import on_waiting, wait_of
 from tfcompare.views.steps.attribution import Attribution, Within, attribution, within
+from tfcompare.views.steps.dashboard import dashboard
+from tfcompare.views.steps.figures import window_figures
 from tfcompare.views.steps.words import between_steps_sentence
+from tfcompare.views.xla.regrouped import regrouped, source_ops
 
 FOLDER = Path(__file__).parent / "known_truth"
 NAMES = sorted(path.name for path in FOLDER.iterdir() if path.is_dir() and path.name != "__pycache__")

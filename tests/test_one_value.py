@@ -28,7 +28,7 @@ from tfcompare.compare.pairs import pairs_of
 from tfcompare.compare.per_device import computing_devices
 from tfcompare.compare.stats.verdict import wording
 from tfcompare.comparison import compare
-from tfcompare.export.csv import spreadsheet_csv, zipped_diffs
+from tfcompare.query.diff_tables import DiffTables
 from tfcompare.query.tables import RunTables
 from tfcompare.render.as_json import block_values
 from tfcompare.render.shown import Shown
@@ -36,28 +36,32 @@ from tfcompare.report.making import report
 from tfcompare.run import Run
 from tfcompare.schema import HOSTS, MEMORY_SUMMARY, SIDES, STEP_PARTS
 from tfcompare.sources.logdir import find_runs
-from tfcompare.tools.advice import facts_of
-from tfcompare.tools.advice.device_rules import MOST_HELD
-from tfcompare.tools.columns import as_shown
-from tfcompare.tools.diff_tables import DiffTables
-from tfcompare.tools.environment import environment
-from tfcompare.tools.overview import DEVICE_PARTS, PEAK_MEMORY, PLANNED_MEMORY, dashboard
-from tfcompare.tools.runs.listing import listing, summary_of
-from tfcompare.tools.runs.many_runs import runs_table
-from tfcompare.tools.runs.series import measured, parse_metric
-from tfcompare.tools.xla import xla, xla_memory
 from tfcompare.ui.pages import home as home_page
 from tfcompare.ui.pages.home_runs import changes
 from tfcompare.ui.widgets.renderer import everything
 from tfcompare.units import format_bytes, format_ms, format_percent, format_time_us
-from tfcompare.views import answer, op, op_stats, overview
+from tfcompare.views import answer
+from tfcompare.views.advice import facts_of
+from tfcompare.views.advice.device_rules import MOST_HELD
 from tfcompare.views.blocks import Cards, Chart, Facts, Table, Verdict, figure_id
-from tfcompare.views.memory import memory
+from tfcompare.views.candidates.figures import runs_table
+from tfcompare.views.caveats import environment
+from tfcompare.views.columns import as_shown
+from tfcompare.views.csv_files import spreadsheet_csv, zipped_diffs
+from tfcompare.views.memory import view as memory
+from tfcompare.views.ops import op
+from tfcompare.views.ops import view as op_stats
 from tfcompare.views.options import options_with
+from tfcompare.views.run_listing import listing, summary_of
+from tfcompare.views.series.figures import measured, parse_metric
 from tfcompare.views.steps import attribution as step_attribution
+from tfcompare.views.steps import view as overview
 from tfcompare.views.steps.attribution import attribution_of
+from tfcompare.views.steps.dashboard import DEVICE_PARTS, PEAK_MEMORY, PLANNED_MEMORY, dashboard
 from tfcompare.views.steps.headline import short_change
-from tfcompare.views.xla import xla as xla_page
+from tfcompare.views.xla import figures as xla
+from tfcompare.views.xla import memory as xla_memory
+from tfcompare.views.xla import view as xla_page
 
 Both = tuple[float, float]
 PAIRS = {

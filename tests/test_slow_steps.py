@@ -35,12 +35,12 @@ from tfcompare.comparison import Comparison, compare
 from tfcompare.errors import Unknown
 from tfcompare.run import Run, load
 from tfcompare.schema import STEP_PARTS
-from tfcompare.tools.overview import dashboard
-from tfcompare.tools.runs.listing import listing, summary_of
-from tfcompare.tools.runs.many_runs import runs_table
-from tfcompare.tools.runs.series import measured, parse_metric
 from tfcompare.units import format_time_us
+from tfcompare.views.candidates.figures import runs_table
+from tfcompare.views.run_listing import listing, summary_of
+from tfcompare.views.series.figures import measured, parse_metric
 from tfcompare.views.steps.attribution import attribution, attribution_of
+from tfcompare.views.steps.dashboard import dashboard
 from tfcompare.views.steps.words import sentences
 
 AT_RANDOM = sorted(np.random.default_rng(3).choice(STEPS, 4, replace=False).tolist())

@@ -23,7 +23,7 @@ from tfcompare.errors import NoSuchKind
 from tfcompare.run import Run, load
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir import find_runs
-from tfcompare.tools.throughput import window_figures
+from tfcompare.views.steps.figures import window_figures
 
 NAME = "h100_recompute_activations"
 KINDS = ("train_step", "evaluate")

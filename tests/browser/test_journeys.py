@@ -71,12 +71,12 @@ from tests.ui.hostile_profile import hostile
 from tests.views.flat import only_pair
 from tfcompare.render.html import as_html
 from tfcompare.sources.logdir import find_runs
-from tfcompare.tools.timeline.aligned import align
-from tfcompare.tools.timeline.drawing import Viewport, default_window_us, drawing
-from tfcompare.tools.timeline.losses import losses, window_of
-from tfcompare.tools.timeline.selected import drawn_selection
 from tfcompare.views.blocks import Report, Section
 from tfcompare.views.registry import view
+from tfcompare.views.timeline.aligned import align
+from tfcompare.views.timeline.drawing import Viewport, default_window_us, drawing
+from tfcompare.views.timeline.losses import losses, window_of
+from tfcompare.views.timeline.selection import drawn_selection
 
 MOST_BYTES = 2_000_000
 """What a page may send to a browser."""

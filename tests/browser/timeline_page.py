@@ -9,7 +9,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.pages import address, becomes, box_of, opened, query, settled
 from tests.tools.timeline.cases import GPU_PAIR, aligned_pair
-from tfcompare.tools.timeline.drawing import Viewport, drawing
+from tfcompare.views.timeline.drawing import Viewport, drawing
 
 LABELS, LANE_GAP, SIDE_GAP, ROW = 172, 9, 3, 15
 """Pixels: the width of the lanes' names, the space above a lane and between its sides, and the height of a row."""

@@ -7,11 +7,11 @@ import html
 import pandas as pd
 import pytest
 
-from tfcompare.charts import style
-from tfcompare.charts.steps.attribution import UNEXPLAINED, part_waterfall, step_waterfall
-from tfcompare.charts.style import side_colour
 from tfcompare.compare.attribution import MOVE_COLUMNS, Waterfall, factor_moves
 from tfcompare.compare.side import Side
+from tfcompare.views import chart_style as style
+from tfcompare.views.chart_style import side_colour
+from tfcompare.views.steps.part_charts import UNEXPLAINED, part_waterfall, step_waterfall
 
 SIDES = (Side("before", 0), Side("after <b>", 1))
 NAN = float("nan")

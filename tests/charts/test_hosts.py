@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tfcompare.charts import hosts
 from tfcompare.compare.side import Side
 from tfcompare.schema import STEP_PARTS
+from tfcompare.views.hosts import charts as hosts
 
 SIDES = (Side("before", 0), Side("after", 1))
 MS = 1000.0

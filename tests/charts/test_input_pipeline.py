@@ -6,12 +6,11 @@ import pandas as pd
 import pytest
 
 from tests.input_runs import BETTER, NAIVE, input_diff, steps
-from tfcompare.charts.downsampling import MAX_MARKERS
-from tfcompare.charts.input_pipeline import category_times, input_shares, step_times
-from tfcompare.charts.style import side_label
 from tfcompare.compare.side import Side
-from tfcompare.tools.input.input_bound import share_by_step
-from tfcompare.tools.input.input_ops import category_times as categories_of
+from tfcompare.views.chart_style import MAX_MARKERS, side_label
+from tfcompare.views.input.charts import category_times, input_shares, step_times
+from tfcompare.views.input.figures import share_by_step
+from tfcompare.views.input.ops import category_times as categories_of
 
 SLOW, FAST = Side("before", 0), Side("after <b>", 1)
 

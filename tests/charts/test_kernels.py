@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from tests.charts.kernel_samples import kernel_diff
-from tfcompare.charts import kernels, ops, style
-from tfcompare.charts.shares import share_bars
 from tfcompare.compare.groups.aggregate import largest_changes
 from tfcompare.compare.groups.kernel_groups import group_kernels
 from tfcompare.compare.side import Side
-from tfcompare.tools.ops.op_stats import time_shares
+from tfcompare.views import bars as ops
+from tfcompare.views import chart_style as style
+from tfcompare.views.kernels import charts as kernels
+from tfcompare.views.ops.figures import time_shares
+from tfcompare.views.shares import share_bars
 
 SIDES = (Side("before", 0), Side("after", 1))
 

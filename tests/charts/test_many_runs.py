@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tfcompare.charts import style
-from tfcompare.charts.many_runs import MAX_NUMERIC_COLUMNS, OP_LENGTH, RUN_LENGTH, change_map, step_times
-from tfcompare.charts.verdicts import text_of
+from tfcompare.views import chart_style as style
+from tfcompare.views.candidates.charts import MAX_NUMERIC_COLUMNS, OP_LENGTH, RUN_LENGTH, change_map, step_times
+from tfcompare.views.verdict_marks import text_of
 
 NAN = math.nan
 LONG = "nightly/<b>" + "a_very_long_name_of_a_run_" * 3

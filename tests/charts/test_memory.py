@@ -10,11 +10,10 @@ import pandas as pd
 import pytest
 
 from tfcompare import schema
-from tfcompare.charts.memory import memory_composition, timeline, typical_step
-from tfcompare.charts.memory_peak import peak_treemap
-from tfcompare.charts.style import side_colour
 from tfcompare.compare.side import Side
 from tfcompare.units import MISSING
+from tfcompare.views.chart_style import side_colour
+from tfcompare.views.memory.charts import memory_composition, peak_treemap, timeline, typical_step
 
 SIDES = (Side("before", 0), Side("after", 1))
 

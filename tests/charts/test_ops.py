@@ -8,9 +8,10 @@ import pytest
 
 from tests.charts import chart_samples as samples
 from tests.charts.chart_samples import FAST, METRIC, SLOW
-from tfcompare.charts import ops, style
 from tfcompare.compare.groups.aggregate import group_diff, largest_changes
 from tfcompare.compare.side import Side
+from tfcompare.views import bars as ops
+from tfcompare.views import chart_style as style
 
 SIDES = (Side("before", 0), Side("after", 1))
 

@@ -8,8 +8,8 @@ import pytest
 
 from tests.charts import chart_samples as samples
 from tests.charts.chart_samples import METRIC
-from tfcompare.charts.scopes import SMALLER, fold_chains, log_ratio, merge_small_scopes, scope_icicle
 from tfcompare.compare.groups.scope_tree import scope_tree
+from tfcompare.views.icicles import SMALLER, fold_chains, log_ratio, merge_small_scopes, scope_icicle
 
 SIDES = [f"{METRIC}_baseline", f"{METRIC}_candidate"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tests.charts import chart_samples as samples
-from tfcompare.charts.shares import ABSENT, share_bars, share_rows, time_bars
-from tfcompare.charts.style import side_colour
 from tfcompare.compare.groups.aggregate import group_diff
 from tfcompare.compare.side import Side
-from tfcompare.tools.ops.op_stats import time_shares
+from tfcompare.views.chart_style import side_colour
+from tfcompare.views.ops.figures import time_shares
+from tfcompare.views.shares import ABSENT, share_bars, share_rows, time_bars
 
 SIDES = (Side("before", 0), Side("after", 1))
 TIME = "self_time_us"

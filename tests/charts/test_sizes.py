@@ -15,16 +15,21 @@ from tests.charts import chart_samples as samples
 from tests.charts.test_memory import line
 from tests.compare.compare_runs import WITHOUT_COSTS
 from tfcompare import schema
-from tfcompare.charts import downsampling, input_pipeline, memory, ops, scopes
-from tfcompare.charts.shares import time_bars
-from tfcompare.charts.steps import step_parts, steps
 from tfcompare.compare.diff import INTERVAL
 from tfcompare.compare.groups.aggregate import group_diff, largest_changes
 from tfcompare.compare.groups.scope_tree import scope_tree
 from tfcompare.compare.side import Side
-from tfcompare.tools.input.input_bound import share_by_step
-from tfcompare.tools.memory.memory_timeline import thinned
-from tfcompare.tools.ops.op_stats import time_shares, with_shares
+from tfcompare.views import bars as ops
+from tfcompare.views import chart_style as downsampling
+from tfcompare.views import icicles as scopes
+from tfcompare.views.input import charts as input_pipeline
+from tfcompare.views.input.figures import share_by_step
+from tfcompare.views.memory import charts as memory
+from tfcompare.views.memory.curve import thinned
+from tfcompare.views.ops.figures import time_shares, with_shares
+from tfcompare.views.shares import time_bars
+from tfcompare.views.steps import charts as steps
+from tfcompare.views.steps import part_charts as step_parts
 
 SIDES = (Side("a_run_with_a_long_name/of/the/slow/one", 0), Side("a_run_with_a_long_name/of/the/fast/one", 1))
 STEPS, OPS, EVENTS = 10_000, 20_000, 200_000

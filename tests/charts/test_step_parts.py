@@ -6,11 +6,11 @@ import pandas as pd
 import pytest
 
 from tests.input_runs import steps
-from tfcompare.charts.downsampling import MAX_MARKERS
-from tfcompare.charts.steps.step_parts import EXCLUDED_OPACITY, PART_COLOURS, parts_of_steps, step_breakdown
 from tfcompare.compare.attribution import part_means
 from tfcompare.compare.side import Side
 from tfcompare.schema import STEP_PARTS
+from tfcompare.views.chart_style import MAX_MARKERS
+from tfcompare.views.steps.part_charts import EXCLUDED_OPACITY, PART_COLOURS, parts_of_steps, step_breakdown
 
 SIDES = (Side("before", 0), Side("after", 1))
 BEFORE = steps(*[(100e3, 10e3), (100e3, 30e3)] * 3, other_us=5e3)

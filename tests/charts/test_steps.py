@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.charts import chart_samples as samples
-from tfcompare.charts.steps import slow_steps
-from tfcompare.charts.steps.steps import op_in_steps, step_distribution, step_times
-from tfcompare.charts.style import side_colour
 from tfcompare.compare.side import Side
+from tfcompare.views.chart_style import side_colour
+from tfcompare.views.steps import charts as slow_steps
+from tfcompare.views.steps.charts import op_in_steps, step_distribution, step_times
 
 SLOW, FAST = Side("before", 0), Side("after", 1)
 BEFORE = samples.steps([351e3, 350e3, 352e3, 349e3, 351e3, 360e3])

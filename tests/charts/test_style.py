@@ -7,9 +7,9 @@ import math
 
 import pytest
 
-from tfcompare.charts import style
-from tfcompare.charts.style import shorten_distinct, side_colour, side_label, side_symbol, time_scale
 from tfcompare.compare.side import Side
+from tfcompare.views import chart_style as style
+from tfcompare.views.chart_style import shorten_distinct, side_colour, side_label, side_symbol, time_scale
 
 
 def luminance(colour: str) -> float:

@@ -9,10 +9,10 @@ import pytest
 
 from tests.tf_data_runs import execution
 from tfcompare import schema
-from tfcompare.charts import style
-from tfcompare.charts.tf_data import pipeline_graphs
 from tfcompare.compare.side import Side
 from tfcompare.compare.tf_data.tf_data_graph import MOST_NODES, Graph, graphs
+from tfcompare.views import chart_style as style
+from tfcompare.views.tf_data.charts import pipeline_graphs
 
 SIDES = (Side("before", 0), Side("after", 1))
 BEFORE = "Root 1 critical\n BatchV2 2 critical\n  Map 90 critical blamed\n   TFRecord 5"

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from tfcompare.charts import style
-from tfcompare.charts.verdicts import SIGNS, colour_of, colours_of_change, text_of, word_of
 from tfcompare.compare.stats.verdict import Verdict
+from tfcompare.views import chart_style as style
+from tfcompare.views.verdict_marks import SIGNS, colour_of, colours_of_change, text_of, word_of
 
 FASTER = Verdict("faster", "20 steps", 0.5, 0.4, 0.6)
 UNCLEAR = Verdict("unclear", "<b>20</b> steps", 1.05, 0.9, 1.2)

@@ -6,9 +6,10 @@ import pandas as pd
 import pytest
 
 from tfcompare import schema
-from tfcompare.charts.xla import roofline, time_icicle
-from tfcompare.charts.xla.xla_memory import memory_over_program_order
 from tfcompare.compare.side import Side
+from tfcompare.views.xla import charts as roofline
+from tfcompare.views.xla import charts as time_icicle
+from tfcompare.views.xla.charts import memory_over_program_order
 
 SIDES = (Side("before", 0), Side("after", 1))
 TIME = "execution_time_us"

@@ -30,12 +30,12 @@ from tfcompare.compare.per_device import computing_devices
 from tfcompare.comparison import Comparison
 from tfcompare.frames.planes import STEPS_LINE
 from tfcompare.run import Run
-from tfcompare.tools.advice.facts import facts_of
-from tfcompare.tools.key_figures import KeyFigure
-from tfcompare.tools.overview import dashboard
-from tfcompare.tools.xla import unknown_costs
+from tfcompare.views.advice.facts import facts_of
+from tfcompare.views.key_figures import KeyFigure
 from tfcompare.views.steps.attribution import attribution_of
-from tfcompare.views.xla.xla_instruction import instruction_key
+from tfcompare.views.steps.dashboard import dashboard
+from tfcompare.views.xla import figures as unknown_costs
+from tfcompare.views.xla.instruction import instruction_key
 
 SPARSE = "SparseCores busy"
 
@@ -142,7 +142,7 @@ def test_steps_of_several_iterations_are_compared_per_iteration() -> None:
 def test_costs_of_what_they_ran_are_no_costs_of_the_chip() -> None:
     unknown = instruction(9, "gather.9", "", "sparse-core-op")
     comparison = compare(*[run_with(replace(tensor_core(), stats=()), sparse_core(op=unknown))] * 2)
-    assert unknown_costs.sentence(pair_of(comparison)) == ""
+    assert unknown_costs.unknown_costs_sentence(pair_of(comparison)) == ""
     (found,) = check(comparison, [parse_condition("mfu<90%")]).found
     assert found.measured.verdict.reason.endswith("on a device whose peak is known")
 

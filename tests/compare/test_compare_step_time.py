@@ -13,8 +13,8 @@ from tests.profiles import compared_runs
 from tfcompare.compare.check.conditions import check, parse_condition
 from tfcompare.compare.pairs import pair_with
 from tfcompare.comparison import compare
-from tfcompare.tools.runs.many_runs import runs_table
 from tfcompare.units import format_time_us
+from tfcompare.views.candidates.figures import runs_table
 
 
 def said_ratio(headline: str) -> tuple[float, float]:

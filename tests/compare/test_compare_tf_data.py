@@ -15,11 +15,11 @@ from tfcompare.compare.tf_data.pipelines import pair_pipelines
 from tfcompare.compare.tf_data.tf_data_bottleneck import Analysis, analyse
 from tfcompare.comparison import Comparison
 from tfcompare.run import Run
-from tfcompare.tools.advice.tf_data_advice import advice
-from tfcompare.tools.input.input_bound import wait_of
+from tfcompare.views.advice.input_advice import tf_data_advice
 from tfcompare.views.blocks import Table
-from tfcompare.views.input.tf_data import change
+from tfcompare.views.input.figures import wait_of
 from tfcompare.views.schema_tables import diff_table
+from tfcompare.views.tf_data.view import change
 
 
 def analysis(run: Run) -> Analysis | None:
@@ -212,4 +212,4 @@ def row(iterator: str, **told: object) -> pd.Series:
     ],
 )
 def test_advice_fits_the_bottleneck_and_how_it_is_set_up(bottleneck: pd.Series, words: str) -> None:
-    assert words in advice(bottleneck)
+    assert words in tf_data_advice(bottleneck)

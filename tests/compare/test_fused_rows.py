@@ -18,11 +18,11 @@ from tfcompare.compare.pairs import pair_with
 from tfcompare.comparison import Comparison, compare
 from tfcompare.run import Run
 from tfcompare.tables.op_evidence import OpEvidence
-from tfcompare.tools.ops.op_figures import sentence
-from tfcompare.tools.runs.many_runs import By, changes_by_run
 from tfcompare.views import answer
 from tfcompare.views.blocks import Facts
-from tfcompare.views.op import of_row
+from tfcompare.views.candidates.figures import By, changes_by_run
+from tfcompare.views.ops.figures import sentence
+from tfcompare.views.ops.op import of_row
 from tfcompare.views.steps.attribution import attribution_of, within
 
 PLAIN, FUSED = "layers_unfused", "layers_fused"

@@ -15,11 +15,11 @@ from tfcompare.compare.stats.verdict import FASTER, SAME, SLOWER
 from tfcompare.compare.step_time_verdict import step_time_us
 from tfcompare.comparison import compare
 from tfcompare.run import Run
-from tfcompare.tools.overview import dashboard
-from tfcompare.tools.runs.many_runs import fastest_and_next, fastest_first, runs_table, side_by_side
 from tfcompare.views.answer import advice, headline
 from tfcompare.views.blocks import Items, Text
+from tfcompare.views.candidates.figures import fastest_and_next, fastest_first, runs_table, side_by_side
 from tfcompare.views.steps.attribution import attribution_of, within
+from tfcompare.views.steps.dashboard import dashboard
 from tfcompare.views.steps.headline import headline as step_headline
 from tfcompare.views.steps.verdict_words import check_notes
 

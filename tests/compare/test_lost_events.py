@@ -14,7 +14,7 @@ from tfcompare.compare.check.conditions import check, parse_condition
 from tfcompare.compare.pairs import pair_with
 from tfcompare.comparison import Comparison, compare
 from tfcompare.run import Run
-from tfcompare.tools.caveats import caveats
+from tfcompare.views.caveats import caveats
 
 STEPS = 24
 NAMES = ("negate.1", "tanh.2", "exp.3", "abs.4", "floor.5")

@@ -14,10 +14,10 @@ from tfcompare.compare.check.conditions import check, parse_condition
 from tfcompare.compare.memory_growth import Growth, growth_of
 from tfcompare.compare.pairs import pair_with
 from tfcompare.run import Run
-from tfcompare.tools.overview import dashboard
 from tfcompare.views.answer import memory_growth
 from tfcompare.views.blocks import Text
 from tfcompare.views.steps.attribution import attribution_of
+from tfcompare.views.steps.dashboard import dashboard
 
 STEPS = 12
 

@@ -16,7 +16,7 @@ from tfcompare.compare.pairs import pairs_of
 from tfcompare.comparison import Comparison, compare
 from tfcompare.run import Run
 from tfcompare.schema import ALL_HOSTS, HOST, OF_EACH, TABLES
-from tfcompare.tools.runs.many_runs import side_by_side
+from tfcompare.views.candidates.figures import side_by_side
 
 STEPS, PERIOD_US = 20, 1_000.0
 MATMUL_US, RELU_US, COPY_US, DECODE_US = 300.0, 200.0, 50.0, 80.0

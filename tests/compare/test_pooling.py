@@ -20,9 +20,9 @@ from tfcompare.errors import Unknown
 from tfcompare.report.making import report
 from tfcompare.run import Run, load
 from tfcompare.schema import SIDES
-from tfcompare.tools.overview import STEP_TIME, dashboard
 from tfcompare.views.pair_words import stand_ins
 from tfcompare.views.steps.attribution import attribution_of
+from tfcompare.views.steps.dashboard import STEP_TIME, dashboard
 
 PROGRAMS = ("h100_512_128", "h100_16_8")
 

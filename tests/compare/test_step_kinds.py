@@ -25,10 +25,9 @@ from tfcompare.tables.step_programs import kinds_among, step_programs
 from tfcompare.views.answer import answer as blocks_of_answer
 from tfcompare.views.blocks import Chart, Facts, Links, Text
 from tfcompare.views.blocks import Verdict as VerdictBlock
-from tfcompare.views.overview import VIEW
-from tfcompare.views.step_kinds import blocks
 from tfcompare.views.steps.headline import doubt, kinds_headline
-from tfcompare.views.steps.words import sentences
+from tfcompare.views.steps.view import VIEW
+from tfcompare.views.steps.words import blocks, sentences
 
 FIFTH, SECOND = (f"jax_every_{which}_evaluates" for which in ("fifth", "second"))
 
@@ -196,7 +195,7 @@ def test_times_of_steps_are_listed_by_kind_where_there_are_several(monkeypatch: 
     assert [str(row[0]).partition(", ")[2] for row in rows] == ["", "multiply", "evaluate"] * 2
     assert [row[1] for row in rows[:3]] == ["18 of 20", "14 of 20", "4 of 20"]
     for least, is_listed in ((18, True), (19, False)):
-        monkeypatch.setattr("tfcompare.views.overview.STEPS_OF_A_HUNDREDTH", least)
+        monkeypatch.setattr("tfcompare.views.steps.view.STEPS_OF_A_HUNDREDTH", least)
         facts = listed(compared())
         assert ("99th percentile" in facts.header) is is_listed, "it takes enough steps"
         assert {len(row) for row in facts.rows} == {len(facts.header)}

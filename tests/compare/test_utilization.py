@@ -19,9 +19,9 @@ from tfcompare.compare.pairs import pair_with, pairs_of
 from tfcompare.compare.utilization import duty_cycle, time_at_peak_us
 from tfcompare.comparison import Comparison, compare
 from tfcompare.run import Run
-from tfcompare.tools.key_figures import KeyFigure
-from tfcompare.tools.overview import dashboard
+from tfcompare.views.key_figures import KeyFigure
 from tfcompare.views.steps.attribution import attribution_of
+from tfcompare.views.steps.dashboard import dashboard
 
 PEAK_FLOPS, PEAK_BYTES = 304 * 2048 * 2.1e9, 5.3e12  # of `gpu`, an MI300X
 STEPS = 20

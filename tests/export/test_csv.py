@@ -11,8 +11,15 @@ import pandas as pd
 import pytest
 
 from tests.profiles import compared_runs
-from tfcompare.export.csv import csv_text, for_spreadsheet, gzipped, spreadsheet_csv, spreadsheet_csv_of, zipped_diffs
 from tfcompare.text import text_of
+from tfcompare.views.csv_files import (
+    csv_text,
+    for_spreadsheet,
+    gzipped,
+    spreadsheet_csv,
+    spreadsheet_csv_of,
+    zipped_diffs,
+)
 
 
 def test_names_numbers_and_absent_cells():

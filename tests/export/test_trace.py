@@ -18,11 +18,11 @@ from tests.ui.hostile_profile import EVIL, hostile
 from tests.xspace_builder import PS_PER_US, event, line, plane, space
 from tfcompare.cli import main
 from tfcompare.errors import TfcompareError
-from tfcompare.export.trace import MOST_SUBLANES, Traced, chrome_trace, sublanes
 from tfcompare.run import Run, load
 from tfcompare.schema import IDLE
-from tfcompare.tools.hosts.host_clocks import clocks
-from tfcompare.tools.timeline.run_timeline import Alignment, timelines, typical_step, within
+from tfcompare.views.hosts.clocks import clocks
+from tfcompare.views.timeline.run_timeline import Alignment, timelines, typical_step, within
+from tfcompare.views.timeline.trace import MOST_SUBLANES, Traced, chrome_trace, sublanes
 
 TYPICAL = Alignment()
 UNLIKE = ("filters_16_8", "jax_tpu", "workers_slow_input")

@@ -10,7 +10,7 @@ from tests.hlo.builder import BF16, F32, S32, computation, instruction, metadata
 from tests.hlo.test_buffers import LIVE_OUT, allocation, logical
 from tests.profiles import loaded_run, run_path
 from tests.xspace_builder import chunk
-from tfcompare.tools.xla.xla_memory import over_program_order
+from tfcompare.views.xla.memory import over_program_order
 
 RUNS = ["jax_elementwise", "jax_conv_08", "jax_conv_legacy", "jax_tpu", "jax_filters_16_8", "tensorflow_filters_16_8"]
 UNTRACED = ("jit__multi_slice(13)", "a_inference_train_step")

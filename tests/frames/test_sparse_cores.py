@@ -13,11 +13,11 @@ from tests.tools.timeline.cases import open_alone
 from tests.xspace_builder import U64, Event, Meta, Plane, event, line, meta, plane
 from tfcompare.frames.planes import STEPS_LINE
 from tfcompare.run import Run
-from tfcompare.tools.timeline.aligned import align
-from tfcompare.tools.timeline.drawing import Viewport
-from tfcompare.tools.timeline.lanes import lane_pairs
-from tfcompare.tools.timeline.range_table import range_table
-from tfcompare.tools.timeline.run_timeline import HostTimeline
+from tfcompare.views.timeline.aligned import align
+from tfcompare.views.timeline.drawing import Viewport
+from tfcompare.views.timeline.lanes import lane_pairs
+from tfcompare.views.timeline.run_timeline import HostTimeline
+from tfcompare.views.timeline.selection import range_table
 
 STEPS, PERIOD_US = 12, 1_000
 

@@ -17,16 +17,16 @@ import pandas as pd
 
 from tests.xspace import fuzz_inputs
 from tfcompare import schema
-from tfcompare.charts.ops import movers
 from tfcompare.compare.groups.aggregate import largest_changes
 from tfcompare.compare.pairs import pair_with
 from tfcompare.comparison import Comparison, compare
 from tfcompare.errors import TfcompareError
-from tfcompare.export.csv import spreadsheet_csv
 from tfcompare.run import Run, load
 from tfcompare.sources.logdir import FoundRun, HostFile, check_file
-from tfcompare.tools.advice import advise_on, facts_of
-from tfcompare.tools.key_figures import op_times
+from tfcompare.views.advice import advise_on, facts_of
+from tfcompare.views.bars import movers
+from tfcompare.views.csv_files import spreadsheet_csv
+from tfcompare.views.key_figures import op_times
 
 SECONDS_ALLOWED = 10
 BYTES_ALLOWED, BYTES_ALLOWED_PER_BYTE = 64 << 20, 400

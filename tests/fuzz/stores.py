@@ -24,7 +24,6 @@ from tests.store.forged_packs import Forged, aligned
 from tests.xspace import fuzz_inputs
 from tfcompare import settings
 from tfcompare.errors import TfcompareError
-from tfcompare.export.trace import chrome_trace, traced
 from tfcompare.frames.arrow import TEXT, table_of
 from tfcompare.ingest.ingesting import ingest
 from tfcompare.ingest.pools import Here
@@ -36,9 +35,10 @@ from tfcompare.store.file_names import INDEX, MARK, all_packs
 from tfcompare.store.records import record_name
 from tfcompare.store.run_store import Store
 from tfcompare.store.stored_run import named, runs_in
-from tfcompare.tools.runs.listing import listing
-from tfcompare.tools.timeline.layout import lay_out
-from tfcompare.tools.timeline.run_timeline import timelines
+from tfcompare.views.run_listing import listing
+from tfcompare.views.timeline.lanes import lay_out
+from tfcompare.views.timeline.run_timeline import timelines
+from tfcompare.views.timeline.trace import chrome_trace, traced
 
 KINDS = ("record", "index", "pack", "pack", "pack", "seen", "own pack", "mark")
 _VALUES: tuple[Any, ...] = (

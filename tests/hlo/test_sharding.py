@@ -12,7 +12,7 @@ from tfcompare.errors import NotAProfile
 from tfcompare.hlo.expression import digests, expressions
 from tfcompare.hlo.program import read_program
 from tfcompare.hlo.sharding import SHARDING, sharding_text
-from tfcompare.tools.what_differs import differences
+from tfcompare.views.steps.what_differs import differences
 
 xla_data_pb2 = messages("compiler.xla.xla_data_pb2")
 OpSharding = xla_data_pb2.OpSharding

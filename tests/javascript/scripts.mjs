@@ -10,7 +10,7 @@ function listedIn(module, folder) {
   return names.match(/[\w.]+\.js/g).map((name) => folder + name);
 }
 
-const TIMELINE = listedIn("charts/timeline/__init__.py", "charts/timeline/");
+const TIMELINE = listedIn("views/timeline/component.py", "views/timeline/canvas/");
 
 export const SCRIPTS = {
   timeline: [...TIMELINE, "ui/widgets/timeline.js"],

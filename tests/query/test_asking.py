@@ -14,11 +14,11 @@ import pytest
 
 from tests.profiles import loaded_run
 from tfcompare import schema
-from tfcompare.export.csv import spreadsheet_csv
 from tfcompare.query import asking
 from tfcompare.query.asking import Answer, Asked, Limits, QueryFailed, ask
 from tfcompare.query.tables import RunTables, every_table
 from tfcompare.turns import FairSemaphore
+from tfcompare.views.csv_files import spreadsheet_csv
 
 EVERY_TYPE = (
     "FROM test_all_types() SELECT *, 1 AS bool, [1.5, NULL] AS list, {'a': map {'k': 1}} AS nested, 1.25 AS decimal, "

@@ -11,9 +11,9 @@ from tests.store.runs_in_stores import small
 from tests.views.golden import PAIRS
 from tfcompare import compare, load, schema
 from tfcompare.query.asking import ask
+from tfcompare.query.diff_tables import DiffTables
 from tfcompare.query.tables import _TYPES, DIFF, RunTables
-from tfcompare.tools.columns import in_words
-from tfcompare.tools.diff_tables import DiffTables
+from tfcompare.views.columns import in_words
 
 
 @pytest.mark.parametrize("pair", ["gpu", *(pytest.param(name, marks=pytest.mark.thorough) for name in ("cpu", "xla"))])

@@ -13,7 +13,6 @@ from tests.profiles import compared_runs
 from tests.render.documents import hostile_comparison, payload_of
 from tests.render.test_notebook_cells import lines
 from tests.views.flat import pair_of, shown
-from tfcompare.charts.library import plotly_js
 from tfcompare.comparison import Comparison, compare
 from tfcompare.render.html import as_html
 from tfcompare.render.inline import inline
@@ -22,6 +21,7 @@ from tfcompare.render.payload import table_json
 from tfcompare.report.contents import contents
 from tfcompare.report.making import report
 from tfcompare.views.blocks import Report, Table
+from tfcompare.views.chart_style import plotly_js
 from tfcompare.views.registry import view
 
 CPU = ("filters_512_128", "filters_16_8")

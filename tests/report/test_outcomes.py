@@ -13,12 +13,12 @@ from tests.render.documents import payload_of
 from tests.render.test_notebook_cells import lines
 from tests.xspace_builder import event, line, plane, space
 from tfcompare import compare, load
-from tfcompare.charts.verdicts import outcome_text, tone_of
 from tfcompare.compare.diff import outcome
 from tfcompare.comparison import Comparison
 from tfcompare.report.making import report
 from tfcompare.run import Run
-from tfcompare.views.op import verdict_sentence
+from tfcompare.views.ops.op import verdict_sentence
+from tfcompare.views.verdict_marks import outcome_text, tone_of
 
 STEPS = 24
 OUTCOMES = {

@@ -12,7 +12,7 @@ import tfcompare as tfc
 from tests.xspace_builder import event, line, plane, space
 from tfcompare.sources import record_environment as module
 from tfcompare.sources.logdir.metadata import LONGEST_VALUE, MOST_VALUES
-from tfcompare.tools.what_differs import differences
+from tfcompare.views.steps.what_differs import differences
 
 
 def captured(folder: Path, length_us: float = 5, name: str = "run") -> Path:

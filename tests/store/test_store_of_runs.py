@@ -25,7 +25,7 @@ from tfcompare.store.cached_frames import frame_cache
 from tfcompare.store.file_names import MARK, all_packs
 from tfcompare.store.run_store import Store
 from tfcompare.store.stored_run import named, one_of, runs_in
-from tfcompare.tools.runs.listing import listing
+from tfcompare.views.run_listing import listing
 
 OURS, THEIRS = "ours", "theirs"
 

@@ -25,7 +25,7 @@ from tfcompare.run import Run, load
 from tfcompare.schema import HOST_TABLES, host_tables
 from tfcompare.store import cached_frames, version
 from tfcompare.store.version import SUMMARY, reader_version, versions
-from tfcompare.tools.runs.listing import summary_of
+from tfcompare.views.run_listing import summary_of
 
 EXPECTED = Path(__file__).with_name("tables.json")
 SAMPLES = ("workers_slow_input", "tensorflow_filters_16_8", "filters_16_8_simulated")

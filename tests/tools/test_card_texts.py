@@ -6,8 +6,7 @@ import math
 
 import pytest
 
-from tfcompare.tools.card_texts import before_text, change_text
-from tfcompare.tools.key_figures import KeyFigure
+from tfcompare.views.key_figures import KeyFigure, before_text, change_text
 
 
 @pytest.mark.parametrize(

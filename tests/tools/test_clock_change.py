@@ -14,8 +14,8 @@ from tfcompare import compare, load
 from tfcompare.compare.pairs import pair_with
 from tfcompare.comparison import Comparison
 from tfcompare.run import Run
-from tfcompare.tools.hosts.clock_change import ClockChange, clock_change
 from tfcompare.views import answer
+from tfcompare.views.kernels.clock_change import ClockChange, clock_change
 
 NAME = "filters_512_128_simulated"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from tfcompare.tools.columns import as_shown, changes_of
+from tfcompare.views.columns import as_shown, changes_of
 
 
 def test_a_file_has_the_words_of_the_screen() -> None:

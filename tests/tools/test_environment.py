@@ -9,8 +9,8 @@ import pytest
 from tests.profiles import loaded_run
 from tfcompare.frames.steps.steps import WHOLE_PROFILE
 from tfcompare.run import RunInfo
-from tfcompare.tools.environment import environment
 from tfcompare.units import MISSING
+from tfcompare.views.caveats import environment
 
 
 @pytest.fixture(scope="module")

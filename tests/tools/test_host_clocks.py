@@ -8,7 +8,7 @@ from tests.frames.tables import run_of
 from tests.profiles import loaded_run
 from tests.xspace_builder import event, line, plane, space
 from tfcompare.run import Run
-from tfcompare.tools.hosts.host_clocks import clocks, first_collectives
+from tfcompare.views.hosts.clocks import clocks, first_collectives
 from tfcompare.xspace.space import PS_PER_US
 
 STEPS = 12

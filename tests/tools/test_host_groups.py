@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tfcompare.tools.hosts.slowest_host import groups_of
+from tfcompare.views.hosts.figures import groups_of
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,9 @@ from tests.xspace_builder import Event, event, line, meta, plane, space
 from tfcompare.compare.pairs import pair_with
 from tfcompare.run import Run
 from tfcompare.tables.straggler import straggler
-from tfcompare.tools.hosts import hosts, slowest_host
-from tfcompare.tools.hosts.host_words import host_sentence, verdict_sentence
+from tfcompare.views.hosts import figures as hosts
+from tfcompare.views.hosts import figures as slowest_host
+from tfcompare.views.hosts.words import host_sentence, verdict_sentence
 
 STEPS = 12
 LAYER, SLEEP = "model/layer:MatMul", "model/sleep:PyFunc"

@@ -12,7 +12,7 @@ from tests.input_runs import MARKED, UNMARKED, pipelines, steps
 from tests.profiles import loaded_run
 from tests.xspace_builder import event, line, plane, space
 from tfcompare.tables.step_times import on_slowest_host
-from tfcompare.tools.input.input_bound import (
+from tfcompare.views.input.figures import (
     InputWait,
     headline,
     input_wait,

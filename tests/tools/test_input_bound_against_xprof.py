@@ -14,8 +14,8 @@ from tfcompare import compare
 from tfcompare.schema.input import ENQUEUING, IN_ADVANCE, ON_DEMAND, OTHER_INPUT, PREPROCESSING
 from tfcompare.sources.logdir import find_run
 from tfcompare.tables.step_times import on_slowest_host
-from tfcompare.tools.input import input_ops
-from tfcompare.tools.input.input_bound import InputWait, input_wait
+from tfcompare.views.input import ops as input_ops
+from tfcompare.views.input.figures import InputWait, input_wait
 
 ON_CPU = [
     "tf_cpu_base", "tf_cpu_zoo", "tf_cpu_sleepy", "filters_16_8", "filters_16_8_again", "filters_16_8_better_input",

@@ -13,8 +13,8 @@ from tests.profiles import EACH_KIND, loaded_run
 from tfcompare import compare
 from tfcompare.schema import SIDES
 from tfcompare.schema.input import ENQUEUING, IN_ADVANCE, INPUT_CATEGORIES, ON_DEMAND, OTHER_INPUT, PREPROCESSING
-from tfcompare.tools.advice.input_category_advice import ADVICE, OTHER_PREPARING, PARALLEL_ALREADY, advice
-from tfcompare.tools.input.input_ops import category_times, dominant, host_input_time_us, longest_op, with_shares
+from tfcompare.views.advice.input_advice import ADVICE, OTHER_PREPARING, PARALLEL_ALREADY, input_category_advice
+from tfcompare.views.input.ops import category_times, dominant, host_input_time_us, longest_op, with_shares
 
 ENQUEUED = "infeed enqueuing_to_the_device 5 30 30\nstage other 1 10 10"
 
@@ -70,10 +70,13 @@ def test_the_longest_op_is_named_as_its_side_names_it():
 
 
 def test_what_runs_in_parallel_already_is_not_told_to():
-    assert advice(PREPROCESSING, "Iterator::Root::Prefetch::ParallelMapV2") == PARALLEL_ALREADY
-    assert advice(PREPROCESSING, "Iterator::Root::ParallelMapV2::Map") == ADVICE[PREPROCESSING]
-    assert advice(ON_DEMAND, "Iterator::Root::ParallelBatch") == ADVICE[ON_DEMAND]
-    assert advice(PREPROCESSING, "Iterator::Root::Prefetch::ForeverRepeat[0]::TensorSlice") == OTHER_PREPARING
+    assert input_category_advice(PREPROCESSING, "Iterator::Root::Prefetch::ParallelMapV2") == PARALLEL_ALREADY
+    assert input_category_advice(PREPROCESSING, "Iterator::Root::ParallelMapV2::Map") == ADVICE[PREPROCESSING]
+    assert input_category_advice(ON_DEMAND, "Iterator::Root::ParallelBatch") == ADVICE[ON_DEMAND]
+    assert (
+        input_category_advice(PREPROCESSING, "Iterator::Root::Prefetch::ForeverRepeat[0]::TensorSlice")
+        == OTHER_PREPARING
+    )
 
 
 def test_shares_are_of_the_self_time_of_a_side():

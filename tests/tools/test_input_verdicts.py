@@ -11,8 +11,7 @@ from tfcompare import compare
 from tfcompare.compare.check.conditions import check, parse_condition
 from tfcompare.compare.pairs import pair_with
 from tfcompare.tables.step_times import on_slowest_host
-from tfcompare.tools.input.input_bound import input_wait
-from tfcompare.tools.input.input_verdicts import on_waiting
+from tfcompare.views.input.figures import input_wait, on_waiting
 
 PAIRS = [
     ("filters_512_128", "filters_16_8"),

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from tests.charts.kernel_samples import copies_diff, kernel_diff
-from tfcompare.tools.ops.kernel_stats import (
+from tfcompare.views.kernels.figures import (
     MATCHED_TIME,
     USES,
     kernel_figures,

@@ -11,7 +11,7 @@ from tests.charts import chart_samples as samples
 from tests.charts.chart_samples import OPS
 from tfcompare import schema
 from tfcompare.compare.stats.verdict import Verdict
-from tfcompare.tools.key_figures import KeyFigure, better_by, op_times
+from tfcompare.views.key_figures import KeyFigure, better_by, op_times
 
 
 def test_op_times_are_sums_over_the_diff():

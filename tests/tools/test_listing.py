@@ -11,7 +11,7 @@ from tests.profiles import SAMPLE_RUNS
 from tfcompare.errors import TfcompareError
 from tfcompare.run import load
 from tfcompare.sources.logdir import FoundRun, HostFile, find_run
-from tfcompare.tools.runs.listing import COLUMNS, READ, UNREAD, UNREADABLE, device_text, listing
+from tfcompare.views.run_listing import COLUMNS, READ, UNREAD, UNREADABLE, device_text, listing
 
 WHEN = datetime(2026, 1, 1, tzinfo=UTC)
 FILE = HostFile("vm", Path("/logs/a/vm.xplane.pb"), 1000, 1)

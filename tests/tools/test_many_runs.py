@@ -13,7 +13,7 @@ from tests.profiles import loaded_run
 from tfcompare import compare, schema
 from tfcompare.compare.diff import ADDED, MATCHED, REMOVED
 from tfcompare.errors import Unknown
-from tfcompare.tools.runs.many_runs import (
+from tfcompare.views.candidates.figures import (
     COLUMNS,
     NEITHER,
     changes_by_run,

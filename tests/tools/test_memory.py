@@ -15,8 +15,9 @@ from tfcompare import compare
 from tfcompare.compare.matching.matching import pair_hosts
 from tfcompare.compare.stats.verdict import verdict_on_size
 from tfcompare.run import Run
-from tfcompare.tools.key_figures import KeyFigure
-from tfcompare.tools.memory.memory import (
+from tfcompare.views.key_figures import KeyFigure
+from tfcompare.views.memory.curve import Memory
+from tfcompare.views.memory.figures import (
     BOTH,
     MemoryPair,
     by_peak,
@@ -29,7 +30,6 @@ from tfcompare.tools.memory.memory import (
     peak_tree,
     tree_alone,
 )
-from tfcompare.tools.memory.memory_timeline import Memory
 
 A, B = Memory("vm", "a"), Memory("vm", "b")
 

@@ -14,16 +14,8 @@ from tests.laws import law, mostly_thorough
 from tests.memory_runs import allocate, free, loaded, step, work
 from tests.profiles import EACH_KIND, loaded_run
 from tfcompare.run import Run
-from tfcompare.tools.memory import memory_timeline as memory_series
-from tfcompare.tools.memory.memory_timeline import (
-    Memory,
-    drawn,
-    peak_of,
-    step_positions,
-    thinned,
-    timeline_parts,
-    typical_step,
-)
+from tfcompare.views.memory import curve as memory_series
+from tfcompare.views.memory.curve import Memory, drawn, peak_of, step_positions, thinned, timeline_parts, typical_step
 
 GPU = Memory("vm", "gpu")
 

@@ -13,7 +13,7 @@ from tests.compare import compare_runs
 from tfcompare.comparison import compare
 from tfcompare.schema import DEVICE, HOST
 from tfcompare.text import middle_ellipsis
-from tfcompare.tools.ops.op_figures import (
+from tfcompare.views.ops.figures import (
     NAME_LENGTH,
     NO_OPS,
     figures,
@@ -22,8 +22,9 @@ from tfcompare.tools.ops.op_figures import (
     scoped_time,
     sentence,
     sentence_alone,
+    side_by_side,
+    time_shares,
 )
-from tfcompare.tools.ops.op_stats import side_by_side, time_shares
 
 ROWS = side_by_side(samples.diff(), idle=False)
 LONGEST = OPS[0][1]

@@ -17,8 +17,8 @@ from tests.profiles import run_path
 from tfcompare import schema
 from tfcompare.compare.groups.aggregate import group_diff
 from tfcompare.schema import SIDES
-from tfcompare.tools.ops import op_stats as tf_stats
-from tfcompare.tools.ops.op_stats import (
+from tfcompare.views.ops import figures as tf_stats
+from tfcompare.views.ops.figures import (
     OTHER,
     longest_first,
     main_side,

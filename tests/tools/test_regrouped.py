@@ -10,7 +10,7 @@ import pytest
 from tests.profiles import compared_runs
 from tfcompare.compare.pairs import pairs_of
 from tfcompare.schema import SIDES
-from tfcompare.tools.xla.regrouped import MOST_MEMBERS, Regrouped, SourceOps, regrouped, source_ops
+from tfcompare.views.xla.regrouped import MOST_MEMBERS, Regrouped, SourceOps, regrouped, source_ops
 
 PROGRAM = "jit_f(1)"
 

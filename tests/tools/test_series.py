@@ -20,12 +20,12 @@ from tfcompare.store import cached_frames
 from tfcompare.store.run_store import Store
 from tfcompare.store.stored_run import StoredRun, named, runs_in
 from tfcompare.store.version import versions
-from tfcompare.tools.runs import series as tool
-from tfcompare.tools.runs import series_changes
-from tfcompare.tools.runs.series import Metric, ordered, parse_metric, series
-from tfcompare.tools.runs.series_changes import Series
-from tfcompare.tools.throughput import window_figures
+from tfcompare.views.series import changes as series_changes
+from tfcompare.views.series import figures as tool
 from tfcompare.views.series import words
+from tfcompare.views.series.changes import Series
+from tfcompare.views.series.figures import Metric, ordered, parse_metric, series
+from tfcompare.views.steps.figures import window_figures
 
 
 @pytest.fixture(scope="module")

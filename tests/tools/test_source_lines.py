@@ -10,7 +10,7 @@ import pytest
 from tests.profiles import compared_runs
 from tfcompare.compare.pairs import pairs_of
 from tfcompare.schema import SIDES
-from tfcompare.tools.xla.source_lines import by_line
+from tfcompare.views.steps.source_lines import by_line
 
 PAIRS = [
     ("jax_filters_128_32", "jax_filters_16_8"),

@@ -10,7 +10,7 @@ from tests.charts import chart_samples as samples
 from tfcompare import schema
 from tfcompare.tables.step_cells import StepCells
 from tfcompare.tables.step_times import on_slowest_host, run_steps
-from tfcompare.tools.step_series import op_by_step, sixteen_bit_share, with_host
+from tfcompare.views.steps.figures import op_by_step, sixteen_bit_share, with_host
 
 OP = pd.DataFrame([{"host_or_device": "Host", "op_type": "MatMul", "op_name": "dense/MatMul"}])
 

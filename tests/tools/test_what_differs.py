@@ -18,7 +18,7 @@ from tfcompare.comparison import compare
 from tfcompare.run import Run
 from tfcompare.sources.logdir.metadata import Metadata
 from tfcompare.sources.machine_load import MachineLoad
-from tfcompare.tools.what_differs import Difference, differences, known
+from tfcompare.views.steps.what_differs import Difference, differences, known
 
 RUN = loaded_run("jax_filters_16_8")
 

@@ -15,17 +15,17 @@ from tfcompare import compare
 from tfcompare.compare import executions
 from tfcompare.compare.pairs import pair_with
 from tfcompare.schema import ALL_HOSTS
-from tfcompare.tools.xla import xla
-from tfcompare.tools.xla.xla_compiler import COLLECTIVES, FUSIONS, LAYOUT, LIBRARY, REMATERIALIZED, TRANSFERS, kinds
-from tfcompare.tools.xla.xla_memory import buffers, counts, peaks
-from tfcompare.tools.xla.xla_text import (
+from tfcompare.views.xla import figures as xla
+from tfcompare.views.xla.compiler import COLLECTIVES, FUSIONS, LAYOUT, LIBRARY, REMATERIALIZED, TRANSFERS, kinds
+from tfcompare.views.xla.figures import below_node, groups, time_tree
+from tfcompare.views.xla.instruction import (
     instruction_diff,
     instruction_lines,
     lines_diff,
     neighbours_that_ran,
     surroundings,
 )
-from tfcompare.tools.xla.xla_tree import below_node, groups, time_tree
+from tfcompare.views.xla.memory import buffers, counts, peaks
 
 RUNS = ("before", "after")
 DOT, NEGATE = "dot.1", "negate.remat"

@@ -8,7 +8,7 @@ import pytest
 from tests.frames.tables import run_of
 from tests.tools.advice.advice_facts import compilations
 from tests.xspace_builder import line, plane, space
-from tfcompare.tools.xla.xla_compilation import NOTHING, NOTHING_ALONE, compilation_rows, sentence, sentence_alone
+from tfcompare.views.xla.view import NOTHING, NOTHING_ALONE, compilation_rows, sentence, sentence_alone
 
 Row = tuple[str, str, int, float, float, int, str]
 RUN = run_of(space(plane("/host:CPU", line("t"))))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from tfcompare.tools.xla.xla_memory import over_program_order
+from tfcompare.views.xla.memory import over_program_order
 
 
 def buffer(

@@ -20,7 +20,6 @@ from tfcompare import settings
 from tfcompare.errors import TfcompareError
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir import FoundRun, find_runs
-from tfcompare.tools.runs.listing import listing
 from tfcompare.ui.frame import narrow
 from tfcompare.ui.frame.search import Search
 from tfcompare.ui.frame.selection import Selection
@@ -28,6 +27,7 @@ from tfcompare.ui.pages import home_filters, home_runs
 from tfcompare.ui.pages.home_runs import BASELINE_OFF, BASELINE_ON, CANDIDATE_OFF, CANDIDATE_ON
 from tfcompare.ui.widgets.table_layout import NARROW_PAGE_PIXELS
 from tfcompare.units import format_ms
+from tfcompare.views.run_listing import listing
 
 
 def test_without_a_place_the_samples_are_shown_until_a_place_is_typed(bare_home: AppTest) -> None:

@@ -17,8 +17,8 @@ from tests.ui.hostile_profile import EVIL, hostile
 from tests.xspace_builder import event, line, plane, space
 from tfcompare import load, settings
 from tfcompare.errors import TfcompareError
-from tfcompare.export.csv import spreadsheet_csv
 from tfcompare.settings import Settings
+from tfcompare.views.csv_files import spreadsheet_csv
 
 AUTOLINK = re.compile(r"(https?://|www(?=\.))[-.\w]+", re.IGNORECASE)
 """What GitHub's Markdown, which Streamlit shows, makes a link of in any text that is no code."""

@@ -15,9 +15,9 @@ from tfcompare import compare, load
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.pairs import pairs_of
 from tfcompare.run import Run
-from tfcompare.tools.runs.many_runs import fastest_first, runs_table
 from tfcompare.views.blocks import Chart, Table
-from tfcompare.views.candidates import REFERENCE, VIEW
+from tfcompare.views.candidates.figures import fastest_first, runs_table
+from tfcompare.views.candidates.view import REFERENCE, VIEW
 
 NAMES = ("filters_512_128", *sorted(SAMPLE_RUNS.keys() - {"filters_512_128"}))
 
@@ -27,7 +27,7 @@ def section() -> None:
 
     from tfcompare.compare.pairs import pairs_of
     from tfcompare.ui.widgets.renderer import Renderer
-    from tfcompare.views.candidates import VIEW
+    from tfcompare.views.candidates.view import VIEW
 
     Renderer(pairs_of(st.session_state["comparison"])[0], {}).show_view(VIEW)
 

@@ -12,10 +12,10 @@ from tests.profiles import compared_runs
 from tests.ui.pages import CONVOLUTION, CPU, charts, id_of, opened, page_of, said, shown, table
 from tfcompare.compare.matching.manual import ManualChoice
 from tfcompare.compare.matching.manual_text import ELSEWHERE, ChoicesOfPair, to_address
-from tfcompare.tools.columns import innermost_first
 from tfcompare.ui.frame import narrow
 from tfcompare.ui.frame.selection import Selection, from_query
 from tfcompare.ui.widgets import tables
+from tfcompare.views.columns import innermost_first
 
 FILE = "2_Op_stats"
 BEFORE, AFTER = map(id_of, CPU)

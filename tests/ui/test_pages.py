@@ -26,26 +26,26 @@ from tests.ui.pages import (
 )  # fmt: skip
 from tests.views.flat import flat, of_kind, titles
 from tfcompare import load, settings
-from tfcompare.charts.verdicts import word_of
 from tfcompare.compare.groups.kernel_groups import group_kernels
 from tfcompare.compare.pair import Pair
-from tfcompare.export.csv import spreadsheet_csv
 from tfcompare.markdown import as_markdown
 from tfcompare.settings import Settings
-from tfcompare.tools.card_texts import value_text
-from tfcompare.tools.input.input_verdicts import on_waiting
-from tfcompare.tools.xla.xla_tree import node_key
 from tfcompare.ui.pages.live import kernel_address, memory_events_csv
 from tfcompare.ui.widgets.blocks import MOST_ITEMS, NO_BREAK
 from tfcompare.ui.widgets.tables import PAGE_ROWS
 from tfcompare.units import format_ms, format_ratio
 from tfcompare.views.blocks import Block, Cards, Details, Facts, Items, Judgements, Links, Table, Text, Verdict
-from tfcompare.views.kernel_details import kernel_key
-from tfcompare.views.memory.memory_choice import EACH
+from tfcompare.views.csv_files import spreadsheet_csv
+from tfcompare.views.input.figures import on_waiting
+from tfcompare.views.kernels.details import kernel_key
+from tfcompare.views.key_figures import value_text
+from tfcompare.views.memory.choice import EACH
 from tfcompare.views.options import declared, options_with
 from tfcompare.views.registry import view
 from tfcompare.views.steps.headline import headline
+from tfcompare.views.verdict_marks import word_of
 from tfcompare.views.view import View
+from tfcompare.views.xla.figures import node_key
 
 FILES = {
     "overview": "1_Overview", "op_stats": "2_Op_stats", "kernel_stats": "3_Kernel_stats", "memory": "4_Memory",

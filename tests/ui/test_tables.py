@@ -12,12 +12,8 @@ from pandas.io.formats.style import Styler
 
 from tests.charts import chart_samples as samples
 from tfcompare import schema
-from tfcompare.charts import style
 from tfcompare.compare.diff import SumsPer
 from tfcompare.errors import Unknown
-from tfcompare.export.csv import file_stem
-from tfcompare.tools.columns import decimals, innermost_first, shown_alone, single_run_columns
-from tfcompare.tools.ops.op_stats import side_by_side
 from tfcompare.ui.widgets import tables
 from tfcompare.ui.widgets.table_layout import (
     LETTER_PIXELS,
@@ -29,6 +25,10 @@ from tfcompare.ui.widgets.table_layout import (
     narrow_layout,
 )
 from tfcompare.ui.widgets.tables import FEWEST_PAGE_ROWS, PAGE_LETTERS, PAGE_ROWS, Order, _rows_on_page, shown, styled
+from tfcompare.views import chart_style as style
+from tfcompare.views.columns import decimals, innermost_first, shown_alone, single_run_columns
+from tfcompare.views.csv_files import file_stem
+from tfcompare.views.ops.figures import side_by_side
 
 ROWS = side_by_side(samples.diff(), idle=True)
 SAMPLE_DIGITS = [

@@ -18,14 +18,14 @@ from tests.xspace_builder import PS_PER_US, line, plane, space
 from tfcompare import settings
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir import find_runs
-from tfcompare.tools.timeline import sentences
-from tfcompare.tools.timeline.aligned import align
-from tfcompare.tools.timeline.drawing import Viewport
-from tfcompare.tools.timeline.losses import losses
-from tfcompare.tools.timeline.selected import drawn_selection
-from tfcompare.tools.timeline.sentences import where
 from tfcompare.units import format_percent, format_time_us
 from tfcompare.views.links import ANOTHER_STEP, numbers_in
+from tfcompare.views.timeline import words as sentences
+from tfcompare.views.timeline.aligned import align
+from tfcompare.views.timeline.drawing import Viewport
+from tfcompare.views.timeline.losses import losses
+from tfcompare.views.timeline.selection import drawn_selection
+from tfcompare.views.timeline.words import where
 
 IDS = {run.path.parents[2].name: run.id for run in find_runs(SAMPLES)}
 CPU_PAIR = ("filters_512_128", "filters_16_8")

@@ -16,9 +16,9 @@ from tests.ui.pages import charts, opened, said, shown, table
 from tests.ui.test_hostile_names import check, figures_of, markdown_of
 from tfcompare import compare, load, settings
 from tfcompare.settings import Settings
-from tfcompare.tools.xla.xla_memory import buffer_key
-from tfcompare.tools.xla.xla_tree import node_key
-from tfcompare.views.xla.xla_instruction import NEIGHBOURS, instruction_key
+from tfcompare.views.xla.figures import node_key
+from tfcompare.views.xla.instruction import NEIGHBOURS, instruction_key
+from tfcompare.views.xla.memory import buffer_key
 
 FILE = "8_XLA"
 CONVOLUTIONS = ("jax_conv_legacy", "jax_conv_08")

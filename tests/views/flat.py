@@ -10,8 +10,8 @@ from tests.profiles import compared_runs, loaded_run
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.pairs import pairs_of
 from tfcompare.comparison import Comparison, compare
-from tfcompare.views import overview
 from tfcompare.views.blocks import Beside, Block, Chart, Details, Facts, Link, Links, Section, Table, Text
+from tfcompare.views.steps import view as overview
 from tfcompare.views.view import View
 
 B = TypeVar("B")

@@ -17,10 +17,10 @@ from tfcompare.compare.pairs import pairs_of
 from tfcompare.comparison import Comparison, compare
 from tfcompare.render import terminal
 from tfcompare.render.shown import Shown
-from tfcompare.tools.caveats import caveats
-from tfcompare.tools.xla.xla_tree import node_key
 from tfcompare.views import NAMES
 from tfcompare.views.blocks import Beside, Block, Chart, Section
+from tfcompare.views.caveats import caveats
+from tfcompare.views.xla.figures import node_key
 
 FOLDER = Path(__file__).with_name("golden")
 OPTIONS = FOLDER / "options"

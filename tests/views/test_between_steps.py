@@ -17,8 +17,8 @@ from tfcompare.compare.side import window_of
 from tfcompare.comparison import compare
 from tfcompare.run import Run
 from tfcompare.tables.step_windows import Window, window
-from tfcompare.tools.throughput import window_figures
 from tfcompare.views import answer
+from tfcompare.views.steps.figures import window_figures
 from tfcompare.views.steps.words import time_between_steps
 
 

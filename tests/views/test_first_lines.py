@@ -23,11 +23,12 @@ from tfcompare.comparison import Comparison
 from tfcompare.render.shown import Shown
 from tfcompare.render.terminal import as_lines
 from tfcompare.run import Run
-from tfcompare.tools.overview import dashboard
-from tfcompare.views import answer, candidates
+from tfcompare.views import answer
 from tfcompare.views.blocks import Table, Text
-from tfcompare.views.memory import memory
+from tfcompare.views.candidates import view as candidates
+from tfcompare.views.memory import view as memory
 from tfcompare.views.steps.attribution import attribution_of
+from tfcompare.views.steps.dashboard import dashboard
 
 AGAIN = ("filters_16_8", "filters_16_8_again")
 LAYERS = ("layers_unfused", "layers_fused")

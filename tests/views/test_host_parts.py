@@ -14,8 +14,8 @@ from tfcompare.compare.pair import Pair
 from tfcompare.compare.pairs import pairs_of
 from tfcompare.schema import STEP_PARTS
 from tfcompare.views.blocks import Chart
-from tfcompare.views.hosts import host_parts
-from tfcompare.views.hosts.hosts import VIEW
+from tfcompare.views.hosts import parts as host_parts
+from tfcompare.views.hosts.view import VIEW
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from tests.views.flat import links, only_pair, pair_of, shown, texts
 from tfcompare import compare
 from tfcompare.compare.pair import Pair
 from tfcompare.views.blocks import Chart, Links, Section, Table
-from tfcompare.views.hosts.hosts import VIEW
+from tfcompare.views.hosts.view import VIEW
 from tfcompare.views.registry import charts
 
 MAPS = ["hosts_baseline", "hosts_candidate", "hosts_change"]

@@ -14,13 +14,12 @@ from tfcompare import compare
 from tfcompare.compare.pair import Pair
 from tfcompare.run import Run
 from tfcompare.tables.step_times import on_slowest_host
-from tfcompare.tools.input.input_bound import InputWait, headline, input_wait
-from tfcompare.tools.input.input_verdicts import on_waiting
-from tfcompare.tools.key_figures import KeyFigure
 from tfcompare.units import format_time_us
 from tfcompare.views.blocks import Cards, Chart, Items, Judgements, Links, Table
-from tfcompare.views.input.input_ops import input_op_key
-from tfcompare.views.input.input_pipeline import VIEW
+from tfcompare.views.input.figures import InputWait, headline, input_wait, on_waiting
+from tfcompare.views.input.ops import input_op_key
+from tfcompare.views.input.view import VIEW
+from tfcompare.views.key_figures import KeyFigure
 
 NAMES = ("filters_512_128", "filters_16_8")
 SHOWN = ("jax_tpu", "tf_gpu", "tf_cpu_zoo")
@@ -119,7 +118,7 @@ def test_one_side_without_input_is_named_and_the_other_shown() -> None:
 
 
 def test_without_steps_the_candidate_is_judged_by_its_calls_to_tf_data(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tfcompare.tools.input.input_bound.why_unknown", lambda _: "no step markers were found")
+    monkeypatch.setattr("tfcompare.views.input.figures.why_unknown", lambda _: "no step markers were found")
     blocks = listed(VIEW, only_pair(compare(*map(loaded_run, NAMES))))
     assert "B is highly input-bound: tf.data calls take" in words(blocks, "headline")[0]
     assert not any("Step time and input wait" in title for title in titles(blocks))

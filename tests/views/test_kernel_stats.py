@@ -13,10 +13,10 @@ from tfcompare import Comparison
 from tfcompare.compare.groups.kernel_groups import group_kernels
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.pairs import pair_with
-from tfcompare.tools.ops.op_figures import outside_of_steps
 from tfcompare.views.blocks import Cards, Chart, Code, Links, Table
-from tfcompare.views.kernel_details import kernel_key, launches_of, of_row, rows_of
-from tfcompare.views.kernel_stats import VIEW
+from tfcompare.views.kernels.details import kernel_key, launches_of, of_row, rows_of
+from tfcompare.views.kernels.view import VIEW
+from tfcompare.views.ops.figures import outside_of_steps
 
 SIMULATED = ("filters_512_128_simulated", "filters_16_8_simulated")
 TIME = "total_duration_us"

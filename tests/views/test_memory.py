@@ -14,9 +14,9 @@ from tfcompare import compare, load
 from tfcompare.compare.pair import Pair
 from tfcompare.errors import Unknown
 from tfcompare.views.blocks import Table, Text
-from tfcompare.views.memory.memory import VIEW, Options
-from tfcompare.views.memory.memory_choice import EACH
-from tfcompare.views.memory.memory_peak import buffer_key
+from tfcompare.views.memory.choice import EACH
+from tfcompare.views.memory.peak import buffer_key
+from tfcompare.views.memory.view import VIEW, Options
 from tfcompare.views.options import declared, options_with
 
 STEPS = [event for i in range(2) for event in (step(i, 100.0 * i, 90), work(100.0 * i + 1))]

@@ -12,9 +12,9 @@ from tests.views.flat import flat, of_kind, only_pair, pair_of, words
 from tests.xspace_builder import U64, meta
 from tfcompare import compare
 from tfcompare.units import format_value
-from tfcompare.views import op
 from tfcompare.views.blocks import Block, Facts, Links, Table
-from tfcompare.views.xla import xla
+from tfcompare.views.ops import op
+from tfcompare.views.xla import view as xla
 
 GPU = ("filters_512_128_simulated", "filters_16_8_simulated")
 TRANSFORMERS = ("h100_store_activations", "h100_recompute_activations")

@@ -11,13 +11,13 @@ import pytest
 from tests.profiles import loaded_run, run_path
 from tests.views.flat import drawn, of_kind, only_pair, opened, pair_of, shown, texts, titles, words
 from tfcompare import compare, load
-from tfcompare.charts.verdicts import text_of
 from tfcompare.compare.groups.aggregate import group_diff
 from tfcompare.compare.pair import Pair
-from tfcompare.tools.ops.op_stats import op_table, ops_of
 from tfcompare.units import format_percent, format_ratio, format_time_us
 from tfcompare.views.blocks import Facts, Table
-from tfcompare.views.op_stats import VIEW
+from tfcompare.views.ops.figures import op_table, ops_of
+from tfcompare.views.ops.view import VIEW
+from tfcompare.views.verdict_marks import text_of
 from tfcompare.views.view import NOTHING_TESTED
 
 TIME = "self_time_us"

@@ -12,10 +12,9 @@ from tests.tools.test_regrouped import computing, rows
 from tests.views.flat import flat
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.pairs import pairs_of
-from tfcompare.tools.xla.regrouped import MOST_MEMBERS, SourceOps, regrouped
 from tfcompare.views.blocks import Block, Facts, Section, Text
-from tfcompare.views.xla.regrouped import section
-from tfcompare.views.xla.xla import VIEW
+from tfcompare.views.xla.regrouped import MOST_MEMBERS, SourceOps, regrouped, section
+from tfcompare.views.xla.view import VIEW
 
 TITLE = "Regrouped instructions"
 

@@ -10,11 +10,11 @@ import pandas as pd
 
 from tests.views.flat import flat, of_kind, words
 from tfcompare.errors import NoRuns
-from tfcompare.tools.runs.series import COLUMNS, Metric
-from tfcompare.tools.runs.series_changes import Series, changes
 from tfcompare.views.blocks import Links
 from tfcompare.views.options import declared
+from tfcompare.views.series.changes import Series, changes
 from tfcompare.views.series.charts import over_runs
+from tfcompare.views.series.figures import COLUMNS, Metric
 from tfcompare.views.series.view import VIEW, Options
 
 

@@ -11,7 +11,7 @@ from tfcompare.compare.groups.aggregate import largest_changes
 from tfcompare.compare.pairs import pairs_of
 from tfcompare.comparison import compare
 from tfcompare.views.blocks import Facts, Links
-from tfcompare.views.source_lines import changes
+from tfcompare.views.steps.source_lines import changes
 
 
 def test_the_lines_of_the_model_come_first_and_open_to_their_instructions() -> None:
@@ -39,7 +39,7 @@ def test_an_arrow_leads_to_the_line_in_the_candidate_and_to_its_file_if_that_is_
         ("/src/a.py:77", "/src/new/b.py:23", 1.0, 3.0, [2]),
         ("a.py:4", "a.py:4", 0.0, 1.0, [3]),
     ]
-    monkeypatch.setattr("tfcompare.views.source_lines.by_line", lambda _: pd.DataFrame(cells, columns=columns))
+    monkeypatch.setattr("tfcompare.views.steps.source_lines.by_line", lambda _: pd.DataFrame(cells, columns=columns))
     (facts,) = changes(pair)
     assert isinstance(facts, Facts) and facts.opens is not None and facts.opens.details is not None
     assert [row[0] for row in facts.rows] == ["a.py:4 → 5", "/src/a.py:77 → new/b.py:23", "a.py:4"]

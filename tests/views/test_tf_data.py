@@ -14,10 +14,10 @@ from tests.views.flat import links, listed, of_kind, only_pair, pair_of, shown, 
 from tests.xspace_builder import Event
 from tfcompare import compare, load
 from tfcompare.compare.pair import Pair
-from tfcompare.tools.input.input_bound import wait_of
 from tfcompare.views.blocks import Chart, Items, Table
-from tfcompare.views.input.tf_data import VIEW
+from tfcompare.views.input.figures import wait_of
 from tfcompare.views.options import options_with
+from tfcompare.views.tf_data.view import VIEW
 
 NAMES = ("filters_512_128", "filters_16_8")
 

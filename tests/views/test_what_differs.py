@@ -19,7 +19,7 @@ from tfcompare.compare.pair import Pair
 from tfcompare.compare.pairs import pairs_of
 from tfcompare.comparison import compare
 from tfcompare.views.blocks import Link, Links, Text
-from tfcompare.views.what_differs import UNREACHED, section
+from tfcompare.views.steps.what_differs import UNREACHED, section
 
 
 def texts(pair: Pair) -> list[str]:

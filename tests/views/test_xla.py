@@ -13,12 +13,12 @@ from tests.views.flat import of_kind, only_pair, pair_of, shown, texts, words
 from tfcompare import compare, load
 from tfcompare.compare.pair import Pair
 from tfcompare.render import html, markdown, terminal
-from tfcompare.tools.columns import as_shown
-from tfcompare.tools.xla.xla_memory import buffer_key
-from tfcompare.tools.xla.xla_tree import node_key
 from tfcompare.views.blocks import Block, Cards, Chart, Code, Live, Report, Section, Table, Text
-from tfcompare.views.xla.xla import INDENT, VIEW
-from tfcompare.views.xla.xla_instruction import details, instruction_key
+from tfcompare.views.columns import as_shown
+from tfcompare.views.xla.figures import node_key
+from tfcompare.views.xla.instruction import details, instruction_key
+from tfcompare.views.xla.memory import buffer_key
+from tfcompare.views.xla.view import INDENT, VIEW
 
 CHANGED = "input_transpose_fusion"
 

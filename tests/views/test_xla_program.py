@@ -18,9 +18,9 @@ from tfcompare.compare.pair import Pair
 from tfcompare.compare.pairs import pairs_of
 from tfcompare.comparison import compare
 from tfcompare.render import html, markdown
-from tfcompare.tools.xla.xla_program import is_too_large, program_diff
 from tfcompare.views.blocks import Block, Code, Report, Section, Text
-from tfcompare.views.xla.xla import VIEW
+from tfcompare.views.xla.program import is_too_large, program_diff
+from tfcompare.views.xla.view import VIEW
 
 TITLE = "The whole program"
 COLUMNS = ("computation", "hlo_op", "expression", "operands", "digest")

@@ -85,7 +85,7 @@ def _of_its_kind(candidate: Run, arguments: argparse.Namespace) -> list[StoredRu
     """The stored runs of the candidate's program, with all tags. Raises `NoRuns` if the tags leave several programs."""
     from tfcompare.loading import stored_runs
     from tfcompare.sources.programs import device_words, programs_of, same_program
-    from tfcompare.tools.runs.listing import device_text
+    from tfcompare.views.run_listing import device_text
 
     info, tags = candidate.info, set(arguments.series_tag)
     device = device_words(device_text(info.device_type, info.device_count), info.device_name)

@@ -21,8 +21,8 @@ from tfcompare.commands.shared.options import PER, add_options, comparison_quest
 from tfcompare.commands.shared.output import add_format, add_idle, emit, note, print_blocks, without_idle_rows
 from tfcompare.commands.shared.progress import answered, notes
 from tfcompare.errors import Unknown
-from tfcompare.export.csv import csv_text
 from tfcompare.render.text_table import terminal_width
+from tfcompare.views.csv_files import csv_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -107,7 +107,7 @@ def _print_summary(comparison: Comparison, arguments: argparse.Namespace) -> Non
 
 def _rows(comparison: Comparison, name: str, arguments: argparse.Namespace) -> pd.DataFrame:
     """The rows for a file."""
-    from tfcompare.tools.columns import in_words
+    from tfcompare.views.columns import in_words
 
     frame = comparison.per_occurrence(name) if _is_per_occurrence(name, arguments) else comparison.table(name)
     return without_idle_rows(in_words(frame), arguments, for_reading=False)

@@ -73,8 +73,8 @@ def run(arguments: argparse.Namespace) -> int:
     from tfcompare.comparison import compare
     from tfcompare.loading import runs_below
     from tfcompare.query.asking import Limits, QueryFailed, ask
+    from tfcompare.query.diff_tables import DiffTables
     from tfcompare.query.tables import RunTables
-    from tfcompare.tools.diff_tables import DiffTables
 
     limits = Limits(arguments.timeout, settings.from_environment().query_bytes, rows=arguments.limit or None)
     runs, remarks = runs_below(question(arguments, *arguments.places), Reading())
@@ -109,7 +109,7 @@ def _print(answer: Answer, arguments: argparse.Namespace) -> None:
 
 def _texts(values: pd.Series) -> list[str]:
     """The cells as they are read: numbers of a column with the same number of decimals."""
-    from tfcompare.tools.columns import decimals
+    from tfcompare.views.columns import decimals
 
     shown = values.map({True: "yes", False: "no"}) if values.dtype == "boolean" else values.astype("str")
     if values.dtype.kind in "iuf":

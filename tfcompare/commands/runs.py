@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
     """List the runs. Raises `TfcompareError` if none of them can be read."""
     from tfcompare.loading import cache_problems, stored_runs
     from tfcompare.sources.logdir import find_runs, joinable
-    from tfcompare.tools.runs.listing import READ, listing
+    from tfcompare.views.run_listing import READ, listing
 
     found: list[FoundRun] = []
     if arguments.store is None:

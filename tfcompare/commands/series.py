@@ -29,13 +29,13 @@ from tfcompare.commands.shared.options import add_store
 from tfcompare.commands.shared.output import add_document, document_form, note
 from tfcompare.commands.shared.progress import note_if_compiling, notes, progress
 from tfcompare.errors import NoRuns, TfcompareError
-from tfcompare.export.csv import csv_text
 from tfcompare.render.text_table import terminal_width
 from tfcompare.text import lines_of, some_of
+from tfcompare.views.csv_files import csv_text
 
 if TYPE_CHECKING:
     from tfcompare.sources.logdir import FoundRun
-    from tfcompare.tools.runs.series_changes import Series
+    from tfcompare.views.series.changes import Series
 
 SUMMARY = "show when a metric of many runs changed"
 EXAMPLES = """examples:
@@ -69,8 +69,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the series. Raises `TfcompareError` for an unknown metric, if no run matches, or for HTML on a terminal."""
     from tfcompare.commands.report import write
     from tfcompare.loading import cache_problems
-    from tfcompare.tools.runs.series import ordered, parse_metric
-    from tfcompare.tools.runs.series_changes import Series
+    from tfcompare.views.series.changes import Series
+    from tfcompare.views.series.figures import ordered, parse_metric
 
     metric, form = parse_metric(arguments.metric), document_form(arguments, "text")
     found = ordered(_of_program(_found(arguments), arguments), arguments.by)
@@ -104,7 +104,7 @@ def _found(arguments: argparse.Namespace) -> list[FoundRun]:
 def _of_program(runs: Sequence[FoundRun], arguments: argparse.Namespace) -> list[FoundRun]:
     """The runs with all tags of the chosen program, or else of the one of most of the newest; notes the others."""
     from tfcompare.sources.programs import most_frequent, programs_of, wanted
-    from tfcompare.tools.runs.series import ordered
+    from tfcompare.views.series.figures import ordered
 
     readable = ordered(runs)
     programs = programs_of(readable)

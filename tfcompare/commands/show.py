@@ -65,8 +65,8 @@ def run(arguments: argparse.Namespace) -> int:
 def _print_summary(arguments: argparse.Namespace) -> int:
     from tfcompare.render.shown import Shown
     from tfcompare.render.text_table import terminal_width
-    from tfcompare.tools.environment import environment
     from tfcompare.views.blocks import Block, Facts, Text
+    from tfcompare.views.caveats import environment
 
     if arguments.format != "table":
         raise TfcompareError(

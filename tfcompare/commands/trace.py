@@ -22,9 +22,9 @@ from tfcompare.errors import TfcompareError
 from tfcompare.units import format_bytes
 
 if TYPE_CHECKING:
-    from tfcompare.export.trace import Traced
     from tfcompare.run import Run
-    from tfcompare.tools.timeline.run_timeline import Alignment
+    from tfcompare.views.timeline.run_timeline import Alignment
+    from tfcompare.views.timeline.trace import Traced
 
 SUMMARY = "write the timelines of runs to a file for Perfetto"
 EXAMPLES = """examples:
@@ -54,9 +54,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the file, and print what it holds."""
-    from tfcompare.export.trace import chrome_trace
     from tfcompare.loading import first_captures
-    from tfcompare.tools.timeline.run_timeline import Alignment
+    from tfcompare.views.timeline.run_timeline import Alignment
+    from tfcompare.views.timeline.trace import chrome_trace
 
     if not arguments.out.name.endswith((".json", ".json.gz")):
         raise TfcompareError(f"{arguments.out}: expected a name that ends with .json or .json.gz")
@@ -76,8 +76,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _hosts(run: Run, name: str, align: Alignment, arguments: argparse.Namespace) -> list[Traced]:
     """What to trace of each host of a run."""
-    from tfcompare.export.trace import traced
-    from tfcompare.tools.timeline.run_timeline import timelines
+    from tfcompare.views.timeline.run_timeline import timelines
+    from tfcompare.views.timeline.trace import traced
 
     window = arguments.from_us, arguments.to_us
     return [traced(run, name, timeline, *window) for timeline in timelines(run, align, arguments.host)]

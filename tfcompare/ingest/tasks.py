@@ -22,7 +22,7 @@ from tfcompare.store.run_store import Store
 from tfcompare.store.stored_run import StoredRun
 from tfcompare.store.version import reader_version
 from tfcompare.text import text_of
-from tfcompare.tools.runs.listing import summary_of
+from tfcompare.views.run_listing import summary_of
 
 UNLIKE = "a worker has another version of tfcompare"
 _BRIEF_BYTES = 100_000

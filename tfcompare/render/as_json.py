@@ -15,8 +15,6 @@ from tfcompare import __version__
 from tfcompare.compare.pairs import Pairs
 from tfcompare.compare.stats.verdict import wording
 from tfcompare.render.inline import plain
-from tfcompare.tools.caveats import caveats
-from tfcompare.tools.columns import as_shown
 from tfcompare.units import ratio_of
 from tfcompare.views.blocks import (
     Beside,
@@ -35,6 +33,8 @@ from tfcompare.views.blocks import (
     Verdict,
     without_interaction,
 )
+from tfcompare.views.caveats import caveats
+from tfcompare.views.columns import as_shown
 
 VERSION = 1
 """Of the format: it grows when a field changes its meaning or goes; new fields may come at any time."""

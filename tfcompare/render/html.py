@@ -17,11 +17,9 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from tfcompare.charts import style, timeline
-from tfcompare.charts.library import plotly_js
 from tfcompare.render.inline import inline, plain
 from tfcompare.render.payload import figure_json, table_json, timeline_json
-from tfcompare.tools.card_texts import card_texts
+from tfcompare.views import chart_style as style
 from tfcompare.views.blocks import (
     Beside,
     Block,
@@ -39,6 +37,9 @@ from tfcompare.views.blocks import (
     Verdict,
     without_interaction,
 )
+from tfcompare.views.chart_style import plotly_js
+from tfcompare.views.key_figures import card_texts
+from tfcompare.views.timeline import component as timeline
 
 MOST_ROWS = 1_000
 """Rows of a table; `tfcompare diff --format csv` has them all."""

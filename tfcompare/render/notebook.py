@@ -13,9 +13,6 @@ from tfcompare.markdown import as_markdown
 from tfcompare.render.inline import inline
 from tfcompare.render.payload import first_rows
 from tfcompare.text import text_of
-from tfcompare.tools.caveats import caveats
-from tfcompare.tools.runs.listing import device_text
-from tfcompare.tools.short_names import shorten_distinct
 from tfcompare.views.answer import answer
 from tfcompare.views.blocks import (
     Beside,
@@ -29,6 +26,9 @@ from tfcompare.views.blocks import (
     facts_of,
     without_interaction,
 )
+from tfcompare.views.caveats import caveats
+from tfcompare.views.run_listing import device_text
+from tfcompare.views.short_names import shorten_distinct
 
 if TYPE_CHECKING:
     from tfcompare.compare.pairs import Pairs

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tfcompare.charts.verdicts import outcome_text, tone_of
 from tfcompare.text import more_rows
-from tfcompare.tools.columns import MATCH_WORDS, MOST_DECIMALS, MOST_DECIMALS_OF_COUNTS, Shown, changes_of, decimals
 from tfcompare.units import MISSING, format_percent, format_ratio, scale
 from tfcompare.views.blocks import Facts, Table, Timeline
+from tfcompare.views.columns import MATCH_WORDS, MOST_DECIMALS, MOST_DECIMALS_OF_COUNTS, Shown, changes_of, decimals
+from tfcompare.views.verdict_marks import outcome_text, tone_of
 
 _SCALED = ("bytes", "FLOP")
 """Units with prefixes, also per second; times stay in microseconds, as in the app."""

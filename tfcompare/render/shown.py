@@ -11,8 +11,8 @@ from tfcompare.compare.pair import Pair
 from tfcompare.compare.pairs import Pairs, pairs_of
 from tfcompare.errors import Unknown
 from tfcompare.render import as_json, html, markdown, notebook, terminal
-from tfcompare.tools.caveats import caveats
 from tfcompare.views.blocks import Block, Items, Report, Section, Text, with_all_columns
+from tfcompare.views.caveats import caveats
 from tfcompare.views.options import options_with
 from tfcompare.views.registry import view
 from tfcompare.views.view import View

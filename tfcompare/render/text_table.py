@@ -77,7 +77,7 @@ def _least_width(columns: Sequence[TextColumn]) -> int:
 def _abbreviated(column: TextColumn, width: int) -> list[str]:
     if column.is_number or column.width <= width:
         return column.cells
-    from tfcompare.tools.short_names import shorten_distinct
+    from tfcompare.views.short_names import shorten_distinct
 
     return shorten_distinct(column.cells, width)
 

@@ -9,19 +9,19 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from tfcompare import __version__
-from tfcompare.charts.verdicts import Tone
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.pairs import Pairs, pairs_of
 from tfcompare.compare.side import letter
 from tfcompare.markdown import as_code, as_markdown
 from tfcompare.text import text_of
-from tfcompare.tools.caveats import caveats
-from tfcompare.tools.environment import environment
 from tfcompare.units import MISSING
-from tfcompare.views import candidates, overview
 from tfcompare.views.answer import answer
 from tfcompare.views.blocks import Block, Chart, Code, Facts, Items, Report, Section, Text
+from tfcompare.views.candidates import view as candidates
+from tfcompare.views.caveats import caveats, environment
 from tfcompare.views.registry import views
+from tfcompare.views.steps import view as overview
+from tfcompare.views.verdict_marks import Tone
 from tfcompare.views.view import charts_of
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from tfcompare.render.markdown import as_text
 from tfcompare.render.terminal import MOST_ROWS
 from tfcompare.report.contents import Checked, all_candidates, brief, compared, contents, sections_of
 from tfcompare.report.redaction import redacted
-from tfcompare.tools.columns import in_words
 from tfcompare.views.blocks import Section, Table
+from tfcompare.views.columns import in_words
 
 Format = Literal["html", "markdown", "json"]
 FORMATS: tuple[Format, ...] = ("html", "markdown", "json")

@@ -3,7 +3,7 @@
 In synchronous training, every host's step ends when the slowest host is done, because the others wait for it in a
 collective or at a barrier. Step times therefore do not show which host is slow; step times without that do.
 
-Its steps stand for the run. Whether it is slow at all is tested by `tools/hosts/slowest_host.py`.
+Its steps stand for the run. Whether it is slow at all is tested by `views/hosts/figures.py`.
 """
 
 from __future__ import annotations

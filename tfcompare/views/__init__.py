@@ -1,17 +1,17 @@
 """What pages show, as blocks: data that every renderer shows in its own way."""
 
 MODULES = {
-    "overview": "overview",
-    "op_stats": "op_stats",
-    "kernel_stats": "kernel_stats",
-    "memory": "memory.memory",
-    "input_pipeline": "input.input_pipeline",
-    "tf_data": "input.tf_data",
+    "overview": "steps.view",
+    "op_stats": "ops.view",
+    "kernel_stats": "kernels.view",
+    "memory": "memory.view",
+    "input_pipeline": "input.view",
+    "tf_data": "tf_data.view",
     "timeline": "timeline.view",
-    "xla": "xla.xla",
-    "hosts": "hosts.hosts",
-    "candidates": "candidates",
-    "op": "op",
+    "xla": "xla.view",
+    "hosts": "hosts.view",
+    "candidates": "candidates.view",
+    "op": "ops.op",
 }
 """Each view's module within this package; it has a `VIEW`."""
 MORE = ("candidates", "op")

@@ -8,7 +8,6 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from tfcompare.charts.verdicts import colours_of_change, outcome_text, text_of, tone_of
 from tfcompare.compare.diff import MATCHED
 from tfcompare.compare.groups.aggregate import largest_changes
 from tfcompare.compare.groups.fused_rows import row_name
@@ -20,23 +19,24 @@ from tfcompare.compare.step_time_verdict import step_time_us
 from tfcompare.markdown import as_code, as_markdown
 from tfcompare.schema import SIDES, SPARSE_CORE
 from tfcompare.text import capitalized
-from tfcompare.tools.advice import Advice, Findings, advise_on, facts_of
-from tfcompare.tools.advice import Facts as AdviceFacts
-from tfcompare.tools.hosts.clock_change import clock_change
-from tfcompare.tools.hosts.host_words import who
-from tfcompare.tools.hosts.slowest_host import slowest_host_in
-from tfcompare.tools.ops.op_stats import main_side, top_ops
-from tfcompare.tools.overview import PEAK_MEMORY, PLANNED_MEMORY, dashboard
-from tfcompare.tools.step_series import has_step_times
-from tfcompare.tools.throughput import verdict_on_loop
-from tfcompare.tools.xla import unknown_costs
 from tfcompare.units import MISSING, format_bytes, format_delta, format_percent, format_ratio, format_time_us, ratio_of
-from tfcompare.views import links, op, source_lines, step_kinds, what_differs
+from tfcompare.views import links
+from tfcompare.views.advice import Advice, Findings, advise_on, facts_of
+from tfcompare.views.advice import Facts as AdviceFacts
 from tfcompare.views.blocks import Block, Chart, Facts, Finding, Items, Link, Links, Opens, Section, Text, Verdict
-from tfcompare.views.memory import memory_peak
+from tfcompare.views.hosts.figures import slowest_host_in
+from tfcompare.views.hosts.words import who
+from tfcompare.views.kernels.clock_change import clock_change
+from tfcompare.views.memory import peak as memory_peak
+from tfcompare.views.ops import op
+from tfcompare.views.ops.figures import main_side, top_ops
 from tfcompare.views.pair_words import not_compared
+from tfcompare.views.steps import source_lines, what_differs
+from tfcompare.views.steps import words as step_kinds
 from tfcompare.views.steps.attribution import attribution_of
 from tfcompare.views.steps.attribution_words import PART_WORDS
+from tfcompare.views.steps.dashboard import PEAK_MEMORY, PLANNED_MEMORY, dashboard
+from tfcompare.views.steps.figures import has_step_times, verdict_on_loop
 from tfcompare.views.steps.headline import headline as step_headline
 from tfcompare.views.steps.headline import work_of_steps
 from tfcompare.views.steps.verdict_words import (
@@ -47,7 +47,9 @@ from tfcompare.views.steps.verdict_words import (
     without_step_times,
 )
 from tfcompare.views.steps.words import between_steps_sentence, dispatch_sentence, lost_steps, slow_steps
+from tfcompare.views.verdict_marks import colours_of_change, outcome_text, text_of, tone_of
 from tfcompare.views.view import by_role, cards
+from tfcompare.views.xla import figures as unknown_costs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -134,7 +136,7 @@ def figures(pair: Pair) -> Iterator[Block]:
         yield Text("The profile holds no steps and no ops. Capture it again while the program runs.", "notice")
         return
     yield cards(pair, found)
-    if unknown := unknown_costs.sentence(pair):
+    if unknown := unknown_costs.unknown_costs_sentence(pair):
         yield Text(unknown, look="quiet", more="xla")
     labels = {one.label for one in found}
     if PLANNED_MEMORY in labels:
@@ -234,7 +236,7 @@ def _places(pair: Pair) -> Iterator[Link]:
 
 def waterfall(pair: Pair, _options: Any = None, *, narrow: bool = False) -> Any:
     """The change of the average step by part, as a figure; None without one."""
-    from tfcompare.charts.steps.attribution import step_waterfall
+    from tfcompare.views.steps.part_charts import step_waterfall
 
     found = attribution_of(pair).waterfall
     if pair.is_single or found is None or found.is_empty:
@@ -245,7 +247,7 @@ def waterfall(pair: Pair, _options: Any = None, *, narrow: bool = False) -> Any:
 
 def average_step(pair: Pair, _options: Any = None) -> Any:
     """What the average step of a run alone consists of, as a figure; None without steps."""
-    from tfcompare.charts.steps.step_parts import step_breakdown
+    from tfcompare.views.steps.part_charts import step_breakdown
 
     if not pair.is_single or not has_step_times(pair.baseline):
         return None

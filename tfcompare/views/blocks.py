@@ -7,13 +7,12 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from tfcompare.charts.verdicts import Judged, Tone, word_of
 from tfcompare.compare.diff import PER_RUN, SumsPer
 from tfcompare.text import capitalized
-from tfcompare.tools.card_texts import row_texts, value_text
-from tfcompare.tools.columns import Shown, shown, shown_alone, single_run_columns
-from tfcompare.tools.key_figures import KeyFigure
 from tfcompare.units import MISSING, format_ratio
+from tfcompare.views.columns import Shown, shown, shown_alone, single_run_columns
+from tfcompare.views.key_figures import KeyFigure, row_texts, value_text
+from tfcompare.views.verdict_marks import Judged, Tone, word_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,8 +12,8 @@ from tfcompare.compare.matching.matching import pair_hosts
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.side import letter
 from tfcompare.run import Run
-from tfcompare.tools.ops.idle_gaps import Gap
 from tfcompare.views.blocks import Link
+from tfcompare.views.steps.figures import Gap
 
 HOST, BESIDE = "timeline_host", "timeline_beside"
 """Parameters of the page's address: the host that is shown, and another one beside it, as `host_text` names them."""

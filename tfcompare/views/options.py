@@ -8,7 +8,7 @@ from typing import Any
 
 from tfcompare.compare.pair import Pair
 from tfcompare.errors import TfcompareError, Unknown
-from tfcompare.tools.runs.series_changes import Series
+from tfcompare.views.series.changes import Series
 
 Choices = Mapping[Any, str] | range
 """Labels by value, or whole numbers."""

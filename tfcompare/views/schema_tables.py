@@ -14,11 +14,11 @@ from tfcompare.compare.diff import ADDED
 from tfcompare.compare.groups.aggregate import without_idle
 from tfcompare.compare.pair import Pair
 from tfcompare.markdown import as_code, as_markdown
-from tfcompare.tools.columns import NAMES
-from tfcompare.tools.ops.op_figures import outside_of_steps
 from tfcompare.units import MISSING, format_percent, format_value
 from tfcompare.views.answer import verdict
 from tfcompare.views.blocks import Block, Facts, Table, Text
+from tfcompare.views.columns import NAMES
+from tfcompare.views.ops.figures import outside_of_steps
 from tfcompare.views.view import CHANGE, by_role, largest_first
 
 _PLACES = ("host", "device", "program", "host_or_device", "core_type")

@@ -14,8 +14,8 @@ from tfcompare.compare.diff import MATCHED, ROLES
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.pairs import pairs_of
 from tfcompare.schema import SIDES
-from tfcompare.tools.key_figures import KeyFigure
 from tfcompare.views.blocks import Block, Cards, Chart, Section, Text, later
+from tfcompare.views.key_figures import KeyFigure
 from tfcompare.views.options import NoOptions, options_with
 
 CHANGE = ROLES

@@ -15,10 +15,10 @@ from tfcompare import schema
 from tfcompare.compare.tf_data.tf_data_bottleneck import analyse
 from tfcompare.frames.ops.op_names import DATASET
 from tfcompare.tables.step_windows import window
-from tfcompare.tools.advice import Facts
-from tfcompare.tools.advice.facts import Gap, busy_threads, cores_of
-from tfcompare.tools.input.input_bound import input_wait, wait_by_calls
-from tfcompare.tools.part_times import HostSteps
+from tfcompare.views.advice import Facts
+from tfcompare.views.advice.facts import Gap, busy_threads, cores_of
+from tfcompare.views.input.figures import input_wait, wait_by_calls
+from tfcompare.views.steps.figures import HostSteps
 
 STEPS = 20
 STEP_US = 10_000.0

@@ -10,8 +10,8 @@ import pytest
 import tfcompare as tfc
 from tests.profiles import ALL_RUNS, loaded_run
 from tfcompare.run import Run
-from tfcompare.tools.advice import Advice, Facts, advise_on, facts_of
-from tfcompare.tools.part_times import eager_share
+from tfcompare.views.advice import Advice, Facts, advise_on, facts_of
+from tfcompare.views.steps.figures import eager_share
 
 KNOWN_TRUTH = Path(__file__).parents[2] / "known_truth"
 

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from tests.tools.advice.advice_facts import STEP_US, STEPS, compilations, facts
-from tfcompare.tools.advice import advise_on, compile_rules, host_rules
+from tfcompare.views.advice import advise_on, compile_rules, host_rules
 
 TWENTIETH = 0.05 * STEPS * STEP_US
 SHAPES = "f32[8,128]; f32[9,128]"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.tools.advice.advice_facts import facts, instructions, kernels, ops
-from tfcompare.tools.advice import kernel_rules, model_rules
-from tfcompare.tools.advice.model_rules import normalized_biases
+from tfcompare.views.advice import kernel_rules, model_rules
+from tfcompare.views.advice.model_rules import normalized_biases
 
 BUSY = {"device_compute": 9000.0}
 RELU = ("relu", "conv/Relu", 1, 3000.0, False, False)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.tools.advice.advice_facts import BETTER, STEP_US, copies, facts, instructions, kernels, memory, ops
-from tfcompare.tools.advice import device_rules, memory_rules
+from tfcompare.views.advice import device_rules, memory_rules
 
 BUSY = {"device_compute": 8000.0}
 TWO = {"/device:GPU:0": 100_000.0, "/device:GPU:1": 5_000.0}

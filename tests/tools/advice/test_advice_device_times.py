@@ -9,7 +9,7 @@ from tests.frames.tables import kernel, run_of, stream
 from tests.xspace_builder import Plane, event, line, plane, space
 from tfcompare.run import Run
 from tfcompare.schema import STEP_PARTS
-from tfcompare.tools.advice import device_rules, facts_of
+from tfcompare.views.advice import device_rules, facts_of
 
 
 def gpu(number: int) -> Plane:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.profiles import loaded_run
-from tfcompare.tools.advice import Findings, advise_on, facts_of, input_rules
+from tfcompare.views.advice import Findings, advise_on, facts_of, input_rules
 
 GOLDEN = Path(__file__).parent / "golden"
 PAIRS = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.tools.advice.advice_facts import NAIVE, facts, ops
-from tfcompare.tools.advice import host_rules
+from tfcompare.views.advice import host_rules
 
 CORES = {"Root": {"settings": "threadpool_size=2"}}
 

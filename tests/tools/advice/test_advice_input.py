@@ -7,9 +7,9 @@ import pytest
 from tests.input_runs import NAIVE as NAIVE_OPS
 from tests.input_runs import input_ops
 from tests.tools.advice.advice_facts import BETTER, NAIVE, STEP_US, facts, ops
-from tfcompare.tools.advice import input_rules
-from tfcompare.tools.advice.model import Rule
-from tfcompare.tools.advice.tf_data_advice import advice as bottleneck_advice
+from tfcompare.views.advice import input_rules
+from tfcompare.views.advice.input_advice import tf_data_advice as bottleneck_advice
+from tfcompare.views.advice.model import Rule
 
 WAITING = {"input": 6000.0}
 

@@ -13,8 +13,8 @@ from tests.laws import mostly_thorough
 from tests.profiles import EACH_KIND, loaded_run
 from tests.tools.advice.advice_facts import NAIVE, facts, kernels, memory, ops
 from tfcompare.tables.straggler import steps_of_straggler
-from tfcompare.tools.advice import Facts, Findings, advise, advise_on, facts_of, input_rules
-from tfcompare.tools.advice.model import Found
+from tfcompare.views.advice import Facts, Findings, advise, advise_on, facts_of, input_rules
+from tfcompare.views.advice.model import Found
 
 _CODE = re.compile(r"`[^`]*`")
 _NUMBER = re.compile(r"−?[\d,]*\.?\d+ (?:ns|µs|ms|s|B|kB|MB|GB|TB|%)(?!\w)")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.tools.advice.advice_facts import NAIVE, facts, ops
-from tfcompare.tools.advice import python_rules
+from tfcompare.views.advice import python_rules
 
 WAITING = {"input": 6000.0}
 CALLED = ops(("Host", "PyFunc", "f", 2, 5000))

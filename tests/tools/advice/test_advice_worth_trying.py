@@ -7,9 +7,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from tests.tools.advice.advice_facts import BETTER, copies, facts, kernels, memory, ops
-from tfcompare.tools.advice import Facts, advise_on
-from tfcompare.tools.advice.advise import RULES
-from tfcompare.tools.advice.worth_trying import MOST_SUGGESTIONS, SUGGESTIONS, worth_trying
+from tfcompare.views.advice import Facts, advise_on
+from tfcompare.views.advice.advise import RULES
+from tfcompare.views.advice.worth_trying import MOST_SUGGESTIONS, SUGGESTIONS, worth_trying
 
 ANY_OP = ops(("Device", "Conv2D", "conv", 1, 100.0), ("Host", "DecodeJpeg", "decode", 1, 100.0))
 ONE_KERNEL = kernels(("k", "conv", 1, 100.0, False, False))

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tests.tools.advice.advice_facts import buffers, facts, instructions
-from tfcompare.tools.advice import Facts, device_rules, memory_rules, xla_rules
-from tfcompare.tools.advice.xla_rules import misfit
+from tfcompare.views.advice import Facts, device_rules, memory_rules, xla_rules
+from tfcompare.views.advice.xla_rules import misfit
 
 BUSY = {"device_compute": 9000.0}
 REST = {"hlo_op": "loop_fusion", "category": "loop fusion", "self_time_us": 4000.0, "flops": 5.0}

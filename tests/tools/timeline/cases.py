@@ -15,9 +15,9 @@ from tests.xspace_builder import PS_PER_US, Event, Plane, event, line, plane, sp
 from tfcompare.compare.pairs import pair_with
 from tfcompare.comparison import compare
 from tfcompare.run import Run, load
-from tfcompare.tools.timeline.aligned import Aligned, align
-from tfcompare.tools.timeline.run_pair import Timelines, open_timelines
-from tfcompare.tools.timeline.run_timeline import NONE, HostTimeline
+from tfcompare.views.timeline.aligned import Aligned, align
+from tfcompare.views.timeline.run_pair import Timelines, open_timelines
+from tfcompare.views.timeline.run_timeline import NONE, HostTimeline
 
 GPU_PAIR = ("filters_512_128_simulated", "filters_16_8_simulated")
 PAIRS = [("filters_512_128", "filters_16_8"), GPU_PAIR, ("jax_conv_08", "jax_conv_legacy"), ("tf_gpu", "jax_tpu")]

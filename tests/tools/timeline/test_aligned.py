@@ -26,11 +26,11 @@ from tests.tools.timeline.cases import (
 from tests.xspace_builder import PS_PER_US, Event, event, line, plane
 from tfcompare.errors import TfcompareError
 from tfcompare.run import Run
-from tfcompare.tools.timeline.aligned import MOST_DRIFT_POINTS, Aligned, align
-from tfcompare.tools.timeline.drawing import Viewport
-from tfcompare.tools.timeline.losses import Loss, losses, window_of
-from tfcompare.tools.timeline.run_pair import Timelines
-from tfcompare.tools.timeline.run_timeline import NONE, typical_step
+from tfcompare.views.timeline.aligned import MOST_DRIFT_POINTS, Aligned, align
+from tfcompare.views.timeline.drawing import Viewport
+from tfcompare.views.timeline.losses import Loss, losses, window_of
+from tfcompare.views.timeline.run_pair import Timelines
+from tfcompare.views.timeline.run_timeline import NONE, typical_step
 
 EVER = (-(10**15), 10**15)
 

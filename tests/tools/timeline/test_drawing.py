@@ -25,16 +25,8 @@ from tests.tools.timeline.cases import (
 from tests.xspace_builder import PS_PER_US, event, line, plane
 from tfcompare.compare.matching.kernel_labels import kernel_label
 from tfcompare.run import Run
-from tfcompare.tools.timeline.aligned import Aligned, align
-from tfcompare.tools.timeline.drawing import (
-    KINDS,
-    LONG_NAME,
-    ROWS_SHOWN,
-    Axis,
-    Viewport,
-    drawing,
-    found,
-)
+from tfcompare.views.timeline.aligned import Aligned, align
+from tfcompare.views.timeline.drawing import KINDS, LONG_NAME, ROWS_SHOWN, Axis, Viewport, drawing, found
 
 
 def spans_of(aligned: Aligned, look: Viewport) -> pd.DataFrame:

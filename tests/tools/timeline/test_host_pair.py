@@ -14,11 +14,11 @@ from tests.xspace_builder import PS_PER_US, event, line, plane, space
 from tfcompare.compare.pairs import pair_with
 from tfcompare.errors import Unknown
 from tfcompare.run import Run
-from tfcompare.tools.timeline.aligned import Aligned, align
-from tfcompare.tools.timeline.drawing import Viewport, axes, drawing
-from tfcompare.tools.timeline.host_pair import HostPair, compare_hosts, meeting, with_itself
-from tfcompare.tools.timeline.losses import Loss, losses, window_of
-from tfcompare.tools.timeline.run_pair import Timelines, open_timelines
+from tfcompare.views.timeline.aligned import Aligned, align
+from tfcompare.views.timeline.drawing import Viewport, axes, drawing
+from tfcompare.views.timeline.host_pair import HostPair, compare_hosts, meeting, with_itself
+from tfcompare.views.timeline.losses import Loss, losses, window_of
+from tfcompare.views.timeline.run_pair import Timelines, open_timelines
 
 STEPS = 8
 EVER = (-(10**15), 10**15)

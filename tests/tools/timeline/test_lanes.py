@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from tests.laws import law
 from tests.tools.timeline.cases import bare_timeline
-from tfcompare.tools.timeline.lanes import lane_pairs
-from tfcompare.tools.timeline.run_timeline import HostTimeline
+from tfcompare.views.timeline.lanes import lane_pairs
+from tfcompare.views.timeline.run_timeline import HostTimeline
 
 HOST, GPU = "/host:CPU", "/device:GPU:0"
 LANE = st.tuples(

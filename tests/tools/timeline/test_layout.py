@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.laws import law
 from tests.tools.timeline.cases import spans_table
-from tfcompare.tools.timeline.layout import MOST_ROWS, Layout, lay_out
+from tfcompare.views.timeline.lanes import MOST_ROWS, Layout, lay_out
 
 Spans = list[tuple[int, int, int]]
 SPANS = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 60), st.integers(0, 30)), max_size=60)

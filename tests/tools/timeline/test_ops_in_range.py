@@ -23,11 +23,10 @@ from tests.tools.timeline.cases import (
 )
 from tests.xspace_builder import PS_PER_US, event, line, plane
 from tfcompare.schema import DEVICE, HOST
-from tfcompare.tools.timeline.aligned import align
-from tfcompare.tools.timeline.drawing import Viewport
-from tfcompare.tools.timeline.ops_in_range import wall_times
-from tfcompare.tools.timeline.range_table import range_table
-from tfcompare.tools.timeline.run_timeline import HostTimeline
+from tfcompare.views.timeline.aligned import align
+from tfcompare.views.timeline.drawing import Viewport
+from tfcompare.views.timeline.run_timeline import HostTimeline
+from tfcompare.views.timeline.selection import range_table, wall_times
 
 SPAN = st.tuples(st.integers(0, 3), st.integers(0, 40), st.integers(0, 20), st.integers(-1, 3))
 RANGE = st.tuples(st.integers(-5, 70), st.integers(-5, 70)).map(lambda ends: (min(ends), max(ends) + 1))

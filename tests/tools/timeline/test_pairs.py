@@ -19,9 +19,8 @@ from tests.tools.timeline.cases import (
 )
 from tests.xspace_builder import Event, event, line, plane
 from tfcompare.run import Run
-from tfcompare.tools.timeline.aligned import Aligned, align
-from tfcompare.tools.timeline.run_pair import Timelines
-from tfcompare.tools.timeline.window import ALONE
+from tfcompare.views.timeline.aligned import ALONE, Aligned, align
+from tfcompare.views.timeline.run_pair import Timelines
 
 
 def aligned(ours: Run, theirs: Run, steps: tuple[int, int] | None = None) -> Aligned:

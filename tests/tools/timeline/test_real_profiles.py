@@ -12,14 +12,13 @@ from tests.tools.timeline.cases import GPU_PAIR, PAIRS, aligned_pair, open_alone
 from tests.tools.timeline.test_layout import check
 from tests.xspace_builder import PS_PER_US
 from tfcompare.compare.diff import MATCHED
-from tfcompare.tools.timeline.aligned import align
-from tfcompare.tools.timeline.drawing import Viewport, axes, default_window_us, drawing
-from tfcompare.tools.timeline.losses import losses
-from tfcompare.tools.timeline.pairs import OP
-from tfcompare.tools.timeline.run_pair import Timelines
-from tfcompare.tools.timeline.run_timeline import NONE
-from tfcompare.tools.timeline.window import ALONE as WITHOUT_PARTNER
-from tfcompare.tools.timeline.window import MOST_RECTANGLES
+from tfcompare.views.timeline.aligned import ALONE as WITHOUT_PARTNER
+from tfcompare.views.timeline.aligned import MOST_RECTANGLES, align
+from tfcompare.views.timeline.drawing import Viewport, axes, default_window_us, drawing
+from tfcompare.views.timeline.losses import losses
+from tfcompare.views.timeline.pairs import OP
+from tfcompare.views.timeline.run_pair import Timelines
+from tfcompare.views.timeline.run_timeline import NONE
 
 ALONE = mostly_thorough(EACH_KIND, "filters_16_8_simulated", "workers_slow_input")
 """Runs that are compared with themselves."""

@@ -21,18 +21,12 @@ from tests.tools.timeline.cases import (
 )
 from tests.xspace_builder import event, line, plane
 from tfcompare.run import Run
-from tfcompare.tools.timeline.aligned import Aligned, align
-from tfcompare.tools.timeline.drawing import Viewport
-from tfcompare.tools.timeline.layout import MOST_ROWS
-from tfcompare.tools.timeline.run_pair import Timelines
-from tfcompare.tools.timeline.run_timeline import NONE
-from tfcompare.tools.timeline.selected import (
-    Selected,
-    drawn_selection,
-    most_changed_kernel,
-    most_changed_of,
-    select,
-)
+from tfcompare.views.timeline.aligned import Aligned, align
+from tfcompare.views.timeline.drawing import Viewport
+from tfcompare.views.timeline.lanes import MOST_ROWS
+from tfcompare.views.timeline.run_pair import Timelines
+from tfcompare.views.timeline.run_timeline import NONE
+from tfcompare.views.timeline.selection import Selected, drawn_selection, most_changed_kernel, most_changed_of, select
 
 DERIVED = 0xDEADBEEF - (1 << 32)
 """The id of a line that the profiler derived from others."""

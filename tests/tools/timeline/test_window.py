@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from tests.laws import law
 from tests.tools.timeline.cases import spans_table
-from tfcompare.tools.timeline.layout import MOST_ROWS, Layout, lay_out
-from tfcompare.tools.timeline.window import ALONE, NEUTRAL, Rectangles, rectangles
+from tfcompare.views.timeline.aligned import ALONE, NEUTRAL, Rectangles, rectangles
+from tfcompare.views.timeline.lanes import MOST_ROWS, Layout, lay_out
 
 SUMS = ("busy_ps", "count", "matched_ps", "partner_ps", "alone_ps")
 SPAN = st.tuples(

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tfcompare.errors import TfcompareError
-from tfcompare.export.csv import csv_text
 from tfcompare.render.text_table import terminal_width
 from tfcompare.text import lines_of, more_rows, text_of
+from tfcompare.views.csv_files import csv_text
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -115,7 +115,7 @@ function csvOf(columns, rows) {
   return lines.map((line) => line.join(",") + "\r\n").join("");
 }
 
-// As `tfcompare.export.csv.defused`: a spreadsheet would run a text that begins like a formula.
+// As `tfcompare.views.csv_files.defused`: a spreadsheet would run a text that begins like a formula.
 function cellOf(text) {
   const safe = /^(?:[\t\r\n]|[ \u00a0]*[=+\-@\uff1d\uff0b\uff0d\uff20])/.test(text) ? `'${text}` : text;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;

@@ -12,8 +12,8 @@ from tfcompare.compare.side import letter
 from tfcompare.markdown import as_markdown
 from tfcompare.run import Run
 from tfcompare.store.cached_frames import frame_cache
-from tfcompare.tools import caveats
-from tfcompare.tools.environment import environment
+from tfcompare.views import caveats
+from tfcompare.views.caveats import environment
 
 WIDTH = 900
 

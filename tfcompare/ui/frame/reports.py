@@ -8,8 +8,8 @@ import streamlit as st
 
 from tfcompare.compare.pairs import Pairs
 from tfcompare.compare.side import letter
-from tfcompare.export.csv import file_stem, zipped_diffs
 from tfcompare.schema import SIDES
+from tfcompare.views.csv_files import file_stem, zipped_diffs
 
 Format = Literal["html", "markdown", "json", "csv"]
 _FORMATS: dict[Format, tuple[str, str, str]] = {

@@ -15,7 +15,6 @@ from tfcompare.errors import TfcompareError
 from tfcompare.markdown import as_code, as_markdown
 from tfcompare.run import Run
 from tfcompare.sources.logdir import FoundRun
-from tfcompare.tools.runs.listing import device_text
 from tfcompare.ui.frame import state
 from tfcompare.ui.frame.hooks import hooks
 from tfcompare.ui.frame.loading import QUIET_S, compared, compiling_sentence, reading_sentence, run_cache, wait_a_moment
@@ -27,6 +26,7 @@ from tfcompare.ui.frame.shell import Page, choose_steps, chosen_steps
 from tfcompare.ui.pages import demo, home_add, home_edit, home_filters, home_runs
 from tfcompare.units import format_bytes, format_ms
 from tfcompare.views import answer
+from tfcompare.views.run_listing import device_text
 from tfcompare.views.steps.headline import doubt
 
 _REDRAW_S = 1.0

@@ -13,10 +13,10 @@ from tfcompare.run import Run
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.sources.logdir.metadata import COMMIT
 from tfcompare.text import text_of
-from tfcompare.tools.runs.listing import device_text
 from tfcompare.ui.frame import state
 from tfcompare.ui.frame.loading import run_cache
 from tfcompare.ui.frame.shell import Page
+from tfcompare.views.run_listing import device_text
 
 ROWS_ON_PAGE = 50
 TEXT, TAG, DEVICE, HOST = (f"tfcompare.filter{of}" for of in ("", ".tag", ".device", ".host"))

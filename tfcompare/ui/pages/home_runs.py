@@ -11,18 +11,18 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import streamlit as st
 
 from tfcompare.errors import TfcompareError
-from tfcompare.export.csv import for_spreadsheet
 from tfcompare.markdown import as_code, as_markdown
 from tfcompare.run import Run
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.text import middle_ellipsis
-from tfcompare.tools.runs.listing import UNREAD, UNREADABLE, listing
 from tfcompare.ui.frame import annotated, state
 from tfcompare.ui.frame.narrow import is_narrow
 from tfcompare.ui.frame.selection import Selection, with_replicates
 from tfcompare.ui.frame.shell import Page, program
 from tfcompare.ui.frame.sidebar import short_names
 from tfcompare.ui.pages import home_edit
+from tfcompare.views.csv_files import for_spreadsheet
+from tfcompare.views.run_listing import UNREAD, UNREADABLE, listing
 from tfcompare.views.steps.headline import short_change
 
 if TYPE_CHECKING:

@@ -11,16 +11,16 @@ import streamlit as st
 from tfcompare.compare.groups.aggregate import of_side
 from tfcompare.compare.matching.manual import Name, names_of_rows
 from tfcompare.compare.pair import Pair
-from tfcompare.export.csv import file_stem, gzipped, spreadsheet_csv_of
 from tfcompare.run import Run
 from tfcompare.schema import SIDES
-from tfcompare.tools.memory.memory_timeline import event_count, timeline_parts
-from tfcompare.tools.ops import kernel_stats
-from tfcompare.tools.ops.op_stats import ops_of
 from tfcompare.ui.pages import timeline, timeline_steps
 from tfcompare.ui.widgets import manual
 from tfcompare.ui.widgets.renderer import Acts
-from tfcompare.views import kernel_details
+from tfcompare.views.csv_files import file_stem, gzipped, spreadsheet_csv_of
+from tfcompare.views.kernels import details as kernel_details
+from tfcompare.views.kernels import figures as kernel_stats
+from tfcompare.views.memory.curve import event_count, timeline_parts
+from tfcompare.views.ops.figures import ops_of
 
 GZIP_FROM_ROWS = 200_000
 """A longer CSV is sent compressed: it would be as large as the profile itself."""

@@ -19,10 +19,10 @@ from tfcompare import settings
 from tfcompare.errors import TfcompareError
 from tfcompare.markdown import as_code, as_markdown
 from tfcompare.query.asking import AT_ONCE, Answer, Asked, Limits
+from tfcompare.query.diff_tables import DiffTables
 from tfcompare.query.presets import PRESETS
 from tfcompare.query.tables import BASELINE, CANDIDATE, REPEAT, RunTables
 from tfcompare.run import Run
-from tfcompare.tools.diff_tables import DiffTables
 from tfcompare.ui.frame.loading import QUIET_S, compared, fetch
 from tfcompare.ui.frame.selection import Selection
 from tfcompare.ui.frame.shell import Page, choose_steps, chosen_steps, stop

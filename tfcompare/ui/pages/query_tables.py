@@ -8,14 +8,14 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from tfcompare.export.csv import defused, spreadsheet_csv
 from tfcompare.query.asking import Answer, Limits
+from tfcompare.query.diff_tables import DiffTables
 from tfcompare.query.tables import DIFF, RunTables, every_table, type_of
 from tfcompare.render.inline import plain
 from tfcompare.text import middle_ellipsis
-from tfcompare.tools.diff_tables import DiffTables
 from tfcompare.ui.widgets import tables
 from tfcompare.units import format_bytes, format_time_us
+from tfcompare.views.csv_files import defused, spreadsheet_csv
 
 LONGEST_CELL = 1_000
 """The most characters of a text that are sent to the browser; the CSV contains the full text."""

@@ -17,14 +17,14 @@ from tfcompare.sources.logdir import FoundRun
 from tfcompare.sources.logdir.metadata import COMMIT
 from tfcompare.sources.programs import Program, most_frequent, programs_of
 from tfcompare.store.frame_builders import reader_within
-from tfcompare.tools.runs import series as tool
-from tfcompare.tools.runs.series import Metric
-from tfcompare.tools.runs.series_changes import Series
 from tfcompare.ui.frame import sidebar
 from tfcompare.ui.frame.loading import QUIET_S, for_client, session
 from tfcompare.ui.frame.shell import Page
 from tfcompare.ui.pages.home_filters import matching
 from tfcompare.ui.widgets.renderer import Renderer
+from tfcompare.views.series import figures as tool
+from tfcompare.views.series.changes import Series
+from tfcompare.views.series.figures import Metric
 from tfcompare.views.series.view import VIEW
 from tfcompare.views.series.words import KINDS
 

@@ -11,16 +11,16 @@ from tfcompare.compare.pair import Pair
 from tfcompare.errors import TfcompareError
 from tfcompare.markdown import as_code, as_markdown
 from tfcompare.text import middle_ellipsis
-from tfcompare.tools.timeline import sentences
-from tfcompare.tools.timeline.aligned import Aligned
-from tfcompare.tools.timeline.drawing import axes
-from tfcompare.tools.timeline.selected import drawn_selection, most_changed_kernel, most_changed_of
 from tfcompare.ui.pages import timeline_panels
 from tfcompare.ui.widgets.links import show_link
 from tfcompare.ui.widgets.timeline import State, address_of, show_timeline, state_of
 from tfcompare.views import links
 from tfcompare.views.links import BESIDE, HOST, Moment, host_text
+from tfcompare.views.timeline import words as sentences
+from tfcompare.views.timeline.aligned import Aligned
+from tfcompare.views.timeline.drawing import axes
 from tfcompare.views.timeline.hosts import ShownHosts, first_hosts, shown_by_default, shown_hosts
+from tfcompare.views.timeline.selection import drawn_selection, most_changed_kernel, most_changed_of
 from tfcompare.views.timeline.view import (
     OF_HOSTS,
     STEPS,

@@ -11,16 +11,9 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from tfcompare.charts.verdicts import text_of
 from tfcompare.compare.pair import Pair
-from tfcompare.export.csv import file_stem, spreadsheet_csv
-from tfcompare.export.trace import chrome_trace, traced
 from tfcompare.markdown import as_code, as_markdown
 from tfcompare.text import middle_ellipsis
-from tfcompare.tools.timeline.aligned import Aligned
-from tfcompare.tools.timeline.drawing import default_window_us
-from tfcompare.tools.timeline.host_pair import Meeting
-from tfcompare.tools.timeline.selected import Selected, select
 from tfcompare.ui.frame import perfetto
 from tfcompare.ui.widgets.links import show_link
 from tfcompare.ui.widgets.perfetto import show_perfetto
@@ -28,9 +21,16 @@ from tfcompare.ui.widgets.tables import sortable
 from tfcompare.ui.widgets.timeline import State
 from tfcompare.units import MISSING, format_delta, format_ratio, format_time_us
 from tfcompare.views import links
-from tfcompare.views.op import op_key
+from tfcompare.views.csv_files import file_stem, spreadsheet_csv
+from tfcompare.views.ops.op import op_key
+from tfcompare.views.timeline.aligned import Aligned
+from tfcompare.views.timeline.drawing import default_window_us
+from tfcompare.views.timeline.host_pair import Meeting
 from tfcompare.views.timeline.hosts import ShownHosts
+from tfcompare.views.timeline.selection import Selected, select
+from tfcompare.views.timeline.trace import chrome_trace, traced
 from tfcompare.views.timeline.view import Compared, ran_in
+from tfcompare.views.verdict_marks import text_of
 
 HEADING_LETTERS = 120
 START = "Start after time 0"

@@ -12,7 +12,8 @@ from tfcompare.ui.frame.shell import Page, page
 from tfcompare.ui.pages import demo, timeline
 from tfcompare.ui.pages.live import LIVE
 from tfcompare.ui.widgets.renderer import Renderer
-from tfcompare.views import candidates, registry
+from tfcompare.views import registry
+from tfcompare.views.candidates import view as candidates
 from tfcompare.views.view import View
 
 

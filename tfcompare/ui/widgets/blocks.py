@@ -9,10 +9,7 @@ from html import escape
 import pandas as pd
 import streamlit as st
 
-from tfcompare.charts.verdicts import TONE_COLOURS, Tone
-from tfcompare.export.csv import for_spreadsheet
 from tfcompare.markdown import as_markdown
-from tfcompare.tools.columns import innermost_first
 from tfcompare.ui.frame.narrow import is_narrow
 from tfcompare.ui.widgets.table_layout import (
     LETTER_PIXELS,
@@ -22,6 +19,9 @@ from tfcompare.ui.widgets.table_layout import (
     PAGE_PIXELS,
 )
 from tfcompare.views.blocks import Facts, Items, Text, Verdict
+from tfcompare.views.columns import innermost_first
+from tfcompare.views.csv_files import for_spreadsheet
+from tfcompare.views.verdict_marks import TONE_COLOURS, Tone
 
 BADGES: dict[Tone, str] = {
     "better": "blue", "likely-better": "blue", "worse": "orange", "likely-worse": "orange", "neutral": "gray",

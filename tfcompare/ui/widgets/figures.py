@@ -9,7 +9,7 @@ from typing import Any
 
 import streamlit as st
 
-from tfcompare.charts import style
+from tfcompare.views import chart_style as style
 from tfcompare.views.options import Subject
 
 TEXT_FIRST_S = 0.4

@@ -7,10 +7,10 @@ from dataclasses import replace
 import streamlit as st
 
 from tfcompare.compare.pair import Pair
-from tfcompare.tools.runs.series_changes import Series
 from tfcompare.ui.frame import sidebar, state
 from tfcompare.views.blocks import Link, Links
 from tfcompare.views.registry import view
+from tfcompare.views.series.changes import Series
 
 
 def show_links(subject: Pair | Series, block: Links) -> None:

@@ -12,12 +12,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from tfcompare.compare.pair import Pair
-from tfcompare.export.csv import file_stem, spreadsheet_csv
 from tfcompare.markdown import as_code
 from tfcompare.text import middle_ellipsis
-from tfcompare.tools.card_texts import before_text, change_text, value_text
-from tfcompare.tools.columns import as_shown, for_file
-from tfcompare.tools.key_figures import KeyFigure
 from tfcompare.ui.frame.narrow import is_narrow
 from tfcompare.ui.widgets import options as option_widgets
 from tfcompare.ui.widgets.blocks import show_diff, show_facts, show_items, show_small_table, show_text, show_verdict
@@ -46,6 +42,9 @@ from tfcompare.views.blocks import (
     Timeline,
     Verdict,
 )
+from tfcompare.views.columns import as_shown, for_file
+from tfcompare.views.csv_files import file_stem, spreadsheet_csv
+from tfcompare.views.key_figures import KeyFigure, before_text, change_text, value_text
 from tfcompare.views.options import Subject, declared
 from tfcompare.views.registry import view
 from tfcompare.views.view import View

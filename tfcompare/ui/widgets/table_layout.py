@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from tfcompare.tools.columns import MOST_DECIMALS, MOST_DECIMALS_OF_COUNTS, Shown, decimals
 from tfcompare.units import Scale, scale
+from tfcompare.views.columns import MOST_DECIMALS, MOST_DECIMALS_OF_COUNTS, Shown, decimals
 
 PAGE_PIXELS = 950
 """The width of a table in a window of 1440 px. In a wider window, the browser widens all columns by the same amount."""

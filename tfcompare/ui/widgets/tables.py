@@ -16,11 +16,11 @@ import pandas as pd
 import streamlit as st
 from pandas.io.formats.style import Styler
 
-from tfcompare.charts import style
-from tfcompare.charts.verdicts import colour_of
 from tfcompare.compare.stats.verdict import FASTER, SINGLE, SLOWER, wording
-from tfcompare.export.csv import for_spreadsheet
-from tfcompare.tools.columns import (
+from tfcompare.ui.frame.narrow import is_narrow
+from tfcompare.ui.widgets.table_layout import PAGE_PIXELS, Layout, config, figures_first, layout, narrow_layout
+from tfcompare.views import chart_style as style
+from tfcompare.views.columns import (
     MATCH_MARKS,
     MATCH_MEANINGS,
     MATCH_WORDS,
@@ -30,8 +30,8 @@ from tfcompare.tools.columns import (
     marked_rows,
     shown,
 )
-from tfcompare.ui.frame.narrow import is_narrow
-from tfcompare.ui.widgets.table_layout import PAGE_PIXELS, Layout, config, figures_first, layout, narrow_layout
+from tfcompare.views.csv_files import for_spreadsheet
+from tfcompare.views.verdict_marks import colour_of
 
 __all__ = ["PAGE_ROWS", "Order", "Shown", "shown", "sortable", "styled"]
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import streamlit as st
 
-from tfcompare.charts import timeline
-from tfcompare.charts.timeline.data import Labels, component_data
-from tfcompare.charts.timeline.data import state_of as drawing_state
-from tfcompare.tools.timeline.aligned import Aligned
-from tfcompare.tools.timeline.drawing import Viewport, default_window_us
-from tfcompare.tools.timeline.sentences import Jump
 from tfcompare.views.links import numbers_in
+from tfcompare.views.timeline import component as timeline
+from tfcompare.views.timeline.aligned import Aligned
+from tfcompare.views.timeline.component import Labels, component_data
+from tfcompare.views.timeline.component import state_of as drawing_state
+from tfcompare.views.timeline.drawing import Viewport, default_window_us
+from tfcompare.views.timeline.words import Jump
 
 _ADAPTER = Path(__file__).with_name("timeline.js").read_text(encoding="utf-8")
 _component = st.components.v2.component(

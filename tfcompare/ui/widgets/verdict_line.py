@@ -7,10 +7,10 @@ from typing import Literal
 
 import streamlit as st
 
-from tfcompare.charts.verdicts import Judged, word_of
 from tfcompare.compare.stats.verdict import FASTER, SLOWER, Verdict
 from tfcompare.markdown import as_markdown
 from tfcompare.units import format_ratio
+from tfcompare.views.verdict_marks import Judged, word_of
 
 BADGES: dict[str, Literal["blue", "orange", "gray"]] = {FASTER: "blue", SLOWER: "orange"}
 """The colour of a badge by the word of its verdict; grey for all others."""

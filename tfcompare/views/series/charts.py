@@ -8,13 +8,13 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from tfcompare.charts import style
-from tfcompare.charts.verdicts import colour_of
 from tfcompare.compare.stats.verdict import FASTER, REPLICATES, SLOWER
 from tfcompare.units import format_percent_change, scale
+from tfcompare.views import chart_style as style
+from tfcompare.views.verdict_marks import colour_of
 
 if TYPE_CHECKING:
-    from tfcompare.tools.runs.series import Metric
+    from tfcompare.views.series.figures import Metric
 
 TICKS, NARROW_TICKS = 8, 3
 """The runs that are named on the axis, on a page of usual width and on a narrow one."""

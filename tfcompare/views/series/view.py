@@ -11,12 +11,12 @@ import pandas as pd
 
 from tfcompare import schema
 from tfcompare.markdown import as_code, as_markdown
-from tfcompare.tools.columns import Format, Shown
-from tfcompare.tools.runs.series_changes import FAMILY_RUNS, Series
 from tfcompare.units import format_percent_change
 from tfcompare.views.blocks import Block, Chart, Link, Links, Section, Table, Text
+from tfcompare.views.columns import Format, Shown
 from tfcompare.views.options import option
 from tfcompare.views.series import charts, words
+from tfcompare.views.series.changes import FAMILY_RUNS, Series
 from tfcompare.views.view import View
 
 _OP = ("op_name", "op_type", "host_or_device")

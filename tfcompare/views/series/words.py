@@ -11,9 +11,9 @@ from tfcompare.compare.attribution import NEGLIGIBLE_US
 from tfcompare.compare.stats.change_points import FEWEST_RUNS
 from tfcompare.markdown import as_code, as_markdown
 from tfcompare.text import some_of
-from tfcompare.tools.runs.series import Metric
-from tfcompare.tools.runs.series_changes import BETWEEN, NEAREST, Series
 from tfcompare.units import format_delta, format_value
+from tfcompare.views.series.changes import BETWEEN, NEAREST, Series
+from tfcompare.views.series.figures import Metric
 
 KINDS = {
     "step_time": "Step time",

@@ -28,11 +28,9 @@ from tfcompare.compare.step_time_verdict import step_marker_call, step_time_us
 from tfcompare.markdown import as_code
 from tfcompare.schema import SIDES, STEP_PARTS
 from tfcompare.schema.ops import FUNCTION
-from tfcompare.tools.hosts.host_words import host_sentence
-from tfcompare.tools.input.input_verdicts import on_part
-from tfcompare.tools.ops.idle_gaps import Gap, usual_gap
-from tfcompare.tools.part_times import HostSteps, host_steps_of, steps_of_captures
 from tfcompare.units import format_time_us
+from tfcompare.views.hosts.words import host_sentence
+from tfcompare.views.input.figures import on_part
 from tfcompare.views.steps.attribution_words import (
     PART_WORDS,
     inner_op_sentence,
@@ -40,6 +38,7 @@ from tfcompare.views.steps.attribution_words import (
     part_sentence,
     step_budget,
 )
+from tfcompare.views.steps.figures import Gap, HostSteps, host_steps_of, steps_of_captures, usual_gap
 
 IDLE = "idle_us"
 INPUT = "input_us"

@@ -14,15 +14,15 @@ from tfcompare.compare.step_time_verdict import caveat, knows_step_time, step_ti
 from tfcompare.markdown import as_code, as_markdown
 from tfcompare.schema import SIDES
 from tfcompare.text import capitalized
-from tfcompare.tools.advice.model import WORTH_IT
-from tfcompare.tools.hosts.host_words import how_often, who
-from tfcompare.tools.hosts.slowest_host import slowest_host_in
-from tfcompare.tools.input.input_verdicts import part_means_us
-from tfcompare.tools.runs.many_runs import peak_bytes
-from tfcompare.tools.throughput import BETWEEN, THROUGHPUT, between_steps_changed, verdict_on_loop, window_figures
 from tfcompare.units import format_bytes, format_ratio, format_time_us
+from tfcompare.views.advice.model import WORTH_IT
+from tfcompare.views.candidates.figures import peak_bytes
+from tfcompare.views.hosts.figures import slowest_host_in
+from tfcompare.views.hosts.words import how_often, who
+from tfcompare.views.input.figures import part_means_us
 from tfcompare.views.steps.attribution import Attribution
 from tfcompare.views.steps.attribution_words import PART_WORDS
+from tfcompare.views.steps.figures import BETWEEN, THROUGHPUT, between_steps_changed, verdict_on_loop, window_figures
 from tfcompare.views.steps.headline import (
     how_to_mark_steps,
     how_to_record_more,

@@ -1,23 +1,25 @@
-"""Sentences on the steps of runs, in Markdown: slow ones, strays, lost ones, and the time between steps."""
+"""Sentences on single steps: slow, stray and lost ones, the time between steps, and kinds of steps."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.pooling import mean_of
-from tfcompare.compare.step_kinds import slow_steps_are_a_kind
+from tfcompare.compare.step_kinds import StepKind, counts_of, is_other_mix, slow_steps_are_a_kind
 from tfcompare.markdown import as_code
 from tfcompare.tables.step_times import position_of, run_steps
 from tfcompare.tables.step_windows import Window
 from tfcompare.tables.strays import BEYOND_SECOND
-from tfcompare.tools.throughput import between_steps_changed, dispatch_us
-from tfcompare.units import format_count, format_percent, format_time_us, format_value
+from tfcompare.units import MISSING, format_count, format_percent, format_ratio, format_time_us, format_value, ratio_of
+from tfcompare.views.blocks import Block, Facts, Finding, Link, Links, Text
 from tfcompare.views.steps.attribution_words import PART_WORDS, code
+from tfcompare.views.steps.figures import between_steps_changed, dispatch_us
+from tfcompare.views.verdict_marks import text_of, tone_of
 
 if TYPE_CHECKING:
     from tfcompare.run import Run
@@ -28,6 +30,13 @@ _BETWEEN_WORTH_SAYING = 0.1
 """The share of the window above which time between steps is mentioned even if it did not change."""
 _OVERLAP_WORTH_SAYING = 0.01
 """The share of the period from which step time × throughput is visibly more than 1."""
+_HELP = (
+    "A step's kind is the name of its marker, such as train or eval, where there are several; else the compiled "
+    "programs that ran in it. The headline is on the kind with most time that both runs have. Ops, kernels and "
+    "instructions are per step of one mix of kinds on both sides, and judged in the kind in which they take most time; "
+    "all other figures are of all included steps together, unless one kind is chosen (“Kind of step” in the sidebar, "
+    "`--step-kind`)."
+)
 
 
 def row_of(run: Run, host: str | None) -> pd.Series | None:
@@ -204,3 +213,55 @@ def dispatch_sentence(pair: Pair) -> str:
         "Steps are timed by the work that they launched, which goes on after it was dispatched: dispatching takes "
         f"{format_time_us(theirs)}{before} per step."
     )
+
+
+def blocks(pair: Pair) -> Iterator[Block]:
+    """A row for each kind, that with most time first, and what it means; nothing where all steps are of one kind."""
+    found = pair.step_kinds
+    if not found:
+        return
+    if not pair.is_single:
+        yield Text(_sentence(found, has_common=pair.common_kinds is not None))
+    cells, findings, tones = [], [], []
+    for one in found:
+        times = [
+            format_time_us(time) if count else MISSING for count, time in zip(one.counts, one.times_us, strict=True)
+        ]
+        counts = [f"{count:,}" for count in one.counts]
+        if pair.is_single:
+            cells.append([one.name, counts[0], times[0]])
+        else:
+            verdict = one.verdict
+            interval = f"{format_ratio(verdict.low)}–{format_ratio(verdict.high)}" if verdict.has_interval else MISSING
+            cells.append([
+                one.name, " / ".join(counts), *times, format_ratio(ratio_of(*one.times_us)), interval,
+                text_of(verdict.word, verdict.evidence),
+            ])  # fmt: skip
+            tones.append(tone_of(verdict.word, verdict.evidence))
+        findings.append(_finding(pair, one))
+    header = ["Kinds of steps, mean time", "Steps", *pair.headings]
+    if not pair.is_single:
+        header += ["Ratio", "95 % CI", "Verdict"]
+    yield Facts(header, cells, range(1, min(len(header), 6)), tones, optional=(5, 1), findings=findings, help=_HELP)
+    yield Links([Link(f"Only steps of {one.name}", "overview", {"step_kind": one.name}) for one in found])
+
+
+def _sentence(found: list[StepKind], *, has_common: bool) -> str:
+    """`The steps are of 2 kinds, in another mix on each side, so the time of all of them says little. Ops and kernels
+    are compared in the same mix.`"""
+    if not is_other_mix(*counts_of(found)):
+        return f"The steps are of {len(found)} kinds."
+    mixed = "in another mix on each side, so the time of all of them says little"
+    ops = " Ops and kernels are compared in the same mix." if has_common else ""
+    return f"The steps are of {len(found)} kinds, {mixed}.{ops}"
+
+
+def _finding(pair: Pair, one: StepKind) -> Finding:
+    verdict = one.verdict
+    ours, theirs = one.times_us
+    return Finding(
+        f"step_kind:{one.name}", one.name, "µs", float("nan") if pair.is_single else ours, theirs,
+        word="" if pair.is_single else verdict.word, evidence=verdict.evidence,
+        interval=(verdict.low, verdict.high) if verdict.has_interval else None, more="timeline",
+        is_alone=pair.is_single,
+    )  # fmt: skip

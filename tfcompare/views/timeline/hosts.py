@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-from tfcompare.charts.style import shorten_distinct
 from tfcompare.compare.attribution import attributed_hosts
 from tfcompare.compare.matching.matching import host_counterparts
 from tfcompare.compare.pair import Pair
@@ -13,8 +12,9 @@ from tfcompare.compare.pairs import pair_with
 from tfcompare.compare.side import letter
 from tfcompare.markdown import as_code
 from tfcompare.run import Run
-from tfcompare.tools.timeline.host_pair import HostPair, compare_hosts, with_itself
+from tfcompare.views.chart_style import shorten_distinct
 from tfcompare.views.links import ANOTHER_STEP, host_text
+from tfcompare.views.timeline.host_pair import HostPair, compare_hosts, with_itself
 
 NAME_LETTERS = 40
 

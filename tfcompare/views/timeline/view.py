@@ -9,27 +9,27 @@ from functools import partial
 from typing import Any
 
 from tfcompare import schema
-from tfcompare.charts.style import side_colour
-from tfcompare.charts.timeline.data import Labels, component_data, state_of
 from tfcompare.compare.cache import Cache
 from tfcompare.compare.pair import Pair
 from tfcompare.errors import TfcompareError
 from tfcompare.markdown import as_code, as_markdown
 from tfcompare.schema import SIDES
-from tfcompare.tools.columns import shown as column_of
-from tfcompare.tools.timeline import sentences
-from tfcompare.tools.timeline.aligned import Aligned, align
-from tfcompare.tools.timeline.drawing import Viewport, found
-from tfcompare.tools.timeline.host_pair import meeting
-from tfcompare.tools.timeline.losses import Loss, losses, window_of
-from tfcompare.tools.timeline.range_table import range_table
-from tfcompare.tools.timeline.run_pair import Timelines, open_timelines
 from tfcompare.units import format_delta, format_time_us
 from tfcompare.views.blocks import Block, Choose, Facts, Finding, Live, Table, Text, Timeline, later
+from tfcompare.views.chart_style import side_colour
+from tfcompare.views.columns import shown as column_of
 from tfcompare.views.links import ANOTHER_STEP, Moment, numbers_in
 from tfcompare.views.options import option
 from tfcompare.views.pair_words import stand_ins
+from tfcompare.views.timeline import words as sentences
+from tfcompare.views.timeline.aligned import Aligned, align
+from tfcompare.views.timeline.component import Labels, component_data, state_of
+from tfcompare.views.timeline.drawing import Viewport, found
+from tfcompare.views.timeline.host_pair import meeting
 from tfcompare.views.timeline.hosts import ShownHosts, first_hosts, hosts_beside, shown_hosts
+from tfcompare.views.timeline.losses import Loss, losses, window_of
+from tfcompare.views.timeline.run_pair import Timelines, open_timelines
+from tfcompare.views.timeline.selection import range_table
 from tfcompare.views.view import View, by_role
 from tfcompare.xspace.space import PS_PER_US
 

@@ -1,1 +1,0 @@
-"""Pure functions from frames to Plotly figures. `style` contains what all of them share."""

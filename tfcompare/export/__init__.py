@@ -1,1 +1,0 @@
-"""Exports: CSV (and later a report)."""

@@ -1,1 +1,0 @@
-"""The data shown by pages and commands, as plain frames."""

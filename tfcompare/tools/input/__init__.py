@@ -1,1 +1,0 @@
-"""The input pipeline: whether steps wait for it, and its ops."""

@@ -1,1 +1,0 @@
-"""Memory: its peak, and its use over time."""

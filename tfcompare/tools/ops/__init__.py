@@ -1,1 +1,0 @@
-"""Ops, kernels and gaps: rows, shares, key figures and sentences."""

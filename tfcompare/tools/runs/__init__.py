@@ -1,1 +1,0 @@
-"""Many runs at once: their list, their summary and series of a metric."""

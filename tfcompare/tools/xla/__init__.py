@@ -1,1 +1,0 @@
-"""Compiled programs: their instructions, buffers, text and compilations."""

@@ -1,0 +1,364 @@
+"""The columns of tables as pages, texts and files show them, and the keys of rows in a page's address."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from tfcompare import schema
+from tfcompare.compare.diff import MATCHED, PER_RUN, SumsPer, change, outcome
+from tfcompare.schema import SIDES, Column
+
+HEADINGS = {"baseline": "Baseline", "candidate": "Candidate", "delta": "Change", "ratio": "Ratio"}
+"""The label for the last part of a diff's column name."""
+
+SHORT_LABELS = {"host_or_device": "Where", "data_type": "Type"}
+
+OF_A_DIFF = {
+    c.name: c
+    for c in (
+        Column("candidate", "str", "key", "", "Run", "The candidate that the row is about."),
+        Column(
+            "sums_of",
+            "str",
+            "text",
+            "",
+            "Sums of",
+            "What the row's sums are of: `all` hosts and devices; or each `device`, or each `host`, if the runs have "
+            "other numbers of them.",
+        ),
+        Column("scope", "str", "key", "", "Name scope", "The names of the ops up to their last `/`."),
+        Column(
+            "status", "str", "text", "", "Status", "`matched`, or on which side alone the row is: `added`, `removed`."
+        ),
+        Column(
+            "match",
+            "str",
+            "text",
+            "",
+            "Match",
+            "How the row was paired: manually, by the same name, renamed (another number or spelling), by the same "
+            "place in the program, as a fused op with what it was made of, or by a guess.",
+        ),
+        Column(
+            "constituents",
+            "str",
+            "text",
+            "",
+            "Constituents",
+            "The ops that a row matched as fused stands for, as `name:type`, in the order in which they start.",
+        ),
+        Column(
+            "interval_low",
+            "float64",
+            "level",
+            "",
+            "Interval from",
+            "Lower end of the 95 % confidence interval of the ratio; empty where it was not tested.",
+        ),
+        Column(
+            "interval_high",
+            "float64",
+            "level",
+            "",
+            "Interval to",
+            "Upper end of the 95 % confidence interval of the ratio; empty where it was not tested.",
+        ),
+        Column(
+            "verdict",
+            "str",
+            "text",
+            "",
+            "Verdict",
+            "Whether the change is significant; `added` and `removed`: only one run has the row. Not tested: too few "
+            "steps, too little time, or a pair that is not sure to be one op.",
+        ),
+        Column(
+            "evidence",
+            "str",
+            "text",
+            "",
+            "Evidence",
+            "`replicates`: enough captures of each program; `single`: fewer, so that a change is only likely.",
+        ),
+        Column("rank", "Int64", "level", "", "Rank", "Place among the run's ops: device before host, by self time."),
+        Column("avg_time_us", "float64", "mean", "µs", "Average time", "Total time ÷ occurrences."),
+        Column("avg_self_time_us", "float64", "mean", "µs", "Average self time", "Self time ÷ occurrences."),
+        Column(
+            "self_share",
+            "float64",
+            "level",
+            "share",
+            "Share",
+            "Share of the self time on host, or on device; IDLE counts only where it is shown.",
+        ),
+        Column(
+            "input_self_share",
+            "float64",
+            "level",
+            "share",
+            "Self time, share",
+            "Share of the self time of all input ops.",
+        ),
+        Column(
+            "input_total_share",
+            "float64",
+            "level",
+            "share",
+            "Total time, share",
+            "Total time as a share of the self time of all input ops: with what runs within, so they add up to more.",
+        ),
+        Column("time_rank", "Int64", "level", "", "Rank", "Place in the run by total time, 1 is the longest."),
+        Column("time_share", "float64", "level", "share", "Share", "Share of the run's kernel time."),
+        Column(
+            "cumulative_time_share",
+            "float64",
+            "level",
+            "share",
+            "Cumulative share",
+            "Share of the run's kernel time in this row and those that take longer.",
+        ),
+        Column(
+            "execution_time_us",
+            "float64",
+            "mean",
+            "µs",
+            "Time per execution",
+            "Self time by executions of the program; a program's rows add up to its time per execution.",
+        ),
+        Column(
+            "excess_us",
+            "float64",
+            "mean",
+            "µs",
+            "Could still save",
+            "The part of the time per execution above the least that the device's peak FLOP rate and bandwidth allow; "
+            "empty where costs or peaks are unknown.",
+        ),
+        Column(
+            "peak_size_bytes",
+            "float64",
+            "level",
+            "bytes",
+            "At the peak",
+            "The buffer's size if it is live when its memory space is fullest, else 0; they add up to the peak.",
+        ),
+        Column(
+            "cumulative_share", "float64", "level", "share", "Cumulative share", "Share of this op and all above it."
+        ),
+    )
+}
+"""Columns that a diff, or TensorBoard's order, adds to the columns of a table."""
+
+TEXT_LETTERS = 20
+NAME_LETTERS = 28
+NAMES = ("op_name", "kernel_name", "scope")
+MOST_DECIMALS, MOST_DECIMALS_OF_COUNTS = 4, 2
+SCOPE_MARK = " ‹ "
+
+Format = Literal["text", "flag", "number", "change", "ratio", "share", "bar"]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """How a column is shown: `heading` is above adjacent columns that share it, `label` above the column itself.
+
+    `is_judged`: the row's verdict is about the column's metric; `is_figure`: its numbers are those of a
+    side, or compare both; `is_name`: its texts are names with scopes; `letters`: how many letters of a text its column
+    has room for, unless it is the first.
+    """
+
+    name: str
+    heading: str
+    label: str
+    help: str
+    format: Format
+    unit: str = ""
+    is_judged: bool = False
+    is_figure: bool = False
+    is_name: bool = False
+    letters: int = TEXT_LETTERS
+
+    @property
+    def is_time(self) -> bool:
+        """Whether it is shown in a time unit."""
+        return self.unit == "µs"
+
+    @property
+    def is_cost(self) -> bool:
+        """Whether lower values are better."""
+        return self.unit in ("µs", "bytes")
+
+
+def shown(name: str, table: schema.Table, sums_per: SumsPer = PER_RUN) -> Shown:
+    """How the column `name` of a diff of `table`, or of `table` itself, is shown; raises `Unknown`."""
+    base, role = _parts(name, table)
+    column = OF_A_DIFF.get(base) or table.column(base)
+    per = sums_per.of(column) if role else ""
+    unit = "" if column.unit == "share" else column.unit
+    unit = f"{unit}/{per}" if unit and per else f"per {per}" if per else unit
+    name_and_unit = f"{column.label} ({unit})" if unit else column.label
+    if not column.is_number and column.kind not in ("flag", "time_point"):
+        label = SHORT_LABELS.get(name, column.label)
+        if role == "candidate" or (role and column.kind != "key"):
+            label = f"{label}, {role}"
+        if column.dtype != "str":
+            return Shown(name, "", f"{label} ({unit})" if unit else label, column.meaning, "number", column.unit)
+        if base in NAMES:
+            meaning = f"{column.meaning} {INNERMOST_FIRST}"
+            return Shown(name, "", label, meaning, "text", is_name=True, letters=NAME_LETTERS)
+        return Shown(name, "", label, column.meaning, "text")
+    if not role:
+        return Shown(name, "", name_and_unit, column.meaning, _format(column, role), column.unit)
+    is_judged = base == table.headline
+    format_ = _format(column, role)
+    meaning = f"{column.meaning} {_per_step(table)}" if per == "step" else column.meaning
+    return Shown(name, name_and_unit, HEADINGS[role], meaning, format_, column.unit, is_judged, is_figure=True)
+
+
+def _per_step(table: schema.Table) -> str:
+    """Which steps a sum per step is about."""
+    if table.name in schema.IN_STEPS:
+        return "Mean over the included steps."
+    return "Total of the profile ÷ all its steps, with what ran between steps and in excluded ones."
+
+
+INNERMOST_FIRST = "Names begin with their last part; a double click on a cell shows the name as it is in the profile."
+
+
+def innermost_first(name: str) -> str:
+    """`MatMul ‹ dense ‹ model` for `model/dense/MatMul`, so that a cell of any width shows what is most specific."""
+    separator = "::" if name.startswith("Iterator::") else "/"
+    if separator not in name or " " in name:
+        return name
+    return SCOPE_MARK.join(reversed(name.split(separator)))
+
+
+def shown_alone(name: str, table: schema.Table, sums_per: SumsPer = PER_RUN) -> Shown:
+    """How the baseline's column of a diff is shown where one run is shown alone: as in `table` itself."""
+    column = shown(name, table, sums_per)
+    label = column.heading or column.label.removesuffix(", baseline")
+    return replace(column, heading="", label=label)
+
+
+def single_run_columns(names: Sequence[str]) -> list[str]:
+    """The columns of a diff that say something about its baseline alone."""
+    comparing = ("_candidate", "_delta", "_ratio")
+    return [name for name in names if not name.endswith(comparing) and name not in _OF_TWO_RUNS]
+
+
+_OF_TWO_RUNS = ("candidate", "status", "match", "interval_low", "interval_high", "verdict", "evidence")
+
+
+def _parts(name: str, table: schema.Table) -> tuple[str, str]:
+    """(the base column's name; `baseline`, `candidate`, `delta`, `ratio` or nothing)."""
+    known = {*OF_A_DIFF, *table.column_names}
+    if name in known:
+        return name, ""
+    base, _, role = name.rpartition("_")
+    return (base, role) if role in HEADINGS else (name, "")
+
+
+def _format(column: Column, role: str) -> Format:
+    if column.kind == "flag":
+        return "flag"
+    if role == "ratio":
+        return "ratio"
+    if column.unit == "share":
+        return "share"
+    return "change" if role == "delta" else "number"
+
+
+MATCH_WORDS = {
+    "by hand": "manual",
+    "exact": "same name",
+    "canonical": "renamed",
+    "structural": "same place",
+    "fused": "fused",
+    "probable": "guess",
+    "position": "same position",
+}
+"""The text for how a row was matched."""
+
+MATCH_MEANINGS = {
+    "by hand": "paired by you",
+    "exact": "the same name in both runs",
+    "canonical": "the same name except for what a framework adds, such as a number",
+    "structural": "another name, but the same contents at the same place in the program",
+    "fused": "one side has fused these ops into one, so they are compared together",
+    "probable": "the most likely counterpart by name, type and time",
+    "position": "by its position in the order",
+}
+
+MATCH_MARKS = {"probable": "≈", "by hand": "✎"}
+"""The mark before the name of a row that was matched this way."""
+
+
+def marked_rows(page: pd.DataFrame) -> dict[str, pd.Index]:
+    """The marked rows, by how they were matched."""
+    if "match" not in page:
+        return {}
+    rows = {match: page.index[page["match"] == match] for match in MATCH_MARKS}
+    return {match: found for match, found in rows.items() if len(found)}
+
+
+def changes_of(frame: pd.DataFrame, column: str) -> pd.Series:
+    """A column of a diff as it is shown.
+
+    A row that only one side has changed by its whole value. One that both have changed by an unknown value where a side
+    did not record it.
+    """
+    sides = [f"{column.removesuffix('_delta')}_{side}" for side in SIDES]
+    if not column.endswith("_delta") or not set(sides) <= set(frame.columns):
+        return frame[column]
+    ours, theirs = (frame[side] for side in sides)
+    is_known = ours.notna() | theirs.notna()
+    if "status" in frame:
+        is_known &= (frame["status"] != MATCHED) | (ours.notna() & theirs.notna())
+    return change(ours, theirs).where(is_known)
+
+
+def in_words(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows of a diff for a file or a query, with what became of each row in the words of pages as its verdict."""
+    if not {"status", "verdict", "evidence"} <= set(rows.columns):
+        return rows
+    of_rows = zip(rows["status"], rows["verdict"], rows["evidence"], strict=True)
+    return rows.assign(verdict=pd.Series([outcome(*row) for row in of_rows], rows.index, dtype="str"))
+
+
+def for_file(rows: pd.DataFrame, table: schema.Table, sums_per: SumsPer) -> pd.DataFrame:
+    """Rows of a diff for a file or a query: `in_words`, and sums named by what they are per."""
+    return in_words(rows).rename(columns=sums_per.names(table))
+
+
+def as_shown(rows: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+    """Columns of a diff for a file, in the words of the screen: changes, what became of a row, how it was matched.
+
+    As in a table, a row of one side is `added` or `removed` and has changed by its whole value.
+    """
+    rows = in_words(rows)
+    found = pd.DataFrame({name: changes_of(rows, name) for name in names})
+    if "match" in names:
+        found["match"] = rows["match"].map(lambda word: MATCH_WORDS.get(word, word), na_action="ignore")
+    return found
+
+
+def decimals(values: pd.DataFrame) -> int:
+    """Common number of decimals for some numbers: the largest gets about six significant digits."""
+    numbers = values.to_numpy(dtype=np.float64, na_value=np.nan)
+    numbers = numbers[np.isfinite(numbers)]
+    if not numbers.size or bool((numbers == np.round(numbers)).all()):
+        return 0
+    return int(np.clip(5 - np.floor(np.log10(max(float(np.abs(numbers).max()), 1e-3))), 1, MOST_DECIMALS))
+
+
+def row_keys(rows: pd.DataFrame, names: Sequence[str]) -> pd.Series:
+    """A key for each row, short enough for a URL; rows that differ in the columns `names` have different keys."""
+    cells = zip(*(rows[name].astype("str").fillna("") for name in names), strict=True)
+    digests = [blake2b("\n".join(row).encode(), digest_size=6).hexdigest() for row in cells]
+    return pd.Series(digests, rows.index, dtype="str")

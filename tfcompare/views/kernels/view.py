@@ -1,0 +1,331 @@
+"""GPU kernels: TensorBoard's kernel stats of both runs, and what changed between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any, Literal
+
+import pandas as pd
+
+from tfcompare import schema
+from tfcompare.compare.diff import INTERVAL
+from tfcompare.compare.groups.aggregate import group_copies, largest_changes
+from tfcompare.compare.pair import Pair
+from tfcompare.markdown import as_code
+from tfcompare.run import Run
+from tfcompare.schema import SIDES
+from tfcompare.views import bars as ops
+from tfcompare.views import shares
+from tfcompare.views import shares as charts
+from tfcompare.views.bars import changes_of_pair
+from tfcompare.views.blocks import (
+    Beside,
+    Block,
+    Cards,
+    Chart,
+    Choose,
+    Details,
+    Link,
+    Links,
+    Live,
+    Opens,
+    Section,
+    Table,
+    Text,
+    later,
+)
+from tfcompare.views.chart_style import Quantity
+from tfcompare.views.kernels import charts as kernels
+from tfcompare.views.kernels import figures as kernel_stats
+from tfcompare.views.kernels.details import (
+    DURATIONS,
+    FLAGS,
+    LAUNCH,
+    NO_OP,
+    By,
+    display_names,
+    kernel_key,
+    of_row,
+    rows_of,
+)
+from tfcompare.views.kernels.figures import COUNT, TIME
+from tfcompare.views.key_figures import KeyFigure
+from tfcompare.views.ops.figures import largest_bar, outside_of_steps, time_shares, with_words
+from tfcompare.views.options import option
+from tfcompare.views.pair_words import why_not_compared
+from tfcompare.views.view import CHANGE, Make, View, by_role, cached_section, changed, everything, largest_first
+
+GROUPINGS: dict[By, str] = {
+    "kernel_name": "kernel", "op_name": "op", "kernel_and_op": "kernel and op", "launch": "every launch",
+}  # fmt: skip
+QUANTITIES: dict[str, tuple[str, Quantity]] = {
+    "time": (TIME, kernels.KERNEL_TIME),
+    "launches": (COUNT, kernels.LAUNCHES),
+}
+MOST_OPS = 5
+"""Ops that a text names."""
+
+GROUP_BY_HELP = (
+    "Times and launches are summed over hosts and devices. A launch is one kernel of one op with one block, grid, "
+    "number of registers and size of shared memory."
+)
+TENSOR_CORES_HELP = (
+    "Use of tensor cores (AMD: matrix cores) is inferred from kernel names. Eligible are ops that multiply matrices or "
+    "convolve; in 32 bits they need TF32 or mixed precision."
+)
+PER_LAUNCH = (
+    "Divide the times in the table, and the changes, by the number of launches: for runs that launched their kernels "
+    "more or less often. Verdicts are on the time per step, so a kernel with other numbers of launches has none."
+)
+NO_COPIES = "No copies were recorded. On AMD GPUs, copies within a device are kernels (`__amd_rocclr_copyBuffer`)."
+HOW_TO_ALLOW = (
+    "Profile on a machine with a GPU whose profiler may be used:",
+    "**NVIDIA:** `libcupti` must be on the library path, and the driver must let users profile: set the module option "
+    "`NVreg_RestrictProfilingToAdminUsers=0`, or run the container with `--cap-add=SYS_ADMIN`.",
+    "**AMD:** TensorFlow or JAX must be built with ROCm's profiler, and the user must be in the groups `render` and "
+    "`video`; a container needs `/dev/kfd` and `/dev/dri`.",
+)
+_WHY_MISSING = {
+    "TPU": "ran on TPUs, whose programs have no kernels.",
+    "GPU": "ran on GPUs without kernel events: the profiler was not allowed to record them, or records only when ops "
+    "ran, as those of plug-in devices may.",
+    "CPU": "ran without GPU events: on the CPU only, or the profiler was not allowed to record the GPU.",
+}
+_KEYS: dict[By, list[str]] = {
+    "kernel_name": ["kernel_name"],
+    "op_name": ["op_name"],
+    "kernel_and_op": ["kernel_name", "op_name"],
+    "launch": ["kernel_name", "op_name", "block_dim", "grid_dim"],
+}
+
+
+def _has_several_devices(pair: Pair, _options: Any) -> bool:
+    return pair.cached("copying devices", lambda: len(pair.diff("copies")[["host", "device"]].drop_duplicates())) > 1
+
+
+@dataclass(frozen=True)
+class Options:
+    """Which kernels are shown, and how."""
+
+    by: By = option("kernel_name", "Group by", GROUPINGS, help=GROUP_BY_HELP)
+    filter: str = option(
+        "", "Filter", hint="words in kernel or op",
+        help="All words must be in the names of kernel and op; case does not matter",
+    )  # fmt: skip
+    per_launch: bool = option(False, "Per launch", address="each", help=PER_LAUNCH)
+    changes: Literal["time", "launches"] = option(
+        "time", "Changes of", {"time": "time", "launches": "launches"}, address="movers"
+    )
+    shares: bool = option(False, "Shares", help="Shares of each run's kernel time, which add up to 100 %")
+    by_device: bool = option(False, "Copies device by device", when=_has_several_devices)
+
+
+def blocks(pair: Pair, options: Options) -> Iterator[Block]:
+    """The kernel time in a sentence and as figures, every kernel, what changed most, tensor cores, and copies."""
+    if why := why_not_compared(pair):
+        yield Text(why, "notice")
+        return
+    yield cached_section(pair, "kernel_stats", _answer)
+    yield Choose(["by", "filter", "per_launch"])
+    rows = cache(partial(_rows, pair, options))
+    yield later(lambda: [_table(pair, rows(), options)])
+    if not pair.is_single:
+        yield later(lambda: [Live("manual_pairs", (display_names(pair),))])
+        yield Section("What changed", lambda: _what_changed(pair, rows(), options), True, ["changes"])
+    yield Section("Where the time goes", partial(_distributions, pair, options), True, ["shares"])
+    if (use := _tensor_core_use(pair)) is not None:
+        facts = shares.facts(pair, use, "Share of kernel time", len(use))
+        chart = Chart("tensor_cores", partial(_tensor_cores, pair, options), facts, on=options.shares)
+        yield Section("Tensor cores", [chart], True, help=TENSOR_CORES_HELP)
+    yield Choose(["by_device"])
+    yield later(lambda: [_copies(pair, options)])
+
+
+def _answer(pair: Pair) -> Iterator[Block]:
+    """Who lacks kernels, the kernel time in a sentence and as figures, and what ran outside of the steps."""
+    if without := _without_kernels(pair):
+        yield Text(_why_missing(without), "notice")
+        yield from _how_to_record(without)
+    if sentence := headline(pair):
+        yield Text(sentence, "headline")
+    yield Cards(figures(pair), pair.headings)
+    if outside := outside_of_steps(pair, "kernel_stats"):
+        yield Text(outside, "quiet")
+
+
+def why_not(pair: Pair) -> str:
+    """Why no run has kernels; empty if one has."""
+    without = _without_kernels(pair)
+    return f"No kernels. {_why_missing(without)}" if len(without) == len(pair.shown) else ""
+
+
+def instead(pair: Pair) -> Iterator[Block]:
+    """How to record kernels, and where the ops are."""
+    yield from _how_to_record(_without_kernels(pair))
+    yield Links([Link("Show the ops instead", "op_stats")])
+
+
+def _without_kernels(pair: Pair) -> list[Run]:
+    tables = pair.tables("kernel_stats")
+    return [run for (_, run), rows in zip(pair.shown, tables, strict=False) if rows.empty]
+
+
+def _why_missing(runs: Sequence[Run]) -> str:
+    """Why runs have no kernels, those of one device type in one sentence."""
+    said, names = [], dict[str, list[str]]()
+    for run in runs:
+        device = run.info.device_type if run.info.device_type in _WHY_MISSING else "CPU"
+        if run.has_recorded_devices():
+            names.setdefault(device, []).append(as_code(run.name))
+        else:
+            said.append(f"{as_code(run.name)}: {run.why_untimed}.")
+    said += [f"{' and '.join(dict.fromkeys(names[device]))} {_WHY_MISSING[device]}" for device in names]
+    return " ".join(said)
+
+
+def _how_to_record(without: Sequence[Run]) -> Iterator[Block]:
+    if any(run.info.device_type != "TPU" for run in without):
+        yield Section("How to record kernels", [Text(line) for line in HOW_TO_ALLOW])
+
+
+def headline(pair: Pair) -> str:
+    """The change of the kernel time, in Markdown; empty where a run has none."""
+    diff = pair.diff("kernel_stats")
+    if pair.is_single:
+        return kernel_stats.sentence_alone(diff, pair.per_what)
+    if pair.is_identical:
+        return "Both runs are the same capture: no kernel differs."
+    return kernel_stats.kernel_sentence(diff, pair.per_what)
+
+
+def figures(pair: Pair) -> list[KeyFigure]:
+    """Kernel time, launches and copies, and of two runs how much of the time has a counterpart."""
+    found = kernel_stats.kernel_figures(pair.diff("kernel_stats"), pair.diff("copies"), pair.per_what)
+    if not pair.is_single:
+        return found
+    return [figure.alone() for figure in found if figure.label != kernel_stats.MATCHED_TIME]
+
+
+def _rows(pair: Pair, options: Options) -> pd.DataFrame:
+    """The rows of the table: groups of kernels or single launches that contain the words of the filter."""
+    rows = rows_of(pair, options.by)
+    if options.per_launch:
+        rows = pair.rows_per_occurrence(rows, "kernel_stats")
+    names = ["kernel_name", "op_name", "kernel_name_candidate", "op_name_candidate"]
+    return with_words(rows, options.filter, [name for name in names if name in rows])
+
+
+def _table(pair: Pair, rows: pd.DataFrame, options: Options) -> Table:
+    return Table(
+        schema.KERNEL_STATS,
+        "Every launch" if options.by == "launch" else f"Every {GROUPINGS[options.by]}",
+        largest_first(pair, schema.KERNEL_STATS, rows),
+        _columns(options.by, every=False),
+        every=_columns(options.by, every=True),
+        is_alone=pair.is_single,
+        nothing=f"No row has all words of {as_code(options.filter)}. Clear the filter to see all.",
+        opens=Opens(partial(_details, pair, options.by), kernel_key),
+        sums_per=pair.sums_per(per_occurrence=options.per_launch),
+        everything=partial(everything, pair, schema.KERNEL_STATS, kernel_stats.with_ranks_and_shares),
+        readings=display_names(pair),
+    )
+
+
+def _columns(by: By, *, every: bool) -> list[str]:
+    """The table's columns, most important first; with `every`, all of TensorBoard's GPU kernel stats."""
+    names = [*_KEYS[by], *by_role(TIME, SIDES if by == "launch" else CHANGE[:3])]
+    if by in ("kernel_name", "op_name"):
+        names += by_role(COUNT, CHANGE[:3])
+    names += ["verdict"]
+    if every:
+        names += [*by_role("time_rank"), *by_role(TIME, CHANGE[2:]), *by_role("time_share")]
+        names += [*by_role("cumulative_time_share"), *by_role(COUNT, CHANGE)]
+        names += [*by_role(DURATIONS[0], CHANGE[:3]), *(name for one in DURATIONS[1:] for name in by_role(one))]
+        names += [name for flag in FLAGS for name in by_role(flag)]
+        if by == "launch":
+            names += [name for key in LAUNCH for name in (key, f"{key}_candidate")]
+            names += ["host", "kernel_name_candidate", "op_name_candidate"]
+        names += ["status", "match", "evidence", *INTERVAL]
+    return list(dict.fromkeys(names))
+
+
+def _details(pair: Pair, by: By, chosen: str) -> Details | None:
+    """The selected kernel or op, even if the filter hides it."""
+    every = rows_of(pair, by)
+    found = every[kernel_key(every) == chosen]
+    return None if found.empty else of_row(pair, found.iloc[0], by)
+
+
+def _what_changed(pair: Pair, rows: pd.DataFrame, options: Options) -> Iterator[Block]:
+    metric, quantity = QUANTITIES[options.changes]
+    changes, make = largest_changes(rows, n=ops.TOP, metric=metric), partial(_changes, pair, options)
+    nothing = f"None of these rows changed its {quantity.name}."
+    return changed("kernel_changes", changes, make, on=options, nothing=nothing, is_time=metric == TIME)
+
+
+def _changes(pair: Pair, options: Options, letters: int = ops.MOVER_LENGTH) -> Any:
+    if pair.is_single or pair.diff("kernel_stats").empty:
+        return None
+    metric, quantity = QUANTITIES[options.changes]
+    changes = largest_changes(_rows(pair, options), n=ops.TOP, metric=metric)
+    if changes.empty:
+        return None
+    named = kernels.labelled(changes, metric, options.by, display_names(pair))
+    per = pair.sums_per(per_occurrence=options.per_launch).of(schema.KERNEL_STATS.column(metric)) or "run"
+    return changes_of_pair(pair, named, metric, by="name", quantity=quantity, letters=letters, per=per)
+
+
+def _distributions(pair: Pair, options: Options) -> Iterator[Block]:
+    """Where the kernel time goes, by kernel and by op."""
+    groupings: tuple[By, ...] = ("kernel_name", "op_name")
+    times = {by: pair.cached(("kernel_times", by), partial(_times, pair, by)) for by in groupings}
+    reach = largest_bar(list(times.values()), TIME, len(pair.shown), as_shares=options.shares)
+    yield Beside([
+        [Chart(f"shares_{by}", partial(_bars, pair, rows, by, reach, options.shares), on=options.shares,
+               facts=shares.facts(pair, rows, "Share of kernel time by op", MOST_OPS) if by == "op_name" else None)]
+        for by, rows in times.items()
+    ])  # fmt: skip
+
+
+def _times(pair: Pair, by: By) -> pd.DataFrame:
+    readings = display_names(pair)
+    times = time_shares(rows_of(pair, by).replace({by: {"": NO_OP}}), by, metric=TIME)
+    return times.assign(label=[readings.get(name, name) for name in times["group"]])
+
+
+def _bars(pair: Pair, times: pd.DataFrame, by: By, reach: float, as_shares: bool) -> Any:
+    title = f"Kernel time by {GROUPINGS[by]}"
+    return shares.bars(pair, times, TIME, title=title, of="kernel time", reach=reach, as_shares=as_shares)
+
+
+def _tensor_core_use(pair: Pair) -> pd.DataFrame | None:
+    """The kernel time by use of tensor cores; None if no op is eligible for them."""
+    use = pair.cached("tensor cores", lambda: kernel_stats.tensor_core_use(pair.diff("kernel_stats")))
+    return use if use[by_role("share", SIDES[: len(pair.shown)])].iloc[:2].to_numpy().any() else None
+
+
+def _tensor_cores(pair: Pair, options: Options) -> Any:
+    if (use := _tensor_core_use(pair)) is None:
+        return None
+    sides, title = [side for side, _ in pair.shown], "Kernel time by use of tensor cores"
+    if options.shares:
+        return charts.share_bars(use, sides, TIME, title=title, axis="Share of kernel time")
+    return charts.time_bars(use, sides, TIME, title=title, axis=f"Kernel time per {pair.per_what}")
+
+
+def _copies(pair: Pair, options: Options) -> Table:
+    """The count, bytes, time and bandwidth of copies, by kind or device by device."""
+    rows = pair.diff("copies") if options.by_device else group_copies(pair.diff("copies"))
+    time, count, size = "duration_us", "occurrences", "size_bytes"
+    names = ["kind", *(["host", "device"] if options.by_device else []), *by_role(time, CHANGE[:3])]
+    names += [name for metric in (count, size, "bandwidth_bytes_per_s") for name in by_role(metric)]
+    return Table(
+        schema.COPIES, "Copies", rows, names, is_alone=pair.is_single, nothing=NO_COPIES, address="copies_",
+        sums_per=pair.sums_per(),
+    )  # fmt: skip
+
+
+CHARTS: dict[str, Make] = {"kernel_changes": _changes, "tensor_cores": _tensor_cores}
+VIEW = View("kernel_stats", "Kernel stats", blocks, CHARTS, why_not, options=Options, instead=instead)

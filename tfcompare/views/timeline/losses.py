@@ -1,0 +1,174 @@
+"""Where the candidate falls behind or catches up in the compared step: in an op, in work that has no counterpart in the
+other run, or while waiting for the next op."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tfcompare.frames.spans import NO_SPANS
+from tfcompare.views.timeline.aligned import Aligned, comparable_spans, telling
+from tfcompare.views.timeline.drawing import Viewport, axes
+from tfcompare.views.timeline.run_timeline import NONE
+from tfcompare.xspace.space import PS_PER_US
+
+WORTH_NAMING = 0.1
+"""Of the largest loss: smaller ones are left out."""
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A place where the candidate loses time, or gains it (`lost_us` < 0), compared with the baseline.
+
+    `span` is the baseline's span of an op, `op_name` its name (that of the span where a profile names no ops). With
+    `is_wait`, the time is lost before that op; else in the op itself. With `span` `NONE` it is lost after the last op,
+    before the step ends. `start_us` and `end_us` are on the common axis, of the baseline; `candidate_us` is how long
+    the op, or the time before it, is in the candidate.
+
+    Before an op, nothing runs; or with `unmatched`, spans without a partner do, most of them of the op of that name. It
+    may be in both runs: a convolution can be one kernel in one and five in the other.
+    """
+
+    op_name: str
+    is_wait: bool
+    lost_us: float
+    span: int
+    start_us: float
+    end_us: float
+    candidate_us: float
+    unmatched: str = ""
+
+
+def losses(aligned: Aligned, count: int = 3) -> list[Loss]:
+    """The places, at most `count`, that lose most if the candidate's step is longer, else that gain most.
+
+    Of the spans of the compared step that `aligned.telling` gives and that no other one is around; counted from the
+    begin of the step to its end, wherever time 0 is. Of two hosts that meet in a collective, to where each reaches it:
+    then they wait for each other. Empty for one run alone, and if it is unknown which host reaches the collective last
+    or it is not due to this step.
+    """
+    late_us = aligned.meeting.late_us if aligned.meeting else 0.0
+    if aligned.meeting and not aligned.meeting.is_ordered(late_us):
+        return []
+    aligned = _until_meeting(aligned)
+    rows = _outermost(aligned)
+    if rows.empty or late_us * (aligned.lengths_ps[1] - aligned.lengths_ps[0]) < 0:
+        return []
+    gaps = [_gap_before(rows[f"start_{i}"], rows[f"end_{i}"], aligned.begin_ps[i]) for i in (0, 1)]
+    alone = [_unmatched(aligned, i) for i in (0, 1)]
+    busy = [
+        _busy_within(spans, rows[f"start_{i}"], gap) for i, (spans, gap) in enumerate(zip(alone, gaps, strict=True))
+    ]
+    in_op = rows.assign(
+        is_wait=False,
+        is_unmatched=False,
+        lost=rows["duration_1"] - rows["duration_0"],
+        begin=rows["start_0"],
+        theirs=rows["duration_1"],
+    )
+    before = rows.assign(is_wait=True, begin=rows["start_0"] - gaps[0], end_0=rows["start_0"], theirs=gaps[1])
+    waits = before.assign(is_unmatched=False, lost=(gaps[1] - busy[1]) - (gaps[0] - busy[0]))
+    every = pd.concat([in_op, waits, before.assign(is_unmatched=True, lost=busy[1] - busy[0])])
+    is_longer = aligned.lengths_ps[1] >= aligned.lengths_ps[0]
+    every["size"] = (every["lost"] if is_longer else -every["lost"]).clip(lower=0)
+    largest = every[(every["size"] > 0) & (every["size"] >= WORTH_NAMING * every["size"].max())]
+    largest = largest.sort_values("size", ascending=False, kind="stable").head(count)
+    times = [(largest[name] - aligned.zero_ps[0]) / PS_PER_US for name in ("begin", "end_0")]
+    times.append(largest["theirs"] / PS_PER_US)
+    names = [
+        _most_of(alone, row, [gap[row.Index] for gap in gaps]) if row.is_unmatched else ""
+        for row in largest.itertuples()
+    ]
+    cells = (largest["op_name"], largest["is_wait"], largest["lost"] / PS_PER_US, largest["span"], *times)
+    return [Loss(*row) for row in zip(*(column.tolist() for column in cells), names, strict=True)]
+
+
+def _until_meeting(aligned: Aligned) -> Aligned:
+    """What is compared of two hosts that meet ends where each reaches the collective."""
+    return replace(aligned, end_ps=aligned.meeting.reached_ps) if aligned.meeting else aligned
+
+
+def window_of(aligned: Aligned, look: Viewport, loss: Loss) -> tuple[float, float]:
+    """From the begin to the end of a loss on both sides, in µs of the common axis."""
+    aligned = _until_meeting(aligned)
+    theirs = aligned.timelines.sides[1].timeline.spans
+    until_ps = aligned.end_ps[1]
+    if loss.span != NONE and aligned.pairs is not None:
+        partner = theirs.iloc[int(aligned.pairs.partner[0][loss.span])]
+        until_ps = int(partner["start_ps"]) + (0 if loss.is_wait else int(partner["duration_ps"]))
+    axis = axes(aligned, look)[1]
+    begin_us, until_us = axis.us(until_ps - round(loss.candidate_us * PS_PER_US)), axis.us(until_ps)
+    return min(loss.start_us, begin_us), max(loss.end_us, until_us)
+
+
+def _gap_before(start: pd.Series, end: pd.Series, begin: int) -> pd.Series:
+    """How long before each op none of those above it ran."""
+    until = end.cummax().shift(fill_value=begin).clip(lower=begin)
+    return (start - until).clip(lower=0)
+
+
+def _unmatched(aligned: Aligned, side: int) -> pd.DataFrame:
+    """The spans of the compared step that are of the kind that is compared and have no partner.
+
+    Columns: `op_name`, `start` and `end`, in ps, sorted by their start.
+    """
+    assert aligned.pairs is not None
+    spans = aligned.timelines.sides[side].timeline.spans
+    is_alone = comparable_spans(aligned.timelines, aligned.pairs)[side] & (aligned.pairs.partner[side] == NONE)
+    found = spans[is_alone & aligned.starts_within(side)]
+    name = found["op_name"].astype(object).where(found["op_name"] != "", found["name"].astype(object))
+    frame = pd.DataFrame({"op_name": name, "start": found["start_ps"], "end": found["start_ps"] + found["duration_ps"]})
+    return frame.sort_values("start", kind="stable", ignore_index=True)
+
+
+def _busy_within(spans: pd.DataFrame, until: pd.Series, length: pd.Series) -> pd.Series:
+    """For how long any of these spans runs in each of the periods that end at `until`."""
+    covered = NO_SPANS.union(spans["start"].to_numpy(), spans["end"].to_numpy())
+    return pd.Series(covered.covered_between((until - length).to_numpy(), until.to_numpy()), until.index)
+
+
+def _most_of(alone: list[pd.DataFrame], row: Any, gaps: list[int]) -> str:
+    """The op of the unmatched spans that run longest before an op, on the side where they run longer."""
+    side = int(row.lost > 0)
+    spans, until = alone[side], getattr(row, f"start_{side}")
+    overlap = np.minimum(spans["end"], until) - np.maximum(spans["start"], until - gaps[side])
+    return str(overlap.clip(lower=0).groupby(spans["op_name"]).sum().idxmax())
+
+
+def _outermost(aligned: Aligned) -> pd.DataFrame:
+    """The telling spans of the compared step that are within no other one of their lane, by the mean of their starts on
+    both sides; last, its end.
+
+    Columns: `span`, `lane`, `op_name`, and for each side `start_<i>`, `end_<i>` and `duration_<i>`, in ps.
+    """
+    timelines, pairs = aligned.timelines, aligned.pairs
+    if pairs is None:
+        return pd.DataFrame()
+    spans = [side.timeline.spans for side in timelines.sides]
+    ours = telling(timelines, pairs)
+    ours = ours[aligned.starts_within(0)[ours]]
+    partner = pairs.partner[0]
+    op_name, name = (spans[0][column].astype(object).to_numpy()[ours] for column in ("op_name", "name"))
+    columns = {
+        "span": ours,
+        "lane": spans[0]["lane"].to_numpy()[ours],
+        "op_name": np.where(op_name != "", op_name, name),
+    }
+    for i, which in enumerate((ours, partner[ours])):
+        begin, duration = (spans[i][name].to_numpy()[which] for name in ("start_ps", "duration_ps"))
+        columns |= {f"start_{i}": begin, f"duration_{i}": duration, f"end_{i}": begin + duration}
+    rows = pd.DataFrame(columns)
+    until = rows.groupby("lane")["end_0"].cummax().groupby(rows["lane"]).shift(fill_value=0)
+    rows = rows[rows["start_0"] >= until]
+    order = rows["start_0"] - aligned.begin_ps[0] + (rows["start_1"] - aligned.begin_ps[1])  # the same if swapped
+    rows = rows.loc[order.sort_values(kind="stable").index].reset_index(drop=True)
+    if rows.empty or aligned.steps is None:
+        return rows
+    ends = {f"{name}_{i}": aligned.end_ps[i] for i in (0, 1) for name in ("start", "end")}
+    end = {"span": NONE, "lane": NONE, "op_name": "", "duration_0": 0, "duration_1": 0} | ends
+    if aligned.meeting and partner[aligned.meeting.span] != NONE:
+        end |= {"span": aligned.meeting.span, "op_name": aligned.meeting.collective}
+    return pd.concat([rows, pd.DataFrame([end])], ignore_index=True)

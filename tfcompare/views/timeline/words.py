@@ -1,0 +1,219 @@
+"""The timeline in words: how long the compared steps are, where the candidate falls behind, what was found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tfcompare.markdown import as_code
+from tfcompare.schema import SIDES, place_word
+from tfcompare.text import capitalized
+from tfcompare.units import format_delta, format_percent, format_time_us
+from tfcompare.views.hosts.clocks import FEWEST_STEPS
+from tfcompare.views.short_names import shorten_distinct
+from tfcompare.views.timeline.aligned import Aligned
+from tfcompare.views.timeline.drawing import Viewport, axes
+from tfcompare.views.timeline.host_pair import Meeting
+from tfcompare.views.timeline.losses import Loss, window_of
+from tfcompare.views.timeline.run_timeline import NONE
+from tfcompare.views.timeline.selection import range_table
+from tfcompare.xspace.space import PS_PER_US
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+NAME_LETTERS, JUMP_LETTERS = 80, 40
+MOST_OPS = 3
+CLEARLY_MORE = 1.05
+"""Times the step's change: what is named adds up to more than that."""
+JUMP_MARGIN = 0.5
+"""Of what a jump leads to, shown before and after it."""
+
+
+@dataclass(frozen=True)
+class Jump:
+    """A button that selects a span (`id`, negative for none, of a `side`) and shows a `window` in µs."""
+
+    text: str
+    title: str
+    side: int
+    id: int
+    window: tuple[float, float]
+
+
+def arrivals(aligned: Aligned, places: Sequence[Loss], labels: list[str]) -> str:
+    """`In step 13, `b` reaches `Reduce` 10 ms after `a`; it begins the step 2 ms later. `b` falls behind most in …`"""
+    ours, theirs = labels
+    meeting = aligned.meeting
+    if meeting is None or aligned.steps is None:
+        return f"{ours} and {theirs} have no common collective here, so the order of their events is unknown."
+    collective, step = as_code(meeting.collective), f"In step {aligned.positions[0]}"
+    if not meeting.is_ordered(meeting.late_us):
+        why = (
+            f"they reach it closer together than the clock error of {format_time_us(meeting.error_us)}"
+            if meeting.has_clock
+            else "the offset of their clocks is unknown"
+        )
+        return f"{step}, it is unknown which of {ours} and {theirs} reaches {collective} last: {why}."
+    text = f"{step}, {theirs} reaches {collective} {_apart(meeting.late_us, 'after', 'before')} {ours}"
+    begin_us = meeting.behind_us(aligned.begin_ps)
+    if meeting.is_ordered(begin_us) and begin_us * meeting.late_us > 0:
+        text += f"; it begins the step {_apart(begin_us, 'later', 'earlier')}"
+    return f"{text}. {where(aligned, places, labels)}".rstrip()
+
+
+def _apart(late_us: float, later: str, earlier: str) -> str:
+    return f"**{format_time_us(abs(late_us))}** {later if late_us > 0 else earlier}"
+
+
+def aligned_how(aligned: Aligned, second: str) -> str:
+    """What time 0 is on both hosts, and how far their clocks are apart."""
+    meeting = aligned.meeting
+    at_step = aligned.zero_ps == aligned.begin_ps and aligned.steps is not None
+    at = "end of the collective" if aligned.is_at_meeting else "start of the step of each" if at_step else "same op"
+    if meeting is None:
+        return f"Aligned at the {at}."
+    if not meeting.has_clock:
+        return (
+            f"Aligned at the {at}. The clock offset is unknown: fewer than {FEWEST_STEPS} steps begin with the same "
+            "collective on both."
+        )
+    return (
+        f"Aligned at the {at}. Clock offset of {second}: {format_delta(meeting.offset_us, 'µs')} "
+        f"± {format_time_us(meeting.error_us)} (95 %), estimated from the collectives of {meeting.steps} steps."
+    )
+
+
+OVERLAP = (
+    "Of the matched ops, over the whole step, wherever time 0 is. Those of different threads overlap, so these times "
+    "do not add up to the step's change."
+)
+_MORE = " That is more than the step's change: threads overlap, or other ops changed the other way."
+
+
+WALL_TIME = (
+    "An instant is divided equally among the ops that run then, so the times add up to the time in which any op ran."
+)
+
+
+def lengths(aligned: Aligned, letters: Sequence[str], host: str = "") -> str:
+    """`Step 12 of B takes 10.6 ms, step 10 of A 213 ms (−202 ms).` If just one is its run's typical step, says so."""
+    if not aligned.steps:
+        return "Not both runs have step times, so time 0 is the start of the same op, and what follows it is compared."
+    is_typical = [side.typical == step for side, step in zip(aligned.timelines.sides, aligned.steps, strict=True)]
+    names = [f"step {position} of {letter}" for letter, position in zip(letters, aligned.positions, strict=True)]
+    if is_typical[0] != is_typical[1]:
+        side = is_typical.index(True)
+        names[side] = f"the typical step of {letters[side]} ({aligned.positions[side]})"
+    ours, theirs = (length / PS_PER_US for length in aligned.lengths_ps)
+    change = format_delta(theirs - ours, "µs")
+    return (
+        f"{_on(host, names[1])} takes **{format_time_us(theirs)}**, {names[0]} **{format_time_us(ours)}** ({change})."
+    )
+
+
+def _on(host: str, subject: str) -> str:
+    """How a sentence begins, with the host if there is one to name."""
+    return f"On {host}, {subject}" if host else capitalized(subject)
+
+
+def where(aligned: Aligned, places: Sequence[Loss], letters: Sequence[str], host: str = "") -> str:
+    """`B falls behind most in `MatMul` (+1.2 ms) and waiting before `Cast` (+0.3 ms).`"""
+    if not places:
+        return ""
+    names = shorten_distinct([one.unmatched or one.op_name for one in places], NAME_LETTERS)
+    texts = [
+        f"{_place(one, as_code(name))} ({format_delta(one.lost_us, 'µs')})"
+        for one, name in zip(places, names, strict=True)
+    ]
+    change_us = (aligned.lengths_ps[1] - aligned.lengths_ps[0]) / PS_PER_US
+    is_more = not aligned.meeting and abs(sum(one.lost_us for one in places)) > CLEARLY_MORE * abs(change_us)
+    on = f"On {host}, " if host else ""
+    return f"{on}{letters[1]} {_verb(places)} most {_joined(texts)}.{_MORE if is_more else ''}"
+
+
+def _verb(places: Sequence[Loss]) -> str:
+    return "falls behind" if places[0].lost_us > 0 else "gains"
+
+
+def most(places: Sequence[Loss], name: str) -> str:
+    """`Where B falls behind most`."""
+    return f"Where {name} {_verb(places)} most"
+
+
+def place_of(loss: Loss) -> str:
+    """`in MatMul`, `waiting before MatMul`, `in unmatched spans of MatMul`."""
+    return _place(loss, loss.unmatched or loss.op_name)
+
+
+def _place(loss: Loss, name: str) -> str:
+    if loss.unmatched:
+        return f"in unmatched spans of {name}"
+    if loss.span == NONE:
+        return "after the last matched op"
+    return f"waiting before {name}" if loss.is_wait else f"in {name}"
+
+
+def _joined(texts: list[str]) -> str:
+    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
+
+
+def alone(aligned: Aligned, host: str = "") -> str:
+    """`Step 12 takes 10.6 ms. Longest on the host: `MatMul` (2 ms); for 8 % of it, no op runs there.`"""
+    (axis,) = axes(aligned, Viewport())
+    begin, end = axis.us(aligned.begin_ps[0]), axis.us(aligned.end_ps[0])
+    subject = f"step {aligned.positions[0]} takes" if aligned.steps else "the profile covers"
+    first = f"{_on(host, subject)} **{format_time_us(end - begin)}**."
+    rows, coverage = range_table(aligned, Viewport(), (begin, end))
+    if coverage.empty:
+        return first
+    place, share = coverage[["host_or_device", "baseline"]].iloc[0]
+    rows = rows[rows["host_or_device"] == place].head(MOST_OPS)
+    names = shorten_distinct(rows["op_name"].tolist(), NAME_LETTERS)
+    ops = [
+        f"{as_code(name)} ({format_time_us(us)})" for name, us in zip(names, rows["wall_time_us_baseline"], strict=True)
+    ]
+    idle = f"for {format_percent(1 - share)} of it, no op runs there"
+    return f"{first} Longest on the {place_word(place)}: {_joined(ops)}; {idle}."
+
+
+def covered(coverage: pd.DataFrame, letters: Sequence[str]) -> str:
+    """`Ops cover 63 % of it on the device in A and 71 % in B.`"""
+    texts = []
+    for row in coverage.to_dict("records"):
+        of_each = [f"{format_percent(row[role])} in {name}" for name, role in zip(letters, SIDES, strict=False)]
+        texts.append(f"on the {place_word(row['host_or_device'])} {' and '.join(of_each)}")
+    return f"Ops cover {'; '.join(texts)}." if texts else "No op ran in it."
+
+
+def hits(find: str, counts: list[int], letters: Sequence[str]) -> str:
+    """How many spans have a text."""
+    if not any(counts):
+        return f"No span of the compared step has {as_code(find)} in its name, op or op type."
+    each = [f"{count:,} in {letter}" for letter, count in zip(letters, counts, strict=True)]
+    return f"Spans with {as_code(find)} in the compared step: {', '.join(each)}."
+
+
+def jumps(aligned: Aligned, look: Viewport, places: Sequence[Loss]) -> list[Jump]:
+    """Buttons that lead to where hosts wait for each other, and to where the candidate loses or gains most."""
+    names = shorten_distinct([one.unmatched or one.op_name for one in places], JUMP_LETTERS)
+    found = [_to_collective(aligned, aligned.meeting, look)] if aligned.meeting else []
+    for place, short in zip(places, names, strict=True):
+        lost = format_delta(place.lost_us, "µs")
+        begin, end = window_of(aligned, look, place)
+        margin = JUMP_MARGIN * (end - begin)
+        text = f"{lost} {_place(place, short)}"
+        title = f"{lost} {place_of(place)}: select and show it"
+        found.append(Jump(text, title, 0, place.span, (begin - margin, end + margin)))
+    return found
+
+
+def _to_collective(aligned: Aligned, meeting: Meeting, look: Viewport) -> Jump:
+    """A button that selects the collective in which two hosts wait for each other."""
+    on = axes(aligned, look)
+    begin = min(axis.us(time) for axis, time in zip(on, meeting.reached_ps, strict=True))
+    end = max(axis.us(time) for axis, time in zip(on, meeting.left_ps, strict=True))
+    margin = JUMP_MARGIN * (end - begin)
+    title = f"{meeting.collective}, in which the hosts wait for each other: select and show it"
+    return Jump("the collective", title, 0, meeting.span, (begin - margin, end + margin))

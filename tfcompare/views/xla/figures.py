@@ -1,0 +1,309 @@
+"""The instructions of compiled programs for reading: sentences, figures, their tree, and unknown costs."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Literal, get_args
+
+import numpy as np
+import pandas as pd
+
+from tfcompare.compare.diff import ADDED, MATCHED, REMOVED, change
+from tfcompare.compare.executions import execution_time_us, floats
+from tfcompare.compare.matching.name_tree import MAX_DEPTH
+from tfcompare.compare.matching.plain_names import plain_name
+from tfcompare.compare.pooling import mean_of
+from tfcompare.compare.utilization import (
+    COSTS,
+    ROOFLINE,
+    has_unknown_cost,
+    instructions_in_steps,
+    roofline_efficiency,
+    unknown_share,
+)
+from tfcompare.markdown import as_code
+from tfcompare.schema import SIDES
+from tfcompare.schema.hlo import MOST_UNKNOWN, TRANSFERS, UNKNOWN_SOURCE
+from tfcompare.text import some_of
+from tfcompare.units import format_delta, format_percent, format_percent_change, format_time_us
+from tfcompare.views.advice.model import code
+from tfcompare.views.key_figures import KeyFigure
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from tfcompare.compare.pair import Pair
+
+_US_PER_S = 1e6
+By = Literal["category", "source", "scope"]
+TIME = "execution_time_us"
+UNKNOWN_SCOPE = "unknown"
+_SIDES = [f"{TIME}_{role}" for role in SIDES]
+_SEPARATOR = "\n"
+_INSTRUCTION = "%"
+"""Before an instruction's name in `node`, since a scope may have the same name."""
+_LEAST_SHARE = 0.001  # less is 0.0 % in the sentence
+_NAMED = 3
+"""Instructions that a sentence names."""
+_CPU = "CPU"
+_CALLED = {"flops": "FLOPs", "bytes_accessed": "bytes accessed"}
+
+
+def figures(rows: pd.DataFrame) -> list[KeyFigure]:
+    """Time per execution, rates and the share of the peak of the program whose instructions `rows` are."""
+    found = [
+        KeyFigure(
+            "Time per execution", "µs", *execution_time_us(rows), "neither",
+            "Self time of all its instructions on one device in one execution. Instructions may run at the same time.",
+        ),
+        KeyFigure(
+            "FLOP rate", "FLOP/s", *_both(_rate(rows, "flops", role) for role in SIDES), "neither",
+            "Floating-point operations of all its instructions by their self time; unknown if those of more than 1 % "
+            "of that time are.",
+        ),
+        KeyFigure(
+            "Bandwidth", "bytes/s", *_both(_rate(rows, "bytes_accessed", role) for role in SIDES), "neither",
+            "Bytes that all its instructions read and write at least, by their self time; unknown as the FLOP rate is.",
+        ),
+        KeyFigure(
+            ROOFLINE, "share", *_both(_efficiency(rows, role) for role in SIDES), "neither",
+            "Least time that the device's peak FLOP rate and bandwidth allow its instructions, as a share of the time "
+            "taken; the Overview's is of all programs in the steps.",
+        ),
+    ]  # fmt: skip
+    return [figure for figure in found if not (np.isnan(figure.baseline) and np.isnan(figure.candidate))]
+
+
+def _rate(rows: pd.DataFrame, cost: str, role: str) -> float:
+    """The cost by self time; unknown if costs or rates of instructions are that take a part of the time, but for
+    starting and awaiting transfers."""
+    times, costs = floats(rows, "self_time_us", role), floats(rows, cost, role)
+    is_transfer = rows["category"].str.endswith(TRANSFERS)
+    is_unknown = costs.isna() | (rows[f"bandwidth_bytes_per_s_{role}"].isna() & ~is_transfer)
+    if times[is_unknown].sum() > MOST_UNKNOWN * times.sum():
+        return np.nan
+    return _total(costs) / (_total(times) or np.nan) * _US_PER_S
+
+
+def _efficiency(rows: pd.DataFrame, role: str) -> float:
+    """That of one side's instructions, in a frame with the columns of `hlo_ops`."""
+    names = ("self_time_us", "flops", "bytes_accessed", "peak_flops_per_s", "peak_bytes_per_s")
+    return roofline_efficiency(pd.DataFrame({name: floats(rows, name, role) for name in names}))
+
+
+def sentence(rows: pd.DataFrame, name: str, runs: tuple[str, str]) -> str:
+    """`jit_f` takes 3.10 ms per execution in `B`, 2.40 ms in `A` (+29.2 %), and the largest change, in Markdown.
+
+    `rows` are the instructions of the program of that name; `runs` are the names of baseline and candidate.
+    """
+    ours, theirs = execution_time_us(rows)
+    program, (baseline, candidate) = code(name), map(code, runs)
+    if np.isnan(ours) or np.isnan(theirs):
+        time, there = (theirs, candidate) if np.isnan(ours) else (ours, baseline)
+        return f"{program} ran only in {there}: {format_time_us(time)} per execution."
+    if ours == theirs:
+        return f"{program} takes {format_time_us(ours)} per execution in both runs."
+    change_text = f" ({format_percent_change(theirs / ours)})" if ours > 0 else ""
+    text = (
+        f"{program} takes {format_time_us(theirs)} per execution in {candidate}, {format_time_us(ours)} in {baseline}"
+    )
+    return f"{text}{change_text}{_largest_part(rows, theirs - ours)}."
+
+
+def _largest_part(rows: pd.DataFrame, delta: float) -> str:
+    """`; largest change: fusion.12 (+0.5 ms)`: the instruction that changed most in the direction of the program."""
+    changes = change(*(rows[f"execution_time_us_{role}"] for role in SIDES)) * np.sign(delta)
+    if changes.max() <= 0:
+        return ""
+    name = rows["hlo_op"].iloc[int(changes.argmax())]
+    return f"; largest change: {code(name)} ({format_delta(float(changes.max() * np.sign(delta)), 'µs')})"
+
+
+def sentence_alone(rows: pd.DataFrame, name: str) -> str:
+    """`jit_f` takes 784 ms per execution. Longest instruction: `copy-done.4` (24.8 %), in Markdown."""
+    times = rows["execution_time_us_baseline"]
+    total = _total(times)
+    longest = code(rows["hlo_op"].iloc[int(times.argmax())])
+    share = format_percent(float(times.max()) / total) if total > 0 else "0 %"
+    return f"{code(name)} takes {format_time_us(total)} per execution. Longest instruction: {longest} ({share})."
+
+
+def _total(cells: pd.Series) -> float:
+    return float(cells.sum(min_count=1))
+
+
+def _both(values: Iterable[float]) -> tuple[float, float]:
+    ours, theirs = values
+    return ours, theirs
+
+
+def time_tree(rows: pd.DataFrame, program: str, by: By) -> pd.DataFrame:
+    """One row for each node: the program, its categories, source files and lines, or name scopes, its instructions.
+
+    `rows` are `executions.instructions` of one program of that name. Columns: `node`, `parent` (empty for the program),
+    `label`, `depth`, `is_instruction`, `execution_time_us_baseline` and `_candidate` (µs, 0 where nothing ran; a node's
+    are the sums over its children), `width_us` and `change_us` (sums over the instructions of the longer of both times,
+    and of the size of the change), `status` (`added` or `removed` if all its instructions are).
+    """
+    times = rows[_SIDES].astype("float64").fillna(0.0).set_axis(_SIDES, axis=1)
+    leaves = times.assign(
+        width_us=times.max(axis=1),
+        change_us=(times[_SIDES[1]] - times[_SIDES[0]]).abs(),
+        in_baseline=rows["status"] != ADDED,
+        in_candidate=rows["status"] != REMOVED,
+    )
+    paths = _paths(rows, program, by)
+    deepest = max(map(len, paths), default=0)
+    tree = pd.concat([_level(leaves, paths, depth) for depth in range(deepest)], ignore_index=True)
+    status = pd.Series(MATCHED, tree.index, dtype="str")
+    status = status.mask(~tree["in_baseline"], ADDED).mask(~tree["in_candidate"], REMOVED)
+    return tree.drop(columns=["in_baseline", "in_candidate"]).assign(status=status)
+
+
+def groups(tree: pd.DataFrame, by: By) -> pd.DataFrame:
+    """The nodes of a `time_tree` by `by` between program and instructions, each followed by those below it.
+
+    Of nodes with the same parent, the one whose time changed most comes first, and of those the longest. Adds
+    `execution_time_us_delta`, `key`, which identifies the node in a URL, and `width_share`, its part of the program's
+    `width_us`.
+    """
+    inner = tree[~tree["is_instruction"] & (tree["depth"] > 0)]
+    changes = change(inner[_SIDES[0]], inner[_SIDES[1]])
+    keys = [node_key(by, node) for node in inner["node"]]
+    whole = float(tree.loc[tree["depth"] == 0, "width_us"].sum()) or 1.0
+    inner = inner.assign(key=keys, size=changes.abs(), width_share=inner["width_us"] / whole)
+    inner = inner.assign(**{f"{TIME}_delta": changes})
+    inner = inner.sort_values(["size", "width_us"], ascending=False, kind="stable").drop(columns="size")
+    below: dict[str, list[str]] = defaultdict(list)
+    for parent, node in zip(inner["parent"], inner["node"], strict=True):
+        below[parent].append(node)
+    order, waiting = [], below[tree["node"].iloc[0]][::-1] if len(tree) else []
+    while waiting:
+        node = waiting.pop()
+        order.append(node)
+        waiting += below[node][::-1]
+    return inner.set_index("node", drop=False).loc[order].reset_index(drop=True)
+
+
+def below_node(rows: pd.DataFrame, program: str, key: str) -> tuple[str, pd.DataFrame] | None:
+    """(label, instructions) of the node with this key in any of the trees of `rows`; None if there is none."""
+    for by in get_args(By):
+        paths = _paths(rows, program, by)
+        nodes = {path[:depth] for path in paths for depth in range(2, len(path))}
+        found = next((node for node in nodes if node_key(by, _SEPARATOR.join(node)) == key), None)
+        if found is not None:
+            return found[-1], rows[[path[: len(found)] == found for path in paths]]
+    return None
+
+
+def node_key(by: By, node: str) -> str:
+    """A short text that identifies a node of a tree in a URL."""
+    return blake2b(f"{by}{_SEPARATOR}{node}".encode(), digest_size=6).hexdigest()
+
+
+def _level(leaves: pd.DataFrame, paths: list[tuple[str, ...]], depth: int) -> pd.DataFrame:
+    """The nodes at one depth, each with the sums over its instructions."""
+    reaching = [path for path in paths if len(path) > depth]
+    is_instruction = [len(path) == depth + 1 for path in reaching]
+    named = leaves[[len(path) > depth for path in paths]].assign(
+        node=[_SEPARATOR.join(path[: depth + 1]) for path in reaching],
+        parent=[_SEPARATOR.join(path[:depth]) for path in reaching],
+        label=[
+            path[depth].removeprefix(_INSTRUCTION if is_last else "")
+            for path, is_last in zip(reaching, is_instruction, strict=True)
+        ],
+        depth=depth,
+        is_instruction=is_instruction,
+    )
+    by_node = named.groupby(["node", "parent", "label", "depth", "is_instruction"], as_index=False, sort=False)
+    presence = ["in_baseline", "in_candidate"]
+    return by_node[[*_SIDES, "width_us", "change_us"]].sum().assign(**by_node[presence].any()[presence])
+
+
+def _paths(rows: pd.DataFrame, program: str, by: By) -> list[tuple[str, ...]]:
+    """The names on the way from the program to each instruction."""
+    groups_of = {"category": _by_category, "source": _by_source, "scope": _by_scope}[by](rows)
+    names = rows["hlo_op"].tolist()
+    return [(program, *inner, f"{_INSTRUCTION}{name}") for inner, name in zip(groups_of, names, strict=True)]
+
+
+def _by_category(rows: pd.DataFrame) -> list[tuple[str, ...]]:
+    return [(name or "unknown",) for name in rows["category"]]
+
+
+def _by_source(rows: pd.DataFrame) -> list[tuple[str, ...]]:
+    """The source file and line of each instruction: the baseline's, if it has the instruction."""
+    sources = _of_either(rows, "source")
+    return [(source.rpartition(":")[0] or UNKNOWN_SOURCE, source or UNKNOWN_SOURCE) for source in sources]
+
+
+def _by_scope(rows: pd.DataFrame) -> list[tuple[str, ...]]:
+    """The name scopes and the op of each instruction, without scopes that only wrap the program.
+
+    A scope with nothing but another scope in it is one with that, as in `model/encoder`.
+    """
+    names = [plain_name(op) or UNKNOWN_SCOPE for op in _of_either(rows, "op_name")]
+    paths = [tuple(name.split("/", MAX_DEPTH)) for name in names]
+    below: dict[tuple[str, ...], set[str]] = defaultdict(set)
+    for path in set(paths):
+        for depth, name in enumerate(path):
+            below[path[:depth]].add(name)
+    ends = set(paths)
+    return [_folded(path, below, ends) for path in paths]
+
+
+def _folded(
+    path: tuple[str, ...], below: dict[tuple[str, ...], set[str]], ends: set[tuple[str, ...]]
+) -> tuple[str, ...]:
+    parts: list[str] = []
+    for depth, name in enumerate(path):
+        above = path[:depth]
+        if parts and above not in ends and len(below[above]) == 1:
+            parts[-1] += f"/{name}"
+        else:
+            parts.append(name)
+    return tuple(parts)
+
+
+def _of_either(rows: pd.DataFrame, column: str) -> pd.Series:
+    """The text of the baseline if it has the instruction, else that of the candidate."""
+    return rows[f"{column}_baseline"].fillna(rows[f"{column}_candidate"]).fillna("")
+
+
+def unknown_costs_sentence(pair: Pair) -> str:
+    """Which share of the device time of all compiled programs has no known cost, in Markdown; empty if all have one."""
+    return pair.cached(
+        "unknown costs",
+        lambda: _unknown_costs_sentence(pair, [side.each(instructions_in_steps) for side, _ in pair.shown]),
+    )
+
+
+def unknown_costs_sentence_on(pair: Pair, rows: pd.DataFrame) -> str:
+    """As `sentence`, of the instructions `rows`, which are of the diff of `hlo_ops`."""
+    names = ("self_time_us", *COSTS)
+    sides = [
+        pd.DataFrame({"hlo_op": rows["hlo_op"], **{name: rows[f"{name}_{role}"].astype("float64") for name in names}})
+        for role in SIDES[: len(pair.shown)]
+    ]
+    return _unknown_costs_sentence(pair, [[side] for side in sides])
+
+
+def _unknown_costs_sentence(pair: Pair, captures: Sequence[Sequence[pd.DataFrame]]) -> str:
+    """`captures` are the instructions of each capture of each side."""
+    shares = [mean_of([*map(unknown_share, frames)]) for frames in captures]
+    lacking = {at: share for at, share in enumerate(shares) if share >= _LEAST_SHARE}
+    if not lacking:
+        return ""
+    unknown = pd.concat([frame[has_unknown_cost(frame)] for at in lacking for frame in captures[at]])
+    lacked = [called for cost, called in _CALLED.items() if unknown[cost].isna().any()]
+    what = lacked[0] if len(lacked) == 1 else "cost"
+    times = unknown.groupby("hlo_op")["self_time_us"].sum().sort_values(ascending=False, kind="stable")
+    on_device = "device " if any(run.info.device_type != _CPU for _, run in pair.shown) else ""
+    first, *others = [(at, format_percent(share)) for at, share in lacking.items()]
+    whole = f"{first[1]} of the {on_device}time of compiled programs"
+    if not pair.is_single:
+        whole += "".join(
+            [f" in {pair.marked[first[0]]}", *(f" and {share} in {pair.marked[at]}" for at, share in others)]
+        )
+    return f"{whole} has no known {what}: {some_of(map(as_code, times.index), _NAMED)}."

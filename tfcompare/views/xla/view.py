@@ -1,0 +1,444 @@
+"""The XLA view: programs, their instructions, and what compiling took."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from tfcompare import schema
+from tfcompare.compare import executions
+from tfcompare.compare.diff import SideRows, change, diff_table
+from tfcompare.compare.pair import Pair
+from tfcompare.markdown import as_code
+from tfcompare.schema import SIDES, SPARSE_CORE
+from tfcompare.schema.hlo import COMPILING, TRACING
+from tfcompare.text import INDENT
+from tfcompare.units import MISSING, format_count, format_time_us, format_value
+from tfcompare.views.advice.model import code
+from tfcompare.views.blocks import Beside, Block, Chart, Choose, Facts, Opens, Section, Table, Text, later
+from tfcompare.views.columns import Shown
+from tfcompare.views.ops.figures import with_words
+from tfcompare.views.options import option
+from tfcompare.views.pair_words import why_not_compared
+from tfcompare.views.view import CHANGE, Make, View, by_role, cards, largest_first, without_rows
+from tfcompare.views.xla import charts as roofline
+from tfcompare.views.xla import charts as time_icicle
+from tfcompare.views.xla import compiler as xla_compiler
+from tfcompare.views.xla import figures as unknown_costs
+from tfcompare.views.xla import figures as xla
+from tfcompare.views.xla import figures as xla_tree
+from tfcompare.views.xla import instruction as xla_instruction
+from tfcompare.views.xla import memory as xla_memory
+from tfcompare.views.xla import program as xla_program
+from tfcompare.views.xla import regrouped
+from tfcompare.views.xla.figures import TIME, By
+
+if TYPE_CHECKING:
+    from tfcompare.run import Run
+
+GROUPINGS: dict[By, str] = {"category": "category", "source": "source line", "scope": "name scope"}
+HOW_TO_COMPILE = "JAX compiles every `jit`; TensorFlow compiles a `tf.function` with `jit_compile=True`."
+KINDS_HELP = (
+    "Instructions of the program that ran, by kind, with their time per execution. An instruction may be of several "
+    "kinds. "
+) + " ".join(f"{kind}: {meaning}." for kind, meaning in xla_compiler.MEANINGS.items())
+COMPILATION_HELP = (
+    "What was traced, lowered and compiled while the profile was recorded, before the steps or in them. A function "
+    "that is compiled again and again usually gets arguments of changing shapes."
+)
+GROUPS = "tree_"
+"""The address of the table of groups."""
+TREE_PIXELS = 600
+"""The least width of the icicle and of the table beside it."""
+AS_IN_ADDRESS = "The key of its row, as in the address of the page."
+MOST_RATES = 5
+"""Instructions whose FLOP rates a text names."""
+NOTHING = "Nothing was compiled during either capture."
+NOTHING_ALONE = "Nothing was compiled during the capture."
+MOST_SHAPES = 4
+_VERBS = {COMPILING: "compiled", TRACING: "traced"}
+_NUMBERS = [f"{name}_{role}" for name in ("occurrences", "total_time_us") for role in SIDES]
+
+
+def _programs(pair: Pair, _options: Any = None) -> dict[str, str]:
+    """The names of all programs, the longest first."""
+    return {label: label for label in _program_keys(pair)}
+
+
+def _program_keys(pair: Pair) -> dict[str, str]:
+    """Each program's key by its name."""
+
+    def make() -> dict[str, str]:
+        found = executions.programs(pair.instructions())
+        return dict(zip(found["label"], found["program_key"], strict=True))
+
+    return pair.cached("xla_programs", make)
+
+
+@dataclass(frozen=True)
+class Options:
+    """Which program is shown, which of its instructions, and how they are grouped."""
+
+    program: str = option(
+        "", "Program", _programs, is_list=True,
+        help="The longest comes first. Programs are paired by name, then by contents.",
+    )  # fmt: skip
+    filter: str = option(
+        "", "Filter", hint="words in instruction, category, op or source",
+        help="All words must be in an instruction's name, category, op or source; case does not matter",
+    )  # fmt: skip
+    group: str = option(
+        "", "Group of instructions", address=f"{GROUPS}row", is_in_address=True, help=f"Group. {AS_IN_ADDRESS}"
+    )
+    by: By = option("category", "Group by", GROUPINGS)
+    by_change: bool = option(
+        False, "Size by change", when=lambda pair, _options: not pair.is_single,
+        help="Size each instruction by how much its time changed instead of by its time",
+    )  # fmt: skip
+    buffer: str = option(
+        "",
+        "Buffer in the chart",
+        address=f"{xla_memory.ADDRESS}row",
+        is_in_address=True,
+        help=f"Buffer. {AS_IN_ADDRESS}",
+    )
+
+
+def blocks(pair: Pair, options: Options) -> Iterator[Block]:
+    """The time per execution in a sentence and as figures, every instruction, where the time goes, roofline, memory."""
+    if why := why_not_compared(pair):
+        yield Text(why, "notice")
+    if without := [
+        run.name
+        for (_, run), rows in zip(pair.shown, pair.tables("hlo_ops"), strict=False)
+        if rows.empty and run.has_recorded_devices()
+    ]:
+        names = " and ".join(map(as_code, without))
+        yield Text(f"{names} ran no compiled XLA programs while being captured. {HOW_TO_COMPILE}", "notice")
+    if len(without) < len(pair.shown):
+        rows = partial(instructions, pair, options)
+        yield Choose(["program"])
+        yield later(lambda: _answer(pair, options.program, rows()))
+        yield Choose(["filter"])
+        yield later(lambda: _every_instruction(pair, options, _with_sparse_cores(pair, options)))
+        title = "Where the time goes" if pair.is_single else "Where the time changed"
+        yield Section(title, lambda: _times(pair, options, rows()), True, ["by", "by_change"])
+        yield later(lambda: _rates(pair, options, rows()))
+        of_program = partial(xla_memory.blocks, pair, options.program, chosen=options.buffer)
+        help_text = "As the compiler placed the program's buffers, for one execution"
+        yield Section("Memory", lambda: of_program(rows()), True, help=help_text)
+        yield later(lambda: _kinds(pair, rows()))
+        yield later(lambda: regrouped.section(pair, options.program, rows()))
+        yield later(lambda: xla_program.section(pair, options.program, rows()))
+    yield Section("Compilation", partial(_compilation, pair), True, help=COMPILATION_HELP)
+
+
+def instructions(pair: Pair, options: Options) -> pd.DataFrame:
+    """The instructions of the chosen program on both sides, those whose time changed most first; empty without any."""
+    name = options.program
+
+    def make() -> pd.DataFrame:
+        rows = pair.instructions()
+        return executions.of_program(rows, _program_keys(pair)[name]) if name else rows
+
+    return pair.cached(("xla_program", name), make)
+
+
+def _with_sparse_cores(pair: Pair, options: Options) -> pd.DataFrame:
+    """`instructions`, with those of SparseCores."""
+    rows = pair.every_instruction()
+    if (rows["core_type"] != SPARSE_CORE).all():
+        return instructions(pair, options)
+    return executions.of_program(rows, _program_keys(pair)[options.program]) if options.program else rows
+
+
+def _answer(pair: Pair, name: str, rows: pd.DataFrame) -> Iterator[Block]:
+    figures = xla.figures(rows)
+    yield Text(headline(pair, name, rows), "headline")
+    yield cards(pair, figures)
+    if unknown := unknown_costs.unknown_costs_sentence_on(pair, rows):
+        yield Text(unknown, "quiet")
+
+
+def headline(pair: Pair, name: str, rows: pd.DataFrame) -> str:
+    """The time per execution of a program with these instructions, in Markdown."""
+    if pair.is_single:
+        return xla.sentence_alone(rows, name)
+    if pair.is_identical:
+        return "Both runs are the same capture: no program differs."
+    return xla.sentence(rows, name, pair.called)
+
+
+def _every_instruction(pair: Pair, options: Options, rows: pd.DataFrame) -> Iterator[Block]:
+    """The instructions of the chosen group that have all words of the filter."""
+    found = xla_tree.below_node(rows, options.program, options.group) if options.group else None
+    label, within = found or ("", rows)
+    if options.group and found is None:
+        yield Text("There is no such group of instructions: all are shown.", "quiet")
+    if label:
+        yield Text(f"Only instructions of {as_code(label)}", clears=f"{GROUPS}row")
+    names = ["hlo_op", "category", "hlo_op_candidate"]
+    names += [f"{name}_{role}" for name in ("op_name", "source") for role in SIDES]
+    chosen = with_words(within, options.filter, names)
+    yield Table(
+        schema.HLO_OPS,
+        "Every instruction",
+        largest_first(pair, schema.HLO_OPS, chosen),
+        _columns(pair, rows, chosen, every=False),
+        every=_columns(pair, rows, chosen, every=True),
+        is_alone=pair.is_single,
+        nothing=f"No row has all words of {as_code(options.filter)}. Clear the filter to see all.",
+        opens=Opens(partial(xla_instruction.details, pair, rows), xla_instruction.instruction_key),
+        sums_per=pair.sums_per(),
+    )
+
+
+def _columns(pair: Pair, rows: pd.DataFrame, chosen: pd.DataFrame, *, every: bool) -> list[str]:
+    """The table's columns, most important first; of a pair, those that fit beside each other.
+
+    What could be saved is shown only if the peaks of a device are known for any of `rows`.
+    """
+    sides = SIDES[: len(pair.shown)]
+    has_peaks = every or rows[by_role("excess_us", sides)].notna().any(axis=None)
+    names = ["hlo_op", "category", *(["core_type"] if chosen["core_type"].nunique() > 1 or every else [])]
+    names += [*(["host"] if chosen["host"].nunique() > 1 or every else [])]
+    names += by_role(TIME, CHANGE)
+    costs = [*(["excess_us"] if has_peaks else []), "flops_per_s"]
+    costs += ["bandwidth_bytes_per_s"] if pair.is_single or every else []
+    costs += ["bound_by"] if every else []
+    names += [f"{name}_{role}" for name in costs for role in sides]
+    if every:
+        sums = ("self_time_us", "total_time_us", "executions", "occurrences", "flops", "bytes_accessed")
+        names += [f"{name}_{role}" for name in sums for role in CHANGE[:3]]
+        more = ("operational_intensity", "peak_flops_per_s", "peak_bytes_per_s", "is_rematerialized")
+        names += [f"{name}_{role}" for name in (*more, "op_name", "source") for role in sides]
+        names += ["hlo_op_candidate", "program", "program_candidate", "status", "match", "verdict"]
+    return names
+
+
+def _times(pair: Pair, options: Options, rows: pd.DataFrame) -> Iterator[Block]:
+    """An icicle of the program's instructions by category, source line or name scope, and its groups as a table."""
+    if options.by_change and not _has_changes(rows):
+        yield Text("No instruction of this program changed its time.", "notice")
+        return
+    on = (options.program, options.by, options.by_change)
+    chart = Chart("xla_time", partial(_time, pair, options), on=on)
+    yield Beside([[chart], [_groups(pair, options)]], pixels=TREE_PIXELS)
+
+
+def _has_changes(rows: pd.DataFrame) -> bool:
+    return bool(rows[f"{TIME}_delta"].fillna(1.0).any())
+
+
+def _tree(pair: Pair, options: Options) -> pd.DataFrame:
+    make = partial(xla_tree.time_tree, instructions(pair, options), options.program, options.by)
+    return pair.cached(("xla_tree", options.program, options.by), make)
+
+
+def _time(pair: Pair, options: Options) -> Any:
+    rows = instructions(pair, options)
+    if rows.empty or (options.by_change and not _has_changes(rows)):
+        return None
+    width = "change_us" if options.by_change else "width_us"
+    return time_icicle.time_icicle(_tree(pair, options), by=GROUPINGS[options.by], alone=pair.is_single, width=width)
+
+
+def _groups(pair: Pair, options: Options) -> Table:
+    """The groups, indented by their depth; the selected one restricts the table of instructions."""
+    nodes, by = xla_tree.groups(_tree(pair, options), options.by), GROUPINGS[options.by]
+    labels = [INDENT * (depth - 1) + label for depth, label in zip(nodes["depth"], nodes["label"], strict=True)]
+    share = "Its part of the program's time"
+    share += "" if pair.is_single else ", with the longer time of both runs for each instruction"
+    return Table(
+        replace(schema.HLO_OPS, name="hlo_op_groups"),
+        f"By {by}",
+        nodes.assign(label=labels),
+        ["label", *by_role(TIME, CHANGE[:3]), "width_share"],
+        is_alone=pair.is_single,
+        is_small=True,
+        opens=Opens(
+            None,
+            lambda shown: shown["key"],
+            "Select a row at its left end to show only its instructions in the table above.",
+        ),
+        address=GROUPS,
+        others={
+            "label": Shown(
+                "label", "", by.capitalize(), "Groups are indented below the one that they are part of", "text"
+            ),
+            "width_share": Shown("width_share", "", "Share", share, "bar"),
+        },
+    )
+
+
+def _rates(pair: Pair, options: Options, rows: pd.DataFrame) -> Iterator[Block]:
+    """FLOP rate over operational intensity of the instructions, below the roofs of the devices."""
+    if roofline.has_roofs(rows, len(pair.shown)):
+        title = "Distance from the peaks"
+        lines = (
+            " Below the sloping line it is bound by memory bandwidth, below the level one by the FLOP rate; its "
+            "distance from the line is what could still be saved."
+        )
+    else:
+        title, lines = "FLOP rate", " The peaks of these devices are unknown, so there are no lines to compare with."
+    more = " Instructions without floating-point operations are not shown."
+    help_text = f"Each marker is an instruction.{lines}{more}"
+    if roofline.has_points(rows, len(pair.shown)):
+        draw = partial(_roofline, pair, options)
+        inner: Block = Chart("roofline", draw, facts=_largest_rates(pair, rows), on=options.program)
+    else:
+        inner = Text("No instruction of this program has a known FLOP rate.", "notice")
+    yield Section(title, [inner], True, help=help_text)
+
+
+def _roofline(pair: Pair, options: Options) -> Any:
+    rows = instructions(pair, options)
+    if not roofline.has_points(rows, len(pair.shown)):
+        return None
+    return roofline.roofline(rows, [side for side, _ in pair.shown])
+
+
+def _largest_rates(pair: Pair, rows: pd.DataFrame) -> Facts:
+    """The place of the longest instructions in the chart, as texts."""
+    sides = SIDES[: len(pair.shown)]
+    known = rows[rows[by_role("flops_per_s", sides)].notna().any(axis=1)]
+    times = known[by_role(TIME)].astype("float64").max(axis=1)
+    longest = known.loc[times.sort_values(ascending=False, kind="stable").index[:MOST_RATES]]
+    cells = [[str(row["hlo_op"]), *(_rate(row, role) for role in sides)] for _, row in longest.iterrows()]
+    more = len(known) - len(cells)
+    note = f"{more} more are left out." if more else ""
+    return Facts(["Longest instructions", *pair.headings], cells, (1, 2), note=note)
+
+
+def _rate(row: pd.Series, role: str) -> str:
+    rate = row[f"flops_per_s_{role}"]
+    if pd.isna(rate):
+        return MISSING
+    return f"{format_value(rate, 'FLOP/s')} at {format_value(row[f'operational_intensity_{role}'], 'FLOP/byte')}"
+
+
+def _kinds(pair: Pair, rows: pd.DataFrame) -> Iterator[Block]:
+    """How many instructions of each kind ran on both sides, and what they take per execution."""
+    kinds = xla_compiler.kinds(rows)
+    if kinds.empty:
+        return
+    sides = {"": "baseline"} if pair.is_single else {f", {role}": role for role in SIDES}
+    columns = {"": kinds["kind"]}
+    columns |= {f"Instructions{label}": kinds[f"count_{role}"].map(format_count) for label, role in sides.items()}
+    for label, role in sides.items():
+        columns[f"Time per execution{label}"] = kinds[f"{TIME}_{role}"].map(format_time_us)
+    cells = list(map(list, zip(*columns.values(), strict=True)))
+    yield Section("What the compiler did", [Facts(list(columns), cells, (1, 2, 3, 4))], True, help=KINDS_HELP)
+
+
+def _compilation(pair: Pair) -> Iterator[Block]:
+    """Which functions were traced and compiled during the capture, how often and how long."""
+    make = partial(compilation_rows, pair.candidate, *pair.tables("compilations"))
+    rows = pair.cached("xla_compilations", make)
+    is_alone = pair.is_single
+    yield Text(sentence_alone(rows) if is_alone else sentence(rows, pair.called))
+    if rows.empty:
+        return
+    sides = SIDES[: len(pair.shown)]
+    times = by_role("total_time_us", CHANGE[:3])
+    numbers = [f"{name}_{role}" for name in ("longest_us", "programs", "shapes") for role in sides]
+    names = [*by_role("occurrences", sides), *times, *numbers]
+    host = ["host"] if rows["host"].nunique() > 1 else []
+    yield Table(
+        schema.COMPILATIONS,
+        "Functions",
+        largest_first(pair, schema.COMPILATIONS, rows),
+        ["function", "phase", *host, *names],
+        every=["function", "phase", "host", *names, "status"],
+        is_alone=is_alone,
+        address="compilation_",
+    )
+
+
+def _memory(pair: Pair, options: Options) -> Any:
+    return xla_memory.chart(pair, options.program, instructions(pair, options), chosen=options.buffer)
+
+
+CHARTS: dict[str, Make] = {"xla_time": _time, "roofline": _roofline, "xla_memory": _memory}
+VIEW = View(
+    "xla", "XLA", blocks, CHARTS,
+    without_rows("No compiled XLA programs and no compilations were captured.", "hlo_ops", "compilations"),
+    HOW_TO_COMPILE, Options,
+)  # fmt: skip
+
+
+def compilation_rows(candidate: Run, ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
+    """The diff of `compilations`, with sums over the whole capture: how often a function is compiled does not depend on
+    the number of steps."""
+    return diff_table(schema.COMPILATIONS, candidate.id, SideRows(ours), SideRows(theirs), identical=False)
+
+
+def sentence(rows: pd.DataFrame, runs: tuple[str, str]) -> str:
+    """`f` was compiled 5 times in `B` (1.20 s), in `A` not once. Its programs differ in …, in Markdown.
+
+    About the function whose compilation changed most, or its tracing where nothing was compiled. `rows` are
+    `compilation_rows`, `runs` the names of baseline and candidate. Of several hosts, the one with the longest counts.
+    """
+    found = _main_row(rows)
+    if found is None:
+        return NOTHING
+    baseline, candidate = map(code, runs)
+    counts = [int(found[f"occurrences_{role}"]) for role in SIDES]
+    times = [_how_often(found, role) for role in SIDES]
+    what = f"{_function(found)} was {_VERBS[str(found['phase'])]}"
+    if min(counts):
+        text = f"{what} {times[1]} in {candidate}, {times[0]} in {baseline}."
+    elif counts[1]:
+        text = f"{what} {times[1]} in {candidate}, not once in {baseline}."
+    else:
+        text = f"{what} {times[0]} in {baseline}, not once in {candidate}."
+    return text + _shapes(found)
+
+
+def sentence_alone(rows: pd.DataFrame) -> str:
+    """`f` was compiled 5 times (1.20 s). Its programs differ in …, in Markdown; of the function that took longest."""
+    found = _main_row(rows)
+    if found is None:
+        return NOTHING_ALONE
+    return f"{_function(found)} was {_VERBS[str(found['phase'])]} {_how_often(found, 'baseline')}.{_shapes(found)}"
+
+
+def _main_row(rows: pd.DataFrame) -> pd.Series | None:
+    """The numbers of the function to speak of; None if there is none."""
+    phases = [phase for phase in _VERBS if (rows["phase"] == phase).any()]
+    if not phases:
+        return None
+    here = rows[rows["phase"] == phases[0]]
+    texts = [f"shapes_{role}" for role in SIDES]
+    of_hosts = here.groupby(["function", "phase"], as_index=False).agg(
+        dict.fromkeys(_NUMBERS, "max") | dict.fromkeys(texts, "first")
+    )
+    of_hosts[_NUMBERS] = of_hosts[_NUMBERS].astype("float64").fillna(0.0)
+    sides = [of_hosts[f"total_time_us_{role}"] for role in SIDES]
+    order = pd.DataFrame({"change": change(*sides).abs(), "size": pd.concat(sides, axis=1).max(axis=1)})
+    first = order.sort_values(["change", "size"], ascending=False, kind="stable").index[0]
+    return pd.Series(of_hosts.loc[first])
+
+
+def _function(found: pd.Series) -> str:
+    return code(found["function"]) if found["function"] else "A function without a name"
+
+
+def _how_often(found: pd.Series, role: str) -> str:
+    count = found[f"occurrences_{role}"]
+    times = "once" if count == 1 else f"{format_count(count)} times"
+    return f"{times} ({format_time_us(found[f'total_time_us_{role}'])})"
+
+
+def _shapes(found: pd.Series) -> str:
+    """The shapes in which the programs of the function differ, of the side with the most programs."""
+    texts = [found[f"shapes_{role}"] for role in SIDES]
+    shapes = max((text.split("; ") for text in texts if isinstance(text, str) and text), key=len, default=[])
+    if not shapes:
+        return ""
+    shown = ", ".join(map(code, shapes[:MOST_SHAPES]))
+    return f" The shapes of its arguments change: {shown}{', …' if len(shapes) > MOST_SHAPES else ''}."
