@@ -24,9 +24,9 @@ from benchmarks.generate import generate
 from benchmarks.machine import description
 from benchmarks.page import put
 from tfcompare.comparison import compare
-from tfcompare.ingest.cluster import Cluster
-from tfcompare.ingest.ingesting import ingest
-from tfcompare.ingest.pools import Here
+from tfcompare.fleet.cluster import Cluster
+from tfcompare.fleet.ingesting import ingest
+from tfcompare.fleet.pools import Here
 from tfcompare.run import load
 from tfcompare.settings import sample_runs
 from tfcompare.store.file_names import INDEX

@@ -24,9 +24,9 @@ from tests.store.forged_packs import Forged, aligned
 from tests.xspace import fuzz_inputs
 from tfcompare import settings
 from tfcompare.errors import TfcompareError
+from tfcompare.fleet.ingesting import ingest
+from tfcompare.fleet.pools import Here
 from tfcompare.frames.arrow import TEXT, table_of
-from tfcompare.ingest.ingesting import ingest
-from tfcompare.ingest.pools import Here
 from tfcompare.run import Run, load
 from tfcompare.sources.logdir import find_runs
 from tfcompare.store import cached_frames

@@ -13,8 +13,8 @@ from tests.profiles import run_path
 from tests.xspace.fuzz_inputs import hlo_proto
 from tests.xspace_builder import event, line, meta, plane, space
 from tfcompare import schema
-from tfcompare.ingest.ingesting import Summary, ingest
-from tfcompare.ingest.pools import Here
+from tfcompare.fleet.ingesting import Summary, ingest
+from tfcompare.fleet.pools import Here
 from tfcompare.run import Run
 from tfcompare.store.arrays import encode
 from tfcompare.store.run_store import Store

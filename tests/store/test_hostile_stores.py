@@ -16,8 +16,8 @@ from fsspec.implementations.local import LocalFileSystem
 from tests.store.runs_in_stores import pipe_to_full_disk, stored
 from tfcompare import settings
 from tfcompare.errors import NoOtherSteps, TfcompareError
+from tfcompare.fleet import pools
 from tfcompare.frames.profile_reader import ProfileReader
-from tfcompare.ingest import pools
 from tfcompare.run import load
 from tfcompare.sources.logdir import RunSummary
 from tfcompare.sources.logdir.metadata import Metadata

@@ -28,8 +28,8 @@ from tfcompare.text import is_url
 from tfcompare.units import format_bytes
 
 if TYPE_CHECKING:
-    from tfcompare.ingest.ingesting import Ingest, Summary
-    from tfcompare.ingest.pools import Pool
+    from tfcompare.fleet.ingesting import Ingest, Summary
+    from tfcompare.fleet.pools import Pool
 
 SUMMARY = "add runs to a store, using several processes or machines"
 EXAMPLES = """examples:
@@ -62,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Ingest and print a summary; returns 1 if something could not be ingested."""
-    from tfcompare.ingest.ingesting import ingest
+    from tfcompare.fleet.ingesting import ingest
 
     given = of_options(arguments.tag)
     address = arguments.store or local_store()
@@ -88,12 +88,12 @@ def local_store() -> str:
 def _pool(arguments: argparse.Namespace, address: str) -> Callable[[], Pool]:
     def start() -> Pool:
         from tfcompare import settings
-        from tfcompare.ingest.pools import Here, Processes
+        from tfcompare.fleet.pools import Here, Processes
 
         if any(is_url(place) and parse(place).path.protocol == "memory" for place in (address, *arguments.paths)):
             return Here()  # memory:// is not shared with other processes
         if arguments.scheduler:
-            from tfcompare.ingest.cluster import Cluster
+            from tfcompare.fleet.cluster import Cluster
 
             return Cluster(arguments.scheduler)
         note_if_compiling()

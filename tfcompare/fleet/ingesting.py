@@ -9,9 +9,9 @@ from pathlib import Path
 from time import monotonic
 
 from tfcompare.errors import TfcompareError
-from tfcompare.ingest.plan import Plan, plan
-from tfcompare.ingest.pools import Job, Killed, Outcome, Pool, outcomes
-from tfcompare.ingest.tasks import HostOutcome, HostTask, RunTask, ingest_host, ingest_run
+from tfcompare.fleet.plan import Plan, plan
+from tfcompare.fleet.pools import Job, Killed, Outcome, Pool, outcomes
+from tfcompare.fleet.tasks import HostOutcome, HostTask, RunTask, ingest_host, ingest_run
 from tfcompare.sources.logdir import HostFile
 from tfcompare.sources.logdir.metadata import NO_METADATA, Metadata
 from tfcompare.store.files import full_address

@@ -11,9 +11,9 @@ import pytest
 
 from tests.store.runs_in_stores import SMALL, assert_same, stored
 from tfcompare.errors import TfcompareError
-from tfcompare.ingest import cluster
-from tfcompare.ingest.cluster import PER_THREAD, Cluster
-from tfcompare.ingest.ingesting import Ingest, ingest
+from tfcompare.fleet import cluster
+from tfcompare.fleet.cluster import PER_THREAD, Cluster
+from tfcompare.fleet.ingesting import Ingest, ingest
 from tfcompare.run import load
 
 distributed = pytest.importorskip("distributed", reason="CLUSTER TESTS SKIPPED: pip install 'tfcompare[cluster]'")

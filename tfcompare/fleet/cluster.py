@@ -10,7 +10,7 @@ from time import monotonic
 from typing import Any
 
 from tfcompare.errors import TfcompareError
-from tfcompare.ingest.pools import Pool
+from tfcompare.fleet.pools import Pool
 from tfcompare.store.version import reader_version
 from tfcompare.text import text_of
 

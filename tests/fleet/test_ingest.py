@@ -12,10 +12,10 @@ import pytest
 from tests.sources.remote.servers import S3
 from tests.store.runs_in_stores import SMALL, STAMP, assert_same, put, small, stored
 from tfcompare.errors import TfcompareError
+from tfcompare.fleet import tasks
+from tfcompare.fleet.ingesting import Ingest, ingest
+from tfcompare.fleet.pools import Here, Processes
 from tfcompare.frames import profile_reader
-from tfcompare.ingest import tasks
-from tfcompare.ingest.ingesting import Ingest, ingest
-from tfcompare.ingest.pools import Here, Processes
 from tfcompare.run import load
 from tfcompare.store import cached_frames, reading
 from tfcompare.store.run_store import Store

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from tests.ingest.tasks import sleep, work
+from tests.fleet.tasks import sleep, work
 from tests.profiles import ROOT
 from tests.sources.capture.test_xprof_process import is_alive
-from tfcompare.ingest.pools import Here, Job, Killed, Processes, outcomes
+from tfcompare.fleet.pools import Here, Job, Killed, Processes, outcomes
 
 
 @pytest.fixture(scope="module")
@@ -101,8 +101,8 @@ def test_closing_ends_processes_that_are_working(tmp_path: Path) -> None:
 
 def test_processes_end_with_a_parent_that_is_killed(tmp_path: Path) -> None:
     script = (
-        "from pathlib import Path; from tests.ingest.tasks import sleep; "
-        "from tfcompare.ingest.pools import Processes; "
+        "from pathlib import Path; from tests.fleet.tasks import sleep; "
+        "from tfcompare.fleet.pools import Processes; "
         f"pool = Processes(1); pool.submit(sleep, Path({str(tmp_path)!r})).result()"
     )
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
