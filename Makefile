@@ -15,7 +15,7 @@ BIN := .venv/bin
 DIRS ?=
 PORT ?=
 TESTS ?= tests
-NUMERIC_TESTS := tests/charts tests/compare tests/export tests/frames tests/tools
+NUMERIC_TESTS := tests/compare tests/frames tests/views
 # Something of every layer, and the pages that would call what is missing: less than a minute on two cores.
 CORE_TESTS := $(addprefix tests/,test_imports.py test_loading.py test_run.py commands/test_cli.py \
 	compare/test_compare_diff.py sources/capture/test_page.py views/test_overview.py views/test_op_stats.py \

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pandas as pd
 
-from tests.charts import chart_samples as samples
+from tests.views import chart_samples as samples
 from tfcompare import schema
 from tfcompare.compare.diff import SideRows, diff_table
 from tfcompare.schema.input import INPUT_PIPELINE, TF_DATA_PIPELINES

@@ -65,10 +65,10 @@ from tests.browser.timeline_page import (
 from tests.profiles import ROOT, SAMPLE_RUNS, SAMPLES
 from tests.render.documents import hostile_comparison
 from tests.render.test_html import LARGEST
-from tests.tools.series_runs import FACTOR, nights
-from tests.tools.timeline.cases import GPU_PAIR, aligned_pair
 from tests.ui.hostile_profile import hostile
 from tests.views.flat import only_pair
+from tests.views.series.series_runs import FACTOR, nights
+from tests.views.timeline.cases import GPU_PAIR, aligned_pair
 from tfcompare.render.html import as_html
 from tfcompare.sources.logdir import find_runs
 from tfcompare.views.blocks import Report, Section

@@ -9,7 +9,7 @@ from playwright.sync_api import Page
 
 from tests.browser.pages import PHONE, becomes, box_of
 from tests.browser.timeline_page import LANE_GAP, ROW, SIDE_GAP, opened_timeline, window
-from tests.tools.timeline.cases import GPU_PAIR, aligned_pair
+from tests.views.timeline.cases import GPU_PAIR, aligned_pair
 from tfcompare.views.timeline.drawing import Viewport, drawing
 
 pytestmark = pytest.mark.thorough

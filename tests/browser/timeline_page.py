@@ -8,7 +8,7 @@ from collections.abc import Callable
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.pages import address, becomes, box_of, opened, query, settled
-from tests.tools.timeline.cases import GPU_PAIR, aligned_pair
+from tests.views.timeline.cases import GPU_PAIR, aligned_pair
 from tfcompare.views.timeline.drawing import Viewport, drawing
 
 LABELS, LANE_GAP, SIDE_GAP, ROW = 172, 9, 3, 15

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from tests.store.runs_in_stores import put
-from tests.tools.series_runs import BEFORE, FACTOR, nights, profile, write
+from tests.views.series.series_runs import BEFORE, FACTOR, nights, profile, write
 from tfcompare.render import as_json
 from tfcompare.store import cached_frames
 from tfcompare.store.run_store import Store

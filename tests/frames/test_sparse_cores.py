@@ -9,7 +9,7 @@ import pytest
 from tests import xprof_oracle
 from tests.frames.tables import device_ops, host, lines, ops, rows, run_with
 from tests.frames.test_hlo_ops import gpu, kernel, metadata
-from tests.tools.timeline.cases import open_alone
+from tests.views.timeline.cases import open_alone
 from tests.xspace_builder import U64, Event, Meta, Plane, event, line, meta, plane
 from tfcompare.frames.planes import STEPS_LINE
 from tfcompare.run import Run

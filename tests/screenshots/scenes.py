@@ -8,8 +8,8 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 from tests.profiles import CORPUS, SAMPLES
-from tests.tools.series_runs import nights
 from tests.ui.hostile_profile import hostile
+from tests.views.series.series_runs import nights
 from tests.xspace_builder import Event, event, line, plane, space
 from tfcompare import find_runs
 

@@ -10,8 +10,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.profiles import SAMPLE_RUNS
-from tests.tools.series_runs import profile as small_profile
 from tests.ui.home_page import PATH_FIELD, table, texts
+from tests.views.series.series_runs import profile as small_profile
 from tfcompare import settings
 from tfcompare.server import pages
 from tfcompare.server.uploads import Arrival, Uploads

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from pandas.io.formats.style import Styler
 
-from tests.charts import chart_samples as samples
+from tests.views import chart_samples as samples
 from tfcompare import schema
 from tfcompare.compare.diff import SumsPer
 from tfcompare.errors import Unknown

@@ -13,7 +13,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.profiles import CORPUS, ROOT, SAMPLES, loaded_run, run_path
-from tests.tools.timeline.cases import GPU_PAIR, aligned_pair, open_alone
+from tests.views.timeline.cases import GPU_PAIR, aligned_pair, open_alone
 from tests.xspace_builder import PS_PER_US, line, plane, space
 from tfcompare import settings
 from tfcompare.settings import Settings

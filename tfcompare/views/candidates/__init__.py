@@ -1,1 +1,1 @@
-"""TODO."""
+"""The comparison of several candidates."""

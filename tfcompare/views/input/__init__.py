@@ -1,1 +1,1 @@
-"""The pages Input pipeline and tf.data."""
+"""The Input pipeline page."""

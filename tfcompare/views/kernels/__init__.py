@@ -1,1 +1,1 @@
-"""TODO."""
+"""The Kernel stats page."""

@@ -1,1 +1,1 @@
-"""TODO."""
+"""The pages Op stats and of a single op."""

@@ -1,1 +1,1 @@
-"""The steps of runs: what the headline says of them, and why they take longer or less time."""
+"""The Overview: the steps of runs, and why they take longer or less time."""

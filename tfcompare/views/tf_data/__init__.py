@@ -1,1 +1,1 @@
-"""TODO."""
+"""The tf.data page."""

@@ -1,1 +1,1 @@
-"""The timeline: which hosts and steps are on the axis, and what is said of them."""
+"""The Timeline page: two traces on one axis."""

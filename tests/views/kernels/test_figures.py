@@ -1,0 +1,79 @@
+"""Key figures of kernels: sums over the diff, shares of the whole, empty where a side has nothing."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from tests.views.kernels.kernel_samples import copies_diff, kernel_diff
+from tfcompare.views.kernels.figures import (
+    MATCHED_TIME,
+    USES,
+    kernel_figures,
+    kernel_sentence,
+    sentence_alone,
+    tensor_core_use,
+    with_ranks_and_shares,
+)
+
+ROLES = ("baseline", "candidate")
+
+
+def figures(diff: pd.DataFrame, copies: pd.DataFrame) -> dict[str, tuple[float, float]]:
+    return {figure.label: (figure.baseline, figure.candidate) for figure in kernel_figures(diff, copies, "step")}
+
+
+def test_the_figures_are_sums_per_step_and_shares_of_them():
+    found = figures(kernel_diff(), copies_diff())
+    assert found["Kernel time per step"] == (1000.0, 300.0)
+    assert found["Launches per step"] == (9.0, 8.0)
+    assert found["Time on tensor cores"] == (0.6, 0.0)
+    assert found["Copy time per step"] == (20.0, 10.0)
+    assert found[MATCHED_TIME][1] == pytest.approx((150 + 400) / 1300)
+
+
+def test_what_neither_run_has_is_left_out():
+    found = figures(kernel_diff(), copies_diff().iloc[:0])
+    assert not any("Copy" in label for label in found)
+    assert kernel_figures(kernel_diff().iloc[:0], copies_diff().iloc[:0], "step") == []
+
+
+def test_the_sentence_says_what_fell_rose_or_stayed():
+    assert kernel_sentence(kernel_diff(), "step") == (
+        "Kernel time per step fell from 1.00 ms to 300 µs (−70.0 %); launches per step fell from 9 to 8 (−11.1 %)."
+    )
+    same = kernel_diff(same=True)
+    assert kernel_sentence(same, "step") == "Kernel time per step stayed at 1.00 ms; launches per step stayed at 9."
+    back = kernel_sentence(kernel_diff(swap=True), "step")
+    assert back.startswith("Kernel time per step rose from 300 µs to 1.00 ms (+233 %)")
+
+
+def test_the_sentence_on_a_run_alone_is_about_the_baseline():
+    assert sentence_alone(kernel_diff(), "step") == "Kernels take 1.00 ms per step, in 9 launches."
+
+
+def test_nothing_is_said_where_a_side_has_no_kernels():
+    diff = kernel_diff()
+    assert kernel_sentence(diff[diff["status"] == "added"], "step") == ""
+
+
+def test_ranks_and_shares_are_those_of_each_side():
+    rows = with_ranks_and_shares(kernel_diff()).set_index("kernel_name")
+    assert rows["time_rank_baseline"].dropna().to_dict() == {"gemm_hmma": 1, "relu": 2, "conv": 3}
+    assert rows.loc["new_gemm", "time_rank_candidate"] == 1
+    assert rows.loc["gemm_hmma", "time_share_baseline"] == 0.6
+    assert rows.loc["relu", "cumulative_time_share_baseline"] == pytest.approx(0.9)
+    for role in ROLES:
+        assert rows[f"time_share_{role}"].sum() == pytest.approx(1.0)
+        assert rows[f"cumulative_time_share_{role}"].max() == pytest.approx(1.0)
+        there = rows[f"total_duration_us_{role}"].notna()
+        assert (rows[f"time_rank_{role}"].notna() == there).all()
+
+
+def test_every_kernel_is_in_one_of_the_uses_of_tensor_cores():
+    use = tensor_core_use(kernel_diff()).set_index("group")
+    assert use.index.tolist() == list(USES)
+    assert use["total_duration_us_baseline"].tolist() == [600.0, 100.0, 300.0]
+    assert use["total_duration_us_candidate"].tolist() == [0.0, 200.0, 100.0]
+    for role in ROLES:
+        assert use[f"share_{role}"].sum() == pytest.approx(1.0)

@@ -1,0 +1,54 @@
+"""The numbers on top of the pages: sums over a diff, and which direction of a number is better."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import pytest
+
+from tests.views import chart_samples as samples
+from tests.views.chart_samples import OPS
+from tfcompare import schema
+from tfcompare.compare.stats.verdict import Verdict
+from tfcompare.views.key_figures import KeyFigure, better_by, op_times
+
+
+def test_op_times_are_sums_over_the_diff():
+    (found,) = op_times(samples.diff(), lambda _: "step")
+    assert (found.label, found.unit, found.judgement) == ("Host op time per step", "µs", "neither")
+    assert found.baseline == pytest.approx(sum(op[2] for op in OPS))
+    assert found.candidate == pytest.approx(sum(op[3] for op in OPS))
+    assert op_times(samples.diff(schema.OP_STATS.empty(), schema.OP_STATS.empty()), lambda _: "step") == []
+
+
+def test_a_side_without_device_has_no_device_time():
+    both = pd.concat([samples.op_stats(), samples.op_stats(place=schema.DEVICE)], ignore_index=True)
+    device, _ = op_times(samples.diff(baseline=both), lambda _: "step")
+    assert device.label == "Device op time per step"
+    assert math.isnan(device.candidate)
+    assert device.judgement == "neither"
+
+
+@pytest.mark.parametrize(
+    ("word", "candidate", "judgement"),
+    [
+        ("faster", 1000.0, "better"),
+        ("slower", 3000.0, "worse"),
+        ("faster", 2000.0, "same"),
+        ("unclear", 1000.0, "neither"),
+        ("same", 1000.0, "neither"),
+        ("untested", 1000.0, "neither"),
+    ],
+)
+def test_a_time_is_judged_where_a_verdict_claims_a_change(word: str, candidate: float, judgement: str):
+    better = better_by(Verdict(word, "for this test"))
+    assert KeyFigure("Step time", "µs", 2000.0, candidate, better, "").judgement == judgement
+
+
+@pytest.mark.parametrize(
+    ("baseline", "candidate", "judgement"),
+    [(1000.0, 1001.0, "same"), (1000.0, 2000.0, "worse"), (1000.0, 500.0, "better"), (math.nan, 500.0, "neither")],
+)
+def test_sizes_are_the_same_where_they_are_nearly(baseline: float, candidate: float, judgement: str):
+    assert KeyFigure("Peak memory", "bytes", baseline, candidate, "lower", "").judgement == judgement
