@@ -2,7 +2,8 @@
 
 from streamlit.starlette import App
 
-from tfcompare.ui.frame import hooks, perfetto
+from tfcompare.ui.frame import hooks
+from tfcompare.ui.widgets import perfetto
 
 app = App(__file__, middleware=hooks.middleware(), routes=perfetto.routes())
 # What `streamlit run` serves: this script, and those in `pages/`.

@@ -27,7 +27,7 @@ from tfcompare.compare.stats.estimates import (
 )
 from tfcompare.compare.stats.verdict import FASTER, SAME, SLOWER, UNCLEAR, claimed_together, words
 from tfcompare.schema.arrays import Floats
-from tfcompare.tables.strays import stray_of
+from tfcompare.tables.slow_steps import stray_of
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "verdicts.md"
 

@@ -30,8 +30,7 @@ from tfcompare.fleet.pools import Here
 from tfcompare.run import load
 from tfcompare.settings import sample_runs
 from tfcompare.store.file_names import INDEX
-from tfcompare.store.index import _read
-from tfcompare.store.run_store import Store
+from tfcompare.store.run_store import Store, _read
 from tfcompare.store.stored_run import StoredRun, named, runs_in
 from tfcompare.units import format_bytes
 from tfcompare.views.run_listing import listing

@@ -23,7 +23,7 @@ from tfcompare.compare.stats.change_points import (
 )
 from tfcompare.compare.stats.change_test import ChangeTest
 from tfcompare.compare.stats.estimates import Times
-from tfcompare.compare.stats.spread import declared_spread
+from tfcompare.compare.stats.verdict import declared_spread
 from tfcompare.schema.arrays import Floats
 
 CHECKED_AGAINST, CHECKED_STEPS, STEP_NOISE = 10, 20, 0.03

@@ -31,8 +31,8 @@ from tfcompare.comparison import compare
 from tfcompare.query.diff_tables import DiffTables
 from tfcompare.query.tables import RunTables
 from tfcompare.render.as_json import block_values
+from tfcompare.render.report import report
 from tfcompare.render.shown import Shown
-from tfcompare.report.making import report
 from tfcompare.run import Run
 from tfcompare.schema import HOSTS, MEMORY_SUMMARY, SIDES, STEP_PARTS
 from tfcompare.sources.logdir import find_runs

@@ -12,7 +12,7 @@ from tests.laws import mostly_thorough
 from tfcompare.compare.stats.change_points import change_points
 from tfcompare.compare.stats.change_test import ChangeTest
 from tfcompare.compare.stats.estimates import Times
-from tfcompare.compare.stats.spread import declared_spread
+from tfcompare.compare.stats.verdict import declared_spread
 
 TRIALS = 100
 

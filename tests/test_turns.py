@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tfcompare.turns import FairSemaphore
+from tfcompare.child import FairSemaphore
 
 
 def order(turns: FairSemaphore, callers: str) -> str:

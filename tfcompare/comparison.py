@@ -152,7 +152,7 @@ class Comparison(Pairs):
         `redact` removes names of runs, hosts and users, paths and addresses. Raises `TfcompareError` for another
         suffix, `OSError` if the file cannot be written.
         """
-        from tfcompare.report.making import form_of, report, write
+        from tfcompare.render.report import form_of, report, write
 
         file = Path(path)
         write(report(self, form_of(file), redact=redact), file)

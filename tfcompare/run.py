@@ -23,7 +23,7 @@ from tfcompare.frames.planes import HOST_PLANE
 from tfcompare.frames.profile_reader import FrameBuilder, OnProgress, ProfileReader, build_here
 from tfcompare.frames.steps.steps import WHOLE_PROFILE
 from tfcompare.schema.arrays import Int64
-from tfcompare.schema.recorded import ABSENT, OPS
+from tfcompare.schema.runs import ABSENT, OPS
 from tfcompare.sources.logdir import FoundRun, find_runs
 from tfcompare.sources.machine_load import MachineLoad, read_load
 from tfcompare.sources.replicates import captures_at
@@ -31,14 +31,18 @@ from tfcompare.sources.step_choice import OWN_STEPS, StepChoice, step_choice
 from tfcompare.store.cached_frames import frame_cache
 from tfcompare.store.reading import HostReader, read_hosts
 from tfcompare.tables.frames import Held, of_hosts, with_categories
-from tfcompare.tables.hlo_ops import hlo_ops_in_steps
 from tfcompare.tables.hosts import hosts_frame
 from tfcompare.tables.input_pipeline import input_pipeline
-from tfcompare.tables.kernel_stats import kernel_stats_in_steps, kernel_step_cells, kernel_steps
+from tfcompare.tables.kernel_stats import (
+    hlo_ops_in_steps,
+    kernel_stats_in_steps,
+    kernel_step_cells,
+    kernel_steps,
+    op_profile,
+)
 from tfcompare.tables.memory_timeline import timeline_of_events
 from tfcompare.tables.op_evidence import OpEvidence, op_evidence
 from tfcompare.tables.op_parts import OpTimes, Parts, merge_hosts, parts_of_hosts
-from tfcompare.tables.op_profile import op_profile
 from tfcompare.tables.op_stats import (
     op_cells,
     op_stats,
@@ -47,11 +51,16 @@ from tfcompare.tables.op_stats import (
     wall_times_by_annotation,
     wall_times_by_op,
 )
-from tfcompare.tables.slow_steps import slow_steps_frame
-from tfcompare.tables.step_cells import StepCells
+from tfcompare.tables.slow_steps import slow_steps_frame, with_stray
 from tfcompare.tables.step_programs import kind_at, kinds_among, step_programs
-from tfcompare.tables.step_times import are_on_all_hosts, common_step_ids, numbered_alike, ranges_of_hosts, run_steps
-from tfcompare.tables.strays import with_stray
+from tfcompare.tables.step_times import (
+    StepCells,
+    are_on_all_hosts,
+    common_step_ids,
+    numbered_alike,
+    ranges_of_hosts,
+    run_steps,
+)
 from tfcompare.text import some_of
 from tfcompare.units import format_ms
 

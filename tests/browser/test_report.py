@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, expect
 from tests.browser.pages import CPU_PAIR
 from tests.browser.report_page import read_offline, unfolded
 from tests.profiles import compared_runs
-from tfcompare.report.making import report
+from tfcompare.render.report import report
 
 pytestmark = pytest.mark.thorough
 

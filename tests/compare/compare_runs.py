@@ -17,11 +17,9 @@ from tfcompare.compare.matching.matching import pair_rows
 from tfcompare.comparison import compare
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
 from tfcompare.tables.op_evidence import OpEvidence
-from tfcompare.tables.slow_steps import slow_steps_frame
-from tfcompare.tables.step_cells import StepCells
+from tfcompare.tables.slow_steps import slow_steps_frame, with_stray
 from tfcompare.tables.step_programs import step_programs
-from tfcompare.tables.step_times import run_steps
-from tfcompare.tables.strays import with_stray
+from tfcompare.tables.step_times import StepCells, run_steps
 
 COSTS = ("flops", "bytes_accessed", "flops_per_s", "bandwidth_bytes_per_s", "operational_intensity")
 WITHOUT_COSTS = dict.fromkeys(COSTS, 0.0) | {"bound_by": ""}

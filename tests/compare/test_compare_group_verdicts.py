@@ -17,7 +17,7 @@ from tfcompare.compare.groups.scope_tree import scope_tree
 from tfcompare.compare.pairs import pair_with
 from tfcompare.compare.stats.change_test import ChangeTest
 from tfcompare.compare.stats.estimates import Times
-from tfcompare.compare.stats.spread import Spread
+from tfcompare.compare.stats.verdict import Spread
 from tfcompare.comparison import Comparison
 
 STEPS = 20

@@ -8,11 +8,13 @@ from hypothesis import strategies as st
 
 from tests.laws import law
 from tests.profiles import loaded_run
-from tfcompare.compare.matching.kernel_labels import MOST_SHOWN, kernel_label, kernel_labels
 from tfcompare.compare.matching.kernel_names import (
+    MOST_SHOWN,
     KernelName,
     canonical_kernel,
     is_instruction,
+    kernel_label,
+    kernel_labels,
     kernel_name,
     split_top_level,
 )

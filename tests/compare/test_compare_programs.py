@@ -10,7 +10,7 @@ from tfcompare import schema
 from tfcompare.compare.diff import SideRows, diff_table
 from tfcompare.compare.matching.matching import pair_rows
 from tfcompare.compare.matching.plain_names import plain_name
-from tfcompare.tables.op_profile import op_profile
+from tfcompare.tables.kernel_stats import op_profile
 
 
 def table(text: str) -> pd.DataFrame:

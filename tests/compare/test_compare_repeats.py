@@ -14,7 +14,7 @@ from tfcompare import schema
 from tfcompare.compare.repeats import accept_replicates
 from tfcompare.compare.side import Side
 from tfcompare.comparison import compare
-from tfcompare.tables.step_cells import StepCells
+from tfcompare.tables.step_times import StepCells
 
 if TYPE_CHECKING:
     pass

@@ -11,10 +11,9 @@ import pytest
 from benchmarks.calibration import claim_share, simulated
 from tfcompare.compare.stats.change_test import ChangeTest, identical_rows
 from tfcompare.compare.stats.estimates import Times
-from tfcompare.compare.stats.spread import DECLARED_SPREAD, OF_HOSTS, Spread, declared_spread
 from tfcompare.compare.stats.step_series import step_series
-from tfcompare.compare.stats.verdict import Sensitivity
-from tfcompare.tables.step_cells import StepCells
+from tfcompare.compare.stats.verdict import DECLARED_SPREAD, OF_HOSTS, Sensitivity, Spread, declared_spread
+from tfcompare.tables.step_times import StepCells
 
 RNG = np.random.default_rng(3)
 QUIET = Spread(0.0, "set for this test")

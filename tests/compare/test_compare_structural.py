@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.laws import law
 from tfcompare.compare.groups.scope_tree import scope_tree
-from tfcompare.compare.matching.sequences import agreed_alignment
+from tfcompare.compare.matching.name_tree import agreed_alignment
 from tfcompare.tables.op_evidence import OpEvidence
 
 

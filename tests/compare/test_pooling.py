@@ -17,7 +17,7 @@ from tfcompare.compare.pairs import pair_with, pairs_of
 from tfcompare.compare.pooling import POOLED, pooled
 from tfcompare.comparison import Comparison, compare
 from tfcompare.errors import Unknown
-from tfcompare.report.making import report
+from tfcompare.render.report import report
 from tfcompare.run import Run, load
 from tfcompare.schema import SIDES
 from tfcompare.views.pair_words import stand_ins

@@ -20,8 +20,8 @@ from tfcompare.compare.stats.change_test import ChangeTest
 from tfcompare.compare.stats.verdict import FASTER, SLOWER, UNTESTED, Verdict
 from tfcompare.compare.step_kinds import StepKind, is_other_mix, kinds_of, slow_steps_are_a_kind, step_kinds
 from tfcompare.comparison import Comparison, compare
-from tfcompare.tables.step_cells import StepCells
 from tfcompare.tables.step_programs import kinds_among, step_programs
+from tfcompare.tables.step_times import StepCells
 from tfcompare.views.answer import answer as blocks_of_answer
 from tfcompare.views.blocks import Chart, Facts, Links, Text
 from tfcompare.views.blocks import Verdict as VerdictBlock

@@ -9,7 +9,7 @@ from tests.frames.tables import rows, run_with, threads
 from tests.hlo.builder import F32, computation, instruction, metadata, parameter, program
 from tests.profiles import loaded_run
 from tests.xspace_builder import Event, Plane, event, integer, line, plane, space
-from tfcompare.frames.hlo.compile_events import _is_within_another
+from tfcompare.frames.hlo.compilations import _is_within_another
 from tfcompare.run import Run
 from tfcompare.xspace import parse
 

@@ -12,7 +12,7 @@ from tests import xprof_oracle
 from tests.frames.tables import thorough_but
 from tests.profiles import loaded_run, run_path
 from tfcompare.schema.hlo import HLO_OPS
-from tfcompare.tables.op_profile import op_profile
+from tfcompare.tables.kernel_stats import op_profile
 
 RUNS = ["jax_elementwise", "jax_conv_08", "jax_conv_legacy", "jax_tpu"]
 

@@ -8,7 +8,7 @@ import pandas as pd
 
 from tests.frames.tables import gpu, kernel, kernel_stats, stream, xprof_kernels
 from tests.xspace_builder import space
-from tfcompare.frames.ops.tensor_cores import is_eligible, uses_tensor_cores
+from tfcompare.frames.ops.kernel_stats import is_eligible, uses_tensor_cores
 from tfcompare.xspace import read
 
 TENSOR_CORE_KERNELS = {

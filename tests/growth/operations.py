@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tfcompare import schema
 from tfcompare.comparison import Comparison, compare
-from tfcompare.report.making import report
+from tfcompare.render.report import report
 from tfcompare.run import Run, load
 
 LOAD, DIFF, VIEW, PAGE, REPORT = "load", "diff", "view", "page", "report"

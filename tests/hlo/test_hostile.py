@@ -16,8 +16,7 @@ from tests.xspace_builder import chunk, integer
 from tfcompare.errors import NotAProfile
 from tfcompare.hlo import convolution
 from tfcompare.hlo.buffers import buffers
-from tfcompare.hlo.category import categories
-from tfcompare.hlo.cost import bytes_accessed, flops
+from tfcompare.hlo.cost import bytes_accessed, categories, flops
 from tfcompare.hlo.expression import expressions
 from tfcompare.hlo.neighbours import fused_texts, operand_texts, user_texts
 from tfcompare.hlo.program import MOST_INSTRUCTIONS, read_program

@@ -9,9 +9,8 @@ from tests.hlo.builder import F32, computation, instruction, metadata, program
 from tests.protobufs import messages
 from tests.xspace_builder import chunk, event, integer, line, plane
 from tfcompare.errors import NotAProfile
-from tfcompare.hlo.expression import digests, expressions
+from tfcompare.hlo.expression import SHARDING, digests, expressions, sharding_text
 from tfcompare.hlo.program import read_program
-from tfcompare.hlo.sharding import SHARDING, sharding_text
 from tfcompare.views.steps.what_differs import differences
 
 xla_data_pb2 = messages("compiler.xla.xla_data_pb2")

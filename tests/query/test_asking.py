@@ -14,10 +14,10 @@ import pytest
 
 from tests.profiles import loaded_run
 from tfcompare import schema
+from tfcompare.child import FairSemaphore
 from tfcompare.query import asking
 from tfcompare.query.asking import Answer, Asked, Limits, QueryFailed, ask
 from tfcompare.query.tables import RunTables, every_table
-from tfcompare.turns import FairSemaphore
 from tfcompare.views.csv_files import spreadsheet_csv
 
 EVERY_TYPE = (

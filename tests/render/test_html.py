@@ -18,8 +18,7 @@ from tfcompare.render.html import as_html
 from tfcompare.render.inline import inline
 from tfcompare.render.markdown import as_text
 from tfcompare.render.payload import table_json
-from tfcompare.report.contents import contents
-from tfcompare.report.making import report
+from tfcompare.render.report import contents, report
 from tfcompare.views.blocks import Report, Table
 from tfcompare.views.chart_style import plotly_js
 from tfcompare.views.registry import view

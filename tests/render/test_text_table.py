@@ -6,8 +6,7 @@ import sys
 
 import pytest
 
-from tfcompare.render.colour import has_colours, paint, tone_of
-from tfcompare.render.text_table import TextColumn, fitting, paragraph, render
+from tfcompare.render.text_table import TextColumn, fitting, has_colours, paint, paragraph, render, tone_of
 
 LONG = [f"model/{scope}/very/long/scope/of/a/layer/Conv2D" for scope in ("encoder", "decoder")]
 

@@ -9,8 +9,7 @@ from tests.profiles import compared_runs, loaded_run
 from tests.views.flat import flat, pair_of, shown
 from tests.views.golden import FOLDER
 from tfcompare.comparison import Comparison, compare
-from tfcompare.report.contents import contents, title_of
-from tfcompare.report.making import for_pull_request
+from tfcompare.render.report import contents, for_pull_request, title_of
 from tfcompare.views.blocks import Block, Cards, Chart, Code, Facts, Report, Table, Text, Timeline, Verdict
 from tfcompare.views.registry import charts, view, views
 

@@ -24,9 +24,8 @@ from tfcompare.compare.matching.manual import ManualChoice
 from tfcompare.comparison import Comparison, compare
 from tfcompare.errors import Unknown
 from tfcompare.render.payload import table_json
-from tfcompare.report.contents import Checked, compared
-from tfcompare.report.making import report, write
-from tfcompare.report.redaction import OtherNames, Secrets, redacted, renamed
+from tfcompare.render.redaction import OtherNames, Secrets, redacted, renamed
+from tfcompare.render.report import Checked, compared, report, write
 from tfcompare.run import load
 from tfcompare.views.blocks import Table, Text
 from tfcompare.views.registry import view

@@ -15,7 +15,7 @@ from tests.xspace_builder import event, line, plane, space
 from tfcompare import compare, load
 from tfcompare.compare.diff import outcome
 from tfcompare.comparison import Comparison
-from tfcompare.report.making import report
+from tfcompare.render.report import report
 from tfcompare.run import Run
 from tfcompare.views.ops.op import verdict_sentence
 from tfcompare.views.verdict_marks import outcome_text, tone_of

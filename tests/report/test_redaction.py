@@ -17,8 +17,8 @@ from tests.profiles import ALL_RUNS, loaded_run
 from tests.ui.hostile_profile import hostile
 from tests.xspace_builder import U64, Ref, chunk, event, line, meta, plane, space
 from tfcompare.comparison import Comparison, compare
-from tfcompare.report.making import FORMATS, report
-from tfcompare.report.redaction import Secrets, redacted
+from tfcompare.render.redaction import Secrets, redacted
+from tfcompare.render.report import FORMATS, report
 from tfcompare.run import Run, load
 from tfcompare.schema.host_tables import HOST_TABLES
 

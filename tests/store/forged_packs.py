@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from tfcompare.schema import HOST_TABLES
 from tfcompare.store.arrays import Encoded, decode, encode
-from tfcompare.store.earlier import columns_now, packed_schema
+from tfcompare.store.pack_checks import columns_now, packed_schema
 
 _MAGIC_BYTES, _SIZE_AT, _HEAD_AT = 8, 24, 32
 

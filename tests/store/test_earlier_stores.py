@@ -29,7 +29,7 @@ from tfcompare.schema import HOST_TABLES
 from tfcompare.store.arrays import encode
 from tfcompare.store.cached_frames import frame_cache
 from tfcompare.store.contents import Damaged, OtherVersion
-from tfcompare.store.earlier import columns_now, first_columns
+from tfcompare.store.pack_checks import columns_now, first_columns
 from tfcompare.store.packing import pack, unpack, unpack_checked
 from tfcompare.store.version import SUMMARY, reader_version, versions
 

@@ -21,13 +21,13 @@ from tfcompare.frames.profile_reader import ProfileReader
 from tfcompare.run import load
 from tfcompare.sources.logdir import RunSummary
 from tfcompare.sources.logdir.metadata import Metadata
-from tfcompare.store import index, records
+from tfcompare.store import records
+from tfcompare.store import run_store as index
 from tfcompare.store.cached_frames import frame_cache
 from tfcompare.store.contents import Damaged, from_json, sealed
 from tfcompare.store.file_names import NotOfAStore
 from tfcompare.store.files import StoreFiles, store_files
-from tfcompare.store.index import Entry
-from tfcompare.store.run_store import Store
+from tfcompare.store.run_store import Entry, Store
 from tfcompare.store.stored_run import runs_in
 
 RUN = "ours"
@@ -356,7 +356,7 @@ def test_what_is_written_can_be_read(store: Path) -> None:
     of_no_steps = replace(run.row, summary=RunSummary("CPU", "", None, None, None, "é\nb"))
     for rows in ([run.row], [replace(run.row, summary=None), of_no_steps], []):
         entries = [Entry(1, "v", row) for row in rows]
-        assert index.from_bytes(index.to_bytes(entries)) == entries
+        assert index.entries_in(index.index_bytes(entries)) == entries
 
 
 @pytest.mark.parametrize(
@@ -368,9 +368,9 @@ def test_what_is_written_can_be_read(store: Path) -> None:
 )  # fmt: skip
 def test_an_index_of_values_that_cannot_be_is_not_used(bad: dict[str, Any], store: Path) -> None:
     (run,) = runs_in(Store(str(store)))[0]
-    data = index.to_bytes([Entry(1, "v", replace(run.row, **bad))])
+    data = index.index_bytes([Entry(1, "v", replace(run.row, **bad))])
     with pytest.raises(Damaged):
-        index.from_bytes(data)
+        index.entries_in(data)
     (store / "index.json.gz").write_bytes(data)
     runs, messages = runs_in(Store(str(store)))
     assert [run.id for run in runs] == [run.id]
@@ -382,17 +382,17 @@ def test_an_index_of_values_that_cannot_be_is_not_used(bad: dict[str, Any], stor
 
 def test_an_index_that_expands_to_much_more_is_not_used(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     row = runs_in(Store(str(store)))[0][0].row
-    data = index.to_bytes([Entry(1, "v", replace(row, run=str(i), place="/" + "x" * 10_000)) for i in range(100)])
-    assert len(index.from_bytes(data)) == 100
+    data = index.index_bytes([Entry(1, "v", replace(row, run=str(i), place="/" + "x" * 10_000)) for i in range(100)])
+    assert len(index.entries_in(data)) == 100
     monkeypatch.setattr(index, "_MOST_EXPANDED", 500_000)
     with pytest.raises(Damaged, match="takes more than 500 kB"):
-        index.from_bytes(data)
+        index.entries_in(data)
 
 
 def test_a_forged_row_lists_no_run_that_has_no_record(store: Path) -> None:
-    entries = index.from_bytes((store / "index.json.gz").read_bytes())
+    entries = index.entries_in((store / "index.json.gz").read_bytes())
     forged = replace(entries[0], row=replace(entries[0].row, run="another"))
-    (store / "index.json.gz").write_bytes(index.to_bytes([*entries, forged]))
+    (store / "index.json.gz").write_bytes(index.index_bytes([*entries, forged]))
     runs, messages = runs_in(Store(str(store)))
     assert ([run.id for run in runs], messages) == ([entries[0].row.run], ())
 

@@ -17,7 +17,8 @@ from tfcompare.sources.logdir import find_runs
 from tfcompare.store.annotations import Annotation, path_in, read_annotations, write_annotation
 from tfcompare.ui.frame import annotated
 from tfcompare.ui.frame.hooks import Hooks
-from tfcompare.ui.pages import home_edit, home_filters
+from tfcompare.ui.pages import home_filters
+from tfcompare.ui.pages import home_runs as home_edit
 
 PLACE = SAMPLES / "autoencoder"
 RUNS = {run.name: run for run in find_runs(PLACE)}

@@ -28,8 +28,8 @@ from tests.views.flat import flat, of_kind, titles
 from tfcompare import load, settings
 from tfcompare.compare.groups.kernel_groups import group_kernels
 from tfcompare.compare.pair import Pair
-from tfcompare.markdown import as_markdown
 from tfcompare.settings import Settings
+from tfcompare.text import as_markdown
 from tfcompare.ui.pages.live import kernel_address, memory_events_csv
 from tfcompare.ui.widgets.blocks import MOST_ITEMS, NO_BREAK
 from tfcompare.ui.widgets.tables import PAGE_ROWS

@@ -17,7 +17,7 @@ from tfcompare.query.presets import PRESETS
 from tfcompare.query.tables import RunTables, every_table
 from tfcompare.settings import Settings
 from tfcompare.ui.pages import query
-from tfcompare.ui.pages.query_tables import columns_of, for_screen, size_of
+from tfcompare.ui.pages.query import columns_of, for_screen, size_of
 
 PAIR = Settings(places=(SAMPLES / "autoencoder",))
 

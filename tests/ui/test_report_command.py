@@ -20,7 +20,7 @@ def test_it_has_the_choice_of_steps(tfcompare, tmp_path: Path, monkeypatch: pyte
     assert words[4:-2] == ["--per", "run", "--steps", "2:", "--stray", "include"]
     reported: list[Comparison] = []
     monkeypatch.setattr(
-        "tfcompare.report.making.report", lambda comparison, *_, **__: reported.append(comparison) or "a report"
+        "tfcompare.render.report.report", lambda comparison, *_, **__: reported.append(comparison) or "a report"
     )
     file = tmp_path / "report.html"
     status, _, errors = tfcompare(*words[1:-1], str(file))

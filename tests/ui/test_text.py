@@ -7,7 +7,7 @@ import random
 import pytest
 from markdown_it import MarkdownIt
 
-from tfcompare.markdown import as_code, as_markdown
+from tfcompare.text import as_code, as_markdown
 
 
 @pytest.mark.parametrize(

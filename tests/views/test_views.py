@@ -19,8 +19,8 @@ from tfcompare.comparison import Comparison
 from tfcompare.errors import Unknown
 from tfcompare.render.as_json import block_values
 from tfcompare.render.inline import plain
+from tfcompare.render.report import report
 from tfcompare.render.shown import ALL_ROWS, Shown
-from tfcompare.report.making import report
 from tfcompare.schema import SIDES
 from tfcompare.views.answer import figures
 from tfcompare.views.blocks import Cards, Facts, Table, Text, Verdict

@@ -7,17 +7,15 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tfcompare.markdown import as_code
-from tfcompare.markdown import as_markdown as markdown
-from tfcompare.render.colour import Tone, tone_of
-from tfcompare.render.text_table import TextColumn, render, terminal_width
+from tfcompare.render.text_table import TextColumn, Tone, render, terminal_width, tone_of
 from tfcompare.schema import SIDES
-from tfcompare.text import text_of
+from tfcompare.text import as_code, text_of
+from tfcompare.text import as_markdown as markdown
 from tfcompare.units import MISSING, format_percent_change, format_value
 
 if TYPE_CHECKING:
     from tfcompare.compare.check.conditions import Finding, Findings, Judgement
-    from tfcompare.report.contents import Checked
+    from tfcompare.render.report import Checked
 
 Names = tuple[str, str]
 """The names of baseline and candidate."""
@@ -108,7 +106,7 @@ def _last_lines(judgement: Judgement) -> list[str]:
 
 def as_checked(findings: Findings, names: Names, judgement: Judgement) -> Checked:
     """What stands at the top of a report."""
-    from tfcompare.report.contents import Checked
+    from tfcompare.render.report import Checked
 
     header = (_first_header(findings), "baseline", "candidate", "change", "95 % confidence interval", "outcome")
     rows = [

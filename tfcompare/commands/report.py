@@ -45,8 +45,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the report. Raises `TfcompareError` for an HTML report on a terminal."""
-    from tfcompare.report.making import form_of, report
-    from tfcompare.report.redaction import redacted
+    from tfcompare.render.redaction import redacted
+    from tfcompare.render.report import form_of, report
 
     form = arguments.format or form_of(arguments.out)
     if form == "html" and arguments.out is None and sys.stdout.isatty():
@@ -67,7 +67,7 @@ def write(text: str, path: Path | None) -> None:
     if path is None:
         sys.stdout.write(text)
         return
-    from tfcompare.report import making
+    from tfcompare.render import report as making
 
     making.write(text, path)
     note(f"wrote {path} ({format_bytes(path.stat().st_size)})")

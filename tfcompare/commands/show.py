@@ -16,7 +16,7 @@ from tfcompare.commands.shared.options import add_host, add_steps, add_store, qu
 from tfcompare.commands.shared.output import add_format, add_idle, emit, print_blocks, without_idle_rows
 from tfcompare.commands.shared.progress import Reading, answered, notes
 from tfcompare.errors import TfcompareError
-from tfcompare.markdown import as_markdown
+from tfcompare.text import as_markdown
 
 SUMMARY = "print a summary of one run, or one of its tables"
 EXAMPLES = """examples:

@@ -15,11 +15,11 @@ from tfcompare import schema
 from tfcompare.compare.comparability import BATCH_SIZE, MIX, Mismatch, mismatches
 from tfcompare.compare.diff import INTERVAL, MATCHED, SUMS_OF, VERDICT, SideRows, SumsPer, diff_table
 from tfcompare.compare.executions import Execution, instructions_of, longest_program, lost_events
+from tfcompare.compare.groups import aggregate as coverage_of
 from tfcompare.compare.groups.aggregate import Groups
 from tfcompare.compare.groups.group_verdicts import group_verdicts
 from tfcompare.compare.groups.scope_tree import scope_tree
 from tfcompare.compare.iterations import ALIKE, Iterations, iterations_per_step
-from tfcompare.compare.matching import coverage as coverage_of
 from tfcompare.compare.matching.manual import ManualChoice, with_distinct_names
 from tfcompare.compare.matching.matching import Evidence, with_hosts_of
 from tfcompare.compare.matching.sure_pairs import are_sure
@@ -37,8 +37,7 @@ from tfcompare.compare.pooling import POOLED
 from tfcompare.compare.side import Side
 from tfcompare.compare.stats.change_test import ChangeTest
 from tfcompare.compare.stats.estimates import FEWEST_REPEATS, Times
-from tfcompare.compare.stats.spread import OF_HOSTS, Spread, declared_spread
-from tfcompare.compare.stats.verdict import UNTESTED, Verdict
+from tfcompare.compare.stats.verdict import OF_HOSTS, UNTESTED, Spread, Verdict, declared_spread
 from tfcompare.compare.step_kinds import CommonKinds, StepKind, common_kinds, step_kinds
 from tfcompare.compare.step_time_verdict import (
     SAME_CAPTURE,
@@ -51,10 +50,10 @@ from tfcompare.compare.tf_data.call_verdicts import CallVerdict, on_calls, on_sl
 from tfcompare.compare.tf_data.pipelines import HostPipeline, pair_pipelines, slowest_executions
 from tfcompare.compare.utilization import on_devices
 from tfcompare.errors import TfcompareError
-from tfcompare.markdown import as_code
 from tfcompare.schema import SIDES
 from tfcompare.schema.arrays import Floats
 from tfcompare.tables.op_evidence import OpEvidence
+from tfcompare.text import as_code
 
 if TYPE_CHECKING:
     from tfcompare.compare.pairs import OfEach, Pairs

@@ -10,7 +10,7 @@ import pandas as pd
 
 from tfcompare.compare.diff import change
 from tfcompare.compare.groups.aggregate import compared
-from tfcompare.compare.matching.renamed_scopes import UNTYPED
+from tfcompare.compare.matching.scopes import UNTYPED
 from tfcompare.compare.pooling import pooled
 from tfcompare.compare.stats.verdict import UNTESTED
 from tfcompare.errors import TfcompareError

@@ -18,7 +18,7 @@ from tfcompare.compare.pooling import pooled
 from tfcompare.compare.repeats import keys_of_primary, with_keys_of
 from tfcompare.compare.stats.estimates import Times
 from tfcompare.schema.arrays import Floats
-from tfcompare.tables.step_cells import StepCells
+from tfcompare.tables.step_times import StepCells
 from tfcompare.tables.step_windows import Window, window
 from tfcompare.tables.straggler import steps_of_straggler
 from tfcompare.text import by_number, capitalized

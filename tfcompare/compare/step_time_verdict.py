@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from tfcompare.compare.comparability import Mismatch
 from tfcompare.compare.stats.change_test import ChangeTest
 from tfcompare.compare.stats.estimates import Times
-from tfcompare.compare.stats.spread import OF_HOSTS
-from tfcompare.compare.stats.verdict import IDENTICAL, UNTESTED, Verdict
+from tfcompare.compare.stats.verdict import IDENTICAL, OF_HOSTS, UNTESTED, Verdict
 
 if TYPE_CHECKING:
     from tfcompare.compare.pair import Pair

@@ -14,20 +14,17 @@ import pyarrow as pa
 from tfcompare.errors import NoSuchMarker, NoSuchSteps, NotAProfile
 from tfcompare.frames.arrow import dense_text_bytes, host_table
 from tfcompare.frames.hlo.compilations import compilations
-from tfcompare.frames.hlo.hlo_memory import hlo_memory
 from tfcompare.frames.hlo.hlo_ops import instructions
-from tfcompare.frames.hlo.hlo_programs import hlo_programs
-from tfcompare.frames.hlo.hlo_texts import hlo_texts
+from tfcompare.frames.hlo.hlo_programs import hlo_memory, hlo_programs, hlo_texts
 from tfcompare.frames.host_annotations import find_annotations
 from tfcompare.frames.links import Links
 from tfcompare.frames.memory_events import memory_events
 from tfcompare.frames.memory_peaks import memory_peak, memory_summary
 from tfcompare.frames.ops.copies import copies
 from tfcompare.frames.ops.gpu_ops import gpu_ops
-from tfcompare.frames.ops.host_ops import host_ops
+from tfcompare.frames.ops.host_ops import host_ops, with_shapes
 from tfcompare.frames.ops.kernel_stats import kernels_of
 from tfcompare.frames.ops.op_parts import OpEvents, op_parts
-from tfcompare.frames.ops.op_shapes import with_shapes
 from tfcompare.frames.ops.tpu_ops import tpu_ops
 from tfcompare.frames.origin import Origin, origin_of
 from tfcompare.frames.planes import device_kind, device_planes
@@ -36,13 +33,10 @@ from tfcompare.frames.steps import groups as grouping
 from tfcompare.frames.steps.collectives import collectives
 from tfcompare.frames.steps.device_activities import busy_and_span_ps, device_activities
 from tfcompare.frames.steps.device_steps import device_steps
-from tfcompare.frames.steps.idle_gaps import idle_gaps
-from tfcompare.frames.steps.likely_markers import likely_markers
 from tfcompare.frames.steps.step_parts import NO_ACTIVITIES, find_activities, idle_times
-from tfcompare.frames.steps.step_sources import find_steps
+from tfcompare.frames.steps.step_sources import find_steps, likely_markers
+from tfcompare.frames.steps.step_tables import idle_gaps, op_wall_times, steps_frame
 from tfcompare.frames.steps.steps import Steps, in_range
-from tfcompare.frames.steps.steps_table import steps_frame
-from tfcompare.frames.steps.wall_times import op_wall_times
 from tfcompare.frames.tf_data.tf_data import tf_data
 from tfcompare.frames.tf_data.tf_data_functions import tf_data_functions
 from tfcompare.frames.timeline import timeline

@@ -21,7 +21,7 @@ from tfcompare.frames.planes import (
 )
 from tfcompare.frames.recorded import Recording, messages
 from tfcompare.hlo.proto_fields import fields
-from tfcompare.schema.recorded import ABSENT, WHOLE
+from tfcompare.schema.runs import ABSENT, WHOLE
 from tfcompare.xspace import Plane, XSpace
 from tfcompare.xspace.space import PS_PER_US
 

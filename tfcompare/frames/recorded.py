@@ -17,7 +17,7 @@ from tfcompare.frames.ops.kernel_details import is_kernel
 from tfcompare.frames.ops.op_parts import OpEvents
 from tfcompare.frames.planes import HOST_PLANE, chip_parts, device_kind, device_planes, device_rows, host_plane
 from tfcompare.frames.steps.steps import Steps
-from tfcompare.schema import recorded as schema
+from tfcompare.schema import runs as schema
 from tfcompare.schema.arrays import Bools, Int32, Int64
 from tfcompare.xspace import XSpace
 from tfcompare.xspace.space import PS_PER_US

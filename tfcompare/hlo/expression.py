@@ -1,18 +1,19 @@
-"""Instructions as text, in XLA's notation without layouts."""
+"""Instructions as text, with their configuration, sharding and aliased buffers."""
 
 from __future__ import annotations
 
+import json
+from collections import defaultdict
 from collections.abc import Callable
 from hashlib import blake2b
+from itertools import islice
 
 import numpy as np
 
-from tfcompare.hlo.call_config import computed_config
 from tfcompare.hlo.custom_calls import BACKEND_CONFIG, TARGET
-from tfcompare.hlo.donation import donations
 from tfcompare.hlo.names import plain_instruction
 from tfcompare.hlo.program import PARAMETER_NUMBER, Lists, Program
-from tfcompare.hlo.sharding import SHARDING, sharding_text
+from tfcompare.hlo.proto_fields import Content, fields, messages, unpacked
 from tfcompare.schema.arrays import Int64
 from tfcompare.xspace.texts import shortened
 
@@ -38,6 +39,25 @@ _SHOWN_FLAGS = {60: "is_stable", 67: "indices_are_sorted", 69: "unique_indices",
 """Attributes as XLA prints them, of those whose values are plain numbers; 0 and false are left out."""
 _DIGEST_BYTES = 8
 _MOST_SHOWN = 50
+_AUTOTUNED = ("__cublas$", "__cudnn$")
+"""Libraries of which XLA chooses an algorithm by measuring: it may choose another one at each compilation."""
+_CHOSEN = frozenset({"algorithm", "selected_algorithm", "autotune_workspace_size"})
+_PART = "_backend_config"
+_CALLBACK = "callback"
+"""In targets of calls into Python, whose configuration may be an address in memory."""
+_ENTRIES = 1
+_OUTPUT_INDEX, _PARAMETER, _PARAMETER_INDEX, _KIND = 1, 2, 3, 4
+_DONOR, _DONOR_INDEX = 1, 2
+_KINDS = {1: "may-alias", 2: "must-alias"}
+ALIAS, DONOR = "input_output_alias", "buffer_donor"
+SHARDING = 40
+"""The field of an instruction with its `OpSharding` (`xla/xla_data.proto`)."""
+_TYPE, _TILES, _DEVICES, _PARTS, _REPLICATES_LAST, _LAST_TILES = 1, 3, 4, 5, 6, 8
+_IOTA, _TRANSPOSED = 9, 10
+_MAXIMAL, _TUPLE, _OTHER = 1, 2, 3
+_WORDS = {0: "replicated", 4: "manual", 5: "unknown", 6: "unreduced"}
+_MOST_PARTS = 20  # of a tuple, and listed devices: more say no more to a reader
+_DEEPEST = 3
 
 
 def expressions(program: Program, rows: Int64) -> list[str]:
@@ -157,3 +177,100 @@ def _listed(lists: Lists, rows: Int64, texts_of: Callable[[Int64], list[str]], m
     each = labels[np.where(place < _MOST_SHOWN, which, len(found))].tolist()
     ends = np.cumsum(np.bincount(owner, minlength=len(rows))).tolist()
     return [each[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
+
+
+def computed_config(target: str, config: memoryview | None) -> bytes:
+    """The configuration of a custom call, without what differs between two compilations of one program.
+
+    It decides what is computed: the triangle of a LAPACK routine, the scale of a product, the code of a Pallas kernel.
+    Empty without one.
+    """
+    if config is None or _CALLBACK in target:
+        return b""
+    if not target.startswith(_AUTOTUNED):
+        return config.tobytes()
+    try:
+        found = json.loads(config.tobytes())
+    except (ValueError, RecursionError):
+        return b""
+    parts = found.items() if isinstance(found, dict) else ()
+    kept = {
+        name: {key: value for key, value in part.items() if key not in _CHOSEN}
+        for name, part in parts
+        if name.endswith(_PART) and isinstance(part, dict)
+    }
+    return json.dumps(kept, sort_keys=True).encode() if kept else b""
+
+
+def donations(program: Program) -> dict[int, str]:
+    """For the row of each donated parameter of the main computation, `input_output_alias={ {0}: (1, {}, may-alias) }`
+    or `buffer_donor={ (1, {}) }`. Raises `NotAProfile` for damage."""
+    found: dict[int, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for entry in [] if program.aliases is None else messages(program.aliases, _ENTRIES):
+        parts = list(fields(entry))
+        parameter, output = _number(parts, _PARAMETER), _index(parts, _OUTPUT_INDEX)
+        kind = _KINDS.get(_number(parts, _KIND), "undefined")
+        found[parameter][ALIAS].append(f"{output}: ({parameter}, {_index(parts, _PARAMETER_INDEX)}, {kind})")
+    for entry in [] if program.donors is None else messages(program.donors, _ENTRIES):
+        parts = list(fields(entry))
+        parameter = _number(parts, _DONOR)
+        found[parameter][DONOR].append(f"({parameter}, {_index(parts, _DONOR_INDEX)})")
+    if not found:
+        return {}
+    rows = program.every[program.computation == program.entry]
+    rows = rows[program.has_opcode(rows, "parameter".__eq__)]
+    numbers = program.integers(rows, PARAMETER_NUMBER).tolist()
+    return {
+        row: ", ".join(f"{how}={{ {', '.join(entries)} }}" for how, entries in found.pop(number).items())
+        for row, number in zip(rows.tolist(), numbers, strict=True)
+        if number in found  # the first of its number: parameters have one each
+    }
+
+
+def _number(parts: list[tuple[int, Content]], wanted: int) -> int:
+    return next((content for number, content in parts if number == wanted and isinstance(content, int)), 0)
+
+
+def _index(parts: list[tuple[int, Content]], wanted: int) -> str:
+    """The place in a tuple, `{}` for the whole."""
+    return f"{{{','.join(map(str, unpacked(content for number, content in parts if number == wanted)))}}}"
+
+
+def sharding_text(message: memoryview, depth: int = 0) -> str:
+    """`replicated`, `devices=[2,1,2]<=[4] last_tile_dim_replicate`, `{…}, {…}` for a tuple: what XLA writes in braces.
+
+    Where the sharding came from in the framework's program is left out. Raises `NotAProfile` for damage.
+    """
+    found = list(islice(fields(message), 10_000))
+    kind = next((content for number, content in found if number == _TYPE and isinstance(content, int)), 0)
+    if kind == _TUPLE and depth < _DEEPEST:
+        parts = [part for number, part in found if number == _PARTS and not isinstance(part, int)]
+        texts = [f"{{{sharding_text(part, depth + 1)}}}" for part in parts[:_MOST_PARTS]]
+        return ", ".join([*texts, "…"] if len(parts) > _MOST_PARTS else texts)
+
+    def numbers(wanted: int) -> list[int]:
+        return unpacked(content for number, content in found if number == wanted)
+
+    if kind == _MAXIMAL:
+        return f"maximal device={_numbers_text(numbers(_DEVICES))}"
+    if kind != _OTHER:
+        return _WORDS.get(kind, f"sharding of type {kind}")
+
+    devices, iota, transposed = numbers(_DEVICES), numbers(_IOTA), numbers(_TRANSPOSED)
+    text = f"devices=[{_numbers_text(numbers(_TILES))}]"
+    if iota:
+        text += f"<=[{_numbers_text(iota)}]"
+        if transposed != sorted(transposed):
+            text += f"T({_numbers_text(transposed)})"
+    elif devices:
+        text += _numbers_text(devices)
+    if any(numbers(_REPLICATES_LAST)):
+        text += " last_tile_dim_replicate"
+    if last := numbers(_LAST_TILES):
+        text += f" last_tile_dims={{{', '.join(_WORDS.get(one, str(one)) for one in last[:_MOST_PARTS])}}}"
+    return text
+
+
+def _numbers_text(numbers: list[int]) -> str:
+    shown = list(map(str, numbers[:_MOST_PARTS]))
+    return ",".join([*shown, "…"] if len(numbers) > _MOST_PARTS else shown)

@@ -15,10 +15,9 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from tfcompare.child import Child, Exceeded, OutOfTime
+from tfcompare.child import Child, Exceeded, FairSemaphore, OutOfTime
 from tfcompare.errors import TfcompareError
 from tfcompare.query.tables import RunTables
-from tfcompare.turns import FairSemaphore
 
 AT_ONCE = 4
 """The number of queries that run at the same time in one process; others wait."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from markdown_it import MarkdownIt
 
-from tfcompare.markdown import END_OF_LINE, WORD_JOINER
-from tfcompare.text import text_of
+from tfcompare.text import END_OF_LINE, WORD_JOINER, text_of
 
 _PLAIN = MarkdownIt("zero").enable(["backticks", "emphasis", "escape"])
 _LINKED = MarkdownIt("zero").enable(["backticks", "emphasis", "escape", "link"])

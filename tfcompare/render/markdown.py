@@ -6,8 +6,8 @@ import html
 import re
 from collections.abc import Iterator
 
-from tfcompare.markdown import as_markdown
 from tfcompare.render.payload import first_rows
+from tfcompare.text import as_markdown
 from tfcompare.views.blocks import (
     Beside,
     Block,

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.pairs import pairs_of
-from tfcompare.markdown import as_markdown
 from tfcompare.render.inline import inline
 from tfcompare.render.payload import first_rows
-from tfcompare.text import text_of
+from tfcompare.text import as_markdown, text_of
 from tfcompare.views.answer import answer
 from tfcompare.views.blocks import (
     Beside,

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from tfcompare.markdown import as_markdown
-from tfcompare.render.colour import Tone, paint
 from tfcompare.render.inline import plain
 from tfcompare.render.payload import table_json
-from tfcompare.render.text_table import TextColumn, fitting, paragraph, render
-from tfcompare.text import lines_of, more_rows, some_of, text_of
+from tfcompare.render.text_table import TextColumn, Tone, fitting, paint, paragraph, render
+from tfcompare.text import as_markdown, lines_of, more_rows, some_of, text_of
 from tfcompare.units import MISSING
 from tfcompare.views.blocks import (
     Beside,

@@ -16,9 +16,9 @@ from tfcompare.schema.input import INPUT_PIPELINE, TF_DATA, TF_DATA_CALLS, TF_DA
 from tfcompare.schema.kernels import COPIES, KERNEL_STATS, KERNEL_STEPS
 from tfcompare.schema.memory import MEMORY_PEAK, MEMORY_SUMMARY, MEMORY_TIMELINE
 from tfcompare.schema.ops import HOST_ANNOTATIONS, IDLE_GAPS, OP_STATS, OP_STEPS
-from tfcompare.schema.recorded import RECORDED
 from tfcompare.schema.runs import (
     HOSTS,
+    RECORDED,
     RUN_INFO,
     SLOW_STEPS,
     STEP_PARTS,

@@ -16,8 +16,7 @@ from tfcompare.schema.input import TF_DATA, TF_DATA_CALLS, TF_DATA_PIPELINES
 from tfcompare.schema.kernels import COPIES, KERNEL_STATS
 from tfcompare.schema.memory import MEMORY_PEAK, MEMORY_SUMMARY
 from tfcompare.schema.ops import HOST_ANNOTATIONS, IDLE_GAPS
-from tfcompare.schema.recorded import RECORDED
-from tfcompare.schema.runs import STEP_PARTS, STEP_PRECISIONS, STEPS
+from tfcompare.schema.runs import RECORDED, STEP_PARTS, STEP_PRECISIONS, STEPS
 
 Group = Literal["core", "steps", "timeline", "programs"]
 """What is kept together. `core` and `steps`, which answers and verdicts need, are built when a file is read …"""

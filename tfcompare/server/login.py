@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from tfcompare.markdown import as_code
+from tfcompare.text import as_code
 
 _REMEMBER = "<script>sessionStorage.setItem('tfcompare.asked', location.href)</script>"
 _GO_ON = """<script>{

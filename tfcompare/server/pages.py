@@ -15,14 +15,13 @@ from typing import Any
 import streamlit as st
 
 from tfcompare.errors import TfcompareError
-from tfcompare.markdown import as_code, as_markdown
 from tfcompare.server import login
 from tfcompare.server.uploads import Arrival, Limits, Quotas, Upload, Uploads, arriving, clean, session_owner
 from tfcompare.settings import Settings
 from tfcompare.sources.folder_permissions import why_not_private
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.sources.logdir.files import is_profile
-from tfcompare.text import some_of
+from tfcompare.text import as_code, as_markdown, some_of
 from tfcompare.ui.frame import access
 from tfcompare.ui.frame.hooks import Hooks
 from tfcompare.ui.frame.search import rescan

@@ -36,8 +36,15 @@ from tfcompare.store.arrays import (
     text_bytes,
 )
 from tfcompare.store.contents import Damaged, OtherVersion, head_bytes, split_head
-from tfcompare.store.earlier import as_today, columns_now, first_columns, lacking, may_be_missing, packed_schema
-from tfcompare.store.pack_checks import check_table
+from tfcompare.store.pack_checks import (
+    as_today,
+    check_table,
+    columns_now,
+    first_columns,
+    lacking,
+    may_be_missing,
+    packed_schema,
+)
 from tfcompare.text import some_of
 from tfcompare.units import format_bytes
 

@@ -1,25 +1,34 @@
-"""A store of runs: its index lists the runs, and each run's record is read when the run is opened."""
+"""A store of runs: their records, and the index of all.
+
+The records of the runs are what counts; the index saves reading each of them. With each row it has the version of the
+record that the row was made from, so that a record that was written since is read itself.
+"""
 
 from __future__ import annotations
 
+import gzip
 import time
+import zlib
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
 from typing import Any
 
 from tfcompare.errors import NoRuns, TfcompareError
 from tfcompare.sources.remote.places import shown
-from tfcompare.store.contents import Damaged, from_json, to_json
+from tfcompare.store.contents import Damaged, from_json, sealed, to_json, unsealed
 from tfcompare.store.file_names import INDEX, MARK
 from tfcompare.store.files import StoredFile, StoreFiles, is_own, store_files
-from tfcompare.store.index import Entry, read_index, write_index
-from tfcompare.store.records import Record, Row, from_bytes, record_name, row_of, to_bytes
+from tfcompare.store.records import Record, Row, check_run, from_bytes, record_name, row_of, to_bytes
+from tfcompare.units import format_bytes
 
 _FORMAT = 2
 _AT_ONCE = 32
 _UNUSABLE = "is damaged, or of another version of tfcompare"
 _AGAIN = "`tfcompare ingest` again"
+_MOST_EXPANDED = 256 << 20
+"""The size limit of all rows: some 200,000 runs."""
+_LEVEL = 6
 
 
 @dataclass(frozen=True)
@@ -151,3 +160,86 @@ def _row_in(files: StoreFiles, file: StoredFile) -> Row | None:
         return row_of(_record_in(files, file.name))
     except (Damaged, FileNotFoundError):
         return None
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A row, and the size and version of the record that it was made from."""
+
+    size_bytes: int
+    version: str
+    row: Row
+
+    def is_of(self, file: StoredFile) -> bool:
+        """Whether the record is still that one."""
+        return bool(file.version) and (self.size_bytes, self.version) == (file.size_bytes, file.version)
+
+
+@dataclass(frozen=True)
+class _Content:
+    """The file: distinct lists of host names, which of them each run has, the versions of tables by reader, and the
+    runs without them.
+
+    Runs of one program have the same hosts, which may be hundreds.
+    """
+
+    hosts: tuple[tuple[str, ...], ...]
+    which: tuple[int, ...]
+    entries: tuple[Entry, ...]
+    versions: dict[str, dict[str, str]] = field(default_factory=dict)
+
+
+def read_index(files: StoreFiles) -> dict[str, Entry]:
+    """The entries by the names of the runs' records; none where there is no index. Raises `Damaged`."""
+    file = files.info(INDEX)
+    return {} if file is None else _read(files, file)
+
+
+def write_index(files: StoreFiles, entries: dict[str, Entry]) -> None:
+    """Replace the index."""
+    files.write(INDEX, index_bytes(list(entries.values())))
+
+
+def index_bytes(entries: list[Entry]) -> bytes:
+    """The entries as the bytes of the file."""
+    hosts: dict[tuple[str, ...], int] = {}
+    which = tuple(hosts.setdefault(entry.row.host_names, len(hosts)) for entry in entries)
+    versions = {entry.row.reader: entry.row.versions for entry in entries}
+    without = tuple(_with(entry, (), {}) for entry in entries)
+    return gzip.compress(sealed(_Content(tuple(hosts), which, without, versions)), _LEVEL, mtime=0)
+
+
+def entries_in(data: bytes) -> list[Entry]:
+    """The entries in the bytes of the file; raises `Damaged`."""
+    expander = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)  # of gzip's format
+    try:
+        text = expander.decompress(data, _MOST_EXPANDED)
+    except zlib.error as error:
+        raise Damaged(str(error)) from None
+    if expander.unconsumed_tail:
+        raise Damaged(f"takes more than {format_bytes(_MOST_EXPANDED)}")
+    if not expander.eof:
+        raise Damaged("is cut off")
+    content = unsealed(text, _Content)
+    if len(content.which) != len(content.entries) or not all(0 <= at < len(content.hosts) for at in content.which):
+        raise Damaged("its runs are not of the hosts in it")
+    entries = [
+        _with(entry, content.hosts[at], content.versions.get(entry.row.reader, {}))
+        for entry, at in zip(content.entries, content.which, strict=True)
+    ]
+    for entry in entries:
+        check_run(entry.row)
+    return entries
+
+
+def _with(entry: Entry, hosts: tuple[str, ...], versions: dict[str, str]) -> Entry:
+    return replace(entry, row=replace(entry.row, host_names=hosts, versions=versions))
+
+
+@lru_cache(maxsize=8)
+def _read(files: StoreFiles, file: StoredFile) -> dict[str, Entry]:
+    """The index in that version of its file."""
+    try:
+        return {record_name(entry.row.run): entry for entry in entries_in(files.read(file.name))}
+    except FileNotFoundError:
+        raise Damaged("is not there any more") from None

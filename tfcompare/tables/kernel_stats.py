@@ -1,11 +1,25 @@
-"""`kernel_stats` and `kernel_steps` of a run, from the kernels of its hosts."""
+"""Kernels, instructions and op profile of all hosts as frames."""
 
 from __future__ import annotations
 
 import pandas as pd
 
+from tfcompare import schema
+from tfcompare.schema.hlo import BY_PROGRAM, BY_SOURCE, HLO_OPS, MOST_UNKNOWN, UNKNOWN_SOURCE
 from tfcompare.schema.kernels import KERNEL_STATS, KERNEL_STEPS
-from tfcompare.tables.step_cells import StepCells
+from tfcompare.tables.step_times import StepCells
+from tfcompare.xspace.space import PS_PER_US
+
+_COUNTS = ["executions", "occurrences"]
+_COSTS = ["flops", "bytes_accessed"]
+_TIMES = {"total_time_us": "total_time_ps", "self_time_us": "self_time_ps"}
+_KEYS = [name for name in schema.OP_PROFILE.keys if name != "host"]
+_SUMS = ["occurrences", "executions", "self_time_us", "flops", "bytes_accessed"]
+_PATHS = {
+    BY_PROGRAM: (["program"], ["program", "category"], ["program", "category", "hlo_op"]),
+    BY_SOURCE: (["source_file"], ["source_file", "source"], ["source_file", "source", "program", "category", "hlo_op"]),
+}
+"""The columns that identify the nodes of each level of a tree."""
 
 
 def kernel_step_cells(stats: pd.DataFrame, cells: pd.DataFrame) -> StepCells:
@@ -38,3 +52,61 @@ def kernel_stats_in_steps(whole: pd.DataFrame, cells: StepCells, included: pd.Se
             avg_duration_us=average_us.to_numpy(),
         )
     )
+
+
+def hlo_ops_in_steps(whole: pd.DataFrame, cells: pd.DataFrame, included: pd.Series) -> pd.DataFrame:
+    """`whole`, which has the columns of `schema.HLO_OPS`, with executions and times of the included steps alone.
+
+    `cells` are `hlo_cells` of the rows of `whole`, which are counted from 0; `included` are step numbers. FLOPs and
+    bytes are by executions, unless each was recorded. An instruction without any there has 0 of all. Rates are always
+    those of the whole.
+    """
+    groups = cells[cells["step"].isin(included)].groupby("row")
+    sums = groups[[*_COUNTS, *_TIMES.values()]].sum().reindex(range(len(whole)), fill_value=0)
+    share = sums["executions"] / whole["executions"].clip(lower=1)
+    recorded = groups[_COSTS].sum().where(groups[_COSTS].count().eq(groups.size(), axis=0)).reindex(sums.index)
+    return HLO_OPS.conform(
+        whole.assign(
+            **{name: sums[name] for name in _COUNTS},
+            **{name: sums[own] / PS_PER_US for name, own in _TIMES.items()},
+            **{cost: recorded[cost].fillna(whole[cost] * share) for cost in _COSTS},
+        )
+    )
+
+
+def op_profile(hlo_ops: pd.DataFrame) -> pd.DataFrame:
+    """Columns of `schema.OP_PROFILE`, host by host and level by level, from `hlo_ops`; longest self time first. What
+    SparseCores ran at the same time as a TensorCore is left out."""
+    hlo_ops = hlo_ops[hlo_ops["core_type"] != schema.SPARSE_CORE]
+    if hlo_ops.empty:
+        return schema.OP_PROFILE.empty()
+    source = hlo_ops["source"].where(hlo_ops["source"] != "", UNKNOWN_SOURCE)
+    ops = hlo_ops.assign(source=source, source_file=source.str.replace(r":\d+$", "", regex=True))
+    nodes = [
+        _nodes(ops, ["host", *path]).assign(tree=tree, depth=depth)
+        for tree, paths in _PATHS.items()
+        for depth, path in enumerate(paths, 1)
+    ]
+    rows = pd.concat(nodes, ignore_index=True)
+    rows[[*_KEYS, "op_name"]] = rows[[*_KEYS, "op_name"]].fillna("")
+    rows = rows.sort_values(
+        ["host", "tree", "depth", "self_time_us", *_KEYS], ascending=[True, True, True, False, *[True] * len(_KEYS)]
+    )
+    seconds = (rows["self_time_us"] / 1e6).where(rows["self_time_us"] > 0)
+    return schema.OP_PROFILE.conform(
+        rows.assign(
+            flops_per_s=rows["flops"] / seconds,
+            bandwidth_bytes_per_s=rows["bytes_accessed"] / seconds,
+        ).reset_index(drop=True)
+    )
+
+
+def _nodes(ops: pd.DataFrame, path: list[str]) -> pd.DataFrame:
+    """One row per node; costs are missing where those of instructions within are that take a part of the time."""
+    unknown = {f"unknown_{cost}": ops["self_time_us"].where(ops[cost].isna(), 0.0) for cost in _COSTS}
+    groups = ops.assign(**unknown).groupby(path, as_index=False, sort=False)
+    rows, known = groups[[*_SUMS, *unknown]].sum(), groups[_COSTS].count()
+    for cost in _COSTS:
+        is_known = rows[f"unknown_{cost}"] <= MOST_UNKNOWN * rows["self_time_us"]
+        rows[cost] = rows[cost].where(is_known & (known[cost] > 0))
+    return rows.assign(op_name=groups["op_name"].first()["op_name"]) if "hlo_op" in path else rows

@@ -6,7 +6,7 @@ import re
 
 import pandas as pd
 
-from tfcompare.tables.step_cells import StepCells
+from tfcompare.tables.step_times import StepCells
 
 FEWEST = 2
 """Steps of a kind: a single one is an exception, not a kind."""

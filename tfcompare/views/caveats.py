@@ -11,9 +11,8 @@ import pandas as pd
 
 from tfcompare import schema
 from tfcompare.compare.pairs import pairs_of
-from tfcompare.markdown import as_code, as_markdown
 from tfcompare.schema import SIDES
-from tfcompare.text import some_of
+from tfcompare.text import as_code, as_markdown, some_of
 from tfcompare.units import MISSING, format_bytes, format_ms
 
 if TYPE_CHECKING:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.side import Side
-from tfcompare.markdown import as_code
-from tfcompare.text import capitalized
+from tfcompare.text import as_code, capitalized
 
 
 def not_compared(pair: Pair) -> str:

@@ -13,7 +13,7 @@ from tfcompare import schema
 from tfcompare.compare.diff import ADDED
 from tfcompare.compare.groups.aggregate import without_idle
 from tfcompare.compare.pair import Pair
-from tfcompare.markdown import as_code, as_markdown
+from tfcompare.text import as_code, as_markdown
 from tfcompare.units import MISSING, format_percent, format_value
 from tfcompare.views.answer import verdict
 from tfcompare.views.blocks import Block, Facts, Table, Text

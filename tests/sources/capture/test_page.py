@@ -146,7 +146,7 @@ def test_the_result_of_each_address_is_shown(page: AppTest, monkeypatch: pytest.
         (run / target.file_name).write_bytes(profile)
         return Recorded(run, {target: len(profile)}, (LeftOut(tpu, "has *no* network"),))
 
-    monkeypatch.setattr("tfcompare.sources.capture.background.record", record)
+    monkeypatch.setattr("tfcompare.sources.capture.recording.record", record)
     page.run().text_input(key="address").set_value("worker:1,tpu:zone-a/t")
     press(page, "Capture")
     assert "Not in the run: 1 of 2 addresses" in wait_until_told(page)

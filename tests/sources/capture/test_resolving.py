@@ -13,7 +13,7 @@ import pytest
 
 from tests.sources.capture.test_xprof_process import PATIENCE_S, is_alive
 from tfcompare.sources.capture import Address, parse_addresses
-from tfcompare.sources.capture.resolving import resolve
+from tfcompare.sources.capture.recording import resolve
 
 NODE = {
     "acceleratorConfig": {"topology": "2x2x2", "type": "V4"},

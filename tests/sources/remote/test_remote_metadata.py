@@ -50,7 +50,7 @@ def test_an_unusable_file_is_one_sentence_and_the_run_stays_usable(s3: S3, conte
 
 def test_a_file_that_does_not_arrive_is_left_out(s3: S3, monkeypatch: pytest.MonkeyPatch) -> None:
     put_in_s3(s3, logdir=b"{}")
-    monkeypatch.setattr("tfcompare.sources.logdir.listed_metadata.MOST_S", 0.0)
+    monkeypatch.setattr("tfcompare.sources.logdir.metadata.MOST_S", 0.0)
     run = find_run("s3://bucket/logs")
     assert (run.is_readable, run.metadata.texts) == (True, ())
     assert "did not arrive within 0 s" in run.problems[0]

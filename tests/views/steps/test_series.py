@@ -8,8 +8,7 @@ import pandas as pd
 
 from tests.views import chart_samples as samples
 from tfcompare import schema
-from tfcompare.tables.step_cells import StepCells
-from tfcompare.tables.step_times import on_slowest_host, run_steps
+from tfcompare.tables.step_times import StepCells, on_slowest_host, run_steps
 from tfcompare.views.steps.figures import op_by_step, sixteen_bit_share, with_host
 
 OP = pd.DataFrame([{"host_or_device": "Host", "op_type": "MatMul", "op_name": "dense/MatMul"}])

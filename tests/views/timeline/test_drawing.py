@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.laws import law
 from tests.views.timeline.cases import GPU_PAIR, KERNEL, aligned_pair, host_run, open_alone, open_pair, step, write_run
 from tests.xspace_builder import PS_PER_US, event, line, plane
-from tfcompare.compare.matching.kernel_labels import kernel_label
+from tfcompare.compare.matching.kernel_names import kernel_label
 from tfcompare.run import Run
 from tfcompare.views.timeline.aligned import Aligned, align
 from tfcompare.views.timeline.drawing import KINDS, LONG_NAME, ROWS_SHOWN, Axis, Viewport, drawing, found

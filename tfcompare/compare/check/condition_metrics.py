@@ -27,7 +27,7 @@ from tfcompare.compare.utilization import Cost, instructions_in_steps, time_at_p
 from tfcompare.schema import HOST, KERNEL_STATS, SIDES
 from tfcompare.schema.arrays import Floats
 from tfcompare.schema.hlo import MOST_UNKNOWN
-from tfcompare.tables.step_cells import StepCells
+from tfcompare.tables.step_times import StepCells
 from tfcompare.tables.step_windows import Window
 from tfcompare.text import close_matches, did_you_mean, some_of
 from tfcompare.units import format_bytes, format_percent

@@ -1,4 +1,4 @@
-"""Sums the rows of a diff over groups, separately for each side, with a verdict per group.
+"""Rows of a diff summed by group, their largest changes, and the share of time that was matched.
 
 `aggregate` is the general function; this module also groups ops and copies. `kernel_groups` groups kernels, and
 `scope_tree` builds the tree of name scopes.
@@ -20,6 +20,7 @@ from tfcompare.compare.matching.tiers import CANONICAL, EXACT, FUSED, MANUAL, PR
 from tfcompare.compare.stats.verdict import SAME, UNTESTED
 from tfcompare.errors import Unknown
 from tfcompare.schema import IDLE, OP_STATS, SIDES
+from tfcompare.units import share_of
 
 Grouping = Literal["op_name", "op_type", "scope"]
 
@@ -33,6 +34,8 @@ Part = Literal["sum", "whole_sum", "min", "max", "any"]
 """How the cells of a group are aggregated: a `whole_sum` is missing if any cell is missing; `any` is for flags."""
 
 _BANDWIDTH = "bandwidth_bytes_per_s"
+SHARES = ["matched_share", "exact_share"]
+COLUMNS = ["candidate", *SHARES, *(f"{share}_{side}" for side in SIDES for share in SHARES)]
 
 
 @dataclass(frozen=True)
@@ -265,3 +268,27 @@ def _labels(groups: pd.DataFrame) -> dict[str, pd.Series]:
         "verdict": pd.Series(verdict, groups.index, dtype="str").where(both),
         "evidence": pd.Series(None, groups.index, dtype="str"),
     }
+
+
+def coverage(diff: pd.DataFrame, metric: str, candidates: list[str]) -> pd.DataFrame:
+    """The shares (0 to 1) of a metric's total in matched rows and in exactly matched rows, one row per candidate.
+
+    Columns: `candidate`; `matched_share` and `exact_share` of the total of both sides; the same two shares of each
+    side alone (`…_baseline`, `…_candidate`). IDLE rows are excluded. A share is NaN where the total is 0.
+    """
+    busy = without_idle(diff)
+    rows = [
+        {"candidate": candidate, **_shares(busy[busy["candidate"] == candidate], metric)} for candidate in candidates
+    ]
+    return pd.DataFrame(rows, columns=COLUMNS).astype({"candidate": "str"})
+
+
+def _shares(diff: pd.DataFrame, metric: str) -> dict[str, float]:
+    sides = {side: diff[f"{metric}_{side}"].astype("float64").fillna(0.0) for side in SIDES}
+    shares: dict[str, float] = {}
+    for name, chosen in zip(SHARES, (diff["status"] == MATCHED, diff["match"] == EXACT), strict=True):
+        parts = {side: (float(values[chosen].sum()), float(values.sum())) for side, values in sides.items()}
+        (ours, our_total), (theirs, their_total) = parts.values()
+        shares[name] = share_of(ours + theirs, our_total + their_total)
+        shares |= {f"{name}_{side}": share_of(part, total) for side, (part, total) in parts.items()}
+    return shares

@@ -11,9 +11,8 @@ import pandas as pd
 from tfcompare.compare.matching.fused import fused_ops, fused_product
 from tfcompare.compare.matching.matching import Evidence, Pairing
 from tfcompare.compare.matching.tiers import FUSED
-from tfcompare.markdown import as_code, as_markdown
 from tfcompare.schema import SIDES
-from tfcompare.text import middle_ellipsis
+from tfcompare.text import as_code, as_markdown, middle_ellipsis
 
 CONSTITUENTS = "constituents"
 """The column with the ops that a fused row stands for on a side, as TensorFlow writes them: `name:type`."""

@@ -14,11 +14,11 @@ from tfcompare.compare.groups.fused_rows import single_ops
 from tfcompare.compare.matching.matching import with_hosts_of
 from tfcompare.compare.stats.change_test import ChangeTest, identical_rows, untested_rows
 from tfcompare.compare.stats.estimates import Times
-from tfcompare.compare.stats.spread import Spread
 from tfcompare.compare.stats.step_series import step_series
+from tfcompare.compare.stats.verdict import Spread
 from tfcompare.schema import SIDES
 from tfcompare.schema.arrays import Int64
-from tfcompare.tables.step_cells import StepCells
+from tfcompare.tables.step_times import StepCells
 
 if TYPE_CHECKING:
     from tfcompare.compare.pair import Pair

@@ -9,15 +9,7 @@ from typing import Literal
 import pandas as pd
 
 from tfcompare.compare.diff import ADDED, INTERVAL, MATCHED, REMOVED
-from tfcompare.compare.groups.aggregate import (
-    GroupJudge,
-    Judged,
-    Part,
-    aggregate,
-    compared,
-    in_order,
-    of_side,
-)
+from tfcompare.compare.groups.aggregate import GroupJudge, Judged, Part, aggregate, compared, in_order, of_side
 from tfcompare.compare.matching.kernel_names import is_instruction, plain_kernel
 from tfcompare.compare.matching.manual import OF_CANDIDATE, ManualChoice, counterparts, parted, with_distinct_names
 from tfcompare.compare.matching.matching import op_counterparts

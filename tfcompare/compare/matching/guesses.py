@@ -28,7 +28,7 @@ from tfcompare.compare.matching.name_tree import (
     weight_below,
 )
 from tfcompare.compare.matching.names import SiblingRule, walk, with_plain_paths
-from tfcompare.compare.matching.renamed_scopes import UNTYPED, Siblings, pair_alike, without
+from tfcompare.compare.matching.scopes import UNTYPED, Siblings, pair_alike, without
 from tfcompare.schema import SIDES
 
 MOST_ASSIGNED = 300

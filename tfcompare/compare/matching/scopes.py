@@ -1,18 +1,51 @@
-"""Places ops that only the candidate has in the baseline's scopes, so that a layer has one name on both sides.
+"""The scopes of names, and scopes that were renamed between two runs.
 
 A compiled run has other ops in a layer than one that is not compiled, and some frameworks wrap all names of either.
+
+The contents of two scopes, including the scopes of their gradients, are equal if paths and types agree apart from
+numbers, or at least types and nesting. Siblings pair by three rules:
+
+- Numbered siblings (`dense`, `dense_1`) pair with numbered siblings of another name in the order of their numbers,
+  skipping added members.
+- Two siblings pair if their contents are equal and no other sibling of either side has the same contents.
+- Scopes pair in execution order, if that order is the same in all steps.
+
+Siblings that also have equal shapes are paired first; siblings without any common shape do not pair, nor do those whose
+digits mean something else (`conv1x1`, `conv3x3`). If there are several equally good pairings, nothing is paired.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable
+from itertools import pairwise
+from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
 
+from tfcompare.compare.matching.name_tree import (
+    Node,
+    NodePair,
+    Place,
+    agreed_alignment,
+    are_other_things,
+    families,
+    family,
+    kinds_below,
+    paths_below,
+    shapes_below,
+)
 from tfcompare.compare.matching.plain_names import plain_name
+from tfcompare.schema import IDLE
 
 _Scopes = dict[str, str]
 """Maps scopes of the candidate to those of the baseline."""
+MOST_ALIGNED = 10_000
+"""Families are aligned only if the product of their sizes is at most this."""
+
+UNTYPED = frozenset({"", "Unknown", "Dataset", IDLE})
+"""Op types that do not identify what an op does: kernels without an op, and iterators, which have separate rules."""
 
 
 def in_baseline_scopes(diff: pd.DataFrame) -> pd.Series:
@@ -68,3 +101,132 @@ def _leaf(scope: str) -> str:
 
 def _plain(scope: str) -> str:
     return plain_name(f"{scope}/").rstrip("/")
+
+
+class Siblings(NamedTuple):
+    """The unpaired children of a pair of scopes."""
+
+    ours: list[Node]
+    theirs: list[Node]
+
+
+def pair_alike(parent: NodePair, ours: list[Node], theirs: list[Node]) -> list[NodePair]:
+    """Pairs of siblings below `parent` with the same ops; the module docstring has the rules."""
+    rest = Siblings(*([node for node in side if _is_distinctive(node, parent)] for side in (ours, theirs)))
+    pairs: list[NodePair] = []
+    for key_of in (_shaped, _labelled, _nested):
+        for rule in (_in_order, _the_only_ones, _as_they_run):
+            found = [pair for pair in rule(rest, _keys(rest, key_of)) if not _contradict(*pair)]
+            pairs += found
+            rest = without(rest, found)
+    return pairs
+
+
+def _contradict(b: Node, c: Node) -> bool:
+    """Whether the digits in their names have another meaning, or the shapes of both are known and have nothing in
+    common."""
+    if are_other_things(b.label, c.label):
+        return True
+    ours, theirs = shapes_below(b), shapes_below(c)
+    return bool(ours and theirs) and not ours & theirs
+
+
+def without(siblings: Siblings, pairs: list[NodePair]) -> Siblings:
+    """The siblings that are in none of the pairs."""
+    if not pairs:
+        return siblings
+    paired = {id(node) for pair in pairs for node in pair}
+    return Siblings(*([node for node in side if id(node) not in paired] for side in siblings))
+
+
+def _is_distinctive(node: Node, parent: NodePair) -> bool:
+    """Whether the node's contents can identify it; at the top level, a single op cannot."""
+    if not node.children and node.types <= UNTYPED:
+        return False
+    at_the_top = not parent[0].label
+    return not at_the_top or kinds_below(node).total() > 1
+
+
+def _keys(siblings: Siblings, key_of: Callable[[Node, dict[Hashable, int]], Hashable]) -> dict[int, Hashable]:
+    numbers: dict[Hashable, int] = {}
+    return {id(node): key_of(node, numbers) for side in siblings for node in side}
+
+
+def _shaped(node: Node, numbers: dict[Hashable, int]) -> Hashable:
+    shapes = shapes_below(node)
+    return (_labelled(node, numbers), frozenset(shapes.items())) if shapes else id(node)
+
+
+def _labelled(node: Node, _: dict[Hashable, int]) -> Hashable:
+    gradient_scopes = Counter(frozenset(paths_below(echo).items()) for echo in node.gradient_scopes)
+    return frozenset(paths_below(node).items()), frozenset(gradient_scopes.items())
+
+
+def _nested(node: Node, numbers: dict[Hashable, int]) -> Hashable:
+    """A key that is equal for nodes whose ops agree in type and nesting, regardless of names."""
+
+    def number(of: Node) -> int:
+        below = tuple(sorted(number(child) for child in of.children.values()))
+        return numbers.setdefault((of.kinds, below), len(numbers))
+
+    return number(node), tuple(sorted(number(echo) for echo in node.gradient_scopes))
+
+
+def _in_order(siblings: Siblings, keys: dict[int, Hashable]) -> list[NodePair]:
+    """Pairs families that share contents with exactly one family of the other side, in the order of their numbers."""
+    ours, theirs = (list(families(side).values()) for side in siblings)
+    related = [_related(side, other, keys) for side, other in ((ours, theirs), (theirs, ours))]
+    pairs: list[NodePair] = []
+    for i, found in enumerate(related[0]):
+        if len(found) == 1 and len(related[1][found[0]]) == 1:
+            pairs += _aligned(ours[i], theirs[found[0]], keys)
+    return pairs
+
+
+def _as_they_run(siblings: Siblings, keys: dict[int, Hashable]) -> list[NodePair]:
+    """Pairs scopes in execution order."""
+    ours, theirs = (sorted((n for n in side if n.children and n.place), key=_place) for side in siblings)
+    if not ours or not theirs or not (_one_by_one(ours) and _one_by_one(theirs)):
+        return []
+    return _aligned(ours, theirs, keys)
+
+
+def _place(node: Node) -> Place:
+    return node.place or (0, 0)
+
+
+def _one_by_one(nodes: list[Node]) -> bool:
+    """Whether each node always ends before the next one."""
+    return all(_place(before)[1] < _place(after)[0] for before, after in pairwise(nodes))
+
+
+def _related(side: list[list[Node]], other: list[list[Node]], keys: dict[int, Hashable]) -> list[list[int]]:
+    """For each family of a side, up to two families of the other side that have a member with the same contents."""
+    holders: dict[Hashable, list[int]] = {}
+    for j, members in enumerate(other):
+        for key in {keys[id(node)] for node in members}:
+            holders.setdefault(key, []).append(j)
+    shared = [{keys[id(node)] for node in members} for members in side]
+    return [sorted({j for key in found for j in holders.get(key, [])[:2]})[:2] for found in shared]
+
+
+def _aligned(ours: list[Node], theirs: list[Node], keys: dict[int, Hashable]) -> list[NodePair]:
+    if len(ours) * len(theirs) > MOST_ALIGNED or any(family(node.label)[2] for node in ours + theirs):
+        return []
+    gains = np.array([[keys[id(b)] == keys[id(c)] for c in theirs] for b in ours], dtype=np.int64)
+    return [(ours[i], theirs[j]) for i, j in agreed_alignment(gains)]
+
+
+def _the_only_ones(siblings: Siblings, keys: dict[int, Hashable]) -> list[NodePair]:
+    """Pairs siblings whose contents are unique on both sides."""
+    ours, theirs = (_grouped(side, keys) for side in siblings)
+    return [
+        (nodes[0], theirs[key][0]) for key, nodes in ours.items() if len(nodes) == 1 and len(theirs.get(key, [])) == 1
+    ]
+
+
+def _grouped(nodes: list[Node], keys: dict[int, Hashable]) -> dict[Hashable, list[Node]]:
+    groups: dict[Hashable, list[Node]] = {}
+    for node in nodes:
+        groups.setdefault(keys[id(node)], []).append(node)
+    return groups

@@ -22,7 +22,6 @@ from tfcompare.compare.stats.estimates import (
     estimates,
     levels,
 )
-from tfcompare.compare.stats.spread import Spread, percent
 from tfcompare.compare.stats.verdict import (
     FASTER,
     SAME,
@@ -31,9 +30,11 @@ from tfcompare.compare.stats.verdict import (
     UNCLEAR,
     UNTESTED,
     Sensitivity,
+    Spread,
     Verdict,
     claimed_together,
     evidence_of,
+    percent,
     smallest_change,
     words,
 )

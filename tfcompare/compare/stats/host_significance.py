@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tfcompare.compare.stats.estimates import FEWEST_STEPS, LEVEL, Times, estimates, levels
-from tfcompare.compare.stats.spread import Spread
+from tfcompare.compare.stats.verdict import Spread
 from tfcompare.schema.arrays import Floats
 
 CONSISTENT = 0.75

@@ -8,7 +8,7 @@ import pandas as pd
 
 from tfcompare.frames.grouping import combinations
 from tfcompare.schema.arrays import Floats, Int64
-from tfcompare.tables.step_cells import StepCells
+from tfcompare.tables.step_times import StepCells
 
 
 def step_series(keys: pd.DataFrame, cells: StepCells, steps: Int64) -> Floats:

@@ -21,8 +21,7 @@ from tfcompare.frames.nesting import order_by_start, self_times
 from tfcompare.frames.ops.op_parts import OpEvents
 from tfcompare.frames.planes import device_kind
 from tfcompare.frames.steps.steps import Steps
-from tfcompare.hlo.category import categories
-from tfcompare.hlo.cost import bytes_accessed, flops
+from tfcompare.hlo.cost import bytes_accessed, categories, flops
 from tfcompare.hlo.expression import expressions
 from tfcompare.hlo.multiplied import multiplied_types
 from tfcompare.hlo.peaks import Peaks, peaks_of

@@ -1,4 +1,4 @@
-"""`hlo_programs`: every instruction of the XLA programs that ran on one host."""
+"""Tables of compiled programs: their instructions' texts on demand, and their memory at the peak."""
 
 from __future__ import annotations
 
@@ -6,12 +6,22 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from tfcompare.errors import NotAProfile
 from tfcompare.frames.arrow import empty, host_table
+from tfcompare.frames.grouping import combinations
 from tfcompare.frames.hlo.programs import programs_of
+from tfcompare.hlo.buffers import Buffer, buffers
 from tfcompare.hlo.expression import digests, expressions
+from tfcompare.hlo.neighbours import fused_texts, operand_texts, source_ops, user_texts
 from tfcompare.hlo.program import Program
+from tfcompare.hlo.shapes import Array
 from tfcompare.xspace import XSpace
+
+_FIGURES = ("kind", "size_bytes", "lifetime_share", "first_position", "last_position", "positions", "is_live_at_peak")
+"""Columns that are attributes of a `Buffer`."""
+_LARGEST_SPACE = 1 << 31
 
 
 def hlo_programs(space: XSpace, ran: pa.Table) -> pa.Table:
@@ -44,3 +54,94 @@ def _columns(name: str, program: Program) -> dict[str, np.ndarray[Any, Any]]:
         "operands": np.array(list(map(" ".join, used)), object),
         "digest": np.array(digests(program, rows), object),
     }
+
+
+def hlo_texts(space: XSpace, ran: pa.Table) -> pa.Table:
+    """Columns of `schema.HLO_TEXTS`, a row for each program and instruction in `ran`, the host's `hlo_ops`, in its
+    order. Raises `NotAProfile` for a damaged program."""
+    if not len(ran):
+        return empty("hlo_texts")
+    programs = programs_of(space)
+    ids = {programs.name(own_id): own_id for own_id in programs.ids}
+    keys = dict.fromkeys(zip(*(ran[key].to_pylist() for key in ("program", "hlo_op")), strict=True))
+    known = [(at, ids[program], hlo_op) for at, (program, hlo_op) in enumerate(keys) if program in ids]
+    texts = {name: np.full(len(keys), "", object) for name in ("operands", "users", "fused", "source_ops")}
+    rows = np.array([at for at, _, _ in known], np.int64)
+    own_ids = np.array([own_id for _, own_id, _ in known], np.int64)
+    for _, program, positions, found in programs.find(own_ids, [hlo_op for _, _, hlo_op in known]):
+        texts["operands"][rows[positions]] = operand_texts(program, found)
+        texts["users"][rows[positions]] = user_texts(program, found)
+        texts["fused"][rows[positions]] = fused_texts(program, found)
+        texts["source_ops"][rows[positions]] = source_ops(program, found)
+    names = {"program": [program for program, _ in keys], "hlo_op": [hlo_op for _, hlo_op in keys]}
+    return host_table("hlo_texts", {**names, **texts})
+
+
+def hlo_memory(space: XSpace) -> tuple[pa.Table, tuple[str, ...]]:
+    """(columns of `schema.HLO_MEMORY`, by program, the largest buffer first; a remark if programs are damaged).
+
+    Buffers of programs that did not run while the profile was recorded are included.
+    """
+    programs = programs_of(space)
+    found: list[pa.Table] = []
+    damaged: dict[str, NotAProfile] = {}
+    for program_id in programs.ids:
+        name = programs.name(program_id)
+        try:
+            program = programs.program(program_id)
+            if program is not None and (of_program := buffers(program)):
+                found.append(_table(program, of_program, name))
+        except NotAProfile as error:
+            damaged[name] = error
+    if not found:
+        return empty("hlo_memory"), _remarks(damaged)
+    return _in_order(pa.concat_tables(found)), _remarks(damaged)
+
+
+def _in_order(rows: pa.Table) -> pa.Table:
+    """By program, the largest buffer first; the largest one of those with the same keys."""
+    keys = ("program", "memory_space", "hlo_op", "output_index")
+    order = [("program", "ascending"), ("size_bytes", "descending"), *((key, "ascending") for key in keys[1:])]
+    rows = rows.take(pc.sort_indices(rows, order)).combine_chunks()
+    firsts, _ = combinations(*(pc.rank(rows[key], tiebreaker="dense").to_numpy().astype(np.int64) for key in keys))
+    columns = {name: rows[name].take(firsts).combine_chunks() for name in rows.column_names}
+    return host_table("hlo_memory", columns)
+
+
+def _table(program: Program, found: list[Buffer], name: str) -> pa.Table:
+    """A row for each buffer of the program, texts not yet as dictionaries."""
+    numbers = np.array([one.instruction for one in found], np.int64)
+    instruction = program.rows_numbered(numbers)
+    known = np.flatnonzero(instruction >= 0)
+    texts = {column: np.full(len(found), "", object) for column in ("hlo_op", "shape", "op_name", "source")}
+    rows = instruction[known]
+    texts["hlo_op"][known] = program.names(rows)
+    texts["shape"][known] = [
+        _shape(program.shape_of(row).arrays, found[at].output)
+        for at, row in zip(known.tolist(), rows.tolist(), strict=True)
+    ]
+    texts["op_name"][known] = program.op_names(rows)
+    texts["source"][known] = program.sources(rows)
+    figures = {column: [getattr(one, column) for one in found] for column in _FIGURES}
+    columns = {
+        "program": [name] * len(found),
+        "memory_space": [min(one.memory_space, _LARGEST_SPACE) for one in found],
+        "output_index": [",".join(map(str, one.output)) for one in found],
+    }
+    return pa.table(columns | texts | figures)
+
+
+def _shape(arrays: tuple[Array, ...], index: tuple[int, ...]) -> str:
+    """The array at that index of an instruction's value; empty for a table of pointers to the parts of a tuple."""
+    if len(index) == 1 and index[0] < len(arrays):
+        return str(arrays[index[0]])
+    return str(arrays[0]) if not index and len(arrays) == 1 else ""
+
+
+def _remarks(damaged: dict[str, NotAProfile]) -> tuple[str, ...]:
+    if not damaged:
+        return ()
+    name, error = next(iter(damaged.items()))
+    others = f" (and {len(damaged) - 1:,} more)" if len(damaged) > 1 else ""
+    where = f"at its byte {error.offset:,} expected {error.expected}, found {error.found}"
+    return (f"the memory of the XLA program {name}{others} is unknown: {where}",)

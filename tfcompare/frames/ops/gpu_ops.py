@@ -10,9 +10,8 @@ from tfcompare import schema
 from tfcompare.frames.grouping import distinct
 from tfcompare.frames.nesting import order_by_start
 from tfcompare.frames.ops.launches import Launch, launches
-from tfcompare.frames.ops.op_counts import executions_on_streams
 from tfcompare.frames.ops.op_names import UNKNOWN, Op
-from tfcompare.frames.ops.op_parts import PART_TEXTS, OpEvents
+from tfcompare.frames.ops.op_parts import PART_TEXTS, OpEvents, executions_on_streams
 from tfcompare.frames.planes import events_of_lines, recorded_lines
 from tfcompare.schema.arrays import Bools, Int32, Int64
 from tfcompare.xspace import Plane, XSpace

@@ -1,12 +1,14 @@
-"""Ops that ran on host threads."""
+"""The ops of the host's threads, with their shapes."""
 
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from tfcompare import schema
 from tfcompare.frames.hlo.host_instructions import host_instructions
+from tfcompare.frames.memory_events import CUT, MemoryEvents
 from tfcompare.frames.nesting import idle_by_line, order_by_start, self_times
 from tfcompare.frames.ops.launches import Launch, launches
 from tfcompare.frames.ops.op_names import DATASET, EAGER_EXECUTION, UNKNOWN, Op, eager_op, parse_op
@@ -114,3 +116,29 @@ def _add_instructions(space: XSpace, rows: Int32, part: Int32, ops: list[Op]) ->
     part[rows] = len(ops) + launch
     ops += [it.op or Op(it.own_name, UNKNOWN) for it in launched]
     return launched
+
+
+def with_shapes(parts: pa.Table, memory: MemoryEvents) -> pa.Table:
+    """The table `op_parts` with its column `shapes`: the distinct shapes allocated by ops of the same name, sorted,
+    empty if none, and if one is cut: it would seem equal to others, or unlike its own in another run."""
+    shapes, names = _allocated_shapes(memory), parts["op_name"].combine_chunks()
+    of_name = pa.array([shapes.get(name, "") for name in names.dictionary.to_pylist()], pa.string())
+    at = parts.schema.get_field_index("shapes")
+    return parts.set_column(at, parts.schema.field(at), of_name.take(names.indices).dictionary_encode())
+
+
+def _allocated_shapes(memory: MemoryEvents) -> dict[str, str]:
+    ops, shapes = memory.op_name, memory.shape
+    allocated = memory.is_allocation & (ops.code >= 0) & (shapes.code >= 0)
+    pairs = np.unique(ops.code[allocated] * len(shapes.labels) + shapes.code[allocated])
+    found: dict[str, set[str]] = {}
+    for op, shape in zip(*_positions(pairs, len(shapes.labels)), strict=True):
+        if ops.labels[op] and shapes.labels[shape]:
+            found.setdefault(ops.labels[op], set()).add(shapes.labels[shape])
+    return {
+        name: " ".join(sorted(texts)) for name, texts in found.items() if not any(text.endswith(CUT) for text in texts)
+    }
+
+
+def _positions(pairs: npt.NDArray[np.int64], width: int) -> tuple[list[int], list[int]]:
+    return (pairs // width).tolist(), (pairs % width).tolist()

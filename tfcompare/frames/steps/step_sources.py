@@ -1,4 +1,4 @@
-"""Finds the steps of one host.
+"""Where the steps of a host come from, and the events that could mark them.
 
 Sources in order of preference: the marker that the user names; a device plane's `Steps` line; host events flagged `_r`
 with a step number; host events with `step_num` alone (Keras 3); old `train N` names; repetitions of an XLA module; else
@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tfcompare.frames.hlo.compile_events import TF_CALL_STAT
+from tfcompare.frames.hlo.compilations import TF_CALL_STAT
 from tfcompare.frames.hlo.host_instructions import host_instructions
 from tfcompare.frames.ops.op_names import parse_op
 from tfcompare.frames.planes import (
@@ -21,13 +21,21 @@ from tfcompare.frames.planes import (
     device_kind,
     device_planes,
     events_of_lines,
+    host_plane,
     profile_span_ps,
+    recorded_lines,
     short_id,
 )
 from tfcompare.frames.steps import groups as grouping
-from tfcompare.frames.steps.execution_spans import execution_spans
 from tfcompare.frames.steps.groups import Groups
-from tfcompare.frames.steps.step_spans import StepSpans, choose_spans, device_events, device_spans, no_spans
+from tfcompare.frames.steps.step_spans import (
+    StepSpans,
+    choose_spans,
+    device_events,
+    device_spans,
+    execution_spans,
+    no_spans,
+)
 from tfcompare.frames.steps.steps import DEVICE_LINE, WHOLE_PROFILE, XLA_MODULE, Steps
 from tfcompare.schema.arrays import Bools, Int32, Int64
 from tfcompare.xspace import XSpace, lookup
@@ -48,6 +56,9 @@ _NO_PROGRAM = re.compile(rf"{_TRACING.pattern}|(\$|ParseArguments|PythonRefManag
 """The same, Python functions and Python's memory management."""
 _REMEDY = "put them around the call of the compiled function, not into its code"
 _NOTHING_COMPUTED = f"no op or program runs within the step markers: {_REMEDY}"
+_MAX_MARKERS = 10
+_MIN_OCCURRENCES = 3
+_MAX_NAME_LENGTH = 200
 
 
 def find_steps(space: XSpace, groups: Groups, marker_chosen: bool = False) -> Steps:
@@ -338,3 +349,28 @@ def _assign_linked(group: Array, step_of_group: Array, step: Array, is_linked: A
         if group[i] >= 0 and step_of_group[group[i]] >= 0:
             step[i] = step_of_group[group[i]]
             is_linked[i] = True
+
+
+def likely_markers(space: XSpace) -> tuple[str, ...]:
+    """Names of up to ten host events that repeat on a single thread, longest total time first.
+
+    A training loop runs on one thread, and most of that thread's time is spent in steps.
+    """
+    plane = host_plane(space)
+    recorded = recorded_lines(space)
+    lines = [i for i in plane.lines if recorded[i] and space.lines.event_count[i]] if plane is not None else []
+    if not lines:
+        return ()
+    rows = events_of_lines(space, lines)
+    names = space.events.metadata[rows]
+    on_line = np.repeat(np.arange(len(lines)), space.lines.event_count[np.array(lines)])
+    size = int(names.max()) + 1
+    first, last = np.full(size, len(lines)), np.full(size, -1)
+    np.minimum.at(first, names, on_line)
+    np.maximum.at(last, names, on_line)
+    times = np.bincount(names, minlength=size)
+    total_ps = np.bincount(names, space.events.duration_ps[rows], minlength=size)
+    candidates = np.flatnonzero((times >= _MIN_OCCURRENCES) & (first == last) & (total_ps > 0))
+    best = candidates[np.argsort(-total_ps[candidates], kind="stable")]
+    texts = dict.fromkeys(str(space.metadata_names[name]) for name in best[: 4 * _MAX_MARKERS])
+    return tuple(text for text in texts if text.strip() and len(text) <= _MAX_NAME_LENGTH)[:_MAX_MARKERS]

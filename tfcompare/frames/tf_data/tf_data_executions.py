@@ -1,21 +1,36 @@
-"""tf.data pipelines, their executions, and what each iterator did in each execution."""
+"""Executions of tf.data pipelines: the calls of iterators, and which consumer waits for them.
+
+A call is an event `Iterator::…` with an `id`. Its parent is the call that directly encloses it on its thread. A stage
+that prefetches on other threads calls iterators within a `<X>Produce` event there. The parent is then the call around
+the `<X>Consume` event that took the element: the one with the same `element_id`, in the iterator that the call names as
+its parent (`docs/numbers.md`, "tf.data").
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
-from tfcompare.frames.grouping import any_of, sums
-from tfcompare.frames.tf_data.tf_data_calls import Calls, find_calls
+from tfcompare.frames.grouping import any_of, combinations, sums
+from tfcompare.frames.links import directly_around
+from tfcompare.frames.nesting import order_by_start
+from tfcompare.frames.planes import host_plane, recorded_on
+from tfcompare.frames.tf_data.tf_data_functions import RUNS_AHEAD
 from tfcompare.schema.arrays import Bools, Int32, Int64
-from tfcompare.xspace import XSpace
+from tfcompare.xspace import Plane, XSpace
+from tfcompare.xspace.compilation import Array, compiled
 
 MOST_ROWS = 50_000
 """Limit of iterator rows per host. If there are more, only the slowest executions of each pipeline are retained."""
 
 _TO_DEVICE = ("Iterator::Prefetch::Generator", "Iterator::Root::Prefetch::Generator")
 _AHEAD_OF_DEVICE = "Iterator::Root::Prefetch"
+_PREFIX, _SEPARATOR = "Iterator::", "::"
+_CALL, _PRODUCE, _CONSUME = 1, 2, 3
+_KIND = {f"{x}Produce": _PRODUCE for x in RUNS_AHEAD} | {f"{x}Consume": _CONSUME for x in RUNS_AHEAD}
+_UNKNOWN, _NONE = -2, -1
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,3 +205,192 @@ def _slowest_waited_for(execution: Int64, self_ps: Int64, is_candidate: Bools) -
     candidates = candidates[np.lexsort((-self_ps[candidates], execution[candidates]))]
     out[candidates[np.unique(execution[candidates], return_index=True)[1]]] = True
     return out
+
+
+@dataclass(frozen=True, eq=False)
+class Calls:
+    """Calls of iterators sorted by start, one element each.
+
+    `row` is the event's row; `around` the row of the event that directly encloses it, −1 for none; `ids[iterator]` the
+    iterator's id (as signed); `above` the parent call, −1 for none; `root` the pipeline call it belongs to (itself for
+    a pipeline call), −1 for none; `depth` the number of levels below the root. `is_waited_for` says whether it and all
+    its ancestors up to the root ran while their parent did. `self_ps` is the time in which none of its children ran.
+    """
+
+    row: Int64
+    around: Int64
+    iterator: Int64
+    ids: Int64
+    start_ps: Int64
+    end_ps: Int64
+    self_ps: Int64
+    above: Int64
+    root: Int64
+    depth: Int64
+    is_waited_for: Bools
+
+    @property
+    def roots(self) -> Int64:
+        """The calls of pipelines, sorted by start."""
+        return np.flatnonzero(self.root == np.arange(len(self.root)))
+
+
+def is_pipeline(long_name: str) -> bool:
+    """Whether an iterator of this name is the outermost one of a pipeline, from which the program fetches elements."""
+    return long_name.startswith(_PREFIX) and long_name.count(_SEPARATOR) == 1
+
+
+def find_calls(space: XSpace, around: Int32 | None = None) -> Calls | None:
+    """All calls on the host's threads; None if there are none.
+
+    `around` is the result of `links.directly_around`, computed if not given.
+    """
+    kinds = np.array([_kind(name) for name in space.metadata_names], np.int8)
+    host = host_plane(space)
+    if host is None or not (kinds == _CALL).any():
+        return None
+    kind = kinds.take(space.events.metadata)
+    calls = np.flatnonzero(kind == _CALL)
+    kind[calls[~_have_number(space, "id", calls)]] = 0
+    order = _sorted_events(space, kind, host)
+    rows = order[kind[order] == _CALL].astype(np.int64)
+    if not len(rows):
+        return None
+    parent = around if around is not None else directly_around(space)
+    ids, in_time = space.number_of("id", rows, 0), np.argsort(space.events.start_ps[rows], kind="stable")
+    ids, rows = ids[in_time], rows[in_time]
+    outer = parent[rows].astype(np.int64)
+    parent_row = np.where((outer >= 0) & (kind[outer] == _CALL), outer, _NONE)
+    index = np.full(len(space.events) + 1, _NONE, np.int32)  # the last element maps −1 to −1
+    index[rows] = np.arange(len(rows))
+    _link_threads(space, order, parent, kind, index, parent_row)
+    return _calls(space, rows, outer, ids, index[parent_row].astype(np.int64))
+
+
+def _sorted_events(space: XSpace, kind: npt.NDArray[np.int8], host: Plane) -> Int32:
+    """The events of some `kind` on the host's threads, line by line, sorted by start."""
+    chosen = recorded_on(space, host) & (kind > 0)
+    if "_a" in space.stat_names:
+        chosen &= ~space.has("_a")
+    rows = np.flatnonzero(chosen).astype(np.int32)
+    order_by_start(space.events.line, space.events.start_ps, space.events.duration_ps, rows)
+    return rows
+
+
+def _have_number(space: XSpace, name: str, rows: Int32 | Int64) -> Bools:
+    """Whether each of these events has the integer stat."""
+    return space.numbers_of(name, rows)[1]
+
+
+def _kind(name: str) -> int:
+    return _CALL if name.startswith(_PREFIX) else _KIND.get(name, 0)
+
+
+def _link_threads(
+    space: XSpace, order: Int32, parent: Int32, kind: npt.NDArray[np.int8], index: Int32, parent_row: Int64
+) -> None:
+    """Fill in `parent_row` of calls made ahead on other threads: the call that consumed the element.
+
+    `index` maps each event to its position in `parent_row`.
+    """
+    inside = order[parent[order] >= 0]
+    outer = parent[inside]
+    is_made = (kind[inside] == _CALL) & (kind[outer] == _PRODUCE)
+    is_made &= _have_number(space, "parent_id", inside) & _have_number(space, "element_id", outer)
+    is_taken = (kind[inside] == _CONSUME) & (kind[outer] == _CALL) & _have_number(space, "element_id", inside)
+    made, producer = inside[is_made], outer[is_made]
+    consumer, taker = inside[is_taken], outer[is_taken]
+    at = _matching_consumers(
+        (space.number_of("parent_id", made, 0), space.number_of("element_id", producer, 0), _end_times(space, made)),
+        (space.number_of("id", taker, 0), space.number_of("element_id", consumer, 0), _end_times(space, consumer)),
+    )
+    parent_row[index[made[at >= 0]]] = taker[at[at >= 0]]
+
+
+def _end_times(space: XSpace, rows: Int64) -> Int64:
+    return space.events.start_ps[rows] + space.events.duration_ps[rows]
+
+
+def _matching_consumers(produced: tuple[Int64, Int64, Int64], consumed: tuple[Int64, Int64, Int64]) -> Int64:
+    """For each produced (id, element, end time), the position of the first consumer of the same id and element not
+    before it.
+
+    The last matching consumer if all are before it, −1 if there is none. Ids and elements are reused after an iterator
+    is deleted.
+    """
+    ids, elements = (np.concatenate([produced[i], consumed[i]]) for i in (0, 1))
+    key = combinations(ids, elements)[1]
+    key_produced, key_consumed = key[: len(produced[0])], key[len(produced[0]) :]
+    order = np.lexsort((consumed[2], key_consumed))
+    first, last = (np.searchsorted(key_consumed[order], key_produced, side) for side in ("left", "right"))
+    position = np.empty(len(key_produced), np.int64)
+    _first_from(consumed[2][order], first, last, produced[2], position)
+    return np.append(order, _NONE)[position]
+
+
+def _calls(space: XSpace, rows: Int64, around: Int64, ids: Int64, above: Int64) -> Calls:
+    start = space.events.start_ps[rows]
+    end = start + space.events.duration_ps[rows]
+    distinct, iterator = np.unique(ids, return_inverse=True)
+    starts_pipeline = np.array([is_pipeline(name) for name in space.metadata_names], np.bool_)
+    own = end - start
+    _subtract_children(start, end, above, start.copy(), own)
+    root, depth = np.full(len(rows), _UNKNOWN), np.zeros(len(rows), np.int64)
+    is_waited_for = np.zeros(len(rows), np.bool_)
+    path = np.empty(len(rows), np.int64)
+    _find_roots(start, end, above, starts_pipeline[space.events.metadata[rows]], path, root, depth, is_waited_for)
+    return Calls(rows, around, iterator, distinct, start, end, own, above, root, depth, is_waited_for)
+
+
+@compiled
+def _first_from(times: Array, first: Array, last: Array, wanted: Array, position: Array) -> None:
+    """`position[i]` is the first of `times[first[i]:last[i]]` (sorted) from `wanted[i]` on, else the last one; −1 if
+    empty."""
+    for i in range(wanted.size):
+        low, high = first[i], last[i]
+        while low < high:
+            middle = (low + high) // 2
+            if times[middle] < wanted[i]:
+                low = middle + 1
+            else:
+                high = middle
+        position[i] = min(low, last[i] - 1) if first[i] < last[i] else _NONE
+
+
+@compiled
+def _subtract_children(start: Array, end: Array, above: Array, covered: Array, own: Array) -> None:
+    """Subtract from `own` (the durations) the time that child calls cover, counting overlaps once.
+
+    Calls are sorted by start; `covered` starts as a copy of `start`.
+    """
+    for call in range(start.size):
+        upper = above[call]
+        if upper >= 0:
+            begin, until = max(start[call], covered[upper]), min(end[call], end[upper])
+            if until > begin:
+                own[upper] -= until - begin
+                covered[upper] = until
+
+
+@compiled
+def _find_roots(
+    start: Array, end: Array, above: Array, is_root: Array, path: Array, root: Array, depth: Array, is_waited_for: Array
+) -> None:
+    """Fill in `root` (initially `_UNKNOWN`), `depth` and `is_waited_for`: climb from each call to a known one, then
+    descend."""
+    for call in range(start.size):
+        length, at = 0, call
+        while at >= 0 and root[at] == _UNKNOWN:
+            root[at] = at if is_root[at] else _NONE  # also ends the climb in a cycle
+            is_waited_for[at] = is_root[at]
+            path[length] = at
+            length += 1
+            at = _NONE if is_root[at] else above[at]
+        for i in range(length - 1, -1, -1):
+            lower = path[i]
+            upper = above[lower]
+            if not is_root[lower] and upper >= 0 and root[upper] >= 0:
+                overlap = min(end[lower], end[upper]) - max(start[lower], start[upper])
+                root[lower] = root[upper]
+                depth[lower] = depth[upper] + 1
+                is_waited_for[lower] = is_waited_for[upper] and overlap > 0

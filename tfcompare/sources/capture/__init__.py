@@ -1,8 +1,7 @@
 """Captures a run from live profiler servers (`tf.profiler.experimental.server`, `jax.profiler.start_server`)."""
 
 from tfcompare.sources.capture.addresses import HOW_TO_START, Address, BadAddress, parse_address, parse_addresses
-from tfcompare.sources.capture.background import BackgroundRecording
-from tfcompare.sources.capture.recording import HOW_TO_INSTALL, Progress, record
+from tfcompare.sources.capture.recording import HOW_TO_INSTALL, BackgroundRecording, Progress, record
 from tfcompare.sources.capture.request import (
     DEVICE_LEVELS,
     HOST_LEVELS,

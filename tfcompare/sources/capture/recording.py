@@ -1,4 +1,4 @@
-"""Captures a run from live profiler services: one call to xprof per worker, whose files form one run.
+"""Records a program: finds its address, asks its profiler, and moves the files to their place.
 
 xprof can capture several workers in one call, but a worker that hangs then delays the profiles of all others by a
 minute, and the failure of a single worker is only printed on stderr. Here each worker has its own process, and all
@@ -8,24 +8,29 @@ captures start at the same time.
 from __future__ import annotations
 
 import errno
+import json
 import os
 import re
 import shutil
 import signal
+import socket
+import subprocess
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from ipaddress import ip_address
 from pathlib import Path
 from tempfile import mkdtemp
+from textwrap import shorten
 
 from tfcompare.errors import TfcompareError
 from tfcompare.sources.abandoned_folders import ARRIVING, remove_left, this_process
-from tfcompare.sources.capture.addresses import Address, Target, silent
+from tfcompare.sources.capture.addresses import PATIENCE_S, Address, DnsName, Target, TpuName, answers, silent
 from tfcompare.sources.capture.request import LeftOut, NothingRecorded, Recorded, Request, Stopped
-from tfcompare.sources.capture.resolving import resolve
 from tfcompare.sources.logdir import check_file
 from tfcompare.sources.machine_load import load_average, write_load
 from tfcompare.sources.xprof_process import Call, Ended, Trace, is_installed
@@ -45,6 +50,14 @@ _SETTLE_S = 0.5
 _REASON = re.compile(r" returned ([A-Z_]+): (.*)")
 _UNIMPLEMENTED = "UNIMPLEMENTED"
 _EMPTY = "No trace event was collected"
+GCLOUD_PATIENCE_S = 30.0
+"""The timeout for gcloud, which takes seconds to start and asks a server on the Internet."""
+
+_MOST_REASON = 240
+"""Of what gcloud printed: its error, and the beginning of what it recommends."""
+
+_Resolved = tuple[Address, ...] | str
+"""The addresses, or why there are none, which completes a sentence that begins with the name."""
 
 
 @dataclass(frozen=True)
@@ -222,3 +235,118 @@ def _move_to_logdir(run: Path, logdir: Path) -> Path:
 
 def _listed(addresses: Sequence[Target]) -> str:
     return some_of(map(str, addresses), _MOST_NAMED)
+
+
+def resolve(
+    targets: Iterable[Target], dns_s: float = PATIENCE_S, gcloud_s: float = GCLOUD_PATIENCE_S
+) -> tuple[tuple[Address, ...], tuple[LeftOut, ...]]:
+    """(the addresses of all targets without duplicates, the names without any address); names are asked in parallel.
+
+    gcloud uses the login of the user of this process.
+    """
+    targets = tuple(targets)
+    names = [target for target in targets if not isinstance(target, Address)]
+    longest_s = gcloud_s + PATIENCE_S if any(isinstance(name, TpuName) for name in names) else dns_s
+    found = answers(
+        lambda name: _of_dns(name) if isinstance(name, DnsName) else _of_tpu(name, gcloud_s), names, longest_s
+    )
+    late = f"could not be resolved within {longest_s:g} s; check the name and the network"
+    addresses, left_out = dict[Address, None](), []
+    for target in targets:
+        result = (target,) if isinstance(target, Address) else found.get(target, late)
+        if isinstance(result, str):
+            left_out.append(LeftOut(target, result))
+        else:
+            addresses |= dict.fromkeys(result)
+    return tuple(addresses), tuple(left_out)
+
+
+def _of_dns(name: DnsName) -> _Resolved:
+    """The IPv4 addresses of the name, or those of IPv6 if it has no others: a worker often has one of each."""
+    try:
+        entries = socket.getaddrinfo(name.host.strip("[]"), name.port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:  # the latter for an empty or overlong part of a name
+        return f"has no address in DNS ({getattr(error, 'strerror', None) or error}); check its spelling"
+    numbers = sorted({ip_address(entry[4][0]) for entry in entries}, key=int)
+    of_v4 = [number for number in numbers if number.version == 4]
+    return tuple(_address(str(number), name.port) for number in of_v4 or numbers)
+
+
+def _of_tpu(tpu: TpuName, patience_s: float) -> _Resolved:
+    """The internal addresses of the TPU's workers, which TensorFlow's TPUClusterResolver returns as well."""
+    command = ["gcloud", "compute", "tpus", "tpu-vm", "describe", tpu.name, "--format", "json"]
+    command += ["--zone", tpu.zone] if tpu.zone else []
+    command += ["--project", tpu.project] if tpu.project else []
+    try:
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            errors="replace", start_new_session=True,
+        )  # fmt: skip
+    except OSError as error:
+        return f"needs the Google Cloud CLI, and gcloud cannot be run ({error.strerror}); install it and log in"
+    with process:
+        try:
+            out, err = process.communicate(timeout=patience_s)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)  # gcloud is a script that starts Python
+            return f"could not be looked up: gcloud did not answer within {patience_s:g} s; check the network"
+    if process.returncode:
+        reason = err.rpartition("ERROR: ")[2].removeprefix("(gcloud.compute.tpus.tpu-vm.describe) ")
+        reason = reason.partition("The attribute can be set in the following ways")[0]  # a list of options follows
+        return f"could not be looked up by gcloud: {shorten(reason, _MOST_REASON, placeholder=' …')}"
+    try:
+        node = json.loads(out)
+        state, endpoints = node["state"], node.get("networkEndpoints", [])
+        numbers = [endpoint["ipAddress"] for endpoint in endpoints if endpoint.get("ipAddress")]
+        addresses = tuple(_address(number, tpu.port) for number in numbers)
+    except (ValueError, KeyError, TypeError, AttributeError):  # no JSON, or JSON of something else
+        return f"could not be looked up: gcloud printed something else than a TPU: {shorten(out, 80)!r}"
+    if state != "READY":
+        return f"is in state {state}; wait until it is READY"
+    return addresses or "has no network endpoint, so none of its workers can be reached"
+
+
+def _address(number: str, port: int) -> Address:
+    return Address(f"[{number}]" if ip_address(number).version == 6 else number, port)
+
+
+@dataclass(frozen=True)
+class State:
+    """The state of a capture: `sentence` describes it; `share` is the elapsed part of its time, None if unknown."""
+
+    sentence: str
+    share: float | None
+    seconds_left: float
+
+
+class BackgroundRecording:
+    """Starts immediately. `future` holds what `record` returns or raises, once it is done."""
+
+    def __init__(self, request: Request, logdir: Path, name: str) -> None:
+        self.request, self.name = request, name
+        self.future: Future[Recorded] = Future()
+        self._progress, self._since = Progress("Starting"), time.monotonic()
+        self._stop = threading.Event()
+        # A daemon thread: the server does not wait for it to end.
+        threading.Thread(target=self._work, args=(logdir,), daemon=True).start()
+
+    @property
+    def state(self) -> State:
+        """The current state."""
+        progress, seconds = self._progress, time.monotonic() - self._since
+        if not progress.seconds:
+            return State(progress.sentence, None, 0.0)
+        return State(progress.sentence, min(seconds / progress.seconds, 1.0), max(progress.seconds - seconds, 0.0))
+
+    def stop(self) -> None:
+        """Stop it soon, without a run."""
+        self._stop.set()
+
+    def _work(self, logdir: Path) -> None:
+        try:
+            self.future.set_result(record(self.request, logdir, self.name, tell=self._tell, stop=self._stop))
+        except BaseException as error:  # whoever asks for the result gets it
+            self.future.set_exception(error)
+
+    def _tell(self, progress: Progress) -> None:
+        self._since, self._progress = time.monotonic(), progress

@@ -1,6 +1,6 @@
-"""The metadata of a run: commit, branch, tags and other short texts, from a file beside it or the command line.
+"""What `tfcompare.json` beside a run says, and reading it for many runs.
 
-    tfcompare.json    {"commit": "abc123", "branch": "main", "tags": ["nightly"], "machine": "lab-7"}
+tfcompare.json    {"commit": "abc123", "branch": "main", "tags": ["nightly"], "machine": "lab-7"}
 
 Files may be written by anybody, so they are checked: their size before they are read, then their content.
 """
@@ -11,11 +11,17 @@ import json
 import os
 import stat
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path, PurePath
 
 from tfcompare.errors import TfcompareError
 from tfcompare.sources.logdir.files import open_untouched
+from tfcompare.sources.remote.failures import sentence
+from tfcompare.sources.remote.files import Listing, RemoteFile
+from tfcompare.sources.remote.places import RemotePlace
+from tfcompare.sources.remote.stores import connect
 from tfcompare.text import text_of
 
 FILE_NAME = "tfcompare.json"
@@ -27,6 +33,9 @@ MOST_VALUES = 40
 """`record_environment` writes up to 25, and leaves room for the user's own."""
 LARGEST_FILE_BYTES = 500_000
 """Above `MOST_VALUES` of the longest texts in ASCII."""
+MOST_S = 30.0
+"""Files that have not arrived after this time are left out, so that listing a place does not depend on them."""
+_THREADS = 16
 
 
 @dataclass(frozen=True)
@@ -149,3 +158,36 @@ def _shortened(text: str) -> str:
 
 def _is_plain(text: str, longest: int) -> bool:
     return 0 < len(text) <= longest and text.isprintable() and text == " ".join(text.split())
+
+
+def listed_metadata(listing: Listing) -> dict[PurePath, tuple[Metadata, str]]:
+    """By folder: the metadata in its file, empty if that is unusable; why it is unusable, in a sentence, or empty."""
+    files = [file for file in listing.files if file.path.name == FILE_NAME]
+    if not files:
+        return {}
+    pool = ThreadPoolExecutor(min(_THREADS, len(files)))
+    reads = {file: pool.submit(_read, file) for file in files}
+    done, _ = wait(reads.values(), timeout=MOST_S)
+    pool.shutdown(wait=False, cancel_futures=True)
+    late = f"did not arrive within {MOST_S:g} s; look for runs again to read it"
+    return {
+        file.path.parent: read.result() if read in done else (NO_METADATA, f"{text_of(str(file.path))}: {late}")
+        for file, read in reads.items()
+    }
+
+
+def _read(file: RemoteFile) -> tuple[Metadata, str]:
+    try:
+        content = _content(file)
+    except Exception as error:  # drivers raise any exception
+        return NO_METADATA, sentence(file.path, error)
+    try:
+        return of_bytes(content), ""
+    except ValueError as error:
+        return NO_METADATA, unused(file.path, str(error))
+
+
+@lru_cache(maxsize=1 << 14)
+def _content(file: RemoteFile) -> bytes:
+    """A version of the file, up to one byte more than is allowed."""
+    return connect(RemotePlace(file.path, file.address)).beginning(file, LARGEST_FILE_BYTES + 1)

@@ -12,8 +12,7 @@ from tfcompare.sources.logdir.files import is_profile, text_of
 from tfcompare.sources.logdir.found_run import FoundRun
 from tfcompare.sources.logdir.grouping import Taken, UnnamedRun, run_of_file, runs_in_folders, unnamed_run
 from tfcompare.sources.logdir.hosts import joinable, joined
-from tfcompare.sources.logdir.listed_metadata import listed_metadata
-from tfcompare.sources.logdir.metadata import NO_METADATA, Metadata, read_metadata
+from tfcompare.sources.logdir.metadata import NO_METADATA, Metadata, listed_metadata, read_metadata
 from tfcompare.sources.logdir.naming import display_names
 from tfcompare.sources.logdir.places import Place, lies_in, open_places
 from tfcompare.sources.logdir.remote_folders import ListedFolder, listed_folders

@@ -9,9 +9,9 @@ import streamlit as st
 
 from tfcompare.compare.pairs import Pairs
 from tfcompare.compare.side import letter
-from tfcompare.markdown import as_markdown
 from tfcompare.run import Run
 from tfcompare.store.cached_frames import frame_cache
+from tfcompare.text import as_markdown
 from tfcompare.views import caveats
 from tfcompare.views.caveats import environment
 

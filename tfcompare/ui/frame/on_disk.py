@@ -7,8 +7,8 @@ from typing import Literal
 
 import streamlit as st
 
-from tfcompare.markdown import as_code
 from tfcompare.sources.logdir import FoundRun
+from tfcompare.text import as_code
 from tfcompare.ui.frame import state
 from tfcompare.ui.frame.search import rescan
 from tfcompare.ui.frame.selection import Selection

@@ -7,10 +7,9 @@ from dataclasses import replace
 
 import streamlit as st
 
-from tfcompare.markdown import as_code, as_markdown
 from tfcompare.settings import Settings
 from tfcompare.sources.remote.places import shown
-from tfcompare.text import is_url, middle_ellipsis
+from tfcompare.text import as_code, as_markdown, is_url, middle_ellipsis
 from tfcompare.ui.frame import state
 
 _CONFIRMED = "tfcompare.confirmed_places"

@@ -56,15 +56,15 @@ def show(comparison: Pairs) -> None:
 @st.dialog("For a pull request", width="large")
 def _copy(comparison: Pairs, *, redact: bool) -> None:
     """The answer as Markdown, with a button that copies it."""
-    from tfcompare.report.making import for_pull_request
-    from tfcompare.report.redaction import redacted
+    from tfcompare.render.redaction import redacted
+    from tfcompare.render.report import for_pull_request
 
     st.code(for_pull_request(redacted(comparison) if redact else comparison), language="markdown", wrap_lines=True)
 
 
 def _made(comparison: Pairs, form: Format, *, redact: bool) -> str | bytes:
-    from tfcompare.report.making import report
-    from tfcompare.report.redaction import redacted
+    from tfcompare.render.redaction import redacted
+    from tfcompare.render.report import report
 
     if redact:
         comparison = redacted(comparison)

@@ -11,10 +11,10 @@ from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from tfcompare.child import FairSemaphore
 from tfcompare.compare.cache import Cache
 from tfcompare.errors import NotFetched, TfcompareError
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
-from tfcompare.turns import FairSemaphore
 
 if TYPE_CHECKING:
     from tfcompare.run import Run

@@ -16,13 +16,12 @@ from tfcompare.compare.pair import Per
 from tfcompare.compare.repeats import Program, program_of
 from tfcompare.comparison import Comparison
 from tfcompare.errors import TfcompareError, Unknown
-from tfcompare.markdown import as_code, as_markdown
 from tfcompare.run import Run
 from tfcompare.settings import Settings
 from tfcompare.sources.folder_permissions import why_not_private
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.sources.step_choice import StepChoice
-from tfcompare.text import middle_ellipsis, some_of, text_of
+from tfcompare.text import as_code, as_markdown, middle_ellipsis, some_of, text_of
 from tfcompare.ui.frame import (
     access,
     applicable,

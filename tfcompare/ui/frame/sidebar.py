@@ -15,12 +15,11 @@ from streamlit.errors import StreamlitAPIException
 
 from tfcompare.compare.pair import Per
 from tfcompare.compare.stats.estimates import FEWEST_REPEATS, FEWEST_REPLICATES
-from tfcompare.markdown import as_markdown
 from tfcompare.run import Run
 from tfcompare.settings import app_folder
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.sources.replicates import suggest
-from tfcompare.text import middle_ellipsis, some_of
+from tfcompare.text import as_markdown, middle_ellipsis, some_of
 from tfcompare.ui.frame import state
 from tfcompare.ui.frame.selection import PER, Selection, ungrouped, with_replicates
 

@@ -10,7 +10,6 @@ from dataclasses import replace
 import streamlit as st
 
 from tfcompare.errors import TfcompareError
-from tfcompare.markdown import as_code, as_markdown
 from tfcompare.run import Run
 from tfcompare.settings import Settings
 from tfcompare.sources.capture import (
@@ -28,6 +27,7 @@ from tfcompare.sources.capture import (
 )
 from tfcompare.sources.folder_permissions import make_private
 from tfcompare.sources.logdir import FoundRun
+from tfcompare.text import as_code, as_markdown
 from tfcompare.ui.frame import own_captures, state
 from tfcompare.ui.frame.loading import fetch
 from tfcompare.ui.frame.search import rescan

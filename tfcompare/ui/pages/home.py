@@ -12,9 +12,9 @@ from streamlit.delta_generator import DeltaGenerator
 
 from tfcompare.compare.pairs import pairs_of
 from tfcompare.errors import TfcompareError
-from tfcompare.markdown import as_code, as_markdown
 from tfcompare.run import Run
 from tfcompare.sources.logdir import FoundRun
+from tfcompare.text import as_code, as_markdown
 from tfcompare.ui.frame import state
 from tfcompare.ui.frame.hooks import hooks
 from tfcompare.ui.frame.loading import QUIET_S, compared, compiling_sentence, reading_sentence, run_cache, wait_a_moment
@@ -23,7 +23,8 @@ from tfcompare.ui.frame.run_cache import outcome
 from tfcompare.ui.frame.search import rescan
 from tfcompare.ui.frame.selection import Selection
 from tfcompare.ui.frame.shell import Page, choose_steps, chosen_steps
-from tfcompare.ui.pages import demo, home_add, home_edit, home_filters, home_runs
+from tfcompare.ui.pages import demo, home_add, home_filters, home_runs
+from tfcompare.ui.pages import home_runs as home_edit
 from tfcompare.units import format_bytes, format_ms
 from tfcompare.views import answer
 from tfcompare.views.run_listing import device_text
@@ -80,7 +81,7 @@ def show(view: Page) -> None:
             _explain_remote_runs(not_fetched)
         else:
             st.info("No run matches the filters. Clear them to see all runs.")
-    home_edit.show(view, outcomes)
+    home_edit.show_editor(view, outcomes)
     keep_reading(requests, outcomes, status_slot)
     keep_reading(with_steps, drawn, status_slot)
 

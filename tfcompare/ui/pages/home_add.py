@@ -11,11 +11,10 @@ import streamlit as st
 
 from tfcompare import settings
 from tfcompare.errors import TfcompareError
-from tfcompare.markdown import as_code, as_markdown
 from tfcompare.settings import Settings, sample_runs
 from tfcompare.sources.folder_permissions import why_not_private
 from tfcompare.sources.remote.places import shown
-from tfcompare.text import middle_ellipsis
+from tfcompare.text import as_code, as_markdown, middle_ellipsis
 from tfcompare.ui.frame import access, own_captures, remote_links, sidebar, state
 from tfcompare.ui.frame.access import checked
 from tfcompare.ui.frame.hooks import hooks

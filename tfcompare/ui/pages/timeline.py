@@ -9,8 +9,7 @@ import streamlit as st
 
 from tfcompare.compare.pair import Pair
 from tfcompare.errors import TfcompareError
-from tfcompare.markdown import as_code, as_markdown
-from tfcompare.text import middle_ellipsis
+from tfcompare.text import as_code, as_markdown, middle_ellipsis
 from tfcompare.ui.pages import timeline_panels
 from tfcompare.ui.widgets.links import show_link
 from tfcompare.ui.widgets.timeline import State, address_of, show_timeline, state_of

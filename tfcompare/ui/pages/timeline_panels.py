@@ -12,9 +12,8 @@ import pandas as pd
 import streamlit as st
 
 from tfcompare.compare.pair import Pair
-from tfcompare.markdown import as_code, as_markdown
-from tfcompare.text import middle_ellipsis
-from tfcompare.ui.frame import perfetto
+from tfcompare.text import as_code, as_markdown, middle_ellipsis
+from tfcompare.ui.widgets import perfetto
 from tfcompare.ui.widgets.links import show_link
 from tfcompare.ui.widgets.perfetto import show_perfetto
 from tfcompare.ui.widgets.tables import sortable

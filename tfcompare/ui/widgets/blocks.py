@@ -9,7 +9,7 @@ from html import escape
 import pandas as pd
 import streamlit as st
 
-from tfcompare.markdown import as_markdown
+from tfcompare.text import as_markdown
 from tfcompare.ui.frame.narrow import is_narrow
 from tfcompare.ui.widgets.table_layout import (
     LETTER_PIXELS,

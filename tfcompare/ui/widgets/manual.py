@@ -22,8 +22,7 @@ from tfcompare.compare.matching.manual_text import (
 from tfcompare.compare.matching.partners import free_names, most_alike_first
 from tfcompare.compare.pair import Pair
 from tfcompare.errors import TfcompareError
-from tfcompare.markdown import as_code, as_markdown
-from tfcompare.text import middle_ellipsis
+from tfcompare.text import as_code, as_markdown, middle_ellipsis
 from tfcompare.ui.frame import state
 from tfcompare.units import format_value
 from tfcompare.views.columns import MATCH_MEANINGS, MATCH_WORDS

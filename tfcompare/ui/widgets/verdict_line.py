@@ -8,7 +8,7 @@ from typing import Literal
 import streamlit as st
 
 from tfcompare.compare.stats.verdict import FASTER, SLOWER, Verdict
-from tfcompare.markdown import as_markdown
+from tfcompare.text import as_markdown
 from tfcompare.units import format_ratio
 from tfcompare.views.verdict_marks import Judged, word_of
 

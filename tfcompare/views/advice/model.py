@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tfcompare.markdown import as_code
+from tfcompare.text import as_code
 from tfcompare.units import format_percent, format_value
 
 if TYPE_CHECKING:

@@ -15,8 +15,7 @@ from tfcompare.compare.pair import Pair
 from tfcompare.compare.side import letter
 from tfcompare.compare.stats.estimates import STEP_TIME
 from tfcompare.compare.stats.verdict import IDENTICAL
-from tfcompare.markdown import as_code, as_markdown
-from tfcompare.text import capitalized
+from tfcompare.text import as_code, as_markdown, capitalized
 from tfcompare.views import chart_style as style
 from tfcompare.views.blocks import Block, Chart, Section, Table, Text
 from tfcompare.views.candidates import charts

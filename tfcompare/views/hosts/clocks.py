@@ -13,10 +13,9 @@ import pyarrow as pa
 
 from tfcompare.compare.pair import Pair
 from tfcompare.frames.steps.collectives import are_collectives
-from tfcompare.markdown import as_code
 from tfcompare.schema.arrays import Floats
 from tfcompare.tables.step_times import common_step_ids
-from tfcompare.text import capitalized
+from tfcompare.text import as_code, capitalized
 from tfcompare.units import format_time_us
 from tfcompare.views.blocks import Block, Facts, Section, Text
 from tfcompare.views.hosts.figures import by_skew, matrix, steps_by

@@ -12,8 +12,7 @@ import pandas as pd
 
 from tfcompare import schema
 from tfcompare.compare.pair import Pair
-from tfcompare.markdown import as_code
-from tfcompare.text import by_number
+from tfcompare.text import as_code, by_number
 from tfcompare.units import MISSING, format_time_us
 from tfcompare.views.blocks import Block, Chart, Facts, Text
 from tfcompare.views.chart_style import shorten_distinct

@@ -12,9 +12,8 @@ import pandas as pd
 
 from tfcompare import schema
 from tfcompare.compare.pair import Pair
-from tfcompare.markdown import as_code, as_markdown
 from tfcompare.schema import SIDES
-from tfcompare.text import some_of
+from tfcompare.text import as_code, as_markdown, some_of
 from tfcompare.units import format_delta, format_time_us
 from tfcompare.views import links
 from tfcompare.views.blocks import (

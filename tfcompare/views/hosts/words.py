@@ -9,7 +9,7 @@ from tfcompare import schema
 from tfcompare.compare.attribution import attributed_hosts
 from tfcompare.compare.stats.estimates import FEWEST_STEPS, LEVEL
 from tfcompare.compare.stats.host_significance import CONSISTENT, Outstanding
-from tfcompare.markdown import as_code
+from tfcompare.text import as_code
 from tfcompare.units import format_ratio, format_time_us
 from tfcompare.views.hosts.causes import DEVICE_PARTS, INPUT, Cause
 from tfcompare.views.hosts.figures import SlowHost, slowest_host_in

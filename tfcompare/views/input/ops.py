@@ -13,9 +13,9 @@ from tfcompare.compare.diff import ADDED, MATCHED, REMOVED
 from tfcompare.compare.groups.aggregate import largest_changes
 from tfcompare.compare.matching.matching import host_counterparts
 from tfcompare.compare.pair import Pair
-from tfcompare.markdown import as_code
 from tfcompare.schema import SIDES
 from tfcompare.schema.input import INPUT_CATEGORIES, OTHER_INPUT
+from tfcompare.text import as_code
 from tfcompare.views import bars as ops
 from tfcompare.views import links
 from tfcompare.views.blocks import Block, Chart, Details, Links, Opens, Table, Text

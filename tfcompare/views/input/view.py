@@ -15,11 +15,10 @@ from tfcompare.compare.side import Side
 from tfcompare.compare.stats.verdict import Verdict
 from tfcompare.compare.step_time_verdict import step_marker_call
 from tfcompare.compare.tf_data.call_verdicts import CallVerdict
-from tfcompare.markdown import as_code, as_markdown
 from tfcompare.schema import SIDES
 from tfcompare.schema.input import INPUT_CATEGORIES
 from tfcompare.tables.straggler import steps_of_straggler
-from tfcompare.text import capitalized
+from tfcompare.text import as_code, as_markdown, capitalized
 from tfcompare.units import MISSING, format_percent, format_time_us
 from tfcompare.views.advice import input_advice as input_category_advice
 from tfcompare.views.blocks import (

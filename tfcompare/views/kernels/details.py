@@ -11,9 +11,9 @@ import pandas as pd
 from tfcompare import schema
 from tfcompare.compare.diff import MATCHED
 from tfcompare.compare.groups.kernel_groups import KernelGrouping, counted_under, group_kernels
-from tfcompare.compare.matching.kernel_labels import kernel_labels
+from tfcompare.compare.matching.kernel_names import kernel_labels
 from tfcompare.compare.pair import Pair
-from tfcompare.markdown import as_code
+from tfcompare.text import as_code
 from tfcompare.views import links
 from tfcompare.views.blocks import Block, Code, Details, Links, Live, Text
 from tfcompare.views.columns import row_keys

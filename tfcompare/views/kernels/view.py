@@ -13,9 +13,9 @@ from tfcompare import schema
 from tfcompare.compare.diff import INTERVAL
 from tfcompare.compare.groups.aggregate import group_copies, largest_changes
 from tfcompare.compare.pair import Pair
-from tfcompare.markdown import as_code
 from tfcompare.run import Run
 from tfcompare.schema import SIDES
+from tfcompare.text import as_code
 from tfcompare.views import bars as ops
 from tfcompare.views import shares
 from tfcompare.views import shares as charts

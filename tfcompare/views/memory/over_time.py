@@ -11,8 +11,8 @@ import pandas as pd
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.side import Side
 from tfcompare.compare.step_time_verdict import step_marker_call
-from tfcompare.markdown import as_code
 from tfcompare.run import Run
+from tfcompare.text import as_code
 from tfcompare.units import MISSING, format_bytes, format_percent
 from tfcompare.views.blocks import Beside, Block, Chart, Facts, Live, Text
 from tfcompare.views.memory import charts

@@ -16,7 +16,7 @@ from tfcompare.compare.matching.tiers import FUSED
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.stats.verdict import SAME, verdict_on_size
 from tfcompare.frames.memory_peaks import UNEXPLAINED
-from tfcompare.markdown import as_code, as_markdown
+from tfcompare.text import as_code, as_markdown
 from tfcompare.units import format_delta
 from tfcompare.views import bars as ops
 from tfcompare.views.bars import changes_of_pair

@@ -9,8 +9,8 @@ from typing import Any
 
 from tfcompare import schema
 from tfcompare.compare.pair import Pair
-from tfcompare.markdown import as_code
 from tfcompare.schema import SIDES
+from tfcompare.text import as_code
 from tfcompare.views import links
 from tfcompare.views.blocks import Block, Cards, Choose, Link, Links, Section, Table, Text, later
 from tfcompare.views.key_figures import KeyFigure

@@ -12,11 +12,11 @@ import pandas as pd
 from tfcompare import schema
 from tfcompare.compare.diff import MATCHED
 from tfcompare.compare.groups.fused_rows import CONSTITUENTS, row_name, single_ops
-from tfcompare.compare.matching.kernel_labels import kernel_labels
+from tfcompare.compare.matching.kernel_names import kernel_labels
 from tfcompare.compare.matching.tiers import FUSED
 from tfcompare.compare.pair import Pair
-from tfcompare.markdown import as_code
 from tfcompare.schema import DEVICE, SIDES
+from tfcompare.text import as_code
 from tfcompare.units import MISSING, format_percent, format_percent_change, format_ratio, format_value
 from tfcompare.views import links
 from tfcompare.views.blocks import Block, Chart, Choose, Details, Facts, Links, Live, Table, Text, later

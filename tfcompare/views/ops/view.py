@@ -14,8 +14,8 @@ from tfcompare.compare.attribution import OTHER_HOSTS
 from tfcompare.compare.diff import INTERVAL
 from tfcompare.compare.groups.aggregate import Grouping, largest_changes, without_idle
 from tfcompare.compare.pair import Pair
-from tfcompare.markdown import as_code
 from tfcompare.schema import DEVICE, HOST, SIDES, SPARSE_CORE, place_word
+from tfcompare.text import as_code
 from tfcompare.views import bars as ops
 from tfcompare.views import icicles as scopes
 from tfcompare.views import shares

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from tfcompare import schema
-from tfcompare.markdown import as_code, as_markdown
+from tfcompare.text import as_code, as_markdown
 from tfcompare.units import format_percent_change
 from tfcompare.views.blocks import Block, Chart, Link, Links, Section, Table, Text
 from tfcompare.views.columns import Format, Shown

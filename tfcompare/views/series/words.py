@@ -9,8 +9,7 @@ import pandas as pd
 
 from tfcompare.compare.attribution import NEGLIGIBLE_US
 from tfcompare.compare.stats.change_points import FEWEST_RUNS
-from tfcompare.markdown import as_code, as_markdown
-from tfcompare.text import some_of
+from tfcompare.text import as_code, as_markdown, some_of
 from tfcompare.units import format_delta, format_value
 from tfcompare.views.series.changes import BETWEEN, NEAREST, Series
 from tfcompare.views.series.figures import Metric

@@ -25,9 +25,9 @@ from tfcompare.compare.attribution import (
 from tfcompare.compare.groups.fused_rows import row_name_as_code
 from tfcompare.compare.stats.verdict import UNCLEAR, UNTESTED
 from tfcompare.compare.step_time_verdict import step_marker_call, step_time_us
-from tfcompare.markdown import as_code
 from tfcompare.schema import SIDES, STEP_PARTS
 from tfcompare.schema.ops import FUNCTION
+from tfcompare.text import as_code
 from tfcompare.units import format_time_us
 from tfcompare.views.hosts.words import host_sentence
 from tfcompare.views.input.figures import on_part

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tfcompare.compare.attribution import AROUND_OPS, FACTOR, NEGLIGIBLE_US, NO_OP, OTHER_HOSTS, OTHERS, Waterfall
 from tfcompare.compare.groups.fused_rows import row_name_as_code
 from tfcompare.frames.ops.op_names import DATASET, UNKNOWN
-from tfcompare.markdown import as_code
+from tfcompare.text import as_code
 from tfcompare.units import MINUS, format_delta, format_time_us, scale
 
 if TYPE_CHECKING:

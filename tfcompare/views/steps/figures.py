@@ -21,12 +21,12 @@ from tfcompare.compare.stats.verdict import Verdict
 from tfcompare.frames.host_annotations import gets_input
 from tfcompare.frames.ops.op_names import DATASET
 from tfcompare.frames.ops.op_parts import NO_STEP
-from tfcompare.markdown import as_code
 from tfcompare.schema import DEVICE, HOST, IDLE, STEP_PARTS, STEP_PRECISIONS
 from tfcompare.schema.arrays import Floats
-from tfcompare.tables.step_cells import StepCells
+from tfcompare.tables.step_times import StepCells
 from tfcompare.tables.step_windows import Window
 from tfcompare.tables.straggler import steps_of_straggler
+from tfcompare.text import as_code
 from tfcompare.views.key_figures import KeyFigure, Unit, better_by
 
 if TYPE_CHECKING:

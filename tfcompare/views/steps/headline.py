@@ -16,9 +16,8 @@ from tfcompare.compare.per_device import computing_devices
 from tfcompare.compare.stats.verdict import IDENTICAL, SAME, UNCLEAR, UNTESTED
 from tfcompare.compare.step_kinds import counts_of, is_other_mix
 from tfcompare.compare.step_time_verdict import JAX_STEP, knows_step_time, step_marker_call, step_time_us
-from tfcompare.markdown import as_code
 from tfcompare.schema import DEVICE, SIDES
-from tfcompare.text import capitalized
+from tfcompare.text import as_code, capitalized
 from tfcompare.units import format_percent_change, format_ratio, format_time_us
 from tfcompare.views.steps.words import clause, rates, row_of
 

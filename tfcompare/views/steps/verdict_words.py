@@ -8,12 +8,10 @@ from tfcompare.compare.matching.matching import host_counterparts
 from tfcompare.compare.memory_growth import growth_in
 from tfcompare.compare.pooling import median_of
 from tfcompare.compare.stats.estimates import FEWEST_REPEATS, FEWEST_STEPS
-from tfcompare.compare.stats.spread import UNDER_LOAD
-from tfcompare.compare.stats.verdict import IDENTICAL, SAME, UNCLEAR, UNTESTED, verdict_on_size
+from tfcompare.compare.stats.verdict import IDENTICAL, SAME, UNCLEAR, UNDER_LOAD, UNTESTED, verdict_on_size
 from tfcompare.compare.step_time_verdict import caveat, knows_step_time, step_time_us
-from tfcompare.markdown import as_code, as_markdown
 from tfcompare.schema import SIDES
-from tfcompare.text import capitalized
+from tfcompare.text import as_code, as_markdown, capitalized
 from tfcompare.units import format_bytes, format_ratio, format_time_us
 from tfcompare.views.advice.model import WORTH_IT
 from tfcompare.views.candidates.figures import peak_bytes

@@ -14,8 +14,7 @@ from tfcompare.compare import executions
 from tfcompare.compare.pair import Pair
 from tfcompare.errors import TfcompareError
 from tfcompare.hlo.names import plain_program
-from tfcompare.markdown import as_code
-from tfcompare.text import some_of
+from tfcompare.text import as_code, some_of
 from tfcompare.units import format_value
 from tfcompare.views.blocks import Block, Facts, Link, Links, Section, Text
 from tfcompare.views.xla.memory import program_names

@@ -16,8 +16,8 @@ from tfcompare.compare.pair import Pair
 from tfcompare.compare.tf_data.iterator_tree import display_name, whereabouts
 from tfcompare.compare.tf_data.tf_data_bottleneck import Analysis, AnalysisPair, analyse
 from tfcompare.compare.tf_data.tf_data_graph import Graph, graphs
-from tfcompare.markdown import END_OF_LINE, as_code, as_markdown
 from tfcompare.schema import SIDES
+from tfcompare.text import END_OF_LINE, as_code, as_markdown
 from tfcompare.units import format_count, format_time_us
 from tfcompare.views import links
 from tfcompare.views.advice.input_advice import TF_DATA_GUIDE, tf_data_advice

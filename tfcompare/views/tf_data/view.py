@@ -17,8 +17,8 @@ from tfcompare.compare.tf_data.iterator_tree import display_name
 from tfcompare.compare.tf_data.iterators import pair_iterators
 from tfcompare.compare.tf_data.pipelines import iterators_of
 from tfcompare.compare.tf_data.tf_data_bottleneck import Analysis, AnalysisPair
-from tfcompare.markdown import as_markdown
 from tfcompare.schema import SIDES
+from tfcompare.text import as_markdown
 from tfcompare.units import format_time_us
 from tfcompare.views.blocks import Block, Judgements, Link, Links, Section, Table, Text, later
 from tfcompare.views.input.view import waits_of

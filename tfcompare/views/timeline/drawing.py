@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tfcompare.compare.matching.kernel_labels import kernel_label
+from tfcompare.compare.matching.kernel_names import kernel_label
 from tfcompare.schema.arrays import Bools, Int64, Strings
 from tfcompare.views.timeline.aligned import MOST_RECTANGLES, Aligned, Rectangles, rectangles
 from tfcompare.views.timeline.host_pair import Meeting

@@ -10,8 +10,8 @@ from tfcompare.compare.matching.matching import host_counterparts
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.pairs import pair_with
 from tfcompare.compare.side import letter
-from tfcompare.markdown import as_code
 from tfcompare.run import Run
+from tfcompare.text import as_code
 from tfcompare.views.chart_style import shorten_distinct
 from tfcompare.views.links import ANOTHER_STEP, host_text
 from tfcompare.views.timeline.host_pair import HostPair, compare_hosts, with_itself

@@ -12,8 +12,8 @@ from tfcompare import schema
 from tfcompare.compare.cache import Cache
 from tfcompare.compare.pair import Pair
 from tfcompare.errors import TfcompareError
-from tfcompare.markdown import as_code, as_markdown
 from tfcompare.schema import SIDES
+from tfcompare.text import as_code, as_markdown
 from tfcompare.units import format_delta, format_time_us
 from tfcompare.views.blocks import Block, Choose, Facts, Finding, Live, Table, Text, Timeline, later
 from tfcompare.views.chart_style import side_colour

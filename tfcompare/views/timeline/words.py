@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tfcompare.markdown import as_code
 from tfcompare.schema import SIDES, place_word
-from tfcompare.text import capitalized
+from tfcompare.text import as_code, capitalized
 from tfcompare.units import format_delta, format_percent, format_time_us
 from tfcompare.views.hosts.clocks import FEWEST_STEPS
 from tfcompare.views.short_names import shorten_distinct

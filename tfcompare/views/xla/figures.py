@@ -22,10 +22,9 @@ from tfcompare.compare.utilization import (
     roofline_efficiency,
     unknown_share,
 )
-from tfcompare.markdown import as_code
 from tfcompare.schema import SIDES
 from tfcompare.schema.hlo import MOST_UNKNOWN, TRANSFERS, UNKNOWN_SOURCE
-from tfcompare.text import some_of
+from tfcompare.text import as_code, some_of
 from tfcompare.units import format_delta, format_percent, format_percent_change, format_time_us
 from tfcompare.views.advice.model import code
 from tfcompare.views.key_figures import KeyFigure

@@ -15,8 +15,8 @@ from tfcompare.compare.diff import ADDED, REMOVED
 from tfcompare.compare.matching.matching import with_hosts_of
 from tfcompare.compare.pair import Pair
 from tfcompare.errors import TfcompareError
-from tfcompare.markdown import as_code, as_markdown
 from tfcompare.schema import ALL_HOSTS, SIDES, SPARSE_CORE
+from tfcompare.text import as_code, as_markdown
 from tfcompare.views import links
 from tfcompare.views.blocks import Block, Code, Details, Facts, Links, Live, Text
 from tfcompare.views.columns import row_keys

@@ -15,9 +15,9 @@ from tfcompare.compare.groups.aggregate import compared
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.side import Side
 from tfcompare.hlo.buffers import TEMPORARY
-from tfcompare.markdown import as_code
 from tfcompare.schema import SIDES
 from tfcompare.schema.arrays import Int64
+from tfcompare.text import as_code
 from tfcompare.units import format_bytes
 from tfcompare.views.blocks import Block, Chart, Opens, Section, Table, Text
 from tfcompare.views.columns import row_keys

@@ -16,8 +16,7 @@ import pandas as pd
 from tfcompare.compare.pair import Pair
 from tfcompare.errors import TfcompareError
 from tfcompare.hlo.names import plain_instruction
-from tfcompare.markdown import as_code, as_markdown
-from tfcompare.text import text_of
+from tfcompare.text import as_code, as_markdown, text_of
 from tfcompare.views.blocks import Block, Code, Section, Text
 from tfcompare.views.xla.memory import program_names
 

@@ -17,8 +17,8 @@ from tfcompare.compare.diff import ADDED, MATCHED, REMOVED
 from tfcompare.compare.matching.plain_names import plain_name
 from tfcompare.compare.pair import Pair
 from tfcompare.errors import TfcompareError
-from tfcompare.markdown import as_markdown
 from tfcompare.schema import SIDES
+from tfcompare.text import as_markdown
 from tfcompare.units import format_delta, format_percent, format_ratio, format_time_us, ratio_of
 from tfcompare.views.blocks import Block, Details, Facts, Finding, Opens, Section, Text
 from tfcompare.views.view import by_role

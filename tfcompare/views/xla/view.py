@@ -13,10 +13,9 @@ from tfcompare import schema
 from tfcompare.compare import executions
 from tfcompare.compare.diff import SideRows, change, diff_table
 from tfcompare.compare.pair import Pair
-from tfcompare.markdown import as_code
 from tfcompare.schema import SIDES, SPARSE_CORE
 from tfcompare.schema.hlo import COMPILING, TRACING
-from tfcompare.text import INDENT
+from tfcompare.text import INDENT, as_code
 from tfcompare.units import MISSING, format_count, format_time_us, format_value
 from tfcompare.views.advice.model import code
 from tfcompare.views.blocks import Beside, Block, Chart, Choose, Facts, Opens, Section, Table, Text, later

@@ -1,1 +1,0 @@
-"""Results that travel: reports, and what notebooks show."""
