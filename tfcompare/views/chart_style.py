@@ -1,4 +1,8 @@
-"""The look of all charts: colours, axes, hover texts, thinned series, and Plotly's own JavaScript."""
+"""The look of all charts: colours, axes, hover texts, thinned series, and Plotly's own JavaScript.
+
+Backgrounds, fonts, grid and text colours are left to the theme in which the figure is shown, so that it is readable in
+light and dark mode. Each colour here has a contrast of at least 3:1 in both.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""When the hosts of a run reach the collective of each step, on one clock; their clocks' offsets and errors."""
+"""When the hosts of a run reach the collective of each step, on one clock; their clocks' offsets and errors.
+
+The clocks of hosts differ, and their profiles start at different times. A collective ends on all hosts at nearly the
+same time, so the median difference of these ends is the offset between two profiles. How much single differences
+scatter around it is its error: events of two hosts that are closer to each other have no known order.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""How input-bound a run is, by the shares that the TensorFlow Profiler uses, and the verdict on its waits."""
+"""How input-bound a run is, by the shares that the TensorFlow Profiler uses, and the verdict on its waits.
+
+All pages and advice use this classification. It has TensorBoard's classes: 20 % of the step time is highly, 5 %
+moderately input-bound. If steps do not show the waiting time, the same shares apply to the profile and its tf.data
+calls. Slow calls matter only by their share.
+"""
 
 from __future__ import annotations
 

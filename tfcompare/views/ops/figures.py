@@ -1,4 +1,8 @@
-"""The ops of a pair for reading, and the sentence and key figures that the op stats page begins with."""
+"""The ops of a pair for reading, and the sentence and key figures that the op stats page begins with.
+
+Definitions are those of xprof's `framework_op_stats`: device before host, self time descending, then name; a share is
+of the self time of its own side (host or device), with or without the time in which no op ran (IDLE).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Figures of a run's steps: the time of their parts, a series of them, throughput, and the recurring idle gap."""
+"""Figures of a run's steps: the time of their parts, a series of them, throughput, and the recurring idle gap.
+
+The wall times of a part's ops add up to the part, except for the time in which no op was running
+(`frames.steps.step_tables`).
+"""
 
 from __future__ import annotations
 
