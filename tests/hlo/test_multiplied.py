@@ -6,7 +6,7 @@ import pytest
 
 from tests.hlo.builder import BF16, F32, S8, S32, U8, Type, computation, instruction, parameter, read, shapes
 from tests.xspace_builder import chunk
-from tfcompare.hlo.multiplied import multiplied_types
+from tfcompare.hlo.cost import multiplied_types
 from tfcompare.hlo.shapes import mask_of
 
 F8 = Type(20)

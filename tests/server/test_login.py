@@ -13,7 +13,8 @@ from streamlit.testing.v1 import AppTest
 
 from tests.profiles import ROOT, SAMPLES
 from tfcompare import settings
-from tfcompare.server import login, pages
+from tfcompare.server import pages
+from tfcompare.server import pages as login
 from tfcompare.server.uploads import Arrival, Uploads
 from tfcompare.settings import Settings
 from tfcompare.ui.frame import access
@@ -77,7 +78,7 @@ def test_each_provider_has_a_button() -> None:
 )
 def test_an_account_is_who_the_provider_says(user, account: str, monkeypatch: pytest.MonkeyPatch) -> None:
     be(User(**user), monkeypatch)
-    assert login.account() == account
+    assert login.account_name() == account
 
 
 def test_uploads_belong_to_the_account_or_else_to_the_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,8 +10,8 @@ import pytest
 from tests.xspace_builder import event, line, plane, space
 from tfcompare.errors import NotAProfile
 from tfcompare.xspace import HostProfile, read
-from tfcompare.xspace.gzipped import expand
 from tfcompare.xspace.limits import Limits
+from tfcompare.xspace.reader import expand
 
 PROFILE = space(plane("/host:CPU", line("python", *(event(f"op_{i}:MatMul", i, 1, n=i) for i in range(300)))))
 PACKED = gzip.compress(PROFILE)

@@ -21,8 +21,7 @@ from tfcompare.frames.links import Links
 from tfcompare.frames.memory_events import memory_events
 from tfcompare.frames.memory_peaks import memory_peak, memory_summary
 from tfcompare.frames.ops.copies import copies
-from tfcompare.frames.ops.gpu_ops import gpu_ops
-from tfcompare.frames.ops.host_ops import host_ops, with_shapes
+from tfcompare.frames.ops.framework_ops import gpu_ops, host_ops, with_shapes
 from tfcompare.frames.ops.kernel_stats import kernels_of
 from tfcompare.frames.ops.op_parts import OpEvents, op_parts
 from tfcompare.frames.ops.tpu_ops import tpu_ops

@@ -1,23 +1,29 @@
-"""Profiles a block of a test, and compares it with the test's baseline as `tfcompare check` does."""
+"""The fixture `profile_check`: profiles a block of code, and checks it against a baseline."""
 
 from __future__ import annotations
 
 import shlex
+import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
 from tfcompare.errors import TfcompareError, Unknown
 from tfcompare.pytest_plugin.baselines import Baseline
-from tfcompare.pytest_plugin.profilers import FRAMEWORKS, Framework, Profile, framework_of_process, recorded
+from tfcompare.sources.machine_load import recorded_load
 from tfcompare.text import close_matches, did_you_mean
 
 if TYPE_CHECKING:
     from tfcompare.compare.check.conditions import Condition, Findings, Judgement
+
+Framework = Literal["tensorflow", "jax"]
+FRAMEWORKS: tuple[Framework, ...] = ("tensorflow", "jax")
+STEP_NAME = "profile_check"
 
 
 @dataclass
@@ -153,3 +159,54 @@ def _reported() -> Iterator[None]:
     else:
         return
     raise pytest.fail.Exception(sentence, pytrace=False) from None
+
+
+@dataclass(frozen=True)
+class Profile:
+    """The profile that is being recorded."""
+
+    framework: Framework
+
+    def step(self, number: int) -> AbstractContextManager[Any]:
+        """Marks its block as a step. Times are judged from 11 steps on: the first and last do not count, 9 must."""
+        if self.framework == "jax":
+            return _jax().StepTraceAnnotation(STEP_NAME, step_num=number)  # type: ignore[no-any-return]
+        return _tensorflow().Trace(STEP_NAME, step_num=number, _r=1)  # type: ignore[no-any-return]
+
+
+@contextmanager
+def recorded(framework: Framework, logdir: Path) -> Iterator[Profile]:
+    """Records what runs in its block into `logdir`, and the load of the machine beside it.
+
+    Raises what the profiler raises, such as when another profile is being recorded in this process.
+    """
+    is_jax = framework == "jax"
+    start, stop = (_jax().start_trace, _jax().stop_trace) if is_jax else (_tensorflow().start, _tensorflow().stop)
+    with recorded_load(logdir):
+        start(str(logdir))
+        try:
+            yield Profile(framework)
+        finally:
+            stop()
+
+
+def framework_of_process() -> Framework:
+    """The framework that this process has imported.
+
+    Raises `TfcompareError` if it has imported both, as TensorFlow does where JAX is installed, or neither.
+    """
+    imported = [name for name in FRAMEWORKS if sys.modules.get(name) is not None]
+    if len(imported) == 1:
+        return imported[0]
+    found = "both are imported" if imported else "neither is imported"
+    raise TfcompareError(
+        f"profile_check: which profiler, that of tensorflow or of jax? {found}; say which, as in framework='jax'"
+    )
+
+
+def _tensorflow() -> Any:
+    return import_module("tensorflow").profiler.experimental
+
+
+def _jax() -> Any:
+    return import_module("jax").profiler

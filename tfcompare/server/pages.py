@@ -1,4 +1,4 @@
-"""What the server adds to pages: login, and on the home page uploads, which are stored and listed as runs.
+"""What pages of a server for many users show: uploads, and who is logged in.
 
 Uploads from a browser on this machine belong to the user, with a login to the account. All others belong to the
 browser session alone, and are deleted when it ends.
@@ -6,7 +6,7 @@ browser session alone, and are deleted when it ends.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex
@@ -15,7 +15,6 @@ from typing import Any
 import streamlit as st
 
 from tfcompare.errors import TfcompareError
-from tfcompare.server import login
 from tfcompare.server.uploads import Arrival, Limits, Quotas, Upload, Uploads, arriving, clean, session_owner
 from tfcompare.settings import Settings
 from tfcompare.sources.folder_permissions import why_not_private
@@ -28,6 +27,13 @@ from tfcompare.ui.frame.search import rescan
 from tfcompare.ui.widgets import deleting
 from tfcompare.units import format_bytes
 
+_REMEMBER = "<script>sessionStorage.setItem('tfcompare.asked', location.href)</script>"
+_GO_ON = """<script>{
+    const asked = sessionStorage.getItem('tfcompare.asked');
+    sessionStorage.removeItem('tfcompare.asked');
+    if (asked && asked !== location.href) location.replace(asked);
+}</script>"""
+"""After a login, the provider redirects the browser to the home page, whichever page it came from."""
 _ROUND, _MESSAGE, _TOGETHER, _ARRIVED = (
     f"tfcompare.uploads.{of}" for of in ("round", "message", "together", "arrived")
 )
@@ -40,6 +46,45 @@ _MOST_SELECTED = 5
 
 LOCAL = "local"
 """The owner of uploads from browsers on this machine."""
+
+
+def account_name() -> str:
+    """The provider's name for the current user's account, or an empty string if nobody is logged in."""
+    user = st.user.to_dict()
+    name = str(user.get("sub") or user.get("email") or "")
+    return f"{user.get('iss', '')} {name}".strip() if name and user.get("is_logged_in", True) else ""
+
+
+def require_login() -> None:
+    """Stop the page with a login button, if a login is configured and the user is not logged in."""
+    user = st.user.to_dict()
+    if user.get("is_logged_in") is not False:  # no login is configured, or the user is logged in
+        return
+    st.info("This dashboard is for people who are logged in.")
+    st.html(_REMEMBER, unsafe_allow_javascript=True)
+    for provider in providers(st.secrets["auth"]):
+        label = f"Log in with {provider}" if provider else "Log in"
+        st.button(
+            label, icon=":material/login:", type="primary", on_click=st.login, args=(provider,) if provider else ()
+        )
+    st.stop()
+
+
+def show_account() -> None:
+    """Show who is logged in, and a logout button, in the sidebar."""
+    user = st.user.to_dict()
+    if not user.get("is_logged_in"):
+        return
+    st.sidebar.html(_GO_ON, unsafe_allow_javascript=True)
+    with st.sidebar.container(horizontal=True, vertical_alignment="center"):
+        st.caption(as_code(str(user.get("email") or user.get("name") or user.get("sub"))), width="content")
+        st.button("Log out", icon=":material/logout:", type="tertiary", on_click=st.logout)
+
+
+def providers(auth: Mapping[str, Any]) -> list[str]:
+    """The names of the providers in the `[auth]` settings; the name of an unnamed provider is empty."""
+    named = [name for name, value in auth.items() if isinstance(value, Mapping) and "client_id" in value]
+    return ([""] if "client_id" in auth else []) + named
 
 
 @dataclass(frozen=True)
@@ -57,7 +102,7 @@ def own_uploads(settings: Settings) -> Uploads:
     _clean(settings.data_folder)
     if access.is_same_machine(st.context.headers.to_dict()):
         return Uploads(settings.data_folder, LOCAL, limits, quotas)
-    if account := login.account():
+    if account := account_name():
         return Uploads(settings.data_folder, f"account {account}", limits, quotas)
     return _session_uploads(settings.data_folder, limits, quotas)
 
@@ -182,9 +227,9 @@ def _delete(store: Uploads, upload: Upload) -> None:
 
 
 HOOKS = Hooks(
-    require_login=login.require,
-    show_account=login.show,
-    account=login.account,
+    require_login=require_login,
+    show_account=show_account,
+    account=account_name,
     uploads=lambda settings: tuple(upload.place for upload in own_uploads(settings).all()),
     newly_uploaded=_newly_uploaded,
     upload_section=_section,

@@ -21,9 +21,8 @@ from tfcompare.frames.nesting import order_by_start, self_times
 from tfcompare.frames.ops.op_parts import OpEvents
 from tfcompare.frames.planes import device_kind
 from tfcompare.frames.steps.steps import Steps
-from tfcompare.hlo.cost import bytes_accessed, categories, flops
+from tfcompare.hlo.cost import bytes_accessed, categories, flops, multiplied_types
 from tfcompare.hlo.expression import expressions
-from tfcompare.hlo.multiplied import multiplied_types
 from tfcompare.hlo.peaks import Peaks, peaks_of
 from tfcompare.schema.arrays import Bools, Floats, Int32, Int64, Strings
 from tfcompare.schema.hlo import TENSOR_CORE, TRANSFERS

@@ -1,4 +1,4 @@
-"""What to know before trusting the numbers of a comparison, how its runs were captured, and problems with the cache."""
+"""What to know of the comparison on every page: caveats, and manual choices that no longer apply."""
 
 from __future__ import annotations
 
@@ -7,15 +7,18 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from tfcompare.compare.pairs import Pairs
+from tfcompare.compare.pairs import Pairs, pairs_of
 from tfcompare.compare.side import letter
 from tfcompare.run import Run
 from tfcompare.store.cached_frames import frame_cache
 from tfcompare.text import as_markdown
+from tfcompare.ui.frame.selection import Selection
 from tfcompare.views import caveats
 from tfcompare.views.caveats import environment
+from tfcompare.views.registry import views
 
 WIDTH = 900
+_KNOWN = "tfcompare.applicable"
 
 
 def show(comparison: Pairs) -> None:
@@ -46,3 +49,21 @@ def _environments(runs: Sequence[Run]) -> None:
     rows = {as_markdown(fact.label): [*map(as_markdown, fact.values), "≠" if fact.differs else ""] for fact in facts}
     names = [f"{letter(i)} {as_markdown(run.name)}" for i, run in enumerate(runs)]
     st.table(pd.DataFrame.from_dict(rows, orient="index", columns=[*names, "Differs"]))
+
+
+def why_not(comparison: Pairs) -> dict[str, str]:
+    """The reason for each page, by its title, that has nothing to show for these runs."""
+    reasons = {view.title: [view.why_not(pair) for pair in pairs_of(comparison)] for view in views()}
+    return {title: of_pairs[0] for title, of_pairs in reasons.items() if all(of_pairs)}
+
+
+def remember(selection: Selection, reasons: dict[str, str]) -> None:
+    """Keep the reasons for the selected runs, so that the next page can show them before these are loaded."""
+    st.session_state[_KNOWN] = selection.compared, reasons
+
+
+def remembered_reasons(selection: Selection) -> dict[str, str]:
+    """The remembered reasons for the selected runs; none if these were not loaded yet."""
+    compared, reasons = st.session_state.get(_KNOWN, ((), {}))
+    found: dict[str, str] = reasons if compared == selection.compared else {}
+    return found

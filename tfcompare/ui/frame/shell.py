@@ -22,18 +22,8 @@ from tfcompare.sources.folder_permissions import why_not_private
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.sources.step_choice import StepChoice
 from tfcompare.text import as_code, as_markdown, middle_ellipsis, some_of, text_of
-from tfcompare.ui.frame import (
-    access,
-    applicable,
-    caveats,
-    narrow,
-    on_disk,
-    own_captures,
-    remote_links,
-    reports,
-    sidebar,
-    state,
-)
+from tfcompare.ui.frame import access, caveats, narrow, on_disk, own_captures, remote_links, reports, sidebar, state
+from tfcompare.ui.frame import caveats as applicable
 from tfcompare.ui.frame.hooks import hooks
 from tfcompare.ui.frame.loading import compared, fetch, run_cache
 from tfcompare.ui.frame.search import Search, search

@@ -1,13 +1,13 @@
-"""The page of a view: what it shows of the chosen runs, or why it has nothing to show of them."""
+"""A page that shows a view of the chosen pair."""
 
 from __future__ import annotations
 
 import streamlit as st
 
 from tfcompare.compare.pair import Pair
-from tfcompare.compare.pairs import pairs_of
+from tfcompare.compare.pairs import pair_with, pairs_of
+from tfcompare.comparison import Comparison
 from tfcompare.ui.frame import sidebar
-from tfcompare.ui.frame.pair import choose_pair, comparison_of
 from tfcompare.ui.frame.shell import Page, page
 from tfcompare.ui.pages import demo, timeline
 from tfcompare.ui.pages.live import LIVE
@@ -44,3 +44,27 @@ def _nothing(shown: Page, view: View, pair: Pair, why_not: str) -> None:
     st.info(f"{why_not} {view.remedy}")
     Renderer(pair, LIVE).show_all(view.instead(pair))
     sidebar.link(sidebar.HOME, "Choose other runs", shown.selection, icon=":material/home:")
+
+
+def comparison_of(view: Page) -> Comparison:
+    """The comparison that the page shows."""
+    if view.comparison is None:
+        raise TypeError("a page that compares begins with setup(…, needs='pair')")
+    return view.comparison
+
+
+def choose_pair(comparison: Comparison) -> Pair:
+    """The pair to show in detail; with several candidates, shows a widget to choose it."""
+    chosen = None
+    if len(comparison.sides) > 2:
+        candidates = {side.run.id: side for side in comparison.sides[1:]}
+        chosen = st.segmented_control(
+            "Candidate shown in detail",
+            list(candidates),
+            default=next(iter(candidates)),
+            required=True,
+            format_func=lambda run_id: f"{candidates[run_id].letter} · {candidates[run_id].name}",
+            key="detail",
+            bind="query-params",
+        )
+    return pair_with(comparison, chosen)
