@@ -37,7 +37,6 @@ from tfcompare.views.blocks import (
     Verdict,
     without_interaction,
 )
-from tfcompare.views.chart_style import plotly_js
 from tfcompare.views.key_figures import card_texts
 from tfcompare.views.timeline import component as timeline
 
@@ -52,8 +51,11 @@ def as_html(report: Report) -> str:
     """The report as an HTML document."""
     payload: list[dict[str, Any]] = []
     body = "\n".join(_top(section, payload) for section in report.sections)
-    needs_plotly = any(one["kind"] == "chart" for one in payload)
-    library = plotly_js() if needs_plotly else ""
+    library = ""
+    if any(one["kind"] == "chart" for one in payload):
+        from plotly.offline import get_plotlyjs
+
+        library = get_plotlyjs()
     script = "\n".join([timeline.script(), *(_asset(name) for name in _SCRIPTS)])
     allowed = " ".join(f"'sha256-{_csp_hash(text)}'" for text in (script, library) if text)
     policy = (

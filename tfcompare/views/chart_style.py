@@ -1,4 +1,4 @@
-"""The look of all charts: colours, axes, hover texts, thinned series, and Plotly's own JavaScript.
+"""The look of all charts: colours, axes, hover texts, and thinned series.
 
 Backgrounds, fonts, grid and text colours are left to the theme in which the figure is shown, so that it is readable in
 light and dark mode. Each colour here has a contrast of at least 3:1 in both.
@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from plotly.offline import get_plotlyjs
 from tsdownsample import MinMaxDownsampler
 
 from tfcompare.text import middle_ellipsis
@@ -250,9 +249,3 @@ def spread_over_ranks(values: Floats, points: int) -> Positions:
     if len(values) <= points:
         return order
     return order[np.linspace(0, len(values) - 1, points).round().astype(np.int64)]
-
-
-def plotly_js() -> str:
-    """The script, which defines `Plotly`; 4.8 MB."""
-    script: str = get_plotlyjs()
-    return script
