@@ -10,7 +10,19 @@ from tests.views.flat import flat, pair_of, shown
 from tests.views.golden import FOLDER
 from tfcompare.comparison import Comparison, compare
 from tfcompare.render.report import contents, for_pull_request, title_of
-from tfcompare.views.blocks import Block, Cards, Chart, Code, Facts, Report, Table, Text, Timeline, Verdict
+from tfcompare.views.blocks import (
+    Block,
+    Cards,
+    Chart,
+    Code,
+    Facts,
+    Report,
+    Table,
+    Text,
+    Timeline,
+    Verdict,
+    without_interaction,
+)
 from tfcompare.views.registry import charts, view, views
 
 CPU = ("filters_512_128", "filters_16_8")
@@ -33,7 +45,8 @@ def alone() -> Report:
 
 
 def blocks_of(report: Report, kind: type) -> list[Block]:
-    return [block for block in flat(report.sections) if isinstance(block, kind)]
+    shown = [without_interaction(block) for block in flat(report.sections)]
+    return [block for block in flat(filter(None, shown)) if isinstance(block, kind)]
 
 
 def charts_in(report: Report) -> list[str]:
