@@ -29,12 +29,10 @@ from tfcompare.frames.origin import Origin, origin_of
 from tfcompare.frames.planes import device_kind, device_planes
 from tfcompare.frames.recorded import Recording, recorded, recording_of, remark, without_record
 from tfcompare.frames.steps import groups as grouping
-from tfcompare.frames.steps.collectives import collectives
 from tfcompare.frames.steps.device_activities import busy_and_span_ps, device_activities
-from tfcompare.frames.steps.device_steps import device_steps
 from tfcompare.frames.steps.step_parts import NO_ACTIVITIES, find_activities, idle_times
 from tfcompare.frames.steps.step_sources import find_steps, likely_markers
-from tfcompare.frames.steps.step_tables import idle_gaps, op_wall_times, steps_frame
+from tfcompare.frames.steps.step_tables import collectives, device_steps, idle_gaps, op_wall_times, steps_frame
 from tfcompare.frames.steps.steps import Steps, in_range
 from tfcompare.frames.tf_data.tf_data import tf_data
 from tfcompare.frames.tf_data.tf_data_functions import tf_data_functions

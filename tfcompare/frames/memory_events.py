@@ -200,9 +200,16 @@ def _rows(space: XSpace) -> Int64:
 
 
 _NUMBERS = (
-    "addr", "data_type", "bytes_reserved", "bytes_allocated", "bytes_available", "peak_bytes_in_use", "fragmentation",
-    "requested_bytes", "allocation_bytes",
-)  # fmt: skip
+    "addr",
+    "data_type",
+    "bytes_reserved",
+    "bytes_allocated",
+    "bytes_available",
+    "peak_bytes_in_use",
+    "fragmentation",
+    "requested_bytes",
+    "allocation_bytes",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,9 +258,16 @@ def _numbers_of(space: XSpace, rows: Int64, order: Int64) -> _Numbers:
 
 @compiled
 def _fill_columns(
-    owner: Array, name: Array, kind: Array, value: Array, column_of_name: Array, rows: Array, place: Array,
-    kinds: Array, values: Array
-) -> None:  # fmt: skip
+    owner: Array,
+    name: Array,
+    kind: Array,
+    value: Array,
+    column_of_name: Array,
+    rows: Array,
+    place: Array,
+    kinds: Array,
+    values: Array,
+) -> None:
     """Write the stats of the events in `rows` into their columns, at each event's place; of duplicates the last wins.
 
     `rows` and `owner` are in file order.
@@ -335,11 +349,41 @@ def _data_types(numbers: _Numbers) -> Texts:
 
 
 _DATA_TYPES = (
-    "INVALID", "float", "double", "int32", "uint8", "int16", "int8", "string", "complex64", "int64", "bool",
-    "qint8", "quint8", "qint32", "bfloat16", "qint16", "quint16", "uint16", "complex128", "half", "resource",
-    "variant", "uint32", "uint64", "float8_e5m2", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e4m3b11fnuz",
-    "float8_e5m2fnuz", "int4", "uint4", "int2", "uint2", "float4_e2m1fn",
-)  # fmt: skip
+    "INVALID",
+    "float",
+    "double",
+    "int32",
+    "uint8",
+    "int16",
+    "int8",
+    "string",
+    "complex64",
+    "int64",
+    "bool",
+    "qint8",
+    "quint8",
+    "qint32",
+    "bfloat16",
+    "qint16",
+    "quint16",
+    "uint16",
+    "complex128",
+    "half",
+    "resource",
+    "variant",
+    "uint32",
+    "uint64",
+    "float8_e5m2",
+    "float8_e4m3fn",
+    "float8_e4m3fnuz",
+    "float8_e4m3b11fnuz",
+    "float8_e5m2fnuz",
+    "int4",
+    "uint4",
+    "int2",
+    "uint2",
+    "float4_e2m1fn",
+)
 """TensorFlow's data types by number (`DataType` in tensorflow/core/framework/types.proto)."""
 _FIRST_REFERENCE = 100
 

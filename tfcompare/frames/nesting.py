@@ -80,7 +80,7 @@ def are_within(line: Array, start: Array, duration: Array, order: Array, marked:
 @compiled
 def _find_within(
     line: Array, start: Array, duration: Array, order: Array, marked: Array, stack: Array, out: Array
-) -> None:  # fmt: skip
+) -> None:
     """`stack` holds positions in `order` of the open events."""
     depth = 0
     for i in range(order.size):

@@ -139,9 +139,15 @@ def _temporary(trace: _Trace, logical: dict[int, _Logical], orders: dict[int, _T
         if order is trace or is_live_at_peak:
             span = (first, last) if order is trace else (1, order.length)
             yield Buffer(
-                value.instruction, value.output, memory.color, TEMPORARY, memory.size, *span, order.length,
+                value.instruction,
+                value.output,
+                memory.color,
+                TEMPORARY,
+                memory.size,
+                *span,
+                order.length,
                 is_live_at_peak,
-            )  # fmt: skip
+            )
 
 
 def _traces(assignment: memoryview, temporary: dict[int, _Logical]) -> list[_Trace]:

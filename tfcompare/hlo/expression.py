@@ -20,10 +20,55 @@ from tfcompare.xspace.texts import shortened
 FUSION_KIND = 11
 """The field of an instruction with the kind of a fusion."""
 _ATTRIBUTES = (
-    PARAMETER_NUMBER, FUSION_KIND, 13, 63, 50, 58, 31, TARGET,
-    8, 14, 15, 16, 17, 20, 21, 30, 32, 33, 34, 48, 49, 51, 52, 87,
-    18, 19, 23, 25, 47, 59, 60, 62, 66, 67, 69, 70, 71, 72, 81, 85, 90, 91, 92, 93, 94, 95, 96, 97,
-)  # fmt: skip
+    PARAMETER_NUMBER,
+    FUSION_KIND,
+    13,
+    63,
+    50,
+    58,
+    31,
+    TARGET,
+    8,
+    14,
+    15,
+    16,
+    17,
+    20,
+    21,
+    30,
+    32,
+    33,
+    34,
+    48,
+    49,
+    51,
+    52,
+    87,
+    18,
+    19,
+    23,
+    25,
+    47,
+    59,
+    60,
+    62,
+    66,
+    67,
+    69,
+    70,
+    71,
+    72,
+    81,
+    85,
+    90,
+    91,
+    92,
+    93,
+    94,
+    95,
+    96,
+    97,
+)
 """The fields of an instruction (`xla/service/hlo.proto`) that tell what it computes: besides those with names, the
 element of a tuple, the direction of a comparison, groups of features and batches, a constant's value, dimensions, the
 window and dimensions of a convolution, slices and their sizes, padding, dimensions of products, gathers, scatters and
@@ -33,8 +78,12 @@ top-k and scans, ragged products, accuracy, devices in other notations, and the 
 
 The ε of a batch normalization is not read: XLA replaces these instructions by others."""
 _SHOWN_NUMBERS = {
-    18: "exponent_bits", 19: "mantissa_bits", 25: "feature_index", 66: "delta", 81: "k",
-}  # fmt: skip
+    18: "exponent_bits",
+    19: "mantissa_bits",
+    25: "feature_index",
+    66: "delta",
+    81: "k",
+}
 _SHOWN_FLAGS = {60: "is_stable", 67: "indices_are_sorted", 69: "unique_indices", 71: "use_global_device_ids"}
 """Attributes as XLA prints them, of those whose values are plain numbers; 0 and false are left out."""
 _DIGEST_BYTES = 8
@@ -73,9 +122,18 @@ def expressions(program: Program, rows: Int64) -> list[str]:
     donated, plain = donations(program), _plain_attributes(program, rows)
     out, parts = (
         [],
-        zip(rows.tolist(), _heads(program, rows), operands, called, kinds, targets, _shardings(program, rows), plain,
-            strict=True),
-    )  # fmt: skip
+        zip(
+            rows.tolist(),
+            _heads(program, rows),
+            operands,
+            called,
+            kinds,
+            targets,
+            _shardings(program, rows),
+            plain,
+            strict=True,
+        ),
+    )
     for row, text, used, calls, kind, target, sharding, attributes in parts:
         text = f"{text}({', '.join(used)})"
         if kind:

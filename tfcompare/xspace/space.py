@@ -134,10 +134,13 @@ class XSpace:
         first, count = self.lines.first_event, self.lines.event_count
         lines = replace(self.lines, first_event=before[first], event_count=before[first + count] - before[first])
         planes = tuple(
-            replace(plane, first_event=int(before[plane.events.start]),
-                    event_count=int(before[plane.events.stop] - before[plane.events.start]))
+            replace(
+                plane,
+                first_event=int(before[plane.events.start]),
+                event_count=int(before[plane.events.stop] - before[plane.events.start]),
+            )
             for plane in self.planes
-        )  # fmt: skip
+        )
         events, stats = self.events, self.event_stats
         of_kept = kept[stats.owner]
         return replace(
@@ -145,14 +148,21 @@ class XSpace:
             planes=planes,
             lines=lines,
             events=Events(
-                events.line[kept], events.metadata[kept], events.start_ps[kept], events.duration_ps[kept],
-                events.occurrences[kept], events.odd_times,
+                events.line[kept],
+                events.metadata[kept],
+                events.start_ps[kept],
+                events.duration_ps[kept],
+                events.occurrences[kept],
+                events.odd_times,
             ),
             event_stats=Stats(
-                before[stats.owner[of_kept]].astype(np.int32), stats.name[of_kept], stats.kind[of_kept],
-                stats.value[of_kept], stats.length[of_kept],
+                before[stats.owner[of_kept]].astype(np.int32),
+                stats.name[of_kept],
+                stats.kind[of_kept],
+                stats.value[of_kept],
+                stats.length[of_kept],
             ),
-        )  # fmt: skip
+        )
 
     def text(self, start: int, length: int) -> str:
         """The text at that position of the buffer."""

@@ -118,8 +118,10 @@ def _instructions_of(space: XSpace) -> Instructions:
     return Instructions(
         StringStat(owners, codes[owners], names),
         frozenset(names[code] for code in np.unique(new[~is_known & (new >= 0)]).tolist()),
-        rows[order], program[order], rows[~is_known],
-    )  # fmt: skip
+        rows[order],
+        program[order],
+        rows[~is_known],
+    )
 
 
 def _are_in_buffers(

@@ -36,8 +36,11 @@ _NAN = float("nan")
 _LARGEST = 1e18  # costs and rates beyond that are damage
 _PS_PER_S = 1e12
 _OF_CELLS = {
-    "executions": "executions", "occurrences": "occurrences", "total_time_ps": "total_ps", "self_time_ps": "self_ps",
-}  # fmt: skip
+    "executions": "executions",
+    "occurrences": "occurrences",
+    "total_time_ps": "total_ps",
+    "self_time_ps": "self_ps",
+}
 _LATE_SHARE, _LATE_PS = 0.1, 20_000_000
 """So late after its events an instruction may be marked as done; others go on elsewhere: their times tell no rate."""
 _STATS = {"flops": ("flops", "model_flops"), "bytes_accessed": ("bytes_accessed",)}
@@ -179,9 +182,15 @@ def _on_devices(space: XSpace, ops: Sequence[OpEvents], kind: str) -> list[_Ran]
             late = np.broadcast_to(np.int64(0), len(plane.rows))
             on_sparse_core = np.broadcast_to(plane.host_or_device == schema.SPARSE_CORE, len(plane.rows))
             ran = _Ran(
-                plane.rows, plane.step, plane.total_ps, plane.self_ps, plane.occurrences, plane.executions, late,
+                plane.rows,
+                plane.step,
+                plane.total_ps,
+                plane.self_ps,
+                plane.occurrences,
+                plane.executions,
+                late,
                 on_sparse_core,
-            )  # fmt: skip
+            )
             if names is not None:
                 named = names[plane.rows] >= 0
                 ran = _Ran(*(getattr(ran, f.name)[named] for f in fields(ran)))

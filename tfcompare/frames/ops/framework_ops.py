@@ -202,8 +202,11 @@ def _ops_on_plane(
 def _parts(launched: list[Launch]) -> pa.RecordBatch:
     ops = [it.op or Op(it.own_name, UNKNOWN) for it in launched]
     texts = [
-        [op.type for op in ops], [op.name for op in ops], [it.part for it in launched], [it.program for it in launched]
-    ]  # fmt: skip
+        [op.type for op in ops],
+        [op.name for op in ops],
+        [it.part for it in launched],
+        [it.program for it in launched],
+    ]
     return pa.record_batch([pa.array(column, pa.string()) for column in texts], PART_TEXTS)
 
 

@@ -46,11 +46,13 @@ def launches(space: XSpace, rows: Int32) -> tuple[Int64, list[Launch]]:
     events = space.metadata_names[metadata[firsts]].tolist()
     texts = [np.array([*stat.labels, ""], object)[code[firsts]] for stat, code in zip(stats, codes, strict=True)]
     out = [
-        Launch(Op(hlo_op, COMMAND_BUFFER), event, f"{hlo_op}/{event}", name) if hlo_op in ran.buffers
-        else Launch(None, event, event, name, in_file=False) if hlo_op
+        Launch(Op(hlo_op, COMMAND_BUFFER), event, f"{hlo_op}/{event}", name)
+        if hlo_op in ran.buffers
+        else Launch(None, event, event, name, in_file=False)
+        if hlo_op
         else _launch(event, tf_op, annotations)
         for event, hlo_op, tf_op, *annotations, name in zip(events, *texts, strict=True)
-    ]  # fmt: skip
+    ]
     named = np.flatnonzero((texts[0] != "") & ~np.isin(texts[0], list(ran.buffers)))
     _put_instructions(programs_of(space), program[firsts], texts[0], named, out)
     return launch, out

@@ -51,9 +51,14 @@ class OpSegments:
 
 _NOTHING, _NO_TIMES = np.zeros(0, np.int32), np.zeros(0, np.int64)
 NO_SEGMENTS = OpSegments(
-    op=_NOTHING, start_ps=_NO_TIMES, end_ps=_NO_TIMES, step=_NOTHING, activity=np.zeros(0, np.int8),
-    rank=np.zeros(0, np.int8), stage=_NOTHING,
-)  # fmt: skip
+    op=_NOTHING,
+    start_ps=_NO_TIMES,
+    end_ps=_NO_TIMES,
+    step=_NOTHING,
+    activity=np.zeros(0, np.int8),
+    rank=np.zeros(0, np.int8),
+    stage=_NOTHING,
+)
 
 
 def op_segments(
@@ -208,9 +213,16 @@ def innermost(space: XSpace, rows: Int32) -> tuple[Int64, Int64, Int64]:
 
 @compiled
 def _find_innermost(
-    line: Array, start: Array, duration: Array, order: Array, stack: Array, since: Array, at: Array, begins: Array,
-    ends: Array
-) -> Int:  # fmt: skip
+    line: Array,
+    start: Array,
+    duration: Array,
+    order: Array,
+    stack: Array,
+    since: Array,
+    at: Array,
+    begins: Array,
+    ends: Array,
+) -> Int:
     """`stack` holds positions in `order` of the open events; `since` is when each of them last became the innermost."""
     count, depth = np.int64(0), 0
     for i in range(order.size + 1 if order.size else 0):

@@ -71,8 +71,12 @@ def _on_gpu(space: XSpace) -> tuple[Int32, Int8]:
 
 
 def _on_tpu(space: XSpace) -> tuple[Int32, Int8]:
-    lines = [i for plane in device_planes(space) for i in plane.lines if space.lines.name[i] in OP_LINES]
-    rows = np.append(events_of_lines(space, lines), _waits_between_ops(space))
+    on_lines = [i for plane in device_planes(space) for i in plane.lines]
+    traced = events_of_lines(space, [i for i in on_lines if space.lines.name[i] == _TRACE_LINE])
+    metadata, names = space.events.metadata.take(traced), space.metadata_names
+    waits = [row for row in lookup.used(metadata, len(names)).tolist() if _WAIT.match(str(names[row]))]
+    ops = events_of_lines(space, [i for i in on_lines if space.lines.name[i] in OP_LINES])
+    rows = np.append(ops, traced[np.isin(metadata, waits)])  # and the waits that are no instructions
     category = space.metadata_strings("hlo_category")
     code = category.spread(len(space.metadata_names))
     shape = space.metadata_strings("shape_with_layout")
@@ -87,15 +91,6 @@ def _on_tpu(space: XSpace) -> tuple[Int32, Int8]:
             made = shape.labels[shape_code[row]] if shape_code[row] >= 0 else ""
             of_metadata[row] = _ACTIVITY_OF_PRECISION[hlo_precision(f"{name} {made}")]
     return rows, of_metadata.take(metadata)
-
-
-def _waits_between_ops(space: XSpace) -> Int32:
-    """The rows of the waits of TPU cores that are no instructions."""
-    lines = [i for plane in device_planes(space) for i in plane.lines if space.lines.name[i] == _TRACE_LINE]
-    rows, names = events_of_lines(space, lines), space.metadata_names
-    metadata = space.events.metadata.take(rows)
-    waits = [row for row in lookup.used(metadata, len(names)).tolist() if _WAIT.match(str(names[row]))]
-    return rows[np.isin(metadata, waits)]
 
 
 def _instruction_activity(category: str, name: str) -> int:

@@ -20,9 +20,19 @@ from tfcompare.xspace.space import PS_PER_US
 _MAX_NAME_LENGTH = 500
 _COLUMNS = {"autotune": "autotune", "name": "dataset", "shapes": "shapes", "types": "types"}
 _EXCLUDED_STATS = {
-    "id", "parent_id", "element_id", "parallelism", "buffer_limit", "buffered_elements", "buffered_bytes_MB",
-    "results_ready", "active_elements", "ram_usage_megabytes", "group_id", "is_eager",
-}  # fmt: skip
+    "id",
+    "parent_id",
+    "element_id",
+    "parallelism",
+    "buffer_limit",
+    "buffered_elements",
+    "buffered_bytes_MB",
+    "results_ready",
+    "active_elements",
+    "ram_usage_megabytes",
+    "group_id",
+    "is_eager",
+}
 """Stats that have their own column, or change from call to call."""
 _BUFFER_STATS = ("buffer_limit", "buffer_size", "parallelism")
 _MAX_LENGTH = 300
