@@ -170,8 +170,7 @@ def build(
     origin, links = origin_of(space, recording), grouping.make_links(space)
     steps, is_eager = _steps(space, links, choice.marker)
     if steps.has_markers:
-        lost = without_record(space, recording, steps)
-        steps = replace(steps, lost=lost)
+        steps = replace(steps, lost=without_record(space, recording, steps))
     found = remark(recording, int(steps.is_lost.sum()), len(steps.number))
     has_own_steps, full_space = steps.has_markers and choice.marker is None, space
     if choice.range is not None:
@@ -206,12 +205,7 @@ def build(
 
 
 def _core(
-    space: XSpace,
-    steps: Steps,
-    is_eager: Bools,
-    around: Int32 | None,
-    recording: Recording,
-    marker: str | None,
+    space: XSpace, steps: Steps, is_eager: Bools, around: Int32 | None, recording: Recording, marker: str | None
 ) -> tuple[dict[str, pa.Table], list[str]]:
     """(the tables of `core` and `steps`, remarks on what was left out)."""
     pipelines, functions = tf_data(space, around=around), tf_data_functions(space, around)
@@ -289,16 +283,14 @@ def _idle(ops: Sequence[OpEvents], busy_and_span: Floats) -> pa.Table:
     """The table `idle`: the time in which no op of a plane ran and, of devices, busy time and span."""
     on_host = np.full((len(ops) - len(busy_and_span), 2), np.nan)
     busy_ps, span_ps = np.concatenate([on_host, busy_and_span]).T
-    return host_table(
-        "idle",
-        {
-            "device": [plane.device for plane in ops],
-            "host_or_device": [plane.host_or_device for plane in ops],
-            "idle_ps": np.array([plane.idle_ps for plane in ops], np.int64),
-            "busy_ps": busy_ps,
-            "span_ps": span_ps,
-        },
-    )
+    columns = {
+        "device": [plane.device for plane in ops],
+        "host_or_device": [plane.host_or_device for plane in ops],
+        "idle_ps": np.array([plane.idle_ps for plane in ops], np.int64),
+        "busy_ps": busy_ps,
+        "span_ps": span_ps,
+    }
+    return host_table("idle", columns)
 
 
 def _op_events(space: XSpace, steps: Steps, is_eager: Bools) -> list[OpEvents]:

@@ -126,9 +126,8 @@ class MemoryEvents:
     @property
     def table(self) -> pa.Table:
         """The host table `memory_events`."""
-        columns = {name: getattr(self, name) for name in _NUMERIC} | {
-            name: getattr(self, name).column for name in _TEXTS
-        }
+        columns = {name: getattr(self, name) for name in _NUMERIC}
+        columns |= {name: getattr(self, name).column for name in _TEXTS}
         return host_table("memory_events", {"memory_id": texts(self.memory, self.memory_ids), **columns})
 
     def peaks(self) -> Int64:
@@ -144,7 +143,8 @@ class MemoryEvents:
 
 def memory_events(space: XSpace, steps: Steps) -> MemoryEvents:
     """The memory events of the host plane; empty if none were recorded."""
-    rows = _rows(space)
+    host, rows = host_plane(space), space.rows_named(ALLOCATION, DEALLOCATION)
+    rows = rows[:0] if host is None else rows[(rows >= host.events.start) & (rows < host.events.stop)]
     memory_ids, memory = _memory_ids(space, rows)
     order = np.lexsort((space.events.start_ps[rows], memory))
     numbers = _numbers_of(space, rows, order)
@@ -152,6 +152,10 @@ def memory_events(space: XSpace, steps: Steps) -> MemoryEvents:
     is_allocation = space.events_named(ALLOCATION)[rows]
     previous, following = _neighbours(memory, numbers.integers("addr", 0))
     freed = np.where(~is_allocation & (previous >= 0) & is_allocation[previous], previous, -1)
+    shares, has_type = numbers.floats("fragmentation"), numbers.has_integer("data_type")
+    found, which = np.unique(numbers.integers("data_type", 0)[has_type], return_inverse=True)
+    data_type = np.full(len(rows), -1, np.int64)
+    data_type[has_type] = which
     return MemoryEvents(
         memory_ids=memory_ids,
         first=_firsts(memory, len(memory_ids)),
@@ -164,21 +168,16 @@ def memory_events(space: XSpace, steps: Steps) -> MemoryEvents:
         heap_bytes=numbers.amounts("bytes_allocated", 0),
         free_bytes=numbers.amounts("bytes_available", 0),
         lifetime_peak_bytes=numbers.amounts("peak_bytes_in_use", 0),
-        fragmentation=_shares(numbers.floats("fragmentation")),
+        fragmentation=np.where((shares >= 0) & (shares <= 1), shares, np.nan),  # no profiler writes others
         requested_bytes=_sizes(numbers.amounts("requested_bytes", NOT_RECORDED), freed),
         allocation_bytes=_sizes(numbers.amounts("allocation_bytes", NOT_RECORDED), freed),
         op_name=_texts(space, "tf_op", rows).copied_from(freed),
         region_type=_texts(space, "region_type", rows).copied_from(freed),
-        data_type=_data_types(numbers).copied_from(freed),
+        data_type=Texts.of(data_type, map(data_type_name, found.tolist())).copied_from(freed),
         shape=_texts(space, "shape", rows, _shape).copied_from(freed),
         step=steps.number[steps.of_event[rows]],
         in_step=(steps.of_event[rows] >= 0) & steps.has_markers,
     )
-
-
-def _shares(values: Floats) -> Floats:
-    """Values from 0 to 1; NaN for any other, which no profiler writes."""
-    return np.where((values >= 0) & (values <= 1), values, np.nan)
 
 
 _NUMERIC = [f.name for f in fields(MemoryEvents) if f.name not in ("memory_ids", "first", "memory", *_TEXTS)]
@@ -189,26 +188,9 @@ def _firsts(memory: Int64, count: int) -> Int64:
     return np.searchsorted(memory, np.arange(count + 1)).astype(np.int64)
 
 
-def _rows(space: XSpace) -> Int64:
-    """Rows of the memory events, in file order."""
-    host = host_plane(space)
-    if host is None:
-        return np.zeros(0, np.int64)
-    rows = space.rows_named(ALLOCATION, DEALLOCATION)
-    on_host: Bools = (rows >= host.first_event) & (rows < host.first_event + host.event_count)
-    return rows[on_host]
-
-
 _NUMBERS = (
-    "addr",
-    "data_type",
-    "bytes_reserved",
-    "bytes_allocated",
-    "bytes_available",
-    "peak_bytes_in_use",
-    "fragmentation",
-    "requested_bytes",
-    "allocation_bytes",
+    *("addr", "data_type", "bytes_reserved", "bytes_allocated", "bytes_available", "peak_bytes_in_use"),
+    *("fragmentation", "requested_bytes", "allocation_bytes"),
 )
 
 
@@ -251,27 +233,20 @@ def _numbers_of(space: XSpace, rows: Int64, order: Int64) -> _Numbers:
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
     kind, value = np.zeros((len(_NUMBERS), len(rows)), np.uint8), np.zeros((len(_NUMBERS), len(rows)), np.int64)
-    stats = space.event_stats
-    _fill_columns(stats.owner, stats.name, stats.kind, stats.value, column_of_name, rows, place, kind, value)
+    stats = (space.event_stats.owner, space.event_stats.name, space.event_stats.kind, space.event_stats.value)
+    _fill_columns(stats, column_of_name, rows, place, kind, value)
     return _Numbers(kind, value)
 
 
 @compiled
 def _fill_columns(
-    owner: Array,
-    name: Array,
-    kind: Array,
-    value: Array,
-    column_of_name: Array,
-    rows: Array,
-    place: Array,
-    kinds: Array,
-    values: Array,
+    stats: tuple[Array, ...], column_of_name: Array, rows: Array, place: Array, kinds: Array, values: Array
 ) -> None:
     """Write the stats of the events in `rows` into their columns, at each event's place; of duplicates the last wins.
 
-    `rows` and `owner` are in file order.
+    `stats`: the columns `owner`, `name`, `kind` and `value`; owners and `rows` are in file order.
     """
+    owner, name, kind, value = stats
     at = 0
     for i in range(rows.size):
         while at < owner.size and owner[at] < rows[i]:
@@ -288,7 +263,9 @@ def _memory_ids(space: XSpace, rows: Int64) -> tuple[tuple[str, ...], Int64]:
     """(the memory ids, sorted; the memory id of each event). The id is the allocator's name, or else the device's
     number."""
     found = space.strings("allocator_name")
-    code, labels = found.spread(len(space.events))[rows].astype(np.int64), [*map(_allocator, found.labels)]
+    code, labels = found.spread(len(space.events))[rows].astype(np.int64), [*map(_label, found.labels)]
+    # With the first character that TensorFlow on Windows lost, if only one fits.
+    labels = [_FIRST_CHARACTER.get(re.sub(r"\d+", "0", label), "") + label for label in labels]
     for stat in ("index_on_host", "device_ordinal"):
         unnamed = (code < 0) & space.have(stat, rows)
         numbers, which = np.unique(space.number_of(stat, rows[unnamed], 0), return_inverse=True)
@@ -322,12 +299,6 @@ def _label(recorded: str) -> str:
     return "" if recorded == _NULL_TEXT else recorded
 
 
-def _allocator(recorded: str) -> str:
-    """The allocator's name, with the first character that TensorFlow on Windows lost if only one fits."""
-    name = _label(recorded)
-    return _FIRST_CHARACTER.get(re.sub(r"\d+", "0", name), "") + name
-
-
 def _shape(recorded: str) -> str:
     """The shape; `[32,…]` if the rest is lost, as on Windows: without its `[`, TensorFlow split the text at commas."""
     shape = _label(recorded)
@@ -341,48 +312,11 @@ def _texts(space: XSpace, name: str, rows: Int64, label: Callable[[str], str] = 
     return Texts.of(found.spread(len(space.events))[rows].astype(np.int64), map(label, found.labels))
 
 
-def _data_types(numbers: _Numbers) -> Texts:
-    known = numbers.has_integer("data_type")
-    code = np.full(len(known), -1, np.int64)
-    found, code[known] = np.unique(numbers.integers("data_type", 0)[known], return_inverse=True)
-    return Texts.of(code, map(data_type_name, found.tolist()))
-
-
 _DATA_TYPES = (
-    "INVALID",
-    "float",
-    "double",
-    "int32",
-    "uint8",
-    "int16",
-    "int8",
-    "string",
-    "complex64",
-    "int64",
-    "bool",
-    "qint8",
-    "quint8",
-    "qint32",
-    "bfloat16",
-    "qint16",
-    "quint16",
-    "uint16",
-    "complex128",
-    "half",
-    "resource",
-    "variant",
-    "uint32",
-    "uint64",
-    "float8_e5m2",
-    "float8_e4m3fn",
-    "float8_e4m3fnuz",
-    "float8_e4m3b11fnuz",
-    "float8_e5m2fnuz",
-    "int4",
-    "uint4",
-    "int2",
-    "uint2",
-    "float4_e2m1fn",
+    *("INVALID", "float", "double", "int32", "uint8", "int16", "int8", "string", "complex64", "int64", "bool"),
+    *("qint8", "quint8", "qint32", "bfloat16", "qint16", "quint16", "uint16", "complex128", "half", "resource"),
+    *("variant", "uint32", "uint64", "float8_e5m2", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e4m3b11fnuz"),
+    *("float8_e5m2fnuz", "int4", "uint4", "int2", "uint2", "float4_e2m1fn"),
 )
 """TensorFlow's data types by number (`DataType` in tensorflow/core/framework/types.proto)."""
 _FIRST_REFERENCE = 100

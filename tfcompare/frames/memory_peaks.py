@@ -27,22 +27,17 @@ def memory_summary(events: MemoryEvents) -> pa.Table:
     allocations = np.bincount(events.memory[events.is_allocation], minlength=count)
     in_use = events.in_use_bytes[peak]
     highest = np.maximum(events.lifetime_peak_bytes, events.heap_bytes)
-    return host_table(
-        "memory_summary",
-        {
-            "memory_id": events.memory_ids,
-            "allocations": allocations,
-            "deallocations": np.bincount(events.memory, minlength=count) - allocations,
-            "capacity_bytes": in_use + events.free_bytes[peak],
-            "peak_heap_bytes": np.maximum.reduceat(highest, events.first[:-1]) if count else in_use,
-            "peak_bytes": in_use,
-            "peak_time_us": events.time_ps[peak] / PS_PER_US,
-            "stack_bytes": events.stack_bytes[peak],
-            "heap_bytes": events.heap_bytes[peak],
-            "free_bytes": events.free_bytes[peak],
-            "fragmentation": events.fragmentation[peak],
-        },
-    )
+    columns = {
+        "memory_id": events.memory_ids,
+        "allocations": allocations,
+        "deallocations": np.bincount(events.memory, minlength=count) - allocations,
+        "capacity_bytes": in_use + events.free_bytes[peak],
+        "peak_heap_bytes": np.maximum.reduceat(highest, events.first[:-1]) if count else in_use,
+        "peak_bytes": in_use,
+        "peak_time_us": events.time_ps[peak] / PS_PER_US,
+        **{name: getattr(events, name)[peak] for name in ("stack_bytes", "heap_bytes", "free_bytes", "fragmentation")},
+    }
+    return host_table("memory_summary", columns)
 
 
 def memory_peak(events: MemoryEvents) -> pa.Table:
@@ -51,7 +46,10 @@ def memory_peak(events: MemoryEvents) -> pa.Table:
     Live at the peak is what was allocated within the profile and not freed by then. The heap that these allocations do
     not explain gets a row `UNEXPLAINED`, the stack a row `STACK`.
     """
-    live, peak = _live_at_peak(events), events.peaks()
+    peak = events.peaks()
+    until, position = peak[events.memory] if len(events) else events.memory, np.arange(len(events))
+    ends_later = (events.following < 0) | (events.following > until)  # neither freed nor its address reused before
+    live = np.flatnonzero(events.is_allocation & (position <= until) & ends_later)
     explained = sums(events.memory[live], _zero_if_unknown(events.allocation_bytes[live]), len(peak))
     unexplained, stack = events.heap_bytes[peak] - explained, events.stack_bytes[peak]
     with_unexplained, with_stack = np.flatnonzero(unexplained > 0), np.flatnonzero(stack > 0)
@@ -63,40 +61,26 @@ def memory_peak(events: MemoryEvents) -> pa.Table:
     columns = {}
     for name in _LABELS:
         extra_texts = [_UNEXPLAINED_LABELS[name]] * len(with_unexplained) + [_STACK_LABELS[name]] * len(with_stack)
-        columns[name] = _sorted_codes(getattr(events, name), live, extra_texts)
+        column: Texts = getattr(events, name)
+        labels = sorted({*column.labels, *extra_texts})
+        rank = {label: i for i, label in enumerate(labels)}
+        of_label = np.array([rank[label] for label in column.labels], np.int64)
+        of_extra = np.array([rank[text] for text in extra_texts], np.int64)
+        columns[name] = np.append(of_label[column.code[live]], of_extra), labels
     codes = [code for code, _ in columns.values()]
     firsts, row = combinations(memory, *codes)
     requested, allocated = sums(row, requested, len(firsts)), sums(row, allocated, len(firsts))
     keys = [memory[firsts], -allocated, -requested, *(code[firsts] for code in codes)]
     order = np.lexsort(keys[::-1])
     first = firsts[order]
-    return host_table(
-        "memory_peak",
-        {
-            "memory_id": texts(memory[first], events.memory_ids),
-            **{name: texts(code[first], labels) for name, (code, labels) in columns.items()},
-            "requested_bytes": requested[order],
-            "allocation_bytes": allocated[order],
-            "occurrences": np.bincount(row, minlength=len(firsts))[order],
-        },
-    )
-
-
-def _sorted_codes(column: Texts, positions: Int64, more: list[str]) -> tuple[Int64, list[str]]:
-    """(codes of the texts at `positions`, followed by those of `more`; the distinct texts, sorted)."""
-    labels = sorted({*column.labels, *more})
-    rank = {label: i for i, label in enumerate(labels)}
-    of_label = np.array([rank[label] for label in column.labels], np.int64)
-    of_more = np.array([rank[text] for text in more], np.int64)
-    return np.append(of_label[column.code[positions]], of_more), labels
-
-
-def _live_at_peak(events: MemoryEvents) -> Int64:
-    """Positions of the allocations that were not freed, nor their address reused, up to the peak of their memory id."""
-    until = events.peaks()[events.memory] if len(events) else events.memory
-    position = np.arange(len(events))
-    ends_later = (events.following < 0) | (events.following > until)
-    return np.flatnonzero(events.is_allocation & (position <= until) & ends_later)
+    found = {
+        "memory_id": texts(memory[first], events.memory_ids),
+        **{name: texts(code[first], labels) for name, (code, labels) in columns.items()},
+        "requested_bytes": requested[order],
+        "allocation_bytes": allocated[order],
+        "occurrences": np.bincount(row, minlength=len(firsts))[order],
+    }
+    return host_table("memory_peak", found)
 
 
 def _zero_if_unknown(sizes: Int64) -> Int64:

@@ -303,7 +303,8 @@ def read_program(proto: memoryview) -> Program:
     user = np.repeat(computation, np.diff(operands.first))
     assignments = _messages(buffer, whole, _BUFFER_ASSIGNMENT)[1][:1]
     entry = int(entries[-1, _INTEGER]) if len(entries) else 0
-    aliases, donors = (_last_message(buffer, modules, wanted) for wanted in (_ALIASES, _DONORS))
+    last = [_messages(buffer, modules, wanted)[1][-1:].tolist() for wanted in (_ALIASES, _DONORS)]
+    aliases, donors = (next((buffer[begin : begin + size].data for begin, size in one), None) for one in last)
     return Program(
         name=next((str(name) for name in _texts(buffer, names)[::-1]), ""),
         entry=int(last_rows(ids, np.array([entry]))[0]),
@@ -361,11 +362,6 @@ def _messages(buffer: npt.NDArray[np.uint8], places: Int64, wanted: int) -> tupl
     if counts.sum() > MOST_INSTRUCTIONS:
         raise NotAProfile(None, 0, f"an HLO module of at most {MOST_INSTRUCTIONS:,} instructions", "more")
     return counts, found
-
-
-def _last_message(buffer: npt.NDArray[np.uint8], places: Int64, wanted: int) -> memoryview | None:
-    found = _messages(buffer, places, wanted)[1][-1:]
-    return next((buffer[begin : begin + size].data for begin, size in found.tolist()), None)
 
 
 def _fields(buffer: npt.NDArray[np.uint8], places: Int64, *wanted: int) -> Int64:

@@ -200,12 +200,17 @@ class _Builder:
         stat_codes: dict[str, int] = {}
         code_of_row = np.array([stat_codes.setdefault(s, len(stat_codes)) for s in stat_labels], np.int32)
         plane_stats, metadata_stats = self._other_stats(code_of_row)
+        owner, name, kind, value, length = self.stats
+        if self.has_missing:
+            value[(kind == decoding.REF) & (value < 0)] = len(self.stat_metadata)
+            name[name < 0] = len(self.stat_metadata)
+        lookup.replace(name, code_of_row)
         return XSpace(
             buffer=self.buffer,
             planes=self._planes(line_range, event_range, plane_stats, list(stat_codes), stat_labels),
             lines=self._lines(),
             events=self._events(),
-            event_stats=self._event_stats(code_of_row),
+            event_stats=Stats(owner, name, kind, value, length),
             metadata_stats=metadata_stats,
             metadata_plane=np.append(self.event_metadata[:, decoding.META_PLANE], -1),
             metadata_ids=np.append(self.event_metadata[:, decoding.META_ID], -1),
@@ -254,15 +259,6 @@ class _Builder:
             raise NotAProfile(None, 0, "events that take some days in all", "times that add up to many years")
         return Events(line, metadata, start, duration, occurrences, odd_times)
 
-    def _event_stats(self, code_of_row: Int32) -> Stats:
-        """The stats of events, with their names as codes."""
-        owner, name, kind, value, length = self.stats
-        if self.has_missing:
-            value[(kind == decoding.REF) & (value < 0)] = len(self.stat_metadata)
-            name[name < 0] = len(self.stat_metadata)
-        lookup.replace(name, code_of_row)
-        return Stats(owner, name, kind, value, length)
-
     def _other_stats(self, code_of_row: Int32) -> tuple[dict[int, Stats], Stats]:
         """(stats of each plane, stats of event metadata entries)."""
         table = self.other_stats
@@ -288,6 +284,10 @@ class _Builder:
     def _planes(
         self, line_range: Int64, event_range: Int64, stats: dict[int, Stats], names: list[str], labels: Strings
     ) -> tuple[Plane, ...]:
+        found: dict[int, dict[str, StatValue]] = {plane: {} for plane in stats}
+        for plane, own in stats.items():
+            for code, kind, value, length in zip(own.name, own.kind, own.value, own.length, strict=True):
+                found[plane][names[code]] = self._value(int(kind), int(value), int(length), labels)
         return tuple(
             Plane(
                 index=i,
@@ -297,16 +297,10 @@ class _Builder:
                 line_count=int(line_range[i + 1] - line_range[i]),
                 first_event=int(event_range[i]),
                 event_count=int(event_range[i + 1] - event_range[i]),
-                stats=self._plane_stats(stats[i], names, labels) if i in stats else {},
+                stats=found.get(i, {}),
             )
             for i, (identity, start, length) in enumerate(self.planes.tolist())
         )
-
-    def _plane_stats(self, stats: Stats, names: list[str], labels: Strings) -> dict[str, StatValue]:
-        out: dict[str, StatValue] = {}
-        for code, kind, value, length in zip(stats.name, stats.kind, stats.value, stats.length, strict=True):
-            out[names[code]] = self._value(int(kind), int(value), int(length), labels)
-        return out
 
     def _value(self, kind: int, value: int, length: int, labels: Strings) -> StatValue:
         if kind == decoding.STR:

@@ -128,40 +128,23 @@ class XSpace:
     errors: tuple[str, ...]
     warnings: tuple[str, ...]
 
-    def with_events(self, kept: Bools) -> XSpace:
+    def with_events(self, chosen: Bools) -> XSpace:
         """The same XSpace with only some of the events, in the same order."""
-        before = np.append(0, np.cumsum(kept))
+        before = np.append(0, np.cumsum(chosen))
         first, count = self.lines.first_event, self.lines.event_count
         lines = replace(self.lines, first_event=before[first], event_count=before[first + count] - before[first])
-        planes = tuple(
-            replace(
-                plane,
-                first_event=int(before[plane.events.start]),
-                event_count=int(before[plane.events.stop] - before[plane.events.start]),
-            )
-            for plane in self.planes
-        )
+        places = [(plane, *before[[plane.events.start, plane.events.stop]].tolist()) for plane in self.planes]
         events, stats = self.events, self.event_stats
-        of_kept = kept[stats.owner]
+        columns = (events.line, events.metadata, events.start_ps, events.duration_ps, events.occurrences)
+        has_owner = chosen[stats.owner]
+        owner = before[stats.owner[has_owner]].astype(np.int32)
+        others = (column[has_owner] for column in (stats.name, stats.kind, stats.value, stats.length))
         return replace(
             self,
-            planes=planes,
+            planes=tuple(replace(plane, first_event=at, event_count=end - at) for plane, at, end in places),
             lines=lines,
-            events=Events(
-                events.line[kept],
-                events.metadata[kept],
-                events.start_ps[kept],
-                events.duration_ps[kept],
-                events.occurrences[kept],
-                events.odd_times,
-            ),
-            event_stats=Stats(
-                before[stats.owner[of_kept]].astype(np.int32),
-                stats.name[of_kept],
-                stats.kind[of_kept],
-                stats.value[of_kept],
-                stats.length[of_kept],
-            ),
+            events=Events(*(column[chosen] for column in columns), events.odd_times),
+            event_stats=Stats(owner, *others),
         )
 
     def text(self, start: int, length: int) -> str:

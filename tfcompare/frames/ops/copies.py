@@ -22,13 +22,8 @@ _MEMCPY_DETAILS = "memcpy_details"
 _MEMSET_DETAILS = ("memset_details", "Memset_details")
 
 KINDS = [
-    schema.HOST_TO_DEVICE,
-    schema.DEVICE_TO_HOST,
-    schema.DEVICE_TO_DEVICE,
-    schema.PEER_TO_PEER,
-    schema.HOST_TO_HOST,
-    schema.MEMORY_SET,
-    schema.OTHER_COPY,
+    *(schema.HOST_TO_DEVICE, schema.DEVICE_TO_HOST, schema.DEVICE_TO_DEVICE, schema.PEER_TO_PEER),
+    *(schema.HOST_TO_HOST, schema.MEMORY_SET, schema.OTHER_COPY),
 ]
 _KIND_OF_SIDES = {
     "hd": schema.HOST_TO_DEVICE,
@@ -72,17 +67,15 @@ def copies(space: XSpace) -> pa.Table:
     order = np.lexsort((keys, -duration_ps, keys // len(KINDS)))
     is_known = np.bincount(code, has_size, len(keys)) == count
     rate = timed_bytes / np.maximum(timed_ps, 1) * _PS_PER_S
-    return host_table(
-        "copies",
-        {
-            "device": [space.planes[i].name for i in (keys[order] // len(KINDS)).tolist()],
-            "kind": texts(keys[order] % len(KINDS), KINDS),
-            "occurrences": count[order],
-            "size_bytes": pa.array(size_bytes[order], mask=~is_known[order]),
-            "duration_us": duration_ps[order] / PS_PER_US,
-            "bandwidth_bytes_per_s": pa.array(rate[order], mask=timed_ps[order] == 0),
-        },
-    )
+    columns = {
+        "device": [space.planes[i].name for i in (keys[order] // len(KINDS)).tolist()],
+        "kind": texts(keys[order] % len(KINDS), KINDS),
+        "occurrences": count[order],
+        "size_bytes": pa.array(size_bytes[order], mask=~is_known[order]),
+        "duration_us": duration_ps[order] / PS_PER_US,
+        "bandwidth_bytes_per_s": pa.array(rate[order], mask=timed_ps[order] == 0),
+    }
+    return host_table("copies", columns)
 
 
 def copy_kinds(space: XSpace) -> Int8:
