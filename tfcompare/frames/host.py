@@ -18,8 +18,7 @@ from tfcompare.frames.hlo.hlo_ops import instructions
 from tfcompare.frames.hlo.hlo_programs import hlo_memory, hlo_programs, hlo_texts
 from tfcompare.frames.host_annotations import find_annotations
 from tfcompare.frames.links import Links
-from tfcompare.frames.memory_events import memory_events
-from tfcompare.frames.memory_peaks import memory_peak, memory_summary
+from tfcompare.frames.memory_events import memory_events, memory_peak, memory_summary
 from tfcompare.frames.ops.copies import copies
 from tfcompare.frames.ops.framework_ops import gpu_ops, host_ops, with_shapes
 from tfcompare.frames.ops.kernel_stats import kernels_of
@@ -55,7 +54,6 @@ NUMBERS = dict.fromkeys((*HOST_TABLES, "host"), 1) | dict.fromkeys(_CHANGED, 2) 
 """Of each table, and of the other facts of a host, a number to raise (`| {"steps": 2}`) when the same profile gives
 another content: files with another number are built anew where the profile is there. `tests/store/test_versions.py`
 asks for it."""
-
 
 _ALL_LOST = "no step was recorded as a whole, so times of steps are unknown: record fewer steps, or with fewer tracers"
 
@@ -264,9 +262,8 @@ def _check_size(tables: Mapping[str, pa.Table], limits: Limits) -> None:
     for name, table in tables.items():
         if len(table) > limits.table_rows:
             raise NotAProfile(None, 0, f"at most {limits.table_rows:,} rows of {name}", f"{len(table):,}")
-    total = memory_bytes(tables) + sum(
-        dense_text_bytes(table) for name, table in tables.items() if HOST_TABLES[name].group != "timeline"
-    )
+    dense = [table for name, table in tables.items() if HOST_TABLES[name].group != "timeline"]
+    total = memory_bytes(tables) + sum(map(dense_text_bytes, dense))
     if total > limits.table_bytes:
         raise NotAProfile(None, 0, f"a profile whose tables take at most {limits.table_bytes:,} bytes", f"{total:,}")
 

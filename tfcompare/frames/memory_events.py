@@ -1,4 +1,4 @@
-"""The memory allocations and deallocations that one host recorded, by allocator."""
+"""The memory allocations and deallocations that one host recorded, by allocator, and the peaks of each."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tfcompare.frames.arrow import host_table, texts
-from tfcompare.frames.grouping import combinations, distinct
+from tfcompare.frames.grouping import combinations, distinct, sums
 from tfcompare.frames.planes import host_plane
 from tfcompare.frames.steps.steps import Steps
 from tfcompare.schema.arrays import Bools, Floats, Int64
 from tfcompare.xspace import XSpace, decoding, lookup
 from tfcompare.xspace.compilation import Array, compiled
+from tfcompare.xspace.space import PS_PER_US
 
 ALLOCATION, DEALLOCATION = "MemoryAllocation", "MemoryDeallocation"
 NOT_RECORDED = -1
@@ -35,6 +36,14 @@ _FIRST_CHARACTER = {name[1:]: name[0] for name in _ALLOCATORS}
 CUT = ",…]"
 """How a shape ends whose further dimensions are lost."""
 _SHAPE_WITHOUT_BRACKET = re.compile(r"\d[\d,]*\]?|\]")
+
+UNEXPLAINED = "unused preallocated device memory"
+"""`op_name` of heap memory that no allocation in the profile explains (TensorBoard's name): what was allocated before
+the profile began, and the allocator's reserve."""
+
+STACK = "stack"
+_UNEXPLAINED_LABELS = dict(zip(_TEXTS, (UNEXPLAINED, "persist/dynamic", "INVALID", "unknown"), strict=True))
+_STACK_LABELS = dict(zip(_TEXTS, (STACK, "stack", "INVALID", "unknown"), strict=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +130,7 @@ class MemoryEvents:
         memory = Texts.from_column(table["memory_id"])
         columns: dict[str, Any] = {name: table[name].to_numpy() for name in _NUMERIC}
         columns |= {name: Texts.from_column(table[name]) for name in _TEXTS}
-        return cls(memory.labels, _firsts(memory.code, len(memory.labels)), memory.code, **columns)
+        return cls(memory.labels, lookup.ranges(memory.code, len(memory.labels)), memory.code, **columns)
 
     @property
     def table(self) -> pa.Table:
@@ -131,8 +140,7 @@ class MemoryEvents:
         return host_table("memory_events", {"memory_id": texts(self.memory, self.memory_ids), **columns})
 
     def peaks(self) -> Int64:
-        """For each memory id, the position of the event with the most memory in use; the last one in the file if
-        several tie."""
+        """For each memory id, the position of the event with the most memory in use, the file's last if several tie."""
         if not len(self):
             return np.zeros(0, np.int64)
         begin, in_use = self.first[:-1], self.in_use_bytes
@@ -158,7 +166,7 @@ def memory_events(space: XSpace, steps: Steps) -> MemoryEvents:
     data_type[has_type] = which
     return MemoryEvents(
         memory_ids=memory_ids,
-        first=_firsts(memory, len(memory_ids)),
+        first=lookup.ranges(memory, len(memory_ids)),
         memory=memory,
         row=rows,
         time_ps=space.events.start_ps[rows],
@@ -181,11 +189,6 @@ def memory_events(space: XSpace, steps: Steps) -> MemoryEvents:
 
 
 _NUMERIC = [f.name for f in fields(MemoryEvents) if f.name not in ("memory_ids", "first", "memory", *_TEXTS)]
-
-
-def _firsts(memory: Int64, count: int) -> Int64:
-    """Where the events of each of so many memories begin, and the last of them end."""
-    return np.searchsorted(memory, np.arange(count + 1)).astype(np.int64)
 
 
 _NUMBERS = (
@@ -260,8 +263,7 @@ def _fill_columns(
 
 
 def _memory_ids(space: XSpace, rows: Int64) -> tuple[tuple[str, ...], Int64]:
-    """(the memory ids, sorted; the memory id of each event). The id is the allocator's name, or else the device's
-    number."""
+    """(the memory ids, sorted; that of each event). The id is the allocator's name, or else the device's number."""
     found = space.strings("allocator_name")
     code, labels = found.spread(len(space.events))[rows].astype(np.int64), [*map(_label, found.labels)]
     # With the first character that TensorFlow on Windows lost, if only one fits.
@@ -290,8 +292,7 @@ def _neighbours(memory: Int64, address: Int64) -> tuple[Int64, Int64]:
 
 
 def _sizes(recorded: Int64, freed: Int64) -> Int64:
-    """The sizes; a deallocation without one gets that of the allocation it frees, since TPU profiles record only
-    those."""
+    """The sizes; on TPUs only allocations record one, so a deallocation gets that of the allocation it frees."""
     return np.where((recorded == NOT_RECORDED) & (freed >= 0), recorded[freed], recorded)
 
 
@@ -328,3 +329,69 @@ def data_type_name(number: int) -> str:
     plain = number - _FIRST_REFERENCE if is_reference else number
     name = _DATA_TYPES[plain] if 0 <= plain < len(_DATA_TYPES) else f"unknown dtype enum ({plain})"
     return f"{name}_ref" if is_reference else name
+
+
+def memory_summary(events: MemoryEvents) -> pa.Table:
+    """The host table `memory_summary`: one row per memory id, sorted by memory id."""
+    peak, count = events.peaks(), len(events.memory_ids)
+    allocations = np.bincount(events.memory[events.is_allocation], minlength=count)
+    in_use = events.in_use_bytes[peak]
+    highest = np.maximum(events.lifetime_peak_bytes, events.heap_bytes)
+    columns = {
+        "memory_id": events.memory_ids,
+        "allocations": allocations,
+        "deallocations": np.bincount(events.memory, minlength=count) - allocations,
+        "capacity_bytes": in_use + events.free_bytes[peak],
+        "peak_heap_bytes": np.maximum.reduceat(highest, events.first[:-1]) if count else in_use,
+        "peak_bytes": in_use,
+        "peak_time_us": events.time_ps[peak] / PS_PER_US,
+        **{name: getattr(events, name)[peak] for name in ("stack_bytes", "heap_bytes", "free_bytes", "fragmentation")},
+    }
+    return host_table("memory_summary", columns)
+
+
+def memory_peak(events: MemoryEvents) -> pa.Table:
+    """The host table `memory_peak`, by memory id, largest allocations first.
+
+    Live at the peak is what was allocated within the profile and not freed by then. The heap that these allocations do
+    not explain gets a row `UNEXPLAINED`, the stack a row `STACK`.
+    """
+    peak = events.peaks()
+    until, position = peak[events.memory] if len(events) else events.memory, np.arange(len(events))
+    ends_later = (events.following < 0) | (events.following > until)  # neither freed nor its address reused before
+    live = np.flatnonzero(events.is_allocation & (position <= until) & ends_later)
+    explained = sums(events.memory[live], _zero_if_unknown(events.allocation_bytes[live]), len(peak))
+    unexplained, stack = events.heap_bytes[peak] - explained, events.stack_bytes[peak]
+    with_unexplained, with_stack = np.flatnonzero(unexplained > 0), np.flatnonzero(stack > 0)
+    memory = np.concatenate([events.memory[live], with_unexplained, with_stack])
+    extra = np.append(unexplained[with_unexplained], stack[with_stack])
+    requested = np.append(_zero_if_unknown(events.requested_bytes[live]), extra)
+    allocated = np.append(_zero_if_unknown(events.allocation_bytes[live]), extra)
+
+    columns = {}
+    for name in _TEXTS:
+        extra_texts = [_UNEXPLAINED_LABELS[name]] * len(with_unexplained) + [_STACK_LABELS[name]] * len(with_stack)
+        column: Texts = getattr(events, name)
+        labels = sorted({*column.labels, *extra_texts})
+        rank = {label: i for i, label in enumerate(labels)}
+        of_label = np.array([rank[label] for label in column.labels], np.int64)
+        of_extra = np.array([rank[text] for text in extra_texts], np.int64)
+        columns[name] = np.append(of_label[column.code[live]], of_extra), labels
+    codes = [code for code, _ in columns.values()]
+    firsts, row = combinations(memory, *codes)
+    requested, allocated = sums(row, requested, len(firsts)), sums(row, allocated, len(firsts))
+    keys = [memory[firsts], -allocated, -requested, *(code[firsts] for code in codes)]
+    order = np.lexsort(keys[::-1])
+    first = firsts[order]
+    found = {
+        "memory_id": texts(memory[first], events.memory_ids),
+        **{name: texts(code[first], labels) for name, (code, labels) in columns.items()},
+        "requested_bytes": requested[order],
+        "allocation_bytes": allocated[order],
+        "occurrences": np.bincount(row, minlength=len(firsts))[order],
+    }
+    return host_table("memory_peak", found)
+
+
+def _zero_if_unknown(sizes: Int64) -> Int64:
+    return np.where(sizes == NOT_RECORDED, 0, sizes)

@@ -48,7 +48,6 @@ _MAX_REMARK_LENGTH = 300
 _MOST_KHZ = 1e8
 """100 GHz: no device has a clock like that."""
 
-
 Named = tuple[tuple[str, str], ...]
 """(name, text) of what a profile tells, in order."""
 

@@ -109,8 +109,7 @@ def messages(space: XSpace) -> list[str]:
 
 
 def _complaint(space: XSpace) -> str:
-    """The profiler's message about devices, that on dropped events before others; empty without any, or if it is that
-    there is no device."""
+    """The profiler's message about devices, that on dropped events before others; empty if it is of none."""
     found = []
     for text in messages(space):
         message = _HOST.sub("", text)

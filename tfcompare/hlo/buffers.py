@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from tfcompare.errors import NotAProfile
 from tfcompare.hlo.program import Program
-from tfcompare.hlo.proto_fields import fields, integers, messages, signed
+from tfcompare.hlo.proto_fields import integer_fields, integers, messages, signed
 from tfcompare.xspace.texts import text_of
 
 _LOGICAL_BUFFERS, _ALLOCATIONS, _TRACES, _EVENTS = 1, 3, 4, 1
@@ -105,10 +105,10 @@ def buffers(program: Program) -> list[Buffer]:
     logical = _logical_buffers(program.buffer_assignment, program)
     allocations = []
     for message in messages(program.buffer_assignment, _ALLOCATIONS):
-        values = _integers(message)
+        values = integer_fields(message)
         if not values.get(_THREAD_LOCAL):  # what a kernel has for itself
             kind = next((kind for number, kind in _KINDS.items() if values.get(number)), TEMPORARY)
-            assigned = [_integers(one).get(_ID, 0) for one in messages(message, _ASSIGNED)]
+            assigned = [integer_fields(one).get(_ID, 0) for one in messages(message, _ASSIGNED)]
             allocations.append(_Allocation(kind, _size(values), values.get(_ALLOCATION_COLOR, 0), assigned))
     place = {one: i for i, each in enumerate(allocations) if each.kind == TEMPORARY for one in each.assigned}
     traces = _traces(program.buffer_assignment, {one: logical[one] for one in place if one in logical})
@@ -156,10 +156,8 @@ def _traces(assignment: memoryview, temporary: dict[int, _Logical]) -> list[_Tra
 
 
 def _traced(message: memoryview, temporary: dict[int, _Logical]) -> _Trace:
-    """What a trace tells of the temporary buffers.
-
-    Several values may share the memory of a buffer, also after it was freed: it then begins another span.
-    """
+    """What a trace tells of the temporary buffers. Several values may share the memory of a buffer, also after it was
+    freed: it then begins another span."""
     owner_of: dict[int, int] = {}
     users: Counter[int] = Counter()
     open_span: dict[int, int] = {}  # the first value in the memory of each buffer that is live
@@ -168,7 +166,7 @@ def _traced(message: memoryview, temporary: dict[int, _Logical]) -> _Trace:
     peak: Counter[int] = Counter()
     trace = _Trace(0, spans, {}, Counter())
     position = 0
-    for position, event in enumerate(map(_integers, messages(message, _EVENTS)), 1):
+    for position, event in enumerate(map(integer_fields, messages(message, _EVENTS)), 1):
         kind, buffer = event.get(_KIND, _ALLOCATE), event.get(_BUFFER, 0)
         if kind == _SHARE:
             shared = event.get(_SHARED_WITH, 0)
@@ -201,13 +199,13 @@ def _traced(message: memoryview, temporary: dict[int, _Logical]) -> _Trace:
 def _logical_buffers(assignment: memoryview, program: Program) -> dict[int, _Logical]:
     out: dict[int, _Logical] = {}
     for message in messages(assignment, _LOGICAL_BUFFERS):
-        values = _integers(message)
+        values = integer_fields(message)
         defined = next(messages(message, _DEFINED_AT), None)
         number: int | None = -1
         output: tuple[int, ...] = ()
         if defined is not None:
             output = tuple(integers(defined, _SHAPE_INDEX, 64))
-            number = _integers(defined).get(_INSTRUCTION)
+            number = integer_fields(defined).get(_INSTRUCTION)
             if number is None:  # older programs give its name
                 named = next(messages(defined, _INSTRUCTION_NAME), None)
                 number = program.numbers_by_name.get(text_of(named), -1) if named is not None else -1
@@ -222,7 +220,3 @@ def _size(values: dict[int, int]) -> int:
     if size > _LARGEST_BYTES:
         raise NotAProfile(None, 0, f"an HLO module with buffers of at most {_LARGEST_BYTES:,} bytes", f"{size:,}")
     return size
-
-
-def _integers(message: memoryview) -> dict[int, int]:
-    return {number: content for number, content in fields(message) if isinstance(content, int)}

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tfcompare.hlo.proto_fields import fields, integers, messages, signed
+from tfcompare.hlo.proto_fields import integer_fields, integers, messages, signed
 from tfcompare.hlo.shapes import Array
 
 WINDOW, DIMENSION_NUMBERS, BATCH_GROUPS = 15, 16, 58
@@ -51,8 +51,8 @@ def window_of(window: memoryview | None) -> tuple[WindowDimension, ...]:
         return ()
     found = []
     for message in islice(messages(window, _DIMENSIONS), _MOST_DIMENSIONS + 1):
-        numbers = {number: signed(content) for number, content in fields(message) if isinstance(content, int)}
-        size, stride, low, high, dilation, base = (numbers.get(number, 0) for number in range(1, 7))
+        numbers = integer_fields(message)
+        size, stride, low, high, dilation, base = (signed(numbers.get(number, 0)) for number in range(1, 7))
         found.append(WindowDimension(size, max(stride, 1), low, high, max(dilation, 1), max(base, 1)))
     return tuple(found) if len(found) <= _MOST_DIMENSIONS else ()
 
@@ -67,7 +67,7 @@ def products(convolution: Convolution, image: Array, kernel: Array, result: Arra
     window, numbers = convolution.window, convolution.dimensions
     if not window:
         return None
-    one = {number: content for number, content in fields(numbers) if isinstance(content, int)}
+    one = integer_fields(numbers)
     image_spatial, result_spatial = (
         integers(numbers, field, _MOST_DIMENSIONS) for field in (_INPUT_SPATIAL, _OUTPUT_SPATIAL)
     )

@@ -169,8 +169,7 @@ def _applications(program: Program, rows: Int64) -> Floats:
 
 
 def _inputs(program: Program, rows: Int64) -> tuple[Int64, Floats]:
-    """(how many operands of each instruction are arrays; the elements of the first, the second and the last one, 0
-    without)."""
+    """(how many operands of each instruction are arrays; elements of the first, second and last one, 0 for none)."""
     owner, _, operand = program.operands.flat(rows)
     owner, operand = owner[operand >= 0], operand[operand >= 0]
     elements = program.of_shapes(
@@ -315,8 +314,7 @@ def _updated_in_place(program: Program, computations: Int64, source: Int64, size
 
 
 def _bytes_read(program: Program, inner: Int64, source: Int64, is_updated: Bools, size: Floats) -> Floats:
-    """By parameter, the bytes that the instructions of `inner` read of it: the slices taken of it, infinite if more is
-    read."""
+    """By parameter, the bytes that the instructions of `inner` read of it: of slices; infinite if more is read."""
     owner, _, value = program.operands.flat(inner)
     user, parameter = inner[owner], source[value]
     is_read = program.has_opcode(parameter, "parameter".__eq__) & (parameter >= 0)

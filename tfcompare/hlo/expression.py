@@ -231,7 +231,7 @@ def sharding_text(message: memoryview, depth: int = 0) -> str:
     Where the sharding came from in the framework's program is left out. Raises `NotAProfile` for damage.
     """
     found = list(islice(fields(message), 10_000))
-    kind = next((content for number, content in found if number == _TYPE and isinstance(content, int)), 0)
+    kind = _number(found, _TYPE)
     if kind == _TUPLE and depth < _DEEPEST:
         parts = [part for number, part in found if number == _PARTS and not isinstance(part, int)]
         texts = [f"{{{sharding_text(part, depth + 1)}}}" for part in parts[:_MOST_PARTS]]

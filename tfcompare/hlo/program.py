@@ -131,10 +131,6 @@ class Program:
         """The names of all instructions, the last one first."""
         return _strings(self._buffer, self._names[::-1])
 
-    def rows_numbered(self, numbers: Int64) -> Int64:
-        """The last instruction with each of these ids, −1 for none."""
-        return last_rows(self.number, numbers)
-
     @cached_property
     def numbers_by_name(self) -> dict[str, int]:
         """The id of the instruction of each name."""
@@ -174,8 +170,7 @@ class Program:
         return figures[self.shape[rows]]
 
     def types(self, rows: Int64) -> Int64:
-        """The element types of what each instruction produces and uses, as bit masks. Raises `NotAProfile` for
-        damage."""
+        """The element types that each instruction produces and uses, as bit masks. Raises `NotAProfile` for damage."""
         owner, _, operand = self.operands.flat(rows)
         owner, operand = owner[operand >= 0], operand[operand >= 0]
         every = self.of_shapes(np.concatenate([rows, operand]), lambda shape: shape.types, np.int64)

@@ -41,7 +41,6 @@ FLOATING = frozenset({10, 11, 12, 15, 16, 18, 19, 20, 23, 24, 25, 28, 29, 32, 33
 COMPLEX = frozenset({15, 18})
 """`C64` and `C128`."""
 
-
 _BITS_BY_NAME = dict(_PRIMITIVES.values())
 
 

@@ -6,8 +6,6 @@ unless a name says otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from tfcompare.errors import Unknown
 from tfcompare.schema.columns import ALL_HOSTS, DEVICE, HOST, IDLE, SIDES, SPARSE_CORE, Column, Kind, Table, place_word
 from tfcompare.schema.hlo import COMPILATIONS, HLO_MEMORY, HLO_OPS, HLO_PROGRAMS, HLO_TEXTS, OP_PROFILE
@@ -76,7 +74,6 @@ __all__ = [
     "HostTable",
     "Kind",
     "Table",
-    "names",
     "place_word",
     "table",
 ]
@@ -110,8 +107,3 @@ def table(name: str) -> Table:
     if name not in TABLES:
         raise Unknown("table", name, sorted(TABLES))
     return TABLES[name]
-
-
-def names(columns: Iterable[Column]) -> list[str]:
-    """The names of the columns, in order."""
-    return [c.name for c in columns]

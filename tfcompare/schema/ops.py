@@ -1,14 +1,6 @@
 """Tables about ops on hosts and devices."""
 
-from tfcompare.schema.columns import (
-    HOST_KEY,
-    OP_NAME_KEY,
-    OP_TYPE_KEY,
-    SIDE_KEY,
-    STEP_KEY,
-    Table,
-    columns,
-)
+from tfcompare.schema.columns import HOST_KEY, OP_NAME_KEY, OP_TYPE_KEY, SIDE_KEY, STEP_KEY, Table, columns
 
 _WALL_TIME = (
     "What the op adds to the steps: an instant of a step is divided equally among the innermost ops that run then and "

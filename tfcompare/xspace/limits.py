@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from tfcompare.errors import NotAProfile
+from tfcompare.schema.arrays import Int64
 from tfcompare.xspace import decoding
-
-if TYPE_CHECKING:
-    from tfcompare.schema.arrays import Int64
 
 
 @dataclass(frozen=True)

@@ -102,10 +102,8 @@ def _parse(data: bytes | memoryview, limits: Limits) -> XSpace:
 
 
 def _scan(buffer: UInt8, limits: Limits) -> Tables:
-    """Scan into tables sized for a typical file; if they are too small, scan again into tables of the exact size.
-
-    Unused capacity only costs address space: memory is allocated when it is written.
-    """
+    """Scan into tables sized for a typical file; if they are too small, again into tables of the exact size. Unused
+    capacity only costs address space: memory is allocated when it is written."""
     size = len(buffer)
     entries = max(16_384, min(size // 32, 1 << 20))
     room = np.array([64, 1024, size // 14, size // 9, entries, entries, entries, 64], np.int64)
@@ -122,16 +120,11 @@ def _scan(buffer: UInt8, limits: Limits) -> Tables:
 
 
 def _allocate(room: Int64) -> Tables:
-    small = {table: np.empty((int(room[table]), width), np.int64) for table, width in decoding.WIDTHS.items()}
+    """Tables with room for so many rows, the small ones in the order of `decoding.WIDTHS`."""
     events, stats = int(room[decoding.EVENTS]), int(room[decoding.EVENT_STATS])
     return Tables(
-        counts=np.zeros(decoding.MISSING + 1, np.int64),
-        planes=small[decoding.PLANES],
-        lines=small[decoding.LINES],
-        event_metadata=small[decoding.EVENT_METADATA],
-        stat_metadata=small[decoding.STAT_METADATA],
-        other_stats=small[decoding.OTHER_STATS],
-        texts=small[decoding.TEXTS],
+        np.zeros(decoding.MISSING + 1, np.int64),
+        *(np.empty((int(room[table]), width), np.int64) for table, width in decoding.WIDTHS.items()),
         events=EventColumns(
             line=np.empty(events, np.int32),
             metadata=np.empty(events, np.int32),
@@ -193,7 +186,7 @@ class _Builder:
 
     def build(self) -> XSpace:
         plane_count = len(self.planes)
-        line_range = _ranges(self.lines[:, decoding.LINE_PLANE], plane_count)
+        line_range = lookup.ranges(self.lines[:, decoding.LINE_PLANE], plane_count)
         event_first = np.append(self.lines[:, decoding.LINE_FIRST_EVENT], len(self.events.line))
         event_range = event_first[line_range]
         stat_labels = self._texts(self.stat_metadata, decoding.META_NAME)
@@ -262,7 +255,7 @@ class _Builder:
     def _other_stats(self, code_of_row: Int32) -> tuple[dict[int, Stats], Stats]:
         """(stats of each plane, stats of event metadata entries)."""
         table = self.other_stats
-        stat_range = _ranges(table[:, decoding.STAT_PLANE], len(self.planes))
+        stat_range = lookup.ranges(table[:, decoding.STAT_PLANE], len(self.planes))
         rows = _rows_of_ids(self.stat_metadata, table[:, decoding.STAT_ID].copy(), stat_range)
         refs = _rows_of_ids(self.stat_metadata, table[:, decoding.STAT_VALUE].copy(), stat_range)
         value = np.where(table[:, decoding.STAT_KIND] == decoding.REF, refs, table[:, decoding.STAT_VALUE])
@@ -314,17 +307,11 @@ class _Builder:
         return value & (1 << 64) - 1 if kind == decoding.UINT64 else value
 
 
-def _ranges(plane_of_row: Int64, planes: int) -> Int64:
-    """Where the rows of each plane begin, and the end; rows are sorted by plane."""
-    return np.searchsorted(plane_of_row, np.arange(planes + 1)).astype(np.int64)
-
-
 def _rows_of_ids(metadata: Int64, wanted: Int64, ranges: Int64) -> Int32:
-    """For each id, the row of its entry in the same plane; one past the last row if there is none.
-
-    `ranges`: where the ids of each plane begin, and the end."""
+    """For each id, the row of its entry in the same plane; one past the last row if there is none. `ranges`: where the
+    ids of each plane begin, and the end."""
     out = np.full(len(wanted), len(metadata), np.int32)
-    bounds = _ranges(metadata[:, decoding.META_PLANE], len(ranges) - 1)
+    bounds = lookup.ranges(metadata[:, decoding.META_PLANE], len(ranges) - 1)
     for plane in np.flatnonzero(ranges[1:] > ranges[:-1]).tolist():
         ids = metadata[bounds[plane] : bounds[plane + 1], decoding.META_ID]
         order = np.argsort(ids, kind="stable")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, wraps
+from typing import TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +15,7 @@ from tfcompare.schema.arrays import Bools, Int32, Int64, Strings
 from tfcompare.xspace import decoding, lookup
 from tfcompare.xspace.texts import text_of
 
+T = TypeVar("T")
 UInt8 = npt.NDArray[np.uint8]
 StatValue = int | float | str | bytes
 
@@ -155,13 +158,6 @@ class XSpace:
         """(event rows, values) of the integer stat `name`; unsigned values from 2^63 wrap to negative numbers."""
         return _numbers(self.event_stats, self._rows(self.event_stats, name))
 
-    def number_of_each(self, name: str, absent: int) -> Int64:
-        """The integer stat `name` of every event, `absent` if it has none."""
-        out = np.full(len(self.events), absent, np.int64)
-        owners, values = self.numbers(name)
-        out[owners] = values
-        return out
-
     def number_of(self, name: str, rows: Int32 | Int64, absent: int) -> Int64:
         """The integer stat `name` of the events `rows`, `absent` for events without it; the last one of several."""
         return self.numbers_of(name, rows, absent)[0]
@@ -297,6 +293,19 @@ class XSpace:
             codes[refs] = code_of_ref.take(values)
         known = (codes >= 0).nonzero()[0]
         return StringStat(stats.owner.take(rows.take(known)), codes.take(known), list(labels))
+
+
+def once_per_space(find: Callable[[XSpace], T]) -> Callable[[XSpace], T]:
+    """`find`, called once for each XSpace, however many tables need its result."""
+    found: WeakKeyDictionary[XSpace, T] = WeakKeyDictionary()
+
+    @wraps(find)
+    def find_once(space: XSpace) -> T:
+        if space not in found:
+            found[space] = find(space)
+        return found[space]
+
+    return find_once
 
 
 def _numbers(stats: Stats, rows: Int32 | Int64) -> tuple[Int64, Int64]:

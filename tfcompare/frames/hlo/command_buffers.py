@@ -18,7 +18,6 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -31,7 +30,7 @@ from tfcompare.hlo.program import Program
 from tfcompare.schema.arrays import Bools, Int32, Int64
 from tfcompare.units import format_percent
 from tfcompare.xspace import XSpace
-from tfcompare.xspace.space import StringStat
+from tfcompare.xspace.space import StringStat, once_per_space
 
 COMMAND_BUFFER = "command buffer"
 """The category, and the type of op, of kernels in a command buffer whose instructions are unknown."""
@@ -44,7 +43,6 @@ Launch = tuple[int, tuple[str, ...]]
 _LEAST_SHARE = 0.01  # less changes no reading of a table
 _NODE = "cuda_graph_node_id"
 
-_of_space: WeakKeyDictionary[XSpace, Instructions] = WeakKeyDictionary()
 _OF_AMD = ".kd"  # how AMD's profiler ends the names of kernels
 _FURTHER = re.compile(r"__\d+$")  # how XLA ends the names of an instruction's second kernel and of those after it
 _MEMORY_SET, _MEMORY_COPY = "Memset", "Memcpy"
@@ -77,17 +75,9 @@ class Instructions:
         return out
 
 
+@once_per_space
 def instructions_of(space: XSpace) -> Instructions:
-    """The instructions that the file's events ran; they are found once, however many tables need them.
-
-    Raises `NotAProfile` for a damaged program.
-    """
-    if space not in _of_space:
-        _of_space[space] = _instructions_of(space)
-    return _of_space[space]
-
-
-def _instructions_of(space: XSpace) -> Instructions:
+    """The instructions that the file's events ran. Raises `NotAProfile` for a damaged program."""
     recorded = space.strings(HLO_OP)
     if device_kind(space) != "GPU":
         return Instructions(recorded)
@@ -210,9 +200,7 @@ def _names_by_launch(
     space: XSpace, kernels_of: Mapping[int, ProgramKernels], launches: Iterable[Launch], outside: Int32
 ) -> list[tuple[int, list[str]]]:
     """(the id of the program, the names of the instructions) of the kernels of each launch; −1 and empty where unknown.
-
-    `outside` are the kernels that did not run in command buffers.
-    """
+    `outside` are the kernels that did not run in command buffers."""
     of_launch = []
     for own_id, kernels in launches:
         if own_id == _NO_PROGRAM:  # the one that has the most of the kernels, if only one has
@@ -253,8 +241,7 @@ def unattributed_kernels(space: XSpace) -> str:
 
 
 class ProgramKernels:
-    """The kernels of one program. `recorded` are the names of all that the file has of it, to be filled in before
-    asking for instructions."""
+    """The kernels of one program. `recorded`: the names of all in the file, to be filled in before other questions."""
 
     def __init__(self, program: Program) -> None:
         self.recorded: set[str] = set()

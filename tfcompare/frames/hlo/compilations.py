@@ -64,10 +64,8 @@ def compilations(space: XSpace) -> pa.Table:
 
 
 def _differing_shapes(programs: Programs, ids: list[int]) -> str:
-    """The parameters in which these programs differ, such as `f32[8,128]; f32[9,128]`.
-
-    Empty if they do not differ, or not in the shapes of as many parameters. Damaged programs are left out.
-    """
+    """The parameters in which these programs differ, such as `f32[8,128]; f32[9,128]`, but for damaged ones; empty if
+    they do not differ, or not in the shapes of as many parameters."""
     found: dict[tuple[str, ...], None] = {}
     for program_id in ids:
         with suppress(NotAProfile):

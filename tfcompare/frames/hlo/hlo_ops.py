@@ -116,8 +116,7 @@ def instructions(space: XSpace, ops: Sequence[OpEvents], steps: Steps) -> Instru
 
 
 def _cells(row: Int64, step: Int32, figures: Facts, costs: Mapping[str, Floats], steps: Steps) -> pa.Table:
-    """`hlo_cells` from the row in `hlo_ops`, the position of the step (−1 outside all steps), the figures and the costs
-    of each event."""
+    """`hlo_cells` from the row in `hlo_ops`, step position (−1 outside all steps), figures and costs of each event."""
     rows, numbers, inside, code = cells_by_step(row, step, steps.number)
     values = {name: sums(code, figures[of][inside], len(rows)) for name, of in _OF_CELLS.items()}
     of_cells = {name: plausible(float_sums(code, cost[inside], len(rows))) for name, cost in costs.items()}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -14,19 +13,18 @@ from tfcompare.hlo.program import Program, read_program
 from tfcompare.hlo.proto_fields import signed
 from tfcompare.schema.arrays import Int64
 from tfcompare.xspace import XSpace
+from tfcompare.xspace.space import once_per_space
 
 _ID = re.compile(r"\((\d{1,20})\)$")
 _HLO_PROTO = ("Hlo Proto", "hlo_proto")
 MOST_PROGRAMS = 1_000
 """In one file; real ones have some dozens. Reading as many tiny ones takes about six seconds."""
-_of_space: WeakKeyDictionary[XSpace, Programs] = WeakKeyDictionary()
 
 
+@once_per_space
 def programs_of(space: XSpace) -> Programs:
-    """The XLA programs in the file; they are read once, however many tables need them."""
-    if space not in _of_space:
-        _of_space[space] = Programs(space)
-    return _of_space[space]
+    """The XLA programs in the file."""
+    return Programs(space)
 
 
 class Programs:

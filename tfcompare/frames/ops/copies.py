@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +15,7 @@ from tfcompare.frames.planes import device_kind, device_rows
 from tfcompare.schema import kernels as schema
 from tfcompare.schema.arrays import Int8, Int64
 from tfcompare.xspace import XSpace
-from tfcompare.xspace.space import PS_PER_US
+from tfcompare.xspace.space import PS_PER_US, once_per_space
 
 _MEMCPY_DETAILS = "memcpy_details"
 _MEMSET_DETAILS = ("memset_details", "Memset_details")
@@ -40,7 +39,6 @@ _SET = re.compile(r"memset|fillbuffer", re.I)
 _MEMORIES = re.compile(r"kind_src:(\w+) kind_dst:(\w+)")
 _SIZE = re.compile(r"(?:^|[ \n])(?:size|num_bytes):([0-9]{1,15})(?![^ \n])")
 _UNKNOWN = -1
-_kinds_of_space: WeakKeyDictionary[XSpace, Int8] = WeakKeyDictionary()
 
 _PS_PER_S = 1e12
 
@@ -78,14 +76,9 @@ def copies(space: XSpace) -> pa.Table:
     return host_table("copies", columns)
 
 
+@once_per_space
 def copy_kinds(space: XSpace) -> Int8:
-    """The kind of each event as a position in `KINDS`, −1 if it is no copy; found once for all that need it."""
-    if space not in _kinds_of_space:
-        _kinds_of_space[space] = _copy_kinds(space)
-    return _kinds_of_space[space]
-
-
-def _copy_kinds(space: XSpace) -> Int8:
+    """The kind of each event as a position in `KINDS`, −1 if it is no copy."""
     details = space.strings(_MEMCPY_DETAILS)
     details_code = details.spread(len(space.events))
     set_to = np.logical_or.reduce([space.has(name) for name in _MEMSET_DETAILS])
@@ -117,8 +110,7 @@ def _kind_of_name(name: str) -> str | None:
 
 
 def _kind_of_memories(details: str) -> str | None:
-    """The kind given by the source and target memory in NVIDIA's newer details; None if either may be on host or
-    device."""
+    """The kind that NVIDIA's newer details give by source and target memory; None if either may be on both sides."""
     found = _MEMORIES.search(details)
     sides = [_SIDE_OF_MEMORY.get(memory, "?") for memory in found.groups()] if found else []
     return _KIND_OF_SIDES.get("".join(sides))

@@ -90,13 +90,13 @@ def _add_stages(space: XSpace, part: Int32, ops: list[Op]) -> None:
     """Add input pipeline stages that the program marks itself: named by the event, typed by category, one per id."""
     if "_ipl_stage_id" not in space.stat_names or "_ipl_stage_cat" not in space.stat_names:
         return
-    ids, categories = space.number_of_each("_ipl_stage_id", -1), space.strings("_ipl_stage_cat")
+    categories = space.strings("_ipl_stage_cat")
     category = categories.spread(len(space.events))
     rows = np.flatnonzero((category >= 0) & space.has("_ipl_stage_id"))
     stages: dict[tuple[int, str], int] = {}
-    for row in rows.tolist():
+    for row, stage_id in zip(rows.tolist(), space.number_of("_ipl_stage_id", rows, -1).tolist(), strict=True):
         name = str(space.metadata_names[space.events.metadata[row]])
-        key = (int(ids[row]), name)
+        key = (stage_id, name)
         if key not in stages:
             stages[key] = len(ops)
             ops.append(Op(name, categories.labels[category[row]]))

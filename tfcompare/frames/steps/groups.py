@@ -128,10 +128,8 @@ def marker_names(space: XSpace, groups: Groups) -> list[str]:
 
 
 def eager_events(space: XSpace, links: Links | None) -> Bools:
-    """Whether each event ran in an eagerly executed op, rather than in a function (including those of tf.data).
-
-    Files that were grouped before they were written store this as `is_eager`. With host-driven loops it is never set.
-    """
+    """Whether each event ran in an eagerly executed op, rather than in a function (including those of tf.data). Files
+    that were grouped before they were written store it as `is_eager`. With host-driven loops it is never set."""
     out = np.zeros(len(space.events), np.bool_)
     if links is None:
         rows, flags = space.numbers("is_eager")

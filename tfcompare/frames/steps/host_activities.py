@@ -62,16 +62,14 @@ def host_activities(space: XSpace, rows: Int32, functions: TfDataFunctions | Non
 
 
 def is_collective(space: XSpace) -> Bools:
-    """Whether each event is an op in which hosts exchange data, or agree on it. It runs on its own thread, to which no
-    link leads."""
+    """Whether each event is an op in which hosts exchange data, or agree on it: on its own thread, without links."""
     names = space.metadata_names
     is_one = [name == _AGREEING or COLLECTIVE_OP.match(name.partition(":")[2]) is not None for name in names]
     return np.array(is_one, np.bool_)[space.events.metadata]
 
 
 def timed_host_events(space: XSpace, among: Bools | None = None) -> Int32:
-    """Rows of the events with a duration on the host's recorded threads, thread by thread, optionally only those in
-    `among`."""
+    """Rows of the events with a duration on the host's recorded threads, thread by thread, of all or those `among`."""
     host = host_plane(space)
     if host is None:
         return np.zeros(0, np.int32)
@@ -83,8 +81,7 @@ def timed_host_events(space: XSpace, among: Bools | None = None) -> Int32:
 
 
 def _activity_of_name(name: str, has_device: bool) -> int:
-    """The activity that the event's name implies. Launching device work differs from computing only if there is a
-    device."""
+    """The activity that the event's name implies. Launching differs from computing only if there is a device."""
     if name.startswith(_NO_ACTIVITY):
         return NONE
     op = parse_op(name)
@@ -105,10 +102,8 @@ def _activity_of_name(name: str, has_device: bool) -> int:
 
 
 def _launch_calls(space: XSpace, rows: Int32) -> Bools:
-    """Which events are calls that launch a kernel or copy: device events refer to them by `correlation_id`.
-
-    Older files name these calls after the kernel.
-    """
+    """Which events are calls that launch a kernel or copy, after which older files name them: device events refer to
+    them by `correlation_id`."""
     metadata = space.events.metadata[rows]
     launch = space.has("correlation_id")[rows] & ~grouping.names_matching(space, _SYNCHRONIZING)[metadata]
     is_named = np.array([_LAUNCHING.match(name) is not None for name in space.metadata_names], np.bool_)
@@ -126,11 +121,8 @@ def _any_within(space: XSpace, inner: Int32, outer: Int32) -> Bools:
 
 
 def _root_stages(space: XSpace, rows: Int32) -> Bools:
-    """Which events are outermost stages of an input pipeline that the program marks itself: no other stage encloses or
-    feeds them.
-
-    Whatever takes their result waits for input.
-    """
+    """Which events are outermost stages of an input pipeline that the program marks itself, enclosed and fed by no
+    other: whatever takes their result waits for input."""
     out = np.zeros(len(rows), np.bool_)
     if "_ipl_stage_name" not in space.stat_names and "_ipl_stage_id" not in space.stat_names:
         return out

@@ -128,8 +128,7 @@ def one_of_each_host_part(activities: Activities) -> Int8:
 
 
 def find_activities(space: XSpace, steps: Steps, functions: TfDataFunctions | None = None) -> Activities:
-    """The events that may explain step time. `functions` is the result of `tf_data_functions`, computed if not
-    given."""
+    """The events that may explain step time. `functions`: what `tf_data_functions` returns, computed if not given."""
     rows, activity = device_activities(space)
     collectives = is_collective(space)
     only_linked = not len(rows) and steps.is_linked.any()  # without device events, there are no launch calls
@@ -210,8 +209,7 @@ class _Shares:
         self._measure = np.zeros((2, len(place)))
 
     def add(self, group: int, before: Callable[[Int64, Int32], Int64]) -> None:
-        """Add time explained by activities of a group. `before` returns how much of it lies before given times in given
-        steps."""
+        """Add time explained by activities of a group: `before` returns how much of it lies before times in steps."""
         for several in self._of_group(group):
             chosen = self._order[several]
             step = self._segments.step.take(chosen)
@@ -315,8 +313,7 @@ class _LinkedSpans:
         self._before = self.total_ps[:-1] - (self._begin - busy_before)
 
     def before(self, times_ps: Int64, steps: Int32) -> Int64:
-        """How much of the spans, on the timeline of consecutive steps, lies before each of these times of these
-        steps."""
+        """How much of the spans, on the timeline of consecutive steps, lies before each of these times of steps."""
         if not len(self._begin):
             return np.zeros(len(times_ps), np.int64)
         shifted = times_ps + self._shift[steps]

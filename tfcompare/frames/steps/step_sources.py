@@ -24,7 +24,6 @@ from tfcompare.frames.planes import (
     host_plane,
     profile_span_ps,
     recorded_lines,
-    short_id,
 )
 from tfcompare.frames.steps import groups as grouping
 from tfcompare.frames.steps.groups import Groups
@@ -141,13 +140,8 @@ def _has_compute(space: XSpace, groups: Groups, markers: Int64) -> Bools:
 
 def _from_steps_line(space: XSpace, groups: Groups) -> Steps | None:
     """Steps from the `Steps` line that the profiler derived for each device."""
-    lines = [
-        i
-        for plane in device_planes(space)
-        for i in plane.lines
-        if short_id(space.lines.id[i]) == STEPS_LINE or space.lines.name[i] == "Steps"
-    ]
-    rows = events_of_lines(space, lines)
+    of_steps = (space.lines.id.astype(np.int32) == STEPS_LINE) | [name == "Steps" for name in space.lines.name]
+    rows = events_of_lines(space, [i for plane in device_planes(space) for i in plane.lines if of_steps[i]])
     if not len(rows):
         return None
     names = space.metadata_names[space.events.metadata[rows]]
@@ -159,10 +153,8 @@ def _from_steps_line(space: XSpace, groups: Groups) -> Steps | None:
 
 
 def _from_modules(space: XSpace, groups: Groups) -> Steps | None:
-    """Steps from the executions of the XLA module that takes most of the device time, if it repeats.
-
-    The n-th execution on every device belongs to step n.
-    """
+    """Steps from the executions of the XLA module that takes most of the device time, if it repeats: the n-th execution
+    on every device belongs to step n."""
     lines = [i for plane in device_planes(space) for i in plane.lines if space.lines.name[i] == "XLA Modules"]
     rows = events_of_lines(space, lines)
     if not len(rows):
@@ -291,8 +283,7 @@ def _spans_at(start: Int64, end: Int64, step: Int64, times: Int64) -> Int32:
 
 @compiled
 def _find_spans(start: Array, end: Array, step: Array, times: Array, out: Array) -> None:
-    """`_spans_at` for spans sorted by `start`. Starts each search at the previous answer, since neighbouring times
-    mostly share it."""
+    """`_spans_at` for spans sorted by `start`. Each search starts at the previous answer, which mostly holds."""
     at = -1
     for i in range(times.size):
         time = times[i]
@@ -312,10 +303,8 @@ def _find_spans(start: Array, end: Array, step: Array, times: Array, out: Array)
 
 
 def _assign_groups(of_event: Int32, groups: Groups, of_group: dict[int, int]) -> tuple[Int32, Bools]:
-    """(`of_event` with grouped events moved to their group's step; whether each event was assigned by its group).
-
-    Markers do not count as assigned by group.
-    """
+    """(`of_event` with grouped events moved to their group's step; whether each event, but for markers, was assigned by
+    its group)."""
     step_of_group = np.full(int(groups.group.max(initial=-1)) + 1, -1, np.int32)
     for group, step in of_group.items():
         if group >= 0:

@@ -223,10 +223,8 @@ def _events_of_steps(
 def _longest_gap_of_each(
     every: Int64, step: Int64, start: Int64, end: Int64, op: Int64, steps: Steps
 ) -> tuple[Int64, Int64, Int64, Int64]:
-    """As `_longest_gaps`, of the steps `every` with these events.
-
-    Steps are placed on one timeline without overlap, so that a running maximum gives the end of all ops so far.
-    """
+    """As `_longest_gaps`, of the steps `every` with these events, which are placed on one timeline without overlap, so
+    that a running maximum gives the end of all ops so far."""
     origin = steps.origin_ps.take(step)
     order = np.argsort(origin + start, kind="stable")
     step, begins, ends = step.take(order), (origin + start).take(order), (origin + end).take(order)

@@ -169,8 +169,7 @@ def find_rows(calls: Calls, pipelines: Pipelines, executions: Executions) -> Ite
 
 
 def _fed_to_devices(space: XSpace, calls: Calls) -> Int64:
-    """Ids of the pipelines that pass elements of other pipelines to a device, found through their generator
-    iterators."""
+    """Ids of the pipelines that pass elements of others to a device, found through their generator iterators."""
     is_generator = space.events_named(*_TO_DEVICE)[calls.row]
     if not is_generator.any():
         return np.zeros(0, np.int64)
@@ -258,10 +257,8 @@ def _have_number(space: XSpace, name: str, rows: Int32 | Int64) -> Bools:
 def _link_threads(
     space: XSpace, order: Int32, parent: Int32, kind: npt.NDArray[np.int8], index: Int32, parent_row: Int64
 ) -> None:
-    """Fill in `parent_row` of calls made ahead on other threads: the call that consumed the element.
-
-    `index` maps each event to its position in `parent_row`.
-    """
+    """Fill in `parent_row` of calls made ahead on other threads: the call that consumed the element. `index` maps each
+    event to its position in `parent_row`."""
     inside = order[parent[order] >= 0]
     outer = parent[inside]
     is_made = (kind[inside] == _CALL) & (kind[outer] == _PRODUCE)
@@ -315,8 +312,7 @@ def _calls(space: XSpace, rows: Int64, around: Int64, ids: Int64, above: Int64) 
 
 @compiled
 def _first_from(times: Array, first: Array, last: Array, wanted: Array, position: Array) -> None:
-    """`position[i]` is the first of `times[first[i]:last[i]]` (sorted) from `wanted[i]` on, else the last one; −1 if
-    empty."""
+    """`position[i]`: the first of `times[first[i]:last[i]]` (sorted) from `wanted[i]` on, else the last; −1 if none."""
     for i in range(wanted.size):
         low, high = first[i], last[i]
         while low < high:
@@ -330,10 +326,8 @@ def _first_from(times: Array, first: Array, last: Array, wanted: Array, position
 
 @compiled
 def _subtract_children(start: Array, end: Array, above: Array, covered: Array, own: Array) -> None:
-    """Subtract from `own` (the durations) the time that child calls cover, counting overlaps once.
-
-    Calls are sorted by start; `covered` starts as a copy of `start`.
-    """
+    """Subtract from `own` (the durations) the time that child calls cover, counting overlaps once. Calls are sorted by
+    start; `covered` starts as a copy of `start`."""
     for call in range(start.size):
         upper = above[call]
         if upper >= 0:
@@ -347,8 +341,7 @@ def _subtract_children(start: Array, end: Array, above: Array, covered: Array, o
 def _find_roots(
     start: Array, end: Array, above: Array, is_root: Array, path: Array, root: Array, depth: Array, is_waited_for: Array
 ) -> None:
-    """Fill in `root` (initially `_UNKNOWN`), `depth` and `is_waited_for`: climb from each call to a known one, then
-    descend."""
+    """Fill in `root` (at first `_UNKNOWN`), `depth` and `is_waited_for`: from each call up to a known one, and down."""
     for call in range(start.size):
         length, at = 0, call
         while at >= 0 and root[at] == _UNKNOWN:
