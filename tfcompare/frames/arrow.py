@@ -59,7 +59,7 @@ def texts(codes: npt.NDArray[Any], labels: Iterable[str]) -> pa.DictionaryArray:
 
 
 def with_labels_once(table: pa.Table) -> pa.Table:
-    """The table, in one piece, with each label of a column of texts once, as those of concatenated tables are not."""
+    """The table, in one piece, with each label of a column of texts once: concatenated tables repeat labels."""
     whole = table.unify_dictionaries().combine_chunks()
     columns = [column.combine_chunks() for column in whole.columns]
     for at, array in enumerate(columns):

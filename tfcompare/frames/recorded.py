@@ -109,7 +109,7 @@ def messages(space: XSpace) -> list[str]:
 
 
 def _complaint(space: XSpace) -> str:
-    """The profiler's message about devices, that on dropped events before others; empty if it is of none."""
+    """The profiler's message about devices, on dropped events first; empty without any, or if there is no device."""
     found = []
     for text in messages(space):
         message = _HOST.sub("", text)

@@ -121,8 +121,8 @@ def buffers(program: Program) -> list[Buffer]:
     out = []
     for i, (kind, size, color, assigned) in enumerate(allocations):
         if size and i not in is_traced:  # live throughout
-            values = [logical[one] for one in assigned if one in logical]
-            largest = max(values, key=lambda value: value.size, default=_Logical(0, 0, -1, ()))
+            inside = [logical[one] for one in assigned if one in logical]
+            largest = max(inside, key=lambda value: value.size, default=_Logical(0, 0, -1, ()))
             last = orders[color].length if color in orders else 1
             out.append(Buffer(largest.instruction, largest.output, color, kind, size, 1, last, last))
     for trace in traces:
@@ -201,14 +201,12 @@ def _logical_buffers(assignment: memoryview, program: Program) -> dict[int, _Log
     for message in messages(assignment, _LOGICAL_BUFFERS):
         values = integer_fields(message)
         defined = next(messages(message, _DEFINED_AT), None)
-        number: int | None = -1
-        output: tuple[int, ...] = ()
-        if defined is not None:
-            output = tuple(integers(defined, _SHAPE_INDEX, 64))
-            number = integer_fields(defined).get(_INSTRUCTION)
-            if number is None:  # older programs give its name
-                named = next(messages(defined, _INSTRUCTION_NAME), None)
-                number = program.numbers_by_name.get(text_of(named), -1) if named is not None else -1
+        number = integer_fields(defined).get(_INSTRUCTION) if defined is not None else -1
+        if defined is not None and number is None:  # older programs give the instruction's name
+            named = next(messages(defined, _INSTRUCTION_NAME), None)
+            number = program.numbers_by_name.get(text_of(named)) if named is not None else None
+        output = tuple(integers(defined, _SHAPE_INDEX, 64)) if defined is not None else ()
+        number = -1 if number is None else number
         out[values.get(_ID, 0)] = _Logical(_size(values), values.get(_COLOR, 0), number, output)
         if len(out) > _MOST_BUFFERS:
             raise NotAProfile(None, 0, f"an HLO module of at most {_MOST_BUFFERS:,} buffers", "more")

@@ -122,26 +122,23 @@ def _scan(buffer: UInt8, limits: Limits) -> Tables:
 def _allocate(room: Int64) -> Tables:
     """Tables with room for so many rows, the small ones in the order of `decoding.WIDTHS`."""
     events, stats = int(room[decoding.EVENTS]), int(room[decoding.EVENT_STATS])
-    return Tables(
-        np.zeros(decoding.MISSING + 1, np.int64),
-        *(np.empty((int(room[table]), width), np.int64) for table, width in decoding.WIDTHS.items()),
-        events=EventColumns(
-            line=np.empty(events, np.int32),
-            metadata=np.empty(events, np.int32),
-            offset=np.empty(events, np.int64),
-            duration=np.empty(events, np.int64),
-            occurrences=np.zeros(events, np.int64),
-        ),
-        stats=StatColumns(
-            event=np.empty(stats, np.int32),
-            name=np.empty(stats, np.int32),
-            kind=np.empty(stats, np.uint8),
-            value=np.empty(stats, np.int64),
-            length=np.zeros(stats, np.int32),
-        ),
-        event_rows=_rows(int(room[decoding.EVENT_METADATA])),
-        stat_rows=_rows(int(room[decoding.STAT_METADATA])),
+    of_events = EventColumns(
+        line=np.empty(events, np.int32),
+        metadata=np.empty(events, np.int32),
+        offset=np.empty(events, np.int64),
+        duration=np.empty(events, np.int64),
+        occurrences=np.zeros(events, np.int64),
     )
+    of_stats = StatColumns(
+        event=np.empty(stats, np.int32),
+        name=np.empty(stats, np.int32),
+        kind=np.empty(stats, np.uint8),
+        value=np.empty(stats, np.int64),
+        length=np.zeros(stats, np.int32),
+    )
+    small = [np.empty((int(room[table]), width), np.int64) for table, width in decoding.WIDTHS.items()]
+    rows = [_rows(int(room[table])) for table in (decoding.EVENT_METADATA, decoding.STAT_METADATA)]
+    return Tables._make([np.zeros(decoding.MISSING + 1, np.int64), *small, of_events, of_stats, *rows])
 
 
 def _rows(entries: int) -> Rows:

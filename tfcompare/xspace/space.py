@@ -138,16 +138,16 @@ class XSpace:
         lines = replace(self.lines, first_event=before[first], event_count=before[first + count] - before[first])
         places = [(plane, *before[[plane.events.start, plane.events.stop]].tolist()) for plane in self.planes]
         events, stats = self.events, self.event_stats
-        columns = (events.line, events.metadata, events.start_ps, events.duration_ps, events.occurrences)
+        columns = ("line", "metadata", "start_ps", "duration_ps", "occurrences")
+        of_events = {name: getattr(events, name)[chosen] for name in columns}
         has_owner = chosen[stats.owner]
-        owner = before[stats.owner[has_owner]].astype(np.int32)
-        others = (column[has_owner] for column in (stats.name, stats.kind, stats.value, stats.length))
+        of_stats = {name: getattr(stats, name)[has_owner] for name in ("name", "kind", "value", "length")}
         return replace(
             self,
             planes=tuple(replace(plane, first_event=at, event_count=end - at) for plane, at, end in places),
             lines=lines,
-            events=Events(*(column[chosen] for column in columns), events.odd_times),
-            event_stats=Stats(owner, *others),
+            events=replace(events, **of_events),
+            event_stats=replace(stats, owner=before[stats.owner[has_owner]].astype(np.int32), **of_stats),
         )
 
     def text(self, start: int, length: int) -> str:

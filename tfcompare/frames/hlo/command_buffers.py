@@ -241,7 +241,7 @@ def unattributed_kernels(space: XSpace) -> str:
 
 
 class ProgramKernels:
-    """The kernels of one program. `recorded`: the names of all in the file, to be filled in before other questions."""
+    """The kernels of one program. `recorded`: the names of all in the file, to be added before anything is asked."""
 
     def __init__(self, program: Program) -> None:
         self.recorded: set[str] = set()

@@ -110,7 +110,7 @@ def _kind_of_name(name: str) -> str | None:
 
 
 def _kind_of_memories(details: str) -> str | None:
-    """The kind that NVIDIA's newer details give by source and target memory; None if either may be on both sides."""
+    """The kind that NVIDIA's newer details give by source and target memory; None if either may be host or device."""
     found = _MEMORIES.search(details)
     sides = [_SIDE_OF_MEMORY.get(memory, "?") for memory in found.groups()] if found else []
     return _KIND_OF_SIDES.get("".join(sides))

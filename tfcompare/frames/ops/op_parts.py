@@ -195,7 +195,7 @@ def executions_on_streams(instruction: Int64, program: Int64, runs_once: Bools, 
 
 
 def _program_executions(ran: Int64, program: Int64, runs_once: Bools, line: Int32, runs: Int64) -> Int64:
-    """For each instruction, how often its program ran; no limit if it may run more often, or that is unknown."""
+    """For each instruction, how often its program ran; no limit if it may run more often, or if that is unknown."""
     out = np.full(len(runs), np.iinfo(np.int64).max)
     once = np.flatnonzero(runs_once)
     firsts, _ = combinations(program[once], line[once], ran[once])

@@ -62,14 +62,14 @@ def host_activities(space: XSpace, rows: Int32, functions: TfDataFunctions | Non
 
 
 def is_collective(space: XSpace) -> Bools:
-    """Whether each event is an op in which hosts exchange data, or agree on it: on its own thread, without links."""
+    """Whether each event is an op in which hosts exchange data, or agree on it; no link leads to its thread."""
     names = space.metadata_names
     is_one = [name == _AGREEING or COLLECTIVE_OP.match(name.partition(":")[2]) is not None for name in names]
     return np.array(is_one, np.bool_)[space.events.metadata]
 
 
 def timed_host_events(space: XSpace, among: Bools | None = None) -> Int32:
-    """Rows of the events with a duration on the host's recorded threads, thread by thread, of all or those `among`."""
+    """Rows of the events with a duration on the host's recorded threads, thread by thread, or only of those `among`."""
     host = host_plane(space)
     if host is None:
         return np.zeros(0, np.int32)
@@ -102,8 +102,8 @@ def _activity_of_name(name: str, has_device: bool) -> int:
 
 
 def _launch_calls(space: XSpace, rows: Int32) -> Bools:
-    """Which events are calls that launch a kernel or copy, after which older files name them: device events refer to
-    them by `correlation_id`."""
+    """Which events are calls that launch a kernel or copy: device events refer to them by `correlation_id`, and older
+    files name them after the kernel."""
     metadata = space.events.metadata[rows]
     launch = space.has("correlation_id")[rows] & ~grouping.names_matching(space, _SYNCHRONIZING)[metadata]
     is_named = np.array([_LAUNCHING.match(name) is not None for name in space.metadata_names], np.bool_)

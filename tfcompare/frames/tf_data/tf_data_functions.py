@@ -98,7 +98,7 @@ def _iterator_names(space: XSpace) -> tuple[Bools, Bools]:
 
 
 def _callers(space: XSpace, calls: Int64, around: Int32, is_iterator: Bools) -> Int64:
-    """A row of the iterator that makes each of `calls`: the enclosing one, or of a prefetching thread its consumer."""
+    """A row of the iterator that makes each of `calls`: the enclosing one, or on a prefetching thread the consumer."""
     is_produce = np.array([name.endswith(_PRODUCE) for name in space.metadata_names], np.bool_)[space.events.metadata]
     ahead = _consumers(space, np.flatnonzero(is_iterator), around, is_produce)
     out, at = np.full(len(calls), _NONE), around[calls].astype(np.int64)
