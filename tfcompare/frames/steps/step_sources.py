@@ -140,7 +140,8 @@ def _has_compute(space: XSpace, groups: Groups, markers: Int64) -> Bools:
 
 def _from_steps_line(space: XSpace, groups: Groups) -> Steps | None:
     """Steps from the `Steps` line that the profiler derived for each device."""
-    of_steps = (space.lines.id.astype(np.int32) == STEPS_LINE) | [name == "Steps" for name in space.lines.name]
+    is_named = np.array([name == "Steps" for name in space.lines.name], np.bool_)
+    of_steps = is_named | (space.lines.id.astype(np.int32) == STEPS_LINE)
     rows = events_of_lines(space, [i for plane in device_planes(space) for i in plane.lines if of_steps[i]])
     if not len(rows):
         return None
