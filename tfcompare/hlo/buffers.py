@@ -147,7 +147,7 @@ def _traces(assignment: memoryview, temporary: dict[int, _Logical]) -> list[_Tra
     out: list[_Trace] = []
     left = dict(temporary)
     for message in messages(assignment, _TRACES):
-        trace = _traced(message, left)
+        trace = _read_trace(message, left)
         if trace.spans:
             out.append(trace)
             for owner in {span.owner for span in trace.spans.values()}:
@@ -155,7 +155,7 @@ def _traces(assignment: memoryview, temporary: dict[int, _Logical]) -> list[_Tra
     return out
 
 
-def _traced(message: memoryview, temporary: dict[int, _Logical]) -> _Trace:
+def _read_trace(message: memoryview, temporary: dict[int, _Logical]) -> _Trace:
     """What a trace tells of the temporary buffers. Several values may share the memory of a buffer, also after it was
     freed: it then begins another span."""
     owner_of: dict[int, int] = {}

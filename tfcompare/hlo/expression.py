@@ -65,8 +65,8 @@ def expressions(program: Program, rows: Int64) -> list[str]:
     is divided among devices. Long ones are shortened.
     Raises `NotAProfile` for damage.
     """
-    operands = _listed(program.operands, rows, lambda some: _values(program, some), "?")
-    called = _listed(program.called, rows, lambda some: [f"%{name}" for name in program.computation_names(some)], "")
+    operands = _texts_in(program.operands, rows, lambda some: _values(program, some), "?")
+    called = _texts_in(program.called, rows, lambda some: [f"%{name}" for name in program.computation_names(some)], "")
     kinds, targets = (program.field_texts(rows, wanted) for wanted in (FUSION_KIND, TARGET))
     donated, plain = donations(program), _plain_attributes(program, rows)
     described = rows.tolist(), _heads(program, rows), operands, called, kinds, targets, _shardings(program, rows), plain
@@ -113,7 +113,7 @@ def digests(program: Program, rows: Int64) -> list[str]:
     """
     names = map(plain_instruction, program.names(rows))
     opcodes = [program.opcodes[code] for code in program.opcode[rows].tolist()]
-    operands = _listed(program.operands, rows, lambda some: _shapes(program, some), "?")
+    operands = _texts_in(program.operands, rows, lambda some: _shapes(program, some), "?")
     attributes = program.fields(rows, *_ATTRIBUTES)
     integers = attributes[:, :, 2].tolist()
     calls = np.flatnonzero(program.has_opcode(rows, "custom-call".__eq__))
@@ -157,7 +157,7 @@ def _shapes(program: Program, rows: Int64) -> list[str]:
     return texts
 
 
-def _listed(lists: Lists, rows: Int64, texts_of: Callable[[Int64], list[str]], missing: str) -> list[list[str]]:
+def _texts_in(lists: Lists, rows: Int64, texts_of: Callable[[Int64], list[str]], missing: str) -> list[list[str]]:
     """The texts of the first numbers of each row, `…` for further ones."""
     owner, place, number = lists.flat(rows, _MOST_SHOWN + 1)
     found, which = np.unique(number, return_inverse=True)

@@ -291,8 +291,8 @@ def read_program(proto: memoryview) -> Program:
     computation = np.repeat(np.arange(len(counts)), counts)
     parts = _fields(buffer, messages, _ID, _NAME, _OPCODE, _SHAPE, _METADATA)
     number = parts[:, 0, _INTEGER]
-    opcodes, firsts = _interned(buffer, parts[:, 2])
-    shapes, first_shapes = _interned(buffer, parts[:, 3])
+    opcodes, firsts = _intern(buffer, parts[:, 2])
+    shapes, first_shapes = _intern(buffer, parts[:, 3])
     operands, called = (_numbers_in(buffer, messages, wanted) for wanted in (_OPERAND_IDS, _CALLED_IDS))
     find = _Numbering(computation, number)
     user = np.repeat(computation, np.diff(operands.first))
@@ -377,7 +377,7 @@ def _from_counts(counts: Int64) -> Int64:
     return np.append(0, np.cumsum(counts))
 
 
-def _interned(buffer: npt.NDArray[np.uint8], places: Int64) -> tuple[Int64, Int64]:
+def _intern(buffer: npt.NDArray[np.uint8], places: Int64) -> tuple[Int64, Int64]:
     """(a code for the bytes at each place, equal ones for equal bytes; a row with each code)."""
     starts, lengths = places[:, :_INTEGER].T.copy()
     return intern_bytes(buffer, starts, lengths)
@@ -389,7 +389,7 @@ def _texts(buffer: npt.NDArray[np.uint8], places: Int64) -> Strings:
         out = np.empty(len(places), object)
         out[:] = _each_decoded(buffer, places)
         return out
-    codes, firsts = _interned(buffer, places)
+    codes, firsts = _intern(buffer, places)
     labels: Strings = _strings(buffer, places[firsts]).to_numpy(zero_copy_only=False)
     return labels[codes]
 
@@ -397,7 +397,7 @@ def _texts(buffer: npt.NDArray[np.uint8], places: Int64) -> Strings:
 def _strings(buffer: npt.NDArray[np.uint8], places: Int64) -> pa.LargeStringArray:
     """The texts at these places, empty where there is none."""
     if places[:, 1].max(initial=0) <= LONGEST_BYTES:
-        found = scan.gathered(buffer, np.ascontiguousarray(places))
+        found = scan.gather(buffer, np.ascontiguousarray(places))
         if found.min(initial=_PRINTABLE.start) in _PRINTABLE and found.max(initial=_PRINTABLE.start) in _PRINTABLE:
             offsets = pa.py_buffer(_from_counts(places[:, 1]))
             return pa.LargeStringArray.from_buffers(len(places), offsets, pa.py_buffer(found))

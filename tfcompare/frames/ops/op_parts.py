@@ -34,7 +34,7 @@ class OpParts:
 
     `parts` is the table `op_parts`: device (of `OpEvents`), host_or_device, op_type, op_name, part, earliest and
     latest (first and last position of the part in the order in which the parts of a step start; −1 outside all steps),
-    and shapes, which are empty (`op_shapes.with_shapes` sets them). `cells` is `op_cells`: part (a row of `parts`),
+    and shapes, which are empty (`framework_ops.with_shapes` sets them). `cells` is `op_cells`: part (a row of `parts`),
     step (its number, `NO_STEP` outside all steps), occurrences, total_time_ps, self_time_ps, is_eager. `totals` is
     `op_totals`, the same summed over all steps and the time outside them: one row per part. `row` is the row in `parts`
     of each part of the first plane, of the second and so on, −1 for parts without events.
