@@ -10,8 +10,7 @@ import pandas as pd
 
 from tests import xprof_oracle
 from tests.frames.tables import host_frame, steps_in
-from tfcompare.frames.memory_events import MemoryEvents, memory_events
-from tfcompare.frames.memory_peaks import memory_peak, memory_summary
+from tfcompare.frames.memory_events import MemoryEvents, memory_events, memory_peak, memory_summary
 from tfcompare.schema.memory import MEMORY_PEAK, MEMORY_SUMMARY, MEMORY_TIMELINE
 from tfcompare.xspace import XSpace
 
@@ -112,7 +111,8 @@ def walk(recorded: XSpace) -> dict[str, list[Op]]:
 def plain_events(recorded: XSpace) -> dict[str, list[dict]]:
     """The memory events as dictionaries, by memory id."""
     numbers = ("addr", "bytes_reserved", "bytes_allocated", "allocation_bytes", "index_on_host")
-    number = {stat: recorded.number_of_each(stat, 0).tolist() for stat in numbers}
+    every = np.arange(len(recorded.events))
+    number = {stat: recorded.number_of(stat, every, 0).tolist() for stat in numbers}
     text = {}
     for stat in ("allocator_name", "tf_op"):
         found = recorded.strings(stat)

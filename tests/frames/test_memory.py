@@ -12,7 +12,7 @@ from tests.frames import memory_oracle as oracle
 from tests.frames.memory_oracle import HOST, WHAT, events_of, walk, xprof_memory, xprof_timeline
 from tests.frames.tables import host, marked, threads
 from tests.xspace_builder import U64, Event, Ref, event, line, plane, space
-from tfcompare.frames.memory_peaks import UNEXPLAINED
+from tfcompare.frames.memory_events import UNEXPLAINED
 from tfcompare.schema.memory import MEMORY_PEAK, MEMORY_SUMMARY, MEMORY_TIMELINE
 from tfcompare.tables.memory_timeline import memory_timeline
 from tfcompare.xspace import parse

@@ -22,8 +22,7 @@ from tests.frames.memory_oracle import (
 )
 from tests.frames.tables import thorough_but
 from tests.profiles import ALL_RUNS, run_path
-from tfcompare.frames.memory_events import MemoryEvents
-from tfcompare.frames.memory_peaks import STACK, UNEXPLAINED
+from tfcompare.frames.memory_events import STACK, UNEXPLAINED, MemoryEvents
 from tfcompare.sources.logdir import find_run
 from tfcompare.tables.memory_timeline import memory_timeline
 from tfcompare.xspace import XSpace, read

@@ -237,7 +237,6 @@ def test_the_kinds_of_a_stat_that_other_readers_ask_for() -> None:
     events = [event(name, 0, 1, own) for name, own in zip("abcde", stats, strict=True)]
     read = parse(space(plane("p", line("t", *events))))
     assert [a.tolist() for a in read.numbers("n")] == [[0, 1], [1, 2]]
-    assert read.number_of_each("n", -1).tolist() == [1, 2, -1, -1, -1]
     assert read.has("n").tolist() == [True, True, True, False, False]
     rows = np.array([4, 1, 2, 0, 1])
     assert read.number_of("n", rows, -1).tolist() == [-1, 2, -1, 1, 2]
@@ -256,7 +255,6 @@ def test_the_kinds_of_a_stat_that_other_readers_ask_for() -> None:
 def test_of_a_stat_that_an_event_has_twice_the_last_counts() -> None:
     pair = [chunk(4, integer(1, 1) + integer(4, 5)), chunk(4, integer(1, 1) + integer(4, 6))]
     read = parse(space(plane("p", line("t", event("a", 0, 0, s=1), chunk(4, b"".join(pair))))))
-    assert read.number_of_each("s", -1).tolist() == [1, 6]
     assert read.number_of("s", np.array([1, 0]), -1).tolist() == [6, 1]
 
 

@@ -17,16 +17,8 @@ Values: TypeAlias = "npt.NDArray[Any] | pa.Array | str | Sequence[Any]"
 """A NumPy array, an Arrow array, one text for all rows, or a list with a value for each row."""
 
 TEXT = pa.dictionary(pa.int32(), pa.string())
-_TYPES = {
-    "str": TEXT,
-    "bool": pa.bool_(),
-    "int8": pa.int8(),
-    "int32": pa.int32(),
-    "int64": pa.int64(),
-    "Int64": pa.int64(),
-    "float64": pa.float64(),
-    "Float64": pa.float64(),
-}
+_NUMBERS = {name: pa.type_for_alias(name) for name in ("bool", "int8", "int32", "int64", "float64")}
+_TYPES = {"str": TEXT, "Int64": pa.int64(), "Float64": pa.float64(), **_NUMBERS}
 
 
 @cache
@@ -53,9 +45,11 @@ def table_of(declared: pa.Schema, columns: Mapping[str, Values]) -> pa.Table:
     return pa.Table.from_arrays([_array(columns[field.name], field.type, rows) for field in declared], schema=declared)
 
 
+@cache
 def empty(name: str) -> pa.Table:
     """The table of that name in `schema.HOST_TABLES` without rows."""
-    return _empty(name)
+    declared = arrow_schema(name)
+    return pa.Table.from_arrays([pa.array([], field.type) for field in declared], schema=declared)
 
 
 def texts(codes: npt.NDArray[Any], labels: Iterable[str]) -> pa.DictionaryArray:
@@ -65,18 +59,14 @@ def texts(codes: npt.NDArray[Any], labels: Iterable[str]) -> pa.DictionaryArray:
 
 
 def with_labels_once(table: pa.Table) -> pa.Table:
-    """The table, in one piece, with each label of a column of texts once: tables that were put together have those of
-    each."""
+    """The table, in one piece, with each label of a column of texts once: concatenated tables repeat labels."""
     whole = table.unify_dictionaries().combine_chunks()
-    columns = [_labels_once(column.combine_chunks()) for column in whole.columns]
+    columns = [column.combine_chunks() for column in whole.columns]
+    for at, array in enumerate(columns):
+        if array.type == TEXT:
+            labels = array.dictionary.dictionary_encode()
+            columns[at] = pa.DictionaryArray.from_arrays(labels.indices.take(array.indices), labels.dictionary)
     return pa.Table.from_arrays(columns, schema=table.schema)
-
-
-def _labels_once(array: pa.Array) -> pa.Array:
-    if array.type != TEXT:
-        return array
-    labels = array.dictionary.dictionary_encode()
-    return pa.DictionaryArray.from_arrays(labels.indices.take(array.indices), labels.dictionary)
 
 
 def dense_text_bytes(table: pa.Table) -> int:
@@ -100,9 +90,3 @@ def _array(values: Values, kind: pa.DataType, rows: int) -> pa.Array:
     if kind == TEXT:
         return pa.array(list(values), pa.string()).dictionary_encode()
     return pa.array(values, kind)
-
-
-@cache
-def _empty(name: str) -> pa.Table:
-    declared = arrow_schema(name)
-    return pa.Table.from_arrays([pa.array([], field.type) for field in declared], schema=declared)

@@ -23,7 +23,10 @@ def launches(space: XSpace) -> Edges:
     `_c`), since cores use the same `run_id` for different programs; ops on TPU cores by the run that they are in.
     """
     sources, kernels = launches_of_kernels(space)
-    starts, runs = _programs_by_producer(space)
+    made, used = (np.flatnonzero(space.has(name)) for name in ("_pt", "_ct"))
+    above, *keys_above = _having_both(space, made[_are_on_host(space, made)], "_pt", "_p")
+    below, *keys_below = _having_both(space, used[~_are_on_host(space, used)], "_ct", "_c")
+    starts, runs = _join(above, keys_above, below, keys_below)
     start_of = np.full(len(space.events), -1, np.int64)
     start_of[runs] = starts
     runs_of_ops, ops = ops_of_runs(space)
@@ -52,9 +55,10 @@ def ops_of_runs(space: XSpace) -> Edges:
     """Edges from the runs of XLA programs on TPU cores to the ops in them."""
     modules, ops = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for plane in device_planes(space):
-        of_plane = [i for i in plane.lines if space.lines.name[i] == "XLA Modules"]
-        module = events_of_lines(space, of_plane)
-        op = events_of_lines(space, [i for i in plane.lines if space.lines.name[i] == "XLA Ops"])
+        module, op = (
+            events_of_lines(space, [i for i in plane.lines if space.lines.name[i] == name])
+            for name in ("XLA Modules", "XLA Ops")
+        )
         if len(module):
             module = module[np.argsort(space.events.start_ps[module], kind="stable")]
             begin, end = space.events.start_ps[module], space.events.start_ps[module] + space.events.duration_ps[module]
@@ -75,27 +79,19 @@ def executors(space: XSpace) -> Edges:
 def contexts(space: XSpace) -> tuple[Edges, Edges, int]:
     """(edges from producers to their context, edges from contexts to consumers, number of contexts)."""
     if "_pt" not in space.stat_names or "_ct" not in space.stat_names:
-        return _no_edges(), _no_edges(), 0
+        none = np.zeros(0, np.int64)
+        return (none, none), (none, none), 0
     above, made_kind, made = _having_both(space, np.flatnonzero(space.has("_pt")), "_pt", "_p")
     below, used_kind, used = _having_both(space, np.flatnonzero(space.has("_ct")), "_ct", "_c")
     pairs, codes = combinations(np.concatenate([made_kind, used_kind]), np.concatenate([made, used]))
     count = len(pairs)
     code_above, code_below = codes[: len(above)], codes[len(above) :]
-    crowded = (np.bincount(code_above, minlength=count) >= _MAX_CONTEXT_SIZE) & (
-        np.bincount(code_below, minlength=count) >= _MAX_CONTEXT_SIZE
-    )
+    sizes = [np.bincount(code, minlength=count) for code in (code_above, code_below)]
+    crowded = np.minimum(*sizes) >= _MAX_CONTEXT_SIZE
     above, code_above = above[~crowded[code_above]], code_above[~crowded[code_above]]
     below, code_below = below[~crowded[code_below]], code_below[~crowded[code_below]]
     first = len(space.events)
     return (above, first + code_above), (first + code_below, below), count
-
-
-def _programs_by_producer(space: XSpace) -> Edges:
-    """Edges from host events to the device events that name them as their producer."""
-    made, used = (np.flatnonzero(space.has(name)) for name in ("_pt", "_ct"))
-    above, *keys_above = _having_both(space, made[_are_on_host(space, made)], "_pt", "_p")
-    below, *keys_below = _having_both(space, used[~_are_on_host(space, used)], "_ct", "_c")
-    return _join(above, keys_above, below, keys_below)
 
 
 def _are_on_host(space: XSpace, rows: Int64) -> Bools:
@@ -120,7 +116,3 @@ def _join(above: Int64, keys_above: list[Int64], below: Int64, keys_below: list[
     last[key[: len(above)]] = above
     parent = last[key[len(above) :]]
     return parent[parent >= 0], below[parent >= 0]
-
-
-def _no_edges() -> Edges:
-    return np.zeros(0, np.int64), np.zeros(0, np.int64)

@@ -88,7 +88,9 @@ def no_executions() -> Executions:
 
 def find_executions(space: XSpace, around: Int32) -> Executions:
     """The executions on the host's threads. `around` is the result of `links.directly_around`."""
-    calls = _launch_calls(space)
+    is_launch = np.array([_LAUNCH.fullmatch(name) is not None for name in space.metadata_names], np.bool_)
+    calls = space.rows_of_entries(is_launch)
+    calls = calls[np.argsort(space.events.start_ps[calls], kind="stable")]
     instructions = host_instructions(space)
     waits = space.rows_named(_WAIT)
     if not len(calls):
@@ -100,19 +102,15 @@ def find_executions(space: XSpace, around: Int32) -> Executions:
     run, has_run = space.numbers_of("run_id", calls)
     launch = np.where(ran.has_run, _value_of_first(run[has_run], calls[has_run], ran.run), -1)
     rest = np.flatnonzero(launch < 0)
-    launch[rest] = _by_order(ran.take(rest), _described(space, calls[~has_run], called, around))
+    others, metadata = calls[~has_run], space.events.metadata
+    callers = _innermost((called != _NO_FUNCTION)[metadata], others, around)
+    functions = np.where(callers >= 0, called[metadata[callers]], _NO_FUNCTION)
+    launch[rest] = _by_order(ran.take(rest), _Calls(others, space.events.start_ps[others], functions))
     waits = waits[space.have("run_id", waits)]
     known = np.flatnonzero((launch >= 0) & ran.has_run)
     of_waits = _value_of_first(ran.run[known], launch[known], space.number_of("run_id", waits, 0))
     rows, launch = np.append(instructions.astype(np.int64), waits), np.append(launch, of_waits)
     return Executions(rows, launch, calls[~np.isin(calls, launch)])
-
-
-def _launch_calls(space: XSpace) -> Int64:
-    """The rows of the calls that launch a program, in order of time."""
-    named = np.array([_LAUNCH.fullmatch(name) is not None for name in space.metadata_names], np.bool_)
-    rows = space.rows_of_entries(named)
-    return rows[np.argsort(space.events.start_ps[rows], kind="stable")]
 
 
 def _functions(space: XSpace) -> tuple[Int32, Int32]:
@@ -131,12 +129,6 @@ def _comparable(function: str) -> str:
     return _NO_LETTER_OR_DIGIT.sub("", function)
 
 
-def _described(space: XSpace, calls: Int64, functions: Int32, around: Int32) -> _Calls:
-    found = _innermost((functions != _NO_FUNCTION)[space.events.metadata], calls, around)
-    names = np.where(found >= 0, functions[space.events.metadata[found]], _NO_FUNCTION)
-    return _Calls(calls, space.events.start_ps[calls], names)
-
-
 def _innermost(is_wanted: Bools, rows: Int64, around: Int32) -> Int64:
     """The innermost of the wanted events that is around each of `rows` or is that row, −1 for none."""
     found = rows.copy()
@@ -146,10 +138,8 @@ def _innermost(is_wanted: Bools, rows: Int64, around: Int32) -> Int64:
 
 
 def _calls_by_context(space: XSpace, instructions: Int32, calls: Int64, around: Int32) -> Int64:
-    """The call that is around each instruction, or that started the thread-pool region around it; −1 for none.
-
-    Not every region with instructions was started by their call: one that waited for an input was not.
-    """
+    """The call that is around each instruction, or that started the thread-pool region around it; −1 for none, as in a
+    region that waited for an input."""
     is_call = np.zeros(len(space.events), np.bool_)
     is_call[calls] = True
     is_region = space.events_named(REGION_START)
@@ -180,10 +170,8 @@ def _instructions(space: XSpace, rows: Int32, functions: Int32, call: Int64) -> 
 
 
 def _by_order(ran: _Instructions, calls: _Calls) -> Int64:
-    """The row of the call that launched each instruction, −1 if unknown.
-
-    Calls of unknown functions are those of the only function of which there is no other call.
-    """
+    """The row of the call that launched each instruction, −1 if unknown. Calls of unknown functions are those of the
+    only function of which there is no other call."""
     launch = np.full(len(ran.run), -1, np.int64)
     called, without_call = calls.function, np.setdiff1d(ran.function, calls.function)
     if len(without_call) == 1:

@@ -11,7 +11,6 @@ from tfcompare.xspace.compilation import Array, Int, compiled
 _MAX_DENSE_RATIO = 4
 """A table of all possible values is used unless they are more than this many times as many as there are rows."""
 
-
 _LARGEST_CODE = 1 << 62
 
 

@@ -18,8 +18,7 @@ from tfcompare.frames.hlo.hlo_ops import instructions
 from tfcompare.frames.hlo.hlo_programs import hlo_memory, hlo_programs, hlo_texts
 from tfcompare.frames.host_annotations import find_annotations
 from tfcompare.frames.links import Links
-from tfcompare.frames.memory_events import memory_events
-from tfcompare.frames.memory_peaks import memory_peak, memory_summary
+from tfcompare.frames.memory_events import memory_events, memory_peak, memory_summary
 from tfcompare.frames.ops.copies import copies
 from tfcompare.frames.ops.framework_ops import gpu_ops, host_ops, with_shapes
 from tfcompare.frames.ops.kernel_stats import kernels_of
@@ -29,12 +28,10 @@ from tfcompare.frames.origin import Origin, origin_of
 from tfcompare.frames.planes import device_kind, device_planes
 from tfcompare.frames.recorded import Recording, recorded, recording_of, remark, without_record
 from tfcompare.frames.steps import groups as grouping
-from tfcompare.frames.steps.collectives import collectives
 from tfcompare.frames.steps.device_activities import busy_and_span_ps, device_activities
-from tfcompare.frames.steps.device_steps import device_steps
 from tfcompare.frames.steps.step_parts import NO_ACTIVITIES, find_activities, idle_times
 from tfcompare.frames.steps.step_sources import find_steps, likely_markers
-from tfcompare.frames.steps.step_tables import idle_gaps, op_wall_times, steps_frame
+from tfcompare.frames.steps.step_tables import collectives, device_steps, idle_gaps, op_wall_times, steps_frame
 from tfcompare.frames.steps.steps import Steps, in_range
 from tfcompare.frames.tf_data.tf_data import tf_data
 from tfcompare.frames.tf_data.tf_data_functions import tf_data_functions
@@ -57,7 +54,6 @@ NUMBERS = dict.fromkeys((*HOST_TABLES, "host"), 1) | dict.fromkeys(_CHANGED, 2) 
 """Of each table, and of the other facts of a host, a number to raise (`| {"steps": 2}`) when the same profile gives
 another content: files with another number are built anew where the profile is there. `tests/store/test_versions.py`
 asks for it."""
-
 
 _ALL_LOST = "no step was recorded as a whole, so times of steps are unknown: record fewer steps, or with fewer tracers"
 
@@ -172,8 +168,7 @@ def build(
     origin, links = origin_of(space, recording), grouping.make_links(space)
     steps, is_eager = _steps(space, links, choice.marker)
     if steps.has_markers:
-        lost = without_record(space, recording, steps)
-        steps = replace(steps, lost=lost)
+        steps = replace(steps, lost=without_record(space, recording, steps))
     found = remark(recording, int(steps.is_lost.sum()), len(steps.number))
     has_own_steps, full_space = steps.has_markers and choice.marker is None, space
     if choice.range is not None:
@@ -208,12 +203,7 @@ def build(
 
 
 def _core(
-    space: XSpace,
-    steps: Steps,
-    is_eager: Bools,
-    around: Int32 | None,
-    recording: Recording,
-    marker: str | None,
+    space: XSpace, steps: Steps, is_eager: Bools, around: Int32 | None, recording: Recording, marker: str | None
 ) -> tuple[dict[str, pa.Table], list[str]]:
     """(the tables of `core` and `steps`, remarks on what was left out)."""
     pipelines, functions = tf_data(space, around=around), tf_data_functions(space, around)
@@ -272,9 +262,8 @@ def _check_size(tables: Mapping[str, pa.Table], limits: Limits) -> None:
     for name, table in tables.items():
         if len(table) > limits.table_rows:
             raise NotAProfile(None, 0, f"at most {limits.table_rows:,} rows of {name}", f"{len(table):,}")
-    total = memory_bytes(tables) + sum(
-        dense_text_bytes(table) for name, table in tables.items() if HOST_TABLES[name].group != "timeline"
-    )
+    dense = [table for name, table in tables.items() if HOST_TABLES[name].group != "timeline"]
+    total = memory_bytes(tables) + sum(map(dense_text_bytes, dense))
     if total > limits.table_bytes:
         raise NotAProfile(None, 0, f"a profile whose tables take at most {limits.table_bytes:,} bytes", f"{total:,}")
 
@@ -291,16 +280,14 @@ def _idle(ops: Sequence[OpEvents], busy_and_span: Floats) -> pa.Table:
     """The table `idle`: the time in which no op of a plane ran and, of devices, busy time and span."""
     on_host = np.full((len(ops) - len(busy_and_span), 2), np.nan)
     busy_ps, span_ps = np.concatenate([on_host, busy_and_span]).T
-    return host_table(
-        "idle",
-        {
-            "device": [plane.device for plane in ops],
-            "host_or_device": [plane.host_or_device for plane in ops],
-            "idle_ps": np.array([plane.idle_ps for plane in ops], np.int64),
-            "busy_ps": busy_ps,
-            "span_ps": span_ps,
-        },
-    )
+    columns = {
+        "device": [plane.device for plane in ops],
+        "host_or_device": [plane.host_or_device for plane in ops],
+        "idle_ps": np.array([plane.idle_ps for plane in ops], np.int64),
+        "busy_ps": busy_ps,
+        "span_ps": span_ps,
+    }
+    return host_table("idle", columns)
 
 
 def _op_events(space: XSpace, steps: Steps, is_eager: Bools) -> list[OpEvents]:

@@ -165,10 +165,9 @@ def find_annotations(
 ) -> HostAnnotations:
     """What the program annotates on threads that run Python, and Python functions; `ops` are those of all planes, and
     `marker` is the name of the events that were chosen to begin each step."""
-    of_host = [plane.rows for plane in ops if plane.host_or_device == HOST]
     is_op = np.zeros(len(space.events), np.bool_)
-    for rows in of_host:
-        is_op[rows] = True
+    for plane in ops:
+        is_op[plane.rows] |= plane.host_or_device == HOST
     every = timed_host_events(space)
     kind_of_name = _kinds(space, every[~is_op[every]])
     kind = np.where(is_op[every], _NO_NAME, kind_of_name[space.events.metadata[every]])
@@ -176,7 +175,11 @@ def find_annotations(
     if marker is not None:
         is_marker |= space.events_named(marker)[every]
     kind[is_marker] = _NO_NAME
-    on_python = _run_python(space, every[is_marker | np.isin(kind, (_OF_PYTHON, _IS_FUNCTION, _GETS_INPUT))])
+    of_python = every[is_marker | np.isin(kind, (_OF_PYTHON, _IS_FUNCTION, _GETS_INPUT))]
+    lines = lookup.used(space.events.line[of_python], len(space.lines.name))
+    threads = [name.partition("/")[0] for name in space.lines.name]  # all that Python starts have the process' name
+    names = {threads[line] for line in lines.tolist()}
+    on_python = np.array([name in names for name in threads], np.bool_)
     chosen = on_python[space.events.line[every]] & (is_op[every] | is_marker | (kind != _NO_NAME))
     if not (chosen & (kind > _OF_PYTHON)).any():
         return HostAnnotations()
@@ -189,16 +192,14 @@ def _kinds(space: XSpace, rows: Int32) -> Int8:
     """What the name of each event metadata entry says, `_NO_NAME` for those without any of these events."""
     out = np.full(len(space.metadata_names), _NO_NAME, np.int8)
     for row in lookup.used(space.events.metadata[rows], len(out)).tolist():
-        out[row] = _kind_of(str(space.metadata_names[row]))
+        name = str(space.metadata_names[row])
+        if (function := _FUNCTION.fullmatch(name)) is not None:
+            out[row] = _GETS_INPUT if gets_input(FUNCTION, _without_line(function)) else _IS_FUNCTION
+        elif _RUNTIME.fullmatch(name) is not None:
+            out[row] = _OF_PYTHON if _CALLED_BY_PYTHON.match(name) else _OF_RUNTIME
+        elif name.strip():
+            out[row] = _IS_ANNOTATION
     return out
-
-
-def _kind_of(name: str) -> np.int8:
-    if (function := _FUNCTION.fullmatch(name)) is not None:
-        return _GETS_INPUT if gets_input(FUNCTION, _without_line(function)) else _IS_FUNCTION
-    if _RUNTIME.fullmatch(name) is not None:
-        return _OF_PYTHON if _CALLED_BY_PYTHON.match(name) else _OF_RUNTIME
-    return _IS_ANNOTATION if name.strip() else _NO_NAME
 
 
 def _without_line(function: re.Match[str]) -> str:
@@ -213,21 +214,7 @@ def _are_markers(space: XSpace, steps: Steps, rows: Int32) -> Bools:
     begins = space.events.start_ps[rows]
     at = np.searchsorted(start[:-1], begins)
     spans = (start[at] == begins) & (end[at] == begins + space.events.duration_ps[rows])
-    found: Bools = spans | space.has("step_num")[rows] | space.has("step_name")[rows]
-    return found
-
-
-def _run_python(space: XSpace, rows: Int32) -> Bools:
-    """Whether each line is a thread that runs Python: it has any of these events, or its name in common with one that
-    has. All threads that Python starts have the name of the process."""
-    lines = lookup.used(space.events.line[rows], len(space.lines.name))
-    names = {_thread(space.lines.name[line]) for line in lines.tolist()}
-    return np.array([_thread(name) in names for name in space.lines.name], np.bool_)
-
-
-def _thread(name: str) -> str:
-    """The name of a thread without its number: `python3` for `python3/4424`."""
-    return name.partition("/")[0]
+    return np.asarray(spans | space.has("step_num")[rows] | space.has("step_name")[rows])
 
 
 def _of_events(space: XSpace, rows: Int32, is_op: Bools, kind_of_name: Int8, marked: Int64) -> HostAnnotations:

@@ -143,10 +143,8 @@ def spread_groups(links: Links, roots: Int64, levels: Int64) -> tuple[Int32, Int
 
 
 def _adjacency(parent_of_event: Int32, edges: list[tuple[Int64, Int64]], nodes: int) -> tuple[Int32, Int32]:
-    """(index of each node's first child, followed by the number of all children; the children of all nodes).
-
-    The children of a node are those nested in it, then those of `edges`.
-    """
+    """(index of each node's first child, followed by the number of all children; the children of all nodes: those
+    nested in each, then those of `edges`)."""
     parents, children = (np.concatenate(ends, dtype=np.int32) for ends in zip(*edges, strict=True))
     first = np.zeros(nodes + 2, np.int32)
     lookup.count_each(parent_of_event, first[2:])
@@ -189,8 +187,7 @@ def _spread_values(first: Array, child: Array, sources: Array, values: Array, qu
 
 @compiled
 def _mark_descendants(first: Array, child: Array, sources: Array, queue: Array, below: Array) -> None:
-    """Set `below` for all descendants of `sources`, not for these themselves. `queue` has one element more than
-    nodes."""
+    """Set `below` for all descendants of `sources`, not for these themselves; `queue` is longer than the nodes."""
     head, tail = 0, 0
     for source in sources:
         queue[0] = source

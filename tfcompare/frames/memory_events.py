@@ -1,4 +1,4 @@
-"""The memory allocations and deallocations that one host recorded, by allocator."""
+"""The memory allocations and deallocations that one host recorded, by allocator, and the peaks of each."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tfcompare.frames.arrow import host_table, texts
-from tfcompare.frames.grouping import combinations, distinct
+from tfcompare.frames.grouping import combinations, distinct, sums
 from tfcompare.frames.planes import host_plane
 from tfcompare.frames.steps.steps import Steps
 from tfcompare.schema.arrays import Bools, Floats, Int64
 from tfcompare.xspace import XSpace, decoding, lookup
 from tfcompare.xspace.compilation import Array, compiled
+from tfcompare.xspace.space import PS_PER_US
 
 ALLOCATION, DEALLOCATION = "MemoryAllocation", "MemoryDeallocation"
 NOT_RECORDED = -1
@@ -35,6 +36,14 @@ _FIRST_CHARACTER = {name[1:]: name[0] for name in _ALLOCATORS}
 CUT = ",…]"
 """How a shape ends whose further dimensions are lost."""
 _SHAPE_WITHOUT_BRACKET = re.compile(r"\d[\d,]*\]?|\]")
+
+UNEXPLAINED = "unused preallocated device memory"
+"""`op_name` of heap memory that no allocation in the profile explains (TensorBoard's name): what was allocated before
+the profile began, and the allocator's reserve."""
+
+STACK = "stack"
+_UNEXPLAINED_LABELS = dict(zip(_TEXTS, (UNEXPLAINED, "persist/dynamic", "INVALID", "unknown"), strict=True))
+_STACK_LABELS = dict(zip(_TEXTS, (STACK, "stack", "INVALID", "unknown"), strict=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,19 +130,17 @@ class MemoryEvents:
         memory = Texts.from_column(table["memory_id"])
         columns: dict[str, Any] = {name: table[name].to_numpy() for name in _NUMERIC}
         columns |= {name: Texts.from_column(table[name]) for name in _TEXTS}
-        return cls(memory.labels, _firsts(memory.code, len(memory.labels)), memory.code, **columns)
+        return cls(memory.labels, lookup.ranges(memory.code, len(memory.labels)), memory.code, **columns)
 
     @property
     def table(self) -> pa.Table:
         """The host table `memory_events`."""
-        columns = {name: getattr(self, name) for name in _NUMERIC} | {
-            name: getattr(self, name).column for name in _TEXTS
-        }
+        columns = {name: getattr(self, name) for name in _NUMERIC}
+        columns |= {name: getattr(self, name).column for name in _TEXTS}
         return host_table("memory_events", {"memory_id": texts(self.memory, self.memory_ids), **columns})
 
     def peaks(self) -> Int64:
-        """For each memory id, the position of the event with the most memory in use; the last one in the file if
-        several tie."""
+        """For each memory id, the position of the event with the most memory in use, the file's last if several tie."""
         if not len(self):
             return np.zeros(0, np.int64)
         begin, in_use = self.first[:-1], self.in_use_bytes
@@ -144,7 +151,8 @@ class MemoryEvents:
 
 def memory_events(space: XSpace, steps: Steps) -> MemoryEvents:
     """The memory events of the host plane; empty if none were recorded."""
-    rows = _rows(space)
+    host, rows = host_plane(space), space.rows_named(ALLOCATION, DEALLOCATION)
+    rows = rows[:0] if host is None else rows[(rows >= host.events.start) & (rows < host.events.stop)]
     memory_ids, memory = _memory_ids(space, rows)
     order = np.lexsort((space.events.start_ps[rows], memory))
     numbers = _numbers_of(space, rows, order)
@@ -152,9 +160,13 @@ def memory_events(space: XSpace, steps: Steps) -> MemoryEvents:
     is_allocation = space.events_named(ALLOCATION)[rows]
     previous, following = _neighbours(memory, numbers.integers("addr", 0))
     freed = np.where(~is_allocation & (previous >= 0) & is_allocation[previous], previous, -1)
+    shares, has_type = numbers.floats("fragmentation"), numbers.has_integer("data_type")
+    found, which = np.unique(numbers.integers("data_type", 0)[has_type], return_inverse=True)
+    data_type = np.full(len(rows), -1, np.int64)
+    data_type[has_type] = which
     return MemoryEvents(
         memory_ids=memory_ids,
-        first=_firsts(memory, len(memory_ids)),
+        first=lookup.ranges(memory, len(memory_ids)),
         memory=memory,
         row=rows,
         time_ps=space.events.start_ps[rows],
@@ -164,45 +176,25 @@ def memory_events(space: XSpace, steps: Steps) -> MemoryEvents:
         heap_bytes=numbers.amounts("bytes_allocated", 0),
         free_bytes=numbers.amounts("bytes_available", 0),
         lifetime_peak_bytes=numbers.amounts("peak_bytes_in_use", 0),
-        fragmentation=_shares(numbers.floats("fragmentation")),
+        fragmentation=np.where((shares >= 0) & (shares <= 1), shares, np.nan),  # no profiler writes others
         requested_bytes=_sizes(numbers.amounts("requested_bytes", NOT_RECORDED), freed),
         allocation_bytes=_sizes(numbers.amounts("allocation_bytes", NOT_RECORDED), freed),
         op_name=_texts(space, "tf_op", rows).copied_from(freed),
         region_type=_texts(space, "region_type", rows).copied_from(freed),
-        data_type=_data_types(numbers).copied_from(freed),
+        data_type=Texts.of(data_type, map(data_type_name, found.tolist())).copied_from(freed),
         shape=_texts(space, "shape", rows, _shape).copied_from(freed),
         step=steps.number[steps.of_event[rows]],
         in_step=(steps.of_event[rows] >= 0) & steps.has_markers,
     )
 
 
-def _shares(values: Floats) -> Floats:
-    """Values from 0 to 1; NaN for any other, which no profiler writes."""
-    return np.where((values >= 0) & (values <= 1), values, np.nan)
-
-
 _NUMERIC = [f.name for f in fields(MemoryEvents) if f.name not in ("memory_ids", "first", "memory", *_TEXTS)]
 
 
-def _firsts(memory: Int64, count: int) -> Int64:
-    """Where the events of each of so many memories begin, and the last of them end."""
-    return np.searchsorted(memory, np.arange(count + 1)).astype(np.int64)
-
-
-def _rows(space: XSpace) -> Int64:
-    """Rows of the memory events, in file order."""
-    host = host_plane(space)
-    if host is None:
-        return np.zeros(0, np.int64)
-    rows = space.rows_named(ALLOCATION, DEALLOCATION)
-    on_host: Bools = (rows >= host.first_event) & (rows < host.first_event + host.event_count)
-    return rows[on_host]
-
-
 _NUMBERS = (
-    "addr", "data_type", "bytes_reserved", "bytes_allocated", "bytes_available", "peak_bytes_in_use", "fragmentation",
-    "requested_bytes", "allocation_bytes",
-)  # fmt: skip
+    *("addr", "data_type", "bytes_reserved", "bytes_allocated", "bytes_available", "peak_bytes_in_use"),
+    *("fragmentation", "requested_bytes", "allocation_bytes"),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,20 +236,20 @@ def _numbers_of(space: XSpace, rows: Int64, order: Int64) -> _Numbers:
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
     kind, value = np.zeros((len(_NUMBERS), len(rows)), np.uint8), np.zeros((len(_NUMBERS), len(rows)), np.int64)
-    stats = space.event_stats
-    _fill_columns(stats.owner, stats.name, stats.kind, stats.value, column_of_name, rows, place, kind, value)
+    stats = (space.event_stats.owner, space.event_stats.name, space.event_stats.kind, space.event_stats.value)
+    _fill_columns(stats, column_of_name, rows, place, kind, value)
     return _Numbers(kind, value)
 
 
 @compiled
 def _fill_columns(
-    owner: Array, name: Array, kind: Array, value: Array, column_of_name: Array, rows: Array, place: Array,
-    kinds: Array, values: Array
-) -> None:  # fmt: skip
+    stats: tuple[Array, ...], column_of_name: Array, rows: Array, place: Array, kinds: Array, values: Array
+) -> None:
     """Write the stats of the events in `rows` into their columns, at each event's place; of duplicates the last wins.
 
-    `rows` and `owner` are in file order.
+    `stats`: the columns `owner`, `name`, `kind` and `value`; owners and `rows` are in file order.
     """
+    owner, name, kind, value = stats
     at = 0
     for i in range(rows.size):
         while at < owner.size and owner[at] < rows[i]:
@@ -271,10 +263,11 @@ def _fill_columns(
 
 
 def _memory_ids(space: XSpace, rows: Int64) -> tuple[tuple[str, ...], Int64]:
-    """(the memory ids, sorted; the memory id of each event). The id is the allocator's name, or else the device's
-    number."""
+    """(the memory ids, sorted; that of each event). The id is the allocator's name, or else the device's number."""
     found = space.strings("allocator_name")
-    code, labels = found.spread(len(space.events))[rows].astype(np.int64), [*map(_allocator, found.labels)]
+    code, labels = found.spread(len(space.events))[rows].astype(np.int64), [*map(_label, found.labels)]
+    # With the first character that TensorFlow on Windows lost, if only one fits.
+    labels = [_FIRST_CHARACTER.get(re.sub(r"\d+", "0", label), "") + label for label in labels]
     for stat in ("index_on_host", "device_ordinal"):
         unnamed = (code < 0) & space.have(stat, rows)
         numbers, which = np.unique(space.number_of(stat, rows[unnamed], 0), return_inverse=True)
@@ -299,19 +292,12 @@ def _neighbours(memory: Int64, address: Int64) -> tuple[Int64, Int64]:
 
 
 def _sizes(recorded: Int64, freed: Int64) -> Int64:
-    """The sizes; a deallocation without one gets that of the allocation it frees, since TPU profiles record only
-    those."""
+    """The sizes; on TPUs only allocations record one, so a deallocation gets that of the allocation it frees."""
     return np.where((recorded == NOT_RECORDED) & (freed >= 0), recorded[freed], recorded)
 
 
 def _label(recorded: str) -> str:
     return "" if recorded == _NULL_TEXT else recorded
-
-
-def _allocator(recorded: str) -> str:
-    """The allocator's name, with the first character that TensorFlow on Windows lost if only one fits."""
-    name = _label(recorded)
-    return _FIRST_CHARACTER.get(re.sub(r"\d+", "0", name), "") + name
 
 
 def _shape(recorded: str) -> str:
@@ -327,19 +313,12 @@ def _texts(space: XSpace, name: str, rows: Int64, label: Callable[[str], str] = 
     return Texts.of(found.spread(len(space.events))[rows].astype(np.int64), map(label, found.labels))
 
 
-def _data_types(numbers: _Numbers) -> Texts:
-    known = numbers.has_integer("data_type")
-    code = np.full(len(known), -1, np.int64)
-    found, code[known] = np.unique(numbers.integers("data_type", 0)[known], return_inverse=True)
-    return Texts.of(code, map(data_type_name, found.tolist()))
-
-
 _DATA_TYPES = (
-    "INVALID", "float", "double", "int32", "uint8", "int16", "int8", "string", "complex64", "int64", "bool",
-    "qint8", "quint8", "qint32", "bfloat16", "qint16", "quint16", "uint16", "complex128", "half", "resource",
-    "variant", "uint32", "uint64", "float8_e5m2", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e4m3b11fnuz",
-    "float8_e5m2fnuz", "int4", "uint4", "int2", "uint2", "float4_e2m1fn",
-)  # fmt: skip
+    *("INVALID", "float", "double", "int32", "uint8", "int16", "int8", "string", "complex64", "int64", "bool"),
+    *("qint8", "quint8", "qint32", "bfloat16", "qint16", "quint16", "uint16", "complex128", "half", "resource"),
+    *("variant", "uint32", "uint64", "float8_e5m2", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e4m3b11fnuz"),
+    *("float8_e5m2fnuz", "int4", "uint4", "int2", "uint2", "float4_e2m1fn"),
+)
 """TensorFlow's data types by number (`DataType` in tensorflow/core/framework/types.proto)."""
 _FIRST_REFERENCE = 100
 
@@ -350,3 +329,69 @@ def data_type_name(number: int) -> str:
     plain = number - _FIRST_REFERENCE if is_reference else number
     name = _DATA_TYPES[plain] if 0 <= plain < len(_DATA_TYPES) else f"unknown dtype enum ({plain})"
     return f"{name}_ref" if is_reference else name
+
+
+def memory_summary(events: MemoryEvents) -> pa.Table:
+    """The host table `memory_summary`: one row per memory id, sorted by memory id."""
+    peak, count = events.peaks(), len(events.memory_ids)
+    allocations = np.bincount(events.memory[events.is_allocation], minlength=count)
+    in_use = events.in_use_bytes[peak]
+    highest = np.maximum(events.lifetime_peak_bytes, events.heap_bytes)
+    columns = {
+        "memory_id": events.memory_ids,
+        "allocations": allocations,
+        "deallocations": np.bincount(events.memory, minlength=count) - allocations,
+        "capacity_bytes": in_use + events.free_bytes[peak],
+        "peak_heap_bytes": np.maximum.reduceat(highest, events.first[:-1]) if count else in_use,
+        "peak_bytes": in_use,
+        "peak_time_us": events.time_ps[peak] / PS_PER_US,
+        **{name: getattr(events, name)[peak] for name in ("stack_bytes", "heap_bytes", "free_bytes", "fragmentation")},
+    }
+    return host_table("memory_summary", columns)
+
+
+def memory_peak(events: MemoryEvents) -> pa.Table:
+    """The host table `memory_peak`, by memory id, largest allocations first.
+
+    Live at the peak is what was allocated within the profile and not freed by then. The heap that these allocations do
+    not explain gets a row `UNEXPLAINED`, the stack a row `STACK`.
+    """
+    peak = events.peaks()
+    until, position = peak[events.memory] if len(events) else events.memory, np.arange(len(events))
+    ends_later = (events.following < 0) | (events.following > until)  # neither freed nor its address reused before
+    live = np.flatnonzero(events.is_allocation & (position <= until) & ends_later)
+    explained = sums(events.memory[live], _zero_if_unknown(events.allocation_bytes[live]), len(peak))
+    unexplained, stack = events.heap_bytes[peak] - explained, events.stack_bytes[peak]
+    with_unexplained, with_stack = np.flatnonzero(unexplained > 0), np.flatnonzero(stack > 0)
+    memory = np.concatenate([events.memory[live], with_unexplained, with_stack])
+    extra = np.append(unexplained[with_unexplained], stack[with_stack])
+    requested = np.append(_zero_if_unknown(events.requested_bytes[live]), extra)
+    allocated = np.append(_zero_if_unknown(events.allocation_bytes[live]), extra)
+
+    columns = {}
+    for name in _TEXTS:
+        extra_texts = [_UNEXPLAINED_LABELS[name]] * len(with_unexplained) + [_STACK_LABELS[name]] * len(with_stack)
+        column: Texts = getattr(events, name)
+        labels = sorted({*column.labels, *extra_texts})
+        rank = {label: i for i, label in enumerate(labels)}
+        of_label = np.array([rank[label] for label in column.labels], np.int64)
+        of_extra = np.array([rank[text] for text in extra_texts], np.int64)
+        columns[name] = np.append(of_label[column.code[live]], of_extra), labels
+    codes = [code for code, _ in columns.values()]
+    firsts, row = combinations(memory, *codes)
+    requested, allocated = sums(row, requested, len(firsts)), sums(row, allocated, len(firsts))
+    keys = [memory[firsts], -allocated, -requested, *(code[firsts] for code in codes)]
+    order = np.lexsort(keys[::-1])
+    first = firsts[order]
+    found = {
+        "memory_id": texts(memory[first], events.memory_ids),
+        **{name: texts(code[first], labels) for name, (code, labels) in columns.items()},
+        "requested_bytes": requested[order],
+        "allocation_bytes": allocated[order],
+        "occurrences": np.bincount(row, minlength=len(firsts))[order],
+    }
+    return host_table("memory_peak", found)
+
+
+def _zero_if_unknown(sizes: Int64) -> Int64:
+    return np.where(sizes == NOT_RECORDED, 0, sizes)

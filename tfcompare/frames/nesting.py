@@ -9,8 +9,7 @@ from tfcompare.xspace.space import MOST_PS
 
 
 def order_by_start(line: Array, start: Array, duration: Array, order: Array) -> None:
-    """Sort `order` (rows, line by line) within each line by start time, longer events first; ties stay in file
-    order."""
+    """Sort `order` (rows, line by line) within each line by start, longer events first; ties stay in file order."""
     first, last = _unsorted_line(line, start, duration, order, 0)
     while first < last:
         rows = order[first:last]
@@ -20,8 +19,7 @@ def order_by_start(line: Array, start: Array, duration: Array, order: Array) -> 
 
 @compiled
 def _unsorted_line(line: Array, start: Array, duration: Array, order: Array, first: Int) -> tuple[Int, Int]:
-    """(begin, end) in `order` of the next line from `first` on whose rows are out of order; (size, size) if there is
-    none."""
+    """(begin, end) in `order` of the next line from `first` on whose rows are out of order; (size, size) for none."""
     while first < order.size:
         last = first + 1
         is_sorted = True
@@ -38,8 +36,7 @@ def _unsorted_line(line: Array, start: Array, duration: Array, order: Array, fir
 
 @compiled
 def _around(line: Array, start: Array, duration: Array, order: Array, stack: Array, depth: Int, row: Int) -> Int:
-    """How many of the first `depth` events on the `stack` of positions in `order`, each within those below it, enclose
-    the row on its line."""
+    """How many of the first `depth` events on the `stack`, each within those below it, enclose the row on its line."""
     end = start[row] + duration[row]
     while depth > 0:
         top = order[stack[depth - 1]]
@@ -80,7 +77,7 @@ def are_within(line: Array, start: Array, duration: Array, order: Array, marked:
 @compiled
 def _find_within(
     line: Array, start: Array, duration: Array, order: Array, marked: Array, stack: Array, out: Array
-) -> None:  # fmt: skip
+) -> None:
     """`stack` holds positions in `order` of the open events."""
     depth = 0
     for i in range(order.size):

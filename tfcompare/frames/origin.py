@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -40,7 +39,7 @@ _MODELS: dict[tuple[object, object, object], tuple[str, int, int]] = {
 """NVIDIA's models, as in its data sheets: (compute capability, SMs) and from how many GB of memory to how many."""
 _VERSION = "_version"
 _LONGEST_CUDA_VERSION = 6
-_SAID_TWICE = ("cpu", "gpu", "cuda_runtime")
+_REPEATED = ("cpu", "gpu", "cuda_runtime")
 """Versions that repeat another one, or say nothing."""
 _TRACERS = {2: "host tracer", 3: "device tracer", 4: "Python tracer"}
 """The fields of `tensorflow.ProfileOptions` (tsl's `profiler_options.proto`) whose levels decide how much is recorded,
@@ -48,7 +47,6 @@ and thereby how much the recording itself takes. A field that is absent is 0."""
 _MAX_REMARK_LENGTH = 300
 _MOST_KHZ = 1e8
 """100 GHz: no device has a clock like that."""
-
 
 Named = tuple[tuple[str, str], ...]
 """(name, text) of what a profile tells, in order."""
@@ -81,31 +79,31 @@ def origin_of(space: XSpace, recording: Recording) -> Origin:
     environment = next((p.stats for p in space.planes if p.name == ENVIRONMENT_PLANE), {})
     metadata = next((p.stats for p in space.planes if p.name == METADATA_PLANE), {})
     started = environment.get("profile_start_time", 0)
-    said = recording.complaint if recording.status != WHOLE else ""
+    reported = recording.complaint if recording.status != WHOLE else ""
     used = [p for p in device_planes(space) if p.event_count]
+    rates = [plane.stats.get("clock_rate") for plane in used]
+    clocks = [rate / 1000 for rate in rates if isinstance(rate, int) and 0 < rate < _MOST_KHZ]
+    versions = {name.removesuffix(_VERSION): text for name, text in metadata.items() if name.endswith(_VERSION)}
+    buffers = ""
+    if device_kind(space) == "GPU":
+        buffers = "used" if len(instructions_of(space).rows) else "not used"
     return Origin(
         host_name=", ".join(space.hostnames),
-        framework=_framework(space),
+        framework=_framework(space.metadata_names[space.has_events].tolist()),
         device_type=recording.device_type,
         device_name=_device_name(used[0]) if used else "",
         device_count=len(device_planes(space) if recording.status == ABSENT else used),
-        clock_mhz=max((_clock_mhz(plane) for plane in used), default=0.0),
+        clock_mhz=max(clocks, default=0.0),
         start_ns=started if isinstance(started, int) else 0,
         duration_us=(end - start) / PS_PER_US,
-        versions=_versions(metadata),
+        versions=tuple(
+            (_one_line(name.replace("_", " ")), _one_line(_readable(name, text)))
+            for name, text in sorted(versions.items())
+            if isinstance(text, str) and text and name not in _REPEATED
+        ),
         profiler_options=_profiler_options(environment.get("profile_options")),
-        command_buffers=_command_buffers(space),
-        remarks=(*(_one_line(text) for text in messages(space) if text != said), *_remarks(space)),
-    )
-
-
-def _versions(stats: Mapping[str, object]) -> Named:
-    """Of `jax`, `cuda` and others, sorted by name: JAX adds them to the metadata of a profile."""
-    found = {name.removesuffix(_VERSION): text for name, text in stats.items() if name.endswith(_VERSION)}
-    return tuple(
-        (_one_line(name.replace("_", " ")), _one_line(_readable(name, text)))
-        for name, text in sorted(found.items())
-        if isinstance(text, str) and text and name not in _SAID_TWICE
+        command_buffers=buffers,
+        remarks=(*(_one_line(text) for text in messages(space) if text != reported), *_remarks(space)),
     )
 
 
@@ -129,32 +127,19 @@ def _profiler_options(message: object) -> Named:
     return ()
 
 
-def _command_buffers(space: XSpace) -> str:
-    if device_kind(space) != "GPU":
-        return ""
-    return "used" if len(instructions_of(space).rows) else "not used"
-
-
 def _one_line(text: str) -> str:
     """The profiler's message on one line, shortened for display."""
     line = " ".join(text.split())
     return line if len(line) <= _MAX_REMARK_LENGTH else f"{line[:_MAX_REMARK_LENGTH]} …"
 
 
-def _framework(space: XSpace) -> str:
+def _framework(names: list[str]) -> str:
     """`JAX` or `TensorFlow`, recognised by event names that only one of them records; empty if unknown."""
-    names: list[str] = space.metadata_names[space.has_events].tolist()
     if any(n.startswith(("PjitFunction", "PyClient", "jit_", "$api.py")) or "xla_pmap" in n for n in names):
         return "JAX"
     if any(n.startswith(("EagerExecute", "EagerLocalExecute", "ExecutorState", "FunctionRun")) for n in names):
         return "TensorFlow"
     return "JAX" if any("PjRt" in n for n in names) else ""
-
-
-def _clock_mhz(plane: Plane) -> float:
-    """What the device says of its clock, in kHz, as MHz; 0 if it says nothing that can be."""
-    rate = plane.stats.get("clock_rate")
-    return rate / 1000 if isinstance(rate, int) and 0 < rate < _MOST_KHZ else 0.0
 
 
 def _device_name(plane: Plane) -> str:

@@ -83,11 +83,6 @@ def device_kind(space: XSpace) -> str:
     return "TPU" if planes[0].name.startswith(_TPU) else "GPU"
 
 
-def short_id(line_id: int) -> int:
-    """A line's id truncated to signed 32 bits, the form in which derived lines are recognised."""
-    return (int(line_id) + (1 << 31)) % (1 << 32) - (1 << 31)
-
-
 def shown_lines(space: XSpace) -> list[int]:
     """The lines of the host, then those of each device and of the parts of its chip, that have events."""
     host, parts = host_plane(space), chip_parts(space)
@@ -99,9 +94,8 @@ def shown_lines(space: XSpace) -> list[int]:
 
 
 def recorded_lines(space: XSpace) -> npt.NDArray[np.bool_]:
-    """Whether each line has recorded events; others were derived from these (`Steps`, `TensorFlow Ops`, …), or hold
-    samples of counters."""
-    short = space.lines.id.astype(np.int32)
+    """Whether each line has recorded events; others were derived (`Steps`, `TensorFlow Ops`, …), or are of counters."""
+    short = space.lines.id.astype(np.int32)  # the form in which derived lines are recognised
     is_derived = (short >= _FIRST_DERIVED_LINE) & (short <= _LAST_DERIVED_LINE)
     return ~is_derived & np.array([name not in _NOTHING_RAN for name in space.lines.name], np.bool_)
 

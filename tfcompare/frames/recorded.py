@@ -80,20 +80,26 @@ class Recording:
             return ""
         remedy = next((words for pattern, words in _REMEDIES if pattern.search(self.complaint)), _ANY_REMEDY)
         do = "" if self.device_type == "TPU" else f"{remedy}, and "
-        return (
-            f"nothing that ran on the {self.device_type} was recorded, so times of steps are unknown: {do}record again"
-        )
+        lost = f"nothing that ran on the {self.device_type} was recorded, so times of steps are unknown"
+        return f"{lost}: {do}record again"
 
 
 def recording_of(space: XSpace) -> Recording:
-    """What was recorded of the devices of this host."""
+    """What was recorded of the devices of this host. Without device events it used those of which it has planes, of
+    which the profiler complains, or on which the host launched work."""
     kind, complaint = device_kind(space), _complaint(space)
     if kind != "CPU":
         has_dropped = bool(_DROPPED.search(complaint))
         lost, knows_launches = _lost_launches(space, kind, is_any=has_dropped)
         status = schema.PARTIAL if has_dropped or len(lost) else schema.WHOLE
         return Recording(status, kind, complaint, lost, knows_launches)
-    missing = _kind_that_is_missing(space, complaint)
+    names, missing = "\n".join(space.metadata_names[space.has_events].tolist()), ""
+    if planes := device_planes(space):
+        missing = "TPU" if planes[0].name.startswith("/device:TPU:") else "GPU"
+    elif chip_parts(space) or _LAUNCHING_TPU.search(names):
+        missing = "TPU"
+    elif complaint or _LAUNCHING_GPU.search(names):
+        missing = "GPU"
     return Recording(schema.ABSENT if missing else schema.WHOLE, missing or kind, complaint, np.zeros(0, np.int64))
 
 
@@ -103,27 +109,15 @@ def messages(space: XSpace) -> list[str]:
 
 
 def _complaint(space: XSpace) -> str:
-    """The profiler's message about devices, that on dropped events before others; empty without any, or if it is that
-    there is no device."""
+    """The profiler's message about devices, on dropped events first; empty without any, or if there is no device."""
     found = []
     for text in messages(space):
-        said = _HOST.sub("", text)
+        message = _HOST.sub("", text)
         for name in space.hostnames:
-            said = said.replace(name, "")
-        if _OF_DEVICES.search(said) and not _NO_DEVICE.search(said):
+            message = message.replace(name, "")
+        if _OF_DEVICES.search(message) and not _NO_DEVICE.search(message):
             found.append(text)
     return next((text for text in found if _DROPPED.search(text)), found[0] if found else "")
-
-
-def _kind_that_is_missing(space: XSpace, complaint: str) -> str:
-    """The kind of devices that a host without device events used: it has planes of them, the profiler complains of
-    them, or the host launched work on them. Empty if there is no sign of any."""
-    if planes := device_planes(space):
-        return "TPU" if planes[0].name.startswith("/device:TPU:") else "GPU"
-    names = "\n".join(space.metadata_names[space.has_events].tolist())
-    if chip_parts(space) or _LAUNCHING_TPU.search(names):
-        return "TPU"
-    return "GPU" if complaint or _LAUNCHING_GPU.search(names) else ""
 
 
 def _lost_launches(space: XSpace, kind: str, *, is_any: bool) -> tuple[Int64, bool]:
@@ -175,15 +169,10 @@ def remark(recording: Recording, lost_steps: int, steps: int) -> str:
     if recording.status == schema.ABSENT or not (len(recording.lost) or lost_steps):
         return ""
     lost = f"nothing was recorded of the work of {len(recording.lost):,} launches" if len(recording.lost) else ""
-    excluded = (
-        f"{lost_steps:,} of {steps:,} steps, which were not recorded as a whole, do not count" if lost_steps else ""
-    )
-    why = (
-        "the profiler dropped events"
-        if recording.status == schema.PARTIAL and recording.complaint
-        else "it was cut short"
-    )
-    what = "; ".join(filter(None, [lost, excluded]))
+    excluded = f"{lost_steps:,} of {steps:,} steps, which were not recorded as a whole, do not count"
+    has_complaint = recording.status == schema.PARTIAL and recording.complaint
+    why = "the profiler dropped events" if has_complaint else "it was cut short"
+    what = "; ".join(filter(None, [lost, excluded if lost_steps else ""]))
     return f"the capture is incomplete ({why}): {what}; profile fewer steps, and wait for the device before it stops"
 
 
@@ -213,18 +202,16 @@ def recorded(space: XSpace, recording: Recording, ops: Sequence[OpEvents]) -> pa
     devices, kinds, counts, first, last = zip(*found, strict=True)
     there = schema.PARTIAL if recording.status == schema.PARTIAL else schema.WHOLE
     statuses = [schema.WHOLE if device == HOST_PLANE else there for device in devices]
-    return host_table(
-        "recorded",
-        {
-            "device": devices,
-            "kind": kinds,
-            "status": [one if count else schema.ABSENT for one, count in zip(statuses, counts, strict=True)],
-            "first_us": np.array(first),
-            "last_us": np.array(last),
-            "events": np.array(counts, np.int64),
-            "complaint": ["" if device == HOST_PLANE else recording.complaint for device in devices],
-        },
-    )
+    columns = {
+        "device": devices,
+        "kind": kinds,
+        "status": [one if count else schema.ABSENT for one, count in zip(statuses, counts, strict=True)],
+        "first_us": np.array(first),
+        "last_us": np.array(last),
+        "events": np.array(counts, np.int64),
+        "complaint": ["" if device == HOST_PLANE else recording.complaint for device in devices],
+    }
+    return host_table("recorded", columns)
 
 
 def _extent(space: XSpace, rows: Int32 | Int64) -> tuple[int, float, float]:

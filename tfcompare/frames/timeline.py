@@ -14,7 +14,7 @@ from tfcompare.frames.ops.op_parts import NO_STEP, OpEvents
 from tfcompare.frames.planes import events_of_lines, recorded_lines, shown_lines
 from tfcompare.frames.steps.steps import Steps
 from tfcompare.schema import HOST
-from tfcompare.schema.arrays import Int32, Int64
+from tfcompare.schema.arrays import Int32
 from tfcompare.xspace import XSpace
 
 NONE = -1
@@ -45,6 +45,8 @@ def timeline(space: XSpace, steps: Steps, ops: Sequence[OpEvents]) -> dict[str, 
     lane_of_line = np.full(len(space.lines.name), NONE, np.int32)
     lane_of_line[lines] = np.arange(len(lines))
     order_by_start(space.events.line, start, duration, rows)
+    names = pa.array(space.shown_names, pa.string()).dictionary_encode()
+    numbers = steps.number if steps.has_markers else np.full(len(steps.number), NO_STEP)
     lanes = {
         "plane": [space.planes[int(space.lines.plane[i])].name for i in lines],
         "line": [space.lines.name[i] for i in lines],
@@ -55,20 +57,12 @@ def timeline(space: XSpace, steps: Steps, ops: Sequence[OpEvents]) -> dict[str, 
         "lane": lane_of_line.take(space.events.line.take(rows)),
         "start_ps": start.take(rows),
         "duration_ps": duration.take(rows),
-        "name": _names(space, rows),
+        "name": texts(names.indices.to_numpy().take(space.events.metadata.take(rows)), names.dictionary),
         **_ops_of(rows, ops, len(space.events)),
-        "step": _step_numbers(steps, rows),
+        "step": np.append(numbers, NO_STEP).take(steps.of_event.take(rows)),
         "launch": _launches(space, rows),
     }
-    return {
-        "timeline_lanes": host_table("timeline_lanes", lanes),
-        "timeline_spans": host_table("timeline_spans", spans),
-    }
-
-
-def _names(space: XSpace, rows: Int32) -> pa.DictionaryArray:
-    names = pa.array(space.shown_names, pa.string()).dictionary_encode()
-    return texts(names.indices.to_numpy().take(space.events.metadata.take(rows)), names.dictionary)
+    return {name: host_table(name, each) for name, each in (("timeline_lanes", lanes), ("timeline_spans", spans))}
 
 
 def _ops_of(rows: Int32, ops: Sequence[OpEvents], events: int) -> dict[str, pa.DictionaryArray]:
@@ -84,13 +78,6 @@ def _ops_of(rows: Int32, ops: Sequence[OpEvents], events: int) -> dict[str, pa.D
         names = pa.concat_arrays([*(plane.parts[column] for plane in ops), pa.array([""])]).dictionary_encode()
         found[column] = texts(names.indices.to_numpy().take(op), names.dictionary)
     return found
-
-
-def _step_numbers(steps: Steps, rows: Int32) -> Int64:
-    """The number of the step that each event belongs to, `NO_STEP` for none."""
-    if not steps.has_markers:
-        return np.full(len(rows), NO_STEP, np.int64)
-    return np.append(steps.number, NO_STEP).take(steps.of_event.take(rows))
 
 
 def _launches(space: XSpace, rows: Int32) -> Int32:

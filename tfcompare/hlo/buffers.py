@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from tfcompare.errors import NotAProfile
 from tfcompare.hlo.program import Program
-from tfcompare.hlo.proto_fields import fields, integers, messages, signed
+from tfcompare.hlo.proto_fields import integer_fields, integers, messages, signed
 from tfcompare.xspace.texts import text_of
 
 _LOGICAL_BUFFERS, _ALLOCATIONS, _TRACES, _EVENTS = 1, 3, 4, 1
@@ -103,7 +103,13 @@ def buffers(program: Program) -> list[Buffer]:
     if program.buffer_assignment is None:
         return []
     logical = _logical_buffers(program.buffer_assignment, program)
-    allocations = list(_allocations(program.buffer_assignment))
+    allocations = []
+    for message in messages(program.buffer_assignment, _ALLOCATIONS):
+        values = integer_fields(message)
+        if not values.get(_THREAD_LOCAL):  # what a kernel has for itself
+            kind = next((kind for number, kind in _KINDS.items() if values.get(number)), TEMPORARY)
+            assigned = [integer_fields(one).get(_ID, 0) for one in messages(message, _ASSIGNED)]
+            allocations.append(_Allocation(kind, _size(values), values.get(_ALLOCATION_COLOR, 0), assigned))
     place = {one: i for i, each in enumerate(allocations) if each.kind == TEMPORARY for one in each.assigned}
     traces = _traces(program.buffer_assignment, {one: logical[one] for one in place if one in logical})
     orders: dict[int, _Trace] = {}
@@ -112,22 +118,16 @@ def buffers(program: Program) -> list[Buffer]:
             if space not in orders or events > orders[space].events[space]:
                 orders[space] = trace
     is_traced = {place[span.owner] for trace in traces for span in trace.spans.values()}
-    whole = [
-        _whole(each, logical, orders.get(each.color))
-        for i, each in enumerate(allocations)
-        if each.size and i not in is_traced
-    ]
-    return [*whole, *(one for trace in traces for one in _temporary(trace, logical, orders))]
-
-
-def _whole(allocation: _Allocation, logical: dict[int, _Logical], order: _Trace | None) -> Buffer:
-    """The largest value in an allocation that is live throughout."""
-    values = [logical[one] for one in allocation.assigned if one in logical]
-    largest = max(values, key=lambda value: value.size, default=_Logical(0, 0, -1, ()))
-    positions = order.length if order is not None else 1
-    return Buffer(
-        largest.instruction, largest.output, allocation.color, allocation.kind, allocation.size, 1, positions, positions
-    )
+    out = []
+    for i, (kind, size, color, assigned) in enumerate(allocations):
+        if size and i not in is_traced:  # live throughout
+            inside = [logical[one] for one in assigned if one in logical]
+            largest = max(inside, key=lambda value: value.size, default=_Logical(0, 0, -1, ()))
+            last = orders[color].length if color in orders else 1
+            out.append(Buffer(largest.instruction, largest.output, color, kind, size, 1, last, last))
+    for trace in traces:
+        out += _temporary(trace, logical, orders)
+    return out
 
 
 def _temporary(trace: _Trace, logical: dict[int, _Logical], orders: dict[int, _Trace]) -> Iterator[Buffer]:
@@ -137,11 +137,9 @@ def _temporary(trace: _Trace, logical: dict[int, _Logical], orders: dict[int, _T
         order = orders[memory.color]
         is_live_at_peak = first <= trace.peak_at.get(memory.color, 0) <= last
         if order is trace or is_live_at_peak:
-            span = (first, last) if order is trace else (1, order.length)
-            yield Buffer(
-                value.instruction, value.output, memory.color, TEMPORARY, memory.size, *span, order.length,
-                is_live_at_peak,
-            )  # fmt: skip
+            holds = value.instruction, value.output, memory.color, TEMPORARY, memory.size
+            begin, end = (first, last) if order is trace else (1, order.length)
+            yield Buffer(*holds, begin, end, order.length, is_live_at_peak)
 
 
 def _traces(assignment: memoryview, temporary: dict[int, _Logical]) -> list[_Trace]:
@@ -149,7 +147,7 @@ def _traces(assignment: memoryview, temporary: dict[int, _Logical]) -> list[_Tra
     out: list[_Trace] = []
     left = dict(temporary)
     for message in messages(assignment, _TRACES):
-        trace = _traced(message, left)
+        trace = _read_trace(message, left)
         if trace.spans:
             out.append(trace)
             for owner in {span.owner for span in trace.spans.values()}:
@@ -157,11 +155,9 @@ def _traces(assignment: memoryview, temporary: dict[int, _Logical]) -> list[_Tra
     return out
 
 
-def _traced(message: memoryview, temporary: dict[int, _Logical]) -> _Trace:
-    """What a trace tells of the temporary buffers.
-
-    Several values may share the memory of a buffer, also after it was freed: it then begins another span.
-    """
+def _read_trace(message: memoryview, temporary: dict[int, _Logical]) -> _Trace:
+    """What a trace tells of the temporary buffers. Several values may share the memory of a buffer, also after it was
+    freed: it then begins another span."""
     owner_of: dict[int, int] = {}
     users: Counter[int] = Counter()
     open_span: dict[int, int] = {}  # the first value in the memory of each buffer that is live
@@ -170,7 +166,7 @@ def _traced(message: memoryview, temporary: dict[int, _Logical]) -> _Trace:
     peak: Counter[int] = Counter()
     trace = _Trace(0, spans, {}, Counter())
     position = 0
-    for position, event in enumerate(map(_integers, messages(message, _EVENTS)), 1):
+    for position, event in enumerate(map(integer_fields, messages(message, _EVENTS)), 1):
         kind, buffer = event.get(_KIND, _ALLOCATE), event.get(_BUFFER, 0)
         if kind == _SHARE:
             shared = event.get(_SHARED_WITH, 0)
@@ -203,33 +199,18 @@ def _traced(message: memoryview, temporary: dict[int, _Logical]) -> _Trace:
 def _logical_buffers(assignment: memoryview, program: Program) -> dict[int, _Logical]:
     out: dict[int, _Logical] = {}
     for message in messages(assignment, _LOGICAL_BUFFERS):
-        values = _integers(message)
+        values = integer_fields(message)
         defined = next(messages(message, _DEFINED_AT), None)
-        number = _instruction_at(defined, program) if defined is not None else -1
+        number = integer_fields(defined).get(_INSTRUCTION) if defined is not None else -1
+        if defined is not None and number is None:  # older programs give the instruction's name
+            named = next(messages(defined, _INSTRUCTION_NAME), None)
+            number = program.numbers_by_name.get(text_of(named)) if named is not None else None
         output = tuple(integers(defined, _SHAPE_INDEX, 64)) if defined is not None else ()
+        number = -1 if number is None else number
         out[values.get(_ID, 0)] = _Logical(_size(values), values.get(_COLOR, 0), number, output)
         if len(out) > _MOST_BUFFERS:
             raise NotAProfile(None, 0, f"an HLO module of at most {_MOST_BUFFERS:,} buffers", "more")
     return out
-
-
-def _instruction_at(location: memoryview, program: Program) -> int:
-    """The number of the instruction at a location, which older programs give by its name; −1 if it is unknown."""
-    number = _integers(location).get(_INSTRUCTION)
-    if number is not None:
-        return number
-    named = next(messages(location, _INSTRUCTION_NAME), None)
-    return program.numbers_by_name.get(text_of(named), -1) if named is not None else -1
-
-
-def _allocations(assignment: memoryview) -> Iterator[_Allocation]:
-    """The allocations, without what a kernel has for itself."""
-    for message in messages(assignment, _ALLOCATIONS):
-        values = _integers(message)
-        if not values.get(_THREAD_LOCAL):
-            kind = next((kind for number, kind in _KINDS.items() if values.get(number)), TEMPORARY)
-            assigned = [_integers(one).get(_ID, 0) for one in messages(message, _ASSIGNED)]
-            yield _Allocation(kind, _size(values), values.get(_ALLOCATION_COLOR, 0), assigned)
 
 
 def _size(values: dict[int, int]) -> int:
@@ -237,7 +218,3 @@ def _size(values: dict[int, int]) -> int:
     if size > _LARGEST_BYTES:
         raise NotAProfile(None, 0, f"an HLO module with buffers of at most {_LARGEST_BYTES:,} bytes", f"{size:,}")
     return size
-
-
-def _integers(message: memoryview) -> dict[int, int]:
-    return {number: content for number, content in fields(message) if isinstance(content, int)}

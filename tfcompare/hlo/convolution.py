@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tfcompare.hlo.proto_fields import fields, integers, messages, signed
+from tfcompare.hlo.proto_fields import integer_fields, integers, messages, signed
 from tfcompare.hlo.shapes import Array
 
 WINDOW, DIMENSION_NUMBERS, BATCH_GROUPS = 15, 16, 58
@@ -49,14 +49,12 @@ def window_of(window: memoryview | None) -> tuple[WindowDimension, ...]:
     """The dimensions of a `Window`, in order; none of one with more dimensions than arrays have."""
     if window is None:
         return ()
-    found = tuple(map(_dimension, islice(messages(window, _DIMENSIONS), _MOST_DIMENSIONS + 1)))
-    return found if len(found) <= _MOST_DIMENSIONS else ()
-
-
-def _dimension(message: memoryview) -> WindowDimension:
-    found = {number: signed(content) for number, content in fields(message) if isinstance(content, int)}
-    size, stride, low, high, dilation, base = (found.get(number, 0) for number in range(1, 7))
-    return WindowDimension(size, max(stride, 1), low, high, max(dilation, 1), max(base, 1))
+    found = []
+    for message in islice(messages(window, _DIMENSIONS), _MOST_DIMENSIONS + 1):
+        numbers = integer_fields(message)
+        size, stride, low, high, dilation, base = (signed(numbers.get(number, 0)) for number in range(1, 7))
+        found.append(WindowDimension(size, max(stride, 1), low, high, max(dilation, 1), max(base, 1)))
+    return tuple(found) if len(found) <= _MOST_DIMENSIONS else ()
 
 
 def products(convolution: Convolution, image: Array, kernel: Array, result: Array) -> int | None:
@@ -69,7 +67,7 @@ def products(convolution: Convolution, image: Array, kernel: Array, result: Arra
     window, numbers = convolution.window, convolution.dimensions
     if not window:
         return None
-    one = {number: content for number, content in fields(numbers) if isinstance(content, int)}
+    one = integer_fields(numbers)
     image_spatial, result_spatial = (
         integers(numbers, field, _MOST_DIMENSIONS) for field in (_INPUT_SPATIAL, _OUTPUT_SPATIAL)
     )
@@ -79,12 +77,10 @@ def products(convolution: Convolution, image: Array, kernel: Array, result: Arra
         batch = image.dimensions[one.get(_INPUT_BATCH, 0)] // max(1, convolution.batch_groups)
         features_in = kernel.dimensions[one.get(_KERNEL_INPUT_FEATURE, 0)]
         features_out = kernel.dimensions[one.get(_KERNEL_OUTPUT_FEATURE, 0)]
-        sides = [
-            (image.dimensions[i], result.dimensions[o]) for i, o in zip(image_spatial, result_spatial, strict=True)
-        ]
+        sizes, results = [image.dimensions[i] for i in image_spatial], [result.dimensions[i] for i in result_spatial]
     except IndexError:
         return None
-    met = [_positions(dimension, *side) for dimension, side in zip(window, sides, strict=True)]
+    met = list(map(_positions, window, sizes, results))
     return None if None in met else batch * features_in * features_out * prod(count or 0 for count in met)
 
 

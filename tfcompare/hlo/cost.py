@@ -13,7 +13,7 @@ from tfcompare.hlo.convolution import BATCH_GROUPS, DIMENSION_NUMBERS, WINDOW, C
 from tfcompare.hlo.custom_calls import BACKEND_CONFIG, TARGET, custom_call_flops, has_workspace, is_product
 from tfcompare.hlo.program import PARAMETER_NUMBER, Program, last_rows
 from tfcompare.hlo.proto_fields import integers
-from tfcompare.hlo.shapes import COMPLEX, FLOATING, Array, Shape
+from tfcompare.hlo.shapes import COMPLEX, FLOATING, Array
 from tfcompare.schema.arrays import Bools, Floats, Int64, Strings
 from tfcompare.xspace.texts import text_of
 
@@ -85,14 +85,14 @@ def flops(program: Program, rows: Int64) -> Floats:
     owner, _, called = program.called.flat(reached[callers])
     of_computation = np.full(len(program.ids) + 1, _NAN)  # the last one stands for those that the program lacks
     for _ in range(_DEEPEST_CALL):
-        sums = _sums(owner, of_computation[called], len(callers))
+        sums = float_sums(owner, of_computation[called], len(callers))
         own[callers] = np.minimum(times[callers], _LARGEST) * sums
-        sums = _sums(program.computation[reached], own, len(program.ids))
+        sums = float_sums(program.computation[reached], own, len(program.ids))
         known = np.append(np.where(is_whole, sums, _NAN), _NAN)
         if np.array_equal(known, of_computation, equal_nan=True):
             break
         of_computation = known
-    return _plausible(own[np.searchsorted(reached, rows)])
+    return plausible(own[np.searchsorted(reached, rows)])
 
 
 def bytes_accessed(program: Program, rows: Int64) -> Floats:
@@ -110,7 +110,7 @@ def bytes_accessed(program: Program, rows: Int64) -> Floats:
     moving, fusions = (np.flatnonzero(chosen & ~is_free & ~is_unknown) for chosen in (~is_fusion, is_fusion))
     out[moving] = _moved(program, rows[moving])
     out[fusions] = _moved_by_fusions(program, rows[fusions])
-    return _plausible(out)
+    return plausible(out)
 
 
 def _with_called(program: Program, rows: Int64) -> tuple[Int64, Bools]:
@@ -137,7 +137,7 @@ def _own_flops(program: Program, rows: Int64) -> tuple[Floats, Floats]:
     """(the operations of each instruction without those that it calls, how often it applies the computations that it
     calls, NaN if it calls none)."""
     elements = program.of_shapes(rows, lambda shape: shape.elements, np.float64)
-    is_floating = program.of_shapes(rows, _is_floating, np.bool_)
+    is_floating = program.of_shapes(rows, lambda shape: any(one.type in FLOATING for one in shape.arrays[:1]), np.bool_)
     is_made = program.of_shapes(rows, lambda shape: bool(shape.arrays), np.bool_)
     own, times = np.zeros(len(rows)), np.full(len(rows), _NAN)
     is_arithmetic = program.has_opcode(rows, _ARITHMETIC.__contains__)
@@ -149,10 +149,6 @@ def _own_flops(program: Program, rows: Int64) -> tuple[Floats, Floats]:
     algebra = np.flatnonzero(program.has_opcode(rows, _ALGEBRA.__contains__) & is_made)
     own[algebra] = _flops_of_algebra(program, rows[algebra])
     return own, times
-
-
-def _is_floating(shape: Shape) -> bool:
-    return bool(shape.arrays) and shape.arrays[0].type in FLOATING
 
 
 def _applications(program: Program, rows: Int64) -> Floats:
@@ -173,8 +169,7 @@ def _applications(program: Program, rows: Int64) -> Floats:
 
 
 def _inputs(program: Program, rows: Int64) -> tuple[Int64, Floats]:
-    """(how many operands of each instruction are arrays; the elements of the first, the second and the last one, 0
-    without)."""
+    """(how many operands of each instruction are arrays; elements of the first, second and last one, 0 for none)."""
     owner, _, operand = program.operands.flat(rows)
     owner, operand = owner[operand >= 0], operand[operand >= 0]
     elements = program.of_shapes(
@@ -242,7 +237,7 @@ def _moved(program: Program, rows: Int64) -> Floats:
     number = np.bincount(owner, minlength=len(rows))[owner]  # of operands of the instruction
 
     def read(chosen: Bools) -> Floats:
-        return _sums(owner[chosen], sizes[chosen], len(rows))
+        return float_sums(owner[chosen], sizes[chosen], len(rows))
 
     every = read(place >= 0)
     is_first_use = np.zeros(len(owner), np.bool_)
@@ -285,7 +280,7 @@ def _moved_by_fusions(program: Program, rows: Int64) -> Floats:
     read = _bytes_read(program, inner, source, is_updated, size)
     parameter = _parameters(program, inner, called[owner], place)
     whole = size[operand]
-    moved = _sums(owner, np.where(parameter < 0, whole, np.minimum(read[parameter], whole)), len(rows))
+    moved = float_sums(owner, np.where(parameter < 0, whole, np.minimum(read[parameter], whole)), len(rows))
     return np.where(called < 0, _NAN, moved + np.maximum(0.0, size[rows] - unwritten[called]))
 
 
@@ -314,13 +309,12 @@ def _updated_in_place(program: Program, computations: Int64, source: Int64, size
     is_updated = np.zeros(len(program), np.bool_)
     is_updated[result] = True
     saved = np.maximum(0.0, size[result] - size[update])
-    unwritten = _sums(of_computation[is_update], saved, len(program.ids))
+    unwritten = float_sums(of_computation[is_update], saved, len(program.ids))
     return is_updated, unwritten
 
 
 def _bytes_read(program: Program, inner: Int64, source: Int64, is_updated: Bools, size: Floats) -> Floats:
-    """By parameter, the bytes that the instructions of `inner` read of it: the slices taken of it, infinite if more is
-    read."""
+    """By parameter, the bytes that the instructions of `inner` read of it: of slices; infinite if more is read."""
     owner, _, value = program.operands.flat(inner)
     user, parameter = inner[owner], source[value]
     is_read = program.has_opcode(parameter, "parameter".__eq__) & (parameter >= 0)
@@ -329,7 +323,7 @@ def _bytes_read(program: Program, inner: Int64, source: Int64, is_updated: Bools
     _, use, uses = np.unique(user * len(program) + value, return_inverse=True, return_counts=True)
     is_first = program.operands.at(user, 0) == value
     is_slice = program.has_opcode(user, _SLICES.__contains__) & is_first & (uses[use] == 1)
-    read = _sums(parameter[is_slice], size[user[is_slice]], len(program))
+    read = float_sums(parameter[is_slice], size[user[is_slice]], len(program))
     read[parameter[~is_slice & ~(is_updated[user] & is_first)]] = np.inf
     return read
 
@@ -350,12 +344,13 @@ def _sizes(program: Program, rows: Int64) -> Floats:
     return sizes
 
 
-def _sums(owner: Int64, values: Floats, size: int) -> Floats:
+def float_sums(owner: Int64, values: Floats, size: int) -> Floats:
     """The sum of the values of each owner from 0 to `size` − 1."""
     return np.bincount(owner, values, size).astype(np.float64, copy=False)
 
 
-def _plausible(costs: Floats) -> Floats:
+def plausible(costs: Floats) -> Floats:
+    """These costs or rates, NaN for those that can only be damage."""
     return np.where(costs <= _LARGEST, costs, _NAN)
 
 
@@ -364,26 +359,18 @@ def categories(program: Program, rows: Int64) -> Strings:
 
     The rules are those of `HloInstruction::ToCategory` (OpenXLA), which xprof shows. Raises `NotAProfile` for damage.
     """
-    out: Strings = np.array([_of_opcode(opcode) for opcode in program.opcodes], object)[program.opcode[rows]]
+    known = dict.fromkeys(_DATA_FORMATTING, "data formatting") | dict.fromkeys(_ELEMENTWISE, "non-fusion elementwise")
+    out: Strings = np.array([known.get(opcode, opcode) for opcode in program.opcodes], object)[program.opcode[rows]]
     fusions = np.flatnonzero(program.has_opcode(rows, "fusion".__eq__))
     kinds = program.field_texts(rows[fusions], _FUSION_KIND)
     out[fusions] = [_KINDS.get(kind, "fusion") for kind in kinds.tolist()]
     convolutions = np.flatnonzero(program.has_opcode(rows, "convolution".__eq__))
     windows = program.fields(rows[convolutions], WINDOW)[:, 0]
-    out[convolutions] = [_of_convolution(program.content(window)) for window in windows]
+    for row, content in zip(convolutions.tolist(), windows, strict=True):
+        window = window_of(program.content(content))
+        base = " base-dilated" if any(one.base_dilation != 1 for one in window) else ""
+        out[row] = f"convolution{base}{' window-dilated' if any(one.dilation != 1 for one in window) else ''}"
     return out
-
-
-def _of_opcode(opcode: str) -> str:
-    if opcode in _DATA_FORMATTING:
-        return "data formatting"
-    return "non-fusion elementwise" if opcode in _ELEMENTWISE else opcode
-
-
-def _of_convolution(content: memoryview | None) -> str:
-    window = window_of(content)
-    base = " base-dilated" if any(one.base_dilation != 1 for one in window) else ""
-    return f"convolution{base}{' window-dilated' if any(one.dilation != 1 for one in window) else ''}"
 
 
 def multiplied_types(program: Program, rows: Int64) -> Int64:

@@ -28,13 +28,9 @@ _LONGEST_CONFIG = 1 << 20
 
 def has_workspace(target: str, made: Shape) -> bool:
     """Whether the last array of the result of a call is a library's workspace, not a result."""
-    last = made.arrays[-1:]
-    return (
-        len(made.arrays) > 1
-        and last[0].type in _BYTES
-        and len(last[0].dimensions) == 1
-        and target.startswith(_WORKSPACE_OF)
-    )
+    if len(made.arrays) < 2 or not target.startswith(_WORKSPACE_OF):
+        return False
+    return made.arrays[-1].type in _BYTES and len(made.arrays[-1].dimensions) == 1
 
 
 def is_product(target: str) -> bool:
@@ -49,7 +45,11 @@ def custom_call_flops(
     if not inputs:
         return None
     if target.startswith(_MATMULS):
-        return _of_product(_config(config, "gemm_backend_config").get("dot_dimension_numbers"), inputs)
+        numbers = _config(config, "gemm_backend_config").get("dot_dimension_numbers")
+        columns = _columns(numbers, inputs[1]) if len(inputs) > 1 else None
+        if columns is None:
+            return None
+        return 2.0 * inputs[0].elements * columns * (4 if inputs[0].type in COMPLEX else 1)
     if target in _CONVOLUTIONS and len(inputs) > 1 and convolution is not None:
         image, kernel, result = ([made, *inputs][role] for role in _CONVOLUTIONS[target])
         count = products(convolution, image, kernel, result)
@@ -71,21 +71,16 @@ def _config(content: memoryview | None, name: str) -> Mapping[str, Any]:
     return part if isinstance(part, dict) else {}
 
 
-def _of_product(numbers: object, inputs: list[Array]) -> float | None:
-    """2 × the elements of the left matrix × the columns of the right one."""
-    columns = _columns(numbers, inputs[1]) if len(inputs) > 1 else None
-    if columns is None:
-        return None
-    return 2.0 * inputs[0].elements * columns * (4 if inputs[0].type in COMPLEX else 1)
-
-
 def _of_attention(config: Mapping[str, Any], inputs: list[Array]) -> float | None:
     """Queries × keys, then scores × values; a score has as many elements as there are queries and keys."""
     queries, keys, values = inputs[:3]
     key_columns = _columns(config.get("bmm1_dot_dimension_numbers"), keys)
     value_columns = _columns(config.get("bmm2_dot_dimension_numbers"), values)
-    depth = _contracted(config.get("bmm1_dot_dimension_numbers"), keys)
-    if key_columns is None or value_columns is None or not depth:
+    contracting = _dimensions(config.get("bmm1_dot_dimension_numbers"), "rhs_contracting")
+    if key_columns is None or value_columns is None or not contracting:
+        return None
+    depth = prod(keys.dimensions[i] for i in contracting)  # they are among them, or there were no columns
+    if not depth:
         return None
     scores = queries.elements // depth * key_columns
     return 2.0 * scores * (depth + value_columns)
@@ -97,13 +92,6 @@ def _columns(numbers: object, right: Array) -> int | None:
     if contracting is None or batch is None or max([*contracting, *batch], default=0) >= len(right.dimensions):
         return None
     return prod(size for i, size in enumerate(right.dimensions) if i not in contracting and i not in batch)
-
-
-def _contracted(numbers: object, right: Array) -> int | None:
-    contracting = _dimensions(numbers, "rhs_contracting")
-    if not contracting or max(contracting) >= len(right.dimensions):
-        return None
-    return prod(right.dimensions[i] for i in contracting)
 
 
 def _dimensions(numbers: object, name: str) -> list[int] | None:

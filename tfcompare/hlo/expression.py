@@ -20,10 +20,10 @@ from tfcompare.xspace.texts import shortened
 FUSION_KIND = 11
 """The field of an instruction with the kind of a fusion."""
 _ATTRIBUTES = (
-    PARAMETER_NUMBER, FUSION_KIND, 13, 63, 50, 58, 31, TARGET,
-    8, 14, 15, 16, 17, 20, 21, 30, 32, 33, 34, 48, 49, 51, 52, 87,
-    18, 19, 23, 25, 47, 59, 60, 62, 66, 67, 69, 70, 71, 72, 81, 85, 90, 91, 92, 93, 94, 95, 96, 97,
-)  # fmt: skip
+    *(PARAMETER_NUMBER, FUSION_KIND, 13, 63, 50, 58, 31, TARGET),
+    *(8, 14, 15, 16, 17, 20, 21, 30, 32, 33, 34, 48, 49, 51, 52, 87),
+    *(18, 19, 23, 25, 47, 59, 60, 62, 66, 67, 69, 70, 71, 72, 81, 85, 90, 91, 92, 93, 94, 95, 96, 97),
+)
 """The fields of an instruction (`xla/service/hlo.proto`) that tell what it computes: besides those with names, the
 element of a tuple, the direction of a comparison, groups of features and batches, a constant's value, dimensions, the
 window and dimensions of a convolution, slices and their sizes, padding, dimensions of products, gathers, scatters and
@@ -32,9 +32,7 @@ distribution and algorithm of random numbers, options of triangular solves, Chol
 top-k and scans, ragged products, accuracy, devices in other notations, and the kind of a convolution.
 
 The ε of a batch normalization is not read: XLA replaces these instructions by others."""
-_SHOWN_NUMBERS = {
-    18: "exponent_bits", 19: "mantissa_bits", 25: "feature_index", 66: "delta", 81: "k",
-}  # fmt: skip
+_SHOWN_NUMBERS = {18: "exponent_bits", 19: "mantissa_bits", 25: "feature_index", 66: "delta", 81: "k"}
 _SHOWN_FLAGS = {60: "is_stable", 67: "indices_are_sorted", 69: "unique_indices", 71: "use_global_device_ids"}
 """Attributes as XLA prints them, of those whose values are plain numbers; 0 and false are left out."""
 _DIGEST_BYTES = 8
@@ -67,16 +65,13 @@ def expressions(program: Program, rows: Int64) -> list[str]:
     is divided among devices. Long ones are shortened.
     Raises `NotAProfile` for damage.
     """
-    operands = _listed(program.operands, rows, lambda some: _values(program, some), "?")
-    called = _listed(program.called, rows, lambda some: [f"%{name}" for name in program.computation_names(some)], "")
+    operands = _texts_in(program.operands, rows, lambda some: _values(program, some), "?")
+    called = _texts_in(program.called, rows, lambda some: [f"%{name}" for name in program.computation_names(some)], "")
     kinds, targets = (program.field_texts(rows, wanted) for wanted in (FUSION_KIND, TARGET))
     donated, plain = donations(program), _plain_attributes(program, rows)
-    out, parts = (
-        [],
-        zip(rows.tolist(), _heads(program, rows), operands, called, kinds, targets, _shardings(program, rows), plain,
-            strict=True),
-    )  # fmt: skip
-    for row, text, used, calls, kind, target, sharding, attributes in parts:
+    described = rows.tolist(), _heads(program, rows), operands, called, kinds, targets, _shardings(program, rows), plain
+    out = []
+    for row, text, used, calls, kind, target, sharding, attributes in zip(*described, strict=True):
         text = f"{text}({', '.join(used)})"
         if kind:
             text += f", kind={kind}"
@@ -118,10 +113,14 @@ def digests(program: Program, rows: Int64) -> list[str]:
     """
     names = map(plain_instruction, program.names(rows))
     opcodes = [program.opcodes[code] for code in program.opcode[rows].tolist()]
-    operands = _listed(program.operands, rows, lambda some: _shapes(program, some), "?")
+    operands = _texts_in(program.operands, rows, lambda some: _shapes(program, some), "?")
     attributes = program.fields(rows, *_ATTRIBUTES)
     integers = attributes[:, :, 2].tolist()
-    configs, donated = _call_configs(program, rows), donations(program)
+    calls = np.flatnonzero(program.has_opcode(rows, "custom-call".__eq__))
+    targets, places = program.field_texts(rows[calls], TARGET), program.fields(rows[calls], BACKEND_CONFIG)[:, 0]
+    of_calls = zip(calls.tolist(), targets, places, strict=True)
+    configs = {at: computed_config(target, program.content(place)) for at, target, place in of_calls}
+    donated = donations(program)
     out = []
     described = zip(names, _shapes(program, rows), opcodes, operands, integers, _shardings(program, rows), strict=True)
     for at, texts in enumerate(described):
@@ -134,16 +133,6 @@ def digests(program: Program, rows: Int64) -> list[str]:
         digest.update(donated.get(int(rows[at]), "").encode())
         out.append(digest.hexdigest())
     return out
-
-
-def _call_configs(program: Program, rows: Int64) -> dict[int, bytes]:
-    """The configurations of custom calls, by their position in `rows`."""
-    calls = np.flatnonzero(program.has_opcode(rows, "custom-call".__eq__))
-    targets, places = program.field_texts(rows[calls], TARGET), program.fields(rows[calls], BACKEND_CONFIG)[:, 0]
-    return {
-        at: computed_config(target, program.content(place))
-        for at, target, place in zip(calls.tolist(), targets, places, strict=True)
-    }
 
 
 def _shardings(program: Program, rows: Int64) -> list[str]:
@@ -168,7 +157,7 @@ def _shapes(program: Program, rows: Int64) -> list[str]:
     return texts
 
 
-def _listed(lists: Lists, rows: Int64, texts_of: Callable[[Int64], list[str]], missing: str) -> list[list[str]]:
+def _texts_in(lists: Lists, rows: Int64, texts_of: Callable[[Int64], list[str]], missing: str) -> list[list[str]]:
     """The texts of the first numbers of each row, `…` for further ones."""
     owner, place, number = lists.flat(rows, _MOST_SHOWN + 1)
     found, which = np.unique(number, return_inverse=True)
@@ -194,12 +183,12 @@ def computed_config(target: str, config: memoryview | None) -> bytes:
     except (ValueError, RecursionError):
         return b""
     parts = found.items() if isinstance(found, dict) else ()
-    kept = {
+    computed = {
         name: {key: value for key, value in part.items() if key not in _CHOSEN}
         for name, part in parts
         if name.endswith(_PART) and isinstance(part, dict)
     }
-    return json.dumps(kept, sort_keys=True).encode() if kept else b""
+    return json.dumps(computed, sort_keys=True).encode() if computed else b""
 
 
 def donations(program: Program) -> dict[int, str]:
@@ -242,7 +231,7 @@ def sharding_text(message: memoryview, depth: int = 0) -> str:
     Where the sharding came from in the framework's program is left out. Raises `NotAProfile` for damage.
     """
     found = list(islice(fields(message), 10_000))
-    kind = next((content for number, content in found if number == _TYPE and isinstance(content, int)), 0)
+    kind = _number(found, _TYPE)
     if kind == _TUPLE and depth < _DEEPEST:
         parts = [part for number, part in found if number == _PARTS and not isinstance(part, int)]
         texts = [f"{{{sharding_text(part, depth + 1)}}}" for part in parts[:_MOST_PARTS]]

@@ -9,7 +9,7 @@ import numpy as np
 
 from tfcompare.hlo.expression import expressions, signatures
 from tfcompare.hlo.program import Lists, Program
-from tfcompare.schema.arrays import Bools, Int64
+from tfcompare.schema.arrays import Int64
 
 _PASSING = frozenset({"bitcast", "get-tuple-element", "tuple"})
 """They only hand on what others computed, and never run."""
@@ -75,27 +75,23 @@ def source_ops(program: Program, rows: Int64) -> list[str]:
 def _reached(program: Program, rows: Int64, following: Lists) -> list[list[int]]:
     """The instructions that follow each one directly or after those that only hand on, each once; the first few."""
     is_passing = program.has_opcode(program.every, _PASSING.__contains__)
-    return [_reached_from(row, following, is_passing) for row in rows.tolist()]
-
-
-def _reached_from(row: int, following: Lists, is_passing: Bools) -> list[int]:
-    seen: set[int] = set()
-    found: list[int] = []
-    waiting, passed = [row], 0
-    while waiting and passed < _MOST_PASSED and len(found) <= _MOST_LINES:
-        passed += 1
-        for one in following.of(waiting.pop(), _MOST_LINES + 1):
-            if one not in seen:
-                seen.add(one)
-                (waiting if is_passing[one] else found).append(one)
-    return found
+    out: list[list[int]] = [[] for _ in rows]
+    for row, found in zip(rows.tolist(), out, strict=True):
+        seen: set[int] = set()
+        waiting, passed = [row], 0
+        while waiting and passed < _MOST_PASSED and len(found) <= _MOST_LINES:
+            passed += 1
+            for one in following.of(waiting.pop(), _MOST_LINES + 1):
+                if one not in seen:
+                    seen.add(one)
+                    (waiting if is_passing[one] else found).append(one)
+    return out
 
 
 def _lines(
     program: Program, rows: Sequence[Sequence[int]], texts_of: Callable[[Program, Int64], list[str]]
 ) -> list[str]:
-    """For each of `rows` the texts of its instructions, at most `_MOST_LINES`, the last of which says that there are
-    more."""
+    """For each of `rows` the texts of its instructions, at most `_MOST_LINES`, with `…` as the last of more."""
     shown = [some if len(some) <= _MOST_LINES else some[: _MOST_LINES - 1] for some in rows]
     found = np.unique(np.fromiter(chain.from_iterable(shown), np.int64))
     texts = dict(zip(found.tolist(), texts_of(program, found), strict=True))

@@ -65,18 +65,12 @@ _RATES: dict[tuple[object, object, object], dict[str, _Rate]] = {
     # "NVIDIA Tesla V100 GPU Architecture", table 1: 125 and 15.7 TFLOPS
     ("Nvidia", 7, 0): {_ANY: _Rate(1024, 128)},
     # "NVIDIA Turing GPU Architecture", appendixes (T4): 65 and 8.1 TFLOPS, 130 and 260 TOPS; (RTX 2080 Ti): 53.8 TFLOPS
-    ("Nvidia", 7, 5): {
-        _GEFORCE: _Rate(512, 128, int8=2048, int4=4096),
-        _ANY: _Rate(1024, 128, int8=2048, int4=4096),
-    },
+    ("Nvidia", 7, 5): {_GEFORCE: _Rate(512, 128, int8=2048, int4=4096), _ANY: _Rate(1024, 128, int8=2048, int4=4096)},
     # "NVIDIA A100 Tensor Core GPU Architecture", table 1: 312 and 156 TFLOPS, 624 and 1,248 TOPS
     ("Nvidia", 8, 0): {_ANY: _Rate(2048, 1024, int8=4096, int4=8192)},
     # "NVIDIA A10 datasheet": 125 and 62.5 TFLOPS, 250 and 500 TOPS; "NVIDIA Ampere GA102 GPU Architecture" (RTX 3090):
     # 71 and 35.6 TFLOPS, 284 and 568 TOPS
-    ("Nvidia", 8, 6): {
-        _GEFORCE: _Rate(512, 256, int8=2048, int4=4096),
-        _ANY: _Rate(1024, 512, int8=2048, int4=4096),
-    },
+    ("Nvidia", 8, 6): {_GEFORCE: _Rate(512, 256, int8=2048, int4=4096), _ANY: _Rate(1024, 512, int8=2048, int4=4096)},
     # "NVIDIA L4 datasheet": 121, 60 and 242 TFLOPS dense, 242 TOPS; "NVIDIA Ada GPU Architecture" (RTX 4090): 165.2,
     # 82.6 and 330.3 TFLOPS, 660.6 and 1,321.2 TOPS
     ("Nvidia", 8, 9): {

@@ -131,10 +131,6 @@ class Program:
         """The names of all instructions, the last one first."""
         return _strings(self._buffer, self._names[::-1])
 
-    def rows_numbered(self, numbers: Int64) -> Int64:
-        """The last instruction with each of these ids, −1 for none."""
-        return last_rows(self.number, numbers)
-
     @cached_property
     def numbers_by_name(self) -> dict[str, int]:
         """The id of the instruction of each name."""
@@ -174,8 +170,7 @@ class Program:
         return figures[self.shape[rows]]
 
     def types(self, rows: Int64) -> Int64:
-        """The element types of what each instruction produces and uses, as bit masks. Raises `NotAProfile` for
-        damage."""
+        """The element types that each instruction produces and uses, as bit masks. Raises `NotAProfile` for damage."""
         owner, _, operand = self.operands.flat(rows)
         owner, operand = owner[operand >= 0], operand[operand >= 0]
         every = self.of_shapes(np.concatenate([rows, operand]), lambda shape: shape.types, np.int64)
@@ -296,14 +291,15 @@ def read_program(proto: memoryview) -> Program:
     computation = np.repeat(np.arange(len(counts)), counts)
     parts = _fields(buffer, messages, _ID, _NAME, _OPCODE, _SHAPE, _METADATA)
     number = parts[:, 0, _INTEGER]
-    opcodes, firsts = _interned(buffer, parts[:, 2])
-    shapes, first_shapes = _interned(buffer, parts[:, 3])
+    opcodes, firsts = _intern(buffer, parts[:, 2])
+    shapes, first_shapes = _intern(buffer, parts[:, 3])
     operands, called = (_numbers_in(buffer, messages, wanted) for wanted in (_OPERAND_IDS, _CALLED_IDS))
     find = _Numbering(computation, number)
     user = np.repeat(computation, np.diff(operands.first))
     assignments = _messages(buffer, whole, _BUFFER_ASSIGNMENT)[1][:1]
     entry = int(entries[-1, _INTEGER]) if len(entries) else 0
-    aliases, donors = (_last_message(buffer, modules, wanted) for wanted in (_ALIASES, _DONORS))
+    last = [_messages(buffer, modules, wanted)[1][-1:].tolist() for wanted in (_ALIASES, _DONORS)]
+    aliases, donors = (next((buffer[begin : begin + size].data for begin, size in one), None) for one in last)
     return Program(
         name=next((str(name) for name in _texts(buffer, names)[::-1]), ""),
         entry=int(last_rows(ids, np.array([entry]))[0]),
@@ -363,11 +359,6 @@ def _messages(buffer: npt.NDArray[np.uint8], places: Int64, wanted: int) -> tupl
     return counts, found
 
 
-def _last_message(buffer: npt.NDArray[np.uint8], places: Int64, wanted: int) -> memoryview | None:
-    found = _messages(buffer, places, wanted)[1][-1:]
-    return next((buffer[begin : begin + size].data for begin, size in found.tolist()), None)
-
-
 def _fields(buffer: npt.NDArray[np.uint8], places: Int64, *wanted: int) -> Int64:
     found, error, at = scan.fields_of(buffer, places, np.array(wanted))
     check(error, at)
@@ -386,7 +377,7 @@ def _from_counts(counts: Int64) -> Int64:
     return np.append(0, np.cumsum(counts))
 
 
-def _interned(buffer: npt.NDArray[np.uint8], places: Int64) -> tuple[Int64, Int64]:
+def _intern(buffer: npt.NDArray[np.uint8], places: Int64) -> tuple[Int64, Int64]:
     """(a code for the bytes at each place, equal ones for equal bytes; a row with each code)."""
     starts, lengths = places[:, :_INTEGER].T.copy()
     return intern_bytes(buffer, starts, lengths)
@@ -398,7 +389,7 @@ def _texts(buffer: npt.NDArray[np.uint8], places: Int64) -> Strings:
         out = np.empty(len(places), object)
         out[:] = _each_decoded(buffer, places)
         return out
-    codes, firsts = _interned(buffer, places)
+    codes, firsts = _intern(buffer, places)
     labels: Strings = _strings(buffer, places[firsts]).to_numpy(zero_copy_only=False)
     return labels[codes]
 
@@ -406,7 +397,7 @@ def _texts(buffer: npt.NDArray[np.uint8], places: Int64) -> Strings:
 def _strings(buffer: npt.NDArray[np.uint8], places: Int64) -> pa.LargeStringArray:
     """The texts at these places, empty where there is none."""
     if places[:, 1].max(initial=0) <= LONGEST_BYTES:
-        found = scan.gathered(buffer, np.ascontiguousarray(places))
+        found = scan.gather(buffer, np.ascontiguousarray(places))
         if found.min(initial=_PRINTABLE.start) in _PRINTABLE and found.max(initial=_PRINTABLE.start) in _PRINTABLE:
             offsets = pa.py_buffer(_from_counts(places[:, 1]))
             return pa.LargeStringArray.from_buffers(len(places), offsets, pa.py_buffer(found))

@@ -69,6 +69,11 @@ def unpacked(contents: Iterable[Content], longest: int = _LONGEST_LIST) -> list[
     return out
 
 
+def integer_fields(message: memoryview) -> dict[int, int]:
+    """The last integer in each field that is one. Raises `NotAProfile` if the bytes are invalid."""
+    return {number: content for number, content in fields(message) if isinstance(content, int)}
+
+
 def signed(value: int) -> int:
     """A varint as a signed 64-bit integer."""
     value &= (1 << 64) - 1

@@ -124,7 +124,7 @@ def numbers_in(buffer: Array, places: Array, wanted: Int, most: Int) -> tuple[Ar
 
 
 @compiled
-def gathered(buffer: Array, places: Array) -> Array:
+def gather(buffer: Array, places: Array) -> Array:
     """The bytes at all of `places`, one after the other."""
     out = np.empty(places[:, 1].sum(), np.uint8)
     to = 0

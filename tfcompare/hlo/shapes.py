@@ -21,21 +21,25 @@ _LONGEST_KEPT = 128  # bytes of a shape that is read once however many instructi
 _MOST_ELEMENTS = 1 << 60
 """Far above what real programs have, so that shapes in a damaged file stay cheap to read and to calculate with."""
 
-_PRIMITIVES = {
-    1: ("pred", 8), 30: ("s1", 1), 26: ("s2", 2), 21: ("s4", 4), 2: ("s8", 8), 3: ("s16", 16), 4: ("s32", 32),
-    5: ("s64", 64), 31: ("u1", 1), 27: ("u2", 2), 22: ("u4", 4), 6: ("u8", 8), 7: ("u16", 16), 8: ("u32", 32),
-    9: ("u64", 64), 10: ("f16", 16), 11: ("f32", 32), 16: ("bf16", 16), 12: ("f64", 64), 15: ("c64", 64),
-    18: ("c128", 128), 19: ("f8e5m2", 8), 28: ("f8e4m3", 8), 20: ("f8e4m3fn", 8), 23: ("f8e4m3b11fnuz", 8),
-    29: ("f8e3m4", 8), 24: ("f8e5m2fnuz", 8), 25: ("f8e4m3fnuz", 8), 32: ("f4e2m1fn", 4), 33: ("f8e8m0fnu", 8),
-    14: ("opaque", 0), 17: ("token", 0),
-}  # fmt: skip
+_NAMES = {
+    0: {14: "opaque", 17: "token"},
+    1: {30: "s1", 31: "u1"},
+    2: {26: "s2", 27: "u2"},
+    4: {21: "s4", 22: "u4", 32: "f4e2m1fn"},
+    8: {1: "pred", 2: "s8", 6: "u8", 19: "f8e5m2", 20: "f8e4m3fn", 24: "f8e5m2fnuz", 25: "f8e4m3fnuz"}
+    | {23: "f8e4m3b11fnuz", 28: "f8e4m3", 29: "f8e3m4", 33: "f8e8m0fnu"},
+    16: {3: "s16", 7: "u16", 10: "f16", 16: "bf16"},
+    32: {4: "s32", 8: "u32", 11: "f32"},
+    64: {5: "s64", 9: "u64", 12: "f64", 15: "c64"},
+    128: {18: "c128"},
+}
+_PRIMITIVES = {number: (name, bits) for bits, names in _NAMES.items() for number, name in names.items()}
 """Name and bits per element of each `PrimitiveType` in `xla_data.proto`; tokens and opaque values have no bits."""
 
 FLOATING = frozenset({10, 11, 12, 15, 16, 18, 19, 20, 23, 24, 25, 28, 29, 32, 33})
 """The floating-point types, complex ones included."""
 COMPLEX = frozenset({15, 18})
 """`C64` and `C128`."""
-
 
 _BITS_BY_NAME = dict(_PRIMITIVES.values())
 

@@ -11,7 +11,7 @@ import pandas as pd
 from tfcompare import schema
 from tfcompare.errors import TfcompareError
 from tfcompare.run import Run
-from tfcompare.schema.columns import Column, Table, key, level, text
+from tfcompare.schema.columns import Column, Table, column, columns
 from tfcompare.units import format_bytes
 
 if TYPE_CHECKING:
@@ -25,16 +25,18 @@ DIFF = "_diff"
 
 BASELINE, CANDIDATE, REPEAT = "baseline", "candidate", "repeat"
 
-RUN = key("run", "Run", "The run's identity: its path relative to the place it was found under.")
+RUN = column("run key | Run | The run's identity: its path relative to the place it was found under.")
 
 RUNS = Table(
     "runs",
     "One row for each run that is asked about.",
     (
         RUN,
-        text("name", "Name", "The run's name as pages show it."),
-        text("role", "Role", f"`{BASELINE}`, `{CANDIDATE}` or `{REPEAT}`: what the run is in the comparison."),
-        level("position", "", "Position", "0 for the baseline, from 1 for candidates, then replicates.", "int64"),
+        *columns(f"""
+            name text | Name | The run's name as pages show it.
+            role text | Role | `{BASELINE}`, `{CANDIDATE}` or `{REPEAT}`: what the run is in the comparison.
+            position level int64 | Position | 0 for the baseline, from 1 for candidates, then replicates.
+        """),
     ),
 )
 

@@ -6,8 +6,6 @@ unless a name says otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from tfcompare.errors import Unknown
 from tfcompare.schema.columns import ALL_HOSTS, DEVICE, HOST, IDLE, SIDES, SPARSE_CORE, Column, Kind, Table, place_word
 from tfcompare.schema.hlo import COMPILATIONS, HLO_MEMORY, HLO_OPS, HLO_PROGRAMS, HLO_TEXTS, OP_PROFILE
@@ -76,46 +74,19 @@ __all__ = [
     "HostTable",
     "Kind",
     "Table",
-    "names",
     "place_word",
     "table",
 ]
 
-TABLES: dict[str, Table] = {
-    t.name: t
-    for t in (
-        RUN_INFO,
-        RECORDED,
-        STEPS,
-        SLOW_STEPS,
-        HOSTS,
-        OP_STATS,
-        OP_STEPS,
-        HOST_ANNOTATIONS,
-        IDLE_GAPS,
-        KERNEL_STATS,
-        KERNEL_STEPS,
-        COPIES,
-        HLO_OPS,
-        HLO_TEXTS,
-        HLO_PROGRAMS,
-        OP_PROFILE,
-        HLO_MEMORY,
-        COMPILATIONS,
-        MEMORY_SUMMARY,
-        MEMORY_TIMELINE,
-        MEMORY_PEAK,
-        INPUT_PIPELINE,
-        TF_DATA_PIPELINES,
-        TF_DATA_CALLS,
-        TF_DATA,
-    )
-}
-
+_TABLES = (
+    *(RUN_INFO, RECORDED, STEPS, SLOW_STEPS, HOSTS, OP_STATS, OP_STEPS, HOST_ANNOTATIONS, IDLE_GAPS),
+    *(KERNEL_STATS, KERNEL_STEPS, COPIES, HLO_OPS, HLO_TEXTS, HLO_PROGRAMS, OP_PROFILE, HLO_MEMORY, COMPILATIONS),
+    *(MEMORY_SUMMARY, MEMORY_TIMELINE, MEMORY_PEAK, INPUT_PIPELINE, TF_DATA_PIPELINES, TF_DATA_CALLS, TF_DATA),
+)
+TABLES: dict[str, Table] = {table.name: table for table in _TABLES}
 
 STEP_TABLES = (OP_STATS.name, KERNEL_STATS.name)
 """Tables with values for each step, so that differences can be tested."""
-
 
 OF_DEVICES = (KERNEL_STATS.name, COPIES.name, HLO_OPS.name, HOSTS.name)
 """Tables of what ran on devices, and of nothing else where there are any."""
@@ -127,7 +98,6 @@ OF_EACH = (OP_STATS.name, KERNEL_STATS.name, COPIES.name, HLO_OPS.name, OP_PROFI
 IN_STEPS = (*STEP_TABLES, HLO_OPS.name)
 """Tables whose sums are known for the included steps alone (`Run.in_steps`)."""
 
-
 NOT_BY_STEP = ("flops", "bytes_accessed")
 """Sums in `IN_STEPS` that are known for the whole profile only: those of steps are by occurrences or executions."""
 
@@ -137,8 +107,3 @@ def table(name: str) -> Table:
     if name not in TABLES:
         raise Unknown("table", name, sorted(TABLES))
     return TABLES[name]
-
-
-def names(columns: Iterable[Column]) -> list[str]:
-    """The names of the columns, in order."""
-    return [c.name for c in columns]

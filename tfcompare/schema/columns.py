@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Literal
+from inspect import cleandoc
+from typing import TYPE_CHECKING, Literal, get_args
 
 from tfcompare.errors import Unknown
 
@@ -107,32 +109,32 @@ def _empty(columns: tuple[Column, ...]) -> pd.DataFrame:
     return pd.DataFrame({c.name: pd.Series(dtype=c.dtype) for c in columns})
 
 
-def key(name: str, label: str, meaning: str, dtype: str = "str") -> Column:
-    """A column that identifies a row."""
-    return Column(name, dtype, "key", "", label, meaning)
+_DTYPES = {"key": "str", "text": "str", "flag": "bool"}
+"""Of a column that names no other; those of numbers have `float64`."""
+_COLUMN = re.compile(r"(\w+) (\w+)(?: ([Ii]nt64|[Ff]loat64|datetime64\[.+\]))?(?: (\S+))? \| (.+?) \| (.+)")
+_KINDS: dict[str, Kind] = {kind: kind for kind in get_args(Kind)}
 
 
-def text(name: str, label: str, meaning: str) -> Column:
-    """A text column, shown for both sides of a diff."""
-    return Column(name, "str", "text", "", label, meaning)
+def column(text: str) -> Column:
+    """The column that a text declares: name, kind, dtype (if not the usual one of the kind), unit (if any), label and
+    meaning, as in `size_bytes level int64 bytes | Size | Bytes on disk of all host files.`"""
+    declared = _COLUMN.fullmatch(" ".join(text.split()))
+    if declared is None:
+        raise ValueError(f"expected a column as `name kind dtype unit | Label | Meaning.`, found {text!r}")
+    name, kind, dtype, unit, label, meaning = declared.groups()
+    return Column(name, dtype or _DTYPES.get(kind, "float64"), _KINDS[kind], unit or "", label, meaning)
 
 
-def level(name: str, unit: str, label: str, meaning: str, dtype: str = "float64") -> Column:
-    """A number that cannot be summed, such as a length or a mean."""
-    return Column(name, dtype, "level", unit, label, meaning)
+def columns(text: str) -> tuple[Column, ...]:
+    """The columns that the lines of a text declare; a line that is indented more goes on with the one above it."""
+    return tuple(map(column, re.split(r"\n(?! )", cleandoc(text))))
 
 
-def total(name: str, unit: str, label: str, meaning: str, dtype: str = "float64") -> Column:
-    """A number summed over the profile, which a diff gives per step."""
-    return Column(name, dtype, "sum", unit, label, meaning)
-
-
-HOST_KEY = key("host", "Host", f"Host the row comes from; `{ALL_HOSTS}` when summed over hosts.")
-SIDE_KEY = key(
-    "host_or_device",
-    "Host or device",
-    f"`{HOST}`, `{DEVICE}`, or `{SPARSE_CORE}` (a part of a TPU chip beside what is the device): where the op ran.",
-)
-OP_TYPE_KEY = key("op_type", "Op type", "Kind of op, e.g. `Conv2D`; `Unknown` where the profile names none.")
-OP_NAME_KEY = key("op_name", "Op", "Name of the op in its graph, e.g. `model/dense/MatMul`.")
-STEP_KEY = key("step", "Step number", "The step's number as the program gave it, else its position.", "int64")
+HOST_KEY = column(f"host key | Host | Host the row comes from; `{ALL_HOSTS}` when summed over hosts.")
+SIDE_KEY = column(f"""
+    host_or_device key | Host or device | `{HOST}`, `{DEVICE}`, or `{SPARSE_CORE}` (a part of a TPU chip beside what is
+        the device): where the op ran.
+""")
+OP_TYPE_KEY = column("op_type key | Op type | Kind of op, e.g. `Conv2D`; `Unknown` where the profile names none.")
+OP_NAME_KEY = column("op_name key | Op | Name of the op in its graph, e.g. `model/dense/MatMul`.")
+STEP_KEY = column("step key int64 | Step number | The step's number as the program gave it, else its position.")

@@ -24,7 +24,6 @@ Group = Literal["core", "steps", "timeline", "programs"]
 LATE: tuple[Group, ...] = ("timeline", "programs")
 """… and these when one of their tables is asked for."""
 
-_INT, _FLOAT, _TEXT, _FLAG = "int64", "float64", "str", "bool"
 _LARGEST_SUM = 1 << 62
 _LARGEST = 1e18
 
@@ -76,7 +75,7 @@ _SUMMED = frozenset({"occurrences", "total_time_ps", "self_time_ps", "idle_ps", 
 
 
 def _column(name: str, dtype: str) -> HostColumn:
-    if name == "step" and dtype == _INT:
+    if name == "step" and dtype == "int64":
         return HostColumn(dtype, least=-float(1 << 63), most=float(1 << 63))
     if name == "step_part":
         return HostColumn(dtype, least=-1, most=len(STEP_PARTS) - 1)
@@ -89,8 +88,18 @@ def _column(name: str, dtype: str) -> HostColumn:
     )
 
 
-def _columns(dtypes: Mapping[str, str]) -> dict[str, HostColumn]:
-    return {name: _column(name, dtype) for name, dtype in dtypes.items()}
+def _table(
+    name: str,
+    group: Group,
+    columns: str,
+    unique: tuple[str, ...] = (),
+    rows_of: Mapping[str, str] | None = None,
+    of_steps: bool = False,
+) -> HostTable:
+    """A table that users do not see; `columns`: names before their dtype, as in `device name str, step int64`."""
+    dtypes = {name: dtype for *names, dtype in map(str.split, columns.split(",")) for name in names}
+    found = {name: _column(name, dtype) for name, dtype in dtypes.items()}
+    return HostTable(name, group, found, unique, rows_of or {}, of_steps)
 
 
 def _public(
@@ -108,162 +117,86 @@ def _public(
     return HostTable(name or table.name, group, columns, keys, of_steps=of_steps)
 
 
-_TIMES = {"occurrences": _INT, "total_time_ps": _INT, "self_time_ps": _INT}
-_OP_SUMS = {**_TIMES, "is_eager": _FLAG}
-_WALL = {"part": "int32", "step": _INT, "step_part": "int8", "stage": "int32", "wall_time_ps": _FLOAT}
-_MEMORY_NAMES = ("op_name", "region_type", "data_type", "shape")
+_OP_SUMS = "part step occurrences total_time_ps self_time_ps int64, is_eager bool"
+_OF_PARTS = {"part": "op_parts"}
 
-HOST_TABLES: dict[str, HostTable] = {
-    table.name: table
-    for table in (
-        _public(RECORDED, unique=RECORDED.keys),
-        _public(STEPS, unique=("step",), may_be_nan=("duration_us", *STEP_PARTS)),  # of steps not recorded as a whole
-        HostTable(
-            "device_steps",
-            "core",
-            _columns({"device": _TEXT, "step": _INT, **dict.fromkeys((*STEP_PARTS, "sparse_core_busy_us"), _FLOAT)}),
-            ("device", "step"),
-            of_steps=True,
-        ),
-        HostTable(
-            "collectives",
-            "core",
-            _columns({"step": _INT, "name": _TEXT, "start_ps": _INT, "duration_ps": _INT}),
-            ("step",),
-            of_steps=True,
-        ),
-        HostTable(
-            "op_parts",
-            "core",
-            _columns(
-                {
-                    **dict.fromkeys(("device", "host_or_device", "op_type", "op_name", "part"), _TEXT),
-                    "earliest": _INT,
-                    "latest": _INT,
-                    "shapes": _TEXT,
-                }
-            ),
-        ),
-        HostTable(
-            "op_totals", "core", _columns({"part": _INT, "step": _INT, **_OP_SUMS}), ("part",), {"part": "op_parts"}
-        ),
-        HostTable(
-            "op_wall_totals",
-            "core",
-            _columns({"part": "int32", "wall_time_ps": _FLOAT}),
-            ("part",),
-            {"part": "op_parts"},
-        ),
-        HostTable(
-            "idle",
-            "core",
-            _columns(
-                {
-                    "device": _TEXT,
-                    "host_or_device": _TEXT,
-                    "idle_ps": _INT,
-                    **dict.fromkeys(("busy_ps", "span_ps"), _FLOAT),
-                }
-            ),
-        ),
-        _public(HOST_ANNOTATIONS, unique=HOST_ANNOTATIONS.keys, may_be_nan=("wall_time_us",)),
-        _public(KERNEL_STATS, unique=KERNEL_STATS.keys),
-        _public(COPIES),
-        _public(HLO_OPS, unique=HLO_OPS.keys),
-        _public(HLO_MEMORY, unique=HLO_MEMORY.keys),
-        _public(COMPILATIONS, unique=COMPILATIONS.keys),
-        HostTable(
-            "memory_events",
-            "core",
-            _columns(
-                {
-                    "memory_id": _TEXT,
-                    "row": _INT,
-                    "time_ps": _INT,
-                    "is_allocation": _FLAG,
-                    **dict.fromkeys(
-                        ("following", "stack_bytes", "heap_bytes", "free_bytes", "lifetime_peak_bytes"), _INT
-                    ),
-                    "fragmentation": _FLOAT,
-                    **dict.fromkeys(("requested_bytes", "allocation_bytes"), _INT),
-                    **dict.fromkeys(_MEMORY_NAMES, _TEXT),
-                    "step": _INT,
-                    "in_step": _FLAG,
-                }
-            ),
-            ("row",),
-            {"following": "memory_events"},
-        ),
-        _public(MEMORY_SUMMARY, unique=("memory_id",)),
-        _public(MEMORY_PEAK, unique=MEMORY_PEAK.keys),
-        _public(TF_DATA_PIPELINES, unique=("pipeline",)),
-        _public(TF_DATA, name="tf_data_executions"),
-        _public(TF_DATA_CALLS, unique=("pipeline", "call")),
-        _public(IDLE_GAPS, "steps", unique=("step",), of_steps=True),
-        HostTable(
-            "op_cells",
-            "steps",
-            _columns({"part": _INT, "step": _INT, **_OP_SUMS}),
-            ("part", "step"),
-            {"part": "op_parts"},
-            of_steps=True,
-        ),
-        HostTable("op_wall", "steps", _columns(_WALL), (), {"part": "op_parts", "stage": "op_parts"}, of_steps=True),
-        HostTable(
-            "annotation_wall",
-            "steps",
-            _columns({"annotation": "int32", "step": _INT, "step_part": "int8", "wall_time_ps": _FLOAT}),
-            ("annotation", "step", "step_part"),
-            {"annotation": "host_annotations"},
-            of_steps=True,
-        ),
-        HostTable(
-            "kernel_cells",
-            "steps",
-            _columns({"row": _INT, "step": _INT, "occurrences": _INT, "time_us": _FLOAT}),
-            ("row", "step"),
-            {"row": "kernel_stats"},
-            of_steps=True,
-        ),
-        HostTable(
-            "hlo_cells",
-            "steps",
-            _columns(
-                {
-                    "row": _INT,
-                    "step": _INT,
-                    "executions": _INT,
-                    **_TIMES,
-                    **dict.fromkeys(("flops", "bytes_accessed"), _FLOAT),
-                }
-            ),
-            ("row", "step"),
-            {"row": "hlo_ops"},
-            of_steps=True,
-        ),
-        HostTable(
-            "timeline_lanes",
-            "timeline",
-            _columns({"plane": _TEXT, "line": _TEXT, "line_id": _TEXT, "is_recorded": _FLAG}),
-        ),
-        HostTable(
-            "timeline_spans",
-            "timeline",
-            _columns(
-                {
-                    "lane": "int32",
-                    "start_ps": _INT,
-                    "duration_ps": _INT,
-                    **dict.fromkeys(("name", "op_type", "op_name"), _TEXT),
-                    "step": _INT,
-                    "launch": "int32",
-                }
-            ),
-            (),
-            {"lane": "timeline_lanes", "launch": "timeline_spans"},
-        ),
-        _public(HLO_TEXTS, "programs", unique=HLO_TEXTS.keys),
-        _public(HLO_PROGRAMS, "programs", unique=HLO_PROGRAMS.keys),
-    )
-}
+_TABLES = (
+    _public(RECORDED, unique=RECORDED.keys),
+    _public(STEPS, unique=("step",), may_be_nan=("duration_us", *STEP_PARTS)),  # of steps not recorded as a whole
+    _table(
+        "device_steps",
+        "core",
+        f"device str, step int64, {' '.join(STEP_PARTS)} sparse_core_busy_us float64",
+        ("device", "step"),
+        of_steps=True,
+    ),
+    _table("collectives", "core", "step int64, name str, start_ps duration_ps int64", ("step",), of_steps=True),
+    _table("op_parts", "core", "device host_or_device op_type op_name part str, earliest latest int64, shapes str"),
+    _table("op_totals", "core", _OP_SUMS, ("part",), _OF_PARTS),
+    _table("op_wall_totals", "core", "part int32, wall_time_ps float64", ("part",), _OF_PARTS),
+    _table("idle", "core", "device host_or_device str, idle_ps int64, busy_ps span_ps float64"),
+    _public(HOST_ANNOTATIONS, unique=HOST_ANNOTATIONS.keys, may_be_nan=("wall_time_us",)),
+    _public(KERNEL_STATS, unique=KERNEL_STATS.keys),
+    _public(COPIES),
+    _public(HLO_OPS, unique=HLO_OPS.keys),
+    _public(HLO_MEMORY, unique=HLO_MEMORY.keys),
+    _public(COMPILATIONS, unique=COMPILATIONS.keys),
+    _table(
+        "memory_events",
+        "core",
+        "memory_id str, row time_ps int64, is_allocation bool, following stack_bytes heap_bytes free_bytes "
+        "lifetime_peak_bytes int64, fragmentation float64, requested_bytes allocation_bytes int64, "
+        "op_name region_type data_type shape str, step int64, in_step bool",
+        ("row",),
+        {"following": "memory_events"},
+    ),
+    _public(MEMORY_SUMMARY, unique=("memory_id",)),
+    _public(MEMORY_PEAK, unique=MEMORY_PEAK.keys),
+    _public(TF_DATA_PIPELINES, unique=("pipeline",)),
+    _public(TF_DATA, name="tf_data_executions"),
+    _public(TF_DATA_CALLS, unique=("pipeline", "call")),
+    _public(IDLE_GAPS, "steps", unique=("step",), of_steps=True),
+    _table("op_cells", "steps", _OP_SUMS, ("part", "step"), _OF_PARTS, of_steps=True),
+    _table(
+        "op_wall",
+        "steps",
+        "part int32, step int64, step_part int8, stage int32, wall_time_ps float64",
+        rows_of={"part": "op_parts", "stage": "op_parts"},
+        of_steps=True,
+    ),
+    _table(
+        "annotation_wall",
+        "steps",
+        "annotation int32, step int64, step_part int8, wall_time_ps float64",
+        ("annotation", "step", "step_part"),
+        {"annotation": "host_annotations"},
+        of_steps=True,
+    ),
+    _table(
+        "kernel_cells",
+        "steps",
+        "row step occurrences int64, time_us float64",
+        ("row", "step"),
+        {"row": "kernel_stats"},
+        of_steps=True,
+    ),
+    _table(
+        "hlo_cells",
+        "steps",
+        "row step executions occurrences total_time_ps self_time_ps int64, flops bytes_accessed float64",
+        ("row", "step"),
+        {"row": "hlo_ops"},
+        of_steps=True,
+    ),
+    _table("timeline_lanes", "timeline", "plane line line_id str, is_recorded bool"),
+    _table(
+        "timeline_spans",
+        "timeline",
+        "lane int32, start_ps duration_ps int64, name op_type op_name str, step int64, launch int32",
+        rows_of={"lane": "timeline_lanes", "launch": "timeline_spans"},
+    ),
+    _public(HLO_TEXTS, "programs", unique=HLO_TEXTS.keys),
+    _public(HLO_PROGRAMS, "programs", unique=HLO_PROGRAMS.keys),
+)
+HOST_TABLES: dict[str, HostTable] = {table.name: table for table in _TABLES}
 """Every table of a host file, group by group."""

@@ -41,7 +41,7 @@ def run_table(rows: pd.DataFrame, table: schema.Table, run: str) -> Block:
         table,
         table.name,
         rows,
-        [*keys, *schema.names(sorted(table.metrics, key=importance)), *details],
+        [*keys, *(column.name for column in sorted(table.metrics, key=importance)), *details],
         nothing=f"{as_code(table.name)} has no rows: the profile of {as_markdown(run)} holds nothing for it.",
     )
 

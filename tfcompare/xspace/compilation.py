@@ -19,18 +19,26 @@ F = TypeVar("F", bound=Callable[..., Any])
 _MOST_LOOPS = 100
 
 
-def compiled(function: F) -> F:
+def compiled(function: F, *, forceinline: bool = False) -> F:
     """`function` compiled on first call for each combination of argument types, releasing the GIL; cached on disk.
 
     numba recompiles if the function's own file has changed, but not if a constant or function in another file has. It
     unpickles what is cached, so a folder that others can write to is not used: the function is compiled each time.
     """
-    return _compiled(function)
+    try:
+        cached = numba.njit(cache=True, nogil=True, forceinline=forceinline)(function)
+    except RuntimeError:  # numba has no writable cache folder
+        pass
+    else:
+        is_plain = not hasattr(cached, "stats")  # numba is disabled
+        if is_plain or _is_private(Path(str(cached.stats.cache_path))):
+            return cast(F, cached)
+    return cast(F, numba.njit(nogil=True, forceinline=forceinline)(function))
 
 
 def inlined(function: F) -> F:
     """As `compiled`, and inlined wherever it is called."""
-    return _compiled(function, forceinline=True)
+    return compiled(function, forceinline=True)
 
 
 def survives_full_disk(function: F) -> F:
@@ -64,15 +72,3 @@ def _is_private(folder: Path) -> bool:
     if why := why_not_private(folder):
         _refused[folder] = why
     return not why
-
-
-def _compiled(function: F, *, forceinline: bool = False) -> F:
-    try:
-        cached = numba.njit(cache=True, nogil=True, forceinline=forceinline)(function)
-    except RuntimeError:  # numba has no writable cache folder
-        pass
-    else:
-        is_plain = not hasattr(cached, "stats")  # numba is disabled
-        if is_plain or _is_private(Path(str(cached.stats.cache_path))):
-            return cast(F, cached)
-    return cast(F, numba.njit(nogil=True, forceinline=forceinline)(function))

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from tfcompare.errors import NotAProfile
+from tfcompare.schema.arrays import Int64
 from tfcompare.xspace import decoding
-
-if TYPE_CHECKING:
-    from tfcompare.schema.arrays import Int64
 
 
 @dataclass(frozen=True)
@@ -45,21 +42,18 @@ class Limits:
 
     def check_counts(self, counts: Int64) -> None:
         """Raises `NotAProfile` if a scan counted too many rows of a table (`decoding.PLANES`, …)."""
-        for table, (what, most) in self._of_tables().items():
+        for table, what, most in (
+            (decoding.PLANES, "planes", self.planes),
+            (decoding.LINES, "lines", self.lines),
+            (decoding.EVENTS, "events", self.events),
+            (decoding.EVENT_STATS, "stats of events", self.event_stats),
+            (decoding.EVENT_METADATA, "event metadata entries", self.event_metadata),
+            (decoding.STAT_METADATA, "stat metadata entries", self.stat_metadata),
+            (decoding.OTHER_STATS, "stats of planes and event metadata", self.other_stats),
+            (decoding.TEXTS, "errors, warnings and host names", self.texts),
+        ):
             if counts[table] > most:
                 raise NotAProfile(None, 0, f"an XSpace of at most {most:,} {what}", f"one of {int(counts[table]):,}")
-
-    def _of_tables(self) -> dict[int, tuple[str, int]]:
-        return {
-            decoding.PLANES: ("planes", self.planes),
-            decoding.LINES: ("lines", self.lines),
-            decoding.EVENTS: ("events", self.events),
-            decoding.EVENT_STATS: ("stats of events", self.event_stats),
-            decoding.EVENT_METADATA: ("event metadata entries", self.event_metadata),
-            decoding.STAT_METADATA: ("stat metadata entries", self.stat_metadata),
-            decoding.OTHER_STATS: ("stats of planes and event metadata", self.other_stats),
-            decoding.TEXTS: ("errors, warnings and host names", self.texts),
-        }
 
 
 LIMITS = Limits()

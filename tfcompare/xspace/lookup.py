@@ -35,6 +35,11 @@ def grouped(codes: Array, size: int) -> tuple[Array, Array]:
     return first[:-1], rows
 
 
+def ranges(codes: Array, size: int) -> Array:
+    """Where the rows of each code from 0 to `size` begin, and the end; `codes` are sorted."""
+    return np.searchsorted(codes, np.arange(size + 1)).astype(np.int64)
+
+
 @compiled
 def count_each(codes: Array, counts: Array) -> None:
     """Add the number of occurrences of each code to `counts`."""
@@ -127,8 +132,7 @@ def _intern(buffer: Array, starts: Array, lengths: Array, seed: Int, slots: Arra
 
 
 def dense_rows(ids: Array, rows: Array, wanted: Array, missing: Int, out: Array) -> None:
-    """Write to `out` the row of each id in `wanted`, `missing` if there is none. `ids` is sorted, and `rows` are the
-    rows of the `ids`."""
+    """Write to `out` the row of each id in `wanted`, `missing` for none; `ids` are sorted, and have these `rows`."""
     if not len(ids):
         out[:] = missing
     elif ids[0] >= 0 and ids[-1] < 8 * len(ids) + 1024:

@@ -102,10 +102,8 @@ def _parse(data: bytes | memoryview, limits: Limits) -> XSpace:
 
 
 def _scan(buffer: UInt8, limits: Limits) -> Tables:
-    """Scan into tables sized for a typical file; if they are too small, scan again into tables of the exact size.
-
-    Unused capacity only costs address space: memory is allocated when it is written.
-    """
+    """Scan into tables sized for a typical file; if they are too small, again into tables of the exact size. Unused
+    capacity only costs address space: memory is allocated when it is written."""
     size = len(buffer)
     entries = max(16_384, min(size // 32, 1 << 20))
     room = np.array([64, 1024, size // 14, size // 9, entries, entries, entries, 64], np.int64)
@@ -122,33 +120,25 @@ def _scan(buffer: UInt8, limits: Limits) -> Tables:
 
 
 def _allocate(room: Int64) -> Tables:
-    small = {table: np.empty((int(room[table]), width), np.int64) for table, width in decoding.WIDTHS.items()}
+    """Tables with room for so many rows, the small ones in the order of `decoding.WIDTHS`."""
     events, stats = int(room[decoding.EVENTS]), int(room[decoding.EVENT_STATS])
-    return Tables(
-        counts=np.zeros(decoding.MISSING + 1, np.int64),
-        planes=small[decoding.PLANES],
-        lines=small[decoding.LINES],
-        event_metadata=small[decoding.EVENT_METADATA],
-        stat_metadata=small[decoding.STAT_METADATA],
-        other_stats=small[decoding.OTHER_STATS],
-        texts=small[decoding.TEXTS],
-        events=EventColumns(
-            line=np.empty(events, np.int32),
-            metadata=np.empty(events, np.int32),
-            offset=np.empty(events, np.int64),
-            duration=np.empty(events, np.int64),
-            occurrences=np.zeros(events, np.int64),
-        ),
-        stats=StatColumns(
-            event=np.empty(stats, np.int32),
-            name=np.empty(stats, np.int32),
-            kind=np.empty(stats, np.uint8),
-            value=np.empty(stats, np.int64),
-            length=np.zeros(stats, np.int32),
-        ),
-        event_rows=_rows(int(room[decoding.EVENT_METADATA])),
-        stat_rows=_rows(int(room[decoding.STAT_METADATA])),
+    of_events = EventColumns(
+        line=np.empty(events, np.int32),
+        metadata=np.empty(events, np.int32),
+        offset=np.empty(events, np.int64),
+        duration=np.empty(events, np.int64),
+        occurrences=np.zeros(events, np.int64),
     )
+    of_stats = StatColumns(
+        event=np.empty(stats, np.int32),
+        name=np.empty(stats, np.int32),
+        kind=np.empty(stats, np.uint8),
+        value=np.empty(stats, np.int64),
+        length=np.zeros(stats, np.int32),
+    )
+    small = [np.empty((int(room[table]), width), np.int64) for table, width in decoding.WIDTHS.items()]
+    rows = [_rows(int(room[table])) for table in (decoding.EVENT_METADATA, decoding.STAT_METADATA)]
+    return Tables._make([np.zeros(decoding.MISSING + 1, np.int64), *small, of_events, of_stats, *rows])
 
 
 def _rows(entries: int) -> Rows:
@@ -193,19 +183,24 @@ class _Builder:
 
     def build(self) -> XSpace:
         plane_count = len(self.planes)
-        line_range = _ranges(self.lines[:, decoding.LINE_PLANE], plane_count)
+        line_range = lookup.ranges(self.lines[:, decoding.LINE_PLANE], plane_count)
         event_first = np.append(self.lines[:, decoding.LINE_FIRST_EVENT], len(self.events.line))
         event_range = event_first[line_range]
         stat_labels = self._texts(self.stat_metadata, decoding.META_NAME)
         stat_codes: dict[str, int] = {}
         code_of_row = np.array([stat_codes.setdefault(s, len(stat_codes)) for s in stat_labels], np.int32)
         plane_stats, metadata_stats = self._other_stats(code_of_row)
+        owner, name, kind, value, length = self.stats
+        if self.has_missing:
+            value[(kind == decoding.REF) & (value < 0)] = len(self.stat_metadata)
+            name[name < 0] = len(self.stat_metadata)
+        lookup.replace(name, code_of_row)
         return XSpace(
             buffer=self.buffer,
             planes=self._planes(line_range, event_range, plane_stats, list(stat_codes), stat_labels),
             lines=self._lines(),
             events=self._events(),
-            event_stats=self._event_stats(code_of_row),
+            event_stats=Stats(owner, name, kind, value, length),
             metadata_stats=metadata_stats,
             metadata_plane=np.append(self.event_metadata[:, decoding.META_PLANE], -1),
             metadata_ids=np.append(self.event_metadata[:, decoding.META_ID], -1),
@@ -254,19 +249,10 @@ class _Builder:
             raise NotAProfile(None, 0, "events that take some days in all", "times that add up to many years")
         return Events(line, metadata, start, duration, occurrences, odd_times)
 
-    def _event_stats(self, code_of_row: Int32) -> Stats:
-        """The stats of events, with their names as codes."""
-        owner, name, kind, value, length = self.stats
-        if self.has_missing:
-            value[(kind == decoding.REF) & (value < 0)] = len(self.stat_metadata)
-            name[name < 0] = len(self.stat_metadata)
-        lookup.replace(name, code_of_row)
-        return Stats(owner, name, kind, value, length)
-
     def _other_stats(self, code_of_row: Int32) -> tuple[dict[int, Stats], Stats]:
         """(stats of each plane, stats of event metadata entries)."""
         table = self.other_stats
-        stat_range = _ranges(table[:, decoding.STAT_PLANE], len(self.planes))
+        stat_range = lookup.ranges(table[:, decoding.STAT_PLANE], len(self.planes))
         rows = _rows_of_ids(self.stat_metadata, table[:, decoding.STAT_ID].copy(), stat_range)
         refs = _rows_of_ids(self.stat_metadata, table[:, decoding.STAT_VALUE].copy(), stat_range)
         value = np.where(table[:, decoding.STAT_KIND] == decoding.REF, refs, table[:, decoding.STAT_VALUE])
@@ -288,6 +274,10 @@ class _Builder:
     def _planes(
         self, line_range: Int64, event_range: Int64, stats: dict[int, Stats], names: list[str], labels: Strings
     ) -> tuple[Plane, ...]:
+        found: dict[int, dict[str, StatValue]] = {plane: {} for plane in stats}
+        for plane, own in stats.items():
+            for code, kind, value, length in zip(own.name, own.kind, own.value, own.length, strict=True):
+                found[plane][names[code]] = self._value(int(kind), int(value), int(length), labels)
         return tuple(
             Plane(
                 index=i,
@@ -297,16 +287,10 @@ class _Builder:
                 line_count=int(line_range[i + 1] - line_range[i]),
                 first_event=int(event_range[i]),
                 event_count=int(event_range[i + 1] - event_range[i]),
-                stats=self._plane_stats(stats[i], names, labels) if i in stats else {},
+                stats=found.get(i, {}),
             )
             for i, (identity, start, length) in enumerate(self.planes.tolist())
         )
-
-    def _plane_stats(self, stats: Stats, names: list[str], labels: Strings) -> dict[str, StatValue]:
-        out: dict[str, StatValue] = {}
-        for code, kind, value, length in zip(stats.name, stats.kind, stats.value, stats.length, strict=True):
-            out[names[code]] = self._value(int(kind), int(value), int(length), labels)
-        return out
 
     def _value(self, kind: int, value: int, length: int, labels: Strings) -> StatValue:
         if kind == decoding.STR:
@@ -320,17 +304,11 @@ class _Builder:
         return value & (1 << 64) - 1 if kind == decoding.UINT64 else value
 
 
-def _ranges(plane_of_row: Int64, planes: int) -> Int64:
-    """Where the rows of each plane begin, and the end; rows are sorted by plane."""
-    return np.searchsorted(plane_of_row, np.arange(planes + 1)).astype(np.int64)
-
-
 def _rows_of_ids(metadata: Int64, wanted: Int64, ranges: Int64) -> Int32:
-    """For each id, the row of its entry in the same plane; one past the last row if there is none.
-
-    `ranges`: where the ids of each plane begin, and the end."""
+    """For each id, the row of its entry in the same plane; one past the last row if there is none. `ranges`: where the
+    ids of each plane begin, and the end."""
     out = np.full(len(wanted), len(metadata), np.int32)
-    bounds = _ranges(metadata[:, decoding.META_PLANE], len(ranges) - 1)
+    bounds = lookup.ranges(metadata[:, decoding.META_PLANE], len(ranges) - 1)
     for plane in np.flatnonzero(ranges[1:] > ranges[:-1]).tolist():
         ids = metadata[bounds[plane] : bounds[plane + 1], decoding.META_ID]
         order = np.argsort(ids, kind="stable")

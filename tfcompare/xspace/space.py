@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, wraps
+from typing import TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +15,7 @@ from tfcompare.schema.arrays import Bools, Int32, Int64, Strings
 from tfcompare.xspace import decoding, lookup
 from tfcompare.xspace.texts import text_of
 
+T = TypeVar("T")
 UInt8 = npt.NDArray[np.uint8]
 StatValue = int | float | str | bytes
 
@@ -128,31 +131,24 @@ class XSpace:
     errors: tuple[str, ...]
     warnings: tuple[str, ...]
 
-    def with_events(self, kept: Bools) -> XSpace:
+    def with_events(self, chosen: Bools) -> XSpace:
         """The same XSpace with only some of the events, in the same order."""
-        before = np.append(0, np.cumsum(kept))
+        before = np.append(0, np.cumsum(chosen))
         first, count = self.lines.first_event, self.lines.event_count
         lines = replace(self.lines, first_event=before[first], event_count=before[first + count] - before[first])
-        planes = tuple(
-            replace(plane, first_event=int(before[plane.events.start]),
-                    event_count=int(before[plane.events.stop] - before[plane.events.start]))
-            for plane in self.planes
-        )  # fmt: skip
+        places = [(plane, *before[[plane.events.start, plane.events.stop]].tolist()) for plane in self.planes]
         events, stats = self.events, self.event_stats
-        of_kept = kept[stats.owner]
+        columns = ("line", "metadata", "start_ps", "duration_ps", "occurrences")
+        of_events = {name: getattr(events, name)[chosen] for name in columns}
+        has_owner = chosen[stats.owner]
+        of_stats = {name: getattr(stats, name)[has_owner] for name in ("name", "kind", "value", "length")}
         return replace(
             self,
-            planes=planes,
+            planes=tuple(replace(plane, first_event=at, event_count=end - at) for plane, at, end in places),
             lines=lines,
-            events=Events(
-                events.line[kept], events.metadata[kept], events.start_ps[kept], events.duration_ps[kept],
-                events.occurrences[kept], events.odd_times,
-            ),
-            event_stats=Stats(
-                before[stats.owner[of_kept]].astype(np.int32), stats.name[of_kept], stats.kind[of_kept],
-                stats.value[of_kept], stats.length[of_kept],
-            ),
-        )  # fmt: skip
+            events=replace(events, **of_events),
+            event_stats=replace(stats, owner=before[stats.owner[has_owner]].astype(np.int32), **of_stats),
+        )
 
     def text(self, start: int, length: int) -> str:
         """The text at that position of the buffer."""
@@ -161,13 +157,6 @@ class XSpace:
     def numbers(self, name: str) -> tuple[Int64, Int64]:
         """(event rows, values) of the integer stat `name`; unsigned values from 2^63 wrap to negative numbers."""
         return _numbers(self.event_stats, self._rows(self.event_stats, name))
-
-    def number_of_each(self, name: str, absent: int) -> Int64:
-        """The integer stat `name` of every event, `absent` if it has none."""
-        out = np.full(len(self.events), absent, np.int64)
-        owners, values = self.numbers(name)
-        out[owners] = values
-        return out
 
     def number_of(self, name: str, rows: Int32 | Int64, absent: int) -> Int64:
         """The integer stat `name` of the events `rows`, `absent` for events without it; the last one of several."""
@@ -304,6 +293,19 @@ class XSpace:
             codes[refs] = code_of_ref.take(values)
         known = (codes >= 0).nonzero()[0]
         return StringStat(stats.owner.take(rows.take(known)), codes.take(known), list(labels))
+
+
+def once_per_space(find: Callable[[XSpace], T]) -> Callable[[XSpace], T]:
+    """`find`, called once for each XSpace, however many tables need its result."""
+    found: WeakKeyDictionary[XSpace, T] = WeakKeyDictionary()
+
+    @wraps(find)
+    def find_once(space: XSpace) -> T:
+        if space not in found:
+            found[space] = find(space)
+        return found[space]
+
+    return find_once
 
 
 def _numbers(stats: Stats, rows: Int32 | Int64) -> tuple[Int64, Int64]:

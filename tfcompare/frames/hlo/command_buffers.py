@@ -18,7 +18,6 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -31,7 +30,7 @@ from tfcompare.hlo.program import Program
 from tfcompare.schema.arrays import Bools, Int32, Int64
 from tfcompare.units import format_percent
 from tfcompare.xspace import XSpace
-from tfcompare.xspace.space import StringStat
+from tfcompare.xspace.space import StringStat, once_per_space
 
 COMMAND_BUFFER = "command buffer"
 """The category, and the type of op, of kernels in a command buffer whose instructions are unknown."""
@@ -44,7 +43,6 @@ Launch = tuple[int, tuple[str, ...]]
 _LEAST_SHARE = 0.01  # less changes no reading of a table
 _NODE = "cuda_graph_node_id"
 
-_of_space: WeakKeyDictionary[XSpace, Instructions] = WeakKeyDictionary()
 _OF_AMD = ".kd"  # how AMD's profiler ends the names of kernels
 _FURTHER = re.compile(r"__\d+$")  # how XLA ends the names of an instruction's second kernel and of those after it
 _MEMORY_SET, _MEMORY_COPY = "Memset", "Memcpy"
@@ -77,17 +75,9 @@ class Instructions:
         return out
 
 
+@once_per_space
 def instructions_of(space: XSpace) -> Instructions:
-    """The instructions that the file's events ran; they are found once, however many tables need them.
-
-    Raises `NotAProfile` for a damaged program.
-    """
-    if space not in _of_space:
-        _of_space[space] = _instructions_of(space)
-    return _of_space[space]
-
-
-def _instructions_of(space: XSpace) -> Instructions:
+    """The instructions that the file's events ran. Raises `NotAProfile` for a damaged program."""
     recorded = space.strings(HLO_OP)
     if device_kind(space) != "GPU":
         return Instructions(recorded)
@@ -98,7 +88,9 @@ def _instructions_of(space: XSpace) -> Instructions:
     rows, program = rows[is_inside], program[is_inside]
     if not len(rows):
         return Instructions(recorded)
-    kernels_of = _kernels_of(programs, set(program.tolist()))
+    wanted = set(program.tolist())
+    every = [(own_id, programs.program(own_id)) for own_id in programs.ids if wanted & {own_id, _NO_PROGRAM}]
+    kernels_of = {own_id: ProgramKernels(one) for own_id, one in every if one is not None}
     launches, outside = _launches(space, rows, program, kernels_of), device_rows(space)[~is_inside]
     found = _names_by_launch(space, kernels_of, launches, outside)
     labels = {label: code for code, label in enumerate(recorded.labels)}
@@ -115,11 +107,9 @@ def _instructions_of(space: XSpace) -> Instructions:
     codes[rows] = new
     owners = np.flatnonzero(codes >= 0).astype(np.int32)
     order, names = np.argsort(rows), list(labels)
-    return Instructions(
-        StringStat(owners, codes[owners], names),
-        frozenset(names[code] for code in np.unique(new[~is_known & (new >= 0)]).tolist()),
-        rows[order], program[order], rows[~is_known],
-    )  # fmt: skip
+    buffers = frozenset(names[code] for code in np.unique(new[~is_known & (new >= 0)]).tolist())
+    named = StringStat(owners, codes[owners], names)
+    return Instructions(named, buffers, rows[order], program[order], rows[~is_known])
 
 
 def _are_in_buffers(
@@ -175,7 +165,7 @@ def _as_added(
     used, which = np.unique(entry, return_inverse=True)
     names = [as_of_nvidia(name) for name in space.metadata_names[used].tolist()]
     is_named = np.array([any(one.is_named(name) for one in kernels_of.values()) for name in names], np.bool_)[which]
-    is_memory = np.array([*map(is_memory_op, names)], np.bool_)[which]
+    is_memory = np.array([name.startswith((_MEMORY_SET, _MEMORY_COPY)) for name in names], np.bool_)[which]
     last = np.full(launch[-1] + 1, -1)
     np.maximum.at(last, launch[is_named & has_node], node[is_named & has_node])
     firsts, same = combinations(launch, node)
@@ -206,20 +196,18 @@ def _of_nodes(space: XSpace, rows: Int32, instruction: Int64) -> Int64:
     return out
 
 
-def _kernels_of(programs: Programs, wanted: Collection[int]) -> dict[int, ProgramKernels]:
-    """The kernels of the wanted programs, of all where any is unknown, by their ids."""
-    ids = programs.ids if _NO_PROGRAM in wanted else [own_id for own_id in programs.ids if own_id in wanted]
-    return {own_id: ProgramKernels(program) for own_id in ids if (program := programs.program(own_id)) is not None}
-
-
 def _names_by_launch(
     space: XSpace, kernels_of: Mapping[int, ProgramKernels], launches: Iterable[Launch], outside: Int32
 ) -> list[tuple[int, list[str]]]:
     """(the id of the program, the names of the instructions) of the kernels of each launch; −1 and empty where unknown.
-
-    `outside` are the kernels that did not run in command buffers.
-    """
-    of_launch = [_program_of(kernels, own_id, kernels_of) for own_id, kernels in launches]
+    `outside` are the kernels that did not run in command buffers."""
+    of_launch = []
+    for own_id, kernels in launches:
+        if own_id == _NO_PROGRAM:  # the one that has the most of the kernels, if only one has
+            counts = sorted((program.count(kernels), one) for one, program in kernels_of.items())
+            (second, _), (most, best) = [(0, 0), (0, 0), *counts][-2:]
+            own_id = best if most > second else _NO_PROGRAM
+        of_launch.append(own_id)
     for own_id, (_, kernels) in zip(of_launch, launches, strict=True):
         if own_id in kernels_of:
             kernels_of[own_id].recorded.update(kernels)
@@ -233,15 +221,6 @@ def _names_by_launch(
         (own_id, kernels_of[own_id].instructions(kernels) if own_id in kernels_of else [""] * len(kernels))
         for own_id, (_, kernels) in zip(of_launch, launches, strict=True)
     ]
-
-
-def _program_of(kernels: Collection[str], program_id: int, kernels_of: Mapping[int, ProgramKernels]) -> int:
-    """The program of a launch: the one it names, else the one that has the most of the kernels, if only one has."""
-    if program_id != _NO_PROGRAM:
-        return program_id
-    counts = sorted((found.count(kernels), own_id) for own_id, found in kernels_of.items())
-    (second, _), (most, best) = [(0, 0), (0, 0), *counts][-2:]
-    return best if most > second else _NO_PROGRAM
 
 
 def unattributed_kernels(space: XSpace) -> str:
@@ -262,14 +241,14 @@ def unattributed_kernels(space: XSpace) -> str:
 
 
 class ProgramKernels:
-    """The kernels of one program. `recorded` are the names of all that the file has of it, to be filled in before
-    asking for instructions."""
+    """The kernels of one program. `recorded`: the names of all in the file, to be added before anything is asked."""
 
     def __init__(self, program: Program) -> None:
         self.recorded: set[str] = set()
         self._program, self._schedule = program, schedule_of(program)
         rows = np.array(self._schedule.rows, np.int64)
-        self._own = dict(zip(rows.tolist(), map(_kernel_of, program.names(rows).tolist()), strict=True))
+        kernels = [_OTHER_LETTER.sub("_", name) for name in program.names(rows).tolist()]  # as XLA names them
+        self._own = dict(zip(rows.tolist(), kernels, strict=True))
         self._named: dict[str, set[int]] = {}
         for row, kernel in self._own.items():
             self._named.setdefault(kernel, set()).add(row)
@@ -387,11 +366,6 @@ class ProgramKernels:
         }
 
 
-def is_memory_op(kernel: str) -> bool:
-    """Whether this is a memory set or copy, by its name."""
-    return kernel.startswith((_MEMORY_SET, _MEMORY_COPY))
-
-
 def as_of_nvidia(kernel: str) -> str:
     """The name of a kernel without what AMD's profiler adds."""
     return kernel.removesuffix(_OF_AMD)
@@ -400,8 +374,3 @@ def as_of_nvidia(kernel: str) -> str:
 def _only(rows: Rows) -> int | None:
     """The only one of these; None if there are several, or none."""
     return next(iter(rows)) if rows is not None and len(rows) == 1 else None
-
-
-def _kernel_of(instruction: str) -> str:
-    """The name of the kernel that XLA generates for an instruction."""
-    return _OTHER_LETTER.sub("_", instruction)

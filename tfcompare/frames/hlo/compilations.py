@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ from tfcompare.frames.hlo.programs import Programs, programs_of
 from tfcompare.frames.nesting import order_by_start, parents_in_time
 from tfcompare.frames.planes import host_plane, recorded_on
 from tfcompare.hlo.names import function_name
-from tfcompare.hlo.program import PARAMETER_NUMBER, Program
+from tfcompare.hlo.program import PARAMETER_NUMBER
 from tfcompare.schema.arrays import Bools, Int32, Strings
 from tfcompare.schema.hlo import COMPILING, LOWERING, TRACING
 from tfcompare.xspace import XSpace
@@ -63,34 +64,25 @@ def compilations(space: XSpace) -> pa.Table:
 
 
 def _differing_shapes(programs: Programs, ids: list[int]) -> str:
-    """The parameters in which these programs differ, such as `f32[8,128]; f32[9,128]`.
-
-    Empty if they do not differ, or not in the shapes of as many parameters. Damaged programs are left out.
-    """
-    signatures = list(dict.fromkeys(filter(None, (_parameters(programs, program_id) for program_id in ids))))
+    """The parameters in which these programs differ, such as `f32[8,128]; f32[9,128]`, but for damaged ones; empty if
+    they do not differ, or not in the shapes of as many parameters."""
+    found: dict[tuple[str, ...], None] = {}
+    for program_id in ids:
+        with suppress(NotAProfile):
+            program = programs.program(program_id)
+            if program is not None and program.entry >= 0:
+                entry = program.instructions_of(np.array([program.entry]))
+                parameters = entry[program.has_opcode(entry, "parameter".__eq__)]
+                numbers = program.integers(parameters, PARAMETER_NUMBER)
+                rows = parameters[np.argsort(numbers, kind="stable")].tolist()
+                found[tuple(", ".join(map(str, program.shape_of(row).arrays)) for row in rows)] = None
+    signatures = list(filter(None, found))
     if len(signatures) < 2 or len({len(signature) for signature in signatures}) > 1:
         return ""
     differing = [i for i, shapes in enumerate(zip(*signatures, strict=True)) if len(set(shapes)) > 1]
     more = ", …" if len(differing) > _MOST_PARAMETERS else ""
     texts = [", ".join(one[i] for i in differing[:_MOST_PARAMETERS]) + more for one in signatures[:_MOST_PROGRAMS]]
     return "; ".join([*texts, *(["…"] if len(signatures) > _MOST_PROGRAMS else [])])
-
-
-def _parameters(programs: Programs, program_id: int) -> tuple[str, ...]:
-    """The shapes of a program's parameters, in order; none if it is damaged."""
-    try:
-        program = programs.program(program_id)
-        return _shapes_of_parameters(program) if program is not None else ()
-    except NotAProfile:
-        return ()
-
-
-def _shapes_of_parameters(program: Program) -> tuple[str, ...]:
-    entry = program.instructions_of(np.array([program.entry])) if program.entry >= 0 else np.zeros(0, np.int64)
-    parameters = entry[program.has_opcode(entry, "parameter".__eq__)]
-    numbers = program.integers(parameters, PARAMETER_NUMBER)
-    rows = parameters[np.argsort(numbers, kind="stable")].tolist()
-    return tuple(", ".join(map(str, program.shape_of(row).arrays)) for row in rows)
 
 
 class CompileEvents(NamedTuple):
@@ -109,7 +101,8 @@ def compile_events(space: XSpace) -> CompileEvents:
     module where the event names it, else that of the call around the event, else that of the module that events within
     its time name; empty where nothing does.
     """
-    phase = np.array([_phase(name) for name in space.metadata_names.tolist()], object)
+    names = map(_PHASE.fullmatch, space.metadata_names.tolist())
+    phase = np.array([str(name.lastgroup) if name else "" for name in names], object)
     plane = host_plane(space)
     rows = space.rows_of_entries(phase != "").astype(np.int32)
     if plane is not None and len(rows):
@@ -125,11 +118,6 @@ def compile_events(space: XSpace) -> CompileEvents:
     unnamed = np.flatnonzero(is_outermost & (functions == "") & (phases == COMPILING))
     functions[unnamed] = _modules_within(space, rows[unnamed], rows[modules != ""], modules[modules != ""])
     return CompileEvents(rows[is_outermost], phases[is_outermost].tolist(), functions[is_outermost].tolist())
-
-
-def _phase(name: str) -> str:
-    found = _PHASE.fullmatch(name)
-    return str(found.lastgroup) if found else ""
 
 
 def _enclosing(space: XSpace, rows: Int32, phases: Strings) -> tuple[Strings, Bools]:

@@ -21,7 +21,7 @@ from tfcompare.frames.nesting import order_by_start, self_times
 from tfcompare.frames.ops.op_parts import OpEvents
 from tfcompare.frames.planes import device_kind
 from tfcompare.frames.steps.steps import Steps
-from tfcompare.hlo.cost import bytes_accessed, categories, flops, multiplied_types
+from tfcompare.hlo.cost import bytes_accessed, categories, float_sums, flops, multiplied_types, plausible
 from tfcompare.hlo.expression import expressions
 from tfcompare.hlo.peaks import Peaks, peaks_of
 from tfcompare.schema.arrays import Bools, Floats, Int32, Int64, Strings
@@ -33,11 +33,8 @@ Facts = dict[str, npt.NDArray[Any]]
 """Columns with a row for each instruction."""
 
 _NAN = float("nan")
-_LARGEST = 1e18  # costs and rates beyond that are damage
 _PS_PER_S = 1e12
-_OF_CELLS = {
-    "executions": "executions", "occurrences": "occurrences", "total_time_ps": "total_ps", "self_time_ps": "self_ps",
-}  # fmt: skip
+_OF_CELLS = {name: name.replace("_time", "") for name in ("executions", "occurrences", "total_time_ps", "self_time_ps")}
 _LATE_SHARE, _LATE_PS = 0.1, 20_000_000
 """So late after its events an instruction may be marked as done; others go on elsewhere: their times tell no rate."""
 _STATS = {"flops": ("flops", "model_flops"), "bytes_accessed": ("bytes_accessed",)}
@@ -93,8 +90,12 @@ def instructions(space: XSpace, ops: Sequence[OpEvents], steps: Steps) -> Instru
     peaks = Peaks() if kind == "CPU" else peaks_of(space.planes[plane].stats)
     read = _facts_of_metadata if kind == "TPU" else _facts_of_events
     facts, which, costs = read(space, programs, rows, peaks)
-    if kind == "TPU":
-        facts, which = _by_core_type(facts, which, np.concatenate([events.on_sparse_core for events in ran]))
+    if kind == "TPU":  # the instructions of each type of core; the peak that a file has is that of TensorCores
+        size = len(facts["program"])
+        used, which = distinct(which + size * np.concatenate([events.on_sparse_core for events in ran]), 2 * size)
+        facts = {name: values[used % size] for name, values in facts.items()}
+        facts["core_type"] = np.where(used >= size, schema.SPARSE_CORE, TENSOR_CORE).astype(object)
+        facts["peak_flops_per_s"] = np.where(used >= size, _NAN, facts["peak_flops_per_s"])
     firsts, same = combinations(*(_codes(facts[key]) for key in ("program", "hlo_op", "category", "core_type")))
     instruction = same[which]
     figures = {
@@ -103,7 +104,7 @@ def instructions(space: XSpace, ops: Sequence[OpEvents], steps: Steps) -> Instru
     }
     of_instructions: Facts = {name: sums(instruction, values, len(firsts)) for name, values in figures.items()}
     costs = {name: each * figures["executions"] for name, each in costs.items()}
-    of_instructions |= {name: _float_sums(instruction, cost, len(firsts)) for name, cost in costs.items()}
+    of_instructions |= {name: float_sums(instruction, cost, len(firsts)) for name, cost in costs.items()}
     facts = {name: values[firsts] for name, values in facts.items()}
     table = _table(facts | of_instructions | {"peak_bytes_per_s": np.full(len(firsts), peaks.bandwidth)})
     order = _order(facts | of_instructions)
@@ -115,11 +116,10 @@ def instructions(space: XSpace, ops: Sequence[OpEvents], steps: Steps) -> Instru
 
 
 def _cells(row: Int64, step: Int32, figures: Facts, costs: Mapping[str, Floats], steps: Steps) -> pa.Table:
-    """`hlo_cells` from the row in `hlo_ops`, the position of the step (−1 outside all steps), the figures and the costs
-    of each event."""
+    """`hlo_cells` from the row in `hlo_ops`, step position (−1 outside all steps), figures and costs of each event."""
     rows, numbers, inside, code = cells_by_step(row, step, steps.number)
     values = {name: sums(code, figures[of][inside], len(rows)) for name, of in _OF_CELLS.items()}
-    of_cells = {name: _plausible(_float_sums(code, cost[inside], len(rows))) for name, cost in costs.items()}
+    of_cells = {name: plausible(float_sums(code, cost[inside], len(rows))) for name, cost in costs.items()}
     unknown = dict.fromkeys(_STATS, np.full(len(rows), _NAN))
     return host_table("hlo_cells", {"row": rows, "step": numbers, **values, **unknown, **of_cells})
 
@@ -127,10 +127,9 @@ def _cells(row: Int64, step: Int32, figures: Facts, costs: Mapping[str, Floats],
 def _order(facts: Facts) -> Int64:
     names = ("program", "hlo_op", "core_type")
     keys = pa.table({name: facts[name] for name in ("self_ps", *names)})
-    order: Int64 = pc.sort_indices(
-        keys, [("self_ps", "descending"), *((name, "ascending") for name in names)]
-    ).to_numpy()
-    return order.astype(np.int64)
+    by = [("self_ps", "descending"), *((name, "ascending") for name in names)]
+    order: Int64 = pc.sort_indices(keys, by).to_numpy().astype(np.int64)
+    return order
 
 
 def _codes(texts: Strings) -> Int32:
@@ -141,7 +140,7 @@ def _codes(texts: Strings) -> Int32:
 def _table(facts: Facts) -> pa.Table:
     """`hlo_ops` in the order of the instructions, from the times and facts of each."""
     total_ps = facts["total_ps"]
-    costs, accessed = (_plausible(facts[cost]) for cost in _STATS)
+    costs, accessed = (plausible(facts[cost]) for cost in _STATS)
     is_transfer = np.array([category.endswith(TRANSFERS) for category in facts["category"]], np.bool_)
     is_timed = (total_ps > 0) & ~is_transfer
     is_whole = facts["late_ps"] <= _LATE_SHARE * total_ps + _LATE_PS * facts["occurrences"]
@@ -154,20 +153,12 @@ def _table(facts: Facts) -> pa.Table:
         "self_time_us": facts["self_ps"] / PS_PER_US,
         "flops": costs,
         "bytes_accessed": accessed,
-        "flops_per_s": _plausible(costs / total_s),
-        "bandwidth_bytes_per_s": _plausible(accessed / total_s),
+        "flops_per_s": plausible(costs / total_s),
+        "bandwidth_bytes_per_s": plausible(accessed / total_s),
         "operational_intensity": intensity,
         "bound_by": np.where(is_known, np.where(intensity >= ridge, "compute", "memory"), ""),
     }
     return host_table("hlo_ops", facts | derived)
-
-
-def _float_sums(code: Int64, values: Floats, size: int) -> Floats:
-    return np.bincount(code, values, size).astype(np.float64, copy=False)
-
-
-def _plausible(numbers: Floats) -> Floats:
-    return np.where(numbers <= _LARGEST, numbers, _NAN)
 
 
 def _on_devices(space: XSpace, ops: Sequence[OpEvents], kind: str) -> list[_Ran]:
@@ -176,12 +167,10 @@ def _on_devices(space: XSpace, ops: Sequence[OpEvents], kind: str) -> list[_Ran]
     names = instructions_of(space).hlo_op.spread(len(space.events)) if kind == "GPU" else None
     for plane in ops:
         if plane.host_or_device != schema.HOST:
+            times = plane.total_ps, plane.self_ps, plane.occurrences, plane.executions
             late = np.broadcast_to(np.int64(0), len(plane.rows))
             on_sparse_core = np.broadcast_to(plane.host_or_device == schema.SPARSE_CORE, len(plane.rows))
-            ran = _Ran(
-                plane.rows, plane.step, plane.total_ps, plane.self_ps, plane.occurrences, plane.executions, late,
-                on_sparse_core,
-            )  # fmt: skip
+            ran = _Ran(plane.rows, plane.step, *times, late, on_sparse_core)
             if names is not None:
                 named = names[plane.rows] >= 0
                 ran = _Ran(*(getattr(ran, f.name)[named] for f in fields(ran)))
@@ -195,10 +184,8 @@ def _on_host(space: XSpace, steps: Steps) -> _Ran:
     order_by_start(events.line, events.start_ps, events.duration_ps, rows)
     own = self_times(events.line, events.start_ps, events.duration_ps, rows)
     ones = np.ones(len(rows), np.int64)
-    on_sparse_core = np.zeros(len(rows), np.bool_)
-    return _Ran(
-        rows, steps.of_event[rows], events.duration_ps[rows], own, ones, ones, late_ps(space, rows), on_sparse_core
-    )
+    times = events.duration_ps[rows], own, ones, ones, late_ps(space, rows)
+    return _Ran(rows, steps.of_event[rows], *times, np.zeros(len(rows), np.bool_))
 
 
 def _facts_of_events(space: XSpace, programs: Programs, rows: Int32, peaks: Peaks) -> tuple[Facts, Int64, Facts]:
@@ -269,17 +256,6 @@ def _recorded_costs(space: XSpace, rows: Int32, is_opaque: Bools) -> Facts:
             is_known = (costs > 0) | ((costs == 0) & ~is_opaque)
             out[name] = np.where(np.isnan(out[name]) & is_known, costs, out[name])
     return out
-
-
-def _by_core_type(facts: Facts, which: Int64, on_sparse_core: Bools) -> tuple[Facts, Int64]:
-    """The facts of the distinct instructions on each type of core, and the instruction of each row. The peak FLOP rate
-    that a file has is that of TensorCores."""
-    size = len(facts["program"])
-    used, which = distinct(which + size * on_sparse_core, 2 * size)
-    facts = {name: values[used % size] for name, values in facts.items()}
-    facts["core_type"] = np.where(used >= size, schema.SPARSE_CORE, TENSOR_CORE).astype(object)
-    facts["peak_flops_per_s"] = np.where(used >= size, _NAN, facts["peak_flops_per_s"])
-    return facts, which
 
 
 def _facts(size: int) -> Facts:

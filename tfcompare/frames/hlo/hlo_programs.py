@@ -15,13 +15,14 @@ from tfcompare.frames.hlo.programs import programs_of
 from tfcompare.hlo.buffers import Buffer, buffers
 from tfcompare.hlo.expression import digests, expressions
 from tfcompare.hlo.neighbours import fused_texts, operand_texts, source_ops, user_texts
-from tfcompare.hlo.program import Program
+from tfcompare.hlo.program import Program, last_rows
 from tfcompare.hlo.shapes import Array
 from tfcompare.xspace import XSpace
 
 _FIGURES = ("kind", "size_bytes", "lifetime_share", "first_position", "last_position", "positions", "is_live_at_peak")
 """Columns that are attributes of a `Buffer`."""
 _LARGEST_SPACE = 1 << 31
+_TEXTS = {"operands": operand_texts, "users": user_texts, "fused": fused_texts, "source_ops": source_ops}
 
 
 def hlo_programs(space: XSpace, ran: pa.Table) -> pa.Table:
@@ -65,14 +66,12 @@ def hlo_texts(space: XSpace, ran: pa.Table) -> pa.Table:
     ids = {programs.name(own_id): own_id for own_id in programs.ids}
     keys = dict.fromkeys(zip(*(ran[key].to_pylist() for key in ("program", "hlo_op")), strict=True))
     known = [(at, ids[program], hlo_op) for at, (program, hlo_op) in enumerate(keys) if program in ids]
-    texts = {name: np.full(len(keys), "", object) for name in ("operands", "users", "fused", "source_ops")}
+    texts = {name: np.full(len(keys), "", object) for name in _TEXTS}
     rows = np.array([at for at, _, _ in known], np.int64)
     own_ids = np.array([own_id for _, own_id, _ in known], np.int64)
     for _, program, positions, found in programs.find(own_ids, [hlo_op for _, _, hlo_op in known]):
-        texts["operands"][rows[positions]] = operand_texts(program, found)
-        texts["users"][rows[positions]] = user_texts(program, found)
-        texts["fused"][rows[positions]] = fused_texts(program, found)
-        texts["source_ops"][rows[positions]] = source_ops(program, found)
+        for name, texts_of in _TEXTS.items():
+            texts[name][rows[positions]] = texts_of(program, found)
     names = {"program": [program for program, _ in keys], "hlo_op": [hlo_op for _, hlo_op in keys]}
     return host_table("hlo_texts", {**names, **texts})
 
@@ -111,7 +110,7 @@ def _in_order(rows: pa.Table) -> pa.Table:
 def _table(program: Program, found: list[Buffer], name: str) -> pa.Table:
     """A row for each buffer of the program, texts not yet as dictionaries."""
     numbers = np.array([one.instruction for one in found], np.int64)
-    instruction = program.rows_numbered(numbers)
+    instruction = last_rows(program.number, numbers)
     known = np.flatnonzero(instruction >= 0)
     texts = {column: np.full(len(found), "", object) for column in ("hlo_op", "shape", "op_name", "source")}
     rows = instruction[known]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -14,19 +13,18 @@ from tfcompare.hlo.program import Program, read_program
 from tfcompare.hlo.proto_fields import signed
 from tfcompare.schema.arrays import Int64
 from tfcompare.xspace import XSpace
+from tfcompare.xspace.space import once_per_space
 
 _ID = re.compile(r"\((\d{1,20})\)$")
 _HLO_PROTO = ("Hlo Proto", "hlo_proto")
 MOST_PROGRAMS = 1_000
 """In one file; real ones have some dozens. Reading as many tiny ones takes about six seconds."""
-_of_space: WeakKeyDictionary[XSpace, Programs] = WeakKeyDictionary()
 
 
+@once_per_space
 def programs_of(space: XSpace) -> Programs:
-    """The XLA programs in the file; they are read once, however many tables need them."""
-    if space not in _of_space:
-        _of_space[space] = Programs(space)
-    return _of_space[space]
+    """The XLA programs in the file."""
+    return Programs(space)
 
 
 class Programs:
@@ -44,13 +42,13 @@ class Programs:
             if int(space.metadata_plane[row]) in metadata
         }
         names = {row: str(space.metadata_names[row]) for row in rows}
-        ids = {row: _id_in(name, int(space.metadata_ids[row])) for row, name in names.items()}
+        in_names = {row: _ID.search(name) for row, name in names.items()}
+        ids = {row: signed(int(it[1])) if it else int(space.metadata_ids[row]) for row, it in in_names.items()}
         protos = {ids[row]: proto for row, proto in rows.items()}
-        largest = sorted(protos, key=lambda own_id: -len(protos[own_id]))[:MOST_PROGRAMS]
+        largest = set(sorted(protos, key=lambda own_id: -len(protos[own_id]))[:MOST_PROGRAMS])
         self.left_out = len(protos) - len(largest)
         """The number of programs that are not read."""
-        kept = set(largest)
-        self._protos = {own_id: proto for own_id, proto in protos.items() if own_id in kept}
+        self._protos = {own_id: proto for own_id, proto in protos.items() if own_id in largest}
         self._names = {ids[row]: name for row, name in names.items()}
         self._read: dict[int, Program] = {}
 
@@ -81,12 +79,6 @@ class Programs:
             if program is not None:
                 rows = program.rows_named([instruction_name(hlo_ops[at]) for at in positions.tolist()])
                 yield program_id, program, positions[rows >= 0], rows[rows >= 0]
-
-
-def _id_in(name: str, absent: int) -> int:
-    """The id in a program's name as a signed 64-bit number, `absent` if there is none."""
-    found = _ID.search(name)
-    return signed(int(found[1])) if found else absent
 
 
 def instruction_name(hlo_op: str) -> str:

@@ -70,10 +70,10 @@ def schedule_of(program: Program) -> Schedule:
         order.calls(row, computation)
     with_kernels = rows[~program.has_opcode(rows, is_container)].tolist()
     after = {row: order.after(row) for row in with_kernels}
-    return Schedule(with_kernels, after, _inverted(after))
+    return Schedule(with_kernels, after, _invert(after))
 
 
-def _inverted(after: Neighbours) -> Neighbours:
+def _invert(after: Neighbours) -> Neighbours:
     """The instructions that may run right before each."""
     before: dict[int, set[int]] = {row: set() for row in after}
     for row, following in after.items():
@@ -164,8 +164,8 @@ def alternatives(
     forward = _Pass(schedule.after, repeated, begin, [_NONE, *unfinished], [_NONE] * len(kernels))
     backward = _Pass(schedule.before, repeated, end, [_NONE] * len(kernels), unfinished[::-1])
     if begin is None:
-        return forward.narrowed(backward.narrowed(options[::-1])[::-1])
-    return backward.narrowed(forward.narrowed(options)[::-1])[::-1]
+        return forward.narrow(backward.narrow(options[::-1])[::-1])
+    return backward.narrow(forward.narrow(options)[::-1])[::-1]
 
 
 class _Pass(NamedTuple):
@@ -178,7 +178,7 @@ class _Pass(NamedTuple):
     leaving: Sequence[AbstractSet[int]]
     arriving: Sequence[AbstractSet[int]]
 
-    def narrowed(self, options: Sequence[Rows]) -> list[Rows]:
+    def narrow(self, options: Sequence[Rows]) -> list[Rows]:
         """The options of each kernel that can be reached from those of the one before."""
         out: list[Rows] = []
         last: Rows = None if self.known is None else {self.known}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import pyarrow as pa
@@ -16,19 +15,14 @@ from tfcompare.frames.planes import device_kind, device_rows
 from tfcompare.schema import kernels as schema
 from tfcompare.schema.arrays import Int8, Int64
 from tfcompare.xspace import XSpace
-from tfcompare.xspace.space import PS_PER_US
+from tfcompare.xspace.space import PS_PER_US, once_per_space
 
 _MEMCPY_DETAILS = "memcpy_details"
 _MEMSET_DETAILS = ("memset_details", "Memset_details")
 
 KINDS = [
-    schema.HOST_TO_DEVICE,
-    schema.DEVICE_TO_HOST,
-    schema.DEVICE_TO_DEVICE,
-    schema.PEER_TO_PEER,
-    schema.HOST_TO_HOST,
-    schema.MEMORY_SET,
-    schema.OTHER_COPY,
+    *(schema.HOST_TO_DEVICE, schema.DEVICE_TO_HOST, schema.DEVICE_TO_DEVICE, schema.PEER_TO_PEER),
+    *(schema.HOST_TO_HOST, schema.MEMORY_SET, schema.OTHER_COPY),
 ]
 _KIND_OF_SIDES = {
     "hd": schema.HOST_TO_DEVICE,
@@ -45,7 +39,6 @@ _SET = re.compile(r"memset|fillbuffer", re.I)
 _MEMORIES = re.compile(r"kind_src:(\w+) kind_dst:(\w+)")
 _SIZE = re.compile(r"(?:^|[ \n])(?:size|num_bytes):([0-9]{1,15})(?![^ \n])")
 _UNKNOWN = -1
-_kinds_of_space: WeakKeyDictionary[XSpace, Int8] = WeakKeyDictionary()
 
 _PS_PER_S = 1e12
 
@@ -72,27 +65,20 @@ def copies(space: XSpace) -> pa.Table:
     order = np.lexsort((keys, -duration_ps, keys // len(KINDS)))
     is_known = np.bincount(code, has_size, len(keys)) == count
     rate = timed_bytes / np.maximum(timed_ps, 1) * _PS_PER_S
-    return host_table(
-        "copies",
-        {
-            "device": [space.planes[i].name for i in (keys[order] // len(KINDS)).tolist()],
-            "kind": texts(keys[order] % len(KINDS), KINDS),
-            "occurrences": count[order],
-            "size_bytes": pa.array(size_bytes[order], mask=~is_known[order]),
-            "duration_us": duration_ps[order] / PS_PER_US,
-            "bandwidth_bytes_per_s": pa.array(rate[order], mask=timed_ps[order] == 0),
-        },
-    )
+    columns = {
+        "device": [space.planes[i].name for i in (keys[order] // len(KINDS)).tolist()],
+        "kind": texts(keys[order] % len(KINDS), KINDS),
+        "occurrences": count[order],
+        "size_bytes": pa.array(size_bytes[order], mask=~is_known[order]),
+        "duration_us": duration_ps[order] / PS_PER_US,
+        "bandwidth_bytes_per_s": pa.array(rate[order], mask=timed_ps[order] == 0),
+    }
+    return host_table("copies", columns)
 
 
+@once_per_space
 def copy_kinds(space: XSpace) -> Int8:
-    """The kind of each event as a position in `KINDS`, −1 if it is no copy; found once for all that need it."""
-    if space not in _kinds_of_space:
-        _kinds_of_space[space] = _copy_kinds(space)
-    return _kinds_of_space[space]
-
-
-def _copy_kinds(space: XSpace) -> Int8:
+    """The kind of each event as a position in `KINDS`, −1 if it is no copy."""
     details = space.strings(_MEMCPY_DETAILS)
     details_code = details.spread(len(space.events))
     set_to = np.logical_or.reduce([space.has(name) for name in _MEMSET_DETAILS])
@@ -124,8 +110,7 @@ def _kind_of_name(name: str) -> str | None:
 
 
 def _kind_of_memories(details: str) -> str | None:
-    """The kind given by the source and target memory in NVIDIA's newer details; None if either may be on host or
-    device."""
+    """The kind that NVIDIA's newer details give by source and target memory; None if either may be host or device."""
     found = _MEMORIES.search(details)
     sides = [_SIDE_OF_MEMORY.get(memory, "?") for memory in found.groups()] if found else []
     return _KIND_OF_SIDES.get("".join(sides))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -34,43 +33,37 @@ def host_ops(space: XSpace, step: Int32, is_eager: Bools) -> OpEvents | None:
     part = space.events.metadata.copy()
     lookup.replace(part, part_of_metadata)
     _add_stages(space, part, ops)
-    instructions = host_instructions(space)
-    of_names = [""] * len(ops)
-    launched = _add_instructions(space, instructions, part, ops)
+    instructions, of_names = host_instructions(space), [""] * len(ops)
+    launched: list[Launch] = []
+    if len(instructions):  # each by the framework's op that it came from
+        launch, launched = launches(space, instructions)
+        part[instructions] = len(ops) + launch
+        ops += [it.op or Op(it.own_name, UNKNOWN) for it in launched]
     parts, programs = of_names + [it.part for it in launched], of_names + [it.program for it in launched]
     texts = [[op.type for op in ops], [op.name for op in ops], parts, programs]
-    is_op = recorded_on(space, host) & (part >= 0) & (is_eager | ~_is_execution(space))
+    is_execution = np.array([name.startswith(EAGER_EXECUTION) for name in space.metadata_names], np.bool_)
+    is_op = recorded_on(space, host) & (part >= 0) & (is_eager | ~is_execution[space.events.metadata])
     rows = np.flatnonzero(is_op).astype(np.int32)
     order_by_start(line, start, duration, rows)
     self_ps = self_times(line, start, duration, rows)
-    ones = np.broadcast_to(np.int64(1), len(rows))
+    ones, part = np.broadcast_to(np.int64(1), len(rows)), part.take(rows)
+    can_be_eager = np.array([op.type != DATASET for op in ops], np.bool_)  # iterators run neither way
     idle_ps = int(idle_by_line(line, start, duration, rows, self_ps))
     return OpEvents(
         device=host.name,
         host_or_device=schema.HOST,
         rows=rows,
         parts=pa.record_batch([pa.array(column, pa.string()) for column in texts], PART_TEXTS),
-        part=part.take(rows),
+        part=part,
         step=step.take(rows),
         start_ps=start.take(rows),
         occurrences=ones,
         executions=ones,
         total_ps=duration.take(rows),
         self_ps=self_ps,
-        is_eager=is_eager.take(rows) & _can_be_eager(ops).take(part.take(rows)),
+        is_eager=is_eager.take(rows) & can_be_eager.take(part),
         idle_ps=idle_ps,
     )
-
-
-def _is_execution(space: XSpace) -> Bools:
-    """Whether each event is an eager execution: of a single op or of a whole function."""
-    named = np.array([name.startswith(EAGER_EXECUTION) for name in space.metadata_names], np.bool_)
-    return named[space.events.metadata]
-
-
-def _can_be_eager(ops: list[Op]) -> Bools:
-    """Whether each op can be eager: iterators of tf.data run neither eagerly nor in a function."""
-    return np.array([op.type != DATASET for op in ops], np.bool_)
 
 
 def _ops_by_name(space: XSpace) -> tuple[Int32, list[Op]]:
@@ -97,27 +90,17 @@ def _add_stages(space: XSpace, part: Int32, ops: list[Op]) -> None:
     """Add input pipeline stages that the program marks itself: named by the event, typed by category, one per id."""
     if "_ipl_stage_id" not in space.stat_names or "_ipl_stage_cat" not in space.stat_names:
         return
-    ids, categories = space.number_of_each("_ipl_stage_id", -1), space.strings("_ipl_stage_cat")
+    categories = space.strings("_ipl_stage_cat")
     category = categories.spread(len(space.events))
     rows = np.flatnonzero((category >= 0) & space.has("_ipl_stage_id"))
     stages: dict[tuple[int, str], int] = {}
-    for row in rows.tolist():
+    for row, stage_id in zip(rows.tolist(), space.number_of("_ipl_stage_id", rows, -1).tolist(), strict=True):
         name = str(space.metadata_names[space.events.metadata[row]])
-        key = (int(ids[row]), name)
+        key = (stage_id, name)
         if key not in stages:
             stages[key] = len(ops)
             ops.append(Op(name, categories.labels[category[row]]))
         part[row] = stages[key]
-
-
-def _add_instructions(space: XSpace, rows: Int32, part: Int32, ops: list[Op]) -> list[Launch]:
-    """Add the instructions of XLA programs, each by the framework's op that it came from; returns their launches."""
-    if not len(rows):
-        return []
-    launch, launched = launches(space, rows)
-    part[rows] = len(ops) + launch
-    ops += [it.op or Op(it.own_name, UNKNOWN) for it in launched]
-    return launched
 
 
 def with_shapes(parts: pa.Table, memory: MemoryEvents) -> pa.Table:
@@ -134,16 +117,12 @@ def _allocated_shapes(memory: MemoryEvents) -> dict[str, str]:
     allocated = memory.is_allocation & (ops.code >= 0) & (shapes.code >= 0)
     pairs = np.unique(ops.code[allocated] * len(shapes.labels) + shapes.code[allocated])
     found: dict[str, set[str]] = {}
-    for op, shape in zip(*_positions(pairs, len(shapes.labels)), strict=True):
+    for op, shape in zip(*map(np.ndarray.tolist, np.divmod(pairs, max(1, len(shapes.labels)))), strict=True):
         if ops.labels[op] and shapes.labels[shape]:
             found.setdefault(ops.labels[op], set()).add(shapes.labels[shape])
     return {
         name: " ".join(sorted(texts)) for name, texts in found.items() if not any(text.endswith(CUT) for text in texts)
     }
-
-
-def _positions(pairs: npt.NDArray[np.int64], width: int) -> tuple[list[int], list[int]]:
-    return (pairs // width).tolist(), (pairs % width).tolist()
 
 
 def gpu_ops(space: XSpace, planes: list[Plane], step: Int32, is_eager: Bools) -> list[OpEvents]:
@@ -178,7 +157,10 @@ def _ops_on_plane(
     busy = int(duration.sum())
     used, part = distinct(launch[rows], len(launched))
     own = [launched[i] for i in used.tolist()]
-    parts = _parts(own)
+    ops = [it.op or Op(it.own_name, UNKNOWN) for it in own]
+    texts = [(op.type, op.name, it.part, it.program) for op, it in zip(ops, own, strict=True)]
+    columns = zip(*texts, strict=True) if texts else [()] * len(PART_TEXTS)
+    parts = pa.record_batch([pa.array(column, pa.string()) for column in columns], PART_TEXTS)
     instruction, program = (_codes(parts[name], parts["program"])[part] for name in ("part", "program"))
     runs_once = np.array([it.runs_once for it in own], np.bool_)[part]
     executions = executions_on_streams(instruction, program, runs_once, events.metadata[rows], events.line[rows])
@@ -197,14 +179,6 @@ def _ops_on_plane(
         is_eager=is_eager[rows],
         idle_ps=max(busy, span) - busy,
     )
-
-
-def _parts(launched: list[Launch]) -> pa.RecordBatch:
-    ops = [it.op or Op(it.own_name, UNKNOWN) for it in launched]
-    texts = [
-        [op.type for op in ops], [op.name for op in ops], [it.part for it in launched], [it.program for it in launched]
-    ]  # fmt: skip
-    return pa.record_batch([pa.array(column, pa.string()) for column in texts], PART_TEXTS)
 
 
 def _codes(names: pa.StringArray, programs: pa.StringArray) -> Int64:

@@ -78,13 +78,18 @@ def kernels_of(space: XSpace, steps: Steps) -> Kernels:
 
     A kernel is an event on a recorded stream that has launch details and a duration, as in xprof.
     """
-    rows = _kernels(space)
+    rows = device_rows(space)
+    rows = rows[is_kernel(space)[rows] & (space.events.duration_ps[rows] > 0)]
     if not len(rows):
         return Kernels(empty("kernel_stats"), empty("kernel_cells"))
     keys, flags, row = _rows(space, rows)
     duration_ps, count = space.events.duration_ps[rows], len(keys)
     occurrences, total_ps = np.bincount(row, minlength=count), sums(row, duration_ps, count)
-    order = np.array(_longest_first(keys, total_ps.tolist()), np.int64)
+    shown = [
+        (-total, key.kernel_name, key.grid_dim, key.block_dim, key.op_name)
+        for key, total in zip(keys, total_ps.tolist(), strict=True)
+    ]
+    order = np.array(sorted(range(count), key=shown.__getitem__), np.int64)
     position = np.empty(count, np.int64)
     position[order] = np.arange(count)
     stats = {
@@ -96,15 +101,14 @@ def kernels_of(space: XSpace, steps: Steps) -> Kernels:
         "max_duration_us": largest(row, duration_ps, count)[order] / PS_PER_US,
         **{name: of_row[order] for name, of_row in flags.items()},
     }
-    cells = _cells_of(position[row], steps.of_event[rows], duration_ps, steps)
-    return Kernels(host_table("kernel_stats", stats), cells)
-
-
-def _kernels(space: XSpace) -> Int32:
-    rows = device_rows(space)
-    took_time = space.events.duration_ps[rows] > 0
-    kernels: Int32 = rows[is_kernel(space)[rows] & took_time]
-    return kernels
+    cell_row, numbers, inside, code = cells_by_step(position[row], steps.of_event[rows], steps.number)
+    cells = {
+        "row": cell_row,
+        "step": numbers,
+        "occurrences": np.bincount(code, minlength=len(cell_row)),
+        "time_us": sums(code, duration_ps[inside], len(cell_row)) / PS_PER_US,
+    }
+    return Kernels(host_table("kernel_stats", stats), host_table("kernel_cells", cells))
 
 
 def _rows(space: XSpace, rows: Int32) -> tuple[list[_Key], dict[str, Bools], Int64]:
@@ -129,31 +133,6 @@ def _rows(space: XSpace, rows: Int32) -> tuple[list[_Key], dict[str, Bools], Int
     of_combination, *flags = np.array(found, np.int64).T
     flags_of_row = [any_of(of_combination, flag > 0, len(keys)) for flag in flags]
     return list(keys), dict(zip(_FLAGS, flags_of_row, strict=True)), of_combination[combination]
-
-
-def _longest_first(keys: list[_Key], total_ps: list[int]) -> list[int]:
-    """The order of the rows: by total time, then by their texts."""
-    return sorted(
-        range(len(keys)),
-        key=lambda i: (-total_ps[i], keys[i].kernel_name, keys[i].grid_dim, keys[i].block_dim, keys[i].op_name),
-    )
-
-
-def _cells_of(row: Int64, step: Int32, duration_ps: Int64, steps: Steps) -> pa.Table:
-    """The time and occurrences of each row in each step, from the row, step and duration of each kernel event.
-
-    `step` is −1 outside all steps.
-    """
-    rows, numbers, inside, code = cells_by_step(row, step, steps.number)
-    return host_table(
-        "kernel_cells",
-        {
-            "row": rows,
-            "step": numbers,
-            "occurrences": np.bincount(code, minlength=len(rows)),
-            "time_us": sums(code, duration_ps[inside], len(rows)) / PS_PER_US,
-        },
-    )
 
 
 def uses_tensor_cores(kernel_name: str, vendor: str) -> bool:

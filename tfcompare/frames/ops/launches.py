@@ -45,12 +45,20 @@ def launches(space: XSpace, rows: Int32) -> tuple[Int64, list[Launch]]:
     firsts, launch = combinations(metadata, program, *codes)
     events = space.metadata_names[metadata[firsts]].tolist()
     texts = [np.array([*stat.labels, ""], object)[code[firsts]] for stat, code in zip(stats, codes, strict=True)]
-    out = [
-        Launch(Op(hlo_op, COMMAND_BUFFER), event, f"{hlo_op}/{event}", name) if hlo_op in ran.buffers
-        else Launch(None, event, event, name, in_file=False) if hlo_op
-        else _launch(event, tf_op, annotations)
-        for event, hlo_op, tf_op, *annotations, name in zip(events, *texts, strict=True)
-    ]  # fmt: skip
+    out = []
+    for event, hlo_op, tf_op, *labels, name in zip(events, *texts, strict=True):
+        if hlo_op in ran.buffers:
+            out.append(Launch(Op(hlo_op, COMMAND_BUFFER), event, f"{hlo_op}/{event}", name))
+        elif hlo_op:
+            out.append(Launch(None, event, event, name, in_file=False))
+        else:
+            op: Op | None = Op(tf_op, UNKNOWN)
+            if tf_op:
+                op = parse_op(tf_op) or op
+            else:  # an annotation begins with the outermost name: `name:type#shape=(…)#::#edge_name=…#`
+                names = (label.partition("::")[0].partition("#")[0] for label in labels if label)
+                op = next(filter(None, map(parse_op, names)), None)
+            out.append(Launch(op, event, event if op is None else f"{op.name}/{event}"))
     named = np.flatnonzero((texts[0] != "") & ~np.isin(texts[0], list(ran.buffers)))
     _put_instructions(programs_of(space), program[firsts], texts[0], named, out)
     return launch, out
@@ -68,18 +76,3 @@ def _put_instructions(
         for at, tf_op, name, is_once in cells:
             part = f"{own_id}/{name}"
             out[at] = Launch(ops[tf_op], name, part, out[at].xla_name, program=str(own_id), runs_once=is_once)
-
-
-def _launch(event: str, tf_op: str, annotations: list[str]) -> Launch:
-    """The launch given by `tf_op`, else by an annotation."""
-    if tf_op:
-        op = parse_op(tf_op) or Op(tf_op, UNKNOWN)
-        return Launch(op, event, f"{op.name}/{event}")
-    named = (parse_op(_without_details(annotation)) for annotation in annotations if annotation)
-    found = next(filter(None, named), None)
-    return Launch(found, event, f"{found.name}/{event}" if found is not None else event)
-
-
-def _without_details(annotation: str) -> str:
-    """The outermost name in an annotation like `name:type#shape=(…)#::#edge_name=…#`."""
-    return annotation.partition("::")[0].partition("#")[0]

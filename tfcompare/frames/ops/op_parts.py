@@ -34,7 +34,7 @@ class OpParts:
 
     `parts` is the table `op_parts`: device (of `OpEvents`), host_or_device, op_type, op_name, part, earliest and
     latest (first and last position of the part in the order in which the parts of a step start; −1 outside all steps),
-    and shapes, which are empty (`op_shapes.with_shapes` sets them). `cells` is `op_cells`: part (a row of `parts`),
+    and shapes, which are empty (`framework_ops.with_shapes` sets them). `cells` is `op_cells`: part (a row of `parts`),
     step (its number, `NO_STEP` outside all steps), occurrences, total_time_ps, self_time_ps, is_eager. `totals` is
     `op_totals`, the same summed over all steps and the time outside them: one row per part. `row` is the row in `parts`
     of each part of the first plane, of the second and so on, −1 for parts without events.
@@ -195,8 +195,7 @@ def executions_on_streams(instruction: Int64, program: Int64, runs_once: Bools, 
 
 
 def _program_executions(ran: Int64, program: Int64, runs_once: Bools, line: Int32, runs: Int64) -> Int64:
-    """For each instruction, how often its program ran; no limit if it may run more than once per execution, or if no
-    stream has two that cannot."""
+    """For each instruction, how often its program ran; no limit if it may run more often, or if that is unknown."""
     out = np.full(len(runs), np.iinfo(np.int64).max)
     once = np.flatnonzero(runs_once)
     firsts, _ = combinations(program[once], line[once], ran[once])
@@ -233,10 +232,8 @@ def op_occurrences(parts: pa.RecordBatch, part: Int32 | Int64, executions: Int64
 
 
 def _most_frequent(group: Int64, member: Int64 | Int32, counts: Int64) -> tuple[Int64, Int64]:
-    """(the member with the largest sum of counts in each group, that sum); of equal ones that which comes first.
-
-    Groups are numbers from 0 up; those without events have the member −1 and the sum 0.
-    """
+    """(the member with the largest sum of counts in each group, that sum); of equal ones that which comes first, and of
+    groups without events −1 and 0. Groups are numbers from 0 up."""
     firsts, pair = combinations(group, member)
     total = np.zeros(len(firsts), np.int64)
     np.add.at(total, pair, counts)

@@ -49,11 +49,8 @@ class OpSegments:
         return OpSegments(*(getattr(self, f.name).take(chosen) for f in fields(self)))
 
 
-_NOTHING, _NO_TIMES = np.zeros(0, np.int32), np.zeros(0, np.int64)
-NO_SEGMENTS = OpSegments(
-    op=_NOTHING, start_ps=_NO_TIMES, end_ps=_NO_TIMES, step=_NOTHING, activity=np.zeros(0, np.int8),
-    rank=np.zeros(0, np.int8), stage=_NOTHING,
-)  # fmt: skip
+_NOTHING, _NO_TIMES, _NO_BYTES = np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0, np.int8)
+NO_SEGMENTS = OpSegments(_NOTHING, _NO_TIMES, _NO_TIMES, _NOTHING, _NO_BYTES, _NO_BYTES, _NOTHING)
 
 
 def op_segments(
@@ -102,14 +99,19 @@ def _host_segments(
     op_of_event[ops.rows] = ops.part
     op_of_event[functions.calls] = op_of_event[functions.caller]  # in a call, the iterator waits for its function
     calls = functions.calls[op_of_event[functions.calls] >= 0]
-    rows = _merge_rows(space, ops.rows, calls)
+    rows, events = ops.rows, space.events
+    if len(calls):
+        rows = np.sort(np.concatenate([rows, calls]).astype(np.int32))  # file order is line by line
+        order_by_start(events.line, events.start_ps, events.duration_ps, rows)
     at, start, end = innermost(space, rows)
     row = rows.take(at)
     function = functions.part_around(space, row)
     caller = np.append(functions.part_caller, -1)[function]
     is_iterator, is_waiting, own = (of.take(row) for of in (functions.is_iterator, functions.is_waiting, activity))
     is_tf_data = is_iterator | is_waiting | (function >= 0)
-    own[_is_eager_op(space, ops).take(row) & (own == NONE)] = Activity.HOST_COMPUTE
+    is_eager_op = np.zeros(len(events), np.bool_)  # host compute, though they explain no part of a step
+    is_eager_op[ops.rows] = ops.is_eager
+    own[is_eager_op.take(row) & (own == NONE)] = Activity.HOST_COMPUTE
     is_waiting_op = (own == Activity.WAIT_FOR_INPUT) & ~is_tf_data
     is_input = is_tf_data | is_waiting_op
     segments = OpSegments(
@@ -126,13 +128,6 @@ def _host_segments(
     return [clip_to_steps(others, steps), clip_to_steps(of_input, steps)]
 
 
-def _is_eager_op(space: XSpace, ops: OpEvents) -> Bools:
-    """Which events are eagerly executed ops: these are host compute, though they explain no part of a step."""
-    out = np.zeros(len(space.events), np.bool_)
-    out[ops.rows] = ops.is_eager
-    return out
-
-
 def _runs_instructions(space: XSpace, ops: OpEvents) -> Bools:
     """Which events are ops that run a compiled program, whose instructions may run on other threads meanwhile."""
     out = np.zeros(len(space.events), np.bool_)
@@ -146,15 +141,6 @@ def _runs_instructions(space: XSpace, ops: OpEvents) -> Bools:
     callers[ops.part[:-1][is_within & is_instruction[1:] & ~is_instruction[:-1]]] = True
     out[ops.rows] = callers[ops.part]
     return out
-
-
-def _merge_rows(space: XSpace, rows: Int32, more: Int64) -> Int32:
-    """The rows of both, sorted as by `nesting.order_by_start`."""
-    if not len(more):
-        return rows
-    every = np.sort(np.concatenate([rows, more]).astype(np.int32))  # file order is line by line
-    order_by_start(space.events.line, space.events.start_ps, space.events.duration_ps, every)
-    return every
 
 
 def _in_overlapped_steps(segments: OpSegments, steps: Steps) -> OpSegments:
@@ -202,16 +188,17 @@ def innermost(space: XSpace, rows: Int32) -> tuple[Int64, Int64, Int64]:
     at, start, end = np.empty(limit, np.int64), np.empty(limit, np.int64), np.empty(limit, np.int64)
     stack, since = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
     events = space.events
-    count = _find_innermost(events.line, events.start_ps, events.duration_ps, rows, stack, since, at, start, end)
+    out = (at, start, end)
+    count = _find_innermost(events.line, events.start_ps, events.duration_ps, rows, stack, since, out)
     return at[:count], start[:count], end[:count]
 
 
 @compiled
 def _find_innermost(
-    line: Array, start: Array, duration: Array, order: Array, stack: Array, since: Array, at: Array, begins: Array,
-    ends: Array
-) -> Int:  # fmt: skip
+    line: Array, start: Array, duration: Array, order: Array, stack: Array, since: Array, out: tuple[Array, ...]
+) -> Int:
     """`stack` holds positions in `order` of the open events; `since` is when each of them last became the innermost."""
+    at, begins, ends = out
     count, depth = np.int64(0), 0
     for i in range(order.size + 1 if order.size else 0):
         is_last = i == order.size

@@ -49,7 +49,13 @@ def kernel_precisions(space: XSpace, rows: Int32) -> Int64:
     found: Int64 = of_name[space.events.metadata[rows]]
     shapes = space.strings(_SHAPES)
     code = shapes.spread(len(space.events))[rows]
-    of_shapes = np.array([*map(_shapes_precision, map(str, shapes.labels)), UNKNOWN_PRECISION], np.int64)[code]
+    of_labels = [UNKNOWN_PRECISION] * (len(shapes.labels) + 1)
+    for at, label in enumerate(
+        shapes.labels
+    ):  # such as `(half[32,128];float[128])`: 16-bit if any is, as in TensorBoard
+        is_narrow = "half" in label or "bfloat16" in label
+        of_labels[at] = SIXTEEN_BIT if is_narrow else THIRTY_TWO_BIT if label.strip("(); ") else UNKNOWN_PRECISION
+    of_shapes = np.array(of_labels, np.int64)[code]
     for better in (_program_precisions(space, rows), of_shapes):
         found = np.where(better != UNKNOWN_PRECISION, better, found)
     return found
@@ -81,13 +87,6 @@ def name_precision(name: str) -> int:
     if SIXTEEN_BIT_KERNEL.search(name):
         return SIXTEEN_BIT
     return THIRTY_TWO_BIT if THIRTY_TWO_BIT_KERNEL.search(name) else UNKNOWN_PRECISION
-
-
-def _shapes_precision(shapes: str) -> int:
-    """The precision of a text like `(half[32,128];float[128])`: 16-bit if any tensor is, as in TensorBoard."""
-    if "half" in shapes or "bfloat16" in shapes:
-        return SIXTEEN_BIT
-    return THIRTY_TWO_BIT if shapes.strip("(); ") else UNKNOWN_PRECISION
 
 
 def hlo_precision(text: str) -> int:

@@ -26,7 +26,11 @@ def tpu_ops(space: XSpace, planes: list[Plane], step: Int32, is_eager: Bools) ->
     known = _Known(*_parts(space), step, is_eager)
     used = [_Core(plane.name, schema.DEVICE, plane) for plane in planes if plane.event_count]
     used += [_Core(chip, schema.SPARSE_CORE, core) for chip, cores in sparse_cores(space).items() for core in cores]
-    rows, step_rows = ([_on_lines(space, core.plane, names) for core in used] for names in (OP_LINES, (_STEPS_LINE,)))
+    names = space.lines.name
+    rows, step_rows = (
+        [events_of_lines(space, [i for i in core.plane.lines if names[i] in wanted]) for core in used]
+        for wanted in (OP_LINES, (_STEPS_LINE,))
+    )
     rows = [of.take(np.flatnonzero(known.part_of_metadata.take(space.events.metadata.take(of)) >= 0)) for of in rows]
     times = [_device_times(space, of_plane) for of_plane in rows]
     if sum(float(duration.sum(dtype=np.float64)) for _, duration in times) > MOST_PS:
@@ -83,22 +87,15 @@ def _ops_on_core(
     )
 
 
-def _on_lines(space: XSpace, plane: Plane, names: tuple[str, ...]) -> Int32:
-    return events_of_lines(space, [i for i in plane.lines if space.lines.name[i] in names])
-
-
 def _device_times(space: XSpace, rows: Int32) -> tuple[Int64, Int64]:
     """(start, duration) of the events `rows`, by the device's own clock if recorded and plausible."""
     start, has_start = space.numbers_of("device_offset_ps", rows)
     duration, has_duration = space.numbers_of("device_duration_ps", rows)
-    others = ~(has_start & has_duration & _is_plausible(start, -LONGEST_PS) & _is_plausible(duration, 0))
+    is_plausible = (start == start.clip(-LONGEST_PS, LONGEST_PS)) & (duration == duration.clip(0, LONGEST_PS))
+    others = ~(has_start & has_duration & is_plausible)
     start[others] = space.events.start_ps.take(rows[others])
     duration[others] = space.events.duration_ps.take(rows[others])
     return start, duration
-
-
-def _is_plausible(times: Int64, least: int) -> Bools:
-    return (times >= least) & (times <= LONGEST_PS)
 
 
 def _parts(space: XSpace) -> tuple[Int64, pa.RecordBatch]:

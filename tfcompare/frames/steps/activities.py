@@ -37,6 +37,7 @@ COUNTED_BY_TIME = tuple(Activity)[: Activity.WAIT_FOR_INPUT]
 """Activities that explain any step in which they run, whichever step launched them: device work and launch calls."""
 
 COUNTED_BY_NAME = (
-    Activity.WAIT_FOR_INPUT, Activity.ENQUEUE_INPUT, Activity.COMPILE, Activity.HOST_COLLECTIVE, Activity.EXECUTOR
-)  # fmt: skip
+    *(Activity.WAIT_FOR_INPUT, Activity.ENQUEUE_INPUT, Activity.COMPILE),
+    *(Activity.HOST_COLLECTIVE, Activity.EXECUTOR),
+)
 """Of the remaining ones, those whose name alone shows that a step may be waiting for them."""

@@ -17,7 +17,7 @@ from tfcompare.frames.spans import NO_SPANS
 from tfcompare.frames.steps.activities import Activity
 from tfcompare.frames.steps.step_spans import device_events
 from tfcompare.schema import kernels
-from tfcompare.schema.arrays import Bools, Floats, Int8, Int32
+from tfcompare.schema.arrays import Floats, Int8, Int32
 from tfcompare.xspace import XSpace, lookup
 
 _COLLECTIVE = re.compile(r"(all-reduce|all-gather|all-to-all|ragged-all-to-all|reduce-scatter|(async-)?collective-\w+)")
@@ -71,8 +71,12 @@ def _on_gpu(space: XSpace) -> tuple[Int32, Int8]:
 
 
 def _on_tpu(space: XSpace) -> tuple[Int32, Int8]:
-    lines = [i for plane in device_planes(space) for i in plane.lines if space.lines.name[i] in OP_LINES]
-    rows = np.append(events_of_lines(space, lines), _waits_between_ops(space))
+    on_lines = [i for plane in device_planes(space) for i in plane.lines]
+    traced = events_of_lines(space, [i for i in on_lines if space.lines.name[i] == _TRACE_LINE])
+    metadata, names = space.events.metadata.take(traced), space.metadata_names
+    waits = [row for row in lookup.used(metadata, len(names)).tolist() if _WAIT.match(str(names[row]))]
+    ops = events_of_lines(space, [i for i in on_lines if space.lines.name[i] in OP_LINES])
+    rows = np.append(ops, traced[np.isin(metadata, waits)])  # and the waits that are no instructions
     category = space.metadata_strings("hlo_category")
     code = category.spread(len(space.metadata_names))
     shape = space.metadata_strings("shape_with_layout")
@@ -89,21 +93,9 @@ def _on_tpu(space: XSpace) -> tuple[Int32, Int8]:
     return rows, of_metadata.take(metadata)
 
 
-def _waits_between_ops(space: XSpace) -> Int32:
-    """The rows of the waits of TPU cores that are no instructions."""
-    lines = [i for plane in device_planes(space) for i in plane.lines if space.lines.name[i] == _TRACE_LINE]
-    rows, names = events_of_lines(space, lines), space.metadata_names
-    metadata = space.events.metadata.take(rows)
-    waits = [row for row in lookup.used(metadata, len(names)).tolist() if _WAIT.match(str(names[row]))]
-    return rows[np.isin(metadata, waits)]
-
-
 def _instruction_activity(category: str, name: str) -> int:
-    """The activity of an HLO instruction, from its category, or its name where that is not recorded.
-
-    What awaits a collective is one: so collectives are the time that nothing hides of them, whether they are
-    asynchronous or not.
-    """
+    """The activity of an HLO instruction, from its category, else its name. What awaits a collective is one: so
+    collectives are the time that nothing hides of them, whether they are asynchronous or not."""
     kind = category or name
     if kind.startswith("infeed"):
         return Activity.COPY_TO_DEVICE
@@ -123,7 +115,13 @@ def busy_and_span_ps(space: XSpace, rows: Int32, activity: Int8) -> Floats:
 
     `rows` and `activity` are the result of `device_activities`, and may have calls of the host in addition.
     """
-    is_busy, plane_of_row = _is_busy(space, rows, activity), space.planes_of(rows)
+    plane_of_row = space.planes_of(rows)
+    is_busy = ~np.isin(activity, _COPIES_OF_HOST)
+    if device_kind(space) == "TPU":
+        category = space.metadata_strings("hlo_category")
+        of_entry = category.spread(len(space.metadata_names))  # −1, the last flag, without a category
+        is_on_duty = np.array([label not in _OFF_DUTY for label in [*category.labels, ""]], np.bool_)
+        is_busy = is_on_duty[of_entry[space.events.metadata[rows]]] & (activity != Activity.DEVICE_WAIT)
     is_wait, is_around = activity == Activity.DEVICE_WAIT, activity == Activity.DEVICE_CONTROL
     starts, out = space.events.start_ps, []
     for plane, of_device in zip(device_planes(space), device_events(space), strict=True):
@@ -139,13 +137,3 @@ def busy_and_span_ps(space: XSpace, rows: Int32, activity: Int8) -> Floats:
             busy, with_waits, in_all = covered
             out.append((busy + in_all - with_waits, np.ptp(np.append(starts[every], ends)) if len(every) else 0))
     return np.array(out, np.float64).reshape(-1, 2)
-
-
-def _is_busy(space: XSpace, rows: Int32, activity: Int8) -> Bools:
-    if device_kind(space) != "TPU":
-        return ~np.isin(activity, _COPIES_OF_HOST)
-    category = space.metadata_strings("hlo_category")
-    of_entry = category.spread(len(space.metadata_names))  # −1, the last label below, without a category
-    is_busy = np.array([label not in _OFF_DUTY for label in [*category.labels, ""]], np.bool_)
-    found: Bools = is_busy[of_entry[space.events.metadata[rows]]] & (activity != Activity.DEVICE_WAIT)
-    return found

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 
@@ -28,6 +29,8 @@ _MARKER = re.compile(r"(train|test|TraceContext)[^/]*", re.DOTALL)
 _NUMBER_AT_END = re.compile(r"(^|[ _])\d+$")
 _EAGER_EXECUTE = "EagerExecute"
 _EAGER_OP, _FUNCTION = 1, 2  # what an event runs under
+
+Rows = TypeVar("Rows", Int32, Int64)
 
 STORED = "stored groups"
 FLAGGED = "step markers"
@@ -66,8 +69,10 @@ def group_events(space: XSpace, links: Links | None, marker: str | None) -> Grou
     is_implicit = space.events_named(*_IMPLICIT_ROOTS)
     explicit, source = _explicit_roots(space, is_implicit, marker)
     implicit = np.flatnonzero(is_implicit & ~explicit)
-    roots = np.concatenate([np.flatnonzero(explicit), implicit[~is_tf_data_run(space, implicit)]])
-    roots.sort()
+    ids, known = space.numbers_of("id", implicit)
+    of_tf_data, are_known = space.numbers_of("id", space.rows_named(*TF_DATA_RUNS))
+    is_tf_data_run = known & np.isin(ids, of_tf_data[are_known])  # by the step id of the run that started it
+    roots = np.sort(np.concatenate([np.flatnonzero(explicit), implicit[~is_tf_data_run]]))
     levels = np.maximum(space.number_of("_r", roots, 1), 1)
     levels[space.events_named(_TRACE_CONTEXT)[roots]] = 2
     if source == NAMED:
@@ -76,10 +81,8 @@ def group_events(space: XSpace, links: Links | None, marker: str | None) -> Grou
     group, used_roots = spread_groups(links, roots[order], levels[order])
     markers = used_roots[explicit[used_roots]]
     markers = markers[np.argsort(space.events.start_ps[markers], kind="stable")]
-    return Groups(
-        group[: len(space.events)], markers, _step_numbers(space, markers), source if len(markers) else "",
-        links.executions,
-    )  # fmt: skip
+    source = source if len(markers) else ""
+    return Groups(group[: len(space.events)], markers, _step_numbers(space, markers), source, links.executions)
 
 
 def stored_groups(space: XSpace) -> Groups | None:
@@ -90,23 +93,21 @@ def stored_groups(space: XSpace) -> Groups | None:
     group = np.full(len(space.events), -1, np.int32)
     group[rows] = np.unique(ids, return_inverse=True)[1]
     host = host_plane(space)
-    named = space.has("step_name") & (group >= 0)
-    on_host = np.zeros(len(group), np.bool_)
-    if host is not None:
-        on_host[host.events] = True
-    markers = _longest_of_each(space, group, np.flatnonzero(named & on_host))
+    on_host = np.arange(len(group))[host.events if host is not None else slice(0)]
+    markers = on_host[(space.has("step_name") & (group >= 0))[on_host]]
+    markers = longest_of_each(space, markers, group[markers])
+    markers = markers[np.argsort(space.events.start_ps[markers], kind="stable")]
     numbers = _numbers_in_names(_texts(space, "step_name", markers))
     if numbers is None:
         numbers = _step_numbers(space, markers)
     return Groups(group, markers, numbers, STORED if len(markers) else "")
 
 
-def _longest_of_each(space: XSpace, group: Int32, markers: Int64) -> Int64:
-    """The longest marker of each group, the earliest if several tie, in time order."""
-    start, duration = space.events.start_ps[markers], space.events.duration_ps[markers]
-    order = markers[np.lexsort((-start, duration, group[markers]))]
-    longest = order[np.append(np.diff(group[order]) != 0, True)] if len(order) else order
-    return longest[np.argsort(space.events.start_ps[longest], kind="stable")]
+def longest_of_each(space: XSpace, rows: Rows, key: Int32 | Int64) -> Rows:
+    """The longest event of each key, in the order of the keys; the earliest if several tie."""
+    order = np.lexsort((-space.events.start_ps[rows], space.events.duration_ps[rows], key))
+    longest: Rows = rows[order[np.diff(key[order], append=-1) != 0]]
+    return longest
 
 
 def _texts(space: XSpace, stat: str, rows: Int64) -> list[str]:
@@ -118,31 +119,27 @@ def _texts(space: XSpace, stat: str, rows: Int64) -> list[str]:
 def marker_names(space: XSpace, groups: Groups) -> list[str]:
     """The name of each marker without the number of its step: `train` for `train 12`, unless another marker has the
     same name and number. That of the group counts where it is stored, or the `graph_type` of Keras, as in xprof."""
-    said = _texts(space, "step_name" if groups.source == STORED else "graph_type", groups.markers)
+    recorded = _texts(space, "step_name" if groups.source == STORED else "graph_type", groups.markers)
     events = space.metadata_names[space.events.metadata[groups.markers]].tolist()
-    names = [name or event for name, event in zip(said, events, strict=True)]
+    names = [name or event for name, event in zip(recorded, events, strict=True)]
     times = Counter(names)
     without_number = [name if times[name] > 1 else _NUMBER_AT_END.sub("", name) for name in names]
     return [name or _NUMBER_AT_END.sub("", event) for name, event in zip(without_number, events, strict=True)]
 
 
 def eager_events(space: XSpace, links: Links | None) -> Bools:
-    """Whether each event ran in an eagerly executed op, rather than in a function (including those of tf.data).
-
-    Files that were grouped before they were written store this as `is_eager`. With host-driven loops it is never set.
-    """
-    stored = space.numbers("is_eager")
+    """Whether each event ran in an eagerly executed op, rather than in a function (including those of tf.data). Files
+    that were grouped before they were written store it as `is_eager`. With host-driven loops it is never set."""
+    out = np.zeros(len(space.events), np.bool_)
     if links is None:
-        out = np.zeros(len(space.events), np.bool_)
-        out[stored[0]] = stored[1] != 0
-        return out
-    if has_loops(space):
-        return np.zeros(len(space.events), np.bool_)
-    sources = space.rows_named(_EAGER_EXECUTE, *TF_DATA_RUNS)
-    is_of_one_op = space.events_named(_EAGER_EXECUTE)[sources] & (space.number_of("is_func", sources, -1) == 0)
-    kind = np.where(is_of_one_op, _EAGER_OP, _FUNCTION).astype(np.int8)
-    is_eager: Bools = nearest_source_value(links, sources, kind)[: len(space.events)] == _EAGER_OP
-    return is_eager
+        rows, flags = space.numbers("is_eager")
+        out[rows] = flags != 0
+    elif not has_loops(space):
+        sources = space.rows_named(_EAGER_EXECUTE, *TF_DATA_RUNS)
+        is_of_one_op = space.events_named(_EAGER_EXECUTE)[sources] & (space.number_of("is_func", sources, -1) == 0)
+        kind = np.where(is_of_one_op, _EAGER_OP, _FUNCTION).astype(np.int8)
+        out = nearest_source_value(links, sources, kind)[: len(space.events)] == _EAGER_OP
+    return out
 
 
 def make_links(space: XSpace) -> Links | None:
@@ -180,13 +177,6 @@ def _explicit_roots(space: XSpace, is_implicit: Bools, marker: str | None) -> tu
     if numbered.any():
         return numbered, UNFLAGGED
     return names_matching(space, _OLD_MARKER)[space.events.metadata], OLD
-
-
-def is_tf_data_run(space: XSpace, rows: Int32 | Int64) -> Bools:
-    """Which of these function executions belong to tf.data, recognised by the step id of the run that started them."""
-    of_runs, are_known = space.numbers_of("id", space.rows_named(*TF_DATA_RUNS))
-    ids, known = space.numbers_of("id", rows)
-    return known & np.isin(ids, of_runs[are_known])
 
 
 def _step_numbers(space: XSpace, markers: Int64) -> Int64:

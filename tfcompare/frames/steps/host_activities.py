@@ -18,7 +18,7 @@ from tfcompare.xspace import XSpace, lookup
 
 _NO_ACTIVITY = ("EagerExecute", "EagerLocalExecute", "EagerKernelExecute", "FunctionRun")
 _GET_NEXT = ("IteratorGetNext", "MultiDeviceIteratorGetNext")
-_COLLECTIVE = re.compile(r"(Collective(Reduce|Gather|Bcast|AllToAll|Permute)|_?Nccl(AllReduce|Reduce|Broadcast))")
+COLLECTIVE_OP = re.compile(r"(Collective(Reduce|Gather|Bcast|AllToAll|Permute)|_?Nccl(AllReduce|Reduce|Broadcast))")
 _AGREEING = "CollectiveExecutor::CompleteParams"
 """Hosts agree on a collective: the others ask the first one and wait for its answer before they exchange data."""
 _COMPILING = re.compile(
@@ -62,16 +62,14 @@ def host_activities(space: XSpace, rows: Int32, functions: TfDataFunctions | Non
 
 
 def is_collective(space: XSpace) -> Bools:
-    """Whether each event is an op in which hosts exchange data, or agree on it. It runs on its own thread, to which no
-    link leads."""
+    """Whether each event is an op in which hosts exchange data, or agree on it; no link leads to its thread."""
     names = space.metadata_names
-    named = [name == _AGREEING or _COLLECTIVE.match(name.partition(":")[2]) is not None for name in names]
-    return np.array(named, np.bool_)[space.events.metadata]
+    is_one = [name == _AGREEING or COLLECTIVE_OP.match(name.partition(":")[2]) is not None for name in names]
+    return np.array(is_one, np.bool_)[space.events.metadata]
 
 
 def timed_host_events(space: XSpace, among: Bools | None = None) -> Int32:
-    """Rows of the events with a duration on the host's recorded threads, thread by thread, optionally only those in
-    `among`."""
+    """Rows of the events with a duration on the host's recorded threads, thread by thread, or only of those `among`."""
     host = host_plane(space)
     if host is None:
         return np.zeros(0, np.int32)
@@ -83,8 +81,7 @@ def timed_host_events(space: XSpace, among: Bools | None = None) -> Int32:
 
 
 def _activity_of_name(name: str, has_device: bool) -> int:
-    """The activity that the event's name implies. Launching device work differs from computing only if there is a
-    device."""
+    """The activity that the event's name implies. Launching differs from computing only if there is a device."""
     if name.startswith(_NO_ACTIVITY):
         return NONE
     op = parse_op(name)
@@ -97,7 +94,7 @@ def _activity_of_name(name: str, has_device: bool) -> int:
         return Activity.WAIT_FOR_INPUT
     if _COMPILING.match(name):
         return Activity.COMPILE
-    if name == _AGREEING or _COLLECTIVE.match(op_type):
+    if name == _AGREEING or COLLECTIVE_OP.match(op_type):
         return Activity.HOST_COLLECTIVE
     if has_device and _EXECUTING.match(name):
         return Activity.EXECUTOR
@@ -105,14 +102,12 @@ def _activity_of_name(name: str, has_device: bool) -> int:
 
 
 def _launch_calls(space: XSpace, rows: Int32) -> Bools:
-    """Which events are calls that launch a kernel or copy: device events refer to them by `correlation_id`.
-
-    Older files name these calls after the kernel.
-    """
+    """Which events are calls that launch a kernel or copy: device events refer to them by `correlation_id`, and older
+    files name them after the kernel."""
     metadata = space.events.metadata[rows]
     launch = space.has("correlation_id")[rows] & ~grouping.names_matching(space, _SYNCHRONIZING)[metadata]
-    named = np.array([_LAUNCHING.match(name) is not None for name in space.metadata_names], np.bool_)
-    return launch | named[metadata]
+    is_named = np.array([_LAUNCHING.match(name) is not None for name in space.metadata_names], np.bool_)
+    return launch | is_named[metadata]
 
 
 def _any_within(space: XSpace, inner: Int32, outer: Int32) -> Bools:
@@ -122,16 +117,12 @@ def _any_within(space: XSpace, inner: Int32, outer: Int32) -> Bools:
     before = start[outer] - 1
     until = before + space.events.duration_ps[outer]
     started = [count_started(line[inner], start[inner], line[outer], times) for times in (before, until)]
-    found: Bools = started[1] > started[0]
-    return found
+    return np.asarray(started[1] > started[0])
 
 
 def _root_stages(space: XSpace, rows: Int32) -> Bools:
-    """Which events are outermost stages of an input pipeline that the program marks itself: no other stage encloses or
-    feeds them.
-
-    Whatever takes their result waits for input.
-    """
+    """Which events are outermost stages of an input pipeline that the program marks itself, enclosed and fed by no
+    other: whatever takes their result waits for input."""
     out = np.zeros(len(rows), np.bool_)
     if "_ipl_stage_name" not in space.stat_names and "_ipl_stage_id" not in space.stat_names:
         return out
@@ -141,16 +132,11 @@ def _root_stages(space: XSpace, rows: Int32) -> Bools:
     order_by_start(events.line, events.start_ps, events.duration_ps, stages)
     parent = np.full(len(events), -1, np.int32)
     parents_in_time(events.line, events.start_ps, events.duration_ps, stages, parent)
-    root = np.zeros(len(events), np.bool_)
-    root[stages] = (parent[stages] < 0) & ~_has_producer(space, stages)
-    return root[rows]
-
-
-def _has_producer(space: XSpace, rows: Int32) -> Bools:
-    """Whether each event consumes something that another event of the profile produced (`_ct`, `_c` match a `_pt`,
-    `_p`)."""
     made = np.flatnonzero(space.has("_pt") & space.has("_p"))
-    kinds = np.concatenate([space.number_of("_pt", made, -1), space.number_of("_ct", rows, -1)])
-    ids = np.concatenate([space.number_of("_p", made, -1), space.number_of("_c", rows, -1)])
-    codes = combinations(kinds, ids)[1]
-    return np.isin(codes[len(made) :], codes[: len(made)]) & space.have("_ct", rows) & space.have("_c", rows)
+    kinds = np.concatenate([space.number_of("_pt", made, -1), space.number_of("_ct", stages, -1)])
+    ids = np.concatenate([space.number_of("_p", made, -1), space.number_of("_c", stages, -1)])
+    code = combinations(kinds, ids)[1]
+    is_fed = np.isin(code[len(made) :], code[: len(made)]) & space.have("_ct", stages) & space.have("_c", stages)
+    root = np.zeros(len(events), np.bool_)
+    root[stages] = (parent[stages] < 0) & ~is_fed
+    return root[rows]

@@ -22,11 +22,12 @@ from tfcompare.frames.steps.device_activities import device_activities
 from tfcompare.frames.steps.host_activities import host_activities, is_collective, timed_host_events
 from tfcompare.frames.steps.steps import Steps, some_at_a_time
 from tfcompare.frames.tf_data.tf_data_functions import TfDataFunctions
-from tfcompare.schema.arrays import Bools, Floats, Int8, Int32, Int64
+from tfcompare.schema.arrays import Floats, Int8, Int32, Int64
 from tfcompare.schema.runs import STEP_PARTS
 from tfcompare.xspace import XSpace, lookup
 from tfcompare.xspace.compilation import Array, Int, compiled
 
+_Arrays = tuple[Array, ...]
 _IDLE, _OTHER = "idle_us", "other_us"
 _ROWS_AT_ONCE = 1 << 18
 _RANKS = int(AROUND) + 1
@@ -127,15 +128,19 @@ def one_of_each_host_part(activities: Activities) -> Int8:
 
 
 def find_activities(space: XSpace, steps: Steps, functions: TfDataFunctions | None = None) -> Activities:
-    """The events that may explain step time. `functions` is the result of `tf_data_functions`, computed if not
-    given."""
+    """The events that may explain step time. `functions`: what `tf_data_functions` returns, computed if not given."""
     rows, activity = device_activities(space)
     collectives = is_collective(space)
     only_linked = not len(rows) and steps.is_linked.any()  # without device events, there are no launch calls
     on_host = timed_host_events(space, steps.is_linked | collectives if only_linked else None)
     host_activity = host_activities(space, on_host, functions)
     calls = on_host.take(np.flatnonzero(host_activity == Activity.LAUNCH_CALL))
-    explaining = np.flatnonzero(_may_explain(steps, on_host, host_activity))
+    may_explain = steps.of_event.take(on_host) >= 0  # its step, if it is linked to it or an exchange between hosts
+    if steps.is_linked.any():
+        may_explain = steps.is_linked.take(on_host) | (may_explain & (host_activity == Activity.HOST_COLLECTIVE))
+    else:
+        may_explain &= np.isin(host_activity, COUNTED_BY_NAME)
+    explaining = np.flatnonzero(may_explain)
     return Activities(
         np.append(rows, calls),
         np.append(activity, np.full(len(calls), Activity.LAUNCH_CALL, np.int8)),
@@ -182,22 +187,9 @@ def explain(space: XSpace, steps: Steps, activities: Activities, segments: OpSeg
     return out, shares.segment_times()
 
 
-def _newly_covered(less: Spans, more: Spans, times_ps: Int64, steps: Int32) -> Int64:
+def _newly_covered(less: Spans, more: Spans, times_ps: Int64, _: Int32) -> Int64:
     """How much of `more`, but not of `less`, lies before each of these times."""
-    del steps
     return more.covered_before(times_ps) - less.covered_before(times_ps)
-
-
-def _may_explain(steps: Steps, rows: Int32, activity: Int8) -> Bools:
-    """Whether each host event may explain its step: if linked to it, or an exchange between hosts that runs during it.
-
-    Without links, only events whose name is sufficient evidence.
-    """
-    in_step = steps.of_event.take(rows) >= 0
-    if not steps.is_linked.any():
-        return np.isin(activity, COUNTED_BY_NAME) & in_step
-    may: Bools = steps.is_linked.take(rows) | (in_step & (activity == Activity.HOST_COLLECTIVE))
-    return may
 
 
 class _Shares:
@@ -217,8 +209,7 @@ class _Shares:
         self._measure = np.zeros((2, len(place)))
 
     def add(self, group: int, before: Callable[[Int64, Int32], Int64]) -> None:
-        """Add time explained by activities of a group. `before` returns how much of it lies before given times in given
-        steps."""
+        """Add time explained by activities of a group: `before` returns how much of it lies before times in steps."""
         for several in self._of_group(group):
             chosen = self._order[several]
             step = self._segments.step.take(chosen)
@@ -226,24 +217,20 @@ class _Shares:
                 measure[several] += before(times.take(chosen), step)
 
     def segment_times(self) -> Floats:
-        """The time that each segment gets, in picoseconds."""
-        out = np.empty(len(self._order))
+        """The time that each segment gets, in picoseconds, shared with other running segments of its group, step and
+        rank, while none of a lower rank runs."""
+        out, segments = np.empty(len(self._order)), self._segments
         for group in range(self._groups):
             sums = np.zeros(_RANKS)
             for several in self._of_group(group):
-                out[self._order[several]] = self._shares_in(several, sums)
-        return out
-
-    def _shares_in(self, several: slice, sums: Floats) -> Floats:
-        """The time that each of these segments of a group gets, shared with other running segments of its step and
-        rank, while none of a lower rank runs."""
-        chosen, segments = self._order[several], self._segments
-        shift = self._shift.take(segments.step.take(chosen))  # to a timeline on which steps do not overlap
-        times = np.concatenate([segments.start_ps.take(chosen) + shift, segments.end_ps.take(chosen) + shift])
-        order, out = np.argsort(times, kind="stable"), np.empty(len(chosen))
-        rank = segments.rank.take(chosen)
-        measure = np.ascontiguousarray(self._measure[:, several].reshape(-1))
-        _share(order, measure, rank, sums, np.zeros(_RANKS, np.int64), np.empty(len(out)), out)
+                chosen = self._order[several]
+                shift = self._shift.take(segments.step.take(chosen))  # to a timeline on which steps do not overlap
+                times = np.concatenate([segments.start_ps.take(chosen) + shift, segments.end_ps.take(chosen) + shift])
+                order, own = np.argsort(times, kind="stable"), np.empty(len(chosen))
+                measure = np.ascontiguousarray(self._measure[:, several].reshape(-1))
+                running, since = np.zeros(_RANKS, np.int64), np.empty(len(chosen))
+                _share(order, measure, segments.rank.take(chosen), sums, running, since, own)
+                out[chosen] = own
         return out
 
     def _of_group(self, group: int) -> Iterator[slice]:
@@ -256,9 +243,7 @@ class _Shares:
 
 
 @compiled
-def _share(
-    order: Array, measure: Array, rank: Array, sums: Array, running: Array, since: Array, out: Array
-) -> None:  # fmt: skip
+def _share(order: Array, measure: Array, rank: Array, sums: Array, running: Array, since: Array, out: Array) -> None:
     """Sweep over starts and ends of segments in time order.
 
     `order` holds indices of starts (0 to count − 1) and ends (count and up). `since` is what a segment running from the
@@ -288,8 +273,9 @@ def _add_linked(space: XSpace, steps: Steps, activities: Activities, busy: Spans
     Each event is clipped to its own step. Steps may overlap, so they are placed one after another on a separate
     timeline.
     """
-    events, rows, activity = space.events, activities.host_rows, activities.host_activity
-    origin = steps.origin_ps
+    rows, activity, origin = activities.host_rows, activities.host_activity, steps.origin_ps
+    times = space.events.start_ps, space.events.duration_ps
+    of_steps = steps.of_event, steps.start_ps, steps.end_ps, origin
     linked = _LinkedSpans(NO_SPANS, steps, origin, busy)
     before = np.zeros(len(origin), np.int64)
     start, end = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
@@ -297,14 +283,14 @@ def _add_linked(space: XSpace, steps: Steps, activities: Activities, busy: Spans
     for group, several in groupby(present, _GROUP_OF.__getitem__):
         before_group = linked
         for which in several:
-            count = _cut_to_steps(rows, activity, int(which), events.start_ps, events.duration_ps, steps.of_event,
-                             steps.start_ps, steps.end_ps, origin, start, end)  # fmt: skip
+            count = _cut_to_steps(rows, activity, int(which), times, of_steps, start, end)
             if count:
                 spans = linked.spans.union_few(start[:count], end[:count])
                 if which == Activity.HOST_COLLECTIVE:
                     spans = spans.union_few(*agreements_in_steps(space, steps))
                 linked = _LinkedSpans(spans, steps, origin, busy)
-                covered = linked.in_each_step()
+                bounds = np.searchsorted(spans.start_ps, np.append(origin, np.iinfo(np.int64).max))
+                covered = np.diff(linked.total_ps[bounds])  # of each step
                 out[:, which], before = covered - before, covered
         if linked is not before_group:
             shares.add(int(group), partial(_newly_linked, before_group, linked))
@@ -314,7 +300,7 @@ class _LinkedSpans:
     """Spans on a timeline of consecutive steps, and how much of them falls in time when no device is `busy`."""
 
     def __init__(self, spans: Spans, steps: Steps, origin: Int64, busy: Spans) -> None:
-        self.spans, self._origin, self._busy = spans, origin, busy
+        self.spans, self._busy = spans, busy
         self._shift = origin - steps.start_ps
         step = np.searchsorted(origin, spans.start_ps, side="right") - 1
         self._shift_of_span = self._shift[step]
@@ -322,18 +308,12 @@ class _LinkedSpans:
         self._end = spans.end_ps - self._shift_of_span
         busy_before = busy.covered_before(self._begin)
         idle = self._end - self._begin - busy.covered_before(self._end) + busy_before
-        self._total = np.append(0, np.cumsum(idle))
-        self._before = self._total[:-1] - (self._begin - busy_before)
-
-    def in_each_step(self) -> Int64:
-        """How much of each step the spans cover while no device is busy."""
-        bounds = np.searchsorted(self.spans.start_ps, np.append(self._origin, np.iinfo(np.int64).max))
-        covered: Int64 = np.diff(self._total[bounds])
-        return covered
+        self.total_ps = np.append(0, np.cumsum(idle))
+        """While no device is busy, how much the spans before each cover, and all of them."""
+        self._before = self.total_ps[:-1] - (self._begin - busy_before)
 
     def before(self, times_ps: Int64, steps: Int32) -> Int64:
-        """How much of the spans, on the timeline of consecutive steps, lies before each of these times of these
-        steps."""
+        """How much of the spans, on the timeline of consecutive steps, lies before each of these times of steps."""
         if not len(self._begin):
             return np.zeros(len(times_ps), np.int64)
         shifted = times_ps + self._shift[steps]
@@ -349,13 +329,13 @@ def _newly_linked(less: _LinkedSpans, more: _LinkedSpans, times_ps: Int64, steps
 
 @compiled
 def _cut_to_steps(
-    rows: Array, activity: Array, which: Int, event_start: Array, duration: Array, of_event: Array, step_start: Array,
-    step_end: Array, origin: Array, start: Array, end: Array
-) -> Int:  # fmt: skip
+    rows: Array, activity: Array, which: Int, times: _Arrays, of_steps: _Arrays, start: Array, end: Array
+) -> Int:
     """Spans of the events of one activity, clipped to their steps, on the timeline on which steps start at `origin`.
 
     Events that are adjacent in `rows` and touch are merged, as those of one thread do. Returns the number of spans.
     """
+    (event_start, duration), (of_event, step_start, step_end, origin) = times, of_steps
     count = np.int64(0)
     for i in range(rows.size):
         if activity[i] != which:
@@ -386,7 +366,13 @@ def agreements_in_steps(space: XSpace, steps: Steps) -> tuple[Int64, Int64]:
     A host asks the first one and gets the answer on another thread. The event that spans both is often missing in a
     profile, so the two ends are joined by the context (`_c`) that TensorFlow gives them.
     """
-    (asked, asking), (answered, agreed) = (_with_context(space, name) for name in (_ASKING, _AGREED))
+    found = []
+    for name in (_ASKING, _AGREED):
+        rows = space.rows_named(name)
+        context, known = space.numbers_of("_c", rows)
+        contexts, first, count = np.unique(context[known], return_index=True, return_counts=True)
+        found.append((contexts[count == 1], rows[known][first[count == 1]]))  # a context of several tells nothing
+    (asked, asking), (answered, agreed) = found
     _, of_asking, of_agreed = np.intersect1d(asked, answered, assume_unique=True, return_indices=True)
     row = asking[of_asking]
     start, end = space.events.start_ps[row], space.events.start_ps[agreed[of_agreed]]
@@ -395,11 +381,3 @@ def agreements_in_steps(space: XSpace, steps: Steps) -> tuple[Int64, Int64]:
     begin, until = np.maximum(start, steps.start_ps[step]), np.minimum(end, steps.end_ps[step])
     inside = (step >= 0) & (until > begin)
     return (begin + shift)[inside], (until + shift)[inside]
-
-
-def _with_context(space: XSpace, name: str) -> tuple[Int64, Int64]:
-    """(the contexts that exactly one event of that name has, the row of that event)."""
-    rows = space.rows_named(name)
-    context, known = space.numbers_of("_c", rows)
-    contexts, first, count = np.unique(context[known], return_index=True, return_counts=True)
-    return contexts[count == 1], rows[known][first[count == 1]]

@@ -24,7 +24,6 @@ from tfcompare.frames.planes import (
     host_plane,
     profile_span_ps,
     recorded_lines,
-    short_id,
 )
 from tfcompare.frames.steps import groups as grouping
 from tfcompare.frames.steps.groups import Groups
@@ -88,11 +87,11 @@ def _from_markers(space: XSpace, groups: Groups) -> Steps | None:
     candidates = np.unique(np.concatenate([markers, named[groups.group[named] >= 0]]))
     step = of_group[groups.group[candidates]]
     candidates, step = candidates[step >= 0], step[step >= 0]
-    longest = _longest_of_each(space, candidates, step)
+    longest = grouping.longest_of_each(space, candidates, step)
     has_compute = _has_compute(space, groups, candidates)
     if not has_compute.any():
         return None
-    steps = _from_marker_events(space, groups, groups.source, groups.step_number[has_compute], longest[has_compute])
+    steps = _from_marker_events(space, groups, groups.step_number[has_compute], longest[has_compute])
     name_of = dict(zip(groups.step_number.tolist(), grouping.marker_names(space, groups), strict=True))
     if not steps.has_markers:
         return steps
@@ -110,8 +109,8 @@ def _from_chosen_marker(space: XSpace, groups: Groups) -> Steps | None:
         return None
     start = space.events.start_ps[markers]
     end = np.append(start[1:], start[-1] + space.events.duration_ps[markers[-1]])
-    spans = StepSpans(start, end)
-    return _assign_events(space, groups, groups.source, groups.step_number, markers, spans, no_spans(len(markers)))
+    spans = StepSpans(start, end), no_spans(len(markers))
+    return _assign_events(space, groups, groups.step_number, markers, *spans)
 
 
 def _has_compute(space: XSpace, groups: Groups, markers: Int64) -> Bools:
@@ -131,27 +130,19 @@ def _has_compute(space: XSpace, groups: Groups, markers: Int64) -> Bools:
     is_ignored |= grouping.names_matching(space, _NO_PROGRAM)[space.events.metadata] | space.has(TF_CALL_STAT)
     is_tracing = grouping.names_matching(space, _TRACING)[space.events.metadata]
     is_traced = (every == count(is_ignored)) & (count(is_tracing) > 0)
-    return out & ~is_traced if is_traced.any() and _has_programs(space) else out
-
-
-def _has_programs(space: XSpace) -> bool:
-    """Whether the profile recorded anything that ran: work of devices, instructions of XLA programs, or ops."""
-    return (
+    has_programs = is_traced.any() and (
         any(map(len, device_events(space)))
         or len(host_instructions(space)) > 0
         or any(parse_op(name) for name in space.metadata_names[space.has_events].tolist())
     )
+    return out & ~is_traced if has_programs else out
 
 
 def _from_steps_line(space: XSpace, groups: Groups) -> Steps | None:
     """Steps from the `Steps` line that the profiler derived for each device."""
-    lines = [
-        i
-        for plane in device_planes(space)
-        for i in plane.lines
-        if short_id(space.lines.id[i]) == STEPS_LINE or space.lines.name[i] == "Steps"
-    ]
-    rows = events_of_lines(space, lines)
+    is_named = np.array([name == "Steps" for name in space.lines.name], np.bool_)
+    of_steps = is_named | (space.lines.id.astype(np.int32) == STEPS_LINE)
+    rows = events_of_lines(space, [i for plane in device_planes(space) for i in plane.lines if of_steps[i]])
     if not len(rows):
         return None
     names = space.metadata_names[space.events.metadata[rows]]
@@ -163,10 +154,8 @@ def _from_steps_line(space: XSpace, groups: Groups) -> Steps | None:
 
 
 def _from_modules(space: XSpace, groups: Groups) -> Steps | None:
-    """Steps from the executions of the XLA module that takes most of the device time, if it repeats.
-
-    The n-th execution on every device belongs to step n.
-    """
+    """Steps from the executions of the XLA module that takes most of the device time, if it repeats: the n-th execution
+    on every device belongs to step n."""
     lines = [i for plane in device_planes(space) for i in plane.lines if space.lines.name[i] == "XLA Modules"]
     rows = events_of_lines(space, lines)
     if not len(rows):
@@ -195,7 +184,7 @@ def _from_device_events(space: XSpace, groups: Groups, source: str, rows: Int32,
     is_slowest = _is_on_slowest_device(space, rows, code)
     of_slowest = np.isin(code, code[is_slowest])
     chosen = np.flatnonzero(is_slowest | ~of_slowest)
-    longest = _longest_of_each(space, rows[chosen], code[chosen])
+    longest = grouping.longest_of_each(space, rows[chosen], code[chosen])
     in_time = np.argsort(events.start_ps[longest], kind="stable")
     position = np.empty(len(numbers), np.int64)
     position[in_time] = np.arange(len(numbers))
@@ -210,21 +199,16 @@ def _from_device_events(space: XSpace, groups: Groups, source: str, rows: Int32,
             until = begin + events.duration_ps[rows[own]]
             for here in (plane, *parts.get(plane.name, [])):
                 of_event[here.events] = _spans_at(begin, until, position[code[own]], events.start_ps[here.events])
-    group = groups.group[rows]
-    of_group = dict(zip(group.tolist(), position[code].tolist(), strict=True))
-    return Steps(
-        source, numbers[in_time], start, end, *_assign_groups(of_event, groups, of_group),
-        host=no_spans(len(numbers)), device=StepSpans(start, end),
-    )  # fmt: skip
+    of_group = dict(zip(groups.group[rows].tolist(), position[code].tolist(), strict=True))
+    spans = no_spans(len(numbers)), StepSpans(start, end)
+    return Steps(source, numbers[in_time], start, end, *_assign_groups(of_event, groups, of_group), *spans)
 
 
 def _whole_profile(space: XSpace) -> Steps:
     start, end = profile_span_ps(space)
-    every = np.zeros(len(space.events), np.int32)
-    return Steps(
-        WHOLE_PROFILE, np.zeros(1, np.int64), np.array([start]), np.array([end]), every, every < 0,
-        host=no_spans(1), device=no_spans(1),
-    )  # fmt: skip
+    first = np.zeros(len(space.events), np.int32)
+    times = np.array([start]), np.array([end])
+    return Steps(WHOLE_PROFILE, np.zeros(1, np.int64), *times, first, first < 0, no_spans(1), no_spans(1))
 
 
 def _is_on_slowest_device(space: XSpace, rows: Int32, step: Int64) -> Bools:
@@ -238,13 +222,6 @@ def _is_on_slowest_device(space: XSpace, rows: Int32, step: Int64) -> Bools:
     return slowest
 
 
-def _longest_of_each(space: XSpace, rows: Int32 | Int64, step: Int64) -> Int32 | Int64:
-    """The longest event of each step, in step order; the earliest if several tie."""
-    order = np.lexsort((-space.events.start_ps[rows], space.events.duration_ps[rows], step))
-    longest: Int32 | Int64 = rows[order[np.append(np.diff(step[order]) != 0, True)]]
-    return longest
-
-
 def _position_on_line(space: XSpace, rows: Int32) -> Int64:
     """Each row's position in time among the rows of its line."""
     line, start = space.events.line[rows], space.events.start_ps[rows]
@@ -255,7 +232,7 @@ def _position_on_line(space: XSpace, rows: Int32) -> Int64:
     return position
 
 
-def _from_marker_events(space: XSpace, groups: Groups, source: str, number: Int64, marker: Int32 | Int64) -> Steps:
+def _from_marker_events(space: XSpace, groups: Groups, number: Int64, marker: Int64) -> Steps:
     """Steps of these marker events; each lasts as long as the marker or as the work that it launched."""
     in_order = np.argsort(space.events.start_ps[marker], kind="stable")
     number, marker = number[in_order], marker[in_order]
@@ -269,14 +246,14 @@ def _from_marker_events(space: XSpace, groups: Groups, source: str, number: Int6
             return replace(_whole_profile(space), why_untimed=why_untimed)
     else:
         device = device_spans(space, step_of_event, len(marker))
-    steps = _assign_events(space, groups, source, number, marker, host, device)
+    steps = _assign_events(space, groups, number, marker, host, device)
     if device_kind(space) == "CPU" and device.exist.any():
         steps.of_event[groups.executions.rows[groups.executions.launch < 0]] = -1  # they run whenever there is a thread
     return steps
 
 
 def _assign_events(
-    space: XSpace, groups: Groups, source: str, number: Int64, marker: Int32 | Int64, host: StepSpans, device: StepSpans
+    space: XSpace, groups: Groups, number: Int64, marker: Int64, host: StepSpans, device: StepSpans
 ) -> Steps:
     """Builds `Steps`, in time order, and assigns events to them.
 
@@ -290,10 +267,10 @@ def _assign_events(
     for plane in (*device_planes(space), *parts):
         of_event[plane.events] = _spans_at(step.start_ps, step.end_ps, each, times[plane.events])
     of_event, is_linked = _assign_groups(of_event, groups, _step_of_group(groups, marker))
-    return Steps(source, number, step.start_ps, step.end_ps, of_event, is_linked, host, device)
+    return Steps(groups.source, number, step.start_ps, step.end_ps, of_event, is_linked, host, device)
 
 
-def _step_of_group(groups: Groups, marker: Int32 | Int64) -> dict[int, int]:
+def _step_of_group(groups: Groups, marker: Int64) -> dict[int, int]:
     return dict(zip(groups.group[marker].tolist(), range(len(marker)), strict=True))
 
 
@@ -307,8 +284,7 @@ def _spans_at(start: Int64, end: Int64, step: Int64, times: Int64) -> Int32:
 
 @compiled
 def _find_spans(start: Array, end: Array, step: Array, times: Array, out: Array) -> None:
-    """`_spans_at` for spans sorted by `start`. Starts each search at the previous answer, since neighbouring times
-    mostly share it."""
+    """`_spans_at` for spans sorted by `start`. Each search starts at the previous answer, which mostly holds."""
     at = -1
     for i in range(times.size):
         time = times[i]
@@ -328,10 +304,8 @@ def _find_spans(start: Array, end: Array, step: Array, times: Array, out: Array)
 
 
 def _assign_groups(of_event: Int32, groups: Groups, of_group: dict[int, int]) -> tuple[Int32, Bools]:
-    """(`of_event` with grouped events moved to their group's step; whether each event was assigned by its group).
-
-    Markers do not count as assigned by group.
-    """
+    """(`of_event` with grouped events moved to their group's step; whether each event, but for markers, was assigned by
+    its group)."""
     step_of_group = np.full(int(groups.group.max(initial=-1)) + 1, -1, np.int32)
     for group, step in of_group.items():
         if group >= 0:

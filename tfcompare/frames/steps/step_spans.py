@@ -31,6 +31,7 @@ each step may leave a small one, such as that of the next random key, running at
 _MOST = 0.5
 _EARLY, _REMEDY = "steps end before their work", "block on the result inside the step"
 _RUNTIME_THREAD = re.compile(r"tf_XLA(PjRt|Tfrt)CpuClient.*")
+"""It runs programs; it recorded something, if only that it was given work."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,8 +81,12 @@ def device_spans(space: XSpace, step_of_event: Int32, count: int) -> StepSpans:
             continue
         step, start = step_of_event[rows], space.events.start_ps[rows]
         end = start + space.events.duration_ps[rows]
-        input_here = np.zeros(len(rows), np.bool_) if is_input is None else is_input[rows]
-        counts = ~_is_prefetch(step, start, end, input_here, count)
+        counts = np.ones(len(rows), np.bool_)
+        if is_input is not None:
+            others, done = ~is_input[rows], np.full(count, np.iinfo(np.int64).min)
+            np.maximum.at(done, step[others], end[others])
+            done = np.append(np.iinfo(np.int64).min, np.maximum.accumulate(done)[:-1])  # of earlier steps
+            counts = others | (start >= done[step])
         span = spans_of_steps(step[counts], start[counts], end[counts], count)
         is_longer = span.end_ps - span.start_ps > longest.end_ps - longest.start_ps
         longest = StepSpans(
@@ -122,15 +127,6 @@ def spans_of_steps(step: Int32, start: Int64, end: Int64, count: int) -> StepSpa
     return StepSpans(np.where(has_any, first, 0), np.where(has_any, last, -1))
 
 
-def _is_prefetch(step: Int32, start: Int64, end: Int64, is_input: Bools, count: int) -> Bools:
-    """Which events are input copies that start before the work of earlier steps is done."""
-    last = np.full(count, np.iinfo(np.int64).min)
-    np.maximum.at(last, step[~is_input], end[~is_input])
-    done = np.append(np.iinfo(np.int64).min, np.maximum.accumulate(last)[:-1])
-    ahead: Bools = is_input & (start < done[step])
-    return ahead
-
-
 def execution_spans(
     space: XSpace, executions: Executions, step_of_event: Int32, markers: StepSpans
 ) -> tuple[StepSpans, str]:
@@ -141,7 +137,7 @@ def execution_spans(
     """
     count, rows = len(markers.start_ps), executions.rows
     has_unlinked = (step_of_event[executions.unlinked] >= 0).any()
-    if has_unlinked and not len(rows) and _has_runtime_threads(space):
+    if has_unlinked and not len(rows) and any(map(_RUNTIME_THREAD.fullmatch, space.lines.name)):
         return no_spans(count), f"{_EARLY}: the profile holds none of it; {_REMEDY}"
     start, time = space.events.start_ps[rows], space.events.duration_ps[rows]
     end, is_linked = start + time, executions.launch >= 0
@@ -155,21 +151,11 @@ def execution_spans(
     if late.sum() <= negligible:
         return no_spans(count), ""
     if time[unknown].sum() > negligible:
-        return no_spans(count), _why_untimed(space, rows, late, end - np.maximum(start, markers.end_ps.max()))
+        after_last = np.minimum(late, (end - np.maximum(start, markers.end_ps.max())).clip(0)).sum()
+        where = "after the last marker" if after_last > _MOST * late.sum() else "outside of the markers"
+        work = f"most of the work{_of_longest_program(space, rows, late)} runs {where}"
+        return no_spans(count), f"{_EARLY}: {work}; {_REMEDY}"
     return spans_of_steps(step[own], start[own], end[own], count), ""
-
-
-def _has_runtime_threads(space: XSpace) -> bool:
-    """Whether a thread on which the runtime runs programs recorded anything, if only that it was given work."""
-    return any(_RUNTIME_THREAD.fullmatch(name) for name in space.lines.name)
-
-
-def _why_untimed(space: XSpace, rows: Int64, late: Int64, after_last: Int64) -> str:
-    """Says which program has the most of the `late` time, whether that is after the last marker, and what helps."""
-    of_program = _of_longest_program(space, rows, late)
-    is_after = np.minimum(late, after_last.clip(0)).sum() > _MOST * late.sum()
-    where = "after the last marker" if is_after else "outside of the markers"
-    return f"{_EARLY}: most of the work{of_program} runs {where}; {_REMEDY}"
 
 
 def _of_longest_program(space: XSpace, rows: Int64, time: Int64) -> str:

@@ -114,8 +114,17 @@ def in_range(space: XSpace, steps: Steps, first: int | None, last: int | None) -
     counts = np.ones(len(chosen), np.bool_)
     if steps.source == grouping.NAMED and high == count and len(chosen) > 1:
         counts[-1] = False
-    return Steps(
-        steps.source, steps.number[chosen], steps.start_ps[chosen], steps.end_ps[chosen], of_event[in_range_events],
-        steps.is_linked[in_range_events], steps.host.take(chosen), steps.device.take(chosen), counts,
-        lost=steps.is_lost[chosen], marker=steps.marker[low:high],
-    ), in_range_events  # fmt: skip
+    some = Steps(
+        source=steps.source,
+        number=steps.number[chosen],
+        start_ps=steps.start_ps[chosen],
+        end_ps=steps.end_ps[chosen],
+        of_event=of_event[in_range_events],
+        is_linked=steps.is_linked[in_range_events],
+        host=steps.host.take(chosen),
+        device=steps.device.take(chosen),
+        chosen=counts,
+        lost=steps.is_lost[chosen],
+        marker=steps.marker[low:high],
+    )
+    return some, in_range_events

@@ -20,9 +20,9 @@ from tfcompare.xspace.space import PS_PER_US
 _MAX_NAME_LENGTH = 500
 _COLUMNS = {"autotune": "autotune", "name": "dataset", "shapes": "shapes", "types": "types"}
 _EXCLUDED_STATS = {
-    "id", "parent_id", "element_id", "parallelism", "buffer_limit", "buffered_elements", "buffered_bytes_MB",
-    "results_ready", "active_elements", "ram_usage_megabytes", "group_id", "is_eager",
-}  # fmt: skip
+    *("id", "parent_id", "element_id", "parallelism", "buffer_limit", "buffered_elements", "buffered_bytes_MB"),
+    *("results_ready", "active_elements", "ram_usage_megabytes", "group_id", "is_eager"),
+}
 """Stats that have their own column, or change from call to call."""
 _BUFFER_STATS = ("buffer_limit", "buffer_size", "parallelism")
 _MAX_LENGTH = 300
@@ -39,13 +39,13 @@ class TfData:
     @property
     def remarks(self) -> list[str]:
         """Notes on executions that were dropped, keeping only the slowest."""
-        calls, kept = (self.pipelines[name].to_numpy() for name in ("calls", "executions_kept"))
-        short = np.flatnonzero(kept < calls)
+        calls, shown = (self.pipelines[name].to_numpy() for name in ("calls", "executions_kept"))
+        short = np.flatnonzero(shown < calls)
         if not len(short):
             return []
         first = self.pipelines["pipeline"][int(short[0])]
         which = f"pipeline {first}" if len(short) == 1 else f"{len(short):,} pipelines"
-        return [f"tf.data, {which}: of {calls[short].sum():,} executions the slowest {kept[short].sum():,} are shown"]
+        return [f"tf.data, {which}: of {calls[short].sum():,} executions the slowest {shown[short].sum():,} are shown"]
 
 
 def tf_data(space: XSpace, most_rows: int = MOST_ROWS, around: Int32 | None = None) -> TfData:
@@ -63,15 +63,13 @@ def _calls(space: XSpace, analysis: Analysis) -> pa.Table:
     executions = analysis.executions  # sorted by start
     order = np.argsort(executions.pipeline, kind="stable")
     pipeline = executions.pipeline[order]
-    return host_table(
-        "tf_data_calls",
-        {
-            "pipeline": texts(pipeline, analysis.pipelines.names()),
-            "call": np.arange(len(order)) - np.searchsorted(pipeline, pipeline),
-            "start_us": space.events.start_ps[analysis.calls.row[executions.call[order]]] / PS_PER_US,
-            "latency_us": executions.latency_ps[order] / PS_PER_US,
-        },
-    )
+    columns = {
+        "pipeline": texts(pipeline, analysis.pipelines.names()),
+        "call": np.arange(len(order)) - np.searchsorted(pipeline, pipeline),
+        "start_us": space.events.start_ps[analysis.calls.row[executions.call[order]]] / PS_PER_US,
+        "latency_us": executions.latency_ps[order] / PS_PER_US,
+    }
+    return host_table("tf_data_calls", columns)
 
 
 def _pipelines(space: XSpace, analysis: Analysis) -> pa.Table:
@@ -82,21 +80,19 @@ def _pipelines(space: XSpace, analysis: Analysis) -> pa.Table:
     first = np.searchsorted(executions.pipeline[order], np.arange(count))
     calls = np.bincount(executions.pipeline, minlength=count)
     bottleneck, self_time_us = _bottlenecks_of_slowest(space, analysis)
-    return host_table(
-        "tf_data_pipelines",
-        {
-            "pipeline": pipelines.names(),
-            "calls": calls,
-            "slow_calls": np.add.reduceat(latency_us > SLOW_CALL_US, first, dtype=np.int64),
-            "min_latency_us": np.minimum.reduceat(latency_us, first),
-            "mean_latency_us": np.add.reduceat(executions.latency_ps[order], first) / calls / PS_PER_US,
-            "max_latency_us": np.maximum.reduceat(latency_us, first),
-            "bottleneck": bottleneck,
-            "bottleneck_self_time_us": self_time_us,
-            "feeds_device": pipelines.feeds_device,
-            "executions_kept": np.bincount(executions.pipeline[executions.is_retained], minlength=count),
-        },
-    )
+    columns = {
+        "pipeline": pipelines.names(),
+        "calls": calls,
+        "slow_calls": np.add.reduceat(latency_us > SLOW_CALL_US, first, dtype=np.int64),
+        "min_latency_us": np.minimum.reduceat(latency_us, first),
+        "mean_latency_us": np.add.reduceat(executions.latency_ps[order], first) / calls / PS_PER_US,
+        "max_latency_us": np.maximum.reduceat(latency_us, first),
+        "bottleneck": bottleneck,
+        "bottleneck_self_time_us": self_time_us,
+        "feeds_device": pipelines.feeds_device,
+        "executions_kept": np.bincount(executions.pipeline[executions.is_retained], minlength=count),
+    }
+    return host_table("tf_data_pipelines", columns)
 
 
 def _bottlenecks_of_slowest(space: XSpace, analysis: Analysis) -> tuple[list[str], Floats]:
@@ -118,28 +114,28 @@ def _executions(space: XSpace, analysis: Analysis) -> pa.Table:
     pipeline, rank = executions.pipeline[rows.execution], executions.rank[rows.execution]
     long_name, names = _names(space, analysis)
     ids = [*(str(i) for i in calls.ids.view(np.uint64).tolist()), ""]
-    table = host_table(
-        "tf_data_executions",
-        {
-            "pipeline": texts(pipeline, analysis.pipelines.names()),
-            "execution": rank,
-            "iterator_id": texts(rows.iterator, ids),
-            "long_name": texts(long_name, names),
-            "iterator": spread_texts([name.rpartition("::")[2] for name in names], long_name),
-            "parent_id": texts(np.where(rows.caller < 0, len(calls.ids), rows.caller), ids),
-            "calls": rows.calls,
-            "start_us": rows.start_ps / PS_PER_US,
-            "total_duration_us": rows.total_ps / PS_PER_US,
-            "self_time_us": rows.self_ps / PS_PER_US,
-            "on_critical_path": rows.is_waited_for,
-            "is_bottleneck": rows.is_bottleneck,
-            "parallelism": largest_of_rows(space, analysis, "parallelism"),
-            "buffer_limit": largest_of_rows(space, analysis, "buffer_limit"),
-            "buffered_elements": buffered_elements(space, analysis),
-            "element_size_bytes": element_sizes(space, analysis),
-            **texts_of_rows(space, analysis),
-        },
-    )
+    around = calls.around[rows.first]  # the event around a pipeline's call has the size of the element
+    sizes = np.where((calls.depth[rows.first] == 0) & (around >= 0), space.number_of("element_size", around, -1), -1)
+    columns = {
+        "pipeline": texts(pipeline, analysis.pipelines.names()),
+        "execution": rank,
+        "iterator_id": texts(rows.iterator, ids),
+        "long_name": texts(long_name, names),
+        "iterator": spread_texts([name.rpartition("::")[2] for name in names], long_name),
+        "parent_id": texts(np.where(rows.caller < 0, len(calls.ids), rows.caller), ids),
+        "calls": rows.calls,
+        "start_us": rows.start_ps / PS_PER_US,
+        "total_duration_us": rows.total_ps / PS_PER_US,
+        "self_time_us": rows.self_ps / PS_PER_US,
+        "on_critical_path": rows.is_waited_for,
+        "is_bottleneck": rows.is_bottleneck,
+        "parallelism": largest_of_rows(space, analysis, "parallelism"),
+        "buffer_limit": largest_of_rows(space, analysis, "buffer_limit"),
+        "buffered_elements": buffered_elements(space, analysis),
+        "element_size_bytes": _nullable(sizes),
+        **texts_of_rows(space, analysis),
+    }
+    table = host_table("tf_data_executions", columns)
     return table.take(np.lexsort((rows.start_ps, long_name, rank, pipeline)))
 
 
@@ -177,14 +173,6 @@ def largest_of_rows(space: XSpace, analysis: Analysis, stat: str) -> pa.Array:
     inside, of_call = _retained_calls(analysis)
     values = np.maximum(space.number_of(stat, analysis.calls.row[inside], -1), -1)
     return _nullable(largest(of_call, values, len(analysis.rows.first)))
-
-
-def element_sizes(space: XSpace, analysis: Analysis) -> pa.Array:
-    """The element size recorded by the event around a pipeline's call; missing for other rows."""
-    first = analysis.rows.first
-    around = analysis.calls.around[first]
-    sizes = space.number_of("element_size", around, -1)
-    return _nullable(np.where((analysis.calls.depth[first] == 0) & (around >= 0), sizes, -1))
 
 
 def buffered_elements(space: XSpace, analysis: Analysis) -> Floats:

@@ -19,7 +19,7 @@ from tfcompare.frames.nesting import order_by_start
 from tfcompare.frames.planes import host_plane, recorded_on
 from tfcompare.frames.tf_data.tf_data_functions import RUNS_AHEAD
 from tfcompare.schema.arrays import Bools, Int32, Int64
-from tfcompare.xspace import Plane, XSpace
+from tfcompare.xspace import XSpace
 from tfcompare.xspace.compilation import Array, compiled
 
 MOST_ROWS = 50_000
@@ -104,17 +104,11 @@ def analyse(space: XSpace, most_rows: int = MOST_ROWS, around: Int32 | None = No
     calls = find_calls(space, around)
     if calls is None or not len(calls.roots):
         return None
-    pipelines = find_pipelines(space, calls)
+    iterators, first = np.unique(calls.iterator[calls.roots], return_index=True)
+    iterators = iterators[np.argsort(first)]
+    pipelines = Pipelines(iterators, np.isin(calls.ids[iterators], _fed_to_devices(space, calls)))
     executions = find_executions(calls, pipelines, most_rows)
     return Analysis(calls, pipelines, executions, find_rows(calls, pipelines, executions))
-
-
-def find_pipelines(space: XSpace, calls: Calls) -> Pipelines:
-    """The pipelines that were called within the profile."""
-    of_root = calls.iterator[calls.roots]
-    iterators, first = np.unique(of_root, return_index=True)
-    iterators = iterators[np.argsort(first)]
-    return Pipelines(iterators, np.isin(calls.ids[iterators], _fed_to_devices(space, calls)))
 
 
 def find_executions(calls: Calls, pipelines: Pipelines, most_rows: int = MOST_ROWS) -> Executions:
@@ -129,7 +123,11 @@ def find_executions(calls: Calls, pipelines: Pipelines, most_rows: int = MOST_RO
     rank = np.empty(len(roots), np.int64)
     rank[slowest_first] = np.arange(len(roots)) - np.searchsorted(sorted_pipeline, sorted_pipeline)
     order = np.lexsort((-latency, rank))
-    retained = order[np.cumsum(_iterator_counts(calls, roots)[order]) <= most_rows]
+    execution = _execution_of_each(calls, roots)
+    inside = np.flatnonzero(execution >= 0)
+    pairs = np.unique(execution[inside] * len(calls.ids) + calls.iterator[inside])
+    iterators = np.bincount(pairs // len(calls.ids), minlength=len(roots))  # of each execution
+    retained = order[np.cumsum(iterators[order]) <= most_rows]
     is_retained = np.zeros(len(roots), np.bool_)
     is_retained[retained] = True
     return Executions(roots, pipeline, rank, latency, is_retained)
@@ -150,6 +148,11 @@ def find_rows(calls: Calls, pipelines: Pipelines, executions: Executions) -> Ite
     is_waited_for = any_of(code, calls.is_waited_for[counted], size)
     of_call = np.full(len(calls.row), -1, np.int64)
     of_call[counted] = code
+    # The bottleneck of an execution is the iterator that it waited for with the largest self time, if above 0.
+    blamed = np.flatnonzero(is_waited_for & ~pipelines.feeds_device[executions.pipeline[execution]] & (own > 0))
+    blamed = blamed[np.lexsort((-own[blamed], execution[blamed]))]
+    is_bottleneck = np.zeros(size, np.bool_)
+    is_bottleneck[blamed[np.unique(execution[blamed], return_index=True)[1]]] = True
     return IteratorRows(
         execution=execution,
         iterator=distinct % len(calls.ids),
@@ -160,16 +163,13 @@ def find_rows(calls: Calls, pipelines: Pipelines, executions: Executions) -> Ite
         total_ps=sums(code, (calls.end_ps - calls.start_ps)[counted], size),
         self_ps=own,
         is_waited_for=is_waited_for,
-        is_bottleneck=_slowest_waited_for(
-            execution, own, is_waited_for & ~pipelines.feeds_device[executions.pipeline[execution]]
-        ),
+        is_bottleneck=is_bottleneck,
         of_call=of_call,
     )
 
 
 def _fed_to_devices(space: XSpace, calls: Calls) -> Int64:
-    """Ids of the pipelines that pass elements of other pipelines to a device, found through their generator
-    iterators."""
+    """Ids of the pipelines that pass elements of others to a device, found through their generator iterators."""
     is_generator = space.events_named(*_TO_DEVICE)[calls.row]
     if not is_generator.any():
         return np.zeros(0, np.int64)
@@ -188,23 +188,6 @@ def _execution_of_each(calls: Calls, roots: Int64) -> Int64:
     position = np.full(len(calls.row) + 1, -1, np.int64)  # the last element maps −1 to −1
     position[roots] = np.arange(len(roots))
     return position[calls.root]
-
-
-def _iterator_counts(calls: Calls, roots: Int64) -> Int64:
-    """Number of iterators in each execution."""
-    execution = _execution_of_each(calls, roots)
-    inside = np.flatnonzero(execution >= 0)
-    pairs = np.unique(execution[inside] * len(calls.ids) + calls.iterator[inside])
-    return np.bincount(pairs // len(calls.ids), minlength=len(roots))
-
-
-def _slowest_waited_for(execution: Int64, self_ps: Int64, is_candidate: Bools) -> Bools:
-    """Which rows are bottlenecks: in each execution, the candidate with the largest self time, if above 0."""
-    out = np.zeros(len(execution), np.bool_)
-    candidates = np.flatnonzero(is_candidate & (self_ps > 0))
-    candidates = candidates[np.lexsort((-self_ps[candidates], execution[candidates]))]
-    out[candidates[np.unique(execution[candidates], return_index=True)[1]]] = True
-    return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,24 +218,23 @@ class Calls:
         return np.flatnonzero(self.root == np.arange(len(self.root)))
 
 
-def is_pipeline(long_name: str) -> bool:
-    """Whether an iterator of this name is the outermost one of a pipeline, from which the program fetches elements."""
-    return long_name.startswith(_PREFIX) and long_name.count(_SEPARATOR) == 1
-
-
 def find_calls(space: XSpace, around: Int32 | None = None) -> Calls | None:
     """All calls on the host's threads; None if there are none.
 
     `around` is the result of `links.directly_around`, computed if not given.
     """
-    kinds = np.array([_kind(name) for name in space.metadata_names], np.int8)
+    kinds = np.array([_CALL if n.startswith(_PREFIX) else _KIND.get(n, 0) for n in space.metadata_names], np.int8)
     host = host_plane(space)
     if host is None or not (kinds == _CALL).any():
         return None
     kind = kinds.take(space.events.metadata)
     calls = np.flatnonzero(kind == _CALL)
     kind[calls[~_have_number(space, "id", calls)]] = 0
-    order = _sorted_events(space, kind, host)
+    chosen = recorded_on(space, host) & (kind > 0)
+    if "_a" in space.stat_names:
+        chosen &= ~space.has("_a")
+    order = np.flatnonzero(chosen).astype(np.int32)
+    order_by_start(space.events.line, space.events.start_ps, space.events.duration_ps, order)
     rows = order[kind[order] == _CALL].astype(np.int64)
     if not len(rows):
         return None
@@ -267,32 +249,16 @@ def find_calls(space: XSpace, around: Int32 | None = None) -> Calls | None:
     return _calls(space, rows, outer, ids, index[parent_row].astype(np.int64))
 
 
-def _sorted_events(space: XSpace, kind: npt.NDArray[np.int8], host: Plane) -> Int32:
-    """The events of some `kind` on the host's threads, line by line, sorted by start."""
-    chosen = recorded_on(space, host) & (kind > 0)
-    if "_a" in space.stat_names:
-        chosen &= ~space.has("_a")
-    rows = np.flatnonzero(chosen).astype(np.int32)
-    order_by_start(space.events.line, space.events.start_ps, space.events.duration_ps, rows)
-    return rows
-
-
 def _have_number(space: XSpace, name: str, rows: Int32 | Int64) -> Bools:
     """Whether each of these events has the integer stat."""
     return space.numbers_of(name, rows)[1]
 
 
-def _kind(name: str) -> int:
-    return _CALL if name.startswith(_PREFIX) else _KIND.get(name, 0)
-
-
 def _link_threads(
     space: XSpace, order: Int32, parent: Int32, kind: npt.NDArray[np.int8], index: Int32, parent_row: Int64
 ) -> None:
-    """Fill in `parent_row` of calls made ahead on other threads: the call that consumed the element.
-
-    `index` maps each event to its position in `parent_row`.
-    """
+    """Fill in `parent_row` of calls made ahead on other threads: the call that consumed the element. `index` maps each
+    event to its position in `parent_row`."""
     inside = order[parent[order] >= 0]
     outer = parent[inside]
     is_made = (kind[inside] == _CALL) & (kind[outer] == _PRODUCE)
@@ -332,7 +298,9 @@ def _calls(space: XSpace, rows: Int64, around: Int64, ids: Int64, above: Int64) 
     start = space.events.start_ps[rows]
     end = start + space.events.duration_ps[rows]
     distinct, iterator = np.unique(ids, return_inverse=True)
-    starts_pipeline = np.array([is_pipeline(name) for name in space.metadata_names], np.bool_)
+    starts_pipeline = np.array(
+        [name.startswith(_PREFIX) and name.count(_SEPARATOR) == 1 for name in space.metadata_names], np.bool_
+    )  # the outermost iterators, from which the program fetches elements
     own = end - start
     _subtract_children(start, end, above, start.copy(), own)
     root, depth = np.full(len(rows), _UNKNOWN), np.zeros(len(rows), np.int64)
@@ -344,8 +312,7 @@ def _calls(space: XSpace, rows: Int64, around: Int64, ids: Int64, above: Int64) 
 
 @compiled
 def _first_from(times: Array, first: Array, last: Array, wanted: Array, position: Array) -> None:
-    """`position[i]` is the first of `times[first[i]:last[i]]` (sorted) from `wanted[i]` on, else the last one; −1 if
-    empty."""
+    """`position[i]`: the first of `times[first[i]:last[i]]` (sorted) from `wanted[i]` on, else the last; −1 if none."""
     for i in range(wanted.size):
         low, high = first[i], last[i]
         while low < high:
@@ -359,10 +326,8 @@ def _first_from(times: Array, first: Array, last: Array, wanted: Array, position
 
 @compiled
 def _subtract_children(start: Array, end: Array, above: Array, covered: Array, own: Array) -> None:
-    """Subtract from `own` (the durations) the time that child calls cover, counting overlaps once.
-
-    Calls are sorted by start; `covered` starts as a copy of `start`.
-    """
+    """Subtract from `own` (the durations) the time that child calls cover, counting overlaps once. Calls are sorted by
+    start; `covered` starts as a copy of `start`."""
     for call in range(start.size):
         upper = above[call]
         if upper >= 0:
@@ -376,8 +341,7 @@ def _subtract_children(start: Array, end: Array, above: Array, covered: Array, o
 def _find_roots(
     start: Array, end: Array, above: Array, is_root: Array, path: Array, root: Array, depth: Array, is_waited_for: Array
 ) -> None:
-    """Fill in `root` (initially `_UNKNOWN`), `depth` and `is_waited_for`: climb from each call to a known one, then
-    descend."""
+    """Fill in `root` (at first `_UNKNOWN`), `depth` and `is_waited_for`: from each call up to a known one, and down."""
     for call in range(start.size):
         length, at = 0, call
         while at >= 0 and root[at] == _UNKNOWN:

@@ -87,8 +87,7 @@ def tf_data_functions(space: XSpace, around: Int32 | None = None) -> TfDataFunct
 
 
 def _iterator_names(space: XSpace) -> tuple[Bools, Bools]:
-    """(whether each event metadata entry with events names an iterator, whether that iterator runs its inputs
-    ahead)."""
+    """(whether each event metadata entry with events names an iterator, whether one that runs its inputs ahead)."""
     is_iterator, is_ahead = (np.zeros(len(space.metadata_names), np.bool_) for _ in range(2))
     for row in np.flatnonzero(space.has_events).tolist():
         name = space.metadata_names[row]
@@ -99,8 +98,7 @@ def _iterator_names(space: XSpace) -> tuple[Bools, Bools]:
 
 
 def _callers(space: XSpace, calls: Int64, around: Int32, is_iterator: Bools) -> Int64:
-    """A row of the iterator that makes each of `calls`: the enclosing one, or on a prefetching thread the one that
-    consumes."""
+    """A row of the iterator that makes each of `calls`: the enclosing one, or on a prefetching thread the consumer."""
     is_produce = np.array([name.endswith(_PRODUCE) for name in space.metadata_names], np.bool_)[space.events.metadata]
     ahead = _consumers(space, np.flatnonzero(is_iterator), around, is_produce)
     out, at = np.full(len(calls), _NONE), around[calls].astype(np.int64)
@@ -113,8 +111,7 @@ def _callers(space: XSpace, calls: Int64, around: Int32, is_iterator: Bools) -> 
 
 
 def _consumers(space: XSpace, iterators: Int64, around: Int32, is_produce: Bools) -> Int64:
-    """For each `…Produce` event, a row of the iterator that it produces for: the parent, by name, of the iterator
-    called in it."""
+    """For each `…Produce` event, a row of the iterator that it produces for: the parent, by name, of the one in it."""
     out = np.full(len(space.events) + 1, _NONE)
     inside = iterators[around[iterators] >= 0]
     inside = inside[is_produce[around[inside]]]
@@ -129,10 +126,8 @@ def _consumers(space: XSpace, iterators: Int64, around: Int32, is_produce: Bools
 
 
 def _parts(space: XSpace, calls: Int64, caller: Int64) -> tuple[Int64, Int64]:
-    """(rows of the events that make up executions of tf.data's functions, the caller of each).
-
-    They are recognised by the step id of the run that started them.
-    """
+    """(rows of the events that make up executions of tf.data's functions, by the step id of the run that started them;
+    the caller of each)."""
     rows = space.rows_named(*_FUNCTION_PARTS)
     of_calls, has_id = space.numbers_of("id", calls)
     ids, known = space.numbers_of("id", rows)

@@ -17,7 +17,7 @@ import pandas as pd
 import pyarrow as pa
 
 from tfcompare.compare.pair import Pair
-from tfcompare.frames.steps.collectives import are_collectives
+from tfcompare.frames.steps.step_tables import are_collectives
 from tfcompare.schema.arrays import Floats
 from tfcompare.tables.step_times import common_step_ids
 from tfcompare.text import as_code, capitalized

@@ -15,7 +15,7 @@ from tfcompare.compare.groups.fused_rows import CONSTITUENTS
 from tfcompare.compare.matching.tiers import FUSED
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.stats.verdict import SAME, verdict_on_size
-from tfcompare.frames.memory_peaks import UNEXPLAINED
+from tfcompare.frames.memory_events import UNEXPLAINED
 from tfcompare.text import as_code, as_markdown
 from tfcompare.units import format_delta
 from tfcompare.views import bars as ops
