@@ -80,7 +80,7 @@ def _listing(folder: Path, runs: int, rounds: int) -> list[tuple[str, str]]:
 
     def listed() -> None:
         fresh = Store(store.address)
-        _read.cache_clear()
+        _entries_of.cache_clear()
         listing(named(runs_in(fresh)[0]), {})
 
     some = named(runs_in(store)[0])

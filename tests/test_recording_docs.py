@@ -12,7 +12,7 @@ import pytest
 from tests.profiles import ROOT
 from tfcompare import cli, load
 from tfcompare.run import Run
-from tfcompare.sources.capture import parse_addresses
+from tfcompare.sources.capture.addresses import parse_addresses
 
 PAGE = (ROOT / "docs" / "recording.md").read_text(encoding="utf-8")
 SNIPPETS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)

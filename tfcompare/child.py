@@ -51,11 +51,10 @@ class Child:
     """A process that runs one call at a time. `environment` replaces that of this process; `stderr`: as of `Popen`."""
 
     def __init__(self, environment: Mapping[str, str] | None = None, stderr: IO[bytes] | int | None = None) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", __name__],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr,
-            env={**(os.environ if environment is None else environment), "PYTHONPATH": _python_path()},
-        )  # fmt: skip
+        path = os.pathsep.join([str(Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])])
+        env = {**(os.environ if environment is None else environment), "PYTHONPATH": path}  # also from a checkout
+        command, pipe = [sys.executable, "-P", "-m", __name__], subprocess.PIPE
+        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=stderr, env=env)
         self._seconds = self._wall_seconds = inf
         self._begun = 0.0
         self._is_calling = False
@@ -178,7 +177,13 @@ class Children:
                 child.begin(function, *arguments, memory_bytes=memory_bytes, seconds=seconds)
                 return child.result(meanwhile)
             finally:
-                self._take_back(child)
+                with self._lock:
+                    self._busy.remove(child)
+                    is_reusable = child.is_free and not self._is_closed
+                    if is_reusable:
+                        self._idle.append(child)
+                if not is_reusable:
+                    child.end()
 
     def close(self) -> None:
         """End the processes, and with them the calls that they are working on; no further calls are possible."""
@@ -201,18 +206,54 @@ class Children:
             self._busy.add(child)
             return child, is_new
 
-    def _take_back(self, child: Child) -> None:
+
+class FairSemaphore:
+    """Lets `count` callers proceed at a time, and of each client at most `per_client`; further ones wait.
+
+    Clients take turns: of those that wait, the one whose last turn is longest ago is next, however many callers each of
+    them has. If `per_client` is less than `count`, one client alone, whatever it does, never keeps another one waiting.
+    """
+
+    def __init__(self, count: int, per_client: int | None = None) -> None:
+        self._free = count
+        self._per_client = per_client or count
+        self._lock = threading.Lock()
+        self._running: Counter[Hashable] = Counter()
+        self._waiting: dict[Hashable, deque[threading.Event]] = {}  # the next client first
+
+    @contextmanager
+    def turn(self, client: Hashable = None, meanwhile: Meanwhile | None = None) -> Iterator[None]:
+        """Wait for a turn, and have it inside the `with` block. `meanwhile` is called several times a second."""
+        admitted = threading.Event()
         with self._lock:
-            self._busy.remove(child)
-            if child.is_free and not self._is_closed:
-                self._idle.append(child)
+            self._waiting.setdefault(client, deque()).append(admitted)
+            self._admit()
+        try:
+            while not admitted.wait(MEANWHILE_EVERY_S if meanwhile is not None else None):
+                assert meanwhile is not None
+                meanwhile()
+            yield
+        finally:
+            with self._lock:
+                if admitted.is_set():
+                    self._running -= Counter([client])
+                    self._free += 1
+                else:
+                    self._waiting[client].remove(admitted)
+                    if not self._waiting[client]:
+                        del self._waiting[client]
+                self._admit()
+
+    def _admit(self) -> None:
+        for client, waiting in self._waiting.items():
+            if self._free and self._running[client] < self._per_client:
+                waiting.popleft().set()
+                del self._waiting[client]
+                if waiting:
+                    self._waiting[client] = waiting  # behind the other clients
+                self._running[client] += 1
+                self._free -= 1
                 return
-        child.end()
-
-
-def _python_path() -> str:
-    """The `PYTHONPATH` for processes that import this package, also from a checkout."""
-    return os.pathsep.join([str(Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
 # --- runs in the process
@@ -274,52 +315,3 @@ def _limit(memory_bytes: float | None, seconds: float | None) -> None:
 
 if __name__ == "__main__":
     main()
-
-
-class FairSemaphore:
-    """Lets `count` callers proceed at a time, and of each client at most `per_client`; further ones wait.
-
-    Clients take turns: of those that wait, the one whose last turn is longest ago is next, however many callers each of
-    them has. If `per_client` is less than `count`, one client alone, whatever it does, never keeps another one waiting.
-    """
-
-    def __init__(self, count: int, per_client: int | None = None) -> None:
-        self._free = count
-        self._per_client = per_client or count
-        self._lock = threading.Lock()
-        self._running: Counter[Hashable] = Counter()
-        self._waiting: dict[Hashable, deque[threading.Event]] = {}  # the next client first
-
-    @contextmanager
-    def turn(self, client: Hashable = None, meanwhile: Meanwhile | None = None) -> Iterator[None]:
-        """Wait for a turn, and have it inside the `with` block. `meanwhile` is called several times a second."""
-        admitted = threading.Event()
-        with self._lock:
-            self._waiting.setdefault(client, deque()).append(admitted)
-            self._admit()
-        try:
-            while not admitted.wait(MEANWHILE_EVERY_S if meanwhile is not None else None):
-                assert meanwhile is not None
-                meanwhile()
-            yield
-        finally:
-            with self._lock:
-                if admitted.is_set():
-                    self._running -= Counter([client])
-                    self._free += 1
-                else:
-                    self._waiting[client].remove(admitted)
-                    if not self._waiting[client]:
-                        del self._waiting[client]
-                self._admit()
-
-    def _admit(self) -> None:
-        for client, waiting in self._waiting.items():
-            if self._free and self._running[client] < self._per_client:
-                waiting.popleft().set()
-                del self._waiting[client]
-                if waiting:
-                    self._waiting[client] = waiting  # behind the other clients
-                self._running[client] += 1
-                self._free -= 1
-                return

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import copyreg
+from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 from typing import Any
 
@@ -24,20 +25,23 @@ class TfcompareError(Exception):
         return lines_of(super().__str__())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (type(self), self.args, self.__dict__)
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
 
-def _restored(kind: type[TfcompareError], args: tuple[Any, ...], attributes: dict[str, Any]) -> TfcompareError:
-    error = kind.__new__(kind, *args)
-    error.__dict__.update(attributes)
-    return error
+def causes(error: BaseException) -> Iterator[BaseException]:
+    """The error and its causes, the outermost first; at most eight, since drivers may make circles."""
+    seen: BaseException | None = error
+    for _ in range(8):
+        if seen is None:
+            return
+        yield seen
+        seen = seen.__cause__ or seen.__context__
 
 
 def unexpected(error: BaseException) -> TfcompareError:
     """The error to report in place of one that no code raises on purpose."""
-    return TfcompareError(
-        f"failed with {type(error).__name__} ({error}), which is a bug in tfcompare: please report it"
-    )
+    what = f"{type(error).__name__} ({error})"
+    return TfcompareError(f"failed with {what}, which is a bug in tfcompare: please report it")
 
 
 class NoSuchPlace(TfcompareError):
@@ -73,13 +77,11 @@ class NotAProfile(TfcompareError):
         if advice:
             super().__init__(f"{where}: is {found} where {expected} was expected; {advice}")
             return
-        if path is None or path.suffix in (".pb", ".gz"):
-            advice = "record the profile again or copy the file anew"
-        else:
+        advice = "record the profile again or copy the file anew"
+        if path is not None and path.suffix not in (".pb", ".gz"):
             advice = "name a .xplane.pb file, its folder or a logdir"
-        super().__init__(
-            f"{where}: not a readable profile: at byte {offset:,} expected {expected}, found {found}; {advice}"
-        )
+        what = f"at byte {offset:,} expected {expected}, found {found}"
+        super().__init__(f"{where}: not a readable profile: {what}; {advice}")
 
     def at(self, path: PurePath) -> NotAProfile:
         """The same error for the file at `path`."""
@@ -124,6 +126,10 @@ class NoSuchSteps(NoOtherSteps):
         return NoSuchSteps(str(path), self.range, self.count)
 
 
+def _quote(name: str) -> str:
+    return repr(name if len(name) <= _MAX_NAME_LENGTH else f"{name[:_MAX_NAME_LENGTH]}…")
+
+
 class NoSuchKind(NoOtherSteps):
     """No included step of a run is of the chosen kind.
 
@@ -134,13 +140,10 @@ class NoSuchKind(NoOtherSteps):
         self.where = where
         self.kind = kind
         self.kinds = tuple(kinds)
-        there = (
-            f"its steps: {' and '.join(map(repr, kinds))}"
-            if kinds
-            else "neither markers nor programs of its steps are named"
-        )
-        shown = repr(kind if len(kind) <= _MAX_NAME_LENGTH else f"{kind[:_MAX_NAME_LENGTH]}…")
-        super().__init__(f"{where}: no included step is of the kind {shown}; {there}")
+        there = f"its steps: {' and '.join(map(repr, kinds))}"
+        if not kinds:
+            there = "neither markers nor programs of its steps are named"
+        super().__init__(f"{where}: no included step is of the kind {_quote(kind)}; {there}")
 
 
 class NoSuchMarker(NoOtherSteps):
@@ -154,8 +157,7 @@ class NoSuchMarker(NoOtherSteps):
         self.name = name
         self.likely = tuple(likely)
         such = f", such as {', '.join(map(repr, likely))}" if likely else ""
-        shown = repr(name if len(name) <= _MAX_NAME_LENGTH else f"{name[:_MAX_NAME_LENGTH]}…")
-        super().__init__(f"{where}: no event is named {shown}; a step marker is the name of a host event{such}")
+        super().__init__(f"{where}: no event is named {_quote(name)}; a step marker is the name of a host event{such}")
 
     def at(self, path: PurePath) -> NoSuchMarker:
         """The same error for the file at `path`."""

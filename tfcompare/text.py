@@ -68,8 +68,7 @@ def middle_ellipsis(name: str, width: int) -> str:
     if len(name) <= width:
         return name
     head = max(width - 1, 0) // 3
-    tail = max(width - 1 - head, 0)
-    return f"{name[:head]}…{name[len(name) - tail :]}"
+    return f"{name[:head]}…{name[len(name) - max(width - 1 - head, 0) :]}"
 
 
 def by_number(name: str) -> list[tuple[str, int]]:

@@ -106,9 +106,7 @@ def format_ratio(ratio: float | None) -> str:
 def format_percent(share: float | None) -> str:
     """`12.3 %` for a share of 0.123."""
     number = _number(share)
-    if number is None:
-        return MISSING
-    return _signed(f"{_three(abs(number) * 100)} %", number)
+    return MISSING if number is None else _signed(f"{_three(abs(number) * 100)} %", number)
 
 
 def format_percent_change(ratio: float | None) -> str:
@@ -122,19 +120,14 @@ def format_value(value: float | None, unit: str) -> str:
 
     Other units follow a plain number.
     """
-    if unit == "µs":
-        return format_time_us(value)
-    if unit == "ms":
-        return format_ms(value)
-    if unit == "bytes":
-        return format_bytes(value)
+    by_unit = {"µs": format_time_us, "ms": format_ms, "bytes": format_bytes, "share": format_percent}
+    if unit in by_unit:
+        return by_unit[unit](value)
     if unit == "FLOP":
         return _scaled(value, _FLOPS, zero="0 FLOP")
     if unit in ("bytes/s", "FLOP/s"):
         text = format_value(value, unit.removesuffix("/s"))
         return text if text == MISSING else f"{text}/s"
-    if unit == "share":
-        return format_percent(value)
     text = format_count(value)
     return f"{text} {unit}" if unit and text != MISSING else text
 

@@ -11,8 +11,7 @@ import pytest
 from tests.xspace_builder import event, line, plane, space
 from tfcompare import find_runs, load
 from tfcompare.errors import SeveralRuns
-from tfcompare.sources.logdir import joinable
-from tfcompare.sources.logdir.hosts import Outline, outline
+from tfcompare.sources.logdir.hosts import Outline, joinable, outline
 
 SECOND_NS = 1_000_000_000
 BEGIN_NS = 1_800_000_000 * SECOND_NS

@@ -11,7 +11,7 @@ import pytest
 from tests.store.runs_in_stores import SMALL
 from tfcompare.errors import TfcompareError
 from tfcompare.sources.logdir import find_run, find_runs
-from tfcompare.sources.logdir.metadata import FILE_NAME, Metadata, of_options, read_metadata
+from tfcompare.sources.logdir.metadata import FILE_NAME, Metadata, parse_options, read_metadata
 
 FULL = {"commit": "abc123", "branch": "main", "tags": ["nightly", "gpu"], "machine": "lab-7"}
 
@@ -78,17 +78,17 @@ def test_links_and_pipes_are_not_followed(tmp_path: Path) -> None:
 
 
 def test_options_are_checked() -> None:
-    assert of_options(["commit=abc", "tags=nightly", "url=a=b"]) == Metadata(
+    assert parse_options(["commit=abc", "tags=nightly", "url=a=b"]) == Metadata(
         (("commit", "abc"), ("url", "a=b")), ("nightly",)
     )
     for bad in ("nightly", "=a", "commit=", f"commit={'a' * 8_001}", f"tags={'a' * 101}"):
         with pytest.raises(TfcompareError, match="expected key=value"):
-            of_options([bad])
+            parse_options([bad])
 
 
 def test_a_long_text_is_kept_whole_and_shortened_among_tags() -> None:
     flags = " ".join(f"--xla_flag_{i}=true" for i in range(300))
-    found = of_options([f"XLA_FLAGS={flags}"])
+    found = parse_options([f"XLA_FLAGS={flags}"])
     assert found.get("XLA_FLAGS") == flags
     (text,) = found.texts
     assert len(text) <= 131 and text.startswith("XLA_FLAGS=--xla_flag_0=true") and text.endswith("…")

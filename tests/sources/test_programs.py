@@ -10,7 +10,7 @@ import pytest
 
 from tfcompare.errors import Unknown
 from tfcompare.sources.logdir import FoundRun, RunSummary
-from tfcompare.sources.logdir.metadata import NO_METADATA, of_options
+from tfcompare.sources.logdir.metadata import NO_METADATA, parse_options
 from tfcompare.sources.programs import Program, most_frequent, programs_of, same_program, wanted
 
 STAMP = "plugins/profile/2026_11_20_10_17_24"
@@ -29,7 +29,7 @@ class Ingested(FoundRun):
 
 
 def found(run_id: str, facts: RunSummary | None = CPU, below: str = "/ci", program: str = "") -> FoundRun:
-    path, metadata = Path(below) / run_id, of_options([f"program={program}"]) if program else NO_METADATA
+    path, metadata = Path(below) / run_id, parse_options([f"program={program}"]) if program else NO_METADATA
     return Ingested(run_id, run_id, path, (), (), datetime(2026, 1, 1, tzinfo=UTC), "", metadata=metadata, facts=facts)
 
 

@@ -352,7 +352,7 @@ def test_what_is_written_can_be_read(store: Path) -> None:
     (run,) = runs_in(Store(str(store)))[0]
     record = Store(str(store)).record(run.id)
     assert record is not None
-    assert records.from_bytes(records.to_bytes(record)) == record
+    assert records.from_bytes(sealed(record)) == record
     of_no_steps = replace(run.row, summary=RunSummary("CPU", "", None, None, None, "é\nb"))
     for rows in ([run.row], [replace(run.row, summary=None), of_no_steps], []):
         entries = [Entry(1, "v", row) for row in rows]

@@ -18,7 +18,7 @@ from tfcompare.frames import HostTables, build, table_of_hosts
 from tfcompare.frames.arrow import with_labels_once
 from tfcompare.schema import HOST_TABLES
 from tfcompare.schema.host_tables import LATE
-from tfcompare.store import packing
+from tfcompare.store import pack_checks
 from tfcompare.store.contents import Damaged
 from tfcompare.store.packing import pack, unpack
 from tfcompare.xspace import parse
@@ -59,8 +59,8 @@ def test_tables_of_several_packs_are_those_of_each(name: str, hosts: list[HostTa
 
 def test_several_packs_are_read_in_one_pass(hosts: list[HostTables], monkeypatch: pytest.MonkeyPatch) -> None:
     passes = []
-    check = packing.check_table
-    monkeypatch.setattr(packing, "check_table", lambda name, *rest: (passes.append(name), check(name, *rest))[1])
+    check = pack_checks.check_table
+    monkeypatch.setattr(pack_checks, "check_table", lambda name, *rest: (passes.append(name), check(name, *rest))[1])
     table_of_hosts("op_cells", unpacked(*hosts, *hosts))
     assert sorted(passes) == ["op_cells", "steps"]
 

@@ -33,7 +33,7 @@ from tfcompare.units import format_ms
 
 if TYPE_CHECKING:
     from tfcompare.run import RunInfo
-    from tfcompare.sources.capture import Progress, Request
+    from tfcompare.sources.capture.recording import Progress, Request
 
 MAX_REPEATS = 100
 SUMMARY = "capture a profile of running programs"
@@ -92,10 +92,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Capture a run, read it, and print the path of its folder."""
-    from tfcompare.sources import capture
+    from tfcompare.sources.capture.addresses import parse_addresses
+    from tfcompare.sources.capture.recording import Request, check_name
 
-    request = capture.Request(
-        capture.parse_addresses(arguments.addresses),
+    request = Request(
+        parse_addresses(arguments.addresses),
         duration_ms=arguments.duration_ms,
         host_level=arguments.host_tracer_level,
         device_level=arguments.device_tracer_level,
@@ -103,7 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
         retries=arguments.retries,
         delay_ms=arguments.delay_ms,
     )
-    name = capture.check_name(arguments.name) if arguments.name else ""
+    name = check_name(arguments.name) if arguments.name else ""
     if not 1 <= arguments.repeat <= MAX_REPEATS:
         raise TfcompareError(f"--repeat {arguments.repeat}: expected a number from 1 to {MAX_REPEATS}")
     folder = _folder(arguments.logdir)
@@ -119,10 +120,10 @@ def run(arguments: argparse.Namespace) -> int:
 def _record(request: Request, folder: Path, name: str) -> Path:
     """Capture a run now; returns its folder."""
     from tfcompare.loading import read
-    from tfcompare.sources import capture
+    from tfcompare.sources.capture.recording import record
     from tfcompare.sources.logdir import find_run
 
-    recorded = capture.record(request, folder, name, tell=_note_progress)
+    recorded = record(request, folder, name, tell=_note_progress)
     for missing in recorded.left_out:
         note(f"not in the run: {missing}")
     run = read(find_run(recorded.path), progress=Reading())
@@ -136,15 +137,15 @@ def _record(request: Request, folder: Path, name: str) -> Path:
 
 def _folder(text: str) -> Path:
     """The folder for the run. Raises `TfcompareError` if it is an address, URL or file, most likely by mistake."""
-    from tfcompare.sources import capture
+    from tfcompare.sources.capture.addresses import BadAddress, parse_addresses
 
     path = Path(text)
     if "://" in text:
         raise TfcompareError(f"{text}: expected LOGDIR, a folder on this machine, but this is a URL")
     if not path.exists():
         try:
-            capture.parse_addresses([text])
-        except capture.BadAddress:
+            parse_addresses([text])
+        except BadAddress:
             return path
         raise TfcompareError(f"{text}: expected LOGDIR, the folder to store the run in, but this is an address")
     if not path.is_dir():

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from tfcompare.commands.shared.output import note
 from tfcompare.commands.shared.progress import note_if_compiling, progress
 from tfcompare.errors import TfcompareError
-from tfcompare.sources.logdir.metadata import of_options
+from tfcompare.sources.logdir.metadata import parse_options
 from tfcompare.sources.remote.places import parse, shown
 from tfcompare.text import is_url
 from tfcompare.units import format_bytes
@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Ingest and print a summary; returns 1 if something could not be ingested."""
     from tfcompare.fleet.ingesting import ingest
 
-    given = of_options(arguments.tag)
+    given = parse_options(arguments.tag)
     address = arguments.store or local_store()
     summary = ingest(arguments.paths, address, _pool(arguments, address), _ProgressLine(), given)
     progress("")

@@ -46,7 +46,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """List the runs. Raises `TfcompareError` if none of them can be read."""
     from tfcompare.loading import cache_problems, stored_runs
-    from tfcompare.sources.logdir import find_runs, joinable
+    from tfcompare.sources.logdir import find_runs
+    from tfcompare.sources.logdir.hosts import joinable
     from tfcompare.views.run_listing import READ, listing
 
     found: list[FoundRun] = []

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from time import monotonic
 from typing import Any
 
-from tfcompare.errors import TfcompareError
+from tfcompare.errors import TfcompareError, causes
 from tfcompare.fleet.pools import Pool
 from tfcompare.store.version import reader_version
 from tfcompare.text import text_of
@@ -68,9 +68,8 @@ class Cluster(Pool):
         if self._client.status != "running":
             raise self._gone()
         if not self._count() and monotonic() - self._seen > _NOBODY_S:
-            raise TfcompareError(
-                f"{self._address}: has had no worker for {_NOBODY_S} seconds; start some, and run this again"
-            )
+            problem = f"has had no worker for {_NOBODY_S} seconds; start some, and run this again"
+            raise TfcompareError(f"{self._address}: {problem}")
 
     def close(self) -> None:
         """See `Pool`."""
@@ -91,23 +90,19 @@ class Cluster(Pool):
         try:
             self._client.wait_for_workers(1, timeout=_CONNECT_S)
         except TimeoutError:
-            raise TfcompareError(
-                f"{self._address}: the scheduler has no worker; start one with `dask worker`"
-            ) from None
+            problem = "the scheduler has no worker; start one with `dask worker`"
+            raise TfcompareError(f"{self._address}: {problem}") from None
         try:
             versions: dict[str, str] = self._client.run(_version)
         except Exception as error:  # for any exception there
-            if not any(type(e).__name__ in _NO_MODULE for e in _chain(error)):
+            if not any(type(e).__name__ in _NO_MODULE for e in causes(error)):
                 raise TfcompareError(f"{self._address}: its workers do not answer ({type(error).__name__})") from error
-            raise TfcompareError(
-                f"{self._address}: its workers have no tfcompare ({error}); install it in their environment"
-            ) from error
+            problem = f"its workers have no tfcompare ({error}); install it in their environment"
+            raise TfcompareError(f"{self._address}: {problem}") from error
         others = [worker for worker, version in versions.items() if version != reader_version()]
         if others:
-            raise TfcompareError(
-                f"{self._address}: {len(others)} of {len(versions)} workers have another version of tfcompare, such as "
-                f"{others[0]}; install the same one everywhere"
-            )
+            problem = f"{len(others)} of {len(versions)} workers have another version of tfcompare, such as {others[0]}"
+            raise TfcompareError(f"{self._address}: {problem}; install the same one everywhere")
 
 
 def _version() -> str:
@@ -125,17 +120,7 @@ def _connect(address: str, shown: str) -> Any:
         client: Any = distributed.Client
         return client(address, timeout=_CONNECT_S, set_as_default=False)
     except (OSError, TimeoutError):
-        raise TfcompareError(
-            f"{shown}: no scheduler of Dask answers there; check the address and the network"
-        ) from None
+        problem = "no scheduler of Dask answers there; check the address and the network"
     except ValueError as error:
-        raise TfcompareError(
-            f"{shown}: is no address of a scheduler ({error}); expected one such as tcp://host:8786"
-        ) from None
-
-
-def _chain(error: BaseException) -> Iterator[BaseException]:
-    seen: BaseException | None = error
-    while seen is not None:
-        yield seen
-        seen = seen.__cause__ or seen.__context__
+        problem = f"is no address of a scheduler ({error}); expected one such as tcp://host:8786"
+    raise TfcompareError(f"{shown}: {problem}")

@@ -12,7 +12,6 @@ from tfcompare.errors import TfcompareError
 from tfcompare.fleet.plan import Plan, plan
 from tfcompare.fleet.pools import Job, Killed, Outcome, Pool, outcomes
 from tfcompare.fleet.tasks import HostOutcome, HostTask, RunTask, ingest_host, ingest_run
-from tfcompare.sources.logdir import HostFile
 from tfcompare.sources.logdir.metadata import NO_METADATA, Metadata
 from tfcompare.store.files import full_address
 from tfcompare.store.records import StoredHost
@@ -94,7 +93,11 @@ class _Work:
         self._records = dict(todo.records)
         self._outcomes: dict[str, dict[str, HostOutcome]] = {}
         self._left = {run: len(files) for run, files in todo.to_read.items()}
-        self._files = [(run, file) for run, files in todo.to_read.items() for file in _largest_first(files)]
+        self._files = [  # the largest of each run first, so that no long one is started last
+            (run, file)
+            for run, files in todo.to_read.items()
+            for file in sorted(files, key=lambda file: -file.size_bytes)
+        ]
         self._progress = progress
         self._jobs: deque[Job] = deque()
         self._done = Ingest(0, len(self._files), 0, sum(file.size_bytes for _, file in self._files))
@@ -120,14 +123,9 @@ class _Work:
     def _host_done(self, task: HostTask, outcome: Outcome) -> None:
         file = task.file
         if not isinstance(outcome, HostOutcome):
-            outcome = HostOutcome(failure=_file_failure(file, outcome), is_final=False)
+            what = "could not be read" if isinstance(outcome, Killed) else "is not in the store"
+            outcome = HostOutcome(failure=f"{file.where}: {what}: {_reason(outcome)}", is_final=False)
         self._outcomes.setdefault(task.run, {})[file.host] = outcome
-        self._count(file, outcome)
-        self._left[task.run] -= 1
-        if not self._left[task.run]:
-            self._make_record(task.run)
-
-    def _count(self, file: HostFile, outcome: HostOutcome) -> None:
         summary, done = self.summary, self._done
         if outcome.failure:
             summary.failures.append(outcome.failure)
@@ -137,6 +135,9 @@ class _Work:
             summary.pack_bytes += outcome.pack_bytes
         self._done = replace(done, files_done=done.files_done + 1, bytes_done=done.bytes_done + file.size_bytes)
         self._progress(self._done)
+        self._left[task.run] -= 1
+        if not self._left[task.run]:
+            self._make_record(task.run)
 
     def _make_record(self, run: str) -> None:
         """Queue the run's record before other files, so that an interruption loses little."""
@@ -155,16 +156,6 @@ class _Work:
             return
         self.summary.runs_failed += 1
         self.summary.failures += task.record.problems
-
-
-def _largest_first(files: Sequence[HostFile]) -> list[HostFile]:
-    """The files, largest first, so that no long one is started last."""
-    return sorted(files, key=lambda file: -file.size_bytes)
-
-
-def _file_failure(file: HostFile, outcome: TfcompareError | Killed) -> str:
-    what = "could not be read" if isinstance(outcome, Killed) else "is not in the store"
-    return f"{file.where}: {what}: {_reason(outcome)}"
 
 
 def _reason(outcome: TfcompareError | Killed) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,7 +15,7 @@ from tfcompare.sources.logdir.places import open_places
 from tfcompare.sources.logdir.runs import survey
 from tfcompare.store.contents import Damaged
 from tfcompare.store.file_names import all_packs
-from tfcompare.store.records import Record, Row, StoredHost, check, record_name, unread
+from tfcompare.store.records import Record, Row, StoredHost, check, new_record, record_name
 from tfcompare.store.run_store import Store
 from tfcompare.store.version import reader_version
 
@@ -62,7 +62,7 @@ def _look_up(
     find: UnnamedRun, store: Store, stored: set[str], known: set[str], given: Metadata
 ) -> tuple[UnnamedRun, Record, Record | TfcompareError | None]:
     """(the run, its new record, its record in the store); both records are identical if nothing has changed."""
-    new = replace(unread(find), given=given)
+    new = replace(new_record(find), given=given)
     try:
         check(new)
     except Damaged as error:
@@ -77,18 +77,14 @@ def _look_up(
         new = replace(new, given=before.given.updated(given))
         if why := why_invalid(new.given):
             return find, new, TfcompareError(f"{find.run.path}: cannot be tagged: with its earlier tags, {why}")
-    return find, new, new if before is not None and new.stamps in known and _has_packs(store, before) else before
+        if new.stamps in known and all(_has_packs(store, host) for host in before.readable):
+            return find, new, new
+    return find, new, before
 
 
-def _has_packs(store: Store, record: Record) -> bool:
+def _has_packs(store: Store, host: StoredHost) -> bool:
     """Whether all its packs exist. Only checked for local folders, where old packs are deleted to free space."""
-    if not store.files.is_folder:
-        return True
-    return all(_is_whole(store, host) for host in record.readable)
-
-
-def _is_whole(store: Store, host: StoredHost) -> bool:
-    return all(store.files.info(name) is not None for name in all_packs(host.pack))
+    return not store.files.is_folder or all(store.files.info(name) is not None for name in all_packs(host.pack))
 
 
 def _add(out: Plan, find: UnnamedRun, new: Record, before: Record | TfcompareError | None, store: Store) -> None:
@@ -98,33 +94,24 @@ def _add(out: Plan, find: UnnamedRun, new: Record, before: Record | TfcompareErr
     if isinstance(before, TfcompareError):
         out.lost.append(str(before))
         return
+    reusable = {}  # hosts that were read by this version and whose packs exist
+    if before is not None and before.reader == reader_version():
+        for host in before.hosts:
+            if host.stamp and (_has_packs(store, host) if host.pack else host.failure):
+                reusable[host.host, host.path, host.stamp] = host
     hosts, to_read = [], []
-    reusable = dict(_reusable(before, store))
     for host, file in zip(new.hosts, find.run.files, strict=True):
         hosts.append(reusable.get((host.host, host.path, host.stamp), host))
         if hosts[-1] is host:
             to_read.append(file)
     new = replace(new, hosts=tuple(hosts))
-    if before is not None and before.place != new.place and not _may_be_moved(before, new):
-        out.lost.append(
-            f"{find.run.path}: the store has another run {new.run}, of {before.place}; ingest a folder further up, so "
-            "that they go by different names"
-        )
-        return
+    if before is not None and before.place != new.place:
+        was, now = ([(host.host, host.size_bytes) for host in record.hosts] for record in (before, new))
+        if was != now:  # else the run may have been moved
+            out.lost.append(
+                f"{find.run.path}: the store has another run {new.run}, of {before.place}; ingest a folder further "
+                "up, so that they go by different names"
+            )
+            return
     out.records[new.run] = new
     out.to_read[new.run] = tuple(to_read)
-
-
-def _reusable(before: Record | None, store: Store) -> Iterator[tuple[tuple[str, str, str], StoredHost]]:
-    """Hosts that were read by this version and whose packs exist, by (host, path, stamp)."""
-    if before is None or before.reader != reader_version():
-        return
-    for host in before.hosts:
-        has_pack = not store.files.is_folder or not host.pack or _is_whole(store, host)
-        if host.stamp and (host.pack or host.failure) and has_pack:
-            yield (host.host, host.path, host.stamp), host
-
-
-def _may_be_moved(before: Record, new: Record) -> bool:
-    """Whether the new record has files of the same hosts and sizes, so that the run may have been moved."""
-    return [(h.host, h.size_bytes) for h in before.hosts] == [(h.host, h.size_bytes) for h in new.hosts]

@@ -78,27 +78,25 @@ def outcomes(jobs: deque[Job], pool: Pool) -> Iterator[tuple[Job, Outcome]]:
         if not jobs and not running:
             jobs.append(suspects.popleft())
         while jobs and len(running) < pool.width:
-            batch = _next_batch(jobs, pool)
+            batch = [jobs.popleft()]  # further small ones: fewer towards the end, so that processes finish together
+            size_bytes, most = batch[0].size_bytes, min(_BATCH_JOBS, len(jobs) // (2 * pool.width))
+            while len(batch) < most and (size_bytes := size_bytes + jobs[0].size_bytes) <= pool.batch_bytes:
+                batch.append(jobs.popleft())
             running[pool.submit(_attempt, [(job.work, job.task) for job in batch])] = batch
         done, _ = wait(running, timeout=_CHECK_S, return_when=FIRST_COMPLETED)
         if not done:
             pool.check()
         for future in done:
             batch = running.pop(future)
-            for job, outcome in zip(batch, _results(future, pool, len(batch)), strict=True):
+            try:
+                results = future.result()
+            except Exception as error:
+                results = [Killed(str(error)) if pool.is_killed(error) else _portable(error)] * len(batch)
+            for job, outcome in zip(batch, results, strict=True):
                 if isinstance(outcome, Killed) and not job.is_suspect:
                     suspects.append(replace(job, is_suspect=True))
                 else:
                     yield job, outcome
-
-
-def _next_batch(jobs: deque[Job], pool: Pool) -> list[Job]:
-    """Take the next job and further small ones: fewer towards the end, so that all processes finish together."""
-    batch = [jobs.popleft()]
-    size, most = batch[0].size_bytes, min(_BATCH_JOBS, len(jobs) // (2 * pool.width))
-    while len(batch) < most and (size := size + jobs[0].size_bytes) <= pool.batch_bytes:
-        batch.append(jobs.popleft())
-    return batch
 
 
 def _attempt(batch: list[tuple[Callable[[Any], Any], Any]]) -> list[Outcome]:
@@ -112,17 +110,8 @@ def _attempt(batch: list[tuple[Callable[[Any], Any], Any]]) -> list[Outcome]:
     return results
 
 
-def _results(future: Future[list[Outcome]], pool: Pool, count: int) -> list[Outcome]:
-    try:
-        return future.result()
-    except Exception as error:
-        return [Killed(str(error)) if pool.is_killed(error) else _portable(error)] * count
-
-
 def _portable(error: BaseException) -> TfcompareError:
-    if isinstance(error, TfcompareError):
-        return TfcompareError(str(error))
-    return unexpected(error)
+    return TfcompareError(str(error)) if isinstance(error, TfcompareError) else unexpected(error)
 
 
 class Here(Pool):
@@ -150,9 +139,8 @@ class Processes(Pool):
 
     def submit(self, work: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """See `Pool`."""
-        limits = self._limits
         call = self._children.call
-        if limits is not None:
+        if limits := self._limits:
             call = partial(call, memory_bytes=limits.memory_bytes, seconds=limits.seconds)
         return self._threads.submit(call, work, *arguments)
 

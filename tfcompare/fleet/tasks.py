@@ -26,7 +26,8 @@ from tfcompare.views.run_listing import summary_of
 
 UNLIKE = "a worker has another version of tfcompare"
 _BRIEF_BYTES = 100_000
-"""The maximum size of a brief that is sent back, since a run may have thousands of hosts."""
+"""The maximum size of a brief that is sent back, since a run may have thousands of hosts: the part of a host that the
+record of its run needs, without other tables."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,8 @@ def ingest_host(task: HostTask) -> HostOutcome:
         raise TfcompareError(f"{UNLIKE} ({reader_version()} instead of {task.reader}); install the same one everywhere")
     store = Store(task.store)
     cache = frame_cache() if is_own(task.store) else None
-    file, found = task.file, _only(task.file)
+    file = task.file
+    found = FoundRun("", "", file.where, (file,), (), datetime.now(UTC), "")
     reader = HostReader(ProfileReader(found, OWN_STEPS), cache)
     try:
         frames = reader.read(file)
@@ -92,7 +94,9 @@ def ingest_host(task: HostTask) -> HostOutcome:
         late_bytes += _put(store, late, replace(frames, tables=frames.late[group])) if not there else there.size_bytes
     if (there := store.files.info(name)) is not None:  # written last: where it is, the others are
         return HostOutcome(name, late_bytes + there.size_bytes)
-    return HostOutcome(name, late_bytes + _put(store, name, frames), brief=_brief(frames))
+    steps = frames.table("steps")
+    brief = replace(frames, tables={"steps": steps}, late=None) if steps.nbytes <= _BRIEF_BYTES else None
+    return HostOutcome(name, late_bytes + _put(store, name, frames), brief=brief)
 
 
 def _put(store: Store, name: str, tables: HostTables) -> int:
@@ -102,12 +106,6 @@ def _put(store: Store, name: str, tables: HostTables) -> int:
     return len(data)
 
 
-def _brief(frames: HostTables) -> HostTables | None:
-    """The part of a host that a run's record needs, without other tables; None if it is large."""
-    steps = frames.table("steps")
-    return replace(frames, tables={"steps": steps}, late=None) if steps.nbytes <= _BRIEF_BYTES else None
-
-
 def ingest_run(task: RunTask) -> None:
     """Make the record of a run from the packs of its hosts, and put it into the store.
 
@@ -115,19 +113,14 @@ def ingest_run(task: RunTask) -> None:
     """
     store, record = Store(task.store), task.record
     if record.readable:
-        found = StoredRun.of(replace(row_of(record), summary=None), store)
-        found = replace(found, files=record.files(store.address))
+        found = replace(StoredRun.of(replace(row_of(record), summary=None), store), files=record.files(store.address))
         try:
             run = read_by(_Briefed(found, task.briefs), found)
         except TfcompareError as error:  # only exceptions of this class can be sent between processes
             raise TfcompareError(str(error)) from None
-        record = replace(
-            record,
-            content_id=run.content_id,
-            summary=summary_of(run),
-            recorded=run.info.start_time,
-            recorded_source=run.info.start_time_source,
-        )
+        recorded, source = run.info.start_time, run.info.start_time_source
+        about = summary_of(run)
+        record = replace(record, content_id=run.content_id, summary=about, recorded=recorded, recorded_source=source)
     store.put(record)
 
 
@@ -145,7 +138,3 @@ class _Briefed(HostReader):
     def may_be_read(self, file: HostFile, stored: StoredPack) -> bool:  # noqa: ARG002
         """See `HostReader`: the files are those below the places that are ingested."""
         return True
-
-
-def _only(file: HostFile) -> FoundRun:
-    return FoundRun("", "", file.where, (file,), (), datetime.now(UTC), "")

@@ -10,7 +10,8 @@ from typing import Protocol
 from tfcompare.errors import NoSuchMarker, NoSuchPlace, NoSuchSteps, NotAProfile, TooLarge
 from tfcompare.frames.host import HostTables, build
 from tfcompare.schema import Group
-from tfcompare.sources.logdir import FoundRun, HostFile, remote_cache
+from tfcompare.sources.logdir import FoundRun, HostFile
+from tfcompare.sources.remote.fetching import remote_cache
 from tfcompare.sources.step_choice import StepChoice
 from tfcompare.text import text_of
 from tfcompare.xspace import read

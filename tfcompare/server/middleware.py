@@ -17,8 +17,6 @@ from tfcompare.server.uploads.arriving import LimitArriving
 
 CONTENT_SECURITY_POLICY = "frame-ancestors 'self'"
 """No page of another origin can show the app in a frame, and so lead somebody's clicks."""
-
-
 _HEALTH = "/_stcore/health"
 
 
@@ -93,17 +91,14 @@ class DropUnheard:
         await self._app(scope, receive, send_or_drop)
 
 
-def _arriving_bytes() -> int:
-    """The limit that is set; the default if it is invalid, which every page reports."""
-    try:
-        return settings.from_environment().arriving_bytes
-    except TfcompareError:
-        return settings.Settings().arriving_bytes
-
+try:
+    _arriving_bytes = settings.from_environment().arriving_bytes
+except TfcompareError:  # every page reports it
+    _arriving_bytes = settings.Settings().arriving_bytes
 
 MIDDLEWARE = [
     Middleware(OnlyAllowedHosts),
     Middleware(DropUnheard),
     Middleware(SecurityHeaders),
-    Middleware(LimitArriving, _arriving_bytes()),
+    Middleware(LimitArriving, _arriving_bytes),
 ]

@@ -34,9 +34,7 @@ _GO_ON = """<script>{
     if (asked && asked !== location.href) location.replace(asked);
 }</script>"""
 """After a login, the provider redirects the browser to the home page, whichever page it came from."""
-_ROUND, _MESSAGE, _TOGETHER, _ARRIVED = (
-    f"tfcompare.uploads.{of}" for of in ("round", "message", "together", "arrived")
-)
+_ROUND, _MESSAGE, _TOGETHER, _ARRIVED = map("tfcompare.uploads.{}".format, ("round", "message", "together", "arrived"))
 _MOST_NAMED = 8
 _TYPES = (".pb", ".gz", ".tgz", ".tar", ".zip", "application/zip")
 """What the browser lets choose. With a MIME type among them Streamlit leaves checking to us, and to our messages."""
@@ -63,10 +61,8 @@ def require_login() -> None:
     st.info("This dashboard is for people who are logged in.")
     st.html(_REMEMBER, unsafe_allow_javascript=True)
     for provider in providers(st.secrets["auth"]):
-        label = f"Log in with {provider}" if provider else "Log in"
-        st.button(
-            label, icon=":material/login:", type="primary", on_click=st.login, args=(provider,) if provider else ()
-        )
+        label, args = (f"Log in with {provider}", (provider,)) if provider else ("Log in", ())
+        st.button(label, icon=":material/login:", type="primary", on_click=st.login, args=args)
     st.stop()
 
 
@@ -136,17 +132,13 @@ def _section(settings: Settings) -> None:
     if message := st.session_state.get(_MESSAGE):
         (st.success if message.is_good else st.error)(message.text)
     number = st.session_state.setdefault(_ROUND, 0)
-    folder = st.file_uploader(
-        "A logdir or run folder", accept_multiple_files="directory", key=f"tfcompare.uploads.folder.{number}",
-        help="The browser sends the whole folder; only the profiles in it are stored.",
-    )  # fmt: skip
-    files = st.file_uploader(
-        "Profiles (.xplane.pb), or a zip or tar.gz of a logdir", type=_TYPES, accept_multiple_files=True,
-        key=f"tfcompare.uploads.files.{number}",
-    )  # fmt: skip
-    together = st.segmented_control(
-        "Several profiles at once are", [_RUNS, _HOSTS], default=_RUNS, required=True, key=_TOGETHER,
-    )  # fmt: skip
+    label, key = "A logdir or run folder", f"tfcompare.uploads.folder.{number}"
+    about = "The browser sends the whole folder; only the profiles in it are stored."
+    folder = st.file_uploader(label, accept_multiple_files="directory", key=key, help=about)
+    label, key = "Profiles (.xplane.pb), or a zip or tar.gz of a logdir", f"tfcompare.uploads.files.{number}"
+    files = st.file_uploader(label, type=_TYPES, accept_multiple_files=True, key=key)
+    label, choices = "Several profiles at once are", [_RUNS, _HOSTS]
+    together = st.segmented_control(label, choices, default=_RUNS, required=True, key=_TOGETHER)
     sent = [file.file_id for file in (*folder, *files)]
     if refusal := arriving.refusal(sent):
         message = Message(as_markdown(f"The upload was refused: {refusal}."), is_good=False)
@@ -188,10 +180,8 @@ def _received(store: Uploads, arrivals: Sequence[Arrival]) -> Message:
         return Message(as_markdown(error), is_good=False)
     except OSError as error:
         reason = as_markdown(error.strerror or str(error))
-        return Message(
-            f"The upload could not be stored ({reason}). Free space on the server's disk, or ask its administrator.",
-            False,
-        )
+        advice = "Free space on the server's disk, or ask its administrator."
+        return Message(f"The upload could not be stored ({reason}). {advice}", is_good=False)
 
 
 def _summary(upload: Upload) -> str:
@@ -208,16 +198,12 @@ def _list(store: Uploads) -> None:
     deleting.show(
         [deleting.Thing(upload.digest, f"{as_code(upload.name)} {_size(upload)}") for upload in uploads.values()],
         lambda digest: _delete(store, uploads[digest]),
-        on_ask=_clear_message,
+        on_ask=lambda: st.session_state.update({_MESSAGE: None}),
     )
 
 
 def _size(upload: Upload) -> str:
     return f"{upload.profiles:,} profile{'s' if upload.profiles > 1 else ''}, {format_bytes(upload.size_bytes)}"
-
-
-def _clear_message() -> None:
-    st.session_state[_MESSAGE] = None
 
 
 def _delete(store: Uploads, upload: Upload) -> None:

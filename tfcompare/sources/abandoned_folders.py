@@ -6,7 +6,6 @@ import hashlib
 import os
 import shutil
 import socket
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from tempfile import mkdtemp
@@ -26,9 +25,10 @@ def remove_left(folder: Path, *prefixes: str) -> None:
 
     The default prefixes are those of unfinished and partly deleted folders.
     """
-    for entry in _entries(folder):
-        if any(_is_left(entry.name, prefix) for prefix in prefixes or (ARRIVING, LEAVING)):
-            shutil.rmtree(entry, ignore_errors=True)
+    with suppress(OSError):
+        for entry in list(os.scandir(folder)):
+            if any(_is_left(entry.name, prefix) for prefix in prefixes or (ARRIVING, LEAVING)):
+                shutil.rmtree(entry.path, ignore_errors=True)
 
 
 def delete(path: Path, folder: Path) -> None:
@@ -42,11 +42,6 @@ def delete(path: Path, folder: Path) -> None:
             path.rename(leaving / path.name)
     finally:
         shutil.rmtree(leaving, ignore_errors=True)
-
-
-def _entries(folder: Path) -> Iterator[Path]:
-    with suppress(OSError):
-        yield from [Path(entry.path) for entry in os.scandir(folder)]
 
 
 def _is_left(name: str, prefix: str) -> bool:

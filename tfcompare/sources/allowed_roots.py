@@ -19,7 +19,7 @@ class Outside(TfcompareError):
         super().__init__(f"{_shown(place)}: is not below {allowed}, and nothing else may be opened here")
 
 
-def fenced(place: str, roots: Sequence[Path]) -> Path:
+def resolve_inside(place: str, roots: Sequence[Path]) -> Path:
     """The path that `place` names, with links resolved. Relative paths start at the first root.
 
     Raises `Outside` for URLs, and for paths that are not below any root.

@@ -5,6 +5,7 @@ Other processes may add and remove files meanwhile. Links are not followed, and 
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -13,6 +14,8 @@ from pathlib import Path
 
 from tfcompare.sources.abandoned_folders import ARRIVING
 
+DISK_IS_FULL = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
+"""The `errno` of an OSError for a full disk, or a quota that is used up."""
 _ABANDONED_AFTER_S = 3600
 """A file that has been incomplete for this long was left by a process that has ended: no transfer takes longer."""
 

@@ -15,7 +15,6 @@ from pathlib import Path
 FILE_NAME = "tfcompare_load.json"
 
 _LARGEST_FILE_BYTES = 10_000
-_PROFILES = ("*.xplane.pb", "*.xplane.pb.gz")
 
 
 @dataclass(frozen=True)
@@ -54,14 +53,15 @@ def write_load(folder: Path, before: float | None) -> None:
 @contextmanager
 def recorded_load(logdir: str | Path) -> Iterator[None]:
     """Wraps a capture into `logdir`: writes the machine's load next to each profile captured meanwhile."""
-    there, before = _run_folders(Path(logdir)), load_average()
+    there, before = {file.parent for file in profiles_below(logdir)}, load_average()
     yield
-    for folder in _run_folders(Path(logdir)) - there:
+    for folder in {file.parent for file in profiles_below(logdir)} - there:
         write_load(folder, before)
 
 
-def _run_folders(logdir: Path) -> set[Path]:
-    return {file.parent for pattern in _PROFILES for file in logdir.rglob(pattern)}
+def profiles_below(logdir: str | Path) -> list[Path]:
+    """The profiles at any depth below a folder."""
+    return [file for pattern in ("*.xplane.pb", "*.xplane.pb.gz") for file in Path(logdir).rglob(pattern)]
 
 
 def read_load(folder: Path) -> MachineLoad | None:

@@ -92,7 +92,10 @@ def program_names(paths: Mapping[str, Parts]) -> dict[str, Parts]:
 
     `paths` contains the parts of each run's path without `plugins/profile`, including the file name if it is a file.
     """
-    plain = {run_id: _path_without_repetition(parts) for run_id, parts in paths.items()}
+    plain = {}
+    for run_id, path in paths.items():  # a number in a file's name identifies the host, so it stays
+        words = (part if is_profile(part) else without_repetition(part) for part in path)
+        plain[run_id] = tuple(filter(None, words))
     siblings: dict[_Place, set[str]] = defaultdict(set)
     for parts in set(plain.values()):
         for i, part in enumerate(parts):
@@ -105,9 +108,8 @@ def replicate_names(paths: Mapping[str, Parts]) -> dict[str, Parts]:
     """As `program_names`, but runs whose paths differ in nothing but capture times have names of their own."""
     untimed = {run_id: tuple(map(without_stamp, parts)) for run_id, parts in paths.items()}
     count = Counter(untimed.values())
-    return {
-        run_id: name if count[untimed[run_id]] == 1 else paths[run_id] for run_id, name in program_names(paths).items()
-    }
+    names = program_names(paths)
+    return {run_id: names[run_id] if count[untimed[run_id]] == 1 else path for run_id, path in paths.items()}
 
 
 def is_copy(run: FoundRun, other: FoundRun) -> bool:
@@ -138,12 +140,6 @@ def _path(run: FoundRun) -> Parts:
         if parts[i : i + 2] == ("plugins", "profile"):
             return parts[:i] + parts[i + 2 :]
     return parts
-
-
-def _path_without_repetition(parts: Parts) -> Parts:
-    """File names are unchanged, since a number in them identifies the host."""
-    plain = (part if is_profile(part) else without_repetition(part) for part in parts)
-    return tuple(part for part in plain if part)
 
 
 @lru_cache(maxsize=1 << 16)

@@ -21,6 +21,7 @@ from threading import Lock
 from tfcompare.errors import TfcompareError
 from tfcompare.sources.folder_permissions import make_private, why_not_private
 from tfcompare.sources.logdir import FoundRun
+from tfcompare.sources.logdir.metadata import is_plain
 from tfcompare.store.contents import Damaged, from_json, to_json
 from tfcompare.text import text_of
 from tfcompare.units import format_bytes
@@ -156,14 +157,10 @@ def _check(runs: Mapping[str, Annotation]) -> None:
         keys = (content_id, *each.stat_keys)
         if len(keys) > _MOST_STAT_KEYS + 1 or not all(map(_DIGEST.fullmatch, keys)):
             raise Damaged(f"{text_of(content_id[:40])!r} does not identify a run")
-        if len(each.name) > LONGEST_NAME or not _is_plain(each.name):
+        if each.name and not is_plain(each.name, LONGEST_NAME):
             raise Damaged(f"a name has more than {LONGEST_NAME} characters or is not printable")
-        if len(each.tags) > MOST_TAGS or not all(0 < len(tag) <= LONGEST_TAG and _is_plain(tag) for tag in each.tags):
+        if len(each.tags) > MOST_TAGS or not all(is_plain(tag, LONGEST_TAG) for tag in each.tags):
             raise Damaged(f"a run has more than {MOST_TAGS} tags, or one of more than {LONGEST_TAG} characters")
-
-
-def _is_plain(text: str) -> bool:
-    return text.isprintable() and text == " ".join(text.split())
 
 
 def _replace(path: Path, data: bytes) -> None:

@@ -16,8 +16,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cache
-from hashlib import blake2b
+from functools import cache, partial
+from hashlib import blake2b, file_digest
 from pathlib import Path
 from threading import Lock
 
@@ -26,7 +26,8 @@ from tfcompare.errors import TfcompareError
 from tfcompare.frames import HostTables
 from tfcompare.schema import Group
 from tfcompare.sources.folder_permissions import make_private, why_not_private
-from tfcompare.sources.logdir import HostFile, open_untouched
+from tfcompare.sources.logdir import HostFile
+from tfcompare.sources.logdir.files import open_untouched
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
 from tfcompare.store.contents import Damaged, digest_of, from_json, to_json
 from tfcompare.store.file_names import first_pack
@@ -122,7 +123,7 @@ class FrameCache:
             return None
         frames = self._unpack(pack_name(file.host, known.digest, choice), known.digest, file)
         if frames is not None and not known.is_sure and stamp.is_settled:
-            self._writer.submit(self._write_seen, seen, replace(known, is_sure=True))
+            self._writer.submit(self._write, seen, to_json(replace(known, is_sure=True)))
         return frames
 
     def add(self, file: HostFile, choice: StepChoice, frames: HostTables, before: Stamp | None) -> None:
@@ -130,17 +131,13 @@ class FrameCache:
         if before is not None:
             self._writer.submit(self._add, file, choice, frames, before)
 
-    def add_pack(self, name: str, data: bytes) -> None:
-        """Cache a pack of another store, in the background."""
-        self._writer.submit(self._write, name, data)
+    def add_pack(self, name: str, content: bytes | HostTables) -> None:
+        """Cache a pack of another store, or a group of a file whose first groups are cached, in the background."""
+        self._writer.submit(self._add_pack, name, content)
 
-    def add_late(self, name: str, tables: HostTables) -> None:
-        """Cache a group of a file whose first groups were cached before, in the background."""
-        self._writer.submit(self._add_late, name, tables)
-
-    def _add_late(self, name: str, tables: HostTables) -> None:
+    def _add_pack(self, name: str, content: bytes | HostTables) -> None:
         with suppress(TfcompareError):  # too large: it is built each time
-            self._write(name, pack(tables))
+            self._write(name, content if isinstance(content, bytes) else pack(content))
 
     def flush(self) -> None:
         """Wait until everything is written."""
@@ -153,12 +150,9 @@ class FrameCache:
         name = pack_name(file.host, frames.digest, choice)
         try:
             if self.files.info(name) is not None or self._write(name, pack(frames)):
-                self._write_seen(_seen_name(before, file, choice), _Seen(frames.digest, is_sure))
+                self._write(_seen_name(before, file, choice), to_json(_Seen(frames.digest, is_sure)))
         except TfcompareError as error:
             self._report(f"{text_of(str(file.where))}: is read anew each time: {error}")
-
-    def _write_seen(self, name: str, seen: _Seen) -> None:
-        self._write(name, to_json(seen))
 
     def _write(self, name: str, data: bytes) -> bool:
         """Write a file; returns whether that succeeded, and reports a failure."""
@@ -253,11 +247,6 @@ def _seen_name(stamp: Stamp, file: HostFile, choice: StepChoice) -> str:
 
 def _digest_of_bytes(path: Path) -> str:
     """The digest of the file's bytes; empty if they cannot be read."""
-    digest = blake2b(digest_size=16)
-    try:
-        with os.fdopen(open_untouched(path), "rb") as file:
-            while piece := file.read(1 << 20):
-                digest.update(piece)
-    except OSError:
-        return ""
-    return digest.hexdigest()
+    with suppress(OSError), os.fdopen(open_untouched(path), "rb") as file:
+        return file_digest(file, partial(blake2b, digest_size=16)).hexdigest()
+    return ""

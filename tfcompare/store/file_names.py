@@ -51,7 +51,7 @@ def first_pack(name: str) -> str:
     return f"{name.rpartition('.')[0]}.pack"
 
 
-def checked(name: str) -> str:
+def verify_name(name: str) -> str:
     """`name`; raises `NotOfAStore` if no file of a store has it."""
     if not is_name(name):
         shown = text_of(name[:_LONGEST_SHOWN])
@@ -59,7 +59,7 @@ def checked(name: str) -> str:
     return name
 
 
-def checked_folder(name: str) -> str:
+def verify_folder(name: str) -> str:
     """`name`; raises `NotOfAStore` if no folder of a store has it."""
     if name not in FOLDERS:
         raise NotOfAStore(f"{text_of(name[:_LONGEST_SHOWN])!r} is not a folder of a store: {', '.join(FOLDERS)}")

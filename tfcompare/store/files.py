@@ -22,13 +22,14 @@ from tfcompare import settings
 from tfcompare.errors import NoSuchPlace, NotFetched, TfcompareError
 from tfcompare.sources import bounded_folder
 from tfcompare.sources.abandoned_folders import ARRIVING
-from tfcompare.sources.logdir import open_untouched
+from tfcompare.sources.bounded_folder import DISK_IS_FULL
+from tfcompare.sources.logdir.files import open_untouched
 from tfcompare.sources.remote.failures import ANSWER_S, LISTING_S, sentence
 from tfcompare.sources.remote.files import version_and_time
 from tfcompare.sources.remote.places import WEB, parse
 from tfcompare.sources.remote.stores import Objects, connect, forget_connections
 from tfcompare.store.contents import Damaged
-from tfcompare.store.file_names import FOLDERS, NotOfAStore, check_size, checked, checked_folder, is_name, size_limit
+from tfcompare.store.file_names import FOLDERS, NotOfAStore, check_size, is_name, size_limit, verify_folder, verify_name
 from tfcompare.text import is_url, text_of
 
 _LOCAL = LocalFileSystem()
@@ -37,7 +38,6 @@ _AT_ONCE = 1000
 """The number of files removed per request."""
 _ATOMIC = ("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "memory")
 """Protocols where a file appears only when it is complete; elsewhere it is first written under another name."""
-_FULL = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
 _REMADE = ("packs", "seen")
 """Folders whose files can be made again: the least recently used make room. Files that describe runs are small."""
 _USE_NOTED_EVERY_S = 600
@@ -85,7 +85,7 @@ class StoreFiles:
 
     def read(self, name: str) -> bytes:
         """The file's bytes; raises FileNotFoundError, and `Damaged` for a file that is too large for its kind."""
-        key = self._key(checked(name))
+        key = self._key(verify_name(name))
         with self._reading(name, "read"):
             return self._read_here(name, key) if self.is_folder else self._fetched(name, key)
 
@@ -124,15 +124,17 @@ class StoreFiles:
 
     def info(self, name: str) -> StoredFile | None:
         """What is known of the file; None if there is none."""
+        about: Mapping[str, Any]
         try:
-            about = self._about(checked(name))
+            with self._reading(verify_name(name), "looked at"):
+                about = self._ask("info", self._key(name), timeout_s=ANSWER_S)
         except FileNotFoundError:
             return None
         return _stored_file(name, about) if about.get("type") != "directory" else None
 
     def write(self, name: str, data: bytes) -> None:
         """Write the file, replacing an existing one."""
-        key = self._key(checked(name))
+        key = self._key(verify_name(name))
         parent, _, last = key.rpartition("/")
         with self._changing(name, "written"):
             if self._protocol in _ATOMIC:
@@ -154,7 +156,7 @@ class StoreFiles:
 
     def remove(self, names: list[str]) -> None:
         """Remove those of the files that exist; of a link, the link."""
-        keys = [self._key(checked(name)) for name in names]
+        keys = [self._key(verify_name(name)) for name in names]
         for start in range(0, len(keys), _AT_ONCE):
             some = keys[start : start + _AT_ONCE]
             with self._changing(names[start], "removed"):
@@ -169,7 +171,7 @@ class StoreFiles:
 
     def listed(self, folder: str) -> list[StoredFile]:
         """The files in that folder and below it, in any order."""
-        found = self._found(checked_folder(folder))
+        found = self._found(verify_folder(folder))
         return [_stored_file(name, about) for name, about in found.items() if is_name(name)]
 
     def holds_others(self) -> bool:
@@ -220,11 +222,6 @@ class StoreFiles:
             if not Path(real).is_relative_to(folder):
                 raise NotOfAStore(f"{text_of(str(path))}: a link leads out of the store; remove the link")
         return path
-
-    def _about(self, name: str) -> Mapping[str, Any]:
-        with self._reading(name, "looked at"):
-            about: Mapping[str, Any] = self._ask("info", self._key(name), timeout_s=ANSWER_S)
-        return about
 
     def _found(self, folder: str) -> dict[str, Mapping[str, Any]]:
         """What is known of the files in that folder and below it, by name."""
@@ -279,7 +276,7 @@ class StoreFiles:
         if self._place is not None:
             forget_connections()
             return kind(sentence(self._place.path, error))
-        is_full = isinstance(error, OSError) and error.errno in _FULL
+        is_full = isinstance(error, OSError) and error.errno in DISK_IS_FULL
         advice = "make room on its disk" if is_full else "check the store's folder"
         why = (error.strerror if isinstance(error, OSError) else "") or error
         return kind(f"{text_of(str(self._folder / name))}: cannot be {what} ({why}); {advice}")
@@ -296,11 +293,9 @@ class StoreFiles:
             if self._bytes <= self._max_bytes and time.monotonic() - self._measured < _MEASURE_EVERY_S:
                 return
             self._measured = time.monotonic()
+            folders, newest = self._folders(_REMADE), self._folder / written
             self._bytes = bounded_folder.make_room(
-                self._folders(_REMADE),
-                self._max_bytes,
-                lambda path: is_name(path.relative_to(self._folder).as_posix()),
-                self._folder / written,
+                folders, self._max_bytes, lambda path: is_name(path.relative_to(self._folder).as_posix()), newest
             )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from tfcompare.child import Children, Exceeded
@@ -37,15 +37,14 @@ class BoundedBuilder:
 
     def __call__(self, path: Path, host: str, choice: StepChoice, group: Group = "core") -> HostTables:
         """See `FrameBuilder`."""
-        limits = self.limits
+        memory_bytes, seconds = self.limits.memory_bytes, self.limits.seconds
+        limited = partial(self.processes.call, memory_bytes=memory_bytes, seconds=seconds, client=self.client)
         try:
-            data = self.processes.call(
-                _packed, path, host, choice, group,
-                memory_bytes=limits.memory_bytes, seconds=limits.seconds, client=self.client,
-            )  # fmt: skip
+            return unpack(limited(_packed, path, host, choice, group), group=group)
         except Exceeded as exceeded:
-            raise TooLarge(text_of(str(path)), f"{exceeded}; {limits_text(limits)}") from None
-        return unpack(data, group=group)
+            limits = f"{memory_bytes >> 20:,} MB (TFCOMPARE_READ_MB) and {seconds:g} s (TFCOMPARE_READ_S)"
+            why = f"{exceeded}; a file may take {limits}: raise the limit if the file is genuine"
+            raise TooLarge(text_of(str(path)), why) from None
 
 
 @cache
@@ -70,11 +69,3 @@ def _packed(path: Path, host: str, choice: StepChoice, group: Group) -> bytes:
 def _prepare() -> None:
     """Load the compiled loops, and what writing a pack needs."""
     pack(build(parse(b"\x0a\x00"), "", "", OWN_STEPS))
-
-
-def limits_text(limits: ReadLimits) -> str:
-    """The limits, and how to raise them."""
-    return (
-        f"a file may take {limits.memory_bytes >> 20:,} MB (TFCOMPARE_READ_MB) and {limits.seconds:g} s "
-        f"(TFCOMPARE_READ_S): raise the limit if the file is genuine"
-    )

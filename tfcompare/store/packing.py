@@ -9,9 +9,10 @@ versions of tfcompare are read. A file has the groups `core` and `steps`, or one
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from hashlib import blake2b
-from itertools import accumulate
+from itertools import accumulate, takewhile
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,34 +25,17 @@ from tfcompare.frames.host import Joinable
 from tfcompare.frames.origin import Origin
 from tfcompare.schema import HOST_TABLES, Group
 from tfcompare.schema.arrays import Int64
-from tfcompare.store.arrays import (
-    CODEC,
-    Encoded,
-    Sizes,
-    check_sizes,
-    decode,
-    encode,
-    expanded,
-    expanded_bytes,
-    text_bytes,
-)
+from tfcompare.store import arrays, pack_checks
+from tfcompare.store.arrays import Encoded, Sizes, expanded_bytes
 from tfcompare.store.contents import Damaged, OtherVersion, head_bytes, split_head
-from tfcompare.store.pack_checks import (
-    as_today,
-    check_table,
-    columns_now,
-    first_columns,
-    lacking,
-    may_be_missing,
-    packed_schema,
-)
+from tfcompare.store.pack_checks import columns_now, first_columns, packed_schema
 from tfcompare.text import some_of
 from tfcompare.units import format_bytes
 
 _MAGIC = b"TFCPACK3"
 _DIGEST_BYTES = 16
 _HEAD_BYTES = len(_MAGIC) + _DIGEST_BYTES
-_HELD = "core"
+_RESIDENT = "core"
 """The group whose tables stay expanded: the others are by far the largest, asked for rarely, and quick to expand."""
 _AS_CODES = "timeline_spans"
 """The table whose texts are never written out for each row."""
@@ -84,6 +68,10 @@ class _Head:
     columns: dict[str, dict[str, str]] = field(default_factory=dict)
 
 
+_FACTS = [fact.name for fact in fields(_Head) if fact.name not in ("groups", "columns")]
+"""What the head of a pack and `HostTables` both have."""
+
+
 def pack(host: HostTables) -> bytes:
     """The tables as bytes; equal tables give equal bytes. Raises `TfcompareError` if they are too large for a pack."""
     if isinstance(host.tables, PackedTables):
@@ -95,29 +83,17 @@ def pack(host: HostTables) -> bytes:
         sizes: dict[str, Sizes] = {}
         for name, table in host.tables.items():
             if HOST_TABLES[name].group == group:
-                sizes[name], buffers = encode(table)
+                sizes[name], buffers = arrays.encode(table)
                 pieces += buffers
-        data = b"".join(pieces)
-        frames.append(pa.compress(data, codec=CODEC, asbytes=True))
+        frames.append(pa.compress(b"".join(pieces), codec=arrays.CODEC, asbytes=True))
         groups[group] = _Group(len(frames[-1]), sizes)
     if (total := _memory(groups)) > (most := settings.from_environment().pack_bytes):
         raise TfcompareError(
             f"the tables of host {host.host} take {format_bytes(total)}, and a pack at most {format_bytes(most)}; "
             f"raise TFCOMPARE_PACK_MB"
         )
-    head = _Head(
-        host=host.host,
-        digest=host.digest,
-        origin=host.origin,
-        step_source=host.step_source,
-        likely_markers=host.likely_markers,
-        remarks=host.remarks,
-        why_untimed=host.why_untimed,
-        groups=groups,
-        columns={
-            name: dict(columns_now(name)) for name in host.tables if columns_now(name) != first_columns().get(name)
-        },
-    )
+    columns = {name: dict(columns_now(name)) for name in host.tables if columns_now(name) != first_columns().get(name)}
+    head = _Head(**{fact: getattr(host, fact) for fact in _FACTS}, groups=groups, columns=columns)
     body = b"".join((head_bytes(head), *frames))
     return b"".join((_MAGIC, _checksum(body), body))
 
@@ -140,22 +116,14 @@ def unpack(data: bytes, where: str = "the pack", group: Group = "core") -> HostT
         raise Damaged("its tables are not where they should be")
     for one in head.groups.values():
         for table, sizes in one.tables.items():
-            check_sizes(packed_schema(table, head.columns), sizes)
+            arrays.check_sizes(packed_schema(table, head.columns), sizes)
     tables = PackedTables(data, frames, head, where)
     if _memory(head.groups) + tables.missing_bytes > (most := settings.from_environment().pack_bytes):
         raise Damaged(f"its tables take more than {format_bytes(most)}; raise TFCOMPARE_PACK_MB")
     if group != "core" and tables.without:
         raise OtherVersion(f"it lacks {', '.join(tables.without)}")
-    return HostTables(
-        host=head.host,
-        digest=head.digest,
-        origin=head.origin,
-        step_source=head.step_source,
-        likely_markers=head.likely_markers,
-        remarks=(*head.remarks, *tables.remarks),
-        why_untimed=head.why_untimed,
-        tables=tables,
-    )
+    facts: dict[str, Any] = {fact: getattr(head, fact) for fact in _FACTS}
+    return HostTables(**facts | {"remarks": (*head.remarks, *tables.remarks)}, tables=tables)
 
 
 def unpack_checked(data: bytes, group: Group = "core") -> HostTables:
@@ -183,10 +151,10 @@ class PackedTables(Joinable):
         for name in self:
             if name in head.groups[HOST_TABLES[name].group].tables:
                 packed = packed_schema(name, head.columns)
-                missing = lacking(name, packed)
-                if all(may_be_missing(name, column.name) for column in missing):
+                missing = pack_checks.lacking(name, packed)
+                if all(pack_checks.may_be_missing(name, column.name) for column in missing):
                     self._schemas[name], self._missing[name] = packed, missing
-        self._held: dict[str, pa.Table] = {}
+        self._resident: dict[str, pa.Table] = {}
         self._starts: dict[str, dict[str, int]] = {}
         self._expanded: pa.Buffer | None = None
 
@@ -209,21 +177,21 @@ class PackedTables(Joinable):
     @property
     def missing_bytes(self) -> int:
         """What the columns take that the pack lacks."""
-        return sum(
-            self.rows(name) * column.type.bit_width // 8 for name in self._missing for column in self._missing[name]
-        )
+        missing = self._missing.items()
+        return sum(self.rows(name) * column.type.bit_width // 8 for name, columns in missing for column in columns)
 
     @property
     def memory_bytes(self) -> int:
         """The memory of the pack, and of the tables that stay expanded."""
-        return len(self.pack) + (_expanded(self._groups[_HELD]) + self.missing_bytes if _HELD in self._groups else 0)
+        is_here = _RESIDENT in self._groups
+        return len(self.pack) + (_expanded(self._groups[_RESIDENT]) + self.missing_bytes if is_here else 0)
 
     def __getitem__(self, name: str) -> pa.Table:
-        if name in self._held:
-            return self._held[name]
+        if name in self._resident:
+            return self._resident[name]
         table = self._read(name) if self.rows(name) else empty(name)
-        if HOST_TABLES[name].group == _HELD:
-            self._held[name] = table
+        if HOST_TABLES[name].group == _RESIDENT:
+            self._resident[name] = table
         return table
 
     def joined(self, name: str, others: Sequence[PackedTables]) -> pa.Table:
@@ -273,15 +241,16 @@ class PackedTables(Joinable):
 
     def _buffer(self, name: str) -> pa.Buffer:
         """The buffers of a group."""
-        if name == _HELD and self._expanded is not None:
+        if name == _RESIDENT and self._expanded is not None:
             return self._expanded
         group = self._groups[name]
-        start = sum(self._groups[other].size_bytes for other in _before(name, self._groups))
+        before = takewhile(lambda other: other != name, self._groups)
+        start = sum(self._groups[other].size_bytes for other in before)
         try:
-            buffer = expanded(self._frames[start : start + group.size_bytes], _expanded(group))
+            buffer = arrays.expanded(self._frames[start : start + group.size_bytes], _expanded(group))
         except Damaged as error:
             raise Damaged(f"{self._where}: its group {name} is damaged ({error}); remove the file") from None
-        if name == _HELD:
+        if name == _RESIDENT:
             self._expanded = buffer
         return buffer
 
@@ -303,25 +272,21 @@ class _Packs:
 
 def _read(name: str, packs: Sequence[PackedTables], buffer: pa.Buffer | None = None) -> pa.Table:
     """A table of packs that have rows of it, as one; `buffer`: that of its group, of a single pack."""
-    table = as_today(name, decode(packs[0]._schemas[name], [packed.encoded(name, buffer) for packed in packs]))
-    check_table(name, table, _Packs(packs))
+    encoded = [packed.encoded(name, buffer) for packed in packs]
+    table = pack_checks.as_today(name, arrays.decode(packs[0]._schemas[name], encoded))
+    pack_checks.check_table(name, table, _Packs(packs))
     return table
 
 
 def _memory(groups: Mapping[str, _Group]) -> int:
     """The most that the tables take: their buffers, and their texts where they are written out."""
     tables = [table for group in groups.values() for table in group.tables.items()]
-    texts = sum(text_bytes(sizes) for name, sizes in tables if name != _AS_CODES)
+    texts = sum(arrays.text_bytes(sizes) for name, sizes in tables if name != _AS_CODES)
     return sum(map(_expanded, groups.values())) + texts
 
 
 def _expanded(group: _Group) -> int:
     return sum(map(expanded_bytes, group.tables.values()))
-
-
-def _before(name: str, names: Mapping[str, object]) -> list[str]:
-    order = list(names)
-    return order[: order.index(name)]
 
 
 def _checksum(body: bytes | memoryview) -> bytes:

@@ -29,6 +29,7 @@ from tfcompare.store.version import reader_version
 from tfcompare.text import is_url, text_of
 
 _FETCHERS = 8
+_OTHER_STEPS = "steps by a marker or range of one's own are made from the profile itself"
 
 
 def read_hosts(
@@ -40,9 +41,8 @@ def read_hosts(
     """
     hosts: list[HostTables] = []
     failures: list[TfcompareError] = []
-    with ThreadPoolExecutor(
-        min(_FETCHERS if found.is_remote or found.is_stored else AT_ONCE, len(found.files))
-    ) as pool:
+    at_once = _FETCHERS if found.is_remote or found.is_stored else AT_ONCE
+    with ThreadPoolExecutor(min(at_once, len(found.files))) as pool:
         waiting = [pool.submit(reader.read, file) for file in found.files]
         for done, future in enumerate(waiting, 1):
             try:
@@ -98,7 +98,7 @@ class HostReader:
         if built.digest != digest:
             raise TfcompareError(f"{text_of(str(file.where))}: has changed since it was opened; open it again")
         if self._cache is not None:
-            self._cache.add_late(name, built)
+            self._cache.add_pack(name, built)
         return built.tables
 
     def may_be_read(self, file: HostFile, stored: StoredPack) -> bool:
@@ -116,8 +116,7 @@ class HostReader:
             return tables
         try:
             data = store_files(stored.store).read(name)
-            own = is_own(stored.store)
-            tables = unpack(data, group=group) if own else unpack_checked(data, group)
+            tables = unpack(data, group=group) if is_own(stored.store) else unpack_checked(data, group)
             verify_pack_name(tables, name, reader=stored.reader)
         except FileNotFoundError:
             return self._rebuilt(file, stored, group, "is not there any more")
@@ -151,16 +150,11 @@ class HostReader:
     def _with_other_steps(self, file: HostFile, stored: StoredPack) -> HostTables:
         """The frames of a stored run's profile: a store only has the steps that the profiles themselves mark."""
         if not self.may_be_read(file, stored):
-            raise NoOtherSteps(
-                f"{text_of(str(file.where))}: {REMEDY}; steps by a marker or range of one's own are made from the "
-                "profile itself"
-            )
+            raise NoOtherSteps(f"{text_of(str(file.where))}: {REMEDY}; {_OTHER_STEPS}")
         try:
             frames = self._cached_or_built(file)
         except NoSuchPlace as error:
-            raise NoOtherSteps(
-                f"{error}; steps by a marker or range of one's own are made from the profile itself"
-            ) from None
+            raise NoOtherSteps(f"{error}; {_OTHER_STEPS}") from None
         if pack_name(file.host, frames.digest, reader=stored.reader) != stored.name:
             problem = "is another profile than the one in the store; run `tfcompare ingest` again"
             raise NoOtherSteps(f"{text_of(str(file.where))}: {problem}")

@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from tfcompare.errors import NoSuchPlace
-from tfcompare.sources.logdir import HostFile, RunSummary, StoredPack, remote_cache
+from tfcompare.sources.logdir import HostFile, RunSummary, StoredPack
 from tfcompare.sources.logdir.grouping import UnnamedRun
 from tfcompare.sources.logdir.metadata import NO_METADATA, Metadata, why_invalid
+from tfcompare.sources.remote.fetching import remote_cache
 from tfcompare.sources.remote.files import RemoteFile
 from tfcompare.sources.remote.places import parse
 from tfcompare.store.cached_frames import stamp_of
-from tfcompare.store.contents import Damaged, digest_of, sealed, unsealed
+from tfcompare.store.contents import Damaged, digest_of, unsealed
 from tfcompare.store.file_names import is_pack
 from tfcompare.store.version import reader_version, versions
 from tfcompare.text import is_url, text_of
@@ -47,12 +48,6 @@ class StoredHost:
     pack: str = ""
     pack_bytes: int = 0
     failure: str = ""
-
-    @classmethod
-    def of(cls, file: HostFile, stamp: str) -> StoredHost:
-        """A host file that will be read."""
-        version = None if file.source is None else file.source.version
-        return cls(file.host, str(file.where), file.size_bytes, file.modified_ns, stamp, version)
 
     def file(self, store: str, reader: str) -> HostFile:
         """The host file, with the location of its frames in that store, which that reader made."""
@@ -107,11 +102,6 @@ class Record(RunFacts):
         return sum(host.size_bytes for host in self.hosts)
 
     @property
-    def all_problems(self) -> tuple[str, ...]:
-        """The problems of its folder, and the host files that are left out."""
-        return (*self.problems, *(f"left out: {host.failure}" for host in self.hosts if host.failure))
-
-    @property
     def all_metadata(self) -> Metadata:
         """The metadata of the run's files, overridden by what was given."""
         return self.metadata.updated(self.given)
@@ -146,12 +136,9 @@ class Row(RunFacts):
 def row_of(record: Record) -> Row:
     """The row of a record."""
     facts: dict[str, Any] = {fact.name: getattr(record, fact.name) for fact in fields(RunFacts)}
-    facts |= {
-        "place": text_of(record.place),
-        "problems": record.all_problems,
-        "summary": _brief(record.summary),
-        "metadata": record.all_metadata,
-    }
+    left_out = [f"left out: {host.failure}" for host in record.hosts if host.failure]
+    facts |= {"place": text_of(record.place), "problems": (*record.problems, *left_out)}
+    facts |= {"summary": _brief(record.summary), "metadata": record.all_metadata}
     return Row(
         **facts,
         host_names=tuple(host.host for host in record.readable),
@@ -170,13 +157,15 @@ def _brief(summary: RunSummary | None) -> RunSummary | None:
     return replace(summary, step_times_ms=tuple(max(times[i : i + size]) for i in range(0, len(times), size)))
 
 
-def unread(find: UnnamedRun) -> Record:
+def new_record(find: UnnamedRun) -> Record:
     """The record of a run whose files will be read. Takes the stamp of each file now."""
     run, address = find.run, find.address
     hosts = []
     for file in run.files:
         stamp = stamp_of(file)
-        hosts.append(StoredHost.of(file, stamp.digest if stamp is not None and stamp.is_settled else ""))
+        digest = stamp.digest if stamp is not None and stamp.is_settled else ""
+        version = None if file.source is None else file.source.version
+        hosts.append(StoredHost(file.host, str(file.where), file.size_bytes, file.modified_ns, digest, version))
     return Record(
         run=run.id,
         parts=address.parts,
@@ -198,13 +187,8 @@ def record_name(run: str) -> str:
     return f"runs/{digest_of(run)}.json"
 
 
-def to_bytes(record: Record) -> bytes:
-    """The record as the bytes of its file."""
-    return sealed(record)
-
-
 def from_bytes(data: bytes) -> Record:
-    """The record in the bytes of a file; raises `Damaged` if they have changed since they were written, or are none."""
+    """The record that `sealed` made these bytes of; raises `Damaged` if they have changed since, or are none."""
     record = unsealed(data, Record)
     check(record)
     return record
@@ -237,13 +221,9 @@ def check_run(run: Record | Row) -> None:
     if run.recorded.tzinfo is None or not _FIRST_YEAR <= run.recorded.year <= _LAST_YEAR:
         raise Damaged(f"its time is not one between {_FIRST_YEAR} and {_LAST_YEAR}")
     summary = run.summary
-    texts = (
-        run.recorded_source,
-        *run.problems,
-        *((summary.device, summary.device_name, summary.remarks) if summary else ()),
-    )
+    about = (summary.device, summary.device_name, summary.remarks) if summary else ()
     try:
-        "".join(texts).encode()
+        "".join((run.recorded_source, *run.problems, *about)).encode()
     except UnicodeEncodeError:
         raise Damaged("a text in it has bytes that are no text") from None
     _check_place(run.place)
@@ -270,10 +250,8 @@ def _check_summary(summary: RunSummary | None) -> None:
     if len({value is None for value in of_steps}) > 1:
         raise Damaged("its summary has some facts on steps only")
     numbers = [summary.step_time_ms_median or 0.0, *(summary.step_times_ms or ())]
-    for low, value, high in (
-        (summary.step_time_ms_low, summary.step_time_ms_mean, summary.step_time_ms_high),
-        (summary.steps_per_s_low, summary.steps_per_s, summary.steps_per_s_high),
-    ):
+    times = (summary.step_time_ms_low, summary.step_time_ms_mean, summary.step_time_ms_high)
+    for low, value, high in (times, (summary.steps_per_s_low, summary.steps_per_s, summary.steps_per_s_high)):
         known = [number for number in (low, value, high) if number is not None]
         if (low is None) != (high is None) or known != sorted(known):
             raise Damaged("its summary has an interval that cannot be")

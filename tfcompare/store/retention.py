@@ -67,7 +67,11 @@ def shrink(store: Store, max_bytes: int) -> tuple[int, int]:
             store.files.remove([pack.name])
             freed += pack.size_bytes
     removed = []
-    for record in sorted(records, key=lambda record: _used_ns(record, packs)):
+
+    def used_ns(record: Record) -> int:
+        return max((packs[name].used_ns for name in _names(record) if name in packs), default=0)
+
+    for record in sorted(records, key=used_ns):
         if excess <= freed:
             break
         removed.append(record)
@@ -83,10 +87,6 @@ def shrink(store: Store, max_bytes: int) -> tuple[int, int]:
 
 def _names(record: Record) -> set[str]:
     return {host.pack for host in record.readable}
-
-
-def _used_ns(record: Record, packs: dict[str, StoredFile]) -> int:
-    return max((packs[name].used_ns for name in _names(record) if name in packs), default=0)
 
 
 def _records(store: Store) -> list[Record]:

@@ -19,7 +19,7 @@ from tfcompare.sources.remote.places import shown
 from tfcompare.store.contents import Damaged, from_json, sealed, to_json, unsealed
 from tfcompare.store.file_names import INDEX, MARK
 from tfcompare.store.files import StoredFile, StoreFiles, is_own, store_files
-from tfcompare.store.records import Record, Row, check_run, from_bytes, record_name, row_of, to_bytes
+from tfcompare.store.records import Record, Row, check_run, from_bytes, record_name, row_of
 from tfcompare.units import format_bytes
 
 _FORMAT = 2
@@ -66,9 +66,8 @@ class Store:
         try:
             made_by = from_json(self.files.read(MARK), _Mark).format
         except FileNotFoundError:
-            raise NoRuns(
-                f"{self.shown}: is no store of tfcompare; `tfcompare ingest PATH --store {self.shown}` makes one"
-            ) from None
+            advice = f"`tfcompare ingest PATH --store {self.shown}` makes one"
+            raise NoRuns(f"{self.shown}: is no store of tfcompare; {advice}") from None
         except Damaged:
             raise Outdated(f"{self.shown}: its {MARK} is damaged; `tfcompare ingest` writes it anew") from None
         if made_by > _FORMAT:
@@ -108,7 +107,7 @@ class Store:
         """Write the index anew if it is not that of the records."""
         entries, _, is_current = self._entries()
         if not is_current:
-            write_index(self.files, entries)
+            self.files.write(INDEX, index_bytes(list(entries.values())))
 
     def record(self, run: str) -> Record | None:
         """A run's record; None if it does not exist. Raises `Damaged`."""
@@ -119,30 +118,33 @@ class Store:
 
     def put(self, record: Record) -> None:
         """Write a run's record."""
-        self.files.write(record_name(record.run), to_bytes(replace(record, ingested_ns=time.time_ns())))
+        self.files.write(record_name(record.run), sealed(replace(record, ingested_ns=time.time_ns())))
 
     def _entries(self) -> tuple[dict[str, Entry], tuple[str, ...], bool]:
         """(the entries of the index as it should be, by the names of the records; messages about what is damaged;
         whether the index is that)."""
         messages = []
         try:
-            known = read_index(self.files)
+            index = self.files.info(INDEX)
+            known = {} if index is None else _entries_of(self.files, index)
         except Damaged:
             known = {}
-            again = "the runs were listed from their records; `tfcompare ingest` repairs it"
-            messages.append(f"{self.shown}/{INDEX}: {_UNUSABLE}; {again}")
+            listed = "the runs were listed from their records; `tfcompare ingest` repairs it"
+            messages.append(f"{self.shown}/{INDEX}: {_UNUSABLE}; {listed}")
         files = self.files.listed("runs")
-        entries = {file.name: known[file.name] for file in files if file.name in known and known[file.name].is_of(file)}
+        entries = {}
+        for file in files:  # whose record is still the one that its entry was made from
+            entry = known.get(file.name)
+            if entry and file.version and (entry.size_bytes, entry.version) == (file.size_bytes, file.version):
+                entries[file.name] = entry
         others = [file for file in files if file.name not in entries]
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             found = list(pool.map(partial(_row_in, self.files), others))
         entries |= {f.name: Entry(f.size_bytes, f.version, row) for f, row in zip(others, found, strict=True) if row}
-        damaged = [file.name for file in others if file.name not in entries]
-        if damaged:
+        if damaged := [file.name for file in others if file.name not in entries]:
             more = f", as are {len(damaged) - 1:,} more" if len(damaged) > 1 else ""
-            messages.append(
-                f"{self.shown}/{damaged[0]}: {_UNUSABLE}{more}, and its run is not listed; {_AGAIN} lists it"
-            )
+            listed = f"and its run is not listed; {_AGAIN} lists it"
+            messages.append(f"{self.shown}/{damaged[0]}: {_UNUSABLE}{more}, {listed}")
         return entries, tuple(messages), not messages and entries == known
 
 
@@ -170,10 +172,6 @@ class Entry:
     version: str
     row: Row
 
-    def is_of(self, file: StoredFile) -> bool:
-        """Whether the record is still that one."""
-        return bool(file.version) and (self.size_bytes, self.version) == (file.size_bytes, file.version)
-
 
 @dataclass(frozen=True)
 class _Content:
@@ -187,17 +185,6 @@ class _Content:
     which: tuple[int, ...]
     entries: tuple[Entry, ...]
     versions: dict[str, dict[str, str]] = field(default_factory=dict)
-
-
-def read_index(files: StoreFiles) -> dict[str, Entry]:
-    """The entries by the names of the runs' records; none where there is no index. Raises `Damaged`."""
-    file = files.info(INDEX)
-    return {} if file is None else _read(files, file)
-
-
-def write_index(files: StoreFiles, entries: dict[str, Entry]) -> None:
-    """Replace the index."""
-    files.write(INDEX, index_bytes(list(entries.values())))
 
 
 def index_bytes(entries: list[Entry]) -> bytes:
@@ -237,8 +224,8 @@ def _with(entry: Entry, hosts: tuple[str, ...], versions: dict[str, str]) -> Ent
 
 
 @lru_cache(maxsize=8)
-def _read(files: StoreFiles, file: StoredFile) -> dict[str, Entry]:
-    """The index in that version of its file."""
+def _entries_of(files: StoreFiles, file: StoredFile) -> dict[str, Entry]:
+    """The entries in that version of the index, by the names of the runs' records. Raises `Damaged`."""
     try:
         return {record_name(entry.row.run): entry for entry in entries_in(files.read(file.name))}
     except FileNotFoundError:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import blake2b
-from pathlib import Path, PurePath
+from pathlib import Path
 
 from tfcompare.errors import NoRuns, TfcompareError
-from tfcompare.sources.logdir import FoundRun, RunSummary
+from tfcompare.sources.logdir import FoundRun
 from tfcompare.sources.logdir.grouping import UnnamedRun
 from tfcompare.sources.logdir.naming import Address, display_names
 from tfcompare.sources.remote.places import parse
@@ -27,6 +28,7 @@ class StoredRun(FoundRun):
 
     row: Row
     store: Store
+    is_stored = True
 
     @classmethod
     def of(cls, row: Row, store: Store, name: str = "") -> StoredRun:
@@ -34,12 +36,14 @@ class StoredRun(FoundRun):
         return cls(
             id=row.run,
             name=name or row.run,
-            path=_path(row.place),
+            path=parse(row.place).path if is_url(row.place) else Path(row.place),
             files=(),
             problems=row.problems,
             recorded=row.recorded,
             recorded_source=row.recorded_source,
             metadata=row.metadata,
+            summary=row.summary,
+            content_id=row.content_id,
             row=row,
             store=store,
         )
@@ -48,16 +52,15 @@ class StoredRun(FoundRun):
         """See `FoundRun`; raises `TfcompareError` if its record is unusable."""
         if not self.is_readable or self.files:
             return self
-        where = f"{self.store.shown}/{record_name(self.id)}"
+        which = f"{self.store.shown}/{record_name(self.id)}: the record of {self.id}"
         try:
             record = self.store.record(self.id)
         except Damaged:
-            raise TfcompareError(
-                f"{where}: the record of {self.id} is damaged; `tfcompare ingest` again, which writes it anew"
-            ) from None
+            raise TfcompareError(f"{which} is damaged; `tfcompare ingest` again, which writes it anew") from None
         if record is None:
-            raise TfcompareError(f"{where}: the record of {self.id} is not there any more; look for runs again")
-        return replace(self, row=row_of(record), files=record.files(self.store.address))
+            raise TfcompareError(f"{which} is not there any more; look for runs again")
+        row, files = row_of(record), record.files(self.store.address)
+        return replace(self, row=row, files=files, summary=row.summary, content_id=row.content_id)
 
     @property
     def size_bytes(self) -> int:
@@ -74,24 +77,9 @@ class StoredRun(FoundRun):
         """See `FoundRun`."""
         return False
 
-    @property
-    def is_stored(self) -> bool:
-        """See `FoundRun`."""
-        return True
-
-    @property
-    def summary(self) -> RunSummary | None:
-        """See `FoundRun`."""
-        return self.row.summary
-
     def version_of(self, table: str) -> str:
         """See `FoundRun`; that of the reader where its record does not say more."""
         return self.row.versions.get(table, self.row.reader)
-
-    @property
-    def content_id(self) -> str:
-        """See `FoundRun`."""
-        return self.row.content_id
 
     @property
     def host_names(self) -> tuple[str, ...]:
@@ -145,22 +133,10 @@ def one_of(runs: Sequence[StoredRun], wanted: str, store: Store) -> StoredRun:
         listed = ", ".join(run.id for run in found[:_NEAREST]) + (" …" if len(found) > _NEAREST else "")
         raise TfcompareError(f"{store.shown}: {len(found):,} runs go by {wanted!r}; name one of them: {listed}")
     if not found:
-        raise no_such_run_error(runs, wanted, store)
+        matcher = partial(difflib.SequenceMatcher, None, wanted)
+        alike = sorted(runs, key=lambda run: -max(matcher(name).quick_ratio() for name in (run.id, run.name)))
+        near = ", ".join(run.id for run in alike[:_NEAREST]) or "none"
+        raise TfcompareError(f"{store.shown}: has no run {wanted!r}; the nearest of its {len(runs):,}: {near}")
     if not found[0].is_readable:
         raise NoRuns("; ".join(found[0].problems))
     return found[0]
-
-
-def no_such_run_error(runs: Sequence[StoredRun], wanted: str, store: Store) -> TfcompareError:
-    """The error that no run matches, with the runs whose ids or names are most similar."""
-    scores = sorted(runs, key=lambda run: -max(_likeness(wanted, run.id), _likeness(wanted, run.name)))
-    near = ", ".join(run.id for run in scores[:_NEAREST]) or "none"
-    return TfcompareError(f"{store.shown}: has no run {wanted!r}; the nearest of its {len(runs):,}: {near}")
-
-
-def _likeness(wanted: str, name: str) -> float:
-    return difflib.SequenceMatcher(None, wanted, name).quick_ratio()
-
-
-def _path(place: str) -> PurePath:
-    return parse(place).path if is_url(place) else Path(place)

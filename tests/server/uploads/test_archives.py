@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.server.uploads.hostile import HOSTILE, TOO_MUCH, lying_size, special, tarred, zipped
-from tfcompare.server.uploads import archives_in_child
-from tfcompare.server.uploads.archives import is_archive, list_archive, unpack
+from tfcompare.server.uploads.archives import is_archive, list_archive, list_in_child, unpack, unpack_in_child
 from tfcompare.server.uploads.limits import BadUpload, Limits
 
 RUN = "logs/plugins/profile/2026_01_01_00_00_00"
@@ -57,8 +56,8 @@ def test_a_hostile_archive_is_refused_in_one_sentence_and_nothing_is_written(kin
     # Others do not take a minute on the slowest machine: what is refused is refused for what it is.
     limits = Limits(seconds=1 if expected == TOO_MUCH else 60, total_bytes=20_000_000)
     with pytest.raises(BadUpload) as refused:
-        archives_in_child.members("theirs.bin", packed, limits, lambda: None)
-        archives_in_child.unpack("theirs.bin", packed, limits, folder, tmp_path / "count", lambda _: None)
+        list_in_child("theirs.bin", packed, limits, lambda: None)
+        unpack_in_child("theirs.bin", packed, limits, folder, tmp_path / "count", lambda _: None)
     text = str(refused.value)
     assert text.startswith("theirs.bin: ")
     assert expected in text

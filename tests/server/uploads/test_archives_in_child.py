@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.server.uploads.hostile import PROFILE, large_dictionary, tarred, with_headers
-from tfcompare.server.uploads import archives_in_child
+from tfcompare.server.uploads.archives import list_in_child
 from tfcompare.server.uploads.limits import BadUpload, Limits
 from tfcompare.server.uploads.receiving import Arrival, Uploads
 
@@ -57,4 +57,4 @@ def test_what_progress_raises_ends_the_child_and_leaves_nothing(tmp_path: Path) 
         Uploads(tmp_path, "local").receive([arrival("a.tgz", SLOW)], stop)
     assert not files_in(tmp_path)
     (tmp_path / "packed").write_bytes(tarred(PROFILE))
-    assert archives_in_child.members("a.tgz", tmp_path / "packed", Limits(), lambda: None)
+    assert list_in_child("a.tgz", tmp_path / "packed", Limits(), lambda: None)

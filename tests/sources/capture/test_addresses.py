@@ -10,8 +10,15 @@ from contextlib import contextmanager
 import pytest
 
 from tests.sources.capture.workers import free_ports
-from tfcompare.sources.capture import Address, BadAddress, parse_address, parse_addresses
-from tfcompare.sources.capture.addresses import DnsName, TpuName, silent
+from tfcompare.sources.capture.addresses import (
+    Address,
+    BadAddress,
+    DnsName,
+    TpuName,
+    parse_address,
+    parse_addresses,
+    silent,
+)
 
 SETTINGS_FRAME = b"\0\0\0\x04\0\0\0\0\0"
 

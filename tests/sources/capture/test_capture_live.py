@@ -12,7 +12,7 @@ import pytest
 
 from tests.sources.capture.workers import free_ports, started
 from tfcompare import load
-from tfcompare.sources.capture import LONGEST_MS, MOST_RETRIES
+from tfcompare.sources.capture.recording import LONGEST_MS, MOST_RETRIES
 from tfcompare.sources.logdir import find_runs
 
 Workers = tuple[str, str]

@@ -13,7 +13,8 @@ from tests.profiles import SAMPLE_RUNS, SAMPLES
 from tests.sources.capture.workers import free_ports
 from tfcompare import settings
 from tfcompare.settings import Settings, app_folder
-from tfcompare.sources.capture import Address, LeftOut, Recorded, Request
+from tfcompare.sources.capture.addresses import Address, LeftOut
+from tfcompare.sources.capture.recording import Recorded, Request
 from tfcompare.sources.remote.places import RemotePath
 from tfcompare.ui.frame import own_captures
 from tfcompare.ui.frame.search import rescan

@@ -12,19 +12,16 @@ import pytest
 from tests.store.runs_in_stores import SMALL
 from tfcompare.errors import TfcompareError
 from tfcompare.sources.abandoned_folders import ARRIVING, this_process
-from tfcompare.sources.capture import (
-    LeftOut,
+from tfcompare.sources.capture.addresses import LeftOut, TpuName, parse_address, parse_addresses
+from tfcompare.sources.capture.recording import (
     NothingRecorded,
     Progress,
     Recorded,
     Request,
     Stopped,
     check_name,
-    parse_address,
-    parse_addresses,
     record,
 )
-from tfcompare.sources.capture.addresses import TpuName
 from tfcompare.sources.logdir import find_runs
 from tfcompare.sources.machine_load import MachineLoad, read_load
 from tfcompare.sources.replicates import is_one_program

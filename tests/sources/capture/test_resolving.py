@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.sources.capture.test_xprof_process import PATIENCE_S, is_alive
-from tfcompare.sources.capture import Address, parse_addresses
-from tfcompare.sources.capture.recording import resolve
+from tfcompare.sources.capture.addresses import Address, parse_addresses, resolve
 
 NODE = {
     "acceleratorConfig": {"topology": "2x2x2", "type": "V4"},

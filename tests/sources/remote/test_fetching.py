@@ -22,10 +22,10 @@ from tests.sources.remote.servers import Web
 from tests.store.runs_in_stores import SMALL
 from tests.xspace_builder import chunk
 from tfcompare.errors import NotFetched
-from tfcompare.sources.logdir import find_run, remote_cache
+from tfcompare.sources.logdir import find_run
 from tfcompare.sources.logdir.found_run import HostFile
 from tfcompare.sources.remote import fetching
-from tfcompare.sources.remote.fetching import Cache
+from tfcompare.sources.remote.fetching import Cache, remote_cache
 from tfcompare.sources.remote.files import RemoteFile
 from tfcompare.units import format_bytes
 
@@ -114,7 +114,8 @@ def test_what_a_killed_process_left_is_removed_after_an_hour(memory: Any, cache_
 
 FETCH = """
 import sys
-from tfcompare.sources.logdir import find_run, remote_cache
+from tfcompare.sources.logdir import find_run
+from tfcompare.sources.remote.fetching import remote_cache
 (file,) = find_run(sys.argv[1]).files
 print(len(remote_cache().fetched(file.source).read_bytes()), flush=True)
 """

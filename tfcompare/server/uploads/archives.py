@@ -4,8 +4,8 @@ An archive is refused entirely if any member would not occur in a normal archive
 link, a device, a duplicate or overlong name, members that share bytes, or more data than profiles expand to. Listing
 and unpacking check the members in the same way, so the limits hold for both.
 
-These functions are called in child processes only, which are limited in memory and time: see `archives_in_child`. So
-forged headers, which make `zipfile` and `tarfile` slow or large, need no checks here.
+Archives are examined in child processes only, which end if one takes more memory or time than it may: `list_in_child`,
+`unpack_in_child`. So forged headers, which make `zipfile` and `tarfile` slow or large, need no checks here.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import IO, BinaryIO
+from typing import IO, Any, BinaryIO
 
+from tfcompare.child import Children, Exceeded
 from tfcompare.server.uploads.limits import BadUpload, Limits, check_distinct, safe_path
 from tfcompare.sources.logdir.files import is_profile, text_of
 from tfcompare.sources.logdir.other_formats import TAR, ZIP, ZIP_STARTS, recognize
@@ -31,15 +32,18 @@ from tfcompare.sources.logdir.other_formats import TAR, ZIP, ZIP_STARTS, recogni
 OnBytes = Callable[[int], None]
 """Called with the number of bytes written since the last call."""
 
+_PROCESSES = Children(2)
+"""For all sessions of a server; further archives wait for one of them."""
+_BYTES_PER_SECOND = 10_000_000
+"""A slow disk and a slow method of packing: an archive may take more time by its expanded size."""
+_COUNTER_DIGITS = 20
 _CHUNK = 1 << 20
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
 _ENCRYPTED = 0x1
 _LOCAL_HEADER_BYTES = 30
 
-_DAMAGE = (
-    zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, gzip.BadGzipFile, OSError, ValueError,
-    NotImplementedError, RuntimeError, OverflowError, IndexError,
-)  # fmt: skip
+_OF_PACKERS = (zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
+_DAMAGE = (*_OF_PACKERS, EOFError, OSError, ValueError, RuntimeError, OverflowError, IndexError)
 """What the standard library raises for damaged or forged archives."""
 
 
@@ -103,6 +107,70 @@ def write(upload: str, source: IO[bytes], member: Member, folder: Path, progress
             progress(len(chunk))
     if left:
         raise BadUpload(f"{upload}: {member.name!r} breaks off {left:,} bytes before its end; upload the archive anew")
+
+
+def list_in_child(upload: str, path: Path, limits: Limits, meanwhile: Callable[[], object]) -> list[Member]:
+    """The files in the archive at `path`, fully checked. `meanwhile` is called several times a second.
+
+    Raises `BadUpload` for an archive that is refused, cannot be read, or takes too much memory or time.
+    """
+    found: list[Member] = _call(_list, upload, path, limits, meanwhile=meanwhile)
+    return found
+
+
+def unpack_in_child(upload: str, path: Path, limits: Limits, folder: Path, counter: Path, progress: OnBytes) -> None:
+    """Write the profiles of an archive below `folder`, which must exist; the child counts their bytes in `counter`.
+
+    Raises as `list_in_child` does, and `OSError` if writing to disk fails.
+    """
+    done = 0
+
+    def advance() -> None:
+        nonlocal done
+        before, done = done, _count(counter, done)
+        progress(done - before)
+
+    _call(_unpack, upload, path, limits, folder, counter, meanwhile=advance)
+    advance()
+
+
+def _call(
+    function: Callable[..., Any], upload: str, path: Path, limits: Limits, *rest: Path, meanwhile: Callable[[], object]
+) -> Any:
+    try:
+        seconds = limits.seconds + limits.most_expanded_bytes(path.stat().st_size) / _BYTES_PER_SECOND
+        limited = partial(_PROCESSES.call, memory_bytes=limits.memory_bytes, seconds=seconds, meanwhile=meanwhile)
+        return limited(function, upload, path, limits, *rest)
+    except Exceeded as exceeded:
+        raise BadUpload(
+            f"{upload}: examining the archive {exceeded}; it was not stored: pack the profiles anew as a plain zip or "
+            "tar.gz, or upload fewer at a time"
+        ) from exceeded
+
+
+def _list(upload: str, path: Path, limits: Limits) -> list[Member]:
+    with path.open("rb") as file:
+        return list_archive(upload, file, limits)
+
+
+def _unpack(upload: str, path: Path, limits: Limits, folder: Path, counter: Path) -> None:
+    done = 0
+    with path.open("rb") as file, counter.open("wb", buffering=0) as out:
+
+        def count(more: int) -> None:
+            nonlocal done
+            done += more
+            out.seek(0)
+            out.write(b"%0*d" % (_COUNTER_DIGITS, done))
+
+        unpack(upload, file, limits, folder, count)
+
+
+def _count(counter: Path, before: int) -> int:
+    """The number of bytes in `counter`; `before` if there is none yet."""
+    with suppress(OSError, ValueError):
+        return int(counter.read_bytes()[:_COUNTER_DIGITS])
+    return before
 
 
 @contextmanager

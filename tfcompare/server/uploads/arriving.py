@@ -157,9 +157,8 @@ async def _remove(file_ids: list[str]) -> None:
 
     for file_id in file_ids:
         if (file := _files.pop(file_id, None)) is not None:
-            headers = [
-                header for header in file.scope["headers"] if header[0] not in (b"content-length", b"content-type")
-            ]
+            of_body = (b"content-length", b"content-type")
+            headers = [header for header in file.scope["headers"] if header[0] not in of_body]
             await file.app({**file.scope, "method": "DELETE", "headers": headers}, receive, send)
 
 

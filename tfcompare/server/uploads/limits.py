@@ -17,8 +17,6 @@ MOST_FOLDERS_IN_A_PATH = 32
 """How deep a file may lie; each level of each of its files may be a folder to make."""
 
 _FREE_GROWTH_BYTES = 64 << 20
-_BYTES_PER_SECOND = 10_000_000
-"""A slow disk and a slow method of packing."""
 
 
 class BadUpload(TfcompareError):
@@ -42,10 +40,6 @@ class Limits:
     def most_expanded_bytes(self, packed_bytes: int) -> int:
         """The limit on the expanded size of an archive of that size."""
         return min(self.total_bytes, _FREE_GROWTH_BYTES + self.growth * packed_bytes)
-
-    def seconds_allowed(self, packed_bytes: int) -> float:
-        """How long examining an archive of that size may take."""
-        return self.seconds + self.most_expanded_bytes(packed_bytes) / _BYTES_PER_SECOND
 
     def check_count(self, upload: str, count: int) -> None:
         """Raises `BadUpload` if there are more members than allowed."""

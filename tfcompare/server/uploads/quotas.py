@@ -32,21 +32,24 @@ class Quotas:
     owner_bytes: int = 16 << 30
     all_bytes: int = 32 << 30
 
-    def reserve(self, upload: str, size_bytes: int, folder: Path, uploads: Path) -> None:
-        """Reserve `size_bytes` for the upload that is assembled in `folder`, below its owner's folder in `uploads`.
+    def reserve(self, upload: str, size_bytes: int, folder: Path) -> None:
+        """Reserve `size_bytes` for the upload that is assembled in `folder`, in its owner's folder.
 
         A further call replaces the reservation, which ends with the folder. Raises `BadUpload` if there is no room.
         """
         with _lock:
             try:
-                self._check(upload, size_bytes, folder, uploads)
+                self._check(upload, size_bytes, folder)
             except BadUpload:
-                clean(uploads.parent)
-                self._check(upload, size_bytes, folder, uploads)
+                clean(folder.parents[2])
+                self._check(upload, size_bytes, folder)
             (folder / _RESERVED).write_text(str(size_bytes))
 
-    def _check(self, upload: str, size_bytes: int, folder: Path, uploads: Path) -> None:
-        used = {owner: _used_bytes(owner, besides=folder) for owner in _folders(uploads)}
+    def _check(self, upload: str, size_bytes: int, folder: Path) -> None:
+        used = {
+            owner: sum(_size(arrived) for arrived in _folders(owner) if arrived != folder)
+            for owner in _folders(folder.parents[1])
+        }
         owner_free = self.owner_bytes - used.get(folder.parent, 0)
         all_free = self.all_bytes - sum(used.values())
         if size_bytes > owner_free:
@@ -75,12 +78,8 @@ def clean(data: Path) -> None:
     remove_left(data / "uploads", _SESSION)
 
 
-def _used_bytes(owner: Path, besides: Path) -> int:
-    """What an owner's uploads take, those that are arriving included."""
-    return sum(_size(folder) for folder in _folders(owner) if folder != besides)
-
-
 def _size(folder: Path) -> int:
+    """What an upload takes, or has reserved while it arrives."""
     with suppress(OSError, ValueError, KeyError, TypeError):
         if folder.name.startswith(ARRIVING):
             return int((folder / _RESERVED).read_text())

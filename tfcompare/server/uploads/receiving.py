@@ -19,12 +19,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path, PurePosixPath
 from tempfile import mkdtemp
 from typing import BinaryIO
 
-from tfcompare.server.uploads import archives_in_child
-from tfcompare.server.uploads.archives import Member, OnBytes, is_archive, write
+from tfcompare.server.uploads.archives import Member, OnBytes, is_archive, list_in_child, unpack_in_child, write
 from tfcompare.server.uploads.limits import BadUpload, Limits, check_distinct, safe_path
 from tfcompare.server.uploads.quotas import ABOUT, Quotas
 from tfcompare.sources.abandoned_folders import ARRIVING, delete, this_process
@@ -68,7 +68,9 @@ class Uploads:
     """The uploads of one owner below a data folder."""
 
     def __init__(self, data: Path, owner: str, limits: Limits | None = None, quotas: Quotas | None = None) -> None:
-        self._folder = data / "uploads" / _safe_owner(owner)
+        if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,127}", owner):  # no plain name for a folder
+            owner = "u-" + hashlib.blake2b(owner.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+        self._folder = data / "uploads" / owner
         self._limits = limits or Limits()
         self._quotas = quotas or Quotas()
 
@@ -89,16 +91,18 @@ class Uploads:
         profile, or there is no room; `OSError` if writing to disk fails. Nothing is stored then. `progress` is called
         several times a second; what it raises ends the upload.
         """
-        top, named = _common_folder(arrivals), _named(arrivals)
+        top = _common_folder(arrivals)
+        named = text_of(arrivals[0].name) if len(arrivals) == 1 else f"{len(arrivals):,} files"
         self._limits.check_count(named, len(arrivals))
         with self._arriving() as folder:
-            self._reserve(named, sum(_sent_bytes(arrival) for arrival in arrivals), folder)
+            written = [a for a in arrivals if is_profile(safe_path(a.name, a.name).name) or _is_archive(a)]
+            self._quotas.reserve(named, sum(arrival.size_bytes for arrival in written), folder)
             listed = [
                 _Listed.of(arrival, self._limits, top, folder / f"sent-{number}", progress)
                 for number, arrival in enumerate(arrivals)
             ]
             self._check(named, listed)
-            self._reserve(named, sum(one.needed_bytes for one in listed), folder)
+            self._quotas.reserve(named, sum(one.needed_bytes for one in listed), folder)
             place = folder / _WHOLE / self._name(listed)
             place.mkdir(parents=True)
             for one in listed:
@@ -115,9 +119,6 @@ class Uploads:
         """Remove all uploads of this owner."""
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _reserve(self, named: str, size_bytes: int, folder: Path) -> None:
-        self._quotas.reserve(named, size_bytes, folder, uploads=self._folder.parent)
-
     def _check(self, named: str, listed: Sequence[_Listed]) -> None:
         members = [member for one in listed for member in one.members]
         self._limits.check_count(named, len(members))
@@ -127,8 +128,7 @@ class Uploads:
                 f"{named}: holds no profile (a file that ends in {' or '.join(PROFILE_SUFFIXES)}), but {what}"
                 f"{' and more' if len(members) > 3 else ''}; upload a logdir, a zip or tar.gz of one, or the profiles"
             )
-        total = sum(member.size_bytes for member in members if member.is_profile)
-        self._limits.check_total(named, total)
+        self._limits.check_total(named, sum(member.size_bytes for member in members if member.is_profile))
         check_distinct(named, [one.placed(member) for one in listed for member in one.members])
 
     def _name(self, listed: Sequence[_Listed]) -> str:
@@ -152,17 +152,15 @@ class Uploads:
     def _publish(self, folder: Path, place: Path, listed: Sequence[_Listed]) -> Upload:
         """Store the upload by renaming its folder to its digest; returns an existing upload with the same content."""
         digest, size_bytes, profiles = _digest_of_files(place)
+        target, now = self._folder / digest, datetime.now(UTC)
         ignored = [text_of(str(one.placed(m))) for one in listed for m in one.members if not m.is_profile]
-        upload = Upload(
-            digest, place.name, datetime.now(UTC), profiles, size_bytes, tuple(ignored[:MOST_IGNORED]), len(ignored),
-            self._folder / digest / place.name,
-        )  # fmt: skip
+        some, count = tuple(ignored[:MOST_IGNORED]), len(ignored)
+        upload = Upload(digest, place.name, now, profiles, size_bytes, some, count, target / place.name)
         about = {k: v for k, v in asdict(upload).items() if k not in ("digest", "place", "is_known")}
         (folder / ABOUT).write_text(json.dumps(about | {"arrived": upload.arrived.isoformat()}), encoding="utf-8")
-        target = self._folder / digest
         for _ in range(_TRIES):
-            if (known := _known(target)) is not None:
-                return known
+            with suppress(OSError, ValueError, KeyError, TypeError):
+                return replace(_read(target), is_known=True)
             with suppress(OSError):
                 folder.rename(target)
                 return upload
@@ -188,7 +186,7 @@ class _Listed:
         name, path = text_of(arrival.name), safe_path(arrival.name, arrival.name)
         if _is_archive(arrival):
             _copy(arrival.file, packed, progress)
-            members = archives_in_child.members(name, packed, limits, lambda: progress(0))
+            members = list_in_child(name, packed, limits, lambda: progress(0))
             return _Listed(arrival, tuple(members), packed, top="")
         limits.check_file(name, path.name, arrival.size_bytes)
         return _Listed(arrival, (Member(arrival.name, path, arrival.size_bytes),), packed=None, top=top)
@@ -212,7 +210,7 @@ class _Listed:
         name = text_of(self.arrival.name)
         if self.packed:
             counter = self.packed.with_suffix(".count")
-            archives_in_child.unpack(name, self.packed, limits, place, counter, progress)
+            unpack_in_child(name, self.packed, limits, place, counter, progress)
             return
         (member,) = self.members
         if member.is_profile:
@@ -226,20 +224,9 @@ def _with_format(member: Member) -> str:
     return f"{name} ({known.what})" if known else name
 
 
-def _named(arrivals: Sequence[Arrival]) -> str:
-    """What messages call the upload."""
-    return text_of(arrivals[0].name) if len(arrivals) == 1 else f"{len(arrivals):,} files"
-
-
 def _is_archive(arrival: Arrival) -> bool:
     arrival.file.seek(0)
     return is_archive(arrival.name, arrival.file.read(START_BYTES))
-
-
-def _sent_bytes(arrival: Arrival) -> int:
-    """The size of a file that will be written to disk; 0 for others."""
-    is_written = is_profile(safe_path(arrival.name, arrival.name).name) or _is_archive(arrival)
-    return arrival.size_bytes if is_written else 0
 
 
 def _copy(source: BinaryIO, path: Path, progress: OnBytes) -> None:
@@ -258,23 +245,14 @@ def _common_folder(arrivals: Sequence[Arrival]) -> str:
     return tops.pop() if is_folder and tops != {"plugins"} else ""
 
 
-def _known(folder: Path) -> Upload | None:
-    try:
-        return replace(_read(folder), is_known=True)
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-
-
 def _read(folder: Path) -> Upload:
     about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
     place = folder / PurePosixPath(str(about["name"])).name
     if place.name != about["name"] or not place.is_dir():
         raise FileNotFoundError(place)
-    return Upload(
-        digest=folder.name, name=str(about["name"]), arrived=datetime.fromisoformat(about["arrived"]),
-        profiles=int(about["profiles"]), size_bytes=int(about["size_bytes"]), ignored=tuple(map(str, about["ignored"])),
-        ignored_count=int(about["ignored_count"]), place=place,
-    )  # fmt: skip
+    arrived, ignored = datetime.fromisoformat(about["arrived"]), tuple(map(str, about["ignored"]))
+    profiles, size_bytes, count = (int(about[name]) for name in ("profiles", "size_bytes", "ignored_count"))
+    return Upload(folder.name, place.name, arrived, profiles, size_bytes, ignored, count, place)
 
 
 def _digest_of_files(place: Path) -> tuple[str, int, int]:
@@ -282,17 +260,8 @@ def _digest_of_files(place: Path) -> tuple[str, int, int]:
     whole, size_bytes = hashlib.blake2b(digest_size=16), 0
     files = sorted(path for path in place.rglob("*") if path.is_file())
     for path in files:
-        of_file = hashlib.blake2b(digest_size=32)
         with path.open("rb") as file:
-            while piece := file.read(_CHUNK):
-                of_file.update(piece)
-                size_bytes += len(piece)
-        whole.update(os.fsencode(path.relative_to(place)) + b"\0" + of_file.digest())
+            digest = hashlib.file_digest(file, partial(hashlib.blake2b, digest_size=32)).digest()
+            size_bytes += file.tell()
+        whole.update(os.fsencode(path.relative_to(place)) + b"\0" + digest)
     return whole.hexdigest(), size_bytes, len(files)
-
-
-def _safe_owner(owner: str) -> str:
-    """The folder name for an owner: the name itself if it is plain, else a digest of it."""
-    if re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,127}", owner):
-        return owner
-    return "u-" + hashlib.blake2b(owner.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()

@@ -8,34 +8,34 @@ captures start at the same time.
 from __future__ import annotations
 
 import errno
-import json
 import os
 import re
 import shutil
 import signal
-import socket
-import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from ipaddress import ip_address
 from pathlib import Path
 from tempfile import mkdtemp
-from textwrap import shorten
 
 from tfcompare.errors import TfcompareError
 from tfcompare.sources.abandoned_folders import ARRIVING, remove_left, this_process
-from tfcompare.sources.capture.addresses import PATIENCE_S, Address, DnsName, Target, TpuName, answers, silent
-from tfcompare.sources.capture.request import LeftOut, NothingRecorded, Recorded, Request, Stopped
+from tfcompare.sources.capture.addresses import Address, LeftOut, Target, resolve, silent
 from tfcompare.sources.logdir import check_file
+from tfcompare.sources.logdir.files import host_of, text_of
 from tfcompare.sources.machine_load import load_average, write_load
 from tfcompare.sources.xprof_process import Call, Ended, Trace, is_installed
 from tfcompare.text import some_of
+from tfcompare.units import format_bytes
 
+LONGEST_MS = 600_000
+MOST_RETRIES = 100
+HOST_LEVELS, DEVICE_LEVELS, PYTHON_LEVELS = range(4), range(2), range(2)
+_LONGEST_NAME = 80
 MOST_WORKERS = 64
 """Each is asked by a process of its own on this machine, and a name in DNS may have thousands of addresses."""
 TOGETHER_S = 1.0
@@ -50,14 +50,79 @@ _SETTLE_S = 0.5
 _REASON = re.compile(r" returned ([A-Z_]+): (.*)")
 _UNIMPLEMENTED = "UNIMPLEMENTED"
 _EMPTY = "No trace event was collected"
-GCLOUD_PATIENCE_S = 30.0
-"""The timeout for gcloud, which takes seconds to start and asks a server on the Internet."""
 
-_MOST_REASON = 240
-"""Of what gcloud printed: its error, and the beginning of what it recommends."""
 
-_Resolved = tuple[Address, ...] | str
-"""The addresses, or why there are none, which completes a sentence that begins with the name."""
+@dataclass(frozen=True)
+class Request:
+    """What to capture. `retries`: further attempts if nothing was captured; `delay_ms`: pause before each attempt.
+
+    `grace_s`: how long a worker may take to return its profile after the capture ends. Raises `TfcompareError` for a
+    value that is out of range.
+    """
+
+    addresses: tuple[Target, ...]
+    duration_ms: int = 2_000
+    host_level: int = 2
+    device_level: int = 1
+    python_level: int = 0
+    retries: int = 3
+    delay_ms: int = 0
+    grace_s: float = 60.0
+
+    def __post_init__(self) -> None:
+        for what, value, allowed in (
+            ("the duration in ms", self.duration_ms, range(1, LONGEST_MS + 1)),
+            ("the host tracer level", self.host_level, HOST_LEVELS),
+            ("the device tracer level", self.device_level, DEVICE_LEVELS),
+            ("the Python tracer level", self.python_level, PYTHON_LEVELS),
+            ("the number of retries", self.retries, range(MOST_RETRIES + 1)),
+            ("the delay in ms", self.delay_ms, range(LONGEST_MS + 1)),
+        ):
+            if value not in allowed:
+                raise TfcompareError(f"{what} must be from {allowed[0]:,} to {allowed[-1]:,}; not {value:,}")
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A captured run: its folder, the bytes of the profile from each address in it, and what is missing."""
+
+    path: Path
+    size_bytes: Mapping[Address, int]
+    left_out: tuple[LeftOut, ...] = ()
+
+    def captured(self, step_counts: Mapping[str, int]) -> dict[Address, str]:
+        """What each address returned, such as "captured: 38 steps, 1.58 MB". `step_counts`: steps by host."""
+        steps = {address: step_counts.get(host_of(address.file_name)) for address in self.size_bytes}
+        return {
+            address: f"captured: {f'{steps[address]:,}' if steps[address] else 'no'} steps, {format_bytes(size)}"
+            for address, size in self.size_bytes.items()
+        }
+
+
+class NothingRecorded(TfcompareError):
+    """No address returned a profile; nothing was stored."""
+
+    def __init__(self, left_out: tuple[LeftOut, ...]) -> None:
+        self.left_out = left_out
+        super().__init__("nothing was recorded: " + "; ".join(map(str, left_out)))
+
+
+class Stopped(TfcompareError):
+    """The user stopped the capture; nothing was stored."""
+
+    def __init__(self) -> None:
+        super().__init__("the capture was stopped, and nothing was saved")
+
+
+def check_name(name: str) -> str:
+    """`name` if it is a valid folder name on every system; raises `TfcompareError` otherwise."""
+    name = name.strip()
+    if not re.fullmatch(r"\w[\w .+-]*", name) or name.endswith(".") or len(name) > _LONGEST_NAME:
+        raise TfcompareError(
+            f"{text_of(name[: 2 * _LONGEST_NAME])!r} cannot be the name of a run: letters, digits, blanks and . _ + - "
+            f"are possible, with a letter or digit first, {_LONGEST_NAME} of them at most"
+        )
+    return name
 
 
 @dataclass(frozen=True)
@@ -82,11 +147,12 @@ def record(
     """
     if not is_installed():
         raise TfcompareError(HOW_TO_INSTALL)
-    load_before = load_average()
+    load_before, stop = load_average(), stop or threading.Event()
     if names := [target for target in request.addresses if not isinstance(target, Address)]:
         tell(Progress(f"Resolving {_listed(names)}"))
     addresses, unresolved = resolve(request.addresses)
-    _unless_stopped(stop)
+    if stop.is_set():
+        raise Stopped
     if len(addresses) > MOST_WORKERS:
         raise TfcompareError(
             f"{len(addresses):,} workers: at most {MOST_WORKERS} can be recorded at once, as each takes a process on "
@@ -94,7 +160,8 @@ def record(
         )
     tell(Progress("Looking who answers"))
     reasons = silent(addresses)
-    _unless_stopped(stop)
+    if stop.is_set():
+        raise Stopped
     deaf = (*unresolved, *(LeftOut(address, reasons[address]) for address in addresses if address in reasons))
     there = tuple(address for address in addresses if address not in reasons)
     if not there:
@@ -104,10 +171,16 @@ def record(
     remove_left(logdir)
     folder = Path(mkdtemp(prefix=f"{ARRIVING}{this_process()}-", dir=logdir))
     try:
-        files, failed = _attempts(request, there, folder, tell, stop or threading.Event())
-        if not files:
+        for attempt in range(1 + request.retries):
+            files, failed = _attempt(request, there, folder, attempt, tell, stop)
+            if files:
+                break
+        else:
             raise NothingRecorded((*deaf, *failed))
-        run = _run_folder(files, folder)
+        run = folder / "run"
+        run.mkdir()
+        for address, file in files.items():
+            file.rename(run / address.file_name)
         if all(address.is_local for address in files):
             write_load(run, load_before)
         path = _move_to_logdir(run, logdir / name if name else logdir)
@@ -120,35 +193,21 @@ def record(
     return Recorded(path, sizes, (*deaf, *failed))
 
 
-def _unless_stopped(stop: threading.Event | None) -> None:
-    if stop is not None and stop.is_set():
-        raise Stopped
-
-
-def _attempts(
-    request: Request, addresses: Sequence[Address], folder: Path, tell: Tell, stop: threading.Event
-) -> tuple[dict[Address, Path], tuple[LeftOut, ...]]:
-    """(the host files of the first successful attempt, the workers that are missing in the last attempt)."""
-    files, failed = dict[Address, Path](), tuple[LeftOut, ...]()
-    for attempt in range(1 + request.retries):
-        here, which = folder / str(attempt), f" (attempt {attempt + 1})" if attempt else ""
-        here.mkdir()
-        files, failed = _attempt(request, addresses, here, which, tell, stop)
-        if files:
-            break
-    return files, failed
-
-
 def _attempt(
-    request: Request, addresses: Sequence[Address], folder: Path, which: str, tell: Tell, stop: threading.Event
+    request: Request, addresses: Sequence[Address], folder: Path, attempt: int, tell: Tell, stop: threading.Event
 ) -> tuple[dict[Address, Path], tuple[LeftOut, ...]]:
+    """(the host files of the workers that returned one, the other workers); `attempt` counts from 0."""
+    folder, which = folder / str(attempt), f" (attempt {attempt + 1})" if attempt else ""
+    folder.mkdir()
     delay_s = max(request.delay_ms / 1000, TOGETHER_S if len(addresses) > 1 else 0)
     start_ns = time.time_ns() + round(delay_s * 1e9)
     window_s = delay_s + request.duration_ms / 1000
+    levels = request.host_level, request.device_level, request.python_level
     calls: dict[Address, Call] = {}
     try:
         for number, address in enumerate(addresses):
-            calls[address] = _call(request, address, folder / str(number), start_ns if delay_s else 0)
+            logdir = str((folder / str(number)).absolute())
+            calls[address] = Call(Trace(str(address), logdir, request.duration_ms, start_ns if delay_s else 0, *levels))
         tell(Progress(f"Recording {_listed(addresses)}{which}", window_s))
         _wait(calls, time.monotonic() + window_s + _SETTLE_S, stop)
         if late := [address for address, call in calls.items() if call.is_running]:
@@ -158,31 +217,19 @@ def _attempt(
         ended = {address: call.end() for address, call in calls.items()}
     files, failed = dict[Address, Path](), []
     for number, address in enumerate(addresses):
-        file, why = _outcome(ended[address], folder / str(number), request)
-        if file is None:
-            failed.append(LeftOut(address, why))
+        outcome, found = ended[address], sorted((folder / str(number)).rglob("*.xplane.pb"))
+        is_ok = outcome.status == 0 and not outcome.error and len(found) == 1
+        if is_ok and check_file(found[0]) is None:  # if nothing ran, xprof writes a file without events
+            files[address] = found[0]
         else:
-            files[address] = file
+            failed.append(LeftOut(address, _reason(outcome, request)))
     return files, tuple(failed)
-
-
-def _call(request: Request, address: Address, folder: Path, start_ns: int) -> Call:
-    levels = request.host_level, request.device_level, request.python_level
-    return Call(Trace(str(address), str(folder.absolute()), request.duration_ms, start_ns, *levels))
 
 
 def _wait(calls: dict[Address, Call], until: float, stop: threading.Event) -> None:
     while any(call.is_running for call in calls.values()) and time.monotonic() < until:
         if stop.wait(_POLL_S):
             raise Stopped
-
-
-def _outcome(ended: Ended, folder: Path, request: Request) -> tuple[Path | None, str]:
-    """(the host file or None, why there is none). If nothing ran, xprof writes a file without events."""
-    files = sorted(folder.rglob("*.xplane.pb"))
-    if ended.status == 0 and not ended.error and len(files) == 1 and check_file(files[0]) is None:
-        return files[0], ""
-    return None, _reason(ended, request)
 
 
 def _reason(ended: Ended, request: Request) -> str:
@@ -207,15 +254,6 @@ def _reason(ended: Ended, request: Request) -> str:
     return f"gave no profile: {ended.error or f'xprof ended with status {ended.status} and wrote no file'}"
 
 
-def _run_folder(files: dict[Address, Path], folder: Path) -> Path:
-    """A folder with the host files under their final names."""
-    run = folder / "run"
-    run.mkdir()
-    for address, file in files.items():
-        file.rename(run / address.file_name)
-    return run
-
-
 def _move_to_logdir(run: Path, logdir: Path) -> Path:
     """Move the run's folder to its place in `logdir`; returns that place."""
     runs = logdir / "plugins" / "profile"
@@ -224,90 +262,15 @@ def _move_to_logdir(run: Path, logdir: Path) -> Path:
     for number in range(1, 1000):
         path = runs / (stamp if number == 1 else f"{stamp}_{number}")
         try:
-            run.rename(path)
+            return run.rename(path)
         except OSError as error:
             if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
                 raise
-        else:
-            return path
     raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(runs / stamp))
 
 
 def _listed(addresses: Sequence[Target]) -> str:
     return some_of(map(str, addresses), _MOST_NAMED)
-
-
-def resolve(
-    targets: Iterable[Target], dns_s: float = PATIENCE_S, gcloud_s: float = GCLOUD_PATIENCE_S
-) -> tuple[tuple[Address, ...], tuple[LeftOut, ...]]:
-    """(the addresses of all targets without duplicates, the names without any address); names are asked in parallel.
-
-    gcloud uses the login of the user of this process.
-    """
-    targets = tuple(targets)
-    names = [target for target in targets if not isinstance(target, Address)]
-    longest_s = gcloud_s + PATIENCE_S if any(isinstance(name, TpuName) for name in names) else dns_s
-    found = answers(
-        lambda name: _of_dns(name) if isinstance(name, DnsName) else _of_tpu(name, gcloud_s), names, longest_s
-    )
-    late = f"could not be resolved within {longest_s:g} s; check the name and the network"
-    addresses, left_out = dict[Address, None](), []
-    for target in targets:
-        result = (target,) if isinstance(target, Address) else found.get(target, late)
-        if isinstance(result, str):
-            left_out.append(LeftOut(target, result))
-        else:
-            addresses |= dict.fromkeys(result)
-    return tuple(addresses), tuple(left_out)
-
-
-def _of_dns(name: DnsName) -> _Resolved:
-    """The IPv4 addresses of the name, or those of IPv6 if it has no others: a worker often has one of each."""
-    try:
-        entries = socket.getaddrinfo(name.host.strip("[]"), name.port, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError) as error:  # the latter for an empty or overlong part of a name
-        return f"has no address in DNS ({getattr(error, 'strerror', None) or error}); check its spelling"
-    numbers = sorted({ip_address(entry[4][0]) for entry in entries}, key=int)
-    of_v4 = [number for number in numbers if number.version == 4]
-    return tuple(_address(str(number), name.port) for number in of_v4 or numbers)
-
-
-def _of_tpu(tpu: TpuName, patience_s: float) -> _Resolved:
-    """The internal addresses of the TPU's workers, which TensorFlow's TPUClusterResolver returns as well."""
-    command = ["gcloud", "compute", "tpus", "tpu-vm", "describe", tpu.name, "--format", "json"]
-    command += ["--zone", tpu.zone] if tpu.zone else []
-    command += ["--project", tpu.project] if tpu.project else []
-    try:
-        process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            errors="replace", start_new_session=True,
-        )  # fmt: skip
-    except OSError as error:
-        return f"needs the Google Cloud CLI, and gcloud cannot be run ({error.strerror}); install it and log in"
-    with process:
-        try:
-            out, err = process.communicate(timeout=patience_s)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)  # gcloud is a script that starts Python
-            return f"could not be looked up: gcloud did not answer within {patience_s:g} s; check the network"
-    if process.returncode:
-        reason = err.rpartition("ERROR: ")[2].removeprefix("(gcloud.compute.tpus.tpu-vm.describe) ")
-        reason = reason.partition("The attribute can be set in the following ways")[0]  # a list of options follows
-        return f"could not be looked up by gcloud: {shorten(reason, _MOST_REASON, placeholder=' …')}"
-    try:
-        node = json.loads(out)
-        state, endpoints = node["state"], node.get("networkEndpoints", [])
-        numbers = [endpoint["ipAddress"] for endpoint in endpoints if endpoint.get("ipAddress")]
-        addresses = tuple(_address(number, tpu.port) for number in numbers)
-    except (ValueError, KeyError, TypeError, AttributeError):  # no JSON, or JSON of something else
-        return f"could not be looked up: gcloud printed something else than a TPU: {shorten(out, 80)!r}"
-    if state != "READY":
-        return f"is in state {state}; wait until it is READY"
-    return addresses or "has no network endpoint, so none of its workers can be reached"
-
-
-def _address(number: str, port: int) -> Address:
-    return Address(f"[{number}]" if ip_address(number).version == 6 else number, port)
 
 
 @dataclass(frozen=True)

@@ -1,22 +1,7 @@
 """Finds the runs at a path or URL, and each run's host files. Reads no more of a file than its outermost structure."""
 
 from tfcompare.sources.logdir.check import check_file
-from tfcompare.sources.logdir.files import open_untouched
 from tfcompare.sources.logdir.found_run import FoundRun, HostFile, RunSummary, StoredPack
-from tfcompare.sources.logdir.hosts import joinable, joined
-from tfcompare.sources.logdir.remote_folders import remote_cache
 from tfcompare.sources.logdir.runs import find_run, find_runs
 
-__all__ = [
-    "FoundRun",
-    "HostFile",
-    "RunSummary",
-    "StoredPack",
-    "check_file",
-    "find_run",
-    "find_runs",
-    "joinable",
-    "joined",
-    "open_untouched",
-    "remote_cache",
-]  # fmt: skip
+__all__ = ["FoundRun", "HostFile", "RunSummary", "StoredPack", "check_file", "find_run", "find_runs"]

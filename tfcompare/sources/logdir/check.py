@@ -41,9 +41,8 @@ def check_status(path: Path, status: os.stat_result) -> str | None:
         kind = "a folder" if stat.S_ISDIR(status.st_mode) else "a pipe, socket or device"
         return f"{text_of(str(path))}: is {kind} where a profile file was expected; copy the profile into a plain file"
     if status.st_size == 0:
-        return explain.empty(
-            path, has_trace=any(_has_content(path.with_name(name)) for name in explain.traces_beside(path.name))
-        )
+        beside = map(path.with_name, explain.traces_beside(path.name))
+        return explain.empty(path, has_trace=any(map(_has_content, beside)))
     return None
 
 
@@ -108,24 +107,33 @@ def _walk_fields(path: Path, descriptor: int, size: int) -> None:
 
 def _end_of_field(path: Path, offset: int, header: bytes, size: int) -> int:
     start = f"bytes {header[:4].hex(' ')}"
-    tag, at = varint(header, 0)
-    field, wire_type = tag >> 3, tag & 7
-    is_known = field in _XSPACE_FIELDS
+    tag, _ = varint(header, 0)
+    wire_type, is_known = tag & 7, tag >> 3 in _XSPACE_FIELDS
     if (is_known and wire_type != LENGTH_DELIMITED) or (not is_known and offset == 0):
         raise NotAProfile(path, offset, "a plane, error, warning or host name", start)
-    if wire_type == LENGTH_DELIMITED:
-        length, at = varint(header, at)
-    elif wire_type == VARINT:
-        length, (_, at) = 0, varint(header, at)
-    elif wire_type in _FIXED_BYTES:
-        length = _FIXED_BYTES[wire_type]
-    else:
+    if wire_type not in (VARINT, LENGTH_DELIMITED, *_FIXED_BYTES):
         raise NotAProfile(path, offset, "the next field of a profile", start)
+    _, length, at = field_head(header, 0)
     end = offset + at + length
     if end > size:
         found = f"{max(0, size - offset - at):,}: the file breaks off at byte {size:,}"
         raise NotAProfile(path, offset, f"a field of {length:,} bytes", found)
     return end
+
+
+def field_head(data: bytes, at: int) -> tuple[int, int, int]:
+    """(number of the field that begins here, length of its value, where the value begins). Raises ValueError for a kind
+    of field that no profile has, and as `varint` does."""
+    tag, at = varint(data, at)
+    wire_type = tag & 7
+    if wire_type == LENGTH_DELIMITED:
+        length, at = varint(data, at)
+        return tag >> 3, length, at
+    if wire_type == VARINT:
+        return tag >> 3, varint(data, at)[1] - at, at
+    if wire_type in _FIXED_BYTES:
+        return tag >> 3, _FIXED_BYTES[wire_type], at
+    raise ValueError("a kind of field that no profile has")
 
 
 def varint(header: bytes, at: int) -> tuple[int, int]:

@@ -6,14 +6,7 @@ from collections.abc import Sequence
 from pathlib import PurePath
 
 from tfcompare.errors import NotAProfile
-from tfcompare.sources.logdir.files import (
-    host_of,
-    is_derived_file,
-    is_event_file,
-    is_tool_file,
-    is_trace_file,
-    text_of,
-)
+from tfcompare.sources.logdir.files import DERIVED_FILE, TOOL_FILE, TRACE_FILE, host_of, is_event_file, text_of
 from tfcompare.sources.logdir.found_run import Folder
 from tfcompare.sources.logdir.other_formats import JSON, OtherFormat, recognize
 from tfcompare.text import some_of
@@ -31,7 +24,7 @@ def run_folder_without_profile(folder: Folder) -> str:
     """Why a folder without a profile is listed as a run; empty if it is not a run."""
     path = text_of(str(folder.path))
     is_where_runs_are = is_run_folder(folder.path)
-    tools = [n for n in folder.files if is_tool_file(n) or (is_where_runs_are and is_trace_file(n))]
+    tools = [n for n in folder.files if TOOL_FILE.search(n) or (is_where_runs_are and TRACE_FILE.search(n))]
     if tools:
         return (
             f"{path}: holds only tool files of an older profiler ({_some(tools)}); tfcompare reads .xplane.pb: "
@@ -41,7 +34,7 @@ def run_folder_without_profile(folder: Folder) -> str:
         return ""
     if not folder.files:
         return f"{path}: is empty where a .xplane.pb was expected; record the run again"
-    if any(is_derived_file(name) for name in folder.files):
+    if any(map(DERIVED_FILE.search, folder.files)):
         return (
             f"{path}: holds only what xprof made of a profile ({_some(folder.files)}) and not the .xplane.pb itself; "
             "copy that file here anew or record the run again"
@@ -57,9 +50,9 @@ def other_file(path: PurePath) -> str:
     """Why a file that was given itself cannot be a profile, judging by its name; empty if it can."""
     if known := recognize(path.name):
         return other_format(path, known)
-    if is_tool_file(path.name) or is_trace_file(path.name):
+    if TOOL_FILE.search(path.name) or TRACE_FILE.search(path.name):
         kind = "a tool file of an older profiler"
-    elif is_derived_file(path.name):
+    elif DERIVED_FILE.search(path.name):
         kind = "what xprof made of a profile"
     else:
         return ""
@@ -89,25 +82,17 @@ def empty(path: PurePath, *, has_trace: bool) -> str:
     )
 
 
-def same_host(path: PurePath, read: PurePath) -> str:
-    """The message about a second file of the same host."""
-    return f"{text_of(str(path))}: is passed over, since {text_of(read.name)} is of the same host; remove one of them"
-
-
 def no_runs(path: PurePath, folders: Sequence[Folder]) -> str:
     """What was searched for in a place and what was found instead."""
     files = [name for folder in folders for name in folder.files]
     events = sum(is_event_file(name) for name in files)
-    others = len(files) - events
     advice = _HOW_TO_RECORD
     if other := _of_other_format(folders):
         found, advice = f"{_with_format(*other)}{_and_more(len(files) - 1)}", other[1].advice
     elif events:
         found = f"{_count(events, 'TensorBoard event file')} but no profile"
-    elif others:
-        found = f"{_count(others, 'other file')}"
     else:
-        found = "no file at all"
+        found = _count(len(files), "other file") if files else "no file at all"
     below = f" and {_count(len(folders) - 1, 'folder')} below it" if len(folders) > 1 else ""
     return (
         f"{text_of(str(path))}: no profile run here: looked for .xplane.pb and .xplane.pb.gz files in this folder"

@@ -16,30 +16,18 @@ _OLD_TOOLS = (
     "|tf_data_stats"
 )
 _ENDINGS = r"\.(?:pb|json)(?:\.gz)?"
-_TOOL_FILE = re.compile(rf"(?:^|\.)(?:{_OLD_TOOLS}){_ENDINGS}$")
-_TRACE_FILE = re.compile(rf"(?:^|\.)(?:trace{_ENDINGS}|trace|tracetable)$")
-_DERIVED_FILE = re.compile(r"\.(?:hlo_proto\.pb|op_stats(?:_v\d+)?\.pb|SSTABLE)$")
+TOOL_FILE = re.compile(rf"(?:^|\.)(?:{_OLD_TOOLS}){_ENDINGS}$")
+"""Names of files of a tool of an older profiler, wherever they are."""
+TRACE_FILE = re.compile(rf"(?:^|\.)(?:trace{_ENDINGS}|trace|tracetable)$")
+"""Names of traces of an older profiler; outside of run folders, other programs use them."""
+DERIVED_FILE = re.compile(r"\.(?:hlo_proto\.pb|op_stats(?:_v\d+)?\.pb|SSTABLE)$")
+"""Names of files that xprof derived from a profile."""
 _EVENT_FILE = re.compile(r"^events\.out\.tfevents\.|\.profile-empty$")
 
 
 def is_profile(name: str) -> bool:
     """Whether the file is a host's profile, by its name; hidden files (such as macOS's `._vm.xplane.pb`) are not."""
     return name.endswith(PROFILE_SUFFIXES) and (name in PROFILE_SUFFIXES or not name.startswith("."))
-
-
-def is_tool_file(name: str) -> bool:
-    """Whether the file belongs to a tool of an older profiler, wherever it is."""
-    return _TOOL_FILE.search(name) is not None
-
-
-def is_trace_file(name: str) -> bool:
-    """Whether the file is an older profiler's trace; outside of run folders, other programs use such names."""
-    return _TRACE_FILE.search(name) is not None
-
-
-def is_derived_file(name: str) -> bool:
-    """Whether xprof derived the file from a profile."""
-    return _DERIVED_FILE.search(name) is not None
 
 
 def is_event_file(name: str) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path, PurePath
+from typing import ClassVar
 
 from tfcompare.sources.logdir.metadata import NO_METADATA, Metadata
 from tfcompare.sources.remote.fetching import bytes_at_hand
@@ -113,6 +114,12 @@ class FoundRun:
     recorded: datetime
     recorded_source: str
     metadata: Metadata = field(default=NO_METADATA, kw_only=True)
+    summary: RunSummary | None = field(default=None, kw_only=True)
+    """Facts from when it was put into a store."""
+    content_id: str = field(default="", kw_only=True)
+    """The future `Run.content_id` if it is known before reading; else empty."""
+    is_stored: ClassVar[bool] = False
+    """Whether it is from a store of runs."""
 
     def opened(self) -> FoundRun:
         """The run with its host files, if finding them was deferred."""
@@ -133,23 +140,8 @@ class FoundRun:
         """Whether its files have to be fetched before they can be read."""
         return isinstance(self.path, RemotePath)
 
-    @property
-    def is_stored(self) -> bool:
-        """Whether it is from a store of runs."""
-        return False
-
-    @property
-    def summary(self) -> RunSummary | None:
-        """Facts from when it was put into a store."""
-        return None
-
     def version_of(self, table: str) -> str:  # noqa: ARG002
         """The version of a table that was made when it was put into a store; else empty: it will be made now."""
-        return ""
-
-    @property
-    def content_id(self) -> str:
-        """The future `Run.content_id` if it is known before reading; else empty."""
         return ""
 
     @property

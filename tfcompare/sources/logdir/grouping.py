@@ -144,7 +144,8 @@ def _host_files(folder: Folder, profiles: Sequence[str]) -> tuple[tuple[HostFile
         if isinstance(found, str):
             problems.append(found)
         elif host in hosts:
-            problems.append(explain.same_host(folder.path / name, hosts[host].where))
+            where, read = text_of(str(folder.path / name)), text_of(hosts[host].where.name)
+            problems.append(f"{where}: is passed over, since {read} is of the same host; remove one of them")
         else:
             hosts[host] = found
     return tuple(hosts[host] for host in sorted(hosts)), tuple(problems)

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path, PurePath
 from typing import BinaryIO
 
-from tfcompare.sources.logdir.check import LENGTH_DELIMITED, VARINT, varint
+from tfcompare.sources.logdir.check import field_head, varint
 from tfcompare.sources.logdir.explain import is_run_folder
 from tfcompare.sources.logdir.files import open_untouched
 from tfcompare.sources.logdir.found_run import FoundRun, HostFile
@@ -35,7 +35,6 @@ _DEVICE = re.compile(rb"/device:(GPU|TPU):")
 _PLANES = _ID = 1
 _NAME = 2
 _STAT_METADATA, _STATS = 5, 6
-_FIXED_BYTES = {1: 8, 5: 4}
 
 
 def captured_together(files: Sequence[HostFile]) -> list[tuple[HostFile, ...]]:
@@ -114,14 +113,10 @@ def joined(found: Sequence[FoundRun]) -> list[FoundRun]:
         if group is None:
             out.append(run)
         elif run is group[0]:
-            out.append(_one_run(group))
+            files = sorted((file for one in group for file in one.files), key=lambda file: file.host)
+            problems = dict.fromkeys(problem for one in group for problem in one.problems)
+            out.append(replace(run, files=tuple(files), problems=tuple(problems)))
     return out
-
-
-def _one_run(group: Sequence[FoundRun]) -> FoundRun:
-    files = sorted((file for run in group for file in run.files), key=lambda file: file.host)
-    problems = tuple(dict.fromkeys(problem for run in group for problem in run.problems))
-    return replace(group[0], files=tuple(files), problems=problems)
 
 
 @dataclass(frozen=True)
@@ -153,7 +148,9 @@ def outline(path: Path) -> Outline:
     devices = set()
     try:
         with os.fdopen(open_untouched(path), "rb") as file:
-            for name, plane in _planes(_plain(file)):
+            is_gzip = file.read(2) == b"\x1f\x8b"
+            file.seek(0)
+            for name, plane in _planes(gzip.GzipFile(fileobj=file) if is_gzip else file):
                 if found := _DEVICE.match(name):
                     devices.add(found[1].decode())
                 elif plane and not times:  # a second environment is no profiler's
@@ -163,12 +160,6 @@ def outline(path: Path) -> Outline:
     return Outline(times.get(b"profile_start_time", 0), times.get(b"profile_stop_time", 0), frozenset(devices))
 
 
-def _plain(file: BinaryIO) -> BinaryIO | gzip.GzipFile:
-    is_gzip = file.read(2) == b"\x1f\x8b"
-    file.seek(0)
-    return gzip.GzipFile(fileobj=file) if is_gzip else file
-
-
 def _planes(file: BinaryIO | gzip.GzipFile) -> Iterator[tuple[bytes, bytes]]:
     """(name, contents) of each plane; the contents only of the task's environment."""
     end = 0
@@ -176,7 +167,7 @@ def _planes(file: BinaryIO | gzip.GzipFile) -> Iterator[tuple[bytes, bytes]]:
         if isinstance(file, gzip.GzipFile) and end > _MOST_UNPACKED_BYTES:
             return
         file.seek(end)
-        field, length, begin = _head(file.read(_LONGEST_HEAD), 0)
+        field, length, begin = field_head(file.read(_LONGEST_HEAD), 0)
         begin, end = end + begin, end + begin + length
         if field == _PLANES:
             file.seek(begin)
@@ -188,25 +179,11 @@ def _planes(file: BinaryIO | gzip.GzipFile) -> Iterator[tuple[bytes, bytes]]:
                 yield name, b""
 
 
-def _head(data: bytes, at: int) -> tuple[int, int, int]:
-    """(number of the field that begins here, length of its value, where the value begins)."""
-    tag, at = varint(data, at)
-    kind = tag & 7
-    if kind == LENGTH_DELIMITED:
-        length, at = varint(data, at)
-        return tag >> 3, length, at
-    if kind == VARINT:
-        return tag >> 3, varint(data, at)[1] - at, at
-    if kind in _FIXED_BYTES:
-        return tag >> 3, _FIXED_BYTES[kind], at
-    raise ValueError("a kind of field that no profile has")
-
-
 def _fields(data: bytes) -> Iterator[tuple[int, bytes]]:
     """(number, value) of each field that is complete."""
     at = 0
     while at < len(data):
-        number, length, at = _head(data, at)
+        number, length, at = field_head(data, at)
         if at + length > len(data):
             return
         yield number, data[at : at + length]

@@ -52,7 +52,9 @@ class Metadata:
     @property
     def texts(self) -> tuple[str, ...]:
         """Everything as tags: `commit=abc123`, `nightly`. Long texts are shortened."""
-        return (*(_shortened(f"{key}={value}") for key, value in self.values), *self.tags)
+        longest = LONGEST_KEY + 1 + LONGEST_TAG
+        texts = [f"{key}={value}" for key, value in self.values]
+        return (*(t if len(t) <= longest else f"{t[: longest - 1].rstrip()}…" for t in texts), *self.tags)
 
     def updated(self, other: Metadata) -> Metadata:
         """These texts and tags and those of `other`, whose texts count where both have one."""
@@ -69,16 +71,16 @@ def why_invalid(metadata: Metadata) -> str:
         return f"there are more than {MOST_VALUES} texts or {MOST_TAGS} tags"
     if any(len(pair) != 2 for pair in metadata.values) or len(dict(metadata.values)) < len(metadata.values):
         return "a text has no name of its own"
-    if not all(_is_plain(key, LONGEST_KEY) and "=" not in key and key != TAGS for key, _ in metadata.values):
+    if not all(is_plain(key, LONGEST_KEY) and "=" not in key and key != TAGS for key, _ in metadata.values):
         return f"a name is empty, longer than {LONGEST_KEY} characters, not printable, or has a ="
-    if not all(_is_plain(value, LONGEST_VALUE) for _, value in metadata.values):
+    if not all(is_plain(value, LONGEST_VALUE) for _, value in metadata.values):
         return f"a text is empty, longer than {LONGEST_VALUE:,} characters, or not printable"
-    if not all(_is_plain(tag, LONGEST_TAG) for tag in metadata.tags):
+    if not all(is_plain(tag, LONGEST_TAG) for tag in metadata.tags):
         return f"a tag is empty, longer than {LONGEST_TAG} characters, or not printable"
     return ""
 
 
-def of_options(options: Sequence[str]) -> Metadata:
+def parse_options(options: Sequence[str]) -> Metadata:
     """The metadata in command-line options `key=value`; `tags=nightly` is the tag `nightly`.
 
     Raises `TfcompareError` for anything else.
@@ -86,8 +88,7 @@ def of_options(options: Sequence[str]) -> Metadata:
     found = NO_METADATA
     for option in options:
         key, equals, value = (part.strip() for part in option.partition("="))
-        one = Metadata(tags=(value,)) if key == TAGS else Metadata(values=((key, value),))
-        found = found.updated(one)
+        found = found.updated(Metadata(tags=(value,)) if key == TAGS else Metadata(values=((key, value),)))
         why = why_invalid(found) if equals else "there is no ="
         if why:
             raise TfcompareError(f"{option!r}: expected key=value, such as commit=abc123, but {why}")
@@ -98,17 +99,21 @@ def read_metadata(folder: Path) -> tuple[Metadata, str]:
     """(the metadata in the file in `folder`, empty without one; what is wrong with the file, in a sentence)."""
     path = folder / FILE_NAME
     try:
-        return _in_file(path), ""
+        descriptor = open_untouched(path, getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+        with os.fdopen(descriptor, "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise ValueError("it is not a file")
+            return parse_bytes(file.read(LARGEST_FILE_BYTES + 1)), ""
     except FileNotFoundError:
         return NO_METADATA, ""
     except OSError as error:
         why = f"it cannot be read ({error.strerror or error})"
     except ValueError as error:
         why = str(error)
-    return NO_METADATA, unused(path, why)
+    return NO_METADATA, _explain_unused(path, why)
 
 
-def unused(path: PurePath, why: str) -> str:
+def _explain_unused(path: PurePath, why: str) -> str:
     """The sentence that a file of metadata is not used, and why."""
     return (
         f"{text_of(str(path))}: expected an object of short texts such as commit, branch and tags, but {why}; it is "
@@ -116,16 +121,7 @@ def unused(path: PurePath, why: str) -> str:
     )
 
 
-def _in_file(path: Path) -> Metadata:
-    """The metadata in a file. Raises ValueError with the reason if it is none, and OSError."""
-    descriptor = open_untouched(path, getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
-    with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise ValueError("it is not a file")
-        return of_bytes(file.read(LARGEST_FILE_BYTES + 1))
-
-
-def of_bytes(data: bytes) -> Metadata:
+def parse_bytes(data: bytes) -> Metadata:
     """The metadata in the bytes of a file. Raises ValueError with the reason if it is none."""
     if len(data) > LARGEST_FILE_BYTES:
         raise ValueError(f"it is larger than {LARGEST_FILE_BYTES:,} bytes")
@@ -133,10 +129,10 @@ def of_bytes(data: bytes) -> Metadata:
         content = json.loads(data)
     except (ValueError, RecursionError):
         raise ValueError("it is not JSON") from None
-    return of_object(content)
+    return parse_object(content)
 
 
-def of_object(content: object) -> Metadata:
+def parse_object(content: object) -> Metadata:
     """The metadata in a JSON object. Raises ValueError with the reason if it is none."""
     if not isinstance(content, dict):
         raise ValueError("it is not an object")
@@ -151,12 +147,8 @@ def of_object(content: object) -> Metadata:
     return found
 
 
-def _shortened(text: str) -> str:
-    longest = LONGEST_KEY + 1 + LONGEST_TAG
-    return text if len(text) <= longest else f"{text[: longest - 1].rstrip()}…"
-
-
-def _is_plain(text: str, longest: int) -> bool:
+def is_plain(text: str, longest: int) -> bool:
+    """Whether a text is printable, not empty, on one line, without needless blanks, and not longer."""
     return 0 < len(text) <= longest and text.isprintable() and text == " ".join(text.split())
 
 
@@ -182,9 +174,9 @@ def _read(file: RemoteFile) -> tuple[Metadata, str]:
     except Exception as error:  # drivers raise any exception
         return NO_METADATA, sentence(file.path, error)
     try:
-        return of_bytes(content), ""
+        return parse_bytes(content), ""
     except ValueError as error:
-        return NO_METADATA, unused(file.path, str(error))
+        return NO_METADATA, _explain_unused(file.path, str(error))
 
 
 @lru_cache(maxsize=1 << 14)

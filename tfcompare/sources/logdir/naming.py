@@ -73,8 +73,10 @@ def display_names(runs: Sequence[Address]) -> list[str]:
     distinctive = _without_common(words)
     strong = _without_common([_of_kinds(each, "strong") for each in distinctive])
     choices = [list(_choices(*parts)) for parts in zip(runs, words, distinctive, strong, strict=True)]
-    if all(last := _distinctive_last_words(words)):
-        choices = [[word, *longer] for word, longer in zip(last, choices, strict=True)]
+    folders = [[word.text for word in _of_kinds(each, "strong")] for each in words]
+    count = Counter(text for texts in folders for text in set(texts))
+    if all(texts and count[texts[-1]] == 1 for texts in folders):  # no other run has that folder in its path
+        choices = [[texts[-1], *longer] for texts, longer in zip(folders, choices, strict=True)]
     picked = [0] * len(runs)
     while True:
         names = [choice[i] for choice, i in zip(choices, picked, strict=True)]
@@ -111,13 +113,6 @@ def _kind(parts: tuple[str, ...], i: int) -> Kind:
 
 def _of_kinds(words: Sequence[_Word], *kinds: Kind) -> list[_Word]:
     return [word for word in words if word.kind in kinds]
-
-
-def _distinctive_last_words(lists: list[list[_Word]]) -> list[str]:
-    """The last folder of each run that is not a stamp or generic; empty if another run has it in its path."""
-    strong = [[w.text for w in _of_kinds(words, "strong")] for words in lists]
-    holders = Counter(text for words in strong for text in set(words))
-    return [words[-1] if words and holders[words[-1]] == 1 else "" for words in strong]
 
 
 def _without_common(lists: list[list[_Word]]) -> list[list[_Word]]:

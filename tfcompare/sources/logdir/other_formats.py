@@ -61,7 +61,9 @@ _ENDINGS = {
 
 def recognize(name: str, start: bytes = b"") -> OtherFormat | None:
     """What a file is, by its first `START_BYTES` (uncompressed), else by its name; None if neither tells."""
-    return _by_start(start) or _by_name(name) or (JSON if start.lstrip().startswith((b"{", b"[")) else None)
+    by_name = [EVENTS] if is_event_file(name) else [_ENDINGS[end] for end in _ENDINGS if name.lower().endswith(end)]
+    by_text = [JSON] if start.lstrip().startswith((b"{", b"[")) else []
+    return _by_start(start) or next(iter(by_name + by_text), None)
 
 
 def _by_start(start: bytes) -> OtherFormat | None:
@@ -78,9 +80,3 @@ def _by_start(start: bytes) -> OtherFormat | None:
     if start[257:262] == b"ustar":
         return TAR
     return EVENTS if b"brain.Event:" in start[:64] else None
-
-
-def _by_name(name: str) -> OtherFormat | None:
-    if is_event_file(name):
-        return EVENTS
-    return next((known for ending, known in _ENDINGS.items() if name.lower().endswith(ending)), None)

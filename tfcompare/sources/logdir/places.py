@@ -51,7 +51,12 @@ def open_places(typed: Iterable[str | Path]) -> list[Place]:
             identity, path = _open(place)
             distinct.setdefault(identity, path)
     prefixes = _prefixes([_names(found) for found in distinct.values()])
-    return [_place(found, prefix) for found, prefix in zip(distinct.values(), prefixes, strict=True)]
+    return [
+        Place(found.path, prefix, is_folder=True, remote=found)
+        if isinstance(found, RemotePlace)
+        else Place(found, prefix, found.is_dir())
+        for found, prefix in zip(distinct.values(), prefixes, strict=True)
+    ]
 
 
 def lies_in(path: PurePath, place: PurePath) -> bool:
@@ -60,24 +65,15 @@ def lies_in(path: PurePath, place: PurePath) -> bool:
     return isinstance(ours, RemotePath) == isinstance(theirs, RemotePath) and ours.is_relative_to(theirs)
 
 
-def is_same(path: PurePath, other: PurePath) -> bool:
-    """Whether both are the same place, with links resolved."""
-    return lies_in(path, other) and lies_in(other, path)
-
-
-def _place(found: Path | RemotePlace, prefix: str) -> Place:
-    if isinstance(found, RemotePlace):
-        return Place(found.path, prefix, is_folder=True, remote=found)
-    return Place(found, prefix, found.is_dir())
-
-
 def _open(place: str | Path) -> tuple[Identity, Path]:
     shown = text_of(str(place))
     if not shown:
         raise NoSuchPlace("no path was given: name a profile file, a run folder or a logdir")
     path = Path(place)
     try:
-        path = _absolute(path)
+        with suppress(RuntimeError):  # no such user: the tilde is part of a folder's name
+            path = path.expanduser()
+        path = path.resolve() if ".." in path.parts else path.absolute()
         identity = identity_of(path)
         if path.is_dir():
             os.scandir(path).close()
@@ -96,12 +92,6 @@ def _open(place: str | Path) -> tuple[Identity, Path]:
     except (ValueError, RuntimeError) as error:  # a null character; circular links
         raise NoSuchPlace(f"{shown!r}: is not the name of a file or folder ({error}); check its spelling") from error
     return identity, path
-
-
-def _absolute(path: Path) -> Path:
-    with suppress(RuntimeError):  # no such user: the tilde is part of a folder's name
-        path = path.expanduser()
-    return path.resolve() if ".." in path.parts else path.absolute()
 
 
 def _names(place: Path | RemotePlace) -> tuple[str, ...]:

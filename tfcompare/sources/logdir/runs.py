@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path, PurePath
 
 from tfcompare.errors import NoRuns, NoSuchPlace, SeveralRuns
@@ -15,8 +16,7 @@ from tfcompare.sources.logdir.hosts import joinable, joined
 from tfcompare.sources.logdir.metadata import NO_METADATA, Metadata, listed_metadata, read_metadata
 from tfcompare.sources.logdir.naming import display_names
 from tfcompare.sources.logdir.places import Place, lies_in, open_places
-from tfcompare.sources.logdir.remote_folders import ListedFolder, listed_folders
-from tfcompare.sources.logdir.walk import LocalFolder, identity_of, walk
+from tfcompare.sources.logdir.walk import ListedFolder, LocalFolder, identity_of, listed_folders, walk
 from tfcompare.sources.remote.files import Listing
 from tfcompare.sources.remote.places import RemotePlace, shown
 from tfcompare.sources.remote.stores import look
@@ -58,7 +58,9 @@ def find_runs(*places: str | Path, join: bool = False) -> list[FoundRun]:
     """
     if not places:
         raise NoRuns("no place was given: name a profile file, a run folder or a logdir")
-    searched = [_with_neighbours(place) for place in places] if join else list(places)
+    searched = list(places)
+    if join:  # the folder around that of a run may have those of its other hosts
+        searched = [p if is_url(p) or not is_run_folder(Path(p)) else Path(p).parent for p in places]
     found = survey(open_places(searched), join=join)
     for error in found.lost:
         raise error
@@ -68,11 +70,6 @@ def find_runs(*places: str | Path, join: bool = False) -> list[FoundRun]:
         return list(found.runs)
     asked = [place.path for place in open_places(places)]
     return [run for run in found.runs if any(lies_in(file.where, path) for file in run.files for path in asked)]
-
-
-def _with_neighbours(place: str | Path) -> str | Path:
-    """The folder around a run's folder, where its other hosts may be; another place as it is."""
-    return Path(place).parent if not is_url(place) and is_run_folder(Path(place)) else place
 
 
 def survey(
@@ -100,7 +97,9 @@ def survey(
     if not found:
         return Survey((), tuple(lost), "; ".join(why_none for _, why_none in without_runs))
     real = tuple(found)
-    found += [_run_of_problem(place, why_none) for place, why_none in without_runs]
+    for place, why_none in without_runs:  # an unreadable run, to list it next to those of other places
+        folder = LocalFolder(place.path) if place.remote is None else ListedFolder(place.path)
+        found.append(unnamed_run(place, place.path, (), (why_none,), partial(folder.newest_ns, ())))
     found.sort(key=lambda each: (each.run.recorded, each.run.id))
     names = display_names([each.address for each in found])
     runs = tuple(each.run.named(name) for each, name in zip(found, names, strict=True))
@@ -111,12 +110,8 @@ def runs_at(places: Sequence[str | Path], *, join: bool = False) -> list[list[Fo
     """The runs at and below each place, found as by `find_runs` at once, so that all names differ."""
     every = find_runs(*places, join=join)
     paths = [open_places([place])[0].path for place in places]  # a place may be given twice
-    return [[run for run in every if any(lies_in(file, path) for file in _files(run))] for path in paths]
-
-
-def _files(run: FoundRun) -> list[PurePath]:
-    """Where a run lies: its files, or its place if it has none that can be read."""
-    return [file.where for file in run.files] or [run.path]
+    where = [(run, [file.where for file in run.files] or [run.path]) for run in every]
+    return [[run for run, files in where if any(lies_in(file, path) for file in files)] for path in paths]
 
 
 def find_run(place: str | Path, *, join: bool = False) -> FoundRun:
@@ -176,9 +171,3 @@ def _runs_at(place: Place, taken: Taken, look: ListRemote) -> tuple[list[Unnamed
 
 def _read_here(folder: PurePath) -> tuple[Metadata, str]:
     return read_metadata(Path(folder))
-
-
-def _run_of_problem(place: Place, problem: str) -> UnnamedRun:
-    """An unreadable run for a place without runs, to list it next to the runs of other places."""
-    kind = LocalFolder if place.remote is None else ListedFolder
-    return unnamed_run(place, place.path, (), (problem,), lambda: kind(place.path).newest_ns(()))

@@ -1,17 +1,22 @@
-"""Walks the folders below a local place, and lists their direct contents."""
+"""The folders at and below a place: walked on this machine, or taken from the listing of a remote place.
+
+Of remote files none is read, so only empty ones are detected as invalid.
+"""
 
 from __future__ import annotations
 
 import heapq
 import os
-from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePath
 
+from tfcompare.sources.logdir import explain
 from tfcompare.sources.logdir.check import check_outline, check_status, start_of
 from tfcompare.sources.logdir.files import cannot_be_opened, is_profile, no_status, open_untouched
 from tfcompare.sources.logdir.found_run import Folder, HostFile
-from tfcompare.sources.remote.files import is_looked_into
+from tfcompare.sources.remote.fetching import remote_cache
+from tfcompare.sources.remote.files import Listing, RemoteFile, is_looked_into
 
 Identity = tuple[int, int]
 """Device and inode, which identify a folder independently of its path."""
@@ -52,6 +57,48 @@ class LocalFolder(Folder):
             except OSError:  # listed among the run's problems
                 continue
         return max(times_ns, default=0)
+
+
+@dataclass(frozen=True)
+class ListedFolder(Folder):
+    """A folder on another machine, with the server's metadata about the files in it."""
+
+    listed: Mapping[str, RemoteFile] = field(default_factory=dict)
+
+    def key(self, name: str) -> Hashable:
+        """See `Folder`."""
+        return self.listed[name].path
+
+    def host_file(self, name: str, host: str) -> HostFile | str:
+        """See `Folder`."""
+        file = self.listed[name]
+        if file.size_bytes == 0:
+            beside = (self.listed.get(trace) for trace in explain.traces_beside(name))
+            return explain.empty(file.path, has_trace=any(trace is not None and trace.size_bytes for trace in beside))
+        return HostFile(host, remote_cache().path_of(file), file.size_bytes or 0, file.modified_ns, file)
+
+    def start_of(self, name: str) -> bytes:  # noqa: ARG002
+        """See `Folder`."""
+        return b""
+
+    def newest_ns(self, names: Iterable[str]) -> int:
+        """See `Folder`."""
+        return max((self.listed[name].modified_ns for name in names), default=0)
+
+
+def listed_folders(listing: Listing) -> Iterator[ListedFolder]:
+    """Each folder on the path of any file, from the place downwards."""
+    start = listing.place if listing.is_folder else listing.place.parent
+    folders: dict[PurePath, dict[str, RemoteFile]] = {start: {}}
+    parents = set[PurePath]()
+    for file in listing.files:
+        folder: PurePath = file.path.parent
+        folders.setdefault(folder, {})[file.path.name] = file
+        while folder != start and (folder := folder.parent) not in parents:
+            parents.add(folder)
+            folders.setdefault(folder, {})
+    for path, files in sorted(folders.items()):
+        yield ListedFolder(path, tuple(sorted(files)), path in parents, listed=files)
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import errno
 import os
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from threading import Thread
 from typing import TypeVar
 
+from tfcompare.errors import causes
 from tfcompare.sources.remote.places import WEB, RemotePath
 from tfcompare.text import text_of
 
@@ -24,22 +25,18 @@ ANSWER_S = 20
 DOWNLOAD_S = 3600
 """A download is given up after this time."""
 
+_S3, _GOOGLE, _AZURE = ("s3", "s3a"), ("gs", "gcs"), ("az", "abfs", "abfss")
+_LOGIN = "GOOGLE_APPLICATION_CREDENTIALS, or what `gcloud auth application-default login` leaves"
 _CREDENTIALS = {
-    "s3": "AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
-    "s3a": "AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
-    "gs": "GOOGLE_APPLICATION_CREDENTIALS, or what `gcloud auth application-default login` leaves",
-    "gcs": "GOOGLE_APPLICATION_CREDENTIALS, or what `gcloud auth application-default login` leaves",
-    "az": "AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY",
-    "abfs": "AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY",
-    "abfss": "AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY",
+    **dict.fromkeys(_S3, "AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"),
+    **dict.fromkeys(_GOOGLE, _LOGIN),
+    **dict.fromkeys(_AZURE, "AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY"),
 }
 _NAME_SERVERS = (*WEB, "sftp", "ssh", "hdfs", "webhdfs")
 """Protocols whose URLs contain a server rather than a bucket."""
 _ENDPOINTS = {
-    "s3": ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"),
-    "s3a": ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"),
-    "gs": ("STORAGE_EMULATOR_HOST",),
-    "gcs": ("STORAGE_EMULATOR_HOST",),
+    **dict.fromkeys(_S3, ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")),
+    **dict.fromkeys(_GOOGLE, ("STORAGE_EMULATOR_HOST",)),
 }
 _NO_CREDENTIALS = ("NoCredentialsError", "PartialCredentialsError", "DefaultCredentialsError", "NoAuthTokenError")
 _DENIED = ("ClientAuthenticationError", "AuthenticationException", "RefreshError", "TokenRetrievalError")
@@ -73,7 +70,7 @@ def within(seconds: float, work: Callable[[], T]) -> T:
 
 def has_no_credentials(error: BaseException) -> bool:
     """Whether the driver found no credentials in the environment."""
-    return any(_is_named(e, _NO_CREDENTIALS) for e in _chain(error))
+    return any(_is_named(e, _NO_CREDENTIALS) for e in causes(error))
 
 
 def is_final(error: BaseException) -> bool:
@@ -83,29 +80,26 @@ def is_final(error: BaseException) -> bool:
 
 def sentence(path: RemotePath, error: BaseException) -> str:
     """Why something remote is not available."""
-    where = text_of(str(path))
+    where, chain = text_of(str(path)), list(causes(error))
     if isinstance(error, TooMuch):
         return f"{where}: there is too much below it to be looked through; name a folder further down"
     if has_no_credentials(error) or _is_denied(error):
-        return f"{where}: access is denied; check that the environment holds the right credentials{_hint(path)}"
+        hint = f": {_CREDENTIALS[path.protocol]}" if path.protocol in _CREDENTIALS else ""
+        return f"{where}: access is denied; check that the environment holds the right credentials{hint}"
     if _is_missing(error):
-        if _is_bucket_missing(error):
+        if "bucket does not exist" in str(error) or any("NoSuchBucket" in str(e) for e in chain):
             return f"{where}: there is no bucket {text_of(path.authority)}; check its spelling"
         return f"{where}: there is no such file or folder; check the spelling of the URL"
-    if _is_timeout(error) or _is_unreachable(error):
-        why = f": no answer within {ANSWER_S} seconds" if _is_timeout(error) else _why(error)
-        return f"{where}: {_server(path)} cannot be reached{why}; check the network{_endpoint(path)}"
-    return f"{where}: the server gives no usable answer ({_brief(error)}); try again, or copy the logdir here"
-
-
-def _chain(error: BaseException) -> Iterator[BaseException]:
-    """The error and its causes."""
-    seen: BaseException | None = error
-    for _ in range(8):
-        if seen is None:
-            return
-        yield seen
-        seen = seen.__cause__ or seen.__context__
+    is_late = any(isinstance(e, TimeoutError) or _is_named(e, _TIMED_OUT) for e in chain)
+    if is_late or any(isinstance(e, ConnectionError | socket.gaierror) or _is_named(e, _UNREACHABLE) for e in chain):
+        why = f": no answer within {ANSWER_S} seconds" if is_late else _why_unreachable(chain)
+        names_server = path.protocol in _NAME_SERVERS
+        server = text_of(path.authority) if names_server else "the server"
+        variable = next((name for name in _ENDPOINTS.get(path.protocol, ()) if os.environ.get(name)), "")
+        other = f" and {variable}" if variable else " and the name of the server" if names_server else ""
+        return f"{where}: {server} cannot be reached{why}; check the network{other}"
+    what = f"status {status}" if (status := _status(error)) else type(error).__name__
+    return f"{where}: the server gives no usable answer ({what}); try again, or copy the logdir here"
 
 
 def _is_named(error: BaseException, names: tuple[str, ...]) -> bool:
@@ -123,55 +117,19 @@ def _status(error: BaseException) -> int | None:
 
 
 def _is_denied(error: BaseException) -> bool:
-    return any(
-        isinstance(e, PermissionError) or _is_named(e, _DENIED) or _status(e) in _DENIED_CODES for e in _chain(error)
-    )
+    chain = causes(error)
+    return any(isinstance(e, PermissionError) or _is_named(e, _DENIED) or _status(e) in _DENIED_CODES for e in chain)
 
 
 def _is_missing(error: BaseException) -> bool:
     return isinstance(error, FileNotFoundError) or _status(error) in _MISSING_CODES
 
 
-def _is_bucket_missing(error: BaseException) -> bool:
-    return "bucket does not exist" in str(error) or any("NoSuchBucket" in str(e) for e in _chain(error))
-
-
-def _is_timeout(error: BaseException) -> bool:
-    return any(isinstance(e, TimeoutError) or _is_named(e, _TIMED_OUT) for e in _chain(error))
-
-
-def _is_unreachable(error: BaseException) -> bool:
-    return any(isinstance(e, ConnectionError | socket.gaierror) or _is_named(e, _UNREACHABLE) for e in _chain(error))
-
-
-def _why(error: BaseException) -> str:
+def _why_unreachable(chain: Iterable[BaseException]) -> str:
     """` (connection refused)`, if the system reports a reason."""
-    for e in _chain(error):
-        if isinstance(e, socket.gaierror) or "DNS" in type(e).__name__:
+    for error in chain:
+        if isinstance(error, socket.gaierror) or "DNS" in type(error).__name__:
             return " (its name is unknown)"
-        code = getattr(e, "errno", None)
-        if code == errno.ECONNREFUSED:
+        if getattr(error, "errno", None) == errno.ECONNREFUSED:
             return " (connection refused)"
     return ""
-
-
-def _hint(path: RemotePath) -> str:
-    names = _CREDENTIALS.get(path.protocol, "")
-    return f": {names}" if names else ""
-
-
-def _server(path: RemotePath) -> str:
-    return text_of(path.authority) if path.protocol in _NAME_SERVERS else "the server"
-
-
-def _endpoint(path: RemotePath) -> str:
-    """What else to check: the variable that sets the server, or a server in the URL."""
-    named = next((name for name in _ENDPOINTS.get(path.protocol, ()) if os.environ.get(name)), "")
-    if named:
-        return f" and {named}"
-    return " and the name of the server" if path.protocol in _NAME_SERVERS else ""
-
-
-def _brief(error: BaseException) -> str:
-    status = _status(error)
-    return f"status {status}" if status else type(error).__name__

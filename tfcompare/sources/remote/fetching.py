@@ -21,8 +21,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from tfcompare.errors import NotFetched, TfcompareError
+from tfcompare.settings import from_environment
 from tfcompare.sources.abandoned_folders import ARRIVING
-from tfcompare.sources.bounded_folder import make_room
+from tfcompare.sources.bounded_folder import DISK_IS_FULL, make_room
 from tfcompare.sources.folder_permissions import NotPrivate, make_private
 from tfcompare.sources.remote.failures import DOWNLOAD_S, Changed, is_final, sentence
 from tfcompare.sources.remote.files import RemoteFile
@@ -35,7 +36,6 @@ _TRIES = 2
 """A connection that broke is tried once more, from the beginning; drivers also try again by themselves."""
 _OURS = re.compile(r"[0-9a-f]{32}(\.xplane\.pb)?(\.gz)?")
 _SUFFIXES = (".xplane.pb.gz", ".xplane.pb", ".gz")
-_IS_FULL = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
 
 OnBytes = Callable[[int], None]
 """Called with the number of bytes that have arrived; what it raises ends the download."""
@@ -62,7 +62,8 @@ class Cache:
         path = self.path_of(file)
         try:
             make_private(self.folder)
-            if again or not _is_whole(path, file):
+            is_whole = path.is_file() and file.size_bytes in (None, path.stat().st_size)
+            if again or not is_whole:
                 self._fetch(file, path, progress)
             with suppress(FileNotFoundError):  # evicted meanwhile
                 os.utime(path)  # records the time of last use
@@ -102,8 +103,14 @@ class Cache:
                 raise NotFetched(f"{_shown(file)}: has changed since it was listed; look again") from None
             except _BrokenOff as broken:
                 forget_connections()
-                if not tries_left or is_final(broken.reason) or time.monotonic() >= until:
-                    raise NotFetched(_why_broken(file, copy.tell(), broken.reason)) from broken.reason
+                reason, arrived = broken.reason, copy.tell()
+                if tries_left and not is_final(reason) and time.monotonic() < until:
+                    continue
+                if not arrived or is_final(reason):
+                    raise NotFetched(sentence(file.path, reason)) from reason
+                of = f" of {format_bytes(file.size_bytes)}" if file.size_bytes is not None else ""
+                how = f"broke off after {format_bytes(arrived)}{of}; try again, or copy the logdir here"
+                raise NotFetched(f"{_shown(file)}: {how}") from reason
 
     def _check_size(self, file: RemoteFile, size: int) -> None:
         if size > self.max_bytes:
@@ -114,15 +121,20 @@ class Cache:
 
     def _refusal(self, error: OSError) -> str:
         """Why the cache folder cannot take a copy, and what to do about it."""
-        if error.errno in _IS_FULL:
+        remedy = "name a folder that can be written in TFCOMPARE_FETCHED"
+        if error.errno in DISK_IS_FULL:
             remedy = "make room there, or name another folder in TFCOMPARE_FETCHED"
         elif isinstance(error, NotPrivate):
             remedy = "name a folder of your own in TFCOMPARE_FETCHED"
-        else:
-            remedy = "name a folder that can be written in TFCOMPARE_FETCHED"
         is_no_folder = error.errno in (errno.EEXIST, errno.ENOTDIR)
         reason = "it is not a folder" if is_no_folder else error.strerror or str(error)
         return f"a copy does not fit into {text_of(str(self.folder))} ({reason}); {remedy}"
+
+
+def remote_cache() -> Cache:
+    """The cache for copies of remote files on this machine, as set in the environment."""
+    given = from_environment()
+    return Cache(given.fetched_folder, given.fetched_bytes)
 
 
 class _BrokenOff(Exception):
@@ -151,20 +163,9 @@ def _pieces(file: RemoteFile, until: float) -> Iterator[bytes]:
         raise _BrokenOff(error) from error
 
 
-def _why_broken(file: RemoteFile, arrived: int, error: Exception) -> str:
-    if not arrived or is_final(error):
-        return sentence(file.path, error)
-    of = f" of {format_bytes(file.size_bytes)}" if file.size_bytes is not None else ""
-    return f"{_shown(file)}: broke off after {format_bytes(arrived)}{of}; try again, or copy the logdir here"
-
-
 def _shown(file: RemoteFile) -> str:
     """The file's URL, for a sentence."""
     return text_of(str(file.path))
-
-
-def _is_whole(path: Path, file: RemoteFile) -> bool:
-    return path.is_file() and (file.size_bytes is None or path.stat().st_size == file.size_bytes)
 
 
 def bytes_at_hand(path: Path) -> int:

@@ -67,17 +67,15 @@ def version_and_time(info: Mapping[str, Any]) -> tuple[str, int]:
     response headers report; empty and 0 where they do not."""
     modified = next((when for key in _TIMES if (when := _time(info.get(key)))), None)
     tag = next((str(info[key]) for key in _TAGS if info.get(key)), "").removeprefix("W/").strip('"')
-    version = tag or (
-        modified.isoformat(timespec="seconds" if modified.microsecond == 0 else "auto") if modified else ""
-    )
-    return version, int(modified.timestamp()) * 10**9 if modified else 0
+    if modified is None:
+        return tag, 0
+    version = tag or modified.isoformat(timespec="seconds" if modified.microsecond == 0 else "auto")
+    return version, int(modified.timestamp()) * 10**9
 
 
 def as_listed(file: RemoteFile) -> RemoteFile:
     """The file with a version; without one from the server, it is unique to this listing."""
-    if file.version:
-        return file
-    return replace(file, version=f"listed {time.time_ns()}", is_versioned=False)
+    return file if file.version else replace(file, version=f"listed {time.time_ns()}", is_versioned=False)
 
 
 def _time(value: object) -> datetime | None:

@@ -16,19 +16,13 @@ from tfcompare.errors import NoSuchPlace
 from tfcompare.text import URL, text_of
 
 PACKAGES = {
-    "s3": "s3fs",
-    "s3a": "s3fs",
-    "gs": "gcsfs",
-    "gcs": "gcsfs",
-    "az": "adlfs",
-    "abfs": "adlfs",
-    "abfss": "adlfs",
-    "http": "",
-    "https": "",
+    **dict.fromkeys(("s3", "s3a"), "s3fs"),
+    **dict.fromkeys(("gs", "gcs"), "gcsfs"),
+    **dict.fromkeys(("az", "abfs", "abfss"), "adlfs"),
+    **dict.fromkeys(("http", "https"), ""),
     "hdfs": "pyarrow",
     "webhdfs": "requests",
-    "sftp": "paramiko",
-    "ssh": "paramiko",
+    **dict.fromkeys(("sftp", "ssh"), "paramiko"),
     "memory": "fsspec",
 }
 """The supported protocols, each with the package that its driver needs in addition to fsspec; none for web servers."""

@@ -38,7 +38,6 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "paramiko": {"timeout": _CONNECT_S, "banner_timeout": _READ_S},
 }
 _TRIES = 2
-
 _TELLING = ("AWS_", "GOOGLE_", "GCE_", "STORAGE_EMULATOR_HOST", "AZURE_", "BOTO")
 """Environment variables that set servers and credentials of drivers."""
 _MOST_OPEN = 16
@@ -137,7 +136,7 @@ class Objects:
         if self._package != "s3fs":  # other drivers may retry for minutes
             within(ANSWER_S, partial(self._wait_for_any_response, place.address))
         root = self.key(place.address)
-        found: dict[str, dict[str, Any]] = self._ask("find", root, detail=True, timeout_s=LISTING_S)
+        found: dict[str, dict[str, Any]] = self.ask("find", root, detail=True, timeout_s=LISTING_S)
         if root in found:
             file = remote_file(place.path, place.address, found[root], found[root]["size"])
             return Listing(place.path, False, (as_listed(file),))
@@ -158,11 +157,11 @@ class Objects:
         size = file.size_bytes or 0
         for start in range(0, size, _PIECE_BYTES):
             end = min(start + _PIECE_BYTES, size)
-            piece = self._ask("cat_file", root, start=start, end=end, timeout_s=_PIECE_S)
+            piece = self.ask("cat_file", root, start=start, end=end, timeout_s=_PIECE_S)
             if len(piece) != end - start:
                 raise Changed
             yield piece
-        about = self._ask("info", root, timeout_s=ANSWER_S)
+        about = self.ask("info", root, timeout_s=ANSWER_S)
         if not file.is_still(remote_file(file.path, file.address, about, about.get("size"))):
             raise Changed
 
@@ -171,7 +170,7 @@ class Objects:
         size = most_bytes if file.size_bytes is None else min(file.size_bytes, most_bytes)
         if not size:
             return b""
-        found: bytes = self._ask("cat_file", self.key(file.address), start=0, end=size, timeout_s=ANSWER_S)
+        found: bytes = self.ask("cat_file", self.key(file.address), start=0, end=size, timeout_s=ANSWER_S)
         return found
 
     def key(self, address: str) -> str:
@@ -179,15 +178,12 @@ class Objects:
         self._connected()
         return self._root + _split(address)[1]
 
-    def ask(self, name: str, *args: Any, timeout_s: float, **options: Any) -> Any:
-        """Call the driver's method `name` on a server that is known to respond; raises the driver's errors."""
-        return self._ask(name, *args, timeout_s=timeout_s, **options)
-
     def _wait_for_any_response(self, address: str) -> None:
         with suppress(Exception):  # any response will do: the actual call reports errors
-            self._ask("info", self.key(address), timeout_s=ANSWER_S)
+            self.ask("info", self.key(address), timeout_s=ANSWER_S)
 
-    def _ask(self, name: str, *args: Any, timeout_s: float, **options: Any) -> Any:
+    def ask(self, name: str, *args: Any, timeout_s: float, **options: Any) -> Any:
+        """Call the driver's method `name` on a server that is known to respond; raises the driver's errors."""
         try:
             return self._call(name, *args, timeout_s=timeout_s, **options)
         except Exception as error:

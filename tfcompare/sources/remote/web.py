@@ -103,17 +103,11 @@ def _open(address: str, method: str) -> Any:
 def _request(address: str, method: str, *, with_credentials: bool) -> Request:
     request = Request(quote(address, safe=_QUOTED, errors="surrogateescape"), method=method)
     request.add_header("Accept-Encoding", "identity")
-    if with_credentials and (credentials := _credentials(urlsplit(address).hostname or "")):
-        request.add_header("Authorization", f"Basic {base64.b64encode(credentials.encode()).decode()}")
-    return request
-
-
-def _credentials(host: str) -> str:
-    """`user:password` for the host in `~/.netrc`, empty if there is none."""
     with suppress(OSError, netrc.NetrcParseError):
-        if found := netrc.netrc().authenticators(host):
-            return f"{found[0]}:{found[2]}"
-    return ""
+        if with_credentials and (found := netrc.netrc().authenticators(urlsplit(address).hostname or "")):
+            credentials = base64.b64encode(f"{found[0]}:{found[2]}".encode()).decode()
+            request.add_header("Authorization", f"Basic {credentials}")
+    return request
 
 
 def _is_private(host: str | None) -> bool:

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from tfcompare.errors import NoSuchPlace, TfcompareError
 from tfcompare.settings import Settings
-from tfcompare.sources.allowed_roots import fenced, is_inside
+from tfcompare.sources.allowed_roots import is_inside, resolve_inside
 from tfcompare.sources.logdir import FoundRun
 
 FORWARDING = frozenset({"forwarded", "via", "x-real-ip", "x-client-ip", "true-client-ip", "cf-connecting-ip"})
@@ -47,7 +47,7 @@ def checked(settings: Settings, place: str) -> str:
 
     Raises `Outside` if it is not below a root, `NoSuchPlace` if a link cannot contain it.
     """
-    return linkable(str(fenced(place, settings.roots)) if settings.roots else place)
+    return linkable(str(resolve_inside(place, settings.roots)) if settings.roots else place)
 
 
 def linkable(place: str) -> str:

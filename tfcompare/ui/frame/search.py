@@ -11,8 +11,9 @@ import streamlit as st
 
 from tfcompare.errors import NoSuchPlace, TfcompareError
 from tfcompare.settings import Settings, sample_runs
-from tfcompare.sources.logdir import FoundRun, joinable
+from tfcompare.sources.logdir import FoundRun
 from tfcompare.sources.logdir.grouping import UnnamedRun
+from tfcompare.sources.logdir.hosts import joinable
 from tfcompare.sources.logdir.places import open_places
 from tfcompare.sources.logdir.runs import ListRemote, survey
 from tfcompare.sources.remote import stores

@@ -12,7 +12,8 @@ import streamlit as st
 from tfcompare.errors import TfcompareError
 from tfcompare.run import Run
 from tfcompare.settings import Settings
-from tfcompare.sources.capture import (
+from tfcompare.sources.capture.addresses import parse_addresses
+from tfcompare.sources.capture.recording import (
     DEVICE_LEVELS,
     HOST_LEVELS,
     LONGEST_MS,
@@ -23,7 +24,6 @@ from tfcompare.sources.capture import (
     Request,
     Stopped,
     check_name,
-    parse_addresses,
 )
 from tfcompare.sources.folder_permissions import make_private
 from tfcompare.sources.logdir import FoundRun
