@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,9 +18,6 @@ from tfcompare.views import chart_style as style
 from tfcompare.views.chart_style import side_colour, side_label, side_symbol
 from tfcompare.views.icicles import CLIP, COLOURS, NEUTRAL_TILE, change_colours, changes, icicle, log_ratio, merge_small
 from tfcompare.views.memory.charts import peak_marker
-
-if TYPE_CHECKING:
-    pass
 
 MOST_MARKERS = 300
 LARGEST_MARKER = 30
