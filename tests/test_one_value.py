@@ -153,13 +153,13 @@ class Surfaces:
     @cached_property
     def dialog(self) -> dict[str, list[str]]:
         """The numbers in the dialog of that op: both sides and the change."""
-        (facts,) = of_kind(flat(op.of_row(self.pair, self.op).blocks), Facts)[:1]
+        (facts,) = of_kind(flat(op.details_of_row(self.pair, self.op).blocks), Facts)[:1]
         return {label: list(texts) for label, *texts in facts.rows}
 
     @cached_property
     def named_dialog(self) -> dict[str, list[str]]:
         """As `dialog`, of that which opens by the name of the op, as on the Overview."""
-        found = of_kind(flat(op.named(self.pair, str(self.op["op_name"])).blocks), Facts)
+        found = of_kind(flat(op.details_by_name(self.pair, str(self.op["op_name"])).blocks), Facts)
         tables = [{label: list(texts) for label, *texts in facts.rows} for facts in found]
         (one,) = (rows for rows in tables if rows == self.dialog)
         return one
@@ -457,7 +457,7 @@ def test_the_verdicts_on_ops(of: Surfaces, tfcompare: Callable[..., Any], monkey
     of_overview = {name: one["verdict"] for name, one in of.command.items() if name.startswith("op:")}
     for name, word in of_overview.items():
         assert word in {said for key, said in page.items() if f"op:{':'.join(key[:3])}" == name}
-    sentence = next(text for text in words(flat(op.of_row(of.pair, of.op).blocks)) if "self time" in text)
+    sentence = next(text for text in words(flat(op.details_of_row(of.pair, of.op).blocks)) if "self time" in text)
     assert f" {outcome(of.op['status'], of.op['verdict'], of.op['evidence'])}**" in sentence
 
 

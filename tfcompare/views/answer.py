@@ -315,7 +315,7 @@ def changes(pair: Pair, top: int) -> Iterator[Block]:
 def _opens(pair: Pair, rows: pd.DataFrame) -> Opens:
     """Opens the op of a finding on one of these rows by its id."""
     names = {_op_id(row): str(row["op_name"]) for row in rows.to_dict("records")}
-    return Opens(lambda chosen: op.named(pair, names[chosen]) if chosen in names else None)
+    return Opens(lambda chosen: op.details_by_name(pair, names[chosen]) if chosen in names else None)
 
 
 def _note(pair: Pair, found: pd.DataFrame, changed: int) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any
+from functools import partial, update_wrapper
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import pandas as pd
 
@@ -23,6 +23,8 @@ NARROW_LETTERS = 22
 """The length of names next to bars on a narrow page."""
 NOTHING_TESTED = "No change was tested: a test needs nine or more marked steps in each run."
 
+P = ParamSpec("P")
+T = TypeVar("T")
 Make = Callable[[Pair, Any], Any]
 """Makes a Plotly figure of a pair and the options of its view; None where the runs have nothing that it could show."""
 
@@ -70,6 +72,16 @@ def without_rows(why: str, *tables: str) -> Callable[[Pair], str]:
         return why if all(len(one) == 0 for name in tables for one in pair.tables(name)) else ""
 
     return why_not
+
+
+def cached_per_pair(make: Callable[Concatenate[Pair, P], T]) -> Callable[Concatenate[Pair, P], T]:
+    """Decorates a function of a pair: its results are kept with the comparison, for each of its other arguments."""
+
+    def cached(pair: Pair, /, *args: P.args, **named: P.kwargs) -> T:
+        return pair.cached((make, *args, *named.items()), lambda: make(pair, *args, **named))
+
+    update_wrapper(cached, make)
+    return cached
 
 
 def charts_of(pair: Pair, charts: Mapping[str, Make], options: Any = None) -> Iterator[Chart]:

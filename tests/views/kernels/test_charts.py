@@ -8,7 +8,7 @@ from tfcompare.compare.groups.kernel_groups import group_kernels
 from tfcompare.compare.side import Side
 from tfcompare.views import bars as ops
 from tfcompare.views import chart_style as style
-from tfcompare.views.kernels import charts as kernels
+from tfcompare.views.kernels.view import QUANTITIES
 from tfcompare.views.ops.figures import time_shares
 from tfcompare.views.shares import share_bars
 
@@ -30,10 +30,10 @@ def test_movers_can_be_of_launches():
     changes = largest_changes(group_kernels(kernel_diff(), "kernel_name"), metric="occurrences")
     changes = changes.assign(label=["one", "two", "three"], detail="d")
     metric = "occurrences"
-    figure = ops.movers(changes, metric, per="step", by="kernel_name", quantity=kernels.LAUNCHES)
+    figure = ops.movers(changes, metric, per="step", by="kernel_name", quantity=QUANTITIES["launches"][1])
     assert figure.layout.xaxis.title.text == "Change of kernel launches (per step)"
     assert {trace.name for trace in figure.data} == {"▼ fewer launches", "▲ more launches"}
     names = [note.text.partition(" · ")[0] for note in figure.layout.annotations]
     assert names[:3] == ["one", "two", "three"]
-    per_run = ops.movers(changes, metric, per="", by="kernel_name", quantity=kernels.LAUNCHES)
+    per_run = ops.movers(changes, metric, per="", by="kernel_name", quantity=QUANTITIES["launches"][1])
     assert per_run.layout.xaxis.title.text == "Change of kernel launches"

@@ -14,7 +14,7 @@ from tfcompare.compare.groups.kernel_groups import group_kernels
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.pairs import pair_with
 from tfcompare.views.blocks import Cards, Chart, Code, Links, Table
-from tfcompare.views.kernels.details import kernel_key, launches_of, of_row, rows_of
+from tfcompare.views.kernels.details import details_of_row, kernel_key, launches_of, rows_of
 from tfcompare.views.kernels.view import VIEW
 from tfcompare.views.ops.figures import outside_of_steps
 
@@ -145,7 +145,7 @@ def test_a_kernel_that_shares_its_name_with_another_opens_its_own_launch() -> No
     pair = pair_of("h100_store_activations", "h100_recompute_activations")
     rows = rows_of(pair, "kernel_name").set_index("kernel_name", drop=False)
     for name, launches in (("gemm_fusion_dot_50 (candidate's)", 1), ("gemm_fusion_dot_50", 1)):
-        details = of_row(pair, rows.loc[name], "kernel_name")
+        details = details_of_row(pair, rows.loc[name], "kernel_name")
         assert details.title == name
         blocks = list(flat(details.blocks))
         assert [one.text for one in of_kind(blocks, Code)][:1] == ["gemm_fusion_dot_50"]

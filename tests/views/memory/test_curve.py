@@ -15,7 +15,7 @@ from tests.memory_runs import allocate, free, loaded, step, work
 from tests.profiles import EACH_KIND, loaded_run
 from tfcompare.run import Run
 from tfcompare.views.memory import curve as memory_series
-from tfcompare.views.memory.curve import Memory, drawn, peak_of, step_positions, thinned, timeline_parts, typical_step
+from tfcompare.views.memory.curve import Memory, line_of, peak_of, step_positions, thin, timeline_parts, typical_step
 
 GPU = Memory("vm", "gpu")
 
@@ -29,12 +29,12 @@ def steps(*spans: tuple[float, float]) -> pd.DataFrame:
 
 
 def test_a_short_line_keeps_every_event() -> None:
-    assert thinned(np.arange(5.0), np.array([1.0, 5, 2, 5, 1]), peak=3, points=8).tolist() == [0, 1, 2, 3, 4]
+    assert thin(np.arange(5.0), np.array([1.0, 5, 2, 5, 1]), peak=3, points=8).tolist() == [0, 1, 2, 3, 4]
 
 
 def test_of_each_stretch_the_ends_and_the_extremes_stay() -> None:
     values = np.array([3.0, 4, 9, 4, 1, 4, 5, 5, 6, 2, 5, 8, 5, 0, 5, 7])
-    kept = thinned(np.arange(16.0), values, peak=2, points=8)  # two stretches of eight events
+    kept = thin(np.arange(16.0), values, peak=2, points=8)  # two stretches of eight events
     assert kept.tolist() == [0, 1, 2, 3, 4, 7, 8, 11, 13, 15]
 
 
@@ -42,14 +42,14 @@ def test_the_level_that_is_held_through_a_pause_stays() -> None:
     """A burst of 1,000 events that ends on a level between the extremes, a long pause, another burst."""
     burst = np.tile([5.0, 1, 9, 3], 250)
     position = np.concatenate([np.linspace(0, 1, 1000), np.linspace(1000, 1001, 1000)])
-    kept = thinned(position, np.concatenate([burst, burst]), peak=2, points=40)
+    kept = thin(position, np.concatenate([burst, burst]), peak=2, points=40)
     assert {0, 999, 1000, 1999} <= set(kept.tolist())
 
 
 def test_a_peak_keeps_its_width() -> None:
     values = np.zeros(5000)
     values[2500] = 7.0
-    kept = thinned(np.arange(5000.0), values, peak=2500, points=100)
+    kept = thin(np.arange(5000.0), values, peak=2500, points=100)
     assert {2499, 2500, 2501} <= set(kept.tolist())
 
 
@@ -61,7 +61,7 @@ def test_a_peak_keeps_its_width() -> None:
 def test_whatever_is_drawn_the_extremes_and_the_ends_are_there(events: list[tuple[float, int]], points: int) -> None:
     events.sort(key=lambda entry: entry[0])
     position, values = np.array([at for at, _ in events]), np.array([value for _, value in events], np.float64)
-    kept = thinned(position, values, peak_of(values, "in_use_bytes"), points)
+    kept = thin(position, values, peak_of(values, "in_use_bytes"), points)
     assert kept.tolist() == sorted(set(kept.tolist()))
     assert len(kept) <= points + 3
     assert (kept[0], kept[-1]) == (0, len(events) - 1)
@@ -72,7 +72,7 @@ def test_whatever_is_drawn_the_extremes_and_the_ends_are_there(events: list[tupl
 @given(st.lists(st.integers(0, 1000), min_size=300, max_size=900))
 def test_near_what_is_left_out_something_as_large_and_as_small_is_drawn(values: list[int]) -> None:
     level = np.array(values, np.float64)
-    kept = thinned(np.arange(float(len(level))), level, 0, points=200)
+    kept = thin(np.arange(float(len(level))), level, 0, points=200)
     reach = 2 * len(level) // 50  # a stretch is a fiftieth of the line
     for i in np.setdiff1d(np.arange(len(level)), kept):
         near = level[kept[np.abs(kept - i) <= reach]]
@@ -107,7 +107,7 @@ def test_the_same_work_at_another_pace_lies_over_itself(tmp_path: Path) -> None:
             start = 100 * i * pace
             events += [step(i, start, 80 * pace), work(start + pace)]
             events += [allocate(start + 20 * pace, 300 + i, 200 + i), free(start + 40 * pace, 100, 200 + i)]
-        lines.append(drawn(loaded(tmp_path / name, *events), GPU, "in_use_bytes", "step"))
+        lines.append(line_of(loaded(tmp_path / name, *events), GPU, "in_use_bytes", "step"))
     slow, fast = lines
     assert slow["position"].tolist() == pytest.approx(fast["position"].tolist(), rel=1e-9)
     assert slow["position"].tolist() == pytest.approx([1.2, 1.4, 2.2, 2.4, 3.25, 3.5])
@@ -175,7 +175,7 @@ def test_without_the_level_a_typical_step_is_empty(tmp_path: Path) -> None:
 
 def test_by_time_a_line_begins_at_its_first_event(tmp_path: Path) -> None:
     run = loaded(tmp_path, work(0), allocate(50, 300, 300, tf_op="conv"), free(70, 0, 300))
-    line = drawn(run, GPU, "in_use_bytes", "time")
+    line = line_of(run, GPU, "in_use_bytes", "time")
     assert line["position"].tolist() == [0, 20]
     assert line["time_us"].tolist() == [50, 70]
     assert line["op_name"].tolist() == ["conv", "conv"]
@@ -183,7 +183,7 @@ def test_by_time_a_line_begins_at_its_first_event(tmp_path: Path) -> None:
 
 def test_other_memories_are_not_drawn(tmp_path: Path) -> None:
     run = loaded(tmp_path, allocate(1, 900, 900, memory="other"), allocate(2, 100, 100), free(3, 0, 100))
-    assert drawn(run, GPU, "in_use_bytes", "time")["in_use_bytes"].tolist() == [100, 0]
+    assert line_of(run, GPU, "in_use_bytes", "time")["in_use_bytes"].tolist() == [100, 0]
 
 
 def test_of_free_memory_the_least_is_marked() -> None:
@@ -193,7 +193,7 @@ def test_of_free_memory_the_least_is_marked() -> None:
 
 def test_a_level_that_no_event_tells_is_an_empty_line(tmp_path: Path) -> None:
     run = loaded(tmp_path, allocate(1, 100, 100, fragmentation=None))
-    line = drawn(run, GPU, "fragmentation", "time")
+    line = line_of(run, GPU, "fragmentation", "time")
     assert line.empty
     assert {"position", "is_peak", "in_use_bytes"} <= set(line.columns)
 
@@ -212,7 +212,7 @@ def test_a_drawn_line_has_the_peak_of_the_table(run: Run, level: memory_series.L
     for row in summary.itertuples():
         own = whole[(whole["host"] == row.host) & (whole["memory_id"] == row.memory_id)]
         for align in ("time", "step") if run.info.has_steps else ("time",):
-            line = drawn(run, Memory(row.host, row.memory_id), level, align, points=60)
+            line = line_of(run, Memory(row.host, row.memory_id), level, align, points=60)
             assert len(line) <= 63
             assert (line[level].max(), line[level].min()) == (own[level].max(), own[level].min())
             assert (np.diff(line["position"]) >= 0).all()

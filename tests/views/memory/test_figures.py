@@ -25,10 +25,10 @@ from tfcompare.views.memory.figures import (
     headline,
     headline_alone,
     memory_pairs,
-    named,
     peak_diff,
     peak_tree,
     tree_alone,
+    with_labels,
 )
 
 A, B = Memory("vm", "a"), Memory("vm", "b")
@@ -173,11 +173,11 @@ def test_a_memory_that_stands_alone_is_all_removed_or_all_added(runs: tuple[Run,
 
 
 def test_names_for_charts_tell_op_and_shape_or_that_none_is_known(runs: tuple[Run, Run]) -> None:
-    rows = named(diff_of(*runs, MemoryPair(A, B)))
+    rows = with_labels(diff_of(*runs, MemoryPair(A, B)))
     assert set(rows["what"]) == {"m/conv [300]", "m/mul"}
     assert rows.set_index("what")["detail"]["m/conv [300]"] == "output · 1 allocation"
     unnamed = rows.assign(op_name="", shape=["unknown", ""])
-    assert set(named(unnamed)["what"]) == {"(no op named)"}
+    assert set(with_labels(unnamed)["what"]) == {"(no op named)"}
 
 
 def test_the_tree_by_hand(runs: tuple[Run, Run]) -> None:

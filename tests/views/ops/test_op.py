@@ -21,7 +21,7 @@ TRANSFORMERS = ("h100_store_activations", "h100_recompute_activations")
 
 
 def opened(op_name: str, names: tuple[str, ...]) -> list[Block]:
-    return op.named(pair_of(*names), op_name).blocks
+    return op.details_by_name(pair_of(*names), op_name).blocks
 
 
 def tables(blocks: list[Block]) -> dict[str, Table]:
@@ -82,7 +82,7 @@ def test_an_op_leads_to_its_instructions_and_one_without_to_none(names: tuple[st
     pair = pair_of(*names)
     rows = pair.instructions()
     op_name = rows["op_name_baseline"].value_counts().drop("", errors="ignore").index[0]
-    (link,) = [one for block in op.named(pair, op_name).blocks if isinstance(block, Links)
+    (link,) = [one for block in op.details_by_name(pair, op_name).blocks if isinstance(block, Links)
                for one in block.links if one.view == "xla"]  # fmt: skip
     options = xla.Options(**link.parameters)
     (table,) = [
@@ -99,7 +99,7 @@ def test_an_op_leads_to_its_instructions_and_one_without_to_none(names: tuple[st
 def test_an_op_of_a_program_of_sparse_cores_alone_leads_to_no_instructions() -> None:
     gather = meta("%gather.9", "gather.9", program_id=U64(8), symbol_id=U64(9), tf_op="model/embedding/gather:")
     run = run_with(tensor_core(), sparse_core(op=gather))
-    blocks = op.named(only_pair(compare(run, run)), "model/embedding/gather").blocks
+    blocks = op.details_by_name(only_pair(compare(run, run)), "model/embedding/gather").blocks
     assert [one.view for block in of_kind(blocks, Links) for one in block.links] == ["timeline"]
 
 

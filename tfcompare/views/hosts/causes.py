@@ -97,8 +97,7 @@ def _alike(own: pd.Series, others: pd.Series) -> tuple[float, float] | None:
 
 
 def _often(run: Run, rows: pd.DataFrame, ops: list[str], name: str, others: list[str]) -> float:
-    """How many times as often per included step these ops run on a host as on the others; infinite if they run on none
-    of those that are compared, 1 if it is not clearly more."""
+    """How many times as often per step these ops run on a host as on the others, as `Cause.often`."""
     own, *usual = (_count(run, rows, host, ops) for host in (name, *others))
     if own > 0 and max(usual) == 0:
         return np.inf
@@ -125,8 +124,8 @@ def _device(run: Run, name: str, others: list[str]) -> tuple[str, str]:
 
 
 def collective_of(run: Run, rows: pd.DataFrame, name: str) -> str:
-    """The type of the op in which the others wait longest, or its name if it has none, in that part of the step in
-    which they wait most beyond what the host does; empty if no op is recorded there."""
+    """The type, or name, of the op in which the others wait longest, in the part of the step in which they wait most
+    beyond what the host does; empty if no op is recorded there."""
     host = str(rows.loc[rows["name"] == name, "host"].iloc[0])
     others = [other for other in _compared(rows, name) if other != host] or [host]
     means = rows[rows["included"].astype(bool)].groupby("name")[list(WAITING_PARTS)].mean()

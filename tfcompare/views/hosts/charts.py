@@ -74,34 +74,22 @@ def _map(
     categories = [style.safe(str(name)) for name in matrix.index]
     height = 150 + min(max(rows, 3) * _ROW_PIXELS, _MOST_PIXELS)
     result = style.figure(title, subtitle, height=height, legend_rows=0)
-    result.add_trace(
-        go.Heatmap(
-            z=(matrix.to_numpy(np.float64) / scale.size).round(4),
-            x=matrix.columns.to_list(),
-            y=categories,
-            zmin=limits[0],
-            zmax=limits[1],
-            colorscale=colours,
-            colorbar={
-                "orientation": "h",
-                "thickness": 10,
-                "y": 0,
-                "yref": "container",
-                "yanchor": "bottom",
-                "ticksuffix": f" {scale.unit}",
-                "nticks": 5,
-            },
-            hovertemplate=f"<b>%{{y}}</b><br>step %{{x}}: %{{z:.4~g}} {scale.unit}<extra></extra>",
-        )
+    bar = {"orientation": "h", "thickness": 10, "y": 0, "yref": "container", "yanchor": "bottom"}
+    result.add_heatmap(
+        z=(matrix.to_numpy(np.float64) / scale.size).round(4),
+        x=matrix.columns.to_list(),
+        y=categories,
+        zmin=limits[0],
+        zmax=limits[1],
+        colorscale=colours,
+        colorbar=bar | {"ticksuffix": f" {scale.unit}", "nticks": 5},
+        hovertemplate=f"<b>%{{y}}</b><br>step %{{x}}: %{{z:.4~g}} {scale.unit}<extra></extra>",
     )
     shown = _at_intervals(rows, MOST_LABELS)
     if len(shown) * matrix.shape[1] <= MOST_CLICKABLE:
         _add_points(result, matrix.columns, categories, shown, scale.unit)
-    result.update_yaxes(
-        type="category", tickvals=[categories[row] for row in shown],
-        ticktext=[style.safe(names[row]) for row in shown], range=[rows - 0.5, -0.5],
-        showgrid=False, zeroline=False,
-    )  # fmt: skip
+    ticks = {"tickvals": [categories[row] for row in shown], "ticktext": [style.safe(names[row]) for row in shown]}
+    result.update_yaxes(type="category", **ticks, range=[rows - 0.5, -0.5], showgrid=False, zeroline=False)
     result.update_xaxes(title={"text": "Step, by position", "standoff": 4}, showgrid=False, zeroline=False)
     return result.update_layout(margin_b=96)
 
@@ -114,23 +102,25 @@ def _at_intervals(count: int, most: int) -> range:
 def _add_points(result: go.Figure, steps: pd.Index, categories: Sequence[str], shown: range, unit: str) -> None:
     """Put points that nobody sees on a heat map: no page hears of a click on it, but of one on a point.
 
-    Each of the rows `shown` has one in each step, for itself and the rows up to the next, which are too thin to be hit
-    one by one.
+    Those of a row in `shown` are also for the rows up to the next, which are too thin to be hit one by one.
     """
     rows, every, values = len(categories), shown.step, result.data[0].z
     blocks = [values[row : row + every] for row in shown]
     low, high = (np.array([pick(block, axis=0) for block in blocks]).ravel() for pick in (np.min, np.max))
-    called = [f"{categories[row]} and {len(block) - 1} below" if len(block) > 1 else categories[row]
-              for row, block in zip(shown, blocks, strict=True)]  # fmt: skip
+    below = [f" and {len(block) - 1} below" if len(block) > 1 else "" for block in blocks]
+    called = [f"{categories[row]}{more}" for row, more in zip(shown, below, strict=True)]
+    ranges = zip(low, high, strict=True)
     result.update_traces(hoverinfo="skip", hovertemplate=None)
     result.add_scatter(
         x=np.tile(steps.to_numpy(), len(shown)),
         y=np.repeat([categories[min(row + every // 2, rows - 1)] for row in shown], len(steps)),
-        mode="markers", marker={"opacity": 0, "size": 1}, showlegend=False, text=np.repeat(called, len(steps)),
-        customdata=[f"{one:.4g}" if one == other else f"{one:.4g} to {other:.4g}"
-                    for one, other in zip(low, high, strict=True)],
+        mode="markers",
+        marker={"opacity": 0, "size": 1},
+        showlegend=False,
+        text=np.repeat(called, len(steps)),
+        customdata=[f"{one:.4g}" if one == other else f"{one:.4g} to {other:.4g}" for one, other in ranges],
         hovertemplate=f"<b>%{{text}}</b><br>step %{{x}}: %{{customdata}} {unit}<extra></extra>",
-    )  # fmt: skip
+    )
     result.update_layout(hoverdistance=-1)
 
 
@@ -144,27 +134,21 @@ def host_parts(
     """
     scale, parts, _ = _scale_and_parts(sides, names)
     offsets, thickness = style.bar_offsets(len(sides))
-    result = style.figure(
-        title,
-        "" if len(sides) < 2 else "upper bar: baseline; lower bar: candidate",
-        height=style.rows_height(len(names), len(sides)),
-        legend_rows=0,
-        barmode="stack",
-    )
+    subtitle = "" if len(sides) < 2 else "upper bar: baseline; lower bar: candidate"
+    height = style.rows_height(len(names), len(sides))
+    result = style.figure(title, subtitle, height=height, legend_rows=0, barmode="stack")
     for part in parts:
         for position, ((side, frame), offset) in enumerate(zip(sides, offsets, strict=True)):
             there = [name for name in names if name in frame.index]
-            result.add_trace(
-                go.Bar(
-                    orientation="h",
-                    x=frame.loc[there, part].to_numpy(np.float64) / scale.size,
-                    y=[names.index(name) + offset for name in there],
-                    width=thickness,
-                    showlegend=position == 0,
-                    customdata=[_hover(side, frame, name, parts) for name in there],
-                    hovertemplate="%{customdata}<extra></extra>",
-                    **_looks(part),
-                )
+            result.add_bar(
+                orientation="h",
+                x=frame.loc[there, part].to_numpy(np.float64) / scale.size,
+                y=[names.index(name) + offset for name in there],
+                width=thickness,
+                showlegend=position == 0,
+                customdata=[_hover(side, frame, name, parts) for name in there],
+                hovertemplate="%{customdata}<extra></extra>",
+                **_looks(part),
             )
     style.name_rows(result, list(labels))
     result.update_xaxes(title_text=f"Time ({scale.unit})")
@@ -184,10 +168,8 @@ def all_host_parts(
     `slowest` is the slowest host of each side, which is marked, or empty; so many `labels` are below the columns.
     """
     scale, parts, longest = _scale_and_parts(sides, names)
-    result = style.figure(
-        title, "", height=120 + _PANEL_PIXELS * len(sides), legend_rows=0, barmode="stack", bargap=0, barcornerradius=0,
-        hovermode="x unified",
-    )  # fmt: skip
+    bars = {"barmode": "stack", "bargap": 0, "barcornerradius": 0, "hovermode": "x unified"}
+    result = style.figure(title, "", height=120 + _PANEL_PIXELS * len(sides), legend_rows=0, **bars)
     result.set_subplots(len(sides), 1, shared_xaxes=True, vertical_spacing=0.08)
     short = style.shorten_distinct(list(names), LABEL_LENGTH)
     shown = _at_intervals(len(names), labels)
@@ -198,21 +180,15 @@ def all_host_parts(
             result.add_annotation(place, text=f"slowest: {style.safe(name)}", row=row, col=1)
         for part in parts:
             times = frame.loc[there, part].to_numpy(np.float64)
-            bar = go.Bar(
-                x=[names.index(name) for name in there],
-                y=times / scale.size,
-                showlegend=row == 1,
-                customdata=[[style.safe(name), format_time_us(us)] for name, us in zip(there, times, strict=True)],
-                hovertemplate="%{customdata[1]}",
-                **_looks(part),
-            )
-            result.add_trace(bar, row=row, col=1)
-        result.update_yaxes(title_text=f"{side.role} ({scale.unit})" if len(sides) > 1 else f"Time ({scale.unit})",
-                            range=[0, 1.2 * longest], row=row, col=1)  # fmt: skip
-        result.update_xaxes(
-            tickvals=list(shown), ticktext=[style.safe(short[at]) for at in shown], tickangle=-60,
-            unifiedhovertitle={"text": "<b>%{customdata[0]}</b>"}, range=[-0.5, len(names) - 0.5], row=row, col=1,
-        )  # fmt: skip
+            texts = [[style.safe(name), format_time_us(us)] for name, us in zip(there, times, strict=True)]
+            hover = {"customdata": texts, "hovertemplate": "%{customdata[1]}"}
+            x, y = [names.index(name) for name in there], times / scale.size
+            result.add_bar(x=x, y=y, showlegend=row == 1, **hover, **_looks(part), row=row, col=1)
+        name = f"{side.role} ({scale.unit})" if len(sides) > 1 else f"Time ({scale.unit})"
+        result.update_yaxes(title_text=name, range=[0, 1.2 * longest], row=row, col=1)
+        ticks = {"tickvals": list(shown), "ticktext": [style.safe(short[at]) for at in shown], "tickangle": -60}
+        heading = {"text": "<b>%{customdata[0]}</b>"}
+        result.update_xaxes(**ticks, unifiedhovertitle=heading, range=[-0.5, len(names) - 0.5], row=row, col=1)
     legend_below(result, len(parts), _SLANTED_PIXELS)
     return result
 

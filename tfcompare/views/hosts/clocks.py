@@ -121,26 +121,20 @@ def clocks(run: Run) -> Clocks | None:
     start, end = (times.to_numpy() for times in pivoted)
     offset, error = _offsets(end, 0)
     offsets = pd.DataFrame({"host": hosts, "offset_us": offset, "error_us": error})
-    last = {host: _times_last(start, end, of) for of, host in enumerate(hosts)}
+    last = {}
+    for of, host in enumerate(hosts):  # in how many steps it starts later than every other by more than the error
+        offset, error = _offsets(end, of)
+        is_later = start[:, [of]] + offset - start > error
+        last[host] = int(np.delete(is_later, of, axis=1).all(axis=1).sum())
     return Clocks(offsets, last, len(places), len(places) - sum(last.values()))
 
 
 def _offsets(end: Floats, of: int) -> tuple[Floats, Floats]:
-    """(how much later each host shows the same instant than the host at position `of`, 95 % error of that).
-
-    `end` are the ends of the collectives, one row for each step and one column for each host.
-    """
+    """(how much later each host shows the same instant than the one at `of`, 95 % error), from ends (steps × hosts)."""
     apart = end - end[:, [of]]
     offset: Floats = np.median(apart, axis=0)
     error: Floats = _NORMAL_95 * _MAD_OF_NORMAL * np.median(np.abs(apart - offset), axis=0)
     return offset, error
-
-
-def _times_last(start: Floats, end: Floats, of: int) -> int:
-    """In how many steps the host at position `of` starts later than every other one by more than the error."""
-    offset, error = _offsets(end, of)
-    is_later = start[:, [of]] + offset - start > error
-    return int(np.delete(is_later, of, axis=1).all(axis=1).sum())
 
 
 def first_collectives(spans: pd.DataFrame) -> pd.DataFrame:
@@ -155,11 +149,5 @@ def first_collectives(spans: pd.DataFrame) -> pd.DataFrame:
         is_collective |= np.append(matches, False)[texts.codes.to_numpy()]
     rows = spans[is_collective].sort_values("start_ps", kind="stable").drop_duplicates("step")
     start_us, op = rows["start_ps"] / PS_PER_US, rows["op_name"].astype("str")
-    return pd.DataFrame(
-        {
-            "step": rows["step"],
-            "name": op.where(op != "", rows["name"].astype("str")),
-            "start_us": start_us,
-            "end_us": start_us + rows["duration_ps"] / PS_PER_US,
-        }
-    )
+    found = rows[["step"]].assign(name=op.where(op != "", rows["name"].astype("str")))
+    return found.assign(start_us=start_us, end_us=start_us + rows["duration_ps"] / PS_PER_US)

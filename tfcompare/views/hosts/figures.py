@@ -46,12 +46,9 @@ _SEPARATOR = re.compile(r"[^A-Za-z0-9]+")
 def groupings(run: Run) -> tuple[By, ...]:
     """What the steps of a run can be compared between: `host` and `device`, where it has several with steps."""
     rows = run.table("hosts")
-    several: tuple[tuple[By, int], ...] = (
-        ("host", rows["host"].nunique()),
-        ("device", len(rows[["host", "device"]].drop_duplicates())),
-    )
-    by_host, by_device = (count for _, count in several)
-    return tuple(by for by, count in several if count > 1 and not (by == "device" and by_host == by_device))
+    hosts, devices = rows["host"].nunique(), len(rows[["host", "device"]].drop_duplicates())
+    by_host: tuple[By, ...] = ("host",) if hosts > 1 else ()
+    return (*by_host, "device") if devices > 1 and devices != hosts else by_host
 
 
 def steps_by(run: Run, by: By) -> pd.DataFrame:
@@ -174,11 +171,6 @@ def part_means(rows: pd.DataFrame) -> pd.DataFrame:
     return counted.groupby("name")[list(schema.STEP_PARTS)].mean()
 
 
-def parts_of_step(rows: pd.DataFrame, place: int) -> pd.DataFrame:
-    """The parts of the step at this position in each host that has it, as `part_means`."""
-    return rows[rows["place"] == place].set_index("name")[list(schema.STEP_PARTS)].astype("float64")
-
-
 def busy_of(parts: pd.DataFrame) -> pd.Series:
     """The busy time of each host from the parts of its step, in µs: all but `WAITING_PARTS`."""
     return parts.drop(columns=list(WAITING_PARTS)).sum(axis=1)
@@ -252,7 +244,9 @@ def groups_of(names: Sequence[str]) -> dict[str, tuple[int, ...]]:
     """
     found: dict[str, list[int]] = {}
     for position, name in enumerate(names):
-        for text in (*_beginnings(name), *_ends(name)):
+        beginnings = [f"{name[: match.end()]}…" for match in _WORD.finditer(name)][:-1]
+        ends = [f"…{name[match.start() :]}" for match in _SEPARATOR.finditer(name)]
+        for text in (*beginnings, *ends):
             found.setdefault(text, []).append(position)
     by_hosts: dict[tuple[int, ...], str] = {}
     for text, positions in found.items():
@@ -260,11 +254,3 @@ def groups_of(names: Sequence[str]) -> dict[str, tuple[int, ...]]:
             hosts = tuple(positions)
             by_hosts[hosts] = max(by_hosts.get(hosts, ""), text, key=len)
     return {text: hosts for hosts, text in by_hosts.items()}
-
-
-def _beginnings(name: str) -> list[str]:
-    return [f"{name[: match.end()]}…" for match in _WORD.finditer(name)][:-1]
-
-
-def _ends(name: str) -> list[str]:
-    return [f"…{name[match.start() :]}" for match in _SEPARATOR.finditer(name)]

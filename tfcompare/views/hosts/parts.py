@@ -50,7 +50,9 @@ class HostParts:
             return cls(by, at_step, means, pair.letters, [""] * len(sides))
         called = [rows.loc[rows["place"] == at_step, "step"].unique() for rows in sides]
         numbers = [f" (number {of[0]})" if len(of) == 1 and of[0] != at_step else "" for of in called]
-        return cls(by, at_step, [hosts.parts_of_step(rows, at_step) for rows in sides], pair.letters, numbers)
+        own = [rows[rows["place"] == at_step].set_index("name") for rows in sides]
+        frames = [rows[list(schema.STEP_PARTS)].astype("float64") for rows in own]
+        return cls(by, at_step, frames, pair.letters, numbers)
 
     @property
     def names(self) -> list[str]:
@@ -104,10 +106,8 @@ def blocks(pair: Pair, parts: HostParts, *, every_host: bool) -> Iterator[Block]
         text = f"The {SLOWEST} slowest of {len(parts.names):,} {parts.by}s and the one in the middle"
         yield Text(f"{text}{'' if pair.is_single else f', as in {parts.letters[parts.ordered_by]}'}.", "quiet")
     make = partial(draw, pair, parts, every_host=every_host)
-    yield Chart(
-        "host_parts", make, _longest_parts(pair, parts, shown), (parts.by, parts.at_step, every_host),
-        partial(make, labels=charts.FEW_COLUMN_LABELS),
-    )  # fmt: skip
+    facts, narrow = _longest_parts(pair, parts, shown), partial(make, labels=charts.FEW_COLUMN_LABELS)
+    yield Chart("host_parts", make, facts, (parts.by, parts.at_step, every_host), narrow)
 
 
 def _slowest(pair: Pair, parts: HostParts) -> Iterator[str]:
@@ -143,19 +143,12 @@ def draw(pair: Pair, parts: HostParts, *, every_host: bool, labels: int = charts
 
 def _longest_parts(pair: Pair, parts: HostParts, shown: dict[str, str]) -> Facts:
     """The longest parts of the step of each host, as texts."""
-    of_sides = [_longest(frame[frame.index.isin(shown)]) for frame in parts.frames]
-    cells = [
-        [f"{name} ({role})" if role else name, *(longest.get(name, MISSING) for longest in of_sides)]
-        for name, role in shown.items()
-    ]
-    return Facts([f"Longest parts, by {parts.by}", *pair.headings], cells)
-
-
-def _longest(frame: pd.DataFrame) -> dict[str, str]:
-    """The longest parts of the step of each of these hosts."""
-    labels, times = [schema.STEPS.column(str(part)).label for part in frame], frame.to_numpy(np.float64)
-    order = np.argsort(-times, axis=1, kind="stable")[:, :MOST_PARTS]
-    return {
-        str(name): ", ".join(f"{labels[part]} {format_time_us(own[part])}" for part in longest if own[part] > 0)
-        for name, own, longest in zip(frame.index, times, order, strict=True)
-    }
+    cells = {name: [f"{name} ({role})" if role else name] for name, role in shown.items()}
+    for frame in parts.frames:
+        labels = [schema.STEPS.column(str(part)).label for part in frame]
+        times = frame.reindex(list(shown)).fillna(0.0).to_numpy(np.float64)
+        order = np.argsort(-times, axis=1, kind="stable")[:, :MOST_PARTS]
+        for name, own, longest in zip(shown, times, order, strict=True):
+            texts = [f"{labels[part]} {format_time_us(own[part])}" for part in longest if own[part] > 0]
+            cells[name].append(", ".join(texts) if name in frame.index else MISSING)
+    return Facts([f"Longest parts, by {parts.by}", *pair.headings], list(cells.values()))

@@ -33,14 +33,13 @@ from tfcompare.views.blocks import (
 from tfcompare.views.hosts import charts
 from tfcompare.views.hosts import clocks as hosts_clocks
 from tfcompare.views.hosts import figures as hosts
-from tfcompare.views.hosts import figures as slowest_host
 from tfcompare.views.hosts import parts as host_parts
 from tfcompare.views.hosts.figures import By, PairedSteps
 from tfcompare.views.hosts.parts import HostParts
 from tfcompare.views.hosts.words import verdict_sentence
 from tfcompare.views.options import option
 from tfcompare.views.registry import view
-from tfcompare.views.view import Make, View, by_role
+from tfcompare.views.view import Make, View, by_role, cached_per_pair
 
 PLURALS: dict[By, str] = {"host": "hosts", "device": "devices"}
 LABELS = {column.name: column.label for column in schema.HOSTS.columns}
@@ -55,27 +54,20 @@ HOW_TO_CAPTURE = (
     "Capture all workers of a program into one run: on the Capture page, or with several addresses in "
     "`tf.profiler.experimental.client.trace`."
 )
+AT_STEP_HELP = "By its position in the run; a click on a heat map chooses it, too"
 LINKED = ("overview", "op_stats", "kernel_stats", "memory", "input_pipeline", "tf_data")
 
 
 def groupings(pair: Pair, _options: Any = None) -> dict[By, str]:
     """What can be compared, hosts or devices: where either run has several with steps."""
-
-    def make() -> dict[By, str]:
-        found = [hosts.groupings(run) for _, run in pair.shown]
-        return {by: plural for by, plural in PLURALS.items() if any(by in one for one in found)}
-
-    return pair.cached("host_groupings", make)
+    found = pair.cached("host_groupings", lambda: [hosts.groupings(run) for _, run in pair.shown])
+    return {by: plural for by, plural in PLURALS.items() if any(by in one for one in found)}
 
 
 def _hosts(pair: Pair, _options: Any = None) -> dict[str, str]:
     """The candidate's hosts with steps, the slowest first."""
-
-    def make() -> dict[str, str]:
-        rows = steps_by(pair, "host").candidate
-        return {name: name for name in hosts.by_skew(hosts.matrix(rows, "busy_us"))}
-
-    return pair.cached("host_names", make)
+    rows = steps_by(pair, "host").candidate
+    return pair.cached("host_names", lambda: {name: name for name in hosts.by_skew(hosts.matrix(rows, "busy_us"))})
 
 
 def _steps(pair: Pair, options: Options) -> dict[int, str]:
@@ -92,13 +84,8 @@ class Options:
     """What is compared, by which time, and which host is looked at."""
 
     by: By = option("host", "Compare", groupings)
-    metric: str = option(
-        "busy_us", "Show", {metric: LABELS[metric] for metric in hosts.METRICS}, is_list=True,
-    )  # fmt: skip
-    at_step: int = option(
-        host_parts.AVERAGE, "Step", _steps, is_slider=True,
-        help="By its position in the run; a click on a heat map chooses it, too",
-    )  # fmt: skip
+    metric: str = option("busy_us", "Show", {name: LABELS[name] for name in hosts.METRICS}, is_list=True)
+    at_step: int = option(host_parts.AVERAGE, "Step", _steps, is_slider=True, help=AT_STEP_HELP)
     every_host: bool = option(False, "Show all", when=_are_many, help="Not only the slowest and the usual one")
     one_host: str = option("", "Host", _hosts, is_list=True, help="The slowest comes first")
 
@@ -110,12 +97,9 @@ def blocks(pair: Pair, options: Options) -> Iterator[Block]:
     yield later(partial(_answer, pair))
     yield Choose(["by", "metric"])
     yield later(partial(_heat_maps, pair, options))
-    yield Section(
-        f"Where each {options.by}'s time goes",
-        lambda: host_parts.blocks(pair, _parts_of(pair, options), every_host=options.every_host),
-        True,
-        ["at_step", "every_host"],
-    )
+    parts = partial(host_parts.blocks, pair, every_host=options.every_host)
+    title, choices = f"Where each {options.by}'s time goes", ["at_step", "every_host"]
+    yield Section(title, lambda: parts(_parts_of(pair, options)), True, choices)
     if len(_hosts(pair)) > 1:
         make = partial(host_links, pair, steps_by(pair, "host").candidate, list(_hosts(pair)), options.one_host)
         yield Section("Look at one host", make, True, ["one_host"])
@@ -132,7 +116,7 @@ def _answer(pair: Pair) -> Iterator[Block]:
     """Who is slowest, why, and whether it was so before; how hosts are paired; which hosts are left out."""
     by = next(iter(groupings(pair)))
     is_alone = pair.is_single or pair.is_identical
-    slow = [slowest_host.slowest_host_in(pair, run, by) for run in pair.runs]
+    slow = [hosts.slowest_host_in(pair, run, by) for run in pair.runs]
     sentence = verdict_sentence(slow[1], None if is_alone else slow[0], alone=is_alone)
     if not sentence:
         baseline, candidate = pair.marked
@@ -168,16 +152,8 @@ def _heat_maps(pair: Pair, options: Options) -> Iterator[Block]:
     maps: list[Block] = []
     for which, (name, matrix) in enumerate(zip(MAPS, matrices, strict=False)):
         if matrix.size:
-            facts = _means(pair, options) if not maps else None
-            maps.append(
-                Chart(
-                    name,
-                    partial(_heat_map, pair, options, which=which),
-                    facts,
-                    (options.by, options.metric),
-                    chooses="at_step",
-                )
-            )
+            facts, draw = None if maps else _means(pair, options), partial(_heat_map, pair, options, which=which)
+            maps.append(Chart(name, draw, facts, (options.by, options.metric), chooses="at_step"))
         elif which < len(pair.shown):
             run = "Run" if pair.is_single else f"{pair.marked[which]} ({SIDES[which]})"
             maps.append(Text(f"{run} has no {plural} with common steps.", "notice"))
@@ -231,29 +207,20 @@ def _means(pair: Pair, options: Options) -> Facts:
     if not pair.is_single:
         header.append("Change")
         cells = [[*row, format_delta(times[row[0]][1] - times[row[0]][0], "µs")] for row in cells]
-    more = len(every) - len(names)
-    findings = [
-        Finding(
-            f"{by}:{name}" if metric == "busy_us" else f"{by}:{name}:{metric}", name, "µs",
-            math.nan if pair.is_single else of_host[0], of_host[-1], more="timeline", is_alone=pair.is_single,
-        )
-        for name, of_host in times.items()
-    ]  # fmt: skip
+    more, alone, findings = len(every) - len(names), pair.is_single, []
+    for name, of_host in times.items():
+        key = f"{by}:{name}" if metric == "busy_us" else f"{by}:{name}:{metric}"
+        before = math.nan if alone else of_host[0]
+        findings.append(Finding(key, name, "µs", before, of_host[-1], more="timeline", is_alone=alone))
     note = f"{more:,} more {PLURALS[by]}." if more else ""
     return Facts(header, cells, range(1, len(header)), note=note, findings=findings)
 
 
 def _table(pair: Pair, options: Options) -> Table:
-    rows = pair.cached("host_rows", partial(_by_skew, pair))
-    chosen = pair.host
-    return Table(
-        schema.HOSTS,
-        "Every step of every host" if chosen is None else "Every step of the chosen host",
-        rows,
-        _columns(pair, rows, options, every=False),
-        every=_columns(pair, rows, options, every=True),
-        is_alone=pair.is_single,
-    )
+    rows = _by_skew(pair)
+    names, every = (_columns(pair, rows, options, every=is_whole) for is_whole in (False, True))
+    title = f"Every step of {'every' if pair.host is None else 'the chosen'} host"
+    return Table(schema.HOSTS, title, rows, names, pair.is_single, every)
 
 
 def _columns(pair: Pair, rows: pd.DataFrame, options: Options, *, every: bool) -> list[str]:
@@ -271,6 +238,7 @@ def _columns(pair: Pair, rows: pd.DataFrame, options: Options, *, every: bool) -
     return [*names, *(["status", "match", "step_candidate", "host_candidate"] if every and not pair.is_single else [])]
 
 
+@cached_per_pair
 def _by_skew(pair: Pair) -> pd.DataFrame:
     """The diff, largest skew of the candidate first."""
     rows = pair.diff("hosts")
@@ -315,15 +283,11 @@ def host_links(pair: Pair, rows: pd.DataFrame, order: Sequence[str], name: str) 
     if name in pair.baseline.host_names:
         shown = [one for one in map(view, LINKED) if not one.why_not(pair)]
         found = [Link(one.title, one.name, host=name) for one in shown]
-    step = _slowest_step(rows[rows["name"] == name])
+    own = rows[(rows["name"] == name) & rows["included"].astype(bool)]
+    step = own.iloc[int(own["busy_us"].argmax())]
     moment = links.Moment(0 if pair.is_single else 1, float(step["start_us"]), float(step["duration_us"]))
     found.append(links.to_moment(pair, moment, str(step["host"]), f"Show step {step['place']} in timeline"))
     yield Links([*found, *_beside(pair, rows, order, name, step)])
-
-
-def _slowest_step(rows: pd.DataFrame) -> pd.Series:
-    counted = rows[rows["included"].astype(bool)]
-    return counted.iloc[int(counted["busy_us"].argmax())]
 
 
 def _beside(pair: Pair, rows: pd.DataFrame, order: Sequence[str], name: str, step: pd.Series) -> Iterator[Link]:

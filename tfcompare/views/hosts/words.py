@@ -34,7 +34,9 @@ def verdict_sentence(candidate: SlowHost | None, baseline: SlowHost | None, *, a
         f"{format_time_us(found.excess)} more than the others per step ({_interval(found.low, found.high)})",
     ]
     if candidate.cause is not None:
-        clauses.append(f"spent {_where(candidate.cause)}{_device(candidate.cause)}")
+        own, theirs = candidate.cause.device
+        device = f"; its device is {as_code(own)}, the others' {as_code(theirs)}" if own or theirs else ""
+        clauses.append(f"spent {_where(candidate.cause)}{device}")
     waits = "" if candidate.collective is None else f"; the others wait for {'them' if plural else 'it'}"
     if candidate.collective:
         waits += f" in {as_code(candidate.collective)}"
@@ -60,8 +62,7 @@ def who(slow: SlowHost) -> str:
 
 
 def how_often(found: Outstanding) -> str:
-    """In how many steps a host is the slowest of all; of many, in which others are odd ones, in how many it takes
-    longer than most."""
+    """In how many steps a host is the slowest of all; of many hosts, in how many it takes longer than most."""
     if found.slowest_steps >= CONSISTENT * found.steps:
         return f"in {found.slowest_steps} of {found.steps} steps"
     return f"longer than the others' median in {found.longer_steps} of {found.steps} steps"
@@ -122,11 +123,6 @@ def _often(often: float) -> str:
     if math.isinf(often):
         return ", which the others do not run"
     return f", which it runs {format_ratio(often)} as often as the others" if often > 1 else ""
-
-
-def _device(cause: Cause) -> str:
-    own, theirs = cause.device
-    return f"; its device is {as_code(own)}, the others' {as_code(theirs)}" if own or theirs else ""
 
 
 def _interval(low: float, high: float) -> str:

@@ -36,22 +36,21 @@ def step_times(series: Series) -> go.Figure:
     tallest = [float(frame["duration_us"].max()) for _, frame in shown]
     notes = ["solid: waiting for input; pale: the rest of the step", EXCLUDED_NOTE if _has_hollow(shown) else ""]
     notes.append(downsampling.note(max((len(frame) for _, frame in shown), default=0), downsampling.MAX_AREA_POINTS))
-    result = style.figure(
-        "Step time and input wait", "<br>".join(filter(None, notes)),
-        height=350, legend_rows=3 if len(shown) > 1 else 0,
-        showlegend=False, barmode="stack", barcornerradius=0, bargap=0.15,
-    )  # fmt: skip
+    text, legend_rows = "<br>".join(filter(None, notes)), 3 if len(shown) > 1 else 0
+    bars = {"showlegend": False, "barmode": "stack", "barcornerradius": 0, "bargap": 0.15}
+    result = style.figure("Step time and input wait", text, height=350, legend_rows=legend_rows, **bars)
     result.set_subplots(1, max(len(shown), 1), shared_yaxes=True, horizontal_spacing=0.04)
     scale = style.time_scale(tallest)
     for column, (side, frame) in enumerate(shown, 1):
         result.add_traces(_step_bars(side, frame, scale), rows=1, cols=column)
         result.update_xaxes(position_axis([frame]), automargin=True, row=1, col=column)
-        result.update_yaxes(
-            title_text=f"Time ({scale.unit})" if column == 1 else "", rangemode="tozero", tickformat="~r",
-            automargin=True, row=1, col=column,
-        )  # fmt: skip
+        title = f"Time ({scale.unit})" if column == 1 else ""
+        result.update_yaxes(title_text=title, rangemode="tozero", tickformat="~r", automargin=True, row=1, col=column)
         if len(shown) > 1:
-            _name_panel(result, column, side)
+            name, number = style.safe(middle_ellipsis(side.name, PANEL_NAME_LENGTH)), "" if column == 1 else column
+            place = {"xref": f"x{number} domain", "yref": f"y{number} domain", "x": 0, "y": 1, "xanchor": "left"}
+            text = f"<b>{side.role}</b><br>{name}"
+            result.add_annotation(place, text=text, yanchor="bottom", align="left", showarrow=False)
     return result
 
 
@@ -60,18 +59,13 @@ def _has_hollow(series: Series) -> bool:
     return any(not frame["included"].all() and len(frame) <= MAX_MARKERS for _, frame in series)
 
 
-def _name_panel(result: go.Figure, column: int, side: Side) -> None:
-    number = "" if column == 1 else str(column)
-    result.add_annotation(
-        text=f"<b>{side.role}</b><br>{style.safe(middle_ellipsis(side.name, PANEL_NAME_LENGTH))}",
-        xref=f"x{number} domain", yref=f"y{number} domain", x=0, y=1, xanchor="left", yanchor="bottom", align="left",
-        showarrow=False,
-    )  # fmt: skip
-
-
 def _step_bars(side: Side, frame: pd.DataFrame, scale: style.Scale) -> list[go.Bar | go.Scatter]:
     """Waiting time and the rest as stacked bars, or as areas if the bars would be too thin."""
-    positions = _areas(frame) if len(frame) > MAX_MARKERS else np.arange(len(frame))
+    positions = np.arange(len(frame))
+    if len(frame) > downsampling.MAX_AREA_POINTS:  # long steps and long waits are retained
+        columns = [frame[name].to_numpy(np.float64) for name in ("duration_us", "input_us")]
+        half = downsampling.MAX_AREA_POINTS // 2
+        positions = np.union1d(*(downsampling.steps_to_draw(times, points=half) for times in columns))
     frame = frame.iloc[positions]
     rest = frame["duration_us"] - frame["input_us"]
     parts = (("waiting for input", frame["input_us"], 1.0), ("rest of the step", rest, REST_OPACITY))
@@ -83,36 +77,18 @@ def _step_bars(side: Side, frame: pd.DataFrame, scale: style.Scale) -> list[go.B
             "(%{customdata[3]})<br>host %{customdata[4]}%{customdata[5]}<extra></extra>"
         ),
     }
-    if len(frame) > MAX_MARKERS:
-        line = {"width": 0, "color": side_colour(side)}
-        return [
-            go.Scatter(
-                name=name, y=scale.of(times), mode="lines", line=line, stackgroup=side.role,
-                fillcolor=_with_opacity(side_colour(side), opacity), **shared,
-            )
-            for name, times, opacity in parts
-        ]  # fmt: skip
-    included = frame["included"].to_numpy(dtype=bool)
-    return [
-        go.Bar(
-            name=name, y=scale.of(times),
-            marker={
-                "color": np.where(included, _with_opacity(side_colour(side), opacity), "rgba(0,0,0,0)").tolist(),
-                "line": {"color": side_colour(side), "width": np.where(included, 0, 1.5).tolist()},
-            }, **shared,
-        )
-        for name, times, opacity in parts
-    ]  # fmt: skip
-
-
-def _areas(frame: pd.DataFrame) -> NDArray[np.int64]:
-    """Positions of the steps to draw areas through, retaining long steps and long waits."""
-    half = downsampling.MAX_AREA_POINTS // 2
-    if len(frame) <= downsampling.MAX_AREA_POINTS:
-        return np.arange(len(frame))
-    return np.union1d(
-        *(downsampling.steps_to_draw(frame[of].to_numpy(np.float64), points=half) for of in ("duration_us", "input_us"))
-    )
+    included, colour = frame["included"].to_numpy(dtype=bool), side_colour(side)
+    area = {"mode": "lines", "line": {"width": 0, "color": colour}, "stackgroup": side.role}
+    outline = {"color": colour, "width": np.where(included, 0, 1.5).tolist()}
+    traces = []
+    for name, times, opacity in parts:
+        fill, y = _with_opacity(colour, opacity), scale.of(times)
+        if len(frame) > MAX_MARKERS:
+            traces.append(go.Scatter(name=name, y=y, fillcolor=fill, **area, **shared))
+        else:
+            marker = {"color": np.where(included, fill, "rgba(0,0,0,0)").tolist(), "line": outline}
+            traces.append(go.Bar(name=name, y=y, marker=marker, **shared))
+    return traces
 
 
 def _with_opacity(colour: str, opacity: float) -> str:
@@ -121,11 +97,10 @@ def _with_opacity(colour: str, opacity: float) -> str:
 
 
 def _step_hover(frame: pd.DataFrame) -> NDArray[np.object_]:
-    share = (frame["input_us"] / frame["duration_us"]).where(frame["duration_us"] > 0, 0.0)
-    return np.column_stack([
-        frame["step"].astype(str), frame["input_us"].map(format_time_us), frame["duration_us"].map(format_time_us),
-        share.map(format_percent), frame["host"].map(style.safe), np.where(frame["included"], "", "<br>excluded"),
-    ])  # fmt: skip
+    share = (frame["input_us"] / frame["duration_us"]).where(frame["duration_us"] > 0, 0.0).map(format_percent)
+    times = [frame[name].map(format_time_us) for name in ("input_us", "duration_us")]
+    excluded = np.where(frame["included"], "", "<br>excluded")
+    return np.column_stack([frame["step"].astype(str), *times, share, frame["host"].map(style.safe), excluded])
 
 
 def input_shares(series: Series) -> go.Figure:
@@ -136,28 +111,28 @@ def input_shares(series: Series) -> go.Figure:
     shown = [(side, frame) for side, frame in series if len(frame)]
     notes = [EXCLUDED_NOTE if _has_hollow(shown) else ""]
     notes.append(downsampling.note(max((len(frame) for _, frame in shown), default=0)))
-    result = style.figure(
-        "Input wait as a share of each step", " · ".join(filter(None, notes)), height=340,
-        legend_rows=len(shown), showlegend=True,
-    )  # fmt: skip
+    title, subtitle = "Input wait as a share of each step", " · ".join(filter(None, notes))
+    result = style.figure(title, subtitle, height=340, legend_rows=len(shown), showlegend=True)
+    hover = (
+        "step %{x} (number %{customdata[0]})<br><b>%{customdata[3]}</b>: %{customdata[1]} of %{customdata[2]}"
+        "<br>host %{customdata[4]}%{customdata[5]}"
+    )
     for side, frame in shown:
         positions = downsampling.steps_to_draw(frame["input_share"].fillna(0.0).to_numpy(np.float64))
         frame = frame.iloc[positions]
-        included = frame["included"].to_numpy(dtype=bool)
-        result.add_scatter(
-            name=side_label(side), x=positions + 1, y=frame["input_share"],
-            mode="lines+markers" if len(frame) <= MAX_MARKERS else "lines",
-            line={"color": side_colour(side), "width": 1.5},
-            marker=None if len(frame) > MAX_MARKERS else {
-                "symbol": np.where(included, side_symbol(side), f"{side_symbol(side)}-open").tolist(), "size": 8,
-            },
-            customdata=_step_hover(frame),
-            hovertemplate=(
-                "step %{x} (number %{customdata[0]})<br><b>%{customdata[3]}</b>: %{customdata[1]} of %{customdata[2]}"
-                "<br>host %{customdata[4]}%{customdata[5]}"
-            ),
-        )  # fmt: skip
+        symbol, line = side_symbol(side), {"color": side_colour(side), "width": 1.5}
+        marker, mode = None, "lines"
+        if len(frame) <= MAX_MARKERS:
+            symbols = np.where(frame["included"].to_numpy(dtype=bool), symbol, f"{symbol}-open").tolist()
+            marker, mode = {"symbol": symbols, "size": 8}, "lines+markers"
+        looks = {"name": side_label(side), "mode": mode, "line": line, "marker": marker}
+        texts = {"customdata": _step_hover(frame), "hovertemplate": hover}
+        result.add_scatter(x=positions + 1, y=frame["input_share"], **looks, **texts)
     result.update_xaxes(position_axis(frame for _, frame in shown), rangemode="tozero")
+    return _with_axis_of_shares(result)
+
+
+def _with_axis_of_shares(result: go.Figure) -> go.Figure:
     result.update_yaxes(title_text="Share of the step", rangemode="tozero", tickformat="~%")
     result.layout.margin.l = style.WIDE_AXIS_PIXELS
     return result
@@ -166,39 +141,32 @@ def input_shares(series: Series) -> go.Figure:
 def shares_by_core(series: Series, cores: str) -> go.Figure:
     """Between which shares of each step the cores wait for input: a band for each run, with a line at their mean.
 
-    `cores` is what they are called, devices or hosts.
-
-    The frames are results of `tools.input_bound.share_by_core`.
+    `cores` is what they are called, devices or hosts. The frames are results of `share_by_core`.
     """
     shown = [(side, frame) for side, frame in series if len(frame)]
     most, longest = downsampling.MAX_AREA_POINTS, max((len(frame) for _, frame in shown), default=0)
     notes = [f"band: least to largest of all {cores}; line: mean"]
     notes.append(f"{most:,} of {longest:,} steps, those with the extremes among them" if longest > most else "")
-    result = style.figure(
-        f"Input wait of the {cores} as a share of each step", "<br>".join(filter(None, notes)), height=340,
-        legend_rows=len(shown) if len(shown) > 1 else 0, showlegend=len(shown) > 1,
-    )  # fmt: skip
+    title, several = f"Input wait of the {cores} as a share of each step", len(shown) > 1
+    legend = {"legend_rows": len(shown) if several else 0, "showlegend": several}
+    result = style.figure(title, "<br>".join(filter(None, notes)), height=340, **legend)
+    hover = (
+        f"step %{{x}}: <b>%{{customdata[0]}}</b> on average of %{{customdata[3]}} {cores},<br>"
+        "%{customdata[1]} to %{customdata[2]} (%{customdata[4]})"
+    )
     for side, frame in shown:
         if len(frame) > most:
             ends = [frame[of].to_numpy(np.float64) for of in ("least", "largest")]
             frame = frame.iloc[np.union1d(*(downsampling.steps_to_draw(end, points=most // 2) for end in ends))]
-        result.add_scatter(
-            x=[*frame["step"], *frame["step"][::-1]], y=[*frame["largest"], *frame["least"][::-1]], fill="toself",
-            mode="lines", line={"width": 0}, fillcolor=_with_opacity(side_colour(side), BAND_OPACITY), hoverinfo="skip",
-            showlegend=False,
-        )  # fmt: skip
+        x, y = ([*frame[there], *frame[back][::-1]] for there, back in (("step", "step"), ("largest", "least")))
+        band = {"fill": "toself", "fillcolor": _with_opacity(side_colour(side), BAND_OPACITY), "line": {"width": 0}}
+        result.add_scatter(x=x, y=y, mode="lines", **band, hoverinfo="skip", showlegend=False)
         texts = [frame[name].map(format_percent) for name in ("mean", "least", "largest")]
-        result.add_scatter(
-            name=side_label(side), x=frame["step"], y=frame["mean"], mode="lines",
-            line={"color": side_colour(side), "width": 1.5},
-            customdata=np.column_stack([*texts, frame["cores"].astype(str), frame["largest_on"].map(style.safe)]),
-            hovertemplate=f"step %{{x}}: <b>%{{customdata[0]}}</b> on average of %{{customdata[3]}} {cores},<br>"
-            "%{customdata[1]} to %{customdata[2]} (%{customdata[4]})",
-        )  # fmt: skip
+        details = np.column_stack([*texts, frame["cores"].astype(str), frame["largest_on"].map(style.safe)])
+        looks = {"name": side_label(side), "mode": "lines", "line": {"color": side_colour(side), "width": 1.5}}
+        result.add_scatter(x=frame["step"], y=frame["mean"], **looks, customdata=details, hovertemplate=hover)
     result.update_xaxes(position_axis(frame for _, frame in shown))
-    result.update_yaxes(title_text="Share of the step", rangemode="tozero", tickformat="~%")
-    result.layout.margin.l = style.WIDE_AXIS_PIXELS
-    return result
+    return _with_axis_of_shares(result)
 
 
 def category_times(categories: pd.DataFrame, sides: Sequence[Side], *, per: str) -> go.Figure:
@@ -212,13 +180,10 @@ def category_times(categories: pd.DataFrame, sides: Sequence[Side], *, per: str)
     present = [role for role, column in columns.items() if categories[column].notna().any()]
     largest = [float(categories[columns[role]].max()) for role in present]
     scale = style.time_scale(largest)
-    legend_rows = 1 + len(present) if len(sides) > 1 else 1
-    result = style.figure(
-        "Self time of input ops by category",
-        f"per {per}, sum of all threads<br>includes work ahead of time, for which no step waits",
-        height=style.rows_height(len(categories), bars_in_a_row=len(sides)), legend_rows=legend_rows,
-        barmode="overlay", showlegend=len(sides) > 1,
-    )  # fmt: skip
+    legend = {"legend_rows": 1 + len(present) if len(sides) > 1 else 1, "showlegend": len(sides) > 1}
+    subtitle = f"per {per}, sum of all threads<br>includes work ahead of time, for which no step waits"
+    height = style.rows_height(len(categories), bars_in_a_row=len(sides))
+    result = style.figure("Self time of input ops by category", subtitle, height=height, barmode="overlay", **legend)
     offsets, width = style.bar_offsets(len(sides))
     for role, side, below in zip(SIDES, sides, offsets, strict=False):
         if role in present:

@@ -99,27 +99,19 @@ def wait_of_side(side: Side) -> InputWait:
     known = [wait for wait in waits if wait.is_known]
     if (len(waits) == 1 and side.iterations == 1) or not known:
         return waits[0]
-    step, waiting, share = (
-        _pooled([getattr(wait, name) for wait in known]) for name in ("step_time_us", "input_time_us", "share")
-    )
-    step, waiting = (_divided(of, side.iterations) for of in (step, waiting))
+    step = _pooled([wait.step_time_us for wait in known], side.iterations)
+    waiting = _pooled([wait.input_time_us for wait in known], side.iterations)
+    share = _pooled([wait.share for wait in known], 1)
     of_step = waiting.average / step.average
     unexplained = mean_of([wait.unexplained for wait in known])
     steps = sum(wait.steps for wait in known)
     return InputWait(level_of(of_step), steps, step, waiting, replace(share, average=of_step), unexplained)
 
 
-def _divided(of: Spread, number: int) -> Spread:
-    return Spread(of.average / number, of.deviation / number, of.smallest / number, of.largest / number)
-
-
-def _pooled(spreads: Sequence[Spread]) -> Spread:
-    return Spread(
-        mean_of([one.average for one in spreads]),
-        mean_of([one.deviation for one in spreads]),
-        min(one.smallest for one in spreads),
-        max(one.largest for one in spreads),
-    )
+def _pooled(spreads: Sequence[Spread], iterations: int) -> Spread:
+    average, deviation = mean_of([one.average for one in spreads]), mean_of([one.deviation for one in spreads])
+    ends = min(one.smallest for one in spreads), max(one.largest for one in spreads)
+    return Spread(*(value / iterations for value in (average, deviation, *ends)))
 
 
 def wait_by_calls(pipelines: pd.DataFrame, duration_us: float, why_unknown: str) -> InputWait:
@@ -127,10 +119,10 @@ def wait_by_calls(pipelines: pd.DataFrame, duration_us: float, why_unknown: str)
 
     For runs whose steps do not show the waiting time. `pipelines` are rows of `tf_data_pipelines`.
     """
-    asked = _asked(pipelines)
-    if asked.empty or not duration_us > 0:
+    called = _called_by_program(pipelines)
+    if called.empty or not duration_us > 0:
         return unknown(why_unknown)
-    waiting_us = (asked["calls"] * asked["mean_latency_us"]).groupby(asked["host"]).sum().max()
+    waiting_us = (called["calls"] * called["mean_latency_us"]).groupby(called["host"]).sum().max()
     share = min(float(waiting_us) / duration_us, 1.0)
     return replace(unknown(why_unknown), level=level_of(share), of_profile=share)
 
@@ -150,14 +142,8 @@ def input_wait(steps: pd.DataFrame, info: RunInfo) -> InputWait:
         return unknown("no step takes any time")
     share = float(waiting.sum()) / whole
     unexplained = float(counted[list(UNEXPLAINED_PARTS)].to_numpy().sum()) / whole
-    return InputWait(
-        level_of(share),
-        len(counted),
-        _spread(duration),
-        _spread(waiting),
-        _spread(share_by_step(counted), average=share),
-        unexplained,
-    )
+    shares = _spread(share_by_step(counted), average=share)
+    return InputWait(level_of(share), len(counted), _spread(duration), _spread(waiting), shares, unexplained)
 
 
 def share_by_step(steps: pd.DataFrame) -> pd.Series:
@@ -199,12 +185,12 @@ def mean_call_us(pipelines: pd.DataFrame) -> float:
 
     Of all pipelines (rows of `tf_data_pipelines`) except those that only transfer elements to a device.
     """
-    asked = _asked(pipelines)
-    calls = int(asked["calls"].sum())
-    return float((asked["calls"] * asked["mean_latency_us"]).sum()) / calls if calls else math.nan
+    called = _called_by_program(pipelines)
+    calls = int(called["calls"].sum())
+    return float((called["calls"] * called["mean_latency_us"]).sum()) / calls if calls else math.nan
 
 
-def _asked(pipelines: pd.DataFrame) -> pd.DataFrame:
+def _called_by_program(pipelines: pd.DataFrame) -> pd.DataFrame:
     return pipelines[~pipelines["feeds_device"].astype(bool)]
 
 

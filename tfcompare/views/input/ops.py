@@ -83,10 +83,10 @@ def what_changed(pair: Pair, rows: pd.DataFrame, on: Hashable) -> Iterator[Block
     """The largest changes among the rows, which depend on `on`."""
     changes = largest_changes(rows, n=MOVERS)
     several = changes["host"].nunique() > 1
-    named = changes["op_name"] + (" · " + changes["host"] if several else "")
+    names = changes["op_name"] + (" · " + changes["host"] if several else "")
     renamed = (changes["status"] == MATCHED) & (changes["op_name"] != changes["op_name_candidate"])
     candidates = (" · in the candidate " + changes["op_name_candidate"].fillna("")).where(renamed, "")
-    changes = changes.assign(named=named, detail=changes["category"] + candidates)
+    changes = changes.assign(named=names, detail=changes["category"] + candidates)
     make = partial(ops.movers, changes, "self_time_us", per=pair.per_what, by="named")
     nothing = "None of these ops changed its self time."
     return changed("input_changes", changes, make, on=on, nothing=nothing, is_time=False)
@@ -117,8 +117,7 @@ def _op(pair: Pair, row: pd.Series, chosen: str) -> Iterator[Block]:
 
 
 def _in_steps(pair: Pair, row: pd.Series, role: str) -> pd.DataFrame:
-    """The row's op in each step of one side, on the row's host, or summed over all; no steps if that side does not have
-    the op."""
+    """The row's op in each step of one side, on the row's host or of all hosts; no steps if that side lacks it."""
     run = pair.runs[SIDES.index(role)]
     if row["status"] == LACKING[role] or not has_step_times(run):
         return run.table("steps").iloc[:0].assign(self_time_us=0.0)

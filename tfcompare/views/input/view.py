@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, Literal
@@ -21,38 +21,28 @@ from tfcompare.tables.straggler import steps_of_straggler
 from tfcompare.text import as_code, as_markdown, capitalized
 from tfcompare.units import MISSING, format_percent, format_time_us
 from tfcompare.views.advice import input_advice as input_category_advice
-from tfcompare.views.blocks import (
-    Block,
-    Chart,
-    Choose,
-    Facts,
-    Items,
-    Judgements,
-    Link,
-    Links,
-    Text,
-    later,
-)
+from tfcompare.views.blocks import Block, Chart, Choose, Facts, Items, Judgements, Link, Links, Text, later
 from tfcompare.views.input import charts
 from tfcompare.views.input import figures as input_bound
 from tfcompare.views.input import ops as input_ops
-from tfcompare.views.input import ops as ops_view
-from tfcompare.views.input.figures import InputWait, on_waiting
-from tfcompare.views.key_figures import Better, KeyFigure, better_by
+from tfcompare.views.input.figures import InputWait, Spread, on_waiting
+from tfcompare.views.key_figures import Better, KeyFigure, Unit, better_by
 from tfcompare.views.ops import annotations as host_annotations
-from tfcompare.views.ops.annotations import that_get_input
+from tfcompare.views.ops.annotations import input_annotations
 from tfcompare.views.options import option
 from tfcompare.views.steps.attribution import getting_input
 from tfcompare.views.steps.figures import has_step_times, may_draw
 from tfcompare.views.verdict_marks import Judged
-from tfcompare.views.view import Make, View, by_role, cards
+from tfcompare.views.view import Make, View, by_role, cached_per_pair, cards
 
+FILTER_HELP = "Shows ops whose names contain all words; case does not matter"
 HOW_TO_RECORD = (
     "Record a program that reads through `tf.data`, with "
     "`tf.profiler.experimental.ProfilerOptions(host_tracer_level=2)`."
 )
 HOW_TO_ANNOTATE = 'Annotate what gets the input, to see how long it takes: `with {}("load_batch"): …`.'
 _TRACE = {"JAX": "jax.profiler.TraceAnnotation", "TensorFlow": "tf.profiler.experimental.Trace"}
+WAIT_MEANING = "Time in which a step waits for input or copies it to the device."
 BY_THEIR_NAMES = (
     "Annotations and Python functions count as input by their names. Their wall time is time of the steps in which no "
     "op runs and no device works; it is no part of the input wait, which only `tf.data` and stages of `grain` show."
@@ -60,11 +50,8 @@ BY_THEIR_NAMES = (
 
 
 def _categories(pair: Pair, _options: Any) -> dict[str, str]:
-    def make() -> set[str]:
-        diff = pair.diff("input_pipeline")
-        return {*diff["category"], *diff["category_candidate"].dropna()}
-
-    there = pair.cached("input categories", make)
+    diff = pair.diff("input_pipeline")
+    there = pair.cached("input categories", lambda: {*diff["category"], *diff["category_candidate"].dropna()})
     return {name: name for name in INPUT_CATEGORIES if name in there}
 
 
@@ -72,10 +59,7 @@ def _categories(pair: Pair, _options: Any) -> dict[str, str]:
 class Options:
     """Which input ops are shown, and the input wait of each step as a time or as a share of it."""
 
-    filter: str = option(
-        "", "Filter", hint="words in the name",
-        help="Shows ops whose names contain all words; case does not matter",
-    )  # fmt: skip
+    filter: str = option("", "Filter", hint="words in the name", help=FILTER_HELP)
     category: str | None = option(None, "Category", _categories)
     wait_as: Literal["time", "share"] = option("time", "Input wait as", {"time": "time", "share": "share"})
 
@@ -84,17 +68,17 @@ def blocks(pair: Pair, options: Options) -> Iterator[Block]:
     """How long the steps wait, in a sentence and as figures; every input op, what changed most, and each step."""
     yield Text(headline(pair), "headline")
     if _is_without_input(pair):
-        yield from _of_program(pair) if len(that_get_input(pair)) else [Text(_how_to_see(pair), "notice")]
+        yield from _of_program(pair) if len(input_annotations(pair)) else [Text(_how_to_see(pair), "notice")]
         return
     yield later(partial(_figures, pair))
     yield later(partial(_of_program, pair))
     yield later(partial(_what_next, pair))
     if not pair.diff("input_pipeline").empty:
         yield Choose(["filter", "category"])
-        rows = cache(partial(ops_view.rows_of, pair, options.filter, options.category))
-        yield later(lambda: [ops_view.table(pair, rows())])
+        rows = cache(partial(input_ops.rows_of, pair, options.filter, options.category))
+        yield later(lambda: [input_ops.table(pair, rows())])
         if not pair.is_single:
-            yield later(lambda: ops_view.what_changed(pair, rows(), (options.filter, options.category)))
+            yield later(lambda: input_ops.what_changed(pair, rows(), (options.filter, options.category)))
     if may_draw(frame for _, frame in _steps(pair)):
         yield Choose(["wait_as"])
         yield Chart("input_wait", partial(_wait, pair, options), on=options.wait_as)
@@ -115,23 +99,22 @@ def headline(pair: Pair) -> str:
 
 
 def _getting_input(pair: Pair) -> str:
-    """How much of the step each run spends in annotations and functions that get input; empty without any, or where
-    steps are unknown."""
+    """How much of the step each run spends in annotations and functions that get input; empty if unknown."""
     if not all(map(has_step_times, pair.runs)):
         return ""
     sides = pair.cached("getting input", partial(getting_input, pair))
-    of_runs = [
-        f"{name} spends {format_percent(us.sum() / step_us)} of the step time in {as_code(us.index[0])}"
-        + (f" and {len(us) - 1:,} more" if len(us) > 1 else "")
-        for name, (us, step_us) in zip(pair.marked, sides, strict=True)
-        if len(us) and step_us > 0
-    ]
+    of_runs = []
+    for name, (us, step_us) in zip(pair.marked, sides, strict=True):
+        if len(us) and step_us > 0:
+            more = f" and {len(us) - 1:,} more" if len(us) > 1 else ""
+            share = format_percent(us.sum() / step_us)
+            of_runs.append(f"{name} spends {share} of the step time in {as_code(us.index[0])}{more}")
     return capitalized("; ".join(of_runs[: len(pair.shown)]))
 
 
 def _of_program(pair: Pair) -> Iterator[Block]:
     """What gets input and is no op, by the names that the program gave it; nothing without any."""
-    rows = that_get_input(pair)
+    rows = input_annotations(pair)
     if len(rows):
         yield host_annotations.table(pair, rows, "Input by name")
         yield Text(BY_THEIR_NAMES, "quiet")
@@ -144,14 +127,11 @@ def _how_to_see(pair: Pair) -> str:
     return how if frameworks == {"JAX"} else f"{HOW_TO_RECORD} {how}"
 
 
+@cached_per_pair
 def waits_of(pair: Pair) -> tuple[InputWait, InputWait]:
     """How long each run waits for input, on the host that is shown or on the slowest host of each step."""
-
-    def make() -> tuple[InputWait, InputWait]:
-        ours, theirs = map(input_bound.wait_of_side, pair.sides)
-        return ours, theirs
-
-    return pair.cached("input_waits", make)
+    ours, theirs = map(input_bound.wait_of_side, pair.sides)
+    return ours, theirs
 
 
 def _has_ops(pair: Pair) -> bool:
@@ -172,41 +152,32 @@ def _why_not(pair: Pair) -> str:
 
 def _figures(pair: Pair) -> Iterator[Block]:
     """The verdicts on the input wait and the mean call to tf.data, and the key figures of the input."""
-    waiting, calls = pair.cached("input_verdicts", partial(_verdicts, pair))
+    waiting, calls = _verdicts(pair)
     if not pair.is_identical:
-        rows = [Judged("Input wait", waiting)]
+        judged = [Judged("Input wait", waiting)]
         if calls is not None:
-            rows.append(Judged(f"Mean tf.data call ({calls.name})", calls.verdict))
-        yield Judgements(rows)
-    figures = [_waiting(pair, waiting), _share(pair), _step_time(pair), _on_host(pair), _mean_call(pair, calls)]
+            judged.append(Judged(f"Mean tf.data call ({calls.name})", calls.verdict))
+        yield Judgements(judged)
+    rows: tuple[tuple[str, Unit, str, Better, str], ...] = (
+        ("Input wait per step", "µs", "input_time_us", better_by(waiting), WAIT_MEANING),
+        ("Share of the step", "share", "share", "neither", "Input wait ÷ step time, of all included steps together."),
+        ("Mean step time", "µs", "step_time_us", better_by(pair.verdict), "Each step as long as on its slowest host."),
+    )
+    figures = []
+    for label, unit, name, better, meaning in rows:
+        spreads: list[Spread] = [getattr(wait, name) for wait in waits_of(pair)]
+        meaning = _with_spreads(meaning, pair, spreads, format_percent if unit == "share" else format_time_us)
+        figures.append(KeyFigure(label, unit, spreads[0].average, spreads[1].average, better, meaning))
+    figures += [_on_host(pair), _mean_call(pair, calls)]
     known = [one for one in figures if not (math.isnan(one.baseline) and math.isnan(one.candidate))]
     if known:
         yield cards(pair, known)
 
 
+@cached_per_pair
 def _verdicts(pair: Pair) -> tuple[Verdict, CallVerdict | None]:
     """On the input wait of the steps, and on the mean call to the slowest pipeline if both runs have one."""
     return on_waiting(pair), pair.slowest_call_verdict()
-
-
-def _waiting(pair: Pair, verdict: Verdict) -> KeyFigure:
-    ours, theirs = (wait.input_time_us.average for wait in waits_of(pair))
-    meaning = "Time in which a step waits for input or copies it to the device."
-    meaning = _with_spreads(meaning, pair, "input_time_us")
-    return _figure("Input wait per step", ours, theirs, better_by(verdict), meaning)
-
-
-def _share(pair: Pair) -> KeyFigure:
-    ours, theirs = (wait.share.average for wait in waits_of(pair))
-    meaning = _with_spreads("Input wait ÷ step time, of all included steps together.", pair, "share")
-    return KeyFigure("Share of the step", "share", ours, theirs, "neither", meaning)
-
-
-def _step_time(pair: Pair) -> KeyFigure:
-    ours, theirs = (wait.step_time_us.average for wait in waits_of(pair))
-    meaning = _with_spreads("Each step as long as on its slowest host.", pair, "step_time_us")
-    better = better_by(pair.verdict)
-    return _figure("Mean step time", ours, theirs, better, meaning)
 
 
 def _on_host(pair: Pair) -> KeyFigure:
@@ -216,7 +187,7 @@ def _on_host(pair: Pair) -> KeyFigure:
         f"Self time of all input ops per {per}, summed over all threads and hosts. It includes work ahead of time, "
         "for which no step waits."
     )
-    return _figure(f"Input ops per {per}", ours, theirs, "neither", meaning)
+    return KeyFigure(f"Input ops per {per}", "µs", ours, theirs, "neither", meaning)
 
 
 def _mean_call(pair: Pair, found: CallVerdict | None) -> KeyFigure:
@@ -224,24 +195,17 @@ def _mean_call(pair: Pair, found: CallVerdict | None) -> KeyFigure:
     if found is None:
         ours, theirs = (input_bound.mean_call_us(table) for table in pair.tables("tf_data_pipelines"))
         meaning = "How long the program waited for an element on average, all pipelines together."
-        return _figure("Mean call to tf.data", ours, theirs, "neither", meaning)
-    meaning = (
-        f"Mean time that the program waits for an element, each run's slowest pipeline: {as_markdown(found.name)}."
-    )
-    return _figure("Mean tf.data call", found.baseline_us, found.candidate_us, better_by(found.verdict), meaning)
+        return KeyFigure("Mean call to tf.data", "µs", ours, theirs, "neither", meaning)
+    name, better = as_markdown(found.name), better_by(found.verdict)
+    meaning = f"Mean time that the program waits for an element, each run's slowest pipeline: {name}."
+    return KeyFigure("Mean tf.data call", "µs", found.baseline_us, found.candidate_us, better, meaning)
 
 
-def _figure(label: str, baseline: float, candidate: float, better: Better, meaning: str) -> KeyFigure:
-    return KeyFigure(label, "µs", baseline, candidate, better, meaning)
-
-
-def _with_spreads(meaning: str, pair: Pair, field: str) -> str:
+def _with_spreads(meaning: str, pair: Pair, spreads: Sequence[Spread], text: Callable[[float], str]) -> str:
     """The meaning of a figure, and its mean, standard deviation and range in each run, as a table in Markdown."""
-    text = format_percent if field == "share" else format_time_us
     rows = []
-    for (side, _), wait in zip(pair.shown, waits_of(pair), strict=False):
+    for (side, _), wait, spread in zip(pair.shown, waits_of(pair), spreads, strict=False):
         if wait.is_known:
-            spread: input_bound.Spread = getattr(wait, field)
             numbers = (spread.average, spread.deviation, spread.smallest, spread.largest)
             rows.append(" | ".join(["", side.role, *map(text, numbers), f"{wait.steps:,}", ""]).strip())
     if not rows:
@@ -268,18 +232,15 @@ def _what_next(pair: Pair) -> Iterator[Block]:
         yield Links([Link("Find the slowest iterator in tf.data", "tf_data")])
 
 
+@cached_per_pair
 def _steps(pair: Pair) -> list[tuple[Side, pd.DataFrame]]:
     """The steps to draw of each run, each with its share of input wait; none for a run whose input wait is unknown."""
-
-    def make() -> list[tuple[Side, pd.DataFrame]]:
-        series = []
-        for (side, run), wait in zip(pair.shown, waits_of(pair), strict=False):
-            frame = steps_of_straggler(run.table("steps", host=pair.host_of(run)))
-            frame = frame if wait.is_known else frame.iloc[:0]
-            series.append((side, frame.assign(input_share=input_bound.share_by_step(frame))))
-        return series
-
-    return pair.cached("input_steps", make)
+    series = []
+    for (side, run), wait in zip(pair.shown, waits_of(pair), strict=False):
+        frame = steps_of_straggler(run.table("steps", host=pair.host_of(run)))
+        frame = frame if wait.is_known else frame.iloc[:0]
+        series.append((side, frame.assign(input_share=input_bound.share_by_step(frame))))
+    return series
 
 
 def _wait(pair: Pair, options: Options) -> Any:
@@ -290,14 +251,11 @@ def _wait(pair: Pair, options: Options) -> Any:
     return charts.input_shares(series) if options.wait_as == "share" else charts.step_times(series)
 
 
+@cached_per_pair
 def _by_core(pair: Pair) -> list[tuple[Side, pd.DataFrame]]:
     """How the input wait of each step differs between the cores of each run; none where no run has several."""
-
-    def make() -> list[tuple[Side, pd.DataFrame]]:
-        found = [(side, input_bound.share_by_core(run, pair.host_of(run))) for side, run in pair.shown]
-        return found if any((frame["cores"] > 1).any() and frame["largest"].any() for _, frame in found) else []
-
-    return pair.cached("input_by_core", make)
+    found = [(side, input_bound.share_by_core(run, pair.host_of(run))) for side, run in pair.shown]
+    return found if any((frame["cores"] > 1).any() and frame["largest"].any() for _, frame in found) else []
 
 
 def _cores(pair: Pair, _options: Any = None) -> Any:
@@ -312,20 +270,20 @@ def _what_cores_are(pair: Pair) -> str:
 
 def _cores_as_facts(pair: Pair) -> Facts:
     """Of the steps together: the least and the largest share of any core, and the mean of all."""
-    columns = [
-        [format_percent(frame["least"].min()), format_percent(frame["mean"].mean()),
-         format_percent(frame["largest"].max()), f"{frame['cores'].max():,}"] if len(frame) else [MISSING] * 4
-        for _, frame in _by_core(pair)
-    ]  # fmt: skip
+    columns = []
+    for _, frame in _by_core(pair):
+        shares = map(format_percent, (frame["least"].min(), frame["mean"].mean(), frame["largest"].max()))
+        columns.append([*shares, f"{frame['cores'].max():,}"] if len(frame) else [MISSING] * 4)
     what = _what_cores_are(pair)
     labels = ("Least", "Mean", "Largest", what.capitalize())
     rows = [[label, *cells] for label, *cells in zip(labels, *columns, strict=True)]
     return Facts([f"Input wait of the {what}, share of a step", *pair.headings], rows, range(1, len(columns) + 1))
 
 
+@cached_per_pair
 def _by_category(pair: Pair) -> pd.DataFrame:
     """The self time of input ops by category."""
-    return pair.cached("input_categories", lambda: input_ops.category_times(pair.diff("input_pipeline")))
+    return input_ops.category_times(pair.diff("input_pipeline"))
 
 
 def _category_times(pair: Pair, _options: Any = None) -> Any:

@@ -58,7 +58,8 @@ def clock_change(pair: Pair) -> ClockChange | None:
         return None
     rows, of = _kernels(pair), "kernels"
     if rows.empty:
-        rows, of = _instructions(pair.instructions()), "instructions"
+        diff = pair.instructions()  # whose costs say what they are bound by
+        rows, of = _work(diff, "self_time_us", "executions", diff["bound_by_baseline"].fillna("")), "instructions"
     same = rows[rows["is_same"]]
     for side in ("ours", "theirs"):
         if not same[side].sum() >= _SAME_WORK * rows[side].sum() > 0:
@@ -78,7 +79,6 @@ def _kernels(pair: Pair) -> pd.DataFrame:
     them as often, of one name and launched in one way; `bound_by`, as their op's costs say, else by their names: what
     is no product and belongs to no op with one moves memory."""
     diff = pair.diff("kernel_stats")
-    total, count = "total_duration_us", "occurrences"
     names = diff["kernel_name"]
     is_layout = names.str.contains(LAYOUT)
     is_product = names.str.contains(_PRODUCT) & ~is_layout
@@ -88,13 +88,8 @@ def _kernels(pair: Pair) -> pd.DataFrame:
     ops = pair.diff()
     ops = ops[ops["host_or_device"] == DEVICE].drop_duplicates("op_name")
     by_op = diff["op_name"].map(ops.set_index("op_name")["bound_by_baseline"]).fillna("")
-    return _work(diff, total, count, by_op.where(by_op.isin([COMPUTE, MEMORY]), by_name))
-
-
-def _instructions(diff: pd.DataFrame) -> pd.DataFrame:
-    """As `_kernels`, for the instructions of XLA programs, whose costs say what they are bound by."""
-    total, count = "self_time_us", "executions"
-    return _work(diff, total, count, diff["bound_by_baseline"].fillna(""))
+    bound_by = by_op.where(by_op.isin([COMPUTE, MEMORY]), by_name)
+    return _work(diff, "total_duration_us", "occurrences", bound_by)
 
 
 def _work(diff: pd.DataFrame, total: str, count: str, bound_by: pd.Series) -> pd.DataFrame:

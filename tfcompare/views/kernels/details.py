@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Literal
 
@@ -19,7 +20,7 @@ from tfcompare.views.blocks import Block, Code, Details, Links, Live, Text
 from tfcompare.views.columns import row_keys
 from tfcompare.views.kernels.figures import COUNT, TIME, with_ranks_and_shares
 from tfcompare.views.ops import op
-from tfcompare.views.view import CHANGE, by_role
+from tfcompare.views.view import CHANGE, by_role, cached_per_pair
 
 By = KernelGrouping | Literal["launch"]
 
@@ -30,26 +31,20 @@ NO_OP = "(no op)"
 """The op of kernels for which the profile names none."""
 
 
+@cached_per_pair
 def rows_of(pair: Pair, by: By) -> pd.DataFrame:
     """The diff of the pair's kernels, aggregated, with ranks and shares."""
-
-    def make() -> pd.DataFrame:
-        diff = pair.diff("kernel_stats")
-        if by != "launch":
-            diff = group_kernels(diff, by, pair.group_verdicts, pair.manual_pairs)
-        return with_ranks_and_shares(diff)
-
-    return pair.cached(("kernel_rows", by), make)
+    diff = pair.diff("kernel_stats")
+    if by != "launch":
+        diff = group_kernels(diff, by, pair.group_verdicts, pair.manual_pairs)
+    return with_ranks_and_shares(diff)
 
 
+@cached_per_pair
 def display_names(pair: Pair) -> dict[str, str]:
     """The short name of each kernel of the pair, and the text for no op."""
-
-    def make() -> dict[str, str]:
-        diff = pair.diff("kernel_stats")
-        return {**kernel_labels([*diff["kernel_name"], *diff["kernel_name_candidate"].dropna()]), "": NO_OP}
-
-    return pair.cached("kernel_readings", make)
+    diff = pair.diff("kernel_stats")
+    return {**kernel_labels([*diff["kernel_name"], *diff["kernel_name_candidate"].dropna()]), "": NO_OP}
 
 
 def kernel_key(rows: pd.DataFrame) -> pd.Series:
@@ -58,7 +53,7 @@ def kernel_key(rows: pd.DataFrame) -> pd.Series:
     return row_keys(rows, keys)
 
 
-def of_row(pair: Pair, row: pd.Series, by: By) -> Details:
+def details_of_row(pair: Pair, row: pd.Series, by: By) -> Details:
     """The op of a row of `rows_of`, or the kernel with its launches and its op if it has only one."""
     launches, match = launches_of(pair, row, by), str(row["match"])
     if by == "op_name":
@@ -120,15 +115,13 @@ def _ops_of(launches: pd.DataFrame) -> list[str]:
 def _launches(pair: Pair, launches: pd.DataFrame) -> Block:
     """The launches: first the columns that differ between them, then their figures."""
     keys = [name for name in ("op_name", "kernel_name", "host") if launches[name].nunique() > 1] or ["op_name"]
-    launch = {key: [key] if _is_same(launches, key) else [key, f"{key}_candidate"] for key in LAUNCH}
+    launch, both = {}, launches[launches["status"] == MATCHED]
+    for key in LAUNCH:
+        is_same = both[key].astype("str").tolist() == both[f"{key}_candidate"].astype("str").tolist()
+        launch[key] = [key] if is_same else [key, f"{key}_candidate"]
     names = [*keys, *launch["block_dim"], *launch["grid_dim"], *by_role(TIME, CHANGE[:3]), *by_role(COUNT)]
     names += [*launch["registers_per_thread"], *launch["shared_memory_bytes"]]
     names += [name for duration in DURATIONS for name in by_role(duration)]
     names += [*(name for flag in FLAGS for name in by_role(flag)), "status"]
-    return op.small_table(pair, schema.KERNEL_STATS, "Launches", launches, names, "launches_", display_names(pair))
-
-
-def _is_same(launches: pd.DataFrame, key: str) -> bool:
-    """Whether all launches have the same value on both sides."""
-    there = launches[launches["status"] == MATCHED]
-    return there[key].astype("str").tolist() == there[f"{key}_candidate"].astype("str").tolist()
+    table = op.small_table(pair, schema.KERNEL_STATS, "Launches", launches, names, "launches_")
+    return replace(table, readings=display_names(pair))

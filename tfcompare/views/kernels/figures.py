@@ -23,6 +23,11 @@ MATCHED_TIME = "Time with a counterpart"
 TIME, COUNT = "total_duration_us", "occurrences"
 USED, ELIGIBLE = "is_kernel_using_tensor_core", "is_op_tensor_core_eligible"
 
+TIME_MEANING = "Time of all kernels, over all streams; kernels that run at once count in full."
+ON_CORES_MEANING = "Share of the kernel time in kernels that use tensor cores (AMD: matrix cores), by their names."
+COPIES_MEANING = "Time of all copies, over all devices; copies made by kernels count as kernels."
+MATCHED_MEANING = "Share of both runs' kernel time in launches that have a counterpart in the other run."
+
 USES = ("on tensor cores", "eligible, but not on tensor cores", "not eligible")
 """How kernels use tensor cores, in the order of `tensor_core_use`."""
 
@@ -34,19 +39,17 @@ def kernel_figures(diff: pd.DataFrame, copies: pd.DataFrame, per: str) -> list[K
     or run. Figures that neither side has are left out.
     """
     time = _totals(diff, TIME)
-    matched = sum(_without_nan(_totals(diff[diff["status"] == MATCHED], TIME)))
-    copied = copies[copies["kind"] != MEMORY_SET]
+    whole, matched = (sum(_without_nan(_totals(rows, TIME))) for rows in (diff, diff[diff["status"] == MATCHED]))
+    copy_time = _totals(copies[copies["kind"] != MEMORY_SET], "duration_us")
+    using = [diff[diff[f"{USED}_{role}"].fillna(False).astype("bool")] for role in SIDES]
+    ours, theirs = (share_of(_without_nan(_totals(rows, TIME))[i], time[i]) for i, rows in enumerate(using))
     figures = [
-        KeyFigure(f"Kernel time per {per}", "µs", *time, "neither",
-                  "Time of all kernels, over all streams; kernels that run at once count in full."),
+        KeyFigure(f"Kernel time per {per}", "µs", *time, "neither", TIME_MEANING),
         KeyFigure(f"Launches per {per}", "", *_totals(diff, COUNT), "lower", "Kernel launches on all devices."),
-        KeyFigure("Time on tensor cores", "share", *_flagged_shares(diff, USED), "neither",
-                  "Share of the kernel time in kernels that use tensor cores (AMD: matrix cores), by their names."),
-        KeyFigure(f"Copy time per {per}", "µs", *_totals(copied, "duration_us"), "neither",
-                  "Time of all copies, over all devices; copies made by kernels count as kernels."),
-        KeyFigure(MATCHED_TIME, "share", math.nan, share_of(matched, sum(_without_nan(time))), "neither",
-                  "Share of both runs' kernel time in launches that have a counterpart in the other run."),
-    ]  # fmt: skip
+        KeyFigure("Time on tensor cores", "share", ours, theirs, "neither", ON_CORES_MEANING),
+        KeyFigure(f"Copy time per {per}", "µs", *copy_time, "neither", COPIES_MEANING),
+        KeyFigure(MATCHED_TIME, "share", math.nan, share_of(matched, whole), "neither", MATCHED_MEANING),
+    ]
     return [f for f in figures if not (math.isnan(f.baseline) and math.isnan(f.candidate))]
 
 
@@ -79,10 +82,8 @@ def with_ranks_and_shares(rows: pd.DataFrame) -> pd.DataFrame:
     for role in SIDES:
         times = rows[f"{TIME}_{role}"].astype("float64").dropna().sort_values(ascending=False, kind="stable")
         share = share_of_whole(np.asarray(times, dtype=np.float64))
-        ranked = pd.DataFrame(
-            {"rank": np.arange(1, len(times) + 1), "share": share, "sum": share.cumsum()}, times.index
-        )
-        ranked = ranked.reindex(rows.index)
+        ranks = {"rank": np.arange(1, len(times) + 1), "share": share, "sum": share.cumsum()}
+        ranked = pd.DataFrame(ranks, times.index).reindex(rows.index)
         columns[f"time_rank_{role}"] = ranked["rank"].astype("Int64")
         columns[f"time_share_{role}"] = ranked["share"]
         columns[f"cumulative_time_share_{role}"] = ranked["sum"]
@@ -110,13 +111,6 @@ def tensor_core_use(diff: pd.DataFrame) -> pd.DataFrame:
 def _totals(diff: pd.DataFrame, metric: str) -> tuple[float, float]:
     """The sums of both sides; NaN for a side that has no rows."""
     ours, theirs = (float(diff[f"{metric}_{role}"].astype("float64").sum(min_count=1)) for role in SIDES)
-    return ours, theirs
-
-
-def _flagged_shares(diff: pd.DataFrame, flag: str) -> tuple[float, float]:
-    flagged = [diff[diff[f"{flag}_{role}"].fillna(False).astype("bool")] for role in SIDES]
-    whole = _totals(diff, TIME)
-    ours, theirs = (share_of(_without_nan(_totals(rows, TIME))[i], whole[i]) for i, rows in enumerate(flagged))
     return ours, theirs
 
 

@@ -16,10 +16,8 @@ from tfcompare.compare.pair import Pair
 from tfcompare.run import Run
 from tfcompare.schema import SIDES
 from tfcompare.text import as_code
-from tfcompare.views import bars as ops
-from tfcompare.views import shares
-from tfcompare.views import shares as charts
-from tfcompare.views.bars import changes_of_pair
+from tfcompare.units import format_value
+from tfcompare.views import bars, shares
 from tfcompare.views.blocks import (
     Beside,
     Block,
@@ -36,8 +34,7 @@ from tfcompare.views.blocks import (
     Text,
     later,
 )
-from tfcompare.views.chart_style import Quantity
-from tfcompare.views.kernels import charts as kernels
+from tfcompare.views.chart_style import Quantity, shorten_distinct
 from tfcompare.views.kernels import figures as kernel_stats
 from tfcompare.views.kernels.details import (
     DURATIONS,
@@ -45,9 +42,9 @@ from tfcompare.views.kernels.details import (
     LAUNCH,
     NO_OP,
     By,
+    details_of_row,
     display_names,
     kernel_key,
-    of_row,
     rows_of,
 )
 from tfcompare.views.kernels.figures import COUNT, TIME
@@ -58,15 +55,20 @@ from tfcompare.views.pair_words import why_not_compared
 from tfcompare.views.view import CHANGE, Make, View, by_role, cached_section, changed, everything, largest_first
 
 GROUPINGS: dict[By, str] = {
-    "kernel_name": "kernel", "op_name": "op", "kernel_and_op": "kernel and op", "launch": "every launch",
-}  # fmt: skip
-QUANTITIES: dict[str, tuple[str, Quantity]] = {
-    "time": (TIME, kernels.KERNEL_TIME),
-    "launches": (COUNT, kernels.LAUNCHES),
+    "kernel_name": "kernel",
+    "op_name": "op",
+    "kernel_and_op": "kernel and op",
+    "launch": "every launch",
 }
+QUANTITIES: dict[str, tuple[str, Quantity]] = {
+    "time": (TIME, Quantity("kernel time", "µs", "less time", "more time")),
+    "launches": (COUNT, Quantity("kernel launches", "", "fewer launches", "more launches")),
+}
+HALF_A_LABEL = 23
 MOST_OPS = 5
 """Ops that a text names."""
 
+FILTER_HELP = "All words must be in the names of kernel and op; case does not matter"
 GROUP_BY_HELP = (
     "Times and launches are summed over hosts and devices. A launch is one kernel of one op with one block, grid, "
     "number of registers and size of shared memory."
@@ -93,12 +95,6 @@ _WHY_MISSING = {
     "ran, as those of plug-in devices may.",
     "CPU": "ran without GPU events: on the CPU only, or the profiler was not allowed to record the GPU.",
 }
-_KEYS: dict[By, list[str]] = {
-    "kernel_name": ["kernel_name"],
-    "op_name": ["op_name"],
-    "kernel_and_op": ["kernel_name", "op_name"],
-    "launch": ["kernel_name", "op_name", "block_dim", "grid_dim"],
-}
 
 
 def _has_several_devices(pair: Pair, _options: Any) -> bool:
@@ -110,10 +106,7 @@ class Options:
     """Which kernels are shown, and how."""
 
     by: By = option("kernel_name", "Group by", GROUPINGS, help=GROUP_BY_HELP)
-    filter: str = option(
-        "", "Filter", hint="words in kernel or op",
-        help="All words must be in the names of kernel and op; case does not matter",
-    )  # fmt: skip
+    filter: str = option("", "Filter", hint="words in kernel or op", help=FILTER_HELP)
     per_launch: bool = option(False, "Per launch", address="each", help=PER_LAUNCH)
     changes: Literal["time", "launches"] = option(
         "time", "Changes of", {"time": "time", "launches": "launches"}, address="movers"
@@ -174,15 +167,15 @@ def _without_kernels(pair: Pair) -> list[Run]:
 
 def _why_missing(runs: Sequence[Run]) -> str:
     """Why runs have no kernels, those of one device type in one sentence."""
-    said, names = [], dict[str, list[str]]()
+    reasons, names = [], dict[str, list[str]]()
     for run in runs:
         device = run.info.device_type if run.info.device_type in _WHY_MISSING else "CPU"
         if run.has_recorded_devices():
             names.setdefault(device, []).append(as_code(run.name))
         else:
-            said.append(f"{as_code(run.name)}: {run.why_untimed}.")
-    said += [f"{' and '.join(dict.fromkeys(names[device]))} {_WHY_MISSING[device]}" for device in names]
-    return " ".join(said)
+            reasons.append(f"{as_code(run.name)}: {run.why_untimed}.")
+    reasons += [f"{' and '.join(dict.fromkeys(names[device]))} {_WHY_MISSING[device]}" for device in names]
+    return " ".join(reasons)
 
 
 def _how_to_record(without: Sequence[Run]) -> Iterator[Block]:
@@ -235,9 +228,12 @@ def _table(pair: Pair, rows: pd.DataFrame, options: Options) -> Table:
 
 def _columns(by: By, *, every: bool) -> list[str]:
     """The table's columns, most important first; with `every`, all of TensorBoard's GPU kernel stats."""
-    names = [*_KEYS[by], *by_role(TIME, SIDES if by == "launch" else CHANGE[:3])]
-    if by in ("kernel_name", "op_name"):
-        names += by_role(COUNT, CHANGE[:3])
+    if by == "launch":
+        names = ["kernel_name", "op_name", *LAUNCH[:2], *by_role(TIME)]
+    elif by == "kernel_and_op":
+        names = ["kernel_name", "op_name", *by_role(TIME, CHANGE[:3])]
+    else:
+        names = [by, *by_role(TIME, CHANGE[:3]), *by_role(COUNT, CHANGE[:3])]
     names += ["verdict"]
     if every:
         names += [*by_role("time_rank"), *by_role(TIME, CHANGE[2:]), *by_role("time_share")]
@@ -255,26 +251,46 @@ def _details(pair: Pair, by: By, chosen: str) -> Details | None:
     """The selected kernel or op, even if the filter hides it."""
     every = rows_of(pair, by)
     found = every[kernel_key(every) == chosen]
-    return None if found.empty else of_row(pair, found.iloc[0], by)
+    return None if found.empty else details_of_row(pair, found.iloc[0], by)
 
 
 def _what_changed(pair: Pair, rows: pd.DataFrame, options: Options) -> Iterator[Block]:
     metric, quantity = QUANTITIES[options.changes]
-    changes, make = largest_changes(rows, n=ops.TOP, metric=metric), partial(_changes, pair, options)
+    changes, make = largest_changes(rows, n=bars.TOP, metric=metric), partial(_changes, pair, options)
     nothing = f"None of these rows changed its {quantity.name}."
     return changed("kernel_changes", changes, make, on=options, nothing=nothing, is_time=metric == TIME)
 
 
-def _changes(pair: Pair, options: Options, letters: int = ops.MOVER_LENGTH) -> Any:
+def _changes(pair: Pair, options: Options, letters: int = bars.MOVER_LENGTH) -> Any:
     if pair.is_single or pair.diff("kernel_stats").empty:
         return None
     metric, quantity = QUANTITIES[options.changes]
-    changes = largest_changes(_rows(pair, options), n=ops.TOP, metric=metric)
+    changes = largest_changes(_rows(pair, options), n=bars.TOP, metric=metric)
     if changes.empty:
         return None
-    named = kernels.labelled(changes, metric, options.by, display_names(pair))
+    rows = _with_labels(changes, metric, options.by, display_names(pair))
     per = pair.sums_per(per_occurrence=options.per_launch).of(schema.KERNEL_STATS.column(metric)) or "run"
-    return changes_of_pair(pair, named, metric, by="name", quantity=quantity, letters=letters, per=per)
+    return bars.changes_of_pair(pair, rows, metric, by="name", quantity=quantity, letters=letters, per=per)
+
+
+def _with_labels(rows: pd.DataFrame, metric: str, by: By, readings: dict[str, str]) -> pd.DataFrame:
+    """Changes of `metric` with `name` (in full), `label` (short) and `detail` (what else there is to know of each)."""
+    op = rows["op_name"].replace("", readings[""]) if "op_name" in rows else pd.Series("", rows.index, dtype="str")
+    other, unit, what = (COUNT, "", " launches") if metric == TIME else (TIME, "µs", "")
+    ours, theirs = (rows[f"{other}_{role}"].map(partial(format_value, unit=unit)) for role in SIDES)
+    more = ours + " → " + theirs + what
+    if by == "op_name":
+        return rows.assign(name=op, label=shorten_distinct(op.tolist(), bars.MOVER_LENGTH), detail=more)
+    label, detail = rows["kernel_name"].map(readings), op
+    if by == "launch":
+        detail = op + " · block " + rows["block_dim"] + " · grid " + rows["grid_dim"]
+    if by != "kernel_name":
+        halves = (shorten_distinct(half.tolist(), HALF_A_LABEL) for half in (label, op))
+        label = pd.Series([f"{kernel} · {of}" for kernel, of in zip(*halves, strict=True)], op.index)
+        place = label.groupby(label).cumcount()
+        label = label.where(place == 0, label + " #" + (place + 1).astype("str"))
+    detail = (detail + " · " + more).str.removeprefix(" · ")
+    return rows.assign(name=rows["kernel_name"], label=label, detail=detail)
 
 
 def _distributions(pair: Pair, options: Options) -> Iterator[Block]:
@@ -282,11 +298,12 @@ def _distributions(pair: Pair, options: Options) -> Iterator[Block]:
     groupings: tuple[By, ...] = ("kernel_name", "op_name")
     times = {by: pair.cached(("kernel_times", by), partial(_times, pair, by)) for by in groupings}
     reach = largest_bar(list(times.values()), TIME, len(pair.shown), as_shares=options.shares)
-    yield Beside([
-        [Chart(f"shares_{by}", partial(_bars, pair, rows, by, reach, options.shares), on=options.shares,
-               facts=shares.facts(pair, rows, "Share of kernel time by op", MOST_OPS) if by == "op_name" else None)]
-        for by, rows in times.items()
-    ])  # fmt: skip
+    facts = {"op_name": shares.facts(pair, times["op_name"], "Share of kernel time by op", MOST_OPS)}
+    columns = []
+    for by, rows in times.items():
+        draw = partial(_bars, pair, rows, by, reach, options.shares)
+        columns.append([Chart(f"shares_{by}", draw, facts.get(by), options.shares)])
+    yield Beside(columns)
 
 
 def _times(pair: Pair, by: By) -> pd.DataFrame:
@@ -311,8 +328,8 @@ def _tensor_cores(pair: Pair, options: Options) -> Any:
         return None
     sides, title = [side for side, _ in pair.shown], "Kernel time by use of tensor cores"
     if options.shares:
-        return charts.share_bars(use, sides, TIME, title=title, axis="Share of kernel time")
-    return charts.time_bars(use, sides, TIME, title=title, axis=f"Kernel time per {pair.per_what}")
+        return shares.share_bars(use, sides, TIME, title=title, axis="Share of kernel time")
+    return shares.time_bars(use, sides, TIME, title=title, axis=f"Kernel time per {pair.per_what}")
 
 
 def _copies(pair: Pair, options: Options) -> Table:
@@ -321,10 +338,8 @@ def _copies(pair: Pair, options: Options) -> Table:
     time, count, size = "duration_us", "occurrences", "size_bytes"
     names = ["kind", *(["host", "device"] if options.by_device else []), *by_role(time, CHANGE[:3])]
     names += [name for metric in (count, size, "bandwidth_bytes_per_s") for name in by_role(metric)]
-    return Table(
-        schema.COPIES, "Copies", rows, names, is_alone=pair.is_single, nothing=NO_COPIES, address="copies_",
-        sums_per=pair.sums_per(),
-    )  # fmt: skip
+    per, alone = pair.sums_per(), pair.is_single
+    return Table(schema.COPIES, "Copies", rows, names, alone, nothing=NO_COPIES, address="copies_", sums_per=per)
 
 
 CHARTS: dict[str, Make] = {"kernel_changes": _changes, "tensor_cores": _tensor_cores}

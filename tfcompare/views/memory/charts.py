@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -25,16 +26,16 @@ if TYPE_CHECKING:
 Align = Literal["time", "step"]
 Axis = Literal["time", "share"]
 Lines = Sequence[tuple[Side, "pd.DataFrame"]]
-"""Runs, each with the events returned by `tools.memory_timeline.drawn`; runs without rows are not drawn."""
+"""Runs, each with the events returned by `curve.line_of`; runs without rows are not drawn."""
 
 LEVELS = {
-    "in_use_bytes": "in use",
-    "heap_bytes": "on the heap",
-    "stack_bytes": "reserved for the stack",
-    "free_bytes": "free",
-    "fragmentation": "fragmentation",
+    "in_use_bytes": ("in use", "the memory in use", "in use"),
+    "heap_bytes": ("heap", "the heap", "on the heap"),
+    "stack_bytes": ("stack", "the stack", "reserved for the stack"),
+    "free_bytes": ("free", "the free memory", "free"),
+    "fragmentation": ("fragmentation", "fragmentation", "fragmentation"),
 }
-"""The levels of a timeline, worded to follow "memory"."""
+"""What each level of a timeline is called as a choice, in a sentence, and after "memory"."""
 
 PEAKS = {"free_bytes": "minimum"}
 """The word for the marked event if it is not a peak."""
@@ -62,16 +63,15 @@ LIVE = Quantity("memory at the peak", "bytes", "less memory", "more memory")
 def typical_step(steps: Lines, level: str, axis: Axis) -> go.Figure:
     """One level over one step of each run: the median as a line, from the lowest to the highest as a band.
 
-    The frames are those of `tools.memory_timeline.typical_step`; those without rows are not drawn. With the axis
+    The frames are those of `curve.typical_step`; those without rows are not drawn. With the axis
     `share`, both steps are drawn equally long.
     """
     shown = [(side, frame) for side, frame in steps if len(frame)]
     scale = _scale([frame["high"] for _, frame in shown], level)
     counts = dict.fromkeys(f"{frame['steps'].iloc[0]:,}" for _, frame in shown)
-    name = "Fragmentation" if level == "fragmentation" else f"Memory {LEVELS[level]}"
     several = f"line: median of {' and '.join(counts)} steps; band: lowest to highest"
     subtitle = "" if list(counts) == ["1"] else several
-    result = style.figure(f"{name} in one typical step", subtitle, height=370, legend_rows=len(shown))
+    result = style.figure(f"{level_title(level)} in one typical step", subtitle, height=370, legend_rows=len(shown))
     clock = style.time_scale(float(frame["time_us"].max()) for _, frame in shown)
     title = f"Time since the step's start ({clock.unit})" if axis == "time" else "Share of the step (%)"
     for side, frame in shown:
@@ -80,12 +80,9 @@ def typical_step(steps: Lines, level: str, axis: Axis) -> go.Figure:
             result.add_trace(trace)
         best = frame["median"].min() if level == "free_bytes" else frame["median"].max()
         texts = frame[["median", "low", "high"]].map(lambda value: _value(value, level)).to_numpy()
-        line = _line(
-            side, x, scale.of(frame["median"]), "%{customdata[0]}, %{customdata[1]} to %{customdata[2]}", texts
-        )
-        result.add_trace(
-            line.update(name=f"{side_label(side)}, typical {PEAKS.get(level, 'peak')} {_value(best, level)}")
-        )
+        hover = "%{customdata[0]}, %{customdata[1]} to %{customdata[2]}"
+        name = f"{side_label(side)}, typical {PEAKS.get(level, 'peak')} {_value(best, level)}"
+        result.add_trace(_line(side, x, scale.of(frame["median"]), hover, texts).update(name=name))
     result.layout.legend.tracegroupgap = 0
     result.update_layout(hovermode="x")
     result.update_xaxes(title_text=title, tickformat="~r", rangemode="tozero")
@@ -97,13 +94,10 @@ def typical_step(steps: Lines, level: str, axis: Axis) -> go.Figure:
 
 def _band(side: Side, x: NDArray[np.float64], frame: pd.DataFrame, scale: style.Scale) -> list[go.Scatter]:
     """An area from the lowest to the highest level."""
-    shared = {
-        "x": _as_float32(x), "mode": "lines", "line": {"width": 0, "shape": "hv"}, "legendgroup": side.role,
-        "showlegend": False, "hoverinfo": "skip",
-    }  # fmt: skip
-    colour = f"rgba{(*hex_to_rgb(side_colour(side)), BAND_OPACITY)}"
-    low, high = (_as_float32(scale.of(frame[name])) for name in ("low", "high"))
-    return [go.Scatter(y=low, **shared), go.Scatter(y=high, fill="tonexty", fillcolor=colour, **shared)]
+    line, colour = {"width": 0, "shape": "hv"}, f"rgba{(*hex_to_rgb(side_colour(side)), BAND_OPACITY)}"
+    edge = partial(go.Scatter, mode="lines", line=line, legendgroup=side.role, showlegend=False, hoverinfo="skip")
+    place, low, high = map(_as_float32, (x, scale.of(frame["low"]), scale.of(frame["high"])))
+    return [edge(x=place, y=low), edge(x=place, y=high, fill="tonexty", fillcolor=colour)]
 
 
 def timeline(levels: Lines, fragmentation: Lines, level: str, align: Align) -> go.Figure:
@@ -115,15 +109,19 @@ def timeline(levels: Lines, fragmentation: Lines, level: str, align: Align) -> g
     shown = [(side, frame) for side, frame in levels if len(frame)]
     has_panel = level != "fragmentation" and any(len(frame) for _, frame in fragmentation)
     scale = _scale([frame[level] for _, frame in shown], level)
-    result = style.figure(
-        _title(level), _subtitle(shown, align), height=470 if has_panel else 370, legend_rows=len(shown)
-    )
+    subtitle = "from the first event of each run; hover for details"
+    if align == "step":
+        outside = any(frame["position"].min() < 1 for _, frame in shown)
+        subtitle = "each step is drawn equally long" + ("; left of 1: before the first step" if outside else "")
+    height = 470 if has_panel else 370
+    result = style.figure(f"{level_title(level)} over time", subtitle, height=height, legend_rows=len(shown))
     result.layout.legend.tracegroupgap = 0
     result.update_layout(hovermode="x", hoverdistance=-1)  # show the nearest event of both runs
     clock = _time_axis(result, [*shown, *fragmentation], align)
     for side, frame in shown:
         line = _line(side, clock.of(frame["position"]), scale.of(frame[level]), _DETAILS, _details(frame))
-        result.add_trace(line.update(name=f"{side_label(side)}, {_peak(frame, level)}"))
+        peak = _value(float(frame.loc[frame["is_peak"], level].iloc[0]), level)
+        result.add_trace(line.update(name=f"{side_label(side)}, {PEAKS.get(level, 'peak')} {peak}"))
     _mark_peaks(result, shown, level, clock, scale)
     result.update_yaxes(title_text=_axis_title(level, scale), tickformat="~r", rangemode=_range_mode(level))
     result.layout.margin.l = style.WIDE_AXIS_PIXELS
@@ -132,23 +130,17 @@ def timeline(levels: Lines, fragmentation: Lines, level: str, align: Align) -> g
     return result
 
 
-def _title(level: str) -> str:
-    return "Fragmentation over time" if level == "fragmentation" else f"Memory {LEVELS[level]} over time"
+def level_title(level: str) -> str:
+    """What titles call a level."""
+    return "Fragmentation" if level == "fragmentation" else f"Memory {LEVELS[level][2]}"
 
 
 def _axis_title(level: str, scale: style.Scale) -> str:
-    return "Fragmentation (%)" if level == "fragmentation" else f"{LEVELS[level].capitalize()} ({scale.unit})"
+    return "Fragmentation (%)" if level == "fragmentation" else f"{LEVELS[level][2].capitalize()} ({scale.unit})"
 
 
 def _range_mode(level: str) -> str:
     return "normal" if level == "free_bytes" else "tozero"
-
-
-def _subtitle(lines: Lines, align: Align) -> str:
-    if align == "time":
-        return "from the first event of each run; hover for details"
-    outside = any(frame["position"].min() < 1 for _, frame in lines)
-    return "each step is drawn equally long" + ("; left of 1: before the first step" if outside else "")
 
 
 def _scale(levels: Sequence[pd.Series], level: str) -> style.Scale:
@@ -198,36 +190,18 @@ def _details(frame: pd.DataFrame) -> list[list[str]]:
     """The fields of `_DETAILS` for each event."""
     sizes = ("allocation_bytes", "requested_bytes", "in_use_bytes", "stack_bytes", "heap_bytes", "free_bytes")
     allocated, requested, *levels = ([format_bytes(size) for size in frame[name].tolist()] for name in sizes)
-    what = [_allocation_text(*texts) for texts in zip(*(frame[name].tolist() for name in _NAMES), strict=True)]
-    columns = (
-        frame["event"].tolist(), allocated, requested, what, *levels,
-        map(format_percent, frame["fragmentation"].tolist()), map(_number, frame["step"].tolist()),
-        map(format_time_us, frame["time_us"].tolist()),
-    )  # fmt: skip
+    what = []  # the op and what it allocated, each on its own line if known
+    for op, *texts in zip(*(frame[n].tolist() for n in ("op_name", "region_type", "data_type", "shape")), strict=True):
+        lines = filter(None, (op, " · ".join(filter(None, texts))))
+        what.append("".join(f"<br>{style.safe(middle_ellipsis(text, NAME_LENGTH))}" for text in lines))
+    shares, times = map(format_percent, frame["fragmentation"].tolist()), map(format_time_us, frame["time_us"].tolist())
+    steps = [f"{step}" if isinstance(step, int) else MISSING for step in frame["step"].tolist()]
+    columns = (frame["event"].tolist(), allocated, requested, what, *levels, shares, steps, times)
     return [list(texts) for texts in zip(*columns, strict=True)]
-
-
-_NAMES = ("op_name", "region_type", "data_type", "shape")
-
-
-def _allocation_text(op: str, *texts: str) -> str:
-    """The op and what it allocated, each on its own line if known."""
-    named = " · ".join(filter(None, texts))
-    return "".join(f"<br>{style.safe(middle_ellipsis(text, NAME_LENGTH))}" for text in (op, named) if text)
-
-
-def _peak(frame: pd.DataFrame, level: str) -> str:
-    """A text like `peak 69.0 MB`."""
-    value = float(frame.loc[frame["is_peak"], level].iloc[0])
-    return f"{PEAKS.get(level, 'peak')} {_value(value, level)}"
 
 
 def _value(value: float, level: str) -> str:
     return format_percent(value) if level == "fragmentation" else format_bytes(value)
-
-
-def _number(step: Any) -> str:
-    return f"{step}" if isinstance(step, int) else MISSING
 
 
 def _mark_peaks(result: go.Figure, lines: Lines, level: str, clock: style.Scale, scale: style.Scale) -> None:
@@ -275,14 +249,8 @@ def _add_panel(result: go.Figure, fragmentation: Lines, clock: style.Scale) -> N
             result.add_trace(line.update(yaxis="y2", showlegend=False))
     result.layout.yaxis.domain = [PANEL + GAP, 1]
     result.layout.xaxis.anchor = "y2"
-    result.layout.yaxis2 = {
-        "domain": [0, PANEL],
-        "title": {"text": "Fragmentation (%)"},
-        "rangemode": "tozero",
-        "tickformat": "~r",
-        "automargin": True,
-        "nticks": 4,
-    }
+    axis = {"domain": [0, PANEL], "title": {"text": "Fragmentation (%)"}, "rangemode": "tozero"}
+    result.layout.yaxis2 = axis | {"tickformat": "~r", "automargin": True, "nticks": 4}
 
 
 def memory_composition(side: Side, frame: pd.DataFrame, align: Align) -> go.Figure:
@@ -290,25 +258,20 @@ def memory_composition(side: Side, frame: pd.DataFrame, align: Align) -> go.Figu
     capacity = float(frame[list(STACKED)].sum(axis=1).max())
     top = min(capacity, MAX_HEADROOM * float(frame["in_use_bytes"].max())) or capacity
     scale = style.Quantity("memory", "bytes", "", "").scale([top])
-    result = style.figure(
-        f"Stack, heap and free memory: {style.safe(middle_ellipsis(side.name, LABEL_LENGTH))}",
-        f"of {format_bytes(capacity)}"
-        + ("; the axis ends below, so that what is in use can be seen" if top < capacity else ""),
-        height=320,
-    )
+    title = f"Stack, heap and free memory: {style.safe(middle_ellipsis(side.name, LABEL_LENGTH))}"
+    is_cut = "; the axis ends below, so that what is in use can be seen" if top < capacity else ""
+    result = style.figure(title, f"of {format_bytes(capacity)}{is_cut}", height=320)
     clock = _time_axis(result, [(side, frame)], align)
     for level, (name, colour) in STACKED.items():
-        result.add_trace(
-            go.Scatter(
-                name=name,
-                x=_as_float32(clock.of(frame["position"])),
-                y=_as_float32(scale.of(frame[level])),
-                stackgroup="memory",
-                mode="lines",
-                line={"width": 0.5, "color": colour, "shape": "hv"},
-                text=frame[level].map(format_bytes),
-                hovertemplate=f"{name} %{{text}}<extra></extra>",
-            )
+        result.add_scatter(
+            name=name,
+            x=_as_float32(clock.of(frame["position"])),
+            y=_as_float32(scale.of(frame[level])),
+            stackgroup="memory",
+            mode="lines",
+            line={"width": 0.5, "color": colour, "shape": "hv"},
+            text=frame[level].map(format_bytes),
+            hovertemplate=f"{name} %{{text}}<extra></extra>",
         )
     result.update_layout(hovermode="x unified")
     result.update_yaxes(title_text=f"Memory ({scale.unit})", tickformat="~r", range=[0, top / scale.size])
@@ -321,41 +284,31 @@ def peak_treemap(tree: pd.DataFrame, sides: Sequence[Side], *, by: str) -> go.Fi
     `tree` is the result of `tools.memory.peak_tree`; `by` names its groups (`name scope`).
     """
     alone = len(sides) == 1
-    result = style.figure(
-        f"Live at the peak{'' if alone else ' of each run'}, by {by}",
-        "area: bytes" if alone else "area: bytes, both runs on one scale; colour: change",
-        height=460,
-        legend_rows=0,
-        uniformtext={"minsize": 9, "mode": "hide"},
-    )
-    before, after = tree["baseline_bytes"], tree["candidate_bytes"]
+    title = f"Live at the peak{'' if alone else ' of each run'}, by {by}"
+    subtitle = "area: bytes" if alone else "area: bytes, both runs on one scale; colour: change"
+    result = style.figure(title, subtitle, height=460, legend_rows=0, uniformtext={"minsize": 9, "mode": "hide"})
     titles = {role: side_label(side) for role, side in zip(SIDES, sides, strict=False)}
-    changes = [""] * len(tree) if alone else _changes(tree)
-    result.add_trace(
-        go.Treemap(
-            ids=tree["node"],
-            parents=tree["parent"],
-            labels=[titles.get(label) or style.safe(middle_ellipsis(label, TILE_LENGTH)) for label in tree["label"]],
-            values=tree["bytes"],
-            branchvalues="total",
-            sort=False,
-            tiling={"pad": 2},
-            texttemplate="%{label}<br>%{customdata[1]}",
-            textfont={"color": "white"},
-            pathbar={"visible": True, "thickness": 22},
-            customdata=np.column_stack([_names(tree, titles), tree["bytes"].map(format_bytes), changes]),
-            hovertemplate=f"%{{customdata[0]}}<br>%{{customdata[{1 if alone else 2}]}}<extra></extra>",
-            marker={"colors": [style.NEUTRAL] * len(tree)}
-            if alone
-            else change_colours(before.to_numpy(), _unless_same(before, after).to_numpy(), "memory"),
-        )
+    changes: list[str] = [""] * len(tree)
+    marker: dict[str, object] = {"colors": [style.NEUTRAL] * len(tree)}
+    if not alone:
+        before, after = tree["baseline_bytes"], tree["candidate_bytes"]
+        counted = after.where((after - before).abs() >= SMALLEST_SIZE * before, before)  # else the same
+        changes, marker = _changes(tree), change_colours(before.to_numpy(), counted.to_numpy(), "memory")
+    return result.add_treemap(
+        ids=tree["node"],
+        parents=tree["parent"],
+        labels=[titles.get(label) or style.safe(middle_ellipsis(label, TILE_LENGTH)) for label in tree["label"]],
+        values=tree["bytes"],
+        branchvalues="total",
+        sort=False,
+        tiling={"pad": 2},
+        texttemplate="%{label}<br>%{customdata[1]}",
+        textfont={"color": "white"},
+        pathbar={"visible": True, "thickness": 22},
+        customdata=np.column_stack([_names(tree, titles), tree["bytes"].map(format_bytes), changes]),
+        hovertemplate=f"%{{customdata[0]}}<br>%{{customdata[{1 if alone else 2}]}}<extra></extra>",
+        marker=marker,
     )
-    return result
-
-
-def _unless_same(before: pd.Series, after: pd.Series) -> pd.Series:
-    """`after`, or `before` where the difference is too small to count."""
-    return after.where((after - before).abs() >= SMALLEST_SIZE * before, before)
 
 
 def _names(tree: pd.DataFrame, titles: dict[str, str]) -> list[str]:
@@ -367,13 +320,11 @@ def _names(tree: pd.DataFrame, titles: dict[str, str]) -> list[str]:
 
 def _changes(tree: pd.DataFrame) -> list[str]:
     """Both sides of each tile, and the change."""
-    return [
-        f"baseline {format_bytes(before)}, candidate {format_bytes(after)}: {_change(before, after)}"
-        for before, after in zip(tree["baseline_bytes"], tree["candidate_bytes"], strict=True)
-    ]
-
-
-def _change(before: float, after: float) -> str:
-    if before == 0 or after == 0:
-        return "only the candidate has it" if before == 0 else "only the baseline has it"
-    return format_percent_change(after / before)
+    texts = []
+    for before, after in zip(tree["baseline_bytes"], tree["candidate_bytes"], strict=True):
+        if before == 0 or after == 0:
+            change = "only the candidate has it" if before == 0 else "only the baseline has it"
+        else:
+            change = format_percent_change(after / before)
+        texts.append(f"baseline {format_bytes(before)}, candidate {format_bytes(after)}: {change}")
+    return texts

@@ -14,6 +14,7 @@ from tfcompare.run import Run
 from tfcompare.views.memory import figures as memory_sides
 from tfcompare.views.memory.curve import Memory
 from tfcompare.views.memory.figures import Figures, Hosts, MemoryPair
+from tfcompare.views.view import cached_per_pair
 
 EACH = "each"
 """The value of the option `memory` if there is a different one for each run."""
@@ -47,7 +48,7 @@ class Chosen:
 
 
 @dataclass(frozen=True)
-class _Offered:
+class _Choices:
     """All memories by their labels: matched ones and those of one side, and those of each side."""
 
     pairs: Mapping[str, MemoryPair]
@@ -58,7 +59,7 @@ class _Offered:
 
 def chosen(pair: Pair, options: Any) -> Chosen | None:
     """The memories that the options `memory`, `memory_baseline` and `memory_candidate` name; None without any."""
-    found = _offered(pair)
+    found = _choices(pair)
     if options.memory == EACH:
         both = found.baseline[options.memory_baseline], found.candidate[options.memory_candidate]
         return Chosen(pair, MemoryPair(*both), found.hosts)
@@ -67,14 +68,14 @@ def chosen(pair: Pair, options: Any) -> Chosen | None:
 
 def largest(pair: Pair) -> Chosen | None:
     """The memory with the largest peak of those that both runs have; None without any."""
-    found = _offered(pair)
+    found = _choices(pair)
     both = (one for one in found.pairs.values() if None not in one.memories)
     return next((Chosen(pair, one, found.hosts) for one in both), None)
 
 
 def by_name(pair: Pair, _options: Any) -> dict[str, str]:
     """The choices of `memory`, the largest peak first."""
-    found = _offered(pair)
+    found = _choices(pair)
     are_on_both = bool(found.baseline and found.candidate)
     is_any_matched = any(None not in one.memories for one in found.pairs.values())
     labels = {label: label for label in found.pairs} if is_any_matched or not are_on_both else {}
@@ -82,41 +83,25 @@ def by_name(pair: Pair, _options: Any) -> dict[str, str]:
     return labels | ({EACH: ONE_OF_EACH} if may_differ else {})
 
 
-def of_baseline(pair: Pair, _options: Any) -> dict[str, str]:
-    """The choices of `memory_baseline`, the largest peak first."""
-    return {label: label for label in _offered(pair).baseline}
+def side_memories(pair: Pair, _options: Any, *, role: str) -> dict[str, str]:
+    """The choices of `memory_baseline` or `memory_candidate`, the largest peak first."""
+    return {label: label for label in getattr(_choices(pair), role)}
 
 
-def of_candidate(pair: Pair, _options: Any) -> dict[str, str]:
-    """The choices of `memory_candidate`, the largest peak first."""
-    return {label: label for label in _offered(pair).candidate}
+@cached_per_pair
+def _choices(pair: Pair) -> _Choices:
+    tables = pair.tables("memory_summary")
+    hosts = pair_hosts(*(table["host"].unique() for table in tables))
+    several_hosts = any(table["host"].nunique() > 1 for table in tables)
 
+    def label(memory: Memory | None) -> str:
+        if memory is None:
+            return ""
+        return f"{memory.memory_id} on {memory.host}" if several_hosts else memory.memory_id
 
-def is_of_each(_pair: Pair, options: Any) -> bool:
-    """Whether there is a different memory for each run."""
-    return bool(options.memory == EACH)
-
-
-def _offered(pair: Pair) -> _Offered:
-    def make() -> _Offered:
-        ours, theirs = pair.tables("memory_summary")
-        hosts = pair_hosts(ours["host"].unique(), theirs["host"].unique())
-        several_hosts = any(table["host"].nunique() > 1 for table in (ours, theirs))
-        baseline, candidate = (
-            {_label(memory, several_hosts): memory for memory in memory_sides.by_peak(table)}
-            for table in (ours, theirs)
-        )
-        pairs = memory_sides.memory_pairs(ours, theirs, hosts)
-        return _Offered({_pair_label(one, several_hosts): one for one in pairs}, baseline, candidate, hosts)
-
-    return pair.cached("memories", make)
-
-
-def _pair_label(pair: MemoryPair, several_hosts: bool) -> str:
-    memory = pair.baseline or pair.candidate
-    alone = {pair.candidate: " (baseline only)", pair.baseline: " (candidate only)"}.get(None, "")
-    return _label(memory, several_hosts) + alone if memory else ""
-
-
-def _label(memory: Memory, several_hosts: bool) -> str:
-    return f"{memory.memory_id} on {memory.host}" if several_hosts else memory.memory_id
+    baseline, candidate = ({label(memory): memory for memory in memory_sides.by_peak(table)} for table in tables)
+    pairs = {}
+    for one in memory_sides.memory_pairs(*tables, hosts):
+        only = {one.candidate: " (baseline only)", one.baseline: " (candidate only)"}.get(None, "")
+        pairs[label(one.baseline or one.candidate) + only] = one
+    return _Choices(pairs, baseline, candidate, hosts)

@@ -38,12 +38,12 @@ class Memory:
     memory_id: str
 
 
-def drawn(run: Run, memory: Memory, level: Level, align: Align, points: int = POINTS) -> pd.DataFrame:
+def line_of(run: Run, memory: Memory, level: Level, align: Align, points: int = POINTS) -> pd.DataFrame:
     """The events that draw `level` of one memory as a line of steps, in order of time.
 
     Columns: those of `memory_timeline`; `position`, where to draw each (µs from the first one, or as
     `step_positions`); `is_peak`, true for the one event that `peak_of` names. Of more than `points` events, those that
-    `thinned` keeps; events that do not tell the level are left out.
+    `thin` keeps; events that do not tell the level are left out.
     """
     events = _events(run, memory.host)
     which = events.memory_ids.index(memory.memory_id)
@@ -53,11 +53,12 @@ def drawn(run: Run, memory: Memory, level: Level, align: Align, points: int = PO
     if not len(own):
         return memory_timeline(events, memory.host, own).assign(position=0.0, is_peak=False)
     time_us = events.time_ps[own] / PS_PER_US
-    position = (
-        time_us - time_us[0] if align == "time" else step_positions(time_us, run.table("steps", host=memory.host))
-    )
+    if align == "time":
+        position = time_us - time_us[0]
+    else:
+        position = step_positions(time_us, run.table("steps", host=memory.host))
     peak = int(np.flatnonzero(own == events.peaks()[which])[0]) if level == "in_use_bytes" else peak_of(values, level)
-    kept = thinned(position, values, peak, points)
+    kept = thin(position, values, peak, points)
     rows = memory_timeline(events, memory.host, own[kept])
     return rows.assign(position=position[kept], is_peak=kept == peak)
 
@@ -128,7 +129,7 @@ def peak_of(values: Floats, level: Level) -> int:
     return int(np.argmin(values) if level == "free_bytes" else np.argmax(values))
 
 
-def thinned(position: Floats, values: Floats, peak: int, points: int = POINTS) -> Int64:
+def thin(position: Floats, values: Floats, peak: int, points: int = POINTS) -> Int64:
     """The sorted indices of events that draw the same line on a screen: at most `points` plus three.
 
     The line is cut into segments, limited in time and number of events. The first, last, minimum and maximum value of
@@ -141,8 +142,8 @@ def thinned(position: Floats, values: Floats, peak: int, points: int = POINTS) -
     span = float(position[-1] - position[0]) or 1.0
     # Time and event count are weighted equally, so that bursts of events keep their shape and pauses their width.
     place = (position - position[0]) / span + np.arange(count) / count
-    thin = M4Downsampler()  # type: ignore[no-untyped-call]
-    kept = thin.downsample(place, values, n_out=points - points % 4).astype(np.int64)
+    sampler = M4Downsampler()  # type: ignore[no-untyped-call]
+    kept = sampler.downsample(place, values, n_out=points - points % 4).astype(np.int64)
     return np.union1d(kept, np.clip([peak - 1, peak, peak + 1], 0, count - 1))
 
 
@@ -158,15 +159,11 @@ def step_positions(time_us: Floats, steps: pd.DataFrame) -> Floats:
     first = min(0.0, float(time_us.min()))
     last = max(end, float(time_us.max()))
     edges = np.maximum.accumulate([first, *starts, end, last])
-    return _interpolated(time_us, edges)
-
-
-def _interpolated(times: Floats, edges: Floats) -> Floats:
-    """The number of the edge at or before each time and the fraction of the way to the next; 0 where edges coincide."""
-    number = np.clip(np.searchsorted(edges, times, side="right") - 1, 0, len(edges) - 2)
-    width = edges[number + 1] - edges[number]
-    way = np.divide(times - edges[number], width, out=np.zeros(len(times)), where=width > 0)
-    return number.astype(np.float64) + way
+    number = np.clip(np.searchsorted(edges, time_us, side="right") - 1, 0, len(edges) - 2)
+    width = edges[number + 1] - edges[number]  # 0 where edges coincide
+    way = np.divide(time_us - edges[number], width, out=np.zeros(len(time_us)), where=width > 0)
+    position: Floats = number.astype(np.float64) + way
+    return position
 
 
 def timeline_parts(run: Run, host: str | None = None) -> Iterator[pd.DataFrame]:

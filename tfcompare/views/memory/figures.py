@@ -35,6 +35,11 @@ SMALLEST_SHARE = 0.004
 MULTIPLE = 2
 """From this ratio on, an increase is stated as a ratio instead of in percent."""
 
+PEAK_MEANING = "The largest sum of stack and heap within the profile."
+HEAP_MEANING = "The largest heap, without the stack, since the program began. It may be before the profile."
+CAPACITY_MEANING = "Peak as a share of the allocator's limit, which may differ from the memory of the device."
+FRAGMENTATION_MEANING = "Share of the free memory that is in small pieces at the peak, as reported by the allocator."
+
 NO_OP = "(no op named)"
 NO_REGION = "(no region)"
 NOT_NAMED = ("",)
@@ -105,36 +110,16 @@ def figures(summary_diff: pd.DataFrame, pair: MemoryPair, hosts: Hosts) -> Figur
 
 def key_figures(figures: Figures, per: str) -> list[KeyFigure]:
     """The key figures of two memories."""
-    allocations = figures["allocations"]
-    used = [
-        peak / capacity if capacity > 0 else math.nan
-        for peak, capacity in zip(figures["peak_bytes"], figures["capacity_bytes"], strict=True)
-    ]
-    fragmentation = figures["fragmentation"]
+    peaks = zip(figures["peak_bytes"], figures["capacity_bytes"], strict=True)
+    ours, theirs = (peak / capacity if capacity > 0 else math.nan for peak, capacity in peaks)
+    allocations = f"Number of allocations within the profile, per {per}."
     return [
-        _size("Peak in use", figures["peak_bytes"], "The largest sum of stack and heap within the profile."),
-        _size(
-            "Peak heap since start",
-            figures["peak_heap_bytes"],
-            "The largest heap, without the stack, since the program began. It may be before the profile.",
-        ),
-        KeyFigure(
-            "Capacity used", "share", used[0], used[1], "neither",
-            "Peak as a share of the allocator's limit, which may differ from the memory of the device.",
-        ),
-        KeyFigure(
-            "Fragmentation", "share", fragmentation[0], fragmentation[1], "neither",
-            "Share of the free memory that is in small pieces at the peak, as reported by the allocator.",
-        ),
-        KeyFigure(
-            f"Allocations per {per}", "", allocations[0], allocations[1], "neither",
-            f"Number of allocations within the profile, per {per}.",
-        ),
-    ]  # fmt: skip
-
-
-def _size(label: str, sides: tuple[float, float], meaning: str) -> KeyFigure:
-    return KeyFigure(label, "bytes", sides[0], sides[1], "lower", meaning)
+        KeyFigure("Peak in use", "bytes", *figures["peak_bytes"], "lower", PEAK_MEANING),
+        KeyFigure("Peak heap since start", "bytes", *figures["peak_heap_bytes"], "lower", HEAP_MEANING),
+        KeyFigure("Capacity used", "share", ours, theirs, "neither", CAPACITY_MEANING),
+        KeyFigure("Fragmentation", "share", *figures["fragmentation"], "neither", FRAGMENTATION_MEANING),
+        KeyFigure(f"Allocations per {per}", "", *figures["allocations"], "neither", allocations),
+    ]
 
 
 def _renamed(memory: Memory, hosts: Hosts) -> Memory:
@@ -212,7 +197,7 @@ def headline_alone(peak: float, name: str) -> str:
     return f"{name} uses {format_bytes(peak)} at its peak."
 
 
-def named(diff: pd.DataFrame) -> pd.DataFrame:
+def with_labels(diff: pd.DataFrame) -> pd.DataFrame:
     """The diff of `memory_peak` with labels for charts: `what` (op and shape) and `detail` (the rest)."""
     op = diff["op_name"].mask(diff["op_name"].isin(NOT_NAMED), NO_OP)
     shape = diff["shape"].where(~diff["shape"].isin(["", "unknown"]), "")
@@ -237,7 +222,7 @@ def peak_tree(diff: pd.DataFrame, by: Part) -> pd.DataFrame:
     allocation on both sides `baseline_bytes` and `candidate_bytes` (0 if a side has none). Each node's `bytes` are the
     sum over its children; small children are merged. The baseline comes first, then the largest nodes.
     """
-    rows = named(diff)
+    rows = with_labels(diff)
     region = rows["region_type"].mask(rows["region_type"].isin(NOT_NAMED), NO_REGION)
     sizes = {f"{role}_bytes": rows[f"allocation_bytes_{role}"].astype("float64").fillna(0.0) for role in SIDES}
     group = scope_of(rows["op_name"]) if by == "scope" else region
@@ -260,7 +245,11 @@ _TREE = ["node", "parent", "label", "what", "detail", "bytes", *_SIZES]
 
 def _side_of_tree(leaves: pd.DataFrame, role: str) -> pd.DataFrame:
     own = f"{role}_bytes"
-    tiles = _with_small_ones_added_up(leaves[leaves[own] > 0], own, SMALLEST_SHARE * leaves[_SIZES].to_numpy().sum())
+    tiles: pd.DataFrame = leaves[leaves[own] > 0]
+    smallest = SMALLEST_SHARE * leaves[_SIZES].to_numpy().sum()
+    small = tiles[tiles[own] < smallest].groupby("group")
+    merged = small[_SIZES].sum().assign(label=small.size().map("{:,} smaller".format)).reset_index()
+    tiles = pd.concat([tiles[tiles[own] >= smallest], merged], ignore_index=True)
     tiles = tiles.sort_values(own, ascending=False, kind="stable", ignore_index=True)
     tiles = tiles.assign(node=[f"{role}/{i}" for i in range(len(tiles))], parent=f"{role}:" + tiles["group"])
     groups = leaves.groupby("group", as_index=False, sort=False)[_SIZES].sum()
@@ -268,12 +257,5 @@ def _side_of_tree(leaves: pd.DataFrame, role: str) -> pd.DataFrame:
     groups = groups.assign(node=f"{role}:" + groups["group"], parent=role, label=groups["group"])
     side = leaves[_SIZES].sum().to_frame().T.assign(node=role, parent=BOTH, label=role)
     tree = pd.concat([side[side[own] > 0], groups, tiles], ignore_index=True)
-    what = tree["what"].fillna(tree["label"])
-    return tree.assign(bytes=tree[own], what=what, detail=tree["detail"].fillna(""))[_TREE]
-
-
-def _with_small_ones_added_up(tiles: pd.DataFrame, own: str, smallest: float) -> pd.DataFrame:
-    """The tiles with those below `smallest` bytes merged in each group."""
-    small = tiles[tiles[own] < smallest].groupby("group")
-    merged = small[_SIZES].sum().assign(label=small.size().map("{:,} smaller".format)).reset_index()
-    return pd.concat([tiles[tiles[own] >= smallest], merged], ignore_index=True)
+    tree = tree.assign(bytes=tree[own], what=tree["what"].fillna(tree["label"]), detail=tree["detail"].fillna(""))
+    return pd.DataFrame(tree[_TREE])

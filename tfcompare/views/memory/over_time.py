@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 from typing import Any, Literal
 
@@ -17,7 +17,7 @@ from tfcompare.units import MISSING, format_bytes, format_percent
 from tfcompare.views.blocks import Beside, Block, Chart, Facts, Live, Text
 from tfcompare.views.memory import charts
 from tfcompare.views.memory import curve as memory_timeline
-from tfcompare.views.memory.charts import LEVELS, Axis, Lines
+from tfcompare.views.memory.charts import Axis, Lines
 from tfcompare.views.memory.choice import Chosen
 from tfcompare.views.memory.curve import Align, Level
 from tfcompare.views.pair_words import stand_ins
@@ -25,20 +25,6 @@ from tfcompare.views.steps.figures import has_step_times
 
 Span = Literal["step", "run"]
 SPANS: dict[Span, str] = {"step": "one typical step", "run": "the whole run"}
-LEVEL_LABELS: dict[Level, str] = {
-    "in_use_bytes": "in use",
-    "heap_bytes": "heap",
-    "stack_bytes": "stack",
-    "free_bytes": "free",
-    "fragmentation": "fragmentation",
-}
-LEVEL_NAMES = {
-    "in_use_bytes": "the memory in use",
-    "heap_bytes": "the heap",
-    "stack_bytes": "the stack",
-    "free_bytes": "the free memory",
-    "fragmentation": "fragmentation",
-}
 AXES: dict[Axis, str] = {"time": "time", "share": "share of the step"}
 ALIGNMENTS: dict[Align, str] = {"step": "step by step", "time": "by time"}
 
@@ -65,41 +51,27 @@ def alignments(pair: Pair, _options: Any) -> dict[Align, str]:
     return {"time": ALIGNMENTS["time"]} if unmarked(pair) else ALIGNMENTS
 
 
-def is_of_a_step(_pair: Pair, options: Any) -> bool:
-    """Whether one typical step is shown."""
-    return bool(options.span == "step")
-
-
-def is_of_the_run(_pair: Pair, options: Any) -> bool:
-    """Whether the whole run is shown."""
-    return bool(options.span == "run")
-
-
 def over_time(chosen: Chosen, options: Any) -> Iterator[Block]:
     """The memory in one typical step, or over the whole run."""
     yield from _in_a_step(chosen, options) if options.span == "step" else _in_the_run(chosen, options)
-    if said := stand_ins(chosen.pair):
-        yield Text(said, "quiet")
+    if note := stand_ins(chosen.pair):
+        yield Text(note, "quiet")
     if without := unmarked(chosen.pair):
         names = " and ".join(as_code(run.name) for run in without)
         call = step_marker_call(run.info for _, run in chosen.pair.shown)
-        yield Text(
-            f"A typical step needs step markers, but none were found in {names}. Record each step inside `{call}`.",
-            "quiet",
-        )
+        text = f"A typical step needs step markers, but none were found in {names}. Record each step inside `{call}`."
+        yield Text(text, "quiet")
     yield Live("memory_events")
 
 
 def _in_a_step(chosen: Chosen, options: Any) -> Iterator[Block]:
     steps = _steps(chosen, options.level)
     if not any(len(frame) for _, frame in steps):
-        yield Text(f"No event of an included step reports {LEVEL_NAMES[options.level]}.", "notice")
+        yield Text(f"No event of an included step reports {charts.LEVELS[options.level][1]}.", "notice")
         return
     best = "min" if options.level == "free_bytes" else "max"
-    facts = _facts(
-        chosen.pair, f"{_of(options.level)} in one typical step", options.level, steps,
-        {f"Typical {_peak(options.level)}": ("median", best), "Highest": ("high", "max"), "Lowest": ("low", "min")},
-    )  # fmt: skip
+    rows = {f"Typical {_peak(options.level)}": ("median", best), "Highest": ("high", "max"), "Lowest": ("low", "min")}
+    facts = _facts(chosen.pair, f"{charts.level_title(options.level)} in one typical step", options.level, steps, rows)
     on = (chosen.memories, options.level, options.axis)
     yield Chart("memory_step", partial(charts.typical_step, steps, options.level, options.axis), facts, on=on)
 
@@ -108,18 +80,18 @@ def _in_the_run(chosen: Chosen, options: Any) -> Iterator[Block]:
     lines, on = _lines(chosen, options.level, options.align), (chosen.memories, options.level, options.align)
     if any(len(frame) for _, frame in lines):
         peaks = [(side, frame[frame["is_peak"]]) for side, frame in lines]
-        title, row = f"{_of(options.level)} over time", {_peak(options.level).capitalize(): (options.level, "max")}
-        facts = _facts(chosen.pair, title, options.level, peaks, row)
+        row = {_peak(options.level).capitalize(): (options.level, "max")}
+        facts = _facts(chosen.pair, f"{charts.level_title(options.level)} over time", options.level, peaks, row)
         yield Chart("memory_run", partial(_timeline, chosen, lines, options.level, options.align), facts, on=on)
     else:
-        yield Text(f"No event reports {LEVEL_NAMES[options.level]}.", "notice")
+        yield Text(f"No event reports {charts.LEVELS[options.level][1]}.", "notice")
     if options.parts:
-        drawn = [(side, frame) for side, frame in _lines(chosen, "in_use_bytes", options.align) if len(frame)]
-        yield Beside([
-            [Chart(f"memory_composition_{side.position}",
-                   partial(charts.memory_composition, side, frame, options.align), on=on)]
-            for side, frame in drawn
-        ])  # fmt: skip
+        compositions = []
+        for side, frame in _lines(chosen, "in_use_bytes", options.align):
+            if len(frame):
+                draw = partial(charts.memory_composition, side, frame, options.align)
+                compositions.append([Chart(f"memory_composition_{side.position}", draw, on=on)])
+        yield Beside(compositions)
 
 
 def typical_step(chosen: Chosen, level: Level, axis: Axis) -> Any:
@@ -141,46 +113,33 @@ def _timeline(chosen: Chosen, lines: Lines, level: Level, align: Align) -> Any:
 
 
 def _steps(chosen: Chosen, level: Level) -> list[tuple[Side, pd.DataFrame]]:
-    return [
-        (side, chosen.pair.cached(
-            ("memory_step", side.position, memory, level), partial(memory_timeline.typical_step, run, memory, level)
-        ))
-        for side, run, memory in chosen.shown
-        if has_step_times(run)
-    ]  # fmt: skip
+    found = []
+    for side, run, memory in chosen.shown:
+        if has_step_times(run):
+            make = partial(memory_timeline.typical_step, run, memory, level)
+            found.append((side, chosen.pair.cached(("memory_step", side.position, memory, level), make)))
+    return found
 
 
 def _lines(chosen: Chosen, level: Level, align: Align) -> list[tuple[Side, pd.DataFrame]]:
     """Each side that has the memory, with the events to draw."""
-    return [
-        (side, chosen.pair.cached(
-            ("memory_run", side.position, memory, level, align),
-            partial(memory_timeline.drawn, run, memory, level, align),
-        ))
-        for side, run, memory in chosen.shown
-    ]  # fmt: skip
+    found = []
+    for side, run, memory in chosen.shown:
+        make = partial(memory_timeline.line_of, run, memory, level, align)
+        found.append((side, chosen.pair.cached(("memory_run", side.position, memory, level, align), make)))
+    return found
 
 
-def _facts(
-    pair: Pair, title: str, level: Level, frames: Sequence[tuple[Side, pd.DataFrame]],
-    rows: dict[str, tuple[str, str]],
-) -> Facts:  # fmt: skip
+def _facts(pair: Pair, title: str, level: Level, lines: Lines, rows: dict[str, tuple[str, str]]) -> Facts:
     """What a chart shows, as texts; `rows` are columns of the frames with the function that sums them up, by label."""
-    of_side = {side.position: frame for side, frame in frames if len(frame)}
+    frames = {side.position: frame for side, frame in lines if len(frame)}
+    shown = [frames.get(side.position) for side, _ in pair.shown]
     text = format_percent if level == "fragmentation" else format_bytes
     cells = [
-        [label, *(
-            text(float(of_side[side.position][column].agg(how))) if side.position in of_side else MISSING
-            for side, _ in pair.shown
-        )]
+        [label, *(MISSING if frame is None else text(float(frame[column].agg(how))) for frame in shown)]
         for label, (column, how) in rows.items()
-    ]  # fmt: skip
+    ]
     return Facts([title, *pair.headings], cells, (1, 2))
-
-
-def _of(level: Level) -> str:
-    """What the titles of charts call a level."""
-    return "Fragmentation" if level == "fragmentation" else f"Memory {LEVELS[level]}"
 
 
 def _peak(level: Level) -> str:

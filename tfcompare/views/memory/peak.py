@@ -18,8 +18,7 @@ from tfcompare.compare.stats.verdict import SAME, verdict_on_size
 from tfcompare.frames.memory_events import UNEXPLAINED
 from tfcompare.text import as_code, as_markdown
 from tfcompare.units import format_delta
-from tfcompare.views import bars as ops
-from tfcompare.views.bars import changes_of_pair
+from tfcompare.views import bars
 from tfcompare.views.blocks import Block, Chart, Details, Opens, Table, Text
 from tfcompare.views.memory import charts
 from tfcompare.views.memory import choice as memory_choice
@@ -36,6 +35,10 @@ _MOSTLY = 0.5
 """Of the bytes that are live at the peaks."""
 FEWEST_TILES = 3
 """Fewer allocations are shown in the table only."""
+ONLY_FREED = (
+    "only freed memory while it was profiled, so the ops of its allocations are unknown. Start the profiler earlier to "
+    "see them."
+)
 NO_CHANGE = "Both runs have the same allocations at their peaks."
 _NO_INFORMATION = (*memory_sides.NOT_NAMED, memory_sides.NO_OP, "INVALID", "unknown")
 
@@ -45,10 +48,9 @@ def rows_of(chosen: Chosen) -> pd.DataFrame:
 
     def make() -> pd.DataFrame:
         pair = chosen.pair
-        return memory_sides.peak_diff(
-            pair.diff("memory_peak"), chosen.memories, chosen.hosts, pair.tables("memory_peak"),
-            identical=chosen.is_identical, manual_pairs=pair.manual_pairs, evidence=pair.evidence,
-        )  # fmt: skip
+        whole, tables = pair.diff("memory_peak"), pair.tables("memory_peak")
+        diff = partial(memory_sides.peak_diff, whole, chosen.memories, chosen.hosts, tables)
+        return diff(identical=chosen.is_identical, manual_pairs=pair.manual_pairs, evidence=pair.evidence)
 
     return chosen.pair.cached(("memory_peaks", chosen.memories), make)
 
@@ -63,37 +65,23 @@ def live_at_the_peak(chosen: Chosen) -> Iterator[Block]:
     yield from _remarks(chosen)
     names = ["op_name", "region_type", "data_type", "shape", *by_role("allocation_bytes", CHANGE[:3])]
     names += by_role("occurrences")
-    every = [*names, "status", "match", "verdict", "allocation_bytes_ratio"]
-    every += by_role("requested_bytes", CHANGE)
+    every = [*names, "status", "match", "verdict", "allocation_bytes_ratio", *by_role("requested_bytes", CHANGE)]
     every += ["op_name_candidate", "shape_candidate", "host", "memory_id"]
     rows = largest_first(chosen.pair, schema.MEMORY_PEAK, rows_of(chosen))
     if len(rows) and rows["shape"].isin(_NO_INFORMATION).all():
         text = "The profile names no op and no shape of an allocation; JAX records none. XLA's plan has both."
         yield Text(text, "quiet", more="xla")
-    yield Table(
-        schema.MEMORY_PEAK,
-        "Live at the peak",
-        _readable(rows),
-        names,
-        every=every,
-        is_alone=chosen.pair.is_single,
-        opens=Opens(partial(_details, chosen), buffer_key),
-    )
+    opens, alone = Opens(partial(_details, chosen), buffer_key), chosen.pair.is_single
+    yield Table(schema.MEMORY_PEAK, "Live at the peak", _readable(rows), names, alone, every, opens=opens)
 
 
 def _remarks(chosen: Chosen) -> Iterator[Block]:
-    figures = chosen.figures
-    for (_, run), peak, allocated in zip(
-        chosen.pair.shown, figures["peak_bytes"], figures["allocations"], strict=False
-    ):
+    peaks, allocations = (chosen.figures[name] for name in ("peak_bytes", "allocations"))
+    for (_, run), peak, allocated in zip(chosen.pair.shown, peaks, allocations, strict=False):
         if peak == 0:
             yield Text(f"{as_code(run.name)} used nothing of this memory while it was profiled.", "notice")
         elif allocated == 0:
-            yield Text(
-                f"{as_code(run.name)} only freed memory while it was profiled, so the ops of its allocations are "
-                "unknown. Start the profiler earlier to see them.",
-                "notice",
-            )
+            yield Text(f"{as_code(run.name)} {ONLY_FREED}", "notice")
 
 
 def _readable(rows: pd.DataFrame) -> pd.DataFrame:
@@ -117,12 +105,14 @@ def _details(chosen: Chosen, key: str) -> Details | None:
     found = rows.loc[buffer_key(rows) == key, "op_name"]
     if found.empty or found.iloc[0] in (*memory_sides.NOT_NAMED, UNEXPLAINED):
         return None
-    return op.named(chosen.pair, str(found.iloc[0]))
+    return op.details_by_name(chosen.pair, str(found.iloc[0]))
 
 
 def moments(chosen: Chosen) -> str:
-    """That the peaks are at different moments of the program, in Markdown: they allocate for different ops, and most of
-    what is live at one is not at the other. Empty where that is not so, or unknown."""
+    """That the peaks are at different moments, in Markdown: most of what is live at one is not at the other.
+
+    Empty where that is not so, or unknown.
+    """
     pair = chosen.pair
     if pair.is_single or chosen.is_identical or len(chosen.shown) < 2:
         return ""
@@ -170,23 +160,20 @@ def largest_change(pair: Pair) -> str:
 def what_changed(chosen: Chosen) -> Iterator[Block]:
     """The largest changes of what is live at the peaks."""
     if not rows_of(chosen).empty:
-        make = partial(changes, chosen)
-        yield from changed("memory_peak_changes", _largest(chosen), make, on=chosen.memories, nothing=NO_CHANGE,
-                           is_time=False)  # fmt: skip
+        make, on = partial(changes, chosen), chosen.memories
+        yield from changed("memory_peak_changes", _largest(chosen), make, on=on, nothing=NO_CHANGE, is_time=False)
 
 
-def changes(chosen: Chosen, letters: int = ops.MOVER_LENGTH) -> Any:
+def changes(chosen: Chosen, letters: int = bars.MOVER_LENGTH) -> Any:
     """The largest changes as a figure; None if nothing changed."""
-    found = _largest(chosen)
-    if found.empty:
+    if (found := _largest(chosen)).empty:
         return None
-    return changes_of_pair(
-        chosen.pair, found, "allocation_bytes", by="what", quantity=charts.LIVE, letters=letters, per=""
-    )
+    draw = partial(bars.changes_of_pair, chosen.pair, found, "allocation_bytes", by="what", quantity=charts.LIVE)
+    return draw(letters=letters, per="")
 
 
 def _largest(chosen: Chosen) -> pd.DataFrame:
-    return largest_changes(memory_sides.named(rows_of(chosen)), n=ops.TOP, metric="allocation_bytes")
+    return largest_changes(memory_sides.with_labels(rows_of(chosen)), n=bars.TOP, metric="allocation_bytes")
 
 
 def tiles(chosen: Chosen, by: Part) -> Iterator[Block]:

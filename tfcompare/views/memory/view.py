@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -17,10 +17,10 @@ from tfcompare.views.key_figures import KeyFigure
 from tfcompare.views.links import Moment
 from tfcompare.views.memory import choice as memory_choice
 from tfcompare.views.memory import figures as memory_sides
-from tfcompare.views.memory import over_time as memory_timeline
+from tfcompare.views.memory import over_time
 from tfcompare.views.memory import peak as memory_peak
-from tfcompare.views.memory.charts import Axis
-from tfcompare.views.memory.choice import Chosen, chosen
+from tfcompare.views.memory.charts import LEVELS, Axis
+from tfcompare.views.memory.choice import EACH, Chosen, chosen
 from tfcompare.views.memory.curve import Align, Level
 from tfcompare.views.memory.figures import Part
 from tfcompare.views.memory.over_time import Span
@@ -31,8 +31,16 @@ HOW_TO_RECORD = (
     "To record them in TensorFlow, set `tf.profiler.experimental.ProfilerOptions(host_tracer_level=2)` or higher. JAX "
     "records them with `jax.profiler.start_trace` on GPUs and TPUs."
 )
+OF_BASELINE, OF_CANDIDATE = (partial(memory_choice.side_memories, role=role) for role in SIDES)
+MEMORY_HELP = "The name of the allocator, or the number of the device; the largest peak comes first"
+LEVEL_LABELS = {level: label for level, (label, *_) in LEVELS.items()}
 DETAILS = ("heap_bytes", "stack_bytes", "free_bytes", "capacity_bytes")
 _METRICS = tuple(column.name for column in schema.MEMORY_SUMMARY.metrics)
+
+
+def _has(name: str, value: str) -> Callable[[Pair, Any], bool]:
+    """For `Option.when`: whether the option of that name has this value."""
+    return lambda _pair, options: bool(getattr(options, name) == value)
 
 
 def _has_tiles(pair: Pair, options: Any) -> bool:
@@ -44,30 +52,18 @@ def _has_tiles(pair: Pair, options: Any) -> bool:
 class Options:
     """Which memory of each run is shown, and how."""
 
-    memory: str = option(
-        "", "Memory", memory_choice.by_name, is_list=True,
-        help="The name of the allocator, or the number of the device; the largest peak comes first",
-    )  # fmt: skip
-    memory_baseline: str = option(
-        "", "Memory of the baseline", memory_choice.of_baseline, when=memory_choice.is_of_each, is_list=True
-    )
-    memory_candidate: str = option(
-        "", "Memory of the candidate", memory_choice.of_candidate, when=memory_choice.is_of_each, is_list=True
-    )
-    span: Span = option("step", "Show", memory_timeline.spans, help=memory_timeline.SPAN_HELP)
-    level: Level = option("in_use_bytes", "Level", memory_timeline.LEVEL_LABELS, help="In use: stack and heap together")
-    axis: Axis = option(
-        "time", "Horizontal axis", memory_timeline.AXES, when=memory_timeline.is_of_a_step,
-        help=memory_timeline.AXIS_HELP,
-    )  # fmt: skip
+    memory: str = option("", "Memory", memory_choice.by_name, is_list=True, help=MEMORY_HELP)
+    memory_baseline: str = option("", "Memory of the baseline", OF_BASELINE, when=_has("memory", EACH), is_list=True)
+    memory_candidate: str = option("", "Memory of the candidate", OF_CANDIDATE, when=_has("memory", EACH), is_list=True)
+    span: Span = option("step", "Show", over_time.spans, help=over_time.SPAN_HELP)
+    level: Level = option("in_use_bytes", "Level", LEVEL_LABELS, help="In use: stack and heap together")
+    axis: Axis = option("time", "Horizontal axis", over_time.AXES, when=_has("span", "step"), help=over_time.AXIS_HELP)
     align: Align = option(
-        "step", "Horizontal axis", memory_timeline.alignments, when=memory_timeline.is_of_the_run,
-        help=memory_timeline.ALIGN_HELP,
-    )  # fmt: skip
+        "step", "Horizontal axis", over_time.alignments, when=_has("span", "run"), help=over_time.ALIGN_HELP
+    )
     parts: bool = option(
-        False, "Stack, heap and free", when=memory_timeline.is_of_the_run,
-        help="Composition of the memory over time",
-    )  # fmt: skip
+        False, "Stack, heap and free", when=_has("span", "run"), help="Composition of the memory over time"
+    )
     parts_by: Part = option("scope", "Group by", memory_peak.PARTS, when=_has_tiles)
 
 
@@ -76,17 +72,14 @@ def blocks(pair: Pair, options: Options) -> Iterator[Block]:
     tables = pair.tables("memory_summary")
     for (_, run), table in zip(pair.shown, tables, strict=False):
         if table.empty:
-            yield Text(
-                f"{as_code(run.name)} has no memory events, so only the other run is shown. {HOW_TO_RECORD}", "notice"
-            )
+            why = f"{as_code(run.name)} has no memory events, so only the other run is shown. {HOW_TO_RECORD}"
+            yield Text(why, "notice")
     yield Choose(["memory", "memory_baseline", "memory_candidate"])
     if (found := chosen(pair, options)) is None:
         return
     yield later(partial(_top, found))
-    yield Section(
-        "Over time", partial(memory_timeline.over_time, found, options), True,
-        ["span", "level", "axis", "align", "parts"],
-    )  # fmt: skip
+    choices = ["span", "level", "axis", "align", "parts"]
+    yield Section("Over time", partial(over_time.over_time, found, options), True, choices)
     yield later(partial(memory_peak.live_at_the_peak, found))
     if not pair.is_single:
         yield later(partial(memory_peak.what_changed, found))
@@ -137,17 +130,10 @@ def _links_to_peaks(chosen: Chosen) -> list[Any]:
 
 def _summary(pair: Pair) -> Table:
     """The peaks of several memories, and what the figures above do not tell of each."""
-    rows = pair.diff("memory_summary")
-    return Table(
-        schema.MEMORY_SUMMARY,
-        "All memories",
-        largest_first(pair, schema.MEMORY_SUMMARY, rows),
-        _summary_columns(rows, every=False),
-        every=_summary_columns(rows, every=True),
-        is_alone=pair.is_single,
-        address="summary_",
-        sums_per=pair.sums_per(),
-    )
+    rows = largest_first(pair, schema.MEMORY_SUMMARY, pair.diff("memory_summary"))
+    names, every = _summary_columns(rows, every=False), _summary_columns(rows, every=True)
+    table = Table(schema.MEMORY_SUMMARY, "All memories", rows, names, pair.is_single, every, address="summary_")
+    return replace(table, sums_per=pair.sums_per())
 
 
 def _summary_columns(rows: Any, *, every: bool) -> list[str]:
@@ -173,8 +159,8 @@ def _chart(make: Any) -> Make:
 
 
 CHARTS: dict[str, Make] = {
-    "memory_step": _chart(lambda found, options: memory_timeline.typical_step(found, options.level, options.axis)),
-    "memory_run": _chart(lambda found, options: memory_timeline.whole_run(found, options.level)),
+    "memory_step": _chart(lambda found, options: over_time.typical_step(found, options.level, options.axis)),
+    "memory_run": _chart(lambda found, options: over_time.whole_run(found, options.level)),
     "memory_peak": _chart(lambda found, options: memory_peak.treemap(found, options.parts_by)),
     "memory_peak_changes": _chart(lambda found, _options: None if found.pair.is_single else memory_peak.changes(found)),
 }
@@ -186,7 +172,5 @@ def _planned(pair: Pair) -> Iterator[Block]:
         yield Links([Link("Show the buffers that XLA planned", "xla")])
 
 
-VIEW = View(
-    "memory", "Memory", blocks, CHARTS, without_rows("No memory events were captured.", "memory_summary"),
-    remedy=HOW_TO_RECORD, options=Options, instead=_planned,
-)  # fmt: skip
+WHY_NOT = without_rows("No memory events were captured.", "memory_summary")
+VIEW = View("memory", "Memory", blocks, CHARTS, WHY_NOT, HOW_TO_RECORD, Options, instead=_planned)

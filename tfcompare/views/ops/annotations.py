@@ -12,7 +12,7 @@ from tfcompare.compare.pair import Pair
 from tfcompare.frames.host_annotations import gets_input
 from tfcompare.views.blocks import Block, Section, Table
 from tfcompare.views.steps.figures import has_step_times
-from tfcompare.views.view import CHANGE, by_role, everything, largest_first
+from tfcompare.views.view import CHANGE, by_role, cached_per_pair, everything, largest_first
 
 TITLE = "Annotations and Python functions"
 HELP = (
@@ -28,21 +28,17 @@ def section(pair: Pair) -> Iterator[Block]:
         yield Section(TITLE, lambda: [table(pair, pair.diff("host_annotations"))], help=HELP)
 
 
-def that_get_input(pair: Pair) -> pd.DataFrame:
+@cached_per_pair
+def input_annotations(pair: Pair) -> pd.DataFrame:
     """The rows that get input, by their names."""
-
-    def make() -> pd.DataFrame:
-        rows = pair.diff("host_annotations")
-        return rows[[gets_input(kind, name) for kind, name in zip(rows["kind"], rows["name"], strict=True)]]
-
-    return pair.cached("annotations of input", make)
+    rows = pair.diff("host_annotations")
+    return rows[[gets_input(kind, name) for kind, name in zip(rows["kind"], rows["name"], strict=True)]]
 
 
 def table(pair: Pair, rows: pd.DataFrame, title: str = "Every annotation and function") -> Table:
     """The table of these rows of the diff."""
     wall_time = by_role("wall_time_us", CHANGE) if any(map(has_step_times, pair.runs)) else []
-    self_time = by_role("self_time_us", CHANGE)
-    host = ["host"] if rows["host"].nunique() > 1 else []
+    self_time, host = by_role("self_time_us", CHANGE), ["host"] if rows["host"].nunique() > 1 else []
     others = [*by_role("occurrences", CHANGE), *by_role("total_time_us", CHANGE)]
     return Table(
         schema.HOST_ANNOTATIONS,

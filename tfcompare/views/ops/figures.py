@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tfcompare.compare.pair import Pair
-    from tfcompare.compare.side import Side
 
 PREFIXES = {DEVICE: "device", HOST: "host", SPARSE_CORE: "sparse_core"}
 """Maps `host_or_device` to the prefix of its share columns."""
@@ -162,10 +161,9 @@ def with_words(rows: pd.DataFrame, text: str, columns: list[str]) -> pd.DataFram
 
 def own_side_shares(ranked: pd.DataFrame) -> pd.DataFrame:
     """`ranked` (an `op_table`) with `self_share` and `cumulative_share`: those of the side that the row belongs to."""
-    columns = {
-        name: sum(ranked[f"{prefix}_{name}"] for prefix in PREFIXES.values())  # 0 on other sides
-        for name in ("self_share", "cumulative_share")
-    }
+    columns = {}
+    for name in ("self_share", "cumulative_share"):
+        columns[name] = sum(ranked[f"{prefix}_{name}"] for prefix in PREFIXES.values())  # 0 on other sides
     return ranked.assign(**columns)
 
 
@@ -197,14 +195,15 @@ def sentence(ops: pd.DataFrame, per: str) -> str:
 
     `ops` is a diff of `op_stats` of one candidate without IDLE; the time is that on the device if any op ran there.
     """
-    place = _main_place(ops)
+    place = main_side(ops)
     ours, theirs = _self_time(ops, place)
     if math.isnan(ours) or math.isnan(theirs):
         return f"Only one of the runs has ops on the {place_word(place)}." if len(ops) else NO_OPS
     about = f"Self time {_where(place, per)} {moved((ours, theirs), [*map(format_time_us, (ours, theirs))])}."
-    largest = {where: largest_changes(ops[ops["host_or_device"] == where], n=1) for where in (DEVICE, HOST)}
-    changes = {where: (_name(row), float(row["self_time_us_change"])) for where, rows in largest.items()
-               for _, row in rows.iterrows()}  # fmt: skip
+    changes = {}
+    for where in (DEVICE, HOST):
+        for _, row in largest_changes(ops[ops["host_or_device"] == where], n=1).iterrows():
+            changes[where] = _name(row), float(row["self_time_us_change"])
     if place not in changes:
         return about
     name, delta = changes[place]
@@ -217,7 +216,7 @@ def sentence(ops: pd.DataFrame, per: str) -> str:
 
 def sentence_alone(ops: pd.DataFrame, per: str) -> str:
     """`Self time on the host per step: 213 ms. Longest op: … (38.0 %).`, in Markdown, of the baseline of `ops`."""
-    place = _main_place(ops)
+    place = main_side(ops)
     total = _self_time(ops, place)[0]
     if math.isnan(total):
         return NO_OPS
@@ -239,19 +238,17 @@ def outside_of_steps(pair: Pair, name: str = "op_stats") -> str:
     """
     if pair.per != "step":
         return ""
-    ours, theirs = (_outside_us(pair, side, name) for side in pair.sides)
+    metric, outside_us = schema.table(name).headline, []
+    for side in pair.sides:
+        tables = (without_idle(of(name, host=side.host)) for of in (side.run.table, side.run.in_steps))
+        whole, inside = (float((rows[metric] * pair.shares(name, rows, side, 0)).sum()) for rows in tables)
+        outside_us.append(max(whole - inside, 0.0))
+    ours, theirs = outside_us
     if max(ours, theirs) < NEGLIGIBLE_US:
         return ""
     what = "self time" if name == "op_stats" else "kernel time"
     text = f"Outside of the included steps: {format_time_us(theirs)} of {what} in all"
     return f"{text}." if pair.is_single else f"{text}, baseline {format_time_us(ours)}."
-
-
-def _outside_us(pair: Pair, side: Side, name: str) -> float:
-    metric = schema.table(name).headline
-    tables = (without_idle(of(name, host=side.host)) for of in (side.run.table, side.run.in_steps))
-    whole, inside = (float((rows[metric] * pair.shares(name, rows, side, 0)).sum()) for rows in tables)
-    return max(whole - inside, 0.0)
 
 
 def moved(values: tuple[float, float], texts: Sequence[str]) -> str:
@@ -269,11 +266,10 @@ def figures(ops: pd.DataFrame, per: Callable[[str], str]) -> list[KeyFigure]:
     `per` says what the sums of a place are per.
     """
     meaning = "Time of all ops without the ops that they call, over all threads or streams; without IDLE."
-    figures = [
-        KeyFigure(f"Self time {where}", "µs", *_self_time(ops, place), "neither", meaning)
-        for place in (DEVICE, SPARSE_CORE, HOST)
-        for where in [_where(place, per(place)).replace("the ", "")]
-    ]  # fmt: skip
+    figures = []
+    for place in (DEVICE, SPARSE_CORE, HOST):
+        label = f"Self time {_where(place, per(place)).replace('the ', '')}"
+        figures.append(KeyFigure(label, "µs", *_self_time(ops, place), "neither", meaning))
     counts = [float(len(single_ops(of_side(ops, role), role))) for role in SIDES]
     figures.append(KeyFigure("Ops", "", counts[0], counts[1], "neither", "Ops with different names, types or places."))
     return [f for f in figures if not (math.isnan(f.baseline) and math.isnan(f.candidate))]
@@ -281,11 +277,11 @@ def figures(ops: pd.DataFrame, per: Callable[[str], str]) -> list[KeyFigure]:
 
 def matched_time(matched_share: float, exact_share: float) -> KeyFigure:
     """The share of the self time of both runs that is in matched ops, and how much of it has the same name."""
-    return KeyFigure(
-        "Time with a counterpart", "share", math.nan, matched_share, "neither",
+    meaning = (
         "Share of both runs' self time in ops that have a counterpart in the other run; "
-        f"{format_percent(exact_share)} under the same name. Without IDLE.",
-    )  # fmt: skip
+        f"{format_percent(exact_share)} under the same name. Without IDLE."
+    )
+    return KeyFigure("Time with a counterpart", "share", math.nan, matched_share, "neither", meaning)
 
 
 def scoped_time(ops: pd.DataFrame, *, is_single: bool) -> str:
@@ -309,10 +305,6 @@ def largest_bar(times: Sequence[pd.DataFrame], metric: str, sides: int, *, as_sh
     """The largest time, or share, in some frames of `op_stats.time_shares`, for charts with the same scale."""
     names = [f"share_{role}" if as_shares else f"{metric}_{role}" for role in SIDES[:sides]]
     return max((float(frame[names].max().max()) for frame in times if len(frame)), default=0.0)
-
-
-def _main_place(ops: pd.DataFrame) -> str:
-    return DEVICE if (ops["host_or_device"] == DEVICE).any() else HOST
 
 
 def _self_time(ops: pd.DataFrame, place: str) -> tuple[float, float]:

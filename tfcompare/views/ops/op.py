@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -50,12 +50,12 @@ def op_key(rows: pd.DataFrame) -> pd.Series:
     return names.mask(rows["status"] == "added", "+" + names)
 
 
-def named(pair: Pair, op_name: str) -> Details:
+def details_by_name(pair: Pair, op_name: str) -> Details:
     """Everything about the op of that name, on either side."""
     return Details(op_name, partial(_of_name, pair, op_name))
 
 
-def of_row(pair: Pair, row: pd.Series) -> Details:
+def details_of_row(pair: Pair, row: pd.Series) -> Details:
     """Everything about the op of one row of `ops_of`."""
     return Details(row_name(str(row["op_name"]), str(row["op_type"])), partial(_of_row, pair, row))
 
@@ -73,7 +73,7 @@ def _of_row(pair: Pair, row: pd.Series) -> Iterator[Block]:
     name, is_added = str(row["op_name"]), row["status"] == LACKING["baseline"]
     ours = None if is_added else name
     theirs = name if is_added else None if row["status"] == LACKING["candidate"] else str(row["op_name_candidate"])
-    yield from of_one_row(pair, row, "op")
+    yield from numbers_and_steps(pair, row, "op")
     yield from _places(pair, ours, theirs)
     yield from kernels(pair, ours, theirs)
     yield from memory(pair, ours, theirs)
@@ -82,8 +82,7 @@ def _of_row(pair: Pair, row: pd.Series) -> Iterator[Block]:
 
 
 def _places(pair: Pair, baseline: str | None, candidate: str | None) -> Iterator[Block]:
-    """The line of the user's program that made the op of these names, and where else it is shown: in the timeline, and
-    its instructions, as far as it has any."""
+    """The line of the program that made the op, and links to it in the timeline and to its instructions."""
     name = baseline or candidate or ""
     rows = pair.every_instruction()
     of_op = rows[(rows["op_name_baseline"] == baseline) | (rows["op_name_candidate"] == candidate)]
@@ -100,7 +99,7 @@ def times(pair: Pair, op_name: str) -> Iterator[Block]:
     """The numbers and steps of the op of that name, where it ran: on the device, on the host, or on both."""
     for position, row in rows_named(ops_of(pair, idle=False), op_name, op_name).iterrows():
         yield Text(f"**{as_code(str(row['op_type']))} on {schema.place_word(str(row['host_or_device']))}**")
-        yield from of_one_row(pair, row, f"op_{position}")
+        yield from numbers_and_steps(pair, row, f"op_{position}")
 
 
 def rows_named(rows: pd.DataFrame, baseline: str | None, candidate: str | None) -> pd.DataFrame:
@@ -117,7 +116,7 @@ def rows_named(rows: pd.DataFrame, baseline: str | None, candidate: str | None) 
     return found.assign(later=found["host_or_device"] != DEVICE).sort_values("later", kind="stable")
 
 
-def of_one_row(pair: Pair, row: pd.Series, name: str) -> Iterator[Block]:
+def numbers_and_steps(pair: Pair, row: pd.Series, name: str) -> Iterator[Block]:
     """The numbers of one row of `ops_of`, and its self time in every step as the chart of that name."""
     if not pair.is_single:
         yield Text(verdict_sentence(row, pair.interval(row)))
@@ -220,11 +219,10 @@ def kernels(pair: Pair, baseline: str | None, candidate: str | None) -> Iterator
     rows = rows_named(pair.diff("kernel_stats"), baseline, candidate)
     if rows.empty:
         return
-    time, count = "total_duration_us", "occurrences"
-    names = ["kernel_name", "block_dim", "grid_dim", *by_role(time, CHANGE[:3])]
-    names += [*by_role(count), "verdict"]
-    readings = kernel_labels([*rows["kernel_name"], *rows["kernel_name_candidate"].dropna()])
-    yield small_table(pair, schema.KERNEL_STATS, "Kernels", rows, names, "op_kernels_", readings)
+    names = ["kernel_name", "block_dim", "grid_dim", *by_role("total_duration_us", CHANGE[:3])]
+    names += [*by_role("occurrences"), "verdict"]
+    table = small_table(pair, schema.KERNEL_STATS, "Kernels", rows, names, "op_kernels_")
+    yield replace(table, readings=kernel_labels([*rows["kernel_name"], *rows["kernel_name_candidate"].dropna()]))
 
 
 def memory(pair: Pair, baseline: str | None, candidate: str | None) -> Iterator[Block]:
@@ -237,14 +235,11 @@ def memory(pair: Pair, baseline: str | None, candidate: str | None) -> Iterator[
 
 
 def small_table(
-    pair: Pair, table: schema.Table, title: str, rows: pd.DataFrame, names: list[str], address: str,
-    readings: dict[str, str] | None = None,
-) -> Table:  # fmt: skip
+    pair: Pair, table: schema.Table, title: str, rows: pd.DataFrame, names: list[str], address: str
+) -> Table:
     """A table within the details of a row of another."""
-    return Table(
-        table, title, rows, names, is_alone=pair.is_single, address=address, readings=readings or {}, is_small=True,
-        sums_per=pair.sums_per(),
-    )  # fmt: skip
+    sums_per = pair.sums_per()
+    return Table(table, title, rows, names, pair.is_single, address=address, is_small=True, sums_per=sums_per)
 
 
 def _names(pair: Pair, _options: Any) -> dict[str, str]:

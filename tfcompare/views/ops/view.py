@@ -16,18 +16,14 @@ from tfcompare.compare.groups.aggregate import Grouping, largest_changes, withou
 from tfcompare.compare.pair import Pair
 from tfcompare.schema import DEVICE, HOST, SIDES, SPARSE_CORE, place_word
 from tfcompare.text import as_code
-from tfcompare.views import bars as ops
+from tfcompare.views import bars, shares
 from tfcompare.views import icicles as scopes
-from tfcompare.views import shares
-from tfcompare.views.bars import changes_of_pair
 from tfcompare.views.blocks import (
     Beside,
     Block,
-    Cards,
     Chart,
     Choose,
     Details,
-    Facts,
     Live,
     Opens,
     Section,
@@ -38,7 +34,6 @@ from tfcompare.views.blocks import (
 from tfcompare.views.key_figures import KeyFigure
 from tfcompare.views.ops import annotations as host_annotations
 from tfcompare.views.ops import figures as op_figures
-from tfcompare.views.ops import figures as tf_stats
 from tfcompare.views.ops import op
 from tfcompare.views.ops.figures import groups_of, ops_of
 from tfcompare.views.options import option
@@ -49,7 +44,7 @@ from tfcompare.views.steps.attribution import attribution_of
 from tfcompare.views.steps.figures import has_step_times
 from tfcompare.views.steps.part_charts import part_waterfall
 from tfcompare.views.verdict_marks import colours_of_change
-from tfcompare.views.view import CHANGE, Make, View, by_role, cached_section, changed, everything, largest_first
+from tfcompare.views.view import CHANGE, Make, View, by_role, cached_section, cards, changed, everything, largest_first
 from tfcompare.views.xla import figures as unknown_costs
 
 GROUPINGS: dict[Grouping, str] = {"op_name": "op", "op_type": "op type", "scope": "name scope"}
@@ -69,6 +64,7 @@ PER_OCCURRENCE = (
     "Divide the times in the table, and the changes, by how often the op ran: for runs whose ops ran more or less "
     "often. Verdicts are on the time per step, so an op with other numbers of occurrences per step has none."
 )
+FILTER_HELP = "All words must be in an op's name or type; case does not matter"
 _PLACES = (DEVICE, SPARSE_CORE, HOST)
 _RATES = ("flops_per_s", "bandwidth_bytes_per_s", "operational_intensity", "bound_by")
 _AVERAGES = ("avg_time_us", "avg_self_time_us", "cumulative_share")
@@ -97,10 +93,7 @@ class Options:
 
     by: Grouping = option("op_name", "Group by", GROUPINGS)
     where: Literal["Device", "SparseCore", "Host", "both"] = option("both", "Where", _places)
-    filter: str = option(
-        "", "Filter", hint="words in name or type",
-        help="All words must be in an op's name or type; case does not matter",
-    )  # fmt: skip
+    filter: str = option("", "Filter", hint="words in name or type", help=FILTER_HELP)
     idle: bool = option(False, "IDLE", help="Show the time in which no op ran as an op, as TensorBoard does by default")
     per_occurrence: bool = option(False, "Per occurrence", address="each", help=PER_OCCURRENCE)
     part: str = option("", "Part of the step", _parts, is_list=True)
@@ -135,7 +128,7 @@ def blocks(pair: Pair, options: Options) -> Iterator[Block]:
 def _answer(pair: Pair) -> Iterator[Block]:
     """The self time in a sentence and as figures, what ran outside of the steps, and what has no known cost."""
     yield Text(headline(pair), "headline")
-    yield Cards(figures(pair), pair.headings)
+    yield cards(pair, figures(pair))
     for text in filter(None, (op_figures.outside_of_steps(pair), unknown_costs.unknown_costs_sentence(pair))):
         yield Text(text, "quiet")
 
@@ -166,7 +159,7 @@ def _rows(pair: Pair, options: Options) -> pd.DataFrame:
         rows, columns = groups_of(pair, options.by, idle=options.idle), [options.by]
     if options.per_occurrence:
         rows = pair.rows_per_occurrence(rows, "op_stats")
-    return tf_stats.with_words(rows[rows["host_or_device"].isin(options.places)], options.filter, columns)
+    return op_figures.with_words(rows[rows["host_or_device"].isin(options.places)], options.filter, columns)
 
 
 def _table(pair: Pair, rows: pd.DataFrame, options: Options) -> Table:
@@ -181,7 +174,7 @@ def _table(pair: Pair, rows: pd.DataFrame, options: Options) -> Table:
         nothing=filtered if options.filter else "No ops were recorded here.",
         opens=Opens(partial(_details, pair, options), op.op_key) if options.by == "op_name" else None,
         sums_per=pair.sums_per(per_occurrence=options.per_occurrence),
-        everything=partial(everything, pair, schema.OP_STATS, partial(tf_stats.side_by_side, idle=options.idle)),
+        everything=partial(everything, pair, schema.OP_STATS, partial(op_figures.side_by_side, idle=options.idle)),
     )
 
 
@@ -216,28 +209,27 @@ def _details(pair: Pair, options: Options, chosen: str) -> Details | None:
     """The selected op, even if the filter hides it."""
     every = ops_of(pair, idle=options.idle)
     found = every[op.op_key(every) == chosen]
-    return None if found.empty else op.of_row(pair, found.iloc[0])
+    return None if found.empty else op.details_of_row(pair, found.iloc[0])
 
 
 def _what_changed(pair: Pair, rows: pd.DataFrame, options: Options) -> Iterator[Block]:
-    changes, make = largest_changes(rows, n=ops.TOP), partial(_changes, pair, options)
+    changes, make = largest_changes(rows, n=bars.TOP), partial(_changes, pair, options)
     return changed("op_changes", changes, make, on=options, nothing="None of these rows changed its self time.")
 
 
-def _changes(pair: Pair, options: Options, letters: int = ops.MOVER_LENGTH) -> Any:
+def _changes(pair: Pair, options: Options, letters: int = bars.MOVER_LENGTH) -> Any:
     if pair.is_single:
         return None
-    changes = largest_changes(_rows(pair, options), n=ops.TOP)
+    changes = largest_changes(_rows(pair, options), n=bars.TOP)
     if changes.empty:
         return None
     per = pair.sums_per(per_occurrence=options.per_occurrence).sums
-    return changes_of_pair(pair, changes, "self_time_us", by=options.by, letters=letters, per=per)
+    return bars.changes_of_pair(pair, changes, "self_time_us", by=options.by, letters=letters, per=per)
 
 
 def _within(pair: Pair, options: Options) -> Iterator[Block]:
     """What changed within the chosen part of the step."""
-    make = partial(step_attribution.within, pair, options.part)
-    inside = pair.cached(("within", options.part), make)
+    inside = pair.cached(("within", options.part), partial(step_attribution.within, pair, options.part))
     yield Text(inside.sentence)
     if inside.waterfall is not None and not inside.waterfall.is_empty:
         colours = colours_of_change(pair.verdict)
@@ -256,19 +248,22 @@ def _distributions(pair: Pair, options: Options) -> Iterator[Block]:
                 yield Text(f"No op took any time on {place_word(place)}.", "notice")
             continue
         reach = op_figures.largest_bar(list(times.values()), "self_time_us", len(pair.shown), as_shares=options.shares)
-        on = (options.idle, options.shares)
-        yield Beside([
-            [Chart(f"shares_{place}_{by}", partial(_bars, pair, rows, by, place, reach, options.shares), on=on,
-                   facts=_types(pair, rows, place) if by == "op_type" else None)]
-            for by, rows in times.items()
-        ])  # fmt: skip
+        types = shares.facts(pair, times["op_type"], f"Share of self time on {place_word(place)}", MOST_TYPES)
+        columns = []
+        for by, rows in times.items():
+            draw = partial(_bars, pair, rows, by, place, reach, options.shares)
+            facts = types if by == "op_type" else None
+            columns.append([Chart(f"shares_{place}_{by}", draw, facts, (options.idle, options.shares))])
+        yield Beside(columns)
 
 
 def _shares_on(pair: Pair, place: str, *, idle: bool) -> dict[Grouping, pd.DataFrame]:
     """The self time on host or device by op and by op type, as `time_shares`."""
 
     def make(by: Grouping) -> pd.DataFrame:
-        return tf_stats.time_shares(_with_time(groups_of(pair, by, idle=idle), place), by)
+        rows = groups_of(pair, by, idle=idle)
+        took_time = rows[by_role("self_time_us")].max(axis=1) > 0
+        return op_figures.time_shares(rows[took_time & (rows["host_or_device"] == place)], by)
 
     groupings: tuple[Grouping, ...] = ("op_name", "op_type")
     return {by: pair.cached(("shares", place, by, idle), partial(make, by)) for by in groupings}
@@ -289,16 +284,6 @@ def _at_a_glance(pair: Pair, options: Options, pixels: int = WIDE) -> Any:
 def _bars(pair: Pair, times: pd.DataFrame, by: Grouping, place: str, reach: float, as_shares: bool) -> Any:
     title = f"Self time on {place_word(place)} by {GROUPINGS[by]}"
     return shares.bars(pair, times, "self_time_us", title=title, of="self time", reach=reach, as_shares=as_shares)
-
-
-def _types(pair: Pair, times: pd.DataFrame, place: str) -> Facts:
-    """The largest op types with their shares, as texts."""
-    return shares.facts(pair, times, f"Share of self time on {place_word(place)}", MOST_TYPES)
-
-
-def _with_time(rows: pd.DataFrame, place: str) -> pd.DataFrame:
-    took_time = rows[by_role("self_time_us")].max(axis=1) > 0
-    return rows[took_time & (rows["host_or_device"] == place)]
 
 
 def _scopes(pair: Pair, options: Options) -> Iterator[Block]:

@@ -93,16 +93,10 @@ def pipeline_graphs(
 
 def _figure(side: Side, text: str, execution: str, bottom: float, drawn: _Layout) -> go.Figure:
     nodes, boxes = drawn.nodes, drawn.boxes
-    result = style.figure(
-        f"{execution}: {_name(side)}",
-        text,
-        height=int(bottom) + TOP_PIXELS,
-        legend_rows=0,
-        showlegend=False,
-        hovermode="closest",
-        hoverdistance=60,
-        dragmode=False,
-    )
+    name = style.safe(middle_ellipsis(side.name, 34))
+    title = f"{execution}: {name if side.sides == 1 else f'{side.role_in_text} {name}'}"
+    hover = {"showlegend": False, "hovermode": "closest", "hoverdistance": 60, "dragmode": False}
+    result = style.figure(title, text, height=int(bottom) + TOP_PIXELS, legend_rows=0, **hover)
     result.layout.shapes = _edges(nodes, boxes, side) + _outlines(nodes, boxes, side)
     result.add_traces([_labels(drawn.texts, boxes), _hover(nodes, boxes)])
     hidden = {"visible": False, "fixedrange": True}
@@ -112,21 +106,13 @@ def _figure(side: Side, text: str, execution: str, bottom: float, drawn: _Layout
     return result
 
 
-def _name(side: Side) -> str:
-    name = style.safe(middle_ellipsis(side.name, 34))
-    return name if side.sides == 1 else f"{side.role_in_text} {name}"
-
-
 def _leaf_count(nodes: pd.DataFrame) -> int:
     """Number of nodes without children: how many are side by side."""
     return max(len(nodes) - len(set(nodes["above"]) - {-1}), 1)
 
 
 def _horizontal_layout(nodes: pd.DataFrame, branches: int) -> list[tuple[float, float]]:
-    """For each node (middle, half width) as shares of the width, which has room for `branches` leaves.
-
-    A parent is centred over its children and at most as wide; the graph is centred.
-    """
+    """(middle, half width) of each node as shares of the width, which has room for `branches` leaves; all centred."""
     children: list[list[int]] = [[] for _ in range(len(nodes))]
     for row, above in enumerate(nodes["above"]):
         if above >= 0:
@@ -143,10 +129,8 @@ def _horizontal_layout(nodes: pd.DataFrame, branches: int) -> list[tuple[float, 
             first, last = children[row][0], children[row][-1]
             left[row], x[row], right[row] = left[first], (x[first] + x[last]) / 2, right[last]
     is_over_all = [(r - le) * branches > own - 0.5 for le, r in zip(left, right, strict=True)]
-    room = [
-        min(m, 1 - m) if alone else min(m - le, r - m)
-        for le, m, r, alone in zip(left, x, right, is_over_all, strict=True)
-    ]
+    spans = zip(left, x, right, is_over_all, strict=True)
+    room = [min(m, 1 - m) if alone else min(m - le, r - m) for le, m, r, alone in spans]
     return [(m, BOX_FILL * min(half, MAX_BOX_WIDTH / 2)) for m, half in zip(x, room, strict=True)]
 
 
@@ -167,14 +151,8 @@ def _edges(nodes: pd.DataFrame, boxes: list[Box], side: Side) -> list[dict[str, 
 def _outlines(nodes: pd.DataFrame, boxes: list[Box], side: Side) -> list[dict[str, object]]:
     out: list[dict[str, object]] = []
     for box, critical, blamed in zip(boxes, nodes["on_critical_path"], nodes["is_bottleneck"], strict=True):
-        outline = {
-            "type": "rect",
-            "x0": box.x - box.half,
-            "x1": box.x + box.half,
-            "y0": box.top,
-            "y1": box.top + box.height,
-            "layer": "below",
-        }
+        outline: dict[str, object] = {"type": "rect", "x0": box.x - box.half, "x1": box.x + box.half}
+        outline |= {"y0": box.top, "y1": box.top + box.height, "layer": "below"}
         out.append(outline | {"line": _line(side, critical, 2.5), "fillcolor": "rgba(128,136,148,0.10)"})
         if blamed:
             inner = {"x0": box.x - box.half * 0.985, "x1": box.x + box.half * 0.985}
@@ -232,7 +210,11 @@ def node_lines(row: pd.Series, call_start_us: float, characters: int) -> list[st
     """A node's name and as many facts as fit, in lines of `characters` characters, escaped for Plotly."""
     many = f" ×{row['alike']}" if row["alike"] > 1 else ""
     out = [f"<b>{style.safe(middle_ellipsis(display_name(row['iterator']), characters - len(many)))}</b>{many}"]
-    facts = _few_facts(row) if characters < MIN_CHARACTERS else _facts(row, call_start_us)
+    facts = _facts(row, call_start_us)
+    if characters < MIN_CHARACTERS:  # signs and the self time
+        signs = ["▲"] if row["is_bottleneck"] else []
+        signs += [MARKS_IN_NODES[row["mark"]][0]] if row["mark"] else []
+        facts = [*filter(None, [" ".join(signs)]), format_time_us(row["self_time_us"])]
     for fact in facts:
         fact = middle_ellipsis(fact, characters)
         if len(out) > 1 and len(out[-1]) + 3 + len(fact) <= characters:
@@ -261,13 +243,6 @@ def _facts(row: pd.Series, call_start_us: float) -> list[str]:
     return facts
 
 
-def _few_facts(row: pd.Series) -> list[str]:
-    """The facts for a narrow node: signs and the self time."""
-    signs = ["▲"] if row["is_bottleneck"] else []
-    signs += [MARKS_IN_NODES[row["mark"]][0]] if row["mark"] else []
-    return [*([" ".join(signs)] if signs else []), format_time_us(row["self_time_us"])]
-
-
 def node_details(row: pd.Series, call_start_us: float) -> str:
     """All facts about a node."""
     several = f" ({row['alike']} of the same kind, summed)" if row["alike"] > 1 else ""
@@ -285,7 +260,7 @@ def node_details(row: pd.Series, call_start_us: float) -> str:
         f"{format_count(row['calls'])} call{'s' if row['calls'] != 1 else ''}",
     ]
     details = {
-        "parallelism": _or_empty(row["parallelism"]),
+        "parallelism": "" if pd.isna(row["parallelism"]) else str(row["parallelism"]),
         "buffer": _fill(row) if pd.notna(row["buffered_elements"]) or pd.notna(row["buffer_limit"]) else "",
         "autotune": row["autotune"],
         "element size": format_bytes(row["element_size_bytes"]) if pd.notna(row["element_size_bytes"]) else "",
@@ -312,10 +287,6 @@ def _fill(row: pd.Series) -> str:
     if pd.isna(fill):
         return f"up to {limit}"
     return f"{round(fill, 1):,g}{f' of {limit}' if pd.notna(limit) else ''}"
-
-
-def _or_empty(value: object) -> str:
-    return "" if pd.isna(value) else str(value)  # type: ignore[call-overload]
 
 
 def _wrapped(text: str, at: str, width: int = 70) -> list[str]:

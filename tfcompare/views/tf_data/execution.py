@@ -28,7 +28,7 @@ from tfcompare.views.links import Moment
 from tfcompare.views.ops.op import LACKING
 from tfcompare.views.pair_words import stand_ins
 from tfcompare.views.tf_data.charts import pipeline_graphs
-from tfcompare.views.view import CHANGE, by_role
+from tfcompare.views.view import CHANGE, by_role, cached_per_pair
 
 MOST_NAMED = 10
 """Longer paths are abbreviated in the middle."""
@@ -61,29 +61,26 @@ class ChosenExecution:
         return (self.host, *self.pipelines, self.rank)
 
 
-def of_choice(pair: Pair, choice: ChosenExecution) -> Iterator[Block]:
+def blocks(pair: Pair, choice: ChosenExecution) -> Iterator[Block]:
     """The five steps of the guide's bottleneck analysis, what to do, the graphs, and every iterator."""
     sides = _analyses(pair, choice)
     waits = waits_of(pair)[: len(pair.shown)]
     yield Beside([list(_five_steps(pair, role, sides[role], wait)) for role, wait in enumerate(waits)], framed=True)
     yield from _what_to_do(pair, sides)
-    if said := stand_ins(pair):
-        yield Text(said, "quiet")
+    if note := stand_ins(pair):
+        yield Text(note, "quiet")
     yield Beside([list(_graph(pair, choice, role)) for role in range(len(pair.shown))])
     yield _iterators(pair, choice)
 
 
-def analysis_of(pair: Pair, role: int, **chosen: str | int) -> Analysis | None:
+@cached_per_pair
+def analysis_of(pair: Pair, /, role: int, **chosen: str | int) -> Analysis | None:
     """The bottleneck analysis of one side (0 for the baseline, 1 for the candidate); parameters as those of `analyse`.
 
     None if that side lacks the pipeline.
     """
-
-    def make() -> Analysis | None:
-        pipelines, executions = (pair.tables(name)[role] for name in ("tf_data_pipelines", "tf_data"))
-        return analyse(pipelines, executions, **chosen)  # type: ignore[arg-type]
-
-    return pair.cached(("tf_data_analysis", role, *chosen.items()), make)
+    pipelines, executions = (pair.tables(name)[role] for name in ("tf_data_pipelines", "tf_data"))
+    return analyse(pipelines, executions, **chosen)  # type: ignore[arg-type]
 
 
 def _analyses(pair: Pair, choice: ChosenExecution) -> AnalysisPair:
@@ -172,32 +169,37 @@ def _what_to_do(pair: Pair, sides: AnalysisPair) -> Iterator[Block]:
 
 def _graph(pair: Pair, choice: ChosenExecution, role: int) -> Iterator[Block]:
     """The graph of one side; matched iterators of both sides are at the same height."""
-    graph = _drawn(pair, choice)[0][role]
+    graph = _graphs(pair, choice)[0][role]
     if graph.nodes.empty:
         yield Text(f"{as_code(pair.runs[role].name)} does not have this execution.", "notice")
     else:
         yield Chart(f"tf_data_{SIDES[role]}", partial(figure, pair, choice, role), on=choice.key)
     if graph.left_out:
         text = (
-            f"{format_count(len(graph.nodes))} iterators are drawn, those on the critical path and the slowest first. "
-            f"{format_count(graph.left_out)} more are in the table."
+            f"{format_count(len(graph.nodes))} iterators are drawn, those on the critical path and the slowest first."
         )
-        yield Text(text, "quiet")
+        yield Text(f"{text} {format_count(graph.left_out)} more are in the table.", "quiet")
 
 
 def figure(pair: Pair, choice: ChosenExecution, role: int) -> Any:
     """The graph of the iterators of one side as a figure; None if that side does not have the execution."""
-    drawn, figures = _drawn(pair, choice)
+    drawn, figures = _graphs(pair, choice)
     return None if drawn[role].nodes.empty else figures[role]
 
 
-def _drawn(pair: Pair, choice: ChosenExecution) -> tuple[tuple[Graph, Graph], tuple[Any, Any]]:
+def _graphs(pair: Pair, choice: ChosenExecution) -> tuple[tuple[Graph, Graph], tuple[Any, Any]]:
     """The graphs of both sides, and their figures."""
 
     def make() -> tuple[tuple[Graph, Graph], tuple[Any, Any]]:
         sides = _analyses(pair, choice)
         ours, theirs = (schema.TF_DATA.empty() if side is None else side.iterators for side in sides)
-        drawn = graphs(ours, theirs, _long_names(pair, sides))
+        # the long names in all executions of the pipelines shown
+        names = [set[str](), set[str]()]
+        for at, (side, table) in enumerate(zip(sides, pair.tables("tf_data"), strict=True)):
+            if side is not None:
+                is_shown = (table["host"] == side.host) & (table["pipeline"] == side.pipeline)
+                names[at] = set(table.loc[is_shown, "long_name"])
+        drawn = graphs(ours, theirs, (names[0], names[1]))
         execution = "Slowest execution" if choice.rank == 0 else f"Execution {choice.rank}"
         texts = ["" if side is None else f"{side.pipeline}, {format_time_us(side.latency_us)}" for side in sides]
         ours_drawn, theirs_drawn = zip(pair.sides, drawn, texts, strict=True)
@@ -206,29 +208,11 @@ def _drawn(pair: Pair, choice: ChosenExecution) -> tuple[tuple[Graph, Graph], tu
     return pair.cached(("tf_data_graphs", choice.key), make)
 
 
-def _long_names(pair: Pair, sides: AnalysisPair) -> tuple[set[str], set[str]]:
-    """The long names in all executions of the pipelines shown."""
-    ours, theirs = (
-        set() if side is None else set(table.loc[_is_of(table, side), "long_name"])
-        for side, table in zip(sides, pair.tables("tf_data"), strict=True)
-    )
-    return ours, theirs
-
-
-def _is_of(table: pd.DataFrame, side: Analysis) -> pd.Series:
-    return (table["host"] == side.host) & (table["pipeline"] == side.pipeline)
-
-
 def _iterators(pair: Pair, choice: ChosenExecution) -> Table:
-    return Table(
-        schema.TF_DATA,
-        "Iterators of the execution",
-        pair.cached(("tf_data_iterators", choice.key), partial(_rows, pair, choice)),
-        _columns(every=False),
-        every=_columns(every=True),
-        is_alone=pair.is_single,
-        nothing="This execution was not recorded.",
-    )
+    rows = pair.cached(("tf_data_iterators", choice.key), partial(_rows, pair, choice))
+    names, every = _columns(every=False), _columns(every=True)
+    nothing = "This execution was not recorded."
+    return Table(schema.TF_DATA, "Iterators of the execution", rows, names, pair.is_single, every, nothing)
 
 
 def _rows(pair: Pair, choice: ChosenExecution) -> pd.DataFrame:
@@ -237,13 +221,9 @@ def _rows(pair: Pair, choice: ChosenExecution) -> pd.DataFrame:
     ours, theirs = (schema.TF_DATA.empty() if side is None else side.iterators for side in sides)
     pipelines = choice.pipelines
     counterparts = {(choice.host, pipelines[1]): pipelines[0]} if all(pipelines) else {}
-    rows = diff_table(
-        schema.TF_DATA,
-        pair.candidate.id,
-        SideRows(ours.assign(host=choice.host)),
-        SideRows(theirs.assign(host=choice.host), pipelines=counterparts),
-        identical=pair.is_identical,
-    )
+    baseline = SideRows(ours.assign(host=choice.host))
+    candidate = SideRows(theirs.assign(host=choice.host), pipelines=counterparts)
+    rows = diff_table(schema.TF_DATA, pair.candidate.id, baseline, candidate, identical=pair.is_identical)
     either = {
         name: rows[f"{name}_baseline"].where(rows["status"] != "added", rows[f"{name}_candidate"])
         for name in ("iterator", "long_name")
@@ -268,6 +248,5 @@ def _columns(*, every: bool) -> list[str]:
     more = "on_critical_path is_bottleneck start_us parallelism buffer_limit buffered_elements element_size_bytes"
     names += [f"{name}_{role}" for name in more.split() for role in SIDES]
     names += ["match", "verdict", "long_name", "iterator_id", "iterator_id_candidate"]
-    return names + [
-        f"{name}_{role}" for name in ["autotune", "shapes", "types", "dataset", "settings"] for role in SIDES
-    ]
+    last = ("autotune", "shapes", "types", "dataset", "settings")
+    return names + [f"{name}_{role}" for name in last for role in SIDES]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -12,7 +12,6 @@ import pandas as pd
 from tfcompare import schema
 from tfcompare.compare.diff import MATCHED
 from tfcompare.compare.pair import Pair
-from tfcompare.compare.tf_data.call_verdicts import CallVerdict
 from tfcompare.compare.tf_data.iterator_tree import display_name
 from tfcompare.compare.tf_data.iterators import pair_iterators
 from tfcompare.compare.tf_data.pipelines import iterators_of
@@ -26,11 +25,12 @@ from tfcompare.views.options import option
 from tfcompare.views.tf_data import execution
 from tfcompare.views.tf_data.execution import ChosenExecution, analysis_of
 from tfcompare.views.verdict_marks import Judged
-from tfcompare.views.view import CHANGE, Make, View, by_role, largest_first
+from tfcompare.views.view import CHANGE, Make, View, by_role, cached_per_pair, largest_first
 
 MOST_SHOWN = 4
 """The number of pipelines whose verdict is shown above the table: those with the longest mean call."""
 
+PIPELINE_HELP = "Sorted by the longest call; pipelines that only feed a device come last"
 HOW_TO_RECORD = (
     "Record a program that reads from a `tf.data.Dataset` (TensorFlow 2.4 or newer), with "
     "`tf.profiler.experimental.ProfilerOptions(host_tracer_level=2)`."
@@ -60,10 +60,7 @@ class Options:
     """Which execution of a pipeline is shown: by default that of the longest call."""
 
     tf_host: str = option("", "Host", _hosts, is_list=True, help="Sorted by the longest call")
-    pipeline: str = option(
-        "", "Pipeline", _names, is_list=True,
-        help="Sorted by the longest call; pipelines that only feed a device come last",
-    )  # fmt: skip
+    pipeline: str = option("", "Pipeline", _names, is_list=True, help=PIPELINE_HELP)
     rank: int = option(0, "Execution", _ranks, help="0 is the slowest, the last one the fastest that was stored")
 
 
@@ -78,9 +75,8 @@ def blocks(pair: Pair, options: Options) -> Iterator[Block]:
     yield _pipelines(pair, rows)
     if _are_renamed(rows):
         yield Text("The runs have different pipelines. Pipelines with the most similar graphs are matched.", "quiet")
-    yield Section(
-        "One execution", partial(_execution, pair, options), True, ["tf_host", "pipeline", "rank"], HOW_TO_READ
-    )
+    choices = ["tf_host", "pipeline", "rank"]
+    yield Section("One execution", partial(_execution, pair, options), True, choices, HOW_TO_READ)
 
 
 def headline(pair: Pair, sides: AnalysisPair) -> str:
@@ -107,11 +103,18 @@ def change(
     ours, theirs = names
     baseline, candidate = sides
     if baseline is None or candidate is None:
-        return _without_tf_data(sides, are_bound, names)
+        for there, is_bound, name, missing in zip(sides, are_bound, names, names[::-1], strict=True):
+            if there is not None:
+                return f"No tf.data calls in {missing}. In {name}, {finding(there, is_bound)}"
+        return "No tf.data calls in either profile"
     if identical:
         return f"{ours} and {theirs} are the same capture: {finding(candidate, are_bound[1])}"
     if baseline.feeds_device_only or candidate.feeds_device_only:
-        return _to_devices_only((baseline, candidate), are_bound, names)
+        known = list(zip(names, (baseline, candidate), are_bound, strict=True))
+        only = [name for name, side, _ in known if side.feeds_device_only]
+        others = [f"In {name}, {finding(side, bound)}" for name, side, bound in known if not side.feeds_device_only]
+        text = f"{' and '.join(only)}: only pipelines that pass elements to a device were recorded"
+        return ". ".join([text, *others])
     mean = f"Mean call: {theirs} {format_time_us(candidate.mean_us)}, {ours} {format_time_us(baseline.mean_us)}"
     if are_bound == (True, True):
         return f"{_of_both_bound(baseline, candidate, names)} {mean}"
@@ -120,21 +123,6 @@ def change(
     if are_bound[1]:
         return f"{theirs} is input-bound{_blamed(candidate)}, {ours} is not. {mean}"
     return f"{theirs} is not input-bound, {ours} is{_blamed(baseline)}. {mean}"
-
-
-def _without_tf_data(sides: AnalysisPair, are_bound: tuple[bool, bool], names: tuple[str, str]) -> str:
-    for there, is_bound, name, missing in zip(sides, are_bound, names, names[::-1], strict=True):
-        if there is not None:
-            return f"No tf.data calls in {missing}. In {name}, {finding(there, is_bound)}"
-    return "No tf.data calls in either profile"
-
-
-def _to_devices_only(sides: tuple[Analysis, Analysis], are_bound: tuple[bool, bool], names: tuple[str, str]) -> str:
-    known = list(zip(names, sides, are_bound, strict=True))
-    only = [name for name, side, _ in known if side.feeds_device_only]
-    others = [f"In {name}, {finding(side, bound)}" for name, side, bound in known if not side.feeds_device_only]
-    text = f"{' and '.join(only)}: only pipelines that pass elements to a device were recorded"
-    return ". ".join([text, *others])
 
 
 def finding(analysis: Analysis, is_bound: bool) -> str:
@@ -154,9 +142,9 @@ def _of_both_bound(baseline: Analysis, candidate: Analysis, names: tuple[str, st
         return "Both runs are input-bound."
     was, now = display_name(ours["iterator"]), display_name(theirs["iterator"])
     if _is_paired(baseline, candidate, ours, theirs):
-        return (
-            f"Bottleneck of both runs: {now}." if was == now else f"Bottleneck: {now}, in {names[0]} {was} (same step)."
-        )
+        if was == now:
+            return f"Bottleneck of both runs: {now}."
+        return f"Bottleneck: {now}, in {names[0]} {was} (same step)."
     own, of_baseline = (f" ({side.pipeline})" for side in (candidate, baseline))
     if baseline.pipeline == candidate.pipeline:
         own, of_baseline = "", " (another step)" if was == now else ""
@@ -167,11 +155,9 @@ def _is_paired(baseline: Analysis, candidate: Analysis, ours: pd.Series, theirs:
     """Whether the two bottlenecks are matched iterators."""
     sides = baseline.iterators, candidate.iterators
     pairs = pair_iterators(*(iterators_of(side) for side in sides))
-    names = [side["long_name"].tolist() for side in sides]
-    return any(
-        names[0][pair.baseline] == ours["long_name"] and names[1][pair.candidate] == theirs["long_name"]
-        for pair in pairs
-    )
+    before, after = (side["long_name"].tolist() for side in sides)
+    blamed = (ours["long_name"], theirs["long_name"])
+    return any((before[pair.baseline], after[pair.candidate]) == blamed for pair in pairs)
 
 
 def _why_not(pair: Pair) -> str:
@@ -183,36 +169,25 @@ def _why_not(pair: Pair) -> str:
 def _verdicts(pair: Pair) -> Iterator[Block]:
     """The verdict on the mean call to each pipeline, and a link to what the calls cost a step."""
     if not pair.is_identical:
-        calls = [call for call in pair.cached("tf_data_verdicts", partial(_calls, pair)) if not call.feeds_device]
+        every = pair.cached("tf_data_verdicts", lambda: pair.call_verdicts(pair.diff("tf_data_pipelines")))
+        calls = [call for call in every if not call.feeds_device]
         longest = sorted(calls, key=lambda call: -max(call.baseline_us, call.candidate_us))
         several = len({call.host for call in calls}) > 1
         if longest:
-            yield Judgements([
-                Judged(f"Mean call to {call.name}{f' on {call.host}' if several else ''}", call.verdict)
-                for call in longest[:MOST_SHOWN]
-            ])  # fmt: skip
+            names = [f"{call.name} on {call.host}" if several else call.name for call in longest[:MOST_SHOWN]]
+            yield Judgements(
+                [Judged(f"Mean call to {name}", call.verdict) for name, call in zip(names, longest, strict=False)]
+            )
         if len(longest) > MOST_SHOWN:
             text = f"The {MOST_SHOWN} pipelines with the longest mean call; the table has all verdicts."
             yield Text(text, "quiet")
     yield Links([Link("Input wait per step", "input_pipeline")])
 
 
-def _calls(pair: Pair) -> list[CallVerdict]:
-    return pair.call_verdicts(pair.diff("tf_data_pipelines"))
-
-
 def _pipelines(pair: Pair, rows: pd.DataFrame) -> Table:
-    return Table(
-        schema.TF_DATA_PIPELINES,
-        "Pipelines",
-        rows,
-        _columns(rows, every=False),
-        every=_columns(rows, every=True),
-        is_alone=pair.is_single,
-        address="pipelines_",
-        sums_per=pair.sums_per(),
-        switch="all_pipeline_columns",
-    )
+    names, every = _columns(rows, every=False), _columns(rows, every=True)
+    table = Table(schema.TF_DATA_PIPELINES, "Pipelines", rows, names, pair.is_single, every, address="pipelines_")
+    return replace(table, sums_per=pair.sums_per(), switch="all_pipeline_columns")
 
 
 def _columns(rows: pd.DataFrame, *, every: bool) -> list[str]:
@@ -233,17 +208,14 @@ def _are_renamed(rows: pd.DataFrame) -> bool:
     return bool((matched["pipeline"] != matched["pipeline_candidate"]).any())
 
 
+@cached_per_pair
 def _ranked(pair: Pair) -> pd.DataFrame:
     """The pipelines, that of the longest call first and those that only feed a device last; `name` tells them apart."""
-
-    def make() -> pd.DataFrame:
-        rows = largest_first(pair, schema.TF_DATA_PIPELINES, pair.diff("tf_data_pipelines"))
-        longest = rows[by_role("max_latency_us")].max(axis=1)
-        feeds = rows[by_role("feeds_device")].fillna(False).any(axis=1)
-        rows = rows.assign(longest=longest, feeds=feeds, name=[_name(row) for row in rows.to_dict("records")])
-        return rows.sort_values(["feeds", "longest"], ascending=[True, False], kind="stable")
-
-    return pair.cached("tf_data_ranked", make)
+    rows = largest_first(pair, schema.TF_DATA_PIPELINES, pair.diff("tf_data_pipelines"))
+    longest = rows[by_role("max_latency_us")].max(axis=1)
+    feeds = rows[by_role("feeds_device")].fillna(False).any(axis=1)
+    rows = rows.assign(longest=longest, feeds=feeds, name=[_name(row) for row in rows.to_dict("records")])
+    return rows.sort_values(["feeds", "longest"], ascending=[True, False], kind="stable")
 
 
 def _name(row: dict[Any, Any]) -> str:
@@ -268,7 +240,7 @@ def _row(pair: Pair, options: Options) -> pd.Series | None:
 
 def _execution(pair: Pair, options: Options) -> Iterator[Block]:
     row = _row(pair, options)
-    return iter(()) if row is None else execution.of_choice(pair, ChosenExecution(row, options.rank))
+    return iter(()) if row is None else execution.blocks(pair, ChosenExecution(row, options.rank))
 
 
 def _graph(pair: Pair, options: Options, role: int) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -25,9 +25,6 @@ IDLE = 0.001
 MOST_DRIFT_POINTS = 600
 _MOST_READ = 60_000
 """Points of the drift that one window reads; of more, every n-th."""
-_COLUMNS = (
-    "row", "start_ps", "end_ps", "busy_ps", "count", "span", "matched_ps", "partner_ps", "alone_ps",
-)  # fmt: skip
 MOST_RECTANGLES = 15_000
 """A browser draws this many in about 20 ms."""
 
@@ -112,9 +109,8 @@ class Aligned:
         """
         first, last = np.searchsorted(self.drift_at_ps, window_ps)
         stride = max(1, (last - first) // _MOST_READ)
-        points = pd.DataFrame(
-            {"at_ps": self.drift_at_ps[first:last:stride], "behind_ps": self.drift_ps[first:last:stride]}
-        )
+        part = slice(first, last, stride)
+        points = pd.DataFrame({"at_ps": self.drift_at_ps[part], "behind_ps": self.drift_ps[part]})
         if len(points) > MOST_DRIFT_POINTS:
             width = max((window_ps[1] - window_ps[0]) // MOST_DRIFT_POINTS, 1)
             points = points.groupby(points["at_ps"] // width, sort=True).median()
@@ -157,7 +153,13 @@ def align(
     zeros = begins if meeting is None else list(meeting.zero_ps)
     if op is not None:
         zeros = [_first_of(timelines, i, op, *window) for i, window in enumerate(zip(begins, ends, strict=True))]
-    numbers = [_compared_steps(side, at, _steps_around(sides, found)) for side, at in zip(sides, found, strict=True)]
+    before, after = min(found), min(len(side.steps) - at for side, at in zip(sides, found, strict=True))
+    numbers = []  # of the step of each span, equal for steps compared with each other
+    for side, at in zip(sides, found, strict=True):
+        compared = side.steps["step"].iloc[at - before : at + after]
+        number = pd.Series(np.arange(len(compared)), compared)
+        number = number[~number.index.duplicated()]
+        numbers.append(side.timeline.spans["step"].map(number).fillna(NONE).to_numpy(np.int64))
     return _with_pairs(timelines, chosen, zeros, begins, ends, numbers, meeting)
 
 
@@ -168,20 +170,6 @@ def _step(side: SideTimeline, number: int) -> int:
         there = side.steps["step"]
         raise TfcompareError(f"{side.run}: there is no step {number}; steps are {there.min()} to {there.max()}")
     return int(at[0])
-
-
-def _steps_around(sides: tuple[SideTimeline, ...], chosen: list[int]) -> tuple[int, int]:
-    """How many steps all sides have before the chosen ones, and from them on."""
-    return min(chosen), min(len(side.steps) - at for side, at in zip(sides, chosen, strict=True))
-
-
-def _compared_steps(side: SideTimeline, chosen: int, around: tuple[int, int]) -> Int64:
-    """For each span, a number of its step that is equal for steps compared with each other, `NONE` for other steps."""
-    before, after = around
-    compared = side.steps["step"].iloc[chosen - before : chosen + after]
-    number = pd.Series(np.arange(len(compared)), compared)
-    number = number[~number.index.duplicated()]
-    return side.timeline.spans["step"].map(number).fillna(NONE).to_numpy(np.int64)
 
 
 def _first_of(timelines: Timelines, side: int, op: int, begin: int, end: int) -> int:
@@ -242,7 +230,7 @@ def _with_pairs(
 
 def _drift(timelines: Timelines, pairs: SpanPairs, since: tuple[int, ...]) -> tuple[Int64, Int64]:
     """(start or end of a telling span of the baseline, how much later its partner's is), both since these times."""
-    rows = telling(timelines, pairs)
+    rows = telling_spans(timelines, pairs)
     sides = [side.timeline.spans for side in timelines.sides]
     starts, ends = [], []
     for spans, which, begin in zip(sides, (rows, pairs.partner[0][rows]), since, strict=True):
@@ -254,7 +242,7 @@ def _drift(timelines: Timelines, pairs: SpanPairs, since: tuple[int, ...]) -> tu
     return at[order], behind[order]
 
 
-def telling(timelines: Timelines, pairs: SpanPairs) -> Int64:
+def telling_spans(timelines: Timelines, pairs: SpanPairs) -> Int64:
     """The baseline's spans with a partner that tell how far the candidate is behind.
 
     Ops on devices; if none is matched, ops on the host; where a profile names no ops, as those of JAX on CPUs, spans
@@ -264,7 +252,7 @@ def telling(timelines: Timelines, pairs: SpanPairs) -> Int64:
 
 
 def comparable_spans(timelines: Timelines, pairs: SpanPairs) -> tuple[Bools, Bools]:
-    """Which spans of both sides are of the kind that `telling` describes, with a partner or without."""
+    """Which spans of both sides are of the kind that `telling_spans` describes, with a partner or without."""
     kinds = [_kinds_of_spans(timelines, side) for side in (0, 1)]
     has_partner = pairs.partner[0] >= 0
     for ours, theirs in zip(*kinds, strict=True):
@@ -304,6 +292,9 @@ class Rectangles:
     is_marked: Bools
 
 
+_COLUMNS = [one.name for one in fields(Rectangles)][:-1]
+
+
 def rectangles(
     layout: Layout,
     rows: Int64,
@@ -322,12 +313,10 @@ def rectangles(
     order of the table of spans.
     """
     pixel_ps, most = max(pixel_ps, 1), max(most, len(rows))
+    spans = layout.first, layout.number, layout.span, layout.start_ps, layout.end_ps
     while True:
         found = np.zeros((len(_COLUMNS) + 1, most), np.int64)
-        count = _join(
-            layout.first, layout.number, layout.span, layout.start_ps, layout.end_ps, rows, window_ps[0], window_ps[1],
-            pixel_ps, partner_ps, marked, found,
-        )  # fmt: skip
+        count = _join(spans, rows, window_ps, pixel_ps, partner_ps, marked, found)
         if count >= 0:
             columns = dict(zip(_COLUMNS, found[:-1, :count], strict=True))
             return Rectangles(**columns, is_marked=found[-1, :count] > 0)
@@ -336,10 +325,17 @@ def rectangles(
 
 @compiled
 def _join(
-    first: Array, number: Array, span: Array, start: Array, end: Array, rows: Array, begin: Int, until: Int,
-    pixel: Int, partner: Array, marked: Array, out: Array,
-) -> int:  # fmt: skip
+    layout: tuple[Array, ...],
+    rows: Array,
+    window: tuple[Int, Int],
+    pixel: Int,
+    partner: Array,
+    marked: Array,
+    out: Array,
+) -> int:
     """Fills `out`: `_COLUMNS`, and whether any is marked; returns their number, −1 if too many."""
+    first, number, span, start, end = layout
+    begin, until = window
     k = -1
     for row in rows:
         at, last = first[row], first[row + 1]

@@ -15,6 +15,9 @@ from tfcompare.views.timeline.drawing import Viewport, default_window_us, drawin
 from tfcompare.views.timeline.selection import drawn_selection
 from tfcompare.views.timeline.words import Jump
 
+Span = tuple[int, int]
+"""(side, position in its table of spans)"""
+
 _CANVAS = Path(__file__).parent / "canvas"
 _SCRIPTS = ("axis.js", "find.js", "draw.js", "head.js", "controls.js", "tips.js", "pointers.js", "keys.js", "mount.js")
 
@@ -41,29 +44,24 @@ class Labels:
 
 
 def component_data(
-    aligned: Aligned, look: Viewport, labels: Labels, *, token: str, selected: tuple[int, int] | None = None,
-    jumps: Sequence[Jump] = (),
-) -> dict[str, Any]:  # fmt: skip
+    aligned: Aligned, look: Viewport, labels: Labels, *, token: str, selected: Span | None = None, jumps: Sequence[Jump]
+) -> dict[str, Any]:
     """The `data` of `mount`: JSON values, and the frames `spans` and `drift`.
 
     `token` changes with time 0 and the compared steps, `selected` is (side, span), and `jumps` are buttons that lead to
     places.
     """
-    return drawing(aligned, look) | {
-        "letters": list(labels.names), "marks": list(labels.marks), "colours": list(labels.colours),
-        "home": list(default_window_us(aligned, look)),
-        "find": look.find, "token": token, "selected": drawn_selection(aligned, look, *selected) if selected else [],
-        "said": labels.said, "jumps": [asdict(jump) for jump in jumps],
-    }  # fmt: skip
+    names = {"letters": list(labels.names), "marks": list(labels.marks), "colours": list(labels.colours)}
+    place = {"home": list(default_window_us(aligned, look)), "find": look.find, "token": token}
+    spans = {"selected": drawn_selection(aligned, look, *selected) if selected else [], "said": labels.said}
+    return drawing(aligned, look) | names | place | spans | {"jumps": [asdict(jump) for jump in jumps]}
 
 
 def state_of(
-    look: Viewport, *, range_us: tuple[float, float] | None = None, by_type: bool = False, shows_idle: bool = False,
-    compact: bool = False,
-) -> dict[str, Any]:  # fmt: skip
+    look: Viewport, *, range_us: tuple[float, float] | None, by_type: bool, shows_idle: bool, compact: bool
+) -> dict[str, Any]:
     """The `state` of `mount`, as JSON values."""
-    return {
-        "view": list(look.window_us) if look.window_us else None, "range": range_us and list(range_us),
-        "colour": "type" if by_type else "change", "shift": look.shift_us, "all": shows_idle,
-        "opened": sorted(look.opened), "folded": sorted(look.folded), "width": look.width_px, "compact": compact,
-    }  # fmt: skip
+    colour, window = "type" if by_type else "change", list(look.window_us) if look.window_us else None
+    lanes = {"all": shows_idle, "opened": sorted(look.opened), "folded": sorted(look.folded)}
+    shown = {"view": window, "range": range_us and list(range_us), "colour": colour, "shift": look.shift_us}
+    return shown | lanes | {"width": look.width_px, "compact": compact}

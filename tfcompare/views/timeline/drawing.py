@@ -13,7 +13,6 @@ import pandas as pd
 from tfcompare.compare.matching.kernel_names import kernel_label
 from tfcompare.schema.arrays import Bools, Int64, Strings
 from tfcompare.views.timeline.aligned import MOST_RECTANGLES, Aligned, Rectangles, rectangles
-from tfcompare.views.timeline.host_pair import Meeting
 from tfcompare.views.timeline.run_pair import SideTimeline
 from tfcompare.views.timeline.run_timeline import NONE
 from tfcompare.xspace.space import PS_PER_US
@@ -104,6 +103,10 @@ def drawing(aligned: Aligned, look: Viewport) -> dict[str, Any]:
     every = pd.concat(frames, ignore_index=True)
     codes, names = pd.factorize(pd.concat([every["name"], every["op"]]))
     name, op = codes[: len(every)], np.where(every["op"] == "", NONE, codes[len(every) :])
+    time = (every["duration"] * every["busy"]).groupby([every["kind"], every["op_type"]]).sum()
+    longest = time.sort_values(ascending=False, kind="stable").index
+    meeting = aligned.meeting
+    clock = {"error": meeting.error_us, "late": meeting.late_us} if meeting and meeting.has_clock else None
     drift = aligned.drift((on[0].ps(window[0]) - aligned.zero_ps[0], on[0].ps(window[1]) - aligned.zero_ps[0]))
     return {
         "sides": [side.run for side in aligned.timelines.sides],
@@ -111,19 +114,15 @@ def drawing(aligned: Aligned, look: Viewport) -> dict[str, Any]:
         "steps": [_steps(side, axis) for side, axis in zip(aligned.timelines.sides, on, strict=True)],
         "rows": look.rows,
         "scales": [axis.scale for axis in on],
-        "clock": _clock(aligned.meeting),
+        "clock": clock,
         "compared": list(aligned.steps or ()),
         "window": list(window),
         "extents": [list(map(axis.us, side.extent_ps)) for side, axis in zip(aligned.timelines.sides, on, strict=True)],
         "names": [str(one) for one in names],
-        "kinds": _types_by_kind(every),
+        "kinds": [[str(name) for of, name in longest if of == kind] for kind in range(KINDS)],
         "drift": drift.set_axis(["at", "behind"], axis=1) / PS_PER_US,
         "spans": every.drop(columns="op_type").assign(name=name.astype(np.int32), op=op.astype(np.int32)),
     }
-
-
-def _clock(meeting: Meeting | None) -> dict[str, float] | None:
-    return {"error": meeting.error_us, "late": meeting.late_us} if meeting and meeting.has_clock else None
 
 
 def _spans(aligned: Aligned, look: Viewport, number: int, axis: Axis, window: tuple[float, float]) -> pd.DataFrame:
@@ -137,10 +136,8 @@ def _spans(aligned: Aligned, look: Viewport, number: int, axis: Axis, window: tu
     rows = np.flatnonzero((lane != NONE) & (layout.number < shown[lane]))
     low, high = (axis.ps(time) for time in window)
     pixel_ps = (high - low) // max(look.width_px, 1)
-    drawn = rectangles(
-        layout, rows, (low, high), pixel_ps, aligned.partner_ps[number], _found(side, look.find),
-        most=MOST_RECTANGLES // len(aligned.timelines.sides),
-    )  # fmt: skip
+    marked, most = _found(side, look.find), MOST_RECTANGLES // len(aligned.timelines.sides)
+    drawn = rectangles(layout, rows, (low, high), pixel_ps, aligned.partner_ps[number], marked, most=most)
     spans = side.timeline.spans.iloc[drawn.span]
     is_one = drawn.count == 1
     partner = np.full(len(is_one), NONE) if aligned.pairs is None else aligned.pairs.partner[number][drawn.span]
@@ -172,20 +169,11 @@ def _names(aligned: Aligned, spans: pd.DataFrame, lane: Int64) -> tuple[Strings,
     """What each span and its op are called; an empty text for an op that is named by its span."""
     is_on_host = np.array([pair.is_on_host for pair in aligned.timelines.lanes], np.bool_)[lane]
     names, ops = (spans[column].astype(object) for column in ("name", "op_name"))
-    shown = [
-        (name, "" if op in name else op)
-        if on_host
-        else (kernel_label(name) if len(name) > LONG_NAME else name, "" if op == name else op)
-        for name, op, on_host in zip(names, ops, is_on_host, strict=True)
-    ]
-    return np.array([name for name, _ in shown], object), np.array([op for _, op in shown], object)
-
-
-def _types_by_kind(every: pd.DataFrame) -> list[list[str]]:
-    """The op types of each colour, those that take longest first."""
-    time = every["duration"] * every["busy"]
-    longest = time.groupby([every["kind"], every["op_type"]]).sum().sort_values(ascending=False, kind="stable")
-    return [[str(name) for of, name in longest.index if of == kind] for kind in range(KINDS)]
+    labels, own = [], []
+    for name, op, on_host in zip(names, ops, is_on_host, strict=True):
+        labels.append(kernel_label(name) if len(name) > LONG_NAME and not on_host else name)
+        own.append("" if op == name or (on_host and op in name) else op)
+    return np.array(labels, object), np.array(own, object)
 
 
 def _changes(drawn: Rectangles, side: int) -> npt.NDArray[np.float32]:

@@ -12,10 +12,8 @@ from tfcompare.views.hosts.clocks import Clocks, clocks, first_collectives
 from tfcompare.xspace.space import PS_PER_US
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from tfcompare.run import Run
-    from tfcompare.views.timeline.run_pair import SideTimeline, Timelines
+    from tfcompare.views.timeline.run_pair import Timelines
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,20 +52,16 @@ def compare_hosts(ours: tuple[Run, str], theirs: tuple[Run, str]) -> HostPair:
     if ours[0].id != theirs[0].id:
         return HostPair(comparison, None, None)
     both = ours[0].only(ours[1], theirs[1])
-    return HostPair(comparison, _same_steps(both.table("steps"), ours[1], theirs[1]), clocks(both))
+    steps = both.table("steps").assign(place=common_step_ids)
+    first, second = (steps[steps["host"] == host].set_index("place")["step"] for host in (ours[1], theirs[1]))
+    shared = first.index.intersection(second.index)
+    return HostPair(comparison, dict(zip(first[shared].tolist(), second[shared].tolist(), strict=True)), clocks(both))
 
 
 def with_itself(run: Run, host: str) -> HostPair:
     """Compares a host with itself, to see two of its steps beside each other. Raises `Unknown` for an unknown host."""
     one = run.only(host)
     return HostPair(Pairs.between(one, replace(one, id=f"{one.id} again")), None, None)
-
-
-def _same_steps(steps: pd.DataFrame, ours: str, theirs: str) -> dict[int, int]:
-    steps = steps.assign(place=common_step_ids)
-    first, second = (steps[steps["host"] == host].set_index("place")["step"] for host in (ours, theirs))
-    both = first.index.intersection(second.index)
-    return dict(zip(first[both].tolist(), second[both].tolist(), strict=True))
 
 
 @dataclass(frozen=True)
@@ -122,30 +116,16 @@ def meeting(hosts: HostPair, timelines: Timelines, steps: tuple[int, ...]) -> Me
     """Where two hosts meet in this step of each; None if it does not begin with the same collective on both."""
     if hosts.steps is None or hosts.steps.get(steps[0]) != steps[1]:
         return None
-    found = [_first_collective(side, step) for side, step in zip(timelines.sides, steps, strict=True)]
-    ours, theirs = found
-    if ours is None or theirs is None or ours.collective != theirs.collective:
+    sides = []
+    for side, step in zip(timelines.sides, steps, strict=True):
+        rows = first_collectives(side.timeline.spans)
+        rows = rows[rows["step"] == step]
+        if rows.empty:
+            return None
+        start, end = (round(float(rows[name].iloc[0]) * PS_PER_US) for name in ("start_us", "end_us"))
+        sides.append((str(rows["name"].iloc[0]), int(rows.index[0]), start, end))
+    (name, span, *ours), (other, _, *theirs) = sides
+    if name != other:
         return None
     counted = hosts.clocks.steps if hosts.clocks else 0
-    return Meeting(
-        ours.collective, ours.span, (ours.reached_ps, theirs.reached_ps), (ours.left_ps, theirs.left_ps),
-        *hosts.offset, counted,
-    )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class _Collective:
-    collective: str
-    span: int
-    reached_ps: int
-    left_ps: int
-
-
-def _first_collective(side: SideTimeline, step: int) -> _Collective | None:
-    """The first collective of a step."""
-    rows = first_collectives(side.timeline.spans)
-    rows = rows[rows["step"] == step]
-    if rows.empty:
-        return None
-    start, end = (round(float(rows[name].iloc[0]) * PS_PER_US) for name in ("start_us", "end_us"))
-    return _Collective(str(rows["name"].iloc[0]), int(rows.index[0]), start, end)
+    return Meeting(name, span, (ours[0], theirs[0]), (ours[1], theirs[1]), *hosts.offset, counted)

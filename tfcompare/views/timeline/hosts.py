@@ -73,13 +73,10 @@ def hosts_beside(pair: Pair, first: str) -> dict[str, tuple[Run, str] | None]:
         return {}
     other = letter(pair.position if ours[0] is pair.baseline else 0)
     usual = "no other host" if pair.is_single else f"same host of {other}"
-    others = {
-        host_text(pair, run, host): (run, host)
-        for _, run in pair.shown
-        for host in run.host_names
-        if (run, host) not in (ours, _counterpart(pair, ours))
-    }
-    return {usual: _counterpart(pair, ours), **others, ANOTHER_STEP: ours}
+    theirs = _counterpart(pair, ours)
+    every = [(run, host) for _, run in pair.shown for host in run.host_names]
+    others = {host_text(pair, *one): one for one in every if one not in (ours, theirs)}
+    return {usual: theirs, **others, ANOTHER_STEP: ours}
 
 
 def shown_hosts(pair: Pair, first: str, beside: str) -> ShownHosts:
@@ -87,11 +84,18 @@ def shown_hosts(pair: Pair, first: str, beside: str) -> ShownHosts:
     ours, theirs = first_hosts(pair).get(first), hosts_beside(pair, first).get(beside)
     if ours is None:
         return shown_by_default(pair)
+    run, own = ours
     if beside == ANOTHER_STEP:
-        return _two_steps(pair, ours)
+        hosts = pair.among.cached(("steps in the timeline", run.id, own), partial(with_itself, *ours))
+        is_alone = len(run.host_names) == 1
+        name = letter(0 if run is pair.baseline else pair.position) if is_alone else host_text(pair, *ours)
+        return ShownHosts(pair_with(hosts.comparison), own, [name, f"{name} again"], hosts)
     if theirs is not None and theirs != _counterpart(pair, ours):
-        return _two_hosts(pair, ours, theirs)
-    host = ours[1] if ours[0] is pair.baseline else theirs[1] if theirs else pair.baseline.host_names[0]
+        key = "hosts in the timeline", run.id, own, theirs[0].id, theirs[1]
+        hosts = pair.among.cached(key, partial(compare_hosts, ours, theirs))
+        names = [own, theirs[1]] if hosts.steps is not None else [host_text(pair, *side) for side in (ours, theirs)]
+        return ShownHosts(pair_with(hosts.comparison), own, shorten_distinct(names, NAME_LETTERS), hosts)
+    host = own if run is pair.baseline else theirs[1] if theirs else pair.baseline.host_names[0]
     return ShownHosts(pair, host, pair.letters)
 
 
@@ -102,19 +106,3 @@ def _counterpart(pair: Pair, ours: tuple[Run, str]) -> tuple[Run, str] | None:
     other = pair.candidate if ours[0] is pair.baseline else pair.baseline
     host = host_counterparts(ours[0].host_names, other.host_names).get(ours[1])
     return (other, host) if host is not None else None
-
-
-def _two_hosts(pair: Pair, ours: tuple[Run, str], theirs: tuple[Run, str]) -> ShownHosts:
-    key = "hosts in the timeline", ours[0].id, ours[1], theirs[0].id, theirs[1]
-    hosts = pair.among.cached(key, partial(compare_hosts, ours, theirs))
-    names = [ours[1], theirs[1]] if hosts.steps is not None else [host_text(pair, *side) for side in (ours, theirs)]
-    return ShownHosts(pair_with(hosts.comparison), ours[1], shorten_distinct(names, NAME_LETTERS), hosts)
-
-
-def _two_steps(pair: Pair, ours: tuple[Run, str]) -> ShownHosts:
-    """Two steps of one host."""
-    key = "steps in the timeline", ours[0].id, ours[1]
-    hosts = pair.among.cached(key, partial(with_itself, *ours))
-    is_alone = len(ours[0].host_names) == 1
-    name = letter(0 if ours[0] is pair.baseline else pair.position) if is_alone else host_text(pair, *ours)
-    return ShownHosts(pair_with(hosts.comparison), ours[1], [name, f"{name} again"], hosts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -48,34 +49,32 @@ class LanePair:
 def lane_pairs(timelines: Sequence[HostTimeline]) -> list[LanePair]:
     """The lanes of one timeline, or of two in pairs: device by device, then threads, the busiest of each first.
 
-    Those that only one side has come last among those of devices, and among threads.
+    Those that only one side has come last among those of devices, and among threads. Equal labels are numbered from 1.
 
     Lanes pair by plane and name; those left pair by plane and name without its numbers, the busiest with the busiest.
     Lanes that the profiler derived from others are left out, as they show the same spans again.
     """
-    sides = [_lanes(timeline) for timeline in timelines]
-    pairs = _single_run_lanes(sides[0]) if len(sides) == 1 else _paired(sides[0], sides[1])
-    named = [_named(sides, lanes) for lanes in pairs]
-    named.sort(key=lambda one: one[1])
-    return _with_distinct_labels([pair for pair, _ in named])
-
-
-def _lanes(timeline: HostTimeline) -> pd.DataFrame:
-    """The recorded lanes with `busy_ps`, `name` (see `_name`) and `kind` (without any number)."""
-    busy = np.bincount(timeline.spans["lane"], timeline.spans["duration_ps"], minlength=len(timeline.lanes))
-    lanes = timeline.lanes.assign(busy_ps=busy)
-    lanes = lanes[lanes["is_recorded"]]
-    name = lanes["line"].map(_name)
-    return lanes.assign(name=name, kind=name.map(lambda text: _NUMBER.sub("#", text)))
+    sides = []
+    for timeline in timelines:
+        busy = np.bincount(timeline.spans["lane"], timeline.spans["duration_ps"], minlength=len(timeline.lanes))
+        lanes = timeline.lanes.assign(busy_ps=busy)
+        lanes = lanes[lanes["is_recorded"]]
+        name = lanes["line"].map(_name)
+        sides.append(lanes.assign(name=name, kind=name.map(lambda text: _NUMBER.sub("#", text))))
+    alone = ((int(lane), None) for lane in sides[0].index)
+    pairs = [_labelled(sides, both) for both in (alone if len(sides) == 1 else _paired(*sides))]
+    pairs.sort(key=lambda one: one[1])
+    count, seen, found = Counter(pair.label for pair, _ in pairs), Counter[str](), []
+    for pair, _ in pairs:
+        seen[pair.label] += 1
+        label = f"{pair.label} {seen[pair.label]}" if count[pair.label] > 1 else pair.label
+        found.append(replace(pair, label=label))
+    return found
 
 
 def _name(line: str) -> str:
     """A line's name without a thread's id, and with the contents of a stream in alphabetical order."""
     return _CONTENTS.sub(lambda found: ",".join(sorted(found[0].split(","))), _ID.sub("", line))
-
-
-def _single_run_lanes(lanes: pd.DataFrame) -> Iterator[Lanes]:
-    yield from ((int(lane), None) for lane in lanes.index)
 
 
 def _paired(ours: pd.DataFrame, theirs: pd.DataFrame) -> Iterator[Lanes]:
@@ -95,7 +94,7 @@ def _paired(ours: pd.DataFrame, theirs: pd.DataFrame) -> Iterator[Lanes]:
     yield from ((None, lane) for lane in left[1].index)
 
 
-def _named(sides: Sequence[pd.DataFrame], lanes: Lanes) -> tuple[LanePair, tuple[bool, bool, str, float, str]]:
+def _labelled(sides: Sequence[pd.DataFrame], lanes: Lanes) -> tuple[LanePair, tuple[bool, bool, str, float, str]]:
     """The pair with its label, and its place among the others."""
     rows = [side.loc[lane].to_dict() for side, lane in zip(sides, lanes, strict=False) if lane is not None]
     plane, name = str(rows[0]["plane"]), str(rows[0]["name"])
@@ -107,18 +106,6 @@ def _named(sides: Sequence[pd.DataFrame], lanes: Lanes) -> tuple[LanePair, tuple
     busy_ps = float(sum(row["busy_ps"] for row in rows))
     kind = _NUMBER.sub("#", f"{plane} {name}")
     return LanePair(label, kind, lanes, place), (on_host, is_alone, padded, -busy_ps, label)
-
-
-def _with_distinct_labels(pairs: list[LanePair]) -> list[LanePair]:
-    """Pairs of equal labels numbered from 1."""
-    count = pd.Series([pair.label for pair in pairs], dtype="str").value_counts()
-    seen: dict[str, int] = {}
-    found = []
-    for pair in pairs:
-        seen[pair.label] = seen.get(pair.label, 0) + 1
-        label = f"{pair.label} {seen[pair.label]}" if count[pair.label] > 1 else pair.label
-        found.append(replace(pair, label=label))
-    return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tfcompare.frames.spans import NO_SPANS
-from tfcompare.views.timeline.aligned import Aligned, comparable_spans, telling
+from tfcompare.views.timeline.aligned import Aligned, comparable_spans, telling_spans
 from tfcompare.views.timeline.drawing import Viewport, axes
 from tfcompare.views.timeline.run_timeline import NONE
 from tfcompare.xspace.space import PS_PER_US
@@ -45,7 +45,7 @@ class Loss:
 def losses(aligned: Aligned, count: int = 3) -> list[Loss]:
     """The places, at most `count`, that lose most if the candidate's step is longer, else that gain most.
 
-    Of the spans of the compared step that `aligned.telling` gives and that no other one is around; counted from the
+    Of the spans of the compared step that `telling_spans` gives and that no other one is around; counted from the
     begin of the step to its end, wherever time 0 is. Of two hosts that meet in a collective, to where each reaches it:
     then they wait for each other. Empty for one run alone, and if it is unknown which host reaches the collective last
     or it is not due to this step.
@@ -57,18 +57,10 @@ def losses(aligned: Aligned, count: int = 3) -> list[Loss]:
     rows = _outermost(aligned)
     if rows.empty or late_us * (aligned.lengths_ps[1] - aligned.lengths_ps[0]) < 0:
         return []
-    gaps = [_gap_before(rows[f"start_{i}"], rows[f"end_{i}"], aligned.begin_ps[i]) for i in (0, 1)]
     alone = [_unmatched(aligned, i) for i in (0, 1)]
-    busy = [
-        _busy_within(spans, rows[f"start_{i}"], gap) for i, (spans, gap) in enumerate(zip(alone, gaps, strict=True))
-    ]
-    in_op = rows.assign(
-        is_wait=False,
-        is_unmatched=False,
-        lost=rows["duration_1"] - rows["duration_0"],
-        begin=rows["start_0"],
-        theirs=rows["duration_1"],
-    )
+    gaps, busy = zip(*(_before_each(aligned, rows, i, alone[i]) for i in (0, 1)), strict=True)
+    in_op = rows.assign(is_wait=False, is_unmatched=False, begin=rows["start_0"], theirs=rows["duration_1"])
+    in_op["lost"] = rows["duration_1"] - rows["duration_0"]
     before = rows.assign(is_wait=True, begin=rows["start_0"] - gaps[0], end_0=rows["start_0"], theirs=gaps[1])
     waits = before.assign(is_unmatched=False, lost=(gaps[1] - busy[1]) - (gaps[0] - busy[0]))
     every = pd.concat([in_op, waits, before.assign(is_unmatched=True, lost=busy[1] - busy[0])])
@@ -104,17 +96,17 @@ def window_of(aligned: Aligned, look: Viewport, loss: Loss) -> tuple[float, floa
     return min(loss.start_us, begin_us), max(loss.end_us, until_us)
 
 
-def _gap_before(start: pd.Series, end: pd.Series, begin: int) -> pd.Series:
-    """How long before each op none of those above it ran."""
-    until = end.cummax().shift(fill_value=begin).clip(lower=begin)
-    return (start - until).clip(lower=0)
+def _before_each(aligned: Aligned, rows: pd.DataFrame, side: int, alone: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
+    """How long before each op none of those above it ran, and how long any span `alone` did then."""
+    begin, start = aligned.begin_ps[side], rows[f"start_{side}"]
+    until = rows[f"end_{side}"].cummax().shift(fill_value=begin).clip(lower=begin)
+    gap = (start - until).clip(lower=0)
+    covered = NO_SPANS.union(alone["start"].to_numpy(), alone["end"].to_numpy())
+    return gap, pd.Series(covered.covered_between((start - gap).to_numpy(), start.to_numpy()), start.index)
 
 
 def _unmatched(aligned: Aligned, side: int) -> pd.DataFrame:
-    """The spans of the compared step that are of the kind that is compared and have no partner.
-
-    Columns: `op_name`, `start` and `end`, in ps, sorted by their start.
-    """
+    """`op_name`, `start` and `end` (ps) of the step's comparable spans that have no partner, by their start."""
     assert aligned.pairs is not None
     spans = aligned.timelines.sides[side].timeline.spans
     is_alone = comparable_spans(aligned.timelines, aligned.pairs)[side] & (aligned.pairs.partner[side] == NONE)
@@ -122,12 +114,6 @@ def _unmatched(aligned: Aligned, side: int) -> pd.DataFrame:
     name = found["op_name"].astype(object).where(found["op_name"] != "", found["name"].astype(object))
     frame = pd.DataFrame({"op_name": name, "start": found["start_ps"], "end": found["start_ps"] + found["duration_ps"]})
     return frame.sort_values("start", kind="stable", ignore_index=True)
-
-
-def _busy_within(spans: pd.DataFrame, until: pd.Series, length: pd.Series) -> pd.Series:
-    """For how long any of these spans runs in each of the periods that end at `until`."""
-    covered = NO_SPANS.union(spans["start"].to_numpy(), spans["end"].to_numpy())
-    return pd.Series(covered.covered_between((until - length).to_numpy(), until.to_numpy()), until.index)
 
 
 def _most_of(alone: list[pd.DataFrame], row: Any, gaps: list[int]) -> str:
@@ -139,16 +125,15 @@ def _most_of(alone: list[pd.DataFrame], row: Any, gaps: list[int]) -> str:
 
 
 def _outermost(aligned: Aligned) -> pd.DataFrame:
-    """The telling spans of the compared step that are within no other one of their lane, by the mean of their starts on
-    both sides; last, its end.
+    """The telling spans of the compared step that are within no other one of their lane, by the mean of their starts.
 
-    Columns: `span`, `lane`, `op_name`, and for each side `start_<i>`, `end_<i>` and `duration_<i>`, in ps.
+    Last, its end. Columns: `span`, `lane`, `op_name`, and for each side `start_<i>`, `end_<i>`, `duration_<i>`, in ps.
     """
     timelines, pairs = aligned.timelines, aligned.pairs
     if pairs is None:
         return pd.DataFrame()
     spans = [side.timeline.spans for side in timelines.sides]
-    ours = telling(timelines, pairs)
+    ours = telling_spans(timelines, pairs)
     ours = ours[aligned.starts_within(0)[ours]]
     partner = pairs.partner[0]
     op_name, name = (spans[0][column].astype(object).to_numpy()[ours] for column in ("op_name", "name"))

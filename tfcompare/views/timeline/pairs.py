@@ -46,11 +46,12 @@ def identities(
     Both diffs are of the timelines' hosts only.
     """
     ours, theirs = timelines
-    names = _names(ours, theirs, kernel_stats)
     op = _ops(ours, lanes, op_stats, 0), _ops(theirs, lanes, op_stats, 1)
     kind = [_kinds(timeline, lanes, side) for side, timeline in enumerate(timelines)]
-    code = np.concatenate([_codes(*of_side, len(op_stats)) for of_side in zip(op, kind, strict=True)])
-    name = np.concatenate(names)
+    # a number for each op, and for each kind of lane, whose spans that are no ops pair among themselves
+    other = [np.where(one >= 0, one + len(op_stats), NONE) for one in kind]
+    code = np.concatenate([np.where(own >= 0, own, no_op) for own, no_op in zip(op, other, strict=True)])
+    name = np.concatenate(_names(ours, theirs, kernel_stats))
     both = np.where(code >= 0, pd.factorize(code * (int(name.max(initial=0)) + 1) + name)[0], NONE)
     size = len(ours.spans)
     plane = np.concatenate(_planes(ours, theirs))
@@ -68,16 +69,9 @@ def _planes(ours: HostTimeline, theirs: HostTimeline) -> PairedRows:
     return lanes[0][ours.spans["lane"].to_numpy()], lanes[1][theirs.spans["lane"].to_numpy()]
 
 
-def _codes(op: Int64, kind: Int64, ops: int) -> Int64:
-    """A number for each op, and for each kind of lane, whose spans that are no ops pair among themselves."""
-    return np.where(op >= 0, op, np.where(kind >= 0, kind + ops, NONE))
-
-
 def _names(ours: HostTimeline, theirs: HostTimeline, kernel_stats: pd.DataFrame) -> PairedRows:
-    """A number for each span's name; a kernel of the candidate has that of the (longest) one it is matched with.
-
-    The number that a framework gives to a traced function does not count (`__inference_train_step_6936`).
-    """
+    """A number for each span's name, without those of traced functions (`__inference_train_step_6936`); a kernel of the
+    candidate has that of the (longest) one it is matched with."""
     labels = [timeline.spans["name"].cat.categories for timeline in (ours, theirs)]
     matched = kernel_stats[kernel_stats["status"] == MATCHED]
     matched = matched.sort_values("total_duration_us_baseline", kind="stable")

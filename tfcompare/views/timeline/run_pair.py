@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -78,19 +78,12 @@ class Timelines:
     def ops_by_time(self) -> pd.DataFrame:
         """The rows of `op_stats` that both sides have, those on the device first, the longest first."""
         rows = self.op_stats[(self.op_stats["status"] == MATCHED) & (self.op_stats["op_type"] != IDLE)]
-        time = rows["self_time_us_baseline"]
-        return rows.assign(later=rows["host_or_device"] != DEVICE, time=-time).sort_values(
-            ["later", "time"], kind="stable"
-        )
+        rows = rows.assign(later=rows["host_or_device"] != DEVICE, time=-rows["self_time_us_baseline"])
+        return rows.sort_values(["later", "time"], kind="stable")
 
     def op_rows(self, side: int) -> Int64:
         """The row of `op_stats` that each span of a side belongs to, `NONE` for those that are no op."""
         return self.known.op[side]
-
-    def of_row(self, side: int, row: int) -> tuple[int, int]:
-        """(pair of lanes, number within its lane) of a row of a side's layout; `NONE` for a lane that is not shown."""
-        layout = self.sides[side].layout
-        return int(self.lane_numbers[side][layout.lane[row]]), int(layout.number[row])
 
     @cached_property
     def lane_numbers(self) -> tuple[Int64, ...]:
@@ -144,14 +137,10 @@ def open_timelines(pair: Pair, host: str | None) -> Timelines:
     diff, kernels = pair.diff(), pair.diff("kernel_stats")
     shown = [side.timeline for side in sides]
     lanes = tuple(lane_pairs(shown))
-    twice = shown if len(shown) > 1 else shown * 2
-    both = [pair if len(shown) > 1 else _mirrored(pair) for pair in lanes]
+    twice, both = shown, list(lanes)
+    if len(shown) == 1:  # each lane is its own partner
+        twice, both = shown * 2, [replace(pair, lanes=(pair.lanes[0], pair.lanes[0])) for pair in lanes]
     return Timelines(tuple(sides), lanes, diff, identities(twice, both, diff, kernels))
-
-
-def _mirrored(pair: LanePair) -> LanePair:
-    """A lane of a run that is shown alone, as its own partner."""
-    return LanePair(pair.label, pair.kind, (pair.lanes[0], pair.lanes[0]), pair.place)
 
 
 def _side(run: Run, host: str) -> SideTimeline:
@@ -160,9 +149,6 @@ def _side(run: Run, host: str) -> SideTimeline:
     every = every.assign(position=positions_in_run(every), kind=run.kind_of_rows(every))
     steps = every[(every["host"] == host) & every["duration_us"].notna()]
     times = {f"{name}_ps": (steps[f"{name}_us"] * PS_PER_US).round().astype("int64") for name in ("start", "duration")}
-    steps = (
-        steps[["step", "position", "included", "kind"]]
-        .assign(**times)
-        .sort_values("start_ps", kind="stable", ignore_index=True)
-    )
+    steps = steps[["step", "position", "included", "kind"]].assign(**times)
+    steps = steps.sort_values("start_ps", kind="stable", ignore_index=True)
     return SideTimeline(run.name, timeline, lay_out(timeline.spans), steps)

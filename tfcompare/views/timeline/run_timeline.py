@@ -108,9 +108,8 @@ def _on_one_clock(run: Run, ends_ps: dict[str, int | None]) -> dict[str, int | N
     found = clocks(run)
     if found is None:
         return ends_ps
-    offset_ps = dict(
-        zip(found.offsets["host"], (found.offsets["offset_us"] * PS_PER_US).round().astype("int64"), strict=True)
-    )
+    offsets = (found.offsets["offset_us"] * PS_PER_US).round().astype("int64")
+    offset_ps = dict(zip(found.offsets["host"], offsets, strict=True))
     for first, end_ps in ends_ps.items():
         if end_ps is not None and first in offset_ps:
             same = {host: end_ps + int(offset_ps[host] - offset_ps[first]) for host in ends_ps if host in offset_ps}
@@ -139,11 +138,9 @@ def _nothing_to_align(run: Run, spans: list[pd.DataFrame], alignment: Alignment)
         names = [name for of_host in spans for name in of_host["op_name"].cat.categories]
         return f"{run.name}: no op or event is named {alignment.op!r}{did_you_mean(close_matches(alignment.op, names))}"
     if alignment.is_collective:
-        return (
-            f"{run.name}: no step {alignment.step} with a collective"
-            if alignment.step is not None
-            else (f"{run.name}: it marks no steps, so there is no collective of a step to align at")
-        )
+        if alignment.step is not None:
+            return f"{run.name}: no step {alignment.step} with a collective"
+        return f"{run.name}: it marks no steps, so there is no collective of a step to align at"
     numbers = run.table("steps")["step"]
     there = f"steps are {numbers.min()} to {numbers.max()}" if len(numbers) else "it marks no steps"
     return f"{run.name}: there is no step {alignment.step}; {there}"
@@ -162,5 +159,5 @@ def within(timeline: HostTimeline, from_us: float | None, to_us: float | None) -
     if to_us is not None:
         keep &= (begin <= to_us * PS_PER_US).to_numpy()
     position = np.append(np.where(keep, np.cumsum(keep) - 1, NONE), NONE)
-    kept = spans[keep].assign(launch=position[spans.loc[keep, "launch"]]).reset_index(drop=True)
-    return HostTimeline(timeline.host, timeline.lanes, kept, timeline.zero_ps)
+    inside = spans[keep].assign(launch=position[spans.loc[keep, "launch"]]).reset_index(drop=True)
+    return HostTimeline(timeline.host, timeline.lanes, inside, timeline.zero_ps)

@@ -108,13 +108,15 @@ def _selected(aligned: Aligned, side: int, span: int) -> Selected:
     on_tpu = "TPU" in str(timelines.sides[side].timeline.lanes["plane"].iloc[int(row["lane"])])
     has_delay = launch != NONE and not on_tpu
     delay_us = (int(row["start_ps"]) - int(spans["start_ps"].iloc[launch])) / PS_PER_US if has_delay else math.nan
-    return Selected(
-        str(row["name"]), int(timelines.op_rows(side)[span]), str(row["op_name"]),
-        _step(timelines.sides[side], int(row["step"])),
-        timelines.lanes[lane].label if lane != NONE else "", (int(row["start_ps"]) - aligned.zero_ps[side]) / PS_PER_US,
-        int(row["duration_ps"]) / PS_PER_US, int(timelines.self_time_ps[side][span]) / PS_PER_US,
-        str(spans["name"].iloc[launch]) if launch != NONE else "", delay_us,
-    )  # fmt: skip
+    op, step = int(timelines.op_rows(side)[span]), _step(timelines.sides[side], int(row["step"]))
+    label = timelines.lanes[lane].label if lane != NONE else ""
+    launched_by = str(spans["name"].iloc[launch]) if launch != NONE else ""
+    start_us, duration_us = (
+        (int(row["start_ps"]) - aligned.zero_ps[side]) / PS_PER_US,
+        int(row["duration_ps"]) / PS_PER_US,
+    )
+    times = start_us, duration_us, int(timelines.self_time_ps[side][span]) / PS_PER_US
+    return Selected(str(row["name"]), op, str(row["op_name"]), step, label, *times, launched_by, delay_us)
 
 
 def drawn_selection(aligned: Aligned, look: Viewport, side: int, span: int) -> list[dict[str, Any]]:
@@ -132,15 +134,14 @@ def drawn_selection(aligned: Aligned, look: Viewport, side: int, span: int) -> l
 
 
 def _place(aligned: Aligned, side: int, span: int, axis: Axis) -> dict[str, Any] | None:
-    spans = aligned.timelines.sides[side].timeline.spans
-    lane, row = aligned.timelines.of_row(side, int(aligned.timelines.row_of_span[side][span]))
+    timelines, layout = aligned.timelines, aligned.timelines.sides[side].layout
+    spans, at = timelines.sides[side].timeline.spans, int(timelines.row_of_span[side][span])
+    lane, row = int(timelines.lane_numbers[side][layout.lane[at]]), int(layout.number[at])
     if lane == NONE:
         return None
     start, duration = int(spans["start_ps"].iloc[span]), int(spans["duration_ps"].iloc[span])
-    return {
-        "side": side, "lane": lane, "row": row, "id": span, "start": axis.us(start),
-        "duration": duration / PS_PER_US * axis.scale,
-    }  # fmt: skip
+    times = {"start": axis.us(start), "duration": duration / PS_PER_US * axis.scale}
+    return {"side": side, "lane": lane, "row": row, "id": span} | times
 
 
 def range_table(aligned: Aligned, look: Viewport, range_us: tuple[float, float]) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -157,12 +158,10 @@ def range_table(aligned: Aligned, look: Viewport, range_us: tuple[float, float])
     for place in (DEVICE, SPARSE_CORE, HOST):
         sides, shares = [], {}
         for number, (side, axis) in enumerate(zip(timelines.sides, axes(aligned, look), strict=True)):
-            lanes = [
-                lane for pair in timelines.lanes if pair.place == place and (lane := pair.lanes[number]) is not None
-            ]
-            times, share = wall_times(
-                side.timeline, lanes, timelines.op_rows(number), (axis.ps(range_us[0]), axis.ps(range_us[1]))
-            )
+            here = [pair.lanes[number] for pair in timelines.lanes if pair.place == place]
+            lanes = [lane for lane in here if lane is not None]
+            range_ps = axis.ps(range_us[0]), axis.ps(range_us[1])
+            times, share = wall_times(side.timeline, lanes, timelines.op_rows(number), range_ps)
             sides.append(times.add_suffix(f"_{SIDES[number]}"))
             shares[SIDES[number]] = share
         parts.append(pd.concat(sides, axis=1).fillna(0.0))

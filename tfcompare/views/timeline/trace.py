@@ -68,7 +68,10 @@ def _events(hosts: Sequence[Traced]) -> Iterator[str]:
     """The events of all processes: one for each plane of each host, and one for its memory."""
     process = 0
     for host in hosts:
-        launched = _launched(host.timeline.spans)
+        launched: dict[int, list[int]] = {}  # by each span
+        launch = host.timeline.spans["launch"].to_numpy()
+        for row in np.flatnonzero(launch >= 0).tolist():
+            launched.setdefault(int(launch[row]), []).append(row)
         for plane, lanes in host.timeline.lanes.groupby("plane", sort=False):
             process += 1
             yield from _plane(host, str(plane), lanes, process, launched)
@@ -96,23 +99,17 @@ def _plane(
         yield from _spans(host, here, process, number * MOST_SUBLANES + sublane + 1, launched)
 
 
-def _launched(spans: pd.DataFrame) -> dict[int, list[int]]:
-    """The spans that each span launched."""
-    found: dict[int, list[int]] = {}
-    launch = spans["launch"].to_numpy()
-    for row in np.flatnonzero(launch >= 0).tolist():
-        found.setdefault(int(launch[row]), []).append(row)
-    return found
-
-
 def _spans(
     host: Traced, spans: pd.DataFrame, process: int, threads: Int64, launched: dict[int, list[int]]
 ) -> Iterator[str]:
     """The spans of one lane, and the starts and ends of the flows between launches and what they launched."""
     zero, flow = host.timeline.zero_ps, f'"name":"launch","cat":{_json(f"{host.run} {host.timeline.host}")}'
-    names, types, ops = (_json_texts(spans[column]) for column in ("name", "op_type", "op_name"))
+    texts = []  # every distinct one is encoded once
+    for cells in (spans[column].cat for column in ("name", "op_type", "op_name")):
+        labels = [_json(str(label)) for label in cells.categories]
+        texts.append([labels[code] for code in cells.codes])
     columns = (spans[name].to_numpy().tolist() for name in ("start_ps", "duration_ps", "step", "launch"))
-    rows = zip(threads.tolist(), names, types, ops, *columns, spans.index, strict=True)
+    rows = zip(threads.tolist(), *texts, *columns, spans.index, strict=True)
     for thread, name, op_type, op_name, start_ps, duration_ps, step, launch, row in rows:
         arguments = f'"step":{step}' if step >= 0 else ""
         if op_name != '""':
@@ -143,12 +140,6 @@ def _metadata(kind: str, process: int, thread: int, arguments: dict[str, Any]) -
 def _json(value: Any) -> str:
     """As JSON, with letters as they are: Perfetto shows escaped ones of names of processes as they are written."""
     return json.dumps(value, ensure_ascii=False)
-
-
-def _json_texts(column: pd.Series) -> list[str]:
-    """Each text as JSON; every distinct text is encoded once."""
-    texts = [_json(str(label)) for label in column.cat.categories]
-    return [texts[code] for code in column.cat.codes]
 
 
 def _us(time_ps: int) -> str:

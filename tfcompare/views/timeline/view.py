@@ -40,7 +40,20 @@ MOST_OPS = 300
 STEPS = ("step_a", "step_b")
 OF_HOSTS = ("at", "window", "range", "shift", "span", STEPS[1])
 """Parameters of the page's address that are of the hosts shown; the first host's step can be of others, too."""
+A_HOST: dict[str, Any] = {"is_list": True, "pixels": 300, "resets": OF_HOSTS, "pins": STEPS[:1]}
+HOST_HELP = "With the letter of its run if there are two. By default the slowest"
+BESIDE_HELP = "Two hosts of one run are aligned at the end of the collective in which they wait for each other"
+AT_HELP = "SIDE:START:LENGTH, in µs since the start of the profile of side 0 or 1: the step then is compared"
+ALIGN_HELP = (
+    "The start of the step (of two hosts of one run, the end of the collective in which they meet), or the first time "
+    "that an op runs in it. Without steps, by default the op that takes longest of those that both runs have"
+)
+FIND_HELP = "Marks the spans that have all of these words in their name, op or op type"
+STRETCH_HELP = "Draw both steps equally long, to compare their order instead of their times"
+OF_CANDIDATE = "Step of the candidate"
 A_STEP = "by the number that the program gives it. By default the typical step: the one nearest to the mean"
+
+STEP_B_HELP = f"{OF_CANDIDATE}, {A_STEP}"
 
 
 def _texts(choices: dict[str, Any]) -> dict[str, str]:
@@ -51,67 +64,26 @@ def _texts(choices: dict[str, Any]) -> dict[str, str]:
 class Options:
     """Which hosts and steps are compared, where time 0 is, what is marked, and of which range a table is shown."""
 
-    timeline_host: str = option(
-        "",
-        "Host",
-        lambda pair, _options: _texts(first_hosts(pair)),
-        is_list=True,
-        pixels=300,
-        resets=OF_HOSTS,
-        pins=STEPS[:1],
-        help="With the letter of its run if there are two. By default the slowest",
-    )
+    timeline_host: str = option("", "Host", lambda pair, _: _texts(first_hosts(pair)), help=HOST_HELP, **A_HOST)
     timeline_beside: str = option(
         "",
         "Beside",
         lambda pair, options: _texts(hosts_beside(pair, options.timeline_host)),
-        is_list=True,
-        pixels=300,
-        resets=OF_HOSTS,
-        pins=STEPS[:1],
-        help="Two hosts of one run are aligned at the end of the collective in which they wait for each other",
+        help=BESIDE_HELP,
+        **A_HOST,
     )
-    at: str = option(
-        "",
-        "Moment",
-        is_in_address=True,
-        help="SIDE:START:LENGTH, in µs since the start of the profile of side 0 or 1: the step then is compared",
-    )
+    at: str = option("", "Moment", is_in_address=True, help=AT_HELP)
     step_a: str = option(
         "", "Step", lambda pair, options: step_choices(pair, options, 0), is_in_address=True, help=f"Step, {A_STEP}"
     )
     step_b: str = option(
-        "",
-        "Step of the candidate",
-        lambda pair, options: step_choices(pair, options, 1),
-        is_in_address=True,
-        help=f"Step of the candidate, {A_STEP}",
+        "", OF_CANDIDATE, lambda pair, options: step_choices(pair, options, 1), is_in_address=True, help=STEP_B_HELP
     )
     align: str = option(
-        "",
-        "Time 0",
-        lambda *of: _texts(_zeros(*of)),
-        is_list=True,
-        pixels=150,
-        resets=["window"],
-        help="The start of the step (of two hosts of one run, the end of the collective in which they meet), or the "
-        "first time that an op runs in it. Without steps, by default the op that takes longest of those that both runs "
-        "have",
+        "", "Time 0", lambda *of: _texts(_zeros(*of)), is_list=True, pixels=150, resets=["window"], help=ALIGN_HELP
     )
-    find: str = option(
-        "",
-        "Find",
-        hint="words",
-        pixels=165,
-        icon=":material/search:",
-        help="Marks the spans that have all of these words in their name, op or op type",
-    )
-    stretch: bool = option(
-        False,
-        "Stretch",
-        when=lambda *of: _can_stretch(*of),
-        help="Draw both steps equally long, to compare their order instead of their times",
-    )
+    find: str = option("", "Find", hint="words", pixels=165, icon=":material/search:", help=FIND_HELP)
+    stretch: bool = option(False, "Stretch", when=lambda *of: _can_stretch(*of), help=STRETCH_HELP)
     range: str = option("", "Range", is_in_address=True, help="FROM:TO in µs since time 0: a table of what runs in it")
 
 
@@ -137,11 +109,7 @@ def _compared(pair: Pair, options: Options) -> Iterator[Block]:
 
 
 def _headline(compared: Compared, options: Options) -> Iterator[Text]:
-    """How long the compared steps are, where the candidate loses or gains most, and how often a text was found.
-
-    Of a run alone, how long the step is and what takes longest in it; of two hosts of one run, which of them reaches
-    the collective last and why.
-    """
+    """How long the steps are, or which host reaches the collective last; where time was lost; what was found."""
     shown, aligned, places = compared.shown, compared.aligned, compared.places
     if shown.pair.is_single:
         yield Text(sentences.alone(aligned, compared.host), help=sentences.WALL_TIME)
@@ -155,8 +123,8 @@ def _headline(compared: Compared, options: Options) -> Iterator[Text]:
         ours, theirs = shown.labels
         how = "" if shown.common_steps is None else sentences.aligned_how(aligned, theirs)
         yield Text(f"1: {ours}, 2: {theirs}. {how}", "quiet")
-    elif said := stand_ins(shown.pair):
-        yield Text(said, "quiet")
+    elif note := stand_ins(shown.pair):
+        yield Text(note, "quiet")
     if options.find:
         yield Text(sentences.hits(options.find, found(aligned, options.find), shown.labels), "quiet")
 
@@ -164,15 +132,15 @@ def _headline(compared: Compared, options: Options) -> Iterator[Text]:
 def _without_page(compared: Compared, options: Options) -> Iterator[Block]:
     """The canvas, and the table of the range if one was given."""
     look = Viewport(width_px=WIDTH_PIXELS, stretch=options.stretch, find=options.find)
-    yield Timeline(partial(_drawn, compared, look), _losses(compared))
+    yield Timeline(partial(_data_and_state, compared, look), _losses(compared))
     if range_us := numbers_in(options.range, 2):
         yield from ran_in(compared, look, (min(range_us), max(range_us)))
 
 
-def _drawn(compared: Compared, look: Viewport) -> tuple[dict[str, Any], dict[str, Any]]:
+def _data_and_state(compared: Compared, look: Viewport) -> tuple[dict[str, Any], dict[str, Any]]:
     jumps = sentences.jumps(compared.aligned, look, compared.places)
     data = component_data(compared.aligned, look, compared.canvas_labels(), token="compared steps", jumps=jumps)
-    return data, state_of(look)
+    return data, state_of(look, range_us=None, by_type=False, shows_idle=False, compact=False)
 
 
 def _losses(compared: Compared) -> Facts | None:
@@ -188,9 +156,8 @@ def _losses(compared: Compared) -> Facts | None:
         Finding(f"loss:{number}", row[0], "µs", math.nan, place.lost_us, is_alone=True)
         for number, (row, place) in enumerate(zip(rows, places, strict=True), start=1)
     ]
-    return Facts(
-        [sentences.most(places, compared.shown.called[1]), "Change", "From", "To"], rows, (1, 2, 3), findings=values
-    )
+    header = [sentences.most(places, compared.shown.called[1]), "Change", "From", "To"]
+    return Facts(header, rows, (1, 2, 3), findings=values)
 
 
 def ran_in(compared: Compared, look: Viewport, range_us: tuple[float, float]) -> tuple[Text, Text, Table]:
@@ -200,17 +167,14 @@ def ran_in(compared: Compared, look: Viewport, range_us: tuple[float, float]) ->
     names = ["op_name", *(["host_or_device"] if rows["host_or_device"].nunique() > 1 else [])]
     names += [*by_role("wall_time_us", (*SIDES, "delta")), *by_role("occurrences")]
     shown = compared.shown
-    hosts = dict(zip(SIDES, shown.names, strict=False)) if shown.hosts else {}
-    of_hosts = {
-        name: replace(column_of(name, schema.OP_STATS), label=host)
-        for role, host in hosts.items()
-        for name in names
-        if name.endswith(f"_{role}")
-    }
+    of_hosts: dict[str, Any] = {}
+    for role, host in zip(SIDES, shown.names if shown.hosts else (), strict=False):
+        own = [name for name in names if name.endswith(f"_{role}")]
+        of_hosts |= {name: replace(column_of(name, schema.OP_STATS), label=host) for name in own}
+    alone = shown.pair.is_single
     table = Table(
-        schema.OP_STATS, "Ops in the range", rows, names, is_alone=shown.pair.is_single, others=of_hosts, is_small=True,
-        address="range_",
-    )  # fmt: skip
+        schema.OP_STATS, "Ops in the range", rows, names, alone, others=of_hosts, is_small=True, address="range_"
+    )
     heading = f"{format_time_us(high - low)} from {format_time_us(low)} to {format_time_us(high)}"
     return Text(heading, help=sentences.WALL_TIME), Text(sentences.covered(coverage, shown.labels)), table
 

@@ -13,7 +13,6 @@ from tfcompare.views.hosts.clocks import FEWEST_STEPS
 from tfcompare.views.short_names import shorten_distinct
 from tfcompare.views.timeline.aligned import Aligned
 from tfcompare.views.timeline.drawing import Viewport, axes
-from tfcompare.views.timeline.host_pair import Meeting
 from tfcompare.views.timeline.losses import Loss, window_of
 from tfcompare.views.timeline.run_timeline import NONE
 from tfcompare.views.timeline.selection import range_table
@@ -49,11 +48,9 @@ def arrivals(aligned: Aligned, places: Sequence[Loss], labels: list[str]) -> str
         return f"{ours} and {theirs} have no common collective here, so the order of their events is unknown."
     collective, step = as_code(meeting.collective), f"In step {aligned.positions[0]}"
     if not meeting.is_ordered(meeting.late_us):
-        why = (
-            f"they reach it closer together than the clock error of {format_time_us(meeting.error_us)}"
-            if meeting.has_clock
-            else "the offset of their clocks is unknown"
-        )
+        why = "the offset of their clocks is unknown"
+        if meeting.has_clock:
+            why = f"they reach it closer together than the clock error of {format_time_us(meeting.error_us)}"
         return f"{step}, it is unknown which of {ours} and {theirs} reaches {collective} last: {why}."
     text = f"{step}, {theirs} reaches {collective} {_apart(meeting.late_us, 'after', 'before')} {ours}"
     begin_us = meeting.behind_us(aligned.begin_ps)
@@ -122,10 +119,8 @@ def where(aligned: Aligned, places: Sequence[Loss], letters: Sequence[str], host
     if not places:
         return ""
     names = shorten_distinct([one.unmatched or one.op_name for one in places], NAME_LETTERS)
-    texts = [
-        f"{_place(one, as_code(name))} ({format_delta(one.lost_us, 'µs')})"
-        for one, name in zip(places, names, strict=True)
-    ]
+    lost = zip(places, names, strict=True)
+    texts = [f"{_place(one, as_code(name))} ({format_delta(one.lost_us, 'µs')})" for one, name in lost]
     change_us = (aligned.lengths_ps[1] - aligned.lengths_ps[0]) / PS_PER_US
     is_more = not aligned.meeting and abs(sum(one.lost_us for one in places)) > CLEARLY_MORE * abs(change_us)
     on = f"On {host}, " if host else ""
@@ -170,9 +165,8 @@ def alone(aligned: Aligned, host: str = "") -> str:
     place, share = coverage[["host_or_device", "baseline"]].iloc[0]
     rows = rows[rows["host_or_device"] == place].head(MOST_OPS)
     names = shorten_distinct(rows["op_name"].tolist(), NAME_LETTERS)
-    ops = [
-        f"{as_code(name)} ({format_time_us(us)})" for name, us in zip(names, rows["wall_time_us_baseline"], strict=True)
-    ]
+    times = zip(names, rows["wall_time_us_baseline"], strict=True)
+    ops = [f"{as_code(name)} ({format_time_us(us)})" for name, us in times]
     idle = f"for {format_percent(1 - share)} of it, no op runs there"
     return f"{first} Longest on the {place_word(place)}: {_joined(ops)}; {idle}."
 
@@ -197,7 +191,14 @@ def hits(find: str, counts: list[int], letters: Sequence[str]) -> str:
 def jumps(aligned: Aligned, look: Viewport, places: Sequence[Loss]) -> list[Jump]:
     """Buttons that lead to where hosts wait for each other, and to where the candidate loses or gains most."""
     names = shorten_distinct([one.unmatched or one.op_name for one in places], JUMP_LETTERS)
-    found = [_to_collective(aligned, aligned.meeting, look)] if aligned.meeting else []
+    found = []
+    if meeting := aligned.meeting:
+        on = axes(aligned, look)
+        begin = min(axis.us(time) for axis, time in zip(on, meeting.reached_ps, strict=True))
+        end = max(axis.us(time) for axis, time in zip(on, meeting.left_ps, strict=True))
+        margin = JUMP_MARGIN * (end - begin)
+        title = f"{meeting.collective}, in which the hosts wait for each other: select and show it"
+        found.append(Jump("the collective", title, 0, meeting.span, (begin - margin, end + margin)))
     for place, short in zip(places, names, strict=True):
         lost = format_delta(place.lost_us, "µs")
         begin, end = window_of(aligned, look, place)
@@ -206,13 +207,3 @@ def jumps(aligned: Aligned, look: Viewport, places: Sequence[Loss]) -> list[Jump
         title = f"{lost} {place_of(place)}: select and show it"
         found.append(Jump(text, title, 0, place.span, (begin - margin, end + margin)))
     return found
-
-
-def _to_collective(aligned: Aligned, meeting: Meeting, look: Viewport) -> Jump:
-    """A button that selects the collective in which two hosts wait for each other."""
-    on = axes(aligned, look)
-    begin = min(axis.us(time) for axis, time in zip(on, meeting.reached_ps, strict=True))
-    end = max(axis.us(time) for axis, time in zip(on, meeting.left_ps, strict=True))
-    margin = JUMP_MARGIN * (end - begin)
-    title = f"{meeting.collective}, in which the hosts wait for each other: select and show it"
-    return Jump("the collective", title, 0, meeting.span, (begin - margin, end + margin))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,18 +19,15 @@ from tfcompare.views.chart_style import side_colour, side_label, side_symbol
 from tfcompare.views.icicles import CLIP, COLOURS, NEUTRAL_TILE, change_colours, changes, icicle, log_ratio, merge_small
 from tfcompare.views.memory.charts import peak_marker
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 MOST_MARKERS = 300
 LARGEST_MARKER = 30
 """Diameter in pixels."""
 _TIME = "execution_time_us"
 PATTERNS = {MATCHED: "", ADDED: "/", REMOVED: "\\"}
-_ICICLE_TIME = "execution_time_us"
 Lines = Sequence[tuple[Side, "pd.DataFrame"]]
 """Sides, each with the rows of `tools.xla_memory.over_program_order`; sides without rows are not drawn."""
 
+HATCHES = "rgba(255,255,255,0.35)"
 SPAN_OPACITY = 0.3
 CLOSE = 0.8
 """The label of a lower peak is below its marker if it has more than this share of the higher one."""
@@ -45,14 +42,14 @@ def roofline(rows: pd.DataFrame, sides: Sequence[Side]) -> go.Figure:
     """
     longest = rows[[f"{_TIME}_{role}" for role in SIDES]].astype("float64").max(axis=1)
     rows = rows.loc[longest.sort_values(ascending=False, kind="stable").index[:MOST_MARKERS]]
-    roofs = _roofs(rows, len(sides))
-    title = "Roofline" if roofs else "FLOP rate by FLOP per byte"
+    peaks = roofs(rows, len(sides))
+    title = "Roofline" if peaks else "FLOP rate by FLOP per byte"
     result = style.figure(title, "area: time per execution", height=460, legend_rows=len(sides) + 1)
     points = [_points(rows, role) for role in SIDES[: len(sides)]]
     largest = max((float(one["time_us"].max()) for one in points if len(one)), default=1.0)
-    reach = _reach(points)
-    for roof in roofs:
-        result.add_trace(_roof(roof, reach))
+    intensities = pd.concat([one["intensity"] for one in points])
+    for of_device in peaks:  # a decade beyond the markers
+        result.add_trace(_roof(of_device, (float(intensities.min()) / 10, float(intensities.max()) * 10)))
     if len(points) == 2:
         result.add_trace(_arrows(*points))
     for side, one in zip(sides, points, strict=True):
@@ -62,11 +59,6 @@ def roofline(rows: pd.DataFrame, sides: Sequence[Side]) -> go.Figure:
     texts = [format_value(power, "FLOP/s").replace(".00", "") for power in powers]
     result.update_yaxes(type="log", tickvals=powers, ticktext=[text.replace(".0", "") for text in texts])
     return result
-
-
-def has_roofs(rows: pd.DataFrame, sides: int) -> bool:
-    """Whether the peaks of any device of the first `sides` sides are known."""
-    return bool(_roofs(rows, sides))
 
 
 def has_points(rows: pd.DataFrame, sides: int) -> bool:
@@ -82,14 +74,8 @@ def _points(rows: pd.DataFrame, role: str) -> pd.DataFrame:
     return points[(points["intensity"] > 0) & (points["flops_per_s"] > 0) & (points["time_us"] > 0)]
 
 
-def _reach(points: Sequence[pd.DataFrame]) -> tuple[float, float]:
-    """The range of intensities that the roofs span: a decade beyond the markers."""
-    intensities = pd.concat([one["intensity"] for one in points])
-    return float(intensities.min()) / 10, float(intensities.max()) * 10
-
-
-def _roofs(rows: pd.DataFrame, sides: int) -> list[tuple[float, float]]:
-    """The (peak FLOP rate, peak bandwidth) of the devices of the sides, each once."""
+def roofs(rows: pd.DataFrame, sides: int) -> list[tuple[float, float]]:
+    """The known (peak FLOP rate, peak bandwidth) of the devices of the first `sides` sides, each once."""
     names = [(f"peak_flops_per_s_{role}", f"peak_bytes_per_s_{role}") for role in SIDES[:sides]]
     peaks = pd.concat([rows[list(pair)].set_axis(["flops", "bytes"], axis=1) for pair in names]).dropna()
     return list(peaks.drop_duplicates().itertuples(index=False, name=None))
@@ -159,42 +145,36 @@ def time_icicle(tree: pd.DataFrame, *, by: str, alone: bool, width: str = "width
     `tree` is the result of `tools.xla_tree.time_tree`; `by` names its groups (`category`); `width` is `width_us` or
     `change_us`. Parts too thin to see are merged. With `alone`, the baseline is shown without colours.
     """
-    sums = [*(f"{_ICICLE_TIME}_{role}" for role in SIDES), "width_us", "change_us"]
+    sums = [*(f"{_TIME}_{role}" for role in SIDES), "width_us", "change_us"]
     nodes = merge_small(tree, tree[width], sums, "\n")
     title = f"Time per execution by {by}"
     what = {"width_us": "the longer time of both runs", "change_us": "size of the change"}[width]
     subtitle = f"height: {what}; colour: change; hatched: in one run only" if not alone else "height: time"
     result = style.figure(title, subtitle, height=460, legend_rows=0, uniformtext={"minsize": 9, "mode": "hide"})
-    before, after = (nodes[f"{_ICICLE_TIME}_{role}"].to_numpy(np.float64) for role in SIDES)
+    before, after = (nodes[f"{_TIME}_{role}"].to_numpy(np.float64) for role in SIDES)
     if alone:
         total = float(before[0]) or 1.0
         texts = [format_percent(time / total) for time in before]
         marker: dict[str, object] = {"colors": [NEUTRAL_TILE] * len(nodes)}
         template = "<b>%{customdata[1]}</b><br>%{customdata[2]}, %{customdata[0]}<extra></extra>"
     else:
-        texts = changes(nodes, _ICICLE_TIME)
-        marker = _hatched(change_colours(before, after, "time"), log_ratio(before, after), nodes["status"])
+        texts = changes(nodes, _TIME)
+        # Plotly paints tiles with patterns black unless their colours are given one by one.
+        colours = sample_colorscale(COLOURS, ((log_ratio(before, after) + CLIP) / (2 * CLIP)).tolist())
+        shape = nodes["status"].map(PATTERNS).tolist()
+        pattern = {"shape": shape, "bgcolor": colours, "fgcolor": HATCHES, "fillmode": "replace"}
+        marker = change_colours(before, after, "time") | {"colors": colours, "pattern": pattern}
         template = (
             "<b>%{customdata[1]}</b><br>change %{customdata[0]}<br>baseline %{customdata[2]}"
             "<br>candidate %{customdata[3]}<extra></extra>"
         )
     is_parent = nodes["node"].isin(nodes["parent"])
     names = nodes["label"].map(style.wrap_text).tolist()
-    hover = [texts, names, *(nodes[f"{_ICICLE_TIME}_{role}"].map(format_time_us).tolist() for role in SIDES)]
+    hover = [texts, names, *(nodes[f"{_TIME}_{role}"].map(format_time_us).tolist() for role in SIDES)]
     values = nodes[width].mask(is_parent, 0.0).to_numpy(np.float64)
     tiles = icicle(nodes, values, hover, marker)
     tiles.update(branchvalues="remainder", maxdepth=-1, leaf={"opacity": 1}, hovertemplate=template)
     return result.add_trace(tiles)
-
-
-def _hatched(marker: dict[str, object], ratios: NDArray[np.float64], status: pd.Series) -> dict[str, object]:
-    """The marker with hatched tiles where `status` is `added` or `removed`.
-
-    Plotly paints tiles with patterns black unless their colours are given one by one.
-    """
-    colours = sample_colorscale(COLOURS, ((ratios + CLIP) / (2 * CLIP)).tolist())
-    hatching = {"shape": status.map(PATTERNS).tolist(), "bgcolor": colours, "fgcolor": "rgba(255,255,255,0.35)"}
-    return marker | {"colors": colours, "pattern": hatching | {"fillmode": "replace"}}
 
 
 def memory_over_program_order(lines: Lines, name: str, spans: Sequence[tuple[Side, pd.Series]] = ()) -> go.Figure:
@@ -206,12 +186,8 @@ def memory_over_program_order(lines: Lines, name: str, spans: Sequence[tuple[Sid
     shown = [(side, frame) for side, frame in lines if len(frame)]
     scale = style.Quantity("memory", "bytes", "", "").scale(float(frame["live_bytes"].max()) for _, frame in shown)
     counts = " and ".join(dict.fromkeys(f"{frame['positions'].iloc[0]:,}" for _, frame in shown))
-    result = style.figure(
-        f"{name} over program order",
-        f"live bytes after each of {counts} allocations and frees; not time",
-        height=340,
-        legend_rows=len(shown) + len(spans),
-    )
+    subtitle = f"live bytes after each of {counts} allocations and frees; not time"
+    result = style.figure(f"{name} over program order", subtitle, height=340, legend_rows=len(shown) + len(spans))
     for side, buffer in spans:
         result.add_trace(_span(side, buffer, scale))
     for side, frame in shown:
@@ -236,21 +212,17 @@ def _line(side: Side, frame: pd.DataFrame, scale: style.Scale) -> go.Scatter:
         for size, position, positions, event in zip(*(frame[name].tolist() for name in columns), strict=True)
     ]
     heights = scale.of(frame["live_bytes"]).tolist()
+    width = 3 if side.position == 0 and side.sides > 1 else 1.5  # to be seen below an equal candidate
     return go.Scatter(
         name=f"{side_label(side)}, peak {format_bytes(int(frame['live_bytes'].max()))}",
         legendgroup=side.role,
         x=[*_begin(frame["position"], frame["positions"]), 100.0],
         y=[*heights, heights[-1]],
         mode="lines",
-        line={"color": side_colour(side), "width": _width(side), "shape": "hv"},
+        line={"color": side_colour(side), "width": width, "shape": "hv"},
         customdata=[*texts, texts[-1]],
         hovertemplate=f"{side.role}: %{{customdata[0]}}<br>%{{customdata[1]}}%{{customdata[2]}}<extra></extra>",
     )
-
-
-def _width(side: Side) -> float:
-    """A baseline is wider, so that it can be seen below an equal candidate."""
-    return 3 if side.position == 0 and side.sides > 1 else 1.5
 
 
 def _peak(side: Side, row: pd.Series, scale: style.Scale, above: str) -> go.Scatter:
@@ -260,10 +232,8 @@ def _peak(side: Side, row: pd.Series, scale: style.Scale, above: str) -> go.Scat
 
 
 def _span(side: Side, buffer: pd.Series, scale: style.Scale) -> go.Scatter:
-    begin, end = (
-        _begin(buffer["first_position"], buffer["positions"]),
-        100 * buffer["last_position"] / buffer["positions"],
-    )
+    positions = buffer["positions"]
+    begin, end = _begin(buffer["first_position"], positions), 100 * buffer["last_position"] / positions
     top = buffer["size_bytes"] / scale.size
     name = style.safe(str(buffer["hlo_op"]) or "unknown")
     return go.Scatter(

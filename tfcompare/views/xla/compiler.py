@@ -42,9 +42,8 @@ def kinds(rows: pd.DataFrame) -> pd.DataFrame:
                 cells[f"count_{role}"] += 1
                 cells[f"execution_time_us_{role}"] += time_us
     order = {kind: place for place, kind in enumerate(MEANINGS)}
-    lines = [
-        {"kind": kind} | found[kind] for kind in sorted(found, key=lambda kind: (order.get(kind, len(order)), kind))
-    ]
+    in_order = sorted(found, key=lambda kind: (order.get(kind, len(order)), kind))
+    lines = [{"kind": kind} | found[kind] for kind in in_order]
     return pd.DataFrame(lines, columns=["kind", *_COLUMNS])
 
 
@@ -54,18 +53,15 @@ _COLUMNS = [f"{name}_{role}" for name in ("count", "execution_time_us") for role
 def _cells(rows: pd.DataFrame, role: str) -> list[tuple[str, str, str, bool, float]]:
     """(name, category, expression, whether it is rematerialized, time) of each instruction of one side, once."""
     here = of_side(rows, role)
-    suffix = "_candidate" if role == "candidate" else ""
-    sides = [
-        here[name] if not suffix else here[f"{name}{suffix}"].fillna(here[name]) for name in ("hlo_op", "category")
-    ]
-    cells = pd.DataFrame(
-        {
-            "name": sides[0],
-            "category": sides[1],
-            "expression": here[f"expression_{role}"].fillna(""),
-            "is_remat": here[f"is_rematerialized_{role}"].astype("boolean").fillna(False).astype(bool),
-            "time_us": here[f"execution_time_us_{role}"].astype("float64").fillna(0.0),
-        }
+    name, category = here["hlo_op"], here["category"]
+    if role == "candidate":
+        name, category = (here[f"{own.name}_candidate"].fillna(own) for own in (name, category))
+    cells = here.assign(
+        name=name,
+        category=category,
+        expression=here[f"expression_{role}"].fillna(""),
+        is_remat=here[f"is_rematerialized_{role}"].astype("boolean").fillna(False).astype(bool),
+        time_us=here[f"execution_time_us_{role}"].astype("float64").fillna(0.0),
     )
     of_hosts = cells.groupby(["name", "category", "expression", "is_remat"], as_index=False)["time_us"].sum()
     return list(of_hosts.itertuples(index=False, name=None))

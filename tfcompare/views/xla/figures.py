@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -27,7 +28,7 @@ from tfcompare.schema.hlo import MOST_UNKNOWN, TRANSFERS, UNKNOWN_SOURCE
 from tfcompare.text import as_code, some_of
 from tfcompare.units import format_delta, format_percent, format_percent_change, format_time_us
 from tfcompare.views.advice.model import code
-from tfcompare.views.key_figures import KeyFigure
+from tfcompare.views.key_figures import KeyFigure, Unit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -35,6 +36,20 @@ if TYPE_CHECKING:
     from tfcompare.compare.pair import Pair
 
 _US_PER_S = 1e6
+TIME_MEANING = (
+    "Self time of all its instructions on one device in one execution. Instructions may run at the same time."
+)
+FLOP_RATE_MEANING = (
+    "Floating-point operations of all its instructions by their self time; unknown if those of more than 1 % of that "
+    "time are."
+)
+BANDWIDTH_MEANING = (
+    "Bytes that all its instructions read and write at least, by their self time; unknown as the FLOP rate is."
+)
+ROOFLINE_MEANING = (
+    "Least time that the device's peak FLOP rate and bandwidth allow its instructions, as a share of the time taken; "
+    "the Overview's is of all programs in the steps."
+)
 By = Literal["category", "source", "scope"]
 TIME = "execution_time_us"
 UNKNOWN_SCOPE = "unknown"
@@ -51,44 +66,29 @@ _CALLED = {"flops": "FLOPs", "bytes_accessed": "bytes accessed"}
 
 def figures(rows: pd.DataFrame) -> list[KeyFigure]:
     """Time per execution, rates and the share of the peak of the program whose instructions `rows` are."""
-    found = [
-        KeyFigure(
-            "Time per execution", "µs", *execution_time_us(rows), "neither",
-            "Self time of all its instructions on one device in one execution. Instructions may run at the same time.",
-        ),
-        KeyFigure(
-            "FLOP rate", "FLOP/s", *_both(_rate(rows, "flops", role) for role in SIDES), "neither",
-            "Floating-point operations of all its instructions by their self time; unknown if those of more than 1 % "
-            "of that time are.",
-        ),
-        KeyFigure(
-            "Bandwidth", "bytes/s", *_both(_rate(rows, "bytes_accessed", role) for role in SIDES), "neither",
-            "Bytes that all its instructions read and write at least, by their self time; unknown as the FLOP rate is.",
-        ),
-        KeyFigure(
-            ROOFLINE, "share", *_both(_efficiency(rows, role) for role in SIDES), "neither",
-            "Least time that the device's peak FLOP rate and bandwidth allow its instructions, as a share of the time "
-            "taken; the Overview's is of all programs in the steps.",
-        ),
-    ]  # fmt: skip
-    return [figure for figure in found if not (np.isnan(figure.baseline) and np.isnan(figure.candidate))]
+    names = ("self_time_us", "flops", "bytes_accessed", "peak_flops_per_s", "peak_bytes_per_s")
+    sides = [pd.DataFrame({name: floats(rows, name, role) for name in names}) for role in SIDES]
+    figures: tuple[tuple[str, Unit, Iterable[float], str], ...] = (
+        ("Time per execution", "µs", execution_time_us(rows), TIME_MEANING),
+        ("FLOP rate", "FLOP/s", [_rate(rows, "flops", role) for role in SIDES], FLOP_RATE_MEANING),
+        ("Bandwidth", "bytes/s", [_rate(rows, "bytes_accessed", role) for role in SIDES], BANDWIDTH_MEANING),
+        (ROOFLINE, "share", map(roofline_efficiency, sides), ROOFLINE_MEANING),
+    )
+    found = []
+    for label, unit, (ours, theirs), meaning in figures:
+        if not (np.isnan(ours) and np.isnan(theirs)):
+            found.append(KeyFigure(label, unit, ours, theirs, "neither", meaning))
+    return found
 
 
 def _rate(rows: pd.DataFrame, cost: str, role: str) -> float:
-    """The cost by self time; unknown if costs or rates of instructions are that take a part of the time, but for
-    starting and awaiting transfers."""
+    """The cost by self time; unknown if it is for a part of the time, but for starting and awaiting transfers."""
     times, costs = floats(rows, "self_time_us", role), floats(rows, cost, role)
     is_transfer = rows["category"].str.endswith(TRANSFERS)
     is_unknown = costs.isna() | (rows[f"bandwidth_bytes_per_s_{role}"].isna() & ~is_transfer)
     if times[is_unknown].sum() > MOST_UNKNOWN * times.sum():
         return np.nan
     return _total(costs) / (_total(times) or np.nan) * _US_PER_S
-
-
-def _efficiency(rows: pd.DataFrame, role: str) -> float:
-    """That of one side's instructions, in a frame with the columns of `hlo_ops`."""
-    names = ("self_time_us", "flops", "bytes_accessed", "peak_flops_per_s", "peak_bytes_per_s")
-    return roofline_efficiency(pd.DataFrame({name: floats(rows, name, role) for name in names}))
 
 
 def sentence(rows: pd.DataFrame, name: str, runs: tuple[str, str]) -> str:
@@ -103,20 +103,15 @@ def sentence(rows: pd.DataFrame, name: str, runs: tuple[str, str]) -> str:
         return f"{program} ran only in {there}: {format_time_us(time)} per execution."
     if ours == theirs:
         return f"{program} takes {format_time_us(ours)} per execution in both runs."
-    change_text = f" ({format_percent_change(theirs / ours)})" if ours > 0 else ""
-    text = (
-        f"{program} takes {format_time_us(theirs)} per execution in {candidate}, {format_time_us(ours)} in {baseline}"
-    )
-    return f"{text}{change_text}{_largest_part(rows, theirs - ours)}."
-
-
-def _largest_part(rows: pd.DataFrame, delta: float) -> str:
-    """`; largest change: fusion.12 (+0.5 ms)`: the instruction that changed most in the direction of the program."""
-    changes = change(*(rows[f"execution_time_us_{role}"] for role in SIDES)) * np.sign(delta)
-    if changes.max() <= 0:
-        return ""
-    name = rows["hlo_op"].iloc[int(changes.argmax())]
-    return f"; largest change: {code(name)} ({format_delta(float(changes.max() * np.sign(delta)), 'µs')})"
+    text = f"{program} takes {format_time_us(theirs)} per execution in {candidate}, "
+    text += f"{format_time_us(ours)} in {baseline}"
+    text += f" ({format_percent_change(theirs / ours)})" if ours > 0 else ""
+    sign = np.sign(theirs - ours)
+    changes = change(*(rows[f"execution_time_us_{role}"] for role in SIDES)) * sign
+    if changes.max() > 0:  # in the direction of the program
+        name = rows["hlo_op"].iloc[int(changes.argmax())]
+        text += f"; largest change: {code(name)} ({format_delta(float(changes.max() * sign), 'µs')})"
+    return f"{text}."
 
 
 def sentence_alone(rows: pd.DataFrame, name: str) -> str:
@@ -130,11 +125,6 @@ def sentence_alone(rows: pd.DataFrame, name: str) -> str:
 
 def _total(cells: pd.Series) -> float:
     return float(cells.sum(min_count=1))
-
-
-def _both(values: Iterable[float]) -> tuple[float, float]:
-    ours, theirs = values
-    return ours, theirs
 
 
 def time_tree(rows: pd.DataFrame, program: str, by: By) -> pd.DataFrame:
@@ -205,64 +195,52 @@ def _level(leaves: pd.DataFrame, paths: list[tuple[str, ...]], depth: int) -> pd
     """The nodes at one depth, each with the sums over its instructions."""
     reaching = [path for path in paths if len(path) > depth]
     is_instruction = [len(path) == depth + 1 for path in reaching]
-    named = leaves[[len(path) > depth for path in paths]].assign(
+    last = zip(reaching, is_instruction, strict=True)
+    nodes = leaves[[len(path) > depth for path in paths]].assign(
         node=[_SEPARATOR.join(path[: depth + 1]) for path in reaching],
         parent=[_SEPARATOR.join(path[:depth]) for path in reaching],
-        label=[
-            path[depth].removeprefix(_INSTRUCTION if is_last else "")
-            for path, is_last in zip(reaching, is_instruction, strict=True)
-        ],
+        label=[path[depth].removeprefix(_INSTRUCTION if is_last else "") for path, is_last in last],
         depth=depth,
         is_instruction=is_instruction,
     )
-    by_node = named.groupby(["node", "parent", "label", "depth", "is_instruction"], as_index=False, sort=False)
+    by_node = nodes.groupby(["node", "parent", "label", "depth", "is_instruction"], as_index=False, sort=False)
     presence = ["in_baseline", "in_candidate"]
     return by_node[[*_SIDES, "width_us", "change_us"]].sum().assign(**by_node[presence].any()[presence])
 
 
 def _paths(rows: pd.DataFrame, program: str, by: By) -> list[tuple[str, ...]]:
     """The names on the way from the program to each instruction."""
-    groups_of = {"category": _by_category, "source": _by_source, "scope": _by_scope}[by](rows)
+    inner: list[tuple[str, ...]]
+    if by == "category":
+        inner = [(name or "unknown",) for name in rows["category"]]
+    elif by == "source":  # file, line
+        sources = [source or UNKNOWN_SOURCE for source in _of_either(rows, "source")]
+        inner = [(source.rpartition(":")[0] or UNKNOWN_SOURCE, source) for source in sources]
+    else:
+        inner = _scopes(rows)
     names = rows["hlo_op"].tolist()
-    return [(program, *inner, f"{_INSTRUCTION}{name}") for inner, name in zip(groups_of, names, strict=True)]
+    return [(program, *groups, f"{_INSTRUCTION}{name}") for groups, name in zip(inner, names, strict=True)]
 
 
-def _by_category(rows: pd.DataFrame) -> list[tuple[str, ...]]:
-    return [(name or "unknown",) for name in rows["category"]]
-
-
-def _by_source(rows: pd.DataFrame) -> list[tuple[str, ...]]:
-    """The source file and line of each instruction: the baseline's, if it has the instruction."""
-    sources = _of_either(rows, "source")
-    return [(source.rpartition(":")[0] or UNKNOWN_SOURCE, source or UNKNOWN_SOURCE) for source in sources]
-
-
-def _by_scope(rows: pd.DataFrame) -> list[tuple[str, ...]]:
-    """The name scopes and the op of each instruction, without scopes that only wrap the program.
-
-    A scope with nothing but another scope in it is one with that, as in `model/encoder`.
-    """
+def _scopes(rows: pd.DataFrame) -> list[tuple[str, ...]]:
+    """The name scopes and the op of each instruction; a scope with just one other in it is one with that."""
     names = [plain_name(op) or UNKNOWN_SCOPE for op in _of_either(rows, "op_name")]
     paths = [tuple(name.split("/", MAX_DEPTH)) for name in names]
     below: dict[tuple[str, ...], set[str]] = defaultdict(set)
     for path in set(paths):
         for depth, name in enumerate(path):
             below[path[:depth]].add(name)
-    ends = set(paths)
-    return [_folded(path, below, ends) for path in paths]
-
-
-def _folded(
-    path: tuple[str, ...], below: dict[tuple[str, ...], set[str]], ends: set[tuple[str, ...]]
-) -> tuple[str, ...]:
-    parts: list[str] = []
-    for depth, name in enumerate(path):
-        above = path[:depth]
-        if parts and above not in ends and len(below[above]) == 1:
-            parts[-1] += f"/{name}"
-        else:
-            parts.append(name)
-    return tuple(parts)
+    ends, folded = set(paths), []
+    for path in paths:
+        parts: list[str] = []
+        for depth, name in enumerate(path):
+            above = path[:depth]
+            if parts and above not in ends and len(below[above]) == 1:
+                parts[-1] += f"/{name}"
+            else:
+                parts.append(name)
+        folded.append(tuple(parts))
+    return folded
 
 
 def _of_either(rows: pd.DataFrame, column: str) -> pd.Series:
@@ -272,10 +250,8 @@ def _of_either(rows: pd.DataFrame, column: str) -> pd.Series:
 
 def unknown_costs_sentence(pair: Pair) -> str:
     """Which share of the device time of all compiled programs has no known cost, in Markdown; empty if all have one."""
-    return pair.cached(
-        "unknown costs",
-        lambda: _unknown_costs_sentence(pair, [side.each(instructions_in_steps) for side, _ in pair.shown]),
-    )
+    make = partial(_unknown_costs_sentence, pair)
+    return pair.cached("unknown costs", lambda: make([side.each(instructions_in_steps) for side, _ in pair.shown]))
 
 
 def unknown_costs_sentence_on(pair: Pair, rows: pd.DataFrame) -> str:
@@ -302,7 +278,6 @@ def _unknown_costs_sentence(pair: Pair, captures: Sequence[Sequence[pd.DataFrame
     first, *others = [(at, format_percent(share)) for at, share in lacking.items()]
     whole = f"{first[1]} of the {on_device}time of compiled programs"
     if not pair.is_single:
-        whole += "".join(
-            [f" in {pair.marked[first[0]]}", *(f" and {share} in {pair.marked[at]}" for at, share in others)]
-        )
+        whole += f" in {pair.marked[first[0]]}"
+        whole += "".join(f" and {share} in {pair.marked[at]}" for at, share in others)
     return f"{whole} has no known {what}: {some_of(map(as_code, times.index), _NAMED)}."

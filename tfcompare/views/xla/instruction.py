@@ -138,8 +138,7 @@ def lines_diff(baseline: str, candidate: str) -> str:
 
 
 def _diff_of(ours: Sequence[str], theirs: Sequence[str]) -> str:
-    """Where lines differ, the first of one side stands beside the first of the other, and so on; so do all lines where
-    there are very many."""
+    """Where lines differ, those of both sides alternate; so do all lines where there are very many."""
     if ours == theirs:
         return ""
     aligned = difflib.SequenceMatcher(None, ours, theirs, autojunk=False)

@@ -21,10 +21,11 @@ from tfcompare.text import as_code
 from tfcompare.units import format_bytes
 from tfcompare.views.blocks import Block, Chart, Opens, Section, Table, Text
 from tfcompare.views.columns import row_keys
-from tfcompare.views.memory.curve import POINTS, thinned
+from tfcompare.views.memory.curve import POINTS, thin
 from tfcompare.views.view import CHANGE, by_role, largest_first
 from tfcompare.views.xla import charts
 
+NO_ORDER = "The compiler recorded no order of allocations: all of it counts as live throughout."
 ADDRESS = "memory_"
 MAIN_MEMORY = 0
 """The memory space that is a device's main memory."""
@@ -40,22 +41,20 @@ def blocks(pair: Pair, program: str, rows: pd.DataFrame, chosen: str) -> Iterato
     shown = buffers[buffer_key(buffers) == chosen]
     for space, *largest in peaks(buffers).itertuples(index=False, name=None):
         here = buffers[buffers["memory_space"] == space]
-        over_time = _over_program_order(pair, program, rows, space, chosen)
+        over_time: Block = Text(NO_ORDER, "quiet")
+        if _has_order(_lines(pair, program, rows, space)):
+            name = "xla_memory" if space == MAIN_MEMORY else f"xla_memory_{space}"
+            over_time = Chart(name, partial(chart, pair, program, rows, chosen, space), on=(program, chosen))
         if space == MAIN_MEMORY or (shown["memory_space"] == space).any():
             yield Text(_peak(pair, f"**{_name(space)}**", list(map(as_code, pair.called)), here, largest))
             yield over_time
         else:
             yield Section(_peak(pair, _name(space), pair.called, here, largest), [over_time])
-    yield Table(
-        schema.HLO_MEMORY,
-        "Buffers at the peak",
-        largest_first(pair, schema.HLO_MEMORY, buffers),
-        _columns(pair, buffers, every=False),
-        every=_columns(pair, buffers, every=True),
-        is_alone=pair.is_single,
-        opens=Opens(None, buffer_key, "Select a row at its left end to see in the chart when the buffer is live."),
-        address=ADDRESS,
-    )
+    names, every = (_columns(pair, buffers, every=is_whole) for is_whole in (False, True))
+    sorted_rows = largest_first(pair, schema.HLO_MEMORY, buffers)
+    opens = Opens(None, buffer_key, "Select a row at its left end to see in the chart when the buffer is live.")
+    title = "Buffers at the peak"
+    yield Table(schema.HLO_MEMORY, title, sorted_rows, names, pair.is_single, every, opens=opens, address=ADDRESS)
 
 
 def chart(pair: Pair, program: str, rows: pd.DataFrame, chosen: str, space: int = MAIN_MEMORY) -> Any:
@@ -70,13 +69,6 @@ def chart(pair: Pair, program: str, rows: pd.DataFrame, chosen: str, space: int 
 
 def _name(space: int) -> str:
     return "Device memory" if space == MAIN_MEMORY else f"Memory space {space}"
-
-
-def _over_program_order(pair: Pair, program: str, rows: pd.DataFrame, space: int, chosen: str) -> Block:
-    if not _has_order(_lines(pair, program, rows, space)):
-        return Text("The compiler recorded no order of allocations: all of it counts as live throughout.", "quiet")
-    name = "xla_memory" if space == MAIN_MEMORY else f"xla_memory_{space}"
-    return Chart(name, partial(chart, pair, program, rows, chosen, space), on=(program, chosen))
 
 
 def _lines(pair: Pair, program: str, rows: pd.DataFrame, space: int) -> list[tuple[Side, pd.DataFrame]]:
@@ -123,9 +115,7 @@ def _columns(pair: Pair, buffers: pd.DataFrame, *, every: bool) -> list[str]:
     sides = SIDES[: len(pair.shown)]
     places = ("output_index", "memory_space", "host")
     names = ["hlo_op", *(name for name in places if every or buffers[name].nunique() > 1)]
-    names += by_role("peak_size_bytes", CHANGE[:3])
-    names += by_role("shape", sides)
-    names += [f"kind_{sides[-1]}"]
+    names += [*by_role("peak_size_bytes", CHANGE[:3]), *by_role("shape", sides), f"kind_{sides[-1]}"]
     if every:
         more = ["kind", "source", "op_name", "size_bytes", "is_live_at_peak"]
         more += ["first_position", "last_position", "positions"]
@@ -144,12 +134,15 @@ def buffers(memory: pd.DataFrame, instructions: pd.DataFrame) -> pd.DataFrame:
     ours, theirs = program_names(instructions)
     is_added = memory["status"] == ADDED
     rows = memory[memory["program"].isin(ours) & ~is_added | memory["program"].isin(theirs) & is_added]
-    sizes = [_live_bytes(rows, role) for role in SIDES]
+    sizes = []
+    for role in SIDES:
+        size = rows[f"size_bytes_{role}"].astype("float64")
+        is_live = rows[f"is_live_at_peak_{role}"].astype("boolean").fillna(False).astype(bool)
+        sizes.append(size.where(is_live | size.isna(), 0.0))
     rows = rows.assign(**compared("peak_size_bytes", *sizes))
     rows = rows[(sizes[0] > 0) | (sizes[1] > 0)]
     order = change(rows["peak_size_bytes_baseline"], rows["peak_size_bytes_candidate"]).abs()
-    size = rows[[f"peak_size_bytes_{role}" for role in SIDES]].max(axis=1)
-    by = pd.DataFrame({"change": order, "size": size})
+    by = pd.DataFrame({"change": order, "size": rows[by_role("peak_size_bytes")].max(axis=1)})
     return rows.loc[by.sort_values(["change", "size"], ascending=False, kind="stable").index]
 
 
@@ -161,20 +154,12 @@ def program_names(instructions: pd.DataFrame) -> tuple[set[str], set[str]]:
     return set(ours), set(theirs)
 
 
-def _live_bytes(rows: pd.DataFrame, role: str) -> pd.Series:
-    """The size of what is live at the peak of one side, 0 of the rest; missing for buffers that it does not have."""
-    size = rows[f"size_bytes_{role}"].astype("float64")
-    is_live = rows[f"is_live_at_peak_{role}"].astype("boolean").fillna(False).astype(bool)
-    return size.where(is_live | size.isna(), 0.0)
-
-
 def peaks(rows: pd.DataFrame) -> pd.DataFrame:
     """The peak of each memory space of `buffers`: of the host where it is largest.
 
     Columns: `memory_space`, `baseline_bytes` and `candidate_bytes`, missing where a side has no buffers there.
     """
-    names = [f"peak_size_bytes_{role}" for role in SIDES]
-    of_hosts = rows.groupby(["memory_space", "host"])[names].sum(min_count=1)
+    of_hosts = rows.groupby(["memory_space", "host"])[by_role("peak_size_bytes")].sum(min_count=1)
     found = of_hosts.groupby(level="memory_space").max().set_axis(["baseline_bytes", "candidate_bytes"], axis=1)
     return found.reset_index()
 
@@ -201,7 +186,7 @@ def over_program_order(memory: pd.DataFrame, programs: set[str], space: int, poi
     `memory` is one run's `hlo_memory`, `programs` are the names of the program there, of which the one with the largest
     peak is chosen. Columns: `position`, an allocation or free, counted from 1; `positions`, how many there are;
     `live_bytes` from there on; `event`, what is allocated or freed there; `is_peak`, true for the first row with the
-    most bytes. Of more than `points` rows, those that `memory_timeline.thinned` selects. Empty if the program has no
+    most bytes. Of more than `points` rows, those that `memory_timeline.thin` selects. Empty if the program has no
     buffers there.
     """
     here = memory[memory["program"].isin(programs) & (memory["memory_space"] == space)]
@@ -212,17 +197,12 @@ def over_program_order(memory: pd.DataFrame, programs: set[str], space: int, poi
     own = here[groups == at_peak.groupby(groups).sum().idxmax()]
     position, live = _live_bytes_over(own)
     peak = int(live.argmax())
-    kept = thinned(position.astype(np.float64), live.astype(np.float64), peak, points)
+    kept = thin(position.astype(np.float64), live.astype(np.float64), peak, points)
     events = _events(own)
-    return pd.DataFrame(
-        {
-            "position": position[kept],
-            "positions": int(own["positions"].max()),
-            "live_bytes": live[kept],
-            "event": [events.get(int(one), "") for one in position[kept]],
-            "is_peak": kept == peak,
-        }
+    rows = pd.DataFrame(
+        {"position": position[kept], "positions": int(own["positions"].max()), "live_bytes": live[kept]}
     )
+    return rows.assign(event=[events.get(int(one), "") for one in position[kept]], is_peak=kept == peak)
 
 
 def _live_bytes_over(buffers: pd.DataFrame) -> tuple[Int64, Int64]:

@@ -18,6 +18,7 @@ from tfcompare.errors import TfcompareError
 from tfcompare.hlo.names import plain_instruction
 from tfcompare.text import as_code, as_markdown, text_of
 from tfcompare.views.blocks import Block, Code, Section, Text
+from tfcompare.views.view import cached_per_pair
 from tfcompare.views.xla.memory import program_names
 
 Programs = dict[tuple[str, str], pd.DataFrame]
@@ -38,7 +39,7 @@ _CONTEXT = 3
 _TYPE, _OPCODE = re.compile(r" = \(*([a-z][a-z\d]*)\["), re.compile(r" ([a-z][a-z\d-]*)\(")
 _PASSIVE = frozenset({"parameter", "constant", "tuple", "get-tuple-element", "bitcast"})
 """Opcodes that compute nothing: how many there are says nothing of what changed."""
-_MOST_SAID = 3
+_MOST_KINDS = 3
 _MOST_NAMED = 2
 _Pairs = list[tuple[int, int]]
 """Positions of instructions in baseline and candidate, −1 for none, in program order."""
@@ -80,34 +81,27 @@ def _program_blocks(pair: Pair, program: str, rows: pd.DataFrame) -> Iterator[Bl
     yield Text(f"{name}: {diff.sentence}.")
     yield Code("\n".join(diff.lines[:MOST_LINES]), "diff")
     if (more := len(diff.lines) - MOST_LINES) > 0:
-        yield Text(
-            f"{more:,} more lines are left out. `tfcompare show RUN hlo_programs` has every instruction.", "quiet"
-        )
+        text = f"{more:,} more lines are left out. `tfcompare show RUN hlo_programs` has every instruction."
+        yield Text(text, "quiet")
 
 
+@cached_per_pair
 def programs_of(pair: Pair) -> tuple[Programs, Programs]:
     """The rows of `hlo_programs` of each (host, program), on both sides.
 
     Raises `TfcompareError` if a profile has gone.
     """
-
-    def make() -> tuple[Programs, Programs]:
-        ours, theirs = (
-            {(str(host), str(name)): rows for (host, name), rows in table.groupby(["host", "program"], sort=False)}
-            for table in pair.tables("hlo_programs")
-        )
-        return ours, theirs
-
-    return pair.cached("hlo_programs", make)
+    ours, theirs = (
+        {(str(host), str(name)): rows for (host, name), rows in table.groupby(["host", "program"], sort=False)}
+        for table in pair.tables("hlo_programs")
+    )
+    return ours, theirs
 
 
+@cached_per_pair
 def contents_of(pair: Pair) -> tuple[dict[tuple[str, str], str], ...]:
     """A digest of the program of each (host, program), on both sides. Raises as `programs_of` does."""
-
-    def make() -> tuple[dict[tuple[str, str], str], ...]:
-        return tuple({place: content(rows) for place, rows in side.items()} for side in programs_of(pair))
-
-    return pair.cached("program contents", make)
+    return tuple({place: content(rows) for place, rows in side.items()} for side in programs_of(pair))
 
 
 def _instructions(pair: Pair, rows: pd.DataFrame) -> list[pd.DataFrame]:
@@ -120,9 +114,8 @@ def _instructions(pair: Pair, rows: pd.DataFrame) -> list[pd.DataFrame]:
     alone = [next((own for key, own in side.items() if key not in shared), None) for side in found]
     if alone[0] is None and alone[1] is None:
         return [found[0][next(iter(shared))]] * 2 if shared else [_NOTHING, _NOTHING]
-    return [
-        own if own is not None else next(iter(side.values()), _NOTHING) for own, side in zip(alone, found, strict=True)
-    ]
+    first = [next(iter(side.values()), _NOTHING) for side in found]
+    return [other if own is None else own for own, other in zip(alone, first, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -149,8 +142,8 @@ class ProgramDiff:
             return ""
         listed = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count)
         verb = "differs" if different == 1 else "differ"
-        said = f"{different:,} of {self.instructions:,} instructions {verb}"
-        return said if different == self.changed else f"{said}: {listed}"
+        text = f"{different:,} of {self.instructions:,} instructions {verb}"
+        return text if different == self.changed else f"{text}: {listed}"
 
     @property
     def sentence(self) -> str:
@@ -199,7 +192,7 @@ def _kinds(baseline: pd.DataFrame, candidate: pd.DataFrame, differing: _Pairs) -
             shapes += 1
         else:
             others.append(name)
-    for (before, after), names in sorted(types.items(), key=lambda item: -len(item[1]))[:_MOST_SAID]:
+    for (before, after), names in sorted(types.items(), key=lambda item: -len(item[1]))[:_MOST_KINDS]:
         yield f"{_few(names)} went from {before} to {after}"
     if shapes:
         yield f"{shapes:,} of another shape"
@@ -210,21 +203,18 @@ def _kinds(baseline: pd.DataFrame, candidate: pd.DataFrame, differing: _Pairs) -
     counts = Counter(map(_opcode, ours)), Counter(map(_opcode, theirs))
     changes = {one: [side[one] for side in counts] for one in {*counts[0], *counts[1]} - _PASSIVE}
     changed = [one for one, (few, many) in changes.items() if few != many]
-    for one in sorted(changed, key=lambda one: (-abs(changes[one][1] - changes[one][0]), one))[:_MOST_SAID]:
-        yield _change_of_count(one, *changes[one])
+    for one in sorted(changed, key=lambda one: (-abs(changes[one][1] - changes[one][0]), one))[:_MOST_KINDS]:
+        few, many = changes[one]
+        if few and many:
+            yield f"{few:,} {as_code(one)} became {many:,}"
+        else:
+            count = few or many
+            yield f"{count:,} {as_code(one)} {'was' if count == 1 else 'were'} {'added' if many else 'removed'}"
 
 
 def _few(names: Sequence[str]) -> str:
     """The names, or how many they are."""
     return " and ".join(map(as_code, names)) if len(names) <= _MOST_NAMED else f"{len(names):,} instructions"
-
-
-def _change_of_count(opcode: str, before: int, after: int) -> str:
-    """``3 `fusion` became 5``, ``2 `transpose` were added``."""
-    if before and after:
-        return f"{before:,} {as_code(opcode)} became {after:,}"
-    count, what = (after, "added") if after else (before, "removed")
-    return f"{count:,} {as_code(opcode)} {'was' if count == 1 else 'were'} {what}"
 
 
 def _opcode(expression: str) -> str:
@@ -245,8 +235,7 @@ def _shape(expression: str) -> str:
 
 
 def _pairs(baseline: pd.DataFrame, candidate: pd.DataFrame) -> _Pairs:
-    """All instructions of both sides, paired by digest and then by name, or the other way round if few digests are
-    equal: then these are of constants and the like, which are the same anywhere."""
+    """All instructions, paired by digest and then by name, or by name first where few digests are equal."""
     ours, theirs = ([list(side["digest"]), [*map(plain_instruction, side["hlo_op"])]] for side in (baseline, candidate))
     if 2 * (Counter(ours[0]) & Counter(theirs[0])).total() < min(len(baseline), len(candidate)):
         ours, theirs = ours[::-1], theirs[::-1]
@@ -269,12 +258,8 @@ def _aligned(ours: list[list[str]], theirs: list[list[str]]) -> Iterator[tuple[i
 
 
 def _blocks(ours: list[str], theirs: list[str]) -> Iterator[tuple[str, int, int, int, int]]:
-    """The parts of both lists that are equal and those that are not, as difflib's `get_opcodes`.
-
-    In a program of many equal layers, the longest equal parts may be of different layers: where most texts are at the
-    same place in both lists, they stay there.
-    """
-    if _are_mostly_in_place(ours, theirs):
+    """The parts of both lists that are equal and those that are not, as difflib's `get_opcodes`."""
+    if _are_mostly_in_place(ours, theirs):  # they stay there: the longest equal parts may be of different layers
         at = 0
         for is_same, run in groupby(map(eq, ours, theirs)):
             end = at + len(list(run))
@@ -311,13 +296,10 @@ def _are_equal(baseline: pd.DataFrame, candidate: pd.DataFrame, pairs: _Pairs) -
 
 
 def _lines(baseline: pd.DataFrame, candidate: pd.DataFrame, pairs: _Pairs, differs: list[bool]) -> Iterator[str]:
-    """The differing instructions with those around them, below the name of their computation.
-
-    Within a program, computations stand before those that call them, and the main one is last. Here it is first.
-    """
+    """The differing instructions with those around them, below the name of their computation, the main one first."""
     texts = [list(side["expression"]) for side in (baseline, candidate)]
     computations = _computations(baseline, candidate, pairs)
-    last_first = {name: -rank for rank, name in enumerate(dict.fromkeys(computations))}
+    last_first = {name: -rank for rank, name in enumerate(dict.fromkeys(computations))}  # the main one is last
     order = sorted(range(len(pairs)), key=lambda at: last_first[computations[at]])
     near = {p for at, one in enumerate(order) if differs[one] for p in range(at - _CONTEXT, at + _CONTEXT + 1)}
     before, above = -1, None

@@ -54,19 +54,15 @@ def _blocks(pair: Pair, program: str, rows: pd.DataFrame) -> Iterator[Block]:
     grouped = rows.index.isin([row for one in small for row in one.rows])
     shares = [float(every[which].sum() / (every.sum() or 1.0)) for which in (matched, matched | grouped)]
     if not small:
-        yield Text(
-            f"{format_percent(shares[0])} of the time is in instructions with a counterpart; {_why_none(found)}.",
-            "quiet",
-        )
+        text = f"{format_percent(shares[0])} of the time is in instructions with a counterpart; {_why_none(found)}."
+        yield Text(text, "quiet")
         return
     cells, findings = [], []
     for one in small[:MOST_GROUPS]:
-        ours, theirs = _sums(rows, one)
-        label = _label(one)
-        cells.append([
-            label, format_delta(theirs - ours, "µs"), format_time_us(ours), format_time_us(theirs),
-            format_ratio(ratio_of(ours, theirs)),
-        ])  # fmt: skip
+        here, label = rows.loc[list(one.rows)], _label(one)
+        ours, theirs = (float(here[name].astype("float64").sum()) for name in by_role(_TIME, SIDES))
+        times = map(format_time_us, (ours, theirs))
+        cells.append([label, format_delta(theirs - ours, "µs"), *times, format_ratio(ratio_of(ours, theirs))])
         findings.append(Finding(_id(rows, one), label, "µs", ours, theirs, more="xla"))
     more = len(small) - len(cells)
     note = (
@@ -74,11 +70,9 @@ def _blocks(pair: Pair, program: str, rows: pd.DataFrame) -> Iterator[Block]:
         f"{format_percent(shares[1])}.{f' {more:,} more groups.' if more else ''}"
     )
     by_id = {_id(rows, one): one for one in small}
-    yield Facts(
-        ["Instructions, time per execution", "Change", *pair.headings, "Ratio"], cells, (1, 2, 3, 4), optional=(2, 3),
-        note=note, findings=findings, opens=Opens(lambda chosen: _details(pair, rows, by_id.get(chosen))),
-        address="group_of",
-    )  # fmt: skip
+    header = ["Instructions, time per execution", "Change", *pair.headings, "Ratio"]
+    opens = Opens(lambda chosen: _details(pair, rows, by_id.get(chosen)))
+    yield Facts(header, cells, (1, 2, 3, 4), (), (2, 3), note=note, findings=findings, opens=opens, address="group_of")
 
 
 def groups(pair: Pair, program: str, rows: pd.DataFrame) -> Sequence[Regrouped]:
@@ -93,12 +87,6 @@ def groups(pair: Pair, program: str, rows: pd.DataFrame) -> Sequence[Regrouped]:
 
 def _time(rows: pd.DataFrame) -> pd.Series:
     return rows[by_role(_TIME, SIDES)].astype("float64").fillna(0.0).sum(axis=1)
-
-
-def _sums(rows: pd.DataFrame, one: Regrouped) -> tuple[float, float]:
-    here = rows.loc[list(one.rows)]
-    ours, theirs = (float(here[name].astype("float64").sum()) for name in by_role(_TIME, SIDES))
-    return ours, theirs
 
 
 def _label(one: Regrouped) -> str:
@@ -134,14 +122,10 @@ def _members(pair: Pair, rows: pd.DataFrame, one: Regrouped) -> Iterator[Block]:
     """The instructions of a group on both sides, those of the most time first."""
     longest = rows.loc[_time(rows).sort_values(ascending=False, kind="stable").index]
     names = longest["hlo_op_candidate"].where(longest["status"] == MATCHED, "").fillna("")
-    cells = [
-        [
-            f"{row['hlo_op']} → {name}" if name not in ("", row["hlo_op"]) else str(row["hlo_op"]),
-            *(format_time_us(row[column]) for column in by_role(_TIME, SIDES)),
-            str(row["status"]),
-        ]
-        for name, row in zip(names, longest.to_dict("records"), strict=True)
-    ]
+    cells = []
+    for name, row in zip(names, longest.to_dict("records"), strict=True):
+        label = f"{row['hlo_op']} → {name}" if name not in ("", row["hlo_op"]) else str(row["hlo_op"])
+        cells.append([label, *(format_time_us(row[column]) for column in by_role(_TIME)), str(row["status"])])
     yield Facts(["Instruction, time per execution", *pair.headings, "Status"], cells, (1, 2))
     if one.ops:
         yield Text(f"In common: {', '.join(map(as_markdown, one.ops[:MOST_GROUPS]))}.", "quiet")
@@ -187,7 +171,7 @@ def regrouped(rows: pd.DataFrame, baseline: SourceOps, candidate: SourceOps) -> 
     members: dict[int, list[int]] = defaultdict(list)
     for position in sorted({*at.tolist(), *to.tolist()}):
         members[int(component[position])].append(position)
-    time = rows[[f"execution_time_us_{side}" for side in SIDES]].astype("float64").fillna(0.0).sum(axis=1).to_numpy()
+    time = _time(rows).to_numpy()
     found = sorted(members.values(), key=lambda of_group: -float(time[of_group].sum()))
     return [_group(rows, of_group, ours, theirs) for of_group in found]
 
@@ -208,8 +192,7 @@ def _ops_of(rows: pd.DataFrame, side: str, ops: SourceOps) -> list[frozenset[str
 def _edges(
     ours: Sequence[frozenset[str]], theirs: Sequence[frozenset[str]], is_unmatched: Sequence[bool]
 ) -> Iterable[tuple[int, int]]:
-    """Pairs of rows that connect those of both sides which share an op, where one of them has no counterpart: each row
-    with one such row of the other side is enough."""
+    """Pairs of rows of both sides that share an op, where one has no counterpart: as many as connect all of them."""
     having: tuple[dict[str, list[int]], dict[str, list[int]]] = defaultdict(list), defaultdict(list)
     for rows_of, side in zip(having, (ours, theirs), strict=True):
         for row, ops in enumerate(side):

@@ -23,17 +23,13 @@ from tfcompare.views.columns import Shown
 from tfcompare.views.ops.figures import with_words
 from tfcompare.views.options import option
 from tfcompare.views.pair_words import why_not_compared
-from tfcompare.views.view import CHANGE, Make, View, by_role, cards, largest_first, without_rows
-from tfcompare.views.xla import charts as roofline
-from tfcompare.views.xla import charts as time_icicle
+from tfcompare.views.view import CHANGE, Make, View, by_role, cached_per_pair, cards, largest_first, without_rows
+from tfcompare.views.xla import charts, regrouped
 from tfcompare.views.xla import compiler as xla_compiler
-from tfcompare.views.xla import figures as unknown_costs
 from tfcompare.views.xla import figures as xla
-from tfcompare.views.xla import figures as xla_tree
 from tfcompare.views.xla import instruction as xla_instruction
 from tfcompare.views.xla import memory as xla_memory
 from tfcompare.views.xla import program as xla_program
-from tfcompare.views.xla import regrouped
 from tfcompare.views.xla.figures import TIME, By
 
 if TYPE_CHECKING:
@@ -49,6 +45,10 @@ COMPILATION_HELP = (
     "What was traced, lowered and compiled while the profile was recorded, before the steps or in them. A function "
     "that is compiled again and again usually gets arguments of changing shapes."
 )
+PROGRAM_HELP = "The longest comes first. Programs are paired by name, then by contents."
+FILTER_HELP = "All words must be in an instruction's name, category, op or source; case does not matter"
+BY_CHANGE_HELP = "Size each instruction by how much its time changed instead of by its time"
+BUFFER_ADDRESS = f"{xla_memory.ADDRESS}row"
 GROUPS = "tree_"
 """The address of the table of groups."""
 TREE_PIXELS = 600
@@ -68,42 +68,28 @@ def _programs(pair: Pair, _options: Any = None) -> dict[str, str]:
     return {label: label for label in _program_keys(pair)}
 
 
+@cached_per_pair
 def _program_keys(pair: Pair) -> dict[str, str]:
     """Each program's key by its name."""
-
-    def make() -> dict[str, str]:
-        found = executions.programs(pair.instructions())
-        return dict(zip(found["label"], found["program_key"], strict=True))
-
-    return pair.cached("xla_programs", make)
+    found = executions.programs(pair.instructions())
+    return dict(zip(found["label"], found["program_key"], strict=True))
 
 
 @dataclass(frozen=True)
 class Options:
     """Which program is shown, which of its instructions, and how they are grouped."""
 
-    program: str = option(
-        "", "Program", _programs, is_list=True,
-        help="The longest comes first. Programs are paired by name, then by contents.",
-    )  # fmt: skip
-    filter: str = option(
-        "", "Filter", hint="words in instruction, category, op or source",
-        help="All words must be in an instruction's name, category, op or source; case does not matter",
-    )  # fmt: skip
+    program: str = option("", "Program", _programs, is_list=True, help=PROGRAM_HELP)
+    filter: str = option("", "Filter", hint="words in instruction, category, op or source", help=FILTER_HELP)
     group: str = option(
         "", "Group of instructions", address=f"{GROUPS}row", is_in_address=True, help=f"Group. {AS_IN_ADDRESS}"
     )
     by: By = option("category", "Group by", GROUPINGS)
     by_change: bool = option(
-        False, "Size by change", when=lambda pair, _options: not pair.is_single,
-        help="Size each instruction by how much its time changed instead of by its time",
-    )  # fmt: skip
+        False, "Size by change", when=lambda pair, _options: not pair.is_single, help=BY_CHANGE_HELP
+    )
     buffer: str = option(
-        "",
-        "Buffer in the chart",
-        address=f"{xla_memory.ADDRESS}row",
-        is_in_address=True,
-        help=f"Buffer. {AS_IN_ADDRESS}",
+        "", "Buffer in the chart", address=BUFFER_ADDRESS, is_in_address=True, help=f"Buffer. {AS_IN_ADDRESS}"
     )
 
 
@@ -111,11 +97,9 @@ def blocks(pair: Pair, options: Options) -> Iterator[Block]:
     """The time per execution in a sentence and as figures, every instruction, where the time goes, roofline, memory."""
     if why := why_not_compared(pair):
         yield Text(why, "notice")
-    if without := [
-        run.name
-        for (_, run), rows in zip(pair.shown, pair.tables("hlo_ops"), strict=False)
-        if rows.empty and run.has_recorded_devices()
-    ]:
+    tables = zip(pair.shown, pair.tables("hlo_ops"), strict=False)
+    without = [run.name for (_, run), rows in tables if rows.empty and run.has_recorded_devices()]
+    if without:
         names = " and ".join(map(as_code, without))
         yield Text(f"{names} ran no compiled XLA programs while being captured. {HOW_TO_COMPILE}", "notice")
     if len(without) < len(pair.shown):
@@ -123,7 +107,7 @@ def blocks(pair: Pair, options: Options) -> Iterator[Block]:
         yield Choose(["program"])
         yield later(lambda: _answer(pair, options.program, rows()))
         yield Choose(["filter"])
-        yield later(lambda: _every_instruction(pair, options, _with_sparse_cores(pair, options)))
+        yield later(lambda: _every_instruction(pair, options))
         title = "Where the time goes" if pair.is_single else "Where the time changed"
         yield Section(title, lambda: _times(pair, options, rows()), True, ["by", "by_change"])
         yield later(lambda: _rates(pair, options, rows()))
@@ -147,19 +131,11 @@ def instructions(pair: Pair, options: Options) -> pd.DataFrame:
     return pair.cached(("xla_program", name), make)
 
 
-def _with_sparse_cores(pair: Pair, options: Options) -> pd.DataFrame:
-    """`instructions`, with those of SparseCores."""
-    rows = pair.every_instruction()
-    if (rows["core_type"] != SPARSE_CORE).all():
-        return instructions(pair, options)
-    return executions.of_program(rows, _program_keys(pair)[options.program]) if options.program else rows
-
-
 def _answer(pair: Pair, name: str, rows: pd.DataFrame) -> Iterator[Block]:
     figures = xla.figures(rows)
     yield Text(headline(pair, name, rows), "headline")
     yield cards(pair, figures)
-    if unknown := unknown_costs.unknown_costs_sentence_on(pair, rows):
+    if unknown := xla.unknown_costs_sentence_on(pair, rows):
         yield Text(unknown, "quiet")
 
 
@@ -172,24 +148,29 @@ def headline(pair: Pair, name: str, rows: pd.DataFrame) -> str:
     return xla.sentence(rows, name, pair.called)
 
 
-def _every_instruction(pair: Pair, options: Options, rows: pd.DataFrame) -> Iterator[Block]:
-    """The instructions of the chosen group that have all words of the filter."""
-    found = xla_tree.below_node(rows, options.program, options.group) if options.group else None
+def _every_instruction(pair: Pair, options: Options) -> Iterator[Block]:
+    """The instructions of the chosen group that have all words of the filter, with those of SparseCores."""
+    rows = pair.every_instruction()
+    if (rows["core_type"] != SPARSE_CORE).all():
+        rows = instructions(pair, options)
+    elif options.program:
+        rows = executions.of_program(rows, _program_keys(pair)[options.program])
+    found = xla.below_node(rows, options.program, options.group) if options.group else None
     label, within = found or ("", rows)
     if options.group and found is None:
         yield Text("There is no such group of instructions: all are shown.", "quiet")
     if label:
         yield Text(f"Only instructions of {as_code(label)}", clears=f"{GROUPS}row")
-    names = ["hlo_op", "category", "hlo_op_candidate"]
-    names += [f"{name}_{role}" for name in ("op_name", "source") for role in SIDES]
-    chosen = with_words(within, options.filter, names)
+    texts = ["hlo_op", "category", "hlo_op_candidate", *by_role("op_name"), *by_role("source")]
+    chosen = largest_first(pair, schema.HLO_OPS, with_words(within, options.filter, texts))
+    names, every = (_columns(pair, rows, chosen, every=is_whole) for is_whole in (False, True))
     yield Table(
         schema.HLO_OPS,
         "Every instruction",
-        largest_first(pair, schema.HLO_OPS, chosen),
-        _columns(pair, rows, chosen, every=False),
-        every=_columns(pair, rows, chosen, every=True),
-        is_alone=pair.is_single,
+        chosen,
+        names,
+        pair.is_single,
+        every,
         nothing=f"No row has all words of {as_code(options.filter)}. Clear the filter to see all.",
         opens=Opens(partial(xla_instruction.details, pair, rows), xla_instruction.instruction_key),
         sums_per=pair.sums_per(),
@@ -197,10 +178,7 @@ def _every_instruction(pair: Pair, options: Options, rows: pd.DataFrame) -> Iter
 
 
 def _columns(pair: Pair, rows: pd.DataFrame, chosen: pd.DataFrame, *, every: bool) -> list[str]:
-    """The table's columns, most important first; of a pair, those that fit beside each other.
-
-    What could be saved is shown only if the peaks of a device are known for any of `rows`.
-    """
+    """The table's columns, most important first; what could be saved only where the peaks of a device are known."""
     sides = SIDES[: len(pair.shown)]
     has_peaks = every or rows[by_role("excess_us", sides)].notna().any(axis=None)
     names = ["hlo_op", "category", *(["core_type"] if chosen["core_type"].nunique() > 1 or every else [])]
@@ -234,7 +212,7 @@ def _has_changes(rows: pd.DataFrame) -> bool:
 
 
 def _tree(pair: Pair, options: Options) -> pd.DataFrame:
-    make = partial(xla_tree.time_tree, instructions(pair, options), options.program, options.by)
+    make = partial(xla.time_tree, instructions(pair, options), options.program, options.by)
     return pair.cached(("xla_tree", options.program, options.by), make)
 
 
@@ -243,15 +221,21 @@ def _time(pair: Pair, options: Options) -> Any:
     if rows.empty or (options.by_change and not _has_changes(rows)):
         return None
     width = "change_us" if options.by_change else "width_us"
-    return time_icicle.time_icicle(_tree(pair, options), by=GROUPINGS[options.by], alone=pair.is_single, width=width)
+    return charts.time_icicle(_tree(pair, options), by=GROUPINGS[options.by], alone=pair.is_single, width=width)
 
 
 def _groups(pair: Pair, options: Options) -> Table:
     """The groups, indented by their depth; the selected one restricts the table of instructions."""
-    nodes, by = xla_tree.groups(_tree(pair, options), options.by), GROUPINGS[options.by]
+    nodes, by = xla.groups(_tree(pair, options), options.by), GROUPINGS[options.by]
     labels = [INDENT * (depth - 1) + label for depth, label in zip(nodes["depth"], nodes["label"], strict=True)]
     share = "Its part of the program's time"
     share += "" if pair.is_single else ", with the longer time of both runs for each instruction"
+    below = "Groups are indented below the one that they are part of"
+    select = "Select a row at its left end to show only its instructions in the table above."
+    others = {
+        "label": Shown("label", "", by.capitalize(), below, "text"),
+        "width_share": Shown("width_share", "", "Share", share, "bar"),
+    }
     return Table(
         replace(schema.HLO_OPS, name="hlo_op_groups"),
         f"By {by}",
@@ -259,24 +243,15 @@ def _groups(pair: Pair, options: Options) -> Table:
         ["label", *by_role(TIME, CHANGE[:3]), "width_share"],
         is_alone=pair.is_single,
         is_small=True,
-        opens=Opens(
-            None,
-            lambda shown: shown["key"],
-            "Select a row at its left end to show only its instructions in the table above.",
-        ),
+        opens=Opens(None, lambda shown: shown["key"], select),
         address=GROUPS,
-        others={
-            "label": Shown(
-                "label", "", by.capitalize(), "Groups are indented below the one that they are part of", "text"
-            ),
-            "width_share": Shown("width_share", "", "Share", share, "bar"),
-        },
+        others=others,
     )
 
 
 def _rates(pair: Pair, options: Options, rows: pd.DataFrame) -> Iterator[Block]:
     """FLOP rate over operational intensity of the instructions, below the roofs of the devices."""
-    if roofline.has_roofs(rows, len(pair.shown)):
+    if charts.roofs(rows, len(pair.shown)):
         title = "Distance from the peaks"
         lines = (
             " Below the sloping line it is bound by memory bandwidth, below the level one by the FLOP rate; its "
@@ -286,7 +261,7 @@ def _rates(pair: Pair, options: Options, rows: pd.DataFrame) -> Iterator[Block]:
         title, lines = "FLOP rate", " The peaks of these devices are unknown, so there are no lines to compare with."
     more = " Instructions without floating-point operations are not shown."
     help_text = f"Each marker is an instruction.{lines}{more}"
-    if roofline.has_points(rows, len(pair.shown)):
+    if charts.has_points(rows, len(pair.shown)):
         draw = partial(_roofline, pair, options)
         inner: Block = Chart("roofline", draw, facts=_largest_rates(pair, rows), on=options.program)
     else:
@@ -296,9 +271,9 @@ def _rates(pair: Pair, options: Options, rows: pd.DataFrame) -> Iterator[Block]:
 
 def _roofline(pair: Pair, options: Options) -> Any:
     rows = instructions(pair, options)
-    if not roofline.has_points(rows, len(pair.shown)):
+    if not charts.has_points(rows, len(pair.shown)):
         return None
-    return roofline.roofline(rows, [side for side, _ in pair.shown])
+    return charts.roofline(rows, [side for side, _ in pair.shown])
 
 
 def _largest_rates(pair: Pair, rows: pd.DataFrame) -> Facts:
@@ -338,24 +313,15 @@ def _compilation(pair: Pair) -> Iterator[Block]:
     """Which functions were traced and compiled during the capture, how often and how long."""
     make = partial(compilation_rows, pair.candidate, *pair.tables("compilations"))
     rows = pair.cached("xla_compilations", make)
-    is_alone = pair.is_single
-    yield Text(sentence_alone(rows) if is_alone else sentence(rows, pair.called))
+    yield Text(sentence_alone(rows) if pair.is_single else sentence(rows, pair.called))
     if rows.empty:
         return
     sides = SIDES[: len(pair.shown)]
-    times = by_role("total_time_us", CHANGE[:3])
-    numbers = [f"{name}_{role}" for name in ("longest_us", "programs", "shapes") for role in sides]
-    names = [*by_role("occurrences", sides), *times, *numbers]
-    host = ["host"] if rows["host"].nunique() > 1 else []
-    yield Table(
-        schema.COMPILATIONS,
-        "Functions",
-        largest_first(pair, schema.COMPILATIONS, rows),
-        ["function", "phase", *host, *names],
-        every=["function", "phase", "host", *names, "status"],
-        is_alone=is_alone,
-        address="compilation_",
-    )
+    names = [*by_role("occurrences", sides), *by_role("total_time_us", CHANGE[:3])]
+    names += [f"{name}_{role}" for name in ("longest_us", "programs", "shapes") for role in sides]
+    rows, every = largest_first(pair, schema.COMPILATIONS, rows), ["function", "phase", "host", *names, "status"]
+    few = ["function", "phase", *(["host"] if rows["host"].nunique() > 1 else []), *names]
+    yield Table(schema.COMPILATIONS, "Functions", rows, few, pair.is_single, every, address="compilation_")
 
 
 def _memory(pair: Pair, options: Options) -> Any:
@@ -363,11 +329,8 @@ def _memory(pair: Pair, options: Options) -> Any:
 
 
 CHARTS: dict[str, Make] = {"xla_time": _time, "roofline": _roofline, "xla_memory": _memory}
-VIEW = View(
-    "xla", "XLA", blocks, CHARTS,
-    without_rows("No compiled XLA programs and no compilations were captured.", "hlo_ops", "compilations"),
-    HOW_TO_COMPILE, Options,
-)  # fmt: skip
+WHY_NOT = without_rows("No compiled XLA programs and no compilations were captured.", "hlo_ops", "compilations")
+VIEW = View("xla", "XLA", blocks, CHARTS, WHY_NOT, HOW_TO_COMPILE, Options)
 
 
 def compilation_rows(candidate: Run, ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
@@ -413,9 +376,8 @@ def _main_row(rows: pd.DataFrame) -> pd.Series | None:
         return None
     here = rows[rows["phase"] == phases[0]]
     texts = [f"shapes_{role}" for role in SIDES]
-    of_hosts = here.groupby(["function", "phase"], as_index=False).agg(
-        dict.fromkeys(_NUMBERS, "max") | dict.fromkeys(texts, "first")
-    )
+    how = dict.fromkeys(_NUMBERS, "max") | dict.fromkeys(texts, "first")
+    of_hosts = here.groupby(["function", "phase"], as_index=False).agg(how)
     of_hosts[_NUMBERS] = of_hosts[_NUMBERS].astype("float64").fillna(0.0)
     sides = [of_hosts[f"total_time_us_{role}"] for role in SIDES]
     order = pd.DataFrame({"change": change(*sides).abs(), "size": pd.concat(sides, axis=1).max(axis=1)})
