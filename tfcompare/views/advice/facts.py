@@ -167,10 +167,6 @@ class Facts:
         chosen = stages(of_tf_data["op_name"]).isin(stages(pd.Series(list(iterators), dtype="str")))
         return float(of_tf_data.loc[chosen, "time_us"].sum(min_count=1))
 
-    def per_counted_step(self, total: float) -> float:
-        """A sum over the steps that count by their number; as it is where there are none."""
-        return float(total) / max(len(self.steps), 1)
-
     def per_step(self, total: float) -> float:
         """A sum over the profile by the number of steps; as it is where there are none."""
         return float(total) / self.step_count

@@ -233,8 +233,9 @@ def _moves(pair: Pair, part: str, ours: HostSteps, theirs: HostSteps) -> pd.Data
         each = [side.mean_us(part) / count for side, count in zip((ours, theirs), launches, strict=True)]
         return factor_moves(launches, each, ("Number of launches", "Time per launch while no device is busy"))
     around = [side.annotations(part) for side in (ours, theirs)]
-    kinds = [pd.concat([run.table("host_annotations")["kind"] for run in side.runs]) for side in pair.sides]
-    if not all((kind == FUNCTION).any() for kind in kinds):  # a profiler that traces no functions says nothing on them
+    kinds = [[run.table("host_annotations")["kind"] for run in side.runs] for side in pair.sides]
+    traced = [any((kind == FUNCTION).any() for kind in of_side) for of_side in kinds]
+    if not all(traced):  # a profiler that traces no functions says nothing about them
         around = [rows[rows["op_type"] != FUNCTION] for rows in around]
     return all_moves(op_moves(pair.diff(), ours.ops(part), theirs.ops(part)), annotation_moves(*around))
 
