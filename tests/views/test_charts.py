@@ -14,13 +14,10 @@ from tfcompare.views.registry import charts
 STEPS = {"step_times", "step_distribution", "step_parts_baseline", "input_wait"}
 PAIR = {*STEPS, "waterfall", "step_parts_candidate", "op_changes", "op_shares"}
 INPUT = {"input_host", "tf_data_baseline", "tf_data_candidate"}
-GPU = PAIR | INPUT | {
-    "memory_step", "memory_run", "memory_peak", "memory_peak_changes", "scopes_host", "scopes_device",
-    "kernel_changes", "tensor_cores",
-}  # fmt: skip
-WORKERS = PAIR | INPUT | {
-    "scopes_host", "hosts_baseline", "hosts_candidate", "hosts_change", "host_parts", "input_by_core",
-}  # fmt: skip
+MEMORY = {"memory_step", "memory_run", "memory_peak", "memory_peak_changes"}
+GPU = PAIR | INPUT | MEMORY | {"scopes_host", "scopes_device", "kernel_changes", "tensor_cores"}
+HOSTS = {"hosts_baseline", "hosts_candidate", "hosts_change", "host_parts", "input_by_core"}
+WORKERS = PAIR | INPUT | HOSTS | {"scopes_host"}
 """What the sample runs recorded (sample_logs/README.md), as charts."""
 
 

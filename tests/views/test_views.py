@@ -28,16 +28,12 @@ from tfcompare.views.options import declared, options_with
 from tfcompare.views.registry import view, views
 
 CASES = [
-    ("cpu", "overview"), ("alone", "overview"), ("cpu", "kernel_stats"), ("cpu", "tf_data"), ("xla", "xla"),
-    ("cpu", "timeline"),
-    *(
-        pytest.param(pair, name, marks=pytest.mark.thorough)
-        for pair, name in [
-            ("workers", "overview"), ("cpu", "op_stats"), ("gpu", "kernel_stats"), ("cpu", "memory"),
-            ("workers", "input_pipeline"), ("workers", "hosts"),
-        ]
-    ),
-]  # fmt: skip
+    *(("cpu", "overview"), ("alone", "overview"), ("cpu", "kernel_stats"), ("cpu", "tf_data")),
+    *(("xla", "xla"), ("cpu", "timeline")),
+    *(pytest.param("workers", name, marks=pytest.mark.thorough) for name in ("overview", "input_pipeline", "hosts")),
+    *(pytest.param("cpu", name, marks=pytest.mark.thorough) for name in ("op_stats", "memory")),
+    pytest.param("gpu", "kernel_stats", marks=pytest.mark.thorough),
+]
 """Pairs that have what the view shows, and one that has not; the first six have blocks of each kind."""
 
 

@@ -6,6 +6,7 @@ import json
 import math
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -92,7 +93,8 @@ def _block(block: Block, words: Sequence[str], rows: int) -> dict[str, Any]:
         return {"kind": "text", "text": plain(block.text)} | _more(block.more, words)
     if isinstance(block, Items):
         items = [{"text": plain(text), "more": plain(more)} for text, more in block.items]
-        return {"kind": "list", "items": items, "findings": _findings(block.findings, words)}
+        findings = [replace(one, label=plain(one.label)) for one in block.findings]
+        return {"kind": "list", "items": items, "findings": _findings(findings, words)}
     if isinstance(block, Cards):
         return {"kind": "figures", "findings": _findings(block.findings, words)}
     if isinstance(block, Judgements):

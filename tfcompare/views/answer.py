@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -52,8 +52,6 @@ from tfcompare.views.xla import figures as unknown_costs
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from tfcompare.compare.side import Side
 
 _SELF_TIME = (
     "Self time, summed over all threads and devices: it can be longer than the step. Select a row for the op's steps, "
@@ -162,25 +160,15 @@ def verdict(pair: Pair) -> Verdict:
         name = f"{as_code(run.name)}: " if pair.by_name else ""
         step = Finding("step_time", "Step time", "µs", math.nan, time_us, more="timeline", is_alone=True)
         sentence = f"{name}{format_time_us(time_us)} per step"
-        return Verdict("", "neutral", sentence, [counted, *slow], [step], help=STEP_TIME)
+        return Verdict("", "neutral", sentence, [counted, *slow], [step], STEP_TIME)
     found, of_all = pair.headline_verdict, pair.verdict
     basis = [evidence(pair), *slow, between_steps_sentence(pair), dispatch_sentence(pair), next_step(pair)]
-    return Verdict(
-        text_of(found.word, found.evidence),
-        tone_of(found.word, found.evidence),
-        headline(pair),
-        list(filter(None, basis)),
-        [
-            Finding(
-                "step_time", "Step time", "µs",
-                step_time_us(pair.sides[0]), step_time_us(pair.sides[1]),
-                word=of_all.word, evidence=of_all.evidence, more="timeline",
-                interval=(of_all.low, of_all.high) if of_all.has_interval else None,
-            )
-        ],
-        help=STEP_TIME,
-        details=found.sensitivity.details() if found.sensitivity else "",
-    )  # fmt: skip
+    ours, theirs = map(step_time_us, pair.sides)
+    interval = (of_all.low, of_all.high) if of_all.has_interval else None
+    step = Finding("step_time", "Step time", "µs", ours, theirs, of_all.word, of_all.evidence, interval, "timeline")
+    details = found.sensitivity.details() if found.sensitivity else ""
+    badge = text_of(found.word, found.evidence), tone_of(found.word, found.evidence)
+    return Verdict(*badge, headline(pair), list(filter(None, basis)), [step], STEP_TIME, details)
 
 
 def headline(pair: Pair, *, whole: bool = False) -> str:
@@ -201,8 +189,7 @@ def _certain(pair: Pair) -> str:
         clauses = list(filter(None, [loop_clause(pair, pair.marked)]))
     else:
         return ""
-    known = " and ".join(clauses)
-    return capitalized(known)
+    return capitalized(" and ".join(clauses))
 
 
 def why(pair: Pair) -> Iterator[Block]:
@@ -240,8 +227,7 @@ def waterfall(pair: Pair, _options: Any = None, *, narrow: bool = False) -> Any:
     found = attribution_of(pair).waterfall
     if pair.is_single or found is None or found.is_empty:
         return None
-    colours = colours_of_change(pair.verdict)
-    return step_waterfall(found, pair.sides, colours, narrow=narrow)
+    return step_waterfall(found, pair.sides, colours_of_change(pair.verdict), narrow=narrow)
 
 
 def average_step(pair: Pair, _options: Any = None) -> Any:
@@ -262,30 +248,18 @@ def _parts(pair: Pair) -> Facts:
         if any(times):
             more = "input_pipeline" if part == "input_us" else "op_stats"
             rows.append((label, times))
-            findings.append(
-                Finding(f"part:{part}", label, "µs", *_sides(pair, times), is_alone=pair.is_single, more=more)
-            )
+            ours, theirs = (math.nan, *times)[-2:]  # of a run alone, its time is the candidate's
+            findings.append(Finding(f"part:{part}", label, "µs", ours, theirs, more=more, is_alone=pair.is_single))
     rows.append(("Total", [float(times.sum()) for times in sides]))
     if pair.is_single:
         whole = rows[-1][1][0]
         cells = [[label, format_time_us(time), format_percent(time / whole)] for label, (time,) in rows]
         return Facts(["Average step", "Time", "Share"], cells, (1, 2), findings=findings)
-    cells = [
-        [
-            label,
-            format_time_us(ours),
-            format_time_us(theirs),
-            format_delta(theirs - ours, "µs"),
-            format_ratio(ratio_of(ours, theirs)),
-        ]
-        for label, (ours, theirs) in rows
-    ]
+    cells = []
+    for label, (ours, theirs) in rows:
+        change, ratio = format_delta(theirs - ours, "µs"), format_ratio(ratio_of(ours, theirs))
+        cells.append([label, format_time_us(ours), format_time_us(theirs), change, ratio])
     return Facts(["Average step", *pair.headings, "Change", "Ratio"], cells, (1, 2, 3, 4), findings=findings)
-
-
-def _sides(pair: Pair, values: Sequence[float]) -> tuple[float, float]:
-    """Baseline and candidate; of a run alone, its value is the candidate's."""
-    return (math.nan, float(values[0])) if pair.is_single else (float(values[0]), float(values[1]))
 
 
 def changes(pair: Pair, top: int) -> Iterator[Block]:
@@ -305,11 +279,8 @@ def changes(pair: Pair, top: int) -> Iterator[Block]:
     cells = [_change(pair, row) for _, row in found.iterrows()]
     tones = list(map(tone_of, found["verdict"], found["evidence"]))
     findings = [_finding(pair, row) for _, row in found.iterrows()]
-    note = _note(pair, found, len(every))
-    yield Facts(
-        header, cells, (1, 2, 3, 4, 5), tones, optional=(5, 2, 3), note=note, findings=findings,
-        opens=_opens(pair, found), help=_SELF_TIME, address="change",
-    )  # fmt: skip
+    note, opens = _note(pair, found, len(every)), _opens(pair, found)
+    yield Facts(header, cells, range(1, 6), tones, (5, 2, 3), note, findings, opens, _SELF_TIME, "change")
 
 
 def _opens(pair: Pair, rows: pd.DataFrame) -> Opens:
@@ -322,17 +293,15 @@ def _note(pair: Pair, found: pd.DataFrame, changed: int) -> str:
     """How many more ops changed than are shown, how much of the time is in ops of both runs, unless it is all, and why
     an interval without 1 can be inconclusive, where one is."""
     share = float(pair.coverage()["matched_share"].iloc[0])
-    left_out = f"{changed - len(found):,} more ops changed." if changed > len(found) else ""
+    notes = [f"{changed - len(found):,} more ops changed."] if changed > len(found) else []
+    if share < ALL:
+        notes.append(f"Time with a counterpart in the other run: {format_percent(share)}.")
     is_apart = (found["interval_low"] > 1) | (found["interval_high"] < 1)
-    tested = int(pair.diff()["interval_low"].notna().sum())
-    why = (
-        f"Inconclusive although the interval excludes 1×: a claim must hold among all {tested:,} ops that were tested, "
-        "and with strays counted."
-        if (is_apart & (found["verdict"] == UNCLEAR)).any()
-        else ""
-    )
-    unmatched = f"Time with a counterpart in the other run: {format_percent(share)}." if share < ALL else ""
-    return " ".join(filter(None, [left_out, unmatched, why]))
+    if (is_apart & (found["verdict"] == UNCLEAR)).any():
+        tested = int(pair.diff()["interval_low"].notna().sum())
+        claim = f"a claim must hold among all {tested:,} ops that were tested, and with strays counted"
+        notes.append(f"Inconclusive although the interval excludes 1×: {claim}.")
+    return " ".join(notes)
 
 
 def _longest(pair: Pair, per: str, top: int) -> Block:
@@ -340,28 +309,13 @@ def _longest(pair: Pair, per: str, top: int) -> Block:
     ops = top_ops(stats, top or len(stats))
     if ops.empty:
         return Text("The profile has no ops.")
-    cells = [
-        [str(row["op_name"]), str(row["op_type"]), format_time_us(row["self_time_us"]),
-         format_percent(row["self_share"])]
-        for row in ops.to_dict("records")
-    ]  # fmt: skip
+    cells, findings = [], []
+    for row in ops.to_dict("records"):
+        name, time_us = str(row["op_name"]), row["self_time_us"]
+        cells.append([name, str(row["op_type"]), format_time_us(time_us), format_percent(row["self_share"])])
+        findings.append(Finding(_op_id(row), name, "µs", math.nan, time_us, more="op_stats", is_alone=True))
     header = [f"Longest ops on the {main_side(stats).lower()}, {per}", "Type", "Time", "Share"]
-    findings = [
-        Finding(
-            _op_id(row),
-            str(row["op_name"]),
-            "µs",
-            math.nan,
-            row["self_time_us"],
-            more="op_stats",
-            is_alone=True,
-        )
-        for row in ops.to_dict("records")
-    ]
-    return Facts(
-        header, cells, (2, 3), optional=(1,), findings=findings, opens=_opens(pair, ops), help=_SELF_TIME,
-        address="change",
-    )  # fmt: skip
+    return Facts(header, cells, (2, 3), (), (1,), "", findings, _opens(pair, ops), _SELF_TIME, "change")
 
 
 def _op_id(row: Mapping[Any, Any] | pd.Series) -> str:
@@ -371,12 +325,13 @@ def _op_id(row: Mapping[Any, Any] | pd.Series) -> str:
 def _finding(pair: Pair, row: pd.Series) -> Finding:
     ours, theirs = (float(row[name]) for name in by_role("self_time_us"))
     low, high = pair.interval(row)
-    return Finding(
-        _op_id(row), row_name(str(row["op_name"]), str(row["op_type"])), "µs", ours, theirs,
-        word=str(row["verdict"] if row["status"] == MATCHED else row["status"]),
-        evidence=row["evidence"] if isinstance(row["evidence"], str) else "",
-        interval=None if math.isnan(low) else (low, high), more="op_stats",
-    )  # fmt: skip
+    name, word = (
+        row_name(str(row["op_name"]), str(row["op_type"])),
+        row["verdict" if row["status"] == MATCHED else "status"],
+    )
+    rests_on = row["evidence"] if isinstance(row["evidence"], str) else ""
+    interval = None if math.isnan(low) else (low, high)
+    return Finding(_op_id(row), name, "µs", ours, theirs, str(word), rests_on, interval, "op_stats")
 
 
 def _change(pair: Pair, row: pd.Series) -> list[str]:
@@ -396,10 +351,8 @@ def _change(pair: Pair, row: pd.Series) -> list[str]:
 def side_facts(pair: Pair) -> list[AdviceFacts]:
     """What advice is based on, of baseline and candidate."""
 
-    def facts(side: Side) -> AdviceFacts:
-        return pair.among.cached(("facts", side.run.id, side.host), partial(facts_of, side.run, side.host))
-
-    return list(map(facts, pair.sides))
+    runs = [(side.run, side.host) for side in pair.sides]
+    return [pair.among.cached(("facts", run.id, host), partial(facts_of, run, host)) for run, host in runs]
 
 
 def findings(pair: Pair) -> Findings:
@@ -415,11 +368,12 @@ def advice(pair: Pair) -> Iterator[Block]:
     elif found.advice:
         if work := work_of_steps(pair.iterations, pair.marked):
             yield Text(f"{capitalized(work)}: here, times and counts per step are those of whole steps.", look="quiet")
-        saves = [
-            Finding(f"advice:{one.rule}", one.title.replace("`", ""), "share", math.nan, one.saves, is_alone=True)
-            for one in found.advice
-        ]
-        yield Items([(_title(one), _advice_text(one, pair)) for one in found.advice], saves)
+        items, saves = [], []
+        for one in found.advice:
+            title = f"{one.title} · saves up to {format_percent(one.saves)}" if one.saves > 0 else one.title
+            items.append((title, f"{one.text} {' '.join(_evidence(one, pair))} [More in the guide]({one.link})"))
+            saves.append(Finding(f"advice:{one.rule}", one.title, "share", math.nan, one.saves, is_alone=True))
+        yield Items(items, saves)
     else:
         slow = None if pair.host is not None else slowest_host_in(pair, pair.candidate)
         if slow is not None and slow.found.stands_out:
@@ -435,14 +389,6 @@ def also_worth_trying(pair: Pair) -> Iterator[Block]:
         return
     yield Text("These are no findings: the profile shows nothing for or against them.", look="quiet")
     yield Items([(one.title, f"{one.text} [More in the guide]({one.link})") for one in found])
-
-
-def _title(one: Advice) -> str:
-    return f"{one.title} · saves up to {format_percent(one.saves)}" if one.saves > 0 else one.title
-
-
-def _advice_text(one: Advice, pair: Pair) -> str:
-    return f"{one.text} {' '.join(_evidence(one, pair))} [More in the guide]({one.link})"
 
 
 def _evidence(one: Advice, pair: Pair) -> Iterator[str]:

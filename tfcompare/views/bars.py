@@ -83,7 +83,7 @@ def movers(
         for one_sided, bars in ((False, chosen & matched), (True, chosen & ~matched)):
             if bars.any():
                 y = np.flatnonzero(bars.to_numpy(dtype=bool))
-                trace = _mover_bars(changes[bars], y, scale.of(change[bars]), texts.hover(changes, metric, by)[y])
+                trace = _mover_bars(changes[bars], y, scale.of(change[bars]), texts.hover(changes, by)[y])
                 alone = not (chosen & matched).any()
                 is_pale = name == NO_CLAIM and not one_sided
                 trace.update(name=name, legendgroup=name, showlegend=alone or not one_sided, **_look(tint, is_pale))
@@ -101,7 +101,8 @@ def movers(
         zeroline=True,
         domain=[0, NARROW_BARS if is_narrow else WIDE_BARS],
     )
-    labels = labels_of(changes, by, letters)
+    names = changes["label" if "label" in changes else by]
+    labels = style.shorten_distinct(list(map(str, names)), letters)
     if not is_narrow:
         labels = [f"{label} · {ours} → {theirs}" for label, (ours, theirs) in zip(labels, texts.values, strict=True)]
     style.name_rows(result, labels)
@@ -130,7 +131,8 @@ class _Texts:
         """`▼ faster · −1.2 ms` and `−12 % (−13 to −11)` for times with a verdict; without one, only the numbers."""
         rows = changes.to_dict("records")
         deltas = [format_delta(row[f"{metric}_change"], quantity.unit) for row in rows]
-        words = [_word(row, quantity) for row in rows]
+        is_judged = [row["status"] != "matched" or quantity.unit == "µs" for row in rows]  # bytes and counts are exact
+        words = [outcome_text(row) if judged else "" for row, judged in zip(rows, is_judged, strict=True)]
         first = [" · ".join(filter(None, [word, delta])) for word, delta in zip(words, deltas, strict=True)]
         second = [_percent(row, metric, quantity) for row in rows]
         values = [[format_value(row[f"{metric}_{role}"], quantity.unit) for role in SIDES] for row in rows]
@@ -147,16 +149,13 @@ class _Texts:
             if text
         ]
 
-    def hover(self, changes: pd.DataFrame, metric: str, by: str) -> NDArray[np.object_]:
-        """The hover data of each row."""
-        del metric
-        names, details = changes[by].map(style.wrap_text), details_of(changes, by).map(style.wrap_text)
-        return np.column_stack([names, details, self.first, self.second, self.values])
-
-
-def _word(row: Mapping[Hashable, Any], quantity: Quantity) -> str:
-    is_judged = row["status"] != "matched" or quantity.unit == "µs"  # bytes and counts are exact
-    return outcome_text(row) if is_judged else ""
+    def hover(self, changes: pd.DataFrame, by: str) -> NDArray[np.object_]:
+        """The hover data of each row: its name, its `detail`, else where it ran, and the texts."""
+        details = changes["detail" if "detail" in changes else "host_or_device"]
+        if by == "op_name" and "detail" not in changes:
+            details = changes["op_type"] + " · " + details.map(place_word)
+        names = changes[by].map(style.wrap_text)
+        return np.column_stack([names, details.map(style.wrap_text), self.first, self.second, self.values])
 
 
 def _percent(row: Mapping[Hashable, Any], metric: str, quantity: Quantity) -> str:
@@ -191,11 +190,6 @@ def _kinds(changes: pd.DataFrame, change: pd.Series, quantity: Quantity) -> list
     ]
 
 
-def labels_of(rows: pd.DataFrame, by: str, letters: int = MOVER_LENGTH) -> list[str]:
-    """The label next to each row's bars: its `label` if it has one, else its name, shortened."""
-    return style.shorten_distinct([str(name) for name in rows["label" if "label" in rows else by]], letters)
-
-
 def _look(tint: str, is_pale: bool) -> dict[str, Any]:
     """Solid bars for what is significant or exact; thin outlines for what is not."""
     _, width = style.bar_offsets()
@@ -206,41 +200,22 @@ def _look(tint: str, is_pale: bool) -> dict[str, Any]:
 
 def _mover_bars(rows: pd.DataFrame, y: NDArray[np.int64], x: NDArray[np.float64], hover: NDArray[np.object_]) -> go.Bar:
     (below,), _ = style.bar_offsets()
-    return go.Bar(
-        orientation="h",
-        x=x,
-        y=y + below,
-        marker={"pattern": {"shape": [PATTERNS.get(s, "") for s in rows["status"]], "size": 6, "fillmode": "replace"}},
-        customdata=hover,
-        hovertemplate=(
-            "<b>%{customdata[0]}</b><br>%{customdata[1]}<br>%{customdata[2]}<br>%{customdata[3]}"
-            "<br>baseline %{customdata[4]}<br>candidate %{customdata[5]}<extra></extra>"
-        ),
+    pattern = {"shape": [PATTERNS.get(s, "") for s in rows["status"]], "size": 6, "fillmode": "replace"}
+    template = (
+        "<b>%{customdata[0]}</b><br>%{customdata[1]}<br>%{customdata[2]}<br>%{customdata[3]}"
+        "<br>baseline %{customdata[4]}<br>candidate %{customdata[5]}<extra></extra>"
     )
+    bars = go.Bar(orientation="h", x=x, y=y + below, marker={"pattern": pattern})
+    return bars.update(customdata=hover, hovertemplate=template)
 
 
 def _interval_lines(y: NDArray[np.int64], low: NDArray[np.float64], high: NDArray[np.float64]) -> go.Scatter:
     """A line with ends for each confidence interval, just below the middle of the row's bar."""
     (below,), width = style.bar_offsets()
-    gaps = np.full(len(y), np.nan)
-    return go.Scatter(
-        x=np.column_stack([low, high, gaps]).ravel(),
-        y=np.repeat(y + below + width / 2 + INTERVAL_GAP, 3),
-        mode="lines+markers",
-        line={"width": 2},
-        marker={"symbol": "line-ns-open", "size": 7},
-        hoverinfo="skip",
-        showlegend=False,
-        cliponaxis=False,
-    )
-
-
-def details_of(rows: pd.DataFrame, by: str) -> pd.Series:
-    """What hovering shows of each row besides its name."""
-    if "detail" in rows:
-        return rows["detail"]
-    place = rows["host_or_device"]
-    return rows["op_type"] + " · " + place.map(place_word) if by == "op_name" else place
+    x = np.column_stack([low, high, np.full(len(y), np.nan)]).ravel()
+    look = {"mode": "lines+markers", "line": {"width": 2}, "marker": {"symbol": "line-ns-open", "size": 7}}
+    at = np.repeat(y + below + width / 2 + INTERVAL_GAP, 3)
+    return go.Scatter(x=x, y=at, **look, hoverinfo="skip", showlegend=False, cliponaxis=False)
 
 
 def changes_of_pair(

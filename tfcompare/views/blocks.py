@@ -83,7 +83,10 @@ class Text:
 
 @dataclass(frozen=True)
 class Items:
-    """A list, the most important first. Each item is a line, and what it unfolds to; empty for nothing."""
+    """A list, the most important first. Each item is a line, and what it unfolds to; empty for nothing.
+
+    The labels of `findings` are Markdown, as the lines are.
+    """
 
     items: Sequence[tuple[str, str]]
     findings: Sequence[Finding] = ()
@@ -356,10 +359,8 @@ class Section:
         return list(self.make() if callable(self.make) else self.make)
 
 
-Block = (
-    Verdict | Text | Items | Cards | Judgements | Chart | Table | Facts | Timeline | Code | Choose | Links | Live
-    | Beside | Section
-)  # fmt: skip
+_Figures = Cards | Judgements | Chart | Table | Facts | Timeline
+Block = Verdict | Text | Items | _Figures | Code | Choose | Links | Live | Beside | Section
 
 
 def later(make: Callable[[], Iterable[Block]]) -> Section:

@@ -24,22 +24,9 @@ if TYPE_CHECKING:
 _NAMED = 3
 """Instructions that a sentence names."""
 SHOWN = (
-    "framework",
-    "device_type",
-    "device_name",
-    "device_count",
-    "clock_mhz",
-    "versions",
-    "profiler_options",
-    "command_buffers",
-    "hosts",
-    "host_names",
-    "step_source",
-    "step_count",
-    "steps_included",
-    "start_time",
-    "duration_ms",
-    "size_bytes",
+    *("framework", "device_type", "device_name", "device_count", "clock_mhz", "versions", "profiler_options"),
+    *("command_buffers", "hosts", "host_names", "step_source", "step_count", "steps_included", "start_time"),
+    *("duration_ms", "size_bytes"),
 )
 """The columns of `run_info` that describe a capture, in display order."""
 

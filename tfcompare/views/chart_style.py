@@ -47,9 +47,7 @@ HOVER_LENGTH = 100
 BREAKS = (" ", "/", ",")
 """Where lines of hover text may break, the best place first."""
 BAR_PIXELS = 15
-BESIDE_BAR: dict[str, Any] = {
-    "textposition": "outside", "textfont": {"size": 11}, "constraintext": "none", "cliponaxis": False,
-}  # fmt: skip
+BESIDE_BAR = {"textposition": "outside", "textfont": {"size": 11}, "constraintext": "none", "cliponaxis": False}
 """Properties of bars whose text is at their end, in full."""
 LEGEND_ROW_PIXELS = 20
 WIDE_AXIS_PIXELS = 80
@@ -74,8 +72,6 @@ MAX_AREA_POINTS = 300
 
 MAX_MARKED = 100
 """Maximum number of marked steps, those farthest from the median first."""
-
-NOTE = "of {count:,} steps the shortest and the longest of each stretch are drawn"
 
 
 def side_colour(side: Side) -> str:
@@ -204,10 +200,8 @@ def label_rows(result: go.Figure, labels: list[str], offset: float = 0.0) -> Non
     """
     rows = [row + offset for row in range(len(labels))]
     result.update_traces(width=LABELLED_BAR, selector={"type": "bar"})
-    result.update_yaxes(
-        tickvals=rows, ticktext=[safe(label) for label in labels], showgrid=False, zeroline=False, fixedrange=True,
-        range=[len(labels) - 0.4 + offset, -0.6 + offset],
-    )  # fmt: skip
+    names, ends = list(map(safe, labels)), [len(labels) - 0.4 + offset, -0.6 + offset]
+    result.update_yaxes(tickvals=rows, ticktext=names, showgrid=False, zeroline=False, fixedrange=True, range=ends)
     above = 62 if result.layout.title.subtitle.text else 44
     height = above + 52 + LABELLED_ROW_PIXELS * max(len(labels), FEWEST_LABELLED_ROWS)
     result.update_layout(height=height, margin_t=above)
@@ -240,12 +234,4 @@ def steps_to_mark(values: Floats, marked: Bools) -> Bools:
 
 def note(count: int, points: int = MAX_LINE_POINTS) -> str:
     """The note of a chart that omits steps; empty if it draws all of them."""
-    return NOTE.format(count=count) if count > points else ""
-
-
-def spread_over_ranks(values: Floats, points: int) -> Positions:
-    """Positions of `points` values spread evenly over their ranks, including the smallest and the largest."""
-    order = np.argsort(values, kind="stable")
-    if len(values) <= points:
-        return order
-    return order[np.linspace(0, len(values) - 1, points).round().astype(np.int64)]
+    return f"of {count:,} steps the shortest and the longest of each stretch are drawn" if count > points else ""

@@ -40,17 +40,13 @@ def for_spreadsheet(frame: pd.DataFrame) -> pd.DataFrame:
     unchanged."""
     from pandas.api.types import is_object_dtype, is_string_dtype
 
-    frame = _with_lists_as_texts(frame)
+    lists = [name for name in frame.columns if frame[name].map(lambda cell: isinstance(cell, tuple)).any()]
+    frame = frame.assign(**{name: frame[name].map("; ".join, na_action="ignore") for name in lists})
     texts = [name for name in frame.columns if is_string_dtype(frame[name]) or is_object_dtype(frame[name])]
     out = frame.copy(deep=False)
     for name in texts:
         out[name] = frame[name].map(defused, na_action="ignore")
     return out
-
-
-def _with_lists_as_texts(frame: pd.DataFrame) -> pd.DataFrame:
-    lists = [name for name in frame.columns if frame[name].map(lambda cell: isinstance(cell, tuple)).any()]
-    return frame.assign(**{name: frame[name].map("; ".join, na_action="ignore") for name in lists})
 
 
 def spreadsheet_csv(frame: pd.DataFrame) -> bytes:

@@ -37,9 +37,8 @@ def scope_icicle_alone(tree: pd.DataFrame, metric: str, *, per: str, place: str)
     times = nodes[f"{metric}_baseline"]
     whole = float(times[nodes["parent"] == ""].sum()) or 1.0
     hover = [
-        (times / whole).map(format_percent).tolist(),
-        nodes["node"].map(style.safe).tolist(),
-        times.map(format_time_us).tolist(),
+        texts.tolist()
+        for texts in ((times / whole).map(format_percent), nodes["node"].map(style.safe), times.map(format_time_us))
     ]
     result = _figure(place, f"height: self time per {per}; click a scope to enlarge it")
     tiles = icicle(nodes, times.to_numpy(dtype=np.float64), hover, {"colors": [NEUTRAL_TILE] * len(nodes)})
@@ -121,22 +120,13 @@ def changes(nodes: pd.DataFrame, metric: str) -> list[str]:
 
 
 def _texts(nodes: pd.DataFrame, metric: str) -> list[list[str]]:
-    before, after = nodes[f"{metric}_baseline"], nodes[f"{metric}_candidate"]
-    return [
-        changes(nodes, metric),
-        nodes["node"].map(style.safe).tolist(),
-        before.map(format_time_us).tolist(),
-        after.map(format_time_us).tolist(),
-        _verdicts(nodes),
-    ]
-
-
-def _verdicts(nodes: pd.DataFrame) -> list[str]:
-    """The verdict on each node as an extra line; empty if there is none."""
-    if "verdict" not in nodes:
-        return [""] * len(nodes)
-    pairs = zip(nodes["verdict"], nodes["evidence"], strict=True)
-    return [f"<br>{text_of(word, evidence)}" if word in SIGNS else "" for word, evidence in pairs]
+    """The change, the name, the time on both sides, and the verdict as an extra line, of each node."""
+    times = [nodes[f"{metric}_{side}"].map(format_time_us).tolist() for side in SIDES]
+    verdicts = [""] * len(nodes)
+    if "verdict" in nodes:
+        words = zip(nodes["verdict"], nodes["evidence"], strict=True)
+        verdicts = [f"<br>{text_of(word, evidence)}" if word in SIGNS else "" for word, evidence in words]
+    return [changes(nodes, metric), nodes["node"].map(style.safe).tolist(), *times, verdicts]
 
 
 def log_ratio(baseline: NDArray[np.float64], candidate: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -80,21 +80,17 @@ def better_by(verdict: Verdict) -> Better:
 def op_times(diff: pd.DataFrame, per: Callable[[str], str]) -> list[KeyFigure]:
     """The self time of all ops of one candidate's diff on each of device and host that ran any; `per` says what the
     sums of each are per."""
-    return [_op_time(diff, side, per(side)) for side in _sides(diff)]
-
-
-def _sides(diff: pd.DataFrame) -> list[str]:
-    return [side for side in (DEVICE, HOST) if bool((without_idle(diff)["host_or_device"] == side).any())]
-
-
-def _op_time(diff: pd.DataFrame, side: str, per: str) -> KeyFigure:
-    ops = without_idle(diff)
-    here = ops[ops["host_or_device"] == side]
-    ours, theirs = (float(here[f"self_time_us_{role}"].astype("float64").sum(min_count=1)) for role in SIDES)
-    meaning = (
-        f"Self time of all {side.lower()} ops added up over all hosts, threads and streams, per {per}; without IDLE."
-    )
-    return KeyFigure(f"{side} op time per {per}", "µs", ours, theirs, "neither", meaning)
+    ops, figures = without_idle(diff), []
+    for side in (DEVICE, HOST):
+        here = ops[ops["host_or_device"] == side]
+        if len(here):
+            ours, theirs = (float(here[f"self_time_us_{role}"].astype("float64").sum(min_count=1)) for role in SIDES)
+            meaning = (
+                f"Self time of all {side.lower()} ops added up over all hosts, threads and streams, per {per(side)}"
+            )
+            label = f"{side} op time per {per(side)}"
+            figures.append(KeyFigure(label, "µs", ours, theirs, "neither", f"{meaning}; without IDLE."))
+    return figures
 
 
 def card_texts(figure: KeyFigure) -> tuple[str, str, str]:
@@ -110,12 +106,7 @@ def row_texts(figure: KeyFigure) -> list[str]:
         changed = MISSING if math.isnan(change) else _points_text(before, after)
     else:
         changed = format_delta(change, figure.unit)
-    return [
-        value_text(figure, before),
-        value_text(figure, after),
-        changed,
-        format_ratio(ratio_of(before, after)),
-    ]
+    return [value_text(figure, before), value_text(figure, after), changed, format_ratio(ratio_of(before, after))]
 
 
 def change_text(figure: KeyFigure) -> str:

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 ABSENT = "not in this run"
-SEGMENTS = (
-    "#3C6FB4", "#0A7A6E", "#8A6A00", "#A0458C", "#B04A2E", "#5B54B8", "#4F7A1F", "#8C4A5A", "#37718E", "#5F6873"
-)  # fmt: skip
+COLOURS = ("#3C6FB4", "#0A7A6E", "#8A6A00", "#A0458C", "#B04A2E", "#5B54B8", "#4F7A1F", "#8C4A5A", "#37718E", "#5F6873")
 """Of the groups of a row in their order, for white text: from 4.5:1 on in contrast. The last is that of all others."""
 _GAP = {"color": "rgba(255,255,255,0.4)", "width": 0.5}
+_TEXT = {"textposition": "inside", "insidetextanchor": "start", "textangle": 0, "constraintext": "inside"}
+_INSIDE_BAR = {**_TEXT, "insidetextfont": {"color": "#FFFFFF"}}
 _WRITTEN_BAR, _NAME_PIXELS = 21, 26
 """The height in pixels of a bar with names in it, and of the label above."""
 WIDE, NARROW = 800, 280
@@ -42,8 +42,7 @@ def bars(
     """The rows of `time_shares` as bars, of times or of shares; `of` says what time it is, such as `self time`."""
     sides = [side for side, _ in pair.shown]
     if as_shares:
-        axis = f"Share of {of}"
-        return share_bars(times, sides, metric, title=title, axis=axis, reach=reach)
+        return share_bars(times, sides, metric, title=title, axis=f"Share of {of}", reach=reach)
     axis = f"{capitalized(of)} per {pair.per_what}"
     return time_bars(longest_first(times, metric), sides, metric, title=title, axis=axis, reach=reach)
 
@@ -92,37 +91,34 @@ def share_rows(
 ) -> go.Figure:
     """Several distributions at a glance: for each of `rows`, a label and its groups, one whole bar for each side.
 
-    The groups are as for `share_bars`, at most as many as `SEGMENTS`; a group has the same colour on both sides. Names
+    The groups are as for `share_bars`, at most as many as `COLOURS`; a group has the same colour on both sides. Names
     are written where there is room in bars of this width; hovering shows every name.
     """
     row = _NAME_PIXELS + _WRITTEN_BAR * len(sides)
-    result = style.figure(
-        title, "upper bar: baseline; lower bar: candidate" if len(sides) > 1 else "",
-        height=118 + row * max(len(rows), 2), legend_rows=0, barmode="stack", barcornerradius=0, showlegend=False,
-    )  # fmt: skip
+    subtitle = "upper bar: baseline; lower bar: candidate" if len(sides) > 1 else ""
+    height = 118 + row * max(len(rows), 2)
+    look = {"barmode": "stack", "barcornerradius": 0, "showlegend": False}
+    result = style.figure(title, subtitle, height=height, legend_rows=0, **look)
     offsets, width = [(_WRITTEN_BAR * (at + 0.9)) / row for at in range(len(sides))], (_WRITTEN_BAR - 2) / row
     for role, side, below in zip(SIDES, sides, offsets, strict=False):
-        for rank, colour in enumerate(SEGMENTS):
+        for rank, colour in enumerate(COLOURS):
             there = [(at, shares) for at, (_, shares) in enumerate(rows) if rank < len(shares)]
             if not there:
                 break
             groups = [shares.iloc[rank] for _, shares in there]
             parts = [float(group[f"share_{role}"]) for group in groups]
-            result.add_bar(
-                orientation="h", x=parts, y=[at + below for at, _ in there], width=width,
-                marker={"color": colour, "line": _GAP},
-                text=[_written(str(group["group"]), part, pixels) for group, part in zip(groups, parts, strict=True)],
-                textposition="inside", insidetextanchor="start", textangle=0, constraintext="inside",
-                insidetextfont={"color": "#FFFFFF"},
-                customdata=[[_called(group), format_percent(part)] for group, part in zip(groups, parts, strict=True)],
-                hovertemplate=f"<b>%{{customdata[0]}}</b><br>{side.role_in_text}: %{{customdata[1]}}<extra></extra>",
-            )  # fmt: skip
+            texts = [_text_inside(str(group["group"]), part, pixels) for group, part in zip(groups, parts, strict=True)]
+            hover = [[_called(group), format_percent(part)] for group, part in zip(groups, parts, strict=True)]
+            template = f"<b>%{{customdata[0]}}</b><br>{side.role_in_text}: %{{customdata[1]}}<extra></extra>"
+            y, marker = [at + below for at, _ in there], {"color": colour, "line": _GAP}
+            result.add_bar(orientation="h", x=parts, y=y, width=width, marker=marker, text=texts, **_INSIDE_BAR)
+            result.data[-1].update(customdata=hover, hovertemplate=template)
     result.update_xaxes(tickformat=".0%", range=[0, 1], title_text="Share of self time")
     style.name_rows(result, [label for label, _ in rows])
     return result
 
 
-def _written(name: str, share: float, pixels: int) -> str:
+def _text_inside(name: str, share: float, pixels: int) -> str:
     """What is written on a segment: the name, shortened to the room that there is, and the share; else nothing."""
     percent = format_percent(share)
     letters = int(share * pixels / _LETTER_PIXELS) - len(percent) - 2
@@ -153,31 +149,17 @@ def _bars(
         f"{label} ({n:,} more)" if n else label
         for label, n in zip(style.shorten_distinct(names), shares["others"], strict=True)
     ]
-    result = style.figure(
-        title,
-        height=style.rows_height(len(shares), bars_in_a_row=len(sides)),
-        legend_rows=len(sides) if len(sides) > 1 else 0,
-        showlegend=len(sides) > 1,
-        barmode="overlay",
-    )
+    height, rows = style.rows_height(len(shares), len(sides)), len(sides) if len(sides) > 1 else 0
+    result = style.figure(title, height=height, legend_rows=rows, showlegend=rows > 0, barmode="overlay")
     offsets, width = style.bar_offsets(len(sides))
     for role, side, below, x, text in zip(SIDES, sides, offsets, values, texts, strict=False):
         shown = text.mask(shares[f"is_absent_{role}"].astype(bool), ABSENT)
         numbers = [shares[f"{metric}_{role}"].map(format_time_us), shares[f"share_{role}"].map(format_percent)]
-        result.add_bar(
-            name=side_label(side),
-            orientation="h",
-            x=x,
-            y=np.arange(len(shares)) + below,
-            width=width,
-            marker={"color": side_colour(side)},
-            text=shown,
-            **style.BESIDE_BAR,
-            customdata=np.column_stack([shares["group"].map(style.wrap_text), *numbers]),
-            hovertemplate=(
-                f"<b>%{{customdata[0]}}</b><br>{side.role_in_text}: %{{customdata[1]}}, %{{customdata[2]}}"
-                "<extra></extra>"
-            ),
-        )
+        figures = "%{customdata[1]}, %{customdata[2]}"
+        template = f"<b>%{{customdata[0]}}</b><br>{side.role_in_text}: {figures}<extra></extra>"
+        hover = np.column_stack([shares["group"].map(style.wrap_text), *numbers])
+        y, marker = np.arange(len(shares)) + below, {"color": side_colour(side)}
+        result.add_bar(name=side_label(side), orientation="h", x=x, y=y, width=width, marker=marker, text=shown)
+        result.data[-1].update(**style.BESIDE_BAR, customdata=hover, hovertemplate=template)
     style.name_rows(result, labels)
     return result

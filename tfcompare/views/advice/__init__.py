@@ -10,12 +10,4 @@ from tfcompare.views.advice.facts import Facts, facts_of
 from tfcompare.views.advice.model import Advice, Evidence, Findings
 from tfcompare.views.advice.worth_trying import Suggestion
 
-__all__ = [
-    "Advice",
-    "Evidence",
-    "Facts",
-    "Findings",
-    "Suggestion",
-    "advise_on",
-    "facts_of",
-]
+__all__ = ["Advice", "Evidence", "Facts", "Findings", "Suggestion", "advise_on", "facts_of"]

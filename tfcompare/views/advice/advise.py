@@ -14,7 +14,7 @@ from tfcompare.views.advice import (
     xla_rules,
 )
 from tfcompare.views.advice.facts import FEWEST_STEPS, Facts
-from tfcompare.views.advice.model import WORTH_IT, Advice, Findings, Found, Rule, evidence
+from tfcompare.views.advice.model import WORTH_IT, Advice, Findings, Rule, evidence
 from tfcompare.views.advice.worth_trying import worth_trying
 
 _FAMILIES = (
@@ -26,34 +26,20 @@ RULES: dict[str, Rule] = {rule.__name__: rule for family in _FAMILIES for rule i
 
 
 def advise_on(baseline: Facts, candidate: Facts) -> Findings:
-    """Advice on what to try next in the candidate, with the baseline's numbers beside its own."""
-    advice = [found for name, rule in RULES.items() if (found := _asked(name, rule, baseline, candidate))]
-    advice.sort(key=lambda found: -found.saves)
-    caveat = _caveat(candidate)
-    also = () if caveat else worth_trying(candidate, {one.rule for one in advice})
-    return Findings(tuple(advice), caveat, also)
+    """Advice on what to try next in the candidate, with the baseline's numbers beside its own.
 
-
-def _caveat(candidate: Facts) -> str:
+    A rule's finding counts if it saves enough and, except for memory, is based on enough steps.
+    """
+    advice = []
+    for name, rule in RULES.items():
+        found = rule(candidate) if candidate.has_enough_steps or rule in memory_rules.RULES else None
+        if found is not None and not 0 < found.saves < WORTH_IT:
+            seen = evidence(found.figures, candidate, baseline)
+            advice.append(Advice(name, found.title, found.text, seen, found.link, found.saves))
+    advice.sort(key=lambda one: -one.saves)
     if candidate.has_enough_steps:
-        return ""
+        return Findings(tuple(advice), "", worth_trying(candidate, {one.rule for one in advice}))
     if not candidate.info.has_step_times:
-        return "Advice on times needs the time of steps, which is unknown here."
-    count = len(candidate.steps)
-    return f"Advice on times needs {FEWEST_STEPS} included steps, and this run has {count}. Profile more steps."
-
-
-def _asked(name: str, rule: Rule, baseline: Facts, candidate: Facts) -> Advice | None:
-    found = _found(rule, candidate)
-    if found is None:
-        return None
-    seen = evidence(found.figures, candidate, baseline)
-    return Advice(name, found.title, found.text, seen, found.link, found.saves)
-
-
-def _found(rule: Rule, facts: Facts) -> Found | None:
-    """A rule's finding in a run, if it saves enough and, except for memory, is based on enough steps."""
-    if rule not in memory_rules.RULES and not facts.has_enough_steps:
-        return None
-    found = rule(facts)
-    return None if found is None or 0 < found.saves < WORTH_IT else found
+        return Findings(tuple(advice), "Advice on times needs the time of steps, which is unknown here.")
+    included = f"{FEWEST_STEPS} included steps, and this run has {len(candidate.steps)}"
+    return Findings(tuple(advice), f"Advice on times needs {included}. Profile more steps.")

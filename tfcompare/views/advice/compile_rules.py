@@ -20,34 +20,25 @@ FEWEST_TRACINGS = 3
 """A function that creates variables is traced twice when it is first called."""
 
 
-def _recompiled(facts: Facts) -> pd.DataFrame:
-    """Functions compiled several times, or for which the profile has other programs."""
-    rows = facts.compilations
-    rows = rows[(rows["phase"] == COMPILING) & ((rows["occurrences"] > 1) | (rows["programs"] > 1))]
-    return _of_slowest_host(rows)
+def _repeated(facts: Facts, phase: str) -> pd.DataFrame:
+    """Functions traced again, or compiled several times, or for which the profile has other programs; those of the
+    slowest host."""
+    rows = facts.compilations[facts.compilations["phase"] == phase]
+    is_traced_again = (phase == TRACING) & (rows["occurrences"] >= FEWEST_TRACINGS)
+    rows = rows[is_traced_again | (phase == COMPILING) & ((rows["occurrences"] > 1) | (rows["programs"] > 1))]
+    return rows if rows.empty else rows[rows["host"] == rows.groupby("host")["total_time_us"].sum().idxmax()]
 
 
-def _retraced(facts: Facts) -> pd.DataFrame:
-    rows = facts.compilations
-    rows = rows[(rows["phase"] == TRACING) & (rows["occurrences"] >= FEWEST_TRACINGS)]
-    return _of_slowest_host(rows)
-
-
-def _of_slowest_host(rows: pd.DataFrame) -> pd.DataFrame:
-    if rows.empty:
-        return rows
-    return rows[rows["host"] == rows.groupby("host")["total_time_us"].sum().idxmax()]
-
-
-def _again_us(rows: pd.DataFrame) -> float:
+def _again_us(facts: Facts, phase: str) -> float:
     """The time of all but the first time, which counts as the longest; for functions with other programs, of all."""
+    rows = _repeated(facts, phase)
     first = rows["longest_us"].where(rows["programs"] <= rows["occurrences"], 0.0)
     return float((rows["total_time_us"] - first).sum())
 
 
-def _share(facts: Facts, rows: pd.DataFrame) -> float:
+def _share(facts: Facts, phase: str) -> float:
     """Of the capture, since a step with a compilation may be excluded from the steps; at most all of it."""
-    return min(share_of(_again_us(rows), facts.info.duration_ms * 1e3), 1.0)
+    return min(share_of(_again_us(facts, phase), facts.info.duration_ms * 1e3), 1.0)
 
 
 def _count(name: str, phase: str) -> Figure:
@@ -59,18 +50,18 @@ def _count(name: str, phase: str) -> Figure:
     return Figure("Times compiled" if phase == COMPILING else "Times traced", "", take, name)
 
 
-RECOMPILE_TIME = Figure("Compiling functions again", "µs", lambda f: f.per_step(_again_us(_recompiled(f))), summed=True)
-RECOMPILE_SHARE = Figure("Share of the capture", SHARE, lambda f: _share(f, _recompiled(f)))
+RECOMPILE_TIME = Figure("Compiling functions again", "µs", lambda f: f.per_step(_again_us(f, COMPILING)), summed=True)
+RECOMPILE_SHARE = Figure("Share of the capture", SHARE, lambda f: _share(f, COMPILING))
 
 
 def recompiling(facts: Facts) -> Found | None:
     """A function is compiled again and again, most often because the shapes of its arguments change."""
     if not RECOMPILE_SHARE.of(facts) >= WORTH_IT:
         return None
-    row = longest(_recompiled(facts), "total_time_us")
+    row = longest(_repeated(facts, COMPILING), "total_time_us")
     count = _count(str(row["function"]), COMPILING)
     text = (
-        f"{_named(row)} was compiled {_times(count, facts)} during the capture{_shapes(row)}. Compiling functions "
+        f"{_function(row)} was compiled {_times(count, facts)} during the capture{_shapes(row)}. Compiling functions "
         f"again takes {RECOMPILE_TIME.text(facts)} {facts.each}, in which the program waits. If these are the first "
         "steps, record later ones. "
     )
@@ -86,7 +77,7 @@ def recompiling(facts: Facts) -> Found | None:
     return Found(title, text, figures, XLA_GUIDE, RECOMPILE_SHARE.of(facts))
 
 
-def _named(row: pd.Series) -> str:
+def _function(row: pd.Series) -> str:
     return code(row["function"]) if row["function"] else "A function without a name"
 
 
@@ -102,20 +93,20 @@ def _times(count: Figure, facts: Facts) -> str:
     return "once" if count.of(facts) == 1 else f"{count.text(facts)} times"
 
 
-RETRACE_TIME = Figure("Tracing functions again", "µs", lambda f: f.per_step(_again_us(_retraced(f))), summed=True)
-RETRACE_SHARE = Figure("Share of the capture", SHARE, lambda f: _share(f, _retraced(f)))
+RETRACE_TIME = Figure("Tracing functions again", "µs", lambda f: f.per_step(_again_us(f, TRACING)), summed=True)
+RETRACE_SHARE = Figure("Share of the capture", SHARE, lambda f: _share(f, TRACING))
 
 
 def retracing(facts: Facts) -> Found | None:
     """TensorFlow traces a function again and again."""
     if facts.is_jax or not RETRACE_SHARE.of(facts) >= WORTH_IT:
         return None
-    row = longest(_retraced(facts), "total_time_us")
+    row = longest(_repeated(facts, TRACING), "total_time_us")
     count = _count(str(row["function"]), TRACING)
     text = (
-        f"{_named(row)} was traced {_times(count, facts)} during the capture: each new shape and each new Python value "
-        f"among its arguments makes another graph. Tracing again takes {RETRACE_TIME.text(facts)} {facts.each}. Pass "
-        "tensors instead of Python numbers, set an `input_signature` or `reduce_retracing=True`, and call "
+        f"{_function(row)} was traced {_times(count, facts)} during the capture: each new shape and each new Python "
+        f"value among its arguments makes another graph. Tracing again takes {RETRACE_TIME.text(facts)} {facts.each}. "
+        "Pass tensors instead of Python numbers, set an `input_signature` or `reduce_retracing=True`, and call "
         "`tf.function` outside of loops."
     )
     title = f"Tracing functions again takes {RETRACE_SHARE.text(facts)} of the capture"

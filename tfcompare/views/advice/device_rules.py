@@ -9,8 +9,8 @@ from tfcompare.compare.step_time_verdict import step_marker_call
 from tfcompare.schema import DEVICE, UNEXPLAINED_PARTS
 from tfcompare.schema.kernels import DEVICE_TO_HOST, HOST_TO_DEVICE
 from tfcompare.units import share_of
-from tfcompare.views.advice.facts import Facts, with_gap
-from tfcompare.views.advice.host_rules import BUSY_THREADS, CORES, HOST_OPS_SHARE, OTHER_SHARE, UNEXPLAINED_SHARE
+from tfcompare.views.advice.facts import CORES, Facts, longest, with_gap
+from tfcompare.views.advice.host_rules import BUSY_THREADS, HOST_OPS_SHARE, OTHER_SHARE, UNEXPLAINED_SHARE
 from tfcompare.views.advice.model import DATA_GUIDE, GPU_GUIDE, SHARE, WORTH_IT, XLA_GUIDE, Figure, Found, code
 from tfcompare.views.advice.xla_rules import awaited_copies
 from tfcompare.views.input.figures import MODERATELY_SHARE
@@ -98,15 +98,12 @@ def _copies(kind: str, column: str) -> Callable[[Facts], float]:
 
 def _exposed_share(facts: Facts, kind: str) -> float:
     """The share of step time in which copies of that kind keep the devices; without steps, of the devices' time."""
-    copying = _number(_copies(kind, "duration_us")(facts))
+    copying = _copies(kind, "duration_us")(facts)
+    copying = 0.0 if math.isnan(copying) else copying
     if not facts.has_parts:
         return share_of(copying, sum(facts.device_us.values()))
     waiting = facts.part_share("output_us" if kind == DEVICE_TO_HOST else "input_us")
     return min(waiting, share_of(copying, facts.step_us * max(len(facts.device_us), 1)))
-
-
-def _number(value: float) -> float:
-    return 0.0 if math.isnan(value) else value
 
 
 def copies(facts: Facts) -> Found | None:
@@ -117,16 +114,12 @@ def copies(facts: Facts) -> Found | None:
     if not sum(shares.values()) >= COPY_SHARE:
         return None
     kind = max(shares, key=shares.__getitem__)
-    share = Figure(
-        "Share of the step time" if facts.has_parts else "Share of the devices' time",
-        SHARE,
-        lambda f: _exposed_share(f, DEVICE_TO_HOST) + _exposed_share(f, HOST_TO_DEVICE),
-    )
+    label = "Share of the step time" if facts.has_parts else "Share of the devices' time"
+    share = Figure(label, SHARE, lambda f: _exposed_share(f, DEVICE_TO_HOST) + _exposed_share(f, HOST_TO_DEVICE))
     time = Figure(f"Copies {kind}", "µs", _copies(kind, "duration_us"), summed=True)
     size = Figure(f"Copied {kind}", "bytes", _copies(kind, "size_bytes"), summed=True)
-    found = f"Copies from {kind} take {time.text(facts)} {facts.each}."
-    if not math.isnan(size.of(facts)):
-        found = f"Copies from {kind} take {time.text(facts)} {facts.each} for {size.text(facts)}."
+    amount = "" if math.isnan(size.of(facts)) else f" for {size.text(facts)}"
+    found = f"Copies from {kind} take {time.text(facts)} {facts.each}{amount}."
     how = _FETCH_LESS[facts.is_jax] if kind == DEVICE_TO_HOST else _SEND_LESS[facts.is_jax]
     title = f"Copying between host and device takes {share.text(facts)} of the {'step' if facts.has_parts else 'time'}"
     link = GPU_GUIDE if kind == DEVICE_TO_HOST else f"{DATA_GUIDE}#prefetching"
@@ -207,19 +200,15 @@ def idle_device(facts: Facts) -> Found | None:
     return Found(title, text, (IDLE_OF_PROFILE, DEVICE_IDLE), GPU_GUIDE)
 
 
-_TOLD_ELSEWHERE = {
-    "kernel_launch_us": LAUNCH_SHARE,
-    "host_compute_us": HOST_OPS_SHARE,
-    "compile_us": WORTH_IT,
-    "input_us": MODERATELY_SHARE,
-}
+_OF_OTHER_RULES = {"kernel_launch_us": LAUNCH_SHARE, "host_compute_us": HOST_OPS_SHARE, "compile_us": WORTH_IT}
 
 
 def _idle_in_steps(facts: Facts) -> Found | None:
     if not IDLE_OF_STEP.of(facts) >= IDLE_SHARE:
         return None
-    told = any(facts.part_share(part) >= limit for part, limit in _TOLD_ELSEWHERE.items())
-    if told or OTHER_SHARE.of(facts) >= UNEXPLAINED_SHARE:
+    limits = {**_OF_OTHER_RULES, "input_us": MODERATELY_SHARE}
+    is_explained = any(facts.part_share(part) >= limit for part, limit in limits.items())
+    if is_explained or OTHER_SHARE.of(facts) >= UNEXPLAINED_SHARE:
         return None
     text = (
         f"No device is busy for {IDLE_TIME.text(facts)} of each step, shared among launches, input, host ops "
@@ -252,8 +241,7 @@ def collectives(facts: Facts) -> Found | None:
         f"delays all. {how}"
     )
     title = f"Exchanges between devices take {COLLECTIVE_SHARE.text(facts)} of the step"
-    figures = (COLLECTIVE_SHARE, COLLECTIVE_TIME)
-    return Found(title, text, figures, GPU_GUIDE, COLLECTIVE_SHARE.of(facts))
+    return Found(title, text, (COLLECTIVE_SHARE, COLLECTIVE_TIME), GPU_GUIDE, COLLECTIVE_SHARE.of(facts))
 
 
 WAIT_TIME = Figure("Devices wait, per step", "µs", lambda f: f.device_part_us(_WAITS))
@@ -286,8 +274,8 @@ def _fullest(facts: Facts, column: str) -> float:
     if rows.empty:
         return math.nan
     highest = rows[["peak_bytes", "peak_heap_bytes"]].max(axis=1)  # of the profile, and since the program began
-    rows = rows.assign(most_bytes=highest)
-    return float(rows.iloc[int((highest / rows["capacity_bytes"]).to_numpy(dtype=float).argmax())][column])
+    rows = rows.assign(most_bytes=highest, share=highest / rows["capacity_bytes"])
+    return float(longest(rows, "share")[column])
 
 
 MOST_HELD = Figure(

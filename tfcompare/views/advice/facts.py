@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -31,6 +32,7 @@ _BUSY_PARTS = ("output_us", "device_collectives_us", "device_to_device_us", "dev
 
 FEWEST_STEPS = 3
 """The minimum number of included steps for advice on times: with fewer, a single exception could dominate."""
+CORES = Figure("Cores that tf.data counts", "", lambda f: f.cores)
 GAP = Figure("Longest idle gap of a step", "µs", lambda f: f.gap.length_us if f.gap else math.nan)
 
 
@@ -165,10 +167,6 @@ class Facts:
         chosen = stages(of_tf_data["op_name"]).isin(stages(pd.Series(list(iterators), dtype="str")))
         return float(of_tf_data.loc[chosen, "time_us"].sum(min_count=1))
 
-    def per_counted_step(self, total: float) -> float:
-        """A sum over the steps that count by their number; as it is where there are none."""
-        return float(total) / max(len(self.steps), 1)
-
     def per_step(self, total: float) -> float:
         """A sum over the profile by the number of steps; as it is where there are none."""
         return float(total) / self.step_count
@@ -194,40 +192,40 @@ def longest(rows: pd.DataFrame, column: str = "self_time_us") -> pd.Series:
 
 def facts_of(run: Run, host: str | None = None) -> Facts:
     """The facts of a run, for one of its hosts or all; raises `Unknown` for an unknown host."""
-    tables = {name: run.table(name, host=host) for name in _TABLES}
-    steps = steps_of_straggler(tables["steps"])
+    table = partial(run.table, host=host)
+    steps = steps_of_straggler(table("steps"))
     counted = steps[steps["included"].astype(bool)]
-    op_stats, pipelines = tables["op_stats"], tables["tf_data_pipelines"]
+    op_stats, iterators, copies = table("op_stats"), table("tf_data"), table("copies")
     is_op = (op_stats["op_type"] != IDLE) & (op_stats["host_or_device"] != SPARSE_CORE)
     ops = op_stats[is_op].reset_index(drop=True)
     idle = op_stats[op_stats["op_type"] == IDLE].set_index("host_or_device")["self_time_us"]
-    wait = wait_of(run, host)
-    analysis = analyse(pipelines, tables["tf_data"])
-    count = run.info.step_count if host is None else len(tables["steps"]) or run.info.step_count
-    copies = tables["copies"]
+    analysis = analyse(table("tf_data_pipelines"), iterators)
+    count = run.info.step_count if host is None else len(table("steps")) or run.info.step_count
+    parts = run.host_table("device_steps", host=None if counted.empty else str(counted["host"].iloc[0]))
+    means = parts.loc[parts["step"].isin(counted["step"]), list(STEP_PARTS)].mean()
     return Facts(
         info=run.info,
         steps=counted,
-        device_parts=_device_parts(run, counted),
+        device_parts={str(part): float(us) for part, us in means.items()},
         step_count=max(count, 1) if run.info.has_steps else 1,
         recorded_steps=run.recorded_steps(host),
-        wait=wait,
+        wait=wait_of(run, host),
         pipeline=None if analysis is None or analysis.feeds_device_only else analysis,
         host_steps=host_steps(run, str(steps["host"].iloc[0])) if run.info.has_steps and len(steps) else None,
         window=window_of(run, host),
         gap=usual_gap(run, counted),
         eager_share=eager_share(run, host),
-        cores=cores_of(tables["tf_data"]),
+        cores=cores_of(iterators),
         ops=ops,
         idle_us={str(side): float(us) for side, us in idle.items()},
         device_us=_device_times(run, host),
-        kernels=tables["kernel_stats"],
+        kernels=table("kernel_stats"),
         copies=copies[copies["kind"] != MEMORY_SET],
-        memory=tables["memory_summary"],
-        input_ops=tables["input_pipeline"],
+        memory=table("memory_summary"),
+        input_ops=table("input_pipeline"),
         hlo_ops=instructions_in_steps(run, host).reset_index(drop=True),
-        hlo_memory=tables["hlo_memory"],
-        compilations=tables["compilations"],
+        hlo_memory=table("hlo_memory"),
+        compilations=table("compilations"),
         busy_threads=busy_threads(ops, run.info.duration_ms * 1e3, run.info.hosts if host is None else 1),
     )
 
@@ -243,42 +241,14 @@ def cores_of(iterators: pd.DataFrame) -> float:
     return math.nan
 
 
-_TABLES = (
-    "steps",
-    "op_stats",
-    "tf_data_pipelines",
-    "tf_data",
-    "kernel_stats",
-    "copies",
-    "memory_summary",
-    "input_pipeline",
-    "hlo_memory",
-    "compilations",
-)
-_WAITING_OPS = (
-    "Dataset",
-    "IteratorGetNext",
-    "MultiDeviceIterator",
-    "Recv",
-    "_Recv",
-    "_HostRecv",
-    "PyFunc",
-    "EagerPyFunc",
-)
+_WAITING = ("Dataset", "IteratorGetNext", "MultiDeviceIterator", "Recv", "_Recv", "_HostRecv", "PyFunc", "EagerPyFunc")
 """Types of ops whose time may be waiting, for another thread or for Python's lock, and not work on a core."""
 
 
 def busy_threads(ops: pd.DataFrame, duration_us: float, hosts: int) -> float:
     """How many threads of a host are within an op that computes, on average over the profile; NaN without any time."""
-    working = (ops["host_or_device"] == HOST) & ~ops["op_type"].str.startswith(_WAITING_OPS)
+    working = (ops["host_or_device"] == HOST) & ~ops["op_type"].str.startswith(_WAITING)
     return share_of(float(ops.loc[working, "self_time_us"].sum()), duration_us * max(hosts, 1))
-
-
-def _device_parts(run: Run, steps: pd.DataFrame) -> dict[str, float]:
-    """The mean over the devices of the host of these steps, in these steps."""
-    rows = run.host_table("device_steps", host=None if steps.empty else str(steps["host"].iloc[0]))
-    means = rows.loc[rows["step"].isin(steps["step"]), list(STEP_PARTS)].mean()
-    return {str(part): float(us) for part, us in means.items()}
 
 
 def _device_times(run: Run, host: str | None) -> dict[str, float]:

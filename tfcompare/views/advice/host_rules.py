@@ -10,7 +10,7 @@ from tfcompare.schema import HOST, UNEXPLAINED_PARTS
 from tfcompare.text import some_of
 from tfcompare.units import share_of
 from tfcompare.views.advice.compile_rules import RECOMPILE_SHARE
-from tfcompare.views.advice.facts import longest, with_gap
+from tfcompare.views.advice.facts import CORES, longest, with_gap
 from tfcompare.views.advice.model import GPU_GUIDE, GUIDE, SHARE, WORTH_IT, XLA_GUIDE, Figure, Found, code, say
 
 if TYPE_CHECKING:
@@ -188,7 +188,6 @@ def eager(facts: Facts) -> Found | None:
 
 
 BUSY_THREADS = Figure("Threads within ops, on average", "", lambda f: f.busy_threads)
-CORES = Figure("Cores that tf.data counts", "", lambda f: f.cores)
 
 
 def threads(facts: Facts) -> Found | None:

@@ -13,7 +13,7 @@ from tfcompare.compare.tf_data.iterator_tree import display_name, transformation
 from tfcompare.frames.tf_data.tf_data_functions import RUNS_AHEAD, runs_ahead
 from tfcompare.text import capitalized, some_of
 from tfcompare.units import share_of
-from tfcompare.views.advice.facts import longest
+from tfcompare.views.advice.facts import CORES, longest
 from tfcompare.views.advice.input_advice import GUIDE as CATEGORY_GUIDE
 from tfcompare.views.advice.input_advice import TF_DATA_GUIDE as BOTTLENECK_GUIDE
 from tfcompare.views.advice.input_advice import input_category_advice as category_advice
@@ -72,11 +72,11 @@ def _what_to_do(facts: Facts) -> tuple[str, str, tuple[Figure, ...]]:
     """(what is slow and what to do, where to read on, what that rests on)."""
     bottleneck = facts.bottleneck
     if bottleneck is not None:
-        figure = _bottleneck_figure(facts, str(bottleneck["long_name"]))
-        name = code(display_name(bottleneck["iterator"]))
-        slow = (
-            f"Slowest in the pipeline is {name}: {figure.text(facts)} {'per step' if facts.has_parts else 'per call'}."
-        )
+        name = str(bottleneck["long_name"])
+        waiting = Figure("Waiting for the bottleneck, per step", "µs", lambda f: f.iterator_us([name]), name)
+        own = Figure("Self time of the bottleneck, per call", "µs", lambda f: _self_us(f, name), name)
+        figure, per = (waiting, "per step") if facts.has_parts else (own, "per call")
+        slow = f"Slowest in the pipeline is {code(display_name(bottleneck['iterator']))}: {figure.text(facts)} {per}."
         return f"{slow} {bottleneck_advice(bottleneck)}", BOTTLENECK_GUIDE, (figure,)
     times = facts.input_ops.groupby("category")["self_time_us"].sum()
     if not times.empty and times.max() > 0:
@@ -86,14 +86,11 @@ def _what_to_do(facts: Facts) -> tuple[str, str, tuple[Figure, ...]]:
         figure = Figure(capitalized(category), "µs", lambda f: _category_us(f, category), summed=True)
         slow = f"Most time of the input ops goes to {category}: {figure.text(facts)} {facts.each}."
         return f"{slow} {category_advice(category, op_name)}", CATEGORY_GUIDE, (figure,)
-    if facts.is_jax:
-        how = JAX_INPUT
-    else:
-        how = (
-            "The profile shows no op that prepares the input, so Python most likely does. Read it with `tf.data` and "
-            "end the pipeline with `prefetch(tf.data.AUTOTUNE)`."
-        )
-    return how, DATA_GUIDE, ()
+    how = (
+        "The profile shows no op that prepares the input, so Python most likely does. Read it with `tf.data` and "
+        "end the pipeline with `prefetch(tf.data.AUTOTUNE)`."
+    )
+    return JAX_INPUT if facts.is_jax else how, DATA_GUIDE, ()
 
 
 def _getting_us(facts: Facts) -> float:
@@ -109,17 +106,14 @@ def getting_input(facts: Facts) -> Found | None:
     if facts.host_steps is None or not GETTING_SHARE.of(facts) >= WORTH_IT:
         return None
     names = facts.host_steps.getting_input.index.tolist()
+    where = some_of(map(code, names), MOST_NAMED)
     text = (
-        f"A step spends {GETTING.text(facts)} of {STEP_TIME.text(facts)} in {_some(names)}, by the name to get "
+        f"A step spends {GETTING.text(facts)} of {STEP_TIME.text(facts)} in {where}, by the name to get "
         f"input, and no op or device works meanwhile. {how_to_get_input(facts.info.framework, names)}"
     )
     title = f"Input from {code(names[0])} takes {GETTING_SHARE.text(facts)} of the step"
     figures = (GETTING_SHARE, GETTING, STEP_TIME)
     return Found(title, text, figures, DATA_GUIDE, GETTING_SHARE.of(facts))
-
-
-def _some(names: Sequence[str]) -> str:
-    return some_of(map(code, names), MOST_NAMED)
 
 
 def how_to_get_input(framework: str, names: Sequence[str]) -> str:
@@ -143,17 +137,16 @@ def how_to_get_input(framework: str, names: Sequence[str]) -> str:
 def prefetch(facts: Facts) -> Found | None:
     """What is slow in the pipeline only begins to work when the program asks for an element."""
     bottleneck = facts.bottleneck
-    if not facts.waits_for_input or bottleneck is None or _works_ahead(bottleneck):
+    if not facts.waits_for_input or bottleneck is None:
+        return None
+    if runs_ahead(str(bottleneck["long_name"])) or str(bottleneck["iterator"]).startswith(RUNS_AHEAD):
         return None
     text = (
         "The pipeline starts on an element only when the program requests it, and the program then waits "
-        f"{_MEAN_CALL.text(facts)} on average. "
-        "End the pipeline with `dataset.prefetch(tf.data.AUTOTUNE)`: the next element is then prepared while the step "
-        "computes."
+        f"{_MEAN_CALL.text(facts)} on average. End the pipeline with `dataset.prefetch(tf.data.AUTOTUNE)`: the next "
+        "element is then prepared while the step computes."
     )
-    saves = min(
-        facts.input_share, max(1 - facts.input_share, 0.0)
-    )  # the rest of the step is all there is to hide it in
+    saves = min(facts.input_share, max(1 - facts.input_share, 0.0))  # all that the rest of the step can hide
     return Found("The input is not prefetched", text, (_MEAN_CALL, WAITING), f"{DATA_GUIDE}#prefetching", saves)
 
 
@@ -196,9 +189,8 @@ def cache(facts: Facts) -> Found | None:
         return None
     text = (
         f"The pipeline repeats its data and recomputes every element; the program waits {MAKING.text(facts)} each "
-        "time."
-        " Where the data fits in memory, put `dataset.cache()` before `repeat`, after what is the same in "
-        "every epoch (reading, decoding, resizing) and before what is random; split a `map` that does both. Too large "
+        "time. Where the data fits in memory, put `dataset.cache()` before `repeat`, after what is the same in every "
+        "epoch (reading, decoding, resizing) and before what is random; split a `map` that does both. Too large "
         "for memory: `cache(filename)` on a local disk."
     )
     return Found("Elements are recomputed in each epoch", text, (MAKING, WAITING), f"{DATA_GUIDE}#caching", saves)
@@ -217,17 +209,11 @@ MAKING = Figure("Waiting for elements to be made", "µs", _making_us)
 
 def shard(facts: Facts) -> Found | None:
     """Every worker reads all data and drops what belongs to the others."""
-    if not facts.waits_for_input or facts.pipeline is None or facts.info.hosts < 2:
-        return None
-    rows = facts.pipeline.iterators
-    is_reader = rows["iterator"].str.startswith(_READERS)
-    below_shard = (
-        rows["long_name"].map(lambda name: any(p.startswith("Shard") for p in _stages(name)[:-1])).astype(bool)
-    )
-    if not (is_reader & below_shard).any():
+    if not facts.waits_for_input or facts.info.hosts < 2 or _readers_below_shard(facts).empty:
         return None
     hosts = Figure("Hosts", "", lambda f: float(f.info.hosts))
-    time = Figure("Reading below `shard` in the slowest call", "µs", _sharded_reading_us)
+    label = "Reading below `shard` in the slowest call"
+    time = Figure(label, "µs", lambda f: float(_readers_below_shard(f)["self_time_us"].sum(min_count=1)))
     text = (
         f"Records are read before `shard` drops those of other workers: each of the {hosts.text(facts)} hosts reads "
         f"all files, {time.text(facts)} in the slowest call. Shard the names of files: `files.shard(num_workers, "
@@ -241,7 +227,8 @@ def late_shard(facts: Facts) -> Found | None:
     """Elements are made that `shard` then drops, and no reader below it is known on several hosts (`shard`)."""
     if not facts.waits_for_input or shard(facts) is not None or math.isnan(_dropped(facts)):
         return None
-    time = Figure("Waiting for what is below `shard`, per step", "µs", _below_shard_us)
+    label = "Waiting for what is below `shard`, per step"
+    time = Figure(label, "µs", lambda f: f.iterator_us(set(_makers_below_shard(f)["long_name"])))
     dropped = Figure("Elements that `shard` drops", SHARE, _dropped)
     saves = share_of(time.of(facts), facts.step_us) * dropped.of(facts)
     if not saves >= WORTH_IT:
@@ -273,10 +260,7 @@ def decode_on_gpu(facts: Facts) -> Found | None:
     bottleneck = facts.bottleneck
     if not facts.waits_for_input or bottleneck is None or facts.info.device_type != "GPU":
         return None
-    cores, parallelism = (
-        Figure("Cores that tf.data counts", "", lambda f: f.cores),
-        Figure("Calls in parallel", "", _parallelism),
-    )
+    cores, parallelism = CORES, Figure("Calls in parallel", "", _parallelism)
     decoding = Figure("Decoding, of the host's op time", SHARE, _decoding_share)
     if not (parallelism.of(facts) >= cores.of(facts) and decoding.of(facts) >= DECODING_SHARE):
         return None
@@ -287,21 +271,10 @@ def decode_on_gpu(facts: Facts) -> Found | None:
         "decoded and small."
     )
     figures = (cores, parallelism, decoding)
-    return Found("Host cores limit the input", text, figures, f"{GPU_GUIDE}", facts.input_share)
+    return Found("Host cores limit the input", text, figures, GPU_GUIDE, facts.input_share)
 
 
 RULES = (input_bound, getting_input, prefetch, parallel, cache, shard, late_shard, late_casts, decode_on_gpu)
-
-
-def _works_ahead(row: pd.Series) -> bool:
-    return runs_ahead(str(row["long_name"])) or str(row["iterator"]).startswith(RUNS_AHEAD)
-
-
-def _bottleneck_figure(facts: Facts, long_name: str) -> Figure:
-    """What a step waits for an iterator; without steps, its self time in a call on average."""
-    if facts.has_parts:
-        return Figure("Waiting for the bottleneck, per step", "µs", lambda f: f.iterator_us([long_name]), long_name)
-    return Figure("Self time of the bottleneck, per call", "µs", lambda f: _self_us(f, long_name), long_name)
 
 
 def _self_us(facts: Facts, long_name: str) -> float:
@@ -321,38 +294,34 @@ def _decoding_share(facts: Facts) -> float:
 
 
 def _parallelism(facts: Facts) -> float:
-    told = None if facts.bottleneck is None else facts.bottleneck["parallelism"]
-    return math.nan if told is None or pd.isna(told) else float(told)
-
-
-def _sharded_reading_us(facts: Facts) -> float:
-    if facts.pipeline is None:
-        return math.nan
-    rows = facts.pipeline.iterators
-    chosen = [
-        name.rpartition("::")[2].startswith(_READERS) and any(p.startswith("Shard") for p in _stages(name)[:-1])
-        for name in rows["long_name"]
-    ]
-    return float(rows.loc[chosen, "self_time_us"].sum(min_count=1))
+    calls = None if facts.bottleneck is None else facts.bottleneck["parallelism"]
+    return math.nan if calls is None or pd.isna(calls) else float(calls)
 
 
 def _below_shard(facts: Facts) -> pd.DataFrame:
-    """The iterators below the first `shard` that make elements, not only pass them on."""
-    rows = facts.pipeline.iterators if facts.pipeline is not None else pd.DataFrame(columns=["long_name", "iterator"])
-    is_below = [any(p.startswith("Shard") for p in _stages(name)[:-1]) for name in rows["long_name"]]
-    rows = rows[np.array(is_below, dtype=bool)]
+    """The iterators below a `shard`."""
+    if facts.pipeline is None:
+        return pd.DataFrame({"long_name": [], "iterator": [], "self_time_us": []})
+    rows = facts.pipeline.iterators
+    below = [any(above.startswith("Shard") for above in name.split("::")[:-1]) for name in rows["long_name"]]
+    return rows[np.array(below, dtype=bool)]
+
+
+def _readers_below_shard(facts: Facts) -> pd.DataFrame:
+    rows = _below_shard(facts)
+    return rows[np.array([name.startswith(_READERS) for name in rows["iterator"]], dtype=bool)]
+
+
+def _makers_below_shard(facts: Facts) -> pd.DataFrame:
+    """Those that make elements, not only pass them on."""
+    rows = _below_shard(facts)
     return rows[~rows["iterator"].map(transformation).isin(_PASSING_ON)]
-
-
-def _below_shard_us(facts: Facts) -> float:
-    return facts.iterator_us(set(_below_shard(facts)["long_name"]))
 
 
 def _dropped(facts: Facts) -> float:
     """The share of the elements that `shard` drops: 1 − its calls ÷ those of what it asks; NaN where it asks nothing of
     what makes elements."""
-    below = _below_shard(facts)
-    if facts.pipeline is None or below.empty:
+    if facts.pipeline is None or _makers_below_shard(facts).empty:
         return math.nan
     rows = facts.pipeline.iterators
     shards = rows[rows["iterator"].str.startswith("Shard")]
@@ -360,16 +329,9 @@ def _dropped(facts: Facts) -> float:
     return 1 - share_of(float(shards["calls"].sum()), float(asked["calls"].sum()))
 
 
-def _stages(long_name: str) -> list[str]:
-    return str(long_name).split("::")
-
-
 def _widened(facts: Facts) -> tuple[float, float]:
     """Bytes of an element before and after the cast below which other work is done; NaN twice where there is none."""
-    nothing = (math.nan, math.nan)
-    if facts.pipeline is None:
-        return nothing
-    rows = facts.pipeline.iterators
+    rows = pd.DataFrame() if facts.pipeline is None else facts.pipeline.iterators
     by_id = {str(row["iterator_id"]): row for _, row in rows.iterrows()}
     for _, below in rows.iterrows():
         above = by_id.get(str(below["parent_id"]))
@@ -378,7 +340,7 @@ def _widened(facts: Facts) -> tuple[float, float]:
         before, after = _component(below), _component(above)
         if before and after and before[0] in _NARROW and after[0] in _WIDE and before[1] == after[1]:
             return before[1] * float(_BYTES[before[0]]), after[1] * float(_BYTES[after[0]])
-    return nothing
+    return math.nan, math.nan
 
 
 def _is_worked_on(row: pd.Series, by_id: dict[str, pd.Series]) -> bool:

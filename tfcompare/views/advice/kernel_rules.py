@@ -33,12 +33,9 @@ def _sum(facts: Facts, kernels: pd.DataFrame, column: str = "total_duration_us")
     return float(kernels[column].sum()) if len(facts.kernels) else math.nan
 
 
-def _matching(kernels: pd.DataFrame, pattern: re.Pattern[str]) -> pd.Series:
-    return _holding(kernels["kernel_name"], pattern)
-
-
-def _holding(names: pd.Series, pattern: re.Pattern[str]) -> pd.Series:
+def _matching(kernels: pd.DataFrame, pattern: re.Pattern[str], column: str = "kernel_name") -> pd.Series:
     """Whether a name holds the pattern; each name is looked at once, as kernels share long ones."""
+    names = kernels[column]
     return names.isin([name for name in names.unique() if pattern.search(str(name))])
 
 
@@ -117,7 +114,8 @@ def layout(facts: Facts) -> Found | None:
     if layout_changes(facts) is not None:
         return None
     saves = LAYOUT_OF_KERNELS.of(facts) * facts.compute_share
-    if not (saves >= WORTH_IT and _of_convolutions(facts.kernels).any()):
+    is_convolution = _matching(facts.kernels, _CONVOLUTION, "op_name") | _matching(facts.kernels, _CONVOLUTION)
+    if not (saves >= WORTH_IT and is_convolution.any()):
         return None
     text = (
         f"Kernels that only transpose tensors or rearrange them for a convolution take {LAYOUT_TIME.text(facts)} "
@@ -133,11 +131,6 @@ def layout(facts: Facts) -> Found | None:
     )
     title = f"Layout changes take {LAYOUT_OF_KERNELS.text(facts)} of the kernel time"
     return Found(title, text, (LAYOUT_OF_KERNELS, LAYOUT_TIME, LAYOUT_KERNELS), GPU_GUIDE, saves)
-
-
-def _of_convolutions(kernels: pd.DataFrame) -> pd.Series:
-    """Whether a kernel is that of a convolution, by its op's name or its own."""
-    return _holding(kernels["op_name"], _CONVOLUTION) | _holding(kernels["kernel_name"], _CONVOLUTION)
 
 
 RULES = (mixed_precision, layout)

@@ -38,10 +38,6 @@ def _used(memory: pd.DataFrame) -> pd.Series:
     return memory["peak_bytes"] / memory["capacity_bytes"].where(memory["capacity_bytes"] > 0)
 
 
-def _fragmented(memory: pd.DataFrame) -> pd.Series:
-    return memory["fragmentation"].where(_used(memory) >= FILLED, 0.0)
-
-
 def _worst(memory: pd.DataFrame, how_bad: pd.Series) -> tuple[pd.Series, float] | None:
     """The memory (a row of `memory_summary`) with the worst score, and that score; None if there is none."""
     scores = how_bad.to_numpy(np.float64)
@@ -63,12 +59,11 @@ def _figures(row: pd.Series) -> tuple[Figure, Figure, Figure, Figure]:
 
         return take
 
+    used = of(lambda r: share_of(r["peak_bytes"], r["capacity_bytes"]))
     return (
         Figure("Peak", "bytes", of(lambda r: float(r["peak_bytes"])), memory_id),
         Figure("Capacity", "bytes", of(lambda r: float(r["capacity_bytes"])), memory_id),
-        Figure(
-            "Peak, share of capacity", SHARE, of(lambda r: share_of(r["peak_bytes"], r["capacity_bytes"])), memory_id
-        ),
+        Figure("Peak, share of capacity", SHARE, used, memory_id),
         Figure("Fragmentation at the peak", SHARE, of(lambda r: float(r["fragmentation"])), memory_id),
     )
 
@@ -100,7 +95,7 @@ def full(facts: Facts) -> Found | None:
 
 def fragmented(facts: Facts) -> Found | None:
     """The free space of a well-filled memory is fragmented."""
-    worst = _worst(facts.memory, _fragmented(facts.memory))
+    worst = _worst(facts.memory, facts.memory["fragmentation"].where(_used(facts.memory) >= FILLED, 0.0))
     if worst is None or not worst[1] >= FRAGMENTED:
         return None
     _, _, share, fragmentation = _figures(worst[0])
@@ -131,13 +126,13 @@ def _padding(facts: Facts) -> pd.DataFrame:
     return rows[(rows["size_bytes"] >= SMALLEST_PADDED) & (rows["size_bytes"] >= MOSTLY_PADDING * logical)]
 
 
-def _in_program(facts: Facts, program: str, column: str) -> float:
-    """The sum over the padded buffers of a program, on the host where it is largest."""
+def _padding_bytes(facts: Facts, program: str) -> float:
+    """The padding of the padded buffers of a program, on the host where it is largest."""
     rows = _padding(facts)
-    return float(rows[rows["program"] == program].groupby("host")[column].sum().max())
+    return float(rows[rows["program"] == program].groupby("host")["padding_bytes"].sum().max())
 
 
-def _peak_of(facts: Facts, program: str) -> float:
+def _peak_bytes(facts: Facts, program: str) -> float:
     """The peak of a program in a device's main memory."""
     rows = facts.hlo_memory
     rows = rows[(rows["program"] == program) & rows["is_live_at_peak"].astype(bool) & (rows["memory_space"] == 0)]
@@ -150,17 +145,13 @@ def padded(facts: Facts) -> Found | None:
     if rows.empty:
         return None
     program = str(rows.groupby("program")["padding_bytes"].sum().idxmax())
-    share = Figure(
-        "Padding, of the program's peak",
-        SHARE,
-        lambda f: share_of(_in_program(f, program, "padding_bytes"), _peak_of(f, program)),
-        program,
-    )
+    label = "Padding, of the program's peak"
+    share = Figure(label, SHARE, lambda f: share_of(_padding_bytes(f, program), _peak_bytes(f, program)), program)
     if not share.of(facts) >= PADDED:
         return None
     here = rows[rows["program"] == program]
     row = here.iloc[int(here["padding_bytes"].to_numpy().argmax())]
-    padding = Figure("Padding", "bytes", lambda f: _in_program(f, program, "padding_bytes"), program)
+    padding = Figure("Padding", "bytes", lambda f: _padding_bytes(f, program), program)
     text = (
         f"At the peak of {code(program)}, {padding.text(facts)} are padding: the device stores arrays in whole tiles. "
         f"The largest is {code(row['shape'])} of {code(row['hlo_op'])}. Give arrays a last dimension that is a "

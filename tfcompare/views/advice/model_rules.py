@@ -114,11 +114,8 @@ def _bias_ops(facts: Facts) -> pd.DataFrame:
     if not layers:
         return ops.iloc[:0]
     bias = ops[ops["op_type"].isin(["BiasAdd", "BiasAddGrad"])]
-    return bias[bias["op_name"].map(lambda name: _of_layer(str(name)).startswith(layers)).astype(bool)]
-
-
-def _of_layer(name: str) -> str:
-    return name.removeprefix("gradient_tape/").removeprefix("gradients/")
+    forward = bias["op_name"].str.removeprefix("gradient_tape/").str.removeprefix("gradients/")
+    return bias[forward.str.startswith(layers).astype(bool)]
 
 
 BIASED_LAYERS = Figure("Layers with a bias that is normalized away", "", lambda f: float(len(normalized_biases(f.ops))))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from functools import wraps
-from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
+import numpy as np
 import pandas as pd
 
 from tfcompare.units import share_of
@@ -72,7 +73,8 @@ def _share(facts: Facts, rows: pd.DataFrame) -> float:
 
 
 def _per_step(facts: Facts, rows: pd.DataFrame) -> float:
-    return facts.per_counted_step(_total_us(rows))
+    """Per step that counts; as it is where there are none."""
+    return _total_us(rows) / max(len(facts.steps), 1)
 
 
 @_once
@@ -81,19 +83,6 @@ def _products(facts: Facts) -> pd.DataFrame:
     rows = facts.hlo_ops[facts.hlo_ops["flops"] > 0] if facts.has_device else facts.hlo_ops.iloc[:0]
     is_product = (rows["category"] + " " + rows["hlo_op"]).str.contains(_PRODUCT, regex=True)
     return rows[is_product | rows["expression"].str.contains(_PRODUCT_OF_LIBRARY, case=False, regex=True)]
-
-
-def _where(rows: pd.DataFrame, chosen: list[bool]) -> pd.DataFrame:
-    return rows[pd.Series(chosen, rows.index, dtype=bool)]
-
-
-class _Misfit(NamedTuple):
-    """An array whose shape the device pads, and the dimension that is to blame."""
-
-    shape: str
-    dimension: int
-    padded: int
-    waste: int
 
 
 def misfit(expression: str) -> tuple[str, int, int] | None:
@@ -106,11 +95,14 @@ def misfit(expression: str) -> tuple[str, int, int] | None:
     if "conv" in expression and ":T(" not in expression:
         return None
     found = [one for match in _ARRAY.finditer(expression) if (one := _misfit(*match.groups())) is not None]
-    worst = max(found, key=lambda one: one.waste, default=None)
+    worst = max(found, key=lambda one: one[3], default=None)
     return worst[:3] if worst is not None else None
 
 
-def _misfit(name: str, sizes: str, order: str | None, sublanes: str | None, lanes: str | None) -> _Misfit | None:
+def _misfit(
+    name: str, sizes: str, order: str | None, sublanes: str | None, lanes: str | None
+) -> tuple[str, int, int, int] | None:
+    """As `misfit` of one array, and how many elements of padding it has (with a plain layout, its elements)."""
     dimensions = [int(size[:12]) for size in sizes.split(",") if size]
     if name not in _FLOATS or len(dimensions) < 2:
         return None
@@ -119,19 +111,17 @@ def _misfit(name: str, sizes: str, order: str | None, sublanes: str | None, lane
         elements = min(elements * size, _MOST_ELEMENTS)
     if order is None:
         odd = [size for size in dimensions[-2:] if size > 1 and size % TENSOR_CORE_MULTIPLE]
-        return _Misfit(shape, odd[-1], _padded(odd[-1], TENSOR_CORE_MULTIPLE), elements) if odd else None
+        return (shape, odd[-1], _padded(odd[-1], TENSOR_CORE_MULTIPLE), elements) if odd else None
     minor = [int(i) for i in order.split(",")[:2] if i and int(i[:3]) < len(dimensions)]
     if sublanes is None or lanes is None or len(minor) < 2 or not elements:
         return None
     tiles = {minor[0]: int(lanes[:6]), minor[1]: int(sublanes[:6])}
     ratios = {i: _padded(dimensions[i], tile) / dimensions[i] for i, tile in tiles.items() if tile}
-    growth = 1.0
-    for each in ratios.values():
-        growth *= each
+    growth = math.prod(ratios.values())
     if growth < MOSTLY_PADDING:
         return None
     worst = max(ratios, key=ratios.__getitem__)
-    return _Misfit(shape, dimensions[worst], _padded(dimensions[worst], tiles[worst]), int(elements * (growth - 1)))
+    return shape, dimensions[worst], _padded(dimensions[worst], tiles[worst]), int(elements * (growth - 1))
 
 
 def _padded(size: int, multiple: int) -> int:
@@ -144,11 +134,7 @@ def _idle_units(facts: Facts) -> pd.DataFrame:
     rows = _products(facts)
     use = rows["flops_per_s"] / rows["peak_flops_per_s"]
     rows = rows[(rows["bound_by"] == "compute") & (use < LOW_USE)]
-    return _where(rows, [misfit(text) is not None for text in rows["expression"]])
-
-
-def _above_roof_us(rows: pd.DataFrame) -> float:
-    return float((rows["self_time_us"] * (1 - rows["flops_per_s"] / rows["peak_flops_per_s"])).sum())
+    return rows[np.array([misfit(text) is not None for text in rows["expression"]], np.bool_)]
 
 
 IDLE_UNITS_SHARE = Figure("Such products, of the time in programs", SHARE, lambda f: _share(f, _idle_units(f)))
@@ -167,14 +153,15 @@ def _use_of(row: pd.Series) -> Figure:
 def matrix_units(facts: Facts) -> Found | None:
     """Matrix products use little of the matrix units, because their shapes have to be padded."""
     rows = _idle_units(facts)
-    saves = share_of(_above_roof_us(rows), _total_us(facts.hlo_ops)) * facts.op_share
+    above_roof_us = rows["self_time_us"] * (1 - rows["flops_per_s"] / rows["peak_flops_per_s"])
+    saves = share_of(float(above_roof_us.sum()), _total_us(facts.hlo_ops)) * facts.op_share
     if not saves >= WORTH_IT:
         return None
     row = longest(rows)
     shape, dimension, padded = misfit(str(row["expression"])) or ("", 0, 0)
     use, is_tiled = _use_of(row), ":T(" in str(row["expression"])
-    multiple = f"is no multiple of {TENSOR_CORE_MULTIPLE}, as tensor cores want"
-    cause = f"is padded to {padded:,}" if is_tiled else multiple
+    odd = f"is no multiple of {TENSOR_CORE_MULTIPLE}, as tensor cores want"
+    cause = f"is padded to {padded:,}" if is_tiled else odd
     text = (
         f"{code(row['hlo_op'])} of {code(row['program'])} reaches {use.text(facts)} of the device's peak FLOP rate: "
         f"dimension {dimension:,} of {code(shape)} {cause}. All such products take {IDLE_UNITS_TIME.text(facts)} "
@@ -205,13 +192,11 @@ AWAITED_COPIES_TIME = Figure("Waiting for copies", "µs", lambda f: _per_step(f,
 
 def awaited_copies(facts: Facts) -> Found | None:
     """Devices wait for the end of copies that they began earlier."""
-    share = AWAITED_COPIES_SHARE.of(facts)
-    saves = share * facts.op_share
+    saves = AWAITED_COPIES_SHARE.of(facts) * facts.op_share
     if not saves >= WORTH_IT:
         return None
     row = longest(_awaited_copies(facts))
-    expression = str(row["expression"])
-    arrays = _COPIED.findall(expression)
+    arrays = _COPIED.findall(str(row["expression"]))
     of_host = any(space == _HOST_SPACE for _, space in arrays)
     what = f" of {code(arrays[0][0])}" if arrays else ""
     where = "between the host's memory and the device's" if of_host else "within the device's memory"
@@ -239,7 +224,7 @@ def _layout_changes(facts: Facts) -> pd.DataFrame:
     may_be = names.str.contains(_LAYOUT, regex=True) | (facts.hlo_ops["category"] == _DATA_FORMATTING)
     rows = facts.hlo_ops[may_be & ~(facts.hlo_ops["flops"] > 0)]
     cells = zip(rows["hlo_op"], rows["category"], rows["expression"], rows["is_rematerialized"], strict=True)
-    return _where(rows, [LAYOUT in kinds_of(*cell) for cell in cells])
+    return rows[np.array([LAYOUT in kinds_of(*cell) for cell in cells], np.bool_)]
 
 
 LAYOUT_OF_PROGRAMS = Figure("Layout changes, of the time in programs", SHARE, lambda f: _share(f, _layout_changes(f)))
@@ -282,14 +267,8 @@ def _wide_products(facts: Facts) -> pd.DataFrame:
     """Products of 32-bit operands on TPUs; the rule `mixed_precision` has those on GPUs, by their kernels."""
     rows = _products(facts)
     rows = rows[rows["peak_flops_per_s"].notna() & (facts.info.device_type == TPU)]
-    return _where(rows, [_has_wide_operands(text) for text in rows["expression"]])
-
-
-def _has_wide_operands(expression: str) -> bool:
-    operands = _OPERANDS.findall(expression)
-    return any(one.startswith("f32[") for one in operands) and not any(
-        one.startswith(("bf16[", "f16[")) for one in operands
-    )
+    types = [{one.partition("[")[0] for one in _OPERANDS.findall(text)} for text in rows["expression"]]
+    return rows[np.array(["f32" in of and not of & {"bf16", "f16"} for of in types], np.bool_)]
 
 
 WIDE_OF_PROGRAMS = Figure("f32 matrix products, of the time in programs", SHARE, lambda f: _share(f, _wide_products(f)))
@@ -317,8 +296,7 @@ def wide_products(facts: Facts) -> Found | None:
         else "Set `tf.keras.mixed_precision.set_global_policy('mixed_bfloat16')` before the model is built."
     )
     title = f"Matrix products in f32 take {WIDE_OF_PROGRAMS.text(facts)} of the time in programs"
-    figures = (WIDE_OF_PROGRAMS, WIDE_TIME)
-    return Found(title, text, figures, TPU_GUIDE, saves if saves >= WORTH_IT else 0.0)
+    return Found(title, text, (WIDE_OF_PROGRAMS, WIDE_TIME), TPU_GUIDE, saves if saves >= WORTH_IT else 0.0)
 
 
 RULES = (matrix_units, awaited_copies, layout_changes, wide_products)

@@ -35,6 +35,10 @@ _ABSENT_WORDS = {
     "neither": "neither the baseline nor this run has it",
 }
 _ROW_PIXELS = 24
+_NAMES_PIXELS = {0: 24, -35: 96, -60: 132}
+"""The height of the runs' names below the columns, by their angle."""
+_TICKS = {"tickvals": [-3, -2, -1, 0, 1, 2, 3], "ticktext": ["÷8", "÷4", "÷2", "equal", "×2", "×4", "×8"]}
+_COLOUR_BAR = {"thickness": 10, "outlinewidth": 0, "xpad": 6, **_TICKS}
 _NOTICEABLE = 1.02
 
 
@@ -46,30 +50,21 @@ def step_times(runs: pd.DataFrame) -> go.Figure:
     """
     scale = style.time_scale(runs["step_time_us_ninetieth"])
     thick = "thick: 95 % confidence interval; " if runs["interval_low"].notna().any() else ""
-    result = style.figure(
-        "Step time of every run, oldest first",
-        f"marker: mean step; {thick}thin: 80 % of the steps",
-        height=420,
-    )
-    runs = runs.assign(place=np.arange(len(runs), dtype=np.float64), baseline_us=_baseline_us(runs))
+    notes = f"marker: mean step; {thick}thin: 80 % of the steps"
+    result = style.figure("Step time of every run, oldest first", notes, height=420)
+    baseline = float(runs.loc[runs["role"] == "baseline", "step_time_us_mean"].max())  # NaN without it
+    runs = runs.assign(place=np.arange(len(runs), dtype=np.float64), baseline_us=baseline)
     result.add_trace(_vertical_lines(runs, "step_time_us_tenth", "step_time_us_ninetieth", scale, _NEUTRAL, 1.5))
     for word in ("", *SIGNS):
         for evidence, rows in runs[runs["verdict"] == word].groupby("evidence"):
             result.add_traces(_verdict_traces(word, str(evidence), rows, scale))
-    if not np.isnan(baseline := float(runs["baseline_us"].max())):
+    if not np.isnan(baseline):
         result.add_hline(y=baseline / scale.size, line_width=1, line_dash="dash", line_color=style.BASELINE_COLOUR)
     labels = [style.safe(label) for label in style.shorten_distinct(runs["name"].tolist(), RUN_LENGTH)]
-    result.update_xaxes(
-        tickvals=runs["place"], ticktext=labels, range=[-0.6, len(runs) - 0.4], zeroline=False, showgrid=False,
-        tickangle=_angle(len(runs)),
-    )  # fmt: skip
+    result.update_xaxes(tickvals=runs["place"], ticktext=labels, tickangle=_angle(len(runs)))
+    result.update_xaxes(range=[-0.6, len(runs) - 0.4], zeroline=False, showgrid=False)
     result.update_yaxes(**_time_axis(runs, scale))
     return result
-
-
-def _baseline_us(runs: pd.DataFrame) -> float:
-    of_baseline = runs.loc[runs["role"] == "baseline", "step_time_us_mean"]
-    return float(of_baseline.iloc[0]) if len(of_baseline) else float("nan")
 
 
 def _angle(columns: int) -> int:
@@ -88,12 +83,9 @@ def _vertical_lines(
     runs: pd.DataFrame, low: str, high: str, scale: style.Scale, colour: str, width: float, **more: Any
 ) -> go.Scatter:
     """One line per run, from the value in column `low` to that in `high`."""
-    gap = np.full(len(runs), np.nan)
-    y = np.column_stack([scale.of(runs[low]), scale.of(runs[high]), gap]).ravel()
-    return go.Scatter(
-        x=np.repeat(runs["place"].to_numpy(), 3), y=y, mode="lines", line={"color": colour, "width": width},
-        hoverinfo="skip", showlegend=False, **more,
-    )  # fmt: skip
+    y = np.column_stack([scale.of(runs[low]), scale.of(runs[high]), np.full(len(runs), np.nan)]).ravel()
+    x, line = np.repeat(runs["place"].to_numpy(), 3), {"color": colour, "width": width}
+    return go.Scatter(x=x, y=y, mode="lines", line=line, hoverinfo="skip", showlegend=False, **more)
 
 
 def _verdict_traces(word: str, evidence: str, rows: pd.DataFrame, scale: style.Scale) -> list[go.Scatter]:
@@ -102,25 +94,13 @@ def _verdict_traces(word: str, evidence: str, rows: pd.DataFrame, scale: style.S
     ends = rows.assign(low=rows["baseline_us"] * rows["interval_low"], high=rows["baseline_us"] * rows["interval_high"])
     name = text_of(word, evidence) if word else "Baseline"
     symbol = _SYMBOLS.get(word, style.BASELINE_SYMBOL)
-    markers = go.Scatter(
-        name=name,
-        x=rows["place"],
-        y=scale.of(rows["step_time_us_mean"]),
-        mode="markers",
-        marker={"symbol": symbol, "size": 11, "color": colour, "line": _outline(symbol, colour)},
-        customdata=_run_texts(rows, name),
-        hovertemplate="<b>%{customdata[0]}</b><br>%{customdata[1]}<extra></extra>",
-    )
+    outline = {"width": 2 if symbol.endswith(("-open", "-thin")) else 0, "color": colour}  # all of an open symbol
+    marker = {"symbol": symbol, "size": 11, "color": colour, "line": outline}
+    hover = [[style.wrap_text(row["name"]), "<br>".join(_run_lines(row, name))] for row in rows.to_dict("records")]
+    template = "<b>%{customdata[0]}</b><br>%{customdata[1]}<extra></extra>"
+    markers = go.Scatter(name=name, x=rows["place"], y=scale.of(rows["step_time_us_mean"]), mode="markers")
+    markers.update(marker=marker, customdata=hover, hovertemplate=template)
     return [_vertical_lines(ends, "low", "high", scale, colour, 5, opacity=0.55), markers]
-
-
-def _outline(symbol: str, colour: str) -> dict[str, Any]:
-    """The outline of a marker; open symbols consist of it alone."""
-    return {"width": 2 if symbol.endswith(("-open", "-thin")) else 0, "color": colour}
-
-
-def _run_texts(rows: pd.DataFrame, name: str) -> list[list[str]]:
-    return [[style.wrap_text(row["name"]), "<br>".join(_run_lines(row, name))] for row in rows.to_dict("records")]
 
 
 def _run_lines(row: Mapping[Any, Any], verdict: str) -> list[str]:
@@ -131,11 +111,10 @@ def _run_lines(row: Mapping[Any, Any], verdict: str) -> list[str]:
         f"median {format_time_us(row['step_time_us_median'])}",
         f"80 % of the steps: {tenth} to {ninetieth}",
     ]
-    if not np.isnan(row["interval_low"]):
-        interval = f"{format_ratio(row['interval_low'])} to {format_ratio(row['interval_high'])}"
-        lines.append(f"candidate ÷ baseline: {format_ratio(row['ratio'])} ({interval})")
-    elif not np.isnan(row["ratio"]):
-        lines.append(f"candidate ÷ baseline: {format_ratio(row['ratio'])}")
+    if not np.isnan(row["ratio"]):
+        low, high = (row[f"interval_{end}"] for end in ("low", "high"))
+        interval = "" if np.isnan(low) else f" ({format_ratio(low)} to {format_ratio(high)})"
+        lines.append(f"candidate ÷ baseline: {format_ratio(row['ratio'])}{interval}")
     lines += [style.wrap_text(text) for text in (row["reason"], row["caveat"]) if text]
     return [*lines, f"recorded {row['start_time']:%Y-%m-%d %H:%M:%S} UTC"]
 
@@ -145,43 +124,36 @@ def change_map(cells: pd.DataFrame, names: Mapping[str, str], *, per: str) -> go
 
     `cells` is the result of `tools.many_runs.changes_by_run`; `names` maps candidate ids to names, in column order.
     """
-    by_type = "op_name" not in cells.columns
+    by = "op_name" if "op_name" in cells.columns else "op_type"
     rows = cells.drop_duplicates("row").sort_values("row")
-    result = style.figure(
-        f"Change of self time by {'op type' if by_type else 'op'} and run, oldest run first",
-        f"candidate ÷ baseline, per {per}; blue: less, orange: more time; – gone, + new",
-        height=72 + _ROW_PIXELS * max(len(rows), 3) + _names_pixels(len(names)),
-        legend_rows=0,
-    )
+    title = f"Change of self time by {'op' if by == 'op_name' else 'op type'} and run, oldest run first"
+    notes = f"candidate ÷ baseline, per {per}; blue: less, orange: more time; – gone, + new"
+    angle = _angle(len(names))
+    height = 72 + _ROW_PIXELS * max(len(rows), 3) + _NAMES_PIXELS[angle]
+    result = style.figure(title, notes, height=height, legend_rows=0)
     texts = {part: _grid(cells, names, values) for part, values in _texts(cells, len(names)).items()}
     both = _grid(cells, names, (cells["status"] == MATCHED).tolist()).astype(bool)
     z = _grid(cells, names, log_ratio(*(cells[f"{side}_us"].to_numpy() for side in SIDES)).tolist())
-    shared = {"customdata": texts["hover"], "hovertemplate": "%{customdata}<extra></extra>", "xgap": 2, "ygap": 2}
     absent = {"colorscale": [[0, _NEUTRAL], [1, _NEUTRAL]], "opacity": 0.16, "showscale": False, "hoverinfo": "none"}
-    result.add_trace(go.Heatmap(z=np.where(both, np.nan, 0.0), **absent, xgap=2, ygap=2))
-    result.add_trace(
-        go.Heatmap(
-            z=np.where(both, z.astype(np.float64), np.nan), text=texts["cell"], texttemplate="%{text}",
-            textfont={"color": "white", "size": 11}, zmin=-CLIP, zmax=CLIP, colorscale=COLOURS,
-            colorbar=_colorbar(), hoverongaps=False, **shared,
-        )
-    )  # fmt: skip
-    result.add_trace(_absent_marks(both, texts))
-    result.update_xaxes(
-        tickvals=list(range(len(names))), showgrid=False, zeroline=False, range=[-0.5, len(names) - 0.5],
-        ticktext=[style.safe(label) for label in style.shorten_distinct(list(names.values()), RUN_LENGTH)],
-        tickangle=_angle(len(names)),
-    )  # fmt: skip
-    result.update_yaxes(
-        tickvals=list(range(len(rows))), ticktext=_row_labels(rows), showgrid=False, zeroline=False,
-        range=[len(rows) - 0.5, -0.5],
-    )  # fmt: skip
-    return result
-
-
-def _names_pixels(columns: int) -> int:
-    """Height for the runs' names below the columns."""
-    return {0: 24, -35: 96, -60: 132}[_angle(columns)]
+    result.add_heatmap(z=np.where(both, np.nan, 0.0), **absent)
+    z = np.where(both, z.astype(np.float64), np.nan)
+    text = {"text": texts["cell"], "texttemplate": "%{text}", "textfont": {"color": "white", "size": 11}}
+    colours = {"zmin": -CLIP, "zmax": CLIP, "colorscale": COLOURS, "colorbar": _COLOUR_BAR}
+    result.add_heatmap(z=z, customdata=texts["hover"], hoverongaps=False, **text, **colours)
+    result.update_traces(xgap=2, ygap=2)
+    y, x = np.nonzero(~both)  # the signs in cells of ops that only one side has
+    sign = {"mode": "text", "text": texts["cell"][y, x], "textfont": {"color": _NEUTRAL, "size": 14}}
+    result.add_scatter(x=x, y=y, **sign, customdata=texts["hover"][y, x], showlegend=False)
+    for trace in result.data[1:]:
+        trace.hovertemplate = "%{customdata}<extra></extra>"
+    labels = style.shorten_distinct(rows[by].tolist(), OP_LENGTH)
+    if rows["host_or_device"].nunique() > 1:
+        labels = [f"{label} · {place_word(place)}" for label, place in zip(labels, rows["host_or_device"], strict=True)]
+    runs = style.shorten_distinct(list(names.values()), RUN_LENGTH)
+    result.update_xaxes(tickvals=list(range(len(names))), ticktext=list(map(style.safe, runs)), tickangle=angle)
+    result.update_xaxes(showgrid=False, zeroline=False, range=[-0.5, len(names) - 0.5])
+    result.update_yaxes(tickvals=list(range(len(rows))), ticktext=list(map(style.safe, labels)))
+    return result.update_yaxes(showgrid=False, zeroline=False, range=[len(rows) - 0.5, -0.5])
 
 
 def _grid(cells: pd.DataFrame, names: Mapping[str, str], values: list[Any]) -> Any:
@@ -195,13 +167,9 @@ def _grid(cells: pd.DataFrame, names: Mapping[str, str], values: list[Any]) -> A
 
 def _texts(cells: pd.DataFrame, columns: int) -> dict[str, list[str]]:
     write = _ratio_text if columns <= MAX_NUMERIC_COLUMNS else _direction
-    return {
-        "cell": [
-            write(ratio) if status == MATCHED else _ABSENT[status]
-            for status, ratio in zip(cells["status"], cells["ratio"], strict=True)
-        ],
-        "hover": [_hover(row) for row in cells.itertuples()],
-    }
+    ratios = zip(cells["status"], cells["ratio"], strict=True)
+    texts = [write(ratio) if status == MATCHED else _ABSENT[status] for status, ratio in ratios]
+    return {"cell": texts, "hover": [_hover(row) for row in cells.itertuples()]}
 
 
 def _ratio_text(ratio: float) -> str:
@@ -230,27 +198,3 @@ def _hover(row: Any) -> str:
     else:
         lines.append(_ABSENT_WORDS[row.status])
     return "<br>".join(lines)
-
-
-def _absent_marks(both: Any, texts: dict[str, Any]) -> go.Scatter:
-    """The signs in cells of ops that only one side has."""
-    y, x = np.nonzero(~both)
-    return go.Scatter(
-        x=x, y=y, mode="text", text=texts["cell"][y, x], textfont={"color": _NEUTRAL, "size": 14}, showlegend=False,
-        customdata=texts["hover"][y, x], hovertemplate="%{customdata}<extra></extra>",
-    )  # fmt: skip
-
-
-def _row_labels(rows: pd.DataFrame) -> list[str]:
-    names = rows["op_name" if "op_name" in rows else "op_type"].tolist()
-    labels = style.shorten_distinct(names, OP_LENGTH)
-    if rows["host_or_device"].nunique() > 1:
-        labels = [f"{label} · {place_word(place)}" for label, place in zip(labels, rows["host_or_device"], strict=True)]
-    return [style.safe(label) for label in labels]
-
-
-def _colorbar() -> dict[str, Any]:
-    return {
-        "thickness": 10, "outlinewidth": 0, "xpad": 6, "tickvals": [-3, -2, -1, 0, 1, 2, 3],
-        "ticktext": ["÷8", "÷4", "÷2", "equal", "×2", "×4", "×8"],
-    }  # fmt: skip

@@ -17,6 +17,7 @@ from tfcompare.compare.iterations import ALIKE
 from tfcompare.compare.matching.tiers import CANONICAL, FUSED
 from tfcompare.compare.pairs import Pairs, pair_with, pairs_of
 from tfcompare.compare.pooling import median_of
+from tfcompare.compare.stats.verdict import Verdict
 from tfcompare.compare.step_time_verdict import knows_step_time, step_time_us
 from tfcompare.errors import Unknown
 from tfcompare.views.input.figures import wait_of_side
@@ -38,27 +39,11 @@ CANDIDATE = "candidate"
 NEITHER = "neither"
 """Status of an op that neither the baseline nor this candidate has: another candidate has it."""
 
+_STEP_TIMES = ("step_time_us_median", "step_time_us_tenth", "step_time_us_ninetieth")
 COLUMNS = (
-    "run",
-    "name",
-    "role",
-    "steps",
-    "step_time_us_mean",
-    "step_time_us_median",
-    "step_time_us_tenth",
-    "step_time_us_ninetieth",
-    "verdict",
-    "evidence",
-    "ratio",
-    "interval_low",
-    "interval_high",
-    "reason",
-    "caveat",
-    "peak_bytes",
-    "peak_bytes_delta",
-    "input_share",
-    "start_time",
-    "start_time_source",
+    *("run", "name", "role", "steps", "step_time_us_mean", *_STEP_TIMES),
+    *("verdict", "evidence", "ratio", "interval_low", "interval_high", "reason", "caveat"),
+    *("peak_bytes", "peak_bytes_delta", "input_share", "start_time", "start_time_source"),
 )
 """The columns of `runs_table`."""
 
@@ -82,7 +67,7 @@ def runs_table(pairs: Pairs) -> pd.DataFrame:
     rows = []
     every = [None, *pairs_of(pairs)]
     for side, pair in zip(pairs.sides, every, strict=False):
-        run, verdict = side.run, pair.verdict if pair else None
+        run, verdict = side.run, pair.verdict if pair else Verdict("", "")
         ours, theirs = pair.iterations if pair else ALIKE
         rows.append(
             {
@@ -92,29 +77,27 @@ def runs_table(pairs: Pairs) -> pd.DataFrame:
                 "step_time_us_mean": step_time_us(side),
                 "iterations": theirs / ours,
                 **_step_times(side),
-                "verdict": verdict.word if verdict else "",
-                "evidence": verdict.evidence if verdict else "",
-                "interval_low": verdict.low if verdict else math.nan,
-                "interval_high": verdict.high if verdict else math.nan,
-                "reason": verdict.reason if verdict else "",
-                "caveat": verdict.caveat if verdict else "",
+                "verdict": verdict.word,
+                "evidence": verdict.evidence,
+                "reason": verdict.reason,
+                "caveat": verdict.caveat,
+                "interval_low": verdict.low,
+                "interval_high": verdict.high,
                 "peak_bytes": median_of(side.each(peak_bytes)),
                 "input_share": wait_of_side(side).share.average,
                 "start_time": run.info.start_time,
                 "start_time_source": run.info.start_time_source,
             }
         )
-    return _beside_the_baseline(pd.DataFrame(rows))[list(COLUMNS)]
-
-
-def _beside_the_baseline(runs: pd.DataFrame) -> pd.DataFrame:
-    """The rows with the columns relative to the baseline: the ratio of step times and the change of the memory peak."""
+    runs = pd.DataFrame(rows)
     is_candidate = runs["role"] == CANDIDATE
-    of_work = runs["step_time_us_mean"] / runs["iterations"]
-    ratio = (of_work / of_work.iloc[0]).where(is_candidate)
+    per_iteration = runs["step_time_us_mean"] / runs["iterations"]
     peak = runs["peak_bytes"].astype("Int64")
-    delta = (peak - peak.iloc[0]).where(is_candidate)
-    return runs.assign(ratio=ratio, peak_bytes=peak, peak_bytes_delta=delta)
+    ratios, deltas = (
+        (per_iteration / per_iteration.iloc[0]).where(is_candidate),
+        (peak - peak.iloc[0]).where(is_candidate),
+    )
+    return runs.assign(ratio=ratios, peak_bytes=peak, peak_bytes_delta=deltas)[list(COLUMNS)]
 
 
 def fastest_first(runs: pd.DataFrame) -> pd.DataFrame:
@@ -154,7 +137,8 @@ def side_by_side(pairs: Pairs, name: str) -> pd.DataFrame:
     """
     table = schema.table(name)
     if table.headline is None or not table.has_diff:
-        raise Unknown("table with a headline metric", name, tables_with_headline())
+        known = [one.name for one in schema.TABLES.values() if one.has_diff and one.headline is not None]
+        raise Unknown("table with a headline metric", name, known)
     rows = pairs.diffs(name)
     metric = table.headline
     if name == schema.OP_STATS.name:
@@ -176,11 +160,6 @@ def side_by_side(pairs: Pairs, name: str) -> pd.DataFrame:
         moved.append(change(found["value_0"], values).abs())
     order = pd.concat(moved, axis=1).max(axis=1).sort_values(ascending=False, kind="stable").index
     return found.loc[order].reset_index().drop(columns="is_added")
-
-
-def tables_with_headline() -> list[str]:
-    """The tables that `side_by_side` takes."""
-    return [table.name for table in schema.TABLES.values() if table.has_diff and table.headline is not None]
 
 
 def changes_by_run(diff: pd.DataFrame, by: By = "op_name", n: int = ROWS) -> pd.DataFrame:
@@ -211,8 +190,10 @@ def changes_by_run(diff: pd.DataFrame, by: By = "op_name", n: int = ROWS) -> pd.
     moved = moved[moved["moved_us"] > 0].sort_values(["moved_us", *keys], ascending=[False] + [True] * len(keys))
     chosen = moved.head(n).drop(columns="moved_us").reset_index(drop=True).rename_axis("row").reset_index()
     grid = chosen.merge(candidates.to_frame(), how="cross")
-    found = grid.merge(cells.drop(columns="moved_us"), on=[*keys, "candidate"], how="left")
-    return _with_empty_cells_named(found).drop(columns="is_added", errors="ignore")
+    found: pd.DataFrame = grid.merge(cells.drop(columns="moved_us"), on=[*keys, "candidate"], how="left")
+    for name, empty in (("status", NEITHER), ("verdict", ""), ("evidence", "")):
+        found[name] = found[name].fillna(empty).astype("str")
+    return found.drop(columns="is_added", errors="ignore")
 
 
 def _alike_for_all(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
@@ -225,11 +206,10 @@ def _alike_for_all(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
         return rows
     label = fused["op_type"].str.partition(" → ")[0]
     parts = single_ops(fused, BASELINE)
-    names = {
-        tuple(op): (label[row], fused["op_name"][row])
-        for row, *op in parts[[*_TYPE, "op_name"]].itertuples(name=None)
-    } | {(place, text, name): (text, name) for place, text, name in
-         zip(fused["host_or_device"], label, fused["op_name"], strict=True)}  # fmt: skip
+    single = parts[[*_TYPE, "op_name"]].itertuples(name=None)
+    names = {tuple(op): (label[row], fused["op_name"][row]) for row, *op in single}
+    whole_ops = zip(fused["host_or_device"], label, fused["op_name"], strict=True)
+    names |= {(place, text, name): (text, name) for place, text, name in whole_ops}
     types = rows["op_type"].where(rows["match"] != FUSED, label.reindex(rows.index))
     keys = zip(rows["host_or_device"], types, rows["op_name"], rows["status"], strict=True)
     found = [names.get((place, text, name)) if status != ADDED else None for place, text, name, status in keys]
@@ -239,29 +219,20 @@ def _alike_for_all(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
     rows.loc[is_named, ["op_type", "op_name"]] = named
     rows.loc[is_named, "op_type_candidate"] = named["op_type"]
     whole = rows[is_named].groupby(["candidate", "host", *_TYPE, "op_name"], as_index=False, sort=False)
-    sums = whole.first().assign(**{f"{metric}_{side}": whole[f"{metric}_{side}"].sum(min_count=1)[f"{metric}_{side}"]
-                                   for side in (BASELINE, CANDIDATE)})  # fmt: skip
+    sums = whole.first()
+    for column in (f"{metric}_{BASELINE}", f"{metric}_{CANDIDATE}"):
+        sums[column] = whole[column].sum(min_count=1)[column]
     sums[f"{metric}_ratio"] = ratio(sums[f"{metric}_{BASELINE}"], sums[f"{metric}_{CANDIDATE}"])
     sums["verdict"] = sums["verdict"].where(whole.size()["size"] == 1, "")
     return pd.concat([rows[~is_named], sums[rows.columns]], ignore_index=True)
 
 
-def _with_empty_cells_named(cells: pd.DataFrame) -> pd.DataFrame:
-    """The cells with status `neither` for ops that neither the baseline nor the candidate has."""
-    return cells.assign(
-        status=cells["status"].fillna(NEITHER).astype("str"),
-        verdict=cells["verdict"].fillna("").astype("str"),
-        evidence=cells["evidence"].fillna("").astype("str"),
-    )
-
-
 def _step_times(side: Side) -> dict[str, Any]:
-    names = ("step_time_us_median", "step_time_us_tenth", "step_time_us_ninetieth")
     durations = np.concatenate([times.included[0] for times in side.step_times_us])
     if not durations.size or not all(knows_step_time(run.info) for run in side.runs):
-        return {"steps": 0, **dict.fromkeys(names, math.nan)}
+        return {"steps": 0, **dict.fromkeys(_STEP_TIMES, math.nan)}
     figures = [float(np.median(durations)), *(float(np.quantile(durations, share)) for share in _SPREAD)]
-    return {"steps": len(durations), **dict(zip(names, figures, strict=True))}
+    return {"steps": len(durations), **dict(zip(_STEP_TIMES, figures, strict=True))}
 
 
 def peak_bytes(run: Run, host: str | None) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC
 from functools import partial
 from typing import Literal
@@ -28,10 +28,15 @@ from tfcompare.views.verdict_marks import text_of
 from tfcompare.views.view import View
 
 TABLES = {
-    "op_stats": "ops", "kernel_stats": "kernels", "hlo_ops": "XLA instructions", "memory_summary": "peak memory",
-    "memory_peak": "allocations at the peak", "input_pipeline": "input ops", "copies": "copies",
+    "op_stats": "ops",
+    "kernel_stats": "kernels",
+    "hlo_ops": "XLA instructions",
+    "memory_summary": "peak memory",
+    "memory_peak": "allocations at the peak",
+    "input_pipeline": "input ops",
+    "copies": "copies",
     "compilations": "compilations",
-}  # fmt: skip
+}
 """What a table with a column for each run can be about."""
 GROUPINGS: dict[By, str] = {"op_name": "op", "op_type": "op type"}
 REFERENCE = "● baseline"
@@ -72,23 +77,14 @@ def ranking(pair: Pair) -> Iterator[Block]:
     times = {f"{step_time}_{of}": scale.of(rows[f"step_time_us_{of}"]) for of in ("mean", "median")}
     words = zip(*(rows[name] for name in ("role", "verdict", "evidence", "caveat")), strict=True)
     starts = zip(rows["start_time"], rows["start_time_source"], strict=True)
-    rows = rows.assign(**times).assign(
-        verdict_text=[_verdict_text(*row) for row in words],
-        start_time=[
-            f"{when.astimezone(UTC):%Y-%m-%d %H:%M:%S}{'' if source == 'profile' else ' *'}" for when, source in starts
-        ],
-    )
-    columns = [column for column in _columns(step_time, scale.unit) if rows[column.name].notna().any()]
-    yield Table(
-        schema.OP_STATS,
-        "All runs, fastest first",
-        rows,
-        [column.name for column in columns],
-        others={column.name: column for column in columns},
-        address="runs_",
-        file="all_runs",
-        everything=lambda: many_runs.fastest_first(runs),
-    )
+    recorded = [
+        f"{when.astimezone(UTC):%Y-%m-%d %H:%M:%S}{'' if source == 'profile' else ' *'}" for when, source in starts
+    ]
+    rows = rows.assign(**times, verdict_text=[_verdict_text(*row) for row in words], start_time=recorded)
+    columns = {one.name: one for one in _columns(step_time, scale.unit) if rows[one.name].notna().any()}
+    every = partial(many_runs.fastest_first, runs)
+    title, shown = "All runs, fastest first", list(columns)
+    yield Table(schema.OP_STATS, title, rows, shown, everything=every, address="runs_", others=columns, file="all_runs")
     candidates = runs[runs["role"] != BASELINE]
     for caveat, of_caveat in candidates[candidates["caveat"] != ""].groupby("caveat", sort=False):
         of_all = len(of_caveat) == len(candidates)
@@ -109,11 +105,11 @@ def _fastest(pair: Pair) -> str:
     first = f"{as_code(names[1])}{' (the baseline)' if found.candidate is pair.baseline else ''}"
     if verdict == IDENTICAL:
         return f"{first} and {as_code(names[0])}, the same capture, have the shortest step of {len(runs):,} runs."
-    said = headline(found, names)
-    if said.predicate and not verdict.caveat:
-        return f"{first} is the fastest of {len(runs):,} runs: it {said.predicate}."
+    change = headline(found, names)
+    if change.predicate and not verdict.caveat:
+        return f"{first} is the fastest of {len(runs):,} runs: it {change.predicate}."
     but = f" But {as_markdown(verdict.caveat)}." if verdict.caveat else ""
-    return f"{first} has the shortest step of {len(runs):,} runs; {said.clause}.{but}"
+    return f"{first} has the shortest step of {len(runs):,} runs; {change.clause}.{but}"
 
 
 def _runs(pair: Pair) -> pd.DataFrame:
@@ -133,6 +129,7 @@ def _verdict_text(role: str, verdict: str, evidence: str, caveat: str) -> str:
 def _columns(step_time: str, unit: str) -> list[Shown]:
     change = "Step time, candidate ÷ baseline"
     largest = "The largest peak of any memory within the profile."
+    less = f"{largest} Less the baseline's."
     differs = "Whether the step time differs from the baseline's significantly. * See below."
     recorded = "When the profile began. * No time in the profile: its folder's."
     return [
@@ -144,9 +141,7 @@ def _columns(step_time: str, unit: str) -> list[Shown]:
         Shown("interval_low", change, "At least", "Lower end of the 95 % confidence interval of the ratio.", "ratio"),
         Shown("interval_high", change, "At most", "Upper end of the 95 % confidence interval of the ratio.", "ratio"),
         Shown("peak_bytes", "Peak memory (bytes)", "Peak", largest, "number", "bytes"),
-        Shown(
-            "peak_bytes_delta", "Peak memory (bytes)", "Change", f"{largest} Less the baseline's.", "change", "bytes"
-        ),
+        Shown("peak_bytes_delta", "Peak memory (bytes)", "Change", less, "change", "bytes"),
         Shown("input_share", "Input", "Share", "Share of the step time spent waiting for input.", "share"),
         Shown("start_time", "", "Recorded (UTC)", recorded, "text"),
     ]
@@ -157,25 +152,23 @@ def _step_times(pair: Pair) -> Iterator[Block]:
     runs = _runs(pair)
     timed = runs["step_time_us_mean"].notna()
     if not timed.any():
-        yield Text(
-            "No step times to show: none of these runs marks its steps. "
-            f"{capitalized(how_to_mark_steps(run.info for run in pair.among.runs))}.",
-            "notice",
-        )
+        how = capitalized(how_to_mark_steps(run.info for run in pair.among.runs))
+        yield Text(f"No step times to show: none of these runs marks its steps. {how}.", "notice")
         return
     yield Chart("all_step_times", lambda: charts.step_times(many_runs.in_time_order(runs[timed])))
     if not timed.all():
-        yield Text(
-            f"Not drawn, since they mark no steps: {', '.join(map(as_code, runs.loc[~timed, 'name']))}.", "quiet"
-        )
+        others = ", ".join(map(as_code, runs.loc[~timed, "name"]))
+        yield Text(f"Not drawn, since they mark no steps: {others}.", "quiet")
 
 
 def _changes(pair: Pair, options: Options) -> Iterator[Block]:
     """The ops with the largest change in any run, shown for all runs."""
     by, runs = options.changes_by, _runs(pair)
-    cells = pair.among.cached(
-        ("changes by run", by), lambda: many_runs.changes_by_run(pair.among.diffs("op_stats"), by)
-    )
+
+    def make() -> pd.DataFrame:
+        return many_runs.changes_by_run(pair.among.diffs("op_stats"), by)
+
+    cells = pair.among.cached(("changes by run", by), make)
     if cells.empty:
         yield Text("No op's self time differs between the baseline and any of these runs.", "notice")
         return
@@ -194,8 +187,7 @@ def _tables(pair: Pair) -> dict[str, str]:
 def _beside(pair: Pair, options: Options) -> Iterator[Block]:
     """A table's figures in all runs, a column for each."""
     table = schema.table(options.beside)
-    make = partial(many_runs.side_by_side, pair.among, table.name)
-    rows = pair.among.cached(("beside", table.name), make)
+    rows = pair.among.cached(("beside", table.name), partial(many_runs.side_by_side, pair.among, table.name))
     keys = [key for key in table.keys if rows[key].nunique() > 1] or [table.keys[-1]]
     headline = table.column(str(table.headline))
     per = f"/{pair.per_what}" if headline.kind == "sum" and pair.per != "run" else ""
@@ -207,11 +199,10 @@ def _beside(pair: Pair, options: Options) -> Iterator[Block]:
         if position:
             figures.append(Shown(f"ratio_{position}", of_run, "Ratio", "Candidate ÷ baseline.", "ratio"))
     names = sorted(keys, key=lambda key: key not in NAMES)
-    yield Table(
-        table, TABLES[table.name].capitalize(), rows, [*names, *(one.name for one in figures)],
-        others={one.name: one for one in figures}, address="beside_", file=f"{table.name}_of_all_runs",
-        nothing="None of these runs has any.", everything=lambda: rows,
-    )  # fmt: skip
+    shown, others = [*names, *(one.name for one in figures)], {one.name: one for one in figures}
+    title, file = TABLES[table.name].capitalize(), f"{table.name}_of_all_runs"
+    found = Table(table, title, rows, shown, others=others, address="beside_", file=file, everything=lambda: rows)
+    yield replace(found, nothing="None of these runs has any.")
 
 
 def _why_not(pair: Pair) -> str:

@@ -22,11 +22,11 @@ from tfcompare.views.series import figures as tool
 from tfcompare.views.series.figures import THROUGHPUT, Metric, Opener, label_of
 
 T = TypeVar("T")
-COLUMNS = ("run", "name", "recorded", "label", "run_before", "label_before", "before", "after", "ratio", "ratio_low",
-           "ratio_high", "p", "runs_before", "runs_after")  # fmt: skip
+_RATIO = ("ratio", "ratio_low", "ratio_high", "p")
+_AROUND = ("run_before", "label_before", "before", "after")
+COLUMNS = ("run", "name", "recorded", "label", *_AROUND, *_RATIO, "runs_before", "runs_after")
 """The columns of `changes`."""
-OP_COLUMNS = ("host_or_device", "op_type", "op_name", "run", "label", "delta_us", "ratio", "ratio_low", "ratio_high",
-              "p")  # fmt: skip
+OP_COLUMNS = ("host_or_device", "op_type", "op_name", "run", "label", "delta_us", *_RATIO)
 """The columns of `op_changes`."""
 NO_OP = "no op running"
 OTHER_HOSTS = "other hosts slower"
@@ -53,9 +53,9 @@ def changes(rows: pd.DataFrame) -> pd.DataFrame:
     out = []
     for point in change_points(known["value"].to_numpy(np.float64)):
         after, before = known.iloc[point.at], known.iloc[point.at - 1]
-        out.append((after["run"], after["name"], after["recorded"], after["label"], before["run"], before["label"],
-                    point.before, point.after, point.ratio, point.low, point.high, point.p, point.at - point.first,
-                    point.end - point.at))  # fmt: skip
+        first = (after["run"], after["name"], after["recorded"], after["label"], before["run"], before["label"])
+        size = (point.before, point.after, point.ratio, point.low, point.high, point.p)
+        out.append((*first, *size, point.at - point.first, point.end - point.at))
     return pd.DataFrame(out, columns=list(COLUMNS))
 
 
@@ -120,9 +120,9 @@ class Series:
         ids = [run.id for run in self.runs]
         edges = [0, *(ids.index(run) for run in self.changes["run"]), len(ids)]
         first, at, end = edges[position : position + 3]
-        times_of = period_times_us if self.metric.kind == THROUGHPUT else wall_times_us
         nearest = self.runs[max(at - NEAREST, first) : min(at + NEAREST, end)]
-        times = self._read(nearest, lambda run: times_of(run) if run.info.has_step_times else None)
+        of_periods = self.metric.kind == THROUGHPUT
+        times = self._read(nearest, lambda run: wall_times_us(run, of_periods) if run.info.has_step_times else None)
         known = {run: of_run for run, of_run in times.items() if of_run is not None}
         before, after = ([known[run] for run in side if run in known] for side in (ids[:at], ids[at:]))
         if not (before and after):
@@ -144,7 +144,12 @@ class Series:
 
     def _op_changes(self) -> tuple[pd.DataFrame, int]:
         runs = {run.id: run for run in self.runs[-FAMILY_RUNS:]}
-        read = self._read(list(runs.values()), lambda run: (_self_times_us(run), tool.device_of_read(run)))
+
+        def self_times(run: Run) -> tuple[pd.Series, str]:
+            times = without_idle(run.in_steps("op_stats")).groupby(_OP)["self_time_us"].sum()
+            return times / run.info.steps_included, tool.device_of_read(run)
+
+        read = self._read(list(runs.values()), self_times)
         if not read:
             return pd.DataFrame(columns=list(OP_COLUMNS)), 0
         *_, (_, last_device) = read.values()
@@ -175,9 +180,9 @@ class Series:
         return found
 
 
-def wall_times_us(run: Run) -> pd.Series:
+def wall_times_us(run: Run, of_periods: bool = False) -> pd.Series:
     """The wall time per step of each op of a run's straggler, by side, type and name, with the time without any op and
-    what steps of the run take longer than the straggler's."""
+    what steps of the run take longer than the straggler's; `of_periods`: with the mean time between steps, too."""
     steps = steps_of_straggler(run.table("steps"))
     steps = steps[steps["included"].astype(bool)]
     shares = run.op_shares(str(steps["host"].iloc[0]))
@@ -186,20 +191,8 @@ def wall_times_us(run: Run) -> pd.Series:
     step_us = float(steps["duration_us"].mean())
     of_run_us = float(run.steps.loc[run.steps["included"].astype(bool), "duration_us"].mean())
     rest = {("", "", NO_OP): step_us - float(times.sum()), ("", "", OTHER_HOSTS): of_run_us - step_us}
+    if of_periods:
+        window = window_of(run)
+        rest["", "", BETWEEN] = 0.0 if window is None else window.between_us
     every: pd.Series = pd.concat([times, pd.Series(rest).rename_axis(_OP)])
     return every
-
-
-def period_times_us(run: Run) -> pd.Series:
-    """`wall_times_us`, and the mean time between steps."""
-    window = window_of(run)
-    between_us = 0.0 if window is None else window.between_us
-    every: pd.Series = pd.concat([wall_times_us(run), pd.Series({("", "", BETWEEN): between_us}).rename_axis(_OP)])
-    return every
-
-
-def _self_times_us(run: Run) -> pd.Series:
-    """The self time per step of every op of a run, of all hosts and devices, by side, type and name."""
-    ops = without_idle(run.in_steps("op_stats"))
-    times: pd.Series = ops.groupby(_OP)["self_time_us"].sum() / run.info.steps_included
-    return times

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -40,21 +41,22 @@ def over_runs(rows: pd.DataFrame, changes: pd.DataFrame, metric: Metric, title: 
     result = style.figure(title, subtitle, height=380)
     place = np.arange(len(known), dtype=np.float64)
     if has_intervals:
-        result.add_trace(_intervals(known, place, size))
+        y = np.column_stack([known["low"] / size, known["high"] / size, np.full(len(known), np.nan)]).ravel()
+        intervals = go.Scatter(x=np.repeat(place, 3), y=y, mode="lines", hoverinfo="skip", showlegend=False)
+        result.add_trace(intervals.update(line={"color": style.BASELINE_COLOUR, "width": 1}, opacity=0.5))
     result.add_trace(_values(known, place, size))
     ends = [*known.index[known["run"].isin(changes["run"])], len(known)]
     _add_levels(result, known, ends, size)
     _add_changes(result, changes, ends[:-1], metric)
     named = np.unique(np.linspace(0, max(len(known) - 1, 0), min(ticks, len(known))).astype(np.int64))
-    result.update_xaxes(
-        tickangle=0,
-        tickvals=named, showgrid=False, zeroline=False, range=[-0.6, max(len(known) - 0.4, 0.6)],
-        ticktext=[_tick(known.iloc[i]) for i in named],
-    )  # fmt: skip
-    result.update_yaxes(
-        title_text=f"{title} ({scaled.unit or metric.unit})", tickformat="~r", zeroline=False, range=_range(known, size)
-    )
-    return result
+    shown = known.iloc[named]
+    labels = [label if len(label) <= _LABEL_LENGTH else f"…{label[1 - _LABEL_LENGTH :]}" for label in shown["label"]]
+    dates = zip(map(style.safe, labels), shown["recorded"], strict=True)
+    texts = [f"{label}<br>{recorded:%Y-%m-%d}" for label, recorded in dates]
+    result.update_xaxes(tickangle=0, tickvals=named, ticktext=texts, showgrid=False, zeroline=False)
+    result.update_xaxes(range=[-0.6, max(len(known) - 0.4, 0.6)])
+    result.update_yaxes(title_text=f"{title} ({scaled.unit or metric.unit})", tickformat="~r", zeroline=False)
+    return result.update_yaxes(range=_range(known, size))
 
 
 def _range(known: pd.DataFrame, size: float) -> list[float] | None:
@@ -66,21 +68,6 @@ def _range(known: pd.DataFrame, size: float) -> list[float] | None:
     return [max(low - margin, 0.0), high + margin]
 
 
-def _tick(row: pd.Series) -> str:
-    label = row["label"]
-    shown = label if len(label) <= _LABEL_LENGTH else f"…{label[1 - _LABEL_LENGTH :]}"
-    return f"{style.safe(shown)}<br>{row['recorded']:%Y-%m-%d}"
-
-
-def _intervals(known: pd.DataFrame, place: np.ndarray, size: float) -> go.Scatter:
-    gap = np.full(len(known), np.nan)
-    y = np.column_stack([known["low"] / size, known["high"] / size, gap]).ravel()
-    return go.Scatter(
-        x=np.repeat(place, 3), y=y, mode="lines", line={"color": style.BASELINE_COLOUR, "width": 1}, opacity=0.5,
-        hoverinfo="skip", showlegend=False,
-    )  # fmt: skip
-
-
 def _values(known: pd.DataFrame, place: np.ndarray, size: float) -> go.Scatter:
     lines = zip(known["name"], known["tags"], known["recorded"], strict=True)
     texts = [
@@ -88,26 +75,25 @@ def _values(known: pd.DataFrame, place: np.ndarray, size: float) -> go.Scatter:
         for name, tags, recorded in lines
     ]
     pixels = _MARKER_PIXELS if len(known) <= _MANY else _SMALL_MARKER_PIXELS
-    return go.Scatter(
-        x=place, y=known["value"] / size, mode="markers", showlegend=False, customdata=texts,
-        marker={"color": style.BASELINE_COLOUR, "size": pixels},
-        hovertemplate="<b>%{y:.4~g}</b><br>%{customdata}<extra></extra>",
-    )  # fmt: skip
+    marker, template = (
+        {"color": style.BASELINE_COLOUR, "size": pixels},
+        "<b>%{y:.4~g}</b><br>%{customdata}<extra></extra>",
+    )
+    result = go.Scatter(x=place, y=known["value"] / size, mode="markers", marker=marker, showlegend=False)
+    return result.update(customdata=texts, hovertemplate=template)
 
 
 def _add_levels(result: go.Figure, known: pd.DataFrame, ends: list[int], size: float) -> None:
     """The geometric mean of the runs between two changes."""
     x: list[float] = []
     y: list[float] = []
-    begin = 0
-    for end in ends:
+    for begin, end in pairwise([0, *ends]):
         values = known["value"].iloc[begin:end]
         values = values[values > 0]
         if len(values):
             level = float(np.exp(np.log(values).mean())) / size
             x += [begin - 0.5, end - 0.5, np.nan]
             y += [level, level, np.nan]
-        begin = end
     line = {"color": style.CANDIDATE_COLOURS[0], "width": 2}
     result.add_trace(go.Scatter(x=x, y=y, mode="lines", line=line, hoverinfo="skip", showlegend=False))
 
@@ -118,8 +104,6 @@ def _add_changes(result: go.Figure, changes: pd.DataFrame, places: list[int], me
     for at, ratio in zip(places, changes["ratio"], strict=True):
         is_worse = (ratio > 1) != metric.is_better_if_larger
         colour = colour_of(SLOWER if is_worse else FASTER, REPLICATES)
-        result.add_vline(
-            x=at - 0.5, line_width=1.5, line_dash="dash", line_color=colour,
-            annotation_text=f"<b>{format_percent_change(ratio)}</b>" if is_labelled else None,
-            annotation_font_color=colour, annotation_position="top left",
-        )  # fmt: skip
+        line = {"line_width": 1.5, "line_dash": "dash", "line_color": colour}
+        text = {"annotation_text": f"<b>{format_percent_change(ratio)}</b>" if is_labelled else None}
+        result.add_vline(at - 0.5, **line, **text, annotation_font_color=colour, annotation_position="top left")

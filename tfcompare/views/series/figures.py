@@ -142,8 +142,8 @@ def series(
         label = run.metadata.get(by) if by else label_of(run)
         tags, device = ", ".join(run.metadata.texts), device_of(run) or value.device
         made_by = ", ".join(f"{table} {run.version_of(table) or now[table]}" for table in _MADE_OF[metric.kind])
-        rows.append((run.id, run.name, run.recorded, label, tags, device, value.value, value.low, value.high,
-                     value.problem, made_by))  # fmt: skip
+        of_run = (value.value, value.low, value.high, value.problem)
+        rows.append((run.id, run.name, run.recorded, label, tags, device, *of_run, made_by))
     return pd.DataFrame(rows, columns=list(COLUMNS)).astype(COLUMNS)
 
 
@@ -239,10 +239,16 @@ def measured(run: Run, metric: Metric) -> Value:
         return _throughput(*steps_per_s(run))
     if metric.kind == PART:
         return _estimated(StepsOf.of(steps_of_straggler(run.table("steps"))).times(metric.pattern))
-    times = _op_times if metric.kind == OP else _kernel_times
-    found = times(run, metric.pattern, steps.numbers)
-    what = "op" if metric.kind == OP else "kernel"
-    return Value(problem=f"no {what} matches in any step") if found is None else _estimated(steps.split(found))
+    if metric.kind == KERNEL:
+        chosen, cells = (
+            _matching(run.host_table("kernel_stats")["kernel_name"], metric.pattern),
+            run.host_table("kernel_cells"),
+        )
+        own = cells[chosen[cells["row"].to_numpy()]]
+        found = _by_step(steps.numbers, own["step"], own["time_us"])
+        return Value(problem="no kernel matches in any step") if found is None else _estimated(steps.split(found))
+    found = _op_times(run, metric.pattern, steps.numbers)
+    return Value(problem="no op matches in any step") if found is None else _estimated(steps.split(found))
 
 
 def _estimated(times: Times) -> Value:
@@ -264,14 +270,6 @@ def _op_times(run: Run, pattern: str, steps: npt.NDArray[np.int64]) -> Floats | 
     cells = run.host_table("op_cells")
     own = cells[chosen[cells["part"].to_numpy()]]
     return _by_step(steps, own["step"], own["self_time_ps"] / _PS_PER_US)
-
-
-def _kernel_times(run: Run, pattern: str, steps: npt.NDArray[np.int64]) -> Floats | None:
-    """As `_op_times`, the time of the matching kernels."""
-    chosen = _matching(run.host_table("kernel_stats")["kernel_name"], pattern)
-    cells = run.host_table("kernel_cells")
-    own = cells[chosen[cells["row"].to_numpy()]]
-    return _by_step(steps, own["step"], own["time_us"])
 
 
 def _matching(names: pd.Series, pattern: str) -> npt.NDArray[np.bool_]:

@@ -124,10 +124,7 @@ def attribution(pair: Pair) -> Attribution:
     means = step_time_us(pair.sides[0]), step_time_us(pair.sides[1])
     parts = with_other_hosts(part_means(*map(steps_of_captures, _attributed_sides(pair))), means)
     of_hosts = host_sentence(pair)
-    if why := _why_none(*pair.runs):
-        return Attribution(hosts, parts, None, why, of_hosts)
-    if not has_both(parts):
-        why = "No breakdown: a run has no included step."
+    if why := _why_none(*pair.runs) or ("" if has_both(parts) else "No breakdown: a run has no included step."):
         return Attribution(hosts, parts, None, why, of_hosts)
     waterfall = step_waterfall(parts)
     if pair.is_identical:
@@ -217,9 +214,7 @@ def _attributed_sides(pair: Pair) -> tuple[Side, Side]:
 
 def getting_input(pair: Pair) -> list[tuple[pd.Series, float]]:
     """(as `HostSteps.getting_input`, the mean step time in µs) of each side, on the hosts that are attributed."""
-    return [
-        (of.getting_input, float(of.steps["duration_us"].mean())) for of in map(host_steps_of, _attributed_sides(pair))
-    ]
+    return [(one.getting_input, float(one.steps["duration_us"].mean())) for one in _host_steps(pair)]
 
 
 def _usual_gaps(pair: Pair) -> list[Gap | None]:
@@ -232,16 +227,17 @@ def _usual_gaps(pair: Pair) -> list[Gap | None]:
 def _moves(pair: Pair, part: str, ours: HostSteps, theirs: HostSteps) -> pd.DataFrame | None:
     """The changes of the ops, or of number and time of launches, in a part of the step; None where there are none."""
     if part == "kernel_launch_us":
-        return _launch_moves(ours, theirs)
+        launches = ours.launches, theirs.launches
+        if min(launches) <= 0:
+            return None
+        each = [side.mean_us(part) / count for side, count in zip((ours, theirs), launches, strict=True)]
+        return factor_moves(launches, each, ("Number of launches", "Time per launch while no device is busy"))
     around = [side.annotations(part) for side in (ours, theirs)]
-    if not all(_has_functions(side) for side in pair.sides):  # a profiler that traces none says nothing about them
+    kinds = [[run.table("host_annotations")["kind"] for run in side.runs] for side in pair.sides]
+    traced = [any((kind == FUNCTION).any() for kind in of_side) for of_side in kinds]
+    if not all(traced):  # a profiler that traces no functions says nothing about them
         around = [rows[rows["op_type"] != FUNCTION] for rows in around]
     return all_moves(op_moves(pair.diff(), ours.ops(part), theirs.ops(part)), annotation_moves(*around))
-
-
-def _has_functions(side: Side) -> bool:
-    """Whether the profiler traced Python functions."""
-    return any((run.table("host_annotations")["kind"] == FUNCTION).any() for run in side.runs)
 
 
 def within(pair: Pair, part: str) -> Within:
@@ -269,14 +265,6 @@ def _gaps_sentence(gaps: Sequence[Gap | None], iterations: Iterations) -> str:
     ]
     longest = f" The longest gap of most steps: {'; '.join(texts)}." if texts else ""
     return f"No op runs in idle time.{longest}"
-
-
-def _launch_moves(ours: HostSteps, theirs: HostSteps) -> pd.DataFrame | None:
-    launches = ours.launches, theirs.launches
-    if min(launches) <= 0:
-        return None
-    each = [side.mean_us("kernel_launch_us") / n for side, n in zip((ours, theirs), launches, strict=True)]
-    return factor_moves(launches, each, ("Number of launches", "Time per launch while no device is busy"))
 
 
 def _function_op(moves: pd.DataFrame, ours: HostSteps, theirs: HostSteps) -> tuple[str, float] | None:

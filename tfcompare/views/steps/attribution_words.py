@@ -63,20 +63,16 @@ def step_budget(parts: pd.DataFrame, causes: Mapping[str, str]) -> str:
     unit = scale([whole_us, *named], "µs")
     largest = max(abs(whole_us), float(named.abs().max())) / unit.size
     decimals = max(0, 2 - math.floor(math.log10(largest)))
-    terms = [(round(us / unit.size, decimals), _term(part, causes.get(str(part), ""))) for part, us in named.items()]
+    words = [" ".join(filter(None, [PART_WORDS[part], causes.get(part, "")])) for part in map(str, named.index)]
+    terms = [(round(us / unit.size, decimals), text) for us, text in zip(named, words, strict=True)]
     whole = round(whole_us / unit.size, decimals)
     terms.append((round(whole - sum(number for number, _ in terms), decimals), "everything else"))
     texts = [(number, f"{abs(number):,.{decimals}f} {unit.unit} {words}") for number, words in terms if number]
     (first, text), *others = texts
-    sum_of = f"{MINUS if first < 0 else ''}{text}" + "".join(
-        f" {MINUS if number < 0 else '+'} {one}" for number, one in others
-    )
+    more = "".join(f" {MINUS if number < 0 else '+'} {one}" for number, one in others)
+    sum_of = f"{MINUS if first < 0 else ''}{text}{more}"
     sign = "+" if whole > 0 else MINUS if whole < 0 else "±"
     return f"**{sign}{abs(whole):,.{decimals}f} {unit.unit} per step** = {sum_of}."
-
-
-def _term(part: object, cause: str) -> str:
-    return " ".join(filter(None, [PART_WORDS[str(part)], cause]))
 
 
 def _fell_or_grew(delta_us: float) -> str:
@@ -103,10 +99,10 @@ def part_sentence(part: str, waterfall: Waterfall, moves: pd.DataFrame) -> str:
     kind = kind.where(~moves["detail"].isin(AROUND_OPS), moves["detail"] + " " + moves["name"])
     totals = moves["delta_us"].groupby(kind).sum()
     if named.empty or abs(no_op) > totals.abs().max():
-        return (
-            f"In the wall time of {PART_WORDS[part]}, time in which no op was running {_fell_or_grew(no_op)} per step."
-        )
-    return f"In the wall time of {PART_WORDS[part]}, {_most_moved(moves, kind, totals)}."
+        most = f"time in which no op was running {_fell_or_grew(no_op)} per step"
+    else:
+        most = _most_moved(moves, kind, totals)
+    return f"In the wall time of {PART_WORDS[part]}, {most}."
 
 
 def _most_moved(moves: pd.DataFrame, kind: pd.Series, totals: pd.Series) -> str:
@@ -115,7 +111,12 @@ def _most_moved(moves: pd.DataFrame, kind: pd.Series, totals: pd.Series) -> str:
     of_type = moves[(kind == main) & (moves["delta_us"].abs() >= NEGLIGIBLE_US)]
     first = of_type.iloc[0]
     if len(of_type) == 1 or main in ("", UNKNOWN):
-        return f"{_code(first)} {_what_became(first)}"
+        took = format_time_us(abs(first["delta_us"]))
+        if first["kind"] == "added":
+            return f"{_code(first)} was added and takes {took} per step"
+        if first["kind"] == "removed":
+            return f"{_code(first)} was removed, which took {took} per step"
+        return f"{_code(first)} changed the most: it {_fell_or_grew(float(first['delta_us']))} per step"
     return (
         f"the {len(of_type)} {code(main)} ops {_fell_or_grew(float(totals[main]))} per step together, most of all "
         f"{_code(first)} ({format_delta(float(first['delta_us']), 'µs')})"
@@ -135,15 +136,6 @@ def _stage(long_name: str) -> str:
 def _code(move: pd.Series) -> str:
     name = _stage(str(move["name"])) if move["detail"] == DATASET else str(move["name"])
     return row_name_as_code(name, str(move["detail"]), NAME_LENGTH)
-
-
-def _what_became(move: pd.Series) -> str:
-    took = format_time_us(abs(move["delta_us"]))
-    if move["kind"] == "added":
-        return f"was added and takes {took} per step"
-    if move["kind"] == "removed":
-        return f"was removed, which took {took} per step"
-    return f"changed the most: it {_fell_or_grew(float(move['delta_us']))} per step"
 
 
 code = partial(as_code, letters=NAME_LENGTH)

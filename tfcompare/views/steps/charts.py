@@ -12,7 +12,6 @@ from tfcompare.compare.side import Side
 from tfcompare.tables import slow_steps
 from tfcompare.text import middle_ellipsis
 from tfcompare.units import format_time_us
-from tfcompare.views import chart_style as downsampling
 from tfcompare.views import chart_style as style
 from tfcompare.views.chart_style import side_colour, side_label, side_symbol
 
@@ -58,6 +57,7 @@ _RARE = 0.1
 _MAX_LABELS = 6
 _LABEL_LEVELS = 3
 _COLOUR = "#7A8798"
+_STEP = "step %{x} (number %{customdata[0]})"
 
 
 def position_axis(frames: Iterable[pd.DataFrame]) -> dict[str, Any]:
@@ -96,7 +96,7 @@ def _over_steps(
     excluded = any(not frame["included"].all() for _, frame, _ in shown)
     starred = any(mark.any() for _, _, mark in shown)
     notes = [about, EXCLUDED_NOTE if excluded else "", NOTE if starred else ""]
-    thinned = downsampling.note(max((len(frame) for _, frame, _ in shown), default=0))
+    thinned = style.note(max((len(frame) for _, frame, _ in shown), default=0))
     lines = list(filter(None, [" · ".join(filter(None, notes)), BEYOND_NOTE if end else "", thinned]))
     result = style.figure(
         title, "<br>".join(lines), height=320, legend_rows=len(shown) + max(len(lines) - 1, 0), showlegend=True
@@ -117,18 +117,15 @@ def _step_traces(side: Side, frame: pd.DataFrame, slow: Bools, column: str, scal
     """The run's line with a marker for each step; if there are many steps, only for marked ones."""
     included, values = frame["included"].to_numpy(dtype=bool), frame[column].to_numpy(np.float64)
     every = np.arange(len(frame))
-    if len(frame) <= downsampling.MAX_MARKERS:
+    if len(frame) <= style.MAX_MARKERS:
         return [_step_trace(side, frame, slow, column, scale, every).update(mode="lines+markers")]
-    marked = downsampling.steps_to_mark(values, slow | ~included)
-    line = _step_trace(side, frame, slow, column, scale, downsampling.steps_to_draw(values, marked))
+    marked = style.steps_to_mark(values, slow | ~included)
+    line = _step_trace(side, frame, slow, column, scale, style.steps_to_draw(values, marked))
     line.update(mode="lines", marker=None, legendgroup=side_label(side))
     if not marked.any():
         return [line]
-    signs = _step_trace(side, frame, slow, column, scale, every[marked])
-    return [
-        line,
-        signs.update(mode="markers", marker_color=side_colour(side), legendgroup=side_label(side), showlegend=False),
-    ]
+    signs = _step_trace(side, frame, slow, column, scale, every[marked]).update(mode="markers", showlegend=False)
+    return [line, signs.update(marker_color=side_colour(side), legendgroup=side_label(side))]
 
 
 def _step_trace(
@@ -139,26 +136,15 @@ def _step_trace(
     included = rows["included"].to_numpy(dtype=bool)
     symbols = np.where(included, side_symbol(side), f"{side_symbol(side)}-open")
     remarks = np.where(slow, HOVER, np.where(included, "", "<br>excluded"))
+    numbers, times = rows["step"].astype(str), rows[column].map(format_time_us)
     return go.Scatter(
         name=side_label(side),
         x=positions + 1,
         y=scale.of(rows[column]),
         line={"color": side_colour(side), "width": 1.5},
-        marker={
-            "symbol": np.where(slow, SYMBOL, symbols).tolist(),
-            "size": np.where(slow, 13, 8).tolist(),
-        },
-        customdata=np.column_stack(
-            [
-                rows["step"].astype(str),
-                rows[column].map(format_time_us),
-                rows["host"].map(style.safe),
-                remarks,
-            ]
-        ),
-        hovertemplate=(
-            "step %{x} (number %{customdata[0]})<br><b>%{customdata[1]}</b><br>host %{customdata[2]}%{customdata[3]}"
-        ),
+        marker={"symbol": np.where(slow, SYMBOL, symbols).tolist(), "size": np.where(slow, 13, 8).tolist()},
+        customdata=np.column_stack([numbers, times, rows["host"].map(style.safe), remarks]),
+        hovertemplate=f"{_STEP}<br><b>%{{customdata[1]}}</b><br>host %{{customdata[2]}}%{{customdata[3]}}",
     )
 
 
@@ -179,22 +165,16 @@ def step_distribution(series: Series) -> go.Figure:
         for (_, frame), centre in zip(counted, centres, strict=True)
     ]
     span = _usual_span(drawn, [is_slow(frame) for _, frame in counted])
-    result = style.figure(
-        "Distribution of step times",
-        f"points: {_which_points(counted)}; box: quartiles" + (", around each run's mean step" if relative else ""),
-        height=150 + 85 * len(counted),
-        legend_rows=0,
-        showlegend=False,
-    )
+    is_sample = max((len(frame) for _, frame in counted), default=0) > MAX_BOX_POINTS
+    points = f"{MAX_BOX_POINTS} steps, evenly over their ranks" if is_sample else "steps"
+    notes = f"points: {points}; box: quartiles" + (", around each run's mean step" if relative else "")
+    height = 150 + 85 * len(counted)
+    result = style.figure("Distribution of step times", notes, height=height, legend_rows=0, showlegend=False)
     for (side, frame), centre, x in zip(counted, centres, drawn, strict=True):
         label = f"{side.role}<br>mean {format_time_us(centre)}" + (_beyond(frame, x, span) if span else "")
         result.add_trace(_box(label, side, frame, x))
-    result.update_xaxes(
-        title_text="Deviation from the run's mean step" if relative else f"Step time ({scale.unit})",
-        tickformat=".0%" if relative else "~r",
-        zeroline=relative,
-        range=span,
-    )
+    title = "Deviation from the run's mean step" if relative else f"Step time ({scale.unit})"
+    result.update_xaxes(title_text=title, tickformat=".0%" if relative else "~r", zeroline=relative, range=span)
     result.update_yaxes(autorange="reversed", showgrid=False, zeroline=False)
     result.layout.margin.l = NAMES_PIXELS
     return result
@@ -221,27 +201,17 @@ def _beyond(frame: pd.DataFrame, x: Floats, span: list[float]) -> str:
     return f"<br>{int(out.sum())} beyond: {format_time_us(farthest)}"
 
 
-def _which_points(series: Series) -> str:
-    longest = max((len(frame) for _, frame in series), default=0)
-    return "steps" if longest <= MAX_BOX_POINTS else f"{MAX_BOX_POINTS} steps, evenly over their ranks"
-
-
 def _box(label: str, side: Side, frame: pd.DataFrame, x: Floats) -> go.Box:
-    positions = np.arange(len(x)) if len(x) <= MAX_BOX_POINTS else downsampling.spread_over_ranks(x, MAX_BOX_POINTS)
+    positions = np.arange(len(x))
+    if len(x) > MAX_BOX_POINTS:  # evenly over their ranks, with the smallest and the largest
+        ranks = np.linspace(0, len(x) - 1, MAX_BOX_POINTS).round().astype(np.int64)
+        positions = np.argsort(x, kind="stable")[ranks]
     rows, points = frame.iloc[positions], x[positions]
     texts = [[str(step), format_time_us(time)] for step, time in zip(rows["step"], rows["duration_us"], strict=True)]
-    result = go.Box(
-        name=label,
-        orientation="h",
-        boxpoints="all",
-        jitter=0.45,
-        pointpos=-1.5,
-        width=0.4,
-        marker={"color": side_colour(side), "symbol": side_symbol(side), "size": 6, "opacity": 0.75},
-        line={"color": side_colour(side), "width": 1.5},
-        hovertemplate="step number %{customdata[0]}<br><b>%{customdata[1]}</b><extra></extra>",
-        hoveron="points",
-    )
+    result = go.Box(name=label, orientation="h", boxpoints="all", jitter=0.45, pointpos=-1.5, width=0.4)
+    marker = {"color": side_colour(side), "symbol": side_symbol(side), "size": 6, "opacity": 0.75}
+    result.update(marker=marker, line={"color": side_colour(side), "width": 1.5}, hoveron="points")
+    result.hovertemplate = "step number %{customdata[0]}<br><b>%{customdata[1]}</b><extra></extra>"
     if len(positions) == len(x):
         return result.update(x=points, customdata=np.array(texts))
     return result.update(_quartiles(x), y=[label], x=[points.tolist()], customdata=[texts])
@@ -251,10 +221,8 @@ def _quartiles(x: Floats) -> dict[str, list[float]]:
     """The box of all values as Plotly computes it, for a box drawn with only a sample of the points."""
     low, middle, high = np.quantile(x, [0.25, 0.5, 0.75], method="hazen")
     reach = 1.5 * (high - low)
-    return {
-        "q1": [float(low)], "median": [float(middle)], "q3": [float(high)],
-        "lowerfence": [float(x[x >= low - reach].min())], "upperfence": [float(x[x <= high + reach].max())],
-    }  # fmt: skip
+    fences = {"lowerfence": x[x >= low - reach].min(), "upperfence": x[x <= high + reach].max()}
+    return {name: [float(value)] for name, value in {"q1": low, "median": middle, "q3": high, **fences}.items()}
 
 
 def is_slow(frame: pd.DataFrame, column: str = "duration_us") -> NDArray[np.bool_]:
@@ -267,15 +235,14 @@ def axis_end(frames: Sequence[pd.DataFrame], column: str) -> float | None:
 
     Slow steps are beyond the axis if they are rare; if they are many, they are what the chart is about.
     """
-    usual = [float(frame.loc[_within_axis(frame, column), column].max()) for frame in frames]
+    usual = []
+    for frame in frames:
+        included, slow = frame["included"].to_numpy(np.bool_), is_slow(frame, column)
+        within = included & ~slow if slow.sum() <= _RARE * included.sum() else included
+        usual.append(float(frame.loc[within, column].max()))
     longest = max((float(frame[column].max()) for frame in frames), default=0.0)
     longest_usual = max((value for value in usual if value > 0), default=0.0)
     return _ROOM * longest_usual if longest_usual > 0 and longest > SLOW_CUT_ABOVE_RATIO * longest_usual else None
-
-
-def _within_axis(frame: pd.DataFrame, column: str) -> NDArray[np.bool_]:
-    included, slow = frame["included"].to_numpy(np.bool_), is_slow(frame, column)
-    return included & ~slow if slow.sum() <= _RARE * included.sum() else included
 
 
 def beyond_line_marks(frame: pd.DataFrame, column: str, end: float, scale: Scale, colour: str) -> go.Scatter | None:
@@ -297,7 +264,7 @@ def beyond_bar_marks(frame: pd.DataFrame, column: str, end: float, scale: Scale)
 
 def _positions_beyond(frame: pd.DataFrame, column: str, end: float) -> NDArray[np.int64]:
     values = frame[column].to_numpy(np.float64)
-    return np.flatnonzero(downsampling.steps_to_mark(values, values > end))
+    return np.flatnonzero(style.steps_to_mark(values, values > end))
 
 
 def _marks(
@@ -312,17 +279,7 @@ def _marks(
         return None
     rows = frame.iloc[positions]
     times = rows[column].map(format_time_us).tolist()
-    return go.Scatter(
-        x=positions + 1,
-        y=y,
-        mode="markers+text" if is_labelled else "markers",
-        text=times,
-        marker={"symbol": "triangle-up", "size": 10},
-        customdata=np.column_stack([rows["step"].astype(str), times]),
-        hovertemplate=(
-            "step %{x} (number %{customdata[0]})<br><b>%{customdata[1]}</b>, beyond the axis<extra></extra>"
-        ),
-        showlegend=False,
-        cliponaxis=False,
-        **look,
-    )
+    mode, marker = "markers+text" if is_labelled else "markers", {"symbol": "triangle-up", "size": 10}
+    marks = go.Scatter(x=positions + 1, y=y, mode=mode, text=times, marker=marker, cliponaxis=False, showlegend=False)
+    template = f"{_STEP}<br><b>%{{customdata[1]}}</b>, beyond the axis<extra></extra>"
+    return marks.update(customdata=np.column_stack([rows["step"].astype(str), times]), hovertemplate=template, **look)

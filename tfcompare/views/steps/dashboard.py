@@ -52,18 +52,12 @@ _DUTY_CYCLE = (
 )
 _HOST_COMPUTE = "Mean time per step in which the host computes and nothing else explains the step, as in the breakdown."
 _INPUT = "Mean time per step spent waiting for input or copying it to the device."
-_OF_PEAK: tuple[tuple[str, Cost, str], ...] = (
-    (
-        "FLOP utilization", "flops",
-        "Floating-point operations of compiled programs per step and device, without those that recompute a value, as "
-        "a share of what the device could do at its peak in the time of a step.",
-    ),
-    (
-        "Memory bandwidth", "bytes_accessed",
-        "Bytes that the instructions of compiled programs read and write at least, per step and device, as a share of "
-        "what the device's memory could move in the time of a step.",
-    ),
-)  # fmt: skip
+_OF_PEAK: dict[tuple[str, Cost], str] = {
+    ("FLOP utilization", "flops"): "Floating-point operations of compiled programs per step and device, without those "
+    "that recompute a value, as a share of what the device could do at its peak in the time of a step.",
+    ("Memory bandwidth", "bytes_accessed"): "Bytes that the instructions of compiled programs read and write at least, "
+    "per step and device, as a share of what the device's memory could move in the time of a step.",
+}
 _EFFICIENCY = (
     "The time that the instructions of compiled programs would take at the device's peaks, each limited by compute or "
     "by memory, as a share of the time that they took: how close they are to the roofline."
@@ -107,7 +101,7 @@ def _utilization(pair: Pair) -> Iterator[KeyFigure]:
     sides, step_us = pair.sides, [*map(step_time_us, pair.sides)]
     ours, theirs = (mean_of(side.each(duty_cycle)) for side in sides)
     yield KeyFigure("Device duty cycle", "share", ours, theirs, "neither", _DUTY_CYCLE)
-    for label, cost, meaning in _OF_PEAK:
+    for (label, cost), meaning in _OF_PEAK.items():
         at_peak = [mean_of(side.each(partial(time_at_peak_us, cost=cost))) / side.iterations for side in sides]
         ours, theirs = (us / step for us, step in zip(at_peak, step_us, strict=True))
         yield KeyFigure(label, "share", ours, theirs, "neither", meaning)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
-from functools import partial
 from statistics import fmean
 from typing import TYPE_CHECKING
 
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
     from tfcompare.compare.side import Side
     from tfcompare.run import Run
 
-LEAST_TOLD = 0.5
+LEAST_KNOWN = 0.5
 """The minimum share of device computing with known precision for which a 16-bit share is given."""
 LEAST_CHANGE = 0.01
 """The share of the window below which a change of the time between steps is not mentioned, even if significant."""
@@ -46,24 +45,15 @@ LEAST_CHANGE = 0.01
 BETWEEN = "Between steps, per step"
 THROUGHPUT = "Throughput"
 EXAMPLES = "Examples"
-_FIGURES: dict[str, tuple[Unit, str]] = {
-    BETWEEN: (
-        "µs",
-        "Mean time after each step that is in no step, up to the start of the next; no part of the step time.",
-    ),
-    THROUGHPUT: (
-        "steps/s",
-        "Steps by the time from the start of the first to that of the last, which includes the time between steps.",
-    ),
-    EXAMPLES: (
-        "examples/s",
-        "Throughput times the batch size of the input pipeline that is asked once a step.",
-    ),
-    "Host dispatch per step": (
-        "µs",
-        "Mean length of the step's marker on the host, where steps are timed on the device because the host does not "
-        "wait for it.",
-    ),
+DISPATCH = "Host dispatch per step"
+_FIGURES: dict[tuple[str, Unit], str] = {
+    (BETWEEN, "µs"): "Mean time after each step that is in no step, up to the start of the next; no part of the step "
+    "time.",
+    (THROUGHPUT, "steps/s"): "Steps by the time from the start of the first to that of the last, which includes the "
+    "time between steps.",
+    (EXAMPLES, "examples/s"): "Throughput times the batch size of the input pipeline that is asked once a step.",
+    (DISPATCH, "µs"): "Mean length of the step's marker on the host, where steps are timed on the device because the "
+    "host does not wait for it.",
 }
 MOST_STEPS = 0.5
 """The share of the steps whose longest gap is between the same two ops, for it to be named."""
@@ -246,11 +236,11 @@ def with_host(run_steps: pd.DataFrame, steps: pd.DataFrame) -> pd.DataFrame:
 def sixteen_bit_share(steps: pd.DataFrame) -> float:
     """The share of 16-bit computing in the device computing with known precision, over all these steps.
 
-    `steps` has the columns of `schema.STEPS`. NaN if the precision of less than `LEAST_TOLD` of the computing is known.
+    `steps` has the columns of `schema.STEPS`. NaN if the precision of less than `LEAST_KNOWN` of it is known.
     """
     sixteen, thirty_two = (float(steps[column].sum()) for column in STEP_PRECISIONS)
-    told = sixteen + thirty_two
-    return sixteen / told if told > 0 and told >= LEAST_TOLD * steps["device_compute_us"].sum() else math.nan
+    known = sixteen + thirty_two
+    return sixteen / known if known > 0 and known >= LEAST_KNOWN * steps["device_compute_us"].sum() else math.nan
 
 
 def op_by_step(ops: StepCells, steps: pd.DataFrame, wanted: pd.DataFrame) -> pd.DataFrame:
@@ -294,14 +284,13 @@ def verdict_on_loop(pair: Pair) -> Verdict:
 
 
 def _verdict(pair: Pair, of: str, series: Callable[[Window], Floats]) -> Verdict:
-    return pair.among.cached((pair.candidate.id, of), partial(_tested, pair, of, series))
+    def test() -> Verdict:
+        ours, theirs = ([Times.of(series(found)) for found in side.windows] for side in pair.sides)
+        if not ours or not theirs:
+            return Verdict("untested", "a run has fewer than two steps")
+        return pair.time_verdict((ours, theirs), of)
 
-
-def _tested(pair: Pair, of: str, series: Callable[[Window], Floats]) -> Verdict:
-    ours, theirs = ([Times.of(series(found)) for found in side.windows] for side in pair.sides)
-    if not ours or not theirs:
-        return Verdict("untested", "a run has fewer than two steps")
-    return pair.time_verdict((ours, theirs), of)
+    return pair.among.cached((pair.candidate.id, of), test)
 
 
 def between_steps_changed(pair: Pair) -> bool:
@@ -326,13 +315,10 @@ def window_figures(pair: Pair) -> list[KeyFigure]:
     With replicates, means over all captures; throughput is that of the mean time from step to step.
     """
     ours, theirs = map(_figures_of, pair.sides)
-    figures = [
-        KeyFigure(
-            label, unit, ours[label], theirs[label],
-            better_by(verdict_on_gaps(pair)) if label == BETWEEN else "neither", meaning,
-        )
-        for label, (unit, meaning) in _FIGURES.items()
-    ]  # fmt: skip
+    figures = []
+    for (label, unit), meaning in _FIGURES.items():
+        better = better_by(verdict_on_gaps(pair)) if label == BETWEEN else "neither"
+        figures.append(KeyFigure(label, unit, ours[label], theirs[label], better, meaning))
     return [figure for figure in figures if not (math.isnan(figure.baseline) and math.isnan(figure.candidate))]
 
 
@@ -343,7 +329,7 @@ def _figures_of(side: Side) -> dict[str, float]:
         BETWEEN: math.nan if found is None else found.between_us,
         THROUGHPUT: per_s,
         EXAMPLES: per_s * examples_per_step(side.run, side.host) / side.iterations,
-        "Host dispatch per step": mean_of(side.each(dispatch_us)) / side.iterations,
+        DISPATCH: mean_of(side.each(dispatch_us)) / side.iterations,
     }
 
 

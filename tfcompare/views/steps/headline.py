@@ -319,24 +319,20 @@ def _reservations(baseline: RunInfo, candidate: RunInfo, names: tuple[str, str])
 
 def faster_or_slower(before: float, after: float, *, per: str = " per step") -> str:
     """`is 14× faster than`, `is 2.3× slower than`, `takes 12 % less time per step than`, for two times."""
-    if before / after >= IN_MULTIPLES_FROM:
-        return f"is {_two_digits(before / after)}× faster than"
-    if after / before >= IN_MULTIPLES_FROM:
-        return f"is {_two_digits(after / before)}× slower than"
-    percent = abs(after / before - 1) * 100
-    return f"takes {_two_digits(percent)} % {'less' if after < before else 'more'} time{per} than"
+    change = _change_in_words(before, after)
+    return f"is {change} than" if "×" in change else f"takes {change}{per} than"
 
 
 def short_change(before: float, after: float) -> str:
     """`14× faster`, `2.3× slower`, `12 % less time` for two times: the words of `faster_or_slower` in a table."""
-    if before / after >= IN_MULTIPLES_FROM:
-        return f"{_two_digits(before / after)}× faster"
-    if after / before >= IN_MULTIPLES_FROM:
-        return f"{_two_digits(after / before)}× slower"
-    percent = abs(after / before - 1) * 100
-    if percent < 0.05:
-        return "0 %"
-    return f"{_two_digits(percent)} % {'less' if after < before else 'more'} time"
+    return "0 %" if abs(after / before - 1) < 0.0005 else _change_in_words(before, after)
+
+
+def _change_in_words(before: float, after: float) -> str:
+    factor, word = (before / after, "faster") if after < before else (after / before, "slower")
+    if factor >= IN_MULTIPLES_FROM:
+        return f"{_two_digits(factor)}× {word}"
+    return f"{_two_digits(abs(after / before - 1) * 100)} % {'less' if after < before else 'more'} time"
 
 
 def _no_step_times(runs: Mapping[str, RunInfo]) -> str:

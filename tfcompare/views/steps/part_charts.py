@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import plotly.graph_objects as go
@@ -12,13 +12,12 @@ import plotly.graph_objects as go
 from tfcompare.compare.diff import MATCHED
 from tfcompare.compare.groups.fused_rows import row_name
 from tfcompare.compare.side import Side
-from tfcompare.schema import STEP_PARTS, STEPS
+from tfcompare.schema import SIDES, STEP_PARTS, STEPS
 from tfcompare.text import middle_ellipsis
 from tfcompare.units import MISSING, format_delta, format_percent, format_percent_change, format_time_us
-from tfcompare.views import chart_style as downsampling
 from tfcompare.views import chart_style as style
 from tfcompare.views.chart_style import side_colour, side_label
-from tfcompare.views.steps import charts as slow_steps
+from tfcompare.views.steps import charts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,6 +59,7 @@ ENTRIES_IN_A_ROW = 3
 
 LEGEND_PIXELS = 32
 """Height of a one-row legend below the axis; stating it saves Plotly a second draw."""
+_OUTSIDE = {**style.BESIDE_BAR, "textangle": 0}
 PATTERNS = {"added": "/", "removed": "x", "no op running": "."}
 """Hatching of bars that only one side has, and of time in which no op was running."""
 
@@ -88,16 +88,13 @@ def step_breakdown(parts: pd.DataFrame, side: Side) -> go.Figure:
     scale, whole = style.time_scale(times), float(times.sum())
     texts = [f"{format_time_us(time)} ({format_percent(time / whole)})" for time in times]
     result = style.figure(f"Average step by part: {format_time_us(whole)}", height=120, legend_rows=0, showlegend=False)
-    result.add_trace(
-        go.Bar(
-            orientation="h", x=times / scale.size, y=np.arange(len(shown)), text=texts, textangle=0,
-            **style.BESIDE_BAR,
-            marker={"color": [PART_COLOURS.get(part, OTHER_HOSTS_COLOUR) for part in shown["part"]]},
-            customdata=np.column_stack([shown["label"], texts, shown["std_us_baseline"].map(_deviation)]),
-            hovertemplate=f"<b>%{{customdata[0]}}</b><br>{style.safe(side.name)}<br>%{{customdata[1]}}%{{customdata[2]}}"
-            "<extra></extra>",
-        )
-    )  # fmt: skip
+    spread = ["" if text == MISSING else f" ± {text}" for text in shown["std_us_baseline"].map(format_time_us)]
+    marker = {"color": [PART_COLOURS.get(part, OTHER_HOSTS_COLOUR) for part in shown["part"]]}
+    bars = go.Bar(orientation="h", x=times / scale.size, y=np.arange(len(shown)), text=texts, marker=marker)
+    hover = "%{customdata[1]}%{customdata[2]}<extra></extra>"
+    template = f"<b>%{{customdata[0]}}</b><br>{style.safe(side.name)}<br>{hover}"
+    texts_on_hover = np.column_stack([shown["label"], texts, spread])
+    result.add_trace(bars.update(customdata=texts_on_hover, hovertemplate=template, **_OUTSIDE))
     highest = float(times.max(initial=0.0)) / scale.size or 1.0
     result.update_xaxes(title_text=f"Mean over the included steps ({scale.unit})", range=[0, 1.34 * highest])
     style.label_rows(result, [str(label) for label in shown["label"]])
@@ -114,17 +111,6 @@ def legend_below(result: go.Figure, entries: int, more_pixels: int = 0) -> None:
     )
 
 
-def _deviation(std_us: float) -> str:
-    text = format_time_us(std_us)
-    return "" if text == MISSING else f" ± {text}"
-
-
-def _part_marker(part: str) -> dict[str, Any]:
-    pattern: dict[str, Any] = {"shape": PART_PATTERNS.get(part, ""), "size": 6, "solidity": 0.2, "fillmode": "overlay"}
-    pattern["fgcolor"] = "#FFFFFF"
-    return {"color": PART_COLOURS[part], "pattern": pattern}
-
-
 def parts_of_steps(side: Side, steps: pd.DataFrame, top_us: float | None = None) -> go.Figure:
     """Every step of one run by its parts, over its position: bars, or areas if bars would be too thin.
 
@@ -132,31 +118,26 @@ def parts_of_steps(side: Side, steps: pd.DataFrame, top_us: float | None = None)
     two charts the same scale; by default it fits the steps.
     """
     parts = [part for part in STEP_PARTS if len(steps) and (steps[part] > 0).any()]
-    end = slow_steps.axis_end([steps], "duration_us") if len(steps) else None
+    end = charts.axis_end([steps], "duration_us") if len(steps) else None
     end = end if top_us is None else top_us
     scale = style.time_scale([end or float(steps["duration_us"].max())] if len(steps) else [])
-    areas = len(steps) > downsampling.MAX_MARKERS
-    notes = ["" if areas or steps["included"].all() else EXCLUDED_NOTE, slow_steps.BEYOND_NOTE if end else ""]
-    notes.append(downsampling.note(len(steps), downsampling.MAX_AREA_POINTS))
-    result = style.figure(
-        f"Every step by part: {style.safe(middle_ellipsis(side.name, 40))}",
-        "<br>".join(filter(None, notes)),
-        height=320, legend_rows=max(2 * bool(end), sum(map(bool, notes)) - 1), showlegend=True, barmode="stack",
-        barcornerradius=0, bargap=0.15,
-    )  # fmt: skip
-    positions = downsampling.steps_to_draw(
-        steps["duration_us"].to_numpy(np.float64), points=downsampling.MAX_AREA_POINTS
-    )
+    areas = len(steps) > style.MAX_MARKERS
+    notes = ["" if areas or steps["included"].all() else EXCLUDED_NOTE, charts.BEYOND_NOTE if end else ""]
+    notes.append(style.note(len(steps), style.MAX_AREA_POINTS))
+    title = f"Every step by part: {style.safe(middle_ellipsis(side.name, 40))}"
+    rows = max(2 * bool(end), sum(map(bool, notes)) - 1)
+    look = {"showlegend": True, "barmode": "stack", "barcornerradius": 0, "bargap": 0.15}
+    result = style.figure(title, "<br>".join(filter(None, notes)), height=320, legend_rows=rows, **look)
+    positions = style.steps_to_draw(steps["duration_us"].to_numpy(np.float64), points=style.MAX_AREA_POINTS)
     hover, drawn = _step_hover(steps, positions), steps.iloc[positions]
     for part in parts:
-        trace = (_area if areas else _bars)(part, drawn, scale, hover)
-        result.add_trace(trace.update(x=positions + 1))
+        result.add_trace(_part_trace(part, drawn, scale, hover, areas).update(x=positions + 1))
     legend_below(result, len(parts))
     result.update_xaxes(
         title_text="Step, by position", tickformat=",d", range=[0.4, max(len(steps), MIN_STEPS_SHOWN) + 0.6]
     )
     result.update_yaxes(title_text=f"Time ({scale.unit})", rangemode="tozero", tickformat="~r")
-    if end and (edge := slow_steps.beyond_bar_marks(steps, "duration_us", end, scale)):
+    if end and (edge := charts.beyond_bar_marks(steps, "duration_us", end, scale)):
         result.add_trace(edge)
         result.update_yaxes(range=[0, end / scale.size])
     return result
@@ -164,37 +145,30 @@ def parts_of_steps(side: Side, steps: pd.DataFrame, top_us: float | None = None)
 
 def _step_hover(steps: pd.DataFrame, positions: NDArray[np.int64]) -> list[list[str]]:
     status = np.where(steps["included"].astype(bool), "", "<br>excluded")
-    status = np.where(slow_steps.is_slow(steps), slow_steps.HOVER, status)[positions]
+    status = np.where(charts.is_slow(steps), charts.HOVER, status)[positions]
     rows = steps.iloc[positions]
     texts = (rows["step"].astype(str), rows["duration_us"].map(format_time_us), rows["host"].map(style.safe), status)
     return [list(row) for row in zip(*texts, strict=True)]
 
 
-def _area(part: str, steps: pd.DataFrame, scale: style.Scale, hover: list[list[str]]) -> go.Scatter:
-    line = {"width": 0, "color": PART_COLOURS[part]}
-    return go.Scatter(
-        mode="lines", line=line, stackgroup="parts", fillcolor=PART_COLOURS[part], **_of_part(part, steps, scale, hover)
-    )
-
-
-def _bars(part: str, steps: pd.DataFrame, scale: style.Scale, hover: list[list[str]]) -> go.Bar:
-    opacity = np.where(steps["included"].to_numpy(dtype=bool), 1.0, EXCLUDED_OPACITY).tolist()
-    return go.Bar(marker=_part_marker(part) | {"opacity": opacity}, **_of_part(part, steps, scale, hover))
-
-
-def _of_part(part: str, steps: pd.DataFrame, scale: style.Scale, hover: list[list[str]]) -> dict[str, Any]:
-    label, times = STEPS.column(part).label, steps[part]
+def _part_trace(
+    part: str, steps: pd.DataFrame, scale: style.Scale, hover: list[list[str]], as_area: bool
+) -> go.Scatter | go.Bar:
+    label, times, colour = STEPS.column(part).label, steps[part], PART_COLOURS[part]
     share = (times / steps["duration_us"]).where(steps["duration_us"] > 0, 0.0)
-    own = [[*row, format_time_us(t), format_percent(s)] for row, t, s in zip(hover, times, share, strict=True)]
-    return {
-        "name": label,
-        "y": scale.of(times),
-        "customdata": own,
-        "hovertemplate": (
-            f"step %{{x}} (number %{{customdata[0]}})<br><b>{label} %{{customdata[4]}}</b> (%{{customdata[5]}})"
-            " of %{customdata[1]}<br>host %{customdata[2]}%{customdata[3]}<extra></extra>"
-        ),
-    }
+    texts = [[*row, format_time_us(t), format_percent(s)] for row, t, s in zip(hover, times, share, strict=True)]
+    template = (
+        f"step %{{x}} (number %{{customdata[0]}})<br><b>{label} %{{customdata[4]}}</b> (%{{customdata[5]}})"
+        " of %{customdata[1]}<br>host %{customdata[2]}%{customdata[3]}<extra></extra>"
+    )
+    if as_area:
+        line = {"width": 0, "color": colour}
+        trace = go.Scatter(mode="lines", line=line, stackgroup="parts", fillcolor=colour)
+    else:
+        pattern = {"shape": PART_PATTERNS.get(part, ""), "size": 6, "solidity": 0.2, "fillmode": "overlay"}
+        opacity = np.where(steps["included"].to_numpy(dtype=bool), 1.0, EXCLUDED_OPACITY).tolist()
+        trace = go.Bar(marker={"color": colour, "pattern": pattern | {"fgcolor": "#FFFFFF"}, "opacity": opacity})
+    return trace.update(name=label, y=scale.of(times), customdata=texts, hovertemplate=template)
 
 
 def step_waterfall(
@@ -235,34 +209,24 @@ def _waterfall(
     scale = style.time_scale([*levels, waterfall.candidate_us])
     low, high = _limits([*levels, waterfall.baseline_us, waterfall.candidate_us])
     margin, letters = (NARROW_TEXT_MARGIN, NARROW_NAME_LENGTH) if narrow else (TEXT_MARGIN, NAME_LENGTH)
-    ends = tuple(map(format_time_us, (waterfall.baseline_us, waterfall.candidate_us)))
-    result = style.figure(
-        f"{about} by {unit}: {ends[0]} → {ends[1]}",
-        "; ".join(_notes(moves, low)),
-        height=style.rows_height(len(moves) + 2),
-        legend_rows=0,
-        showlegend=False,
-        barmode="overlay",
-    )
+    title = f"{about} by {unit}: {format_time_us(waterfall.baseline_us)} → {format_time_us(waterfall.candidate_us)}"
+    notes, height = _notes(moves, low), style.rows_height(len(moves) + 2)
+    result = style.figure(title, notes, height=height, legend_rows=0, showlegend=False, barmode="overlay")
     rows = np.arange(len(moves) + 2, dtype=np.float64) + style.bar_offsets()[0][0]
-    result.add_trace(_connectors(levels / scale.size, rows))
+    x = [value for level in levels / scale.size for value in (level, level, None)]
+    y = [value for above, below in pairwise(rows) for value in (above, below, None)]  # from bar to bar
+    line = {"color": style.BASELINE_COLOUR, "width": 1, "dash": "dot"}
+    result.add_trace(go.Scatter(x=x, y=y, mode="lines", line=line, opacity=0.6, hoverinfo="skip"))
     for side, time_us, row in zip(sides, (levels[0], waterfall.candidate_us), (rows[0], rows[-1]), strict=True):
         result.add_trace(_end_bar(side, time_us, row, (low, scale)))
     if len(moves):
-        bars = _move_bars(moves, levels, rows[1:-1], scale)
-        result.add_trace(bars.update(marker_color=_colours_of(moves, colours)))
-    what = "Wall time, mean" if unit == "op" else "Mean"
-    result.update_xaxes(
-        title_text=f"{what} over the included steps ({scale.unit})",
-        range=[low / scale.size, (high + margin * (high - low)) / scale.size],
-        tickformat="~r",
-        zeroline=bool(low < 0),
-    )
-    ends_of = [side.role for side in sides]
+        result.add_trace(_move_bars(moves, levels, rows[1:-1], scale, colours))
+    what = f"{'Wall time, mean' if unit == 'op' else 'Mean'} over the included steps ({scale.unit})"
+    result.update_xaxes(title_text=what, tickformat="~r", zeroline=bool(low < 0))
+    result.update_xaxes(range=[low / scale.size, (high + margin * (high - low)) / scale.size])
     each = zip(moves["name"], moves["detail"], moves["kind"], strict=True)
     labels = [row_name(str(name), str(of)) if kind == MATCHED else str(name) for name, of, kind in each]
-    parts = style.shorten_distinct(labels, letters)
-    return result, [ends_of[0], *parts, ends_of[1]]
+    return result, [sides[0].role, *style.shorten_distinct(labels, letters), sides[1].role]
 
 
 def _limits(levels: Sequence[float]) -> tuple[float, float]:
@@ -273,65 +237,45 @@ def _limits(levels: Sequence[float]) -> tuple[float, float]:
     return max(low - 0.25 * (high - low), 0.0), high
 
 
-def _notes(moves: pd.DataFrame, low: float) -> list[str]:
+def _notes(moves: pd.DataFrame, low: float) -> str:
     notes = [] if len(moves) else ["no part changed"]
     notes += ["hatched: only one side has it"] if moves["kind"].isin(["added", "removed"]).any() else []
     notes += ["dotted: no op was running"] if (moves["kind"] == "no op running").any() else []
     notes += ["the axis does not begin at 0"] if low > 0 else []
-    return [*notes, "below 0, since each factor is weighed by the mean of the other"] if low < 0 else notes
-
-
-def _connectors(levels: NDArray[np.float64], rows: NDArray[np.float64]) -> go.Scatter:
-    """Dotted lines from the end of each bar to the start of the next."""
-    x = [value for level in levels for value in (level, level, None)]
-    y = [value for above, below in pairwise(rows) for value in (above, below, None)]
-    return go.Scatter(
-        x=x, y=y, mode="lines", line={"color": style.BASELINE_COLOUR, "width": 1, "dash": "dot"}, opacity=0.6,
-        hoverinfo="skip",
-    )  # fmt: skip
+    notes += ["below 0, since each factor is weighed by the mean of the other"] if low < 0 else []
+    return "; ".join(notes)
 
 
 def _end_bar(side: Side, time_us: float, row: float, axis: tuple[float, style.Scale]) -> go.Bar:
     low, scale = axis
-    begin = max(low, 0.0)
-    return go.Bar(
-        orientation="h", base=[begin / scale.size], x=[(time_us - begin) / scale.size], y=[row],
-        width=style.bar_offsets()[1], marker={"color": side_colour(side)},
-        text=[f"<b>{format_time_us(time_us)}</b>"], hovertext=[f"{side_label(side)}<br>mean {format_time_us(time_us)}"],
-        hoverinfo="text", **_OUTSIDE,
-    )  # fmt: skip
-
-
-_OUTSIDE: dict[str, Any] = {**style.BESIDE_BAR, "textangle": 0}
+    begin, mean = max(low, 0.0), format_time_us(time_us)
+    bar = go.Bar(orientation="h", base=[begin / scale.size], x=[(time_us - begin) / scale.size], y=[row])
+    bar.update(text=[f"<b>{mean}</b>"], hovertext=[f"{side_label(side)}<br>mean {mean}"], hoverinfo="text")
+    return bar.update(width=style.bar_offsets()[1], marker={"color": side_colour(side)}, **_OUTSIDE)
 
 
 def _move_bars(
-    moves: pd.DataFrame, levels: NDArray[np.float64], rows: NDArray[np.float64], scale: style.Scale
+    moves: pd.DataFrame,
+    levels: NDArray[np.float64],
+    rows: NDArray[np.float64],
+    scale: style.Scale,
+    colours: Colours,
 ) -> go.Bar:
     """The moves as bars, each starting at the lower of its two levels, so that its text is on its right."""
     lower, higher = np.minimum(levels[:-1], levels[1:]), np.maximum(levels[:-1], levels[1:])
     texts = [_text(move) for _, move in moves.iterrows()]
-    return go.Bar(
-        orientation="h", base=lower / scale.size, x=(higher - lower) / scale.size, y=rows, width=style.bar_offsets()[1],
-        marker={
-            "pattern": {"shape": [PATTERNS.get(k, "") for k in moves["kind"]], "size": 6, "fillmode": "replace"},
-        },
-        text=texts,
-        customdata=np.column_stack([
-            moves["name"].map(style.wrap_text), moves["detail"].map(style.wrap_text), texts,
-            moves["baseline_us"].map(format_time_us), moves["candidate_us"].map(format_time_us),
-        ]),
-        hovertemplate=(
-            "<b>%{customdata[0]}</b><br>%{customdata[1]}<br>%{customdata[2]}"
-            "<br>baseline %{customdata[3]}<br>candidate %{customdata[4]}<extra></extra>"
-        ), **_OUTSIDE,
-    )  # fmt: skip
-
-
-def _colours_of(moves: pd.DataFrame, colours: Colours) -> list[str]:
-    less, more = colours
-    found = np.where(moves["delta_us"] < 0, less, more)
-    return [str(c) for c in np.where(moves["kind"] == "no op running", UNEXPLAINED, found)]
+    names = [moves[column].map(style.wrap_text) for column in ("name", "detail")]
+    times = [moves[f"{side}_us"].map(format_time_us) for side in SIDES]
+    template = (
+        "<b>%{customdata[0]}</b><br>%{customdata[1]}<br>%{customdata[2]}"
+        "<br>baseline %{customdata[3]}<br>candidate %{customdata[4]}<extra></extra>"
+    )
+    judged = np.where(moves["delta_us"] < 0, *colours)
+    colour = np.where(moves["kind"] == "no op running", UNEXPLAINED, judged).tolist()
+    pattern = {"shape": [PATTERNS.get(kind, "") for kind in moves["kind"]], "size": 6, "fillmode": "replace"}
+    bars = go.Bar(orientation="h", base=lower / scale.size, x=(higher - lower) / scale.size, y=rows, text=texts)
+    bars.update(width=style.bar_offsets()[1], marker={"color": colour, "pattern": pattern}, **_OUTSIDE)
+    return bars.update(customdata=np.column_stack([*names, texts, *times]), hovertemplate=template)
 
 
 def _text(move: pd.Series) -> str:

@@ -42,18 +42,13 @@ def changes(pair: Pair) -> Iterator[Block]:
     cells, findings = [], []
     for label, row in zip(labels, found.to_dict("records"), strict=True):
         ours, theirs = float(row["self_time_us_baseline"]), float(row["self_time_us_candidate"])
-        cells.append([
-            f"{label}{_arrow(row)}",
-            format_delta(theirs - ours, "µs"), format_time_us(ours), format_time_us(theirs),
-            format_ratio(ratio_of(ours, theirs)),
-        ])  # fmt: skip
+        times = format_delta(theirs - ours, "µs"), format_time_us(ours), format_time_us(theirs)
+        cells.append([f"{label}{_arrow(row)}", *times, format_ratio(ratio_of(ours, theirs))])
         findings.append(Finding(_id(row), str(row["line"]), "µs", ours, theirs, more="xla"))
     more = len(lines) - len(found)
-    yield Facts(
-        [f"Largest changes by source line, self time per {pair.per_what}", "Change", *pair.headings, "Ratio"],
-        cells, (1, 2, 3, 4), optional=(2, 3), note=f"{more:,} more changed." if more else "", findings=findings,
-        opens=Opens(partial(_details, pair, lines)), help=_HELP, address="line",
-    )  # fmt: skip
+    note, opens = f"{more:,} more changed." if more else "", Opens(partial(_details, pair, lines))
+    header = [f"Largest changes by source line, self time per {pair.per_what}", "Change", *pair.headings, "Ratio"]
+    yield Facts(header, cells, (1, 2, 3, 4), (), (2, 3), note, findings, opens, _HELP, "line")
 
 
 def _details(pair: Pair, lines: pd.DataFrame, chosen: str) -> Details | None:
@@ -85,15 +80,10 @@ def _instructions(pair: Pair, line: str, index: list[int]) -> Iterator[Block]:
     every = pair.instructions().loc[index]
     rows = largest_changes(every, MOST_INSTRUCTIONS)
     ops = rows["op_name_baseline"].fillna(rows["op_name_candidate"])
-    cells = [
-        [
-            str(row["hlo_op"]),
-            format_delta(float(row["self_time_us_change"]), "µs"),
-            *(format_time_us(row[name]) for name in by_role("self_time_us")),
-            str(op),
-        ]
-        for op, row in zip(ops, rows.to_dict("records"), strict=True)
-    ]
+    cells = []
+    for op, row in zip(ops, rows.to_dict("records"), strict=True):
+        times = [format_time_us(row[name]) for name in by_role("self_time_us")]
+        cells.append([str(row["hlo_op"]), format_delta(float(row["self_time_us_change"]), "µs"), *times, str(op)])
     header = [f"Instructions, self time per {pair.per_what}", "Change", *pair.headings, "Op"]
     yield Facts(header, cells, (1, 2, 3), optional=(4,))
     yield Links(list(links.to_instructions(pair, every, line)))

@@ -43,8 +43,11 @@ def evidence(pair: Pair) -> str:
     found = pair.headline_verdict
     if found == IDENTICAL:
         return ""  # the headline says so
-    but = f"**But {as_markdown(found.caveat)}.**" if found.caveat else ""
-    return " ".join(filter(None, [f"{as_markdown(capitalized(found.reason))}.", _unknown_load(pair), but]))
+    sentences, test = [f"{as_markdown(capitalized(found.reason))}."], found.sensitivity
+    is_assumed = test is not None and min(test.captures) < FEWEST_REPEATS and pair.among.spread is None
+    if is_assumed and any(run.machine_load is None for run in pair.runs):
+        sentences.append(f"The machine's load is unknown; on a busy one, runs vary {UNDER_LOAD:.0f} times as much.")
+    return " ".join([*sentences, f"**But {as_markdown(found.caveat)}.**"] if found.caveat else sentences)
 
 
 def next_step(pair: Pair) -> str:
@@ -57,15 +60,6 @@ def next_step(pair: Pair) -> str:
         return "To lose no step: record fewer steps, or with fewer tracers, and wait for the device before it stops."
     few = found.word == UNTESTED and min(info.steps_included for info in infos) < FEWEST_STEPS
     return how_to_record_more(infos) if few else ""
-
-
-def _unknown_load(pair: Pair) -> str:
-    """That the runs may vary as those of a busy machine, where nobody knows its load and their variation is assumed."""
-    found = pair.headline_verdict.sensitivity
-    is_assumed = found is not None and min(found.captures) < FEWEST_REPEATS and pair.among.spread is None
-    if not is_assumed or all(run.machine_load is not None for run in pair.runs):
-        return ""
-    return f"The machine's load is unknown; on a busy one, runs vary {UNDER_LOAD:.0f} times as much."
 
 
 def without_step_times(pair: Pair, shown: Mapping[str, Run]) -> tuple[str, str]:

@@ -12,7 +12,6 @@ import pandas as pd
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.side import Side
 from tfcompare.compare.step_kinds import included_steps, kinds_of
-from tfcompare.run import Run
 from tfcompare.tables.slow_steps import SLOW_RATIO
 from tfcompare.tables.step_times import on_slowest_host, positions_in_run
 from tfcompare.units import format_time_us
@@ -23,7 +22,6 @@ from tfcompare.views.candidates import view as candidates
 from tfcompare.views.options import option
 from tfcompare.views.pair_words import stand_ins
 from tfcompare.views.steps import attribution as step_attribution
-from tfcompare.views.steps import charts as slow_steps
 from tfcompare.views.steps import charts as steps
 from tfcompare.views.steps import part_charts as step_parts
 from tfcompare.views.steps import source_lines, what_differs
@@ -36,6 +34,7 @@ DRAWN_CANDIDATES = 4
 """The number of candidates that can be distinguished in one chart."""
 MOST_ON_ONE_SCALE = 4.0
 AXIS_ROOM = 1.05
+_STEPS_AS = {"time": "step time", "part": "by part", "distribution": "distribution", "all": "all three"}
 STEPS_OF_A_HUNDREDTH = 100
 """Below so many steps their 99th percentile is hardly anything but the longest one."""
 
@@ -51,9 +50,8 @@ class Options:
     whether suggestions without evidence are left out."""
 
     steps_as: Literal["time", "part", "distribution", "all"] = option(
-        "time", "Show as", {"time": "step time", "part": "by part", "distribution": "distribution", "all": "all three"},
-        address="steps_view",
-    )  # fmt: skip
+        "time", "Show as", _STEPS_AS, address="steps_view"
+    )
     top: int = option(TOP, "Ops", help=f"The number of ops that changed most, 0 for all (default: {TOP})")
     short: bool = option(False, "Short", help="Without suggestions for which the profile shows nothing")
 
@@ -127,16 +125,15 @@ def _by_part(pair: Pair) -> Iterator[Block]:
     """Every step of each run by its parts; on one scale unless that would flatten the shorter steps."""
     roles = [role for role, (_, run) in enumerate(pair.shown) if has_step_times(run)]
     frames = step_attribution.attributed_steps(pair)
-    ends = [
-        slow_steps.axis_end([frames[role]], "duration_us") or float(frames[role]["duration_us"].max()) for role in roles
-    ]
+    shown = [frames[role] for role in roles]
+    ends = [steps.axis_end([frame], "duration_us") or float(frame["duration_us"].max()) for frame in shown]
     is_one_scale = len(roles) > 1 and max(ends) <= MOST_ON_ONE_SCALE * min(ends)
     top_us = AXIS_ROOM * max(ends) if is_one_scale else None
     names = ("step_parts_baseline", "step_parts_candidate")
     yield Beside([[Chart(names[role], partial(_step_parts, pair, None, role=role, top_us=top_us))] for role in roles])
     scales = "Each run has its own scale." if len(roles) > 1 and not is_one_scale else ""
-    if said := " ".join(filter(None, [scales, stand_ins(pair)])):
-        yield Text(said, "quiet")
+    if note := " ".join(filter(None, [scales, stand_ins(pair)])):
+        yield Text(note, "quiet")
 
 
 def _slow_steps(pair: Pair) -> Iterator[Link]:
@@ -174,19 +171,14 @@ def _gaps(pair: Pair) -> Iterator[Block]:
 def _series(pair: Pair) -> list[tuple[Side, pd.DataFrame]]:
     """The steps of all captures of the runs; none of a candidate that is not drawn, so that the others keep their
     colours."""
-    return [
-        (
-            replace(side, name=name or side.name),
-            _drawn_steps(capture, host, is_drawn=side.position <= DRAWN_CANDIDATES or side.run is pair.candidate),
-        )
-        for side in pair.among.sides
-        for name, capture, host in side.named_captures
-    ]
-
-
-def _drawn_steps(run: Run, host: str | None, *, is_drawn: bool) -> pd.DataFrame:
-    frame = steps_of(run, host)
-    return frame if is_drawn and has_step_times(run) else frame.iloc[:0]
+    series = []
+    for side in pair.among.sides:
+        is_drawn = side.position <= DRAWN_CANDIDATES or side.run is pair.candidate
+        for name, capture, host in side.named_captures:
+            frame = steps_of(capture, host)
+            shown = frame if is_drawn and has_step_times(capture) else frame.iloc[:0]
+            series.append((replace(side, name=name or side.name), shown))
+    return series
 
 
 def _over_steps(pair: Pair, _options: Any, make: Callable[[list[tuple[Side, pd.DataFrame]]], Any]) -> Any:

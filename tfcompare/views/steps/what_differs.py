@@ -34,7 +34,6 @@ _HELP = (
     "instructions if these are equal in name without numbers, shape, opcode, operands, attributes, sharding and "
     "donation; layouts, backend options and generated code are not compared."
 )
-_MOST_PROGRAMS = 3
 _MOST_SHAPES = 3
 """Named shapes of a program: more are counted, as all parameters of a network may differ."""
 _MOST_FLAGS = 20
@@ -54,10 +53,7 @@ def section(pair: Pair) -> Iterator[Block]:
 
 
 def _differences(pair: Pair) -> list[Difference]:
-    def make() -> list[Difference]:
-        return differences(*pair.runs, pair.mismatches)
-
-    return pair.cached("differences", make)
+    return pair.cached("differences", partial(differences, *pair.runs, pair.mismatches))
 
 
 def _blocks(pair: Pair) -> Iterator[Block]:
@@ -77,7 +73,9 @@ def _programs(pair: Pair) -> Iterator[Block]:
     The change did not reach the compiler if all programs that ran on either side are equal, in steps or not.
     """
     equal, differing, unknown = [], [], []
-    programs = list(_of_either_side(pair))
+    every = pair.instructions()
+    keys = executions.programs(every)[["program_key", "label"]].to_numpy().tolist()  # the longest first
+    programs = [(label.removeprefix(executions.ONLY_THERE), executions.of_program(every, key)) for key, label in keys]
     for label, rows in programs:
         diff = diff_of(pair, label, rows) if all(program_names(rows)) else None
         if isinstance(diff, str):
@@ -106,13 +104,6 @@ def _programs(pair: Pair) -> Iterator[Block]:
         ours, theirs = (set(side.values()) for side in _contents(pair))
         end = "" if differing or unknown or any(alone) or any(uneven) or ours != theirs else UNREACHED
         yield Text(f"{_named(equal)} {'has' if len(equal) == 1 else 'have'} the same instructions on both sides{end}.")
-
-
-def _of_either_side(pair: Pair) -> Iterator[tuple[str, pd.DataFrame]]:
-    """(name, instructions) of each program, the longest first."""
-    rows = pair.instructions()
-    for key, label in executions.programs(rows)[["program_key", "label"]].to_numpy().tolist():
-        yield label.removeprefix(executions.ONLY_THERE), executions.of_program(rows, key)
 
 
 def _alone(pair: Pair, programs: Sequence[tuple[str, pd.DataFrame]], side: int) -> list[str]:
@@ -181,10 +172,9 @@ def differences(baseline: Run, candidate: Run, mismatches: Sequence[Mismatch]) -
     found += _divided_and_donated(baseline, candidate)
     found += _differing_texts("Version of", "versions", baseline, candidate, "another compiler makes other programs")
     found += _differing_texts("Level of", "profiler_options", baseline, candidate, "to record more takes longer")
-    return [
-        *found,
-        *(fact for label, of, why in _OTHERS for fact in _differing(label, of(baseline), of(candidate), why)),
-    ]
+    for label, text, why in _OTHERS:
+        found += _differing(label, text(baseline), text(candidate), why)
+    return found
 
 
 def known(baseline: Run, candidate: Run) -> list[str]:
@@ -217,7 +207,7 @@ def _without_equal_flags(ours: str, theirs: str) -> tuple[str, str]:
     shared = flags & others
     if flags == others or not shared or not all(one.startswith("--") for one in (*flags, *others)):
         return ours, theirs
-    first, second = (_counted(one - shared, shared.total(), _MOST_FLAGS) for one in (flags, others))
+    first, second = (_listing(one - shared, shared.total(), _MOST_FLAGS) for one in (flags, others))
     return first, second
 
 
@@ -246,7 +236,8 @@ def _inputs(baseline: Run, candidate: Run) -> Iterator[Difference]:
 
 def _divided_and_donated(baseline: Run, candidate: Run) -> Iterator[Difference]:
     """How the parameters of programs that ran on both sides are divided among devices, and which are donated."""
-    if not _ran_on_both(baseline, candidate):
+    ran = [set(map(plain_program, run.table("hlo_ops")["program"].unique())) for run in (baseline, candidate)]
+    if ran[0].isdisjoint(ran[1]):
         return
     try:
         ours, theirs = (run.table("hlo_programs") for run in (baseline, candidate))
@@ -256,9 +247,8 @@ def _divided_and_donated(baseline: Run, candidate: Run) -> Iterator[Difference]:
         ("Sharding", _SHARDING, "devices work on other parts, and exchange others"),
         ("Donated inputs", _DONATED, "an output that takes the memory of an input needs none of its own"),
     ):
-        own, others = (
-            _of_parameters(rows, rows["expression"].str.extract(pattern, expand=False)) for rows in (ours, theirs)
-        )
+        texts = [rows["expression"].str.extract(pattern, expand=False) for rows in (ours, theirs)]
+        own, others = map(_of_parameters, (ours, theirs), texts)
         yield from _of_programs(label, _by_time(baseline, candidate), own, others, why)
 
 
@@ -267,9 +257,9 @@ def _of_programs(
 ) -> Iterator[Difference]:
     """What differs in the first of these programs that both sides have."""
     differing = [name for name in names if name in ours and name in theirs and ours[name] != theirs[name]]
-    for name in differing[:_MOST_PROGRAMS]:
+    for name in differing[:MOST_PROGRAMS]:
         shared = ours[name] & theirs[name]
-        before, after = (_counted(side[name] - shared, shared.total()) for side in (ours, theirs))
+        before, after = (_listing(side[name] - shared, shared.total()) for side in (ours, theirs))
         yield Difference(f"{label} of {name}", before, after, why)
 
 
@@ -299,13 +289,7 @@ def _by_time(*runs: Run) -> list[str]:
     return list(times.sort_index().sort_values(ascending=False, kind="stable").index)
 
 
-def _ran_on_both(baseline: Run, candidate: Run) -> bool:
-    """Whether any program ran on both sides."""
-    ours, theirs = (set(map(plain_program, run.table("hlo_ops")["program"].unique())) for run in (baseline, candidate))
-    return not ours.isdisjoint(theirs)
-
-
-def _counted(counts: Counter[str], shared: int, most: int = _MOST_SHAPES) -> str:
+def _listing(counts: Counter[str], shared: int, most: int = _MOST_SHAPES) -> str:
     """`2 × f32[64,32], bf16[8] and 3 others; 4 on both sides`: what only this side has, and how many both have."""
     shown = counts.most_common(most)
     text = ", ".join(one if count == 1 else f"{count:,} × {one}" for one, count in shown)
@@ -319,10 +303,6 @@ def _bandwidth(run: Run) -> str:
     return format_value(peaks.max(), "bytes/s") if len(peaks) else ""
 
 
-def _clock(run: Run) -> str:
-    return f"{run.info.clock_mhz:,.0f} MHz" if run.info.clock_mhz else ""
-
-
 def _load(run: Run) -> str:
     """Whether other work ran; empty if unknown."""
     return "" if run.machine_load is None else "busy" if run.is_under_load else "not busy"
@@ -331,6 +311,10 @@ def _load(run: Run) -> str:
 _OTHERS: tuple[tuple[str, Callable[[Run], str], str], ...] = (
     ("Command buffers", lambda run: run.info.command_buffers, "they take another time to launch"),
     ("Peak memory bandwidth", _bandwidth, "all that moves data takes another time"),
-    ("Highest clock", _clock, "all that computes takes another time"),
+    (
+        "Highest clock",
+        lambda run: f"{run.info.clock_mhz:,.0f} MHz" if run.info.clock_mhz else "",
+        "all that computes takes another time",
+    ),
     ("Other work on the machine", _load, "a busy machine makes all times longer and less even"),
 )

@@ -64,38 +64,28 @@ def sentences(run: Run, host: str | None, name: str) -> list[str]:
     others_us = run_steps(steps).query("included and not stray")["duration_us"].max()
     is_stray_here = row["stray_us"] > BEYOND_SECOND * others_us  # a stray of the run may be none of the host
     is_counted = run.choice.counts_stray
-    is_told_as_stray = is_counted and is_stray_here and row["slow_steps"] == 1
-    slow = "" if is_told_as_stray else _slow_sentence(row, name)
-    if slow and slow_steps_are_a_kind(run, host):
-        slow = ""
-    stray = ""
+    found = []
+    is_stray_alone = is_counted and is_stray_here and row["slow_steps"] == 1
+    if row["slow_steps"] and not is_stray_alone and not slow_steps_are_a_kind(run, host):
+        found.append(_slow_sentence(row, name))
     if pd.notna(row["stray_step"]):
         step = f"Step {position_of(run.table('steps'), row['stray_step'], host)} of {name}"
         if is_stray_here:
-            stray = _stray_sentence(row, step, is_counted=is_counted)
+            what = "is far longer than all others" if is_counted else "is excluded as a stray"
+            times = f"{format_time_us(row['stray_us'])} instead of {format_time_us(row['usual_step_us'])}"
+            found.append(f"{step} {what}: {times}{_cause(row, 'stray_')}.")
         elif not is_counted:
-            stray = f"{step} is excluded: it is a stray on another host."
-    return [sentence for sentence in (slow, stray) if sentence]
+            found.append(f"{step} is excluded: it is a stray on another host.")
+    return found
 
 
 def _slow_sentence(row: pd.Series, name: str) -> str:
-    """How many steps of the run called `name` (in Markdown) are slow, and what they do more; empty without any."""
-    if not row["slow_steps"]:
-        return ""
+    """How many steps of the run called `name` (in Markdown) are slow, and what they do more."""
     share = format_percent(row["slow_share"])
-    extra = _cause(row, "")
     regular = f", {_every(row)}," if pd.notna(row["every"]) else ""
     times = f"{format_time_us(row['slow_step_us'])} instead of {format_time_us(row['usual_step_us'])}"
     are = "is" if row["slow_steps"] == 1 else "are"
-    return f"{_count(row)} of {name}{regular} {are} slow: {times}, {share} of the time{extra}."
-
-
-def _stray_sentence(row: pd.Series, step: str, *, is_counted: bool) -> str:
-    """What the stray, which is called `step` (in Markdown), does more than other steps."""
-    others = format_time_us(row["usual_step_us"])
-    cause = _cause(row, "stray_")
-    what = "is far longer than all others" if is_counted else "is excluded as a stray"
-    return f"{step} {what}: {format_time_us(row['stray_us'])} instead of {others}{cause}."
+    return f"{_count(row)} of {name}{regular} {are} slow: {times}, {share} of the time{_cause(row, '')}."
 
 
 def _takes(row: pd.Series, name: str) -> str:
@@ -113,12 +103,8 @@ def _count(row: pd.Series) -> str:
 def _every(row: pd.Series) -> str:
     """`every 5th`, or `one after another`."""
     every = int(row["every"])
-    return f"every {_ordinal(every)}" if every > 1 else "one after another"
-
-
-def _ordinal(number: int) -> str:
-    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-    return f"{number:,}{ending}"
+    ending = "th" if every % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(every % 10, "th")
+    return f"every {every:,}{ending}" if every > 1 else "one after another"
 
 
 def _cause(row: pd.Series, of: str) -> str:
@@ -192,15 +178,12 @@ def _amount_between(found: Window) -> str:
 
 def _overlap(baseline: Window | None, candidate: Window | None) -> str:
     """That steps overlap, so that step time × throughput is more than 1."""
-    sides = (("candidate", candidate), ("baseline", baseline))
-    overlapping = [
+    overlaps = [
         f"{format_time_us(found.overlap_us)} ({format_percent(found.overlap_us / found.period_us)}) in the {side}"
-        for side, found in sides
+        for side, found in (("candidate", candidate), ("baseline", baseline))
         if found is not None and found.overlap_us >= _OVERLAP_WORTH_SAYING * found.period_us > 0
     ]
-    return (
-        f"Steps overlap: each goes on after the next has begun, for {' and '.join(overlapping)}." if overlapping else ""
-    )
+    return f"Steps overlap: each goes on after the next has begun, for {' and '.join(overlaps)}." if overlaps else ""
 
 
 def dispatch_sentence(pair: Pair) -> str:
@@ -233,10 +216,8 @@ def blocks(pair: Pair) -> Iterator[Block]:
         else:
             verdict = one.verdict
             interval = f"{format_ratio(verdict.low)}–{format_ratio(verdict.high)}" if verdict.has_interval else MISSING
-            cells.append([
-                one.name, " / ".join(counts), *times, format_ratio(ratio_of(*one.times_us)), interval,
-                text_of(verdict.word, verdict.evidence),
-            ])  # fmt: skip
+            ratio, word = format_ratio(ratio_of(*one.times_us)), text_of(verdict.word, verdict.evidence)
+            cells.append([one.name, " / ".join(counts), *times, ratio, interval, word])
             tones.append(tone_of(verdict.word, verdict.evidence))
         findings.append(_finding(pair, one))
     header = ["Kinds of steps, mean time", "Steps", *pair.headings]
@@ -257,11 +238,8 @@ def _sentence(found: list[StepKind], *, has_common: bool) -> str:
 
 
 def _finding(pair: Pair, one: StepKind) -> Finding:
-    verdict = one.verdict
-    ours, theirs = one.times_us
-    return Finding(
-        f"step_kind:{one.name}", one.name, "µs", float("nan") if pair.is_single else ours, theirs,
-        word="" if pair.is_single else verdict.word, evidence=verdict.evidence,
-        interval=(verdict.low, verdict.high) if verdict.has_interval else None, more="timeline",
-        is_alone=pair.is_single,
-    )  # fmt: skip
+    verdict, (ours, theirs) = one.verdict, one.times_us
+    word, before = ("", math.nan) if pair.is_single else (verdict.word, ours)
+    interval = (verdict.low, verdict.high) if verdict.has_interval else None
+    key, rests_on = f"step_kind:{one.name}", verdict.evidence
+    return Finding(key, one.name, "µs", before, theirs, word, rests_on, interval, "timeline", pair.is_single)
