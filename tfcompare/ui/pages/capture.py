@@ -272,9 +272,9 @@ def _delete(settings: Settings, run: FoundRun) -> None:
         st.session_state[_PROBLEM] = f"{as_code(run.name)} cannot be deleted: {as_markdown(error.strerror or error)}."
         return
     st.session_state[_RECORDING] = None
-    state.choose(state.chosen().without(run.id))
+    state.choose(state.current().without(run.id))
     rescan()
 
 
 def _use_as_baseline(run_id: str) -> None:
-    state.choose(replace(state.chosen().with_baseline(run_id), host=None))
+    state.choose(replace(state.current().with_baseline(run_id), host=None))

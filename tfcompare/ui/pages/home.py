@@ -16,13 +16,14 @@ from tfcompare.run import Run
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.text import as_code, as_markdown
 from tfcompare.ui.frame import state
+from tfcompare.ui.frame.header import chosen_steps
 from tfcompare.ui.frame.hooks import hooks
 from tfcompare.ui.frame.loading import QUIET_S, compared, compiling_sentence, reading_sentence, run_cache, wait_a_moment
 from tfcompare.ui.frame.narrow import is_narrow
 from tfcompare.ui.frame.run_cache import outcome
 from tfcompare.ui.frame.search import rescan
 from tfcompare.ui.frame.selection import Selection
-from tfcompare.ui.frame.shell import Page, choose_steps, chosen_steps
+from tfcompare.ui.frame.shell import Page, choose_steps
 from tfcompare.ui.pages import demo, home_add, home_filters, home_runs
 from tfcompare.ui.pages import home_runs as home_edit
 from tfcompare.units import format_bytes, format_ms
@@ -113,7 +114,7 @@ def _offer_to_join(view: Page) -> None:
 
 
 def _join(joins_hosts: bool) -> None:
-    state.choose(replace(state.asked(), joins_hosts=joins_hosts))
+    state.choose(replace(state.wish(), joins_hosts=joins_hosts))
 
 
 def _done(requests: Requests) -> Outcomes:

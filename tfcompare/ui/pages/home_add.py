@@ -86,7 +86,7 @@ def _samples(place: str) -> None:
 
 def _open_samples(place: str) -> None:
     before, after = SAMPLE_PAIR
-    selection = state.chosen()
+    selection = state.current()
     state.choose(replace(selection, places=(*selection.places, place), baseline=before, candidates=(after,)))
 
 
@@ -152,12 +152,12 @@ def _add(is_first: bool) -> None:
         return
     st.session_state[_PATH] = ""
     remote_links.confirm(place)
-    selection = state.chosen()
+    selection = state.current()
     if is_first:
         selection = replace(selection, baseline=None, candidates=(), repeats=())
     state.choose(replace(selection, places=tuple(dict.fromkeys((*selection.places, place)))))
 
 
 def _remove(place: str) -> None:
-    selection = state.chosen()
+    selection = state.current()
     state.choose(replace(selection, places=tuple(p for p in selection.places if p != place)))

@@ -57,7 +57,7 @@ def controls(view: Page) -> Filtered:
     if st.session_state.get(SHOW_HIDDEN):
         hidden.clear()
     found = [run for run in found if run.id not in hidden]
-    latest_first, added = found[::-1], state.added()
+    latest_first, added = found[::-1], state.added_runs()
     return Filtered(tuple(sorted(latest_first, key=lambda run: run.id not in added)), len(hidden))
 
 

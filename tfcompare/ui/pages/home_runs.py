@@ -110,7 +110,7 @@ def newest_first(runs: Sequence[FoundRun], outcomes: Mapping[str, Run | Tfcompar
         outcome = outcomes.get(run.id)
         return outcome.info.start_time if isinstance(outcome, Run) else run.recorded
 
-    added = state.added()
+    added = state.added_runs()
     latest_first = sorted(runs, key=recorded, reverse=True)
     return sorted(latest_first, key=lambda run: run.id not in added)
 
@@ -195,7 +195,7 @@ def _clicked(runs: Sequence[FoundRun]) -> Callable[[str], None]:
         if column == _EDIT:
             open_for(run.id)
             return
-        before = state.chosen()
+        before = state.current()
         chosen = before.with_baseline(run.id) if column == _BASELINE else before.with_toggled(run.id)
         state.choose(with_replicates(chosen, before, runs))
 
@@ -290,7 +290,7 @@ def _save(view: Page, run: FoundRun, annotation: Annotation, before: Annotation)
         st.error(as_markdown(error))
         return
     if annotation.is_hidden:
-        state.choose(state.chosen().without(run.id))
+        state.choose(state.current().without(run.id))
     _close()
     st.rerun()
 

@@ -26,9 +26,10 @@ from tfcompare.query.tables import BASELINE, CANDIDATE, DIFF, REPEAT, RunTables,
 from tfcompare.render.inline import plain
 from tfcompare.run import Run
 from tfcompare.text import as_code, as_markdown, middle_ellipsis
+from tfcompare.ui.frame.header import chosen_steps
 from tfcompare.ui.frame.loading import QUIET_S, compared, fetch
 from tfcompare.ui.frame.selection import Selection
-from tfcompare.ui.frame.shell import Page, choose_steps, chosen_steps, stop
+from tfcompare.ui.frame.shell import Page, choose_steps, stop
 from tfcompare.ui.widgets import tables
 from tfcompare.units import format_bytes, format_time_us
 from tfcompare.views.csv_files import defused, spreadsheet_csv

@@ -26,7 +26,7 @@ def show_link(subject: Pair | Series, link: Link) -> None:
     """A link to the page of a view that shows the same pair, or the runs of the link."""
     title = view(link.view).title
     page = next(path for path in sidebar.page_files() if sidebar.page_title(path) == title)
-    selection = state.chosen()
+    selection = state.current()
     if link.host is not None or link.every_host:
         selection = replace(selection, host=link.host)
     if link.runs is not None:

@@ -127,13 +127,6 @@ def _formats(frame: pd.DataFrame, columns: Sequence[Shown]) -> Layout:
     return Layout({}, digits, scales)
 
 
-def _largest(values: pd.DataFrame) -> float:
-    """The largest absolute value; 0 if there is none."""
-    numbers = np.abs(values.to_numpy(dtype=np.float64, na_value=np.nan))
-    numbers = numbers[np.isfinite(numbers)]
-    return float(numbers.max()) if numbers.size else 0.0
-
-
 def _pixels(frame: pd.DataFrame, column: Shown, formats: Layout, sorted_by: str | None) -> int:
     """The width needed by the longest cell and the label; for texts at most that of `column.letters`."""
     letters: float = len(formats.with_unit(column, column.label)) + 2 * (column.name == sorted_by)
@@ -142,7 +135,8 @@ def _pixels(frame: pd.DataFrame, column: Shown, formats: Layout, sorted_by: str 
         longest = max(letters, len(LONGEST_WORDS.get(column.name, "")), *cells.nlargest(1).astype(int))
         letters = min(longest, column.letters)
     elif column.format not in ("flag", "bar"):
-        largest = _largest(frame[[column.name]]) / formats.factor(column)
+        sizes = np.abs(frame[column.name].to_numpy(dtype=np.float64, na_value=np.nan))
+        largest = float(sizes[np.isfinite(sizes)].max(initial=0)) / formats.factor(column)
         number = f"{largest:,.{formats.digits.get(column.name, 3)}f}"
         ends = {"change": "+", "ratio": "×", "share": "0 %"}  # shares are shown multiplied by 100
         commas = number.count(",") + number.count(".")  # half as wide as a digit
