@@ -37,14 +37,10 @@ EXAMPLES = """examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("places", metavar="RUN", nargs="+", help="the runs, one above the other")
-    parser.add_argument(
-        "-o", "--out", metavar="FILE", type=Path, required=True, help="the file to write: .json, or .json.gz"
-    )
-    parser.add_argument(
-        "--align",
-        metavar="WHAT",
-        help="step:NUMBER, op:NAME, collective or collective:NUMBER (default: the typical step of each run)",
-    )
+    meaning = "the file to write: .json, or .json.gz"
+    parser.add_argument("-o", "--out", metavar="FILE", type=Path, required=True, help=meaning)
+    meaning = "step:NUMBER, op:NAME, collective or collective:NUMBER (default: the typical step of each run)"
+    parser.add_argument("--align", metavar="WHAT", help=meaning)
     add_host(parser)
     parser.add_argument("--from", dest="from_us", metavar="US", type=float, help="leave out what ends before, in µs")
     parser.add_argument("--to", dest="to_us", metavar="US", type=float, help="leave out what starts after, in µs")

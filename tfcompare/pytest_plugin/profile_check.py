@@ -81,9 +81,8 @@ class ProfileCheck:
         if not texts:
             raise TfcompareError("profile_check: fail_if names no condition, such as 'step_time>+10%'")
         if self._is_used:
-            raise TfcompareError(
-                "profile_check: a test has one baseline, so it profiles one block; parametrise it for several"
-            )
+            remedy = "a test has one baseline, so it profiles one block; parametrise it for several"
+            raise TfcompareError(f"profile_check: {remedy}")
         self._is_used = True
         conditions = [parse_condition(text) for text in texts]
         if not (self.updates or self.adds or self.baseline.exists):
@@ -101,10 +100,8 @@ class ProfileCheck:
                 f"{self.test_id}: the block marks no steps, so times cannot be judged and the test will fail; put each "
                 "step inside `with profile.step(i):`"
             )
-        if self.updates:
-            self.baseline.replace(self.candidate)
-        else:
-            self.baseline.add(self.candidate)
+        store = self.baseline.replace if self.updates else self.baseline.add
+        store(self.candidate)
         self.summarise(f"{self.test_id}: baseline {'written' if self.updates else 'extended'}, {self.baseline.folder}")
 
     def _findings(self, conditions: Sequence[Condition], spread: float | None) -> Findings:

@@ -25,7 +25,6 @@ from tfcompare.ui.frame.search import rescan
 from tfcompare.ui.frame.selection import Selection
 from tfcompare.ui.frame.shell import Page, choose_steps
 from tfcompare.ui.pages import demo, home_add, home_filters, home_runs
-from tfcompare.ui.pages import home_runs as home_edit
 from tfcompare.units import format_bytes, format_ms
 from tfcompare.views import answer
 from tfcompare.views.run_listing import device_text
@@ -78,11 +77,13 @@ def show(view: Page) -> None:
     with table_slot:
         if runs:
             home_runs.show(runs, outcomes, view)
-            not_fetched = [run for run in runs if run.bytes_at_hand < run.size_bytes and run not in requests]
-            _explain_remote_runs(not_fetched)
+            if remote := [run for run in runs if run.bytes_at_hand < run.size_bytes and run not in requests]:
+                which = "This run is" if len(remote) == 1 else f"{len(remote)} of these runs are"
+                size = format_bytes(sum(run.size_bytes for run in remote))
+                st.caption(f"{which} on another machine ({size}) and will be downloaded when selected.")
         else:
             st.info("No run matches the filters. Clear them to see all runs.")
-    home_edit.show_editor(view, outcomes)
+    home_runs.show_editor(view, outcomes)
     keep_reading(requests, outcomes, status_slot)
     keep_reading(with_steps, drawn, status_slot)
 
@@ -119,13 +120,6 @@ def _join(joins_hosts: bool) -> None:
 
 def _done(requests: Requests) -> Outcomes:
     return {run.id: outcome(request) for run, request in requests.items() if request.done()}
-
-
-def _explain_remote_runs(runs: Sequence[FoundRun]) -> None:
-    if runs:
-        which = "This run is" if len(runs) == 1 else f"{len(runs)} of these runs are"
-        size = format_bytes(sum(run.size_bytes for run in runs))
-        st.caption(f"{which} on another machine ({size}) and will be downloaded when selected.")
 
 
 def _count(filtered: home_filters.Filtered, view: Page) -> str:
@@ -211,10 +205,10 @@ def _what_changed(view: Page, baseline: _Outcome, candidates: Sequence[_Outcome]
 def _one_run(run: Run) -> None:
     info = run.info
     device = device_text(info.device_type, info.device_count)
-    step = (
-        f"{format_ms(info.step_time_ms_mean)} per step (mean of {info.steps_included:,})" if info.has_step_times else ""
-    )
-    st.markdown(f"#### {as_code(run.name)}: {step or 'no steps are marked'}, {as_markdown(device)}.")
+    step = "no steps are marked"
+    if info.has_step_times:
+        step = f"{format_ms(info.step_time_ms_mean)} per step (mean of {info.steps_included:,})"
+    st.markdown(f"#### {as_code(run.name)}: {step}, {as_markdown(device)}.")
     st.caption("Select a run to compare with it, or open it alone.")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from html import escape
-from typing import Any, Literal
+from typing import Literal
 
 import pandas as pd
 import streamlit as st
@@ -103,11 +103,8 @@ def csv_of_rows(
 
 def file_button(label: str, make: Callable[[], bytes], name: str, key: str, help: str | None = None) -> None:
     """A button that downloads the file that `make` returns, which is called on request: CSV, or compressed (`.gz`)."""
-    form: dict[str, Any] = {
-        "mime": "application/gzip" if name.endswith(".gz") else "text/csv",
-        "icon": ":material/download:",
-    }
-    st.download_button(label, make, file_name=name, on_click="ignore", help=help, key=key, **form)
+    mime, icon = "application/gzip" if name.endswith(".gz") else "text/csv", ":material/download:"
+    st.download_button(label, make, name, mime, key, help, on_click="ignore", icon=icon)
 
 
 def show_small_table(facts: Facts) -> None:

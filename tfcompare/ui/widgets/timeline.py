@@ -80,14 +80,7 @@ def _span(text: str) -> dict[str, int] | None:
 
 
 def show_timeline(
-    aligned: Aligned,
-    state: State,
-    labels: Labels,
-    jumps: Sequence[Jump],
-    key: str,
-    token: str,
-    *,
-    compact: bool = False,
+    aligned: Aligned, state: State, labels: Labels, jumps: Sequence[Jump], key: str, token: str, compact: bool = False
 ) -> None:
     """Draw the timeline.
 
@@ -106,10 +99,9 @@ def show_timeline(
     )
     data = {"drawing": drawn, "state": shown, "address": dict.fromkeys(_IN_ADDRESS) | address_of(state), **frames}
     # Streamlit stores only states that something listens to.
-    listens: dict[str, Any] = {
-        f"on_{one}_change": lambda: None for one in ("view", "selected", "range", "colour", "all")
-    }
-    _component(key=key, data=data, **listens)
+    parts = ("view", "selected", "range", "colour", "all")
+    listeners: dict[str, Any] = {f"on_{part}_change": lambda: None for part in parts}
+    _component(key=key, data=data, **listeners)
 
 
 _IN_ADDRESS = ("window", "range", "shift", "span", "colour", "idle_lanes")
