@@ -101,10 +101,10 @@ def parser() -> argparse.ArgumentParser:
     declared: list[argparse.Action] = []
     add_completion(top, declared)
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=_Command)
-    look = {"formatter_class": argparse.RawDescriptionHelpFormatter}
     for module in _COMMANDS:
         texts = {"help": module.SUMMARY, "description": _wrapped(module.__doc__ or ""), "epilog": module.EXAMPLES}
-        command = commands.add_parser(module.__name__.rpartition(".")[2], **texts, **look)
+        command = commands.add_parser(module.__name__.rpartition(".")[2], **texts)
+        command.formatter_class = argparse.RawDescriptionHelpFormatter
         module.add_arguments(command)
         if module is view:
             command.declare = view.add_options

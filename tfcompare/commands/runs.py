@@ -63,8 +63,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.format == "table":
         print_blocks([_facts(frame, rows_for_reading(arguments))], arguments)
         remarked = frame[frame["remarks"] != ""]
-        for remark, names in remarked.groupby("remarks", sort=False)["name"]:
-            print(f"\n{some_of(map(text_of, names), _MAX_NAMED)}: {text_of(str(remark))}")
+        for remark, affected in remarked.groupby("remarks", sort=False)["name"]:
+            print(f"\n{some_of(map(text_of, affected), _MAX_NAMED)}: {text_of(str(remark))}")
     else:
         emit(frame.drop(columns=["step_times_ms"]), arguments)
     notes(cache_problems())

@@ -117,10 +117,9 @@ def _as_json(comparison: Pairs, words: Sequence[str], checked: Checked | None) -
         blocks.insert(0, Section("All candidates", all_candidates(pairs)))
     candidates = []
     for pair in pairs:
-        found = {"candidate": pair.candidate.id, "options": {}}
-        found["blocks"] = block_values(sections_of(pair), words, MOST_ROWS)
-        found["tables"] = {table.name: _diff(pair, table) for table in schema.TABLES.values() if table.has_diff}
-        candidates.append(found)
+        shown = block_values(sections_of(pair), words, MOST_ROWS)
+        tables = {table.name: _diff(pair, table) for table in schema.TABLES.values() if table.has_diff}
+        candidates.append({"candidate": pair.candidate.id, "options": {}, "blocks": shown, "tables": tables})
     others = {} if checked is None else {"check": checked.content}
     return as_json(comparison, "report", candidates, blocks=block_values(blocks, words, MOST_ROWS), **others)
 

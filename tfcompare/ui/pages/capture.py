@@ -103,7 +103,7 @@ def _form(view: Page, *, is_busy: bool) -> None:
 def _details(defaults: Request, *, is_busy: bool) -> Request:
     """The request, updated with the widgets in the expander."""
     look: dict[str, Any] = {"disabled": is_busy, "width": 200}
-    levels = {}
+    levels: dict[str, Any] = {}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         for what, offered, texts, meaning in (
             ("host", HOST_LEVELS, _HOST_TRACER, _HOST_HELP),

@@ -24,7 +24,6 @@ _component = st.components.v2.component(
 _BESIDE = 0.5
 """What is sent of a window's length on either side, so that moving shows something at once."""
 DEFAULT_WIDTH = 1200
-_LANES = ("opened", "folded")
 
 
 @dataclass(frozen=True)
@@ -60,8 +59,8 @@ def state_of(key: str, token: str, *, from_address: bool = True) -> State:
     colour = stored.get("colour") or address.get("colour")
     all_lanes = stored["all"] if stored.get("all") is not None else address.get("idle_lanes") == "true"
     shift = view["shift"] if "shift" in view else next(iter(numbers_in(address.get("shift", ""), 1) or ()), 0.0)
-    width, lanes = int(view.get("width") or DEFAULT_WIDTH), {one: frozenset(view.get(one, ())) for one in _LANES}
-    look = Viewport(window_us=_pair(window), width_px=width, shift_us=float(shift), **lanes)
+    opened, folded = (frozenset(view.get(lanes, ())) for lanes in ("opened", "folded"))
+    look = Viewport(_pair(window), int(view.get("width") or DEFAULT_WIDTH), float(shift), opened=opened, folded=folded)
     chosen = (int(selected["side"]), int(selected["id"])) if selected else None
     has_selected = "selected" in stored or chosen is not None
     has_measured = "range" in stored or measured is not None
