@@ -72,7 +72,8 @@ def as_markdown(findings: Findings, names: Names, judgement: Judgement) -> str:
     for f in findings.found:
         values = [format_value(value, f.measured.unit) for value in (f.measured.baseline, f.candidate)]
         outcome = f"**{f.outcome}**" if f.outcome in _EMPHASISED else f.outcome
-        lines.append("| " + " | ".join([_cell(f.text), *values, change(f), interval(f), outcome]) + " |")
+        text = as_code(f.text).replace("|", "\\|")  # a bar would end the cell even in code
+        lines.append("| " + " | ".join([text, *values, change(f), interval(f), outcome]) + " |")
     lines += ["", *(f"**Note:** {markdown(note)}\n" for note in _notes(findings))]
     explained = _explained(findings, judgement)
     lines += [f"**Missing:** {as_code(f.text)}: {markdown(f.reason)}\n" for f in explained if f.outcome == "missing"]
@@ -217,8 +218,3 @@ def _sensitivity(finding: Finding) -> dict[str, Any]:
 
 def _number(value: float) -> float | None:
     return value if math.isfinite(value) else None
-
-
-def _cell(text: str) -> str:
-    """Code for a table, where a bar would end the cell even in code."""
-    return as_code(text).replace("|", "\\|")

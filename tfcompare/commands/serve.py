@@ -26,7 +26,8 @@ EXAMPLES += "  tfcompare serve --store s3://bucket/store"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("paths", metavar="PATH", nargs="*", type=_place, help="where to look for runs")
+    meaning = "where to look for runs"
+    parser.add_argument("paths", metavar="PATH", nargs="*", type=lambda p: p if is_url(p) else Path(p), help=meaning)
     add_port(parser)
     meaning = "open no path outside DIR that is typed or in a link; can be given several times"
     parser.add_argument("--root", metavar="DIR", dest="roots", action="append", type=Path, default=[], help=meaning)
@@ -111,8 +112,3 @@ def _port(text: str) -> int:
     if not (text.isdecimal() and int(text) <= LAST_PORT):
         raise argparse.ArgumentTypeError(f"must be a number up to {LAST_PORT}; not {text!r}")
     return int(text)
-
-
-def _place(word: str) -> str | Path:
-    """A URL as text, anything else as a path."""
-    return word if is_url(word) else Path(word)

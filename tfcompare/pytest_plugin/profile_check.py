@@ -166,9 +166,10 @@ class Profile:
 
     def step(self, number: int) -> AbstractContextManager[Any]:
         """Marks its block as a step. Times are judged from 11 steps on: the first and last do not count, 9 must."""
+        profiler = _profiler(self.framework)
         if self.framework == "jax":
-            return _jax().StepTraceAnnotation(STEP_NAME, step_num=number)  # type: ignore[no-any-return]
-        return _tensorflow().Trace(STEP_NAME, step_num=number, _r=1)  # type: ignore[no-any-return]
+            return profiler.StepTraceAnnotation(STEP_NAME, step_num=number)  # type: ignore[no-any-return]
+        return profiler.Trace(STEP_NAME, step_num=number, _r=1)  # type: ignore[no-any-return]
 
 
 @contextmanager
@@ -177,8 +178,8 @@ def recorded(framework: Framework, logdir: Path) -> Iterator[Profile]:
 
     Raises what the profiler raises, such as when another profile is being recorded in this process.
     """
-    is_jax = framework == "jax"
-    start, stop = (_jax().start_trace, _jax().stop_trace) if is_jax else (_tensorflow().start, _tensorflow().stop)
+    one, is_jax = _profiler(framework), framework == "jax"
+    start, stop = (one.start_trace, one.stop_trace) if is_jax else (one.start, one.stop)
     with recorded_load(logdir):
         start(str(logdir))
         try:
@@ -201,9 +202,6 @@ def framework_of_process() -> Framework:
     )
 
 
-def _tensorflow() -> Any:
-    return import_module("tensorflow").profiler.experimental
-
-
-def _jax() -> Any:
-    return import_module("jax").profiler
+def _profiler(framework: Framework) -> Any:
+    profiler = import_module(framework).profiler
+    return profiler if framework == "jax" else profiler.experimental

@@ -89,10 +89,8 @@ def _block(block: Block, words: Sequence[str], rows: int) -> dict[str, Any]:
         return {"kind": "list", "items": items, "findings": _findings(block.findings, words)}
     if isinstance(block, Cards):
         return {"kind": "figures", "findings": _findings(block.findings, words)}
-    if isinstance(block, Judgements):
-        return {"kind": "facts", **_facts(block.facts, words)}
-    if isinstance(block, Facts):
-        return {"kind": "facts", **_facts(block, words)}
+    if isinstance(block, Facts | Judgements):
+        return {"kind": "facts", **_facts(block if isinstance(block, Facts) else block.facts, words)}
     if isinstance(block, Chart):
         return {"kind": "chart", "name": block.name, **({} if block.facts is None else _facts(block.facts, words))}
     if isinstance(block, Table):

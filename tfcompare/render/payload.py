@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -32,7 +33,9 @@ def table_json(table: Table) -> dict[str, Any]:
     cells as shown), `values` of numbers in full precision, in the unit of `schema`, for sorting and CSV, `csv` (the
     column's name) and, of verdicts, `tones`.
     """
-    units = _units(table)
+    numbers = [one.name for one in table.columns if one.format in ("number", "change")]
+    changes = {name: changes_of(table.rows, name) for name in numbers}
+    units = units_of(table.rows.assign(**changes), table.columns)
     columns = [_column(table, column, units.get(column.heading or column.name)) for column in table.columns]
     return {"name": table.name, "title": table.title, "columns": columns}
 
@@ -48,18 +51,21 @@ def first_rows(table: Table, most: int) -> Facts:
     return Facts(header, list(zip(*texts, strict=True)), numbers, note=note)
 
 
-def _units(table: Table) -> dict[str, tuple[float, str, int]]:
-    """For each group of columns with one heading: the size and name of its unit, and its decimals."""
+def units_of(cells: pd.DataFrame, columns: Sequence[Shown]) -> dict[str, tuple[float, str, int]]:
+    """For each group of columns with one heading: the size and name of its unit, and its decimals.
+
+    `cells` are the cells as shown, before division by the unit; the name is empty for units without prefixes.
+    """
     groups: dict[str, list[Shown]] = {}
-    for column in table.columns:
+    for column in columns:
         if column.format in ("number", "change"):
             groups.setdefault(column.heading or column.name, []).append(column)
     found = {}
-    for heading, columns in groups.items():
-        values = pd.concat([changes_of(table.rows, column.name).astype("float64") for column in columns], axis=1)
-        unit, size, name = columns[0].unit.removesuffix("/s"), 1.0, ""
+    for heading, members in groups.items():
+        values = cells[[one.name for one in members]]
+        unit, size, name = members[0].unit.removesuffix("/s"), 1.0, ""
         if unit in _SCALED:
-            chosen = scale(values.to_numpy().ravel().tolist(), unit)
+            chosen = scale(values.to_numpy(dtype=np.float64, na_value=np.nan).ravel().tolist(), unit)
             size, name = chosen.size, chosen.unit
         most = MOST_DECIMALS if unit == "µs" else MOST_DECIMALS_OF_COUNTS
         found[heading] = size, name, min(decimals(values / size), most)

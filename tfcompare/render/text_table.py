@@ -137,13 +137,10 @@ def terminal_width() -> int | None:
 
 
 def paint(text: str, tone: Tone) -> str:
-    """`text` in the colour of `tone` if stdout shows colours."""
-    return f"\x1b[{_CODES[tone]}m{text}\x1b[0m" if _CODES.get(tone) and has_colours() else text
-
-
-def has_colours() -> bool:
-    """Whether stdout is a terminal with colours, and NO_COLOR (https://no-color.org) is empty or not set."""
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    """`text` in the colour of `tone`, if stdout shows colours and NO_COLOR (https://no-color.org) is empty."""
+    if tone not in _CODES or not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return text
+    return f"\x1b[{_CODES[tone]}m{text}\x1b[0m"
 
 
 def tone_of(verdict: str) -> Tone:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfcompare.errors import TfcompareError
 from tfcompare.schema import SIDES
-from tfcompare.sources.step_choice import StepChoice, step_choice
+from tfcompare.sources.step_choice import step_choice
 
 if TYPE_CHECKING:
     from tfcompare.compare.matching.manual import ManualChoice
@@ -108,7 +108,8 @@ def question(arguments: argparse.Namespace, *places: str) -> Question:
     """
     from tfcompare.loading import Question
 
-    given = vars(arguments)
+    given, counts_stray = vars(arguments), arguments.stray == "include"
+    steps = step_choice(arguments.step_marker, arguments.steps, counts_stray=counts_stray, kind=arguments.step_kind)
     repeats = [tuple(given.get(f"{side}_repeat") or ()) for side in SIDES]
     if len(places) > len(SIDES) and repeats[1]:
         raise TfcompareError(
@@ -119,7 +120,7 @@ def question(arguments: argparse.Namespace, *places: str) -> Question:
         repeats=tuple(repeats[: len(places)]),
         store=arguments.store,
         join=arguments.join,
-        steps=chosen_steps(arguments),
+        steps=steps,
         per=given.get("per", "step"),
         host=given.get("host"),
         captures=tuple(given.get("capture") or ()),
@@ -131,13 +132,6 @@ def question(arguments: argparse.Namespace, *places: str) -> Question:
 def comparison_question(arguments: argparse.Namespace) -> Question:
     """`question` on the runs of `add_comparison`."""
     return question(arguments, arguments.baseline, *arguments.candidates)
-
-
-def chosen_steps(arguments: argparse.Namespace) -> StepChoice:
-    """The steps chosen by the options of `add_steps`. Raises `TfcompareError` for a malformed range."""
-    return step_choice(
-        arguments.step_marker, arguments.steps, counts_stray=arguments.stray == "include", kind=arguments.step_kind
-    )
 
 
 def _spread(text: str | None) -> float | None:

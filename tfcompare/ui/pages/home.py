@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import replace
 from time import monotonic
 
@@ -18,7 +18,7 @@ from tfcompare.text import as_code, as_markdown
 from tfcompare.ui.frame import state
 from tfcompare.ui.frame.header import chosen_steps
 from tfcompare.ui.frame.hooks import hooks
-from tfcompare.ui.frame.loading import QUIET_S, compared, compiling_sentence, reading_sentence, run_cache, wait_a_moment
+from tfcompare.ui.frame.loading import QUIET_S, compared, compiling_sentence, reading_sentence, run_cache
 from tfcompare.ui.frame.narrow import is_narrow
 from tfcompare.ui.frame.run_cache import outcome
 from tfcompare.ui.frame.search import rescan
@@ -162,8 +162,8 @@ def keep_reading(requests: Requests, drawn: Outcomes, slot: DeltaGenerator) -> N
     sentence = compiling_sentence() or reading_sentence(pending, len(requests))
     slot.caption(f":material/hourglass_top: {as_markdown(sentence)}", wrap=False)
     until = monotonic() + _REDRAW_S
-    while monotonic() < until and any(not request.done() for request in requests.values()):
-        wait_a_moment({run.id: request for run, request in requests.items()}, until - monotonic())
+    while monotonic() < until and (unfinished := [one for one in requests.values() if not one.done()]):
+        wait(unfinished, timeout=until - monotonic(), return_when=FIRST_COMPLETED)
     st.rerun()
 
 

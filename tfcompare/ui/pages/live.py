@@ -47,7 +47,10 @@ def _pair_op(pair: Pair, row: pd.Series) -> None:
 
 def _pair_kernel(pair: Pair, launches: pd.DataFrame, match: str, columns: tuple[str, ...]) -> None:
     """Widgets that pair the kernel or op of some launches manually, or separate it; nothing if a side has several."""
-    found = [_names(launches, side, columns) for side in SIDES]
+    found: list[list[Name]] = []
+    for side in SIDES:
+        own = [f"{column}_candidate" if side == "candidate" else column for column in columns]
+        found.append(list(dict.fromkeys(names_of_rows(of_side(launches, side), own))))
     if any(len(names) > 1 for names in found):
         return
     ours, theirs = (names[0] if names else None for names in found)
@@ -67,12 +70,6 @@ def kernel_address(name: Name, columns: tuple[str, ...], status: str) -> str:
     """The key of the row of kernel stats that aggregates this name."""
     row = pd.DataFrame([{**dict(zip(columns, name, strict=True)), "status": status}])
     return str(kernel_details.kernel_key(row).iloc[0])
-
-
-def _names(launches: pd.DataFrame, side: str, columns: tuple[str, ...]) -> list[Name]:
-    """The names of the launches on one side."""
-    own = "_candidate" if side == "candidate" else ""
-    return list(dict.fromkeys(names_of_rows(of_side(launches, side), [f"{column}{own}" for column in columns])))
 
 
 def _memory_events(pair: Pair) -> None:

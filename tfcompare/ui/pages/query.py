@@ -101,7 +101,6 @@ def _tables(view: Page) -> RunTables:
     if not readable:
         why = "; ".join(view.search.problems) or "none of the runs that were found can be read"
         stop(f"There is no run to query: {as_markdown(why)}.", "Add a folder with runs on the home page.")
-    repeats = [repeat for _, repeat in selection.repeats]
     ids = list(selection.recordings) or ([readable[0].id] if len(readable) == 1 else [])
     if not ids:
         stop("No run is chosen.", "Choose one or more in the sidebar or on the home page.")
@@ -116,7 +115,9 @@ def _tables(view: Page) -> RunTables:
     if not runs:
         stop("None of the chosen runs can be read.", "Choose others in the sidebar.")
     choose_steps(view, runs)
-    roles = tuple(_role(run.id, ids[0], repeats, selection) for run in runs)
+    of_id = dict.fromkeys(ids, CANDIDATE) | {selection.baseline or ids[0]: BASELINE}
+    of_id |= dict.fromkeys((repeat for _, repeat in selection.repeats), REPEAT)
+    roles = tuple(of_id[run.id] for run in runs)
     diffs = _diffs(selection, runs, roles)
     names = ", ".join(as_code(run.name) for run in runs)
     of_diffs = "" if diffs is None else f", in diffs per {diffs.comparison.per_what}"
@@ -134,12 +135,6 @@ def _diffs(selection: Selection, runs: Sequence[Run], roles: Sequence[str]) -> D
     of_all = replace(selection, baseline=baseline.id, candidates=ids, per="step", host=None)
     comparison, _ = compared(of_all, {run.id: run for run in runs})
     return DiffTables(comparison)
-
-
-def _role(run_id: str, first: str, repeats: Sequence[str], selection: Selection) -> str:
-    if run_id in repeats:
-        return REPEAT
-    return BASELINE if run_id == (selection.baseline or first) else CANDIDATE
 
 
 def _follow_address(tables: RunTables) -> None:
