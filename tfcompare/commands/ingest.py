@@ -14,8 +14,8 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     given = of_options(arguments.tag)
     address = arguments.store or local_store()
-    summary = ingest(arguments.paths, address, _pool(arguments, address), _ProgressLine(), given)
+    summary = ingest(arguments.paths, address, partial(_pool, arguments, address), _ProgressLine(), given)
     progress("")
     if arguments.format == "json":
         print(json.dumps(asdict(summary), ensure_ascii=False))
@@ -83,21 +83,18 @@ def local_store() -> str:
     return str(folder)
 
 
-def _pool(arguments: argparse.Namespace, address: str) -> Callable[[], Pool]:
-    def start() -> Pool:
-        from tfcompare import settings
-        from tfcompare.fleet.pools import Here, Processes
+def _pool(arguments: argparse.Namespace, address: str) -> Pool:
+    from tfcompare import settings
+    from tfcompare.fleet.pools import Here, Processes
 
-        if any(is_url(place) and parse(place).path.protocol == "memory" for place in (address, *arguments.paths)):
-            return Here()  # memory:// is not shared with other processes
-        if arguments.scheduler:
-            from tfcompare.fleet.cluster import Cluster
+    if any(is_url(place) and parse(place).path.protocol == "memory" for place in (address, *arguments.paths)):
+        return Here()  # memory:// is not shared with other processes
+    if arguments.scheduler:
+        from tfcompare.fleet.cluster import Cluster
 
-            return Cluster(arguments.scheduler)
-        note_if_compiling()
-        return Processes(arguments.workers or os.cpu_count() or 1, settings.from_environment().read_limits)
-
-    return start
+        return Cluster(arguments.scheduler)
+    note_if_compiling()
+    return Processes(arguments.workers or os.cpu_count() or 1, settings.from_environment().read_limits)
 
 
 class _ProgressLine:

@@ -54,7 +54,6 @@ IN_TENSORBOARD = {
     "Capture": "Capture Profile",
 }
 """What the pages are called in TensorBoard's profiler, for those who look for a tool and find its page dimmed."""
-_REPEATS = "tfcompare.repeats"
 _PER_HELP = (
     "Runs rarely hold the same number of steps, so sums are divided by it. Runs without step markers are compared per "
     "run. Where runs computed on other numbers of devices or hosts, sums are also of each device, or each host. Op "
@@ -161,7 +160,7 @@ def showing(name: str, value: object, choose: Callable[[Any], None]) -> dict[str
     """The arguments of a widget that shows `value`, and that calls `choose` with the value that a user chooses."""
     key = state.widget_key(f"tfcompare.{name}")
     st.session_state[key] = value
-    return {"key": key, "on_change": _changed, "args": (key, value, choose)}
+    return {"key": key, "on_change": changed, "args": (key, value, choose)}
 
 
 def _change(**fields: Any) -> None:
@@ -169,8 +168,9 @@ def _change(**fields: Any) -> None:
     state.choose(replace(state.wish(), **fields), by_its_widget=True)
 
 
-def _changed(key: str, shown: object, choose: Callable[[Any], None]) -> None:
-    """Streamlit also calls this for what a widget showed, if the run that was to draw it again was interrupted."""
+def changed(key: str, shown: object, choose: Callable[[Any], None]) -> None:
+    """Call `choose` with the value of a widget, unless it is the one shown: Streamlit also calls this for that one, if
+    the run that was to draw it again was interrupted."""
     if (value := st.session_state[key]) != shown:
         choose(value)
 
@@ -182,7 +182,7 @@ def _repeats(
     if not selection.compared:
         return
     count = len(selection.repeats)
-    with st.expander(f"Replicates ({count})" if count else "Replicates", key=_REPEATS):
+    with st.expander(f"Replicates ({count})" if count else "Replicates", key="tfcompare.repeats"):
         shown = selection.compared
         if len(shown) > MOST_AT_ONCE:
             shown = (st.selectbox("Of", shown, key="tfcompare.repeated", format_func=lambda run: names.get(run, run)),)

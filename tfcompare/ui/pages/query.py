@@ -153,7 +153,7 @@ def _follow_address(tables: RunTables) -> None:
 
 def _take_preset() -> None:
     chosen = st.session_state[_READY]
-    # Streamlit also calls this for what was chosen before, if the page was interrupted before the widget was drawn.
+    # As in `sidebar.changed`, it may be what was chosen before.
     if chosen is not None and PRESETS[chosen].sql != st.session_state[_ASKED]:
         _ask_new(PRESETS[chosen].sql)
 
@@ -254,13 +254,10 @@ def for_screen(frame: pd.DataFrame) -> pd.DataFrame:
             sizes = np.abs(values.to_numpy(dtype=np.float64, na_value=0))
             largest = sizes[np.isfinite(sizes)].max(initial=0)
             if largest > LARGEST or 0 < largest < SMALLEST or not np.isfinite(sizes).all():
-                values = values.map(_written, na_action="ignore").astype("str")
+                digits = values.map(lambda n: f"{n:.6g}" if isinstance(n, float) else str(n), na_action="ignore")
+                values = digits.astype("str")
         out[name] = values
     return pd.DataFrame(out, index=frame.index)
-
-
-def _written(number: float) -> str:
-    return f"{number:.6g}" if isinstance(number, float) else str(number)
 
 
 def _shown(name: str, label: str, cells: pd.Series) -> tables.Shown:

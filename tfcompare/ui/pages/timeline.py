@@ -14,6 +14,7 @@ import streamlit as st
 from tfcompare.compare.pair import Pair
 from tfcompare.errors import TfcompareError
 from tfcompare.text import as_code, as_markdown, middle_ellipsis
+from tfcompare.ui.frame import sidebar
 from tfcompare.ui.frame import state as selection
 from tfcompare.ui.pages import timeline_panels
 from tfcompare.ui.widgets.links import show_link
@@ -168,7 +169,8 @@ def choose_steps(pair: Pair, options: Options) -> None:
         labels = {str(n): f"{at} · {format_time_us(ps / PS_PER_US)}" for n, at, ps in zip(*columns, strict=True)}
         st.session_state[key] = shown_step = compared[key]
         meaning = f"By position in the run; the program calls it {shown_step}. By default the typical step: the one "
-        changes: dict[str, Any] = {"key": key, "on_change": _step_changed, "args": (key, shown_step)}
+        args = (key, shown_step, lambda step, key=key: _choose({key: step}))
+        changes: dict[str, Any] = {"key": key, "on_change": sidebar.changed, "args": args}
         changes |= {"help": f"{meaning}nearest to the mean", "format_func": labels.__getitem__}
         st.selectbox(f"Step of {mark}" if len(offered) > 1 else "Step", list(labels), width=130, **changes)
     if offered:
@@ -183,12 +185,6 @@ def _choose(steps: Mapping[str, str]) -> None:
     """Choose steps, and show them whole."""
     st.query_params.update(steps)
     st.query_params.pop("window", None)
-
-
-def _step_changed(key: str, shown: str) -> None:
-    """Streamlit also calls this for the step shown, if the page was interrupted before the widget was drawn."""
-    if (step := st.session_state[key]) != shown:
-        _choose({key: step})
 
 
 def _move(every: Mapping[str, pd.DataFrame], compared: Mapping[str, str], by: int) -> None:

@@ -54,9 +54,8 @@ def show_selected(sides: ShownHosts, aligned: Aligned, state: State) -> None:
     """The selected span and its partner, side by side."""
     spans = select(aligned, *state.selected) if state.selected else []
     if not spans:
-        st.caption(
-            "Click a span to see its times, its partner and what launched it. Drag on the ruler to measure a range."
-        )
+        hint = "Click a span to see its times, its partner and what launched it."
+        st.caption(f"{hint} Drag on the ruler to measure a range.")
         return
     one = next(side for side in spans if side)
     st.markdown(f"##### {as_code(middle_ellipsis(one.op_name or one.name, HEADING_LETTERS))}")

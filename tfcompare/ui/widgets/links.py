@@ -32,9 +32,7 @@ def show_link(subject: Pair | Series, link: Link) -> None:
     if link.runs is not None:
         baseline, candidate = link.runs
         selection = replace(selection, baseline=baseline, candidates=(candidate,), repeats=(), host=None)
-    detail = {}
+    more = dict(link.parameters)
     if isinstance(subject, Pair) and len(subject.among.sides) > 2:
-        detail = {"detail": subject.candidate.id}
-    sidebar.link(
-        f"pages/{page.name}", link.label, selection, icon=sidebar.ICONS[title], more=detail | dict(link.parameters)
-    )
+        more = {"detail": subject.candidate.id} | more
+    sidebar.link(f"pages/{page.name}", link.label, selection, icon=sidebar.ICONS[title], more=more)

@@ -150,7 +150,11 @@ class Renderer:
         """The table with its CSV files, and what opens for the selected row."""
         opens = table.opens
         if table.is_small:
-            self._small_table(table)
+            st.markdown(f"**{table.title}**")
+            _, chosen = self._sortable(table, *table.in_file(table.columns), table.title)
+            if opens:
+                st.caption(opens.hint)
+                self._open(opens, chosen, table.address)
             return
         with st.container(horizontal=True, vertical_alignment="center"):
             hint = f"{HOW_TO_SORT} {opens.hint}" if opens else HOW_TO_SORT
@@ -175,13 +179,6 @@ class Renderer:
             else:
                 csv_of_rows(cells, f"{table.name}.csv", f"{table.name}_csv")
         if opens:
-            self._open(opens, chosen, table.address)
-
-    def _small_table(self, table: Table) -> None:
-        st.markdown(f"**{table.title}**")
-        _, chosen = self._sortable(table, *table.in_file(table.columns), table.title)
-        if opens := table.opens:
-            st.caption(opens.hint)
             self._open(opens, chosen, table.address)
 
     def _sortable(
