@@ -101,14 +101,10 @@ def parser() -> argparse.ArgumentParser:
     declared: list[argparse.Action] = []
     add_completion(top, declared)
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=_Command)
-    for name, module in zip(command_names(), _COMMANDS, strict=True):
-        command = commands.add_parser(
-            name,
-            help=module.SUMMARY,
-            description=_wrapped(module.__doc__ or ""),
-            epilog=module.EXAMPLES,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
+    for module in _COMMANDS:
+        texts = {"help": module.SUMMARY, "description": _wrapped(module.__doc__ or ""), "epilog": module.EXAMPLES}
+        command = commands.add_parser(module.__name__.rpartition(".")[2], **texts)
+        command.formatter_class = argparse.RawDescriptionHelpFormatter
         module.add_arguments(command)
         if module is view:
             command.declare = view.add_options
@@ -122,11 +118,6 @@ def _wrapped(text: str) -> str:
     width = max(shutil.get_terminal_size().columns - 2, _NARROWEST)
     parts = text.strip().split("\n\n")
     return "\n\n".join(part if "\n " in part else textwrap.fill(" ".join(part.split()), width) for part in parts)
-
-
-def command_names() -> list[str]:
-    """The names of all commands, in the order of `tfcompare --help`."""
-    return [module.__name__.rpartition(".")[2] for module in _COMMANDS]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -22,7 +22,7 @@ from tfcompare.ui.frame.selection import MOST_AT_ONCE, Selection, ungrouped, wit
 PAGE = """
 import streamlit as st
 from tfcompare import ui
-from tfcompare.ui.frame.pair import choose_pair
+from tfcompare.ui.pages.view import choose_pair
 
 view = ui.setup("A page", needs="pair")
 pair = choose_pair(view.comparison)

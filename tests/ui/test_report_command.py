@@ -8,7 +8,7 @@ import pytest
 
 from tests.profiles import SAMPLE_RUNS, SAMPLES
 from tfcompare import Comparison, compare, load
-from tfcompare.ui.frame import reports
+from tfcompare.ui.frame import header
 
 GPU = SAMPLES / "transformer_gpu"
 
@@ -16,7 +16,7 @@ GPU = SAMPLES / "transformer_gpu"
 def test_it_has_the_choice_of_steps(tfcompare, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     paths = (SAMPLE_RUNS["filters_512_128"], SAMPLE_RUNS["filters_16_8"])
     runs = [load(path, steps="2:", stray="include") for path in paths]
-    words = reports.command(compare(*runs, per="run"))
+    words = header.report_command(compare(*runs, per="run"))
     assert words[4:-2] == ["--per", "run", "--steps", "2:", "--stray", "include"]
     reported: list[Comparison] = []
     monkeypatch.setattr(
@@ -35,11 +35,11 @@ def test_it_has_the_kind_of_steps() -> None:
         load(GPU / "h100_store_activations" / "h100_store_activations_run-1", step_kind="evaluate"),
         load(GPU / "h100_recompute_activations" / "h100_recompute_activations_run-1", step_kind="evaluate"),
     ]
-    assert reports.command(compare(*runs))[4:-2] == ["--step-kind", "evaluate"]
+    assert header.report_command(compare(*runs))[4:-2] == ["--step-kind", "evaluate"]
 
 
 def test_a_redacted_report_has_no_path_in_its_command() -> None:
     run = load(SAMPLE_RUNS["filters_16_8"])
     for redact in (False, True):
-        text = str(reports._made(compare(run, run), "markdown", redact=redact))
+        text = str(header._report(compare(run, run), "markdown", redact=redact))
         assert ("tfcompare report" in text, str(run.path) in text.replace("\\", "")) == (True, not redact)

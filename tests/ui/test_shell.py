@@ -21,8 +21,8 @@ from tfcompare.comparison import compare
 from tfcompare.run import Run, load
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir import FoundRun, find_runs
-from tfcompare.ui.frame.caveats import why_not
 from tfcompare.ui.frame.loading import reading_sentence
+from tfcompare.ui.frame.shell import why_not
 
 PAGE = """
 import streamlit as st

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,7 +33,6 @@ from tfcompare.errors import TfcompareError
 from tfcompare.units import format_ms
 
 if TYPE_CHECKING:
-    from tfcompare.run import RunInfo
     from tfcompare.sources.capture.recording import Progress, Request
 
 MAX_REPEATS = 100
@@ -44,50 +44,32 @@ EXAMPLES = """examples:
   tfcompare diff logs/before "$(tfcompare capture localhost:6009 logs/now)"
   tfcompare check logs/before "$(tfcompare capture localhost:6009 logs/now --repeat 3)\""""
 
+_LENGTH = (("--duration-ms", "N", 2000, "length of the capture"), ("--repeat", "N", 1, "number of captures"))
+_HOST_LEVELS = "detail on the host: 0 nothing, 1 user annotations only, 2 also ops, 3 also inexpensive ops"
+_PYTHON_LEVELS = "1: trace all Python function calls, which slows down the program"
+_DETAILS = (
+    ("--host-tracer-level", "L", 2, _HOST_LEVELS),
+    ("--device-tracer-level", "L", 1, "0: no devices, 1: all devices"),
+    ("--python-tracer-level", "L", 0, _PYTHON_LEVELS),
+    ("--retries", "N", 3, "number of further attempts if nothing was captured"),
+    ("--delay-ms", "N", 0, "pause before each attempt"),
+)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("addresses", metavar="ADDRESS", nargs="+", help="address of a profiler server, or a name")
     parser.add_argument("logdir", metavar="LOGDIR", help="folder to store the run in")
-    parser.add_argument(
-        "--duration-ms", metavar="N", type=int, default=2000, help="length of the capture (default: %(default)s)"
-    )
-    parser.add_argument("--repeat", metavar="N", type=int, default=1, help="number of captures (default: %(default)s)")
-    parser.add_argument(
-        "--name", metavar="NAME", default="", help="store the run below LOGDIR/NAME (default: below LOGDIR)"
-    )
-    parser.add_argument(
-        "--host-tracer-level",
-        metavar="L",
-        type=int,
-        default=2,
-        help="detail on the host: 0 nothing, 1 user annotations only, 2 also ops, 3 also inexpensive ops "
-        "(default: %(default)s)",
-    )
-    parser.add_argument(
-        "--device-tracer-level",
-        metavar="L",
-        type=int,
-        default=1,
-        help="0: no devices, 1: all devices (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--python-tracer-level",
-        metavar="L",
-        type=int,
-        default=0,
-        help="1: trace all Python function calls, which slows down the program (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--retries",
-        metavar="N",
-        type=int,
-        default=3,
-        help="number of further attempts if nothing was captured (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--delay-ms", metavar="N", type=int, default=0, help="pause before each attempt (default: %(default)s)"
-    )
+    _add_numbers(parser, _LENGTH)
+    meaning = "store the run below LOGDIR/NAME (default: below LOGDIR)"
+    parser.add_argument("--name", metavar="NAME", default="", help=meaning)
+    _add_numbers(parser, _DETAILS)
+
+
+def _add_numbers(parser: argparse.ArgumentParser, options: Sequence[tuple[str, str, int, str]]) -> None:
+    for option, metavar, default, meaning in options:
+        meaning = f"{meaning} (default: %(default)s)"
+        parser.add_argument(option, metavar=metavar, type=int, default=default, help=meaning)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -123,7 +105,10 @@ def _record(request: Request, folder: Path, name: str) -> Path:
     from tfcompare.sources.capture.recording import record
     from tfcompare.sources.logdir import find_run
 
-    recorded = record(request, folder, name, tell=_note_progress)
+    def tell(now: Progress) -> None:
+        note(f"{now.sentence}, {now.seconds:.1f} s" if now.seconds else now.sentence)
+
+    recorded = record(request, folder, name, tell=tell)
     for missing in recorded.left_out:
         note(f"not in the run: {missing}")
     run = read(find_run(recorded.path), progress=Reading())
@@ -131,7 +116,13 @@ def _record(request: Request, folder: Path, name: str) -> Path:
         steps = Counter(run.table("steps")["host"]) if run.info.has_steps else {}
         for address, result in recorded.captured(steps).items():
             note(f"{address} {result}")
-    note(_summary(run.info))
+    info = run.info
+    hosts = f"{info.hosts} hosts" if info.hosts > 1 else "1 host"
+    if info.has_steps:
+        length = f"{format_ms(info.step_time_ms_mean)} on average" if info.has_step_times else "unknown time"
+        note(f"captured {hosts}, {info.step_count:,} steps of {length}")
+    else:
+        note(f"captured {hosts}; no step markers were found (docs/recording.md explains how to add them)")
     return recorded.path
 
 
@@ -151,15 +142,3 @@ def _folder(text: str) -> Path:
     if not path.is_dir():
         raise TfcompareError(f"{text}: expected LOGDIR, the folder to store the run in, but this is a file")
     return path
-
-
-def _note_progress(progress: Progress) -> None:
-    note(f"{progress.sentence}, {progress.seconds:.1f} s" if progress.seconds else progress.sentence)
-
-
-def _summary(info: RunInfo) -> str:
-    hosts = f"{info.hosts} hosts" if info.hosts > 1 else "1 host"
-    if not info.has_steps:
-        return f"captured {hosts}; no step markers were found (docs/recording.md explains how to add them)"
-    length = f"{format_ms(info.step_time_ms_mean)} on average" if info.has_step_times else "unknown time"
-    return f"captured {hosts}, {info.step_count:,} steps of {length}"

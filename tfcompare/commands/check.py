@@ -41,7 +41,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -49,7 +48,7 @@ from typing import TYPE_CHECKING
 from tfcompare.commands.check_output import as_checked, as_json, as_markdown, as_text
 from tfcompare.commands.report import write
 from tfcompare.commands.shared.options import add_host, add_judging, add_steps, add_store, question
-from tfcompare.commands.shared.output import note
+from tfcompare.commands.shared.output import at_least_1, note
 from tfcompare.commands.shared.progress import Reading, answered, notes
 from tfcompare.errors import NoRuns, TfcompareError
 from tfcompare.sources.remote.places import shown
@@ -71,6 +70,23 @@ EXAMPLES = """examples (logs/before and logs/after hold run-1, run-2, run-3):
 FORMATS = {"text": as_text, "json": as_json, "markdown": as_markdown}
 STATUSES = {"no conditions": 0, "passed": 0, "unclear": 0, "failed": 1, "not judged": 2}
 """The exit status of each overall result."""
+_FAIL_IF = (
+    "what must not happen; can be given several times (default: print the verdicts on step time and peak memory, "
+    "without failing)"
+)
+_FORMAT = (
+    "text: for reading; json: full precision, for programs; markdown: for a comment on a pull request "
+    "(default: %(default)s)"
+)
+_AGAINST_SERIES = (
+    "compare a single run, given as the only argument, with the last runs of its program in this store: on the same "
+    "device, and with the same `program` in their metadata or else the same folders' names, apart from dates, commits "
+    "and counters"
+)
+_SERIES_TAG = (
+    "only runs with this tag, such as branch=main; can be given several times. If the run's folders are of no program "
+    "in the store, all runs with these tags count, which must be of one program"
+)
 USUAL_RUNS = 10
 _MOST_NAMED = 3
 
@@ -78,37 +94,19 @@ _MOST_NAMED = 3
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("baseline", metavar="BASELINE", help="the run to compare with")
-    parser.add_argument(
-        "candidate",
-        metavar="CANDIDATE",
-        nargs="?",
-        help="the run to test; with --against-series it is the only argument",
-    )
-    parser.add_argument(
-        "--fail-if",
-        metavar="CONDITION",
-        action="append",
-        default=[],
-        help="what must not happen; can be given several times (default: print the verdicts on step time and peak "
-        "memory, without failing)",
-    )
-    parser.add_argument(
-        "--strict",
-        action="store_true",
-        help="also fail if a condition is unclear (untested is exit status 2, with and without --strict)",
-    )
-    parser.add_argument(
-        "--format",
-        choices=tuple(FORMATS),
-        default="text",
-        help="text: for reading; json: full precision, for programs; markdown: for a comment on a pull request "
-        "(default: %(default)s)",
-    )
-    parser.add_argument(
-        "--report", metavar="FILE", type=Path, help="also write a report to FILE (.html, .md or .json), passed or not"
-    )
+    meaning = "the run to test; with --against-series it is the only argument"
+    parser.add_argument("candidate", metavar="CANDIDATE", nargs="?", help=meaning)
+    parser.add_argument("--fail-if", metavar="CONDITION", action="append", default=[], help=_FAIL_IF)
+    meaning = "also fail if a condition is unclear (untested is exit status 2, with and without --strict)"
+    parser.add_argument("--strict", action="store_true", help=meaning)
+    parser.add_argument("--format", choices=tuple(FORMATS), default="text", help=_FORMAT)
+    meaning = "also write a report to FILE (.html, .md or .json), passed or not"
+    parser.add_argument("--report", metavar="FILE", type=Path, help=meaning)
     add_host(parser)
-    add_against_series(parser)
+    parser.add_argument("--against-series", metavar="STORE", help=_AGAINST_SERIES)
+    parser.add_argument("--series-tag", metavar="TAG", action="append", default=[], help=_SERIES_TAG)
+    meaning = "how many of them (default: %(default)s)"
+    parser.add_argument("--last", metavar="N", type=at_least_1, default=USUAL_RUNS, help=meaning)
     add_judging(parser)
     add_store(parser)
     add_steps(parser)
@@ -125,7 +123,9 @@ def run(arguments: argparse.Namespace) -> int:
     judgement = findings.judge(strict=arguments.strict)
     names = (baseline.name, candidate.name)
     if arguments.against_series is not None:
-        names = (compared_with(comparison.sides[0].runs), candidate.name)
+        earlier = sorted(comparison.sides[0].runs, key=lambda run: run.found.recorded, reverse=True)
+        named = some_of([run.name for run in earlier], _MOST_NAMED)
+        names = (f"the last {len(earlier):,} runs: {named}", candidate.name)
     elif names[0] == names[1]:
         names = (shown(arguments.baseline), shown(arguments.candidate))
     sys.stdout.write(FORMATS[arguments.format](findings, names, judgement))
@@ -145,37 +145,13 @@ def _comparison(arguments: argparse.Namespace) -> Comparison:
     from tfcompare.loading import compared
 
     if (arguments.candidate is None) != (arguments.against_series is not None):
-        raise TfcompareError(
-            "check takes BASELINE and CANDIDATE, or a single run with --against-series STORE (see `tfcompare check "
-            "--help`)"
-        )
+        takes = "BASELINE and CANDIDATE, or a single run with --against-series STORE"
+        raise TfcompareError(f"check takes {takes} (see `tfcompare check --help`)")
     if arguments.against_series is None:
         return answered(question(arguments, arguments.baseline, arguments.candidate))
     comparison, remarks = compared(*load_series(arguments))
     notes(remarks)
     return comparison
-
-
-def add_against_series(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.add_argument(
-        "--against-series",
-        metavar="STORE",
-        help="compare a single run, given as the only argument, with the last runs of its program in this store: on "
-        "the same device, and with the same `program` in their metadata or else the same folders' names, apart from "
-        "dates, commits and counters",
-    )
-    parser.add_argument(
-        "--series-tag",
-        metavar="TAG",
-        action="append",
-        default=[],
-        help="only runs with this tag, such as branch=main; can be given several times. If the run's folders are of no "
-        "program in the store, all runs with these tags count, which must be of one program",
-    )
-    parser.add_argument(
-        "--last", metavar="N", type=_at_least_1, default=USUAL_RUNS, help="how many of them (default: %(default)s)"
-    )
 
 
 def load_series(arguments: argparse.Namespace) -> tuple[Question, list[Captures]]:
@@ -237,16 +213,3 @@ def _of_its_kind(candidate: Run, arguments: argparse.Namespace) -> list[StoredRu
             f"programs: {some_of(several, _MOST_NAMED)}; give a tag that only those of {candidate.name} have"
         )
     return tagged
-
-
-def compared_with(runs: Sequence[Run]) -> str:
-    """`the last 10 runs: run_19, run_18, run_17 and 7 more`."""
-    latest = sorted(runs, key=lambda run: run.found.recorded, reverse=True)
-    return f"the last {len(runs):,} runs: {some_of([run.name for run in latest], _MOST_NAMED)}"
-
-
-def _at_least_1(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise ValueError(text)
-    return number

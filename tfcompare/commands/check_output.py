@@ -52,10 +52,8 @@ def text_of_width(findings: Findings, names: Names, judgement: Judgement, width:
     ]
     lines = [f"{text_of(names[1])} vs {text_of(names[0])}: {result(findings, judgement)}", ""]
     lines += [render(columns, width), ""]
-    lines += [
-        f"{text_of(', '.join(of))}: {text_of(reason)}"
-        for reason, of in findings_by_basis(_explained(findings, judgement)).items()
-    ]
+    explained = findings_by_basis(_explained(findings, judgement))
+    lines += [f"{text_of(', '.join(of))}: {text_of(reason)}" for reason, of in explained.items()]
     lines += [f"note: {text_of(note)}" for note in _notes(findings)]
     lines += map(text_of, _last_lines(judgement))
     return "\n".join(lines) + "\n"
@@ -74,15 +72,15 @@ def as_markdown(findings: Findings, names: Names, judgement: Judgement) -> str:
     for f in findings.found:
         values = [format_value(value, f.measured.unit) for value in (f.measured.baseline, f.candidate)]
         outcome = f"**{f.outcome}**" if f.outcome in _EMPHASISED else f.outcome
-        lines.append("| " + " | ".join([_cell(f.text), *values, change(f), interval(f), outcome]) + " |")
+        text = as_code(f.text).replace("|", "\\|")  # a bar would end the cell even in code
+        lines.append("| " + " | ".join([text, *values, change(f), interval(f), outcome]) + " |")
     lines += ["", *(f"**Note:** {markdown(note)}\n" for note in _notes(findings))]
     explained = _explained(findings, judgement)
     lines += [f"**Missing:** {as_code(f.text)}: {markdown(f.reason)}\n" for f in explained if f.outcome == "missing"]
     if judged := [f for f in explained if f.outcome != "missing"]:
         lines += ["<details><summary>Basis of these results</summary>", ""]
-        lines += [
-            f"- {', '.join(map(as_code, of))}: {markdown(reason)}" for reason, of in findings_by_basis(judged).items()
-        ]
+        basis = findings_by_basis(judged)
+        lines += [f"- {', '.join(map(as_code, of))}: {markdown(reason)}" for reason, of in basis.items()]
         lines += ["", "</details>", ""]
     lines += [f"**{judgement.outcome.upper()}:** {markdown(reason)}\n" for reason in judgement.reasons]
     return "\n".join(lines).rstrip("\n") + "\n"
@@ -109,17 +107,10 @@ def as_checked(findings: Findings, names: Names, judgement: Judgement) -> Checke
     from tfcompare.render.report import Checked
 
     header = (_first_header(findings), "baseline", "candidate", "change", "95 % confidence interval", "outcome")
-    rows = [
-        (
-            f.text,
-            format_value(f.measured.baseline, f.measured.unit),
-            format_value(f.candidate, f.measured.unit),
-            change(f),
-            interval(f),
-            f.outcome,
-        )
-        for f in findings.found
-    ]
+    rows = []
+    for f in findings.found:
+        values = [format_value(value, f.measured.unit) for value in (f.measured.baseline, f.candidate)]
+        rows.append((f.text, *values, change(f), interval(f), f.outcome))
     basis = [f"{', '.join(of)}: {reason}" for reason, of in findings_by_basis(_explained(findings, judgement)).items()]
     lines = [*basis, *_notes(findings)]
     content = _content(findings, names, judgement)
@@ -227,8 +218,3 @@ def _sensitivity(finding: Finding) -> dict[str, Any]:
 
 def _number(value: float) -> float | None:
     return value if math.isfinite(value) else None
-
-
-def _cell(text: str) -> str:
-    """Code for a table, where a bar would end the cell even in code."""
-    return as_code(text).replace("|", "\\|")

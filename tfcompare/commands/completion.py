@@ -19,13 +19,8 @@ _FILES = ("RUN", "BASELINE", "CANDIDATE", "PATH", "FILE")
 
 def add_completion(parser: argparse.ArgumentParser, declared: Sequence[argparse.Action]) -> None:
     """Declare `--print-completion`; `declared` holds the arguments of all commands once the option is used."""
-    parser.add_argument(
-        "--print-completion",
-        action=_PrintCompletion,
-        declared=declared,
-        choices=SHELLS,
-        help="print a script for shell completion, as docs/getting-started.md explains, and exit",
-    )
+    meaning = "print a script for shell completion, as docs/getting-started.md explains, and exit"
+    parser.add_argument("--print-completion", action=_PrintCompletion, declared=declared, choices=SHELLS, help=meaning)
 
 
 class _PrintCompletion(argparse.Action):

@@ -43,9 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("baseline", metavar="BASELINE", help="the run to compare with")
     parser.add_argument("candidates", metavar="CANDIDATE", nargs="+", help="the runs to compare with it")
     tables = ", ".join(diffable())
-    parser.add_argument(
-        "--table", metavar="T", help=f"one of: {tables} (default: a summary, and {DEFAULT_TABLE} as csv or json)"
-    )
+    meaning = f"one of: {tables} (default: a summary, and {DEFAULT_TABLE} as csv or json)"
+    parser.add_argument("--table", metavar="T", help=meaning)
     add_idle(parser)
     parser.add_argument("--out", metavar="DIR", type=Path, help="write a CSV file for each table to this folder")
     add_options(parser, (*PER, OCCURRENCE))
@@ -84,13 +83,10 @@ def _print(comparison: Comparison, arguments: argparse.Namespace) -> None:
     from tfcompare.views.schema_tables import diff_table
 
     per_occurrence, pairs = _is_per_occurrence(name, arguments), pairs_of(comparison, by_name=True)
-    sections = (
-        Section(
-            pair.candidate.name if len(pairs) > 1 else "",
-            list(diff_table(pair, name, idle=arguments.idle, per_occurrence=per_occurrence)),
-        )
-        for pair in pairs
-    )
+    sections = []
+    for pair in pairs:
+        blocks = list(diff_table(pair, name, idle=arguments.idle, per_occurrence=per_occurrence))
+        sections.append(Section(pair.candidate.name if len(pairs) > 1 else "", blocks))
     print_blocks(sections, arguments)
 
 

@@ -14,12 +14,12 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from tfcompare.commands.shared.output import note
+from tfcompare.commands.shared.output import at_least_1, note
 from tfcompare.commands.shared.progress import note_if_compiling, progress
 from tfcompare.errors import TfcompareError
 from tfcompare.sources.logdir.metadata import parse_options
@@ -38,6 +38,10 @@ EXAMPLES = """examples:
   tfcompare ingest logs/nightly --tag commit=abc123 --tag branch=main
   tfcompare ingest s3://bucket/logs --store s3://bucket/store --scheduler tcp://host:8786"""
 DONE, SOME_FAILED = 0, 1
+_TAG = (
+    "metadata of the runs, such as commit=abc123 or tags=nightly, besides that in a tfcompare.json in their folder or "
+    "logdir; can be given several times"
+)
 _UPDATE_INTERVAL_S = 0.2
 
 
@@ -45,19 +49,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("paths", metavar="PATH", nargs="+", help="where to look for runs")
     parser.add_argument("--store", metavar="URL", help="the store, a folder or a URL (default: this machine's cache)")
-    parser.add_argument(
-        "--tag", metavar="KEY=VALUE", action="append", default=[],
-        help="metadata of the runs, such as commit=abc123 or tags=nightly, besides that in a tfcompare.json in their "
-        "folder or logdir; can be given several times",
-    )  # fmt: skip
+    parser.add_argument("--tag", metavar="KEY=VALUE", action="append", default=[], help=_TAG)
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--scheduler", metavar="ADDRESS", help="a Dask scheduler, such as tcp://host:8786")
-    how.add_argument(
-        "--workers", metavar="N", type=_at_least_1, help="number of processes on this machine (default: one per core)"
-    )
-    parser.add_argument(
-        "--format", choices=("text", "json"), default="text", help="format of the summary (default: %(default)s)"
-    )
+    meaning = "number of processes on this machine (default: one per core)"
+    how.add_argument("--workers", metavar="N", type=at_least_1, help=meaning)
+    meaning = "format of the summary (default: %(default)s)"
+    parser.add_argument("--format", choices=("text", "json"), default="text", help=meaning)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -66,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     given = parse_options(arguments.tag)
     address = arguments.store or local_store()
-    summary = ingest(arguments.paths, address, _pool(arguments, address), _ProgressLine(), given)
+    summary = ingest(arguments.paths, address, partial(_pool, arguments, address), _ProgressLine(), given)
     progress("")
     if arguments.format == "json":
         print(json.dumps(asdict(summary), ensure_ascii=False))
@@ -85,21 +83,18 @@ def local_store() -> str:
     return str(folder)
 
 
-def _pool(arguments: argparse.Namespace, address: str) -> Callable[[], Pool]:
-    def start() -> Pool:
-        from tfcompare import settings
-        from tfcompare.fleet.pools import Here, Processes
+def _pool(arguments: argparse.Namespace, address: str) -> Pool:
+    from tfcompare import settings
+    from tfcompare.fleet.pools import Here, Processes
 
-        if any(is_url(place) and parse(place).path.protocol == "memory" for place in (address, *arguments.paths)):
-            return Here()  # memory:// is not shared with other processes
-        if arguments.scheduler:
-            from tfcompare.fleet.cluster import Cluster
+    if any(is_url(place) and parse(place).path.protocol == "memory" for place in (address, *arguments.paths)):
+        return Here()  # memory:// is not shared with other processes
+    if arguments.scheduler:
+        from tfcompare.fleet.cluster import Cluster
 
-            return Cluster(arguments.scheduler)
-        note_if_compiling()
-        return Processes(arguments.workers or os.cpu_count() or 1, settings.from_environment().read_limits)
-
-    return start
+        return Cluster(arguments.scheduler)
+    note_if_compiling()
+    return Processes(arguments.workers or os.cpu_count() or 1, settings.from_environment().read_limits)
 
 
 class _ProgressLine:
@@ -134,10 +129,3 @@ def _print(summary: Summary, address: str) -> None:
     sys.stdout.flush()
     for sentence in (*(f"note: {remark}" for remark in summary.notes), *summary.failures):
         note(sentence)
-
-
-def _at_least_1(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise ValueError(text)
-    return number

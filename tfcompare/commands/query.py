@@ -44,27 +44,16 @@ _MAX_SECONDS = 86_400
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("sql", metavar="SQL", help="the statement, in quotes")
-    parser.add_argument(
-        "places", metavar="RUN", nargs="+", help="a profile file, a run folder, a logdir, or a folder of those"
-    )
+    meaning = "a profile file, a run folder, a logdir, or a folder of those"
+    parser.add_argument("places", metavar="RUN", nargs="+", help=meaning)
     add_store(parser)
     add_steps(parser)
-    parser.add_argument(
-        "--format",
-        choices=FORMATS,
-        default="table",
-        help="table: aligned for reading; csv, json: full precision, for programs (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--limit", metavar="N", type=at_least_0, default=0, help="the maximum number of rows; 0: all (default: 0)"
-    )
-    parser.add_argument(
-        "--timeout",
-        metavar="S",
-        type=_seconds,
-        default=DEFAULT_SECONDS,
-        help="limit on the processor time of the query, in seconds, without reading the runs (default: %(default)g)",
-    )
+    meaning = "table: aligned for reading; csv, json: full precision, for programs (default: %(default)s)"
+    parser.add_argument("--format", choices=FORMATS, default="table", help=meaning)
+    meaning = "the maximum number of rows; 0: all (default: 0)"
+    parser.add_argument("--limit", metavar="N", type=at_least_0, default=0, help=meaning)
+    meaning = "limit on the processor time of the query, in seconds, without reading the runs (default: %(default)g)"
+    parser.add_argument("--timeout", metavar="S", type=_seconds, default=DEFAULT_SECONDS, help=meaning)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -30,16 +30,10 @@ EXAMPLES = """examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("-o", "--out", metavar="FILE", type=Path, help="the file to write (default: print the report)")
-    parser.add_argument(
-        "--format",
-        choices=("html", "markdown", "json"),
-        help="default: by the suffix of FILE (.html, .md, .json), else html",
-    )
-    parser.add_argument(
-        "--redact",
-        action="store_true",
-        help="remove names of runs, hosts and users, paths and addresses, to share the report",
-    )
+    meaning = "default: by the suffix of FILE (.html, .md, .json), else html"
+    parser.add_argument("--format", choices=("html", "markdown", "json"), help=meaning)
+    meaning = "remove names of runs, hosts and users, paths and addresses, to share the report"
+    parser.add_argument("--redact", action="store_true", help=meaning)
     add_comparison(parser)
 
 

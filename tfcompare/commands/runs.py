@@ -36,9 +36,8 @@ EXAMPLES += "  tfcompare runs s3://bucket/logs\n  tfcompare runs --store s3://bu
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("paths", metavar="PATH", nargs="*", help="where to look for runs")
-    parser.add_argument(
-        "--fetch", action="store_true", help="download runs behind URLs to list their steps and devices"
-    )
+    meaning = "download runs behind URLs to list their steps and devices"
+    parser.add_argument("--fetch", action="store_true", help=meaning)
     add_store(parser)
     add_format(parser)
 
@@ -64,7 +63,9 @@ def run(arguments: argparse.Namespace) -> int:
     frame = listing(found, _read_all(here))
     if arguments.format == "table":
         print_blocks([_facts(frame, rows_for_reading(arguments))], arguments)
-        _print_remarks(frame)
+        remarked = frame[frame["remarks"] != ""]
+        for remark, affected in remarked.groupby("remarks", sort=False)["name"]:
+            print(f"\n{some_of(map(text_of, affected), _MAX_NAMED)}: {text_of(str(remark))}")
     else:
         emit(frame.drop(columns=["step_times_ms"]), arguments)
     notes(cache_problems())
@@ -115,10 +116,3 @@ def _facts(frame: pd.DataFrame, most: int) -> Facts:
     texts = (cells.fillna(MISSING).replace("", MISSING) for cells in columns.values())
     note = f"{more_rows(len(frame) - most)} (--limit 0 shows all)" if len(frame) > most else ""
     return Facts(list(columns), list(zip(*texts, strict=True)), (2, 4, 5, 6), optional=optional, note=note)
-
-
-def _print_remarks(frame: pd.DataFrame) -> None:
-    """Print each remark once, with the runs it applies to."""
-    remarked = frame[frame["remarks"] != ""]
-    for remark, names in remarked.groupby("remarks", sort=False)["name"]:
-        print(f"\n{some_of(map(text_of, names), _MAX_NAMED)}: {text_of(str(remark))}")

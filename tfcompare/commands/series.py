@@ -51,16 +51,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", metavar="PATH", nargs="*", help="runs or folders of runs")
     parser.add_argument("--metric", default="step_time", help="what to show of each run (default: %(default)s)")
     parser.add_argument("--by", metavar="KEY", default="", help="order runs by this of their metadata, such as build")
-    parser.add_argument(
-        "--tag", metavar="TAG", action="append", default=[],
-        help="only runs with this tag, such as nightly or branch=main; can be given several times",
-    )  # fmt: skip
+    meaning = "only runs with this tag, such as nightly or branch=main; can be given several times"
+    parser.add_argument("--tag", metavar="TAG", action="append", default=[], help=meaning)
     parser.add_argument("--program", metavar="NAME", help="only runs of this program, by the names that are noted")
-    parser.add_argument(
-        "--every-op",
-        action="store_true",
-        help="look for changes in every op, too, tested together (last 200 runs); csv has these in place of the runs",
-    )
+    meaning = "look for changes in every op, too, tested together (last 200 runs); csv has these in place of the runs"
+    parser.add_argument("--every-op", action="store_true", help=meaning)
     add_document(parser, ("text", "csv", "json", "markdown", "html"))
     add_store(parser)
 
@@ -118,8 +113,8 @@ def _of_program(runs: Sequence[FoundRun], arguments: argparse.Namespace) -> list
     counts = Counter(programs[run.id] for run in tagged)
     others = [f"{program.text} ({count:,})" for program, count in counts.most_common() if program != chosen]
     if others and arguments.program is None:
-        note(f"note: {chosen.text}: {counts[chosen]:,} of {len(tagged):,} runs; --program takes another: "
-             f"{some_of(others, _MOST_NAMED)}")  # fmt: skip
+        named = some_of(others, _MOST_NAMED)
+        note(f"note: {chosen.text}: {counts[chosen]:,} of {len(tagged):,} runs; --program takes another: {named}")
     return [run for run in tagged if programs[run.id] == chosen]
 
 
@@ -157,10 +152,6 @@ def _shown(series: Series, form: str, arguments: argparse.Namespace) -> str:
         width = None if arguments.all_columns or arguments.out else terminal_width()
         return terminal.as_lines(shown, width, rows) + "\n"
     if form == "json":
-        content = {
-            "metric": series.metric.text,
-            "options": asdict(options),
-            "blocks": as_json.block_values(shown, (), rows),
-        }
-        return as_json.document("series", content)
+        content = {"metric": series.metric.text, "options": asdict(options)}
+        return as_json.document("series", content | {"blocks": as_json.block_values(shown, (), rows)})
     return as_document(form, f"Series: {title(series.metric)}", shown, rows)

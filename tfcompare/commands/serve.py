@@ -26,25 +26,21 @@ EXAMPLES += "  tfcompare serve --store s3://bucket/store"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("paths", metavar="PATH", nargs="*", type=_place, help="where to look for runs")
+    meaning = "where to look for runs"
+    parser.add_argument("paths", metavar="PATH", nargs="*", type=lambda p: p if is_url(p) else Path(p), help=meaning)
     add_port(parser)
-    parser.add_argument(
-        "--root", metavar="DIR", dest="roots", action="append", type=Path, default=[],
-        help="open no path outside DIR that is typed or in a link; can be given several times",
-    )  # fmt: skip
-    parser.add_argument(
-        "--store", metavar="URL", help="also show the runs in this store (filled by `tfcompare ingest`)"
-    )
-    parser.add_argument(
-        "--allow-capture", action="store_true", help="allow capturing from any browser, not only on this machine"
-    )
+    meaning = "open no path outside DIR that is typed or in a link; can be given several times"
+    parser.add_argument("--root", metavar="DIR", dest="roots", action="append", type=Path, default=[], help=meaning)
+    meaning = "also show the runs in this store (filled by `tfcompare ingest`)"
+    parser.add_argument("--store", metavar="URL", help=meaning)
+    meaning = "allow capturing from any browser, not only on this machine"
+    parser.add_argument("--allow-capture", action="store_true", help=meaning)
 
 
 def add_port(parser: argparse.ArgumentParser) -> None:
     """Declare `--port`."""
-    parser.add_argument(
-        "--port", metavar="N", type=_port, help=f"port to listen on (default: the first free from {FIRST_PORT})"
-    )
+    meaning = f"port to listen on (default: the first free from {FIRST_PORT})"
+    parser.add_argument("--port", metavar="N", type=_port, help=meaning)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -63,13 +59,9 @@ def run(arguments: argparse.Namespace) -> int:
         Store(arguments.store).check()
     if arguments.port is not None:
         check_port(arguments.port)
-    command = command_line(
-        arguments.paths,
-        arguments.port,
-        roots=arguments.roots,
-        allow_capture=arguments.allow_capture,
-        store=arguments.store,
-    )
+    given = vars(arguments)
+    options = {name: given[name] for name in ("roots", "allow_capture", "store")}
+    command = command_line(arguments.paths, arguments.port, **options)
     sys.stdout.flush()
     os.execv(command[0], command)
 
@@ -112,18 +104,11 @@ def check_port(port: int) -> None:
             if error.errno not in (errno.EADDRINUSE, errno.EACCES):
                 return  # a problem of the address, which Streamlit reads from more places than we do
             why = "is in use by another program" if error.errno == errno.EADDRINUSE else "requires more permissions"
-            raise TfcompareError(
-                f"port {port} {why}; choose another with --port, or leave it out for the first free port from "
-                f"{FIRST_PORT}"
-            ) from error
+            remedy = f"choose another with --port, or leave it out for the first free port from {FIRST_PORT}"
+            raise TfcompareError(f"port {port} {why}; {remedy}") from error
 
 
 def _port(text: str) -> int:
     if not (text.isdecimal() and int(text) <= LAST_PORT):
         raise argparse.ArgumentTypeError(f"must be a number up to {LAST_PORT}; not {text!r}")
     return int(text)
-
-
-def _place(word: str) -> str | Path:
-    """A URL as text, anything else as a path."""
-    return word if is_url(word) else Path(word)

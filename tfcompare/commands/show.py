@@ -28,9 +28,8 @@ EXAMPLES = """examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("place", metavar="RUN", help="the run")
-    parser.add_argument(
-        "table", metavar="TABLE", nargs="?", help=f"one of: {', '.join(schema.TABLES)} (default: a summary)"
-    )
+    meaning = f"one of: {', '.join(schema.TABLES)} (default: a summary)"
+    parser.add_argument("table", metavar="TABLE", nargs="?", help=meaning)
     add_host(parser)
     add_idle(parser)
     add_store(parser)
@@ -69,10 +68,8 @@ def _print_summary(arguments: argparse.Namespace) -> int:
     from tfcompare.views.caveats import environment
 
     if arguments.format != "table":
-        raise TfcompareError(
-            f"--format {arguments.format} needs a TABLE, since the summary is text; must be one of: "
-            f"{', '.join(schema.TABLES)}"
-        )
+        needs = "needs a TABLE, since the summary is text; must be one of"
+        raise TfcompareError(f"--format {arguments.format} {needs}: {', '.join(schema.TABLES)}")
     comparison = answered(question(arguments, arguments.place))
     one = comparison.baseline
     names = [name for name in schema.TABLES if len(one.table(name, host=arguments.host))]

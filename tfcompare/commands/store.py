@@ -10,7 +10,8 @@ import argparse
 import json
 
 from tfcompare.commands.ingest import local_store
-from tfcompare.commands.shared.output import note
+from tfcompare.commands.shared.output import at_least_0
+from tfcompare.commands.shared.progress import notes
 from tfcompare.sources.remote.places import shown
 from tfcompare.units import format_bytes
 
@@ -24,15 +25,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--store", metavar="URL", help="the store, a folder or a URL (default: this machine's cache)")
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--clear", action="store_true", help="remove everything")
-    how.add_argument(
-        "--keep-mb",
-        metavar="N",
-        type=_at_least_0,
-        help="remove runs, the least recently used first, until N MB are left",
-    )
-    parser.add_argument(
-        "--format", choices=("text", "json"), default="text", help="format of the output (default: %(default)s)"
-    )
+    meaning = "remove runs, the least recently used first, until N MB are left"
+    how.add_argument("--keep-mb", metavar="N", type=at_least_0, help=meaning)
+    meaning = "format of the output (default: %(default)s)"
+    parser.add_argument("--format", choices=("text", "json"), default="text", help=meaning)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -53,8 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
     elif arguments.keep_mb is not None:
         removed_runs, removed_bytes = shrink(store, arguments.keep_mb * 2**20)
     left, problems = holdings(store)
-    for sentence in problems:
-        note(f"note: {sentence}")
+    notes(problems)
     if arguments.format == "json":
         record = {"store": shown(store.address), "runs": left.runs, "packs": left.packs, "bytes": left.bytes}
         print(json.dumps(record | {"removed_runs": removed_runs, "removed_bytes": removed_bytes}, ensure_ascii=False))
@@ -66,10 +61,3 @@ def run(arguments: argparse.Namespace) -> int:
         f"{format_bytes(left.bytes)}"
     )
     return 0
-
-
-def _at_least_0(text: str) -> int:
-    number = int(text)
-    if number < 0:
-        raise ValueError(text)
-    return number

@@ -14,17 +14,11 @@ import gzip
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tfcompare.commands.shared.options import add_host, add_steps, add_store, question
 from tfcompare.commands.shared.progress import Reading, notes
 from tfcompare.errors import TfcompareError
 from tfcompare.units import format_bytes
-
-if TYPE_CHECKING:
-    from tfcompare.run import Run
-    from tfcompare.views.timeline.run_timeline import Alignment
-    from tfcompare.views.timeline.trace import Traced
 
 SUMMARY = "write the timelines of runs to a file for Perfetto"
 EXAMPLES = """examples:
@@ -37,14 +31,10 @@ EXAMPLES = """examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("places", metavar="RUN", nargs="+", help="the runs, one above the other")
-    parser.add_argument(
-        "-o", "--out", metavar="FILE", type=Path, required=True, help="the file to write: .json, or .json.gz"
-    )
-    parser.add_argument(
-        "--align",
-        metavar="WHAT",
-        help="step:NUMBER, op:NAME, collective or collective:NUMBER (default: the typical step of each run)",
-    )
+    meaning = "the file to write: .json, or .json.gz"
+    parser.add_argument("-o", "--out", metavar="FILE", type=Path, required=True, help=meaning)
+    meaning = "step:NUMBER, op:NAME, collective or collective:NUMBER (default: the typical step of each run)"
+    parser.add_argument("--align", metavar="WHAT", help=meaning)
     add_host(parser)
     parser.add_argument("--from", dest="from_us", metavar="US", type=float, help="leave out what ends before, in µs")
     parser.add_argument("--to", dest="to_us", metavar="US", type=float, help="leave out what starts after, in µs")
@@ -55,8 +45,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Write the file, and print what it holds."""
     from tfcompare.loading import first_captures
-    from tfcompare.views.timeline.run_timeline import Alignment
-    from tfcompare.views.timeline.trace import chrome_trace
+    from tfcompare.views.timeline.run_timeline import Alignment, timelines
+    from tfcompare.views.timeline.trace import chrome_trace, traced
 
     if not arguments.out.name.endswith((".json", ".json.gz")):
         raise TfcompareError(f"{arguments.out}: expected a name that ends with .json or .json.gz")
@@ -66,21 +56,14 @@ def run(arguments: argparse.Namespace) -> int:
     names = [one.name for one in loaded]
     if len(set(names)) < len(names):
         names = [f"{name} ({number})" for number, name in enumerate(names, 1)]
-    traced = [host for one, name in zip(loaded, names, strict=True) for host in _hosts(one, name, align, arguments)]
-    _write(arguments.out, chrome_trace(traced))
-    spans = sum(len(host.timeline.spans) for host in traced)
+    window, hosts = (arguments.from_us, arguments.to_us), []
+    for one, name in zip(loaded, names, strict=True):
+        hosts += [traced(one, name, timeline, *window) for timeline in timelines(one, align, arguments.host)]
+    _write(arguments.out, chrome_trace(hosts))
+    spans = sum(len(host.timeline.spans) for host in hosts)
     runs = f"{len(loaded)} run{'s' if len(loaded) > 1 else ''}"
     print(f"{arguments.out}: {spans:,} spans of {runs}, {format_bytes(arguments.out.stat().st_size)}")
     return 0
-
-
-def _hosts(run: Run, name: str, align: Alignment, arguments: argparse.Namespace) -> list[Traced]:
-    """What to trace of each host of a run."""
-    from tfcompare.views.timeline.run_timeline import timelines
-    from tfcompare.views.timeline.trace import traced
-
-    window = arguments.from_us, arguments.to_us
-    return [traced(run, name, timeline, *window) for timeline in timelines(run, align, arguments.host)]
 
 
 def _write(path: Path, pieces: Iterable[str]) -> None:

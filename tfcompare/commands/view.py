@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from tfcompare.commands.shared.options import add_comparison, comparison_question, words_of
 from tfcompare.commands.shared.output import add_document, document_form
@@ -21,9 +20,6 @@ from tfcompare.commands.shared.progress import answered
 from tfcompare.errors import Unknown
 from tfcompare.render.text_table import terminal_width
 from tfcompare.views import MORE, NAMES
-
-if TYPE_CHECKING:
-    from tfcompare.views.options import Option
 
 _VIEWS = (*NAMES, *MORE)
 _OPTION = "option_"
@@ -54,19 +50,15 @@ def add_options(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
     group = parser.add_argument_group(f"options of {name}")
     for one in declared(view(name).options):
         flag, dest = f"--{one.name.replace('_', '-')}", f"{_OPTION}{one.name}"
-        meaning = f"{one.help or one.label}{_choices(one)}".replace("%", "%%")
+        meaning = one.help or one.label
+        if one.choices and not callable(one.choices):  # else they differ between runs
+            meaning += f"; one of: {', '.join(map(str, one.choices))} (default: {one.default})"
+        meaning = meaning.replace("%", "%%")
         if isinstance(one.default, bool):
             group.add_argument(flag, dest=dest, action="store_const", const=True, help=meaning)
         else:
             kind = int if isinstance(one.default, int) else str
             group.add_argument(flag, dest=dest, metavar=kind.__name__.upper(), type=kind, help=meaning)
-
-
-def _choices(one: Option) -> str:
-    """What can be chosen, if it is the same for all runs."""
-    if callable(one.choices) or not one.choices:
-        return ""
-    return f"; one of: {', '.join(map(str, one.choices))} (default: {one.default})"
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -21,21 +21,13 @@ PROPERTY = "tfcompare"
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Declare the options and the ini setting."""
     group = parser.getgroup("tfcompare", "profiles compared with a baseline (fixture profile_check)")
-    group.addoption(
-        "--profile-baselines",
-        metavar="DIR",
-        help=f"folder of the baselines (default: the ini setting {INI_BASELINES}, else {DEFAULT_BASELINES}, both "
-        "relative to the rootdir)",
-    )
-    group.addoption(
-        "--profile-update", action="store_true", help="replace the baseline of each test that runs, without comparing"
-    )
-    group.addoption(
-        "--profile-add",
-        action="store_true",
-        help="add a capture to the baseline of each test that runs, without comparing; with 3 or more, the variation "
-        "between processes is measured instead of assumed",
-    )
+    where = f"the ini setting {INI_BASELINES}, else {DEFAULT_BASELINES}, both relative to the rootdir"
+    group.addoption("--profile-baselines", metavar="DIR", help=f"folder of the baselines (default: {where})")
+    meaning = "replace the baseline of each test that runs, without comparing"
+    group.addoption("--profile-update", action="store_true", help=meaning)
+    meaning = "add a capture to the baseline of each test that runs, without comparing; with 3 or more, the variation "
+    meaning += "between processes is measured instead of assumed"
+    group.addoption("--profile-add", action="store_true", help=meaning)
     parser.addini(INI_BASELINES, "folder of the profiles that tests are compared with", default=DEFAULT_BASELINES)
 
 

@@ -59,16 +59,11 @@ class Baseline:
         with TemporaryDirectory(prefix=".arriving-", dir=self.folder.parent) as arriving:
             new = Path(arriving) / f"run-{number}"
             new.mkdir()
-            _compress(captured, new)
+            for path in captured.rglob(f"*{_PROFILE}"):
+                (new / f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes(), mtime=0))
+            for path in captured.rglob(LOAD_FILE):
+                shutil.copy(path, new / LOAD_FILE)
             if replaces and self.folder.exists():
                 self.folder.rename(Path(arriving) / "replaced")
             self.folder.mkdir(exist_ok=True)
             new.rename(self.folder / new.name)
-
-
-def _compress(captured: Path, folder: Path) -> None:
-    """Copy the profiles below `captured` into `folder`, compressed, and the load of the machine beside them."""
-    for path in captured.rglob(f"*{_PROFILE}"):
-        (folder / f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes(), mtime=0))
-    for path in captured.rglob(LOAD_FILE):
-        shutil.copy(path, folder / LOAD_FILE)

@@ -81,9 +81,8 @@ class ProfileCheck:
         if not texts:
             raise TfcompareError("profile_check: fail_if names no condition, such as 'step_time>+10%'")
         if self._is_used:
-            raise TfcompareError(
-                "profile_check: a test has one baseline, so it profiles one block; parametrise it for several"
-            )
+            remedy = "a test has one baseline, so it profiles one block; parametrise it for several"
+            raise TfcompareError(f"profile_check: {remedy}")
         self._is_used = True
         conditions = [parse_condition(text) for text in texts]
         if not (self.updates or self.adds or self.baseline.exists):
@@ -101,10 +100,8 @@ class ProfileCheck:
                 f"{self.test_id}: the block marks no steps, so times cannot be judged and the test will fail; put each "
                 "step inside `with profile.step(i):`"
             )
-        if self.updates:
-            self.baseline.replace(self.candidate)
-        else:
-            self.baseline.add(self.candidate)
+        store = self.baseline.replace if self.updates else self.baseline.add
+        store(self.candidate)
         self.summarise(f"{self.test_id}: baseline {'written' if self.updates else 'extended'}, {self.baseline.folder}")
 
     def _findings(self, conditions: Sequence[Condition], spread: float | None) -> Findings:
@@ -169,9 +166,10 @@ class Profile:
 
     def step(self, number: int) -> AbstractContextManager[Any]:
         """Marks its block as a step. Times are judged from 11 steps on: the first and last do not count, 9 must."""
+        profiler = _profiler(self.framework)
         if self.framework == "jax":
-            return _jax().StepTraceAnnotation(STEP_NAME, step_num=number)  # type: ignore[no-any-return]
-        return _tensorflow().Trace(STEP_NAME, step_num=number, _r=1)  # type: ignore[no-any-return]
+            return profiler.StepTraceAnnotation(STEP_NAME, step_num=number)  # type: ignore[no-any-return]
+        return profiler.Trace(STEP_NAME, step_num=number, _r=1)  # type: ignore[no-any-return]
 
 
 @contextmanager
@@ -180,8 +178,8 @@ def recorded(framework: Framework, logdir: Path) -> Iterator[Profile]:
 
     Raises what the profiler raises, such as when another profile is being recorded in this process.
     """
-    is_jax = framework == "jax"
-    start, stop = (_jax().start_trace, _jax().stop_trace) if is_jax else (_tensorflow().start, _tensorflow().stop)
+    one, is_jax = _profiler(framework), framework == "jax"
+    start, stop = (one.start_trace, one.stop_trace) if is_jax else (one.start, one.stop)
     with recorded_load(logdir):
         start(str(logdir))
         try:
@@ -204,9 +202,6 @@ def framework_of_process() -> Framework:
     )
 
 
-def _tensorflow() -> Any:
-    return import_module("tensorflow").profiler.experimental
-
-
-def _jax() -> Any:
-    return import_module("jax").profiler
+def _profiler(framework: Framework) -> Any:
+    profiler = import_module(framework).profiler
+    return profiler if framework == "jax" else profiler.experimental

@@ -131,10 +131,8 @@ class Asked:
         """Raises `QueryFailed` if it was stopped, or has waited for its turn for too long."""
         self.is_waiting, longest = True, self._limits.waiting_seconds
         if longest is not None and seconds >= longest:
-            raise QueryFailed(
-                f"{AT_ONCE} other queries are running, the most at a time, and none of them ended within "
-                f"{longest:g} s. Run yours again in a moment."
-            )
+            others = f"{AT_ONCE} other queries are running, the most at a time"
+            raise QueryFailed(f"{others}, and none of them ended within {longest:g} s. Run yours again in a moment.")
         if self._why_ended:
             raise QueryFailed(self._why_ended)
 
@@ -158,20 +156,16 @@ class Asked:
         limits = self._limits
         try:
             if not self._why_ended:
-                child.begin(
-                    f"{_PROCESS}:{function}", *arguments,
-                    memory_bytes=limits.memory_bytes * _ROOM + _ROOM_OF_THREADS,
-                    seconds=limits.seconds - child.processor_seconds,
-                )  # fmt: skip
+                memory = limits.memory_bytes * _ROOM + _ROOM_OF_THREADS
+                seconds = limits.seconds - child.processor_seconds
+                child.begin(f"{_PROCESS}:{function}", *arguments, memory_bytes=memory, seconds=seconds)
                 return child.result()
         except OutOfTime:
             late = f"The query was stopped after {limits.seconds:g} s of processor time, the most that one may take."
             self._why_ended = self._why_ended or late
         except Exceeded as exceeded:
-            self._why_ended = self._why_ended or (
-                f"The query {exceeded}; nothing else is harmed. It may take less memory with fewer rows or shorter "
-                "texts."
-            )
+            remedy = "It may take less memory with fewer rows or shorter texts."
+            self._why_ended = self._why_ended or f"The query {exceeded}; nothing else is harmed. {remedy}"
         except TfcompareError as error:
             raise QueryFailed(str(error)) from None
         raise QueryFailed(self._why_ended)
@@ -182,17 +176,12 @@ def _as_frame(rows: pa.Table, types: list[str]) -> pd.DataFrame:
     columns = {}
     for name, column, kind in zip(rows.column_names, rows.columns, types, strict=True):
         values = column.to_pandas(types_mapper=_DTYPES.get)
-        columns[name] = _as_numbers(values, kind)
+        if kind in _WHOLE and _most_digits(values) <= _MOST_DIGITS:
+            values = values.astype("Int64")
+        elif _DECIMAL.fullmatch(kind) and values.dtype == "str" and _most_digits(values) <= _MOST_DIGITS_OF_FLOATS:
+            values = values.astype("float64")
+        columns[name] = values
     return pd.DataFrame(columns, index=pd.RangeIndex(rows.num_rows))
-
-
-def _as_numbers(values: pd.Series, kind: str) -> pd.Series:
-    """Integers and decimals sent as text, converted to numbers if all of them fit into 64 bits."""
-    if kind in _WHOLE and _most_digits(values) <= _MOST_DIGITS:
-        return values.astype("Int64")
-    if _DECIMAL.fullmatch(kind) and values.dtype == "str" and _most_digits(values) <= _MOST_DIGITS_OF_FLOATS:
-        return values.astype("float64")
-    return values
 
 
 def _most_digits(numbers: pd.Series) -> int:

@@ -53,10 +53,6 @@ class DiffTables:
     def table(self, name: str) -> pd.DataFrame:
         """The diff of this name. Raises `Unknown` for one that there is not."""
         table = schema.table(name.removesuffix(DIFF))
-        return _plain(for_file(self.comparison.diffs(table.name), table, self.comparison.sums_per()))
-
-
-def _plain(diff: pd.DataFrame) -> pd.DataFrame:
-    """The diff with texts in place of lists, as those of what a fused op was made of."""
-    lists = [name for name, dtype in diff.dtypes.items() if dtype == "object"]
-    return diff.assign(**{str(name): diff[name].map(", ".join, na_action="ignore").astype("str") for name in lists})
+        diff = for_file(self.comparison.diffs(table.name), table, self.comparison.sums_per())
+        lists = [str(name) for name, dtype in diff.dtypes.items() if dtype == "object"]  # what a fused op was made of
+        return diff.assign(**{c: diff[c].map(", ".join, na_action="ignore").astype("str") for c in lists})

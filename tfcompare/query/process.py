@@ -224,19 +224,16 @@ def _explained(sql: str) -> str:
 
 def as_simple_types(relation: DuckDBPyRelation) -> DuckDBPyRelation:
     """The relation with all values except booleans and numbers as text, as DuckDB formats them."""
-    casts = [_cast(f"#{i}", str(kind)) for i, kind in enumerate(relation.types, 1)]
-    if not any("::" in cast for cast in casts):
-        return relation
-    return relation.project(", ".join(casts))
-
-
-def _cast(column: str, kind: str) -> str:
-    if kind in _PLAIN_TYPES:
-        return column
-    if kind == "FLOAT":
-        return f"{column}::VARCHAR::DOUBLE"  # 0.1 stays 0.1
-    digits = re.fullmatch(r"DECIMAL\((\d+),\d+\)", kind)
-    return f"{column}::DOUBLE" if digits and int(digits[1]) <= _EXACT_DIGITS else f"{column}::VARCHAR"
+    casts = []
+    for kind in map(str, relation.types):
+        digits = re.fullmatch(r"DECIMAL\((\d+),\d+\)", kind)
+        if kind in _PLAIN_TYPES:
+            casts.append("")
+        elif kind == "FLOAT":
+            casts.append("::VARCHAR::DOUBLE")  # 0.1 stays 0.1
+        else:
+            casts.append("::DOUBLE" if digits and int(digits[1]) <= _EXACT_DIGITS else "::VARCHAR")
+    return relation.project(", ".join(f"#{i}{cast}" for i, cast in enumerate(casts, 1))) if any(casts) else relation
 
 
 def _copy(query: _Query, reader: pa.RecordBatchReader, stream: Any, schema: pa.Schema) -> str | None:

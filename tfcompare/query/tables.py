@@ -94,11 +94,10 @@ class RunTables:
 
     def columns(self) -> dict[str, dict[str, str]]:
         """The columns of each table with their types."""
-        of_runs = {name: {c.name: type_of(c) for c in table.columns} for name, table in every_table().items()}
-        of_diffs = {} if self.diffs is None else self.diffs.dtypes
-        return of_runs | {
-            name: {column: _TYPES[dtype] for column, dtype in dtypes.items()} for name, dtypes in of_diffs.items()
-        }
+        tables = {name: {c.name: type_of(c) for c in table.columns} for name, table in every_table().items()}
+        for name, dtypes in self.diffs.dtypes.items() if self.diffs is not None else ():
+            tables[name] = {column: _TYPES[dtype] for column, dtype in dtypes.items()}
+        return tables
 
     def table(self, name: str) -> pa.Table:
         """The rows of all runs. Raises `Unknown` for an unknown table, `TfcompareError` for one that is too large."""
@@ -124,7 +123,9 @@ class RunTables:
     def _of_each(self, name: str) -> Iterator[pd.DataFrame]:
         for run in self.runs:
             frame = run.table(name)
-            yield frame if RUN.name in frame else _with_run(frame, run.id)
+            if RUN.name not in frame:
+                frame.insert(0, RUN.name, pd.Series(run.id, frame.index, dtype="str"))
+            yield frame
 
 
 def _as_arrow(frames: Iterable[pd.DataFrame]) -> pa.Table:
@@ -136,8 +137,3 @@ def _as_arrow(frames: Iterable[pd.DataFrame]) -> pa.Table:
     if all(part.nbytes < 2**31 for part in parts):
         parts = [part.cast(pa.schema(fields)) for part in parts]
     return pa.concat_tables(parts)
-
-
-def _with_run(frame: pd.DataFrame, run_id: str) -> pd.DataFrame:
-    frame.insert(0, RUN.name, pd.Series(run_id, frame.index, dtype="str"))
-    return frame

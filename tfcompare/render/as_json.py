@@ -52,16 +52,10 @@ def document(view: str, content: Mapping[str, Any]) -> str:
 
 def as_json(comparison: Pairs, view: str, candidates: Sequence[Mapping[str, Any]], **others: Any) -> str:
     """The `document` on the runs of a comparison; a candidate has `candidate`, `options` and `blocks`."""
-    runs = [
-        {
-            "role": "candidate" if side.position else "baseline",
-            "id": side.run.id,
-            "name": side.name,
-            "digest": side.run.content_id,
-            "captures": len(side.runs),
-        }
-        for side in comparison.sides
-    ]
+    runs = []
+    for side in comparison.sides:
+        one = {"role": "candidate" if side.position else "baseline", "id": side.run.id, "name": side.name}
+        runs.append(one | {"digest": side.run.content_id, "captures": len(side.runs)})
     found = list(map(plain, caveats(comparison)))
     about = {"per": comparison.per, "host": comparison.host, "runs": runs, "caveats": found}
     return document(view, about | others | {"candidates": candidates})
@@ -97,10 +91,8 @@ def _block(block: Block, words: Sequence[str], rows: int) -> dict[str, Any]:
         return {"kind": "list", "items": items, "findings": _findings(findings, words)}
     if isinstance(block, Cards):
         return {"kind": "figures", "findings": _findings(block.findings, words)}
-    if isinstance(block, Judgements):
-        return {"kind": "facts", **_facts(block.facts, words)}
-    if isinstance(block, Facts):
-        return {"kind": "facts", **_facts(block, words)}
+    if isinstance(block, Facts | Judgements):
+        return {"kind": "facts", **_facts(block if isinstance(block, Facts) else block.facts, words)}
     if isinstance(block, Chart):
         return {"kind": "chart", "name": block.name, **({} if block.facts is None else _facts(block.facts, words))}
     if isinstance(block, Table):
@@ -121,19 +113,17 @@ def _facts(facts: Facts, words: Sequence[str]) -> dict[str, Any]:
 
 
 def _findings(findings: Sequence[Finding], words: Sequence[str]) -> list[dict[str, Any]]:
-    return [_finding(one, words) for one in findings]
-
-
-def _finding(one: Finding, words: Sequence[str]) -> dict[str, Any]:
     """Without what is unknown; of a run alone, the figure is its `value`."""
-    has_both = not (math.isnan(one.baseline) or math.isnan(one.candidate))
-    found: dict[str, Any] = {"id": one.id, "label": one.label, "unit": one.unit}
-    found |= {"value": one.candidate} if one.is_alone else {"baseline": one.baseline, "candidate": one.candidate}
-    if has_both:
-        found |= {"delta": one.candidate - one.baseline, "ratio": ratio_of(one.baseline, one.candidate)}
-    if one.word:
-        found |= {"verdict": wording(one.word, one.evidence), "evidence": one.evidence, "interval": one.interval}
-    return found | _more(one.more, words)
+    values = []
+    for one in findings:
+        found: dict[str, Any] = {"id": one.id, "label": one.label, "unit": one.unit}
+        found |= {"value": one.candidate} if one.is_alone else {"baseline": one.baseline, "candidate": one.candidate}
+        if not (math.isnan(one.baseline) or math.isnan(one.candidate)):
+            found |= {"delta": one.candidate - one.baseline, "ratio": ratio_of(one.baseline, one.candidate)}
+        if one.word:
+            found |= {"verdict": wording(one.word, one.evidence), "evidence": one.evidence, "interval": one.interval}
+        values.append(found | _more(one.more, words))
+    return values
 
 
 def _more(view: str, words: Sequence[str]) -> dict[str, str]:
@@ -150,14 +140,11 @@ def _table(table: Table, rows: int) -> dict[str, Any]:
 
 def cells(table: Table, rows: pd.DataFrame) -> dict[str, Any]:
     """The columns of a table with their units, and these rows of it."""
-    columns = [
-        {
-            "name": table.name_in_file(one.name),
-            "label": f"{one.heading}, {one.label.lower()}" if one.heading else one.label,
-            "unit": "" if one.format == "ratio" else one.unit,
-        }
-        for one in table.columns
-    ]
+    columns = []
+    for one in table.columns:
+        label = f"{one.heading}, {one.label.lower()}" if one.heading else one.label
+        unit = "" if one.format == "ratio" else one.unit
+        columns.append({"name": table.name_in_file(one.name), "label": label, "unit": unit})
     return {"columns": columns, "rows": rows.astype(object).to_numpy().tolist()}
 
 

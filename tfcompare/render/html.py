@@ -50,42 +50,35 @@ _DOCUMENT = Template((_ASSETS / "report.html").read_text(encoding="utf-8"))
 def as_html(report: Report) -> str:
     """The report as an HTML document."""
     payload: list[dict[str, Any]] = []
-    body = "\n".join(_top(section, payload) for section in report.sections)
+    body = []
+    for section in report.sections:
+        text = _section(section, payload)  # the one without a title stands out
+        body.append(text if section.title or not text else f'<section class="answer">\n{text}\n</section>')
     library = ""
     if any(one["kind"] == "chart" for one in payload):
         from plotly.offline import get_plotlyjs
 
         library = get_plotlyjs()
     script = "\n".join([timeline.script(), *(_asset(name) for name in _SCRIPTS)])
-    allowed = " ".join(f"'sha256-{_csp_hash(text)}'" for text in (script, library) if text)
+    hashes = [hashlib.sha256(text.encode()).digest() for text in (script, library) if text]
+    allowed = " ".join(f"'sha256-{base64.b64encode(one).decode()}'" for one in hashes)
     policy = (
         f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; "
         "form-action 'none'"
     )
     data = json.dumps({"blocks": payload, "config": style.CONFIG}, allow_nan=False)
-    return _DOCUMENT.substitute(
-        title=html.escape(report.title), about=html.escape(report.about), policy=policy, body=body, script=script,
-        style=_asset("report.css") + timeline.style(), payload=_packed(data), library=_packed(library),
-    )  # fmt: skip
+    parts = {"title": html.escape(report.title), "about": html.escape(report.about), "script": script}
+    parts |= {"policy": policy, "body": "\n".join(body), "style": _asset("report.css") + timeline.style()}
+    return _DOCUMENT.substitute(parts, payload=_packed(data), library=_packed(library))
 
 
 def _asset(name: str) -> str:
     return (_ASSETS / name).read_text(encoding="utf-8")
 
 
-def _csp_hash(text: str) -> str:
-    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-
-
 def _packed(text: str) -> str:
     """The text compressed, in base64, so that nothing in it can end the element that holds it."""
     return base64.b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode() if text else ""
-
-
-def _top(section: Section, payload: list[dict[str, Any]]) -> str:
-    """A section of the document; the one without a title stands out."""
-    text = _section(section, payload)
-    return text if section.title or not text else f'<section class="answer">\n{text}\n</section>'
 
 
 def _section(section: Section, payload: list[dict[str, Any]], heading: str = "h2") -> str:
@@ -112,7 +105,13 @@ def _block(block: Block, payload: list[dict[str, Any]]) -> str:
     if isinstance(block, Text):
         return f"<p{_QUIET if block.look == 'quiet' else ''}>{inline(block.text)}</p>"
     if isinstance(block, Items):
-        return f"<ul>{''.join(_items(block))}</ul>"
+        items = [
+            f"<details><summary>{inline(line)}</summary><p>{inline(more, links=True)}</p></details>"
+            if more
+            else inline(line)
+            for line, more in block.items
+        ]
+        return f"<ul>{''.join(f'<li>{item}</li>' for item in items)}</ul>"
     if isinstance(block, Cards):
         return f'<div class="cards">{"".join(_cards(block))}</div>'
     if isinstance(block, Facts | Judgements):
@@ -121,8 +120,8 @@ def _block(block: Block, payload: list[dict[str, Any]]) -> str:
         return f"<pre><code>{_code(block)}</code></pre>"
     if isinstance(block, Chart | Table | Timeline):
         return _drawn(block, payload)
-    said = without_interaction(block)
-    return "" if said is None else _block(said, payload)
+    fixed = without_interaction(block)
+    return "" if fixed is None else _block(fixed, payload)
 
 
 _QUIET = ' class="quiet"'
@@ -137,14 +136,6 @@ def _code(block: Code) -> str:
     return "\n".join(f'<span class="{changed}">{line}</span>' if changed else line for line, changed in lines)
 
 
-def _items(block: Items) -> Iterator[str]:
-    for line, more in block.items:
-        if more:
-            yield f"<li><details><summary>{inline(line)}</summary><p>{inline(more, links=True)}</p></details></li>"
-        else:
-            yield f"<li>{inline(line)}</li>"
-
-
 def _cards(block: Cards) -> Iterator[str]:
     for figure in block.figures:
         value, change, before = card_texts(figure)
@@ -157,29 +148,22 @@ def _cards(block: Cards) -> Iterator[str]:
 
 
 def _facts(block: Facts) -> str:
-    looks = [_look(block, i) for i in range(len(block.header))]
+    looks = []
+    for i in range(len(block.header)):
+        classes = ["number"] * (i in block.numbers) + ["optional"] * (i in block.optional)
+        looks.append(f' class="{" ".join(classes)}"' if classes else "")
     tones: Sequence[str] = block.tones or [""] * len(block.rows)
-    cells = zip(block.header, looks, strict=True)
-    head = "".join(f"<th{look}>{html.escape(text)}</th>" for text, look in cells)
+    head = "".join(f"<th{look}>{html.escape(text)}</th>" for text, look in zip(block.header, looks, strict=True))
     rows = "".join(_row(row, looks, tone) for row, tone in zip(block.rows, tones, strict=True))
     note = f'<p class="quiet">{inline(block.note)}</p>' if block.note else ""
     table = f'<table class="facts"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
     return f'<div class="wide">{table}</div>{note}'
 
 
-def _look(block: Facts, column: int) -> str:
-    classes = ["number"] * (column in block.numbers) + ["optional"] * (column in block.optional)
-    return f' class="{" ".join(classes)}"' if classes else ""
-
-
 def _row(row: Sequence[str], looks: Sequence[str], tone: str) -> str:
     cells = "".join(f"<td{look}>{html.escape(text)}</td>" for text, look in list(zip(row, looks, strict=True))[1:])
-    return f'<tr class="{tone}"><th>{_breakable(row[0])}</th>{cells}</tr>'
-
-
-def _breakable(name: str) -> str:
-    """A name that may break after a slash rather than within a word."""
-    return html.escape(name).replace("/", "/<wbr>")
+    name = html.escape(row[0]).replace("/", "/<wbr>")  # it may break after a slash rather than within a word
+    return f'<tr class="{tone}"><th>{name}</th>{cells}</tr>'
 
 
 def _drawn(block: Chart | Table | Timeline, payload: list[dict[str, Any]]) -> str:
@@ -202,7 +186,7 @@ def _drawn(block: Chart | Table | Timeline, payload: list[dict[str, Any]]) -> st
     if block.rows.empty:
         return f"{title}<p{_QUIET}>{inline(block.nothing)}</p>"
     left_out = len(block.rows) - MOST_ROWS
-    kept = replace(block, rows=block.rows.head(MOST_ROWS)) if left_out > 0 else block
-    payload.append({"kind": "table", **table_json(kept)})
+    first = replace(block, rows=block.rows.head(MOST_ROWS)) if left_out > 0 else block
+    payload.append({"kind": "table", **table_json(first)})
     note = f"<p{_QUIET}>The last {left_out:,} rows are left out.</p>" if left_out > 0 else ""
     return f'{title}{note}<div class="table" data-block="{number}"></div>'

@@ -43,8 +43,8 @@ def _section(section: Section, rows: int) -> str:
 def _lines(block: Block, rows: int) -> Iterator[str]:
     if isinstance(block, Section):
         yield from filter(None, [_section(block, rows)])
-    elif (said := without_interaction(block)) is not block:
-        yield from () if said is None else _lines(said, rows)
+    elif (fixed := without_interaction(block)) is not block:
+        yield from () if fixed is None else _lines(fixed, rows)
     elif isinstance(block, Beside):
         yield from (line for one in block.blocks for line in _lines(one, rows))
     elif isinstance(block, Verdict):
@@ -55,17 +55,13 @@ def _lines(block: Block, rows: int) -> Iterator[str]:
     elif isinstance(block, Items):
         yield "\n".join(f"- {line}{f'<br>{more}' if more else ''}" for line, more in block.items)
     elif (facts := facts_of(block)) is not None:
-        yield _table(facts)
-        if facts.note:
-            yield facts.note
+        yield from filter(None, [_table(facts), facts.note])
     elif isinstance(block, Table) and block.rows.empty:
         yield block.nothing
     elif isinstance(block, Table) and rows:
         yield f"**{as_markdown(block.title)}**"
         facts = first_rows(block, rows)
-        yield _table(facts)
-        if facts.note:
-            yield facts.note
+        yield from filter(None, [_table(facts), facts.note])
     elif isinstance(block, Code):
         fence = "`" * max(3, 1 + max(map(len, re.findall("`+", block.text)), default=0))
         yield f"{fence}{block.language}\n{block.text}\n{fence}"

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tfcompare.compare.pair import Pair
 from tfcompare.compare.pairs import pairs_of
 from tfcompare.render.inline import inline
 from tfcompare.render.payload import first_rows
@@ -31,7 +30,7 @@ from tfcompare.views.short_names import shorten_distinct
 
 if TYPE_CHECKING:
     from tfcompare.compare.pairs import Pairs
-    from tfcompare.run import RunInfo
+    from tfcompare.run import Run
 
 MOST_CANDIDATES = 10
 MOST_ROWS = 20
@@ -55,8 +54,17 @@ _STYLE = """<style>
 def comparison_html(comparison: Pairs) -> str:
     """The answer on each candidate, and caveats; of a run alone, that run."""
     pairs = pairs_of(comparison, by_name=True)
-    show = _one if len(pairs) == 1 else _one_of_several
-    parts = ["".join(show(pair)) for pair in pairs[:MOST_CANDIDATES]]
+    parts = []
+    for pair in pairs[:MOST_CANDIDATES]:
+        first, *others = answer(pair)
+        if pair.is_single:
+            parts.append(_about(pair.baseline))
+        if len(pairs) > 1:
+            assert isinstance(first, Verdict)
+            parts.append(f"<details><summary>{inline(first.headline)}</summary>")
+            first = replace(first, headline="")
+        parts += (text for block in (first, *others) for text in _block(block))
+        parts += ["</details>"] * (len(pairs) > 1)
     if more := len(pairs) - MOST_CANDIDATES:
         parts += [f"<p>{more} more candidates are not shown.</p>"] * (more > 0)
     if comparison.is_single:
@@ -66,28 +74,11 @@ def comparison_html(comparison: Pairs) -> str:
     return f'<div class="tfcompare">{_STYLE}{"".join(parts)}</div>'
 
 
-def _one(pair: Pair) -> Iterator[str]:
-    if pair.is_single:
-        run = pair.baseline
-        yield f"<p><strong>{_name(run.name)}</strong><br>{_text(' · '.join(_environment(run.info)))}</p>"
-    for block in answer(pair):
-        yield from _block(block)
-
-
-def _environment(info: RunInfo) -> list[str]:
+def _about(run: Run) -> str:
+    info = run.info
     hosts = f"{info.hosts} hosts" if info.hosts > 1 else ""
-    return list(
-        filter(None, [device_text(info.device_type, info.device_count), info.device_name, info.framework, hosts])
-    )
-
-
-def _one_of_several(pair: Pair) -> Iterator[str]:
-    first, *others = answer(pair)
-    assert isinstance(first, Verdict)
-    yield f"<details><summary>{inline(first.headline)}</summary>"
-    for block in [replace(first, headline=""), *others]:
-        yield from _block(block)
-    yield "</details>"
+    facts = [device_text(info.device_type, info.device_count), info.device_name, info.framework, hosts]
+    return f"<p><strong>{_name(run.name)}</strong><br>{_text(' · '.join(filter(None, facts)))}</p>"
 
 
 def cell(blocks: Iterable[Block]) -> str:
@@ -98,8 +89,8 @@ def cell(blocks: Iterable[Block]) -> str:
 def _block(block: Block) -> Iterator[str]:
     if isinstance(block, Beside) or (isinstance(block, Section) and not block.title):
         yield from (part for one in block.blocks for part in _block(one))
-    elif (said := without_interaction(block)) is not block:
-        yield from () if said is None else _block(said)
+    elif (fixed := without_interaction(block)) is not block:
+        yield from () if fixed is None else _block(fixed)
     elif isinstance(block, Section):
         inner = "".join(part for one in block.blocks for part in _block(one))
         yield f"<details{' open' * block.is_open}><summary>{_text(block.title)}</summary>{inner}</details>"

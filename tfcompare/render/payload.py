@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -32,7 +33,9 @@ def table_json(table: Table) -> dict[str, Any]:
     cells as shown), `values` of numbers in full precision, in the unit of `schema`, for sorting and CSV, `csv` (the
     column's name) and, of verdicts, `tones`.
     """
-    units = _units(table)
+    numbers = [one.name for one in table.columns if one.format in ("number", "change")]
+    changes = {name: changes_of(table.rows, name) for name in numbers}
+    units = units_of(table.rows.assign(**changes), table.columns)
     columns = [_column(table, column, units.get(column.heading or column.name)) for column in table.columns]
     return {"name": table.name, "title": table.title, "columns": columns}
 
@@ -48,18 +51,21 @@ def first_rows(table: Table, most: int) -> Facts:
     return Facts(header, list(zip(*texts, strict=True)), numbers, note=note)
 
 
-def _units(table: Table) -> dict[str, tuple[float, str, int]]:
-    """For each group of columns with one heading: the size and name of its unit, and its decimals."""
+def units_of(cells: pd.DataFrame, columns: Sequence[Shown]) -> dict[str, tuple[float, str, int]]:
+    """For each group of columns with one heading: the size and name of its unit, and its decimals.
+
+    `cells` are the cells as shown, before division by the unit; the name is empty for units without prefixes.
+    """
     groups: dict[str, list[Shown]] = {}
-    for column in table.columns:
+    for column in columns:
         if column.format in ("number", "change"):
             groups.setdefault(column.heading or column.name, []).append(column)
     found = {}
-    for heading, columns in groups.items():
-        values = pd.concat([changes_of(table.rows, column.name).astype("float64") for column in columns], axis=1)
-        unit, size, name = columns[0].unit.removesuffix("/s"), 1.0, ""
+    for heading, members in groups.items():
+        values = cells[[one.name for one in members]]
+        unit, size, name = members[0].unit.removesuffix("/s"), 1.0, ""
         if unit in _SCALED:
-            chosen = scale(values.to_numpy().ravel().tolist(), unit)
+            chosen = scale(values.to_numpy(dtype=np.float64, na_value=np.nan).ravel().tolist(), unit)
             size, name = chosen.size, chosen.unit
         most = MOST_DECIMALS if unit == "µs" else MOST_DECIMALS_OF_COUNTS
         found[heading] = size, name, min(decimals(values / size), most)
@@ -72,26 +78,20 @@ def _column(table: Table, column: Shown, unit: tuple[float, str, int] | None) ->
     if unit is not None and unit[1]:
         per = "/s" if column.unit.endswith("/s") else ""
         label, heading = (text.replace(f"({column.unit}", f"({unit[1]}{per}") for text in (label, heading))
-    found: dict[str, Any] = {
-        "label": label,
-        "heading": heading,
-        "help": column.help,
-        "csv": table.name_in_file(column.name),
-    }
+    found: dict[str, Any] = {"label": label, "heading": heading, "help": column.help}
+    found["csv"] = table.name_in_file(column.name)
     if column.name == "verdict":
         rows = table.rows.to_dict("records")
         tones = [tone_of(row["verdict"], row["evidence"]) for row in rows]
         return found | {"kind": "text", "texts": [outcome_text(row) for row in rows], "tones": tones}
     if column.format in ("text", "flag"):
-        texts = ["" if pd.isna(cell) else _word(column, table.readings.get(cell, cell)) for cell in cells]
-        return found | {"kind": "text", "texts": texts}
+        words = MATCH_WORDS if column.name == "match" else {}
+        texts = ["" if pd.isna(cell) else str(table.readings.get(cell, cell)) for cell in cells]
+        return found | {"kind": "text", "texts": [words.get(text, text) for text in texts]}
     values = changes_of(table.rows, column.name).astype("float64").tolist()
     texts = [_text(column, value, unit) for value in values]
-    return found | {"kind": "number", "texts": texts, "values": [_finite(value) for value in values]}
-
-
-def _word(column: Shown, cell: Any) -> str:
-    return MATCH_WORDS.get(str(cell), str(cell)) if column.name == "match" else str(cell)
+    finite = [value if math.isfinite(value) else None for value in values]
+    return found | {"kind": "number", "texts": texts, "values": finite}
 
 
 def _text(column: Shown, value: float, unit: tuple[float, str, int] | None) -> str:
@@ -113,18 +113,12 @@ def _text(column: Shown, value: float, unit: tuple[float, str, int] | None) -> s
 def timeline_json(timeline: Timeline) -> dict[str, Any]:
     """`data` and `state` with plain lists for the columns; times to the nanosecond."""
     data, state = timeline.draw()
-    columns = {name: _columns(value) for name, value in data.items() if isinstance(value, pd.DataFrame)}
-    return {"data": data | columns, "state": state}
-
-
-def _columns(frame: pd.DataFrame) -> dict[str, list[Any]]:
-    return {str(name): _rounded(column).tolist() for name, column in frame.items()}
-
-
-def _rounded(column: pd.Series) -> np.ndarray[Any, Any]:
-    values = column.to_numpy()
-    return np.round(values.astype(np.float64), 3) if values.dtype.kind == "f" else values
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+    lists: dict[str, dict[str, list[Any]]] = {}
+    for key, frame in data.items():
+        if isinstance(frame, pd.DataFrame):
+            lists[key] = {}
+            for name, column in frame.items():
+                values = column.to_numpy()
+                exact = np.round(values.astype(np.float64), 3) if values.dtype.kind == "f" else values
+                lists[key][str(name)] = exact.tolist()
+    return {"data": data | lists, "state": state}

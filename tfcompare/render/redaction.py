@@ -248,15 +248,10 @@ def redacted(comparison: P) -> P:
     known = dict.fromkeys([*(host for run in runs.values() for host in run.host_names), *(file.host for file in files)])
     digits = len(str(len(known)))
     hosts = {host: f"host {number:0{digits}}" for number, host in enumerate(known, start=1)}
+    tables = [one for run in runs.values() for one in run.hosts]
     secrets = Secrets(
         {name: names[key] for key, run in reversed(runs.items()) for name in (run.id, run.name, run.found.name)},
-        {
-            name: hosts[one.host]
-            for run in runs.values()
-            for one in run.hosts
-            for name in one.origin.host_name.split(", ")
-        }
-        | hosts,
+        {name: hosts[one.host] for one in tables for name in one.origin.host_name.split(", ")} | hosts,
         {str(file.where): file.where.name for file in files} | {str(run.path): names[key] for key, run in runs.items()},
         chain.from_iterable(seen.values()),
     )

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from tfcompare import __version__, schema
 from tfcompare.compare.pair import Pair
@@ -35,16 +35,10 @@ from tfcompare.views.steps import view as overview
 from tfcompare.views.verdict_marks import Tone
 from tfcompare.views.view import charts_of
 
-if TYPE_CHECKING:
-    from tfcompare.compare.side import Side
-
 Format = Literal["html", "markdown", "json"]
 FORMATS: tuple[Format, ...] = ("html", "markdown", "json")
-_SUFFIXES: dict[str, Format] = {
-    ".html": "html", ".htm": "html", ".md": "markdown", ".markdown": "markdown", ".json": "json",
-}  # fmt: skip
-
-
+_SUFFIXES: dict[str, Format] = {".html": "html", ".htm": "html", ".json": "json"}
+_SUFFIXES |= {".md": "markdown", ".markdown": "markdown"}
 _ONLY_IN_PLACE = (errno.EACCES, errno.EPERM, errno.EBUSY, errno.EROFS, errno.EXDEV)
 """Why a file cannot be replaced although it may be writable: its folder is not, or it is mounted by itself."""
 DIGEST_LETTERS = 12
@@ -102,9 +96,8 @@ def report(
     """The report on a comparison, or on a run alone, as text.
 
     `command` are the words of the command that makes it again, `words` the runs as they are typed in commands, by
-    default their ids; `checked` stands above the verdicts. `redact` removes
-    names of runs, hosts and users, paths and addresses, but for what these two say. Raises `Unknown` for an
-    unknown format.
+    default their ids; `checked` stands above the verdicts. `redact` removes names of runs, hosts and users, paths and
+    addresses, but for what these say. Raises `Unknown` for an unknown format.
     """
     if form not in FORMATS:
         raise Unknown("format of a report", form, list(FORMATS))
@@ -122,15 +115,11 @@ def _as_json(comparison: Pairs, words: Sequence[str], checked: Checked | None) -
     blocks = [Section("What was compared", compared(comparison))]
     if len(pairs) > 1:
         blocks.insert(0, Section("All candidates", all_candidates(pairs)))
-    candidates = [
-        {
-            "candidate": pair.candidate.id,
-            "options": {},
-            "blocks": block_values(sections_of(pair), words, MOST_ROWS),
-            "tables": {table.name: _diff(pair, table) for table in schema.TABLES.values() if table.has_diff},
-        }
-        for pair in pairs
-    ]
+    candidates = []
+    for pair in pairs:
+        shown = block_values(sections_of(pair), words, MOST_ROWS)
+        tables = {table.name: _diff(pair, table) for table in schema.TABLES.values() if table.has_diff}
+        candidates.append({"candidate": pair.candidate.id, "options": {}, "blocks": shown, "tables": tables})
     others = {} if checked is None else {"check": checked.content}
     return as_json(comparison, "report", candidates, blocks=block_values(blocks, words, MOST_ROWS), **others)
 
@@ -156,17 +145,10 @@ class Checked:
 
 
 def contents(comparison: Pairs, *, command: Sequence[str] = (), checked: Checked | None = None) -> Report:
-    """The report on a comparison, or on a run alone.
-
-    `command` are the words of the command that makes it again; `checked` stands above the verdicts.
-    """
-    pairs = pairs_of(comparison)
-    made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    return Report(
-        title_of(comparison),
-        [section for section in _sections(comparison, pairs, command, checked) if section.blocks],
-        f"Made by tfcompare {__version__} on {made}.",
-    )
+    """The report on a comparison, or on a run alone; `command` and `checked` as of `report`."""
+    about = f"Made by tfcompare {__version__} on {datetime.now(UTC).strftime('%Y-%m-%d %H:%M UTC')}."
+    sections = [one for one in _sections(comparison, pairs_of(comparison), command, checked) if one.blocks]
+    return Report(title_of(comparison), sections, about)
 
 
 def brief(comparison: Pairs) -> Report:
@@ -232,8 +214,9 @@ def sections_of(pair: Pair) -> Iterator[Section]:
     sections = []
     for block in overview.VIEW.blocks(pair, steps_as="all", top=MOST_CHANGES):
         if isinstance(block, Section) and block.title:
-            kept = [one for one in block.blocks if not (is_drawn_above and _is_of_all_runs(one))]
-            sections.append(replace(block, make=kept))
+            drawn = overview.OF_ALL_RUNS if is_drawn_above else ()
+            left = [one for one in block.blocks if not (isinstance(one, Chart) and one.name in drawn)]
+            sections.append(replace(block, make=left))
         else:
             first.append(block)
     yield Section(overview.VIEW.title, first, is_open=True)
@@ -241,10 +224,6 @@ def sections_of(pair: Pair) -> Iterator[Section]:
     for view in views():
         if view is not overview.VIEW and not view.why_not(pair):
             yield Section(view.title, list(view.blocks(pair)), is_open=view.name == "timeline")
-
-
-def _is_of_all_runs(block: Block) -> bool:
-    return isinstance(block, Chart) and block.name in overview.OF_ALL_RUNS
 
 
 def _caveats(found: Sequence[str], *, is_open: bool) -> Section:
@@ -262,8 +241,10 @@ def compared(comparison: Pairs) -> list[Block]:
     facts = environment([run.info for run in runs], "UTC")
     rows = [[fact.label, *fact.values, "≠" if fact.differs else ""] for fact in facts]
     rows.insert(0, ["Digest of the profile", *(run.content_id[:DIGEST_LETTERS] for run in runs), ""])
-    if any(len(side.runs) > 1 for side in comparison.sides):
-        rows.append(["Captures", *map(_captures, comparison.sides), ""])
+    captures = [[run.found.name for run in side.runs] for side in comparison.sides]
+    if any(len(names) > 1 for names in captures):
+        texts = [f"{len(names)}: {', '.join(names)}" if len(names) > 1 else MISSING for names in captures]
+        rows.append(["Captures", *texts, ""])
     header = ["", *_lettered(comparison)]
     per = f"Sums are per {comparison.per_what}."
     host = f" Only the host {as_code(comparison.host)}." if comparison.host else ""
@@ -273,8 +254,3 @@ def compared(comparison: Pairs) -> list[Block]:
         rows = [row[:-1] for row in rows]
     hosts = " Op times are summed over all hosts." if not host and any(len(run.host_names) > 1 for run in runs) else ""
     return [Facts(header, rows), Text(f"{per}{host}{hosts}", look="quiet")]
-
-
-def _captures(side: Side) -> str:
-    names = [run.found.name for run in side.runs]
-    return f"{len(names)}: {', '.join(names)}" if len(names) > 1 else MISSING

@@ -11,6 +11,7 @@ from tfcompare.compare.pair import Pair
 from tfcompare.compare.pairs import Pairs, pairs_of
 from tfcompare.errors import Unknown
 from tfcompare.render import as_json, html, markdown, notebook, terminal
+from tfcompare.render.terminal import MOST_ROWS
 from tfcompare.views.blocks import Block, Items, Report, Section, Text, with_all_columns
 from tfcompare.views.caveats import caveats
 from tfcompare.views.options import options_with
@@ -48,9 +49,14 @@ class Shown:
         return notebook.cell(self._blocks())
 
     def to(
-        self, form: str, *, words: Sequence[str] = (), width: int | None = None, rows: int = terminal.MOST_ROWS,
+        self,
+        form: str,
+        *,
+        words: Sequence[str] = (),
+        width: int | None = None,
+        rows: int = MOST_ROWS,
         every: bool = False,
-    ) -> str:  # fmt: skip
+    ) -> str:
         """The view as text, JSON, Markdown or HTML, with the first `rows` of its tables (HTML has all).
 
         `words` are the runs as they are typed in commands, by default their ids; `width` is that of the terminal. Text
@@ -63,14 +69,11 @@ class Shown:
             return terminal.as_lines(self._blocks(every=every), width, rows) + "\n"
         if form == "json":
             typed = words or [run.id for run in self.comparison.runs]
-            found = [
-                {
-                    "candidate": pair.candidate.id,
-                    "options": asdict(options_with(self.view.options, pair, self.options)),
-                    "blocks": as_json.block_values(self._of_pair(pair, every), typed, rows),
-                }
-                for pair in self._pairs()
-            ]
+            found = []
+            for pair in self._pairs():
+                options = asdict(options_with(self.view.options, pair, self.options))
+                blocks = as_json.block_values(self._of_pair(pair, every), typed, rows)
+                found.append({"candidate": pair.candidate.id, "options": options, "blocks": blocks})
             return as_json.as_json(self.comparison, self.view.name, found)
         named = ", ".join(run.name for run in self.comparison.runs)
         return as_document(form, f"{self.view.title}: {named}", self._blocks(), rows)
@@ -96,9 +99,8 @@ class Shown:
         if why_not := self.view.why_not(pair):
             return [Text(" ".join(filter(None, [why_not, self.view.remedy]))), *self.view.instead(pair)]
         found = self.view.blocks(pair, **self.options)
-        return list(with_all_columns(found) if every else found) or [
-            Text("These runs have nothing that this view could show.")
-        ]
+        nothing = Text("These runs have nothing that this view could show.")
+        return list(with_all_columns(found) if every else found) or [nothing]
 
 
 def as_document(form: str, title: str, blocks: Sequence[Block], rows: int) -> str:

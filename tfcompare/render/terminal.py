@@ -45,8 +45,8 @@ def _lines(block: Block, width: int | None, rows: int) -> Iterator[str]:
         title = block.title if isinstance(block, Section) else ""
         if text := as_lines(block.blocks, width, rows):
             yield f"{paint(text_of(title), 'bold')}\n{text}" if title else text
-    elif (said := without_interaction(block)) is not block:
-        yield from () if said is None else _lines(said, width, rows)
+    elif (fixed := without_interaction(block)) is not block:
+        yield from () if fixed is None else _lines(fixed, width, rows)
     elif isinstance(block, Verdict):
         yield _sentence(block.headline, width, "bold" if block.tone == "neutral" else block.tone)
         yield from (_sentence(one, width) for one in block.sentences)
@@ -71,13 +71,10 @@ def _rows(table: Table, width: int | None, most: int) -> Iterator[str]:
         yield _sentence(table.nothing, width)
         return
     shown = table_json(replace(table, rows=table.rows.head(most)))["columns"]
-    columns = [
-        TextColumn(
-            column["label"], [text or MISSING for text in column["texts"]], is_number=column["kind"] == "number",
-            group=column["heading"], rank=_rank(position, table), tones=column.get("tones", ()),
-        )
-        for position, column in enumerate(shown)
-    ]  # fmt: skip
+    columns = []
+    for position, one in enumerate(shown):
+        texts, rank, tones = [text or MISSING for text in one["texts"]], _rank(position, table), one.get("tones", ())
+        columns.append(TextColumn(one["label"], texts, one["kind"] == "number", one["heading"], rank, tones))
     yield paint(text_of(table.title), "bold")
     yield from _fitted(columns, width)
     if len(table.rows) > most:
@@ -89,11 +86,8 @@ def _rank(position: int, table: Table) -> int:
     columns = table.columns
     column = columns[position]
     first = next((one.heading for one in columns if one.heading), None)
-    if (
-        position == 0
-        or column.name in ("verdict", table.table.headline)
-        or (column.heading and column.heading == first)
-    ):
+    is_first = position == 0 or (column.heading and column.heading == first)
+    if is_first or column.name in ("verdict", table.table.headline):
         return 0
     return next((i for i, one in enumerate(columns) if one.heading and one.heading == column.heading), position)
 
@@ -107,13 +101,10 @@ def _sentence(markdown: str, width: int | None, tone: Tone = "") -> str:
 def _table(facts: Facts, width: int | None) -> Iterator[str]:
     """Where the terminal is narrow, optional columns are left out and names are abbreviated."""
     ranks = {position: rank for rank, position in enumerate(reversed(facts.optional), start=1)}
-    columns = [
-        TextColumn(
-            header, [row[i] for row in facts.rows], is_number=i in facts.numbers, rank=ranks.get(i, 0),
-            tones=facts.tones if i else (),
-        )
-        for i, header in enumerate(facts.header)
-    ]  # fmt: skip
+    columns = []
+    for i, header in enumerate(facts.header):
+        cells, tones = [row[i] for row in facts.rows], facts.tones if i else ()
+        columns.append(TextColumn(header, cells, i in facts.numbers, rank=ranks.get(i, 0), tones=tones))
     yield from _fitted(columns, width)
     yield _sentence(facts.note, width)
 

@@ -61,7 +61,12 @@ def render(columns: Sequence[TextColumn], width: int | None) -> str:
     """
     columns = [replace(c, header=text_of(c.header), cells=list(map(text_of, c.cells))) for c in columns]
     widths = _fitting_widths(columns, width)
-    shown = [_abbreviated(column, w) for column, w in zip(columns, widths, strict=True)]
+    shown = [c.cells for c in columns]
+    for i, (c, w) in enumerate(zip(columns, widths, strict=True)):
+        if not c.is_number and c.width > w:
+            from tfcompare.views.short_names import shorten_distinct
+
+            shown[i] = shorten_distinct(c.cells, w)
     lines = [_group_line(columns, widths)] if any(c.group for c in columns) else []
     lines.append(_line([_aligned(middle_ellipsis(c.header, w), c, w) for c, w in zip(columns, widths, strict=True)]))
     for row in range(len(columns[0].cells) if columns else 0):
@@ -75,24 +80,14 @@ def render(columns: Sequence[TextColumn], width: int | None) -> str:
 def fitting(columns: Sequence[TextColumn], width: int | None) -> tuple[list[TextColumn], list[str]]:
     """The columns to show in `width` characters, and the names of those that are dropped: headers, or whole groups."""
     shown = list(columns)
-    while width is not None and _least_width(shown) > width and (highest := max(c.rank for c in shown)) > 0:
+    while width is not None and (highest := max((c.rank for c in shown), default=0)) > 0:
+        least = sum(c.width if c.is_number else min(c.width, NAME_WIDTH) for c in shown)
+        if least + len(GAP) * (len(shown) - 1) <= width:
+            break
         shown = [c for c in shown if c.rank < highest]
     groups = {c.group for c in shown}
     dropped = [c.header if c.group in groups else c.group for c in columns if all(c is not one for one in shown)]
     return shown, list(dict.fromkeys(dropped))
-
-
-def _least_width(columns: Sequence[TextColumn]) -> int:
-    """The width with texts abbreviated to `NAME_WIDTH`."""
-    return sum(c.width if c.is_number else min(c.width, NAME_WIDTH) for c in columns) + len(GAP) * (len(columns) - 1)
-
-
-def _abbreviated(column: TextColumn, width: int) -> list[str]:
-    if column.is_number or column.width <= width:
-        return column.cells
-    from tfcompare.views.short_names import shorten_distinct
-
-    return shorten_distinct(column.cells, width)
 
 
 def _aligned(cell: str, column: TextColumn, width: int) -> str:
@@ -142,13 +137,10 @@ def terminal_width() -> int | None:
 
 
 def paint(text: str, tone: Tone) -> str:
-    """`text` in the colour of `tone` if stdout shows colours."""
-    return f"\x1b[{_CODES[tone]}m{text}\x1b[0m" if _CODES.get(tone) and has_colours() else text
-
-
-def has_colours() -> bool:
-    """Whether stdout is a terminal with colours, and NO_COLOR (https://no-color.org) is empty or not set."""
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    """`text` in the colour of `tone`, if stdout shows colours and NO_COLOR (https://no-color.org) is empty."""
+    if tone not in _CODES or not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return text
+    return f"\x1b[{_CODES[tone]}m{text}\x1b[0m"
 
 
 def tone_of(verdict: str) -> Tone:

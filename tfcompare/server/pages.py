@@ -196,7 +196,7 @@ def _summary(upload: Upload) -> str:
 def _list(store: Uploads) -> None:
     uploads = {upload.digest: upload for upload in store.all()}
     deleting.show(
-        [deleting.Thing(upload.digest, f"{as_code(upload.name)} {_size(upload)}") for upload in uploads.values()],
+        {upload.digest: f"{as_code(upload.name)} {_size(upload)}" for upload in uploads.values()},
         lambda digest: _delete(store, uploads[digest]),
         on_ask=lambda: st.session_state.update({_MESSAGE: None}),
     )

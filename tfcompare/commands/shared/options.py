@@ -6,11 +6,11 @@ import argparse
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tfcompare.errors import TfcompareError
 from tfcompare.schema import SIDES
-from tfcompare.sources.step_choice import StepChoice, step_choice
+from tfcompare.sources.step_choice import step_choice
 
 if TYPE_CHECKING:
     from tfcompare.compare.matching.manual import ManualChoice
@@ -18,6 +18,38 @@ if TYPE_CHECKING:
 
 PER = ("step", "run", "device")
 _PERCENT = re.compile(r"\s*(\d+\.?\d*|\.\d+)\s*%\s*")
+
+_CAPTURE = (
+    "of several captures, those to show where they cannot be pooled, such as in the timeline (default: of each run the "
+    "one nearest to the mean step)"
+)
+_JOIN = (
+    "take runs beside each other for hosts of one run if they were captured at the same time on different hosts and "
+    "their folders' stamps differ by seconds"
+)
+_STEPS = (
+    "only the steps at these positions, from 1 and inclusive, such as 5:25, 5: or :25 (default: all steps; if there "
+    "are more than five, the first and the last are excluded from figures)"
+)
+_STEP_MARKER = (
+    "the host event that begins each step, for profiles without step markers; a step ends where the next begins"
+)
+_STEP_KIND = (
+    "only the steps of this kind in figures per step, where a loop has several: the name of their marker, such as "
+    "train, or of their compiled program (default: all)"
+)
+_STRAY = (
+    "the one step of a run that is far longer than all others: excluded from figures, or counted like the others "
+    "(default: %(default)s)"
+)
+_REPEAT = (
+    "replicates: all runs at and below each PATH, captured from the {side}'s program; verdicts on times use them, and "
+    "with 3 or more captures per side the run-to-run variation is measured instead of assumed"
+)
+_SPREAD = (
+    "run-to-run variation, as the standard deviation between captures of one program, such as 3%% (default: assumed by "
+    "device)"
+)
 
 
 def add_comparison(parser: argparse.ArgumentParser) -> None:
@@ -32,23 +64,12 @@ def add_options(parser: argparse.ArgumentParser, per: Sequence[str] = PER) -> No
     parser.add_argument("--per", choices=per, default="step", help="what sums are divided by (default: %(default)s)")
     add_host(parser)
     add_judging(parser)
-    parser.add_argument(
-        "--capture",
-        metavar="NAME",
-        nargs="+",
-        action="extend",
-        default=[],
-        help="of several captures, those to show where they cannot be pooled, such as in the timeline (default: of "
-        "each run the one nearest to the mean step)",
-    )
+    several: dict[str, Any] = {"metavar": "NAME", "nargs": "+", "action": "extend", "default": []}
+    parser.add_argument("--capture", help=_CAPTURE, **several)
     add_store(parser)
     add_steps(parser)
-    parser.add_argument(
-        "--pairs",
-        metavar="FILE",
-        type=Path,
-        help="a file of manual matches between ops, saved by the dashboard",
-    )
+    meaning = "a file of manual matches between ops, saved by the dashboard"
+    parser.add_argument("--pairs", metavar="FILE", type=Path, help=meaning)
 
 
 def add_host(parser: argparse.ArgumentParser) -> None:
@@ -58,66 +79,25 @@ def add_host(parser: argparse.ArgumentParser) -> None:
 
 def add_store(parser: argparse.ArgumentParser) -> None:
     """Declare `--store` and `--join`."""
-    parser.add_argument(
-        "--store",
-        metavar="URL",
-        help="read runs from this store, by the ids or names that `tfcompare runs --store URL` lists",
-    )
-    parser.add_argument(
-        "--join",
-        action="store_true",
-        help="take runs beside each other for hosts of one run if they were captured at the same time on different "
-        "hosts and their folders' stamps differ by seconds",
-    )
+    meaning = "read runs from this store, by the ids or names that `tfcompare runs --store URL` lists"
+    parser.add_argument("--store", metavar="URL", help=meaning)
+    parser.add_argument("--join", action="store_true", help=_JOIN)
 
 
 def add_steps(parser: argparse.ArgumentParser) -> None:
     """Declare `--steps`, `--step-marker`, `--step-kind` and `--stray`."""
-    parser.add_argument(
-        "--steps",
-        metavar="FIRST:LAST",
-        help="only the steps at these positions, from 1 and inclusive, such as 5:25, 5: or :25 (default: all steps; if "
-        "there are more than five, the first and the last are excluded from figures)",
-    )
-    parser.add_argument(
-        "--step-marker",
-        metavar="NAME",
-        help="the host event that begins each step, for profiles without step markers; a step ends where the "
-        "next begins",
-    )
-    parser.add_argument(
-        "--step-kind",
-        metavar="KIND",
-        help="only the steps of this kind in figures per step, where a loop has several: the name of their marker, "
-        "such as train, or of their compiled program (default: all)",
-    )
-    parser.add_argument(
-        "--stray",
-        choices=("exclude", "include"),
-        default="exclude",
-        help="the one step of a run that is far longer than all others: excluded from figures, or counted like the "
-        "others (default: %(default)s)",
-    )
+    parser.add_argument("--steps", metavar="FIRST:LAST", help=_STEPS)
+    parser.add_argument("--step-marker", metavar="NAME", help=_STEP_MARKER)
+    parser.add_argument("--step-kind", metavar="KIND", help=_STEP_KIND)
+    parser.add_argument("--stray", choices=("exclude", "include"), default="exclude", help=_STRAY)
 
 
 def add_judging(parser: argparse.ArgumentParser) -> None:
     """Declare `--baseline-repeat`, `--candidate-repeat` and `--spread`."""
+    several: dict[str, Any] = {"metavar": "PATH", "nargs": "+", "action": "extend", "default": []}
     for side in SIDES:
-        parser.add_argument(
-            f"--{side}-repeat",
-            metavar="PATH",
-            nargs="+",
-            action="extend",
-            default=[],
-            help=f"replicates: all runs at and below each PATH, captured from the {side}'s program; verdicts on times "
-            "use them, and with 3 or more captures per side the run-to-run variation is measured instead of assumed",
-        )
-    parser.add_argument(
-        "--spread",
-        metavar="PERCENT",
-        help="run-to-run variation, as the standard deviation between captures of one program, such as 3%% (default: "
-        "assumed by device)",
-    )
+        parser.add_argument(f"--{side}-repeat", help=_REPEAT.format(side=side), **several)
+    parser.add_argument("--spread", metavar="PERCENT", help=_SPREAD)
 
 
 def question(arguments: argparse.Namespace, *places: str) -> Question:
@@ -128,7 +108,8 @@ def question(arguments: argparse.Namespace, *places: str) -> Question:
     """
     from tfcompare.loading import Question
 
-    given = vars(arguments)
+    given, counts_stray = vars(arguments), arguments.stray == "include"
+    steps = step_choice(arguments.step_marker, arguments.steps, counts_stray=counts_stray, kind=arguments.step_kind)
     repeats = [tuple(given.get(f"{side}_repeat") or ()) for side in SIDES]
     if len(places) > len(SIDES) and repeats[1]:
         raise TfcompareError(
@@ -139,7 +120,7 @@ def question(arguments: argparse.Namespace, *places: str) -> Question:
         repeats=tuple(repeats[: len(places)]),
         store=arguments.store,
         join=arguments.join,
-        steps=chosen_steps(arguments),
+        steps=steps,
         per=given.get("per", "step"),
         host=given.get("host"),
         captures=tuple(given.get("capture") or ()),
@@ -153,19 +134,11 @@ def comparison_question(arguments: argparse.Namespace) -> Question:
     return question(arguments, arguments.baseline, *arguments.candidates)
 
 
-def chosen_steps(arguments: argparse.Namespace) -> StepChoice:
-    """The steps chosen by the options of `add_steps`. Raises `TfcompareError` for a malformed range."""
-    return step_choice(
-        arguments.step_marker, arguments.steps, counts_stray=arguments.stray == "include", kind=arguments.step_kind
-    )
-
-
 def _spread(text: str | None) -> float | None:
     """`--spread` as a fraction: 0.03 for `3%`. Raises `TfcompareError` for anything but a percentage."""
     if text is None:
         return None
-    match = _PERCENT.fullmatch(text)
-    if match is None:
+    if (match := _PERCENT.fullmatch(text)) is None:
         raise TfcompareError(f"--spread {text!r}: expected a percentage, such as 3%")
     return float(match[1]) / 100
 

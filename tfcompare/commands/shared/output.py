@@ -25,40 +25,30 @@ if TYPE_CHECKING:
 FORMATS = ("table", "csv", "json")
 _SUFFIXES = {".csv": "csv", ".json": "json", ".md": "markdown", ".html": "html"}
 ROWS_ON_SCREEN = 40
+_FORMAT = "table: aligned for reading; csv, json: every row, full precision, for programs (default: %(default)s)"
+_LIMIT = (
+    "the maximum number of rows, per candidate if there are several; 0: all "
+    f"(default: {ROWS_ON_SCREEN} for a table on a terminal, else all)"
+)
+_ALL_COLUMNS = (
+    "print all columns and full names, even if lines are wider than the terminal (default: tables are fitted to the "
+    "width of the terminal or COLUMNS; in a pipe without COLUMNS, nothing is left out)"
+)
 
 
 def add_format(parser: argparse.ArgumentParser) -> None:
     """Declare `--format`, `--limit` and `--all-columns`."""
-    parser.add_argument(
-        "--format",
-        choices=FORMATS,
-        default="table",
-        help="table: aligned for reading; csv, json: every row, full precision, for programs (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--limit",
-        metavar="N",
-        type=at_least_0,
-        help="the maximum number of rows, per candidate if there are several; 0: all "
-        f"(default: {ROWS_ON_SCREEN} for a table on a terminal, else all)",
-    )
-    parser.add_argument(
-        "--all-columns",
-        action="store_true",
-        help="print all columns and full names, even if lines are wider than the terminal (default: tables are fitted "
-        "to the width of the terminal or COLUMNS; in a pipe without COLUMNS, nothing is left out)",
-    )
+    parser.add_argument("--format", choices=FORMATS, default="table", help=_FORMAT)
+    parser.add_argument("--limit", metavar="N", type=at_least_0, help=_LIMIT)
+    parser.add_argument("--all-columns", action="store_true", help=_ALL_COLUMNS)
 
 
 def add_document(parser: argparse.ArgumentParser, forms: Sequence[str]) -> None:
     """Declare `--out`, `--format`, `--limit` and `--all-columns` of a command that prints what a page shows."""
     parser.add_argument("-o", "--out", metavar="FILE", type=Path, help="the file to write (default: print)")
     suffixes = [suffix for suffix, form in _SUFFIXES.items() if form in forms]
-    parser.add_argument(
-        "--format",
-        choices=forms,
-        help=f"default: by the suffix of FILE ({', '.join(suffixes)}), else {forms[0]}",
-    )
+    meaning = f"default: by the suffix of FILE ({', '.join(suffixes)}), else {forms[0]}"
+    parser.add_argument("--format", choices=forms, help=meaning)
     parser.add_argument("--limit", metavar="N", type=at_least_0, help="rows of each table, 0 for all (default: 20)")
     parser.add_argument("--all-columns", action="store_true", help="print all columns and full names")
 
@@ -74,9 +64,8 @@ def document_form(arguments: argparse.Namespace, default: str) -> str:
 def add_idle(parser: argparse.ArgumentParser) -> None:
     """Declare `--idle` and `--no-idle`."""
     idle = parser.add_mutually_exclusive_group()
-    idle.add_argument(
-        "--idle", action="store_true", help="include IDLE, the time in which no op ran, in tables for reading"
-    )
+    meaning = "include IDLE, the time in which no op ran, in tables for reading"
+    idle.add_argument("--idle", action="store_true", help=meaning)
     idle.add_argument("--no-idle", action="store_true", help="leave out IDLE in csv and json, too")
 
 
@@ -89,7 +78,10 @@ def without_idle_rows(frame: pd.DataFrame, arguments: argparse.Namespace, *, for
 
 def emit(frame: pd.DataFrame, arguments: argparse.Namespace) -> None:
     """Print `frame` as CSV or JSON, and on stderr how many rows the limit leaves out."""
-    shown = _first(frame, arguments.limit) if arguments.limit else frame
+    shown = frame
+    if arguments.limit:  # of a diff with several candidates, the first rows of each
+        rows = frame.groupby("candidate", sort=False) if "candidate" in frame else frame
+        shown = rows.head(arguments.limit)
     text = csv_text(shown) if arguments.format == "csv" else json_text(shown)
     _print(lines_of(text) if sys.stdout.isatty() else text)
     if len(shown) < len(frame):
@@ -116,15 +108,16 @@ def _print(text: str) -> None:
     sys.stdout.flush()
 
 
-def _first(frame: pd.DataFrame, limit: int) -> pd.DataFrame:
-    """The first `limit` rows, per candidate in a diff of several."""
-    return frame.groupby("candidate", sort=False).head(limit) if "candidate" in frame else frame.head(limit)
-
-
 def at_least_0(text: str) -> int:
-    """The number of rows that an option gives. Raises `ValueError` for a negative one."""
-    number = int(text)
-    if number < 0:
+    """The number that an option gives. Raises `ValueError` for a negative one."""
+    if (number := int(text)) < 0:
+        raise ValueError(text)
+    return number
+
+
+def at_least_1(text: str) -> int:
+    """The number that an option gives. Raises `ValueError` for one below 1."""
+    if (number := int(text)) < 1:
         raise ValueError(text)
     return number
 

@@ -78,6 +78,7 @@ def without_ways_out(settings: Settings, typed: Sequence[str], found: Sequence[F
     if not settings.roots or not typed:
         return tuple(found)
     given = [place.expanduser().absolute() for place in settings.places if isinstance(place, Path)]
+    named = [Path(place) for place in typed]
 
     def is_allowed(run: FoundRun) -> bool:
         if run.is_stored or run.is_remote:  # stored and remote runs do not come from typed places
@@ -86,5 +87,4 @@ def without_ways_out(settings: Settings, typed: Sequence[str], found: Sequence[F
             return True
         return all(is_inside(Path(path), settings.roots) for path in (run.path, *(file.path for file in run.files)))
 
-    named = [Path(place) for place in typed]
     return tuple(run for run in found if is_allowed(run) or not any(run.path.is_relative_to(p) for p in named))

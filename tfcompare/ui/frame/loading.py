@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import replace
 from functools import partial
 from uuid import uuid4
@@ -30,8 +30,6 @@ from tfcompare.xspace.reader import EXPECTED_SECONDS, needs_compilation
 QUIET_S = 0.4
 """Shorter waits show no progress, which would only flicker."""
 
-_SESSION = "session"
-
 
 def run_cache(settings: Settings) -> RunCache:
     """The server's cache of runs."""
@@ -45,7 +43,7 @@ def _run_cache(max_bytes: int, limits: ReadLimits | None) -> RunCache:
 
 def session() -> str:
     """A name of this browser session; sessions take turns at reading."""
-    name: str = st.session_state.setdefault(_SESSION, uuid4().hex)
+    name: str = st.session_state.setdefault("session", uuid4().hex)
     return name
 
 
@@ -107,11 +105,6 @@ def reading_sentence(pending: Sequence[FoundRun], total: int) -> str:
     if here < run.size_bytes:
         return f"Fetching run {number} of {total}: {run.name} ({format_bytes(here)} of {size})"
     return f"Reading run {number} of {total}: {run.name} ({size})"
-
-
-def wait_a_moment(requests: Mapping[str, Future[Run]], seconds: float) -> None:
-    """Wait until one of the unfinished requests is done, for at most `seconds`."""
-    wait([r for r in requests.values() if not r.done()], timeout=seconds, return_when=FIRST_COMPLETED)
 
 
 def compared(selection: Selection, loaded: Mapping[str, Run]) -> tuple[Comparison, list[str]]:

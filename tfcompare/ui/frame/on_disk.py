@@ -16,25 +16,14 @@ from tfcompare.ui.frame.selection import Selection
 _EVERY_S = 10
 
 State = Literal["as read", "changed", "gone"]
-_SENTENCES: tuple[tuple[State, str, str], ...] = (
-    (
-        "changed",
-        "has changed on disk; what is shown is as it was read.",
-        "have changed on disk; they are shown as read.",
-    ),
-    ("gone", "is no longer on disk; what is shown was read before.", "are no longer on disk; they are shown as read."),
-)
+_CHANGED = "has changed on disk; what is shown is as it was read.", "have changed on disk; they are shown as read."
+_GONE = "is no longer on disk; what is shown was read before.", "are no longer on disk; they are shown as read."
 
 
 def state_of(found: FoundRun) -> State:
-    """How a run's files have changed since they were found.
-
-    Remote runs count as unchanged, and so do runs in a store, whose files need not exist.
-    """
+    """How a run's files have changed since they were found; those of remote and stored runs count as unchanged."""
     known: State = "as read"
-    if found.is_stored:
-        return known
-    for file in found.files:
+    for file in found.files if not found.is_stored else ():
         if file.source is not None:
             continue
         try:
@@ -50,7 +39,7 @@ def state_of(found: FoundRun) -> State:
 def watch(runs: Sequence[FoundRun]) -> None:
     """Show a message when files of these runs change or disappear, with a button to reread them; polls the files."""
     states = {run: state_of(run) for run in runs}
-    for what, one, several in _SENTENCES:
+    for what, (one, several) in (("changed", _CHANGED), ("gone", _GONE)):
         named = [as_code(run.name) for run in runs if states[run] == what]
         if not named:
             continue

@@ -46,8 +46,8 @@ def ask(settings: Settings, places: Sequence[str]) -> None:
         with st.container(horizontal=True):
             label = as_markdown(middle_ellipsis(shown(place), _LABEL_LENGTH))
             st.button(f"Open {label}", key=f"tfcompare.open.{number}", on_click=confirm, args=(place,))
-            st.button("Leave it out", key=f"tfcompare.leave_out.{number}", on_click=_leave_out, args=(place,),
-                      type="tertiary")  # fmt: skip
+            key = f"tfcompare.leave_out.{number}"
+            st.button("Leave it out", key=key, on_click=_leave_out, args=(place,), type="tertiary")
     st.stop()
 
 

@@ -106,7 +106,8 @@ class RunCache:
 
     def _drop_oldest(self, latest: Key) -> None:
         """Drop the least recently used runs while the cache is too large, except the latest and those compared."""
-        sizes = {key: _size(self._futures[key]) for key in self._finished}
+        finished = {key: self._futures[key] for key in self._finished}
+        sizes = {key: 0 if done.exception() else done.result().memory_bytes for key, done in finished.items()}
         total = sum(sizes.values())
         for old in list(self._futures):
             if total <= self.max_bytes:
@@ -119,11 +120,6 @@ class RunCache:
         del self._futures[key]
         self._finished.discard(key)
         self._retry_at.pop(key, None)
-
-
-def _size(done: Future[Run]) -> int:
-    """The memory of a run now, in bytes; 0 for an error."""
-    return done.result().memory_bytes if done.exception() is None else 0
 
 
 def outcome(done: Future[Run]) -> Run | TfcompareError:

@@ -110,17 +110,12 @@ def look(
             problems.append(str(error))
     stored, notes = _stored(store)
     found = survey(open_places(open_ones), look, stored, join=joins_hosts)
-    problems += [*map(str, found.lost), *filter(None, [found.why_none]), *notes, *_hidden(stored, found.runs)]
+    problems += [*map(str, found.lost), *filter(None, [found.why_none]), *notes]
+    paths = {run.id: str(run.path) for run in found.runs}
+    if hidden := [find.run.id for find in stored if paths[find.run.id] != str(find.run.path)]:
+        why = f"since others here go by their ids, such as {hidden[0]}"
+        problems.append(f"{len(hidden):,} runs of the store are not shown, {why}")
     return Search(tuple(places), found.runs, tuple(problems), apart=tuple(joinable(found.runs)))
-
-
-def _hidden(stored: Sequence[UnnamedRun], found: Sequence[FoundRun]) -> list[str]:
-    """Messages about runs in the store whose ids belong to other runs."""
-    paths = {run.id: str(run.path) for run in found}
-    hidden = [find.run.id for find in stored if paths[find.run.id] != str(find.run.path)]
-    if not hidden:
-        return []
-    return [f"{len(hidden):,} runs of the store are not shown, since others here go by their ids, such as {hidden[0]}"]
 
 
 def _stored(address: str | None) -> tuple[list[UnnamedRun], tuple[str, ...]]:

@@ -92,7 +92,8 @@ class Selection:
         )
 
     def as_query(self) -> dict[str, list[str]]:
-        """The selection as query parameters; default values are left out."""
+        """The selection as query parameters; default values are left out. In `repeat`, 0 stands for the baseline."""
+        positions = {run: str(i) for i, run in reversed([*enumerate((self.baseline, *self.candidates))])}
         return {
             "dir": list(self.places),
             "baseline": [self.baseline] if self.baseline else [],
@@ -104,16 +105,10 @@ class Selection:
             "step_kind": [self.step_kind] if self.step_kind else [],
             "stray": [INCLUDE] if self.counts_stray else [],
             "join": [HOSTS] if self.joins_hosts else [],
-            "repeat": [f"{self._position(primary)}:{repeat}" for primary, repeat in self.repeats],
+            "repeat": [f"{positions.get(primary, primary)}:{repeat}" for primary, repeat in self.repeats],
             "capture": list(self.captures),
             "by_hand": to_address(self.manual_pairs),
         }
-
-    def _position(self, primary: str) -> str:
-        """The position of a compared run in the URL: 0 for the baseline, from 1 for the candidates."""
-        if primary == self.baseline:
-            return "0"
-        return str(self.candidates.index(primary) + 1) if primary in self.candidates else primary
 
     def swapped(self) -> Selection:
         """Swap the baseline and the first candidate."""
@@ -305,8 +300,9 @@ def default_runs(found: Sequence[FoundRun], places: Sequence[str | Path]) -> tup
     readable = [run for run in found if run.is_readable]
     if len(readable) < 2:
         return tuple(run.id for run in readable)
-    if samples := sample_pair(readable, SAMPLE_PAIR):
-        return samples
+    samples = [next((run.id for run in readable if name in run.path.parts), None) for name in SAMPLE_PAIR]
+    if samples[0] and samples[1]:
+        return samples[0], samples[1]
     if len(places) == 2:
         newest = [next((r.id for r in reversed(readable) if _lies_in(r, place)), None) for place in places]
         if newest[0] and newest[1] and newest[0] != newest[1]:
@@ -314,12 +310,6 @@ def default_runs(found: Sequence[FoundRun], places: Sequence[str | Path]) -> tup
     if len(readable) <= MOST_AT_ONCE + 1 and is_one_program(readable):
         return (readable[0].id,)
     return readable[-2].id, readable[-1].id
-
-
-def sample_pair(found: Sequence[FoundRun], names: tuple[str, str]) -> tuple[str, str] | None:
-    """The ids of two sample runs by their folder names; None if they were not found."""
-    before, after = (next((run.id for run in found if name in run.path.parts), None) for name in names)
-    return (before, after) if before and after else None
 
 
 def _lies_in(run: FoundRun, place: str | Path) -> bool:

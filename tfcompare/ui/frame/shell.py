@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NoReturn
+from typing import Literal, NoReturn
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from tfcompare import settings as settings_module
 from tfcompare.compare.pair import Per
+from tfcompare.compare.pairs import Pairs, pairs_of
 from tfcompare.compare.repeats import Program, program_of
 from tfcompare.comparison import Comparison
 from tfcompare.errors import TfcompareError, Unknown
@@ -20,17 +21,14 @@ from tfcompare.run import Run
 from tfcompare.settings import Settings
 from tfcompare.sources.folder_permissions import why_not_private
 from tfcompare.sources.logdir import FoundRun
-from tfcompare.sources.step_choice import StepChoice
-from tfcompare.text import as_code, as_markdown, middle_ellipsis, some_of, text_of
-from tfcompare.ui.frame import access, caveats, narrow, on_disk, own_captures, remote_links, reports, sidebar, state
-from tfcompare.ui.frame import caveats as applicable
+from tfcompare.store.cached_frames import frame_cache
+from tfcompare.text import as_code, as_markdown, some_of
+from tfcompare.ui.frame import access, header, narrow, on_disk, own_captures, remote_links, sidebar, state
 from tfcompare.ui.frame.hooks import hooks
 from tfcompare.ui.frame.loading import compared, fetch, run_cache
 from tfcompare.ui.frame.search import Search, search
 from tfcompare.ui.frame.selection import Selection, default_runs, resolve_selection, with_replicates
-
-if TYPE_CHECKING:
-    from tfcompare.compare.side import Side
+from tfcompare.views.registry import views
 
 ICON = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">'
@@ -45,14 +43,9 @@ LOGO = str(Path(__file__).with_name("logo.svg"))
 _BEFORE_AND_AFTER = 2
 """If this many places are given, the newest run of each is compared, with its replicates."""
 _MOST_NAMED = 12
-_MARKER_LENGTH = 100
+_REASONS = "tfcompare.applicable"
 
 Needs = Literal["runs", "pair"]
-_CHIP_LENGTH = 40
-_CHIP_COLOURS: tuple[Literal["gray", "violet", "yellow", "blue", "green"], ...] = (
-    "gray", "violet", "yellow", "blue", "green",
-)  # fmt: skip
-"""The theme's colours that are nearest to those of charts."""
 
 
 @dataclass(frozen=True)
@@ -103,8 +96,8 @@ def setup(title: str, *, needs: Needs) -> Page:
     st.set_page_config(f"{title} · tfcompare", ICON, layout="wide", initial_sidebar_state=sidebar.WIDTH)
     narrow.watch()
     st.logo(LOGO, icon_image=ICON, size="large")
-    header = st.container(horizontal=True, vertical_alignment="center")
-    header.title(title, anchor=False, width="content")
+    top = st.container(horizontal=True, vertical_alignment="center")
+    top.title(title, anchor=False, width="content")
     hooks().require_login()
     try:
         view, wish, complaints = _begin()
@@ -112,15 +105,18 @@ def setup(title: str, *, needs: Needs) -> Page:
         st.error(as_markdown(error))
         st.stop()
     link_slot = st.sidebar.empty()
-    known = applicable.remembered_reasons(view.selection)
-    sidebar.links(link_slot, state.asked(), known)
+    compared_before, known = st.session_state.get(_REASONS, ((), {}))
+    known = known if compared_before == view.selection.compared else {}
+    sidebar.links(link_slot, state.wish(), known)  # before the runs are loaded
     shown = view.search.without_hidden(view.selection.recordings)
     if view.found:
         sidebar.choices(view.selection, shown, _of_one_program(view, shown))
     host_slot = st.sidebar.container()
     view = replace(view, marker_slot=st.sidebar.container())
     hooks().show_account()
-    caveats.show_cache_problems()
+    cache = frame_cache()
+    for message in cache.messages if cache is not None else ():  # everything works without it
+        st.sidebar.warning(as_markdown(message), icon=":material/inventory_2:")
     for complaint in complaints:
         st.error(complaint)
     if complaints:
@@ -134,15 +130,21 @@ def setup(title: str, *, needs: Needs) -> Page:
     if comparison.per != view.selection.per:
         host_slot.caption(f"Shown per {comparison.per}, since step times are missing.")
     sidebar.host_choice(host_slot, view.selection, baseline, candidates)
-    reasons = comparison.cached("why_not", lambda: applicable.why_not(comparison))
-    applicable.remember(view.selection, reasons)
+    reasons = comparison.cached("why_not", lambda: why_not(comparison))
+    st.session_state[_REASONS] = view.selection.compared, reasons
     if reasons != known:
-        sidebar.links(link_slot, state.asked(), reasons)
-    with header:
-        _show_what_is_compared(comparison)
+        sidebar.links(link_slot, state.wish(), reasons)
+    with top:
+        header.show(comparison)
     # not those of the comparison: it may be one that was made of copies of these files
     on_disk.watch([loaded[run_id].found for run_id in view.selection.compared if run_id in loaded])
     return replace(view, comparison=comparison)
+
+
+def why_not(comparison: Pairs) -> dict[str, str]:
+    """The reason for each page, by its title, that has nothing to show for these runs."""
+    reasons = {view.title: [view.why_not(pair) for pair in pairs_of(comparison)] for view in views()}
+    return {title: of_pairs[0] for title, of_pairs in reasons.items() if all(of_pairs)}
 
 
 def _begin() -> tuple[Page, Selection, list[str]]:
@@ -163,37 +165,25 @@ def _begin() -> tuple[Page, Selection, list[str]]:
     else:
         stored_here = (*hooks().uploads(settings), *own_captures.places(settings))
     result = search(settings, wish.places, stored_here, joins_hosts=wish.joins_hosts)
-    wish, complaints = _with_usable_steps(wish, complaints)
-    settled = resolve_selection(wish, result.found, lambda: default_runs(result.without_hidden(), result.places))
-    is_one_program = not settled.selection.candidates
-    if not wish.compared and (is_one_program or len(result.places) == _BEFORE_AND_AFTER):
-        selection = with_replicates(settled.selection, wish, result.without_hidden())
-        settled = replace(settled, selection=selection, wish=selection)
-    state.choose(settled.selection, in_url=settled.wish)
-    complaints += [as_markdown(problem) for run in settled.unreadable for problem in run.problems]
-    complaints += _unknown_runs(settled.unknown, result.found)
-    complaints += [
-        f"{as_code(bad.run)} is not counted as a replicate: {as_markdown(bad.why)}." for bad in settled.misplaced
-    ]
-    return Page(settings, result, settled.selection, may_type), wish, complaints
-
-
-def _with_usable_steps(wish: Selection, complaints: list[str]) -> tuple[Selection, list[str]]:
-    """Remove an invalid step range from the selection and add the reason to the complaints."""
     try:
         _ = wish.steps
     except TfcompareError as error:
-        return replace(wish, step_range=None), [*complaints, f"Steps: {as_markdown(error)}."]
-    return wish, complaints
-
-
-def _unknown_runs(unknown: Sequence[str], found: Sequence[FoundRun]) -> list[str]:
-    if not unknown:
-        return []
-    names = [as_code(run.name) for run in found if run.is_readable]
-    missing = " or ".join(map(as_code, unknown))
-    there = f"Choose in the sidebar, or name one of these: {some_of(names, _MOST_NAMED)}." if names else ""
-    return [f"There is no run {missing} here. {there}"]
+        complaints.append(f"Steps: {as_markdown(error)}.")
+        wish = replace(wish, step_range=None)
+    resolved = resolve_selection(wish, result.found, lambda: default_runs(result.without_hidden(), result.places))
+    is_one_program = not resolved.selection.candidates
+    if not wish.compared and (is_one_program or len(result.places) == _BEFORE_AND_AFTER):
+        selection = with_replicates(resolved.selection, wish, result.without_hidden())
+        resolved = replace(resolved, selection=selection, wish=selection)
+    state.choose(resolved.selection, in_url=resolved.wish)
+    complaints += [as_markdown(problem) for run in resolved.unreadable for problem in run.problems]
+    if resolved.unknown:
+        names = [as_code(run.name) for run in result.found if run.is_readable]
+        there = f"Choose in the sidebar, or name one of these: {some_of(names, _MOST_NAMED)}." if names else ""
+        complaints.append(f"There is no run {' or '.join(map(as_code, resolved.unknown))} here. {there}")
+    for bad in resolved.misplaced:
+        complaints.append(f"{as_code(bad.run)} is not counted as a replicate: {as_markdown(bad.why)}.")
+    return Page(settings, result, resolved.selection, may_type), wish, complaints
 
 
 def _of_one_program(view: Page, found: Sequence[FoundRun]) -> dict[str, tuple[str, ...]]:
@@ -230,10 +220,7 @@ def _stop_without_pair(view: Page) -> None:
     selection, readable = view.selection, [run for run in view.found if run.is_readable]
     if not readable:
         why = "; ".join(view.search.problems) or "none of the runs that were found can be read"
-        stop(
-            f"There is no run to show: {as_markdown(why)}.",
-            "Name a place with runs on the home page.",
-        )
+        stop(f"There is no run to show: {as_markdown(why)}.", "Name a place with runs on the home page.")
     if selection.baseline is None:
         stop("No run is chosen.", "Choose a baseline in the sidebar or on the home page.")
 
@@ -241,7 +228,7 @@ def _stop_without_pair(view: Page) -> None:
 def stop(why: str, what_to_do: str) -> NoReturn:
     """Stop a page that has nothing to show, with the reason (Markdown), what to do, and a link to the home page."""
     st.info(f"{why} {what_to_do}")
-    sidebar.link(sidebar.HOME, "Home", state.asked(), icon=":material/home:")
+    sidebar.link(sidebar.HOME, "Home", state.wish(), icon=":material/home:")
     st.stop()
 
 
@@ -271,63 +258,24 @@ def _load(view: Page) -> dict[str, Run]:
     return loaded
 
 
-def _tell_refused(sentences: Sequence[str]) -> None:
-    """Why runs are not counted as replicates: a box for one, a line that unfolds for several."""
-    listed = [as_markdown(sentence) for sentence in sentences]
-    if len(listed) == 1:
-        st.warning(listed[0], icon=":material/warning:")
-    elif listed:
-        with st.expander(f"{len(listed)} captures are not counted as replicates", icon=":material/warning:"):
-            st.markdown("\n".join(f"- {sentence}" for sentence in listed))
-
-
 def choose_steps(view: Page, runs: Sequence[Run]) -> None:
     """Show the choices of the step range, event and kind, and which runs have no such steps."""
     if view.marker_slot is not None:
-        sidebar.step_marker_choice(view.marker_slot, view.selection, runs)
-        sidebar.step_range_choice(view.marker_slot, view.selection, runs)
-        sidebar.step_kind_choice(view.marker_slot, view.selection, runs)
-        sidebar.stray_choice(view.marker_slot, view.selection, runs)
+        sidebar.step_choices(view.marker_slot, view.selection, runs)
     steps = view.selection.steps
     lacking = [as_code(run.name) for run in runs if run.choice != steps]
-    if not steps.is_default and lacking:
-        others = (
-            " The others are shown with all kinds of steps."
-            if steps.kind is not None and len(lacking) < len(runs)
-            else ""
-        )
-        st.warning(
-            f"{' and '.join(lacking)} cannot be shown with {_steps_text(steps)}: {_why_lacking(steps)}, or the profile "
-            f"is not at hand. Shown with all steps that {'it marks' if len(lacking) == 1 else 'they mark'}, if any."
-            f"{others}",
-            icon=":material/warning:",
-        )
-
-
-def chosen_steps(runs: Iterable[Run]) -> str:
-    """`; steps 5:25`, to end a sentence about these runs; empty if all of them use all their own steps."""
-    steps = next((run.choice for run in runs if not run.choice.is_default), None)
-    return f"; {_steps_text(steps)}" if steps is not None else ""
-
-
-def _steps_text(steps: StepChoice) -> str:
-    """`steps 5:25 of … that begin with …`."""
-    numbers = f" {steps.range}" if steps.range else ""
-    if steps.kind is not None:
-        numbers += f" of {as_code(steps.kind)}"
-    begin = "" if steps.marker is None else f" that begin with {_marker_text(steps.marker)}"
-    chosen = f"steps{numbers}{begin}" if numbers or begin else ""
-    return ", ".join(filter(None, [chosen, "strays counted" if steps.counts_stray else ""]))
-
-
-def _why_lacking(steps: StepChoice) -> str:
+    if steps.is_default or not lacking:
+        return
     reasons = ["not every host has an event of that name"] if steps.marker is not None else []
     reasons += ["no included step is of that kind"] if steps.kind is not None else []
-    return " or ".join([*reasons, "no step is in that range"] if steps.has_range else reasons)
-
-
-def _marker_text(marker: str) -> str:
-    return as_code(middle_ellipsis(marker, _MARKER_LENGTH))
+    reasons += ["no step is in that range"] if steps.has_range else []
+    are_mixed = steps.kind is not None and len(lacking) < len(runs)
+    st.warning(
+        f"{' and '.join(lacking)} cannot be shown with {header.steps_text(steps)}: {' or '.join(reasons)}, or the "
+        f"profile is not at hand. Shown with all steps that {'it marks' if len(lacking) == 1 else 'they mark'}, if "
+        f"any.{' The others are shown with all kinds of steps.' if are_mixed else ''}",
+        icon=":material/warning:",
+    )
 
 
 def _compare(selection: Selection, loaded: Mapping[str, Run]) -> Comparison:
@@ -343,29 +291,10 @@ def _compare(selection: Selection, loaded: Mapping[str, Run]) -> Comparison:
             st.stop()
         st.error(f"{as_markdown(error)} All hosts are shown instead.")
         return _compare(replace(selection, host=None), loaded)
-    _tell_refused(refused)
+    sentences = [as_markdown(sentence) for sentence in refused]
+    if len(sentences) == 1:
+        st.warning(sentences[0], icon=":material/warning:")
+    elif sentences:
+        with st.expander(f"{len(sentences)} captures are not counted as replicates", icon=":material/warning:"):
+            st.markdown("\n".join(f"- {sentence}" for sentence in sentences))
     return comparison
-
-
-def _show_what_is_compared(comparison: Comparison) -> None:
-    """A chip for each run, the unit of all sums, and the caveats."""
-    for side in comparison.sides:
-        run, count = side.run, len(side.runs) - 1
-        more = f" (+{count} replicate{'s' if count > 1 else ''})" if count else ""
-        name = as_markdown(middle_ellipsis(run.name, _CHIP_LENGTH) + more)
-        label = name if comparison.is_single else f"**{side.letter}** {name}"
-        st.badge(
-            label,
-            color=_CHIP_COLOURS[min(side.position, len(_CHIP_COLOURS) - 1)],
-            help=_chip_help(side),
-        )
-    where = f", host {as_code(comparison.host)}" if comparison.host else ""
-    steps = chosen_steps(comparison.runs)
-    st.caption(f"per {comparison.per_what}{where}{steps}", width="content")
-    caveats.show(comparison)
-    reports.show(comparison)
-
-
-def _chip_help(side: Side) -> str:
-    role = "" if side.sides == 1 else "Baseline: " if side.position == 0 else "Candidate: "
-    return f"{role}{as_code(text_of(str(side.run.path)))}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.errors import StreamlitAPIException
 
-from tfcompare.compare.pair import Per
 from tfcompare.compare.stats.estimates import FEWEST_REPEATS, FEWEST_REPLICATES
 from tfcompare.run import Run
 from tfcompare.settings import app_folder
@@ -56,24 +54,29 @@ IN_TENSORBOARD = {
     "Capture": "Capture Profile",
 }
 """What the pages are called in TensorBoard's profiler, for those who look for a tool and find its page dimmed."""
-_SPELLED = {"tf data": "tf.data"}
-"""Page titles that cannot be derived from a file name."""
-
-_BASELINE = "tfcompare.baseline"
-_CANDIDATES = "tfcompare.candidates"
-_REPEATS = "tfcompare.repeats"
-_REPEATED = "tfcompare.repeated"
-_SHOWN = "tfcompare.shown"
-_GROUP = "tfcompare.group"
-_ALIKE = "tfcompare.alike"
-_PER = "tfcompare.per"
-_HOST = "tfcompare.host"
-_EVERY_HOST = ""
-_STEP_MARKER = "tfcompare.step_marker"
-_STEPS = "tfcompare.steps"
-_STEP_KIND = "tfcompare.step_kind"
-_EVERY_KIND = ""
-_STRAY = "tfcompare.stray"
+_PER_HELP = (
+    "Runs rarely hold the same number of steps, so sums are divided by it. Runs without step markers are compared per "
+    "run. Where runs computed on other numbers of devices or hosts, sums are also of each device, or each host. Op "
+    "stats and Kernel stats also show times per occurrence."
+)
+_MARKER_HELP = (
+    "Where a profile marks no steps: the host event that comes once in each; a step lasts until the next such event. "
+    "Those that fill most of the time are listed first; type any other name as it stands in the profile"
+)
+_RANGE_HELP = (
+    "Positions counted from 1, as in the charts of steps, both included; 5: or :25 for an open end. All figures are "
+    "then of these steps and what ran between them."
+)
+_KIND_HELP = (
+    "The name of the step's marker, where there are several; else the compiled programs that ran in it. All figures "
+    "per step are then of steps of this kind alone."
+)
+_STRAY_HELP = (
+    "A stray is the one step of a run that is far longer than all others. It is excluded from all figures per step "
+    "unless it is counted here."
+)
+_CAPTURE_HELP = "Where captures cannot be pooled: in the timeline, in charts of single steps and of memory over time."
+_SAME_PROGRAM = "Runs with the same ops and shapes on the same device. Add them if nothing else differs between them."
 
 
 def page_files() -> list[Path]:
@@ -83,8 +86,7 @@ def page_files() -> list[Path]:
 
 def page_title(path: Path) -> str:
     """`Op stats` for `2_Op_stats.py`."""
-    title = path.stem.partition("_")[2].replace("_", " ")
-    return _SPELLED.get(title, title)
+    return path.stem.partition("_")[2].replace("_", " ").replace("tf data", "tf.data")
 
 
 def links(slot: DeltaGenerator, selection: Selection, why_not: Mapping[str, str]) -> None:
@@ -126,39 +128,49 @@ def choices(selection: Selection, found: Sequence[FoundRun], alike: Mapping[str,
     """
     full_names = {run.id: run.name for run in found if run.is_readable}
     names, chips = short_names(full_names, _FIELD_LENGTH), short_names(full_names, _CHIP_LENGTH)
+
+    def choose_baseline(baseline: str | None) -> None:
+        before = state.current()
+        state.choose(with_replicates(before.with_baseline(baseline), before, found))
+
+    def choose_candidates(candidates: Sequence[str]) -> None:
+        before = state.current()
+        state.choose(with_replicates(before.with_candidates(candidates), before, found), by_its_widget=True)
+
     with st.sidebar:
-        st.selectbox(
-            "Baseline", list(names), index=None, format_func=lambda run_id: names.get(run_id, run_id),
-            placeholder="Choose a run", **showing(_BASELINE, selection.baseline, partial(_choose_baseline, found)),
-        )  # fmt: skip
-        st.multiselect(
-            "Candidates", [i for i in names if i != selection.baseline],
-            format_func=lambda run_id: chips.get(run_id, run_id), placeholder="Choose runs", select_all=False,
-            **showing(_CANDIDATES, list(selection.candidates), partial(_choose_candidates, found)),
-        )  # fmt: skip
+        shown = showing("baseline", selection.baseline, choose_baseline) | {"placeholder": "Choose a run"}
+        st.selectbox("Baseline", list(names), index=None, format_func=lambda run: names.get(run, run), **shown)
+        others = [run for run in names if run != selection.baseline]
+        shown = showing("candidates", list(selection.candidates), choose_candidates)
+        _choose_runs("Candidates", others, chips, shown)
         _repeats(selection, found, full_names, alike)
-        st.button(
-            "Swap", icon=":material/swap_vert:", help="Swap baseline and candidate", shortcut="x",
-            disabled=selection.swapped() == selection, on_click=_swap, width="stretch",
-        )  # fmt: skip
-        st.segmented_control(
-            "Times and counts per", PER, required=True, width="stretch",
-            help="Runs rarely hold the same number of steps, so sums are divided by it. Runs without step markers are "
-            "compared per run. Where runs computed on other numbers of devices or hosts, sums are also of each device, "
-            "or each host. Op stats and Kernel stats also show times per occurrence.",
-            **showing(_PER, selection.per, _choose_per),
-        )  # fmt: skip
+        look: dict[str, Any] = {"icon": ":material/swap_vert:", "help": "Swap baseline and candidate", "shortcut": "x"}
+        look |= {"disabled": selection.swapped() == selection, "width": "stretch"}
+        st.button("Swap", on_click=lambda: state.choose(state.current().swapped()), **look)
+        shown = showing("per", selection.per, lambda per: _change(per=per))
+        st.segmented_control("Times and counts per", PER, required=True, width="stretch", help=_PER_HELP, **shown)
+
+
+def _choose_runs(label: str, runs: Sequence[str], chips: Mapping[str, str], shown: dict[str, Any]) -> None:
+    shown |= {"format_func": lambda run: chips.get(run, run), "placeholder": "Choose runs"}
+    st.multiselect(label, runs, select_all=False, **shown)
 
 
 def showing(name: str, value: object, choose: Callable[[Any], None]) -> dict[str, Any]:
     """The arguments of a widget that shows `value`, and that calls `choose` with the value that a user chooses."""
-    key = state.widget_key(name)
+    key = state.widget_key(f"tfcompare.{name}")
     st.session_state[key] = value
-    return {"key": key, "on_change": _changed, "args": (key, value, choose)}
+    return {"key": key, "on_change": changed, "args": (key, value, choose)}
 
 
-def _changed(key: str, shown: object, choose: Callable[[Any], None]) -> None:
-    """Streamlit also calls this for what a widget showed, if the run that was to draw it again was interrupted."""
+def _change(**fields: Any) -> None:
+    """Change parts of the selection that are no runs, as their widgets show already."""
+    state.choose(replace(state.wish(), **fields), by_its_widget=True)
+
+
+def changed(key: str, shown: object, choose: Callable[[Any], None]) -> None:
+    """Call `choose` with the value of a widget, unless it is the one shown: Streamlit also calls this for that one, if
+    the run that was to draw it again was interrupted."""
     if (value := st.session_state[key]) != shown:
         choose(value)
 
@@ -170,10 +182,10 @@ def _repeats(
     if not selection.compared:
         return
     count = len(selection.repeats)
-    with st.expander(f"Replicates ({count})" if count else "Replicates", key=_REPEATS):
+    with st.expander(f"Replicates ({count})" if count else "Replicates", key="tfcompare.repeats"):
         shown = selection.compared
         if len(shown) > MOST_AT_ONCE:
-            shown = (st.selectbox("Of", shown, key=_REPEATED, format_func=lambda run: names.get(run, run)),)
+            shown = (st.selectbox("Of", shown, key="tfcompare.repeated", format_func=lambda run: names.get(run, run)),)
         for run in shown:
             _repeats_of(run, selection, names)
         st.caption(
@@ -181,28 +193,19 @@ def _repeats(
             f"{FEWEST_REPLICATES} on, verdicts are plain instead of likely."
         )
     if more := ungrouped(selection, suggest(found, selection.baseline, selection.candidates)):
-        number = sum(map(len, more.values()))
-        st.button(
-            f"Add {_called(more, names) if number == 1 else f'{number} replicates'}",
-            icon=":material/merge:", key=_GROUP, help=_grouping_help(more, names), on_click=_group, args=(more,),
-            width="stretch",
-        )  # fmt: skip
-        return
-    if maybe := {run: runs for run, runs in alike.items() if all(each in names for each in (run, *runs))}:
-        number = sum(map(len, maybe.values()))
-        st.button(
-            f"Add {number} possible replicate{'s' if number > 1 else ''}", icon=":material/merge:", key=_ALIKE,
-            help=f"{_SAME_PROGRAM}\n\n{_grouping_help(maybe, names)}", on_click=_group, args=(maybe,), width="stretch",
-        )  # fmt: skip
-
-
-def _called(more: Mapping[str, Sequence[str]], names: dict[str, str]) -> str:
-    """`filters_16_8_again as a replicate`: the only one of those runs."""
-    ((run,),) = more.values()
-    return f"{as_markdown(middle_ellipsis(names[run], _FIELD_LENGTH))} as a replicate"
-
-
-_SAME_PROGRAM = "Runs with the same ops and shapes on the same device. Add them if nothing else differs between them."
+        number, key, help_text = sum(map(len, more.values())), "tfcompare.group", _grouping_help(more, names)
+        label = f"Add {number} replicates"
+        if number == 1:
+            ((run,),) = more.values()
+            label = f"Add {as_markdown(middle_ellipsis(names[run], _FIELD_LENGTH))} as a replicate"
+    else:
+        more = {run: tuple(runs) for run, runs in alike.items() if all(each in names for each in (run, *runs))}
+        number, key, help_text = sum(map(len, more.values())), "tfcompare.alike", _grouping_help(more, names)
+        label = f"Add {number} possible replicate{'s' if number > 1 else ''}"
+        help_text = f"{_SAME_PROGRAM}\n\n{help_text}"
+    if more:
+        icon = ":material/merge:"
+        st.button(label, icon=icon, key=key, help=help_text, on_click=_group, args=(more,), width="stretch")
 
 
 def _grouping_help(more: Mapping[str, Sequence[str]], names: dict[str, str]) -> str:
@@ -213,24 +216,33 @@ def _grouping_help(more: Mapping[str, Sequence[str]], names: dict[str, str]) -> 
     return "\n\n".join(groups)
 
 
+def _group(more: Mapping[str, Sequence[str]]) -> None:
+    selection = state.current()
+    for run, runs in more.items():
+        selection = selection.with_repeats(run, (*selection.repeats_of(run), *runs))
+    state.choose(selection)
+
+
 def _repeats_of(run: str, selection: Selection, names: dict[str, str]) -> None:
+    def choose_repeats(repeats: Sequence[str]) -> None:
+        state.choose(state.current().with_repeats(run, repeats), by_its_widget=True)
+
+    def choose_capture(shown: str | None) -> None:
+        selection = state.current()
+        others = [one for one in selection.captures if one not in every]
+        captures = (*others, *([] if shown is None else [shown]))
+        state.choose(replace(selection, captures=captures), by_its_widget=True)
+
     chips, own = short_names(names, _INNER_LENGTH), selection.repeats_of(run)
-    elsewhere = set(selection.recordings) - set(own)
-    st.multiselect(
-        f"More captures of {as_markdown(middle_ellipsis(names[run], _FIELD_LENGTH))}",
-        [i for i in names if i not in elsewhere],
-        format_func=lambda run_id: chips.get(run_id, run_id), placeholder="Choose runs", select_all=False,
-        **showing(f"{_REPEATS}.{run}", list(own), partial(_choose_repeats, run)),
-    )  # fmt: skip
+    every, elsewhere = (run, *own), set(selection.recordings) - set(own)
+    label = f"More captures of {as_markdown(middle_ellipsis(names[run], _FIELD_LENGTH))}"
+    shown = showing(f"repeats.{run}", list(own), choose_repeats)
+    _choose_runs(label, [one for one in names if one not in elsewhere], chips, shown)
     if own:
-        every = (run, *own)
-        shown = next((one for one in selection.captures if one in every), None)
-        st.selectbox(
-            "Capture shown", every, index=None, format_func=lambda run_id: chips.get(run_id, run_id),
-            placeholder="Nearest to the mean step",
-            help="Where captures cannot be pooled: in the timeline, in charts of single steps and of memory over time.",
-            **showing(f"{_SHOWN}.{run}", shown, partial(_choose_capture, every)),
-        )  # fmt: skip
+        capture = next((one for one in selection.captures if one in every), None)
+        shown = showing(f"shown.{run}", capture, choose_capture) | {"placeholder": "Nearest to the mean step"}
+        shown |= {"format_func": lambda run_id: chips.get(run_id, run_id), "help": _CAPTURE_HELP}
+        st.selectbox("Capture shown", every, index=None, **shown)
 
 
 def short_names(names: dict[str, str], width: int) -> dict[str, str]:
@@ -242,66 +254,33 @@ def short_names(names: dict[str, str], width: int) -> dict[str, str]:
 
 def host_choice(slot: DeltaGenerator, selection: Selection, baseline: Run, candidates: Sequence[Run]) -> None:
     """The host selector, shown if any of the runs has several hosts."""
-    if all(len(run.host_names) < 2 for run in (baseline, *candidates)):
-        return
-    slot.selectbox(
-        "Host", [_EVERY_HOST, *baseline.host_names], format_func=lambda host: host or "all hosts",
-        help="The baseline's hosts; a candidate's counterpart is shown beside the one chosen",
-        **showing(_HOST, selection.host or _EVERY_HOST, _choose_host),
-    )  # fmt: skip
+    if any(len(run.host_names) > 1 for run in (baseline, *candidates)):
+        help_text = "The baseline's hosts; a candidate's counterpart is shown beside the one chosen"
+        shown = showing("host", selection.host or "", lambda host: _change(host=host or None))
+        hosts = ["", *baseline.host_names]
+        slot.selectbox("Host", hosts, format_func=lambda host: host or "all hosts", help=help_text, **shown)
 
 
-def step_marker_choice(slot: DeltaGenerator, selection: Selection, runs: Sequence[Run]) -> None:
-    """The selector of the host event that begins each step, shown if a run marks no steps or an event was chosen."""
-    if selection.step_marker is None and all(run.info.has_steps for run in runs):
-        return
-    slot.selectbox(
-        "Steps begin with", step_markers(selection.step_marker, runs), index=None,
-        placeholder="Choose a host event", accept_new_options=True,
-        help="Where a profile marks no steps: the host event that comes once in each; a step lasts until the next such "
-        "event. Those that fill most of the time are listed first; type any other name as it stands in the profile",
-        **showing(_STEP_MARKER, selection.step_marker, _choose_step_marker),
-    )  # fmt: skip
-
-
-def step_range_choice(slot: DeltaGenerator, selection: Selection, runs: Sequence[Run]) -> None:
-    """The input for the range of steps to include, shown if any run has steps."""
-    if selection.step_range is None and not any(run.info.has_steps for run in runs):
-        return
-    slot.text_input(
-        "Steps", placeholder="all, or a range such as 5:25",
-        help="Positions counted from 1, as in the charts of steps, both included; 5: or :25 for an open end. All "
-        "figures are then of these steps and what ran between them.",
-        **showing(_STEPS, selection.step_range or "", _choose_steps),
-    )  # fmt: skip
-
-
-def step_kind_choice(slot: DeltaGenerator, selection: Selection, runs: Sequence[Run]) -> None:
-    """The selector of one kind of steps, shown if a run has steps of several."""
-    of_each = [run.step_kinds for run in runs]
-    if selection.step_kind is None and all(len(kinds) < 2 for kinds in of_each):
-        return
-    kinds = dict.fromkeys(kind for kinds in of_each for kind in kinds)
-    chosen = selection.step_kind or _EVERY_KIND
-    slot.selectbox(
-        "Kind of step", dict.fromkeys([_EVERY_KIND, *kinds, chosen]),
-        format_func=lambda kind: kind or "all kinds",
-        help="The name of the step's marker, where there are several; else the compiled programs that ran in it. All "
-        "figures per step are then of steps of this kind alone.",
-        **showing(_STEP_KIND, chosen, _choose_step_kind),
-    )  # fmt: skip
-
-
-def stray_choice(slot: DeltaGenerator, selection: Selection, runs: Sequence[Run]) -> None:
-    """The switch that counts strays, shown if any run has one."""
-    if not selection.counts_stray and not any(run.steps["stray"].any() for run in runs):
-        return
-    slot.toggle(
-        "Count stray steps",
-        help="A stray is the one step of a run that is far longer than all others. It is excluded from all figures per "
-        "step unless it is counted here.",
-        **showing(_STRAY, selection.counts_stray, _choose_stray),
-    )  # fmt: skip
+def step_choices(slot: DeltaGenerator, selection: Selection, runs: Sequence[Run]) -> None:
+    """The widgets that choose steps, each where it makes a difference for a run or was used: what begins a step, which
+    positions, which kind, and whether strays count."""
+    has_steps = [run.info.has_steps for run in runs]
+    if selection.step_marker is not None or not all(has_steps):
+        shown = showing("step_marker", selection.step_marker, lambda name: _change(step_marker=name or None))
+        shown |= {"placeholder": "Choose a host event", "accept_new_options": True, "help": _MARKER_HELP}
+        slot.selectbox("Steps begin with", step_markers(selection.step_marker, runs), index=None, **shown)
+    if selection.step_range is not None or any(has_steps):
+        shown = showing("steps", selection.step_range or "", lambda steps: _change(step_range=steps.strip() or None))
+        slot.text_input("Steps", placeholder="all, or a range such as 5:25", help=_RANGE_HELP, **shown)
+    kinds = [run.step_kinds for run in runs]
+    if selection.step_kind is not None or any(len(one) > 1 for one in kinds):
+        offered = dict.fromkeys(["", *(kind for one in kinds for kind in one), selection.step_kind or ""])
+        shown = showing("step_kind", selection.step_kind or "", lambda kind: _change(step_kind=kind or None))
+        shown |= {"format_func": lambda kind: kind or "all kinds", "help": _KIND_HELP}
+        slot.selectbox("Kind of step", offered, **shown)
+    if selection.counts_stray or any(run.steps["stray"].any() for run in runs):
+        shown = showing("stray", selection.counts_stray, lambda counts: _change(counts_stray=counts))
+        slot.toggle("Count stray steps", help=_STRAY_HELP, **shown)
 
 
 def step_markers(chosen: str | None, runs: Sequence[Run]) -> list[str]:
@@ -310,58 +289,3 @@ def step_markers(chosen: str | None, runs: Sequence[Run]) -> list[str]:
     found_in = Counter(name for names in of_each for name in names)
     names = sorted(found_in, key=lambda name: -found_in[name])  # stable: ties stay in the order found
     return [*([chosen] if chosen and chosen not in found_in else []), *names]
-
-
-def _choose_baseline(found: Sequence[FoundRun], baseline: str | None) -> None:
-    before = state.chosen()
-    state.choose(with_replicates(before.with_baseline(baseline), before, found))
-
-
-def _choose_candidates(found: Sequence[FoundRun], candidates: Sequence[str]) -> None:
-    before = state.chosen()
-    state.choose(with_replicates(before.with_candidates(candidates), before, found), by_its_widget=True)
-
-
-def _choose_repeats(run: str, repeats: Sequence[str]) -> None:
-    state.choose(state.chosen().with_repeats(run, repeats), by_its_widget=True)
-
-
-def _choose_capture(every: Sequence[str], shown: str | None) -> None:
-    selection = state.chosen()
-    others = tuple(one for one in selection.captures if one not in every)
-    state.choose(replace(selection, captures=(*others, *([] if shown is None else [shown]))), by_its_widget=True)
-
-
-def _group(more: Mapping[str, Sequence[str]]) -> None:
-    selection = state.chosen()
-    for run, runs in more.items():
-        selection = selection.with_repeats(run, (*selection.repeats_of(run), *runs))
-    state.choose(selection)
-
-
-def _swap() -> None:
-    state.choose(state.chosen().swapped())
-
-
-def _choose_per(per: Per) -> None:
-    state.choose(replace(state.asked(), per=per), by_its_widget=True)
-
-
-def _choose_step_marker(name: str | None) -> None:
-    state.choose(replace(state.asked(), step_marker=name or None), by_its_widget=True)
-
-
-def _choose_steps(steps: str) -> None:
-    state.choose(replace(state.asked(), step_range=steps.strip() or None), by_its_widget=True)
-
-
-def _choose_step_kind(kind: str) -> None:
-    state.choose(replace(state.asked(), step_kind=kind or None), by_its_widget=True)
-
-
-def _choose_stray(counts: bool) -> None:
-    state.choose(replace(state.asked(), counts_stray=counts), by_its_widget=True)
-
-
-def _choose_host(host: str) -> None:
-    state.choose(replace(state.asked(), host=host or None), by_its_widget=True)

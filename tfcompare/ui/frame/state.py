@@ -50,24 +50,23 @@ def widget_key(name: str) -> str:
 
 def choose_added(before: Selection, runs: Sequence[str]) -> None:
     """Select runs that were just added, in addition to `before`; the home page lists them first in this session."""
-    st.session_state[_ADDED] = (*runs, *added())
+    st.session_state[_ADDED] = (*runs, *added_runs())
     choose(before.with_added(runs))
 
 
-def added() -> tuple[str, ...]:
+def added_runs() -> tuple[str, ...]:
     """The ids of the runs that were added in this session."""
     runs: tuple[str, ...] = st.session_state.get(_ADDED, ())
     return runs
 
 
-def chosen() -> Selection:
+def current() -> Selection:
     """The selection that `choose` stored."""
     selection: Selection = st.session_state[_SELECTION]
     return selection
 
 
-def asked() -> Selection:
-    """The selection as the URL has it, with the runs that were asked for and are missing: what changes a part of the
-    selection that is no run, and what links to another page, goes on from this one."""
+def wish() -> Selection:
+    """The selection as in the URL, with the runs that are missing, for links and for changes of what is no run."""
     selection: Selection = st.session_state[_WRITTEN]
     return selection

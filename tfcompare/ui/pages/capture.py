@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import streamlit as st
 
@@ -39,19 +40,35 @@ from tfcompare.ui.widgets.blocks import show_small_table
 from tfcompare.units import format_bytes, format_ms
 from tfcompare.views.blocks import Facts
 
-_RECORDING, _PROBLEM, _SELECTED, _LOOKED_FOR = (
-    f"tfcompare.capture.{of}" for of in ("recording", "problem", "selected", "looked_for")
-)
+_PREFIX = "tfcompare.capture"
+_RECORDING, _PROBLEM, _SELECTED = f"{_PREFIX}.recording", f"{_PREFIX}.problem", f"{_PREFIX}.selected"
+_LOOKED_FOR = f"{_PREFIX}.looked_for"
 _REDRAW_S = 0.2
 _HOST_TRACER = ("0: off", "1: own traces", "2: also ops", "3: also cheap ops")
 _OFF_ON = ("0: off", "1: on")
-_WIDTH = 200
+_ADDRESSES_HELP = (
+    "Separated by commas: `host:port` of a profiler server; `dns:name:port` for all addresses that DNS has for a name, "
+    "such as a headless service of Kubernetes; `tpu:name` or `tpu:zone/name` for all workers of a Cloud TPU. Several "
+    "workers become one run with several hosts."
+)
+_DURATION_HELP = "At least 20 steps are best for comparisons. Longer captures make larger files."
+_NAME_HELP = "Captures with the same name are stored in one folder; each is a separate run."
+_HOST_HELP = (
+    "Host events to capture. 1: only the program's own traces, such as steps; 2: also ops; 3: also cheap ops. Higher "
+    "levels slow the program down more."
+)
+_DEVICE_HELP = "Capture GPUs and TPUs"
+_PYTHON_HELP = "Capture every Python function call. This slows the program down a lot."
+_RETRIES_HELP = "Further attempts if nothing was captured, for example because the program was waiting"
 
 
 def show(view: Page) -> None:
     """Show the page below its title."""
     if not own_captures.this_browser_may_record(view.settings):
-        _refuse()
+        st.info(
+            "Profiles can be captured only in a browser on the machine that serves this page, and not through a proxy. "
+            "Open the page there, use `tfcompare capture`, or start the server with `tfcompare serve --allow-capture`."
+        )
         return
     st.markdown(
         "Captures a profile of programs while they run. Each must have started a profiler server:  \n"
@@ -67,30 +84,15 @@ def show(view: Page) -> None:
     _list_captures(view)
 
 
-def _refuse() -> None:
-    st.info(
-        "Profiles can be captured only in a browser on the machine that serves this page, and not through a proxy. "
-        "Open the page there, use `tfcompare capture`, or start the server with `tfcompare serve --allow-capture`."
-    )
-
-
 def _form(view: Page, *, is_busy: bool) -> None:
     with st.container(border=True):
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            addresses = st.text_input(
-                "Addresses", "localhost:6009", key="address", bind="query-params", disabled=is_busy, width=420,
-                help="Separated by commas: `host:port` of a profiler server; `dns:name:port` for all addresses that "
-                "DNS has for a name, such as a headless service of Kubernetes; `tpu:name` or `tpu:zone/name` for all "
-                "workers of a Cloud TPU. Several workers become one run with several hosts.",
-            )  # fmt: skip
-            duration_ms = st.number_input(
-                "Duration (ms)", 1, LONGEST_MS, 2_000, step=500, key="duration", bind="query-params", disabled=is_busy,
-                width=180, help="At least 20 steps are best for comparisons. Longer captures make larger files.",
-            )  # fmt: skip
-            name = st.text_input(
-                "Run name", "capture", key="tfcompare.capture.name", disabled=is_busy, width=220,
-                help="Captures with the same name are stored in one folder; each is a separate run.",
-            )  # fmt: skip
+            bound: dict[str, Any] = {"bind": "query-params", "disabled": is_busy}
+            where, most, key = "localhost:6009", LONGEST_MS, "tfcompare.capture.name"
+            addresses = st.text_input("Addresses", where, key="address", width=420, help=_ADDRESSES_HELP, **bound)
+            bound |= {"key": "duration", "step": 500, "help": _DURATION_HELP}
+            duration_ms = st.number_input("Duration (ms)", 1, most, 2_000, width=180, **bound)
+            name = st.text_input("Run name", "capture", key=key, disabled=is_busy, width=220, help=_NAME_HELP)
         with st.expander("Tracers and retries"):
             wish = _details(Request((), int(duration_ms)), is_busy=is_busy)
         if st.button("Capture", icon=":material/radio_button_checked:", type="primary", disabled=is_busy):
@@ -100,33 +102,23 @@ def _form(view: Page, *, is_busy: bool) -> None:
 
 def _details(defaults: Request, *, is_busy: bool) -> Request:
     """The request, updated with the widgets in the expander."""
+    look: dict[str, Any] = {"disabled": is_busy, "width": 200}
+    levels: dict[str, Any] = {}
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        host = st.selectbox(
-            "Host tracer", HOST_LEVELS, defaults.host_level, format_func=_HOST_TRACER.__getitem__, disabled=is_busy,
-            width=_WIDTH, help="Host events to capture. 1: only the program's own traces, such as steps; 2: also ops; "
-            "3: also cheap ops. Higher levels slow the program down more.",
-        )  # fmt: skip
-        device = st.selectbox(
-            "Device tracer", DEVICE_LEVELS, defaults.device_level, format_func=_OFF_ON.__getitem__, disabled=is_busy,
-            width=_WIDTH, help="Capture GPUs and TPUs",
-        )  # fmt: skip
-        python = st.selectbox(
-            "Python tracer", PYTHON_LEVELS, defaults.python_level, format_func=_OFF_ON.__getitem__, disabled=is_busy,
-            width=_WIDTH, help="Capture every Python function call. This slows the program down a lot.",
-        )  # fmt: skip
+        for what, offered, texts, meaning in (
+            ("host", HOST_LEVELS, _HOST_TRACER, _HOST_HELP),
+            ("device", DEVICE_LEVELS, _OFF_ON, _DEVICE_HELP),
+            ("python", PYTHON_LEVELS, _OFF_ON, _PYTHON_HELP),
+        ):
+            level = getattr(defaults, f"{what}_level")
+            label = f"{what.capitalize()} tracer"
+            chosen = st.selectbox(label, offered, level, format_func=texts.__getitem__, help=meaning, **look)
+            levels[f"{what}_level"] = int(chosen)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        retries = st.number_input(
-            "Retries", 0, MOST_RETRIES, defaults.retries, disabled=is_busy, width=_WIDTH,
-            help="Further attempts if nothing was captured, for example because the program was waiting",
-        )  # fmt: skip
-        delay_ms = st.number_input(
-            "Delay (ms)", 0, LONGEST_MS, defaults.delay_ms, step=500, disabled=is_busy, width=_WIDTH,
-            help="Wait before each attempt",
-        )  # fmt: skip
-    return replace(
-        defaults, host_level=host, device_level=device, python_level=python, retries=int(retries),
-        delay_ms=int(delay_ms),
-    )  # fmt: skip
+        retries = st.number_input("Retries", 0, MOST_RETRIES, defaults.retries, help=_RETRIES_HELP, **look)
+        look |= {"step": 500, "help": "Wait before each attempt"}
+        delay_ms = st.number_input("Delay (ms)", 0, LONGEST_MS, defaults.delay_ms, **look)
+    return replace(defaults, **levels, retries=int(retries), delay_ms=int(delay_ms))
 
 
 def _start(settings: Settings, addresses: str, name: str, wish: Request) -> None:
@@ -174,9 +166,8 @@ def _outcome(view: Page, recording: BackgroundRecording) -> None:
         return
     except OSError as error:
         reason = as_markdown(error.strerror or str(error))
-        st.error(
-            f"The capture could not be stored ({reason}). Free space on the server's disk, or ask its administrator."
-        )
+        remedy = "Free space on the server's disk, or ask its administrator."
+        st.error(f"The capture could not be stored ({reason}). {remedy}")
         return
     found = next((run for run in view.found if run.path == recorded.path), None)
     if found is None and st.session_state.get(_LOOKED_FOR) != recorded.path:
@@ -218,7 +209,11 @@ def _hand_over(view: Page, found: FoundRun, recorded: Recorded) -> None:
             wanted = replace(selection.with_candidates([found.id]), host=None)
             st.switch_page("pages/1_Overview.py", query_params=wanted.as_query())
         if selection.baseline != found.id:
-            st.button("Use as baseline", icon=":material/flag:", on_click=_use_as_baseline, args=(found.id,))
+            st.button(
+                "Use as baseline",
+                icon=":material/flag:",
+                on_click=lambda: state.choose(replace(state.current().with_baseline(found.id), host=None)),
+            )
     st.caption(f"Stored in {as_code(str(recorded.path))}")
 
 
@@ -247,15 +242,13 @@ def _list_captures(view: Page) -> None:
     if not runs:
         return
     st.subheader("Captured here")
-    things = [deleting.Thing(run.id, _what_and_when(run)) for run in runs.values()]
-    deleting.show(things, lambda run_id: _delete(view.settings, runs[run_id]), on_ask=_clear_problem)
+    texts = {}
+    for run in runs.values():
+        when = recorded_text(run.recorded, browser_zone(), is_sure=True)
+        texts[run.id] = f"{as_code(run.name)} {when}, {format_bytes(run.size_bytes)}"
+    deleting.show(texts, lambda run_id: _delete(view.settings, runs[run_id]), on_ask=_clear_problem)
     if problem := st.session_state.get(_PROBLEM):
         st.error(problem)
-
-
-def _what_and_when(run: FoundRun) -> str:
-    when = recorded_text(run.recorded, browser_zone(), is_sure=True)
-    return f"{as_code(run.name)} {when}, {format_bytes(run.size_bytes)}"
 
 
 def _clear_problem() -> None:
@@ -272,9 +265,5 @@ def _delete(settings: Settings, run: FoundRun) -> None:
         st.session_state[_PROBLEM] = f"{as_code(run.name)} cannot be deleted: {as_markdown(error.strerror or error)}."
         return
     st.session_state[_RECORDING] = None
-    state.choose(state.chosen().without(run.id))
+    state.choose(state.current().without(run.id))
     rescan()
-
-
-def _use_as_baseline(run_id: str) -> None:
-    state.choose(replace(state.chosen().with_baseline(run_id), host=None))

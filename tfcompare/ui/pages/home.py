@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import replace
 from time import monotonic
 
@@ -16,15 +16,15 @@ from tfcompare.run import Run
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.text import as_code, as_markdown
 from tfcompare.ui.frame import state
+from tfcompare.ui.frame.header import chosen_steps
 from tfcompare.ui.frame.hooks import hooks
-from tfcompare.ui.frame.loading import QUIET_S, compared, compiling_sentence, reading_sentence, run_cache, wait_a_moment
+from tfcompare.ui.frame.loading import QUIET_S, compared, compiling_sentence, reading_sentence, run_cache
 from tfcompare.ui.frame.narrow import is_narrow
 from tfcompare.ui.frame.run_cache import outcome
 from tfcompare.ui.frame.search import rescan
 from tfcompare.ui.frame.selection import Selection
-from tfcompare.ui.frame.shell import Page, choose_steps, chosen_steps
+from tfcompare.ui.frame.shell import Page, choose_steps
 from tfcompare.ui.pages import demo, home_add, home_filters, home_runs
-from tfcompare.ui.pages import home_runs as home_edit
 from tfcompare.units import format_bytes, format_ms
 from tfcompare.views import answer
 from tfcompare.views.run_listing import device_text
@@ -77,11 +77,13 @@ def show(view: Page) -> None:
     with table_slot:
         if runs:
             home_runs.show(runs, outcomes, view)
-            not_fetched = [run for run in runs if run.bytes_at_hand < run.size_bytes and run not in requests]
-            _explain_remote_runs(not_fetched)
+            if remote := [run for run in runs if run.bytes_at_hand < run.size_bytes and run not in requests]:
+                which = "This run is" if len(remote) == 1 else f"{len(remote)} of these runs are"
+                size = format_bytes(sum(run.size_bytes for run in remote))
+                st.caption(f"{which} on another machine ({size}) and will be downloaded when selected.")
         else:
             st.info("No run matches the filters. Clear them to see all runs.")
-    home_edit.show_editor(view, outcomes)
+    home_runs.show_editor(view, outcomes)
     keep_reading(requests, outcomes, status_slot)
     keep_reading(with_steps, drawn, status_slot)
 
@@ -113,18 +115,11 @@ def _offer_to_join(view: Page) -> None:
 
 
 def _join(joins_hosts: bool) -> None:
-    state.choose(replace(state.asked(), joins_hosts=joins_hosts))
+    state.choose(replace(state.wish(), joins_hosts=joins_hosts))
 
 
 def _done(requests: Requests) -> Outcomes:
     return {run.id: outcome(request) for run, request in requests.items() if request.done()}
-
-
-def _explain_remote_runs(runs: Sequence[FoundRun]) -> None:
-    if runs:
-        which = "This run is" if len(runs) == 1 else f"{len(runs)} of these runs are"
-        size = format_bytes(sum(run.size_bytes for run in runs))
-        st.caption(f"{which} on another machine ({size}) and will be downloaded when selected.")
 
 
 def _count(filtered: home_filters.Filtered, view: Page) -> str:
@@ -167,8 +162,8 @@ def keep_reading(requests: Requests, drawn: Outcomes, slot: DeltaGenerator) -> N
     sentence = compiling_sentence() or reading_sentence(pending, len(requests))
     slot.caption(f":material/hourglass_top: {as_markdown(sentence)}", wrap=False)
     until = monotonic() + _REDRAW_S
-    while monotonic() < until and any(not request.done() for request in requests.values()):
-        wait_a_moment({run.id: request for run, request in requests.items()}, until - monotonic())
+    while monotonic() < until and (unfinished := [one for one in requests.values() if not one.done()]):
+        wait(unfinished, timeout=until - monotonic(), return_when=FIRST_COMPLETED)
     st.rerun()
 
 
@@ -210,10 +205,10 @@ def _what_changed(view: Page, baseline: _Outcome, candidates: Sequence[_Outcome]
 def _one_run(run: Run) -> None:
     info = run.info
     device = device_text(info.device_type, info.device_count)
-    step = (
-        f"{format_ms(info.step_time_ms_mean)} per step (mean of {info.steps_included:,})" if info.has_step_times else ""
-    )
-    st.markdown(f"#### {as_code(run.name)}: {step or 'no steps are marked'}, {as_markdown(device)}.")
+    step = "no steps are marked"
+    if info.has_step_times:
+        step = f"{format_ms(info.step_time_ms_mean)} per step (mean of {info.steps_included:,})"
+    st.markdown(f"#### {as_code(run.name)}: {step}, {as_markdown(device)}.")
     st.caption("Select a run to compare with it, or open it alone.")
 
 

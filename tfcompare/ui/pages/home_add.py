@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import streamlit as st
 
@@ -25,7 +25,6 @@ from tfcompare.ui.frame.shell import Page
 _PATH = "tfcompare.path"
 _PATH_PROBLEM = "tfcompare.path_problem"
 _LONGEST_PLACE = 60
-_WAYS_IN_ROW = 2
 
 
 def button(view: Page) -> None:
@@ -56,16 +55,15 @@ def ways(view: Page) -> None:
     if is_private and may_record:
         allowed["Capture"] = lambda: _capture(view)
     if view.may_type_paths and samples:
-        allowed["Try the sample runs"] = lambda: _samples(*samples)
+        allowed["Try the sample runs"] = lambda: _samples(samples[0])
     if not allowed:
         st.info("This browser may not add runs. Ask the person who started the server.")
-    left = list(allowed.items())
-    while left:
-        for column, (title, way) in zip(st.columns(_WAYS_IN_ROW), left, strict=False):
+    ways = list(allowed.items())
+    for row in range(0, len(ways), 2):
+        for column, (title, way) in zip(st.columns(2), ways[row : row + 2], strict=False):
             with column, st.container(border=True, height="stretch"):
                 st.markdown(f"**{title}**")
                 way()
-        left = left[_WAYS_IN_ROW:]
 
 
 def _path(view: Page) -> None:
@@ -80,14 +78,13 @@ def _upload(view: Page, section: Callable[[Settings], None]) -> None:
 
 
 def _samples(place: str) -> None:
+    def open_samples() -> None:
+        before, after = SAMPLE_PAIR
+        selection = state.current()
+        state.choose(replace(selection, places=(*selection.places, place), baseline=before, candidates=(after,)))
+
     st.markdown("Look at recorded runs that come with tfcompare.")
-    st.button("Open the samples", icon=":material/folder_open:", on_click=_open_samples, args=(place,))
-
-
-def _open_samples(place: str) -> None:
-    before, after = SAMPLE_PAIR
-    selection = state.chosen()
-    state.choose(replace(selection, places=(*selection.places, place), baseline=before, candidates=(after,)))
+    st.button("Open the samples", icon=":material/folder_open:", on_click=open_samples)
 
 
 def _typed_place(view: Page, width: int | Literal["stretch"] = 330) -> None:
@@ -95,11 +92,10 @@ def _typed_place(view: Page, width: int | Literal["stretch"] = 330) -> None:
         st.caption("Paths can be typed only in a browser on the machine that serves this page.")
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.text_input(
-            "Path on this machine, or URL", key=_PATH, placeholder="/path/to/logs or s3://bucket/logs", width=width,
-            on_change=_add, args=(view.search.are_samples,),
-            help="A logdir, a folder that contains some, a run folder, or a profile.",
-        )  # fmt: skip
+        meaning = "A logdir, a folder that contains some, a run folder, or a profile."
+        look: dict[str, Any] = {"placeholder": "/path/to/logs or s3://bucket/logs", "width": width, "help": meaning}
+        adds: dict[str, Any] = {"key": _PATH, "on_change": _add, "args": (view.search.are_samples,)}
+        st.text_input("Path on this machine, or URL", **adds, **look)
         st.button("Add", icon=":material/add:")  # leaving the field adds its content
     if problem := st.session_state.pop(_PATH_PROBLEM, None):
         st.error(as_markdown(problem))
@@ -134,10 +130,9 @@ def places(view: Page) -> None:
         st.caption(f"Searched: {', '.join(map(as_code, given))}" if given else "Searched:", width="content")
         for number, place in enumerate(view.selection.places):
             name = as_code(middle_ellipsis(shown(place), _LONGEST_PLACE))
-            st.button(
-                name, key=f"tfcompare.remove.{number}", icon=":material/close:", icon_position="right",
-                type="tertiary", help="Remove this place", on_click=_remove, args=(place,),
-            )  # fmt: skip
+            look: dict[str, Any] = {"icon": ":material/close:", "icon_position": "right", "help": "Remove this place"}
+            key = f"tfcompare.remove.{number}"
+            st.button(name, key=key, type="tertiary", on_click=_remove, args=(place,), **look)
 
 
 def _add(is_first: bool) -> None:
@@ -152,12 +147,12 @@ def _add(is_first: bool) -> None:
         return
     st.session_state[_PATH] = ""
     remote_links.confirm(place)
-    selection = state.chosen()
+    selection = state.current()
     if is_first:
         selection = replace(selection, baseline=None, candidates=(), repeats=())
     state.choose(replace(selection, places=tuple(dict.fromkeys((*selection.places, place)))))
 
 
 def _remove(place: str) -> None:
-    selection = state.chosen()
+    selection = state.current()
     state.choose(replace(selection, places=tuple(p for p in selection.places if p != place)))

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 from types import MappingProxyType
+from typing import Any
 
 import streamlit as st
 
@@ -22,6 +23,7 @@ ROWS_ON_PAGE = 50
 TEXT, TAG, DEVICE, HOST = (f"tfcompare.filter{of}" for of in ("", ".tag", ".device", ".host"))
 SHOW_HIDDEN = "tfcompare.show_hidden"
 _PAGE = "tfcompare.page"
+_LOOK: dict[str, Any] = {"label_visibility": "collapsed", "persist_state": "session"}
 
 Values = Mapping[str, Sequence[str]]
 """The values that runs have, by run id: tags, devices or hosts."""
@@ -37,17 +39,12 @@ class Filtered:
 
 def controls(view: Page) -> Filtered:
     """Show the filters and return the runs that match: those just added first, then by time, the latest first."""
-    typed = st.text_input(
-        "Filter", key=TEXT, type="search", live=True, placeholder="Filter by name, path, host or tag",
-        label_visibility="collapsed", persist_state="session", width=260,
-    )  # fmt: skip
+    look: dict[str, Any] = {"placeholder": "Filter by name, path, host or tag", "type": "search", "width": 260}
+    typed = st.text_input("Filter", key=TEXT, live=True, **look, **_LOOK)
     tags = tags_of(view)
     found = matching(view.found, typed or "", tags)
-    for label, key, values in (
-        ("Tag", TAG, tags),
-        ("Device", DEVICE, _devices(view)),
-        ("Host", HOST, {run.id: run.host_names for run in view.found}),
-    ):
+    hosts = {run.id: run.host_names for run in view.found}
+    for label, key, values in (("Tag", TAG, tags), ("Device", DEVICE, _devices(view)), ("Host", HOST, hosts)):
         options = {value for each in values.values() for value in each if not value.startswith(f"{COMMIT}=")}
         wanted = _choice(label, key, options, 1 if key == TAG else 2)
         found = [run for run in found if not wanted or set(wanted) & set(values[run.id])]
@@ -57,7 +54,7 @@ def controls(view: Page) -> Filtered:
     if st.session_state.get(SHOW_HIDDEN):
         hidden.clear()
     found = [run for run in found if run.id not in hidden]
-    latest_first, added = found[::-1], state.added()
+    latest_first, added = found[::-1], state.added_runs()
     return Filtered(tuple(sorted(latest_first, key=lambda run: run.id not in added)), len(hidden))
 
 
@@ -72,12 +69,13 @@ def page_of(runs: Sequence[FoundRun]) -> tuple[FoundRun, ...]:
 
 def matching(found: Sequence[FoundRun], text: str, tags: Values = MappingProxyType({})) -> list[FoundRun]:
     """The runs whose name, path, hosts or tags contain every word of `text`, ignoring case."""
-    words = text.casefold().split()
-    return [run for run in found if all(word in _searchable(run, tags.get(run.id, ())) for word in words)]
-
-
-def _searchable(run: FoundRun, tags: Sequence[str]) -> str:
-    return "\n".join((run.id, run.name, text_of(str(run.path)), *run.host_names, *tags)).casefold()
+    words, matches = text.casefold().split(), []
+    for run in found:
+        texts = (run.id, run.name, text_of(str(run.path)), *run.host_names, *tags.get(run.id, ()))
+        searchable = "\n".join(texts).casefold()
+        if all(word in searchable for word in words):
+            matches.append(run)
+    return matches
 
 
 def _choice(label: str, key: str, values: Iterable[str], fewest: int) -> list[str]:
@@ -87,10 +85,7 @@ def _choice(label: str, key: str, values: Iterable[str], fewest: int) -> list[st
         return []
     if key in st.session_state:  # a value may be gone
         st.session_state[key] = [value for value in st.session_state[key] if value in options]
-    return st.multiselect(
-        label, options, key=key, placeholder=label, label_visibility="collapsed", select_all=False,
-        persist_state="session", width=170,
-    )  # fmt: skip
+    return st.multiselect(label, options, key=key, placeholder=label, select_all=False, width=170, **_LOOK)
 
 
 def tags_of(view: Page) -> Values:
@@ -105,8 +100,8 @@ def _devices(view: Page) -> Values:
     for run in view.found:
         read = cache.peek(run) if run.summary is None and run.is_readable else None
         known = read.info if isinstance(read, Run) else None
-        device = (
-            device_text(known.device_type, known.device_count) if known else run.summary.device if run.summary else ""
-        )
+        device = run.summary.device if run.summary else ""
+        if known:
+            device = device_text(known.device_type, known.device_count)
         devices[run.id] = (device,) if device else ()
     return devices

@@ -33,30 +33,19 @@ _NAME_LENGTH, _NARROW_NAME_LENGTH = 26, 17
 _BASELINE = "tfcompare.pick_baseline"
 _CANDIDATE = "tfcompare.pick_candidate"
 _EDIT = "tfcompare.pick_edit"
-
-# The spaces enlarge the target: a button with only an icon is hard to hit.
-EDIT = ":material/edit:"
-BASELINE_ON, BASELINE_OFF, CANDIDATE_ON, CANDIDATE_OFF = (
-    f":material/{icon}:\u2003\u2003"
-    for icon in ("radio_button_checked", "radio_button_unchecked", "check_box", "check_box_outline_blank")
+_CHANGE_HELP = (
+    "Step time compared with the baseline's, where both are of one program. It is not tested for significance. The "
+    "headline above is, with the steps that are chosen in the sidebar."
 )
 
-
+EDIT = ":material/edit:"
+_SPACE = "\u2003\u2003"
+"""Enlarges the target: a button with only an icon is hard to hit."""
+BASELINE_ON, BASELINE_OFF = f":material/radio_button_checked:{_SPACE}", f":material/radio_button_unchecked:{_SPACE}"
+CANDIDATE_ON, CANDIDATE_OFF = f":material/check_box:{_SPACE}", f":material/check_box_outline_blank:{_SPACE}"
 COLUMNS = (
-    "baseline",
-    "candidate",
-    "name",
-    "edit",
-    "tags",
-    "recorded",
-    "device",
-    "hosts",
-    "steps",
-    "step_time_ms_mean",
-    "change",
-    "step_times_ms",
-    "size_bytes",
-    "remarks",
+    *("baseline", "candidate", "name", "edit", "tags", "recorded", "device", "hosts", "steps", "step_time_ms_mean"),
+    *("change", "step_times_ms", "size_bytes", "remarks"),
 )
 _FIRST_IF_NARROW = ("baseline", "candidate", "name", "step_time_ms_mean", "change")
 NARROW_COLUMNS = (*_FIRST_IF_NARROW, *(name for name in COLUMNS if name not in _FIRST_IF_NARROW))
@@ -110,7 +99,7 @@ def newest_first(runs: Sequence[FoundRun], outcomes: Mapping[str, Run | Tfcompar
         outcome = outcomes.get(run.id)
         return outcome.info.start_time if isinstance(outcome, Run) else run.recorded
 
-    added = state.added()
+    added = state.added_runs()
     latest_first = sorted(runs, key=recorded, reverse=True)
     return sorted(latest_first, key=lambda run: run.id not in added)
 
@@ -143,15 +132,12 @@ def changes(
 
     Empty if one of the times is unknown, and for `unrelated` runs, which are of another program.
     """
-    steps = zip(listed["run"], listed["step_time_ms_mean"], strict=True)
-    return [
-        "baseline"
-        if run == baseline
-        else short_change(baseline_step_ms, step)
-        if baseline_step_ms * step > 0 and run not in unrelated
-        else ""
-        for run, step in steps
-    ]
+    texts = []
+    for run, step in zip(listed["run"], listed["step_time_ms_mean"], strict=True):
+        is_comparable = baseline_step_ms * step > 0 and run not in unrelated
+        change = short_change(baseline_step_ms, step) if is_comparable else ""
+        texts.append("baseline" if run == baseline else change)
+    return texts
 
 
 def _unrelated(selection: Selection, outcomes: Mapping[str, Run | TfcompareError]) -> set[str]:
@@ -193,9 +179,9 @@ def _clicked(runs: Sequence[FoundRun]) -> Callable[[str], None]:
     def clicked(column: str) -> None:
         run = runs[st.session_state[column]["row"]]
         if column == _EDIT:
-            open_for(run.id)
+            st.session_state[_EDITED] = run.id  # from now on, the dialog is open at each rerun until it is closed
             return
-        before = state.chosen()
+        before = state.current()
         chosen = before.with_baseline(run.id) if column == _BASELINE else before.with_toggled(run.id)
         state.choose(with_replicates(chosen, before, runs))
 
@@ -204,45 +190,31 @@ def _clicked(runs: Sequence[FoundRun]) -> Callable[[str], None]:
 
 def _columns(clicked: Callable[[str], None], zone: tzinfo, *, narrow: bool) -> dict[str, Any]:
     kind = st.column_config
+
+    def button(label: str, key: str, help: str, width: int, pinned: bool | None = None) -> Any:
+        on_click: dict[str, Any] = {"key": key, "on_click": clicked, "args": (key,)}
+        return kind.ButtonColumn(label, type="tertiary", width=width, pinned=pinned, help=help, **on_click)
+
+    of_baseline = "The run that the others are compared with"
+    of_candidates = "The candidates: runs that are compared with the baseline"
+    of_time = f"When the profile was started ({zone}). * From the folder's name or the file's time"
+    of_step = "Mean, without the first and last of more than five steps and a stray"
     return {
-        "baseline": kind.ButtonColumn(
-            "Baseline", type="tertiary", width=66, key=_BASELINE, on_click=clicked, args=(_BASELINE,), pinned=True,
-            help="The run that the others are compared with",
-        ),
-        "candidate": kind.ButtonColumn(
-            "Compare", type="tertiary", width=66, key=_CANDIDATE, on_click=clicked, args=(_CANDIDATE,), pinned=True,
-            help="The candidates: runs that are compared with the baseline",
-        ),
+        "baseline": button("Baseline", _BASELINE, of_baseline, 66, pinned=True),
+        "candidate": button("Compare", _CANDIDATE, of_candidates, 66, pinned=True),
         "name": kind.TextColumn("Run", width=130 if narrow else 185),
-        "edit": kind.ButtonColumn(
-            "Edit", type="tertiary", width=44, key=_EDIT, on_click=clicked, args=(_EDIT,), help="Rename, tag or hide"
-        ),
+        "edit": button("Edit", _EDIT, "Rename, tag or hide", 44),
         "tags": kind.TextColumn("Tags", width=110),
-        "recorded": kind.TextColumn(
-            "Recorded", width=138,
-            help=f"When the profile was started ({zone}). * From the folder's name or the file's time",
-        ),
+        "recorded": kind.TextColumn("Recorded", width=138, help=of_time),
         "device": kind.TextColumn("Device", width=64),
         "steps": kind.NumberColumn("Steps", width=48, help="Empty if the profile marks no steps"),
-        "step_time_ms_mean": kind.NumberColumn(
-            "Step time", format="%.3f ms", width=92,
-            help="Mean, without the first and last of more than five steps and a stray",
-        ),
-        "change": kind.TextColumn(
-            "Change", width=96, alignment="right",
-            help="Step time compared with the baseline's, where both are of one program. It is not tested for "
-            "significance. The headline above is, with the steps that are chosen in the sidebar.",
-        ),
+        "step_time_ms_mean": kind.NumberColumn("Step time", format="%.3f ms", width=92, help=of_step),
+        "change": kind.TextColumn("Change", width=96, alignment="right", help=_CHANGE_HELP),
         "step_times_ms": kind.BarChartColumn("Step times", y_min=0, width=72, help="One bar per step, from 0"),
         "hosts": kind.NumberColumn("Hosts", width=50),
         "size_bytes": kind.NumberColumn("Size", format="bytes", width=64),
         "remarks": kind.TextColumn("Remarks", width="large"),
-    }  # fmt: skip
-
-
-def open_for(run_id: str) -> None:
-    """Open the dialog for a run, from now on at each rerun until it is closed."""
-    st.session_state[_EDITED] = run_id
+    }
 
 
 def show_editor(view: Page, outcomes: Mapping[str, Run | TfcompareError]) -> None:
@@ -262,17 +234,14 @@ def _form(view: Page, run: FoundRun) -> None:
         return
     before = view.search.annotations.get(run.id, Annotation())
     known = {tag for each in view.search.annotations.values() for tag in each.tags}
-    name = st.text_input(
-        "Name", before.name, max_chars=LONGEST_NAME, key=f"{_NAME}.{run.id}", placeholder=run.name,
-        help="Shown on all pages. Leave it empty for the name from the run's path.",
-    )  # fmt: skip
-    tags = st.multiselect(
-        "Tags", sorted(known), list(before.tags), key=f"{_TAGS}.{run.id}", accept_new_options=True,
-        max_selections=MOST_TAGS, placeholder="Choose tags or type new ones", select_all=False,
-    )  # fmt: skip
-    is_hidden = st.checkbox(
-        "Hidden", before.is_hidden, key=f"{_HIDDEN}.{run.id}", help="Listed only with “Show hidden”. Links to it work."
-    )
+    meaning = "Shown on all pages. Leave it empty for the name from the run's path."
+    key, hint = f"{_NAME}.{run.id}", run.name
+    name = st.text_input("Name", before.name, max_chars=LONGEST_NAME, key=key, placeholder=hint, help=meaning)
+    free: dict[str, Any] = {"accept_new_options": True, "max_selections": MOST_TAGS, "key": f"{_TAGS}.{run.id}"}
+    hint = "Choose tags or type new ones"
+    tags = st.multiselect("Tags", sorted(known), list(before.tags), placeholder=hint, select_all=False, **free)
+    meaning = "Listed only with “Show hidden”. Links to it work."
+    is_hidden = st.checkbox("Hidden", before.is_hidden, key=f"{_HIDDEN}.{run.id}", help=meaning)
     st.caption("Saved on this server for everybody who uses it. The profile is not changed.")
     if st.button("Save", type="primary", key=_SAVE):
         tidy = tuple(dict.fromkeys(" ".join(tag.split())[:LONGEST_TAG].strip() for tag in tags if tag.split()))
@@ -290,7 +259,7 @@ def _save(view: Page, run: FoundRun, annotation: Annotation, before: Annotation)
         st.error(as_markdown(error))
         return
     if annotation.is_hidden:
-        state.choose(state.chosen().without(run.id))
+        state.choose(state.current().without(run.id))
     _close()
     st.rerun()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from types import MappingProxyType
 
 import pandas as pd
 import streamlit as st
@@ -13,8 +14,9 @@ from tfcompare.compare.matching.manual import Name, names_of_rows
 from tfcompare.compare.pair import Pair
 from tfcompare.run import Run
 from tfcompare.schema import SIDES
-from tfcompare.ui.pages import timeline, timeline_steps
+from tfcompare.ui.pages import timeline
 from tfcompare.ui.widgets import manual
+from tfcompare.ui.widgets.blocks import file_button
 from tfcompare.ui.widgets.renderer import Acts
 from tfcompare.views.csv_files import file_stem, gzipped, spreadsheet_csv_of
 from tfcompare.views.kernels import details as kernel_details
@@ -24,11 +26,6 @@ from tfcompare.views.ops.figures import ops_of
 
 GZIP_FROM_ROWS = 200_000
 """A longer CSV is sent compressed: it would be as large as the profile itself."""
-
-
-def _manual_pairs(pair: Pair, readings: Mapping[str, str] | None = None) -> None:
-    """The list of manual pairs."""
-    manual.choices(pair, lambda name: (readings or {}).get(name, name))
 
 
 def _pair_op(pair: Pair, row: pd.Series) -> None:
@@ -43,19 +40,17 @@ def _pair_op(pair: Pair, row: pd.Series) -> None:
         time_us=float(row[f"self_time_us_{side}"]),
         match=str(row["match"]),
     )
-    address = partial(_op_address, str(row["host_or_device"]))
-    manual.of_row(pair, subject, manual.Rows(here, ("op_name",), "self_time_us", address))
-
-
-def _op_address(place: str, name: Name, kind: str, status: str) -> str:
-    """The key of the row of an op that it will be in."""
-    del status
-    return f"{place}:{kind}:{name[0]}"
+    place = row["host_or_device"]
+    rows = manual.Rows(here, ("op_name",), "self_time_us", lambda name, kind, _: f"{place}:{kind}:{name[0]}")
+    manual.of_row(pair, subject, rows)
 
 
 def _pair_kernel(pair: Pair, launches: pd.DataFrame, match: str, columns: tuple[str, ...]) -> None:
     """Widgets that pair the kernel or op of some launches manually, or separate it; nothing if a side has several."""
-    found = [_names(launches, side, columns) for side in SIDES]
+    found: list[list[Name]] = []
+    for side in SIDES:
+        own = [f"{column}_candidate" if side == "candidate" else column for column in columns]
+        found.append(list(dict.fromkeys(names_of_rows(of_side(launches, side), own))))
     if any(len(names) > 1 for names in found):
         return
     ours, theirs = (names[0] if names else None for names in found)
@@ -77,12 +72,6 @@ def kernel_address(name: Name, columns: tuple[str, ...], status: str) -> str:
     return str(kernel_details.kernel_key(row).iloc[0])
 
 
-def _names(launches: pd.DataFrame, side: str, columns: tuple[str, ...]) -> list[Name]:
-    """The names of the launches on one side."""
-    own = "_candidate" if side == "candidate" else ""
-    return list(dict.fromkeys(names_of_rows(of_side(launches, side), [f"{column}{own}" for column in columns])))
-
-
 def _memory_events(pair: Pair) -> None:
     """A button per run: every event of all its memories, as a file made on request."""
     with st.container(horizontal=True):
@@ -91,16 +80,11 @@ def _memory_events(pair: Pair) -> None:
             rows = event_count(run, host)
             if rows:
                 is_long = rows > GZIP_FROM_ROWS
-                st.download_button(
-                    f"CSV of the {side.role_in_text}'s events{' (compressed)' if is_long else ''}",
-                    partial(memory_events_csv, run, host, is_long),
-                    file_name=f"memory_timeline_{file_stem(run.name)}.csv{'.gz' if is_long else ''}",
-                    mime="application/gzip" if is_long else "text/csv",
-                    icon=":material/download:",
-                    on_click="ignore",
-                    help=f"{rows:,} events of all memories, in full precision",
-                    key=f"timeline_csv_{side.position > 0}",
-                )
+                label = f"CSV of the {side.role_in_text}'s events{' (compressed)' if is_long else ''}"
+                name = f"memory_timeline_{file_stem(run.name)}.csv{'.gz' if is_long else ''}"
+                make = partial(memory_events_csv, run, host, is_long)
+                meaning = f"{rows:,} events of all memories, in full precision"
+                file_button(label, make, name, f"timeline_csv_{side.position > 0}", meaning)
 
 
 def memory_events_csv(run: Run, host: str | None, is_long: bool) -> bytes:
@@ -118,12 +102,12 @@ def _open_row(pair: Pair, label: str, names: Mapping[str, str], opened: str) -> 
 
 
 LIVE: dict[str, Acts] = {
-    "manual_pairs": _manual_pairs,
+    "manual_pairs": lambda pair, readings=MappingProxyType({}): manual.choices(pair, lambda n: readings.get(n, n)),
     "pair_op": _pair_op,
     "pair_kernel": _pair_kernel,
     "memory_events": _memory_events,
     "open_row": _open_row,
     "timeline": timeline.show,
-    "timeline_steps": timeline_steps.choose_steps,
+    "timeline_steps": timeline.choose_steps,
     "typical_step": timeline.small,
 }

@@ -26,12 +26,14 @@ from tfcompare.query.tables import BASELINE, CANDIDATE, DIFF, REPEAT, RunTables,
 from tfcompare.render.inline import plain
 from tfcompare.run import Run
 from tfcompare.text import as_code, as_markdown, middle_ellipsis
+from tfcompare.ui.frame.header import chosen_steps
 from tfcompare.ui.frame.loading import QUIET_S, compared, fetch
 from tfcompare.ui.frame.selection import Selection
-from tfcompare.ui.frame.shell import Page, choose_steps, chosen_steps, stop
+from tfcompare.ui.frame.shell import Page, choose_steps, stop
 from tfcompare.ui.widgets import tables
+from tfcompare.ui.widgets.blocks import csv_of_rows
 from tfcompare.units import format_bytes, format_time_us
-from tfcompare.views.csv_files import defused, spreadsheet_csv
+from tfcompare.views.csv_files import defused
 
 MOST_ROWS = 10_000
 MOST_RESULT_BYTES = 16 * 2**20
@@ -45,6 +47,11 @@ _EDITOR = "tfcompare.query.editor"
 _READY = "tfcompare.query.ready"
 _ASKED = "tfcompare.query.asked"
 _OUTCOME = "tfcompare.query.outcome"
+_SQL_HELP = "One SELECT statement in DuckDB's dialect. Ctrl+Enter runs it. It can read only the tables below."
+_TABLE_HELP = (
+    "Each table has the rows of all chosen runs; the column `run` identifies the run. Those that end with `_diff` "
+    "compare the baseline with each candidate."
+)
 LONGEST_CELL = 1_000
 """The most characters of a text that are sent to the browser; the CSV contains the full text."""
 
@@ -61,12 +68,13 @@ _ROW = "row"
 def show(view: Page) -> None:
     """Show the page below its title."""
     tables = _tables(view)
-    st.selectbox(
-        "Example queries", range(len(PRESETS)), index=None, key=_READY, format_func=lambda i: PRESETS[i].title,
-        placeholder="Choose one to run it; you can then edit it", on_change=_take_ready,
-    )  # fmt: skip
+    titles, hint = [ready.title for ready in PRESETS], "Choose one to run it; you can then edit it"
+    choice: dict[str, Any] = {"key": _READY, "on_change": _take_preset, "placeholder": hint}
+    st.selectbox("Example queries", range(len(PRESETS)), index=None, format_func=titles.__getitem__, **choice)
     _follow_address(tables)
-    _editor()
+    with st.form("tfcompare-query", border=False):
+        st.text_area("SQL", key=_EDITOR, height=220, help=_SQL_HELP)
+        st.form_submit_button("Run", icon=":material/play_arrow:", type="primary", on_click=_take_editor)
     catalogue(tables)
     sql = st.session_state[_ASKED]
     of_diffs = id(tables.diffs.comparison) if isinstance(tables.diffs, DiffTables) else 0
@@ -92,11 +100,7 @@ def _tables(view: Page) -> RunTables:
     selection, readable = view.selection, [run for run in view.found if run.is_readable]
     if not readable:
         why = "; ".join(view.search.problems) or "none of the runs that were found can be read"
-        stop(
-            f"There is no run to query: {as_markdown(why)}.",
-            "Add a folder with runs on the home page.",
-        )
-    repeats = [repeat for _, repeat in selection.repeats]
+        stop(f"There is no run to query: {as_markdown(why)}.", "Add a folder with runs on the home page.")
     ids = list(selection.recordings) or ([readable[0].id] if len(readable) == 1 else [])
     if not ids:
         stop("No run is chosen.", "Choose one or more in the sidebar or on the home page.")
@@ -111,7 +115,9 @@ def _tables(view: Page) -> RunTables:
     if not runs:
         stop("None of the chosen runs can be read.", "Choose others in the sidebar.")
     choose_steps(view, runs)
-    roles = tuple(_role(run.id, ids[0], repeats, selection) for run in runs)
+    of_id = dict.fromkeys(ids, CANDIDATE) | {selection.baseline or ids[0]: BASELINE}
+    of_id |= dict.fromkeys((repeat for _, repeat in selection.repeats), REPEAT)
+    roles = tuple(of_id[run.id] for run in runs)
     diffs = _diffs(selection, runs, roles)
     names = ", ".join(as_code(run.name) for run in runs)
     of_diffs = "" if diffs is None else f", in diffs per {diffs.comparison.per_what}"
@@ -125,17 +131,10 @@ def _diffs(selection: Selection, runs: Sequence[Run], roles: Sequence[str]) -> D
     candidates = [run for run, role in zip(runs, roles, strict=True) if role == CANDIDATE]
     if baseline is None or not candidates:
         return None
-    of_all = replace(
-        selection, baseline=baseline.id, candidates=tuple(run.id for run in candidates), per="step", host=None
-    )
+    ids = tuple(run.id for run in candidates)
+    of_all = replace(selection, baseline=baseline.id, candidates=ids, per="step", host=None)
     comparison, _ = compared(of_all, {run.id: run for run in runs})
     return DiffTables(comparison)
-
-
-def _role(run_id: str, first: str, repeats: Sequence[str], selection: Selection) -> str:
-    if run_id in repeats:
-        return REPEAT
-    return BASELINE if run_id == (selection.baseline or first) else CANDIDATE
 
 
 def _follow_address(tables: RunTables) -> None:
@@ -152,18 +151,9 @@ def _follow_address(tables: RunTables) -> None:
         st.session_state[_EDITOR] = st.session_state[_ASKED]
 
 
-def _editor() -> None:
-    with st.form("tfcompare-query", border=False):
-        st.text_area(
-            "SQL", key=_EDITOR, height=220,
-            help="One SELECT statement in DuckDB's dialect. Ctrl+Enter runs it. It can read only the tables below.",
-        )  # fmt: skip
-        st.form_submit_button("Run", icon=":material/play_arrow:", type="primary", on_click=_take_editor)
-
-
-def _take_ready() -> None:
+def _take_preset() -> None:
     chosen = st.session_state[_READY]
-    # Streamlit also calls this for what was chosen before, if the page was interrupted before the widget was drawn.
+    # As in `sidebar.changed`, it may be what was chosen before.
     if chosen is not None and PRESETS[chosen].sql != st.session_state[_ASKED]:
         _ask_new(PRESETS[chosen].sql)
 
@@ -236,15 +226,9 @@ def show_answer(answer: Answer, runs: RunTables, *, nothing: str, limits: Limits
     shown = [_shown(str(name), str(label), cells[name]) for name, label in zip(cells, frame, strict=False)]
     if frame.shape[1] > MOST_COLUMNS:
         st.caption(f"The first {MOST_COLUMNS} of {frame.shape[1]:,} columns; the CSV has all.")
-    ordered, _ = tables.sortable(
-        cells.assign(**{_ROW: range(len(cells))}), shown, key=f"query {answer.names}", readings=readings
-    )
-    st.download_button(
-        "CSV of this row" if len(frame) == 1 else f"CSV of these {len(frame):,} rows",
-        lambda: spreadsheet_csv(frame.iloc[ordered[_ROW]]),
-        file_name="query.csv", mime="text/csv", icon=":material/download:", on_click="ignore", key="query_csv",
-        help="The rows in the order of the table above, all pages of it, in full precision",
-    )  # fmt: skip
+    numbered = cells.assign(**{_ROW: range(len(cells))})
+    ordered, _ = tables.sortable(numbered, shown, key=f"query {answer.names}", readings=readings)
+    csv_of_rows(frame.iloc[ordered[_ROW]], "query.csv", "query_csv", "The rows in the order of the table above")
 
 
 def size_of(answer: Answer, limits: Limits) -> str:
@@ -266,20 +250,14 @@ def for_screen(frame: pd.DataFrame) -> pd.DataFrame:
         values = frame[name]
         if values.dtype == "str":
             values = values.str.slice(0, LONGEST_CELL)
-        elif values.dtype.kind in "iuf" and _is_extreme(values):
-            values = values.map(_written, na_action="ignore").astype("str")
+        elif values.dtype.kind in "iuf":
+            sizes = np.abs(values.to_numpy(dtype=np.float64, na_value=0))
+            largest = sizes[np.isfinite(sizes)].max(initial=0)
+            if largest > LARGEST or 0 < largest < SMALLEST or not np.isfinite(sizes).all():
+                digits = values.map(lambda n: f"{n:.6g}" if isinstance(n, float) else str(n), na_action="ignore")
+                values = digits.astype("str")
         out[name] = values
     return pd.DataFrame(out, index=frame.index)
-
-
-def _is_extreme(values: pd.Series) -> bool:
-    sizes = np.abs(values.to_numpy(dtype=np.float64, na_value=0))
-    largest = sizes[np.isfinite(sizes)].max(initial=0)
-    return bool(largest > LARGEST or 0 < largest < SMALLEST or not np.isfinite(sizes).all())
-
-
-def _written(number: float) -> str:
-    return f"{number:.6g}" if isinstance(number, float) else str(number)
 
 
 def _shown(name: str, label: str, cells: pd.Series) -> tables.Shown:
@@ -299,28 +277,17 @@ def _meaning(label: str) -> str:
     return meanings.pop() if len(meanings) == 1 else ""
 
 
-_TABLE = "tfcompare.query.table"
-
-
 def catalogue(tables: RunTables) -> None:
     """An expander with a table selector and the columns of the selected table."""
     with st.expander("Tables and columns", icon=":material/table_rows:"):
         known, columns = every_table(), tables.columns()
-        name = st.selectbox(
-            "Table", list(columns), key=_TABLE, width=420,
-            help="Each table has the rows of all chosen runs; the column `run` identifies the run. Those that end with "
-            "`_diff` compare the baseline with each candidate.",
-        )  # fmt: skip
+        name = st.selectbox("Table", list(columns), key="tfcompare.query.table", width=420, help=_TABLE_HELP)
         st.caption(known[name.removesuffix(DIFF)].meaning)
-        st.dataframe(
-            columns_of(name) if name in known else columns_of_diff(name, columns[name], tables),
-            hide_index=True, height="content", key="tfcompare.query.columns",
-            column_config={
-                "Column": st.column_config.TextColumn(width=220),
-                "Type": st.column_config.TextColumn(width=100),
-                "Unit": st.column_config.TextColumn(width=70),
-            },
-        )  # fmt: skip
+        shown = columns_of(name) if name in known else columns_of_diff(name, columns[name], tables)
+        pixels = {"Column": 220, "Type": 100, "Unit": 70}
+        widths = {label: st.column_config.TextColumn(width=width) for label, width in pixels.items()}
+        look: dict[str, Any] = {"hide_index": True, "height": "content", "column_config": widths}
+        st.dataframe(shown, key="tfcompare.query.columns", **look)
 
 
 def columns_of_diff(name: str, types: Mapping[str, str], tables: RunTables) -> pd.DataFrame:

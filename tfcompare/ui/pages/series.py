@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from time import monotonic
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -77,9 +77,12 @@ def _choose(view: Page) -> tuple[tuple[FoundRun, ...], Metric, str]:
     found = tool.ordered(view.search.without_hidden())
     if len(found) < FEWEST:
         _stop_without_series(view, f"A series needs at least {FEWEST} runs, and there are {len(view.found)}.")
-    programs = _with_enough_runs(view, found)
+    large = [program for program, count in Counter(programs_of(found).values()).items() if count >= FEWEST]
+    if not large:
+        why = f"A series needs at least {FEWEST} runs of one program; no program here has that many."
+        _stop_without_series(view, why)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        of_program = _of_program(found, programs)
+        of_program = _of_program(found, large)
         metric = _metric()
         by, runs = _filtered(view, of_program)
     others = len(found) - len(of_program)
@@ -106,30 +109,16 @@ def _stop_without_series(view: Page, why: str) -> NoReturn:
     st.stop()
 
 
-def _with_enough_runs(view: Page, found: Sequence[FoundRun]) -> list[Program]:
-    """The programs that have enough runs; stops the page without any."""
-    large = [program for program, count in Counter(programs_of(found).values()).items() if count >= FEWEST]
-    if not large:
-        _stop_without_series(
-            view, f"A series needs at least {FEWEST} runs of one program; no program here has that many."
-        )
-    return large
-
-
 def _of_program(found: Sequence[FoundRun], large: Sequence[Program]) -> list[FoundRun]:
     """The runs of the chosen one of the `large` programs; which one is only asked if there are several."""
     programs = programs_of(found)
     chosen = most_frequent([program for program in programs.values() if program in large])
     if len(large) > 1:
-        chosen = _asked(sorted(large), chosen)
+        offered = sorted(large)
+        texts, usual = [program.text for program in offered], offered.index(chosen)
+        bound: dict[str, Any] = {"key": "program", "bind": "query-params", "help": _NAMING}
+        chosen = offered[texts.index(st.selectbox("Program", texts, usual, width=230, **bound))]
     return [run for run in found if programs[run.id] == chosen]
-
-
-def _asked(programs: Sequence[Program], usual: Program) -> Program:
-    texts = [program.text for program in programs]
-    text = st.selectbox("Program", texts, index=programs.index(usual), key="program", bind="query-params", width=230,
-                        help=_NAMING)  # fmt: skip
-    return programs[texts.index(text)]
 
 
 def _metric() -> Metric | None:
@@ -140,10 +129,9 @@ def _metric() -> Metric | None:
         return Metric(kind, labels[st.selectbox("Part", list(labels), key="part", bind="query-params", width=200)])
     if kind not in (tool.OP, tool.KERNEL):
         return Metric(kind)
-    pattern = st.text_input(
-        "Name", key="pattern", bind="query-params", placeholder="*Conv2D*", width=220,
-        help="Name or, of ops, type; * stands for any text. The times of all that match are added up.",
-    )  # fmt: skip
+    meaning = "Name or, of ops, type; * stands for any text. The times of all that match are added up."
+    bound: dict[str, Any] = {"key": "pattern", "bind": "query-params", "placeholder": "*Conv2D*", "width": 220}
+    pattern = st.text_input("Name", help=meaning, **bound)
     return Metric(kind, pattern.strip()) if pattern and pattern.strip() else None
 
 
@@ -151,16 +139,13 @@ def _filtered(view: Page, found: Sequence[FoundRun]) -> tuple[str, list[FoundRun
     """(the metadata that orders the runs, the runs that match the filters in that order)."""
     tags = {run.id: view.search.tags(run) for run in found}
     options = sorted({tag for each in tags.values() for tag in each if not tag.startswith(f"{COMMIT}=")})
-    words = st.text_input(
-        "Runs", key="runs", bind="query-params", placeholder="words or tags", width=190,
-        icon=":material/filter_alt:", help="Only runs with all of these words in their name, path, hosts or tags",
-    )  # fmt: skip
+    look: dict[str, Any] = {"bind": "query-params", "icon": ":material/filter_alt:", "placeholder": "words or tags"}
+    look |= {"help": "Only runs with all of these words in their name, path, hosts or tags"}
+    words = st.text_input("Runs", key="runs", width=190, **look)
     wanted = set()
     if options:
-        wanted = set(
-            st.multiselect("Tags", options, key="tags", bind="query-params", width=170, placeholder="Any",
-                           select_all=False)
-        )  # fmt: skip
+        look = {"bind": "query-params", "placeholder": "Any", "select_all": False}
+        wanted = set(st.multiselect("Tags", options, key="tags", width=170, **look))
     keys = sorted({key for run in found for key, _ in run.metadata.values})
     by = _BY_TIME
     if keys:

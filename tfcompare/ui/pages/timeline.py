@@ -1,18 +1,25 @@
-"""What acts on the timeline page: the drawing, and what it was asked for; and the typical step of the Overview."""
+"""What acts on the timeline page: the drawing, what it was asked for, and which step of each run it compares; and the
+typical step of the Overview."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 from zlib import crc32
 
+import pandas as pd
 import streamlit as st
 
 from tfcompare.compare.pair import Pair
 from tfcompare.errors import TfcompareError
 from tfcompare.text import as_code, as_markdown, middle_ellipsis
+from tfcompare.ui.frame import sidebar
+from tfcompare.ui.frame import state as selection
 from tfcompare.ui.pages import timeline_panels
 from tfcompare.ui.widgets.links import show_link
 from tfcompare.ui.widgets.timeline import State, address_of, show_timeline, state_of
+from tfcompare.units import format_time_us
 from tfcompare.views import links
 from tfcompare.views.links import BESIDE, HOST, Moment, host_text
 from tfcompare.views.timeline import words as sentences
@@ -26,8 +33,10 @@ from tfcompare.views.timeline.view import (
     Options,
     aligned_at,
     compare_steps,
+    hosts_of,
     key_of,
     opened,
+    step_choices,
 )
 from tfcompare.xspace.space import PS_PER_US
 
@@ -43,14 +52,14 @@ _LAST = "timeline_last"
 def arrive(pair: Pair) -> None:
     """Remove steps, spans and times of the runs that were drawn before from the page's address, and open the timelines.
 
-    Values from a link to this pair stay as they are. Older links name a host of the baseline without its letter.
+    Values from a link to this pair stay as they are.
     """
     last_ids, last = st.session_state.get(_LAST, (None, {}))
     if last_ids not in (None, _ids(pair)):
         for name, value in last.items():
             if st.query_params.get(name) == value:
                 st.query_params.pop(name)
-    name = st.query_params.get(HOST)
+    name = st.query_params.get(HOST)  # older links name a host of the baseline without its letter
     if name in pair.baseline.host_names and name not in first_hosts(pair):
         st.session_state[HOST] = st.query_params[HOST] = host_text(pair, pair.baseline, name)
     with st.spinner("Laying out the timeline …"):
@@ -73,7 +82,7 @@ def show(pair: Pair, options: Options) -> None:
     st.session_state[_LAST] = _ids(pair), {name: address[name] for name in (*OF_HOSTS, *STEPS) if name in address}
     labels = compared.canvas_labels(timeline_panels.in_words(aligned, state, shown.names))
     jumps = sentences.jumps(aligned, state.look, compared.places)
-    show_timeline(aligned, state, labels, key=key, token=token, jumps=jumps)
+    show_timeline(aligned, state, labels, jumps, key, token)
     timeline_panels.show_selected(shown, aligned, state)
     timeline_panels.show_range(compared, state)
     timeline_panels.traces(shown.pair, aligned, state)
@@ -102,7 +111,7 @@ def small(pair: Pair) -> None:
     state = state_of(key, token, from_address=False)
     state = replace(state, look=replace(state.look, rows=SMALL_ROWS))
     jumps = sentences.jumps(aligned, state.look, compared.places)
-    show_timeline(aligned, state, compared.canvas_labels(), key=key, token=token, compact=True, jumps=jumps)
+    show_timeline(aligned, state, compared.canvas_labels(), jumps, key, token, compact=True)
 
 
 def _ids(pair: Pair) -> list[str]:
@@ -146,3 +155,54 @@ def _named(aligned: Aligned) -> tuple[int, int] | None:
                 st.info(f"{as_code(middle_ellipsis(name, LINK_LETTERS))} does not start in the compared step.")
             return selected
     return None
+
+
+def choose_steps(pair: Pair, options: Options) -> None:
+    """The widgets that choose a step of each side, or a common one of two hosts; nothing without steps."""
+    shown = hosts_of(pair, options)
+    sides = zip(STEPS, shown.marks, opened(shown).sides, strict=False)
+    offered = [(*of, steps) for number, of in enumerate(sides) if (steps := step_choices(pair, options, number))]
+    every = {key: side.steps[side.steps["step"].astype(str).isin(list(steps))] for key, _, side, steps in offered}
+    compared = {key: str(getattr(options, key)) for key in every}
+    for key, mark, *_ in offered:
+        columns = (every[key][name].tolist() for name in ("step", "position", "duration_ps"))
+        labels = {str(n): f"{at} · {format_time_us(ps / PS_PER_US)}" for n, at, ps in zip(*columns, strict=True)}
+        st.session_state[key] = shown_step = compared[key]
+        meaning = f"By position in the run; the program calls it {shown_step}. By default the typical step: the one "
+        args = (key, shown_step, lambda step, key=key: _choose({key: step}))
+        changes: dict[str, Any] = {"key": key, "on_change": sidebar.changed, "args": args}
+        changes |= {"help": f"{meaning}nearest to the mean", "format_func": labels.__getitem__}
+        st.selectbox(f"Step of {mark}" if len(offered) > 1 else "Step", list(labels), width=130, **changes)
+    if offered:
+        with st.container(horizontal=True, wrap=False, width="content", gap="xsmall"):
+            for side, which, by in (("left", "Previous", -1), ("right", "Next", 1)):
+                icon, args = f":material/chevron_{side}:", (every, compared, by)
+                st.button("", icon=icon, help=f"{which} step", on_click=_move, args=args)
+            st.button("Longest", help="The longest step of each run", on_click=_longest, args=(every,))
+
+
+def _choose(steps: Mapping[str, str]) -> None:
+    """Choose steps, and show them whole."""
+    st.query_params.update(steps)
+    st.query_params.pop("window", None)
+
+
+def _move(every: Mapping[str, pd.DataFrame], compared: Mapping[str, str], by: int) -> None:
+    """Choose the next or previous step of each side, as long as both have one."""
+    found = {}
+    for key, steps in every.items():
+        numbers = steps["step"].astype(str).tolist()
+        linked = st.query_params.get(key, "")  # a click before this one may not be drawn yet
+        at = numbers.index(linked if linked in numbers else compared[key]) + by
+        if not 0 <= at < len(numbers):
+            return
+        found[key] = numbers[at]
+    _choose(found)
+
+
+def _longest(every: Mapping[str, pd.DataFrame]) -> None:
+    longest = {}
+    for key, steps in every.items():
+        counted = steps if selection.wish().step_kind is None else steps[steps["included"].astype(bool)]
+        longest[key] = str(counted["step"].iloc[int(counted["duration_ps"].argmax())])
+    _choose(longest)

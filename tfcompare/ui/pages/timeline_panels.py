@@ -14,6 +14,7 @@ import streamlit as st
 from tfcompare.compare.pair import Pair
 from tfcompare.text import as_code, as_markdown, middle_ellipsis
 from tfcompare.ui.widgets import perfetto
+from tfcompare.ui.widgets.blocks import file_button
 from tfcompare.ui.widgets.links import show_link
 from tfcompare.ui.widgets.perfetto import show_perfetto
 from tfcompare.ui.widgets.tables import sortable
@@ -53,9 +54,8 @@ def show_selected(sides: ShownHosts, aligned: Aligned, state: State) -> None:
     """The selected span and its partner, side by side."""
     spans = select(aligned, *state.selected) if state.selected else []
     if not spans:
-        st.caption(
-            "Click a span to see its times, its partner and what launched it. Drag on the ruler to measure a range."
-        )
+        hint = "Click a span to see its times, its partner and what launched it."
+        st.caption(f"{hint} Drag on the ruler to measure a range.")
         return
     one = next(side for side in spans if side)
     st.markdown(f"##### {as_code(middle_ellipsis(one.op_name or one.name, HEADING_LETTERS))}")
@@ -138,26 +138,16 @@ def show_range(compared: Compared, state: State) -> None:
     st.markdown(f"##### {heading.text}", help=heading.help)
     st.markdown(covered.text)
     ordered, _ = sortable(table.rows, table.columns, key="timeline_range", address=table.address)
-    st.download_button(
-        "CSV",
-        lambda: spreadsheet_csv(ordered),
-        file_name=f"{file_stem(compared.shown.pair.baseline.name)}_range.csv",
-        mime="text/csv",
-        icon=":material/download:",
-        on_click="ignore",
-        key="timeline_range_csv",
-    )
+    name = f"{file_stem(compared.shown.pair.baseline.name)}_range.csv"
+    file_button("CSV", lambda: spreadsheet_csv(ordered), name, "timeline_range_csv")
 
 
 def traces(pair: Pair, aligned: Aligned, state: State) -> None:
     """The whole timelines as a file for Perfetto, and what is in the window in Perfetto itself if it is installed."""
-    names = "_".join(run.name for _, run in pair.shown)
+    name = f"{file_stem('_'.join(run.name for _, run in pair.shown))}.json.gz"
+    meaning = "All that is on this axis, for ui.perfetto.dev or chrome://tracing; as `tfcompare trace` writes it"
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.download_button(
-            "Trace for Perfetto", partial(_trace, pair, aligned), icon=":material/download:", on_click="ignore",
-            file_name=f"{file_stem(names)}.json.gz", mime="application/gzip", key="timeline_trace",
-            help="All that is on this axis, for ui.perfetto.dev or chrome://tracing; as `tfcompare trace` writes it",
-        )  # fmt: skip
+        file_button("Trace for Perfetto", partial(_trace, pair, aligned), name, "timeline_trace", meaning)
         is_open = perfetto.folder() is not None and st.toggle(
             "Perfetto", key="perfetto_open", help="Show the spans of this window in Perfetto, which runs on this server"
         )

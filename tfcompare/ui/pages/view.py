@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import streamlit as st
 
 from tfcompare.compare.pair import Pair
@@ -14,7 +16,6 @@ from tfcompare.ui.pages.live import LIVE
 from tfcompare.ui.widgets.renderer import Renderer
 from tfcompare.views import registry
 from tfcompare.views.candidates import view as candidates
-from tfcompare.views.view import View
 
 
 def show(name: str) -> None:
@@ -32,18 +33,13 @@ def show(name: str) -> None:
         if name == "timeline":
             timeline.arrive(pair)
         if why_not := view.why_not(pair):
-            _nothing(shown, view, pair, why_not)
+            st.info(f"{why_not} {view.remedy}")
+            Renderer(pair, LIVE).show_all(view.instead(pair))
+            sidebar.link(sidebar.HOME, "Choose other runs", shown.selection, icon=":material/home:")
         else:
             Renderer(pair, LIVE).show_view(view)
         if several and name == "overview":
             Renderer(pair, LIVE).show_view(candidates.OVER_TIME)
-
-
-def _nothing(shown: Page, view: View, pair: Pair, why_not: str) -> None:
-    """Why there is nothing to show, what to do, and where to go."""
-    st.info(f"{why_not} {view.remedy}")
-    Renderer(pair, LIVE).show_all(view.instead(pair))
-    sidebar.link(sidebar.HOME, "Choose other runs", shown.selection, icon=":material/home:")
 
 
 def comparison_of(view: Page) -> Comparison:
@@ -58,13 +54,8 @@ def choose_pair(comparison: Comparison) -> Pair:
     chosen = None
     if len(comparison.sides) > 2:
         candidates = {side.run.id: side for side in comparison.sides[1:]}
-        chosen = st.segmented_control(
-            "Candidate shown in detail",
-            list(candidates),
-            default=next(iter(candidates)),
-            required=True,
-            format_func=lambda run_id: f"{candidates[run_id].letter} · {candidates[run_id].name}",
-            key="detail",
-            bind="query-params",
-        )
+        labels = {run_id: f"{side.letter} · {side.name}" for run_id, side in candidates.items()}
+        bound: dict[str, Any] = {"format_func": labels.__getitem__, "key": "detail", "bind": "query-params"}
+        label, first = "Candidate shown in detail", next(iter(labels))
+        chosen = st.segmented_control(label, list(labels), default=first, required=True, **bound)
     return pair_with(comparison, chosen)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from html import escape
+from typing import Literal
 
 import pandas as pd
 import streamlit as st
 
+from tfcompare.compare.stats.verdict import FASTER, SLOWER
 from tfcompare.text import as_markdown
 from tfcompare.ui.frame.narrow import is_narrow
 from tfcompare.ui.widgets.table_layout import (
@@ -18,14 +20,13 @@ from tfcompare.ui.widgets.table_layout import (
     PADDING_PIXELS,
     PAGE_PIXELS,
 )
+from tfcompare.units import format_ratio
 from tfcompare.views.blocks import Facts, Items, Text, Verdict
 from tfcompare.views.columns import innermost_first
-from tfcompare.views.csv_files import for_spreadsheet
-from tfcompare.views.verdict_marks import TONE_COLOURS, Tone
+from tfcompare.views.csv_files import for_spreadsheet, spreadsheet_csv
+from tfcompare.views.verdict_marks import TONE_COLOURS, Judged, word_of
 
-BADGES: dict[Tone, str] = {
-    "better": "blue", "likely-better": "blue", "worse": "orange", "likely-worse": "orange", "neutral": "gray",
-}  # fmt: skip
+Badge = Literal["blue", "orange", "gray"]
 MOST_ITEMS = 3
 """Items of a list on the first screen; the others are behind one more click."""
 FEWEST_NAME_PIXELS = 130
@@ -39,7 +40,8 @@ def show_verdict(found: Verdict) -> None:
     """The badge and the answer, and what it is based on."""
     with st.container(horizontal=True, vertical_alignment="center"):
         if found.badge:
-            st.badge(found.badge, color=BADGES[found.tone])  # type: ignore[arg-type]
+            colour: Badge = "blue" if "better" in found.tone else "orange" if "worse" in found.tone else "gray"
+            st.badge(found.badge, color=colour)
         st.markdown(f"### {found.headline}", help=found.help or None, width="stretch")
     if found.basis:
         st.caption(" ".join(found.basis), help=found.details or None)
@@ -54,7 +56,7 @@ def show_text(block: Text) -> None:
     elif block.clears:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(block.text, width="content")
-            st.button("Show all", key=f"clear {block.clears}", on_click=partial(_clear, block.clears))
+            st.button("Show all", key=f"clear {block.clears}", on_click=partial(clear, block.clears))
     else:
         mark = "### " if block.look == "headline" else ""
         st.markdown(f"{mark}{block.text}", help=block.help or None)
@@ -69,8 +71,40 @@ def show_diff(text: str) -> None:
     st.html(f'<pre style="font-size: 0.85rem; white-space: pre-wrap; overflow-wrap: anywhere">{"".join(lines)}</pre>')
 
 
-def _clear(address: str) -> None:
+def clear(address: str) -> None:
+    """Remove a parameter of the page's URL."""
     st.query_params.pop(address, None)
+
+
+def show_verdicts(rows: Sequence[Judged]) -> None:
+    """A badge with the verdict and ratio of each row, its 95 % confidence interval, and what it is based on as help."""
+    with st.container(horizontal=True, gap="medium"):
+        for row in rows:
+            verdict, name = row.verdict, as_markdown(row.name)
+            colour = {FASTER: "blue", SLOWER: "orange"}.get(verdict.word, "gray")
+            word, reason = as_markdown(word_of(verdict)), as_markdown(verdict.reason)
+            if verdict.has_interval:
+                interval = f"95 % CI {format_ratio(verdict.low)}–{format_ratio(verdict.high)}"
+                line = f"{name} :{colour}-badge[{word} {format_ratio(verdict.ratio)}] {interval}"
+                st.markdown(line, help=f"{reason}.", width="content")
+            else:
+                st.markdown(f"{name} :{colour}-badge[{word}] {reason}", width="content")
+    for caveat in dict.fromkeys(row.verdict.caveat for row in rows if row.verdict.caveat):
+        st.markdown(f"**But {as_markdown(caveat)}.**")
+
+
+def csv_of_rows(
+    cells: pd.DataFrame, name: str, key: str, what: str = "The rows, columns, words and order of the table above"
+) -> None:
+    """A button for the rows and columns that a table shows. Columns keep their machine names, which have the unit."""
+    label = "CSV of this row" if len(cells) == 1 else f"CSV of these {len(cells):,} rows"
+    file_button(label, lambda: spreadsheet_csv(cells), name, key, f"{what}, all pages of it, in full precision")
+
+
+def file_button(label: str, make: Callable[[], bytes], name: str, key: str, help: str | None = None) -> None:
+    """A button that downloads the file that `make` returns, which is called on request: CSV, or compressed (`.gz`)."""
+    mime, icon = "application/gzip" if name.endswith(".gz") else "text/csv", ":material/download:"
+    st.download_button(label, make, name, mime, key, help, on_click="ignore", icon=icon)
 
 
 def show_small_table(facts: Facts) -> None:
@@ -79,9 +113,9 @@ def show_small_table(facts: Facts) -> None:
     if facts.header[0]:
         st.markdown(f"**{facts.header[0]}**", help=facts.help or None)
     # A cell is Markdown, and may be a name from a profile unless it is a number.
-    kept = _kept(facts)
-    rows = [[row[i] if i in facts.numbers else as_markdown(row[i]) for i in kept] for row in facts.rows]
-    header = ["", *(as_markdown(facts.header[i]) for i in kept[1:])]
+    columns = _fitting_columns(facts)
+    rows = [[row[i] if i in facts.numbers else as_markdown(row[i]) for i in columns] for row in facts.rows]
+    header = ["", *(as_markdown(facts.header[i]) for i in columns[1:])]
     st.table(pd.DataFrame(rows, columns=header, dtype="str").set_index(""), width="content")
     if facts.note:
         st.caption(facts.note)
@@ -105,15 +139,16 @@ def show_facts(facts: Facts, *, key: str, help: str | None = None) -> str | None
     """
     st.subheader(facts.header[0], anchor=False, help=help)
     ids = [one.id for one in facts.findings]
-    kept = _kept(facts)
-    labels = ["" if i == 0 else facts.header[i] for i in kept]
-    frame = pd.DataFrame([[row[i] for i in kept] for row in facts.rows], columns=labels, dtype="str")
-    texts = [label for i, label in zip(kept, labels, strict=True) if i not in facts.numbers]
+    columns = _fitting_columns(facts)
+    labels = ["" if i == 0 else facts.header[i] for i in columns]
+    frame = pd.DataFrame([[row[i] for i in columns] for row in facts.rows], columns=labels, dtype="str")
+    texts = [label for i, label in zip(columns, labels, strict=True) if i not in facts.numbers]
     frame[texts] = for_spreadsheet(frame[texts])
     colours = [TONE_COLOURS.get(tone, "") for tone in facts.tones] or [""] * len(frame)
     others: list[Hashable] = [*labels[1:]]
     coloured = frame.style.apply(lambda _: [f"color: {c}" if c else "" for c in colours], subset=others)
-    pixels = [_pixels([label, *frame[label]]) for label in labels]
+    letters = [max(map(len, [label, *frame[label]])) for label in labels]
+    pixels = [round(one * LETTER_PIXELS) + PADDING_PIXELS for one in letters]
     page = NARROW_PAGE_PIXELS if is_narrow() else PAGE_PIXELS
     pixels[0] = max(min(pixels[0], page - MARKER_PIXELS - sum(pixels[1:])), FEWEST_NAME_PIXELS)
     chosen = st.query_params.get(f"{key}_row")
@@ -125,7 +160,7 @@ def show_facts(facts: Facts, *, key: str, help: str | None = None) -> str | None
         height="content",
         column_config={
             label: st.column_config.TextColumn(width=width, alignment="right" if i in facts.numbers else None)
-            for i, label, width in zip(kept, labels, pixels, strict=True)
+            for i, label, width in zip(columns, labels, pixels, strict=True)
         },
         on_select=partial(_on_select, key, ids) if ids else "ignore",
         selection_mode="single-row",
@@ -135,13 +170,9 @@ def show_facts(facts: Facts, *, key: str, help: str | None = None) -> str | None
     return chosen if chosen in ids else None
 
 
-def _kept(facts: Facts) -> list[int]:
+def _fitting_columns(facts: Facts) -> list[int]:
     """The columns that the page has room for."""
     return [i for i in range(len(facts.header)) if not (is_narrow() and i in facts.optional)]
-
-
-def _pixels(texts: list[str]) -> int:
-    return round(max(map(len, texts)) * LETTER_PIXELS) + PADDING_PIXELS
 
 
 def _on_select(key: str, ids: list[str]) -> None:
@@ -149,4 +180,4 @@ def _on_select(key: str, ids: list[str]) -> None:
     if rows:
         st.query_params[f"{key}_row"] = ids[rows[0]]
     else:
-        st.query_params.pop(f"{key}_row", None)
+        clear(f"{key}_row")

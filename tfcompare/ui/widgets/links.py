@@ -26,15 +26,13 @@ def show_link(subject: Pair | Series, link: Link) -> None:
     """A link to the page of a view that shows the same pair, or the runs of the link."""
     title = view(link.view).title
     page = next(path for path in sidebar.page_files() if sidebar.page_title(path) == title)
-    selection = state.chosen()
+    selection = state.current()
     if link.host is not None or link.every_host:
         selection = replace(selection, host=link.host)
     if link.runs is not None:
         baseline, candidate = link.runs
         selection = replace(selection, baseline=baseline, candidates=(candidate,), repeats=(), host=None)
-    detail = {}
+    more = dict(link.parameters)
     if isinstance(subject, Pair) and len(subject.among.sides) > 2:
-        detail = {"detail": subject.candidate.id}
-    sidebar.link(
-        f"pages/{page.name}", link.label, selection, icon=sidebar.ICONS[title], more=detail | dict(link.parameters)
-    )
+        more = {"detail": subject.candidate.id} | more
+    sidebar.link(f"pages/{page.name}", link.label, selection, icon=sidebar.ICONS[title], more=more)

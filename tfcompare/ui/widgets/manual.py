@@ -86,11 +86,9 @@ def _separate_button(pair: Pair, subject: Subject, ours: Name, theirs: Name, row
         other = "" if ours == theirs else f" with {as_code(_label(theirs, rows.readable))}"
         how = f": **{MATCH_WORDS[match]}**, {MATCH_MEANINGS[match]}" if match in MATCH_WORDS else ""
         st.caption(f"Paired{other}{how}.", width="content")
-        if st.button(
-            "Separate", icon=":material/link_off:", key="by_hand_part",
-            help="Show them as removed and added, on every page. “Manual pairs” below the table undoes it.",
-            on_click=partial(_apply, pair, ManualChoice(False, ours, theirs), rows.address(ours, kind, "removed")),
-        ):  # fmt: skip
+        meaning = "Show them as removed and added, on every page. “Manual pairs” below the table undoes it."
+        apply = partial(_apply, pair, ManualChoice(False, ours, theirs), rows.address(ours, kind, "removed"))
+        if st.button("Separate", icon=":material/link_off:", key="by_hand_part", help=meaning, on_click=apply):
             st.rerun()
 
 
@@ -98,28 +96,22 @@ def _partner_choice(pair: Pair, subject: Subject, side: str, alike: pd.DataFrame
     name = subject.baseline or subject.candidate or ()
     per = "in total" if pair.per == "run" else f"per {pair.per_what}"
     shown = alike.head(MOST_OFFERED)
-    labels = {
-        other: " · ".join(
-            filter(None, [_label(other, rows.readable), kind, f"{format_value(time_us, 'µs')} {per}"]),
-        )
-        for other, kind, time_us in zip(shown["name"], shown["kind"], shown["time_us"], strict=True)
-    }
+    kinds = dict(zip(shown["name"], shown["kind"], strict=True))
+    labels = {}
+    for other, kind, time_us in zip(shown["name"], shown["kind"], shown["time_us"], strict=True):
+        parts = [_label(other, rows.readable), kind, f"{format_value(time_us, 'µs')} {per}"]
+        labels[other] = " · ".join(filter(None, parts))
     left_out = f" Shown: the {len(shown)} most similar of {len(alike):,}." if len(alike) > len(shown) else ""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        other = st.selectbox(
-            f"Pair with an unmatched row of the {side}", list(labels), width=640,
-            format_func=lambda o: labels.get(o, ""),
-            key=f"by_hand_with {side} {name}",
-            help=f"Rows without a counterpart, the most similar first.{left_out}",
-        )  # fmt: skip
+        label, key = f"Pair with an unmatched row of the {side}", f"by_hand_with {side} {name}"
+        meaning, text_of = f"Rows without a counterpart, the most similar first.{left_out}", lambda o: labels.get(o, "")
+        other = st.selectbox(label, list(labels), width=640, format_func=text_of, key=key, help=meaning)
         if other is not None:
             ours, theirs = (name, other) if side == "candidate" else (other, name)
-            kind = subject.kind if side == "candidate" else dict(zip(shown["name"], shown["kind"], strict=True))[other]
-            if st.button(
-                "Pair", icon=":material/link:", key="by_hand_pair",
-                help="Compare these two on every page. “Manual pairs” below the table undoes it.",
-                on_click=partial(_apply, pair, ManualChoice(True, ours, theirs), rows.address(ours, kind, "matched")),
-            ):  # fmt: skip
+            kind = subject.kind if side == "candidate" else kinds[other]
+            apply = partial(_apply, pair, ManualChoice(True, ours, theirs), rows.address(ours, kind, "matched"))
+            meaning = "Compare these two on every page. “Manual pairs” below the table undoes it."
+            if st.button("Pair", icon=":material/link:", key="by_hand_pair", help=meaning, on_click=apply):
                 st.rerun()
 
 
@@ -135,7 +127,7 @@ def choices(pair: Pair, readable: Readable = str) -> None:
     """
     if pair.is_single:
         return
-    selection = state.chosen()
+    selection = state.current()
     if selection.are_manual_pairs_lost:
         st.warning(
             "The link refers to manual pairs that it does not contain, so rows are paired automatically. Ask "
@@ -156,13 +148,24 @@ def choices(pair: Pair, readable: Readable = str) -> None:
                 icon=":material/link_off:",
             )
         with st.container(horizontal=True):
-            _file_buttons(pair, choices)
+            undo_all = partial(_set_choices, pair, ())
+            st.button("Undo all", icon=":material/undo:", key="by_hand_undo_all", on_click=undo_all)
+            st.download_button(
+                "Save as a file",
+                to_file(ChoicesOfPair(pair.baseline.id, pair.candidate.id, tuple(choices))),
+                file_name=f"{file_stem(f'pairs {pair.baseline.name} {pair.candidate.name}')}.json",
+                mime="application/json",
+                icon=":material/download:",
+                on_click="ignore",
+                key="by_hand_save",
+                help="Load it here again, or pass it to `tfcompare diff --pairs`",
+            )
+            _load_button(pair)
 
 
 def _load_button(pair: Pair) -> None:
-    with st.popover(
-        "Load manual pairs", icon=":material/upload_file:", key="by_hand_file", help="From a file saved on this page"
-    ):
+    icon, meaning = ":material/upload_file:", "From a file saved on this page"
+    with st.popover("Load manual pairs", icon=icon, key="by_hand_file", help=meaning):
         _upload(pair)
 
 
@@ -172,25 +175,9 @@ def _line(pair: Pair, number: int, choice: ManualChoice, choices: Sequence[Manua
     holds = "" if choice in pair.manual_pairs else " (no effect: a run has no such name)"
     left = [c for c in choices if c != choice]
     with st.container(horizontal=True, wrap=False, vertical_alignment="center"):
-        st.button(
-            "Undo", icon=":material/undo:", key=f"by_hand_undo {number}", on_click=partial(_set_choices, pair, left)
-        )
+        undo = partial(_set_choices, pair, left)
+        st.button("Undo", icon=":material/undo:", key=f"by_hand_undo {number}", on_click=undo)
         st.markdown(f"{ours} (baseline) **{verb}** {theirs} (candidate){holds}", width="stretch")
-
-
-def _file_buttons(pair: Pair, choices: Sequence[ManualChoice]) -> None:
-    st.button("Undo all", icon=":material/undo:", key="by_hand_undo_all", on_click=partial(_set_choices, pair, ()))
-    st.download_button(
-        "Save as a file",
-        to_file(ChoicesOfPair(pair.baseline.id, pair.candidate.id, tuple(choices))),
-        file_name=f"{file_stem(f'pairs {pair.baseline.name} {pair.candidate.name}')}.json",
-        mime="application/json",
-        icon=":material/download:",
-        on_click="ignore",
-        key="by_hand_save",
-        help="Load it here again, or pass it to `tfcompare diff --pairs`",
-    )
-    _load_button(pair)
 
 
 def _upload(pair: Pair) -> None:
@@ -209,12 +196,8 @@ def _upload(pair: Pair) -> None:
         return
     is_mirrored = (found.candidate, found.baseline) == (pair.baseline.id, pair.candidate.id)
     choices = [choice.mirrored for choice in found.choices] if is_mirrored else list(found.choices)
-    st.button(
-        f"Use these {len(choices)} pairs" if len(choices) != 1 else "Use this pair",
-        icon=":material/check:",
-        key="by_hand_use",
-        on_click=partial(_add, pair, choices),
-    )
+    label = f"Use these {len(choices)} pairs" if len(choices) != 1 else "Use this pair"
+    st.button(label, icon=":material/check:", key="by_hand_use", on_click=partial(_add, pair, choices))
 
 
 def _apply(pair: Pair, choice: ManualChoice, row: str) -> None:
@@ -225,12 +208,12 @@ def _apply(pair: Pair, choice: ManualChoice, row: str) -> None:
 
 
 def _add(pair: Pair, choices: Sequence[ManualChoice]) -> None:
-    before = of_runs(state.chosen().manual_pairs, pair.baseline.id, pair.candidate.id)
+    before = of_runs(state.current().manual_pairs, pair.baseline.id, pair.candidate.id)
     _set_choices(pair, [*before, *choices])
 
 
 def _set_choices(pair: Pair, choices: Sequence[ManualChoice]) -> None:
     """Set the choices for the pair."""
-    selection = state.chosen()
+    selection = state.current()
     manual_pairs = with_choices(selection.manual_pairs, pair.baseline.id, pair.candidate.id, choices)
     state.choose(replace(selection, manual_pairs=manual_pairs))

@@ -14,12 +14,22 @@ from streamlit.delta_generator import DeltaGenerator
 from tfcompare.compare.pair import Pair
 from tfcompare.text import as_code, middle_ellipsis
 from tfcompare.ui.frame.narrow import is_narrow
-from tfcompare.ui.widgets.blocks import show_diff, show_facts, show_items, show_small_table, show_text, show_verdict
+from tfcompare.ui.widgets.blocks import (
+    clear,
+    csv_of_rows,
+    file_button,
+    show_diff,
+    show_facts,
+    show_items,
+    show_small_table,
+    show_text,
+    show_verdict,
+    show_verdicts,
+)
 from tfcompare.ui.widgets.figures import draw
 from tfcompare.ui.widgets.links import show_links
 from tfcompare.ui.widgets.table_layout import PAGE_PIXELS
-from tfcompare.ui.widgets.tables import sortable
-from tfcompare.ui.widgets.verdict_line import verdict_lines
+from tfcompare.ui.widgets.tables import Shown, sortable
 from tfcompare.views.blocks import (
     Beside,
     Block,
@@ -140,7 +150,11 @@ class Renderer:
         """The table with its CSV files, and what opens for the selected row."""
         opens = table.opens
         if table.is_small:
-            self._small_table(table)
+            st.markdown(f"**{table.title}**")
+            _, chosen = self._sortable(table, *table.in_file(table.columns), table.title)
+            if opens:
+                st.caption(opens.hint)
+                self._open(opens, chosen, table.address)
             return
         with st.container(horizontal=True, vertical_alignment="center"):
             hint = f"{HOW_TO_SORT} {opens.hint}" if opens else HOW_TO_SORT
@@ -156,31 +170,22 @@ class Renderer:
             st.info(table.nothing or "There are no rows.")
             return
         rows, columns = table.in_file(table.columns_of(table.every if every else table.names))
-        ordered, chosen = sortable(
-            rows.assign(**{_POSITION: range(len(rows))}), columns,
-            key=f"{table.name} {table.title} {every}", row_key=opens.keys if opens else None, address=table.address,
-            readings=table.readings, page_pixels=self.pixels,
-        )  # fmt: skip
+        numbered, key = rows.assign(**{_POSITION: range(len(rows))}), f"{table.name} {table.title} {every}"
+        ordered, chosen = self._sortable(table, numbered, columns, key)
         cells = as_shown(rows.iloc[ordered[_POSITION]], [column.name for column in columns])
         with st.container(horizontal=True):
             if isinstance(self.subject, Pair):
-                _csv_buttons(self.subject, table, cells)
+                _file_buttons(self.subject, table, cells)
             else:
-                _csv_of_rows(cells, table.name, f"{table.name}_csv")
+                csv_of_rows(cells, f"{table.name}.csv", f"{table.name}_csv")
         if opens:
             self._open(opens, chosen, table.address)
 
-    def _small_table(self, table: Table) -> None:
-        opens = table.opens
-        st.markdown(f"**{table.title}**")
-        rows, columns = table.in_file(table.columns)
-        _, chosen = sortable(
-            rows, columns, key=table.title, row_key=opens.keys if opens else None, address=table.address,
-            readings=table.readings, page_pixels=self.pixels,
-        )  # fmt: skip
-        if opens:
-            st.caption(opens.hint)
-            self._open(opens, chosen, table.address)
+    def _sortable(
+        self, table: Table, rows: pd.DataFrame, columns: Sequence[Shown], key: str
+    ) -> tuple[pd.DataFrame, str | None]:
+        look: dict[str, Any] = {"address": table.address, "readings": table.readings, "page_pixels": self.pixels}
+        return sortable(rows, columns, key=key, row_key=table.opens.keys if table.opens else None, **look)
 
     def _open(self, opens: Opens, chosen: str | None, address: str) -> None:
         """What opens for the row of that key, in a dialog; closing it deselects the row."""
@@ -197,7 +202,7 @@ def _show_simple(block: Block) -> None:
     elif isinstance(block, Cards):
         cards(block.figures)
     elif isinstance(block, Judgements):
-        verdict_lines(block.rows)
+        show_verdicts(block.rows)
     elif isinstance(block, Items):
         show_items(block)
     elif isinstance(block, Facts):
@@ -218,12 +223,7 @@ CHANGE_LETTER_PIXELS, CHANGE_PADDING_PIXELS = 6.3, 66
 """Of the line with the change, its arrow, and the value before it."""
 CAPITAL_PIXELS, LETTER_PIXELS = 15.0, 11.5
 """The widths of letters of a value: `GFLOP/s` needs more room than `steps/s`."""
-DELTA_COLOURS: dict[str, Literal["blue", "orange", "gray"]] = {
-    "better": "blue",
-    "worse": "orange",
-    "same": "gray",
-    "neither": "gray",
-}
+DELTA_COLOURS: dict[str, Literal["blue", "orange", "gray"]] = {"better": "blue", "worse": "orange"}
 
 
 def cards(figures: Sequence[KeyFigure]) -> None:
@@ -249,7 +249,7 @@ def _card(figure: KeyFigure) -> None:
         figure.label,
         value_text(figure, figure.candidate),
         change_text(figure) or None,
-        delta_color=DELTA_COLOURS[figure.judgement],
+        delta_color=DELTA_COLOURS.get(figure.judgement, "gray"),
         delta_arrow="down" if change < 0 else "up" if change > 0 else "off",
         delta_description=before_text(figure) if figure.has_baseline else None,
         help=figure.meaning,
@@ -273,44 +273,19 @@ def open_details(name: str, show: Callable[[], None], *, address: str = "") -> N
             st.code(name, language=None, wrap_lines=True)
         show()
 
-    st.dialog(title, width="large", on_dismiss=partial(_deselect, address))(body)()
+    st.dialog(title, width="large", on_dismiss=partial(clear, f"{address}row"))(body)()
 
 
-def _deselect(address: str) -> None:
-    st.query_params.pop(f"{address}row", None)
-
-
-def _csv_buttons(pair: Pair, table: Table, cells: pd.DataFrame) -> None:
+def _file_buttons(pair: Pair, table: Table, cells: pd.DataFrame) -> None:
     """Two buttons: one for the rows and columns of the table above, in its order, and one for all of them."""
     name = file_stem(" ".join([table.name, *(run.name for _, run in pair.shown)]))
     key = f"{table.name}_csv"
     if pair.is_single:
         cells = cells.rename(columns=lambda column: column.removesuffix("_baseline"))
-    _csv_of_rows(cells, f"{name}_shown", f"{key}_shown")
-    st.download_button(
-        "CSV: ungrouped, all columns",
-        lambda: spreadsheet_csv(everything(pair, table)),
-        file_name=f"{name}.csv",
-        mime="text/csv",
-        icon=":material/download:",
-        on_click="ignore",
-        help="Every row and column of all candidates, without any filter, as `tfcompare diff` writes them",
-        key=f"{key}_everything",
-    )
-
-
-def _csv_of_rows(cells: pd.DataFrame, name: str, key: str) -> None:
-    """A button for the rows and columns that a table shows. Columns keep their machine names, which have the unit."""
-    st.download_button(
-        "CSV of this row" if len(cells) == 1 else f"CSV of these {len(cells):,} rows",
-        lambda: spreadsheet_csv(cells),
-        file_name=f"{name}.csv",
-        mime="text/csv",
-        icon=":material/download:",
-        on_click="ignore",
-        help="The rows, columns, words and order of the table above, all pages of it, in full precision",
-        key=key,
-    )
+    csv_of_rows(cells, f"{name}_shown.csv", f"{key}_shown")
+    meaning = "Every row and column of all candidates, without any filter, as `tfcompare diff` writes them"
+    label, make = "CSV: ungrouped, all columns", lambda: spreadsheet_csv(everything(pair, table))
+    file_button(label, make, f"{name}.csv", f"{key}_everything", meaning)
 
 
 def everything(pair: Pair, table: Table) -> pd.DataFrame:

@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from tfcompare.units import Scale, scale
-from tfcompare.views.columns import MOST_DECIMALS, MOST_DECIMALS_OF_COUNTS, Shown, decimals
+from tfcompare.render.payload import units_of
+from tfcompare.units import Scale
+from tfcompare.views.columns import Shown
 
 PAGE_PIXELS = 950
 """The width of a table in a window of 1440 px. In a wider window, the browser widens all columns by the same amount."""
@@ -34,10 +35,6 @@ MARKER_PIXELS = 40
 
 BAR_LETTERS = 13
 """The width of a bar with its share in percent, in letters."""
-
-
-_SCALED = ("bytes", "FLOP")
-"""Units with prefixes, also per second; times stay in microseconds."""
 
 SORTED = {True: " ▼", False: " ▲"}
 LONGEST_WORDS = {"verdict": "likely slower", "match": "same position"}
@@ -105,33 +102,16 @@ def narrow_layout(frame: pd.DataFrame, columns: Sequence[Shown], sorted_by: str 
 
 def _formats(frame: pd.DataFrame, columns: Sequence[Shown]) -> Layout:
     """The decimals and units of the columns, without widths."""
-    of_heading: dict[str, list[str]] = {}
-    for column in columns:
-        if column.format in ("number", "change"):
-            of_heading.setdefault(column.heading or column.name, []).append(column.name)
     digits: dict[str, int] = {}
     scales: dict[str, Scale] = {}
-    units = {column.name: column.unit for column in columns}
-    for names in of_heading.values():
-        values = frame[names]
-        unit = units[names[0]].removesuffix("/s")
-        if unit in _SCALED:
-            shown = scale(values.to_numpy(dtype=np.float64, na_value=np.nan).ravel().tolist(), unit)
-            scales |= dict.fromkeys(names, shown)
-            values = values / shown.size
-        most = MOST_DECIMALS if units[names[0]] == "µs" else MOST_DECIMALS_OF_COUNTS
-        digits |= dict.fromkeys(names, min(decimals(values), most))
-    for column in columns:  # is under the same heading, which contains the unit
-        if column.format == "ratio" and (beside := of_heading.get(column.heading)) and beside[0] in scales:
-            scales[column.name] = Scale(scales[beside[0]].unit, 1.0)
+    units = units_of(frame, columns)
+    for column in columns:
+        size, unit, decimals = units.get(column.heading or column.name, (1.0, "", 0))
+        if column.format in ("number", "change"):
+            digits[column.name] = decimals
+        if unit and column.format in ("number", "change", "ratio"):  # a heading has the unit of all below it
+            scales[column.name] = Scale(unit, 1.0 if column.format == "ratio" else size)
     return Layout({}, digits, scales)
-
-
-def _largest(values: pd.DataFrame) -> float:
-    """The largest absolute value; 0 if there is none."""
-    numbers = np.abs(values.to_numpy(dtype=np.float64, na_value=np.nan))
-    numbers = numbers[np.isfinite(numbers)]
-    return float(numbers.max()) if numbers.size else 0.0
 
 
 def _pixels(frame: pd.DataFrame, column: Shown, formats: Layout, sorted_by: str | None) -> int:
@@ -142,7 +122,8 @@ def _pixels(frame: pd.DataFrame, column: Shown, formats: Layout, sorted_by: str 
         longest = max(letters, len(LONGEST_WORDS.get(column.name, "")), *cells.nlargest(1).astype(int))
         letters = min(longest, column.letters)
     elif column.format not in ("flag", "bar"):
-        largest = _largest(frame[[column.name]]) / formats.factor(column)
+        sizes = np.abs(frame[column.name].to_numpy(dtype=np.float64, na_value=np.nan))
+        largest = float(sizes[np.isfinite(sizes)].max(initial=0)) / formats.factor(column)
         number = f"{largest:,.{formats.digits.get(column.name, 3)}f}"
         ends = {"change": "+", "ratio": "×", "share": "0 %"}  # shares are shown multiplied by 100
         commas = number.count(",") + number.count(".")  # half as wide as a digit

@@ -104,11 +104,8 @@ def sortable(
     names = [column.name for column in columns]
     order = Order.from_text(st.query_params.get(f"{address}sort", ""), names)
     displayed = frame.assign(**{c.name: changes_of(frame, c.name) for c in columns if c.format == "change"})
-    laid_out = (
-        narrow_layout(displayed, columns, order.column)
-        if narrow
-        else layout(displayed, columns, order.column, page_pixels)
-    )
+    fitted = narrow_layout if narrow else partial(layout, page_pixels=page_pixels)
+    laid_out = fitted(displayed, columns, order.column)
     rows = order.of(frame, _sorted_as(frame, columns, order, readings or {}))
     page = _page(rows, key, _rows_on_page(rows, columns))
     row_keys = row_key(page).tolist() if row_key else []
@@ -127,7 +124,9 @@ def sortable(
         on_select=partial(_on_select, grid, columns, order, row_keys, address),
         selection_mode=["single-row", "single-column"] if row_key else "single-column",
     )
-    explain_marks(page)
+    marks = [f"**{MATCH_MARKS[match]}** {MATCH_WORDS[match]}: {MATCH_MEANINGS[match]}" for match in marked_rows(page)]
+    if marks:
+        st.caption(f"{'; '.join(marks)}.")
     return rows, chosen if row_key is not None else None
 
 
@@ -182,19 +181,23 @@ def styled(
             short[column.name] = MATCH_WORDS
         if column.name == "verdict" and "evidence" in page:
             cells[column.name] = cells[column.name].astype("str").fillna(page["status"])
-            short[column.name] = _verdict_texts(page)
-    headings = {column.name: laid_out.with_unit(column, column.heading) for column in columns}
+            evidence = SINGLE if (page["evidence"] == SINGLE).any() else ""  # all tested rows of a pair have the same
+            short[column.name] = {str(word): wording(str(word), evidence) for word in page["verdict"].dropna().unique()}
     at: dict[str, Hashable] = {column.name: column.name for column in columns}
     if _has_headings(columns):
-        cells.columns = pd.MultiIndex.from_tuples([(headings[column.name], column.name) for column in columns])
-        at = {column.name: (headings[column.name], column.name) for column in columns}
+        labels = [(laid_out.with_unit(column, column.heading), column.name) for column in columns]
+        cells.columns = pd.MultiIndex.from_tuples(labels)
+        at = dict(zip(at, labels, strict=True))
     colours = {at[c.name]: _change_colours(page, c) for c in columns if c.format == "change" and c.is_cost}
     formats = {at[name]: partial(_look_up, texts) for name, texts in short.items() if texts}
     if not colours and not formats and not marked_rows(page):
         return cells
     styler = cells.style.apply(lambda cell: colours[cell.name], subset=list(colours)).format(cast(Any, formats))
     first = columns[0].name
-    return with_marks(styler, page, at[first], short.get(first, {}))
+    for match, rows in marked_rows(page).items():
+        look = partial(_with_mark, MATCH_MARKS[match], short.get(first, {}))
+        styler = styler.format(look, subset=cast(Any, (rows, [at[first]])))
+    return styler
 
 
 def _has_headings(columns: Sequence[Shown]) -> bool:
@@ -210,12 +213,6 @@ def _readings(cells: pd.Series, texts: pd.Series, column: Shown, readings: Mappi
 
 def _look_up(texts: Mapping[str, str], text: str) -> str:
     return texts.get(text, text)
-
-
-def _verdict_texts(page: pd.DataFrame) -> dict[str, str]:
-    """The text of each verdict: the tested rows of a pair all have the same evidence."""
-    evidence = SINGLE if (page["evidence"] == SINGLE).any() else ""
-    return {str(word): wording(str(word), evidence) for word in page["verdict"].dropna().unique()}
 
 
 def _change_colours(page: pd.DataFrame, column: Shown) -> list[str]:
@@ -254,20 +251,6 @@ def _on_select(grid: str, columns: Sequence[Shown], order: Order, row_keys: Sequ
         st.query_params.pop(row, None)
     if not st.query_params.get(sort):
         st.query_params.pop(sort, None)
-
-
-def with_marks(styler: Styler, page: pd.DataFrame, column: Hashable, texts: Mapping[str, str]) -> Styler:
-    """The styled page with marks in `column`, whose cells are shown as in `texts`."""
-    for match, rows in marked_rows(page).items():
-        styler = styler.format(partial(_with_mark, MATCH_MARKS[match], texts), subset=cast(Any, (rows, [column])))
-    return styler
-
-
-def explain_marks(page: pd.DataFrame) -> None:
-    """A caption that explains the marks of a table."""
-    lines = [f"**{MATCH_MARKS[match]}** {MATCH_WORDS[match]}: {MATCH_MEANINGS[match]}" for match in marked_rows(page)]
-    if lines:
-        st.caption(f"{'; '.join(lines)}.")
 
 
 def _with_mark(mark: str, texts: Mapping[str, str], text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -48,24 +48,22 @@ def state_of(key: str, token: str, *, from_address: bool = True) -> State:
 
     A window that the user chose at another `token`, as of `show_timeline`, is of other steps and not kept.
     """
-    kept = st.session_state.get(key) or {}
+    stored = st.session_state.get(key) or {}
     address: dict[str, str] = st.query_params.to_dict() if from_address else {}
-    view = kept.get("view") or {}
+    view = stored.get("view") or {}
     window = view["window"] if "window" in view else numbers_in(address.get("window", ""), 2)
     if view.get("token", token) != token:
         window = None
-    selected = kept["selected"] if "selected" in kept else _span(address.get("span", ""))
-    measured = kept["range"] if "range" in kept else numbers_in(address.get("range", ""), 2)
-    colour = kept.get("colour") or address.get("colour")
-    all_lanes = kept["all"] if kept.get("all") is not None else address.get("idle_lanes") == "true"
+    selected = stored["selected"] if "selected" in stored else _span(address.get("span", ""))
+    measured = stored["range"] if "range" in stored else numbers_in(address.get("range", ""), 2)
+    colour = stored.get("colour") or address.get("colour")
+    all_lanes = stored["all"] if stored.get("all") is not None else address.get("idle_lanes") == "true"
     shift = view["shift"] if "shift" in view else next(iter(numbers_in(address.get("shift", ""), 1) or ()), 0.0)
-    look = Viewport(
-        window_us=_pair(window), width_px=int(view.get("width") or DEFAULT_WIDTH), shift_us=float(shift),
-        opened=frozenset(view.get("opened", ())), folded=frozenset(view.get("folded", ())),
-    )  # fmt: skip
+    opened, folded = (frozenset(view.get(lanes, ())) for lanes in ("opened", "folded"))
+    look = Viewport(_pair(window), int(view.get("width") or DEFAULT_WIDTH), float(shift), opened=opened, folded=folded)
     chosen = (int(selected["side"]), int(selected["id"])) if selected else None
-    has_selected = "selected" in kept or chosen is not None
-    has_measured = "range" in kept or measured is not None
+    has_selected = "selected" in stored or chosen is not None
+    has_measured = "range" in stored or measured is not None
     return State(look, _pair(measured), chosen, has_selected, has_measured, colour == "type", bool(all_lanes))
 
 
@@ -81,36 +79,28 @@ def _span(text: str) -> dict[str, int] | None:
 
 
 def show_timeline(
-    aligned: Aligned, state: State, labels: Labels, *, key: str, token: str, jumps: Sequence[Jump] = (),
-    compact: bool = False,
-) -> None:  # fmt: skip
+    aligned: Aligned, state: State, labels: Labels, jumps: Sequence[Jump], key: str, token: str, compact: bool = False
+) -> None:
     """Draw the timeline.
 
     `token` changes with time 0 and the compared steps, and `jumps` are buttons that lead to places in it. A `compact`
     one leaves the address alone.
     """
     look = state.look
-    home = default_window_us(aligned, look)
-    seen = look.window_us or home
+    seen = look.window_us or default_window_us(aligned, look)
     margin = (seen[1] - seen[0]) * _BESIDE
-    wider = Viewport(**(vars(look) | {
-        "window_us": (seen[0] - margin, seen[1] + margin), "width_px": round(look.width_px * (1 + 2 * _BESIDE)),
-    }))  # fmt: skip
+    width, window = round(look.width_px * (1 + 2 * _BESIDE)), (seen[0] - margin, seen[1] + margin)
+    wider = replace(look, window_us=window, width_px=width)
     drawn = component_data(aligned, wider, labels, token=token, selected=state.selected, jumps=jumps)
     frames = {name: drawn.pop(name) for name in ("spans", "drift")}
     shown = drawing_state(
         look, range_us=state.range_us, by_type=state.by_type, shows_idle=state.shows_idle, compact=compact
     )
-    data = {
-        "drawing": drawn,
-        "state": shown,
-        "address": dict.fromkeys(_IN_ADDRESS) | address_of(state),
-        **frames,
-    }
-    _component(
-        key=key, data=data, on_view_change=_heard, on_selected_change=_heard, on_range_change=_heard,
-        on_colour_change=_heard, on_all_change=_heard,
-    )  # fmt: skip
+    data = {"drawing": drawn, "state": shown, "address": dict.fromkeys(_IN_ADDRESS) | address_of(state), **frames}
+    # Streamlit stores only states that something listens to.
+    parts = ("view", "selected", "range", "colour", "all")
+    listeners: dict[str, Any] = {f"on_{part}_change": lambda: None for part in parts}
+    _component(key=key, data=data, **listeners)
 
 
 _IN_ADDRESS = ("window", "range", "shift", "span", "colour", "idle_lanes")
@@ -127,7 +117,3 @@ def address_of(state: State) -> dict[str, str]:
         "idle_lanes": "true" if state.shows_idle else "",
     }
     return {name: every[name] for name in _IN_ADDRESS if every[name]}
-
-
-def _heard() -> None:
-    """Streamlit keeps only states that something listens to."""
