@@ -23,7 +23,7 @@ from tfcompare.compare.captures import (
 from tfcompare.compare.diff import SumsPer
 from tfcompare.compare.matching.manual import ManualChoice, ManualPairs, applicable_choices
 from tfcompare.compare.matching.normalised import normalised_names
-from tfcompare.compare.pair import PER, Pair, Per
+from tfcompare.compare.pair import PER, Pair, Per, per_words
 from tfcompare.compare.per_device import workers_note, workers_of
 from tfcompare.compare.repeats import accept_captures
 from tfcompare.compare.same_ids import told_apart
@@ -143,9 +143,7 @@ class Pairs:
     @property
     def per_what(self) -> str:
         """What sums are per, as texts name it: `step`, `step and device`."""
-        if self.per == "step":
-            return f"step and {self.of_each}" if self.of_each else "step"
-        return self.of_each or self.per
+        return per_words(self.per, self.of_each)
 
     @property
     def host(self) -> str | None:
@@ -169,7 +167,7 @@ class Pairs:
         """The result of `make`, kept for `key` with this comparison. Callers must not modify it."""
         return self._cache.get(key, make)
 
-    def kept(self, key: Hashable, make: Callable[[], T]) -> T:
+    def retain(self, key: Hashable, make: Callable[[], T]) -> T:
         """As `cached`, but kept as long as the comparison: for diffs and verdicts, which much else is made of."""
         if key not in self._results:
             made = make()

@@ -11,7 +11,7 @@ import pandas as pd
 from tfcompare.compare.diff import change
 from tfcompare.compare.groups.aggregate import compared
 from tfcompare.compare.matching.scopes import UNTYPED
-from tfcompare.compare.pooling import pooled
+from tfcompare.compare.pooling import pooled, sums_of
 from tfcompare.compare.stats.verdict import UNTESTED
 from tfcompare.errors import TfcompareError
 from tfcompare.schema import (
@@ -80,23 +80,14 @@ def workers_of_rows(table: str, rows: pd.DataFrame, workers: Workers) -> Floats:
     return np.where(are_of_hosts(table, rows), float(workers.hosts), devices)
 
 
-def sums_of_each(table: Table, rows: pd.DataFrame, workers: Workers) -> pd.DataFrame:
-    """The rows with their sums divided by the devices, or hosts, that they are over. Wall time is of the step of each
-    host, whatever its number of devices."""
-    by = workers_of_rows(table.name, rows, workers)
-    sums = [column.name for column in table.columns if column.kind == "sum"]
-    return rows.assign(**{name: rows[name] / (workers.hosts if name == "wall_time_us" else by) for name in sums})
-
-
 def all_together(table: Table, rows: pd.DataFrame) -> pd.DataFrame:
     """The rows of all hosts, and of all devices, as one: their sums are added up."""
     places = [name for name in ("host", "device") if name in table.keys]
     every = [own.assign(**dict.fromkeys(places, ALL_HOSTS)) for _, own in rows.groupby(places)]
     if not every:
         return rows
-    sums = [column.name for column in table.columns if column.kind == "sum"]
     found = pooled(table, every, [1.0] * len(every))
-    return found.assign(**{name: found[name] * len(every) for name in sums})
+    return found.assign(**{name: found[name] * len(every) for name in sums_of(table)})
 
 
 def workers_note(names: Sequence[str], each: Sequence[Workers], of_each: str) -> str:

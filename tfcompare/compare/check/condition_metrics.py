@@ -115,7 +115,7 @@ def _share_of_peak(cost: Cost) -> Callable[[Pair, str], Measured]:
     def measure(pair: Pair, _: str) -> Measured:
         if not all(side.all_have_step_times for side in pair.sides):
             return _untested(SHARE, no_steps(*pair.sides).reason)
-        needed = [mean_of(side.each(partial(time_at_peak_us, cost=cost))) / side.iterations for side in pair.sides]
+        needed = [side.mean_per_step(partial(time_at_peak_us, cost=cost)) for side in pair.sides]
         lacking = list(map(math.isnan, needed))
         if all(lacking):
             reason = "neither run has compiled programs of known cost on a device whose peak is known"
