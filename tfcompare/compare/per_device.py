@@ -8,22 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pandas as pd
 
-from tfcompare.compare.diff import change
+from tfcompare.compare.diff import INTERVAL, change
 from tfcompare.compare.groups.aggregate import compared
 from tfcompare.compare.matching.scopes import UNTYPED
 from tfcompare.compare.pooling import pooled, sums_of
 from tfcompare.compare.stats.verdict import UNTESTED
 from tfcompare.errors import TfcompareError
-from tfcompare.schema import (
-    ALL_HOSTS,
-    HOST,
-    IDLE,
-    OF_DEVICES,
-    OF_EACH_HOST,
-    OP_STATS,
-    SIDES,
-    Table,
-)
+from tfcompare.schema import ALL_HOSTS, HOST, IDLE, OF_DEVICES, OF_EACH_HOST, OP_STATS, SIDES, Table
 from tfcompare.schema.arrays import Bools, Floats
 
 if TYPE_CHECKING:
@@ -115,29 +106,16 @@ def per_occurrence(diff: pd.DataFrame, table: Table, per_step: PerStep) -> pd.Da
     """
     if _COUNT not in table.column_names:
         raise TfcompareError(f"the table {table.name!r} does not count occurrences; show it per step, run or device")
-    diff = _untested_where_counts_differ(diff, diff[f"{_COUNT}_ratio"], per_step)
+    if "evidence" in diff:
+        differs = diff["evidence"].notna() & ((per_step(diff[f"{_COUNT}_ratio"]) - 1).abs() > _ONE_COUNT)
+        masked = {name: diff[name].mask(differs) for name in (*INTERVAL, "evidence") if name in diff}
+        diff = diff.assign(**masked, verdict=diff["verdict"].mask(differs, UNTESTED))
+    counts = {side: diff[f"{_COUNT}_{side}"].astype("float64").replace(0.0, float("nan")) for side in SIDES}
     for metric in table.metrics:
         if metric.kind == "sum" and metric.name != _COUNT and f"{metric.name}_baseline" in diff:
-            diff = _divided(diff, metric.name)
+            each = [diff[f"{metric.name}_{side}"].astype("float64") / counts[side] for side in SIDES]
+            diff = diff.assign(**compared(metric.name, *each))
     ours, theirs = (diff[f"{table.headline}_{side}"] for side in SIDES)
     size = pd.concat([ours, theirs], axis=1).max(axis=1)
     ranks = pd.DataFrame({"change": -change(ours, theirs).abs(), "size": -size})
     return diff.loc[ranks.sort_values(["change", "size"], kind="stable").index]
-
-
-def _untested_where_counts_differ(diff: pd.DataFrame, ratios: pd.Series, per_step: PerStep) -> pd.DataFrame:
-    """The diff without verdicts on rows whose occurrences per step differ."""
-    if "evidence" not in diff:
-        return diff
-    differs = diff["evidence"].notna() & ((per_step(ratios) - 1).abs() > _ONE_COUNT)
-    masked = {name: diff[name].mask(differs) for name in ("interval_low", "interval_high", "evidence") if name in diff}
-    return diff.assign(**masked, verdict=diff["verdict"].mask(differs, UNTESTED))
-
-
-def _divided(diff: pd.DataFrame, metric: str) -> pd.DataFrame:
-    ours, theirs = (
-        diff[f"{metric}_{side}"].astype("float64")
-        / diff[f"{_COUNT}_{side}"].astype("float64").replace(0.0, float("nan"))
-        for side in SIDES
-    )
-    return diff.assign(**compared(metric, ours, theirs))

@@ -95,11 +95,13 @@ def slowest_group(times: Floats, groups: Sequence[Sequence[int]], spread: Spread
     Each member must take longer by enough to matter. Of several such groups the largest counts.
     """
     position = int(np.argmax(_relative(times)))
-    found = [
-        number
-        for number, rows in enumerate(groups)
-        if position in rows and group_of(times, rows, len(groups), spread).stands_out and _all_longer(times, rows)
-    ]
+    found = []
+    for number, rows in enumerate(groups):
+        if position in rows and group_of(times, rows, len(groups), spread).stands_out:
+            others = np.delete(times, list(rows), axis=0)
+            excess = _usual(times[list(rows)] / np.median(others, axis=0)) - 1
+            if (excess >= _smallest(len(others))).all():
+                found.append(number)
     largest = max(found, key=lambda number: len(groups[number]), default=None)
     if largest is None or slowest(times[list(groups[largest])], spread).stands_out:
         return None
@@ -115,13 +117,6 @@ def group_of(times: Floats, rows: Sequence[int], groups: int, spread: Spread = H
     position = int(rows[int(np.argmax(_relative(times)[list(rows)]))])
     wins = int((own.max(axis=0) > others.max(axis=0)).sum())
     return _tested(position, own.mean(axis=0), others, wins, groups, spread)
-
-
-def _all_longer(times: Floats, rows: Sequence[int]) -> bool:
-    """Whether each of these hosts usually takes longer than the others, by enough to matter."""
-    others = np.delete(times, list(rows), axis=0)
-    ratios = _usual(times[list(rows)] / np.median(others, axis=0))
-    return bool((ratios - 1 >= _smallest(len(others))).all())
 
 
 def _smallest(others: int) -> float:
