@@ -13,7 +13,7 @@ from tfcompare import settings
 from tfcompare.compare.matching.manual import ManualChoice
 from tfcompare.compare.pair import Per
 from tfcompare.compare.repeats import accept_captures
-from tfcompare.compare.same_ids import told_apart
+from tfcompare.compare.same_ids import with_distinct_ids
 from tfcompare.comparison import Comparison, compare
 from tfcompare.errors import TfcompareError
 from tfcompare.frames.profile_reader import FrameBuilder, OnProgress
@@ -97,7 +97,7 @@ def sides(question: Question, progress: Progress | None = None) -> tuple[list[Ca
 
 def compared(question: Question, found: Sequence[Captures]) -> tuple[Comparison, list[str]]:
     """The comparison of what was read, and why captures do not count as replicates. Raises as `compare` does."""
-    runs = told_apart([side[0] for side in found], ())
+    runs = with_distinct_ids([side[0] for side in found], ())
     accepted = accept_captures(found, runs)
     pairs = {run.id: choices for run, choices in zip(runs[1:], question.pairs, strict=False)}
     options = {name: getattr(question, name) for name in ("per", "host", "captures", "spread", "is_series")}

@@ -123,10 +123,7 @@ _FACTS: tuple[tuple[str, Callable[[Run], str], str, bool], ...] = (
 
 
 def _mixes(baseline: Run, candidate: Run) -> list[Mismatch]:
-    """Another mix of kinds of steps, where a run has several; another kind, where all steps of each run are of one.
-
-    A kind under another name may be the same work after a change, so it alone does not invalidate verdicts.
-    """
+    """Another mix of kinds of steps, or another only kind, which may be the same work renamed: verdicts hold then."""
     if not (baseline.info.has_steps and candidate.info.has_steps):
         return []
     by_marker = are_by_marker(baseline, candidate)

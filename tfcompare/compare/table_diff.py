@@ -107,8 +107,7 @@ def side_rows(pair: Pair, table: schema.Table, side: Side) -> SideRows:
 
 
 def _divisor(pair: Pair, table: schema.Table, side: Side, position: int) -> int:
-    """The number of steps by which the sums of the table of a capture are divided; per device, of devices, if they are
-    not of each already."""
+    """The steps that sums of a capture are divided by; per device, the devices, unless sums are of each already."""
     run, host = side.runs[position], side.hosts[position]
     if pair.per != "step":
         is_per_device = pair.per == "device" and table.name not in schema.OF_EACH

@@ -295,8 +295,7 @@ def _rows_time(pair: Pair, pattern: str, *, table: str, names: tuple[str, ...], 
 def _in_main_kind(
     pair: Pair, ours: Sequence[Times], theirs: Sequence[Times]
 ) -> tuple[Sequence[Times], Sequence[Times], str]:
-    """The times in the steps of the kind that has most of them, and what these steps are called; all steps where they
-    are of one kind."""
+    """The times in the kind of step that takes most time, where there are several, and what these steps are called."""
     if (kinds := pair.common_kinds) is None:
         return ours, theirs, "steps"
     of_kinds = [kinds.split(side, times) for side, times in zip(pair.sides, (ours, theirs), strict=True)]

@@ -56,10 +56,7 @@ def with_fused_rows(
 
 
 def _with_sums(frame: pd.DataFrame, groups: Sequence[Sequence[int]], named: Sequence[int]) -> pd.DataFrame:
-    """The frame with a further row for each group of its rows, each with the name of one of them.
-
-    Times and costs are sums, missing if one is. It occurred as often as the op of the group that did most often.
-    """
+    """The frame with a row for each group, named as one of them: sums, missing if one is, and the most occurrences."""
     frame = frame.assign(**{CONSTITUENTS: pd.Series(None, frame.index, "object")})
     if not groups:
         return frame

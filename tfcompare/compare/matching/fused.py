@@ -108,8 +108,7 @@ def fused_ops(
 
 
 def _without_overlaps(groups: list[FusedOps]) -> list[FusedOps]:
-    """The groups that share no row with another one: what is fused in one way on one side and in another on the other
-    is left apart."""
+    """The groups that share no row with another: what each side fuses in its own way is left apart."""
     ours = Counter(row for group in groups for row in group.baseline)
     theirs = Counter(row for group in groups for row in group.candidate)
     uses = ([*map(ours.get, group.baseline), *map(theirs.get, group.candidate)] for group in groups)

@@ -193,10 +193,7 @@ def _in_brackets(arguments: list[str], level: int) -> str:
 
 
 def _around_template(text: str) -> tuple[str, str, str]:
-    """The last component of a name, split into what precedes its template arguments, those, and what follows them.
-
-    `Policy<8>::Inner*` has the last component `Inner*`.
-    """
+    """What precedes, is in and follows the template of a name's last component, as `Inner*` of `Policy<8>::Inner*`."""
     pieces = split_top_level(text, "::")
     last = pieces[-1] if pieces else text
     begin, end = last.find("<"), last.rfind(">")

@@ -34,7 +34,7 @@ SessionChoices = tuple[ChoicesOfPair, ...]
 """All choices of a session."""
 
 
-def of_runs(kept: SessionChoices, baseline: str | None, candidate: str) -> tuple[ManualChoice, ...]:
+def choices_for(kept: SessionChoices, baseline: str | None, candidate: str) -> tuple[ManualChoice, ...]:
     """The choices for these two runs."""
     found: list[ManualChoice] = []
     for ours, theirs, choices in kept:

@@ -291,10 +291,7 @@ def _with_keys_of_side(side: pd.DataFrame, name: str) -> pd.DataFrame:
 def _ops_of_sides(
     naming: Naming, sides: tuple[pd.DataFrame, pd.DataFrame], weight: str, evidence: Evidence
 ) -> tuple[Ops, Ops]:
-    """The ops of both sides, including those in other tables only, so that all tables match names in the same way.
-
-    Their shapes are those of allocations if both sides have them, else the kernels' launch configurations.
-    """
+    """The ops of both sides, with those of other tables; shapes are those of launches where one has no others."""
     have_shapes = all(of_side.shapes for of_side in evidence)
     found = []
     for side, known in zip(sides, evidence, strict=True):

@@ -120,8 +120,7 @@ def pair_alike(parent: NodePair, ours: list[Node], theirs: list[Node]) -> list[N
 
 
 def _contradict(b: Node, c: Node) -> bool:
-    """Whether the digits in their names have another meaning, or the shapes of both are known and have nothing in
-    common."""
+    """Whether digits in their names mean other things, or their known shapes have nothing in common."""
     if are_other_things(b.label, c.label):
         return True
     ours, theirs = shapes_below(b), shapes_below(c)

@@ -85,10 +85,7 @@ class _Renumbered:
         return found
 
     def _parts(self, name: str) -> list[tuple[int, str, int]]:
-        """(family, label, what follows without numbers) of each component of an op's name.
-
-        A family is the path above, and the label without its number.
-        """
+        """(number of the path with the label's stem, label, number of the stems that follow) of each part of a name."""
         if name not in self._known:
             labels = plain_name(name).split("/", MAX_DEPTH)
             stems = [family(label)[0] for label in labels]

@@ -372,10 +372,7 @@ def _estimate(side: Sequence[Estimates], correlation: Floats, spread: Declared, 
 def _assumed_variance(
     side: Sequence[Estimates], effective: Floats, spread: Declared, most_freedom: Floats
 ) -> tuple[Floats, Floats]:
-    """(variance of the mean of a side's captures given an assumed spread, its degrees of freedom).
-
-    That of the steps has at most `most_freedom`.
-    """
+    """(variance of a mean given an assumed spread, its degrees of freedom: of the steps at most `most_freedom`)."""
     steps = np.array([[float(capture.steps)] for capture in side])
     variances = np.array([capture.variance for capture in side])
     # Correlated steps vary less around their own mean than around the true one.

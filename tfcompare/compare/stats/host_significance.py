@@ -139,8 +139,7 @@ def _tested(position: int, own: Floats, others: Floats, wins: int, tests: int, s
 
 
 def _ratio(ratios: Floats, others: Floats, spread: Spread) -> tuple[float, float, float, float]:
-    """(the usual ratio of a host to the others, the ends of its interval, the two-sided p-value that it is above
-    1)."""
+    """(the usual ratio to the others, the ends of its interval, the two-sided p-value that it is above 1)."""
     from scipy.special import stdtr, stdtrit
 
     each = _relative(others)
@@ -162,10 +161,7 @@ def _ratio(ratios: Floats, others: Floats, spread: Spread) -> tuple[float, float
 
 
 def _relative(times: Floats) -> Floats:
-    """The usual time of each row as a share of the median row's: what is longer in a step on all hosts does not count.
-
-    Rows are taken as they are where a step has no time on most of them.
-    """
+    """The usual time of each row as a share of the median row's; as it is, where a step has no time on most rows."""
     middle = np.median(times, axis=0)
     return _usual(times / middle if (middle > 0).all() else times)
 
@@ -177,8 +173,7 @@ def _usual(times: Floats) -> Floats:
 
 
 def _clipped(values: Floats) -> Floats:
-    """The values with outliers clipped to 2.5 robust standard deviations from their row's median, unless most values
-    of the row are equal."""
+    """The values clipped to `_OUTLIER` robust deviations from their row's median, unless most values are equal."""
     middle = np.median(values, axis=1, keepdims=True)
     usual = _OUTLIER * _MAD_OF_NORMAL * np.median(np.abs(values - middle), axis=1, keepdims=True)
     clipped: Floats = np.where(usual > 0, np.clip(values, middle - usual, middle + usual), values)
