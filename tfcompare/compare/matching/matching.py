@@ -5,9 +5,9 @@ Tiers are applied in order, each to the rows that earlier tiers left unmatched. 
 - `exact`: equal keys;
 - `canonical`: equal keys after undoing automatic renaming (`names.py`, `kernel_names.py`), or one node of the graph
   that runs as different op types on the two sides;
-- `structural`: the same place in the program: a renamed layer with the same ops (`renamed_scopes.py`), an op's kernel
+- `structural`: the same place in the program: a renamed layer with the same ops (`scopes.py`), an op's kernel
   launched with another grid, its memory in another shape, a tf.data iterator below an added one;
-- `probable`: a guess (`guesses.py`), or an equal name that shapes, order or numbers make doubtful (`families.py`).
+- `probable`: a guess (`guesses.py`), or an equal name that shapes, order or numbers make doubtful (`names.py`).
 
 Steps, and the one row of `run_info`, match by position. Hosts match by name; remaining hosts match in order if both
 sides have the same number of them. `pipelines.py` and `iterators.py` match tf.data pipelines and iterators,

@@ -4,7 +4,7 @@ A model built a second time in one process has `dense_2/MatMul` where the first 
 its fusions independently for each program. Names are paired scope by scope, from the outermost inwards, so that one
 renaming applies to everything below a scope. Scopes that only wrap a program are ignored (`plain_names.py`). Within a
 pair of scopes, names that differ only by trailing numbers (`dense`, `dense_1`, `fusion.12`) form a family. The families
-of the two sides are compared (`families.py`):
+of the two sides are compared:
 
 1. Both sides have the same names: equal names pair.
 2. The sides have different numbers of members, numbered without gaps as TensorFlow does: members pair by shape, then in
