@@ -13,7 +13,7 @@ from tfcompare import settings
 from tfcompare.compare.matching.manual import ManualChoice
 from tfcompare.compare.pair import Per
 from tfcompare.compare.repeats import accept_captures
-from tfcompare.compare.same_ids import told_apart
+from tfcompare.compare.same_ids import with_distinct_ids
 from tfcompare.comparison import Comparison, compare
 from tfcompare.errors import TfcompareError
 from tfcompare.frames.profile_reader import FrameBuilder, OnProgress
@@ -97,14 +97,11 @@ def sides(question: Question, progress: Progress | None = None) -> tuple[list[Ca
 
 def compared(question: Question, found: Sequence[Captures]) -> tuple[Comparison, list[str]]:
     """The comparison of what was read, and why captures do not count as replicates. Raises as `compare` does."""
-    runs = told_apart([side[0] for side in found], ())
+    runs = with_distinct_ids([side[0] for side in found], ())
     accepted = accept_captures(found, runs)
     pairs = {run.id: choices for run, choices in zip(runs[1:], question.pairs, strict=False)}
-    comparison = compare(
-        *runs, per=question.per, host=question.host, captures=question.captures,
-        spread=question.spread, repeats=accepted.repeats, manual_pairs=pairs, is_series=question.is_series,
-    )  # fmt: skip
-    return comparison, list(accepted.refused)
+    options = {name: getattr(question, name) for name in ("per", "host", "captures", "spread", "is_series")}
+    return compare(*runs, repeats=accepted.repeats, manual_pairs=pairs, **options), list(accepted.refused)
 
 
 def first_captures(question: Question, progress: Progress | None = None) -> tuple[list[Run], list[str]]:
@@ -147,10 +144,11 @@ def read(
     does."""
     fetching = None if progress is None else progress(found)
     stray: Stray = "include" if steps.counts_stray else "exclude"
+    build = build or reader_within(settings.from_environment().read_limits)
+    marker, kind = steps.marker, steps.kind
     return load(
-        found, step_marker=steps.marker, steps=steps.range, stray=stray, step_kind=steps.kind, fetching=fetching,
-        build=build or reader_within(settings.from_environment().read_limits),
-    )  # fmt: skip
+        found, step_marker=marker, steps=steps.range, stray=stray, step_kind=kind, fetching=fetching, build=build
+    )
 
 
 def stored_runs(store: str, below: Sequence[str] = ()) -> tuple[list[StoredRun], list[str]]:

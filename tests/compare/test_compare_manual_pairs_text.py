@@ -14,10 +14,10 @@ from tfcompare.compare.matching.manual_text import (
     MOST_CHOICES,
     ChoicesOfPair,
     SessionChoices,
+    choices_for,
     fits_an_address,
     from_address,
     from_file,
-    of_runs,
     to_address,
     to_file,
     with_choices,
@@ -49,14 +49,14 @@ def test_a_file_gives_back_what_it_was_made_of(baseline: str, candidate: str, sa
 
 def test_runs_in_each_others_place_have_the_mirrored_choices() -> None:
     kept = with_choices((), "before", "after", QUERY)
-    assert of_runs(kept, "before", "after") == QUERY
-    assert of_runs(kept, "after", "before") == tuple(choice.mirrored for choice in QUERY)
-    assert of_runs(kept, "before", "other") == ()
+    assert choices_for(kept, "before", "after") == QUERY
+    assert choices_for(kept, "after", "before") == tuple(choice.mirrored for choice in QUERY)
+    assert choices_for(kept, "before", "other") == ()
 
 
 def test_choices_belong_to_their_two_runs() -> None:
     kept = with_choices(with_choices((), "a", "b", QUERY), "a", "c", QUERY[:1])
-    assert of_runs(kept, "a", "b") == QUERY and of_runs(kept, "a", "c") == QUERY[:1]
+    assert choices_for(kept, "a", "b") == QUERY and choices_for(kept, "a", "c") == QUERY[:1]
     assert with_choices(kept, "b", "a", ()) == (ChoicesOfPair("a", "c", QUERY[:1]),)
 
 

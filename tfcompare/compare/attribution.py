@@ -22,7 +22,7 @@ from tfcompare.tables.straggler import straggler
 from tfcompare.units import format_count, format_time_us
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     import numpy.typing as npt
 
@@ -229,21 +229,13 @@ def part_waterfall(part: pd.Series, moves: pd.DataFrame, shown: int = SHOWN_OPS)
     if len(rest):
         what = "others" if rest["detail"].isin(AROUND_OPS).any() else "other op" if len(rest) == 1 else "other ops"
         name = f"{len(rest):,} {what}"
-        rows.append(_move(name, "each changed by less than those above", OTHERS, rest["delta_us"].sum(),
-                          rest["baseline_us"].sum(), rest["candidate_us"].sum()))  # fmt: skip
+        sums = (rest[column].sum() for column in ("delta_us", "baseline_us", "candidate_us"))
+        rows.append(_move(name, "each changed by less than those above", OTHERS, *sums))
     if not (moves["kind"] == FACTOR).any():
         ours, theirs = (float(part[f"mean_us_{side}"] - moves[f"{side}_us"].sum()) for side in SIDES)
         if abs(theirs - ours) >= NEGLIGIBLE_US:
-            rows.append(
-                _move(
-                    "No op running",
-                    "time of this part that no op or annotation covers",
-                    NO_OP,
-                    theirs - ours,
-                    ours,
-                    theirs,
-                )
-            )
+            detail = "time of this part that no op or annotation covers"
+            rows.append(_move("No op running", detail, NO_OP, theirs - ours, ours, theirs))
     every = pd.concat([row for row in rows if len(row)] or [moved], ignore_index=True)
     return Waterfall(float(part["mean_us_baseline"]), float(part["mean_us_candidate"]), every)
 
@@ -256,15 +248,12 @@ def factor_moves(counts: Sequence[float], times_us: Sequence[float], names: tupl
     sides negates them.
     """
     (few, many), (before, after) = counts, times_us
+    of_count, of_time = ((many - few) * (before + after) / 2, (after - before) * (few + many) / 2)
     moves = [
-        _move(names[0], _from_to(counts, format_count) + " a step", FACTOR, (many - few) * (before + after) / 2),
-        _move(names[1], _from_to(times_us, format_time_us), FACTOR, (after - before) * (few + many) / 2),
+        _move(names[0], f"from {' to '.join(map(format_count, counts))} a step", FACTOR, of_count),
+        _move(names[1], f"from {' to '.join(map(format_time_us, times_us))}", FACTOR, of_time),
     ]
     return pd.concat(moves, ignore_index=True)
-
-
-def _from_to(figures: Sequence[float], written: Callable[[float], str]) -> str:
-    return f"from {' to '.join(map(written, figures))}"
 
 
 def _move(

@@ -46,14 +46,26 @@ _SHAPE = re.compile(r"\[[^\]]*\]")
 
 def mismatches(baseline: Run, candidate: Run) -> list[Mismatch]:
     """All mismatches between two runs, the hard ones first."""
-    found = [
-        Mismatch(fact.label, ours, theirs, fact.meaning, fact.is_hard)
-        for fact in _FACTS
-        for ours, theirs in [(fact.of(baseline), fact.of(candidate))]
-        if ours and theirs and ours != theirs
-    ]
-    more = _batch_sizes(baseline, candidate) + _mixes(baseline, candidate) + _few_steps(baseline, candidate)
-    return sorted([*found, *more], key=lambda m: not m.is_hard)
+    runs = baseline, candidate
+    found = []
+    for label, text_of, meaning, is_hard in _FACTS:
+        ours, theirs = map(text_of, runs)
+        if ours and theirs and ours != theirs:
+            found.append(Mismatch(label, ours, theirs, meaning, is_hard))
+    examples = [examples_per_step(run) for run in runs]
+    before, after = examples
+    if any(map(math.isnan, examples)):  # as the pipelines of both runs tell, else by the shapes of their elements
+        before, after = (batch_size(run) or 0 for run in runs)
+    if before and after and before != after:
+        meaning = "a step handles more examples on one side"
+        found.append(Mismatch(BATCH_SIZE, f"{before:,.0f}", f"{after:,.0f}", meaning, True))
+    found += _mixes(baseline, candidate)
+    included = [run.info.steps_included if run.info.has_steps else 0 for run in runs]
+    if min(included) < FEWEST_STEPS:
+        ours, theirs = (f"{count:,}" for count in included)
+        meaning = f"a verdict on a time takes {FEWEST_STEPS} steps on each side"
+        found.append(Mismatch("Included steps", ours, theirs, meaning, False))
+    return sorted(found, key=lambda m: not m.is_hard)
 
 
 def batch_size(run: Run) -> int | None:
@@ -68,14 +80,6 @@ def batch_size(run: Run) -> int | None:
     shapes = _SHAPE.findall(str(roots.iloc[0]["shapes"]))
     sizes = {int(m[1]) if (m := _BATCH.match(shape)) else None for shape in shapes}
     return sizes.pop() if len(sizes) == 1 else None
-
-
-@dataclass(frozen=True)
-class _Fact:
-    label: str
-    of: Callable[[Run], str]  # empty if unknown
-    meaning: str
-    is_hard: bool
 
 
 def _count(number: int | None) -> str:
@@ -100,37 +104,26 @@ def _device_ops(run: Run) -> str:
     return "recorded" if ((ops["host_or_device"] == DEVICE) & (ops["op_type"] != IDLE)).any() else "not recorded"
 
 
-_FACTS = (
-    _Fact("Device type", lambda r: r.info.device_type, "another kind of device alone makes other times", True),
-    _Fact("Framework", lambda r: r.info.framework, "the frameworks record and run programs in other ways", True),
-    _Fact("Device", lambda r: r.info.device_name, "another model of device alone makes other times", True),
-    _Fact("Devices", _devices, "the work is spread over more devices on one side", True),
-    _Fact("Hosts", lambda r: _count(r.info.hosts), "the work is spread over more hosts on one side", True),
-    _Fact(
+_FACTS: tuple[tuple[str, Callable[[Run], str], str, bool], ...] = (
+    ("Device type", lambda r: r.info.device_type, "another kind of device alone makes other times", True),
+    ("Framework", lambda r: r.info.framework, "the frameworks record and run programs in other ways", True),
+    ("Device", lambda r: r.info.device_name, "another model of device alone makes other times", True),
+    ("Devices", _devices, "the work is spread over more devices on one side", True),
+    ("Hosts", lambda r: _count(r.info.hosts), "the work is spread over more hosts on one side", True),
+    (
         "How steps were found",
         lambda r: r.info.step_source,
         "the runs mark the start and end of a step differently",
         True,
     ),
-    _Fact("Devices' record", _device_record, "what ran on devices is not compared", False),
-    _Fact("Device ops", _device_ops, "one profile has no device ops", False),
+    ("Devices' record", _device_record, "what ran on devices is not compared", False),
+    ("Device ops", _device_ops, "one profile has no device ops", False),
 )
-
-
-def _batch_sizes(baseline: Run, candidate: Run) -> list[Mismatch]:
-    """Another number of examples per step: as the pipelines of both runs tell, else by the shapes of their elements."""
-    sizes = [examples_per_step(run) for run in (baseline, candidate)]
-    ours, theirs = sizes if not any(map(math.isnan, sizes)) else map(batch_size, (baseline, candidate))
-    if not ours or not theirs or ours == theirs:
-        return []
-    return [Mismatch(BATCH_SIZE, f"{ours:,.0f}", f"{theirs:,.0f}", "a step handles more examples on one side", True)]
+"""The label of each mismatch in one property; its value in a run as text, empty if unknown; its meaning; `is_hard`."""
 
 
 def _mixes(baseline: Run, candidate: Run) -> list[Mismatch]:
-    """Another mix of kinds of steps, where a run has several; another kind, where all steps of each run are of one.
-
-    A kind under another name may be the same work after a change, so it alone does not invalidate verdicts.
-    """
+    """Another mix of kinds of steps, or another only kind, which may be the same work renamed: verdicts hold then."""
     if not (baseline.info.has_steps and candidate.info.has_steps):
         return []
     by_marker = are_by_marker(baseline, candidate)
@@ -142,14 +135,6 @@ def _mixes(baseline: Run, candidate: Run) -> list[Mismatch]:
         return [Mismatch("Kind of the steps", next(iter(ours)), next(iter(theirs)), meaning, False)]
     before, after = (", ".join(f"{count:,} {name}" for name, count in one.items()) for one in (ours, theirs))
     return [Mismatch(MIX, before, after, "steps of another kind take another time", True)]
-
-
-def _few_steps(baseline: Run, candidate: Run) -> list[Mismatch]:
-    ours, theirs = (run.info.steps_included if run.info.has_steps else 0 for run in (baseline, candidate))
-    if min(ours, theirs) >= FEWEST_STEPS:
-        return []
-    meaning = f"a verdict on a time takes {FEWEST_STEPS} steps on each side"
-    return [Mismatch("Included steps", f"{ours:,}", f"{theirs:,}", meaning, False)]
 
 
 def examples_per_step(run: Run, host: str | None = None) -> float:

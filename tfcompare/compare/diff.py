@@ -125,7 +125,8 @@ def diff_table(
         cells[f"{key}_candidate"] = _take(candidate.frame[key], pairing.candidate)
     for metric in table.metrics:
         cells |= _metric_cells(metric, baseline, candidate, pairing, table.headline)
-    cells |= _labels(pairing)
+    status = np.select([pairing.baseline < 0, pairing.candidate < 0], [ADDED, REMOVED], MATCHED)
+    cells |= {"status": pd.Series(status, dtype="str"), "match": pd.Series(pairing.match, dtype="str")}
     if table.name in OF_EACH:
         cells[SUMS_OF] = pd.Series("all", cells["status"].index, dtype="str")
     if CONSTITUENTS in baseline.frame:
@@ -191,11 +192,6 @@ def _take(column: pd.Series, positions: npt.NDArray[np.intp]) -> pd.Series:
     elif column.dtype.kind == "b":
         column = column.astype("boolean")
     return pd.Series(column.array.take(positions, allow_fill=True))
-
-
-def _labels(pairing: Pairing) -> dict[str, pd.Series]:
-    status = np.select([pairing.baseline < 0, pairing.candidate < 0], [ADDED, REMOVED], MATCHED)
-    return {"status": pd.Series(status, dtype="str"), "match": pd.Series(pairing.match, dtype="str")}
 
 
 def _verdicts(table: Table, cells: dict[str, pd.Series], identical: bool) -> pd.Series:

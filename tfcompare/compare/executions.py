@@ -64,8 +64,10 @@ def instructions(
     of_side: dict[str, list[pd.Series]] = {"program_executions": [], "execution_time_us": [], "excess_us": []}
     for role in SIDES:
         is_there = rows["status"] != (ADDED if role == "baseline" else REMOVED)
-        whole = _of_rows(rows, wholes[role], role).where(is_there)
-        executions = keys.map(_executions(rows, whole["executions"])).astype("float64")
+        whole = _in_whole_profile(rows, wholes[role], role).where(is_there)
+        counts = on_devices(rows[["program_key", "host", "core_type"]].assign(count=whole["executions"]))
+        of_programs = usual_counts(counts[counts["count"] > 0]).groupby("program_key").sum()
+        executions = keys.map(of_programs).astype("float64")
         times = whole["self_time_us"]
         least = least_time_us(rows, role) * whole["executions"] / floats(rows, "executions", role)
         excess = (times - least).clip(lower=0.0)
@@ -138,7 +140,7 @@ def _program_keys(ops: pd.DataFrame, programs: Mapping[tuple[str, str], str]) ->
     return pd.Series(keys, ops.index, dtype="str")
 
 
-def _of_rows(rows: pd.DataFrame, whole: pd.DataFrame, role: str) -> pd.DataFrame:
+def _in_whole_profile(rows: pd.DataFrame, whole: pd.DataFrame, role: str) -> pd.DataFrame:
     """`executions` and `self_time_us` in the whole profile of the instruction that each row of a diff has on a side."""
     names = ["host", "program", "hlo_op", "category", "core_type"]
     keys = rows[names]
@@ -146,12 +148,6 @@ def _of_rows(rows: pd.DataFrame, whole: pd.DataFrame, role: str) -> pd.DataFrame
         keys = keys.assign(**{name: rows[f"{name}_candidate"].fillna(rows[name]) for name in names[1:4]})
     found = keys.merge(whole[[*names, "executions", "self_time_us"]], on=names, how="left", validate="many_to_one")
     return found[["executions", "self_time_us"]].astype("float64").set_axis(rows.index)
-
-
-def _executions(rows: pd.DataFrame, executions: pd.Series) -> pd.Series:
-    """How often each program ran, by its key, summed over hosts, from the executions of its instructions."""
-    counts = on_devices(rows[["program_key", "host", "core_type"]].assign(count=executions))
-    return usual_counts(counts[counts["count"] > 0]).groupby("program_key").sum()
 
 
 def floats(rows: pd.DataFrame, metric: str, role: str) -> pd.Series:

@@ -75,8 +75,7 @@ def iterations_per_step(sides: tuple[Side, Side], matched: Callable[[], pd.DataF
 
 
 def _usual_ops(side: Side) -> pd.DataFrame:
-    """The ops of the first capture of a side: the columns `OP`, `time_us` in all included steps, and `occurrences` in
-    the usual step of one device or host."""
+    """`OP`, `time_us` in all steps and `occurrences` in the usual step of one device or host, of the first capture."""
     run, host = side.run, side.host
     cells = side.cells(0, OP_STATS.name)
     time_us, occurrences = usual_step(cells, side.steps(0).included["step"].to_numpy(np.int64))
@@ -86,8 +85,7 @@ def _usual_ops(side: Side) -> pd.DataFrame:
 
 
 def _may_differ(ours: pd.DataFrame, theirs: pd.DataFrame) -> bool:
-    """Whether ops could be matched so that enough of the time is in some that occur n times as often, given what
-    `_usual_ops` gives of both sides."""
+    """Whether ops of `_usual_ops` could be matched so that enough time is in some that occur n times as often."""
     times = [ops.groupby("occurrences")["time_us"].sum() for ops in (ours, theirs)]
     shares = [of_count[of_count.index > 0] / of_count.sum() for of_count in times]
     before, after = (of_count[of_count >= _LEAST_COUNTED] for of_count in shares)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from tfcompare.frames.memory_events import MemoryEvents
 from tfcompare.schema.arrays import Floats
@@ -67,12 +66,16 @@ def growth_of(run: Run, host: str | None = None) -> Growth | None:
         return None
     largest = str(peaks["host"].iloc[int(peaks["peak_bytes"].argmax())])
     ((_, events),) = run.memory_events(host=largest)
-    found = _of_host(run, largest, events)
+    found = _growths_on_host(run, largest, events)
     return max(found, key=lambda one: (one.is_growth, one.bytes_per_step), default=None)
 
 
-def _of_host(run: Run, host: str, events: MemoryEvents) -> list[Growth]:
-    ends = _ends_of_steps(run.table("steps", host=host))
+def _growths_on_host(run: Run, host: str, events: MemoryEvents) -> list[Growth]:
+    steps = run.table("steps", host=host)
+    start, end = host_starts_and_end(steps)
+    order = np.argsort(start, kind="stable")
+    until = np.append(start[order][1:], end)  # a step ends where the next one starts on the host, which allocates
+    ends = until[steps["included"].to_numpy(np.bool_)[order]]
     if len(ends) < FEWEST_STEPS:
         return []
     found = []
@@ -84,15 +87,6 @@ def _of_host(run: Run, host: str, events: MemoryEvents) -> list[Growth]:
         if known.sum() >= FEWEST_STEPS:
             found.append(_growth(run, host, memory_id, np.flatnonzero(known), levels[at[known]]))
     return found
-
-
-def _ends_of_steps(steps: pd.DataFrame) -> Floats:
-    """The end of each included step in µs, which is the start of the next one, on the host, which allocates."""
-    start, end = host_starts_and_end(steps)
-    order = np.argsort(start, kind="stable")
-    until = np.append(start[order][1:], end)
-    included: Floats = until[steps["included"].to_numpy(np.bool_)[order]]
-    return included
 
 
 def _growth(run: Run, host: str, memory_id: str, steps: npt.NDArray[np.int64], levels: Floats) -> Growth:

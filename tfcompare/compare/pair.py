@@ -13,7 +13,7 @@ import pandas as pd
 
 from tfcompare import schema
 from tfcompare.compare.comparability import BATCH_SIZE, MIX, Mismatch, mismatches
-from tfcompare.compare.diff import INTERVAL, MATCHED, SUMS_OF, VERDICT, SideRows, SumsPer, diff_table
+from tfcompare.compare.diff import INTERVAL, SumsPer
 from tfcompare.compare.executions import Execution, instructions_of, longest_program, lost_events
 from tfcompare.compare.groups import aggregate as coverage_of
 from tfcompare.compare.groups.aggregate import Groups
@@ -22,37 +22,20 @@ from tfcompare.compare.groups.scope_tree import scope_tree
 from tfcompare.compare.iterations import ALIKE, Iterations, iterations_per_step
 from tfcompare.compare.matching.manual import ManualChoice, with_distinct_names
 from tfcompare.compare.matching.matching import Evidence, with_hosts_of
-from tfcompare.compare.matching.sure_pairs import are_sure
-from tfcompare.compare.matching.tiers import NAMINGS
-from tfcompare.compare.per_device import (
-    all_together,
-    are_of_hosts,
-    of_hosts_alone,
-    per_occurrence,
-    sums_of_each,
-    workers_of,
-    workers_of_rows,
-)
-from tfcompare.compare.pooling import POOLED
+from tfcompare.compare.per_device import all_together, per_occurrence, workers_of, workers_of_rows
+from tfcompare.compare.pooling import sums_of
 from tfcompare.compare.side import Side
 from tfcompare.compare.stats.change_test import ChangeTest
 from tfcompare.compare.stats.estimates import FEWEST_REPEATS, Times
-from tfcompare.compare.stats.verdict import OF_HOSTS, UNTESTED, Spread, Verdict, declared_spread
+from tfcompare.compare.stats.verdict import OF_HOSTS, Spread, Verdict, declared_spread
 from tfcompare.compare.step_kinds import CommonKinds, StepKind, common_kinds, step_kinds
-from tfcompare.compare.step_time_verdict import (
-    SAME_CAPTURE,
-    caveat,
-    knows_step_time,
-    step_time_verdict,
-    time_verdict,
-)
+from tfcompare.compare.step_time_verdict import SAME_CAPTURE, caveat, knows_step_time, step_time_verdict, time_verdict
+from tfcompare.compare.table_diff import are_together, count_steps, diff_of, side_rows, unjudged_ops
 from tfcompare.compare.tf_data.call_verdicts import CallVerdict, on_calls, on_slowest_calls
 from tfcompare.compare.tf_data.pipelines import HostPipeline, pair_pipelines, slowest_executions
 from tfcompare.compare.utilization import on_devices
 from tfcompare.errors import TfcompareError
-from tfcompare.schema import SIDES
 from tfcompare.schema.arrays import Floats
-from tfcompare.tables.op_evidence import OpEvidence
 from tfcompare.text import as_code
 
 if TYPE_CHECKING:
@@ -63,6 +46,13 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Per = Literal["step", "run", "device"]
 PER: tuple[Per, ...] = ("step", "run", "device")
+
+
+def per_words(per: Per, of_each: str, step: str = "step") -> str:
+    """What sums are per, as texts name it: `step`, `step and device`; `step` may be called otherwise."""
+    if per == "step":
+        return f"{step} and {of_each}" if of_each else step
+    return of_each or per
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,26 +69,27 @@ class Pair:
     @cached_property
     def sides(self) -> tuple[Side, Side]:
         """Baseline and candidate, with all of their captures; what they do per step is per iteration of their steps."""
-        ours, theirs = self._of_steps
+        ours, theirs = self.sides_as_recorded
         return (
             replace(ours, count_iterations=lambda: self.iterations[0]),
             replace(theirs, count_iterations=lambda: self.iterations[1]),
         )
 
     @property
-    def _of_steps(self) -> tuple[Side, Side]:
+    def sides_as_recorded(self) -> tuple[Side, Side]:
         """`sides`, with figures per step as it was recorded."""
         return self.among.sides[0], self.among.sides[self.position]
 
     @property
     def iterations(self) -> Iterations:
         """The iterations of a step on both sides, for steps of unlike work; `ALIKE` for others."""
-        return self._kept("iterations", self._iterations)
 
-    def _iterations(self) -> Iterations:
-        if self.is_identical or not all(side.all_have_steps for side in self._of_steps) or self._kinds:
-            return ALIKE
-        return iterations_per_step(self._of_steps, self._unjudged_ops)
+        def count() -> Iterations:
+            if self.is_identical or not all(side.all_have_steps for side in self.sides_as_recorded) or self._kinds:
+                return ALIKE
+            return iterations_per_step(self.sides_as_recorded, partial(unjudged_ops, self))
+
+        return self._retain("iterations", count)
 
     @cached_property
     def baseline(self) -> Run:
@@ -128,11 +119,12 @@ class Pair:
     @property
     def per_what(self) -> str:
         """As `Pairs.per_what`; of steps of unlike work, per iteration."""
-        return self.among.per_what.replace("step", "step" if self.iterations == ALIKE else "iteration")
+        return self.per_on("")
 
     def per_on(self, place: str) -> str:
         """What sums of ops on hosts, or on devices, are per: `step`, `step and host`."""
-        return self.per_what.replace("device", "host") if place == schema.HOST else self.per_what
+        of_each = "host" if place == schema.HOST and self.of_each else self.of_each
+        return per_words(self.per, of_each, "step" if self.iterations == ALIKE else "iteration")
 
     @property
     def host(self) -> str | None:
@@ -197,9 +189,9 @@ class Pair:
         Callers must not modify it."""
         return self.among.cached((self.candidate.id, self.by_name, key), make)
 
-    def _kept(self, key: Hashable, make: Callable[[], T]) -> T:
+    def _retain(self, key: Hashable, make: Callable[[], T]) -> T:
         """As `cached`, but kept as long as the comparison: for diffs and verdicts, which much else is made of."""
-        return self.among.kept((self.candidate.id, key), make)
+        return self.among.retain((self.candidate.id, key), make)
 
     @property
     def manual_pairs(self) -> tuple[ManualChoice, ...]:
@@ -215,10 +207,7 @@ class Pair:
     @property
     def mismatches(self) -> list[Mismatch]:
         """Differences that make the two runs hard to compare, the most serious first."""
-        return self._kept("mismatches", self._mismatches)
-
-    def _mismatches(self) -> list[Mismatch]:
-        found = mismatches(*self.runs)
+        found = self._retain("mismatches", lambda: mismatches(*self.runs))
         if self.iterations == ALIKE:
             return found
         ours, theirs = (f"{count}×" for count in self.iterations)
@@ -229,7 +218,7 @@ class Pair:
     @property
     def knows_devices(self) -> bool:
         """Whether what ran on devices was recorded on both sides; otherwise, only hosts are compared."""
-        return all(all(side.each(_has_recorded_devices)) for side in self.sides)
+        return all(all(side.each(lambda run, host: run.has_recorded_devices(host))) for side in self.sides)
 
     def tables(self, name: str) -> tuple[pd.DataFrame, pd.DataFrame]:
         """The table of baseline and candidate, for the host that is compared or for all hosts."""
@@ -239,16 +228,15 @@ class Pair:
     def rows(self, name: str, side: Side) -> pd.DataFrame:
         """The rows of a table of all captures of one side, with sums as in diffs."""
         table = schema.table(name)
-        found = self._rows(table, side)
+        found = side_rows(self, table, side)
         if (divisor := found.divisor) is None:
             return found.frame
-        sums = [column.name for column in table.columns if column.kind == "sum"]
-        return found.frame.assign(**{name: found.frame[name] / divisor for name in sums})
+        return found.frame.assign(**{name: found.frame[name] / divisor for name in sums_of(table)})
 
     def whole(self, name: str, side: Side) -> pd.DataFrame:
         """The rows of a table over the whole profile, with its sums, of the hosts that the diff has rows of."""
         table, found = schema.table(name), side.whole(name)
-        return all_together(table, found) if self._are_together(table) else found
+        return all_together(table, found) if are_together(self, table) else found
 
     def sums_per(self, *, per_occurrence: bool = False) -> SumsPer:
         """What the sums of a diff are per, or those of `rows_per_occurrence`."""
@@ -263,7 +251,7 @@ class Pair:
         table = schema.table(name)
         if not table.has_diff:
             raise TfcompareError(f"the table {name!r} has no diff; show it for each run by itself")
-        return self._kept(("diff", name), partial(self._diff, table)).copy(deep=False)
+        return self._retain(("diff", name), partial(diff_of, self, table)).copy(deep=False)
 
     def coverage(self, name: str = "op_stats") -> pd.DataFrame:
         """The shares of a table's headline metric that were matched; see `coverage.coverage`.
@@ -295,7 +283,7 @@ class Pair:
     @property
     def longest_program(self) -> Execution | None:
         """The longest XLA program that both runs ran."""
-        return self._kept("longest program", partial(longest_program, self))
+        return self._retain("longest program", partial(longest_program, self))
 
     def pipelines(self) -> dict[HostPipeline, str]:
         """Maps each matched tf.data pipeline of the candidate, (the baseline's host, name), to the baseline's."""
@@ -305,25 +293,22 @@ class Pair:
     def lost_events(self) -> pd.DataFrame:
         """The instructions of which a capture of either run lost events (`lost_events.lost_events`): they, and the ops
         that they compute, are not judged."""
-        return self._kept("lost events", partial(lost_events, self))
+        return self._retain("lost events", partial(lost_events, self))
 
     @property
     def verdict(self) -> Verdict:
         """The verdict on the step time."""
-        return self._kept("verdict", partial(step_time_verdict, self))
+        return self._retain("verdict", partial(step_time_verdict, self))
+
+    @property
+    def _kinds(self) -> list[StepKind]:
+        """`step_kinds` without remarks on how the runs differ."""
+        return self._retain("kinds", lambda: step_kinds(*self.sides_as_recorded, ChangeTest(self.spread_between())))
 
     @property
     def step_kinds(self) -> list[StepKind]:
         """The kinds of steps of both sides, that with most time first; none if the steps of each are all of one
         kind."""
-        return self._kept("step kinds", self._step_kinds)
-
-    @property
-    def _kinds(self) -> list[StepKind]:
-        """`step_kinds` without remarks on how the runs differ."""
-        return self._kept("kinds", lambda: step_kinds(*self._of_steps, ChangeTest(self.spread_between())))
-
-    def _step_kinds(self) -> list[StepKind]:
         found = self._kinds
         if self.is_identical:
             return [replace(one, verdict=SAME_CAPTURE) for one in found]
@@ -341,12 +326,9 @@ class Pair:
     @property
     def common_kinds(self) -> CommonKinds | None:
         """The kinds of steps within which ops and kernels are compared, where there are several; None elsewhere."""
-        return self._kept("common kinds", self._common_kinds)
-
-    def _common_kinds(self) -> CommonKinds | None:
-        if self.is_identical or not all(side.all_have_steps for side in self._of_steps) or not self._kinds:
+        if self.is_identical or not all(side.all_have_steps for side in self.sides_as_recorded) or not self._kinds:
             return None
-        return common_kinds(*self._of_steps)
+        return self._retain("common kinds", lambda: common_kinds(*self.sides_as_recorded))
 
     @property
     def headline_verdict(self) -> Verdict:
@@ -410,124 +392,26 @@ class Pair:
         """Converts ratios of sums, as in diffs, to ratios of the time per step, which verdicts refer to."""
         if self.per == "step":
             return ratios
-        our_steps, their_steps = (fmean(side.each(_step_count)) * side.iterations for side in self.sides)
+        our_steps, their_steps = (fmean(side.each(count_steps)) * side.iterations for side in self.sides)
         return ratios * (our_steps / their_steps)
 
     def shares(self, table: str, rows: pd.DataFrame, side: Side, position: int) -> Floats:
         """What to multiply sums over the whole of a capture by, for these rows of a table: 1, or the share that each
         device or host has, if that is what they are given for."""
+        return 1.0 / self.workers_of_rows(table, rows, side, position)
+
+    def workers_of_rows(self, table: str, rows: pd.DataFrame, side: Side, position: int) -> Floats:
+        """How many devices or hosts rows of a table of a capture are divided by: 1 unless they are given for each."""
         if not self.of_each or table not in schema.OF_EACH:
             return np.ones(len(rows))
-        return 1.0 / workers_of_rows(table, rows, self._workers(side, position))
+        return workers_of_rows(table, rows, self.workers(side, position))
 
-    def _workers(self, side: Side, position: int) -> Workers:
-        def make() -> Workers:
-            return workers_of(side.runs[position], side.hosts[position])
-
-        return self.among.kept(("workers", side.position, side.host, position), make)
+    def workers(self, side: Side, position: int) -> Workers:
+        """The hosts and devices of a capture."""
+        make = partial(workers_of, side.runs[position], side.hosts[position])
+        return self.among.retain(("workers", side.position, side.host, position), make)
 
     def rows_per_occurrence(self, rows: pd.DataFrame, name: str) -> pd.DataFrame:
         """Some rows of the diff of a table, or groups of them, with sums divided by occurrences. Raises
         `TfcompareError` for a table without occurrences."""
         return per_occurrence(rows, schema.table(name), self.per_step)
-
-    def _divisor(self, side: Side, table: str, position: int) -> int:
-        """The number of steps by which the sums of the table of a capture are divided; per device, of devices, if they
-        are not of each already."""
-        run, host = side.runs[position], side.hosts[position]
-        if self.per != "step":
-            is_per_device = self.per == "device" and table not in schema.OF_EACH
-            return max(self._workers(side, position).devices, 1) if is_per_device else 1
-        if table in schema.IN_STEPS:
-            return side.step_count(position) * side.iterations
-        steps = run.recorded_steps(host) if table in schema.OF_DEVICES else _step_count(run, host)
-        return steps * side.iterations
-
-    def _diff(self, table: schema.Table) -> pd.DataFrame:
-        is_alike = self.iterations == ALIKE
-        diff = self._unjudged_ops() if table is schema.OP_STATS and is_alike else self._unjudged(table, self.sides)
-        if table.name == schema.TF_DATA_PIPELINES.name:
-            found = [call.verdict for call in self.call_verdicts(diff)]
-            cells = {"verdict": [v.word for v in found], "evidence": [v.evidence or None for v in found]}
-            matched = diff.index[diff["status"] == MATCHED]
-            return diff.assign(**pd.DataFrame(cells, matched, dtype="str").reindex(diff.index))
-        return self._judged(diff, table.name) if table.name in schema.STEP_TABLES else diff
-
-    def _unjudged_ops(self) -> pd.DataFrame:
-        """The diff of ops per step as recorded, without verdicts."""
-        return self._kept("unjudged ops", lambda: self._unjudged(schema.OP_STATS, self._of_steps))
-
-    def _unjudged(self, table: schema.Table, sides: tuple[Side, Side]) -> pd.DataFrame:
-        """The diff of a table without verdicts from steps or calls."""
-        ours, theirs = (self._rows(table, side) for side in sides)
-        if not self.knows_devices:
-            ours, theirs = (replace(side, frame=of_hosts_alone(table.name, side.frame)) for side in (ours, theirs))
-        if "pipeline" in table.keys:
-            theirs = replace(theirs, pipelines=self.pipelines())
-        diff = diff_table(
-            table,
-            self.candidate.id,
-            ours,
-            theirs,
-            identical=self.is_identical,
-            manual_pairs=self.manual_pairs,
-        )
-        if self.of_each and table.name in schema.OF_EACH:
-            diff[SUMS_OF] = np.where(are_of_hosts(table.name, diff), "host", self.of_each)
-        diff.insert(0, "baseline", pd.Series(self.baseline.id, diff.index, dtype="str"))
-        return diff
-
-    def _judged(self, diff: pd.DataFrame, name: str) -> pd.DataFrame:
-        """The diff with verdicts from per-step data; each sure pair is tested as a separate group."""
-        metric = schema.table(name).headline
-        rows = diff[diff["status"] == MATCHED]
-        rows = rows[are_sure(rows, self.evidence)]
-        number = pd.Series(np.arange(len(rows)), rows.index)
-        ratios = rows[f"{metric}_ratio"].reset_index(drop=True)
-        found = self.group_verdicts(Groups(name, rows, dict.fromkeys(SIDES, number), ratios)).set_axis(rows.index)
-        lost = rows["op_name"].isin(self.lost_events()["op_name"])
-        found.loc[lost, "verdict"] = UNTESTED
-        found.loc[lost, ["evidence", *INTERVAL]] = None
-        columns = {c: diff[c].mask(diff.index.isin(found.index), found[c].reindex(diff.index)) for c in VERDICT}
-        return diff.assign(**columns)
-
-    def _rows(self, table: schema.Table, side: Side) -> SideRows:
-        is_in_steps = self.per == "step" and table.name in schema.IN_STEPS
-        are_of_each = bool(self.of_each) and table.name in schema.OF_EACH
-        evidence = OpEvidence()
-        if table.name in NAMINGS:
-            evidence = side.run.op_evidence(host=side.host if "host" in table.keys else None)
-
-        kinds = self.common_kinds if is_in_steps else None
-
-        def rows(position: int) -> pd.DataFrame:
-            run, host = side.runs[position], side.hosts[position]
-            if kinds is not None:
-                found = kinds.in_steps(table, run, host)
-            else:
-                found = run.in_steps(table.name, host=host) if is_in_steps else run.table(table.name, host=host)
-            return sums_of_each(table, found, self._workers(side, position)) if are_of_each else found
-
-        divisor = partial(self._divisor, side, table.name)
-        is_pooled = table.name in POOLED and len(side.runs) > 1
-        frame = side.rows(table.name, divisor, rows) if is_pooled else rows(0)
-        if self._are_together(table):
-            frame = all_together(table, frame)
-        if "execution" in table.keys:
-            frame = slowest_executions(frame)
-        return SideRows(frame, None if self.per == "run" else 1 if is_pooled else divisor(0), evidence=evidence)
-
-    def _are_together(self, table: schema.Table) -> bool:
-        """Whether the rows of all hosts and devices are one, since those of a side have no counterpart on the other."""
-        if not self.of_each or table.name not in schema.OF_EACH:
-            return False
-        every = (self._workers(side, position) for side in self.among.sides for position in side.positions)
-        return "device" in table.keys or any(workers.hosts > 1 for workers in every)
-
-
-def _has_recorded_devices(run: Run, host: str | None) -> bool:
-    return run.has_recorded_devices(host)
-
-
-def _step_count(run: Run, host: str | None) -> int:
-    return run.info.step_count if host is None else len(run.table("steps", host=host)) or run.info.step_count

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 import pandas as pd
 
+from tfcompare import schema
 from tfcompare.compare.cache import Cache
 from tfcompare.compare.captures import (
     chosen_captures,
@@ -21,16 +22,19 @@ from tfcompare.compare.captures import (
     typical_of,
 )
 from tfcompare.compare.diff import SumsPer
+from tfcompare.compare.matching.kernel_names import canonical_kernel
 from tfcompare.compare.matching.manual import ManualChoice, ManualPairs, applicable_choices
-from tfcompare.compare.matching.normalised import normalised_names
-from tfcompare.compare.pair import PER, Pair, Per
+from tfcompare.compare.matching.matching import pair_rows, with_hosts_of
+from tfcompare.compare.matching.plain_names import plain_name
+from tfcompare.compare.pair import PER, Pair, Per, per_words
 from tfcompare.compare.per_device import workers_note, workers_of
 from tfcompare.compare.repeats import accept_captures
-from tfcompare.compare.same_ids import told_apart
+from tfcompare.compare.same_ids import with_distinct_ids
 from tfcompare.compare.side import Side
 from tfcompare.compare.step_time_verdict import knows_step_time
 from tfcompare.errors import TfcompareError, Unknown
 from tfcompare.tables.frames import frame_bytes
+from tfcompare.text import middle_ellipsis
 
 if TYPE_CHECKING:
     from tfcompare.run import Run
@@ -38,6 +42,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 OfEach = Literal["", "device", "host"]
+_LONGEST_NAME = 60
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -107,7 +112,7 @@ class Pairs:
         candidates = candidates or (baseline,)
         if per not in PER:
             raise Unknown("figures per", per, list(PER))
-        given = told_apart((baseline, *candidates), repeats or {})
+        given = with_distinct_ids((baseline, *candidates), repeats or {})
         hosts, host_notes = counterparts_of_host(given[0], given[1:], host)
         together = accept_captures([run.captures for run in (baseline, *candidates)], given, repeats or {})
         of_run, counted = counted_once(given, shared_by_copies(given[0], given[1:], together.repeats))
@@ -143,9 +148,7 @@ class Pairs:
     @property
     def per_what(self) -> str:
         """What sums are per, as texts name it: `step`, `step and device`."""
-        if self.per == "step":
-            return f"step and {self.of_each}" if self.of_each else "step"
-        return self.of_each or self.per
+        return per_words(self.per, self.of_each)
 
     @property
     def host(self) -> str | None:
@@ -162,14 +165,14 @@ class Pairs:
     @cached_property
     def notes(self) -> tuple[str, ...]:
         """Sentences that help to read the figures: on their units (per step, run or device) and on normalised names."""
-        names = (note for run in self.candidates for note in normalised_names(self.baseline, run))
+        names = (note for run in self.candidates for note in _normalised_names(self.baseline, run))
         return (*self._notes, *dict.fromkeys(names))
 
     def cached(self, key: Hashable, make: Callable[[], T]) -> T:
         """The result of `make`, kept for `key` with this comparison. Callers must not modify it."""
         return self._cache.get(key, make)
 
-    def kept(self, key: Hashable, make: Callable[[], T]) -> T:
+    def retain(self, key: Hashable, make: Callable[[], T]) -> T:
         """As `cached`, but kept as long as the comparison: for diffs and verdicts, which much else is made of."""
         if key not in self._results:
             made = make()
@@ -241,6 +244,46 @@ def _per_what(runs: Sequence[Run], hosts: Sequence[str | None], per: Per) -> tup
     if differ:
         notes.append(workers_note([run.name for run in runs], each, of_each))
     return "device" if of_each == "device" and per == "run" else per, of_each, notes
+
+
+def _normalised_names(baseline: Run, candidate: Run) -> list[str]:
+    """Up to two sentences, on ops and kernels that are matched though names differ in parts that matching ignores."""
+    ops = _differing_names(baseline, candidate, "op_stats", {"op_name": plain_name})
+    plain = {"op_name": plain_name, "kernel_name": canonical_kernel}
+    kernels = _differing_names(baseline, candidate, "kernel_stats", plain)
+    what = "Op names without wrapping scopes, numbers of traced functions and what jax.checkpoint adds"
+    of_ops = _names_sentence(what, ops["op_name"] | kernels["op_name"])
+    of_kernels = _names_sentence("Kernel names without what compilers add", kernels["kernel_name"])
+    return [sentence for sentence in (of_ops, of_kernels) if sentence]
+
+
+def _differing_names(
+    baseline: Run, candidate: Run, table: str, columns: Mapping[str, Callable[[str], str]]
+) -> dict[str, set[tuple[str, str]]]:
+    """For each column of names, given what makes them plain, the names of matched rows that differ only in that."""
+    ours, theirs = baseline.table(table), candidate.table(table)
+    names = {column: {*ours[column], *theirs[column]} for column in columns}
+    if all(len({plain(name) for name in names[column]}) == len(names[column]) for column, plain in columns.items()):
+        return {column: set() for column in columns}  # no names can differ so, and matching takes longer
+    evidence = baseline.op_evidence(), candidate.op_evidence()
+    rows = pair_rows(schema.table(table), ours, with_hosts_of(ours, theirs), evidence=evidence)
+    both = (rows.baseline >= 0) & (rows.candidate >= 0)
+    at, to = rows.baseline[both], rows.candidate[both]
+    pairs = {column: set(zip(ours[column].iloc[at], theirs[column].iloc[to], strict=True)) for column in columns}
+    return {
+        column: {(one, other) for one, other in pairs[column] if one != other and plain(one) == plain(other)}
+        for column, plain in columns.items()
+    }
+
+
+def _names_sentence(what: str, pairs: set[tuple[str, str]]) -> str:
+    """A sentence on names that differ, with the shortest pair as the example; empty if there are none."""
+    if not pairs:
+        return ""
+    shortest = min(pairs, key=lambda pair: (sum(map(len, pair)), pair))
+    one, other = (middle_ellipsis(name, _LONGEST_NAME) for name in shortest)
+    count = "" if len(pairs) == 1 else f" (and {len(pairs) - 1:,} more)"
+    return f"{what} are compared: “{one}” of the baseline is “{other}” of the candidate{count}."
 
 
 def pairs_of(pairs: Pairs, *, by_name: bool = False) -> list[Pair]:

@@ -8,22 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pandas as pd
 
-from tfcompare.compare.diff import change
+from tfcompare.compare.diff import INTERVAL, change
 from tfcompare.compare.groups.aggregate import compared
 from tfcompare.compare.matching.scopes import UNTYPED
-from tfcompare.compare.pooling import pooled
+from tfcompare.compare.pooling import pooled, sums_of
 from tfcompare.compare.stats.verdict import UNTESTED
 from tfcompare.errors import TfcompareError
-from tfcompare.schema import (
-    ALL_HOSTS,
-    HOST,
-    IDLE,
-    OF_DEVICES,
-    OF_EACH_HOST,
-    OP_STATS,
-    SIDES,
-    Table,
-)
+from tfcompare.schema import ALL_HOSTS, HOST, IDLE, OF_DEVICES, OF_EACH_HOST, OP_STATS, SIDES, Table
 from tfcompare.schema.arrays import Bools, Floats
 
 if TYPE_CHECKING:
@@ -80,23 +71,14 @@ def workers_of_rows(table: str, rows: pd.DataFrame, workers: Workers) -> Floats:
     return np.where(are_of_hosts(table, rows), float(workers.hosts), devices)
 
 
-def sums_of_each(table: Table, rows: pd.DataFrame, workers: Workers) -> pd.DataFrame:
-    """The rows with their sums divided by the devices, or hosts, that they are over. Wall time is of the step of each
-    host, whatever its number of devices."""
-    by = workers_of_rows(table.name, rows, workers)
-    sums = [column.name for column in table.columns if column.kind == "sum"]
-    return rows.assign(**{name: rows[name] / (workers.hosts if name == "wall_time_us" else by) for name in sums})
-
-
 def all_together(table: Table, rows: pd.DataFrame) -> pd.DataFrame:
     """The rows of all hosts, and of all devices, as one: their sums are added up."""
     places = [name for name in ("host", "device") if name in table.keys]
     every = [own.assign(**dict.fromkeys(places, ALL_HOSTS)) for _, own in rows.groupby(places)]
     if not every:
         return rows
-    sums = [column.name for column in table.columns if column.kind == "sum"]
     found = pooled(table, every, [1.0] * len(every))
-    return found.assign(**{name: found[name] * len(every) for name in sums})
+    return found.assign(**{name: found[name] * len(every) for name in sums_of(table)})
 
 
 def workers_note(names: Sequence[str], each: Sequence[Workers], of_each: str) -> str:
@@ -124,29 +106,16 @@ def per_occurrence(diff: pd.DataFrame, table: Table, per_step: PerStep) -> pd.Da
     """
     if _COUNT not in table.column_names:
         raise TfcompareError(f"the table {table.name!r} does not count occurrences; show it per step, run or device")
-    diff = _untested_where_counts_differ(diff, diff[f"{_COUNT}_ratio"], per_step)
+    if "evidence" in diff:
+        differs = diff["evidence"].notna() & ((per_step(diff[f"{_COUNT}_ratio"]) - 1).abs() > _ONE_COUNT)
+        masked = {name: diff[name].mask(differs) for name in (*INTERVAL, "evidence") if name in diff}
+        diff = diff.assign(**masked, verdict=diff["verdict"].mask(differs, UNTESTED))
+    counts = {side: diff[f"{_COUNT}_{side}"].astype("float64").replace(0.0, float("nan")) for side in SIDES}
     for metric in table.metrics:
         if metric.kind == "sum" and metric.name != _COUNT and f"{metric.name}_baseline" in diff:
-            diff = _divided(diff, metric.name)
+            each = [diff[f"{metric.name}_{side}"].astype("float64") / counts[side] for side in SIDES]
+            diff = diff.assign(**compared(metric.name, *each))
     ours, theirs = (diff[f"{table.headline}_{side}"] for side in SIDES)
     size = pd.concat([ours, theirs], axis=1).max(axis=1)
     ranks = pd.DataFrame({"change": -change(ours, theirs).abs(), "size": -size})
     return diff.loc[ranks.sort_values(["change", "size"], kind="stable").index]
-
-
-def _untested_where_counts_differ(diff: pd.DataFrame, ratios: pd.Series, per_step: PerStep) -> pd.DataFrame:
-    """The diff without verdicts on rows whose occurrences per step differ."""
-    if "evidence" not in diff:
-        return diff
-    differs = diff["evidence"].notna() & ((per_step(ratios) - 1).abs() > _ONE_COUNT)
-    masked = {name: diff[name].mask(differs) for name in ("interval_low", "interval_high", "evidence") if name in diff}
-    return diff.assign(**masked, verdict=diff["verdict"].mask(differs, UNTESTED))
-
-
-def _divided(diff: pd.DataFrame, metric: str) -> pd.DataFrame:
-    ours, theirs = (
-        diff[f"{metric}_{side}"].astype("float64")
-        / diff[f"{_COUNT}_{side}"].astype("float64").replace(0.0, float("nan"))
-        for side in SIDES
-    )
-    return diff.assign(**compared(metric, ours, theirs))

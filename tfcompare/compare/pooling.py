@@ -11,12 +11,17 @@ import pandas as pd
 from tfcompare.schema import Table
 
 POOLED = (
-    "op_stats", "kernel_stats", "copies", "hlo_ops", "op_profile", "compilations", "memory_summary", "input_pipeline",
-    "host_annotations",
-)  # fmt: skip
+    *("op_stats", "kernel_stats", "copies", "hlo_ops", "op_profile", "compilations", "memory_summary"),
+    *("input_pipeline", "host_annotations"),
+)
 """Tables whose rows of several captures are brought together; of others, one capture stands for all."""
 
 _OCCURRENCES = "occurrences"
+
+
+def sums_of(table: Table) -> list[str]:
+    """The columns of a table that are sums over what ran."""
+    return [column.name for column in table.columns if column.kind == "sum"]
 
 
 def pooled(table: Table, frames: Sequence[pd.DataFrame], divisors: Sequence[float]) -> pd.DataFrame:
@@ -45,9 +50,9 @@ def pooled(table: Table, frames: Sequence[pd.DataFrame], divisors: Sequence[floa
         means, weight = every[of_kind["mean"]], every[_OCCURRENCES].astype("float64")
         weights = means.notna().mul(weight, axis=0)
         out[of_kind["mean"]] = by_row(means.mul(weight, axis=0)).sum(min_count=1) / by_row(weights).sum()
-    for kind, name in (("min", "min"), ("max", "max")):
+    for kind in ("min", "max"):
         if of_kind[kind]:
-            out[of_kind[kind]] = by_row(every[of_kind[kind]]).agg(name)
+            out[of_kind[kind]] = by_row(every[of_kind[kind]]).agg(kind)
     if of_kind["level"]:
         levels = by_row(every[of_kind["level"]].astype("float64"))
         out[of_kind["level"]] = levels.quantile(0.5, interpolation="lower").astype(every[of_kind["level"]].dtypes)

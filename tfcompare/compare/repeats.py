@@ -135,16 +135,12 @@ def program_of(run: Run) -> Program:
     evidence = run.op_evidence()
     shapes = evidence.shapes or evidence.launches
     rows = without_idle(run.table("op_stats"))[["host_or_device", "op_type", "op_name"]].drop_duplicates()
-    named = [
-        (place, plain_type(op_type), _stem(name), shapes.get(name, ""))
-        for place, op_type, name in rows.itertuples(index=False)
-    ]
+    named = []
+    for place, op_type, name in rows.itertuples(index=False):
+        stem = "/".join(family(label)[0] for label in plain_name(name).split("/"))
+        named.append((place, plain_type(op_type), stem, shapes.get(name, "")))
     machine = run.info.device_type, run.info.device_name, computing_devices(run), batch_size(run), len(run.host_names)
     return Program(machine, Counter(op[:3] for op in named), frozenset(op for op in named if op[3]))
-
-
-def _stem(name: str) -> str:
-    return "/".join(family(label)[0] for label in plain_name(name).split("/"))
 
 
 def keys_of_primary(

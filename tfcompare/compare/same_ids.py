@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tfcompare.run import Run
 
 
-def told_apart(runs: Sequence[Run], with_repeats: Collection[str]) -> tuple[Run, ...]:
+def with_distinct_ids(runs: Sequence[Run], with_repeats: Collection[str]) -> tuple[Run, ...]:
     """A baseline and its candidates, those of one id and different contents with names of their own: those of their
     folders, or else their choices of steps. They also have ids of their own, except a candidate whose id no other has.
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from tfcompare import schema
 from tfcompare.compare.matching.matching import NO_EVIDENCE, Evidence, host_counterparts
 from tfcompare.compare.matching.tiers import NAMINGS
-from tfcompare.compare.pooling import pooled
+from tfcompare.compare.pooling import mean_of, pooled
 from tfcompare.compare.repeats import keys_of_primary, with_keys_of
 from tfcompare.compare.stats.estimates import Times
 from tfcompare.schema.arrays import Floats
@@ -157,6 +157,10 @@ class Side:
     def each(self, figure: Callable[[Run, str | None], T]) -> list[T]:
         """A figure of each capture on its compared host."""
         return [figure(run, host) for run, host in zip(self.runs, self.hosts, strict=True)]
+
+    def mean_per_step(self, figure: Callable[[Run, str | None], float]) -> float:
+        """The mean of a figure per step over the captures that have it, per iteration; NaN if none has."""
+        return mean_of(self.each(figure)) / self.iterations
 
     @property
     def named_captures(self) -> list[tuple[str, Run, str | None]]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from tfcompare.compare.pooling import sums_of
 from tfcompare.compare.stats.change_test import ChangeTest
 from tfcompare.compare.stats.estimates import Times
 from tfcompare.compare.stats.verdict import Verdict
@@ -68,7 +69,7 @@ class CommonKinds:
         whole = run.in_steps(table.name, host=host)
         if np.allclose(list(weights.values()), 1):
             return whole
-        sums = [column.name for column in table.columns if column.kind == "sum"]
+        sums = sums_of(table)
         of_kinds = [
             run.in_steps(table.name, host=host, steps=rows["step"])[sums].astype("float64") * weights[str(kind)]
             for kind, rows in steps.groupby("kind")

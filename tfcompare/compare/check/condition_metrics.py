@@ -22,13 +22,12 @@ from tfcompare.compare.stats.estimates import Estimates, Times, estimates, quant
 from tfcompare.compare.stats.step_series import step_series
 from tfcompare.compare.stats.verdict import LESS, MORE, SAME, UNTESTED, Verdict
 from tfcompare.compare.step_time_verdict import SAME_CAPTURE, no_steps, time_verdict
-from tfcompare.compare.tf_data.call_verdicts import calls_by_pipeline, slowest_pipeline
+from tfcompare.compare.tf_data.call_verdicts import slowest_calls
 from tfcompare.compare.utilization import Cost, instructions_in_steps, time_at_peak_us, unknown_share
 from tfcompare.schema import HOST, KERNEL_STATS, SIDES
 from tfcompare.schema.arrays import Floats
 from tfcompare.schema.hlo import MOST_UNKNOWN
 from tfcompare.tables.step_times import StepCells
-from tfcompare.tables.step_windows import Window
 from tfcompare.text import close_matches, did_you_mean, some_of
 from tfcompare.units import format_bytes, format_percent
 
@@ -105,7 +104,7 @@ def _throughput(pair: Pair, _: str) -> Measured:
     """Steps per second, from the start of each step to that of the next; on the straggler of several hosts."""
     if not all(side.all_have_steps for side in pair.sides):
         return _untested(RATE, no_steps(*pair.sides).reason)
-    ours, theirs = ([_of_window(side, i, _periods) for i in side.positions] for side in pair.sides)
+    ours, theirs = (_window_times(side, "periods_us") for side in pair.sides)
     return _by_time(RATE, (_US_PER_S, _US_PER_S), _timed(pair, ours, theirs, "step periods", on_host=True))
 
 
@@ -115,7 +114,7 @@ def _share_of_peak(cost: Cost) -> Callable[[Pair, str], Measured]:
     def measure(pair: Pair, _: str) -> Measured:
         if not all(side.all_have_step_times for side in pair.sides):
             return _untested(SHARE, no_steps(*pair.sides).reason)
-        needed = [mean_of(side.each(partial(time_at_peak_us, cost=cost))) / side.iterations for side in pair.sides]
+        needed = [side.mean_per_step(partial(time_at_peak_us, cost=cost)) for side in pair.sides]
         lacking = list(map(math.isnan, needed))
         if all(lacking):
             reason = "neither run has compiled programs of known cost on a device whose peak is known"
@@ -145,14 +144,12 @@ def _by_time(unit: str, amounts: tuple[float, float], found: Measured) -> Measur
     (ours, theirs), time, level = amounts, found.verdict, found.level
     change = _per(theirs, ours)
     reason = f"from the time that it takes: {time.reason}" if time.has_interval else time.reason
-    verdict = replace(
-        time, reason=reason, ratio=_per(change, time.ratio), low=_per(change, time.high), high=_per(change, time.low),
-        ratio_with_strays=None if time.ratio_with_strays is None else _per(change, time.ratio_with_strays),
-    )  # fmt: skip
-    of_candidate = Level(
-        _per(theirs, level.value), _per(theirs, level.high), _per(theirs, level.low), level.reason,
-        None if level.with_strays is None else _per(theirs, level.with_strays),
-    )  # fmt: skip
+    ratio, low, high = (_per(change, of) for of in (time.ratio, time.high, time.low))
+    with_strays = None if time.ratio_with_strays is None else _per(change, time.ratio_with_strays)
+    verdict = replace(time, reason=reason, ratio=ratio, low=low, high=high, ratio_with_strays=with_strays)
+    value, low, high = (_per(theirs, of) for of in (level.value, level.high, level.low))
+    with_strays = None if level.with_strays is None else _per(theirs, level.with_strays)
+    of_candidate = Level(value, low, high, level.reason, with_strays)
     before, after = _per(ours, found.baseline), _per(theirs, found.candidate)
     return Measured(unit, before, after, verdict, of_candidate, samples=found.samples)
 
@@ -161,39 +158,27 @@ def _per(number: float, us: float) -> float:
     return number / us if us else math.inf
 
 
-def _periods(window: Window) -> Floats:
-    return window.periods_us
-
-
-def _gaps(window: Window) -> Floats:
-    return window.gaps_us
-
-
-def _of_window(side: Side, position: int, series: Callable[[Window], Floats]) -> Times:
-    found = window_of(side.runs[position], side.hosts[position])
-    return Times.of(np.zeros(0) if found is None else series(found.per(side.iterations)))
+def _window_times(side: Side, series: str) -> list[Times]:
+    """A series of the window of each capture, per iteration; empty for a capture without one."""
+    windows = side.each(window_of)
+    return [Times.of(np.zeros(0) if w is None else getattr(w.per(side.iterations), series)) for w in windows]
 
 
 def _time_between_steps(pair: Pair, _: str) -> Measured:
     """The time between steps, per step; on the straggler if there are several hosts."""
     if not all(side.all_have_step_times for side in pair.sides):
         return _untested(TIME, no_steps(*pair.sides).reason)
-    ours, theirs = ([_of_window(side, i, _gaps) for i in side.positions] for side in pair.sides)
+    ours, theirs = (_window_times(side, "gaps_us") for side in pair.sides)
     return _timed(pair, ours, theirs, "gaps between steps", on_host=True)
 
 
 def _input_latency(pair: Pair, _: str) -> Measured:
     """The mean call of each side's slowest pipeline on the host."""
-    ours, theirs = ([_slowest_calls(side, i) for i in side.positions] for side in pair.sides)
+    every = map(slowest_calls, pair.sides)
+    ours, theirs = ([Times.of(np.zeros(0) if one is None else one[1]) for one in of_side] for of_side in every)
     if not ours[0].steps and not theirs[0].steps:
         return _missing(TIME, "neither run has calls of an input pipeline of tf.data")
     return _timed(pair, ours, theirs, "calls", on_host=True)
-
-
-def _slowest_calls(side: Side, position: int) -> Times:
-    calls = calls_by_pipeline(side.runs[position], side.hosts[position])
-    slowest = slowest_pipeline(calls)
-    return Times.of(np.zeros(0) if slowest is None else calls[slowest])
 
 
 def _peak_memory(pair: Pair, pattern: str) -> Measured:
@@ -231,12 +216,9 @@ def _memory_growth(pair: Pair, _: str) -> Measured:
 
 def _peaks(side: Side) -> pd.Series:
     """The peak of each memory in the median capture; the largest if several hosts have a memory of that name."""
-    return pd.concat(side.each(_peaks_of), axis=1).quantile(0.5, axis=1, interpolation="lower")
-
-
-def _peaks_of(run: Run, host: str | None) -> pd.Series:
-    memories = run.table("memory_summary", host=host)
-    return memories.groupby("memory_id")["peak_bytes"].max()
+    memories = side.each(lambda run, host: run.table("memory_summary", host=host))
+    peaks = [of_capture.groupby("memory_id")["peak_bytes"].max() for of_capture in memories]
+    return pd.concat(peaks, axis=1).quantile(0.5, axis=1, interpolation="lower")
 
 
 def _largest(peaks: pd.Series) -> float:
@@ -271,68 +253,49 @@ def _launches(pair: Pair, side: Side, position: int) -> float:
     return float((kernels["occurrences"] * shares).sum()) if len(kernels) else math.nan
 
 
-def _op_time(pair: Pair, pattern: str) -> Measured:
-    """The self time per step of the ops whose name or type matches, on host and devices."""
-    return _rows_time(pair, "op_stats", ("op_name", "op_type"), pattern, "an op whose name or type")
-
-
-def _kernel_time(pair: Pair, pattern: str) -> Measured:
-    """The time per step of the kernels whose name matches."""
-    return _rows_time(pair, "kernel_stats", ("kernel_name",), pattern, "a kernel whose name")
-
-
-def _rows_time(pair: Pair, table: str, names: tuple[str, ...], pattern: str, what: str) -> Measured:
+def _rows_time(pair: Pair, pattern: str, *, table: str, names: tuple[str, ...], what: str) -> Measured:
+    """The time per step of the rows of a table with a matching cell in one of the columns `names`."""
     every = [[side.cells(i, table) for i in side.positions] for side in pair.sides]
-    cells = [of_captures[0] for of_captures in every]
-    matching = [_matching(c.keys, names, pattern) for c in cells]
-    kind = f"{what.split()[1]}s"
-    if not any(m.any() for m in matching):
+    keys = [of_captures[0].keys for of_captures in every]
+    matching = [of_side[_matching(of_side, names, pattern)] for of_side in keys]
+    kind, has_any = f"{what.split()[1]}s", any(map(len, matching))
+    if not has_any:
         rows = pd.concat([side.run.table(table, host=side.host)[list(names)] for side in pair.sides])
         if not _matching(rows, names, pattern).any():
             known = dict.fromkeys(text for name in reversed(names) for text in rows[name])
             return _missing(TIME, _nothing_like(pattern, what, kind, known))
-    of_devices = any(_has_device_rows(c.keys[m]) for c, m in zip(cells, matching, strict=True))
-    unrecorded = list(map(_why_unrecorded, pair.sides)) if of_devices else ["", ""]
+    on_host = [
+        (m["host_or_device"] == HOST).to_numpy() if "host_or_device" in m else np.zeros(len(m)) for m in matching
+    ]
+    unrecorded = ["", ""] if all(of_side.all() for of_side in on_host) else list(map(_why_unrecorded, pair.sides))
     why = "; ".join(f"the {name}: {reason}" for name, reason in zip(SIDES, unrecorded, strict=True) if reason)
     if unrecorded[1]:
         return _untested(TIME, why)
     lost = pair.lost_events()["op_name"]
-    if any(c.keys.loc[m, "op_name"].isin(lost).any() for c, m in zip(cells, matching, strict=True)):
+    if any(m["op_name"].isin(lost).any() for m in matching):
         return _untested(TIME, "a capture lost events of what matches: the same program ran it less often on one side")
-    lacking = [not len(c.keys) for c in cells]
+    lacking = [not len(of_side) for of_side in keys]
     if any(lacking) and not why:
         return _untested(TIME, f"{_who_lacks(*lacking)} record of {kind} in any step")
-    if not any(m.any() for m in matching):
+    if not has_any:
         return _untested(TIME, f"in no step of either run there is {what} matches {pattern!r}")
-    ours, theirs = (
-        [
-            side.steps(i).split(
-                _summed(
-                    c, pair.shares(table, c.keys, side, i) * _matching(c.keys, names, pattern), side.steps(i).numbers
-                )
-            )
-            if side.all_have_steps
-            else Times.of(np.zeros(0))
-            for i, c in enumerate(of_captures)
-        ]
-        for of_captures, side in zip(every, pair.sides, strict=True)
-    )
-    on_host = any(_has_host_rows(c.keys[m]) for c, m in zip(cells, matching, strict=True))
-    measured = _timed(pair, *_in_main_kind(pair, ours, theirs), on_host=on_host)
+
+    def weights(side: Side, position: int, rows: pd.DataFrame) -> Floats:
+        return pair.shares(table, rows, side, position) * _matching(rows, names, pattern)
+
+    ours, theirs = (_summed(side, cells, weights) for side, cells in zip(pair.sides, every, strict=True))
+    measured = _timed(pair, *_in_main_kind(pair, ours, theirs), on_host=any(of_side.any() for of_side in on_host))
     # If a run has no matching op, its value is missing instead of 0; the absence still counts as a change.
-    before, after = (
-        value if m.any() else math.nan
-        for m, value in zip(matching, (measured.baseline, measured.candidate), strict=True)
-    )
-    measured = replace(measured, baseline=before, candidate=after)
-    return replace(measured, verdict=Verdict(UNTESTED, why)) if why else measured
+    both = zip((measured.baseline, measured.candidate), matching, strict=True)
+    before, after = (value if len(rows) else math.nan for value, rows in both)
+    verdict = Verdict(UNTESTED, why) if why else measured.verdict
+    return replace(measured, baseline=before, candidate=after, verdict=verdict)
 
 
 def _in_main_kind(
     pair: Pair, ours: Sequence[Times], theirs: Sequence[Times]
 ) -> tuple[Sequence[Times], Sequence[Times], str]:
-    """The times in the steps of the kind that has most of them, and what these steps are called; all steps where they
-    are of one kind."""
+    """The times in the kind of step that takes most time, where there are several, and what these steps are called."""
     if (kinds := pair.common_kinds) is None:
         return ours, theirs, "steps"
     of_kinds = [kinds.split(side, times) for side, times in zip(pair.sides, (ours, theirs), strict=True)]
@@ -356,23 +319,17 @@ def _matching(keys: pd.DataFrame, names: tuple[str, ...], pattern: str) -> npt.N
     return found
 
 
-def _summed(cells: StepCells, weights: Floats, steps: npt.NDArray[np.int64]) -> Floats:
-    """The total time of the rows in each step, each times its weight."""
-    each = np.unique(weights[weights > 0])
-    series = step_series(
-        pd.DataFrame({"weight": each}), StepCells(pd.DataFrame({"weight": weights}), cells.cells), steps
-    )
-    total: Floats = each @ series
-    return total
-
-
-def _has_host_rows(keys: pd.DataFrame) -> bool:
-    return "host_or_device" in keys and bool((keys["host_or_device"] == HOST).any())
-
-
-def _has_device_rows(keys: pd.DataFrame) -> bool:
-    """Whether any of these rows of ops or kernels ran on a device."""
-    return bool((keys["host_or_device"] != HOST).any()) if "host_or_device" in keys else len(keys) > 0
+def _summed(
+    side: Side, every: Sequence[StepCells], weights_of: Callable[[Side, int, pd.DataFrame], Floats]
+) -> list[Times]:
+    """The total time of the rows in each step of each capture, each times its weight."""
+    found = []
+    for position, cells in enumerate(every if side.all_have_steps else ()):
+        steps, weights = side.steps(position), weights_of(side, position, cells.keys)
+        each = np.unique(weights[weights > 0])
+        weighted = StepCells(pd.DataFrame({"weight": weights}), cells.cells)
+        found.append(steps.split(each @ step_series(pd.DataFrame({"weight": each}), weighted, steps.numbers)))
+    return found or [Times.of(np.zeros(0)) for _ in every]
 
 
 def _timed(
@@ -428,6 +385,9 @@ def _who_lacks(baseline: bool, candidate: bool) -> str:
     return f"the {'baseline' if baseline else 'candidate'} has no"
 
 
+_KERNEL_TIME = partial(_rows_time, table="kernel_stats", names=("kernel_name",), what="a kernel whose name")
+_OP_TIME = partial(_rows_time, table="op_stats", names=("op_name", "op_type"), what="an op whose name or type")
+
 METRICS = {
     "step_time": Metric("step_time", TIME, _step_time),
     "step_time_median": Metric("step_time_median", TIME, _step_time_quantile(0.5)),
@@ -441,7 +401,7 @@ METRICS = {
     "peak_memory:": Metric("peak_memory:MEMORY", BYTES, _peak_memory),
     "memory_growth": Metric("memory_growth", BYTES, _memory_growth),
     "kernel_launches": Metric("kernel_launches", COUNT, _kernel_launches),
-    "op:": Metric("op:PATTERN", TIME, _op_time),
-    "kernel:": Metric("kernel:PATTERN", TIME, _kernel_time),
+    "op:": Metric("op:PATTERN", TIME, _OP_TIME),
+    "kernel:": Metric("kernel:PATTERN", TIME, _KERNEL_TIME),
 }
 """All metrics by name; the name ends with a colon if a pattern follows."""

@@ -14,16 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tfcompare.compare.check.condition_metrics import (
-    BYTES,
-    COUNT,
-    METRICS,
-    RATE,
-    SHARE,
-    TIME,
-    Measured,
-    Samples,
-)
+from tfcompare.compare.check.condition_metrics import BYTES, COUNT, METRICS, RATE, SHARE, TIME, Measured, Samples
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.pairs import Pairs, pair_with
 from tfcompare.compare.stats.estimates import FEWEST_REPEATS
@@ -56,12 +47,8 @@ _SINGULAR = {"steps": "step", "step periods": "step period", "gaps between steps
 WITHOUT_CONDITIONS = ("step_time", "peak_memory")
 """The metrics that are reported if no condition is given."""
 
-OPERATORS: dict[str, Callable[[float, float], bool]] = {
-    ">=": operator.ge,
-    "<=": operator.le,
-    ">": operator.gt,
-    "<": operator.lt,
-}
+_Operator = Callable[[float, float], bool]
+OPERATORS: dict[str, _Operator] = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
 UNITS = {
     TIME: {"ns": 1e-3, "us": 1.0, "µs": 1.0, "ms": 1e3, "s": 1e6},
     BYTES: {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30},
@@ -257,19 +244,18 @@ def check(pairs: Pairs, conditions: Sequence[Condition]) -> Findings:
     if len(pairs.candidates) > 1:
         raise TfcompareError(f"a check needs one candidate, found {len(pairs.candidates)}; check them one by one")
     pair = pair_with(pairs)
-    if conditions:
-        found = [_checked(condition, pair) for condition in conditions]
-    else:
-        found = [_verdict_on(name, pair) for name in WITHOUT_CONDITIONS]
+    found = []
+    for condition in conditions:
+        measured = METRICS[condition.metric].measure(pair, condition.pattern)
+        finding = Finding(condition.metric + condition.pattern, condition, measured, outcome(condition, measured))
+        if finding.outcome in (UNTESTED, MISSING):
+            why = _what_is_lacking(condition, measured, pair) or finding.reason
+            finding = replace(finding, why_not_judged=why)
+        found.append(finding)
+    for name in () if conditions else WITHOUT_CONDITIONS:
+        measured = METRICS[name].measure(pair, "")
+        found.append(Finding(name, None, measured, measured.verdict.word))
     return Findings(tuple(found), pair)
-
-
-def _checked(condition: Condition, pair: Pair) -> Finding:
-    measured = METRICS[condition.metric].measure(pair, condition.pattern)
-    finding = Finding(condition.metric + condition.pattern, condition, measured, outcome(condition, measured))
-    if finding.outcome not in (UNTESTED, MISSING):
-        return finding
-    return replace(finding, why_not_judged=_what_is_lacking(condition, measured, pair) or finding.reason)
 
 
 def _what_is_lacking(condition: Condition, measured: Measured, pair: Pair) -> str:
@@ -305,11 +291,6 @@ def _what_to_record(samples: Samples, sides: Sequence[Side]) -> str:
     if any(run.choice.has_range for side in sides for run in side.runs):
         return "choose more steps (--steps)"
     return f"record {samples.needed + _EXCLUDED_STEPS} steps or more"
-
-
-def _verdict_on(name: str, pair: Pair) -> Finding:
-    measured = METRICS[name].measure(pair, "")
-    return Finding(name, None, measured, measured.verdict.word)
 
 
 def outcome(condition: Condition, measured: Measured) -> str:

@@ -97,7 +97,10 @@ def aggregate(
     result = pd.DataFrame(columns | _labels(labels)).reset_index()
     if judged is None:
         return result
-    return with_verdicts(result, diff, _numbers(groups, sides), judged)
+    ends = np.cumsum([len(side) for side in sides])[:-1]
+    numbers = zip(SIDES, np.split(groups.ngroup().to_numpy(), ends), sides, strict=True)
+    number_of = {name: pd.Series(number, side.index) for name, number, side in numbers}
+    return with_verdicts(result, diff, number_of, judged)
 
 
 def with_verdicts(
@@ -215,9 +218,8 @@ def group_copies(diff: pd.DataFrame) -> pd.DataFrame:
     means = [(groups[f"moved_{side}"] / groups[f"known_us_{side}"].replace(0.0, np.nan)) for side in SIDES]
     groups = groups.assign(**compared(_BANDWIDTH, *means))
     columns = [c for name in (*parts, _BANDWIDTH) for c in groups.columns if c.rpartition("_")[0] == name]
-    return in_order(
-        groups[["candidate", "kind", *columns, "status", "match", "verdict", "evidence"]], diff, "duration_us", ["kind"]
-    )
+    groups = groups[["candidate", "kind", *columns, "status", "match", "verdict", "evidence"]]
+    return in_order(groups, diff, "duration_us", ["kind"])
 
 
 def _group_keys(diff: pd.DataFrame, by: Grouping, side: str) -> pd.DataFrame:
@@ -233,11 +235,8 @@ def _group_keys(diff: pd.DataFrame, by: Grouping, side: str) -> pd.DataFrame:
 def _side(diff: pd.DataFrame, side: str, keys: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
     """The rows that exist on one side, with that side's metrics and the columns for the groups' labels."""
     rows = of_side(diff, side)[["candidate", "verdict", "is_renamed", *(f"{metric}_{side}" for metric in metrics)]]
-    return rows.join(keys).assign(
-        in_baseline=side == "baseline",
-        in_candidate=side == "candidate",
-        is_same=rows["verdict"] == SAME,
-    )
+    there = {f"in_{name}": side == name for name in SIDES}
+    return rows.join(keys).assign(**there, is_same=rows["verdict"] == SAME)
 
 
 def _combined(groups: Any, metric: str, side: str, part: Part) -> pd.Series:
@@ -248,13 +247,6 @@ def _combined(groups: Any, metric: str, side: str, part: Part) -> pd.Series:
         return pd.Series(cells.max())
     total = pd.Series(cells.sum(min_count=1))
     return total if part == "sum" else total.where(cells.count() == groups[f"in_{side}"].sum())
-
-
-def _numbers(groups: Any, sides: list[pd.DataFrame]) -> dict[str, pd.Series]:
-    """The group position of each row of each side, indexed as the diff's rows."""
-    numbers = groups.ngroup().to_numpy()
-    ours, theirs = (side.index for side in sides)
-    return {"baseline": pd.Series(numbers[: len(ours)], ours), "candidate": pd.Series(numbers[len(ours) :], theirs)}
 
 
 def _labels(groups: pd.DataFrame) -> dict[str, pd.Series]:
@@ -277,9 +269,8 @@ def coverage(diff: pd.DataFrame, metric: str, candidates: list[str]) -> pd.DataF
     side alone (`…_baseline`, `…_candidate`). IDLE rows are excluded. A share is NaN where the total is 0.
     """
     busy = without_idle(diff)
-    rows = [
-        {"candidate": candidate, **_shares(busy[busy["candidate"] == candidate], metric)} for candidate in candidates
-    ]
+    of_candidates = ((candidate, busy[busy["candidate"] == candidate]) for candidate in candidates)
+    rows = [{"candidate": candidate, **_shares(own, metric)} for candidate, own in of_candidates]
     return pd.DataFrame(rows, columns=COLUMNS).astype({"candidate": "str"})
 
 

@@ -37,16 +37,13 @@ def with_fused_rows(
     pairs = pd.DataFrame({"baseline": pairing.baseline, "candidate": pairing.candidate, "match": pairing.match})
     groups = fused_ops(pairs, (sides[0], aligned), (evidence[0].places, evidence[1].places))
     rows = [group.baseline for group in groups], [group.candidate for group in groups]
-    frames = (
-        _with_sums(sides[0], rows[0], [group.named[0] for group in groups]),
-        _with_sums(sides[1], rows[1], [group.named[1] for group in groups]),
-    )
+    ours, theirs = (_with_sums(sides[k], rows[k], [group.named[k] for group in groups]) for k in (0, 1))
     if not groups:
-        return pairing, frames
-    ours, theirs = ({row for group in of_side for row in group} for of_side in rows)
+        return pairing, (ours, theirs)
+    parts = [{row for group in of_side for row in group} for of_side in rows]
     pairs = pairs.assign(
-        baseline=pairs["baseline"].where(~pairs["baseline"].isin(ours), -1),
-        candidate=pairs["candidate"].where(~pairs["candidate"].isin(theirs), -1),
+        baseline=pairs["baseline"].where(~pairs["baseline"].isin(parts[0]), -1),
+        candidate=pairs["candidate"].where(~pairs["candidate"].isin(parts[1]), -1),
     )
     pairs = pairs[(pairs["baseline"] >= 0) | (pairs["candidate"] >= 0)]
     on_both = (pairs["baseline"] >= 0) & (pairs["candidate"] >= 0)
@@ -55,30 +52,23 @@ def with_fused_rows(
         np.concatenate([pairs["baseline"], len(sides[0]) + more]),
         np.concatenate([pairs["candidate"], len(sides[1]) + more]),
         np.concatenate([pairs["match"].where(on_both, None), np.full(len(groups), FUSED, object)]),
-    ), frames
+    ), (ours, theirs)
 
 
 def _with_sums(frame: pd.DataFrame, groups: Sequence[Sequence[int]], named: Sequence[int]) -> pd.DataFrame:
-    """The frame with a further row for each group of its rows, each with the name of one of them.
-
-    Times and costs are sums, missing if one is. It occurred as often as the op of the group that did most often.
-    """
+    """The frame with a row for each group, named as one of them: sums, missing if one is, and the most occurrences."""
     frame = frame.assign(**{CONSTITUENTS: pd.Series(None, frame.index, "object")})
     if not groups:
         return frame
     number = np.repeat(np.arange(len(groups)), [len(rows) for rows in groups])
     parts = frame.iloc[[row for rows in groups for row in rows]]
     by_group = parts.groupby(number)
-    sums = by_group[list(_SUMS)].sum().where(by_group[list(_SUMS)].count().eq(by_group.size(), axis=0))
     sizes = by_group.size()
-    texts = parts["op_name"] + ":" + parts["op_type"]
-    fused = frame.iloc[list(named)].reset_index(drop=True).assign(
-        **sums,
-        occurrences=by_group["occurrences"].max(),
-        is_eager=by_group["is_eager"].any(),
-        op_type=parts["op_type"].groupby(number).agg(_listed),
-        **{CONSTITUENTS: texts.groupby(number).agg(tuple)},
-    )  # fmt: skip
+    fused = frame.iloc[list(named)].reset_index(drop=True)
+    fused[list(_SUMS)] = by_group[list(_SUMS)].sum().where(by_group[list(_SUMS)].count().eq(sizes, axis=0))
+    fused["occurrences"], fused["is_eager"] = by_group["occurrences"].max(), by_group["is_eager"].any()
+    fused["op_type"] = by_group["op_type"].agg(_listed)
+    fused[CONSTITUENTS] = (parts["op_name"] + ":" + parts["op_type"]).groupby(number).agg(tuple)
     for rate in _RATES:
         fused[rate] = fused[rate].where(sizes == 1)
     fused["bound_by"] = fused["bound_by"].where(sizes == 1, "")
@@ -127,9 +117,9 @@ def fused_types(rows: pd.DataFrame) -> pd.Series:
     """The type of the fused op of each fused row of a diff of ops; missing in other rows."""
     found = rows[rows["match"] == FUSED]
     columns = [found[name] for name in ("op_name", "op_name_candidate", *(f"{CONSTITUENTS}_{side}" for side in SIDES))]
-    types = [
-        next(op.removeprefix(f"{name}:") for name, ops in ((ours, before), (theirs, after)) for op in ops
-             if op.startswith(f"{name}:") and fused_product(op.removeprefix(f"{name}:")))
-        for ours, theirs, before, after in zip(*columns, strict=True)
-    ]  # fmt: skip
+    types = []
+    for ours, theirs, before, after in zip(*columns, strict=True):
+        parts = [(f"{name}:", op) for name, ops in ((ours, before), (theirs, after)) for op in ops]
+        own = (op.removeprefix(name) for name, op in parts if op.startswith(name))
+        types.append(next(filter(fused_product, own)))
     return pd.Series(types, found.index, "str").reindex(rows.index)

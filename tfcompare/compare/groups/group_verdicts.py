@@ -12,10 +12,10 @@ from tfcompare import schema
 from tfcompare.compare.groups.aggregate import Groups
 from tfcompare.compare.groups.fused_rows import single_ops
 from tfcompare.compare.matching.matching import with_hosts_of
-from tfcompare.compare.stats.change_test import ChangeTest, identical_rows, untested_rows
+from tfcompare.compare.stats.change_test import ChangeTest, rows_without_interval
 from tfcompare.compare.stats.estimates import Times
 from tfcompare.compare.stats.step_series import step_series
-from tfcompare.compare.stats.verdict import Spread
+from tfcompare.compare.stats.verdict import SAME, Spread
 from tfcompare.schema import SIDES
 from tfcompare.schema.arrays import Int64
 from tfcompare.tables.step_times import StepCells
@@ -32,8 +32,8 @@ def group_verdicts(groups: Groups, pair: Pair) -> pd.DataFrame:
     steps are of several kinds, a group is tested in the steps of the kind in which it takes most time.
     """
     if pair.is_identical:
-        return identical_rows(len(groups.ratios))
-    result = untested_rows(len(groups.ratios))
+        return rows_without_interval(len(groups.ratios), SAME)
+    result = rows_without_interval(len(groups.ratios))
     ours, theirs = (set(groups.number_of[side]) for side in SIDES)
     both = np.array(sorted(ours & theirs), np.int64)
     if not all(side.all_have_steps for side in pair.sides) or not both.size:

@@ -117,8 +117,7 @@ def _ops(rows: pd.DataFrame, manual_pairs: Sequence[ManualChoice]) -> dict[str, 
 
 
 def _kernels(rows: pd.DataFrame) -> list[_Names]:
-    """The names on both sides of the kernel that each row counts as: the row's own, if it is matched; for others, those
-    of the same kernel in other rows. It is the same in the swapped diff."""
+    """The names of each row's kernel on both sides: its own if it is matched, else those in other rows."""
     ours, theirs = _identities(rows, ADDED, ""), _identities(rows, REMOVED, "_candidate")
     pairs = {(one, other) for one, other in zip(ours, theirs, strict=True) if one and other}
     sets = {one for one in ours if one}, {other for other in theirs if other}
@@ -160,8 +159,7 @@ def _by_plain_name(kernels: set[_Kernel]) -> dict[_Kernel, list[_Kernel]]:
 
 
 def _labels(kernels: Sequence[_Names], within: Sequence[str]) -> list[str]:
-    """A label for each kernel: the baseline's name, or the candidate's if that is the only one, made unique among the
-    kernels with an equal `within`."""
+    """The name in the baseline, else in the candidate, of each kernel, unique among those with an equal `within`."""
     labels: dict[tuple[str, _Names], str] = {}
     taken: set[tuple[str, str]] = set()
     for scope, (ours, theirs) in sorted(

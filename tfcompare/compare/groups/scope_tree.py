@@ -39,7 +39,9 @@ def scope_tree(diff: pd.DataFrame, metric: str = "self_time_us", judge: GroupJud
         here = level[level["depth"] == depth].sort_values(["candidate", "node"])
         done.append(here)
         if depth > 0:
-            level = pd.concat([level[level["depth"] < depth], _parents(here, metrics)], ignore_index=True)
+            parents = here.drop(columns=["node", "label"]).rename(columns={"parent": "node"})
+            parents = parents.assign(depth=depth - 1, parent=_rpartition(parents["node"], 0))
+            level = pd.concat([level[level["depth"] < depth], _sum_nodes(parents, metrics)], ignore_index=True)
     tree = pd.concat(done or [level], ignore_index=True).sort_values(["candidate", "node"], ignore_index=True)
     tree[f"{metric}_delta"] = tree[metrics[1]] - tree[metrics[0]]
     status = np.select([~tree["in_baseline"], ~tree["in_candidate"]], [ADDED, REMOVED], MATCHED)
@@ -49,7 +51,8 @@ def scope_tree(diff: pd.DataFrame, metric: str = "self_time_us", judge: GroupJud
 
 def _judged(tree: pd.DataFrame, diff: pd.DataFrame, judged: Judged) -> pd.DataFrame:
     """The tree with verdicts; each level is tested as one family."""
-    paths = _paths(diff)
+    nodes, parents, _ = _nodes(diff)
+    paths = [[*_scopes(parent), parent, node] for node, parent in zip(nodes, parents, strict=True)]
     position = {key: i for i, key in enumerate(zip(tree["candidate"], tree["node"], strict=True))}
     levels = []
     for depth in range(int(tree["depth"].max()) + 1 if len(tree) else 0):
@@ -61,12 +64,6 @@ def _judged(tree: pd.DataFrame, diff: pd.DataFrame, judged: Judged) -> pd.DataFr
         level = with_verdicts(tree.iloc[family], diff, number_of, judged)
         levels.append(level.loc[level["depth"] == depth, list(VERDICT)])
     return tree.join(pd.concat(levels)) if levels else tree.assign(**dict.fromkeys(VERDICT, np.nan))
-
-
-def _paths(diff: pd.DataFrame) -> list[list[str]]:
-    """The path of each row: its nodes from the root to the leaf."""
-    nodes, parents, _ = _nodes(diff)
-    return [[*_scopes(parent), parent, node] for node, parent in zip(nodes, parents, strict=True)]
 
 
 def _nodes(diff: pd.DataFrame) -> tuple[list[str], list[str], list[int]]:
@@ -93,7 +90,7 @@ def _leaves(diff: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
             "in_candidate": (diff["status"] != REMOVED).array,
         }
     )
-    return _added_up(leaves, ["candidate", "node", "parent", "depth"], metrics)
+    return _sum_nodes(leaves, metrics)
 
 
 def _scopes(node: str) -> list[str]:
@@ -102,18 +99,10 @@ def _scopes(node: str) -> list[str]:
     return ["/".join(parts[:i]) for i in range(1, len(parts))]
 
 
-def _parents(children: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
-    nodes = children.drop(columns=["node", "label"]).rename(columns={"parent": "node"})
-    nodes = nodes.assign(depth=nodes["depth"] - 1, parent=_rpartition(nodes["node"], 0))
-    return _added_up(nodes, ["candidate", "node", "parent", "depth"], metrics)
-
-
-def _added_up(nodes: pd.DataFrame, ids: list[str], metrics: list[str]) -> pd.DataFrame:
-    groups = nodes.groupby(ids, as_index=False)
+def _sum_nodes(nodes: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
+    groups = nodes.groupby(["candidate", "node", "parent", "depth"], as_index=False)
     added = groups[_PRESENCE].any()
-    for (
-        metric
-    ) in metrics:  # summed in sequence, so that a chart that sums a node's children gets exactly the same number
+    for metric in metrics:  # in sequence, so that a chart that sums a node's children gets exactly the same number
         sums = np.bincount(groups.ngroup(), weights=nodes[metric], minlength=len(added))
         added[metric] = sums.astype(np.float64)
     return added.assign(label=_rpartition(added["node"], 2))

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -36,8 +36,10 @@ _PRODUCT = (
     "BatchMatMul|MatMul|DepthwiseConv2dNative|Conv[23]DBackpropFilter|Conv[23]D|FusedBatchNormGrad|FusedBatchNorm"
 )
 _PLAIN = re.compile(rf"({_PRODUCT})(?:V[23])?")
-_FUSED = re.compile(rf"(?:PadWith)?Fused({_PRODUCT})(?:V[23])?|(?:PadWith)?({_PRODUCT})WithBias|PadWith({_PRODUCT})"
-                    r"|(FusedBatchNorm(?:Grad)?)Ex")  # fmt: skip
+_FUSED = re.compile(
+    rf"(?:PadWith)?Fused({_PRODUCT})(?:V[23])?|(?:PadWith)?({_PRODUCT})WithBias|PadWith({_PRODUCT})"
+    r"|(FusedBatchNorm(?:Grad)?)Ex"
+)
 _JOINED = re.compile(
     "BiasAdd|BiasAddGrad|Add|AddV2|Sub|Mul|Maximum|Minimum|Pad|Square|Pow|Rsqrt|Erf|Erfc|Tanh|Sigmoid|Softplus|Relu6?"
     "|LeakyRelu|Elu|Selu|ReluGrad|FusedBatchNorm(?:V[23])?"
@@ -98,22 +100,19 @@ def fused_ops(
             free = _Free(pairs, sides, others, places[others])
             for row, namesake in sorted(seeds, key=lambda seed: free.in_order(seed[1])):
                 if parts := free.take(fused_product(str(sides[fused]["op_type"].iat[row])), namesake):
-                    rows = {others: parts, fused: (row, *free.left_behind(parts))}
+                    left = (free.left_behind[part] for part in parts if part in free.left_behind)
+                    rows = {others: parts, fused: (row, *left)}
                     named = {others: namesake, fused: row}
                     groups.append(FusedOps(rows[0], rows[1], (named[0], named[1])))
     return _without_overlaps(groups)
 
 
 def _without_overlaps(groups: list[FusedOps]) -> list[FusedOps]:
-    """The groups that share no row with another one: what is fused in one way on one side and in another on the other
-    is left apart."""
-    ours, theirs = (Counter(row for of_side in rows for row in of_side)
-                    for rows in ([g.baseline for g in groups], [g.candidate for g in groups]))  # fmt: skip
-    return [
-        group
-        for group in groups
-        if all(ours[row] == 1 for row in group.baseline) and all(theirs[row] == 1 for row in group.candidate)
-    ]
+    """The groups that share no row with another: what each side fuses in its own way is left apart."""
+    ours = Counter(row for group in groups for row in group.baseline)
+    theirs = Counter(row for group in groups for row in group.candidate)
+    uses = ([*map(ours.get, group.baseline), *map(theirs.get, group.candidate)] for group in groups)
+    return [group for group, counts in zip(groups, uses, strict=True) if set(counts) == {1}]
 
 
 def _named_after_parts(
@@ -149,7 +148,10 @@ class _Op:
 
 
 class _Free:
-    """The ops of one side that have no sure counterpart and may be parts of a fused op."""
+    """The ops of one side that have no sure counterpart and may be parts of a fused op.
+
+    `left_behind`: for some of its rows, that of the other side with its name, which does nothing there any more.
+    """
 
     def __init__(
         self, pairs: pd.DataFrame, sides: tuple[pd.DataFrame, pd.DataFrame], side: int, places: Mapping[str, Place]
@@ -160,7 +162,7 @@ class _Free:
             for row, (name, op_type) in enumerate(zip(frame["op_name"], frame["op_type"], strict=True))
         ]
         self._keys = list(zip(frame["host"], frame["host_or_device"], strict=True))
-        self._left_behind: dict[int, int] = {}
+        self.left_behind: dict[int, int] = {}
         self._below: defaultdict[tuple[object, ...], dict[int, _Op]] = defaultdict(dict)
         self._paths = PathNumbers()
         for row, counterpart, match in zip(pairs[SIDES[side]], pairs[SIDES[1 - side]], pairs["match"], strict=True):
@@ -170,7 +172,7 @@ class _Free:
             if counterpart >= 0 and match != PROBABLE:
                 if types_there[counterpart] != _IDENTITY or op.op_type == _IDENTITY:
                     continue
-                self._left_behind[int(row)] = int(counterpart)
+                self.left_behind[int(row)] = int(counterpart)
             if op.product or _JOINED.fullmatch(op.op_type):
                 for scope in self._scopes(op):
                     self._below[*self._keys[row], scope][op.row] = op
@@ -178,10 +180,6 @@ class _Free:
     def in_order(self, row: int) -> tuple[int, str]:
         """A sort key: the order in which ops start, then their names."""
         return _order(self._ops[row])
-
-    def left_behind(self, rows: Iterable[int]) -> tuple[int, ...]:
-        """The rows of the other side that do nothing there any more but have the names of these."""
-        return tuple(self._left_behind[row] for row in rows if row in self._left_behind)
 
     def take(self, product: str, namesake: int) -> tuple[int, ...]:
         """The rows of all parts of a fused op, which are not free any more; none if its product was not found."""
@@ -224,16 +222,12 @@ class _Free:
             if len(found) == 1:
                 return found[0]
             if found:
-                return min(found, key=lambda op: (_apart(op, named), op.name)) if _are_ordered(named, *found) else None
+                start = named.start
+                apart = [
+                    (abs(op.start - start), op.name, op) for op in found if start is not None and op.start is not None
+                ]
+                return min(apart, key=lambda one: one[:2])[2] if len(apart) == len(found) else None
         return None
-
-
-def _are_ordered(*ops: _Op) -> bool:
-    return all(op.start is not None for op in ops)
-
-
-def _apart(one: _Op, other: _Op) -> int:
-    return abs((one.start or 0) - (other.start or 0))
 
 
 def _order(op: _Op) -> tuple[int, str]:

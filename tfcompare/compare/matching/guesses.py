@@ -74,11 +74,9 @@ def pair_likely(ours: list[Node], theirs: list[Node], totals: tuple[float, float
         return []
     in_common = _in_common([kinds_below(n) for n in scopes], [kinds_below(n) for n in others])
     labels = [node.label for node in scopes], [node.label for node in others]
-    shares = [
-        np.array([weight_below(node) for node in side]) / (total or 1.0)
-        for side, total in zip((scopes, others), totals, strict=True)
-    ]
-    apart = 0.5 * (1 - in_common) + 0.2 * names_apart(*labels) + 0.3 * _times_apart(*shares)
+    weights = [np.array([weight_below(node) for node in side]) for side in (scopes, others)]
+    of_times = _times_apart(weights[0] / (totals[0] or 1.0), weights[1] / (totals[1] or 1.0))
+    apart = 0.5 * (1 - in_common) + 0.2 * names_apart(*labels) + 0.3 * of_times
     apart[(in_common < LEAST_IN_COMMON) | _are_other_things(*labels)] = _FORBIDDEN
     return [(scopes[i], others[j]) for i, j in assign(apart, labels, MOST_APART_SCOPES)]
 
@@ -138,7 +136,8 @@ def _next_best(apart: Differences, i: npt.NDArray[np.intp], j: npt.NDArray[np.in
 
 def names_apart(ours: Sequence[str], theirs: Sequence[str]) -> Differences:
     """The word difference of each two names, ignoring numbers: 0 if all words are shared, 1 if none are."""
-    return 1 - _in_common(list(map(_words, ours)), list(map(_words, theirs)))
+    words = ([dict.fromkeys(map(str.lower, _WORDS.findall(name)), 1) for name in side] for side in (ours, theirs))
+    return 1 - _in_common(*words)
 
 
 def _are_other_things(ours: Sequence[str], theirs: Sequence[str]) -> npt.NDArray[np.bool_]:
@@ -147,10 +146,6 @@ def _are_other_things(ours: Sequence[str], theirs: Sequence[str]) -> npt.NDArray
     codes = [[numbers.setdefault(meant_digits(name), len(numbers)) for name in side] for side in (ours, theirs)]
     kinds = np.array([[mean_other_things(one, other) for other in numbers] for one in numbers])
     return np.asarray(kinds[np.ix_(*codes)])
-
-
-def _words(name: str) -> dict[str, int]:
-    return {word.lower(): 1 for word in _WORDS.findall(name)}
 
 
 def _in_common(ours: Sequence[Mapping[Any, int]], theirs: Sequence[Mapping[Any, int]]) -> Differences:

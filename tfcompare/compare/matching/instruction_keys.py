@@ -18,7 +18,7 @@ import pandas as pd
 
 from tfcompare.compare.matching.guesses import by_place
 from tfcompare.compare.matching.moved_layers import by_layers_below
-from tfcompare.compare.matching.name_tree import Ops, types_of_names
+from tfcompare.compare.matching.name_tree import Ops
 from tfcompare.compare.matching.names import align_ops
 from tfcompare.compare.matching.plain_names import is_recomputed, plain_name
 from tfcompare.hlo.names import plain_instruction, plain_program
@@ -64,18 +64,13 @@ def with_instruction_keys(baseline: pd.DataFrame, candidate: pd.DataFrame) -> tu
         for key, pairs in zip(PROGRAM_KEYS, found, strict=True):
             names[0][key].update({(host, one): one for one, _ in pairs})
             names[1][key].update({(host, other): one for one, other in pairs})
-    renamed = _renamed_ops(baseline["op_name"], candidate["op_name"])
-    return _described(baseline, names[0], "baseline", {}), _described(candidate, names[1], "candidate", renamed)
-
-
-def _renamed_ops(baseline: pd.Series, candidate: pd.Series) -> dict[str, str]:
-    """Maps plain names of ops that only the candidate has to those that only the baseline has, where their layers were
-    renamed or moved."""
-    ours, theirs = ({plain_name(name) for name in side.unique()} - {""} for side in (baseline, candidate))
-    aligned = align_ops(*(Ops(types_of_names((name, "") for name in side)) for side in (ours, theirs)))
+    # names of ops that only the candidate has, by those that only the baseline has: their layers were renamed or moved
+    ours, theirs = ({plain_name(op) for op in side["op_name"].unique()} - {""} for side in (baseline, candidate))
+    aligned = align_ops(*(Ops({name: {""} for name in side}) for side in (ours, theirs)))
     same = {name: name for name in ours & theirs}
     moved, _ = by_layers_below(aligned, same)
-    return moved | by_place(*aligned.sides, same | moved)
+    renamed = moved | by_place(*aligned.sides, same | moved)
+    return _with_keys(baseline, names[0], "baseline", {}), _with_keys(candidate, names[1], "candidate", renamed)
 
 
 def _by_host(baseline: pd.DataFrame, candidate: pd.DataFrame) -> Iterator[tuple[str, tuple[Pairs, Pairs, Pairs]]]:
@@ -84,44 +79,37 @@ def _by_host(baseline: pd.DataFrame, candidate: pd.DataFrame) -> Iterator[tuple[
         yield host, _pair_programs(*sides)
 
 
-def _described(side: pd.DataFrame, names: _Names, placeholder: str, renamed: Mapping[str, str]) -> pd.DataFrame:
+def _with_keys(side: pd.DataFrame, names: _Names, placeholder: str, renamed: Mapping[str, str]) -> pd.DataFrame:
     programs = side[["host", "program"]].drop_duplicates()
     each = list(zip(programs["host"], programs["program"], strict=True))
-    columns = {
-        key: [found.get(program, f"{placeholder} {program[1]}\0") for program in each] for key, found in names.items()
-    }
-    described = programs.assign(**pd.DataFrame(columns, programs.index, dtype="str"))
+    described = programs
+    for key, found in names.items():
+        cells = [found.get(program, f"{placeholder} {program[1]}\0") for program in each]
+        described = described.assign(**{key: pd.Series(cells, programs.index, dtype="str")})
     keys = side[["host", "program"]].merge(described, how="left").drop(columns=["host", "program"])
-    stem, op = _of_each(side["hlo_op"], plain_instruction), _of_each(side["op_name"], plain_name)
-    described = side.assign(
-        **keys.set_axis(side.index), stem=_distinct(stem, placeholder), op=op, op_leaf=_leaf(op),
-        origin=_distinct(_of_each(op, lambda name: renamed.get(name, name)), placeholder),
-    )  # fmt: skip
+    stem, op = _map_unique(side["hlo_op"], plain_instruction), _map_unique(side["op_name"], plain_name)
+    leaf = op.str.rsplit("/", n=1).str[-1]
+    leaf = leaf.where(~op.map(is_recomputed), "recomputed " + leaf)
+    origin = _distinct(_map_unique(op, lambda name: renamed.get(name, name)), placeholder)
+    described = side.assign(**keys.set_axis(side.index), stem=_distinct(stem, placeholder), op=op, op_leaf=leaf)
+    described = described.assign(origin=origin)
     if "depth" in side:
         return described  # `op_profile` has groups, too
     others = ("category",) if "category" in side else ("memory_space", "output_index", "kind")
     return described.assign(nth_of_op=_nth(described, *others), nth_of_stem=_nth(described, "stem", *others))
 
 
-def _leaf(ops: pd.Series) -> pd.Series:
-    leaf = ops.str.rsplit("/", n=1).str[-1]
-    return leaf.where(~ops.map(is_recomputed), "recomputed " + leaf)
-
-
 def _nth(rows: pd.DataFrame, *others: str) -> pd.Series:
     """The place of each row among those of its op that agree in the columns `others`: `1 of 3`."""
     number = pd.to_numeric(rows["hlo_op"].str.extract(_NUMBER.pattern, expand=False)).fillna(-1)
-    groups = (
-        rows.assign(number=number)
-        .sort_values(["number", "hlo_op"], kind="stable")
-        .groupby(["host", "program", "origin", *others])
-    )
+    ordered = rows.assign(number=number).sort_values(["number", "hlo_op"], kind="stable")
+    groups = ordered.groupby(["host", "program", "origin", *others])
     places = groups.cumcount().reindex(rows.index) + 1
     counts = groups["hlo_op"].transform("size").reindex(rows.index)
     return places.astype("str") + " of " + counts.astype("str")
 
 
-def _of_each(names: pd.Series, function: Callable[[str], str]) -> pd.Series:
+def _map_unique(names: pd.Series, function: Callable[[str], str]) -> pd.Series:
     """The result for each name. Names repeat in other programs."""
     codes, unique = pd.factorize(names)
     return pd.Series([function(name) for name in unique], dtype="str").take(codes).set_axis(names.index)
@@ -149,41 +137,31 @@ def _contents(rows: pd.DataFrame) -> Contents:
 
 def _pair_programs(baseline: pd.DataFrame, candidate: pd.DataFrame) -> tuple[Pairs, Pairs, Pairs]:
     """The pairs of programs of one host by name, by contents, and by order among programs of the same name."""
-    named = _pair_only_ones(baseline["program"].unique(), candidate["program"].unique())
+    named = _only_ones(*(_group(side["program"].unique(), plain_program) for side in (baseline, candidate)))
     ours = _contents(baseline[~baseline["program"].isin([one for one, _ in named])])
     theirs = _contents(candidate[~candidate["program"].isin([other for _, other in named])])
     guessed: Pairs = []
-    groups, others = _grouped(ours, plain_program), _grouped(theirs, plain_program)
+    groups, others = _group(ours, plain_program), _group(theirs, plain_program)
     for name in groups.keys() & others.keys():
-        sure, doubtful = _pair_namesakes(groups[name], others[name], ours, theirs)
+        sure = [(program, program) for program in groups[name] if ours[program] == theirs.get(program)]
+        sure += _with_equal_contents(*_unpaired(groups[name], others[name], sure), ours, theirs)
+        left, left_there = _unpaired(groups[name], others[name], sure)
         named += sure
-        guessed += doubtful
+        guessed += zip(left, left_there, strict=True) if len(left) == len(left_there) else []
     left, left_there = _unpaired(ours, theirs, named + guessed)
     large = [program for program in left if len(ours[program]) >= _FEWEST]
     return named, _with_equal_contents(large, left_there, ours, theirs), guessed
 
 
-def _pair_only_ones(ours: Iterable[str], theirs: Iterable[str]) -> Pairs:
-    """The pairs of programs with the same name, if no other program has it."""
-    groups, others = _grouped(ours, plain_program), _grouped(theirs, plain_program)
-    found = [(groups[name], others[name]) for name in groups.keys() & others.keys()]
-    return [(group[0], other[0]) for group, other in found if len(group) == len(other) == 1]
-
-
-def _pair_namesakes(group: list[str], others: list[str], ours: Contents, theirs: Contents) -> tuple[Pairs, Pairs]:
-    """(the sure pairs, the pairs by order) of programs with the same name."""
-    sure = [(program, program) for program in group if ours[program] == theirs.get(program)]
-    sure += _with_equal_contents(*_unpaired(group, others, sure), ours, theirs)
-    left, left_there = _unpaired(group, others, sure)
-    return sure, list(zip(left, left_there, strict=True)) if len(left) == len(left_there) else []
-
-
 def _with_equal_contents(group: list[str], others: list[str], ours: Contents, theirs: Contents) -> Pairs:
     """The pairs whose contents are equal, and unlike those of any other program in the groups."""
-    by_contents, there = _grouped(group, ours.__getitem__), _grouped(others, theirs.__getitem__)
-    shared = [contents for contents in by_contents if contents in there]
-    candidates = [(by_contents[contents], there[contents]) for contents in shared]
-    return [(one[0], other[0]) for one, other in candidates if len(one) == len(other) == 1]
+    return _only_ones(_group(group, ours.__getitem__), _group(others, theirs.__getitem__))
+
+
+def _only_ones(groups: dict[Hashable, list[str]], others: dict[Hashable, list[str]]) -> Pairs:
+    """The pairs of programs that are alone in groups of one key."""
+    found = [(group, others[key]) for key, group in groups.items() if key in others]
+    return [(group[0], other[0]) for group, other in found if len(group) == len(other) == 1]
 
 
 def _unpaired(group: Iterable[str], others: Iterable[str], pairs: Pairs) -> tuple[list[str], list[str]]:
@@ -191,7 +169,7 @@ def _unpaired(group: Iterable[str], others: Iterable[str], pairs: Pairs) -> tupl
     return [one for one in group if one not in paired], [other for other in others if other not in paired_there]
 
 
-def _grouped(programs: Iterable[str], key: Callable[[str], Hashable]) -> dict[Hashable, list[str]]:
+def _group(programs: Iterable[str], key: Callable[[str], Hashable]) -> dict[Hashable, list[str]]:
     out: dict[Hashable, list[str]] = defaultdict(list)
     for program in programs:
         out[key(program)].append(program)

@@ -87,12 +87,10 @@ def kernel_name(name: str) -> KernelName:
     if groups and groups[-1][1] == len(head) and head[groups[-1][0]] == "<":
         start = groups.pop()[0]
         head, template = head[:start], head[start:]
+    if not head:
+        return KernelName("", plain, "", "")
     space = _last_space(head, groups)
-    return (
-        KernelName(head[: max(space, 0)], head[space + 1 :], template, arguments)
-        if head
-        else KernelName("", plain, "", "")
-    )
+    return KernelName(head[: max(space, 0)], head[space + 1 :], template, arguments)
 
 
 def split_top_level(text: str, separator: str) -> list[str]:
@@ -195,10 +193,7 @@ def _in_brackets(arguments: list[str], level: int) -> str:
 
 
 def _around_template(text: str) -> tuple[str, str, str]:
-    """The last component of a name, split into what precedes its template arguments, those, and what follows them.
-
-    `Policy<8>::Inner*` has the last component `Inner*`.
-    """
+    """What precedes, is in and follows the template of a name's last component, as `Inner*` of `Policy<8>::Inner*`."""
     pieces = split_top_level(text, "::")
     last = pieces[-1] if pieces else text
     begin, end = last.find("<"), last.rfind(">")
@@ -219,12 +214,10 @@ def _last_name(function: str) -> str:
 
 def _assigned(evaluator: str) -> str:
     """The expression that an Eigen evaluator computes, with the result type if the terms do not show it."""
-    _, template, _ = _around_template(_plain_type(evaluator))
-    arguments = _template_arguments(template)
-    name, inner, _ = _around_template(_plain_type(arguments[0])) if arguments else ("", "", "")
+    arguments = _name_and_arguments(evaluator)[1]
+    name, sides = _name_and_arguments(arguments[0]) if arguments else ("", [])
     if name != "TensorAssignOp":
         return _expression(arguments[0] if arguments else evaluator, 0)
-    sides = _template_arguments(inner)
     if len(sides) != 2:
         return _short(evaluator)
     result, term = _expression(sides[0], 0), _expression(sides[1], 0)
@@ -233,15 +226,19 @@ def _assigned(evaluator: str) -> str:
 
 def _expression(text: str, level: int) -> str:
     """An Eigen expression as a formula: `product(half, half)`, `float(half)`."""
-    name, template, _ = _around_template(_plain_type(text))
-    arguments = _template_arguments(template)
+    name, arguments = _name_and_arguments(text)
     if name == "TensorMap" and arguments:
         return _tensor(arguments[0])
     op = _TENSOR_OP.match(name)
     if not op or level >= MOST_LEVELS or not arguments:
         return _short(text, level)
-    terms = [_expression(a, level + 1) for a in arguments if _is_expression(a)]
-    what = _last_name(_around_template(_plain_type(arguments[0]))[0])
+    names = [_name_and_arguments(argument)[0] for argument in arguments]
+    terms = [
+        _expression(argument, level + 1)
+        for argument, kind in zip(arguments, names, strict=True)
+        if kind == "TensorMap" or _TENSOR_OP.match(kind)
+    ]
+    what = _last_name(names[0])
     if op[1] == "Conversion":
         return f"{what}({', '.join(terms)})"
     if op[1].startswith("Cwise") or op[1] == "Reduction":
@@ -251,8 +248,7 @@ def _expression(text: str, level: int) -> str:
 
 def _applied(functor: str, terms: list[str], level: int) -> str:
     """A functor applied to terms; `scalar_left` and `scalar_right` bind a constant to one side."""
-    name, template, _ = _around_template(_plain_type(functor))
-    arguments = _template_arguments(template)
+    name, arguments = _name_and_arguments(functor)
     if name in ("scalar_left", "scalar_right") and len(arguments) >= 3 and level < MOST_LEVELS:
         bound = ["scalar", *terms] if name == "scalar_left" else [*terms, "scalar"]
         return _applied(arguments[2], bound, level + 1)
@@ -263,15 +259,9 @@ def _applied(functor: str, terms: list[str], level: int) -> str:
     return f"{readable[1] if readable else name}({', '.join(terms)})"
 
 
-def _is_expression(text: str) -> bool:
-    name = _around_template(_plain_type(text))[0]
-    return name == "TensorMap" or bool(_TENSOR_OP.match(name))
-
-
 def _tensor(text: str) -> str:
     """The element type of a tensor, with its rank unless that is 1."""
-    _, template, _ = _around_template(_plain_type(text))
-    arguments = _template_arguments(template)
+    arguments = _name_and_arguments(text)[1]
     if not arguments:
         return _short(text)
     rank = arguments[1] if len(arguments) > 1 else "1"
@@ -279,5 +269,7 @@ def _tensor(text: str) -> str:
     return element if rank == "1" else f"{element}[{rank}D]"
 
 
-def _plain_type(text: str) -> str:
-    return _QUALIFIERS.sub("", text.strip())
+def _name_and_arguments(text: str) -> tuple[str, list[str]]:
+    """The last component of a type's name, and its template arguments."""
+    name, template, _ = _around_template(_QUALIFIERS.sub("", text.strip()))
+    return name, _template_arguments(template)

@@ -87,7 +87,7 @@ def names_of_rows(frame: pd.DataFrame, columns: Sequence[str]) -> list[Name]:
     return list(zip(*(frame[column] for column in columns), strict=True))
 
 
-def of_pairs(side: pd.DataFrame, columns: Sequence[str], pairs: Mapping[Name, Name]) -> pd.DataFrame:
+def with_manual_names(side: pd.DataFrame, columns: Sequence[str], pairs: Mapping[Name, Name]) -> pd.DataFrame:
     """The rows whose names are in `pairs`; their column `manual_name` holds the name shared by both sides."""
     names = names_of_rows(side, columns)
     there = np.array([name in pairs for name in names], np.bool_)
@@ -104,10 +104,8 @@ def without_parted(
     """The pairs except those whose names are manually separated."""
     for columns in levels:
         if names := parted(choices, len(columns)):
-            ours, theirs = (
-                names_of_rows(side.loc[pairs[role]], columns) for side, role in zip(sides, SIDES, strict=True)
-            )
-            pairs = pairs[np.array([pair not in names for pair in zip(ours, theirs, strict=True)], np.bool_)]
+            each = [names_of_rows(side.loc[pairs[role]], columns) for side, role in zip(sides, SIDES, strict=True)]
+            pairs = pairs[np.array([pair not in names for pair in zip(*each, strict=True)], np.bool_)]
     return pairs
 
 
@@ -153,8 +151,8 @@ def applicable(choices: Sequence[ManualChoice], baseline: Run, candidate: Run) -
     left_out = [c for c in holding if c.baseline in ours or c.candidate in theirs]
     if not left_out:
         return holding, ""
-    missing = [f"{_readable(name)} in {run.name}" for names, run in ((ours, baseline), (theirs, candidate))
-               for name in sorted(names)]  # fmt: skip
+    absent = [(name, baseline) for name in sorted(ours)] + [(name, candidate) for name in sorted(theirs)]
+    missing = [f"{_readable(name)} in {run.name}" for name, run in absent]
     what = "One choice" if len(left_out) == 1 else f"{len(left_out)} choices"
     sentence = f"{what} made manually cannot be applied here: there is no {some_of(missing, _MOST_NAMED)}."
     return tuple(choice for choice in holding if choice not in left_out), sentence

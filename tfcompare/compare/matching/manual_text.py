@@ -20,7 +20,6 @@ ELSEWHERE = "kept by the session"
 MOST_IN_A_FILE = 10_000
 _FORMAT = "tfcompare pairs"
 _PAIR, _PART = "pair", "part"
-_SIGNS = {"=": True, "!": False}
 
 
 class ChoicesOfPair(NamedTuple):
@@ -35,7 +34,7 @@ SessionChoices = tuple[ChoicesOfPair, ...]
 """All choices of a session."""
 
 
-def of_runs(kept: SessionChoices, baseline: str | None, candidate: str) -> tuple[ManualChoice, ...]:
+def choices_for(kept: SessionChoices, baseline: str | None, candidate: str) -> tuple[ManualChoice, ...]:
     """The choices for these two runs."""
     found: list[ManualChoice] = []
     for ours, theirs, choices in kept:
@@ -57,10 +56,10 @@ def with_choices(
 
 def to_address(kept: SessionChoices) -> list[str]:
     """The values of the query parameter, one per pair of runs; just `ELSEWHERE` if the choices exceed the limits."""
-    values = [
-        json.dumps([baseline, candidate, *map(_as_list, choices)], ensure_ascii=False, separators=(",", ":"))
-        for baseline, candidate, choices in kept
-    ]
+    values = []
+    for baseline, candidate, choices in kept:
+        each = (["=" if choice.is_pair else "!", *choice.baseline, *choice.candidate] for choice in choices)
+        values.append(json.dumps([baseline, candidate, *each], ensure_ascii=False, separators=(",", ":")))
     return values if fits_an_address(kept, values) else [ELSEWHERE]
 
 
@@ -83,10 +82,7 @@ def from_address(values: Sequence[str]) -> SessionChoices | None:
             json.dumps(content, ensure_ascii=False).encode()  # half a surrogate pair is no text
             match content:
                 case [str(baseline), str(candidate), *choices]:
-                    kept = (
-                        *kept,
-                        ChoicesOfPair(baseline, candidate, effective([_of_list(choice) for choice in choices])),
-                    )
+                    kept = (*kept, ChoicesOfPair(baseline, candidate, effective(map(_choice_of_list, choices))))
                 case _:
                     return None
         except (ValueError, RecursionError):
@@ -125,11 +121,11 @@ def from_file(text: str, where: str) -> ChoicesOfPair:
             )
     if len(found) > MOST_IN_A_FILE:
         raise TfcompareError(f"{where}: holds {len(found):,} choices; at most {MOST_IN_A_FILE:,} are read")
-    choices = [_of_object(choice, f"{where}: choice {number}") for number, choice in enumerate(found, 1)]
+    choices = [_choice_of_object(choice, f"{where}: choice {number}") for number, choice in enumerate(found, 1)]
     return ChoicesOfPair(baseline, candidate, effective(choices))
 
 
-def _of_object(choice: Any, where: str) -> ManualChoice:
+def _choice_of_object(choice: Any, where: str) -> ManualChoice:
     names: list[Name] = []
     if isinstance(choice, dict) and choice.get("choice") in (_PAIR, _PART):
         for side in SIDES:
@@ -143,16 +139,11 @@ def _of_object(choice: Any, where: str) -> ManualChoice:
     return ManualChoice(choice["choice"] == _PAIR, names[0], names[1])
 
 
-def _as_list(choice: ManualChoice) -> list[str]:
-    sign = next(sign for sign, is_pair in _SIGNS.items() if is_pair == choice.is_pair)
-    return [sign, *choice.baseline, *choice.candidate]
-
-
-def _of_list(choice: Any) -> ManualChoice:
+def _choice_of_list(choice: Any) -> ManualChoice:
     """Parses one choice; raises `ValueError` if it is invalid."""
     match choice:
         case [("=" | "!") as sign, *names] if all(isinstance(name, str) for name in names):
             half = len(names) // 2
             if len(names) == 2 * half and half in map(len, LEVELS):
-                return ManualChoice(_SIGNS[sign], tuple(names[:half]), tuple(names[half:]))
+                return ManualChoice(sign == "=", tuple(names[:half]), tuple(names[half:]))
     raise ValueError(f"not a choice: {choice!r}")

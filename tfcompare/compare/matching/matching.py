@@ -5,9 +5,9 @@ Tiers are applied in order, each to the rows that earlier tiers left unmatched. 
 - `exact`: equal keys;
 - `canonical`: equal keys after undoing automatic renaming (`names.py`, `kernel_names.py`), or one node of the graph
   that runs as different op types on the two sides;
-- `structural`: the same place in the program: a renamed layer with the same ops (`renamed_scopes.py`), an op's kernel
+- `structural`: the same place in the program: a renamed layer with the same ops (`scopes.py`), an op's kernel
   launched with another grid, its memory in another shape, a tf.data iterator below an added one;
-- `probable`: a guess (`guesses.py`), or an equal name that shapes, order or numbers make doubtful (`families.py`).
+- `probable`: a guess (`guesses.py`), or an equal name that shapes, order or numbers make doubtful (`names.py`).
 
 Steps, and the one row of `run_info`, match by position. Hosts match by name; remaining hosts match in order if both
 sides have the same number of them. `pipelines.py` and `iterators.py` match tf.data pipelines and iterators,
@@ -37,12 +37,12 @@ from tfcompare.compare.matching.manual import (
     ManualChoice,
     counterparts,
     effective,
-    of_pairs,
     parted,
+    with_manual_names,
     without_parted,
 )
 from tfcompare.compare.matching.moved_layers import by_layers_below
-from tfcompare.compare.matching.name_tree import NameAndType, Ops, types_of_names
+from tfcompare.compare.matching.name_tree import Ops, types_of_names
 from tfcompare.compare.matching.names import Names, align_ops
 from tfcompare.compare.matching.plain_names import plain_type
 from tfcompare.compare.matching.tiers import (
@@ -120,9 +120,9 @@ def pair_rows(
     if table.name == "run_info":
         return Pairing(np.array([0]), np.array([0]), np.array([POSITION], dtype=object))
     if table.name in ("steps", "hosts"):
-        return _pair_steps(*_with_devices(baseline[baseline["included"]], candidate[candidate["included"]]))
+        return _pair_steps(baseline[baseline["included"]], candidate[candidate["included"]])
     if table.name == "tf_data":
-        return _pair_iterators(baseline, candidate)
+        return _with_the_rest([pair_executions(baseline, candidate)], baseline, candidate)
     naming = NAMINGS.get(table.name)
     if table.name in HLO_TIERS:
         parts = _in_tiers(HLO_TIERS[table.name], *with_instruction_keys(baseline, candidate))
@@ -137,24 +137,19 @@ def _pair_named(
     naming: Naming, baseline: pd.DataFrame, candidate: pd.DataFrame, choices: Sequence[ManualChoice], evidence: Evidence
 ) -> list[pd.DataFrame]:
     """Matches rows of a table whose names a framework may change, manual pairs first."""
-    ours, theirs = whole = _with_aligned_names(naming, baseline, candidate, _manual_ops(choices), evidence)
+    ours, theirs = whole = _with_tier_keys(naming, baseline, candidate, _manual_ops(choices), evidence)
     levels = [columns for columns in LEVELS if set(columns) <= set(ours.columns)]
     parts: list[pd.DataFrame] = []
     for level, columns in enumerate(levels):
         pairs = counterparts(choices, len(columns))
-        named = of_pairs(ours, columns, {name: name for name in pairs.values()}), of_pairs(theirs, columns, pairs)
+        own = {name: name for name in pairs.values()}
+        named = with_manual_names(ours, columns, own), with_manual_names(theirs, columns, pairs)
         keys = naming.manual_keys if len(columns) == 1 else MANUAL_KERNELS
         found = _in_tiers([Tier(MANUAL, by) for by in keys], *named)
         parts += [without_parted(pairs_found, levels[:level], whole, choices) for pairs_found in found]
         ours, theirs = ours.drop(index=named[0].index), theirs.drop(index=named[1].index)
     found = _in_tiers(naming.tiers, ours, theirs, guesses=whole if naming.guesses else None)
     return parts + [without_parted(pairs_found, levels, whole, choices) for pairs_found in found]
-
-
-def _pair_iterators(baseline: pd.DataFrame, candidate: pd.DataFrame) -> Pairing:
-    pairs = pair_executions(baseline, candidate)
-    paired = pd.DataFrame({"baseline": pairs.baseline, "candidate": pairs.candidate, "match": pairs.match})
-    return _with_the_rest([paired], baseline, candidate)
 
 
 def _in_tiers(
@@ -245,7 +240,8 @@ def _found_names(
     if naming.weight is None:
         aligned = align_iterators(_named(naming, baseline), _named(naming, candidate))
         return [_beside(manual_pairs, aligned) | chosen]
-    iterators = _beside(manual_pairs, align_iterators(*(_iterators(naming, side) for side in (baseline, candidate))))
+    of_iterators = ([op for op in _named(naming, s) if op[0].startswith(PREFIX)] for s in (baseline, candidate))
+    iterators = _beside(manual_pairs, align_iterators(*of_iterators))
     found = align_ops(*_ops_of_sides(naming, (baseline, candidate), naming.weight, evidence))
     known, doubtful = _beside(manual_pairs, found.sure) | chosen, _beside(manual_pairs, found.doubtful)
     moved, perhaps_moved = (_beside(manual_pairs, names) for names in by_layers_below(found, known | doubtful))
@@ -256,87 +252,61 @@ def _found_names(
     return [known | same, placed | iterators, guessed]
 
 
-def _iterators(naming: Naming, side: pd.DataFrame) -> list[NameAndType]:
-    """The names of tf.data iterators among the rows, which are matched by the pipeline that they encode."""
-    return [pair for pair in _named(naming, side) if pair[0].startswith(PREFIX)]
-
-
 def _beside(manual_pairs: Names, found: Names) -> Names:
     """The matches in `found` of names without a manual match."""
     partners = set(manual_pairs.values())
     return {c: b for c, b in found.items() if c not in manual_pairs and b not in partners}
 
 
-def _with_aligned_names(
+def _with_tier_keys(
     naming: Naming, baseline: pd.DataFrame, candidate: pd.DataFrame, manual_pairs: Names, evidence: Evidence
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Both sides with the columns listed in `Tier`; `manual_pairs` maps manually paired names to the baseline's."""
-    sides = [baseline, candidate]
     names = _found_names(naming, baseline, candidate, manual_pairs, evidence)
+    ours, theirs = (_with_keys_of_side(side, naming.name) for side in (baseline, candidate))
     for column, found in zip(("aligned", "placed", "guessed"), names, strict=False):
-        sides = [sides[0].assign(**{column: baseline[naming.name]}), _aligned(sides[1], naming.name, column, found)]
-    return _described(sides[0], naming.name), _described(sides[1], naming.name)
-
-
-def _described(side: pd.DataFrame, name: str) -> pd.DataFrame:
-    side = side.assign(leaf=_leaf(side[name]))
-    if "op_type" in side:
-        side = side.assign(plain_type=side["op_type"].map(plain_type).astype("str"))
-    if "kernel_name" in side:
-        side = side.assign(canonical=side["kernel_name"].map(canonical_kernel).astype("str"))
-    if "shape" in side:
-        side = side.assign(**_among_its_op(side))
-    return side
+        aligned = [found.get(name, f"{name} has no counterpart\0") for name in candidate[naming.name]]
+        ours = ours.assign(**{column: baseline[naming.name]})
+        theirs = theirs.assign(**{column: pd.Series(aligned, candidate.index, dtype="str")})
+    return ours, theirs
 
 
 _NUMBER = re.compile(r"\d{1,18}")
 _OF_OP = ["host", "memory_id", "op_name", "region_type", "data_type"]
 
 
-def _among_its_op(allocations: pd.DataFrame) -> dict[str, pd.Series]:
-    """`nth`, the place of each allocation among those of its op, region and data type, by the size of its shape; `of`,
-    how many these are."""
-    elements = allocations["shape"].map(lambda shape: float(math.prod(map(float, _NUMBER.findall(shape)))))
-    of_op = allocations.assign(elements=elements).sort_values(["elements", "shape"], kind="stable").groupby(_OF_OP)
-    return {"nth": of_op.cumcount().reindex(allocations.index), "of": of_op["shape"].transform("size")}
-
-
-def _aligned(candidate: pd.DataFrame, name: str, column: str, counterparts: dict[str, str]) -> pd.DataFrame:
-    aligned = candidate[name].map(lambda own: counterparts.get(own, f"{own} has no counterpart\0"))
-    return candidate.assign(**{column: aligned.astype("str")})
+def _with_keys_of_side(side: pd.DataFrame, name: str) -> pd.DataFrame:
+    side = side.assign(leaf=pd.Series([op.rpartition("/")[2] for op in side[name]], side.index, dtype="str"))
+    if "op_type" in side:
+        side = side.assign(plain_type=side["op_type"].map(plain_type).astype("str"))
+    if "kernel_name" in side:
+        side = side.assign(canonical=side["kernel_name"].map(canonical_kernel).astype("str"))
+    if "shape" in side:
+        elements = side["shape"].map(lambda shape: float(math.prod(map(float, _NUMBER.findall(shape)))))
+        of_op = side.assign(elements=elements).sort_values(["elements", "shape"], kind="stable").groupby(_OF_OP)
+        side = side.assign(nth=of_op.cumcount().reindex(side.index), of=of_op["shape"].transform("size"))
+    return side
 
 
 def _ops_of_sides(
     naming: Naming, sides: tuple[pd.DataFrame, pd.DataFrame], weight: str, evidence: Evidence
 ) -> tuple[Ops, Ops]:
-    """The ops of both sides, including those in other tables only, so that all tables match names in the same way.
-
-    Their shapes are those of allocations if both sides have them, else the kernels' launch configurations.
-    """
+    """The ops of both sides, with those of other tables; shapes are those of launches where one has no others."""
     have_shapes = all(of_side.shapes for of_side in evidence)
-    ours, theirs = (
-        Ops(
-            {name: {""} for name in of_side.names if not name.startswith(PREFIX)}
-            | types_of_names(
-                (name, plain_type(op_type)) for name, op_type in _named(naming, side) if not name.startswith(PREFIX)
-            ),
-            dict(side.groupby(naming.name)[weight].sum().astype("float64")),
-            shapes=of_side.shapes if have_shapes else of_side.launches,
-            places=of_side.places,
-        )
-        for side, of_side in zip(sides, evidence, strict=True)
-    )
-    return ours, theirs
+    found = []
+    for side, known in zip(sides, evidence, strict=True):
+        named = ((name, plain_type(kind)) for name, kind in _named(naming, side) if not name.startswith(PREFIX))
+        types = {name: {""} for name in known.names if not name.startswith(PREFIX)} | types_of_names(named)
+        weights = dict(side.groupby(naming.name)[weight].sum().astype("float64"))
+        shapes = known.shapes if have_shapes else known.launches
+        found.append(Ops(types, weights, shapes=shapes, places=known.places))
+    return found[0], found[1]
 
 
 def _named(naming: Naming, side: pd.DataFrame) -> list[tuple[str, str]]:
     """The name and type of the op of each row."""
     types = side[naming.op_type] if naming.op_type is not None else [""] * len(side)
     return list(zip(side[naming.name], types, strict=True))
-
-
-def _leaf(names: pd.Series) -> pd.Series:
-    return pd.Series([name.rpartition("/")[2] for name in names], index=names.index, dtype="str")
 
 
 def pair_devices(baseline: pd.DataFrame, candidate: pd.DataFrame) -> dict[tuple[str, str], str]:
@@ -353,25 +323,21 @@ def pair_devices(baseline: pd.DataFrame, candidate: pd.DataFrame) -> dict[tuple[
     }
 
 
-def _with_devices(baseline: pd.DataFrame, candidate: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Both sides with devices named as in the baseline; `steps` are those of a host, whatever its devices."""
-    if "device" not in baseline:
-        return baseline.assign(device=""), candidate.assign(device="")
-    found = pair_devices(baseline, candidate)
-    pairs = zip(candidate["host"], candidate["device"], strict=True)
-    devices = [found.get((host, device), device) for host, device in pairs]
-    return baseline, candidate.assign(device=pd.Series(devices, candidate.index, dtype="str"))
-
-
 def _pair_steps(baseline: pd.DataFrame, candidate: pd.DataFrame) -> Pairing:
-    ours, theirs = (
-        side.sort_values(["host", "device", "start_us", "step"])
-        .assign(place=lambda rows: rows.groupby(["host", "device"]).cumcount())[["host", "device", "place"]]
-        .rename_axis("row")
-        .reset_index()
-        for side in (baseline, candidate)
-    )
-    both = ours.merge(theirs, on=["host", "device", "place"], how="outer", suffixes=("_baseline", "_candidate"))
+    """Matches steps by position: those of a host, or of each device, by its name in the baseline."""
+    keys = ["host"]
+    if "device" in baseline:
+        keys += ["device"]
+        found = pair_devices(baseline, candidate)
+        pairs = zip(candidate["host"], candidate["device"], strict=True)
+        devices = [found.get((host, device), device) for host, device in pairs]
+        candidate = candidate.assign(device=pd.Series(devices, candidate.index, dtype="str"))
+    sides = []
+    for side in (baseline, candidate):
+        rows = side.sort_values([*keys, "start_us", "step"])
+        rows = rows[keys].assign(place=rows.groupby(keys).cumcount())
+        sides.append(rows.rename_axis("row").reset_index())
+    both = sides[0].merge(sides[1], on=[*keys, "place"], how="outer", suffixes=("_baseline", "_candidate"))
     positions = both[["row_baseline", "row_candidate"]].fillna(-1).to_numpy(np.intp)
     match = np.full(len(both), None, dtype=object)
     match[(positions >= 0).all(axis=1)] = POSITION

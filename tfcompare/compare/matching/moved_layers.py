@@ -11,7 +11,7 @@ contain has a counterpart.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
@@ -71,8 +71,8 @@ def by_layers_below(aligned: Alignment, known: Mapping[str, str]) -> tuple[Names
         for prefixes, moved in groups.items():
             numbers = [begins.along(prefix)[-1] for prefix in prefixes]
             # Below the matched scope itself is also what has nothing to do with the other prefix.
-            share = min(len(ops) / of[number] if number else 1.0
-                        for ops, number, of in zip(moved, numbers, below, strict=True))  # fmt: skip
+            sides_of = zip(moved, numbers, below, strict=True)
+            share = min(len(ops) / of[number] if number else 1.0 for ops, number, of in sides_of)
             if share < LEAST_LIKELY or min(map(len, moved)) < FEWEST_OPS:
                 continue
             if are_other_things(*map("/".join, prefixes)) and len({_rest(one)[0] for one in moved[0]}) == 1:
@@ -125,13 +125,10 @@ def _corresponding(sides: _Sides) -> _Groups:
     """The ops of both sides by their prefixes, for each two prefixes that correspond."""
     there = [{end for op in ops for end in op.ends} for ops in sides]
     moved = [[one for op in ops if (one := _longest(op, ends))] for ops, ends in zip(sides, there[::-1], strict=True)]
-    prefixes: tuple[dict[int, set[_Scope]], dict[int, set[_Scope]]] = {}, {}
+    prefixes: tuple[defaultdict[int, set[_Scope]], ...] = defaultdict(set), defaultdict(set)
     for ops, of_side in zip(moved, prefixes, strict=True):
         for one in ops:
-            if one.end in of_side:
-                of_side[one.end].add(one.prefix)
-            else:
-                of_side[one.end] = {one.prefix}
+            of_side[one.end].add(one.prefix)
     pairs = {
         end: (*ours, *prefixes[1][end])
         for end, ours in prefixes[0].items()

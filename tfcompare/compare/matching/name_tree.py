@@ -55,6 +55,7 @@ class Ops:
     places: Mapping[str, Place] = field(default_factory=dict)
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Node:
     """One component of a name: a scope, an op, or both.
 
@@ -63,23 +64,17 @@ class Node:
     counterpart on the other side, and `is_doubtful` is whether that match, or one above it, is at most probable.
     """
 
-    __slots__ = (
-        "children", "gradient_scopes", "is_doubtful", "label", "name", "partner", "place", "shape", "shaped", "types",
-        "weight",
-    )  # fmt: skip
-
-    def __init__(self, label: str) -> None:
-        self.label = label
-        self.children: dict[str, Node] = {}
-        self.gradient_scopes: list[Node] = []
-        self.name: str | None = None
-        self.types: frozenset[str] = frozenset()
-        self.weight = 0.0
-        self.shape = ""
-        self.shaped: Counter[Hashable] | None = None
-        self.place: Place | None = None
-        self.partner: Node | None = None
-        self.is_doubtful = False
+    label: str
+    children: dict[str, Node] = field(default_factory=dict)
+    gradient_scopes: list[Node] = field(default_factory=list)
+    name: str | None = None
+    types: frozenset[str] = frozenset()
+    weight: float = 0.0
+    shape: str = ""
+    shaped: Counter[Hashable] | None = None
+    place: Place | None = None
+    partner: Node | None = None
+    is_doubtful: bool = False
 
     @property
     def kinds(self) -> frozenset[str]:
@@ -167,19 +162,13 @@ def name_tree(ops: Ops) -> Node:
             node = child
         node.name, node.types = name, frozenset(ops.types[name])
         node.weight, node.shape = ops.weights.get(name, 0.0), ops.shapes.get(name, "")
-        if (place := ops.places.get(name)) is not None and not _is_gradient(above):
+        place = ops.places.get(name)
+        if place is not None and not any(family(scope.label)[0] in GRADIENT_SCOPES for scope in above):
             for scope in (*above, node):
-                scope.place = place if scope.place is None else _later(scope.place, place)
+                first, last = scope.place or place
+                scope.place = max(first, place[0]), max(last, place[1])
     _link_gradients(root)
     return root
-
-
-def _is_gradient(path: list[Node]) -> bool:
-    return any(family(node.label)[0] in GRADIENT_SCOPES for node in path)
-
-
-def _later(one: Place, other: Place) -> Place:
-    return max(one[0], other[0]), max(one[1], other[1])
 
 
 def shapes_below(node: Node) -> Counter[Hashable]:

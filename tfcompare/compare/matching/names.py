@@ -4,7 +4,7 @@ A model built a second time in one process has `dense_2/MatMul` where the first 
 its fusions independently for each program. Names are paired scope by scope, from the outermost inwards, so that one
 renaming applies to everything below a scope. Scopes that only wrap a program are ignored (`plain_names.py`). Within a
 pair of scopes, names that differ only by trailing numbers (`dense`, `dense_1`, `fusion.12`) form a family. The families
-of the two sides are compared (`families.py`):
+of the two sides are compared:
 
 1. Both sides have the same names: equal names pair.
 2. The sides have different numbers of members, numbered without gaps as TensorFlow does: members pair by shape, then in
@@ -95,7 +95,12 @@ def align_names(baseline: Iterable[NameAndType], candidate: Iterable[NameAndType
 
 def align_ops(baseline: Ops, candidate: Ops) -> Alignment:
     """Matches the candidate's ops to the baseline's by name, one to one."""
-    if baseline.types.keys() == candidate.types.keys() and _agree(baseline, candidate):
+    are_alike = (
+        baseline.types.keys() == candidate.types.keys()
+        and all(baseline.shapes.get(name, shape) == shape for name, shape in candidate.shapes.items())
+        and all(baseline.places.get(name, place) == place for name, place in candidate.places.items())
+    )
+    if are_alike:
         return Alignment({name: name for name in candidate.types}, {}, (baseline, candidate))
     return align_paths(*with_plain_paths(baseline, candidate))
 
@@ -108,13 +113,6 @@ def align_paths(baseline: Ops, candidate: Ops) -> Alignment:
         if b.name is not None and c.name is not None:
             (doubtful if b.is_doubtful else sure)[c.name] = b.name
     return Alignment(sure, doubtful, (baseline, candidate), trees)
-
-
-def _agree(baseline: Ops, candidate: Ops) -> bool:
-    """Whether all names that occur on both sides have equal shapes and places."""
-    return all(baseline.shapes.get(name, shape) == shape for name, shape in candidate.shapes.items()) and all(
-        baseline.places.get(name, place) == place for name, place in candidate.places.items()
-    )
 
 
 def with_plain_paths(baseline: Ops, candidate: Ops) -> tuple[Ops, Ops]:
@@ -143,20 +141,16 @@ def walk(baseline: Node, candidate: Node, pair_rest: SiblingRule | None = None) 
             if family(c.label)[0] in GRADIENT_SCOPES:
                 gradients.append((pair, [parent, root]))
             elif b.children and c.children:
-                forward.append((pair, _descend(shadows, b.label, c.label)))
-
-
-def _descend(shadows: list[NodePair], b: str, c: str) -> list[NodePair]:
-    return [(sb.children[b], sc.children[c]) for sb, sc in shadows if b in sb.children and c in sc.children]
+                below = [(ours.children.get(b.label), theirs.children.get(c.label)) for ours, theirs in shadows]
+                forward.append((pair, [(one, other) for one, other in below if one and other]))
 
 
 def _pair_children(parent: NodePair, shadows: list[NodePair], pair_rest: SiblingRule | None) -> list[NodePair]:
     """Pairs the children of a pair; `shadows` are the forward scopes that it mirrors, the most reliable first."""
     ours, theirs = parent[0].children, parent[1].children
+    pairs: list[NodePair] = []
     if shadows:
         pairs, ours, theirs = _pair_like_shadows(dict(ours), dict(theirs), shadows)
-    else:
-        pairs = []
     found = pair_families(ours, theirs)
     for b, c in found.doubtful:
         b.is_doubtful = c.is_doubtful = True
@@ -216,10 +210,8 @@ def pair_families(ours: dict[str, Node], theirs: dict[str, Node]) -> Pairs:
     if not any(_moved_by_shape(pairs.sure) for pairs in found):
         return Pairs(sure, doubtful)
     unclear = {id(b) for pairs in found for b, _ in _not_shown_by_shapes(pairs.sure)}
-    return Pairs(
-        [pair for pair in sure if id(pair[0]) not in unclear],
-        doubtful + [pair for pair in sure if id(pair[0]) in unclear],
-    )
+    doubtful += [pair for pair in sure if id(pair[0]) in unclear]
+    return Pairs([pair for pair in sure if id(pair[0]) not in unclear], doubtful)
 
 
 def _moved_by_shape(pairs: list[NodePair]) -> bool:
@@ -251,7 +243,8 @@ def _pair_family(ours: list[Node], theirs: list[Node]) -> Pairs:
     pairs = _pair_as_many(ours, theirs, same, is_ordered)
     if len(pairs) < 2 or not is_ordered:
         return Pairs(pairs, [])
-    if any(_differ(b, c) for b, c in pairs):
+    known = [(shapes_below(b), shapes_below(c)) for b, c in pairs]
+    if any(b and c and b != c for b, c in known):
         shaped = _pair_by_shapes(ours, theirs)
         if not set(shaped) <= set(pairs):
             return Pairs(shaped, _left(same, shaped))
@@ -264,21 +257,15 @@ def _pair_as_many(ours: list[Node], theirs: list[Node], same: list[NodePair], is
     if len(same) == len(ours):
         return same
     if not is_ordered:
-        return same + _pair_the_odd_ones(ours, theirs, same)
+        labels = {b.label for b, _ in same}
+        odd, their_odd = ([node for node in side if node.label not in labels] for side in (ours, theirs))
+        return same + (list(zip(odd, their_odd, strict=True)) if len(odd) == 1 else [])
     in_order = list(zip(ours, theirs, strict=True))
     if sum(b.label == c.label for b, c in in_order) == len(same):
         return in_order
     if _is_gapless(ours) and _is_gapless(theirs) and _likeness(in_order) >= _likeness(same):
         return in_order
     return same
-
-
-def _pair_the_odd_ones(ours: list[Node], theirs: list[Node], same: list[NodePair]) -> list[NodePair]:
-    """Pairs the members without an equal name, if there is exactly one per side."""
-    if len(same) != len(ours) - 1:
-        return []
-    labels = {b.label for b, _ in same}
-    return [(next(n for n in ours if n.label not in labels), next(n for n in theirs if n.label not in labels))]
 
 
 def _pair_around_the_added(ours: list[Node], theirs: list[Node], same: list[NodePair]) -> Pairs:
@@ -328,12 +315,6 @@ def _by_shapes(members: list[Node]) -> dict[Hashable, list[Node]]:
     return groups
 
 
-def _differ(b: Node, c: Node) -> bool:
-    """Whether both have shapes and these are not equal."""
-    ours, theirs = shapes_below(b), shapes_below(c)
-    return bool(ours and theirs and ours != theirs)
-
-
 def _run_in_another_order(pairs: list[NodePair]) -> list[NodePair]:
     """Pairs of adjacent layers that look alike but always run in opposite order on the two sides."""
     if any(node.types or node.place is None for pair in pairs for node in pair):
@@ -358,7 +339,10 @@ def _pair_in_order(ours: list[Node], theirs: list[Node]) -> Pairs:
     """The pairs common to all optimal alignments; doubtful if common only when equal names add to the score."""
     if not ours or not theirs or len(ours) * len(theirs) > MOST_ALIGNED:
         return Pairs([], [])
-    below = {id(node): (shapes_below(node), paths_below(node), _gradients(node)) for node in ours + theirs}
+    below: dict[int, tuple[Counter[Any], ...]] = {}
+    for node in ours + theirs:
+        gradients: Counter[NameAndType] = sum(map(paths_below, node.gradient_scopes), Counter())
+        below[id(node)] = shapes_below(node), paths_below(node), gradients
     gains = np.array([[_gain(below[id(b)], below[id(c)]) for c in theirs] for b in ours], dtype=np.int64)
     is_namesake = np.array([[b.label == c.label for c in theirs] for b in ours]) & (gains > 0)
     sure = agreed_alignment(gains)
@@ -370,10 +354,6 @@ def _gain(ours: Sequence[Counter[Any]], theirs: Sequence[Counter[Any]]) -> int:
     """The score of a pair: common shapes first, then common ops, then common ops of the gradients."""
     shapes, ops, gradients = (min((b & c).total(), _MOST_COUNTED) for b, c in zip(ours, theirs, strict=True))
     return (shapes * _MOST_COUNTED + ops) * _MOST_COUNTED + gradients if ops else 0
-
-
-def _gradients(node: Node) -> Counter[NameAndType]:
-    return sum((paths_below(echo) for echo in node.gradient_scopes), Counter())
 
 
 def _are_numbered(members: list[Node]) -> bool:
@@ -389,7 +369,5 @@ def _is_gapless(members: list[Node]) -> bool:
 
 def _likeness(pairs: list[NodePair]) -> tuple[int, int]:
     """The number of equal shapes and of equal op types at equal paths, summed over the pairs."""
-    return (
-        sum((shapes_below(b) & shapes_below(c)).total() for b, c in pairs),
-        sum((paths_below(b) & paths_below(c)).total() for b, c in pairs),
-    )
+    shapes = sum((shapes_below(b) & shapes_below(c)).total() for b, c in pairs)
+    return shapes, sum((paths_below(b) & paths_below(c)).total() for b, c in pairs)

@@ -78,11 +78,7 @@ def plain_paths(*sides: Iterable[str]) -> dict[str, str]:
     `jvp(encoder)/enc_0/dot_general` is `jvp()/encoder/enc_0/dot_general`, as JAX wraps only the outermost scope.
     """
     names = [set(side) for side in sides]
-    plain = {name: _with_transformations(plain_name(name)) for side in names for name in side}
+    plain = {name: _TRANSFORMED.sub(r"\1\3/\2", plain_name(name)) for side in names for name in side}
     taken = [Counter(plain[name] for name in side) for side in names]
     ambiguous = {path for counts in taken for path, count in counts.items() if count > 1}
     return {name: name if path in ambiguous or not path else path for name, path in plain.items()}
-
-
-def _with_transformations(name: str) -> str:
-    return _TRANSFORMED.sub(r"\1\3/\2", name) if "(" in name else name

@@ -17,7 +17,7 @@ digits mean something else (`conv1x1`, `conv3x3`). If there are several equally 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -27,7 +27,6 @@ import pandas as pd
 from tfcompare.compare.matching.name_tree import (
     Node,
     NodePair,
-    Place,
     agreed_alignment,
     are_other_things,
     families,
@@ -59,7 +58,7 @@ def in_baseline_scopes(diff: pd.DataFrame) -> pd.Series:
         rows = diff[diff["candidate"] == candidate]
         added = rows.loc[rows["status"] == "added", "op_name"]
         known = _by_name(rows.loc[rows["status"] != "added", "op_name"]), _by_matches(rows[rows["status"] == "matched"])
-        names.loc[added.index] = [_placed(name, *known) for name in added]
+        names.loc[added.index] = [_in_known_scope(name, *known) for name in added]
     return names
 
 
@@ -68,7 +67,7 @@ def _by_matches(matched: pd.DataFrame) -> _Scopes:
     for ours, theirs in zip(matched["op_name"], matched["op_name_candidate"], strict=True):
         for scope, other in zip(_scopes(ours), _scopes(theirs), strict=False):
             votes[other][scope] += 1
-            if _leaf(scope) != _leaf(other):
+            if scope.rpartition("/")[2] != other.rpartition("/")[2]:
                 break
     return {theirs: max(sorted(found), key=found.__getitem__) for theirs, found in votes.items()}
 
@@ -81,7 +80,7 @@ def _by_name(names: pd.Series) -> _Scopes:
     return {plain: next(iter(scopes)) for plain, scopes in found.items() if len(scopes) == 1}
 
 
-def _placed(name: str, by_name: _Scopes, by_matches: _Scopes) -> str:
+def _in_known_scope(name: str, by_name: _Scopes, by_matches: _Scopes) -> str:
     for scope in _scopes(name):
         ours = by_matches.get(scope) or by_name.get(_plain(scope))
         if ours is not None:
@@ -93,10 +92,6 @@ def _scopes(name: str) -> list[str]:
     """The scopes that contain the op, innermost first."""
     parts = name.split("/")
     return ["/".join(parts[:depth]) for depth in range(len(parts) - 1, 0, -1)]
-
-
-def _leaf(scope: str) -> str:
-    return scope.rpartition("/")[2]
 
 
 def _plain(scope: str) -> str:
@@ -114,17 +109,18 @@ def pair_alike(parent: NodePair, ours: list[Node], theirs: list[Node]) -> list[N
     """Pairs of siblings below `parent` with the same ops; the module docstring has the rules."""
     rest = Siblings(*([node for node in side if _is_distinctive(node, parent)] for side in (ours, theirs)))
     pairs: list[NodePair] = []
-    for key_of in (_shaped, _labelled, _nested):
-        for rule in (_in_order, _the_only_ones, _as_they_run):
-            found = [pair for pair in rule(rest, _keys(rest, key_of)) if not _contradict(*pair)]
+    for key_of in (_key_by_shapes, _key_by_paths, _key_by_nesting):
+        for rule in (_pair_in_order, _pair_unique, _pair_as_they_run):
+            numbers: dict[Hashable, int] = {}
+            keys = {id(node): key_of(node, numbers) for side in rest for node in side}
+            found = [pair for pair in rule(rest, keys) if not _contradict(*pair)]
             pairs += found
             rest = without(rest, found)
     return pairs
 
 
 def _contradict(b: Node, c: Node) -> bool:
-    """Whether the digits in their names have another meaning, or the shapes of both are known and have nothing in
-    common."""
+    """Whether digits in their names mean other things, or their known shapes have nothing in common."""
     if are_other_things(b.label, c.label):
         return True
     ours, theirs = shapes_below(b), shapes_below(c)
@@ -143,26 +139,20 @@ def _is_distinctive(node: Node, parent: NodePair) -> bool:
     """Whether the node's contents can identify it; at the top level, a single op cannot."""
     if not node.children and node.types <= UNTYPED:
         return False
-    at_the_top = not parent[0].label
-    return not at_the_top or kinds_below(node).total() > 1
+    return bool(parent[0].label) or kinds_below(node).total() > 1
 
 
-def _keys(siblings: Siblings, key_of: Callable[[Node, dict[Hashable, int]], Hashable]) -> dict[int, Hashable]:
-    numbers: dict[Hashable, int] = {}
-    return {id(node): key_of(node, numbers) for side in siblings for node in side}
-
-
-def _shaped(node: Node, numbers: dict[Hashable, int]) -> Hashable:
+def _key_by_shapes(node: Node, numbers: dict[Hashable, int]) -> Hashable:
     shapes = shapes_below(node)
-    return (_labelled(node, numbers), frozenset(shapes.items())) if shapes else id(node)
+    return (_key_by_paths(node, numbers), frozenset(shapes.items())) if shapes else id(node)
 
 
-def _labelled(node: Node, _: dict[Hashable, int]) -> Hashable:
+def _key_by_paths(node: Node, _: dict[Hashable, int]) -> Hashable:
     gradient_scopes = Counter(frozenset(paths_below(echo).items()) for echo in node.gradient_scopes)
     return frozenset(paths_below(node).items()), frozenset(gradient_scopes.items())
 
 
-def _nested(node: Node, numbers: dict[Hashable, int]) -> Hashable:
+def _key_by_nesting(node: Node, numbers: dict[Hashable, int]) -> Hashable:
     """A key that is equal for nodes whose ops agree in type and nesting, regardless of names."""
 
     def number(of: Node) -> int:
@@ -172,7 +162,7 @@ def _nested(node: Node, numbers: dict[Hashable, int]) -> Hashable:
     return number(node), tuple(sorted(number(echo) for echo in node.gradient_scopes))
 
 
-def _in_order(siblings: Siblings, keys: dict[int, Hashable]) -> list[NodePair]:
+def _pair_in_order(siblings: Siblings, keys: dict[int, Hashable]) -> list[NodePair]:
     """Pairs families that share contents with exactly one family of the other side, in the order of their numbers."""
     ours, theirs = (list(families(side).values()) for side in siblings)
     related = [_related(side, other, keys) for side, other in ((ours, theirs), (theirs, ours))]
@@ -183,21 +173,12 @@ def _in_order(siblings: Siblings, keys: dict[int, Hashable]) -> list[NodePair]:
     return pairs
 
 
-def _as_they_run(siblings: Siblings, keys: dict[int, Hashable]) -> list[NodePair]:
-    """Pairs scopes in execution order."""
-    ours, theirs = (sorted((n for n in side if n.children and n.place), key=_place) for side in siblings)
-    if not ours or not theirs or not (_one_by_one(ours) and _one_by_one(theirs)):
-        return []
-    return _aligned(ours, theirs, keys)
-
-
-def _place(node: Node) -> Place:
-    return node.place or (0, 0)
-
-
-def _one_by_one(nodes: list[Node]) -> bool:
-    """Whether each node always ends before the next one."""
-    return all(_place(before)[1] < _place(after)[0] for before, after in pairwise(nodes))
+def _pair_as_they_run(siblings: Siblings, keys: dict[int, Hashable]) -> list[NodePair]:
+    """Pairs scopes in execution order, if each always ends before the next one."""
+    placed = ([(node.place, node) for node in side if node.children and node.place] for side in siblings)
+    ours, theirs = (sorted(side, key=lambda one: one[0]) for side in placed)
+    is_ordered = all(a[0][1] < b[0][0] for side in (ours, theirs) for a, b in pairwise(side))
+    return _aligned([node for _, node in ours], [node for _, node in theirs], keys) if is_ordered else []
 
 
 def _related(side: list[list[Node]], other: list[list[Node]], keys: dict[int, Hashable]) -> list[list[int]]:
@@ -211,22 +192,15 @@ def _related(side: list[list[Node]], other: list[list[Node]], keys: dict[int, Ha
 
 
 def _aligned(ours: list[Node], theirs: list[Node], keys: dict[int, Hashable]) -> list[NodePair]:
-    if len(ours) * len(theirs) > MOST_ALIGNED or any(family(node.label)[2] for node in ours + theirs):
+    if not 0 < len(ours) * len(theirs) <= MOST_ALIGNED or any(family(node.label)[2] for node in ours + theirs):
         return []
     gains = np.array([[keys[id(b)] == keys[id(c)] for c in theirs] for b in ours], dtype=np.int64)
     return [(ours[i], theirs[j]) for i, j in agreed_alignment(gains)]
 
 
-def _the_only_ones(siblings: Siblings, keys: dict[int, Hashable]) -> list[NodePair]:
+def _pair_unique(siblings: Siblings, keys: dict[int, Hashable]) -> list[NodePair]:
     """Pairs siblings whose contents are unique on both sides."""
-    ours, theirs = (_grouped(side, keys) for side in siblings)
-    return [
-        (nodes[0], theirs[key][0]) for key, nodes in ours.items() if len(nodes) == 1 and len(theirs.get(key, [])) == 1
-    ]
-
-
-def _grouped(nodes: list[Node], keys: dict[int, Hashable]) -> dict[Hashable, list[Node]]:
-    groups: dict[Hashable, list[Node]] = {}
-    for node in nodes:
-        groups.setdefault(keys[id(node)], []).append(node)
-    return groups
+    counts = [Counter(keys[id(node)] for node in side) for side in siblings]
+    theirs = {keys[id(node)]: node for node in siblings.theirs}
+    ours = ((keys[id(node)], node) for node in siblings.ours)
+    return [(node, theirs[key]) for key, node in ours if counts[0][key] == counts[1][key] == 1]

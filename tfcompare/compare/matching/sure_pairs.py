@@ -38,9 +38,8 @@ def are_sure(rows: pd.DataFrame, evidence: tuple[OpEvidence, OpEvidence]) -> npt
     sure = np.array(by_name, np.bool_) & (rows["match"] != PROBABLE).to_numpy(np.bool_)
     if "op_type" in rows:
         pairs = zip(rows["op_type"], rows["op_type_candidate"], strict=True)
-        sure &= np.array([_is_one_type(*pair) for pair in pairs], np.bool_) | (rows["match"] == FUSED).to_numpy(
-            np.bool_
-        )
+        are_one = np.array([_is_one_type(*pair) for pair in pairs], np.bool_)
+        sure &= are_one | (rows["match"] == FUSED).to_numpy(np.bool_)
     manual: npt.NDArray[np.bool_] = (rows["match"] == MANUAL).to_numpy(np.bool_)
     return sure | manual
 
@@ -60,9 +59,8 @@ class _Renumbered:
         self._known: dict[str, list[tuple[int, str, int]]] = {}
         members = [self._members(side) for side in names]
         self._shapes = shapes
-        self._changed = {
-            key for key in members[0].keys() & members[1].keys() if len(members[0][key]) != len(members[1][key])
-        }
+        common = members[0].keys() & members[1].keys()
+        self._changed = {key for key in common if len(members[0][key]) != len(members[1][key])}
         self._alike = [
             Counter((key, rest, of_side[name]) for name in of_side for key, _, rest in self._parts(name))
             for of_side in shapes
@@ -71,11 +69,12 @@ class _Renumbered:
     def is_sure(self, baseline: str, candidate: str) -> bool:
         """Whether the names, or the shapes of the ops, tell which member of each family they belong to."""
         changed = [(key, rest) for key, _, rest in self._parts(baseline) if key in self._changed]
-        return all(self._has_own_shape(baseline, candidate, key, rest) for key, rest in changed)
-
-    def _has_own_shape(self, baseline: str, candidate: str, key: int, rest: int) -> bool:
-        ours, theirs = (of_side.get(name) for of_side, name in zip(self._shapes, (baseline, candidate), strict=True))
-        return ours is not None and ours == theirs and all(alike[key, rest, ours] == 1 for alike in self._alike)
+        ours, theirs = self._shapes[0].get(baseline), self._shapes[1].get(candidate)
+        return not changed or (
+            ours is not None
+            and ours == theirs
+            and all(alike[key, rest, ours] == 1 for key, rest in changed for alike in self._alike)
+        )
 
     def _members(self, names: Iterable[str]) -> dict[int, set[str]]:
         """The labels of the members of each family of siblings."""
@@ -86,10 +85,7 @@ class _Renumbered:
         return found
 
     def _parts(self, name: str) -> list[tuple[int, str, int]]:
-        """(family, label, what follows without numbers) of each component of an op's name.
-
-        A family is the path above, and the label without its number.
-        """
+        """(number of the path with the label's stem, label, number of the stems that follow) of each part of a name."""
         if name not in self._known:
             labels = plain_name(name).split("/", MAX_DEPTH)
             stems = [family(label)[0] for label in labels]

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from tfcompare.compare.stats.estimates import (
@@ -24,7 +23,6 @@ from tfcompare.compare.stats.estimates import (
 )
 from tfcompare.compare.stats.verdict import (
     FASTER,
-    SAME,
     SLOWER,
     SMALLEST_EFFECT,
     UNCLEAR,
@@ -38,7 +36,7 @@ from tfcompare.compare.stats.verdict import (
     smallest_change,
     words,
 )
-from tfcompare.schema.arrays import Floats, Int64
+from tfcompare.schema.arrays import Floats
 from tfcompare.units import format_ratio
 
 SMALLEST_SHARE = 0.005
@@ -95,8 +93,12 @@ class ChangeTest:
         few = min((times.steps for times in both), default=0)
         if few < self.min_steps:
             return Verdict(UNTESTED, f"too few {self.of}: {few}; a verdict needs {self.min_steps} on each side")
-        if self.can_be_absent and (only := _only_side(baseline, candidate)):
-            return only
+        if self.can_be_absent:
+            before, after = (any((times.every > 0).any() for times in side) for side in (baseline, candidate))
+            if after and not before:
+                return Verdict(SLOWER, "only the candidate spends time on it", math.inf, math.inf, math.inf)
+            if before and not after:
+                return Verdict(FASTER, "only the baseline spends time on it", 0.0, 0.0, 0.0)
         if any(not np.isfinite(times.every).all() or not (times.included > 0).any() for times in both):
             return Verdict(UNTESTED, "a side has no time above zero")
         ours, theirs = (list(map(self.estimate, side)) for side in (baseline, candidate))
@@ -167,7 +169,7 @@ class ChangeTest:
         Rows are `untested` if they are below `SMALLEST_SHARE`, if their displayed ratio lies outside the interval, or
         if any capture has too few steps.
         """
-        result = untested_rows(len(baseline[0].included))
+        result = rows_without_interval(len(baseline[0].included))
         if min(times.steps for times in (*baseline, *candidate)) < self.min_steps:
             return result
         means = [np.mean([times.included.mean(axis=1) for times in side], axis=0) for side in (baseline, candidate)]
@@ -182,7 +184,11 @@ class ChangeTest:
         )
         word = words(found, measured_spread=_is_measured(ours, theirs), margin=self.margin)
         word[np.isin(word, [FASTER, SLOWER]) & ~claimed_together(found.p)] = UNCLEAR
-        known = np.isfinite(found.low) & _holds_displayed(found, displayed, tested)
+        known = np.isfinite(found.low)
+        if displayed is not None:  # if excluded steps and the time between steps dominate, tested steps say little
+            ratio = displayed[tested]
+            with np.errstate(invalid="ignore"):
+                known &= (ratio >= found.low * (1 - _ROUNDING)) & (ratio <= found.high * (1 + _ROUNDING))
         result.loc[tested[known], "verdict"] = word[known]
         result.loc[tested[known], "interval_low"] = found.low[known]
         result.loc[tested[known], "interval_high"] = found.high[known]
@@ -194,49 +200,16 @@ def _have_strays(captures: Sequence[Estimates]) -> bool:
     return any(capture.with_stray is not None for capture in captures)
 
 
-def identical_rows(rows: int) -> pd.DataFrame:
-    """The result of `ChangeTest.rows` for two copies of one capture."""
-    return _without_interval(rows, SAME)
-
-
-def untested_rows(rows: int) -> pd.DataFrame:
-    """The result of `ChangeTest.rows` without per-step data."""
-    return _without_interval(rows, UNTESTED)
-
-
-def _without_interval(rows: int, word: str) -> pd.DataFrame:
+def rows_without_interval(rows: int, word: str = UNTESTED) -> pd.DataFrame:
+    """The result of `ChangeTest.rows` without per-step data; with `SAME`, that for two copies of one capture."""
     cells = {"verdict": pd.Series(word, index=range(rows), dtype="str")}
     evidence = pd.Series(None, index=range(rows), dtype="str")
     return pd.DataFrame(cells).assign(evidence=evidence, interval_low=np.nan, interval_high=np.nan)
 
 
-def _only_side(baseline: Sequence[Times], candidate: Sequence[Times]) -> Verdict | None:
-    """The verdict if only one side takes any time; None otherwise."""
-    before, after = (any(bool((times.every > 0).any()) for times in side) for side in (baseline, candidate))
-    if before == after:
-        return None
-    if after:
-        return Verdict(SLOWER, "only the candidate spends time on it", math.inf, math.inf, math.inf)
-    return Verdict(FASTER, "only the baseline spends time on it", 0.0, 0.0, 0.0)
-
-
 def _is_measured(ours: Sequence[Estimates], theirs: Sequence[Estimates]) -> bool:
     """Whether both sides have enough captures to measure the variation between them."""
     return min(len(ours), len(theirs)) >= FEWEST_REPEATS
-
-
-def _holds_displayed(found: Changes, displayed: Floats | None, tested: Int64) -> npt.NDArray[np.bool_]:
-    """Whether the displayed ratio of each tested row lies in its interval.
-
-    The displayed figure also includes excluded steps and the time between steps. If these dominate, the tested steps do
-    not represent it.
-    """
-    if displayed is None:
-        return np.ones(len(tested), np.bool_)
-    ratio = displayed[tested]
-    with np.errstate(invalid="ignore"):
-        inside: npt.NDArray[np.bool_] = (ratio >= found.low * (1 - _ROUNDING)) & (ratio <= found.high * (1 + _ROUNDING))
-    return inside
 
 
 def _basis(ours: Sequence[Estimates], theirs: Sequence[Estimates], spread: Spread, found: Changes, of: str) -> str:

@@ -183,9 +183,7 @@ def changes(baseline: Sequence[Estimates], candidate: Sequence[Estimates], sprea
     with fewer than `FEWEST_REPEATS` captures. A row that is 0 on a side has no interval (NaN).
     """
     captures = [*baseline, *candidate]
-    return _changes(
-        (baseline, candidate), _clip_correlation(_correlation(captures) + _correlation_allowance(captures)), spread
-    )
+    return _changes((baseline, candidate), _correlation(captures) + _correlation_allowance(captures), spread)
 
 
 def changes_of_family(baseline: Sequence[Estimates], candidate: Sequence[Estimates], spread: Declared) -> Changes:
@@ -197,9 +195,7 @@ def changes_of_family(baseline: Sequence[Estimates], candidate: Sequence[Estimat
     captures = [*baseline, *candidate]
     own = _correlation(captures)
     common = float(np.mean(own)) if own.size else 0.0
-    return _changes(
-        (baseline, candidate), _clip_correlation(np.maximum(own + _correlation_allowance(captures), common)), spread
-    )
+    return _changes((baseline, candidate), np.maximum(own + _correlation_allowance(captures), common), spread)
 
 
 def levels(side: Sequence[Estimates], spread: Declared) -> Levels:
@@ -210,7 +206,7 @@ def levels(side: Sequence[Estimates], spread: Declared) -> Levels:
     captures. A row that is 0 has no interval (NaN).
     """
     slow = _slow_in(side)
-    correlation = _clip_correlation(_correlation(side) + _correlation_allowance(side))
+    correlation = np.clip(_correlation(side) + _correlation_allowance(side), 0.0, _MOST_CORRELATION)
     known = _estimate(side, correlation, spread, _most_freedom(slow, slow))
     with np.errstate(invalid="ignore", over="ignore"):
         error = np.sqrt(np.where(np.isfinite(known.log), known.variance, np.nan))
@@ -224,6 +220,7 @@ def levels(side: Sequence[Estimates], spread: Declared) -> Levels:
 
 
 def _changes(sides: tuple[Sequence[Estimates], Sequence[Estimates]], correlation: Floats, spread: Declared) -> Changes:
+    correlation = np.clip(correlation, 0.0, _MOST_CORRELATION)
     slow = [_slow_in(side) for side in sides]
     is_population, most_freedom = (slow[0] > 0) & (slow[1] > 0), _most_freedom(*slow)
     ours, theirs = (_with_strays(side, correlation, spread, most_freedom, is_population) for side in sides)
@@ -260,11 +257,6 @@ def _slow_in(side: Sequence[Estimates]) -> Floats:
     """The number of slow steps of each row in all captures of a side."""
     total: Floats = np.sum([capture.slow for capture in side], axis=0)
     return total
-
-
-def _is_assumed(side: Sequence[Estimates]) -> bool:
-    """Whether the variation between the captures of a side is assumed instead of measured."""
-    return len(side) < FEWEST_REPEATS
 
 
 def _log_with_strays(side: Sequence[Estimates]) -> Floats:
@@ -352,14 +344,6 @@ def _correlation_allowance(captures: Sequence[Estimates]) -> Floats:
     return caution
 
 
-def _clip_correlation(correlation: Floats) -> Floats:
-    return np.clip(correlation, 0.0, _MOST_CORRELATION)
-
-
-def _effective(steps: int, correlation: Floats) -> Floats:
-    return np.maximum(steps * (1 - correlation) / (1 + correlation), _FEWEST_EFFECTIVE)
-
-
 @dataclass(frozen=True, eq=False)
 class _Estimate:
     """The estimates of each row on one side: the logarithm of its mean, and its uncertainty."""
@@ -371,9 +355,10 @@ class _Estimate:
 
 
 def _estimate(side: Sequence[Estimates], correlation: Floats, spread: Declared, most_freedom: Floats) -> _Estimate:
-    effective = np.array([_effective(capture.steps, correlation) for capture in side])
+    independent = (capture.steps * (1 - correlation) / (1 + correlation) for capture in side)
+    effective = np.array([np.maximum(steps, _FEWEST_EFFECTIVE) for steps in independent])
     location = _location(side)
-    if not _is_assumed(side):
+    if len(side) >= FEWEST_REPEATS:
         with np.errstate(divide="ignore", invalid="ignore"):
             each = np.array([capture.location for capture in side]) / location
             variance = each.var(axis=0, ddof=1) / len(side)
@@ -387,10 +372,7 @@ def _estimate(side: Sequence[Estimates], correlation: Floats, spread: Declared, 
 def _assumed_variance(
     side: Sequence[Estimates], effective: Floats, spread: Declared, most_freedom: Floats
 ) -> tuple[Floats, Floats]:
-    """(variance of the mean of a side's captures given an assumed spread, its degrees of freedom).
-
-    That of the steps has at most `most_freedom`.
-    """
+    """(variance of a mean given an assumed spread, its degrees of freedom: of the steps at most `most_freedom`)."""
     steps = np.array([[float(capture.steps)] for capture in side])
     variances = np.array([capture.variance for capture in side])
     # Correlated steps vary less around their own mean than around the true one.

@@ -95,11 +95,13 @@ def slowest_group(times: Floats, groups: Sequence[Sequence[int]], spread: Spread
     Each member must take longer by enough to matter. Of several such groups the largest counts.
     """
     position = int(np.argmax(_relative(times)))
-    found = [
-        number
-        for number, rows in enumerate(groups)
-        if position in rows and group_of(times, rows, len(groups), spread).stands_out and _all_longer(times, rows)
-    ]
+    found = []
+    for number, rows in enumerate(groups):
+        if position in rows and group_of(times, rows, len(groups), spread).stands_out:
+            others = np.delete(times, list(rows), axis=0)
+            excess = _usual(times[list(rows)] / np.median(others, axis=0)) - 1
+            if (excess >= _smallest(len(others))).all():
+                found.append(number)
     largest = max(found, key=lambda number: len(groups[number]), default=None)
     if largest is None or slowest(times[list(groups[largest])], spread).stands_out:
         return None
@@ -115,13 +117,6 @@ def group_of(times: Floats, rows: Sequence[int], groups: int, spread: Spread = H
     position = int(rows[int(np.argmax(_relative(times)[list(rows)]))])
     wins = int((own.max(axis=0) > others.max(axis=0)).sum())
     return _tested(position, own.mean(axis=0), others, wins, groups, spread)
-
-
-def _all_longer(times: Floats, rows: Sequence[int]) -> bool:
-    """Whether each of these hosts usually takes longer than the others, by enough to matter."""
-    others = np.delete(times, list(rows), axis=0)
-    ratios = _usual(times[list(rows)] / np.median(others, axis=0))
-    return bool((ratios - 1 >= _smallest(len(others))).all())
 
 
 def _smallest(others: int) -> float:
@@ -144,8 +139,7 @@ def _tested(position: int, own: Floats, others: Floats, wins: int, tests: int, s
 
 
 def _ratio(ratios: Floats, others: Floats, spread: Spread) -> tuple[float, float, float, float]:
-    """(the usual ratio of a host to the others, the ends of its interval, the two-sided p-value that it is above
-    1)."""
+    """(the usual ratio to the others, the ends of its interval, the two-sided p-value that it is above 1)."""
     from scipy.special import stdtr, stdtrit
 
     each = _relative(others)
@@ -167,10 +161,7 @@ def _ratio(ratios: Floats, others: Floats, spread: Spread) -> tuple[float, float
 
 
 def _relative(times: Floats) -> Floats:
-    """The usual time of each row as a share of the median row's: what is longer in a step on all hosts does not count.
-
-    Rows are taken as they are where a step has no time on most of them.
-    """
+    """The usual time of each row as a share of the median row's; as it is, where a step has no time on most rows."""
     middle = np.median(times, axis=0)
     return _usual(times / middle if (middle > 0).all() else times)
 
@@ -182,8 +173,7 @@ def _usual(times: Floats) -> Floats:
 
 
 def _clipped(values: Floats) -> Floats:
-    """The values with outliers clipped to 2.5 robust standard deviations from their row's median, unless most values
-    of the row are equal."""
+    """The values clipped to `_OUTLIER` robust deviations from their row's median, unless most values are equal."""
     middle = np.median(values, axis=1, keepdims=True)
     usual = _OUTLIER * _MAD_OF_NORMAL * np.median(np.abs(values - middle), axis=1, keepdims=True)
     clipped: Floats = np.where(usual > 0, np.clip(values, middle - usual, middle + usual), values)

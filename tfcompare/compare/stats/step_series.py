@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from tfcompare.frames.grouping import combinations
@@ -37,18 +36,12 @@ def usual_step(cells: StepCells, steps: Int64) -> tuple[Floats, Floats]:
 
 def _by_row(cells: StepCells, column: str, steps: Int64) -> Floats:
     """The values of a column of the cells as an array (rows, steps); 0 where a row did not run."""
-    position, counts = _positions(cells.cells["step"].to_numpy(np.int64), steps)
     by_row = np.zeros((len(cells.keys), len(steps)))
+    if not len(steps):
+        return by_row
+    numbers, order = cells.cells["step"].to_numpy(np.int64), np.argsort(steps, kind="stable")
+    position = order[np.minimum(np.searchsorted(steps[order], numbers), len(steps) - 1)]
+    counts = steps[position] == numbers
     row, values = cells.cells["row"].to_numpy(np.int64), cells.cells[column].to_numpy(np.float64)
     np.add.at(by_row, (row[counts], position[counts]), values[counts])
     return by_row
-
-
-def _positions(numbers: Int64, steps: Int64) -> tuple[Int64, npt.NDArray[np.bool_]]:
-    """(the position of each step number in `steps`, whether `steps` contains it)."""
-    if not len(steps):
-        return np.zeros_like(numbers), np.zeros(len(numbers), np.bool_)
-    order = np.argsort(steps, kind="stable")
-    place = np.minimum(np.searchsorted(steps[order], numbers), len(steps) - 1)
-    position: Int64 = order[place]
-    return position, steps[position] == numbers

@@ -50,8 +50,9 @@ def on_calls(baseline: Side, candidate: Side, pipelines: pd.DataFrame, judge: Ju
     Only the displayed captures are used, because replicates may number their pipelines differently.
     """
     sides = [(side.run, side.host) for side in (baseline, candidate)]
-    ours, theirs = (calls_by_pipeline(run, host) for run, host in sides)
-    own_host = _own_hosts(*(run.table("tf_data_pipelines", host=host) for run, host in sides))
+    ours, theirs = (_calls_by_pipeline(run, host) for run, host in sides)
+    pipelines_of = [run.table("tf_data_pipelines", host=host) for run, host in sides]
+    own_host = dict(zip(with_hosts_of(*pipelines_of)["host"], pipelines_of[1]["host"], strict=True))
     found = []
     for row in pipelines[pipelines["status"] == MATCHED].to_dict("records"):
         host, name, counterpart = (str(row[key]) for key in ("host", "pipeline", "pipeline_candidate"))
@@ -69,7 +70,7 @@ def on_slowest_calls(baseline: Side, candidate: Side, judge: Judge) -> CallVerdi
     All captures of a side are used; name and mean are those of the run itself. Pipelines that only transfer elements to
     a device are excluded.
     """
-    sides = list(map(_slowest, (baseline, candidate)))
+    sides = list(map(slowest_calls, (baseline, candidate)))
     if any(side[0] is None for side in sides):
         return None
     ((host, ours), _), ((_, theirs), _) = (side[0] for side in sides if side[0] is not None)
@@ -79,30 +80,21 @@ def on_slowest_calls(baseline: Side, candidate: Side, judge: Judge) -> CallVerdi
     return CallVerdict(host, ours, theirs, before, after, False, verdict)
 
 
-def _slowest(side: Side) -> list[tuple[tuple[str, str], Floats] | None]:
-    """The slowest pipeline of each capture of a run with its calls, starting with the displayed capture."""
+def slowest_calls(side: Side) -> list[tuple[tuple[str, str], Floats] | None]:
+    """The pipeline with the longest mean call of each capture of a side with its calls, the displayed capture first.
+
+    It is among those from which the program requests elements; None for a capture without.
+    """
     found: list[tuple[tuple[str, str], Floats] | None] = []
-    for capture, host in zip(side.runs, side.hosts, strict=True):
-        calls = calls_by_pipeline(capture, host)
-        slowest = slowest_pipeline(calls)
-        found.append(None if slowest is None else (slowest, calls[slowest]))
+    for calls in side.each(_calls_by_pipeline):
+        asked = {key: latencies for key, latencies in calls.items() if key[1].startswith("Host:")}
+        found.append(max(asked.items(), key=lambda one: one[1].mean(), default=None))
     return found
 
 
-def _own_hosts(ours: pd.DataFrame, theirs: pd.DataFrame) -> dict[str, str]:
-    """Maps the host names in diffs to the candidate's own names, for its hosts with pipelines."""
-    return dict(zip(with_hosts_of(ours, theirs)["host"], theirs["host"], strict=True))
-
-
-def calls_by_pipeline(run: Run, host: str | None) -> dict[tuple[str, str], Floats]:
+def _calls_by_pipeline(run: Run, host: str | None) -> dict[tuple[str, str], Floats]:
     """The durations in µs of all calls of each (host, pipeline) of a run, in chronological order."""
     calls = run.table("tf_data_calls", host=host)
     latencies = calls["latency_us"].to_numpy(np.float64)
     groups: dict[Any, Any] = calls.groupby(["host", "pipeline"]).indices
     return {(str(at), str(name)): latencies[positions] for (at, name), positions in groups.items()}
-
-
-def slowest_pipeline(calls: dict[tuple[str, str], Floats]) -> tuple[str, str] | None:
-    """The (host, pipeline) with the longest mean call, among those from which the program requests elements."""
-    asked = {key: latencies for key, latencies in calls.items() if key[1].startswith("Host:")}
-    return max(asked, key=lambda key: asked[key].mean(), default=None)

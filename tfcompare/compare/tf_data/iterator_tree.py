@@ -121,11 +121,15 @@ def tree_of(iterators: Sequence[Iterator]) -> Tree:
     if len(order) < len(iterators):  # the remaining iterators form cycles: cut each at its first
         tops = _opened(children, tops, len(iterators))
         order, parent, depth, last, starts = _read(iterators, children, tops)
+    below: list[list[int]] = [[] for _ in parent]
+    for here, above_it in enumerate(parent):
+        if above_it >= 0:
+            below[above_it].append(here)
     return Tree(
         iterators=tuple(iterators[place] for place in order),
         place=tuple(order),
         parent=tuple(parent),
-        children=_children(parent),
+        children=tuple(map(tuple, below)),
         last=tuple(last),
         depth=tuple(depth),
         tops=tuple(starts),
@@ -191,14 +195,6 @@ def _opened(children: list[list[int]], tops: list[int], count: int) -> list[int]
             out.append(place)
             reach(place)
     return out
-
-
-def _children(parent: list[int]) -> tuple[tuple[int, ...], ...]:
-    out: list[list[int]] = [[] for _ in parent]
-    for here, above in enumerate(parent):
-        if above >= 0:
-            out[above].append(here)
-    return tuple(tuple(below) for below in out)
 
 
 def setting(row: pd.Series, name: str) -> str:

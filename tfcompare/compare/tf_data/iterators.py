@@ -188,13 +188,18 @@ class _Edit:
 
     def _forest(self, i: int, j: int) -> None:
         """Computes the cost of turning the descendants of i into those of j."""
-        best, choice = self._in_order_cost(self.below[i], self.below_theirs[j]), (_MATCH, -1)
+        ours, theirs = self.below[i], self.below_theirs[j]
+        if len(ours) == len(theirs) == 1:
+            best = min(self.tree[ours[0]][theirs[0]], self.cost[ours[0]] + self.cost_theirs[theirs[0]])
+        else:
+            best = self._in_order(ours, theirs)[0][0]
+        choice = (_MATCH, -1)
         without, without_theirs = self._without_forest(i, False), self._without_forest(j, True)
-        for child in self.below[i]:
+        for child in ours:
             cost = without + self.forest[child][j] - (self.cost[child] - self.own[child])
             if cost < best:
                 best, choice = cost, (_BELOW_OURS, child)
-        for child in self.below_theirs[j]:
+        for child in theirs:
             cost = without_theirs + self.forest[i][child] - (self.cost_theirs[child] - self.own_theirs[child])
             if cost < best:
                 best, choice = cost, (_BELOW_THEIRS, child)
@@ -224,11 +229,6 @@ class _Edit:
         cost += _OTHER_ELEMENT if mine.element != other.element else 0
         cost += _OTHER_INPUT if self.ours.inputs[i] != self.theirs.inputs[j] else 0
         return cost * self.unit + abs(mine.calls - other.calls)
-
-    def _in_order_cost(self, ours: Sequence[int], theirs: Sequence[int]) -> int:
-        if len(ours) == 1 and len(theirs) == 1:
-            return min(self.tree[ours[0]][theirs[0]], self.cost[ours[0]] + self.cost_theirs[theirs[0]])
-        return self._in_order(ours, theirs)[0][0]
 
     def _in_order(self, ours: Sequence[int], theirs: Sequence[int]) -> list[list[int]]:
         """The cost of turning each suffix of our siblings into each suffix of theirs."""

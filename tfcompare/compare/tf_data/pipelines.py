@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import pandas as pd
 
@@ -21,15 +20,6 @@ LEAST_LIKENESS = 0.5
 """Pipelines with different names match only if at least this share of their iterators match."""
 
 OWN_NAME = "own_pipeline"
-
-
-@dataclass(frozen=True)
-class PairedRows:
-    """The labels of matched rows of two frames, and the tier of each pair."""
-
-    baseline: list[int]
-    candidate: list[int]
-    match: list[str]
 
 
 def iterators_of(rows: pd.DataFrame) -> list[Iterator]:
@@ -76,15 +66,13 @@ def _names_by_host(rows: pd.DataFrame) -> dict[str, set[str]]:
 
 def _most_alike(ours: pd.DataFrame, theirs: pd.DataFrame) -> list[tuple[str, str]]:
     """The pairs (our pipeline, theirs) with the most similar graphs, one to one."""
-    sides = [
-        {str(name): iterators_of(rows) for name, rows in side.groupby("pipeline", sort=False)}
-        for side in (ours, theirs)
-    ]
+    groups = (side.groupby("pipeline", sort=False) for side in (ours, theirs))
+    sides = [{str(name): iterators_of(rows) for name, rows in of_side} for of_side in groups]
     ranked = sorted(
         (-likeness(one, other), abs(_number(name) - _number(their_name)), min(name, their_name), name, their_name)
         for name, one in sides[0].items()
         for their_name, other in sides[1].items()
-        if _kind(name) == _kind(their_name)
+        if name.partition(":")[0] == their_name.partition(":")[0]
     )
     pairs: list[tuple[str, str]] = []
     for unlike, _, _, name, their_name in ranked:
@@ -92,10 +80,6 @@ def _most_alike(ours: pd.DataFrame, theirs: pd.DataFrame) -> list[tuple[str, str
             pairs.append((name, their_name))
             del sides[0][name], sides[1][their_name]
     return pairs
-
-
-def _kind(pipeline: str) -> str:
-    return pipeline.partition(":")[0]
 
 
 def _number(pipeline: str) -> int:
@@ -117,12 +101,13 @@ def with_pipelines_of(baseline: pd.DataFrame, candidate: pd.DataFrame, counterpa
     return candidate.assign(**{OWN_NAME: candidate["pipeline"], "pipeline": renamed})
 
 
-def pair_executions(baseline: pd.DataFrame, candidate: pd.DataFrame) -> PairedRows:
+def pair_executions(baseline: pd.DataFrame, candidate: pd.DataFrame) -> pd.DataFrame:
     """Matches the rows of `tf_data` within pipelines of equal names; each pipeline must have one execution.
 
-    Rows of pipelines that were matched under different names are never `exact`.
+    Columns: `baseline` and `candidate`, the labels of matched rows; `match`, the tier of each pair. Rows of pipelines
+    that were matched under different names are never `exact`.
     """
-    out = PairedRows([], [], [])
+    found: list[tuple[int, int, str]] = []
     (ours, rows_of), (theirs, their_rows_of) = (_by_pipeline(side) for side in (baseline, candidate))
     renamed = set()
     if OWN_NAME in candidate:
@@ -132,10 +117,9 @@ def pair_executions(baseline: pd.DataFrame, candidate: pd.DataFrame) -> PairedRo
     for key in filter(their_rows_of.__contains__, rows_of):
         rows, their_rows = rows_of[key], their_rows_of[key]
         for pair in pair_iterators([ours[row] for row in rows], [theirs[row] for row in their_rows]):
-            out.baseline.append(labels[rows[pair.baseline]])
-            out.candidate.append(their_labels[their_rows[pair.candidate]])
-            out.match.append(STRUCTURAL if key in renamed and pair.tier == EXACT else pair.tier)
-    return out
+            match = STRUCTURAL if key in renamed and pair.tier == EXACT else pair.tier
+            found.append((labels[rows[pair.baseline]], their_labels[their_rows[pair.candidate]], match))
+    return pd.DataFrame(found, columns=["baseline", "candidate", "match"])
 
 
 def _by_pipeline(side: pd.DataFrame) -> tuple[list[Iterator], dict[HostPipeline, list[int]]]:

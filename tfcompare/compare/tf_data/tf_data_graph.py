@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -34,10 +34,7 @@ class Graph:
 
 
 def graphs(
-    baseline: pd.DataFrame,
-    candidate: pd.DataFrame,
-    names: tuple[set[str], set[str]],
-    most_nodes: int = MOST_NODES,
+    baseline: pd.DataFrame, candidate: pd.DataFrame, names: tuple[set[str], set[str]], most_nodes: int = MOST_NODES
 ) -> tuple[Graph, Graph]:
     """The graphs of two executions, given by their rows of `tf_data`; either may be empty.
 
@@ -48,11 +45,13 @@ def graphs(
     partners = _partners(*sides)
     levels = _levels(*sides, partners[0])
     marked = _marked(*sides, partners, names)
-    ours, theirs = (
-        _largest_nodes(_merged(side.assign(level=level)), most_nodes)
-        for side, level in zip(marked, levels, strict=True)
-    )
-    return _without_gaps(ours, theirs)
+    merged = (_merged(side.assign(level=level)) for side, level in zip(marked, levels, strict=True))
+    found = [_largest_nodes(nodes, most_nodes) for nodes in merged]
+    # without levels that are empty on both sides
+    each = [side.nodes["level"].to_numpy(np.int64) for side in found]
+    used = [np.searchsorted(np.unique(np.concatenate(each)), level) for level in each]
+    ours, theirs = (replace(g, nodes=g.nodes.assign(level=own)) for g, own in zip(found, used, strict=True))
+    return ours, theirs
 
 
 def _with_tree(rows: pd.DataFrame) -> pd.DataFrame:
@@ -172,18 +171,6 @@ def _largest_nodes(nodes: pd.DataFrame, most: int) -> Graph:
             nearest.append((number.get(above, -1), 0))
         else:
             nearest.append((nearest[above][0], nearest[above][1] + 1))
-    above_and_skipped = np.array([nearest[row] for row in kept.index], np.int64).reshape(-1, 2)
-    return Graph(
-        kept.assign(above=above_and_skipped[:, 0], skipped=above_and_skipped[:, 1]).reset_index(drop=True),
-        int(nodes["alike"].sum() - kept["alike"].sum()),
-    )
-
-
-def _without_gaps(*sides: Graph) -> tuple[Graph, Graph]:
-    """The graphs without levels that are empty on both sides."""
-    used = np.unique(np.concatenate([side.nodes["level"].to_numpy(np.int64) for side in sides]))
-    ours, theirs = (
-        Graph(side.nodes.assign(level=np.searchsorted(used, side.nodes["level"].to_numpy(np.int64))), side.left_out)
-        for side in sides
-    )
-    return ours, theirs
+    above, skipped = np.array([nearest[row] for row in kept.index], np.int64).reshape(-1, 2).T
+    shown = kept.assign(above=above, skipped=skipped).reset_index(drop=True)
+    return Graph(shown, int(nodes["alike"].sum() - kept["alike"].sum()))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tfcompare.compare.matching.manual_text import SessionChoices, from_address, of_runs, to_address
+from tfcompare.compare.matching.manual_text import SessionChoices, choices_for, from_address, to_address
 from tfcompare.compare.pair import Per
 from tfcompare.errors import NoSuchPlace
 from tfcompare.loading import Question
@@ -88,7 +88,7 @@ class Selection:
             per=self.per,
             host=self.host,
             captures=self.captures,
-            pairs=tuple(of_runs(self.manual_pairs, self.baseline, run) for run in self.candidates),
+            pairs=tuple(choices_for(self.manual_pairs, self.baseline, run) for run in self.candidates),
         )
 
     def as_query(self) -> dict[str, list[str]]:

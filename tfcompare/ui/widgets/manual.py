@@ -13,9 +13,9 @@ from tfcompare.compare.matching.manual import ManualChoice, Name
 from tfcompare.compare.matching.manual_text import (
     MOST_CHOICES,
     ChoicesOfPair,
+    choices_for,
     fits_an_address,
     from_file,
-    of_runs,
     to_file,
     with_choices,
 )
@@ -134,7 +134,7 @@ def choices(pair: Pair, readable: Readable = str) -> None:
             "its sender for the file of manual pairs, and load it here.",
             icon=":material/link_off:",
         )
-    choices = of_runs(selection.manual_pairs, pair.baseline.id, pair.candidate.id)
+    choices = choices_for(selection.manual_pairs, pair.baseline.id, pair.candidate.id)
     if not choices:
         _load_button(pair)
         return
@@ -208,7 +208,7 @@ def _apply(pair: Pair, choice: ManualChoice, row: str) -> None:
 
 
 def _add(pair: Pair, choices: Sequence[ManualChoice]) -> None:
-    before = of_runs(state.current().manual_pairs, pair.baseline.id, pair.candidate.id)
+    before = choices_for(state.current().manual_pairs, pair.baseline.id, pair.candidate.id)
     _set_choices(pair, [*before, *choices])
 
 

@@ -102,7 +102,7 @@ def _utilization(pair: Pair) -> Iterator[KeyFigure]:
     ours, theirs = (mean_of(side.each(duty_cycle)) for side in sides)
     yield KeyFigure("Device duty cycle", "share", ours, theirs, "neither", _DUTY_CYCLE)
     for (label, cost), meaning in _OF_PEAK.items():
-        at_peak = [mean_of(side.each(partial(time_at_peak_us, cost=cost))) / side.iterations for side in sides]
+        at_peak = [side.mean_per_step(partial(time_at_peak_us, cost=cost)) for side in sides]
         ours, theirs = (us / step for us, step in zip(at_peak, step_us, strict=True))
         yield KeyFigure(label, "share", ours, theirs, "neither", meaning)
     ours, theirs = (mean_of(side.each(_roofline_efficiency)) for side in sides)
@@ -146,7 +146,7 @@ def _parts(pair: Pair, parts: pd.DataFrame) -> list[KeyFigure]:
         if max(on_device) > 0
         else KeyFigure("Host compute", "µs", *on_host, "neither", _HOST_COMPUTE)
     )
-    sparse_cores = [mean_of(side.each(_sparse_cores_busy_us)) / side.iterations for side in pair.sides]
+    sparse_cores = [side.mean_per_step(_sparse_cores_busy_us) for side in pair.sides]
     ours, theirs = (input_bound.wait_of_side(side).input_time_us.average for side in pair.sides)
     return [
         busy,

@@ -16,7 +16,6 @@ import pandas as pd
 
 from tfcompare.compare.attribution import OP, mean_step
 from tfcompare.compare.comparability import examples_per_step
-from tfcompare.compare.pooling import mean_of
 from tfcompare.compare.repeats import with_keys_of
 from tfcompare.compare.side import window_of
 from tfcompare.compare.stats.estimates import FEWEST_STEPS, Times, estimates, levels
@@ -329,7 +328,7 @@ def _figures_of(side: Side) -> dict[str, float]:
         BETWEEN: math.nan if found is None else found.between_us,
         THROUGHPUT: per_s,
         EXAMPLES: per_s * examples_per_step(side.run, side.host) / side.iterations,
-        DISPATCH: mean_of(side.each(dispatch_us)) / side.iterations,
+        DISPATCH: side.mean_per_step(dispatch_us),
     }
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from tfcompare.compare.pair import Pair
-from tfcompare.compare.pooling import mean_of
 from tfcompare.compare.step_kinds import StepKind, counts_of, is_other_mix, slow_steps_are_a_kind
 from tfcompare.tables.slow_steps import BEYOND_SECOND
 from tfcompare.tables.step_times import position_of, run_steps
@@ -188,7 +187,7 @@ def _overlap(baseline: Window | None, candidate: Window | None) -> str:
 
 def dispatch_sentence(pair: Pair) -> str:
     """A sentence on the host's dispatch time per step if steps are timed on the device; else empty."""
-    ours, theirs = (mean_of(side.each(dispatch_us)) / side.iterations for side in pair.sides)
+    ours, theirs = (side.mean_per_step(dispatch_us) for side in pair.sides)
     if math.isnan(theirs):
         return ""
     before = f", baseline {format_time_us(ours)}" if not math.isnan(ours) else ""
