@@ -157,7 +157,7 @@ def _hosts(folder: Path, files: Sequence[Path], hosts: int, rounds: int) -> list
             run.table(table)
 
     def op_steps() -> None:
-        load(StoredRun.of(runs[0].row, store)).step_cells("op_stats")
+        load(StoredRun.of(runs[0].row, store)).tables.step_cells("op_stats")
 
     def compared() -> None:
         comparison = compare(*(load(StoredRun.of(run.row, store)) for run in runs))

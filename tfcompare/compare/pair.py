@@ -209,7 +209,7 @@ class Pair:
     @property
     def evidence(self) -> Evidence:
         """What identifies the ops of both runs other than their names."""
-        ours, theirs = (side.run.op_evidence(host=side.host) for side in self.sides)
+        ours, theirs = (side.run.tables.op_evidence(host=side.host) for side in self.sides)
         return ours, theirs
 
     @property
@@ -440,7 +440,7 @@ class Pair:
             return max(self._workers(side, position).devices, 1) if is_per_device else 1
         if table in schema.IN_STEPS:
             return side.step_count(position) * side.iterations
-        steps = run.recorded_steps(host) if table in schema.OF_DEVICES else _step_count(run, host)
+        steps = run.tables.recorded_steps(host) if table in schema.OF_DEVICES else _step_count(run, host)
         return steps * side.iterations
 
     def _diff(self, table: schema.Table) -> pd.DataFrame:
@@ -496,7 +496,7 @@ class Pair:
         are_of_each = bool(self.of_each) and table.name in schema.OF_EACH
         evidence = OpEvidence()
         if table.name in NAMINGS:
-            evidence = side.run.op_evidence(host=side.host if "host" in table.keys else None)
+            evidence = side.run.tables.op_evidence(host=side.host if "host" in table.keys else None)
 
         kinds = self.common_kinds if is_in_steps else None
 
@@ -505,7 +505,7 @@ class Pair:
             if kinds is not None:
                 found = kinds.in_steps(table, run, host)
             else:
-                found = run.in_steps(table.name, host=host) if is_in_steps else run.table(table.name, host=host)
+                found = run.tables.in_steps(table.name, host=host) if is_in_steps else run.table(table.name, host=host)
             return sums_of_each(table, found, self._workers(side, position)) if are_of_each else found
 
         divisor = partial(self._divisor, side, table.name)
@@ -526,7 +526,7 @@ class Pair:
 
 
 def _has_recorded_devices(run: Run, host: str | None) -> bool:
-    return run.has_recorded_devices(host)
+    return run.tables.has_recorded_devices(host)
 
 
 def _step_count(run: Run, host: str | None) -> int:

@@ -226,7 +226,7 @@ def _per_what(runs: Sequence[Run], hosts: Sequence[str | None], per: Per) -> tup
     """(what sums can be divided by, which is not the steps where a run has none; what they are of; notes on both)."""
     notes = []
     each = [workers_of(run, host) for run, host in zip(runs, hosts, strict=True)]
-    are_known = all(run.has_recorded_devices(host) for run, host in zip(runs, hosts, strict=True))
+    are_known = all(run.tables.has_recorded_devices(host) for run, host in zip(runs, hosts, strict=True))
     differ = len({(workers.hosts, workers.devices * are_known) for workers in each}) > 1
     of_each: OfEach = ""
     if differ or per == "device":

@@ -27,8 +27,7 @@ from tfcompare.compare.utilization import Cost, instructions_in_steps, time_at_p
 from tfcompare.schema import HOST, KERNEL_STATS, SIDES
 from tfcompare.schema.arrays import Floats
 from tfcompare.schema.hlo import MOST_UNKNOWN
-from tfcompare.tables.step_times import StepCells
-from tfcompare.tables.step_windows import Window
+from tfcompare.tables.step_times import StepCells, Window
 from tfcompare.text import close_matches, did_you_mean, some_of
 from tfcompare.units import format_bytes, format_percent
 
@@ -266,7 +265,7 @@ def _launches(pair: Pair, side: Side, position: int) -> float:
     """The launches in included steps, of all devices or of each; NaN without kernels."""
     run, host, kinds = side.runs[position], side.hosts[position], pair.common_kinds
     name = KERNEL_STATS.name
-    kernels = run.in_steps(name, host=host) if kinds is None else kinds.in_steps(KERNEL_STATS, run, host)
+    kernels = run.tables.in_steps(name, host=host) if kinds is None else kinds.in_steps(KERNEL_STATS, run, host)
     shares = pair.shares(name, kernels, side, position)
     return float((kernels["occurrences"] * shares).sum()) if len(kernels) else math.nan
 
@@ -345,7 +344,7 @@ def _in_main_kind(
 def _why_unrecorded(side: Side) -> str:
     """Why a side has no record of what ran on devices; empty if it has."""
     captures = zip(side.runs, side.hosts, strict=True)
-    return next((run.why_untimed for run, host in captures if not run.has_recorded_devices(host)), "")
+    return next((run.why_untimed for run, host in captures if not run.tables.has_recorded_devices(host)), "")
 
 
 def _matching(keys: pd.DataFrame, names: tuple[str, ...], pattern: str) -> npt.NDArray[np.bool_]:

@@ -40,7 +40,7 @@ def _pairs(
     names = {column: {*ours[column], *theirs[column]} for column in columns}
     if all(len({plain(name) for name in names[column]}) == len(names[column]) for column, plain in columns.items()):
         return {column: set() for column in columns}  # no names can differ so, and matching takes longer
-    evidence = baseline.op_evidence(), candidate.op_evidence()
+    evidence = baseline.tables.op_evidence(), candidate.tables.op_evidence()
     rows = pair_rows(schema.table(table), ours, with_hosts_of(ours, theirs), evidence=evidence)
     both = (rows.baseline >= 0) & (rows.candidate >= 0)
     at, to = rows.baseline[both], rows.candidate[both]

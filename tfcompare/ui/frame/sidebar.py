@@ -278,7 +278,7 @@ def step_range_choice(slot: DeltaGenerator, selection: Selection, runs: Sequence
 
 def step_kind_choice(slot: DeltaGenerator, selection: Selection, runs: Sequence[Run]) -> None:
     """The selector of one kind of steps, shown if a run has steps of several."""
-    of_each = [run.step_kinds for run in runs]
+    of_each = [run.tables.kinds.counts for run in runs]
     if selection.step_kind is None and all(len(kinds) < 2 for kinds in of_each):
         return
     kinds = dict.fromkeys(kind for kinds in of_each for kind in kinds)

@@ -249,7 +249,7 @@ def outside_of_steps(pair: Pair, name: str = "op_stats") -> str:
 
 def _outside_us(pair: Pair, side: Side, name: str) -> float:
     metric = schema.table(name).headline
-    tables = (without_idle(of(name, host=side.host)) for of in (side.run.table, side.run.in_steps))
+    tables = (without_idle(of(name, host=side.host)) for of in (side.run.table, side.run.tables.in_steps))
     whole, inside = (float((rows[metric] * pair.shares(name, rows, side, 0)).sum()) for rows in tables)
     return max(whole - inside, 0.0)
 

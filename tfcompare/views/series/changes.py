@@ -17,7 +17,7 @@ from tfcompare.errors import TfcompareError
 from tfcompare.frames.profile_reader import OnProgress
 from tfcompare.run import Run, load
 from tfcompare.sources.logdir import FoundRun
-from tfcompare.tables.straggler import steps_of_straggler
+from tfcompare.tables.hosts import steps_of_straggler
 from tfcompare.views.series import figures as tool
 from tfcompare.views.series.figures import THROUGHPUT, Metric, Opener, label_of
 
@@ -180,7 +180,7 @@ def wall_times_us(run: Run) -> pd.Series:
     what steps of the run take longer than the straggler's."""
     steps = steps_of_straggler(run.table("steps"))
     steps = steps[steps["included"].astype(bool)]
-    shares = run.op_shares(str(steps["host"].iloc[0]))
+    shares = run.tables.op_shares(str(steps["host"].iloc[0]))
     shares = shares[shares["step"].isin(steps["step"])]
     times = shares.groupby(_OP, observed=True)["wall_time_us"].sum() / len(steps)
     step_us = float(steps["duration_us"].mean())
@@ -200,6 +200,6 @@ def period_times_us(run: Run) -> pd.Series:
 
 def _self_times_us(run: Run) -> pd.Series:
     """The self time per step of every op of a run, of all hosts and devices, by side, type and name."""
-    ops = without_idle(run.in_steps("op_stats"))
+    ops = without_idle(run.tables.in_steps("op_stats"))
     times: pd.Series = ops.groupby(_OP)["self_time_us"].sum() / run.info.steps_included
     return times

@@ -114,7 +114,7 @@ def blocks(pair: Pair, options: Options) -> Iterator[Block]:
     if without := [
         run.name
         for (_, run), rows in zip(pair.shown, pair.tables("hlo_ops"), strict=False)
-        if rows.empty and run.has_recorded_devices()
+        if rows.empty and run.tables.has_recorded_devices()
     ]:
         names = " and ".join(map(as_code, without))
         yield Text(f"{names} ran no compiled XLA programs while being captured. {HOW_TO_COMPILE}", "notice")
