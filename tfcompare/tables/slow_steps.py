@@ -67,7 +67,7 @@ def slow_steps_frame(every: pd.DataFrame, shares_of: Callable[[str], pd.DataFram
     of known time.
 
     `every` is the table of the steps of all its hosts, or of one; `shares_of` returns the wall times of the ops of a
-    host, as `Run.op_shares` does. Of several hosts, the extra time is that of the host with most of the slow steps.
+    host, as `RunTables.op_shares` does. Of several hosts, the extra time is that of the host with most of the slow steps.
     """
     steps = on_slowest_host(every)
     included = steps["included"].to_numpy(np.bool_) & steps["duration_us"].notna().to_numpy()
