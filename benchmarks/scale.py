@@ -30,7 +30,7 @@ from tfcompare.fleet.pools import Here
 from tfcompare.run import load
 from tfcompare.settings import sample_runs
 from tfcompare.store.file_names import INDEX
-from tfcompare.store.run_store import Store, _read
+from tfcompare.store.run_store import Store, _entries_of
 from tfcompare.store.stored_run import StoredRun, named, runs_in
 from tfcompare.units import format_bytes
 from tfcompare.views.run_listing import listing
@@ -157,7 +157,7 @@ def _hosts(folder: Path, files: Sequence[Path], hosts: int, rounds: int) -> list
             run.table(table)
 
     def op_steps() -> None:
-        load(StoredRun.of(runs[0].row, store)).step_cells("op_stats")
+        load(StoredRun.of(runs[0].row, store)).tables.step_cells("op_stats")
 
     def compared() -> None:
         comparison = compare(*(load(StoredRun.of(run.row, store)) for run in runs))

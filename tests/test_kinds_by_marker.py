@@ -76,15 +76,16 @@ def test_one_kind_alone_is_compared_and_checked(tmp_path: Path) -> None:
 
 def test_hosts_that_number_their_steps_differently_have_the_kinds_of_one(tmp_path: Path) -> None:
     run = load(saved(tmp_path, loop(BOTH), loop(BOTH, first=500)))
-    assert run.step_kinds == {"fit": 23, "validate": 11}
+    assert run.tables.kinds.counts == {"fit": 23, "validate": 11}
     steps = run.table("steps")
-    assert (run.kind_of_rows(steps) == steps["marker"]).all()
+    assert (run.tables.kinds.by_row(steps) == steps["marker"]).all()
 
 
 def test_programs_are_kinds_within_markers_of_one_name() -> None:
     run = run_of(FIT, ["update", "judge"])
-    assert run.step_kinds == {"update": 11, "judge": 11}
-    assert run_of(BOTH, ["update", "judge"]).step_kinds == {"fit": 23, "validate": 11}, "the author's names go first"
+    assert run.tables.kinds.counts == {"update": 11, "judge": 11}
+    both = run_of(BOTH, ["update", "judge"]).tables.kinds.counts
+    assert both == {"fit": 23, "validate": 11}, "the author's names go first"
 
 
 def test_a_run_of_one_marker_is_compared_by_the_markers_of_the_other() -> None:
@@ -96,10 +97,10 @@ def test_a_run_of_one_marker_is_compared_by_the_markers_of_the_other() -> None:
 
 def test_a_marker_alone_and_markers_with_a_name_each_are_no_kinds() -> None:
     once = run_of([*FIT, "save", *FIT])
-    assert once.step_kinds == {"fit": 46} and not kinds_of(once, None)
+    assert once.tables.kinds.counts == {"fit": 46} and not kinds_of(once, None)
     named = [event(f"step {chr(97 + i)}", 100 * i, 90, _r=1, step_num=i) for i in range(9)]
     each = run_with(host(*named, *(event("op:A", 100 * i + 5, 50) for i in range(9))))
-    assert each.info.step_count == 9 and each.step_kinds == {} and each.kind_of_steps().empty
+    assert each.info.step_count == 9 and each.tables.kinds.counts == {} and each.tables.kinds.by_step().empty
 
 
 def test_other_names_of_all_markers_invalidate_no_verdict() -> None:
@@ -113,4 +114,4 @@ def test_other_names_of_all_markers_invalidate_no_verdict() -> None:
 def test_names_of_markers_of_which_runs_share_none_tell_no_kinds_apart() -> None:
     """Such as those of epochs, which end in other numbers."""
     one, other = run_of(["fit", "validate"] * 10, ["f"]), run_of(["save"] * 20, ["f"])
-    assert one.has_kinds_by_marker and not are_by_marker(one, other) and not are_by_marker(other, one)
+    assert one.tables.kinds.are_by_marker and not are_by_marker(one, other) and not are_by_marker(other, one)

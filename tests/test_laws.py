@@ -108,7 +108,7 @@ def test_parts_sum_to_the_whole(name: str) -> None:
     whole = stats[stats["op_type"] != schema.IDLE].set_index(keys)["self_time_us"].reindex(in_steps.index)
     assert (in_steps <= whole * (1 + 1e-9) + 1e-9).all()
     for host in (None, *run.host_names):
-        types = run.op_types_on_devices(host=host)
+        types = run.tables.op_types_on_devices(host=host)
         for device in run.devices:
             table = run.table("op_stats", host=host, device=device)
             assert set(types.loc[types["device"] == device, "op_type"]) == set(table["op_type"]) - {schema.IDLE}

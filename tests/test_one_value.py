@@ -379,7 +379,7 @@ def agree_on_devices(run: Run) -> None:
     assert found == (f"{count} × {run.info.device_type}" if count > 1 else run.info.device_type)
     facts = {fact.name: fact.values for fact in environment([run.info])}
     assert facts.get("device_count", ("0",)) == (f"{count:,}",)
-    assert (run.host_table("idle")["host_or_device"] == "Device").sum() == count
+    assert (run.tables.host_table("idle")["host_or_device"] == "Device").sum() == count
     assert RunTables.of([run]).table("run_info").to_pandas()["device_count"].tolist() == [count]
 
 

@@ -186,7 +186,7 @@ def test_the_only_host_can_be_chosen_and_is_told_then(tmp_path: Path, order: lis
         told = {host or "all"}
         assert set(run.table("op_stats", host=host)["host"]) == told
         assert set(run.table("op_steps", host=host)["host"]) == told
-        assert set(run.step_cells("op_stats", host=host).keys["host"]) == told
+        assert set(run.tables.step_cells("op_stats", host=host).keys["host"]) == told
 
 
 @pytest.mark.parametrize(

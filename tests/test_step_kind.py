@@ -23,6 +23,7 @@ from tfcompare.errors import NoSuchKind
 from tfcompare.run import Run, load
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir import find_runs
+from tfcompare.tables.run_tables import RunTables
 from tfcompare.views.steps.figures import window_figures
 
 NAME = "h100_recompute_activations"
@@ -36,14 +37,14 @@ def of_kind(kind: str) -> Run:
 
 
 def test_steps_of_all_kinds_are_all_steps() -> None:
-    assert loaded_run(NAME).step_kinds == {"train_step": 11, "evaluate": 11}
+    assert loaded_run(NAME).tables.kinds.counts == {"train_step": 11, "evaluate": 11}
     parts = [of_kind(kind) for kind in KINDS]
     assert len({loaded_run(NAME).content_id, *(part.content_id for part in parts)}) == 3
     included = [set(run.steps.loc[run.steps["included"], "step"]) for run in (loaded_run(NAME), *parts)]
     assert included[0] == included[1] | included[2] and not included[1] & included[2]
     assert [run.info.steps_included for run in (loaded_run(NAME), *parts)] == [22, 11, 11]
     whole, *of_parts = (
-        run.in_steps("op_stats").set_index(["host_or_device", "op_type", "op_name"])
+        run.tables.in_steps("op_stats").set_index(["host_or_device", "op_type", "op_name"])
         for run in (loaded_run(NAME), *parts)
     )
     ops = whole[whole.index.get_level_values("op_type") != "IDLE"]
@@ -102,16 +103,17 @@ def test_hosts_that_number_their_steps_differently_have_the_same_kinds(tmp_path:
 
 def test_a_stray_is_looked_for_among_the_steps_of_its_kind(monkeypatch: pytest.MonkeyPatch) -> None:
     """An evaluation that takes four times as long as others is no longer than a training step."""
-    steps = loaded_run(NAME).host_table("steps")
-    is_evaluation = loaded_run(NAME).kind_of_rows(steps) == "evaluate"
+    steps = loaded_run(NAME).tables.host_table("steps")
+    is_evaluation = loaded_run(NAME).tables.kinds.by_row(steps) == "evaluate"
     longer = steps.index[is_evaluation][5]
     durations = steps["duration_us"].mask(~is_evaluation, 5_000.0 + np.arange(len(steps)))
     steps = steps.assign(duration_us=durations.mask(steps.index == longer, 4_900.0))
-    usual = Run.host_table
+    usual = RunTables.host_table
     monkeypatch.setattr(
-        Run, "host_table",
+        RunTables,
+        "host_table",
         lambda self, name, *, host=None: steps.copy() if name == "steps" else usual(self, name, host=host),
-    )  # fmt: skip
+    )
     assert not load(run_path(NAME)).steps["stray"].any()
     (stray,) = load(run_path(NAME), step_kind="evaluate").steps.query("stray")["step"]
     assert stray == steps["step"][longer]

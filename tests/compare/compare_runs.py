@@ -18,7 +18,7 @@ from tfcompare.comparison import compare
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
 from tfcompare.tables.op_evidence import OpEvidence
 from tfcompare.tables.slow_steps import slow_steps_frame, with_stray
-from tfcompare.tables.step_programs import step_programs
+from tfcompare.tables.step_kinds import step_programs
 from tfcompare.tables.step_times import StepCells, run_steps
 
 COSTS = ("flops", "bytes_accessed", "flops_per_s", "bandwidth_bytes_per_s", "operational_intensity")
@@ -95,7 +95,7 @@ class FakeRun:
     why_untimed: str = ""
 
     lost_steps: int = 0
-    has_kinds_by_marker: bool = False
+    are_by_marker: bool = False
     name: str = ""
 
     def __post_init__(self) -> None:
@@ -104,6 +104,14 @@ class FakeRun:
     @property
     def found(self) -> SimpleNamespace:
         return SimpleNamespace(name=self.name)
+
+    @property
+    def tables(self) -> FakeRun:
+        return self
+
+    @property
+    def kinds(self) -> FakeRun:
+        return self
 
     @property
     def captures(self) -> tuple[FakeRun, ...]:
@@ -152,11 +160,11 @@ class FakeRun:
         nothing = pd.DataFrame({"row": [], "step": [], "occurrences": [], "time_us": []}, dtype="int64")
         return self.cells.get(name, StepCells(keys.empty()[list(keys.keys)], nothing))
 
-    def step_programs(self, host: str | None = None) -> pd.Series:
+    def programs(self, host: str | None = None) -> pd.Series:
         return step_programs(self.step_cells("op_stats", host=host))
 
-    def kind_of_steps(self, host: str | None = None, *, by_marker: bool | None = None) -> pd.Series:
-        return pd.Series(dtype="str") if by_marker else self.step_programs(host)
+    def by_step(self, host: str | None = None, *, by_marker: bool | None = None) -> pd.Series:
+        return pd.Series(dtype="str") if by_marker else self.programs(host)
 
     def op_types_on_devices(self, *, host: str | None = None) -> pd.DataFrame:
         assert not self.devices, "of devices, no ops are known"

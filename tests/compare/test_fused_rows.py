@@ -72,7 +72,8 @@ def test_each_recorded_layer_is_one_row_whichever_side_was_fused(ours: str, thei
     assert (comparison.coverage()["matched_share"] > 0.99).all()
     for side, name in (("baseline", ours), ("candidate", theirs)):
         run = recorded(name)
-        times = run.in_steps("op_stats").set_index(["op_name", "op_type"])["self_time_us"] / run.info.steps_included
+        ops = run.tables.in_steps("op_stats").set_index(["op_name", "op_type"])
+        times = ops["self_time_us"] / run.info.steps_included
         assert diff[f"{METRIC}_{side}"].sum() == pytest.approx(times.sum()), "the rows add up to the whole"
         for parts, sum_us in found[[f"constituents_{side}", f"{METRIC}_{side}"]].itertuples(index=False):
             assert sum_us == pytest.approx(sum(times[tuple(part.rsplit(":", 1))] for part in parts))

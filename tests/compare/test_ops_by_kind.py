@@ -112,7 +112,7 @@ def test_the_same_mix_leaves_figures_as_they_are_and_is_judged_within_kinds_too(
     """The steps of a kind vary by 1 %, those of all kinds by far more."""
     one = pair(MOSTLY_TRAIN, MOSTLY_TRAIN, 1, eval_us=550.0)
     found = rows(one)
-    in_steps = one.baseline.in_steps("op_stats").query("host_or_device == 'Device'").set_index("op_name")
+    in_steps = one.baseline.tables.in_steps("op_stats").query("host_or_device == 'Device'").set_index("op_name")
     for name in (SHARED, TRAIN, EVAL):
         assert found["self_time_us_baseline"][name] == in_steps["self_time_us"][name] / one.baseline.info.steps_included
     assert found["verdict"].to_dict() == {SHARED: SAME, TRAIN: SAME, EVAL: SLOWER}

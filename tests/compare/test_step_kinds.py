@@ -20,7 +20,7 @@ from tfcompare.compare.stats.change_test import ChangeTest
 from tfcompare.compare.stats.verdict import FASTER, SLOWER, UNTESTED, Verdict
 from tfcompare.compare.step_kinds import StepKind, is_other_mix, kinds_of, slow_steps_are_a_kind, step_kinds
 from tfcompare.comparison import Comparison, compare
-from tfcompare.tables.step_programs import kinds_among, step_programs
+from tfcompare.tables.step_kinds import kinds_among, step_programs
 from tfcompare.tables.step_times import StepCells
 from tfcompare.views.answer import answer as blocks_of_answer
 from tfcompare.views.blocks import Chart, Facts, Links, Text
@@ -44,7 +44,7 @@ def kinds(comparison: Comparison) -> list[StepKind]:
 
 def test_each_step_is_of_the_program_that_ran_in_it() -> None:
     for name, every in ((FIFTH, 5), (SECOND, 2)):
-        programs = recorded(name).step_programs()
+        programs = recorded(name).tables.kinds.programs()
         assert len(programs) == 20
         for number, program in programs.items():
             assert program == ("evaluate" if number % every == every - 1 else "multiply")
@@ -92,7 +92,7 @@ def test_runs_differ_in_their_mix_or_in_the_program_of_all_steps(
 ) -> None:
     programs = {"a": baseline, "b": candidate}
     ours, theirs = (made_up(name, step_frame=steps([1e3] * len(of_run))) for name, of_run in programs.items())
-    monkeypatch.setattr(type(ours), "step_programs", lambda run, _=None: pd.Series(programs[run.id], dtype="str"))
+    monkeypatch.setattr(type(ours), "programs", lambda run, _=None: pd.Series(programs[run.id], dtype="str"))
     assert [(one.label, one.baseline, one.candidate, one.is_hard) for one in mismatches(ours, theirs)] == expected
     assert [(one.label, one.candidate, one.baseline, one.is_hard) for one in mismatches(theirs, ours)] == expected
 

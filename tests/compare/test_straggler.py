@@ -11,7 +11,7 @@ import pytest
 from tfcompare import schema
 from tfcompare.compare.stats.host_significance import group_of, slowest, slowest_group
 from tfcompare.compare.stats.verdict import Spread
-from tfcompare.tables.straggler import steps_of_straggler, straggler
+from tfcompare.tables.hosts import steps_of_straggler, straggler
 
 
 def steps(**hosts: list[tuple[float, float]]) -> pd.DataFrame:

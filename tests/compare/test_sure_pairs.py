@@ -85,7 +85,7 @@ def test_of_recorded_models_no_sure_pair_is_wrong_and_most_that_are_right_are_su
     comparison = compared(*names)
     rows = comparison.diffs("op_stats")
     rows = rows[(rows["status"] == "matched") & (rows["op_type"] != "IDLE")]
-    evidence = [run.op_evidence() for run in (comparison.baseline, *comparison.candidates)]
+    evidence = [run.tables.op_evidence() for run in (comparison.baseline, *comparison.candidates)]
     sure = are_sure(rows, (evidence[0], evidence[1]))
     roles = [rows[column].map(lambda op, of=name: meaning(of, op)) for column, name in zip(NAMES, names, strict=True)]
     is_right = (roles[0] == roles[1]).to_numpy()

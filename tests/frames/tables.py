@@ -46,7 +46,7 @@ def run_of(*hosts: bytes, step_marker: str | None = None) -> Run:
     for name, data in zip("abcdefgh", hosts, strict=False):
         (folder / f"{name}.xplane.pb").write_bytes(data)
     run = load(folder, step_marker=step_marker)
-    finalize(run, shutil.rmtree, logdir)
+    finalize(run.hosts[0], shutil.rmtree, logdir)
     return run
 
 

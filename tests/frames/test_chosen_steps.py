@@ -70,7 +70,7 @@ def test_of_the_events_that_repeat_on_one_thread_the_longest_are_likely_markers(
     run = run_of(profile)
     assert run.likely_markers == ("step", "wait", "forward")
     chosen = run_of(profile, step_marker="step")
-    assert (chosen.likely_markers, chosen.step_marker) == (run.likely_markers, "step")
+    assert (chosen.likely_markers, chosen.choice.marker) == (run.likely_markers, "step")
     assert chosen.content_id not in (run.content_id, run_of(profile, step_marker="forward").content_id)
     assert run_with(host(*marked("train", [(0, 9), (10, 9), (20, 9)], _r=1))).likely_markers == ()
     assert run_with(plane("/device:GPU:0", line("Stream #1", event("k", 0, 5)))).likely_markers == ()

@@ -155,7 +155,7 @@ def test_occurrences_of_steps_and_outside_of_them_add_up_to_those_of_the_op() ->
     assert of_steps.to_dict() == {step: step + 1 for step in range(8)}
     assert occurrences_of_dot(run) == of_steps.sum() + 2
     included = run.steps.loc[run.steps["included"].astype(bool), "step"]
-    inside = run.in_steps("op_stats").set_index("op_name").loc["jit(f)/dot_general", "occurrences"]
+    inside = run.tables.in_steps("op_stats").set_index("op_name").loc["jit(f)/dot_general", "occurrences"]
     assert inside == of_steps[included].sum() == sum(range(2, 8))
 
 

@@ -251,7 +251,7 @@ def test_costs_in_steps_are_those_of_the_executions_there(is_recorded: bool) -> 
     run = run_with(plane("/device:TPU:0", line("Steps", *steps, id=1), line("XLA Ops", *ops, id=3)))
     included = run.steps.loc[run.steps["included"], "step"]
     assert 0 < len(included) < 6
-    (row,) = run.in_steps("hlo_ops").to_dict("records")
+    (row,) = run.tables.in_steps("hlo_ops").to_dict("records")
     assert row["executions"] == len(included)
     assert row["flops"] == (sum(10**i for i in included) if is_recorded else 100 * len(included))
     assert row["bytes_accessed"] == 8 * len(included)

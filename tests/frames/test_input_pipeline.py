@@ -20,7 +20,7 @@ from tfcompare.schema.input import (
     PREPROCESSING,
 )
 from tfcompare.sources.logdir import find_run
-from tfcompare.tables.frames import of_hosts
+from tfcompare.tables.frames import frame_of_hosts
 from tfcompare.tables.input_pipeline import category, input_pipeline
 from tfcompare.xspace import XSpace, parse, read
 
@@ -49,7 +49,7 @@ def input_of(*threads: list[Event], device: list[Event] | None = None) -> pd.Dat
 
 def table_of(recorded: XSpace, host: str) -> pd.DataFrame:
     hosts = [build(recorded, host, "")]
-    return input_pipeline(of_hosts("op_parts", hosts), of_hosts("op_totals", hosts))
+    return input_pipeline(frame_of_hosts("op_parts", hosts), frame_of_hosts("op_totals", hosts))
 
 
 def as_text(frame: pd.DataFrame) -> list[str]:

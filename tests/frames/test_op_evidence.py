@@ -38,7 +38,7 @@ def test_what_runs_outside_of_all_steps_has_a_place_only_where_there_are_no_step
 
 
 def test_shapes_are_those_of_the_allocations_of_an_op() -> None:
-    evidence = recorded("auto").op_evidence()
+    evidence = recorded("auto").tables.op_evidence()
     assert evidence.shapes["model_1/dense_1/Relu"] == "[64,96]"
     assert evidence.shapes["gradient_tape/model_1/dense_3_1/MatMul/MatMul_1"] == "[128,160]"
     forward = [f"model_1/{layer}/Relu" for layer in ("dense_1", "dense_1_2", "dense_2_1", "dense_3_1")]
@@ -58,7 +58,7 @@ def test_shapes_are_no_evidence_of_an_op_with_one_that_is_cut() -> None:
 
 def test_kernels_have_launches() -> None:
     run = loaded_run("filters_16_8_simulated")
-    evidence = run.op_evidence()
+    evidence = run.tables.op_evidence()
     named = run.table("kernel_stats").query("op_name != ''")
     assert set(evidence.launches) == set(named["op_name"])
     assert set(evidence.names) >= set(evidence.places)
@@ -76,4 +76,4 @@ def test_evidence_of_several_hosts_spans_their_places() -> None:
 
 
 def test_a_profile_without_ops_has_no_evidence() -> None:
-    assert run_with(plane("/host:metadata")).op_evidence().names == frozenset()
+    assert run_with(plane("/host:metadata")).tables.op_evidence().names == frozenset()

@@ -44,7 +44,7 @@ def test_a_whole_capture_has_a_row_for_each_kind_of_event() -> None:
     }
     of_gpu = run.table("recorded").set_index(["device", "kind"]).loc[("/device:GPU:0", "kernels")]
     assert (of_gpu["first_us"], of_gpu["last_us"]) == (50, 29 * PERIOD_US + 1_500)
-    assert run.has_recorded_devices()
+    assert run.tables.has_recorded_devices()
     assert run.remarks == ()
 
 
@@ -60,12 +60,12 @@ NOT_RECORDED = {
 def test_without_a_record_of_the_device_times_of_steps_are_missing(run: Run) -> None:
     device = "/device:GPU:0" if "GPU:0" in str(run.table("recorded")["device"].to_list()) else "/device:GPU"
     assert statuses(run)[device, "ops"] == ("absent", 0)
-    assert (run.info.device_type, run.has_recorded_devices()) == ("GPU", False)
+    assert (run.info.device_type, run.tables.has_recorded_devices()) == ("GPU", False)
     steps = run.table("steps")
     assert steps[["duration_us", "device_span_us", *STEP_PARTS]].isna().all(axis=None)
     assert steps["start_us"].diff().dropna().eq(PERIOD_US).all()  # from marker to marker
     assert counted(run) == list(range(1, 29))  # they count for what the host's ops took
-    ops = run.in_steps("op_stats").set_index("op_name")
+    ops = run.tables.in_steps("op_stats").set_index("op_name")
     assert ops.loc["loader/Decode", "self_time_us"] == 28 * 50
     assert ops["wall_time_us"].isna().all()
     assert not run.info.has_step_times
@@ -82,7 +82,7 @@ def test_without_a_record_of_the_device_times_of_steps_are_missing(run: Run) -> 
 )
 def test_a_machine_without_a_device_lacks_no_record(message: str) -> None:
     run = program([], has_plane=False, has_launches=False, complaint=message)
-    assert (run.info.device_type, run.has_recorded_devices(), run.why_untimed) == ("CPU", True, "")
+    assert (run.info.device_type, run.tables.has_recorded_devices(), run.why_untimed) == ("CPU", True, "")
     assert run.info.has_step_times
 
 
@@ -172,9 +172,9 @@ def test_the_step_of_a_run_is_unknown_where_that_of_any_host_is() -> None:
     whole, absent = (program(waits=True), program([], waits=True, complaint=NO_CUPTI))
     files = [next(run.path.iterdir()).read_bytes() for run in (whole, absent)]
     run = run_of(*files)
-    assert not run.info.has_step_times and not run.has_recorded_devices()
+    assert not run.info.has_step_times and not run.tables.has_recorded_devices()
     assert run.why_untimed.startswith("nothing that ran on the GPU was recorded")
-    assert run.has_recorded_devices("a") and not run.has_recorded_devices("b")
+    assert run.tables.has_recorded_devices("a") and not run.tables.has_recorded_devices("b")
 
 
 @pytest.mark.parametrize("message", ["gpu-node-3: 12 TraceMe events were lost", "Detected a slow disk on tpu-worker-7"])

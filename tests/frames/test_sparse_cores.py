@@ -85,8 +85,8 @@ def test_a_chip_is_one_device(plain: Run, both: Run) -> None:
     assert both.devices == ("/device:TPU:0", "/device:TPU:1")
     assert both.info.device_count == plain.info.device_count == 2
     for name in ("idle", "device_steps", "collectives"):
-        columns = [column for column in plain.host_table(name) if column != "sparse_core_busy_us"]
-        assert both.host_table(name)[columns].equals(plain.host_table(name)[columns])
+        columns = [column for column in plain.tables.host_table(name) if column != "sparse_core_busy_us"]
+        assert both.tables.host_table(name)[columns].equals(plain.tables.host_table(name)[columns])
 
 
 def test_their_ops_are_apart_and_have_no_idle_time(plain: Run, both: Run) -> None:
@@ -132,8 +132,8 @@ def test_their_ops_belong_to_the_step_whose_span_contains_them() -> None:
 
 def test_a_collective_on_a_sparse_core_is_not_the_first_of_its_step(plain: Run) -> None:
     offloaded = run_with(tensor_core(), tensor_core(1), sparse_core(op=REDUCE))
-    assert len(plain.host_table("collectives")) == STEPS
-    assert offloaded.host_table("collectives").equals(plain.host_table("collectives"))
+    assert len(plain.tables.host_table("collectives")) == STEPS
+    assert offloaded.tables.host_table("collectives").equals(plain.tables.host_table("collectives"))
 
 
 def test_busy_time_stands_beside_the_steps_of_the_chip(both: Run) -> None:
@@ -154,7 +154,7 @@ def test_an_instruction_of_both_types_of_core_is_two_rows() -> None:
     own, other = (found[found["core_type"] == name].iloc[0] for name in ("TensorCore", "SparseCore"))
     assert own["peak_flops_per_s"] == 900e12 and own["bound_by"] == "compute"
     assert math.isnan(other["peak_flops_per_s"]) and other["bound_by"] == "", "the recorded peak is the TensorCore's"
-    inside = run.in_steps("hlo_ops").set_index(["hlo_op", "core_type"])["executions"]
+    inside = run.tables.in_steps("hlo_ops").set_index(["hlo_op", "core_type"])["executions"]
     assert inside["fusion.1", "TensorCore"] == inside["fusion.1", "SparseCore"]
     costs = run.table("op_stats").set_index(["host_or_device", "op_name"])["flops"]
     assert costs["Device", "model/dense/dot_general"] == STEPS * 10**9
@@ -176,15 +176,15 @@ def test_any_part_of_a_chip_is_no_device(plain: Run, name: str) -> None:
 
 def test_where_only_sparse_cores_were_recorded_steps_are_unknown() -> None:
     run = run_with(plane("/device:TPU:0"), sparse_core())
-    assert run.info.device_type == "TPU" and not run.has_recorded_devices()
+    assert run.info.device_type == "TPU" and not run.tables.has_recorded_devices()
     assert "nothing that ran on the TPU was recorded" in run.why_untimed
     assert [row.split()[0] for row in ops(run)] == ["SparseCore"]
     alone = run_with(sparse_core())
-    assert alone.info.device_type == "TPU" and not alone.has_recorded_devices()
+    assert alone.info.device_type == "TPU" and not alone.tables.has_recorded_devices()
 
 
 def test_lanes_stand_below_their_chips_with_the_ops_that_ran_there(both: Run) -> None:
-    timeline = HostTimeline("a", *both.timeline("a"), zero_ps=0)
+    timeline = HostTimeline("a", *both.tables.timeline("a"), zero_ps=0)
     of_chip = [f"/device:TPU:0{part}" for part in ("", " SparseCore 0", " SparseCore 1")]
     assert timeline.lanes["plane"].drop_duplicates().tolist() == [*of_chip, "/device:TPU:1"]
     pairs = lane_pairs([timeline])
@@ -201,7 +201,7 @@ def test_lanes_stand_below_their_chips_with_the_ops_that_ran_there(both: Run) ->
 def test_spans_have_the_times_of_the_devices_own_clock_as_ops_do() -> None:
     own = event(GATHER, 50, 77, device_offset_ps=U64(40_000_000), device_duration_ps=U64(30_000_000))
     core = plane("/device:TPU:0 SparseCore 0", line("Sparse Core Ops", own, id=13))
-    _, spans = run_with(tensor_core(), core).timeline("a")
+    _, spans = run_with(tensor_core(), core).tables.timeline("a")
     (span,) = spans[spans["op_type"] == "gather"].to_dict("records")
     assert (span["start_ps"], span["duration_ps"]) == (40_000_000, 30_000_000)
 

@@ -176,7 +176,7 @@ def test_ops_get_no_more_of_a_step_than_its_part_where_steps_overlap() -> None:
     prefetching = line("tf_data", event("Iterator::Root::Map", 30, 110, id=1))
     run = run_with(plane("/host:CPU", worker(1, 0, 10, 70), worker(2, 40, 100, 30), prefetching))
     assert run.table("steps")["input_us"].tolist() == [70, 30]
-    wall = run.host_table("op_wall")
+    wall = run.tables.host_table("op_wall")
     of_input = wall[wall["step_part"] == schema.STEP_PARTS.index("input_us")]
     assert (of_input.groupby("step")["wall_time_ps"].sum() / 1e6).to_dict() == {1: 70, 2: 30}
 
@@ -381,7 +381,7 @@ def test_a_wait_explains_what_no_device_does_before_the_loop_around_it_and_the_h
 def test_instructions_that_wait_have_wall_time_in_waits() -> None:
     done = meta("%copy-done.4", "", program_id=1, symbol_id=1, tf_op="prefetch:Copy", hlo_category="copy-done")
     run = run_with(core(0, event(done, 20, 50), instruction("%fusion.5", 30, 10)))
-    wall = run.op_shares("a")
+    wall = run.tables.op_shares("a")
     assert rows(wall, "op_name", "step_part", "wall_time_us") == ["prefetch device_waits_us 40"]
 
 

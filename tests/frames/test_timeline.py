@@ -20,7 +20,7 @@ OP = ["host_or_device", "op_type", "op_name"]
 def test_the_spans_of_each_op_add_up_to_its_total_time(name: str) -> None:
     run = loaded_run(name)
     for name_of_host in run.host_names:
-        lanes, spans = run.timeline(name_of_host)
+        lanes, spans = run.tables.timeline(name_of_host)
         ops = spans[spans["op_name"] != ""]
         on_host = (lanes["plane"] == HOST_PLANE).to_numpy()[ops["lane"]]
         keyed = ops.assign(host_or_device=np.where(on_host, schema.HOST, schema.DEVICE)).astype(
@@ -38,7 +38,7 @@ def test_each_lane_has_the_events_of_its_line(name: str) -> None:
     for file in run.found.files:
         raw = read(file.path).space
         lanes, spans = (
-            table.astype(dict.fromkeys(table.select_dtypes("category"), "str")) for table in run.timeline(file.host)
+            one.astype(dict.fromkeys(one.select_dtypes("category"), "str")) for one in run.tables.timeline(file.host)
         )
         key = (lanes["plane"] + " " + lanes["line_id"]).tolist()
         found = dict(zip(key, np.bincount(spans["lane"], minlength=len(lanes)).tolist(), strict=True))
@@ -52,7 +52,7 @@ def test_each_lane_has_the_events_of_its_line(name: str) -> None:
 
 
 def spans_of(*planes: bytes) -> pd.DataFrame:
-    return run_with(*planes).timeline("a")[1]
+    return run_with(*planes).tables.timeline("a")[1]
 
 
 def test_spans_have_their_step_op_and_launch() -> None:
@@ -114,6 +114,6 @@ def test_longer_spans_come_before_those_that_start_with_them() -> None:
 
 
 def test_a_profile_without_events_has_an_empty_timeline() -> None:
-    lanes, spans = run_with(plane("/host:CPU")).timeline("a")
+    lanes, spans = run_with(plane("/host:CPU")).tables.timeline("a")
     assert lanes.empty
     assert spans.empty

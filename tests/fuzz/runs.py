@@ -112,8 +112,8 @@ def _loaded(rng: random.Random, folder: Path) -> Run:
         (folder / f"host-{i}.xplane.pb").write_bytes(data)
     stray: Stray = rng.choice(("exclude", "include"))
     run = load(folder, stray=stray)
-    if len(run.step_kinds) > 1 and rng.random() < 0.5:
-        return load(folder, stray=stray, step_kind=rng.choice(list(run.step_kinds)))
+    if len(run.tables.kinds.counts) > 1 and rng.random() < 0.5:
+        return load(folder, stray=stray, step_kind=rng.choice(list(run.tables.kinds.counts)))
     if len(run.steps) > 1 and rng.random() < 0.3:
         return load(folder, stray=stray, steps=f"{rng.randrange(1, len(run.steps))}:{len(run.steps)}")
     return run

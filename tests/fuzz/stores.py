@@ -145,7 +145,7 @@ def _look_at_run(run: Run, number: int) -> None:
     """Its tables, a comparison, and its timelines, drawn and as a trace."""
     chain.look_at(run, number)
     for host in run.host_names:
-        lanes, spans = run.timeline(host)
+        lanes, spans = run.tables.timeline(host)
         assert len(lanes) or not len(spans)
     shown = timelines(run)
     for timeline in shown:

@@ -29,8 +29,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 def test_the_size_of_a_table_is_known_before_it_is_made(run: Run) -> None:
     size = run.table("op_steps").memory_usage(deep=True).sum()
     assert size > 50 * COUNT
-    assert 0.8 * size < run.derived_bytes("op_steps") < 1.25 * size
-    assert run.derived_bytes("op_stats") == 0
+    assert 0.8 * size < run.tables.derived_bytes("op_steps") < 1.25 * size
+    assert run.tables.derived_bytes("op_stats") == 0
 
 
 def test_a_table_that_is_too_large_is_not_made(run: Run) -> None:
@@ -42,7 +42,7 @@ def test_a_table_that_is_too_large_is_not_made(run: Run) -> None:
 
 @pytest.mark.skipif(not STATUS.exists(), reason="memory is read from Linux's /proc")
 def test_memory_is_given_back_after_a_query(run: Run) -> None:
-    size = run.derived_bytes("op_steps")
+    size = run.tables.derived_bytes("op_steps")
     pa.default_memory_pool().release_unused()
     before = resident_bytes()
     ask(QUERY, RunTables.of([run]))

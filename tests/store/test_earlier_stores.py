@@ -129,7 +129,7 @@ def test_the_old_tables_are_used_where_the_profile_is_gone(store, logs, read_ane
     (run,) = stored(store).values()
     loaded = load(run)
     pd.testing.assert_frame_equal(loaded.table("op_stats"), raw.table("op_stats"))
-    assert len(loaded.timeline(*loaded.host_names)[1]) > 0
+    assert len(loaded.tables.timeline(*loaded.host_names)[1]) > 0
     assert (loaded.remarks, read_anew) == ((), [])
     assert compare(loaded, loaded).headline(loaded.id)
 

@@ -229,7 +229,7 @@ def test_who_reads_a_store_changes_nothing_in_it(kind: str, store: Path) -> None
         for run in stored(store).values():
             try:
                 loaded = load(run)
-                loaded.timeline(*loaded.host_names)
+                loaded.tables.timeline(*loaded.host_names)
                 loaded.table("hlo_memory")
             except TfcompareError as error:
                 assert "\n" not in str(error)

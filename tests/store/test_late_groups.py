@@ -42,7 +42,7 @@ def profile_of(run: Run) -> Path:
 
 
 def late_tables(run: Run) -> list[pd.DataFrame]:
-    return [*run.timeline(*run.host_names), run.table("hlo_texts")]
+    return [*run.tables.timeline(*run.host_names), run.table("hlo_texts")]
 
 
 @pytest.fixture(scope="module")
@@ -70,10 +70,10 @@ def test_a_group_is_built_when_it_is_asked_for_and_then_cached(logs: Path, built
     before = run.memory_bytes
     run.table("op_stats"), run.table("steps")
     assert built == ["core"]
-    run.timeline(*run.host_names)
+    run.tables.timeline(*run.host_names)
     assert built == ["core", "timeline"]
     assert run.memory_bytes > before
-    run.table("hlo_texts"), run.timeline(*run.host_names)
+    run.table("hlo_texts"), run.tables.timeline(*run.host_names)
     assert built == ["core", "timeline", "programs"]
     flush()
     again = load(logs)
@@ -93,7 +93,7 @@ def test_without_a_cache_it_is_built_once_for_each_run(logs: Path, built: list[G
 def test_other_steps_have_groups_of_their_own(logs: Path, own: Path, built: list[Group]) -> None:
     for _ in range(2):
         whole, some = load(logs), load(logs, steps="2:3")
-        assert len(some.timeline(*some.host_names)[1]) < len(whole.timeline(*whole.host_names)[1])
+        assert len(some.tables.timeline(*some.host_names)[1]) < len(whole.tables.timeline(*whole.host_names)[1])
         flush()
     assert built == ["core", "core", "timeline", "timeline"]
     assert len(list(own.rglob("*.timeline"))) == 2
@@ -127,7 +127,7 @@ def test_a_file_that_changed_since_it_was_opened_is_refused_in_a_sentence(keeps:
     run = load(logs)
     profile_of(run).write_bytes(SMALL["theirs"])
     for _ in range(2):
-        for ask in (lambda: run.timeline(*run.host_names), lambda: run.table("hlo_texts")):
+        for ask in (lambda: run.tables.timeline(*run.host_names), lambda: run.table("hlo_texts")):
             with pytest.raises(TfcompareError) as error:
                 ask()
             assert str(error.value) == f"{profile_of(run)}: has changed since it was opened; open it again"
@@ -141,7 +141,7 @@ def test_a_file_that_changed_since_it_was_opened_is_refused_in_a_sentence(keeps:
 def test_a_file_that_is_gone_is_told_in_a_sentence(logs: Path, expected) -> None:
     run = load(logs)
     shutil.rmtree(logs)
-    for ask in (lambda: run.timeline(*run.host_names), lambda: run.table("hlo_texts")):
+    for ask in (lambda: run.tables.timeline(*run.host_names), lambda: run.table("hlo_texts")):
         with pytest.raises(TfcompareError) as error:
             ask()
         assert str(profile_of(run)) in str(error.value) and "\n" not in str(error.value)
@@ -179,7 +179,7 @@ def test_a_build_that_failed_is_tried_again(logs: Path, monkeypatch: pytest.Monk
     with monkeypatch.context() as patch:
         patch.setattr(frames_host, "timeline", lambda *_: (_ for _ in ()).throw(MemoryError()))
         with pytest.raises(TfcompareError, match="takes more memory than there is"):
-            run.timeline(*run.host_names)
+            run.tables.timeline(*run.host_names)
     assert_same(late_tables(run), expected["ours"])
 
 

@@ -97,7 +97,7 @@ def test_every_table_of_a_run_is_the_same_from_packs(name: str) -> None:
     for table in schema.TABLES:
         pd.testing.assert_frame_equal(run.table(table), again.table(table), check_exact=True)
     for host in run.host_names:
-        for ours, theirs in zip(run.timeline(host), again.timeline(host), strict=True):
+        for ours, theirs in zip(run.tables.timeline(host), again.tables.timeline(host), strict=True):
             pd.testing.assert_frame_equal(ours, theirs, check_exact=True)
     assert again.info == run.info
 

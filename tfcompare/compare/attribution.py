@@ -18,7 +18,7 @@ from tfcompare.compare.matching.matching import host_counterparts
 from tfcompare.compare.step_time_verdict import step_time_us
 from tfcompare.schema import SIDES, STEP_PARTS, STEPS
 from tfcompare.schema.ops import ANNOTATION, FUNCTION
-from tfcompare.tables.straggler import straggler
+from tfcompare.tables.hosts import straggler
 from tfcompare.units import format_count, format_time_us
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from tfcompare.compare.per_device import computing_devices
 from tfcompare.compare.stats.estimates import FEWEST_STEPS
 from tfcompare.compare.step_kinds import are_by_marker, included_steps, is_other_mix
 from tfcompare.schema import DEVICE, IDLE
-from tfcompare.tables.step_programs import kinds_among
+from tfcompare.tables.step_kinds import kinds_among
 
 if TYPE_CHECKING:
     from tfcompare.run import Run
@@ -93,7 +93,7 @@ def _devices(run: Run) -> str:
 
 def _device_record(run: Run) -> str:
     """Whether what ran on devices was recorded; empty for a run on CPUs alone."""
-    return "" if run.info.device_type == "CPU" else "recorded" if run.has_recorded_devices() else "not recorded"
+    return "" if run.info.device_type == "CPU" else "recorded" if run.tables.has_recorded_devices() else "not recorded"
 
 
 def _device_ops(run: Run) -> str:

@@ -65,7 +65,7 @@ def growth_of(run: Run, host: str | None = None) -> Growth | None:
     if peaks.empty or not run.info.has_steps:
         return None
     largest = str(peaks["host"].iloc[int(peaks["peak_bytes"].argmax())])
-    ((_, events),) = run.memory_events(host=largest)
+    ((_, events),) = run.tables.memory_events(host=largest)
     found = _growths_on_host(run, largest, events)
     return max(found, key=lambda one: (one.is_growth, one.bytes_per_step), default=None)
 

@@ -201,7 +201,7 @@ class Pair:
     @property
     def evidence(self) -> Evidence:
         """What identifies the ops of both runs other than their names."""
-        ours, theirs = (side.run.op_evidence(host=side.host) for side in self.sides)
+        ours, theirs = (side.run.tables.op_evidence(host=side.host) for side in self.sides)
         return ours, theirs
 
     @property
@@ -218,7 +218,7 @@ class Pair:
     @property
     def knows_devices(self) -> bool:
         """Whether what ran on devices was recorded on both sides; otherwise, only hosts are compared."""
-        return all(all(side.each(lambda run, host: run.has_recorded_devices(host))) for side in self.sides)
+        return all(all(side.each(lambda run, host: run.tables.has_recorded_devices(host))) for side in self.sides)
 
     def tables(self, name: str) -> tuple[pd.DataFrame, pd.DataFrame]:
         """The table of baseline and candidate, for the host that is compared or for all hosts."""

@@ -229,7 +229,7 @@ def _per_what(runs: Sequence[Run], hosts: Sequence[str | None], per: Per) -> tup
     """(what sums can be divided by, which is not the steps where a run has none; what they are of; notes on both)."""
     notes = []
     each = [workers_of(run, host) for run, host in zip(runs, hosts, strict=True)]
-    are_known = all(run.has_recorded_devices(host) for run, host in zip(runs, hosts, strict=True))
+    are_known = all(run.tables.has_recorded_devices(host) for run, host in zip(runs, hosts, strict=True))
     differ = len({(workers.hosts, workers.devices * are_known) for workers in each}) > 1
     of_each: OfEach = ""
     if differ or per == "device":
@@ -265,7 +265,7 @@ def _differing_names(
     names = {column: {*ours[column], *theirs[column]} for column in columns}
     if all(len({plain(name) for name in names[column]}) == len(names[column]) for column, plain in columns.items()):
         return {column: set() for column in columns}  # no names can differ so, and matching takes longer
-    evidence = baseline.op_evidence(), candidate.op_evidence()
+    evidence = baseline.tables.op_evidence(), candidate.tables.op_evidence()
     rows = pair_rows(schema.table(table), ours, with_hosts_of(ours, theirs), evidence=evidence)
     both = (rows.baseline >= 0) & (rows.candidate >= 0)
     at, to = rows.baseline[both], rows.candidate[both]

@@ -36,14 +36,14 @@ class Workers(NamedTuple):
 
 def workers_of(run: Run, host: str | None) -> Workers:
     """Those of a run, on all hosts or on one."""
-    recorded = run.device_count(host)
+    recorded = run.tables.device_count(host)
     return Workers(1 if host is not None else run.info.hosts, computing_devices(run, host) if recorded else 0, recorded)
 
 
 def computing_devices(run: Run, host: str | None = None) -> int:
     """The number of devices, over all hosts or of one, with ops other than copies; if there are none, the number of all
     devices, at least 1."""
-    types = run.op_types_on_devices(host=host)
+    types = run.tables.op_types_on_devices(host=host)
     busy = types.loc[~types["op_type"].isin(UNTYPED), ["host", "device"]].drop_duplicates()
     return max(len(busy) or len(run.devices), 1)
 

@@ -132,7 +132,7 @@ class Program:
 
 def program_of(run: Run) -> Program:
     """The program of a run, to find runs that may be replicates of it."""
-    evidence = run.op_evidence()
+    evidence = run.tables.op_evidence()
     shapes = evidence.shapes or evidence.launches
     rows = without_idle(run.table("op_stats"))[["host_or_device", "op_type", "op_name"]].drop_duplicates()
     named = []

@@ -18,9 +18,8 @@ from tfcompare.compare.pooling import mean_of, pooled
 from tfcompare.compare.repeats import keys_of_primary, with_keys_of
 from tfcompare.compare.stats.estimates import Times
 from tfcompare.schema.arrays import Floats
-from tfcompare.tables.step_times import StepCells
-from tfcompare.tables.step_windows import Window, window
-from tfcompare.tables.straggler import steps_of_straggler
+from tfcompare.tables.hosts import steps_of_straggler
+from tfcompare.tables.step_times import StepCells, Window, window
 from tfcompare.text import by_number, capitalized
 
 if TYPE_CHECKING:
@@ -75,7 +74,7 @@ def window_of(run: Run, host: str | None = None) -> Window | None:
     if not run.info.has_steps:
         return None
     steps = steps_of_straggler(run.table("steps", host=host))
-    return window(steps, None if run.choice.kind is None else run.is_of_chosen_kind(steps))
+    return window(steps, None if run.choice.kind is None else run.tables.kinds.is_chosen(steps))
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,13 +188,13 @@ class Side:
 
     def steps(self, position: int) -> StepsOf:
         """The steps of one capture that count, and its stray."""
-        return StepsOf.of(self.runs[position].steps_on(self.hosts[position]), self.iterations)
+        return StepsOf.of(self.runs[position].tables.steps_on(self.hosts[position]), self.iterations)
 
     def step_count(self, position: int = 0) -> int:
         """The number of included steps of a capture, at least 1."""
         if self.hosts[position] is None:
             return self.runs[position].info.steps_included
-        return int(self.runs[position].steps_on(self.hosts[position])["included"].sum()) or 1
+        return int(self.runs[position].tables.steps_on(self.hosts[position])["included"].sum()) or 1
 
     @property
     def all_have_steps(self) -> bool:
@@ -235,7 +234,7 @@ class Side:
 
     def cells(self, position: int, table: str) -> StepCells:
         """The step cells of one capture, with the names of the first."""
-        cells = self.runs[position].step_cells(table, host=self.hosts[position])
+        cells = self.runs[position].tables.step_cells(table, host=self.hosts[position])
         return StepCells(with_keys_of(self.keys(position, table), cells.keys), cells.cells)
 
     def rows(self, table: str, per: Callable[[int], float], rows: Callable[[int], pd.DataFrame]) -> pd.DataFrame:
@@ -266,7 +265,7 @@ class Side:
             def evidence() -> Evidence:
                 if table not in NAMINGS:
                     return NO_EVIDENCE
-                return first.op_evidence(host=its_host), run.op_evidence(host=host)
+                return first.tables.op_evidence(host=its_host), run.tables.op_evidence(host=host)
 
             ours, theirs = first.table(table, host=its_host), run.table(table, host=host)
             self._keys[key] = keys_of_primary(declared, ours, theirs, evidence)

@@ -16,7 +16,7 @@ from tfcompare.compare.stats.verdict import Verdict
 from tfcompare.schema import Table
 from tfcompare.schema.arrays import Int64
 from tfcompare.tables.slow_steps import is_slow
-from tfcompare.tables.step_programs import kind_at, kinds_among
+from tfcompare.tables.step_kinds import kind_at, kinds_among
 
 if TYPE_CHECKING:
     from tfcompare.compare.side import Side
@@ -45,14 +45,14 @@ class StepKind:
 @dataclass(frozen=True)
 class CommonKinds:
     """The kinds of steps that all captures of two sides have, with the `shares` of the mix in which ops are compared:
-    the mean of the shares on both sides. `by_marker` is as for `Run.kind_of_steps`."""
+    the mean of the shares on both sides. `by_marker` is as for `StepKinds.by_step`."""
 
     shares: Mapping[str, float]
     by_marker: bool
 
     def of_steps(self, run: Run, host: str | None, steps: pd.Series) -> pd.Series:
         """The kind of each of these numbers of steps."""
-        return kind_at(steps, run.kind_of_steps(host, by_marker=self.by_marker))
+        return kind_at(steps, run.tables.kinds.by_step(host, by_marker=self.by_marker))
 
     def in_steps(self, table: Table, run: Run, host: str | None) -> pd.DataFrame:
         """A table of `IN_STEPS` of a capture, with sums as if its steps were of this mix.
@@ -66,12 +66,12 @@ class CommonKinds:
             str(kind): len(steps) * (self.shares[str(kind)] / count if kind in self.shares else 1 / in_common)
             for kind, count in counts.items()
         }
-        whole = run.in_steps(table.name, host=host)
+        whole = run.tables.in_steps(table.name, host=host)
         if np.allclose(list(weights.values()), 1):
             return whole
         sums = sums_of(table)
         of_kinds = [
-            run.in_steps(table.name, host=host, steps=rows["step"])[sums].astype("float64") * weights[str(kind)]
+            run.tables.in_steps(table.name, host=host, steps=rows["step"])[sums].astype("float64") * weights[str(kind)]
             for kind, rows in steps.groupby("kind")
         ]
         mixed = whole.copy()
@@ -180,15 +180,15 @@ def _kind(name: str, frames: Sequence[Sequence[pd.DataFrame]], test: ChangeTest)
 def are_by_marker(*runs: Run) -> bool:
     """Whether the kinds of steps of these runs are the names of their markers: if those tell several apart in any run,
     and all runs have one in common, or if no run has programs."""
-    if any(run.has_kinds_by_marker for run in runs):
-        return bool(set.intersection(*(set(run.step_markers()) for run in runs)))
-    return all(run.step_programs().empty for run in runs)
+    if any(run.tables.kinds.are_by_marker for run in runs):
+        return bool(set.intersection(*(set(run.tables.kinds.markers()) for run in runs)))
+    return all(run.tables.kinds.programs().empty for run in runs)
 
 
 def included_steps(run: Run, host: str | None, by_marker: bool | None = None) -> pd.DataFrame:
     """Columns `step`, `duration_us` and `kind` (empty where unknown) of the included steps; `by_marker` is as for
-    `Run.kind_of_steps`."""
-    steps = run.steps_on(host)
+    `StepKinds.by_step`."""
+    steps = run.tables.steps_on(host)
     steps = steps[steps["included"].astype(bool)]
-    kinds = run.kind_of_steps(host, by_marker=by_marker)
+    kinds = run.tables.kinds.by_step(host, by_marker=by_marker)
     return steps[["step", "duration_us"]].assign(kind=kind_at(steps["step"], kinds))

@@ -85,7 +85,7 @@ def side_rows(pair: Pair, table: schema.Table, side: Side) -> SideRows:
         if kinds is not None:
             found = kinds.in_steps(table, run, host)
         else:
-            found = run.in_steps(table.name, host=host) if is_in_steps else run.table(table.name, host=host)
+            found = run.tables.in_steps(table.name, host=host) if is_in_steps else run.table(table.name, host=host)
         if not pair.of_each or table.name not in schema.OF_EACH:
             return found
         by = dict.fromkeys(sums_of(table), pair.workers_of_rows(table.name, found, side, position))
@@ -101,7 +101,7 @@ def side_rows(pair: Pair, table: schema.Table, side: Side) -> SideRows:
         frame = slowest_executions(frame)
     evidence = OpEvidence()
     if table.name in NAMINGS:
-        evidence = side.run.op_evidence(host=side.host if "host" in table.keys else None)
+        evidence = side.run.tables.op_evidence(host=side.host if "host" in table.keys else None)
     divisor = None if pair.per == "run" else 1 if is_pooled else _divisor(pair, table, side, 0)
     return SideRows(frame, divisor, evidence=evidence)
 
@@ -114,7 +114,7 @@ def _divisor(pair: Pair, table: schema.Table, side: Side, position: int) -> int:
         return max(pair.workers(side, position).devices, 1) if is_per_device else 1
     if table.name in schema.IN_STEPS:
         return side.step_count(position) * side.iterations
-    steps = run.recorded_steps(host) if table.name in schema.OF_DEVICES else count_steps(run, host)
+    steps = run.tables.recorded_steps(host) if table.name in schema.OF_DEVICES else count_steps(run, host)
     return steps * side.iterations
 
 

@@ -32,7 +32,7 @@ def time_at_peak_us(run: Run, host: str | None, cost: Cost) -> float:
     model FLOPs. NaN without programs or steps, where the device's peak is not known, and where instructions of unknown
     cost take more than 1 % of the time.
     """
-    steps = run.steps_on(host)
+    steps = run.tables.steps_on(host)
     rows, count = instructions_in_steps(run, host), int(steps["included"].sum())
     if rows.empty or not count:
         return math.nan
@@ -43,8 +43,8 @@ def time_at_peak_us(run: Run, host: str | None, cost: Cost) -> float:
 
 
 def instructions_in_steps(run: Run, host: str | None) -> pd.DataFrame:
-    """`hlo_ops` in the included steps (`Run.in_steps`), as `on_devices` has them."""
-    return on_devices(run.in_steps("hlo_ops", host=host))
+    """`hlo_ops` in the included steps (`RunTables.in_steps`), as `on_devices` has them."""
+    return on_devices(run.tables.in_steps("hlo_ops", host=host))
 
 
 def on_devices(hlo_ops: pd.DataFrame) -> pd.DataFrame:
@@ -77,7 +77,7 @@ def unknown_share(rows: pd.DataFrame, costs: Sequence[Cost] = COSTS) -> float:
 def duty_cycle(run: Run, host: str | None) -> float:
     """The share of the time from the first event to the last in which a device is busy, over all devices together, as
     xprof's TPU duty cycle; NaN without devices. Exchanges with the host and waits do not keep it busy."""
-    planes = run.host_table("idle", host=host)
+    planes = run.tables.host_table("idle", host=host)
     busy_ps, span_ps = planes.loc[planes["host_or_device"] == DEVICE, ["busy_ps", "span_ps"]].sum(skipna=False)
     return float(busy_ps / span_ps) if span_ps > 0 else math.nan
 

@@ -106,7 +106,7 @@ class RunTables:
         is_diff = self.diffs is not None and name in self.diffs.dtypes
         of_runs = name.removesuffix(DIFF) if is_diff else name
         schema.table(of_runs)
-        size = sum(run.derived_bytes(of_runs) for run in self.runs)
+        size = sum(run.tables.derived_bytes(of_runs) for run in self.runs)
         if size > self.most_bytes:
             raise TfcompareError(
                 f"The table {name} of these runs takes {format_bytes(size)}, and a query may read "

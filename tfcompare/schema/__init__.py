@@ -96,7 +96,7 @@ OF_EACH = (OP_STATS.name, KERNEL_STATS.name, COPIES.name, HLO_OPS.name, OP_PROFI
 """Tables with sums over devices or hosts; where the compared runs have other numbers of them, the sums are of each."""
 
 IN_STEPS = (*STEP_TABLES, HLO_OPS.name)
-"""Tables whose sums are known for the included steps alone (`Run.in_steps`)."""
+"""Tables whose sums are known for the included steps alone (`RunTables.in_steps`)."""
 
 NOT_BY_STEP = ("flops", "bytes_accessed")
 """Sums in `IN_STEPS` that are known for the whole profile only: those of steps are by occurrences or executions."""

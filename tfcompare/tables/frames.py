@@ -1,14 +1,11 @@
-"""The tables of several hosts as one pandas frame."""
+"""The tables of hosts, which are Arrow, as pandas frames."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
@@ -23,35 +20,32 @@ def frame_bytes(frame: pd.DataFrame) -> int:
     return int(frame.memory_usage(deep=True).sum())
 
 
-@dataclass(frozen=True, eq=False)
-class Held:
-    """A frame that is kept. How much memory it takes is measured once, when it is first asked for."""
-
-    frame: pd.DataFrame
-
-    @cached_property
-    def memory_bytes(self) -> int:
-        """See `frame_bytes`."""
-        return frame_bytes(self.frame)
-
-
-def of_hosts(name: str, hosts: Sequence[HostTables]) -> pd.DataFrame:
+def frame_of_hosts(name: str, hosts: Sequence[HostTables]) -> pd.DataFrame:
     """The table of that name in `schema.HOST_TABLES`, the rows of one host after those of the other, with a column
-    `host` in front."""
+    `host` in front. Numbers that are rows of another table are counted over all of these hosts."""
     table, rows = table_of_hosts(name, hosts)
-    of_host = {"host": repeated([host.host for host in hosts], rows)}
-    return pd.DataFrame(of_host | _columns(name, table), index=pd.RangeIndex(len(table)), copy=False)
+    frame = frame_of(name, table)
+    for column, other in HOST_TABLES[name].rows_of.items():
+        first = np.cumsum([0, *(host.rows(other) for host in hosts)])[:-1]
+        own = frame[column].to_numpy()
+        frame[column] = np.where(own >= 0, own + np.repeat(first, rows), own).astype(own.dtype)
+    frame.insert(0, "host", pd.Series(repeated([host.host for host in hosts], rows)))
+    return frame
 
 
 def frame_of(name: str, table: pa.Table) -> pd.DataFrame:
     """A table of that name in `schema.HOST_TABLES` as a frame with its declared dtypes."""
-    return pd.DataFrame(_columns(name, table), index=pd.RangeIndex(len(table)), copy=False)
-
-
-def with_categories(table: pa.Table) -> pd.DataFrame:
-    """The table as a frame with texts as categoricals, so that each is stored once."""
-    frame: pd.DataFrame = table.unify_dictionaries().combine_chunks().to_pandas()
-    return frame
+    columns: dict[str, Any] = {}
+    for column in table.column_names:
+        dtype, values = HOST_TABLES[name].columns[column].dtype, table[column]
+        if dtype == "str":
+            columns[column] = texts_of(values)
+        elif dtype in ("Int64", "Float64"):
+            kind = pd.arrays.IntegerArray if dtype == "Int64" else pd.arrays.FloatingArray
+            columns[column] = kind(values.fill_null(0).to_numpy(), values.is_null().to_numpy())
+        else:
+            columns[column] = values.to_numpy()
+    return pd.DataFrame(columns, index=pd.RangeIndex(len(table)), copy=False)
 
 
 def repeated(names: Sequence[str], counts: Iterable[int]) -> pd.arrays.ArrowStringArray:
@@ -63,22 +57,3 @@ def repeated(names: Sequence[str], counts: Iterable[int]) -> pd.arrays.ArrowStri
 def texts_of(column: pa.ChunkedArray) -> pd.arrays.ArrowStringArray:
     """A column of texts as an array of dtype `str`, in one piece: pandas cannot merge arrays of none."""
     return pd.arrays.ArrowStringArray(column.cast(pa.large_string()).combine_chunks(), dtype=_STR)  # type: ignore[call-arg]
-
-
-def arrays_of(table: pa.Table) -> dict[str, npt.NDArray[Any]]:
-    """The columns of a table without texts."""
-    return {name: table[name].to_numpy() for name in table.column_names}
-
-
-def _columns(name: str, table: pa.Table) -> dict[str, Any]:
-    declared = HOST_TABLES[name].columns
-    return {column: _array(table[column], declared[column].dtype) for column in table.column_names}
-
-
-def _array(column: pa.ChunkedArray, dtype: str) -> object:
-    if dtype == "str":
-        return texts_of(column)
-    if dtype in ("Int64", "Float64"):
-        kind = pd.arrays.IntegerArray if dtype == "Int64" else pd.arrays.FloatingArray
-        return kind(column.fill_null(0).to_numpy(), column.is_null().to_numpy())
-    return column.to_numpy()

@@ -1,4 +1,10 @@
-"""`hosts`: each step on each device of each host, and how far it is from the others'."""
+"""How the hosts of a run differ: the table `hosts`, and the straggler, which has the longest steps without the waiting.
+
+In synchronous training, every host's step ends when the slowest host is done, because the others wait for it in a
+collective or at a barrier. Step times therefore do not show which host is slow; step times without that do.
+
+The straggler's steps stand for the run. Whether it is slow at all is tested by `views/hosts/figures.py`.
+"""
 
 from __future__ import annotations
 
@@ -30,3 +36,27 @@ def hosts_frame(steps: pd.DataFrame, device_steps: pd.DataFrame) -> pd.DataFrame
     for name, of in (("skew_us", "duration_us"), ("busy_skew_us", "busy_us")):
         rows[name] = rows[of] - rows.groupby("place")[of].transform("median")
     return schema.HOSTS.conform(rows)
+
+
+def own_time_us(steps: pd.DataFrame) -> pd.Series:
+    """The duration of each step of `schema.STEPS` without `WAITING_PARTS`."""
+    return steps["duration_us"] - steps[list(WAITING_PARTS)].sum(axis=1)
+
+
+def straggler(steps: pd.DataFrame) -> str | None:
+    """The host with the longest mean step without collectives and waits; None for fewer than two hosts with included
+    steps. `steps` is the table of all hosts."""
+    if steps["host"].nunique() < 2:
+        return None
+    counted = steps.assign(place=common_step_ids(steps), own_us=own_time_us(steps))
+    counted = counted[counted["included"].astype(bool)]
+    by_host = counted.pivot(index="place", columns="host", values="own_us").dropna()
+    if by_host.empty or len(by_host.columns) < 2:
+        return None
+    return str(by_host.mean().idxmax())
+
+
+def steps_of_straggler(steps: pd.DataFrame) -> pd.DataFrame:
+    """The steps of the straggler, in order, or of the first host if there is none; `steps` are of all hosts or one."""
+    host = straggler(steps) or steps["host"].min()
+    return steps.loc[steps["host"] == host].reset_index(drop=True)

@@ -22,14 +22,10 @@ _PATHS = {
 """The columns that identify the nodes of each level of a tree."""
 
 
-def kernel_step_cells(stats: pd.DataFrame, cells: pd.DataFrame) -> StepCells:
-    """The total time of each row of `kernel_stats` in each step."""
-    return StepCells(stats[list(KERNEL_STATS.keys)], cells)
-
-
-def kernel_steps(cells: StepCells) -> pd.DataFrame:
-    """Columns of `schema.KERNEL_STEPS`."""
-    return KERNEL_STEPS.conform(cells.frame().rename(columns={"time_us": "total_duration_us"}))
+def kernel_steps(stats: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
+    """Columns of `schema.KERNEL_STEPS`, from the tables `kernel_stats` and `kernel_cells` of some hosts."""
+    rows = StepCells(stats[list(KERNEL_STATS.keys)], cells).frame()
+    return KERNEL_STEPS.conform(rows.rename(columns={"time_us": "total_duration_us"}))
 
 
 def kernel_stats_in_steps(whole: pd.DataFrame, cells: StepCells, included: pd.Series) -> pd.DataFrame:

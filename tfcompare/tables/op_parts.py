@@ -19,7 +19,7 @@ from tfcompare.frames.arrow import with_labels_once
 from tfcompare.frames.grouping import any_of, combinations, distinct, sums
 from tfcompare.frames.ops.op_parts import NO_STEP, SUMMED
 from tfcompare.schema.arrays import Bools, Int64
-from tfcompare.tables.frames import arrays_of, frame_bytes, frame_of, texts_of
+from tfcompare.tables.frames import frame_bytes, frame_of, texts_of
 
 Columns = dict[str, npt.NDArray[Any]]
 
@@ -50,15 +50,15 @@ class Parts:
     @property
     def names(self) -> pa.Table:
         """The same as an Arrow table."""
-        return self._grouped[0]
+        return self._names_and_op[0]
 
     @property
     def op(self) -> Int64:
         """The op of each part, as a row of `ops`."""
-        return self._grouped[1]
+        return self._names_and_op[1]
 
     @cached_property
-    def _grouped(self) -> tuple[pa.Table, Int64]:
+    def _names_and_op(self) -> tuple[pa.Table, Int64]:
         names = pa.table({name: pa.array(self.frame[name]) for name in OP})
         firsts, op = combinations(*(_codes(column.combine_chunks().dictionary_encode()) for column in names.columns))
         distinct_names = names.take(firsts)
@@ -136,7 +136,8 @@ def merge_hosts(
     def columns(name: str, low: int, high: int) -> Columns:
         """The table of that name of some of the hosts, of the parts of the run."""
         table, count = table_of_hosts(name, hosts[low:high])
-        found, own = arrays_of(table), parts.rows[low:high]
+        own = parts.rows[low:high]
+        found = {column: table[column].to_numpy() for column in table.column_names}
         if common_steps is not None and "step" in found:
             of_hosts = zip(hosts[low:high], np.split(found["step"], np.cumsum(count)[:-1]), strict=True)
             found["step"] = np.concatenate([common_steps(host.host, steps) for host, steps in of_hosts])
@@ -149,28 +150,15 @@ def merge_hosts(
 
     if len(hosts) == 1:
         return OpTimes(parts, columns(cells, 0, 1), _with_wall_columns(columns(wall, 0, 1)))
-    some = _some_at_a_time([host.rows(cells) for host in hosts])
-    return OpTimes(parts, _sum_cells(columns(cells, *at) for at in some), _sum_wall(columns(wall, 0, len(hosts))))
-
-
-def _some_at_a_time(rows: Sequence[int]) -> list[tuple[int, int]]:
-    """(the first, the one behind the last) of hosts that have `_MERGE_ROWS` rows together, given those of each, or of
-    one that has more."""
-    batch = np.cumsum(rows) // max(_MERGE_ROWS, 1)
+    batch = np.cumsum([host.rows(cells) for host in hosts]) // max(_MERGE_ROWS, 1)
     starts = np.flatnonzero(np.diff(batch, prepend=-1)).tolist()
-    return list(zip(starts, [*starts[1:], len(rows)], strict=True))
+    batches = zip(starts, [*starts[1:], len(hosts)], strict=True)  # hosts of about `_MERGE_ROWS` rows, or one of more
+    return OpTimes(parts, _sum_cells(columns(cells, *at) for at in batches), _sum_wall(columns(wall, 0, len(hosts))))
 
 
 def _codes(texts: pa.DictionaryArray) -> Int64:
     codes: Int64 = texts.indices.to_numpy().astype(np.int64)
     return codes
-
-
-def _with_wall_columns(columns: Columns) -> Columns:
-    """The columns of `OpTimes.wall`: totals belong to no step."""
-    none = {name: np.full(len(columns["part"]), NO_STEP) for name in ("step", "step_part", "stage")}
-    every = none | columns
-    return {name: every[name] for name in _WALL}
 
 
 def _sum_wall(wall: Columns) -> Columns:
@@ -179,6 +167,13 @@ def _sum_wall(wall: Columns) -> Columns:
     firsts, code = combinations(*wall.values())
     summed = {name: values[firsts] for name, values in wall.items()}
     return _with_wall_columns(summed | {"wall_time_ps": np.bincount(code, time_ps, len(firsts))})
+
+
+def _with_wall_columns(columns: Columns) -> Columns:
+    """The columns of `OpTimes.wall`: totals belong to no step."""
+    none = {name: np.full(len(columns["part"]), NO_STEP) for name in ("step", "step_part", "stage")}
+    every = none | columns
+    return {name: every[name] for name in _WALL}
 
 
 def _sum_cells(cells: Iterable[Columns]) -> Columns:

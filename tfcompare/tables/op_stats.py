@@ -1,7 +1,8 @@
-"""Op stats of all hosts, with the costs of compiled ops."""
+"""The ops of a run, over all hosts or for one: their stats, with the costs of compiled ops, and their times by step."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,17 +12,86 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tfcompare import schema
+from tfcompare.frames import HostTables
 from tfcompare.frames.grouping import any_of, distinct, sums
 from tfcompare.frames.ops.op_parts import NO_STEP, SUMMED
 from tfcompare.schema.arrays import Int64
 from tfcompare.tables.frames import repeated, texts_of
-from tfcompare.tables.op_parts import OP, Columns, OpTimes, rows_of
+from tfcompare.tables.host_frames import HostFrames
+from tfcompare.tables.op_parts import OP, Columns, OpTimes, Parts, merge_hosts, parts_of_hosts, rows_of
 from tfcompare.tables.step_times import StepCells
 from tfcompare.xspace.space import PS_PER_US
 
 _OP = ["host_or_device", "op_name"]
+_NUMBERS = ["flops", "bytes_accessed", "flops_per_s", "bandwidth_bytes_per_s", "operational_intensity"]
 _US_PER_S = 1e6
 _SAME_TIME = 1e-9  # relative, of sums of the same times in another order
+
+
+@dataclass(frozen=True, eq=False)
+class OpTables:
+    """The ops of all hosts or of one, and of one of their devices. They raise `Unknown` for an unknown host."""
+
+    frames: HostFrames
+
+    def times(self, host: str | None) -> OpTimes:
+        """The parts of ops by step; cached for several hosts together, which take time to merge."""
+        hosts = self.frames.select(host)
+        if len(hosts) == 1:
+            return merge_hosts(self._parts(hosts), hosts, "op_cells", "op_wall")
+        names, common_steps = ("op_cells", "op_wall"), self.frames.common_steps
+        return self.frames.cache.get("op times", lambda: merge_hosts(self._parts(hosts), hosts, *names, common_steps))
+
+    def cells(self, host: str | None) -> StepCells:
+        """The self time of each op in each step."""
+        label = host or schema.ALL_HOSTS
+        return self.frames.cache.get(("op cells", host), lambda: op_cells(self.times(host), label))
+
+    def steps(self, host: str | None, device: str | None) -> pd.DataFrame:
+        """Columns of `schema.OP_STEPS`, by op and step. Wall times are NaN if there are no steps.
+
+        An op may have wall time in a step in which it did not start; it then has no occurrence there.
+        """
+        times = self.times(host) if device is None else self.times(host).on_device(device)
+        label = host or schema.ALL_HOSTS
+        cells = self.cells(host) if device is None else op_cells(times, label)
+        ops, of_wall = times.parts.ops, times.wall
+        wall = pd.DataFrame({"op": times.parts.op[of_wall["part"]], "step": of_wall["step"]})
+        wall = wall.assign(wall_time_us=of_wall["wall_time_ps"] / PS_PER_US).groupby(["op", "step"]).sum().reset_index()
+        op_of_row = cells.keys[OP].merge(ops.reset_index(names="op"), on=OP, how="left", validate="one_to_one")["op"]
+        rows = cells.cells.assign(op=op_of_row.to_numpy()[cells.cells["row"]])
+        rows = rows.merge(wall, on=["op", "step"], how="outer", validate="one_to_one")
+        rows = rows.rename(columns={"time_us": "self_time_us"})
+        wall_us = 0.0 if self._has_step_times(host) else np.nan
+        rows = rows.fillna({"occurrences": 0, "self_time_us": 0.0, "wall_time_us": wall_us})
+        names = ops.iloc[rows["op"].to_numpy()].reset_index(drop=True)
+        return schema.OP_STEPS.conform(pd.concat([names, rows], axis=1).assign(host=label))
+
+    def stats(self, host: str | None, device: str | None = None) -> tuple[pd.DataFrame, Int64]:
+        """As `op_stats` returns."""
+        return self.frames.cache.get(("op_stats", host, device), lambda: self._stats(host, device))
+
+    def _stats(self, host: str | None, device: str | None) -> tuple[pd.DataFrame, Int64]:
+        hosts = self.frames.select(host)
+        times = merge_hosts(self._parts(hosts), hosts, "op_totals", "op_wall_totals")
+        idle = self.frames.host_table("idle", host=host)
+        has_devices = idle.loc[idle["host_or_device"] == schema.DEVICE, "host"]
+        if device is not None:
+            times, idle = times.on_device(device), idle[idle["device"] == device]
+        instructions = self.frames.host_table("hlo_ops", host=host)
+        if len(instructions):
+            side = np.where(instructions["host"].isin(has_devices), schema.DEVICE, schema.HOST)
+            side = np.where(instructions["core_type"] == schema.SPARSE_CORE, schema.SPARSE_CORE, side)
+            instructions = instructions.assign(host_or_device=pd.array(side, dtype="str"))
+        has_steps = self._has_step_times(host)
+        return op_stats(times, idle, instructions, host or schema.ALL_HOSTS, has_steps=has_steps)
+
+    def _parts(self, hosts: tuple[HostTables, ...]) -> Parts:
+        return self.frames.cache.get(("op parts", hosts), lambda: parts_of_hosts(hosts))
+
+    def _has_step_times(self, host: str | None) -> bool:
+        """Whether the time of any step is known."""
+        return bool(self.frames.host_table("steps", host=host)["duration_us"].notna().any())
 
 
 def op_stats(
@@ -30,7 +100,7 @@ def op_stats(
     """(columns of `schema.OP_STATS`: device before host, self time descending, then name; the op of each row, as a row
     of `times.parts.ops`, −1 for IDLE, of which there is one row per side).
 
-    `idle` has the columns device, host_or_device, idle_ps; `instructions` are the `hlo_ops` that `with_costs` takes.
+    `idle` has the columns device, host_or_device, idle_ps; `instructions` are the `hlo_ops` that `_with_costs` takes.
     Wall times are NaN if there are no steps.
     """
     of_ops = _sums_of_ops(times, times.cells, times.wall)
@@ -55,8 +125,9 @@ def op_stats(
     of_rows["is_eager"] = of_rows["is_eager"].astype(np.bool_)
     columns = texts | {name: values[order] for name, values in of_rows.items()}
     if instructions.empty:
-        return schema.OP_STATS.conform(pd.DataFrame(columns | unknown_costs(len(op)))), op[order]
-    return schema.OP_STATS.conform(with_costs(pd.DataFrame(columns), instructions)), op[order]
+        unknown = dict.fromkeys(_NUMBERS, np.full(len(op), np.nan)) | {"bound_by": repeated([""], [len(op)])}
+        return schema.OP_STATS.conform(pd.DataFrame(columns | unknown)), op[order]
+    return schema.OP_STATS.conform(_with_costs(pd.DataFrame(columns), instructions)), op[order]
 
 
 def op_stats_in_steps(
@@ -101,46 +172,14 @@ def _sums_of_ops(times: OpTimes, cells: Columns, wall: Columns) -> dict[str, npt
     }
 
 
-def op_steps(cells: StepCells, times: OpTimes, *, has_steps: bool) -> pd.DataFrame:
-    """Columns of `schema.OP_STEPS`, by op and step. Wall times are NaN if there are no steps.
-
-    An op may have wall time in a step in which it did not start; it then has no occurrence there.
-    """
-    ops, of_wall = times.parts.ops, times.wall
-    wall = pd.DataFrame({"op": times.parts.op[of_wall["part"]], "step": of_wall["step"]})
-    wall = wall.assign(wall_time_us=of_wall["wall_time_ps"] / PS_PER_US).groupby(["op", "step"]).sum().reset_index()
-    op_of_row = cells.keys[OP].merge(ops.reset_index(names="op"), on=OP, how="left", validate="one_to_one")["op"]
-    rows = cells.cells.assign(op=op_of_row.to_numpy()[cells.cells["row"]])
-    rows = rows.merge(wall, on=["op", "step"], how="outer", validate="one_to_one")
-    rows = rows.rename(columns={"time_us": "self_time_us"})
-    rows = rows.fillna({"occurrences": 0, "self_time_us": 0.0, "wall_time_us": 0.0 if has_steps else np.nan})
-    host = cells.keys["host"].iloc[0] if len(cells.keys) else ""
-    names = ops.iloc[rows["op"].to_numpy()].reset_index(drop=True)
-    return schema.OP_STEPS.conform(pd.concat([names, rows], axis=1).assign(host=host))
-
-
-def wall_times_by_op(ops: pd.DataFrame, wall: pd.DataFrame) -> pd.DataFrame:
-    """The wall times of a host by op, from its tables `op_parts` and `op_wall`: host_or_device, op_type, op_name, step,
-    step_part (its name), stage (the tf.data iterator that the op worked for, empty for none), wall_time_us."""
-    names = ops[OP].iloc[wall["part"]].reset_index(drop=True)
-    stages = pd.Series([*ops["op_name"], ""], dtype="str")
+def wall_times(names: pd.DataFrame, wall: pd.DataFrame, **others: npt.NDArray[Any]) -> pd.DataFrame:
+    """The names, the step, the name of its part, other columns, and the wall time of each row of `op_wall` or
+    `annotation_wall`."""
     step_parts = np.array([*schema.STEP_PARTS, ""], np.object_)
-    return names.assign(
+    return names.reset_index(drop=True).assign(
         step=wall["step"].to_numpy(),
         step_part=pd.Series(step_parts[wall["step_part"]], dtype="str"),
-        stage=stages.iloc[wall["stage"]].to_numpy(),
-        wall_time_us=wall["wall_time_ps"].to_numpy() / PS_PER_US,
-    )
-
-
-def wall_times_by_annotation(annotations: pd.DataFrame, wall: pd.DataFrame) -> pd.DataFrame:
-    """The wall times of a host by annotation, from its tables `host_annotations` and `annotation_wall`: kind, name,
-    step, step_part (its name), wall_time_us; step `NO_STEP` and part "" between the steps."""
-    names = annotations[["kind", "name"]].iloc[wall["annotation"]].reset_index(drop=True)
-    step_parts = np.array([*schema.STEP_PARTS, ""], np.object_)
-    return names.assign(
-        step=wall["step"].to_numpy(),
-        step_part=pd.Series(step_parts[wall["step_part"]], dtype="str"),
+        **others,
         wall_time_us=wall["wall_time_ps"].to_numpy() / PS_PER_US,
     )
 
@@ -165,32 +204,17 @@ def op_cells(times: OpTimes, host: str) -> StepCells:
     return StepCells(times.parts.ops.iloc[present].reset_index(drop=True).assign(host=host), cells)
 
 
-def with_costs(op_stats: pd.DataFrame, hlo_ops: pd.DataFrame) -> pd.DataFrame:
-    """`op_stats` with the columns `flops`, `bytes_accessed`, `flops_per_s`, `bandwidth_bytes_per_s`,
-    `operational_intensity` and `bound_by` of `schema.OP_STATS`.
-
-    `hlo_ops` has the columns of `schema.HLO_OPS` and `host_or_device`: where its instructions ran. An op's figures are
-    known where its instructions took all of its time, and are known of each of them.
-    """
+def _with_costs(op_stats: pd.DataFrame, hlo_ops: pd.DataFrame) -> pd.DataFrame:
+    """`op_stats` with the columns `_NUMBERS` and `bound_by`: known where an op's instructions took all of its time, and
+    theirs are known. `hlo_ops` has the columns of `schema.HLO_OPS` and `host_or_device`: where they ran."""
     found = op_stats[_OP].merge(_by_op(hlo_ops), on=_OP, how="left").set_axis(op_stats.index)
     is_whole = np.isclose(found["total_time_us"], op_stats["total_time_us"], rtol=_SAME_TIME, atol=0.0)
     numbers = {name: found[name].where(is_whole) for name in _NUMBERS}
     return op_stats.assign(**numbers, bound_by=found["bound_by"].where(is_whole, ""))
 
 
-def unknown_costs(rows: int) -> dict[str, Any]:
-    """The columns that `with_costs` adds, where no program is known."""
-    return dict.fromkeys(_NUMBERS, np.full(rows, np.nan)) | {"bound_by": repeated([""], [rows])}
-
-
-_NUMBERS = ["flops", "bytes_accessed", "flops_per_s", "bandwidth_bytes_per_s", "operational_intensity"]
-
-
 def _by_op(hlo_ops: pd.DataFrame) -> pd.DataFrame:
-    """Columns `_OP`, `total_time_us`, `_NUMBERS` and `bound_by`: one row per op.
-
-    An instruction without an op is an op of its own name, as in `op_stats`.
-    """
+    """Columns `_OP`, `total_time_us`, `_NUMBERS` and `bound_by`; an instruction without an op is one of its name."""
     op_name = hlo_ops["op_name"].str.partition(":")[0]
     has_rate = hlo_ops["flops_per_s"].notna() | (hlo_ops["total_time_us"] == 0)
     moves = hlo_ops["bandwidth_bytes_per_s"].notna() | (hlo_ops["total_time_us"] == 0)

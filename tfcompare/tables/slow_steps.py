@@ -12,7 +12,7 @@ import pandas as pd
 
 from tfcompare import schema
 from tfcompare.schema.arrays import Bools, Floats
-from tfcompare.tables.step_times import common_step_ids, on_slowest_host, run_steps
+from tfcompare.tables.step_times import are_on_all_hosts, common_step_ids, on_slowest_host, run_steps
 
 SLOW_RATIO = 1.5
 """A slow step takes more than this many times the median …"""
@@ -67,7 +67,8 @@ def slow_steps_frame(every: pd.DataFrame, shares_of: Callable[[str], pd.DataFram
     of known time.
 
     `every` is the table of the steps of all its hosts, or of one; `shares_of` returns the wall times of the ops of a
-    host, as `Run.op_shares` does. Of several hosts, the extra time is that of the host with most of the slow steps.
+    host, as `RunTables.op_shares` does. Of several hosts, the extra time is that of the host with most of the slow
+    steps.
     """
     steps = on_slowest_host(every)
     included = steps["included"].to_numpy(np.bool_) & steps["duration_us"].notna().to_numpy()
@@ -77,11 +78,13 @@ def slow_steps_frame(every: pd.DataFrame, shares_of: Callable[[str], pd.DataFram
     slow = slow_included(times, included)
     usual, stray = included & ~slow, steps["stray"].to_numpy(np.bool_)
     extra, of_stray = (_extra(every, shares_of, steps[chosen], steps[usual]) for chosen in (slow, stray))
+    distances = np.diff(np.flatnonzero(slow))
+    period = int(np.median(distances)) if slow.sum() >= _FEWEST_OF_A_PERIOD else None
     row = {
         "host": host,
         "steps": int(included.sum()),
         "slow_steps": int(slow.sum()),
-        "every": _period(np.flatnonzero(slow)),
+        "every": period if period is not None and (distances == period).mean() >= _REGULAR else None,
         "slow_step_us": times[slow].mean() if slow.any() else math.nan,
         "usual_step_us": times[usual].mean(),
         "slow_share": times[slow].sum() / times[included].sum() if times[included].any() else math.nan,
@@ -98,15 +101,6 @@ def slow_steps_frame(every: pd.DataFrame, shares_of: Callable[[str], pd.DataFram
         "stray_op_share": of_stray.op_share,
     }
     return schema.SLOW_STEPS.conform(pd.DataFrame([row]))
-
-
-def _period(positions: npt.NDArray[np.int64]) -> int | None:
-    """n if each n-th step is slow; None if slow steps are irregular or fewer than `_FEWEST_OF_A_PERIOD`."""
-    if len(positions) < _FEWEST_OF_A_PERIOD:
-        return None
-    distances = np.diff(positions)
-    usual = int(np.median(distances))
-    return usual if (distances == usual).mean() >= _REGULAR else None
 
 
 def _extra(
@@ -143,11 +137,12 @@ def _op_means(shares: pd.DataFrame, steps: pd.Series) -> pd.Series:
 
 
 def with_stray(steps: pd.DataFrame, *, is_excluded: bool) -> pd.DataFrame:
-    """The steps of all hosts of a run with its stray in the column `stray`, and without it in `included` if
-    `is_excluded`.
+    """The steps of all hosts of a run, of which those that are not on every host are not included, with its stray in
+    the column `stray`, and without it in `included` if `is_excluded`.
 
     It is looked for among the run's included steps, each as long as on its slowest host.
     """
+    steps = steps.assign(included=steps["included"] & are_on_all_hosts(steps))
     of_run = run_steps(steps)
     included = of_run["included"].to_numpy(np.bool_)
     times = of_run["duration_us"].to_numpy(np.float64)[included]

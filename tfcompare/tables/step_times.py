@@ -1,16 +1,18 @@
-"""Step times of all hosts as arrays, one cell a host and step."""
+"""Step times: the steps of a run and of its hosts, what ran in each, and the time between steps."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from tfcompare.schema.arrays import Floats
 from tfcompare.tables.frames import frame_bytes
 
+_US_PER_S = 1e6
 _FEW_STEPS = 9  # fewer are not judged
 _COLUMNS = ["step", "duration_us", "included", "stray"]
 _BYTES_OF_NUMBER = 8
@@ -22,33 +24,19 @@ def run_steps(steps: pd.DataFrame) -> pd.DataFrame:
     Where the time of any host is unknown, that of the step is.
 
     `steps` has the columns of `schema.STEPS`. Steps of several hosts are matched by `common_step_ids`, and are in the
-    order of their starts on one axis: captures of hosts begin at different steps. A step is included if every host that
-    has it includes it.
+    order of their starts, counted from the median start of those that all hosts have: captures of hosts begin at
+    different steps. A step is included if every host that has it includes it.
     """
-    if steps.empty:
-        return pd.DataFrame(
-            {
-                "step": pd.Series(dtype="int64"),
-                "duration_us": pd.Series(dtype="float64"),
-                "included": pd.Series(dtype="bool"),
-                "stray": pd.Series(dtype="bool"),
-            }
-        )
-    if steps["host"].nunique() == 1:
+    hosts = steps["host"].nunique()
+    if hosts < 2:
         order = np.lexsort((steps["step"].to_numpy(), steps["start_us"].to_numpy()))
         return pd.DataFrame({name: steps[name].to_numpy()[order] for name in _COLUMNS})
     ids = common_step_ids(steps).rename("step")
-    of_run = (
-        steps.assign(start_us=_on_one_axis(steps, ids), is_lost=steps["duration_us"].isna())
-        .groupby(ids)
-        .agg(
-            duration_us=("duration_us", "max"),
-            is_lost=("is_lost", "any"),
-            included=("included", "all"),
-            stray=("stray", "any"),
-            start_us=("start_us", "median"),
-        )
-    )
+    on_all = ids.groupby(ids).transform("size") == hosts
+    origin = steps["start_us"].where(on_all).groupby(steps["host"]).transform("median")
+    rows = steps.assign(start_us=steps["start_us"] - origin, is_lost=steps["duration_us"].isna()).groupby(ids)
+    how = {"duration_us": "max", "is_lost": "any", "included": "all", "stray": "any", "start_us": "median"}
+    of_run = rows.agg(how)
     of_run["duration_us"] = of_run["duration_us"].mask(of_run["is_lost"])
     return of_run.sort_values("start_us", kind="stable").reset_index()[_COLUMNS]
 
@@ -66,13 +54,6 @@ def are_on_all_hosts(steps: pd.DataFrame) -> pd.Series:
     is_common = ids.groupby(ids).transform("size") == hosts
     few = min(_FEW_STEPS, steps.groupby("host").size().max() / 2)
     return is_common | (is_common.sum() / hosts < few)
-
-
-def _on_one_axis(steps: pd.DataFrame, ids: pd.Series) -> pd.Series:
-    """The start of each step, counted from the median start of the steps that all hosts have; `ids` are the steps'."""
-    on_all = ids.groupby(ids).transform("size") == steps["host"].nunique()
-    middle = steps["start_us"].where(on_all).groupby(steps["host"]).transform("median")
-    return steps["start_us"] - middle
 
 
 def on_slowest_host(steps: pd.DataFrame) -> pd.DataFrame:
@@ -128,7 +109,7 @@ def position_of(steps: pd.DataFrame, step: int, host: str | None = None) -> int:
     return int(positions_in_run(steps)[ids == step].iloc[0])
 
 
-def host_starts_and_end(steps: pd.DataFrame) -> tuple[npt.NDArray[np.float64], float]:
+def host_starts_and_end(steps: pd.DataFrame) -> tuple[Floats, float]:
     """The start of each step and the end of the last, in µs: of the host span if known, as of what the host does.
 
     `steps` are those of one host.
@@ -177,3 +158,65 @@ class StepCells:
         """Keys and cells joined into one frame."""
         keys = self.keys.iloc[self.cells["row"].to_numpy()].reset_index(drop=True)
         return pd.concat([keys, self.cells.drop(columns="row").reset_index(drop=True)], axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class Window:
+    """The steps of one host from the start of the first to that of the last, excluded ones too, or a chosen kind.
+
+    `periods_us` has an element for each step but the last: from its start to that of the next; the other arrays have
+    one for each of these whose time is known. `timed_us`: its period. `gaps_us`: how much of that is in no step.
+    `overlaps_us`: how long the step goes on after the start of the next.
+    """
+
+    periods_us: Floats
+    timed_us: Floats
+    gaps_us: Floats
+    overlaps_us: Floats
+
+    def per(self, iterations: int) -> Window:
+        """With times per iteration, of which each step has so many."""
+        times = self.periods_us, self.timed_us, self.gaps_us, self.overlaps_us
+        return self if iterations == 1 else Window(*(of / iterations for of in times))
+
+    @property
+    def period_us(self) -> float:
+        """The mean time from step to step."""
+        return float(self.periods_us.mean())
+
+    @property
+    def between_us(self) -> float:
+        """Time between steps, per step; NaN without any step of known time."""
+        return float(self.gaps_us.mean()) if len(self.gaps_us) else math.nan
+
+    @property
+    def share(self) -> float:
+        """The share of the window that is in no step."""
+        whole = float(self.timed_us.sum())
+        return float(self.gaps_us.sum()) / whole if whole > 0 else math.nan
+
+    @property
+    def overlap_us(self) -> float:
+        """How long a step goes on after the start of the next, on average."""
+        return float(self.overlaps_us.mean()) if len(self.overlaps_us) else math.nan
+
+    @property
+    def steps_per_s(self) -> float:
+        """The throughput in the window, in steps per second."""
+        return _US_PER_S / self.period_us if self.period_us > 0 else math.nan
+
+
+def window(steps: pd.DataFrame, is_chosen: pd.Series | None = None) -> Window | None:
+    """The window of the steps of one host (columns `start_us`, `duration_us`), or of the chosen ones; None for fewer
+    than two."""
+    if len(steps) < 2 or (is_chosen is not None and is_chosen.sum() < 2):
+        return None
+    in_time = steps.sort_values("start_us", kind="stable")
+    start = in_time["start_us"].to_numpy(np.float64)
+    end = start + in_time["duration_us"].to_numpy(np.float64)
+    periods = np.diff(start)
+    gaps = np.maximum(start[1:] - np.fmax.accumulate(end)[:-1], 0.0)
+    overlaps = np.maximum(end[:-1] - start[1:], 0.0)
+    chosen = np.ones(len(periods), np.bool_) if is_chosen is None else is_chosen.loc[in_time.index].to_numpy()[:-1]
+    timed = chosen & ~np.isnan(end[:-1])
+    return Window(periods[chosen], periods[timed], gaps[timed], overlaps[timed])

@@ -34,4 +34,4 @@ def stand_ins(pair: Pair) -> str:
 
 
 def _has_devices(side: Side) -> bool:
-    return side.run.has_recorded_devices(side.host)
+    return side.run.tables.has_recorded_devices(side.host)

@@ -14,7 +14,7 @@ from tests.tf_data_runs import execution
 from tfcompare import schema
 from tfcompare.compare.tf_data.tf_data_bottleneck import analyse
 from tfcompare.frames.ops.op_names import DATASET
-from tfcompare.tables.step_windows import window
+from tfcompare.tables.step_times import window
 from tfcompare.views.advice import Facts
 from tfcompare.views.advice.facts import Gap, busy_threads, cores_of
 from tfcompare.views.input.figures import input_wait, wait_by_calls

@@ -12,7 +12,7 @@ import pytest
 from tests.laws import mostly_thorough
 from tests.profiles import EACH_KIND, loaded_run
 from tests.views.advice.advice_facts import NAIVE, facts, kernels, memory, ops
-from tfcompare.tables.straggler import steps_of_straggler
+from tfcompare.tables.hosts import steps_of_straggler
 from tfcompare.views.advice import Facts, Findings, advise, advise_on, facts_of, input_rules
 from tfcompare.views.advice.model import Found
 

@@ -84,7 +84,7 @@ def test_the_slow_worker_of_the_sample_arrives_last_and_nobody_of_the_balanced_o
 
 
 def assert_that_they_are_those_of_the_timeline(run: Run, host: str) -> int:
-    read, spans = run.host_table("collectives", host=host), first_collectives(run.timeline(host)[1])
+    read, spans = run.tables.host_table("collectives", host=host), first_collectives(run.tables.timeline(host)[1])
     spans = spans[spans["step"] >= 0].sort_values("step")
     assert (read["step"].tolist(), read["name"].tolist()) == (spans["step"].tolist(), spans["name"].tolist())
     start_us = read["start_ps"] / PS_PER_US
@@ -110,4 +110,4 @@ def test_of_collectives_on_threads_and_devices_the_first_counts() -> None:
         )
     )
     assert_that_they_are_those_of_the_timeline(run, "a")
-    assert run.host_table("collectives")["name"].tolist()[0] == "sum"
+    assert run.tables.host_table("collectives")["name"].tolist()[0] == "sum"

@@ -13,7 +13,7 @@ from tests.profiles import compared_runs, loaded_run
 from tests.xspace_builder import Event, event, line, meta, plane, space
 from tfcompare.compare.pairs import pair_with
 from tfcompare.run import Run
-from tfcompare.tables.straggler import straggler
+from tfcompare.tables.hosts import straggler
 from tfcompare.views.hosts import figures as hosts
 from tfcompare.views.hosts import figures as slowest_host
 from tfcompare.views.hosts.words import host_sentence, verdict_sentence

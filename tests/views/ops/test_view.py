@@ -96,7 +96,7 @@ def test_an_op_opens_with_its_verdict_numbers_and_steps(pair: Pair, diff: pd.Dat
     facts = of_kind(details.blocks, Facts)[-1]
     cells = {label: dict(zip(facts.header[1:], values, strict=True)) for label, *values in facts.rows}
     assert cells["Self time per step"]["Candidate"] == format_time_us(row[f"{TIME}_candidate"])
-    ops = op_table(loaded_run("filters_512_128").in_steps("op_stats"), idle=False).set_index("op_name")
+    ops = op_table(loaded_run("filters_512_128").tables.in_steps("op_stats"), idle=False).set_index("op_name")
     assert cells["Share of self time"]["Baseline"] == format_percent(ops["host_self_share"][row["op_name"]])
     assert any("Self time in every step" in title for title in titles(details.blocks))
     assert opened(table(pair), "Host:Nothing:at/all") is None

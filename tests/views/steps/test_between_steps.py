@@ -16,7 +16,7 @@ from tfcompare.compare.pairs import pair_with, pairs_of
 from tfcompare.compare.side import window_of
 from tfcompare.comparison import compare
 from tfcompare.run import Run
-from tfcompare.tables.step_windows import Window, window
+from tfcompare.tables.step_times import Window, window
 from tfcompare.views import answer
 from tfcompare.views.steps.figures import window_figures
 from tfcompare.views.steps.words import time_between_steps

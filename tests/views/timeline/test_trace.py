@@ -65,7 +65,7 @@ def test_two_runs_have_processes_of_their_own_and_lose_nothing() -> None:
     for run in runs:
         of_run = {pid for pid, name in names.items() if name.startswith(f"{run.name} · ")}
         shown = [span for span in spans(events) if span["pid"] in of_run]
-        _, expected = run.timeline(run.host_names[0])
+        _, expected = run.tables.timeline(run.host_names[0])
         assert len(shown) == len(expected)
         assert sum(span["dur"] for span in shown) * 1_000_000 == int(expected["duration_ps"].sum())
 

@@ -248,7 +248,7 @@ def _launches(pair: Pair, side: Side, position: int) -> float:
     """The launches in included steps, of all devices or of each; NaN without kernels."""
     run, host, kinds = side.runs[position], side.hosts[position], pair.common_kinds
     name = KERNEL_STATS.name
-    kernels = run.in_steps(name, host=host) if kinds is None else kinds.in_steps(KERNEL_STATS, run, host)
+    kernels = run.tables.in_steps(name, host=host) if kinds is None else kinds.in_steps(KERNEL_STATS, run, host)
     shares = pair.shares(name, kernels, side, position)
     return float((kernels["occurrences"] * shares).sum()) if len(kernels) else math.nan
 
@@ -308,7 +308,7 @@ def _in_main_kind(
 def _why_unrecorded(side: Side) -> str:
     """Why a side has no record of what ran on devices; empty if it has."""
     captures = zip(side.runs, side.hosts, strict=True)
-    return next((run.why_untimed for run, host in captures if not run.has_recorded_devices(host)), "")
+    return next((run.why_untimed for run, host in captures if not run.tables.has_recorded_devices(host)), "")
 
 
 def _matching(keys: pd.DataFrame, names: tuple[str, ...], pattern: str) -> npt.NDArray[np.bool_]:

@@ -272,7 +272,7 @@ def step_choices(slot: DeltaGenerator, selection: Selection, runs: Sequence[Run]
     if selection.step_range is not None or any(has_steps):
         shown = showing("steps", selection.step_range or "", lambda steps: _change(step_range=steps.strip() or None))
         slot.text_input("Steps", placeholder="all, or a range such as 5:25", help=_RANGE_HELP, **shown)
-    kinds = [run.step_kinds for run in runs]
+    kinds = [run.tables.kinds.counts for run in runs]
     if selection.step_kind is not None or any(len(one) > 1 for one in kinds):
         offered = dict.fromkeys(["", *(kind for one in kinds for kind in one), selection.step_kind or ""])
         shown = showing("step_kind", selection.step_kind or "", lambda kind: _change(step_kind=kind or None))

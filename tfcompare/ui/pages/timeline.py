@@ -176,8 +176,8 @@ def choose_steps(pair: Pair, options: Options) -> None:
     if offered:
         with st.container(horizontal=True, wrap=False, width="content", gap="xsmall"):
             for side, which, by in (("left", "Previous", -1), ("right", "Next", 1)):
-                icon, args = f":material/chevron_{side}:", (every, compared, by)
-                st.button("", icon=icon, help=f"{which} step", on_click=_move, args=args)
+                icon = f":material/chevron_{side}:"
+                st.button("", icon=icon, help=f"{which} step", on_click=_move, args=(every, compared, by))
             st.button("Longest", help="The longest step of each run", on_click=_longest, args=(every,))
 
 

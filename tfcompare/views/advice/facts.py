@@ -17,8 +17,8 @@ from tfcompare.compare.utilization import instructions_in_steps
 from tfcompare.frames.ops.op_names import DATASET
 from tfcompare.schema import DEVICE, HOST, IDLE, SPARSE_CORE, STEP_PARTS
 from tfcompare.schema.kernels import MEMORY_SET
-from tfcompare.tables.step_windows import Window
-from tfcompare.tables.straggler import steps_of_straggler
+from tfcompare.tables.hosts import steps_of_straggler
+from tfcompare.tables.step_times import Window
 from tfcompare.units import share_of
 from tfcompare.views.advice.model import WORTH_IT, Figure
 from tfcompare.views.input.figures import InputWait, wait_of
@@ -201,14 +201,14 @@ def facts_of(run: Run, host: str | None = None) -> Facts:
     idle = op_stats[op_stats["op_type"] == IDLE].set_index("host_or_device")["self_time_us"]
     analysis = analyse(table("tf_data_pipelines"), iterators)
     count = run.info.step_count if host is None else len(table("steps")) or run.info.step_count
-    parts = run.host_table("device_steps", host=None if counted.empty else str(counted["host"].iloc[0]))
+    parts = run.tables.host_table("device_steps", host=None if counted.empty else str(counted["host"].iloc[0]))
     means = parts.loc[parts["step"].isin(counted["step"]), list(STEP_PARTS)].mean()
     return Facts(
         info=run.info,
         steps=counted,
         device_parts={str(part): float(us) for part, us in means.items()},
         step_count=max(count, 1) if run.info.has_steps else 1,
-        recorded_steps=run.recorded_steps(host),
+        recorded_steps=run.tables.recorded_steps(host),
         wait=wait_of(run, host),
         pipeline=None if analysis is None or analysis.feeds_device_only else analysis,
         host_steps=host_steps(run, str(steps["host"].iloc[0])) if run.info.has_steps and len(steps) else None,
@@ -253,7 +253,7 @@ def busy_threads(ops: pd.DataFrame, duration_us: float, hosts: int) -> float:
 
 def _device_times(run: Run, host: str | None) -> dict[str, float]:
     """The time of all ops on each device that ran any."""
-    parts, cells = run.host_table("op_parts", host=host), run.host_table("op_totals", host=host)
+    parts, cells = run.tables.host_table("op_parts", host=host), run.tables.host_table("op_totals", host=host)
     device = parts["device"].where(parts["host_or_device"] == DEVICE).to_numpy()[cells["part"]]
     times = (cells["self_time_ps"].groupby(device).sum() / PS_PER_US).to_dict()
     return {device: times[device] for device in run.devices if device in times}

@@ -146,8 +146,8 @@ def _compared(rows: pd.DataFrame, name: str) -> list[str]:
 
 
 def _shares(run: Run, rows: pd.DataFrame, host: str, parts: tuple[str, ...]) -> pd.DataFrame:
-    """The rows of `Run.op_shares` in these parts of the included steps."""
-    shares = run.op_shares(host)
+    """The rows of `RunTables.op_shares` in these parts of the included steps."""
+    shares = run.tables.op_shares(host)
     return shares[shares["step_part"].isin(parts) & shares["step"].isin(_included(rows, host))]
 
 

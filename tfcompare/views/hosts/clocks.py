@@ -104,7 +104,7 @@ def clocks(run: Run) -> Clocks | None:
     if len(run.hosts) < 2 or steps.empty:
         return None
     chosen = set(by_skew(matrix(steps_by(run, "host"), "busy_us"))[:MOST_HOSTS])
-    rows = run.host_table("collectives")
+    rows = run.tables.host_table("collectives")
     rows = rows[rows["host"].isin(chosen)]
     if len(chosen) < 2 or rows["host"].nunique() < len(chosen):
         return None

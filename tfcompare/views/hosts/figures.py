@@ -3,7 +3,7 @@
 In synchronous training all hosts' steps end together, because the others wait for the slowest in a collective. The
 slowest host is therefore the one with the longest busy time: the step without collectives and device waits.
 
-`tables/straggler.py` answers a smaller question, whose steps stand for the run: the host with the largest mean, with
+`tables/hosts.py` answers a smaller question, whose steps stand for the run: the host with the largest mean, with
 no test. Here the usual step counts, relative to the same step of the others, and a test says whether that is chance.
 """
 

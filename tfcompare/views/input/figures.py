@@ -20,7 +20,7 @@ from tfcompare.compare.stats.verdict import UNTESTED, Verdict
 from tfcompare.frames.planes import HOST_PLANE
 from tfcompare.frames.steps.steps import XLA_MODULE
 from tfcompare.schema import SIDES, UNEXPLAINED_PARTS
-from tfcompare.tables.straggler import steps_of_straggler
+from tfcompare.tables.hosts import steps_of_straggler
 from tfcompare.text import capitalized
 from tfcompare.units import format_percent, format_time_us
 from tfcompare.views.hosts.figures import steps_by

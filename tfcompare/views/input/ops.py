@@ -126,7 +126,7 @@ def _in_steps(pair: Pair, row: pd.Series, role: str) -> pd.DataFrame:
         host = host_counterparts(pair.baseline.host_names, run.host_names).get(host, host)
     name = str(row["op_name_candidate"] if role == "candidate" else row["op_name"])
     single = pd.DataFrame([{"host_or_device": schema.HOST, "op_name": name}])
-    return step_series.op_by_step(run.step_cells("op_stats", host=host), step_series.steps_of(run, host), single)
+    return step_series.op_by_step(run.tables.step_cells("op_stats", host=host), step_series.steps_of(run, host), single)
 
 
 def with_shares(diff: pd.DataFrame) -> pd.DataFrame:

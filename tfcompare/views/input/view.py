@@ -17,7 +17,7 @@ from tfcompare.compare.step_time_verdict import step_marker_call
 from tfcompare.compare.tf_data.call_verdicts import CallVerdict
 from tfcompare.schema import SIDES
 from tfcompare.schema.input import INPUT_CATEGORIES
-from tfcompare.tables.straggler import steps_of_straggler
+from tfcompare.tables.hosts import steps_of_straggler
 from tfcompare.text import as_code, as_markdown, capitalized
 from tfcompare.units import MISSING, format_percent, format_time_us
 from tfcompare.views.advice import input_advice as input_category_advice

@@ -170,7 +170,7 @@ def _why_missing(runs: Sequence[Run]) -> str:
     reasons, names = [], dict[str, list[str]]()
     for run in runs:
         device = run.info.device_type if run.info.device_type in _WHY_MISSING else "CPU"
-        if run.has_recorded_devices():
+        if run.tables.has_recorded_devices():
             names.setdefault(device, []).append(as_code(run.name))
         else:
             reasons.append(f"{as_code(run.name)}: {run.why_untimed}.")

@@ -14,7 +14,7 @@ from tfcompare.frames.memory_events import MemoryEvents
 from tfcompare.run import Run
 from tfcompare.schema.arrays import Floats, Int64
 from tfcompare.tables.memory_timeline import memory_timeline
-from tfcompare.tables.step_programs import of_main_kind
+from tfcompare.tables.step_kinds import of_main_kind
 from tfcompare.tables.step_times import host_starts_and_end
 from tfcompare.xspace.space import PS_PER_US
 
@@ -80,7 +80,7 @@ def typical_step(run: Run, memory: Memory, level: Level, slices: int = SLICES) -
     values = np.asarray(getattr(events, level)[own], dtype=np.float64)
     known = np.isfinite(values)
     steps = run.table("steps", host=memory.host)
-    start, length = _spans(steps, of_main_kind(steps, run.kind_of_rows(steps)))
+    start, length = _spans(steps, of_main_kind(steps, run.tables.kinds.by_row(steps)))
     time_us = events.time_ps[own][known] / PS_PER_US
     levels = _by_slice(time_us, values[known], start, length, slices, lowest=level == "free_bytes")
     levels = levels[np.isfinite(levels).any(axis=1)]
@@ -168,7 +168,7 @@ def step_positions(time_us: Floats, steps: pd.DataFrame) -> Floats:
 
 def timeline_parts(run: Run, host: str | None = None) -> Iterator[pd.DataFrame]:
     """Yields the table `memory_timeline` of one host or all in parts, so that it is never in memory as a whole."""
-    for name, events in run.memory_events(host=host):
+    for name, events in run.tables.memory_events(host=host):
         for first in range(0, len(events), PART_ROWS):
             yield memory_timeline(events, name, np.arange(first, min(first + PART_ROWS, len(events))))
 
@@ -177,11 +177,11 @@ def event_count(run: Run, host: str | None = None, memory_id: str | None = None)
     """The number of events on one host or all, of one memory or all."""
     counts = [
         np.diff(events.first)[[memory_id in (None, name) for name in events.memory_ids]].sum()
-        for _, events in run.memory_events(host=host)
+        for _, events in run.tables.memory_events(host=host)
     ]
     return int(sum(counts))
 
 
 def _events(run: Run, host: str) -> MemoryEvents:
-    ((_, events),) = run.memory_events(host=host)
+    ((_, events),) = run.tables.memory_events(host=host)
     return events

@@ -162,7 +162,7 @@ def _of(table: pd.DataFrame, memory: Memory | None) -> pd.DataFrame:
 
 def op_at_peak(run: Run, memory: Memory) -> str:
     """The op whose allocation made the peak of a memory; empty where the profile names none."""
-    ((_, events),) = run.memory_events(host=memory.host)
+    ((_, events),) = run.tables.memory_events(host=memory.host)
     peak = int(events.peaks()[events.memory_ids.index(memory.memory_id)])
     return events.op_name.labels[int(events.op_name.code[peak])]
 

@@ -240,7 +240,7 @@ def outside_of_steps(pair: Pair, name: str = "op_stats") -> str:
         return ""
     metric, outside_us = schema.table(name).headline, []
     for side in pair.sides:
-        tables = (without_idle(of(name, host=side.host)) for of in (side.run.table, side.run.in_steps))
+        tables = (without_idle(of(name, host=side.host)) for of in (side.run.table, side.run.tables.in_steps))
         whole, inside = (float((rows[metric] * pair.shares(name, rows, side, 0)).sum()) for rows in tables)
         outside_us.append(max(whole - inside, 0.0))
     ours, theirs = outside_us

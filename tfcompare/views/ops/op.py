@@ -202,7 +202,7 @@ def _in_steps(pair: Pair, row: pd.Series) -> Any:
         if row["status"] == LACKING[role] or not has_step_times(run):
             frames.append(of_run.iloc[:0].assign(self_time_us=0.0))
         else:
-            cells = run.step_cells("op_stats", host=pair.host_of(run))
+            cells = run.tables.step_cells("op_stats", host=pair.host_of(run))
             frames.append(step_series.op_by_step(cells, of_run, single_ops(row.to_frame().T, role)))
     return in_steps(pair, str(row["op_name"]), frames)
 

@@ -17,7 +17,7 @@ from tfcompare.errors import TfcompareError
 from tfcompare.frames.profile_reader import OnProgress
 from tfcompare.run import Run, load
 from tfcompare.sources.logdir import FoundRun
-from tfcompare.tables.straggler import steps_of_straggler
+from tfcompare.tables.hosts import steps_of_straggler
 from tfcompare.views.series import figures as tool
 from tfcompare.views.series.figures import THROUGHPUT, Metric, Opener, label_of
 
@@ -146,7 +146,7 @@ class Series:
         runs = {run.id: run for run in self.runs[-FAMILY_RUNS:]}
 
         def self_times(run: Run) -> tuple[pd.Series, str]:
-            times = without_idle(run.in_steps("op_stats")).groupby(_OP)["self_time_us"].sum()
+            times = without_idle(run.tables.in_steps("op_stats")).groupby(_OP)["self_time_us"].sum()
             return times / run.info.steps_included, tool.device_of_read(run)
 
         read = self._read(list(runs.values()), self_times)
@@ -185,7 +185,7 @@ def wall_times_us(run: Run, of_periods: bool = False) -> pd.Series:
     what steps of the run take longer than the straggler's; `of_periods`: with the mean time between steps, too."""
     steps = steps_of_straggler(run.table("steps"))
     steps = steps[steps["included"].astype(bool)]
-    shares = run.op_shares(str(steps["host"].iloc[0]))
+    shares = run.tables.op_shares(str(steps["host"].iloc[0]))
     shares = shares[shares["step"].isin(steps["step"])]
     times = shares.groupby(_OP, observed=True)["wall_time_us"].sum() / len(steps)
     step_us = float(steps["duration_us"].mean())

@@ -28,7 +28,7 @@ from tfcompare.sources.logdir import FoundRun
 from tfcompare.sources.logdir.metadata import COMMIT
 from tfcompare.sources.programs import device_of, device_words
 from tfcompare.store.version import SUMMARY, versions
-from tfcompare.tables.straggler import steps_of_straggler
+from tfcompare.tables.hosts import steps_of_straggler
 from tfcompare.views.candidates.figures import peak_bytes
 from tfcompare.views.run_listing import device_text
 from tfcompare.views.steps.figures import steps_per_s
@@ -241,8 +241,8 @@ def measured(run: Run, metric: Metric) -> Value:
         return _estimated(StepsOf.of(steps_of_straggler(run.table("steps"))).times(metric.pattern))
     if metric.kind == KERNEL:
         chosen, cells = (
-            _matching(run.host_table("kernel_stats")["kernel_name"], metric.pattern),
-            run.host_table("kernel_cells"),
+            _matching(run.tables.host_table("kernel_stats")["kernel_name"], metric.pattern),
+            run.tables.host_table("kernel_cells"),
         )
         own = cells[chosen[cells["row"].to_numpy()]]
         found = _by_step(steps.numbers, own["step"], own["time_us"])
@@ -263,11 +263,11 @@ def _estimated(times: Times) -> Value:
 
 def _op_times(run: Run, pattern: str, steps: npt.NDArray[np.int64]) -> Floats | None:
     """The self time of the matching ops in each step, of all hosts and devices; None if there are none."""
-    parts = run.host_table("op_parts")
+    parts = run.tables.host_table("op_parts")
     chosen = _matching(parts["op_name"], pattern) | _matching(parts["op_type"], pattern)
     if not chosen.any():
         return None
-    cells = run.host_table("op_cells")
+    cells = run.tables.host_table("op_cells")
     own = cells[chosen[cells["part"].to_numpy()]]
     return _by_step(steps, own["step"], own["self_time_ps"] / _PS_PER_US)
 

@@ -25,9 +25,8 @@ from tfcompare.frames.ops.op_names import DATASET
 from tfcompare.frames.ops.op_parts import NO_STEP
 from tfcompare.schema import DEVICE, HOST, IDLE, STEP_PARTS, STEP_PRECISIONS
 from tfcompare.schema.arrays import Floats
-from tfcompare.tables.step_times import StepCells
-from tfcompare.tables.step_windows import Window
-from tfcompare.tables.straggler import steps_of_straggler
+from tfcompare.tables.hosts import steps_of_straggler
+from tfcompare.tables.step_times import StepCells, Window
 from tfcompare.text import as_code
 from tfcompare.views.key_figures import KeyFigure, Unit, better_by
 
@@ -63,10 +62,10 @@ _NAME_LETTERS = 80
 class HostSteps:
     """The mean step of one host of a run.
 
-    `steps`: the included steps with their parts, one row per step; `shares`: the result of `Run.op_shares` for these
-    steps; `launches`: kernels per included step, and copies per step, over all recorded steps; `around`: the result of
-    `Run.annotation_shares` for these steps; `between` the same per step, between the steps. Of several captures, the
-    column `capture` of the steps counts them from 0, and shares are weighed so that each capture counts the same.
+    `steps`: the included steps with their parts, one row per step; `shares`: their `RunTables.op_shares`; `launches`:
+    kernels per included step, and copies per step, over all recorded steps; `around`: `RunTables.annotation_shares` of
+    these steps; `between` the same per step, between the steps. Of several captures, the column `capture` of the steps
+    counts them from 0, and shares are weighed so that each capture counts the same.
     """
 
     steps: pd.DataFrame
@@ -163,13 +162,13 @@ def eager_share(run: Run, host: str | None = None) -> float:
 def host_steps(run: Run, host: str) -> HostSteps:
     """The average step of one host of a run."""
     included = _included(run, host)
-    every = run.annotation_shares(host)
-    shares, around = (one[one["step"].isin(included["step"])] for one in (run.op_shares(host), every))
+    every = run.tables.annotation_shares(host)
+    shares, around = (one[one["step"].isin(included["step"])] for one in (run.tables.op_shares(host), every))
     count = max(len(run.table("steps", host=host)) - 1, 1)  # from the first step to the start of the last
     between = every[every["step"] == NO_STEP]
     between = between.assign(wall_time_us=between["wall_time_us"] / count)
-    kernels = run.in_steps("kernel_stats", host=host)["occurrences"].sum() / max(len(included), 1)
-    copies = run.table("copies", host=host)["occurrences"].sum() / run.recorded_steps(host)
+    kernels = run.tables.in_steps("kernel_stats", host=host)["occurrences"].sum() / max(len(included), 1)
+    copies = run.table("copies", host=host)["occurrences"].sum() / run.tables.recorded_steps(host)
     return HostSteps(included, shares, float(kernels + copies), around, between)
 
 

@@ -11,8 +11,7 @@ import pandas as pd
 from tfcompare.compare.pair import Pair
 from tfcompare.compare.step_kinds import StepKind, counts_of, is_other_mix, slow_steps_are_a_kind
 from tfcompare.tables.slow_steps import BEYOND_SECOND
-from tfcompare.tables.step_times import position_of, run_steps
-from tfcompare.tables.step_windows import Window
+from tfcompare.tables.step_times import Window, position_of, run_steps
 from tfcompare.text import as_code
 from tfcompare.units import MISSING, format_count, format_percent, format_ratio, format_time_us, format_value, ratio_of
 from tfcompare.views.blocks import Block, Facts, Finding, Link, Links, Text

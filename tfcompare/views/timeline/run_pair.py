@@ -144,9 +144,9 @@ def open_timelines(pair: Pair, host: str | None) -> Timelines:
 
 
 def _side(run: Run, host: str) -> SideTimeline:
-    timeline = HostTimeline(host, *run.timeline(host), zero_ps=0)
+    timeline = HostTimeline(host, *run.tables.timeline(host), zero_ps=0)
     every = run.table("steps") if run.info.has_steps else run.table("steps").iloc[:0]
-    every = every.assign(position=positions_in_run(every), kind=run.kind_of_rows(every))
+    every = every.assign(position=positions_in_run(every), kind=run.tables.kinds.by_row(every))
     steps = every[(every["host"] == host) & every["duration_us"].notna()]
     times = {f"{name}_ps": (steps[f"{name}_us"] * PS_PER_US).round().astype("int64") for name in ("start", "duration")}
     steps = steps[["step", "position", "included", "kind"]].assign(**times)

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tfcompare.errors import TfcompareError, Unknown
-from tfcompare.tables.step_programs import kind_at, of_main_kind
+from tfcompare.tables.step_kinds import kind_at, of_main_kind
 from tfcompare.text import close_matches, did_you_mean
 from tfcompare.views.hosts.clocks import clocks, first_collectives
 from tfcompare.xspace.space import PS_PER_US
@@ -74,9 +74,9 @@ def timelines(run: Run, alignment: Alignment = Alignment(), host: str | None = N
     """
     if host is not None and host not in run.host_names:
         raise Unknown("host", host, list(run.host_names))
-    tables = {name: run.timeline(name) for name in run.host_names if host in (None, name)}
+    tables = {name: run.tables.timeline(name) for name in run.host_names if host in (None, name)}
     if alignment.step is None and alignment.op is None:
-        of_run = run.steps.assign(kind=kind_at(run.steps["step"], run.kind_of_steps()))
+        of_run = run.steps.assign(kind=kind_at(run.steps["step"], run.tables.kinds.by_step()))
         alignment = replace(alignment, step=typical_step(of_run) if run.info.has_steps else None)
     zeros = {name: _zero_ps(run, name, spans, alignment) for name, (_, spans) in tables.items()}
     if alignment.is_collective:

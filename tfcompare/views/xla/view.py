@@ -98,7 +98,7 @@ def blocks(pair: Pair, options: Options) -> Iterator[Block]:
     if why := why_not_compared(pair):
         yield Text(why, "notice")
     tables = zip(pair.shown, pair.tables("hlo_ops"), strict=False)
-    without = [run.name for (_, run), rows in tables if rows.empty and run.has_recorded_devices()]
+    without = [run.name for (_, run), rows in tables if rows.empty and run.tables.has_recorded_devices()]
     if without:
         names = " and ".join(map(as_code, without))
         yield Text(f"{names} ran no compiled XLA programs while being captured. {HOW_TO_COMPILE}", "notice")
