@@ -105,8 +105,11 @@ def test_a_marker_alone_and_markers_with_a_name_each_are_no_kinds() -> None:
 def test_other_names_of_all_markers_invalidate_no_verdict() -> None:
     (found,) = mismatches(run_of(FIT), run_of(["validate"] * 24))
     assert (found.label, found.baseline, found.candidate, found.is_hard) == (
-        "Kind of the steps", "fit", "validate", False,
-    )  # fmt: skip
+        "Kind of the steps",
+        "fit",
+        "validate",
+        False,
+    )
     assert not mismatches(run_of(FIT, ["update"]), run_of(["validate"] * 24, ["update"])), "the program is the same"
 
 

@@ -109,9 +109,10 @@ def test_a_stray_is_looked_for_among_the_steps_of_its_kind(monkeypatch: pytest.M
     steps = steps.assign(duration_us=durations.mask(steps.index == longer, 4_900.0))
     usual = Run.host_table
     monkeypatch.setattr(
-        Run, "host_table",
+        Run,
+        "host_table",
         lambda self, name, *, host=None: steps.copy() if name == "steps" else usual(self, name, host=host),
-    )  # fmt: skip
+    )
     assert not load(run_path(NAME)).steps["stray"].any()
     (stray,) = load(run_path(NAME), step_kind="evaluate").steps.query("stray")["step"]
     assert stray == steps["step"][longer]

@@ -72,9 +72,11 @@ def test_ratios_and_percentages():
 
 @pytest.mark.parametrize(
     ("baseline", "candidate", "ratio"),
-    [(2.0, 3.0, 1.5), (2.0, 0.0, 0.0), (0.0, 0.0, 1.0), (0.0, 3.0, math.inf), (0.0, math.nan, math.nan),
-     (math.nan, 3.0, math.nan)],
-)  # fmt: skip
+    [
+        *((2.0, 3.0, 1.5), (2.0, 0.0, 0.0), (0.0, 0.0, 1.0), (0.0, 3.0, math.inf), (0.0, math.nan, math.nan)),
+        (math.nan, 3.0, math.nan),
+    ],
+)
 def test_a_ratio_is_known_where_the_baseline_is_0(baseline: float, candidate: float, ratio: float) -> None:
     assert units.ratio_of(baseline, candidate) == pytest.approx(ratio, nan_ok=True)
 

@@ -67,8 +67,9 @@ def test_show_without_a_table_is_a_summary(tfcompare) -> None:
     assert (status, err) == (0, "")
     assert answer == ["filters_16_8: 10.9 ms per step", "20 of 22 steps are included."]
     assert [re.split("  +", line) for line in (figures[1], figures[-1])] == [
-        ["Step time", "10.9 ms"], ["Peak memory", "69.0 MB"],
-    ]  # fmt: skip
+        ["Step time", "10.9 ms"],
+        ["Peak memory", "69.0 MB"],
+    ]
     facts = dict(re.split("  +", line, maxsplit=1) for line in about)
     named = {name: facts[name] for name in ("Capture", "Device type", "Hosts", "Steps")}
     assert named == {"Capture": "filters_16_8", "Device type": "CPU", "Hosts": "1", "Steps": "22"}

@@ -135,8 +135,11 @@ def test_paired_ops_stand_side_by_side_the_largest_change_first():
     rows = pairs(("conv", "conv_1"), ("gone", None), (None, "new"), ("unseen", "unseen"), ("late", "late"))
     moves = op_moves(rows, times(conv=100, gone=30), times(conv_1=40, new=7, late=2))
     assert moves[["name", "kind"]].to_numpy().tolist() == [
-        ["conv", "matched"], ["gone", "removed"], ["new", "added"], ["late", "matched"],
-    ]  # fmt: skip
+        ["conv", "matched"],
+        ["gone", "removed"],
+        ["new", "added"],
+        ["late", "matched"],
+    ]
     assert moves["delta_us"].tolist() == [-60, -30, 7, 2]
     assert np.isnan(moves["candidate_us"][1])
     assert np.isnan(moves["baseline_us"][2])

@@ -120,8 +120,10 @@ def test_of_the_inputs_that_a_program_chooses_between_each_is_itself_however_oft
 
 def test_what_an_iterator_makes_tells_more_than_which_input_it_is_and_how_often_it_was_asked() -> None:
     before = [replace(it, element=it.id) for it in readers("Zip", (0, 1), (1, 15))]
-    after = [replace(it, element={"[0]": "new", "[1]": "[0]", "[2]": "[1]"}.get(it.id, it.id)) for it in
-             readers("Zip", (0, 15), (1, 15), (2, 1))]  # fmt: skip
+    after = [
+        replace(it, element={"[0]": "new", "[1]": "[0]", "[2]": "[1]"}.get(it.id, it.id))
+        for it in readers("Zip", (0, 15), (1, 15), (2, 1))
+    ]
     assert {(b, c) for b, c, _ in pairs(before, after) if b[0] == "["} == {("[0]", "[1]"), ("[1]", "[2]")}
 
 
@@ -162,8 +164,10 @@ def test_an_iterator_is_told_from_others_of_its_type_by_as_little_as_does() -> N
     files = [f"{top}::Interleave[{i}]::FlatMap[0]::TFRecord" for i in (0, 1)]
     assert list(whereabouts(files).values()) == ["Interleave[0]::FlatMap[0]", "Interleave[1]::FlatMap[0]"]
     assert whereabouts(["Iterator::Map", "Iterator::Map::Map", ""]) == {
-        "Iterator::Map": "Iterator", "Iterator::Map::Map": "Map", "": "",
-    }  # fmt: skip
+        "Iterator::Map": "Iterator",
+        "Iterator::Map::Map": "Map",
+        "": "",
+    }
 
 
 def test_variants_of_a_transformation() -> None:

@@ -107,29 +107,52 @@ GREATER = "Eigen::internal::greater_equal<Eigen::half>"
         ("void (anonymous namespace)::softmax<float, 10, true>(float*)", "softmax<float, 10, true>"),
         ("ns::k<ns::a<ns::b<int> >, (ns::Mode)2>(float*)", "k<a<b<int>>, 2>"),
         ("void cub::Reduce<cub::Policy<float, cub::Sum>::Policy600, float*>(float*)", "Reduce<Policy600, float*>"),
-        ("void cutlass::Kernel<cutlass_80_s1688gemm_128x64>(cutlass_80_s1688gemm_128x64::Params)",
-         "cutlass_80_s1688gemm_128x64"),
+        (
+            "void cutlass::Kernel<cutlass_80_s1688gemm_128x64>(cutlass_80_s1688gemm_128x64::Params)",
+            "cutlass_80_s1688gemm_128x64",
+        ),
         ("loop_convert_fusion.kd", "loop_convert_fusion"),
-        ("Cijk_Ailk_Bljk_BBS_BH_MT256x128x64_MI16x16x16x1_SN_1LDSB0_WG64_4_1_WGM1.kd",
-         "Cijk_Ailk_Bljk_BBS_BH_MT256x128x64_MI16x16x16x1…_WGM1"),
+        (
+            "Cijk_Ailk_Bljk_BBS_BH_MT256x128x64_MI16x16x16x1_SN_1LDSB0_WG64_4_1_WGM1.kd",
+            "Cijk_Ailk_Bljk_BBS_BH_MT256x128x64_MI16x16x16x1…_WGM1",
+        ),
         ("Relu_GPU_DT_FLOAT_DT_FLOAT_kernel", "Relu_GPU_DT_FLOAT_DT_FLOAT_kernel"),
-        (eigen("Eigen::half", f"Eigen::TensorConversionOp<Eigen::half, {MAP.format('float const')} const>"),
-         "Eigen half(float)"),
+        (
+            eigen("Eigen::half", f"Eigen::TensorConversionOp<Eigen::half, {MAP.format('float const')} const>"),
+            "Eigen half(float)",
+        ),
         (eigen("float", unary("Eigen::internal::scalar_inverse_op<float>", "float")), "Eigen inverse(float)"),
-        (eigen("bool", unary(f"Eigen::internal::scalar_right<bool, Eigen::half, {GREATER}, false>", "Eigen::half")),
-         "Eigen greater_equal(half, scalar) → bool"),
-        (eigen("Eigen::half", unary(f"Eigen::internal::scalar_left<Eigen::half, Eigen::half, {PRODUCT}, false>",
-                                    "Eigen::half")), "Eigen product(scalar, half)"),
-        (eigen("bool", "Eigen::TensorCwiseBinaryOp<Eigen::internal::scalar_cmp_op<float const, float const, 6>, "
-               f"{MAP.format('float const')} const, {MAP.format('float const')} const>"),
-         "Eigen float >= float → bool"),
-        (eigen("float", "Eigen::TensorReductionOp<Eigen::internal::SumReducer<float>, Eigen::array<long, 1> const, "
-               "Eigen::TensorMap<Eigen::Tensor<float const, 2, 1, long>, 16> const>"),
-         "Eigen SumReducer(float[2D])"),
+        (
+            eigen("bool", unary(f"Eigen::internal::scalar_right<bool, Eigen::half, {GREATER}, false>", "Eigen::half")),
+            "Eigen greater_equal(half, scalar) → bool",
+        ),
+        (
+            eigen(
+                "Eigen::half",
+                unary(f"Eigen::internal::scalar_left<Eigen::half, Eigen::half, {PRODUCT}, false>", "Eigen::half"),
+            ),
+            "Eigen product(scalar, half)",
+        ),
+        (
+            eigen(
+                "bool",
+                "Eigen::TensorCwiseBinaryOp<Eigen::internal::scalar_cmp_op<float const, float const, 6>, "
+                f"{MAP.format('float const')} const, {MAP.format('float const')} const>",
+            ),
+            "Eigen float >= float → bool",
+        ),
+        (
+            eigen(
+                "float",
+                "Eigen::TensorReductionOp<Eigen::internal::SumReducer<float>, Eigen::array<long, 1> const, "
+                "Eigen::TensorMap<Eigen::Tensor<float const, 2, 1, long>, 16> const>",
+            ),
+            "Eigen SumReducer(float[2D])",
+        ),
         ("broken<(", "broken<("),
         ("", ""),
     ],
-)  # fmt: skip
+)
 def test_a_kernel_reads_as_what_it_does(name: str, label: str) -> None:
     assert kernel_label(name) == label
 

@@ -72,9 +72,11 @@ def test_what_is_too_much_for_an_address_is_kept_elsewhere(count: int, length: i
 
 @pytest.mark.parametrize(
     "value",
-    ["", "nonsense", "[]", '["a"]', '["a","b","c"]', '["a","b",["=","x"]]', '["a","b",["=","x",1]]', "[" * 3000,
-     '["a","b",["=","x","\\ud800"]]', '["a","b",["?","x","y"]]', '["a","b",["=","x","y","z"]]', "9" * 5000],
-)  # fmt: skip
+    [
+        *("", "nonsense", "[]", '["a"]', '["a","b","c"]', '["a","b",["=","x"]]', '["a","b",["=","x",1]]', "[" * 3000),
+        *('["a","b",["=","x","\\ud800"]]', '["a","b",["?","x","y"]]', '["a","b",["=","x","y","z"]]', "9" * 5000),
+    ],
+)
 def test_an_address_that_says_nothing_of_this_is_none(value: str) -> None:
     assert from_address([value]) is None
 
@@ -85,14 +87,26 @@ def test_an_address_that_says_nothing_of_this_is_none(value: str) -> None:
         ("{", "expected JSON"),
         ("[1]", '"format": "tfcompare pairs"'),
         ('{"format": "other", "baseline": "a", "candidate": "b", "choices": []}', '"format": "tfcompare pairs"'),
-        (json.dumps({"format": "tfcompare pairs", "baseline": "a", "candidate": "b", "choices": [{"choice": "pair"}]}),
-         "choice 1: expected"),
-        (json.dumps({"format": "tfcompare pairs", "baseline": "a", "candidate": "b", "choices": [
-            {"choice": "pair", "baseline_op": "x", "baseline_kernel": "k", "candidate_op": "y"}]}),
-         "choice 1: expected"),
+        (
+            json.dumps(
+                {"format": "tfcompare pairs", "baseline": "a", "candidate": "b", "choices": [{"choice": "pair"}]}
+            ),
+            "choice 1: expected",
+        ),
+        (
+            json.dumps(
+                {
+                    "format": "tfcompare pairs",
+                    "baseline": "a",
+                    "candidate": "b",
+                    "choices": [{"choice": "pair", "baseline_op": "x", "baseline_kernel": "k", "candidate_op": "y"}],
+                }
+            ),
+            "choice 1: expected",
+        ),
         ('{"format": "tfcompare pairs", "baseline": "a", "candidate": "\\ud800", "choices": []}', "expected JSON"),
     ],
-)  # fmt: skip
+)
 def test_a_file_that_is_none_says_what_was_expected(text: str, complaint: str) -> None:
     with pytest.raises(TfcompareError, match=complaint) as error:
         from_file(text, "pairs.json")

@@ -142,8 +142,10 @@ def test_buffers_match_by_program_and_instruction() -> None:
     diff = compared_runs("jax_conv_legacy", "jax_conv_08", "run").table("hlo_memory")
     rows = diff[diff["program"] == "jit_forward_3d_conv(15)"].set_index("hlo_op")
     assert rows.loc["cudnn-conv.1.0", ["hlo_op_candidate", "match", "verdict"]].tolist() == [
-        "cudnn-conv.1", "canonical", "same"
-    ]  # fmt: skip
+        "cudnn-conv.1",
+        "canonical",
+        "same",
+    ]
     assert rows.loc["input_transpose_fusion", "match"] == "exact"
     by_name = diff.set_index("program").loc["jit__multi_slice(13)"]
     assert set(by_name["status"]) == {"matched", "removed"}
@@ -167,7 +169,9 @@ def test_what_checkpoints_recompute_is_added_and_most_else_has_a_counterpart() -
     assert recomputed > 0.95 * added["self_time_us_per_step_candidate"].sum()
     assert set(ops[is_recomputed]["status"]) == {"added"}
     rows = comparison.table("hlo_ops").query("status == 'matched'")
-    of_one_op = [plain_name(str(ours)) == plain_name(str(theirs))
-                 for ours, theirs in zip(rows["op_name_baseline"], rows["op_name_candidate"], strict=True)]  # fmt: skip
+    of_one_op = [
+        plain_name(str(ours)) == plain_name(str(theirs))
+        for ours, theirs in zip(rows["op_name_baseline"], rows["op_name_candidate"], strict=True)
+    ]
     time = rows["self_time_us_per_step_baseline"]
     assert time[of_one_op].sum() > 0.99 * time.sum(), "numbers of instructions are given anew"

@@ -85,9 +85,11 @@ def test_no_figure_of_the_chips_differs(comparison: Comparison) -> None:
 def test_what_they_ran_is_added_and_nothing_else_changed(comparison: Comparison) -> None:
     diff = comparison.table("op_stats")
     assert places(diff) == {
-        "Device dot_general": "matched", "Device all-reduce.2": "matched", "Device IDLE": "matched",
+        "Device dot_general": "matched",
+        "Device all-reduce.2": "matched",
+        "Device IDLE": "matched",
         "SparseCore gather": "added",
-    }  # fmt: skip
+    }
     assert (diff.loc[diff["status"] == "matched", "self_time_us_per_step_delta"] == 0).all()
     conditions = ["step_time>+20%", "mfu<-20%", "hbm_share<-20%"]
     assert {one.outcome for one in check(comparison, map(parse_condition, conditions)).found} == {PASSED}

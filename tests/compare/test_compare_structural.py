@@ -152,17 +152,25 @@ def test_in_the_tree_of_scopes_layers_stand_where_the_baseline_has_them() -> Non
     ("ours", "theirs", "tier"),
     [
         # Which layer is new is a guess, and so is a model that shares no more than half with the other.
-        (below(ENCODER, "modelA/"),
-         [*below(ENCODER, "net/"), "MatMul net/enc_2/q/MatMul 8", "Softmax net/enc_2/Softmax 1"],
-         "probable"),
-        ([*below(ENCODER, "a/"), *(f"Relu a/x_{i}/Relu 1" for i in range(3))],
-         [*below(ENCODER, "b/"), *(f"Tanh b/y_{i}/Tanh 1" for i in range(3))], "probable"),
-        ([*below(ENCODER, "a/"), *(f"Relu a/x_{i}/Relu 1" for i in range(5))],
-         [*below(ENCODER, "b/"), *(f"Tanh b/y_{i}/Tanh 1" for i in range(5))], ""),
+        (
+            below(ENCODER, "modelA/"),
+            [*below(ENCODER, "net/"), "MatMul net/enc_2/q/MatMul 8", "Softmax net/enc_2/Softmax 1"],
+            "probable",
+        ),
+        (
+            [*below(ENCODER, "a/"), *(f"Relu a/x_{i}/Relu 1" for i in range(3))],
+            [*below(ENCODER, "b/"), *(f"Tanh b/y_{i}/Tanh 1" for i in range(3))],
+            "probable",
+        ),
+        (
+            [*below(ENCODER, "a/"), *(f"Relu a/x_{i}/Relu 1" for i in range(5))],
+            [*below(ENCODER, "b/"), *(f"Tanh b/y_{i}/Tanh 1" for i in range(5))],
+            "",
+        ),
         # What could be either of two scopes is neither.
         (below(ENCODER, ""), below(ENCODER, "encoder/", "decoder/"), ""),
     ],
-)  # fmt: skip
+)
 def test_less_evidence_is_a_guess_and_two_candidates_are_none(ours: list[str], theirs: list[str], tier: str) -> None:
     found = mirrored_pairs(side(", ".join(ours)), side(", ".join(theirs)))
     assert {match for b, _, match in found if "enc_0/q" in b} == {tier}
@@ -172,13 +180,20 @@ CONV = "Conv2D {0}/{1}/Conv2D 10, BiasAdd {0}/{1}/BiasAdd 1"
 IN_BLOCKS = ", ".join(CONV.format(f"m/block_{i}", "{}") for i in range(3))
 
 
-@pytest.mark.parametrize("model", [CONV.format("m", "{}"), IN_BLOCKS, "Conv2D m/{} 10, Relu m/end 1",
-                                   CONV.format("m/{}", "conv"), CONV.format("m", "{}_1")])  # fmt: skip
+@pytest.mark.parametrize(
+    "model",
+    [
+        *(CONV.format("m", "{}"), IN_BLOCKS, "Conv2D m/{} 10, Relu m/end 1", CONV.format("m/{}", "conv")),
+        CONV.format("m", "{}_1"),
+    ],
+)
 @pytest.mark.parametrize(
     ("ours", "theirs"),
-    [("conv1x1", "conv3x3"), ("res3x3a", "res5x5a"), ("Conv_1x1", "Conv_3x3"), ("cast_fp16", "cast_fp32"),
-     ("int8", "int4"), ("conv2d", "conv3d"), ("block_v1", "block_v2"), ("mixed_3b", "mixed_4b")],
-)  # fmt: skip
+    [
+        *(("conv1x1", "conv3x3"), ("res3x3a", "res5x5a"), ("Conv_1x1", "Conv_3x3"), ("cast_fp16", "cast_fp32")),
+        *(("int8", "int4"), ("conv2d", "conv3d"), ("block_v1", "block_v2"), ("mixed_3b", "mixed_4b")),
+    ],
+)
 def test_names_with_other_digits_that_mean_something_are_other_layers(model: str, ours: str, theirs: str) -> None:
     found = mirrored_pairs(side(model.replace("{}", ours)), side(model.replace("{}", theirs)))
     assert {(b, c) for b, c, _ in found if ours in b or theirs in c} & {(b, c) for b, c, _ in found if b and c} == set()
@@ -186,9 +201,11 @@ def test_names_with_other_digits_that_mean_something_are_other_layers(model: str
 
 @pytest.mark.parametrize(
     ("ours", "theirs"),
-    [("conv2d_1", "conv2d_4"), ("dense.3", "dense.5"), ("layers_0", "layers_2"), ("block12", "block14"),
-     ("conv1x1_1", "conv1x1_3"), ("conv1x1", "shortcut"), ("conv", "conv2d")],
-)  # fmt: skip
+    [
+        *(("conv2d_1", "conv2d_4"), ("dense.3", "dense.5"), ("layers_0", "layers_2"), ("block12", "block14")),
+        *(("conv1x1_1", "conv1x1_3"), ("conv1x1", "shortcut"), ("conv", "conv2d")),
+    ],
+)
 def test_counters_and_other_names_are_renamed_layers(ours: str, theirs: str) -> None:
     found = mirrored_pairs(side(CONV.format("m", ours)), side(CONV.format("m", theirs)))
     assert {bool(tier) for *_, tier in found} == {True}

@@ -149,12 +149,14 @@ def kind(program: str, counts: tuple[int, int], times_us: tuple[float, float], v
 @pytest.mark.parametrize(
     ("second", "told"),
     [
-        (kind("eval", (5, 5), (1e3, 2e3), Verdict(SLOWER, "", 2.0, 1.8, 2.2)),
-         " In steps of `eval`, B is 2.0× slower than A (1.8×–2.2×): 2.00 ms vs 1.00 ms per step."),
+        (
+            kind("eval", (5, 5), (1e3, 2e3), Verdict(SLOWER, "", 2.0, 1.8, 2.2)),
+            " In steps of `eval`, B is 2.0× slower than A (1.8×–2.2×): 2.00 ms vs 1.00 ms per step.",
+        ),
         (kind("eval", (5, 0), (1e3, math.nan), Verdict(UNTESTED, "absent")), " No steps of `eval` in B."),
         (kind("eval", (5, 5), (1e3, 1e3), Verdict(UNTESTED, "few")), ""),
     ],
-)  # fmt: skip
+)
 def test_other_kinds_are_named_where_they_changed(second: StepKind, told: str) -> None:
     first = kind("train", (20, 20), (4e3, 3e3), Verdict(FASTER, "", 0.75, 0.7, 0.8))
     info = loaded_run("jax_filters_16_8").info
@@ -212,9 +214,14 @@ def cells(*steps_of_ops: tuple[str, int, float]) -> StepCells:
 def test_programs_that_run_in_every_step_make_one_kind_whichever_is_longer() -> None:
     """Two programs of a GAN: the longer one differs from step to step, by chance."""
     found = step_programs(
-        cells(*[(f"jit({name})/dot", step, 10.0 + (step + shift) % 2) for step in range(10)
-                for shift, name in enumerate(("judge", "generate"))])
-    )  # fmt: skip
+        cells(
+            *[
+                (f"jit({name})/dot", step, 10.0 + (step + shift) % 2)
+                for step in range(10)
+                for shift, name in enumerate(("judge", "generate"))
+            ]
+        )
+    )
     assert found.to_dict() == dict.fromkeys(range(10), "generate + judge")
 
 

@@ -76,8 +76,9 @@ def test_without_a_store_it_goes_where_the_app_looks(tfcompare, tmp_path: Path, 
     assert (status, OURS in out) == (0, True)
     monkeypatch.setenv("TFCOMPARE_STORE", "off")
     assert tfcompare("ingest", str(tmp_path / "logs"))[::2] == (
-        2, "tfcompare: the cache is turned off (TFCOMPARE_STORE=off); name a store with --store\n",
-    )  # fmt: skip
+        2,
+        "tfcompare: the cache is turned off (TFCOMPARE_STORE=off); name a store with --store\n",
+    )
 
 
 def test_two_ingests_at_once_leave_one_store_with_all(tmp_path: Path) -> None:

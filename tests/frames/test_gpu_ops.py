@@ -116,9 +116,10 @@ def occurrences_of_dot(run: Run) -> int:
 
 
 @pytest.mark.parametrize(
-    "ran, count", [([7], 1), ([7] * 5, 5), ([*range(7, 37)], 30), ([7, 8] * 30, 60)],
+    "ran, count",
+    [([7], 1), ([7] * 5, 5), ([*range(7, 37)], 30), ([7, 8] * 30, 60)],
     ids=["once", "one program", "compiled anew each time", "two programs"],
-)  # fmt: skip
+)
 def test_an_op_ran_as_often_as_its_programs_together(ran: list[int], count: int) -> None:
     events = [one for i, number in enumerate(ran) for one in executed(number, 100 * i)]
     assert occurrences_of_dot(run_with(gpu(*events), compiled(*sorted({*ran})))) == count

@@ -148,9 +148,7 @@ DETAILS = {
     "regs:32\nstatic_shared:1\ndynamic_shared:16384\ngrid:3,2,1\nblock:64,1,1\nocc_pct:25.0": KernelDetails(
         "64,1,1", "3,2,1", 32, 16385
     ),
-    " grid:16,1,1 block:512,1,1 private_mem:4 group_mem:2112 occ_pct:0": KernelDetails(
-        "512,1,1", "16,1,1", None, 2112
-    ),
+    " grid:16,1,1 block:512,1,1 private_mem:4 group_mem:2112 occ_pct:0": KernelDetails("512,1,1", "16,1,1", None, 2112),
     "regs:2191500840 static_shared:32462 dynamic_shared:0 grid:16,1,1 block:512,1,1": KernelDetails(
         "512,1,1", "16,1,1", None, None
     ),
@@ -160,7 +158,7 @@ DETAILS = {
     "regs:1:2 grid:a,b,c block:-1,1,1": KernelDetails("1,1,1", "1,1,1", None, None),
     "regs:99999999999999999999999 static_shared:4294967296": KernelDetails("1,1,1", "1,1,1", None, None),
     "nothing of use": KernelDetails("1,1,1", "1,1,1", None, None),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("details", DETAILS)

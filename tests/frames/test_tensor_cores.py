@@ -13,20 +13,20 @@ from tfcompare.xspace import read
 
 TENSOR_CORE_KERNELS = {
     "Nvidia": [
-        "volta_h884gemm_64x64_nn", "volta_fp16_s884cudnn_fp16", "turing_fp16_s1688cudnn_fp16", "sm75_h1688x",
-        "sm80_xmma_gemm_f16f16", "sm80_xmma_implicit_gemm_x", "sm80_xmma_sparse_gemm_x", "sm80_xmma_sparse_conv_x",
-        "ampere_fp16_s16816gemm_fp16", "turing_int8_i8816cudnn", "ampere_int8_i16832gemm", "cutlass_tensorop_c1688gemm",
-        "maxwell_hmma_x", "first_layer_wgrad_kernel_x", "dgrad_1x1_stride_2x2_x", "conv1x1_x", "conv2d_c1_k1_x",
-        "direct_group_x", "xmma_warp_specialized_implicit_gemm_x",
+        *("volta_h884gemm_64x64_nn", "volta_fp16_s884cudnn_fp16", "turing_fp16_s1688cudnn_fp16", "sm75_h1688x"),
+        *("sm80_xmma_gemm_f16f16", "sm80_xmma_implicit_gemm_x", "sm80_xmma_sparse_gemm_x", "sm80_xmma_sparse_conv_x"),
+        *("ampere_fp16_s16816gemm_fp16", "turing_int8_i8816cudnn", "ampere_int8_i16832gemm"),
+        *("cutlass_tensorop_c1688gemm", "maxwell_hmma_x", "first_layer_wgrad_kernel_x", "dgrad_1x1_stride_2x2_x"),
+        *("conv1x1_x", "conv2d_c1_k1_x", "direct_group_x", "xmma_warp_specialized_implicit_gemm_x"),
     ],
     "AMD": [
-        "Cijk_Ailk_Bljk_BBS_BH_MT256x128x64_MI16x16x16x1_SN", "Custom_Cijk_Alik", "kernel_gemm_xdl_cshuffle", "mfma_x",
-        "wmma_x", "gemm_fusion_dot_3", "igemm_fwd_gtcx_nhwc", "moe_gemm_x", "moe_mxgemm_x", "miopenSp3AsmConvRageRxS",
-        "aiter::fmha", "attn_fwd.kd", "FMHA_FWD_x", "bwd_kernel_dk_dv",
-        "ck_tile::TileFmhaShape<a>", "ck_tile::TileFmhaBwdShape<a>", "ck_tile::TileGemmShape<a>",
-        "ck_tile::TileFlatmmShape<a>", "ck_tile::TileSageAttnShape<a>",
+        *("Cijk_Ailk_Bljk_BBS_BH_MT256x128x64_MI16x16x16x1_SN", "Custom_Cijk_Alik", "kernel_gemm_xdl_cshuffle"),
+        *("mfma_x", "wmma_x", "gemm_fusion_dot_3", "igemm_fwd_gtcx_nhwc", "moe_gemm_x", "moe_mxgemm_x"),
+        *("miopenSp3AsmConvRageRxS", "aiter::fmha", "attn_fwd.kd", "FMHA_FWD_x", "bwd_kernel_dk_dv"),
+        *("ck_tile::TileFmhaShape<a>", "ck_tile::TileFmhaBwdShape<a>", "ck_tile::TileGemmShape<a>"),
+        *("ck_tile::TileFlatmmShape<a>", "ck_tile::TileSageAttnShape<a>"),
     ],
-}  # fmt: skip
+}
 PLAIN_KERNELS = [
     "sgemm_32x32x32_NN",
     "Cijk_Ailk_Bljk_SB_MT64x64x8_SN_1LDSB0",
@@ -38,11 +38,11 @@ PLAIN_KERNELS = [
     "ck_tile::FmhaBwdDqAccPrezeroKernel<TileFmhaBwdShape<a>>",
 ]
 ELIGIBLE_OPS = [
-    "net/Conv2D", "net/Conv2DBackpropFilter", "net/Conv2DBackpropInput", "Conv3D", "a/DepthwiseConv2dNative",
-    "a/DepthwiseConv2dNativeBackpropFilter", "a/DepthwiseConv2dNativeBackpropInput", "a/MatMul", "a/BatchMatMulV2_3",
-    "a/_FusedMatMul", "a/CudnnRNN", "a/CudnnRNNV3_1", "a/CudnnRNNBackpropV2", "a/XlaDot", "a/XlaDotV2",
-    "jit(f)/dot_general", "jit(f)/conv_general_dilated_1",
-]  # fmt: skip
+    *("net/Conv2D", "net/Conv2DBackpropFilter", "net/Conv2DBackpropInput", "Conv3D", "a/DepthwiseConv2dNative"),
+    *("a/DepthwiseConv2dNativeBackpropFilter", "a/DepthwiseConv2dNativeBackpropInput", "a/MatMul", "a/BatchMatMulV2_3"),
+    *("a/_FusedMatMul", "a/CudnnRNN", "a/CudnnRNNV3_1", "a/CudnnRNNBackpropV2", "a/XlaDot", "a/XlaDotV2"),
+    *("jit(f)/dot_general", "jit(f)/conv_general_dilated_1"),
+]
 PLAIN_OPS = ["MatMul", "a/MatMul_1", "a/Conv2D_1", "a/Relu", "a/einsum/Einsum", "jit(f)/dot", "a/MatMul/b"]
 EQUATIONS = ["ab,bc->ac", "...a,ab->...b", "ab->ba", "a,b,c->abc", "ab,bc"]
 KERNELS = [name for names in TENSOR_CORE_KERNELS.values() for name in names] + PLAIN_KERNELS

@@ -36,10 +36,15 @@ _SPANS = ["host_start_us", "host_span_us", "device_span_us"]
 _COSTS = ["flops", "bytes_accessed", "flops_per_s", "bandwidth_bytes_per_s", "operational_intensity"]
 _MAY_BE_ABSENT = [*schema.STEP_PRECISIONS, *_SPANS, "wall_time_us", *_COSTS]
 _NEVER_NEGATIVE = (
-    "duration_us", "total_time_us", "self_time_us", "total_duration_us", "wall_time_us", *_SPANS[1:],
+    "duration_us",
+    "total_time_us",
+    "self_time_us",
+    "total_duration_us",
+    "wall_time_us",
+    *_SPANS[1:],
     *_COSTS,
     *schema.STEP_PARTS,
-)  # fmt: skip
+)
 _OP_TABLES = {"op_stats": "op_steps", "kernel_stats": "kernel_steps"}
 _DRAWN_EVERY = 5
 _seen: set[bytes] = set()

@@ -27,18 +27,32 @@ COLUMNS = OpSharding(type=3, tile_assignment_dimensions=[1, 2], tile_assignment_
         (OpSharding(type=4), "manual"),
         (OpSharding(type=77), "sharding of type 77"),
         (ROWS, "devices=[2,1]0,1"),
-        (OpSharding(type=3, tile_assignment_dimensions=[2, 2], iota_reshape_dims=[4], iota_transpose_perm=[0]),
-         "devices=[2,2]<=[4]"),
-        (OpSharding(type=3, tile_assignment_dimensions=[1, 2, 2], iota_reshape_dims=[2, 2], iota_transpose_perm=[1, 0],
-                    replicate_on_last_tile_dim=True), "devices=[1,2,2]<=[2,2]T(1,0) last_tile_dim_replicate"),
-        (OpSharding(type=3, tile_assignment_dimensions=[2, 2], iota_reshape_dims=[4], last_tile_dims=[4]),
-         "devices=[2,2]<=[4] last_tile_dims={manual}"),
+        (
+            OpSharding(type=3, tile_assignment_dimensions=[2, 2], iota_reshape_dims=[4], iota_transpose_perm=[0]),
+            "devices=[2,2]<=[4]",
+        ),
+        (
+            OpSharding(
+                type=3,
+                tile_assignment_dimensions=[1, 2, 2],
+                iota_reshape_dims=[2, 2],
+                iota_transpose_perm=[1, 0],
+                replicate_on_last_tile_dim=True,
+            ),
+            "devices=[1,2,2]<=[2,2]T(1,0) last_tile_dim_replicate",
+        ),
+        (
+            OpSharding(type=3, tile_assignment_dimensions=[2, 2], iota_reshape_dims=[4], last_tile_dims=[4]),
+            "devices=[2,2]<=[4] last_tile_dims={manual}",
+        ),
         (OpSharding(type=2, tuple_shardings=[ROWS, OpSharding()]), "{devices=[2,1]0,1}, {replicated}"),
         (OpSharding(type=2, tuple_shardings=[OpSharding()] * 21), "{replicated}, " * 20 + "…"),
-        (OpSharding(type=3, tile_assignment_dimensions=[2, 1], metadata=[xla_data_pb2.OpMetadata(source_line=7)]),
-         "devices=[2,1]"),
+        (
+            OpSharding(type=3, tile_assignment_dimensions=[2, 1], metadata=[xla_data_pb2.OpMetadata(source_line=7)]),
+            "devices=[2,1]",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_sharding_is_written_as_xla_does(sharding: object, text: str) -> None:
     assert sharding_text(memoryview(sharding.SerializeToString())) == text  # type: ignore[attr-defined]
 

@@ -118,12 +118,15 @@ def test_hostile_names_of_ops_hosts_devices_and_warnings_are_text_in_a_notebook(
     assert any(line.startswith("Caveats (") for line in lines(comparison))
 
 
-@pytest.mark.parametrize(("markdown", "html"), [
-    ("`a<b` takes **2 ms**", "<code>a&lt;b</code> takes <strong>2 ms</strong>"),
-    ("<script>x</script>", "&lt;script&gt;x&lt;/script&gt;"),
-    ("[guide](javascript:alert(1))", "[guide](javascript:alert(1))"),
-    (r"0\.5 \<b\>", "0.5 &lt;b&gt;"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("markdown", "html"),
+    [
+        ("`a<b` takes **2 ms**", "<code>a&lt;b</code> takes <strong>2 ms</strong>"),
+        ("<script>x</script>", "&lt;script&gt;x&lt;/script&gt;"),
+        ("[guide](javascript:alert(1))", "[guide](javascript:alert(1))"),
+        (r"0\.5 \<b\>", "0.5 &lt;b&gt;"),
+    ],
+)
 def test_markdown_becomes_html_without_markup_of_its_own(markdown: str, html: str) -> None:
     assert inline(markdown) == html
 

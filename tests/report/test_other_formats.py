@@ -38,9 +38,12 @@ FORMS = ["html", "json", pytest.param("markdown", marks=pytest.mark.thorough)]
 
 def test_markdown_has_the_answer_what_a_check_found_on_top_and_no_charts() -> None:
     checked = Checked(
-        "Check FAILED (1 failed)", ("condition", "baseline", "candidate", "change", "interval", "outcome"),
-        [("step_time>+5%", "1 ms", "2 ms", "+100 %", "", "failed")], ["because"], {"passed": False},
-    )  # fmt: skip
+        "Check FAILED (1 failed)",
+        ("condition", "baseline", "candidate", "change", "interval", "outcome"),
+        [("step_time>+5%", "1 ms", "2 ms", "+100 %", "", "failed")],
+        ["because"],
+        {"passed": False},
+    )
     text = report(compared_runs(*CPU), "markdown", checked=checked)
     assert text.startswith("### B filters_16_8 compared with A filters_512_128\n")
     assert text.index("Check FAILED") < text.index("`B` is 20× faster than `A` ")
@@ -57,8 +60,10 @@ def test_json_has_every_diff_in_full_precision() -> None:
     (candidate,) = found["candidates"]
     overview = candidate["blocks"][0]
     assert (found["view"], overview["title"], overview["blocks"][0]["findings"][0]["verdict"]) == (
-        "report", "Overview", "likely faster",
-    )  # fmt: skip
+        "report",
+        "Overview",
+        "likely faster",
+    )
     diff = comparison.table("op_stats")
     table = candidate["tables"]["op_stats"]
     names = [column["name"] for column in table["columns"]]
@@ -200,54 +205,62 @@ def test_notes_and_remarks_name_neither_run() -> None:
     assert "gone.py" in found
 
 
-@pytest.mark.parametrize(("text", "left"), [
-    ("-I/home/u/x.h", "-Ix.h"),
-    ("cc -L/home/u/lib/x.so", "cc -Lx.so"),
-    ("-isystem/home/u/x.h", "-isystemx.h"),
-    ("//server/share/secret/x.py", "x.py"),
-    ("/home/ada's things/secret/a.pb", "a.pb"),
-    ("S3://bucket/secret/a", "a"),
-    ("https://www.tensorflow.org/guide/data", "https://www.tensorflow.org/guide/data"),
-    ("fused('/home/ada/secret/op', 3)", "fused('op', 3)"),
-    ("Iterator::-I/home/u/x.h::Map", "Iterator::-Ix.h::Map"),
-    ("C:\\Users\\ada\\x.py", "x.py"),
-    ("/home/a,b/c", "c"),
-    ("/home/ada/my project/train.py:12", "train.py:12"),
-    ("~u/models/x", "x"),
-    ("~u/x.py", "x.py"),
-    ('metadata={op_name="jit(f)/dot" source_file="/home/ada/a b/x.py" source_line=3}',
-     'metadata={op_name="jit(f)/dot" source_file="x.py" source_line=3}'),
-    ("model/dense/MatMul", "model/dense/MatMul"),
-    ("transpose(jvp(Model))/Dense_0/dot_general", "transpose(jvp(Model))/Dense_0/dot_general"),
-    ("/device:GPU:0", "/device:GPU:0"),
-    ("/job:worker/replica:0/task:0/device:GPU:0", "/job:worker/replica:0/task:0/device:GPU:0"),
-    ("void f<a, b>(a*, b / 2)", "void f<a, b>(a*, b / 2)"),
-    ("add(f32[8]) // fused", "add(f32[8]) // fused"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("-I/home/u/x.h", "-Ix.h"),
+        ("cc -L/home/u/lib/x.so", "cc -Lx.so"),
+        ("-isystem/home/u/x.h", "-isystemx.h"),
+        ("//server/share/secret/x.py", "x.py"),
+        ("/home/ada's things/secret/a.pb", "a.pb"),
+        ("S3://bucket/secret/a", "a"),
+        ("https://www.tensorflow.org/guide/data", "https://www.tensorflow.org/guide/data"),
+        ("fused('/home/ada/secret/op', 3)", "fused('op', 3)"),
+        ("Iterator::-I/home/u/x.h::Map", "Iterator::-Ix.h::Map"),
+        ("C:\\Users\\ada\\x.py", "x.py"),
+        ("/home/a,b/c", "c"),
+        ("/home/ada/my project/train.py:12", "train.py:12"),
+        ("~u/models/x", "x"),
+        ("~u/x.py", "x.py"),
+        (
+            'metadata={op_name="jit(f)/dot" source_file="/home/ada/a b/x.py" source_line=3}',
+            'metadata={op_name="jit(f)/dot" source_file="x.py" source_line=3}',
+        ),
+        ("model/dense/MatMul", "model/dense/MatMul"),
+        ("transpose(jvp(Model))/Dense_0/dot_general", "transpose(jvp(Model))/Dense_0/dot_general"),
+        ("/device:GPU:0", "/device:GPU:0"),
+        ("/job:worker/replica:0/task:0/device:GPU:0", "/job:worker/replica:0/task:0/device:GPU:0"),
+        ("void f<a, b>(a*, b / 2)", "void f<a, b>(a*, b / 2)"),
+        ("add(f32[8]) // fused", "add(f32[8]) // fused"),
+    ],
+)
 def test_of_a_name_with_a_path_the_last_part_is_left(text: str, left: str) -> None:
     assert without_secrets(text) == left
 
 
-@pytest.mark.parametrize(("text", "left"), [
-    ("at /home/ada/models/train.py:12", "at train.py:12"),
-    ("/home/ada", "…"),
-    ("/home/ada/", "…"),
-    ("/mnt/user=ada/logs/x", "x"),
-    ("~/ada/x.py", "x.py"),
-    ("C:\\Users\\ada\\train.py", "train.py"),
-    ("\\\\server\\share\\ada", "ada"),
-    ("from gs://bucket/logs/run", "from run"),
-    ("https://ada:secret@host/logs/x.pb", "x.pb"),
-    ("~ada/x.py", "x.py"),
-    ("model/dense/MatMul", "model/dense/MatMul"),
-    ("jit(_normal)/jit(_uniform)/while/body/add", "jit(_normal)/jit(_uniform)/while/body/add"),
-    ("transpose(jvp(Model))/Dense_0/dot_general", "transpose(jvp(Model))/Dense_0/dot_general"),
-    ("/device:GPU:0", "/device:GPU:0"),
-    ("/job:worker/replica:0/task:0/device:GPU:0", "/job:worker/replica:0/task:0/device:GPU:0"),
-    ("2 ms/step", "2 ms/step"),
-    ("[guide](https://www.tensorflow.org/guide/data)", "[guide](https://www.tensorflow.org/guide/data)"),
-    ("</b> x", "</b> x"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("at /home/ada/models/train.py:12", "at train.py:12"),
+        ("/home/ada", "…"),
+        ("/home/ada/", "…"),
+        ("/mnt/user=ada/logs/x", "x"),
+        ("~/ada/x.py", "x.py"),
+        ("C:\\Users\\ada\\train.py", "train.py"),
+        ("\\\\server\\share\\ada", "ada"),
+        ("from gs://bucket/logs/run", "from run"),
+        ("https://ada:secret@host/logs/x.pb", "x.pb"),
+        ("~ada/x.py", "x.py"),
+        ("model/dense/MatMul", "model/dense/MatMul"),
+        ("jit(_normal)/jit(_uniform)/while/body/add", "jit(_normal)/jit(_uniform)/while/body/add"),
+        ("transpose(jvp(Model))/Dense_0/dot_general", "transpose(jvp(Model))/Dense_0/dot_general"),
+        ("/device:GPU:0", "/device:GPU:0"),
+        ("/job:worker/replica:0/task:0/device:GPU:0", "/job:worker/replica:0/task:0/device:GPU:0"),
+        ("2 ms/step", "2 ms/step"),
+        ("[guide](https://www.tensorflow.org/guide/data)", "[guide](https://www.tensorflow.org/guide/data)"),
+        ("</b> x", "</b> x"),
+    ],
+)
 def test_of_a_path_the_last_part_is_left(text: str, left: str) -> None:
     assert without_secrets(text) == left
 

@@ -24,11 +24,20 @@ from tfcompare.schema.host_tables import HOST_TABLES
 
 HOST = "kestrel17.corp-heron.example"
 PATHS = (
-    "/home/ada/egret/x.py", "model//home/ada/egret/x.py/MatMul", "model/~ada/egret/x.py", "~ada/x.py",
-    "%2Fhome%2Fada%2Fegret%2Fx.py", "model%2F%2Fhome%2Fada%2Fegret%2Fx", "home/ada/egret/x.py", "a/home/ada/egret/x.py",
-    "C:\\Users\\ada lovelace\\egret\\x.py", "C%3A%5CUsers%5Cada%5Cegret%5Cx", "///mnt/egret/x", "gs://egret/x",
+    "/home/ada/egret/x.py",
+    "model//home/ada/egret/x.py/MatMul",
+    "model/~ada/egret/x.py",
+    "~ada/x.py",
+    "%2Fhome%2Fada%2Fegret%2Fx.py",
+    "model%2F%2Fhome%2Fada%2Fegret%2Fx",
+    "home/ada/egret/x.py",
+    "a/home/ada/egret/x.py",
+    "C:\\Users\\ada lovelace\\egret\\x.py",
+    "C%3A%5CUsers%5Cada%5Cegret%5Cx",
+    "///mnt/egret/x",
+    "gs://egret/x",
     "/home/ada",
-)  # fmt: skip
+)
 ADDRESSES = (
     "ibis97@corp-heron.example",
     "ibis97%40corp-heron.example",
@@ -62,7 +71,7 @@ def of_programs(scale: float) -> bytes:
         hostnames=[HOST, TEXT],
         errors=[TEXT],
         warnings=[f"written by {TEXT}"],
-    )  # fmt: skip
+    )
 
 
 def of_a_tpu(scale: float) -> bytes:
@@ -84,8 +93,10 @@ def secret(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
         folder = logs / name / "plugins" / "profile" / "2026_11_20_10_17_24"
         folder.mkdir(parents=True)
         for host, data in (
-            (f"{HOST}_1", hostile(scale, TEXT)), (f"{HOST}_2", of_programs(scale)), (HOST, of_a_tpu(scale)),
-        ):  # fmt: skip
+            (f"{HOST}_1", hostile(scale, TEXT)),
+            (f"{HOST}_2", of_programs(scale)),
+            (HOST, of_a_tpu(scale)),
+        ):
             (folder / f"{host}.xplane.pb").write_bytes(data)
         texts = {f"of ada on {HOST[:9]}": TEXT, "commit": "abc", "tags": ["kestrel17", "/home/ada/egret/x.py"]}
         (folder / "tfcompare.json").write_text(json.dumps(texts))
@@ -115,12 +126,12 @@ def texts_of(run: Run) -> dict[str, str]:
 def test_the_canaries_are_in_what_is_redacted(secret: Comparison) -> None:
     found = {where for where, text in texts_of(secret.baseline).items() if CANARY.search(text)}
     assert {
-        "run", f"{HOST} origin", f"{HOST}_1 origin", f"{HOST}_2 origin", "op_parts.op_name",
-        "kernel_stats.kernel_name", "hlo_ops.source", "hlo_ops.program", "hlo_ops.hlo_op", "hlo_ops.op_name",
-        "hlo_ops.category", "hlo_ops.expression", "memory_events.region_type", "tf_data_executions.long_name",
-        "tf_data_executions.settings", "timeline_lanes.line", "timeline_spans.name", "hlo_texts.source_ops",
-        "hlo_programs.expression", "compilations.function",
-    } <= found  # fmt: skip
+        *("run", f"{HOST} origin", f"{HOST}_1 origin", f"{HOST}_2 origin", "op_parts.op_name"),
+        *("kernel_stats.kernel_name", "hlo_ops.source", "hlo_ops.program", "hlo_ops.hlo_op", "hlo_ops.op_name"),
+        *("hlo_ops.category", "hlo_ops.expression", "memory_events.region_type", "tf_data_executions.long_name"),
+        *("tf_data_executions.settings", "timeline_lanes.line", "timeline_spans.name", "hlo_texts.source_ops"),
+        *("hlo_programs.expression", "compilations.function"),
+    } <= found
     for word in ("kestrel", "heron", "egret", "ibis97", "lovelace", "97.96.95", "97:96:95", "ada"):
         assert word in report(secret, "json"), word
 
@@ -174,26 +185,29 @@ SECRETS = Secrets(
 )
 
 
-@pytest.mark.parametrize(("text", "left"), [
-    ("model//home/ada/x.py/MatMul", "model/MatMul"),
-    ("model/~ada/x.py", "model/x.py"),
-    ("model%2F%2Fmnt%2Fada%2Fx", "model%2Fx"),
-    ("home/ada/x.py", "x.py"),
-    ("model/home/dense/MatMul", "model/MatMul"),
-    ("dense", "dense"),
-    ("/home/ada.l", "…"),
-    ("grpc://kestrel17:80", "…"),
-    ("/logs/x/my.run", "A"),
-    ("my.run", "my.run"),
-    ("kestrel17:Send from kestrel17.corp-heron.example", "host 1:Send from host 1"),
-    ("kestrel171 kestrel17_0", "kestrel171 host 1_0"),
-    ("ada's adam", "user 1's adam"),
-    ("/job:worker/replica:0/task:0/device:CPU:0", "/job:worker/replica:0/task:0/device:CPU:0"),
-    ("ab/ab", "ab/ab"),
-    ("cuDNN 9.1.0.70, 1.2.3.4, 535.104.05, 999.98.97.96", "cuDNN 9.1.0.70, 1.2.3.4, 535.104.05, 999.98.97.96"),
-    ("memcpy@GLIBC_2.14", "memcpy@GLIBC_2.14"),
-    ("2026-11-20 10:17:24 c10::add a::b f32::add ::1", "2026-11-20 10:17:24 c10::add a::b f32::add ::1"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("model//home/ada/x.py/MatMul", "model/MatMul"),
+        ("model/~ada/x.py", "model/x.py"),
+        ("model%2F%2Fmnt%2Fada%2Fx", "model%2Fx"),
+        ("home/ada/x.py", "x.py"),
+        ("model/home/dense/MatMul", "model/MatMul"),
+        ("dense", "dense"),
+        ("/home/ada.l", "…"),
+        ("grpc://kestrel17:80", "…"),
+        ("/logs/x/my.run", "A"),
+        ("my.run", "my.run"),
+        ("kestrel17:Send from kestrel17.corp-heron.example", "host 1:Send from host 1"),
+        ("kestrel171 kestrel17_0", "kestrel171 host 1_0"),
+        ("ada's adam", "user 1's adam"),
+        ("/job:worker/replica:0/task:0/device:CPU:0", "/job:worker/replica:0/task:0/device:CPU:0"),
+        ("ab/ab", "ab/ab"),
+        ("cuDNN 9.1.0.70, 1.2.3.4, 535.104.05, 999.98.97.96", "cuDNN 9.1.0.70, 1.2.3.4, 535.104.05, 999.98.97.96"),
+        ("memcpy@GLIBC_2.14", "memcpy@GLIBC_2.14"),
+        ("2026-11-20 10:17:24 c10::add a::b f32::add ::1", "2026-11-20 10:17:24 c10::add a::b f32::add ::1"),
+    ],
+)
 def test_a_text_is_left_without_its_secrets_and_no_more(text: str, left: str) -> None:
     assert (SECRETS.in_name(text), SECRETS.in_name(left)) == (left, left)
 

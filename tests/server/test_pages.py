@@ -65,9 +65,15 @@ WAYS = {"path": "Open a path or URL", "upload": "Upload", "capture": "Capture", 
     ],
 )
 def test_a_folder_without_runs_leads_to_the_ways_in_that_are_allowed(
-    tmp_path: Path, home: AppTest, monkeypatch: pytest.MonkeyPatch,
-    is_here: bool, roots: bool, allow_capture: bool, is_private: bool, expected: list[str],
-) -> None:  # fmt: skip
+    tmp_path: Path,
+    home: AppTest,
+    monkeypatch: pytest.MonkeyPatch,
+    is_here: bool,
+    roots: bool,
+    allow_capture: bool,
+    is_private: bool,
+    expected: list[str],
+) -> None:
     (tmp_path / "data").mkdir(mode=0o700 if is_private else 0o777)
     (tmp_path / "data").chmod(0o700 if is_private else 0o777)
     (tmp_path / "logs").mkdir()

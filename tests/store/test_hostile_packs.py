@@ -216,9 +216,11 @@ def test_a_long_text_of_many_rows_is_not_packed(host: HostTables, packs, monkeyp
     long_label(5)(parts)
     with pytest.raises(TfcompareError, match=r"take 6.* MB, and a pack at most 2.* MB; raise TFCOMPARE_PACK_MB"):
         pack(dataclasses.replace(host, tables=dict(host.tables) | {"op_parts": parts.table("op_parts")}))
-    spans = host_table("timeline_spans", dict.fromkeys(HOST_TABLES["timeline_spans"].columns, np.zeros(9)) | {
-        "name": texts(np.zeros(9, np.int32), ["x" * MB]), "op_type": "", "op_name": ""
-    })  # fmt: skip
+    spans = host_table(
+        "timeline_spans",
+        dict.fromkeys(HOST_TABLES["timeline_spans"].columns, np.zeros(9))
+        | {"name": texts(np.zeros(9, np.int32), ["x" * MB]), "op_type": "", "op_name": ""},
+    )
     assert host.late is not None
     data = pack(dataclasses.replace(host, tables={**host.late["timeline"], "timeline_spans": spans}))
     assert len(unpack_checked(data, "timeline").tables["timeline_spans"]) == 9  # they stay codes

@@ -39,8 +39,10 @@ def test_the_row_in_the_address_opens_its_text_source_and_neighbours() -> None:
     )
     (pills,) = [one for one in page.get("button_group") if "Open a neighbour" in str(one.proto)]
     assert {option.content for option in pills.proto.options} == {
-        "loop_transpose_fusion", "input_transpose_fusion.1", "input_transpose_fusion"
-    }  # fmt: skip
+        "loop_transpose_fusion",
+        "input_transpose_fusion.1",
+        "input_transpose_fusion",
+    }
 
 
 @recorded
@@ -52,8 +54,9 @@ def test_a_selected_group_leaves_its_instructions_and_a_selected_buffer_is_in_th
     assert table(page)["hlo_op"].tolist() == ["cudnn-conv.1.0"]
     (chart,) = [chart for title, chart in charts(page).items() if "over program order" in title]
     assert [trace.get("name") for trace in chart["data"]][:2] == [
-        "input_transpose_fusion.1, baseline", "input_transpose_fusion.1, candidate"
-    ]  # fmt: skip
+        "input_transpose_fusion.1, baseline",
+        "input_transpose_fusion.1, candidate",
+    ]
     next(button for button in page.button if button.label == "Show all").click()
     assert len(table(shown(page))) == 4
 

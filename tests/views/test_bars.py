@@ -101,8 +101,10 @@ def test_groups_can_be_movers_too_and_their_names_are_cut_and_no_markup():
     changes = largest_changes(group_diff(samples.diff(), "op_type"), n=3)
     figure = ops.movers(changes, METRIC, per="step", by="op_type")
     assert [text.partition(" · ")[0] for text in texts(figure)[:3]] == [
-        "Conv2DBackpropFilter", "Conv2DBackpropInput", "Conv2D",
-    ]  # fmt: skip
+        "Conv2DBackpropFilter",
+        "Conv2DBackpropInput",
+        "Conv2D",
+    ]
     assert texts(figure)[0] == "Conv2DBackpropFilter · 120 ms → 4.00 ms"
     narrow = ops.movers(changes, METRIC, per="step", by="op_type", letters=10)
     assert len(set(texts(narrow)[:3])) == 3 and max(map(len, texts(narrow)[:3])) <= 10

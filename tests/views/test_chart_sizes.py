@@ -54,11 +54,22 @@ def many_steps(seed: int) -> pd.DataFrame:
 def many_ops(seed: int) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
     times = rng.lognormal(8, 2, OPS)
-    return schema.OP_STATS.conform(pd.DataFrame({
-        "host": schema.ALL_HOSTS, "host_or_device": schema.HOST, "op_type": [f"Einsum{i % 50}" for i in range(OPS)],
-        "op_name": [SCOPE.format(i % 200, i) for i in range(OPS)], "occurrences": 100,
-        "total_time_us": 1e6, "self_time_us": times, "wall_time_us": times, "is_eager": False, **WITHOUT_COSTS,
-    }))  # fmt: skip
+    return schema.OP_STATS.conform(
+        pd.DataFrame(
+            {
+                "host": schema.ALL_HOSTS,
+                "host_or_device": schema.HOST,
+                "op_type": [f"Einsum{i % 50}" for i in range(OPS)],
+                "op_name": [SCOPE.format(i % 200, i) for i in range(OPS)],
+                "occurrences": 100,
+                "total_time_us": 1e6,
+                "self_time_us": times,
+                "wall_time_us": times,
+                "is_eager": False,
+                **WITHOUT_COSTS,
+            }
+        )
+    )
 
 
 @cache
@@ -75,18 +86,24 @@ def timeline_of(seed: int) -> pd.DataFrame:
     levels = np.abs(rng.integers(-(2**20), 2**20, EVENTS).cumsum())
     kept = thinned(np.arange(EVENTS, dtype=float), levels.astype(float), int(levels.argmax()))
     names = [SCOPE.format(i % 200, i) for i in kept]
-    return line(levels[kept].tolist(), kept.astype(float).tolist(), op_name=names, shape="[1024,512,512,128]",
-                fragmentation=rng.random(len(kept)))  # fmt: skip
+    return line(
+        levels[kept].tolist(),
+        kept.astype(float).tolist(),
+        op_name=names,
+        shape="[1024,512,512,128]",
+        fragmentation=rng.random(len(kept)),
+    )
 
 
 def overview() -> list[Any]:
     every = [(Side(f"run_{i}", i, 6), many_steps(i % 2)) for i in range(6)]
     changes = largest_changes(op_diff(), n=ops.TOP)
     return [
-        steps.step_times(every), steps.step_distribution(every),
+        steps.step_times(every),
+        steps.step_distribution(every),
         *(step_parts.parts_of_steps(side, many_steps(side.position)) for side in SIDES),
         ops.movers(changes, samples.METRIC, per="step"),
-    ]  # fmt: skip
+    ]
 
 
 def op_stats() -> list[Any]:

@@ -14,13 +14,21 @@ from tfcompare.views.registry import charts
 STEPS = {"step_times", "step_distribution", "step_parts_baseline", "input_wait"}
 PAIR = {*STEPS, "waterfall", "step_parts_candidate", "op_changes", "op_shares"}
 INPUT = {"input_host", "tf_data_baseline", "tf_data_candidate"}
-GPU = PAIR | INPUT | {
-    "memory_step", "memory_run", "memory_peak", "memory_peak_changes", "scopes_host", "scopes_device",
-    "kernel_changes", "tensor_cores",
-}  # fmt: skip
-WORKERS = PAIR | INPUT | {
-    "scopes_host", "hosts_baseline", "hosts_candidate", "hosts_change", "host_parts", "input_by_core",
-}  # fmt: skip
+GPU = (
+    PAIR
+    | INPUT
+    | {
+        *("memory_step", "memory_run", "memory_peak", "memory_peak_changes", "scopes_host", "scopes_device"),
+        *("kernel_changes", "tensor_cores"),
+    }
+)
+WORKERS = (
+    PAIR
+    | INPUT
+    | {
+        *("scopes_host", "hosts_baseline", "hosts_candidate", "hosts_change", "host_parts", "input_by_core"),
+    }
+)
 """What the sample runs recorded (sample_logs/README.md), as charts."""
 
 

@@ -28,16 +28,20 @@ from tfcompare.views.options import declared, options_with
 from tfcompare.views.registry import view, views
 
 CASES = [
-    ("cpu", "overview"), ("alone", "overview"), ("cpu", "kernel_stats"), ("cpu", "tf_data"), ("xla", "xla"),
+    ("cpu", "overview"),
+    ("alone", "overview"),
+    ("cpu", "kernel_stats"),
+    ("cpu", "tf_data"),
+    ("xla", "xla"),
     ("cpu", "timeline"),
     *(
         pytest.param(pair, name, marks=pytest.mark.thorough)
         for pair, name in [
-            ("workers", "overview"), ("cpu", "op_stats"), ("gpu", "kernel_stats"), ("cpu", "memory"),
-            ("workers", "input_pipeline"), ("workers", "hosts"),
+            *(("workers", "overview"), ("cpu", "op_stats"), ("gpu", "kernel_stats"), ("cpu", "memory")),
+            *(("workers", "input_pipeline"), ("workers", "hosts")),
         ]
     ),
-]  # fmt: skip
+]
 """Pairs that have what the view shows, and one that has not; the first six have blocks of each kind."""
 
 

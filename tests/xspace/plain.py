@@ -11,9 +11,9 @@ from tfcompare.xspace import XSpace
 from tfcompare.xspace.space import Stats
 
 Plain = dict[str, Any]
-KINDS = {
-    0: None, 2: "double_value", 3: "uint64_value", 4: "int64_value", 5: "str_value", 6: "bytes_value", 7: "ref_value"
-}  # fmt: skip
+KINDS = {0: None, 7: "ref_value"} | {
+    number: f"{kind}_value" for number, kind in enumerate(("double", "uint64", "int64", "str", "bytes"), 2)
+}
 
 
 def xplane_pb2() -> Any:

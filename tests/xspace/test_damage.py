@@ -16,7 +16,7 @@ TINY = space(
     plane("/host:CPU", line("t", event("a:A", 1, 2, s=Ref("r"), u=U64(1 << 63), d=1.5, text="x" * 200), at_us=1)),
     hostnames=["vm"],
     errors=["e"],
-)  # fmt: skip
+)
 
 
 def of_event(field: bytes) -> bytes:
@@ -172,4 +172,4 @@ def test_more_planes_than_any_host_has_are_refused() -> None:
     assert len(parse(space(*[plane("p")] * 1000)).planes) == 1000
     assert refusal(space(*[plane("p")] * 1001)) == (
         "at byte 0 expected an XSpace of at most 1,000 planes, found one of 1,001"
-    )  # fmt: skip
+    )

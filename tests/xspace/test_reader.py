@@ -56,8 +56,13 @@ def test_everything_a_profile_holds() -> None:
         "empty": "",
     }
     of_plane: dict[str, Value] = {
-        "cores": 3, "vendor": "A", "memory": U64(1 << 63), "clock": 0.5, "raw": b"\1", "kind": Ref("k")
-    }  # fmt: skip
+        "cores": 3,
+        "vendor": "A",
+        "memory": U64(1 << 63),
+        "clock": 0.5,
+        "raw": b"\1",
+        "kind": Ref("k"),
+    }
     events = [
         event("train", 0, 100, _r=1, step_num=-7),
         event(meta("MatMul:MatMul", "mm", {"tf_op": Ref("x")}), 10, 20.5, of_every_kind),

@@ -25,9 +25,15 @@ GOOD = (
 )
 
 
-@pytest.mark.parametrize(("name", "packed"), [("logs.zip", zipped(*GOOD)), ("logs.tgz", tarred(*GOOD)),
-                                              ("logs.tar", tarred(*GOOD, gzipped=False)),
-                                              ("logs.zip", zipped(*GOOD, method=zipfile.ZIP_LZMA))])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "packed"),
+    [
+        ("logs.zip", zipped(*GOOD)),
+        ("logs.tgz", tarred(*GOOD)),
+        ("logs.tar", tarred(*GOOD, gzipped=False)),
+        ("logs.zip", zipped(*GOOD, method=zipfile.ZIP_LZMA)),
+    ],
+)
 def test_of_a_good_archive_all_is_listed_and_the_profiles_are_written(name: str, packed: bytes, tmp_path: Path) -> None:
     assert is_archive(name, packed[:512])
     members = list_archive(name, io.BytesIO(packed), Limits())

@@ -30,10 +30,13 @@ def test_the_uploads_of_one_user_have_a_limit_until_one_is_deleted(tmp_path: Pat
     uploads = Uploads(tmp_path, "ann", quotas=Quotas(owner_bytes=250 * KB))
     first, _ = (uploads.receive([profile(number)]) for number in (1, 2))
     before = files_in(tmp_path)
-    with pytest.raises(BadUpload, match=(
-        r"^3\.xplane\.pb: needs 100 kB, but only 50\.0 kB of the 250 kB for your uploads are free; delete some of "
-        "them, or ask who runs the server to raise TFCOMPARE_USER_UPLOADS_MB$"
-    )):  # fmt: skip
+    with pytest.raises(
+        BadUpload,
+        match=(
+            r"^3\.xplane\.pb: needs 100 kB, but only 50\.0 kB of the 250 kB for your uploads are free; delete some of "
+            "them, or ask who runs the server to raise TFCOMPARE_USER_UPLOADS_MB$"
+        ),
+    ):
         uploads.receive([profile(3)])
     assert files_in(tmp_path) == before
     uploads.delete(first.digest)

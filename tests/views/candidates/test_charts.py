@@ -20,13 +20,14 @@ OP = "model/layer_with_a_long_name/sublayer_with_a_longer_name/<i>MatMul"
 
 def run(name: str, median: float, verdict: str = "", interval: tuple[float, float, float] = (NAN, NAN, NAN), **more):
     low, ratio, high = interval
+    quantiles = {"mean": median, "median": median * 1.01, "tenth": median * 0.9, "ninetieth": median * 1.2}
     return {
-        "run": f"logs/{name}", "name": name, "role": "candidate" if verdict else "baseline", "verdict": verdict,
-        "step_time_us_mean": median, "step_time_us_median": median * 1.01,
-        "step_time_us_tenth": median * 0.9, "step_time_us_ninetieth": median * 1.2,
-        "ratio": ratio, "interval_low": low, "interval_high": high, "reason": "", "caveat": "", "evidence": "",
-        "start_time": pd.Timestamp("2026-01-02 03:04:05", tz="UTC"), **more,
-    }  # fmt: skip
+        **{"run": f"logs/{name}", "name": name, "role": "candidate" if verdict else "baseline", "verdict": verdict},
+        **{f"step_time_us_{name}": value for name, value in quantiles.items()},
+        **{"ratio": ratio, "interval_low": low, "interval_high": high, "reason": "", "caveat": "", "evidence": ""},
+        "start_time": pd.Timestamp("2026-01-02 03:04:05", tz="UTC"),
+        **more,
+    }
 
 
 RUNS = pd.DataFrame(
@@ -95,11 +96,15 @@ def test_step_times_far_apart_are_drawn_on_a_logarithmic_axis(longest: float, ex
 
 
 def cell(row: int, candidate: str, before: float, after: float, status: str = "matched", verdict: str = "untested"):
-    return {
-        "row": row, "host_or_device": "Host", "op_type": "MatMul", "op_name": f"{OP}_{row}", "candidate": candidate,
-        "baseline_us": before, "candidate_us": after, "ratio": after / before, "status": status, "verdict": verdict,
-        "evidence": "",
-    }  # fmt: skip
+    times = {
+        "baseline_us": before,
+        "candidate_us": after,
+        "ratio": after / before,
+        "status": status,
+        "verdict": verdict,
+    }
+    op = {"host_or_device": "Host", "op_type": "MatMul", "op_name": f"{OP}_{row}", "evidence": ""}
+    return {"row": row, "candidate": candidate, **op, **times}
 
 
 CELLS = pd.DataFrame(

@@ -17,6 +17,6 @@ from tfcompare.views.hosts.figures import groups_of
         (["slice-w-0", "slice-w-1", "slice-w-2"], {}),
         ([], {}),
     ],
-)  # fmt: skip
+)
 def test_groups_are_hosts_whose_names_begin_or_end_alike(names: list[str], groups: dict[str, tuple[int, ...]]) -> None:
     assert groups_of(names) == groups

@@ -18,9 +18,9 @@ from tfcompare.views.input import ops as input_ops
 from tfcompare.views.input.figures import InputWait, input_wait
 
 ON_CPU = [
-    "tf_cpu_base", "tf_cpu_zoo", "tf_cpu_sleepy", "filters_16_8", "filters_16_8_again", "filters_16_8_better_input",
+    *("tf_cpu_base", "tf_cpu_zoo", "tf_cpu_sleepy", "filters_16_8", "filters_16_8_again", "filters_16_8_better_input"),
     "filters_512_128",
-]  # fmt: skip
+]
 TF_ON_GPU = ["tf_gpu", "filters_16_8_simulated", "filters_512_128_simulated"]
 ON_GPU = [*TF_ON_GPU, *GPU_RUNS]
 CPU_CASES = mostly_thorough(ON_CPU, "tf_cpu_base", "filters_16_8")

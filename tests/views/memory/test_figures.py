@@ -123,10 +123,10 @@ def test_figures_find_a_candidate_on_a_host_of_another_name(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("peaks", "word"),
     [
-        ((2, 1), "less"), ((1, 2), "more"), ((2, 2), "same"), ((0, 0), "same"), ((0, 1), "more"), ((1, 0), "less"),
-        ((1000, 1009), "same"), ((1000, 991), "same"), ((1000, 1011), "more"), ((1000, 989), "less"),
+        *(((2, 1), "less"), ((1, 2), "more"), ((2, 2), "same"), ((0, 0), "same"), ((0, 1), "more"), ((1, 0), "less")),
+        *(((1000, 1009), "same"), ((1000, 991), "same"), ((1000, 1011), "more"), ((1000, 989), "less")),
     ],
-)  # fmt: skip
+)
 def test_sizes_that_differ_by_less_than_a_hundredth_are_the_same(peaks: tuple[float, float], word: str) -> None:
     assert verdict_on_size(*peaks) == word
     figure = KeyFigure("Peak", "bytes", *peaks, "lower", "")
@@ -201,9 +201,12 @@ def test_the_tree_of_a_run_alone_has_its_side_as_the_root(runs: tuple[Run, Run])
     run = runs[0]
     tree = tree_alone(peak_tree(diff_of(run, run, MemoryPair(A, A)), "region")).set_index("node")
     assert tree["parent"].to_dict() == {
-        "baseline": "", "baseline:output": "baseline", "baseline:temp": "baseline",
-        "baseline/0": "baseline:output", "baseline/1": "baseline:temp",
-    }  # fmt: skip
+        "baseline": "",
+        "baseline:output": "baseline",
+        "baseline:temp": "baseline",
+        "baseline/0": "baseline:output",
+        "baseline/1": "baseline:temp",
+    }
     assert tree.loc["baseline", "bytes"] == 400
 
 

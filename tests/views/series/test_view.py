@@ -22,12 +22,19 @@ def rows(values: list[float]) -> pd.DataFrame:
     n = len(values)
     return pd.DataFrame(
         {
-            "run": [f"run{i}" for i in range(n)], "name": [f"<b>{i}" for i in range(n)],
-            "recorded": pd.date_range("2026-01-01", periods=n, tz="UTC"), "label": [f"c{i}" for i in range(n)],
-            "tags": "", "device": "CPU", "value": values,
-            "low": np.array(values) * 0.9, "high": np.array(values) * 1.1, "problem": "", "versions": "steps 1",
+            "run": [f"run{i}" for i in range(n)],
+            "name": [f"<b>{i}" for i in range(n)],
+            "recorded": pd.date_range("2026-01-01", periods=n, tz="UTC"),
+            "label": [f"c{i}" for i in range(n)],
+            "tags": "",
+            "device": "CPU",
+            "value": values,
+            "low": np.array(values) * 0.9,
+            "high": np.array(values) * 1.1,
+            "problem": "",
+            "versions": "steps 1",
         }
-    ).astype(COLUMNS)  # fmt: skip
+    ).astype(COLUMNS)
 
 
 def test_levels_and_changes_are_drawn_where_they_are() -> None:

@@ -50,9 +50,10 @@ def test_what_makes_times_incomparable_comes_first_and_says_why() -> None:
 
 def test_versions_and_levels_that_differ_are_named_one_by_one() -> None:
     other = with_origin(
-        RUN, versions=(("jax", "0.11.0"), ("jaxlib", "0.10.2"), ("cuda", "13.0")),
+        RUN,
+        versions=(("jax", "0.11.0"), ("jaxlib", "0.10.2"), ("cuda", "13.0")),
         profiler_options=(("host tracer", "2"), ("device tracer", "1"), ("Python tracer", "1")),
-    )  # fmt: skip
+    )
     assert differing(RUN, other) == {
         "Version of jax": ("0.10.2", "0.11.0"),
         "Level of Python tracer": ("0", "1"),

@@ -79,8 +79,9 @@ def test_programs_of_one_side_are_named() -> None:
     assert said_of([host_of(both)], [host_of(both, g)]) == ["`jit_g` ran only in B.", same]
     many = [(f"jit_{name}", 5, doing(name)) for name in ("abs", "ceil", "floor", "log", "sign")]
     assert said_of([host_of(both, *many)], [host_of(both)]) == [
-        "`jit_abs`, `jit_ceil`, `jit_floor` and 2 more ran only in A.", same,
-    ]  # fmt: skip
+        "`jit_abs`, `jit_ceil`, `jit_floor` and 2 more ran only in A.",
+        same,
+    ]
 
 
 def test_programs_of_all_hosts_count() -> None:

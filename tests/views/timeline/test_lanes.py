@@ -69,8 +69,11 @@ def test_devices_come_first_by_their_numbers_and_what_both_runs_have_before_the_
     lanes = [(HOST, "main/1", 99), ("/device:GPU:10", "Stream #1", 50), ("/device:GPU:2", "Stream #1", 5)]
     ours, theirs = bare_timeline([*lanes, ("/device:GPU:2", "Stream #2", 8)]), bare_timeline(lanes)
     assert [label for label, *_ in paired(ours, theirs)] == [
-        "GPU:2 Stream #1", "GPU:10 Stream #1", "GPU:2 Stream #2", "main",
-    ]  # fmt: skip
+        "GPU:2 Stream #1",
+        "GPU:10 Stream #1",
+        "GPU:2 Stream #2",
+        "main",
+    ]
     assert [pair.is_on_host for pair in lane_pairs([ours])] == [False, False, False, True]
 
 

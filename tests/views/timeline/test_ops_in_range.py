@@ -68,8 +68,11 @@ def test_times_are_those_of_a_reference_that_looks_at_every_instant(spans, time,
     assert share == pytest.approx(busy / (time[1] - time[0]))
     times = (found["wall_time_us"] * PS_PER_US).to_dict()
     assert {one: value for one, value in times.items() if value > 1e-9} == pytest.approx(expected)
-    overlaps = [one for lane, start, duration, one in zip(*timeline.spans.to_numpy().T, op, strict=True)
-                if one >= 0 and lane in lanes and start < time[1] and start + duration > time[0]]  # fmt: skip
+    overlaps = [
+        one
+        for lane, start, duration, one in zip(*timeline.spans.to_numpy().T, op, strict=True)
+        if one >= 0 and lane in lanes and start < time[1] and start + duration > time[0]
+    ]
     assert found["occurrences"].to_dict() == {one: overlaps.count(one) for one in set(overlaps)}
 
 

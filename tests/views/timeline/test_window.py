@@ -16,9 +16,7 @@ from tfcompare.views.timeline.aligned import ALONE, NEUTRAL, Rectangles, rectang
 from tfcompare.views.timeline.lanes import MOST_ROWS, Layout, lay_out
 
 SUMS = ("busy_ps", "count", "matched_ps", "partner_ps", "alone_ps")
-SPAN = st.tuples(
-    st.integers(0, 2), st.integers(0, 200), st.integers(0, 40), st.integers(NEUTRAL, 50), st.booleans()
-)  # fmt: skip
+SPAN = st.tuples(st.integers(0, 2), st.integers(0, 200), st.integers(0, 40), st.integers(NEUTRAL, 50), st.booleans())
 WINDOW = st.tuples(st.integers(-20, 260), st.integers(-20, 260)).map(lambda ends: (min(ends), max(ends)))
 WHOLE = (-1_000, 1_000)
 
@@ -64,11 +62,17 @@ class Drawn:
         matched = [length for length, partner in zip(lengths, partners, strict=True) if partner >= 0]
         alone = [length for length, partner in zip(lengths, partners, strict=True) if partner == ALONE]
         return {
-            "row": row, "start_ps": self.start(group[0]), "end_ps": max(map(self.end, group)), "busy_ps": sum(lengths),
-            "count": len(group), "span": spans[lengths.index(max(lengths))], "matched_ps": sum(matched),
-            "partner_ps": sum(one for one in partners if one >= 0), "alone_ps": sum(alone),
+            "row": row,
+            "start_ps": self.start(group[0]),
+            "end_ps": max(map(self.end, group)),
+            "busy_ps": sum(lengths),
+            "count": len(group),
+            "span": spans[lengths.index(max(lengths))],
+            "matched_ps": sum(matched),
+            "partner_ps": sum(one for one in partners if one >= 0),
+            "alone_ps": sum(alone),
             "is_marked": bool(self.marked[spans].any()),
-        }  # fmt: skip
+        }
 
 
 def listed(found: Rectangles) -> list[dict[str, int]]:

@@ -19,14 +19,17 @@ def rows(*names: tuple[str | None, str | None]) -> pd.DataFrame:
     """Rows of a diff: an instruction's name on both sides, None where it is not; each takes 1 µs there."""
     cells = [
         {
-            "program": PROGRAM, "program_candidate": None if ours is None else PROGRAM, "program_key": PROGRAM,
-            "hlo_op": ours or theirs, "hlo_op_candidate": theirs if ours and theirs else None,
+            "program": PROGRAM,
+            "program_candidate": None if ours is None else PROGRAM,
+            "program_key": PROGRAM,
+            "hlo_op": ours or theirs,
+            "hlo_op_candidate": theirs if ours and theirs else None,
             "status": "added" if ours is None else "removed" if theirs is None else "matched",
             "execution_time_us_baseline": 1.0 if ours else math.nan,
             "execution_time_us_candidate": 1.0 if theirs else math.nan,
         }
         for ours, theirs in names
-    ]  # fmt: skip
+    ]
     return pd.DataFrame(cells, index=range(100, 100 + len(cells)))
 
 

@@ -12,10 +12,14 @@ def buffer(
     name: str, size: int, first: int, last: int, positions: int = 6, *, at_peak: bool = False, host: str = "vm"
 ) -> dict[str, object]:
     kind = "parameter" if (first, last) == (1, positions) else "temporary"
-    return {
-        "host": host, "program": "f(1)", "memory_space": 0, "hlo_op": name, "kind": kind, "size_bytes": size,
-        "first_position": first, "last_position": last, "positions": positions, "is_live_at_peak": at_peak,
-    }  # fmt: skip
+    place = {"host": host, "program": "f(1)", "memory_space": 0, "hlo_op": name, "is_live_at_peak": at_peak}
+    return place | {
+        "kind": kind,
+        "size_bytes": size,
+        "first_position": first,
+        "last_position": last,
+        "positions": positions,
+    }
 
 
 def test_live_bytes_follow_from_where_buffers_begin_and_end() -> None:
@@ -25,9 +29,11 @@ def test_live_bytes_follow_from_where_buffers_begin_and_end() -> None:
     rows = over_program_order(memory, {"f(1)"}, 0)
     assert rows[["position", "live_bytes"]].values.tolist() == [[1, 1], [2, 21], [5, 301], [6, 1]]
     assert rows["event"].tolist() == [
-        "", "allocates dot, 20 B", "allocates a value of an unknown instruction, 300 B",
+        "",
+        "allocates dot, 20 B",
+        "allocates a value of an unknown instruction, 300 B",
         "frees a value of an unknown instruction, 300 B",
-    ]  # fmt: skip
+    ]
     assert rows.loc[rows["is_peak"], "position"].tolist() == [5]
     assert set(rows["positions"]) == {6}
     assert over_program_order(memory, {"g(1)"}, 0).empty and over_program_order(memory, {"f(1)"}, 5).empty
