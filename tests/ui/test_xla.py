@@ -13,7 +13,7 @@ from tests.hlo.profiles import running, stored
 from tests.profiles import CORPUS, ROOT
 from tests.ui.hostile_profile import EVIL
 from tests.ui.pages import charts, opened, said, shown, table
-from tests.ui.test_hostile_names import check, figures_of, markdown_of
+from tests.ui.test_hostile import check, figures_of, markdown_of
 from tfcompare import compare, load, settings
 from tfcompare.settings import Settings
 from tfcompare.views.xla.figures import node_key

@@ -21,13 +21,10 @@ OP = "model/layer_with_a_long_name/sublayer_with_a_longer_name/<i>MatMul"
 def run(name: str, median: float, verdict: str = "", interval: tuple[float, float, float] = (NAN, NAN, NAN), **more):
     low, ratio, high = interval
     quantiles = {"mean": median, "median": median * 1.01, "tenth": median * 0.9, "ninetieth": median * 1.2}
-    return {
-        **{"run": f"logs/{name}", "name": name, "role": "candidate" if verdict else "baseline", "verdict": verdict},
-        **{f"step_time_us_{name}": value for name, value in quantiles.items()},
-        **{"ratio": ratio, "interval_low": low, "interval_high": high, "reason": "", "caveat": "", "evidence": ""},
-        "start_time": pd.Timestamp("2026-01-02 03:04:05", tz="UTC"),
-        **more,
-    }
+    side = {"run": f"logs/{name}", "name": name, "role": "candidate" if verdict else "baseline", "verdict": verdict}
+    times = {f"step_time_us_{which}": value for which, value in quantiles.items()}
+    texts = {"reason": "", "caveat": "", "evidence": "", "start_time": pd.Timestamp("2026-01-02 03:04:05", tz="UTC")}
+    return {**side, **times, "ratio": ratio, "interval_low": low, "interval_high": high, **texts, **more}
 
 
 RUNS = pd.DataFrame(

@@ -1,4 +1,4 @@
-"""Key figures of kernels: sums over the diff, shares of the whole, empty where a side has nothing."""
+"""Key figures of kernels and charts over them: what is drawn is what the frames say."""
 
 from __future__ import annotations
 
@@ -6,6 +6,12 @@ import pandas as pd
 import pytest
 
 from tests.views.kernels.kernel_samples import copies_diff, kernel_diff
+from tfcompare.compare.groups.aggregate import largest_changes
+from tfcompare.compare.groups.kernel_groups import group_kernels
+from tfcompare.compare.side import Side
+from tfcompare.views import bars as ops
+from tfcompare.views import chart_style as style
+from tfcompare.views.kernels import charts as kernels
 from tfcompare.views.kernels.figures import (
     MATCHED_TIME,
     USES,
@@ -15,6 +21,8 @@ from tfcompare.views.kernels.figures import (
     tensor_core_use,
     with_ranks_and_shares,
 )
+from tfcompare.views.ops.figures import time_shares
+from tfcompare.views.shares import share_bars
 
 ROLES = ("baseline", "candidate")
 
@@ -77,3 +85,30 @@ def test_every_kernel_is_in_one_of_the_uses_of_tensor_cores():
     assert use["total_duration_us_candidate"].tolist() == [0.0, 200.0, 100.0]
     for role in ROLES:
         assert use[f"share_{role}"].sum() == pytest.approx(1.0)
+
+
+SIDES = (Side("before", 0), Side("after", 1))
+
+
+def test_a_label_stands_for_a_long_name_that_hovering_shows_whole():
+    times = time_shares(group_kernels(kernel_diff(), "kernel_name"), "kernel_name", metric="total_duration_us")
+    name = "void <b>gemm" + "<" + 300 * "x" + ">"
+    times = times.assign(group=name, label="gemm<x>")
+    figure = share_bars(times, SIDES, "total_duration_us", title="Kernel time", axis="Share")
+    assert figure.layout.annotations[0].text == "gemm&lt;x&gt;"
+    hover = figure.data[0].customdata[0][0]
+    assert hover.replace("<br>", "") == style.safe(name)
+    assert hover.count("<br>") == len(name) // style.HOVER_LENGTH
+
+
+def test_movers_can_be_of_launches():
+    changes = largest_changes(group_kernels(kernel_diff(), "kernel_name"), metric="occurrences")
+    changes = changes.assign(label=["one", "two", "three"], detail="d")
+    metric = "occurrences"
+    figure = ops.movers(changes, metric, per="step", by="kernel_name", quantity=kernels.LAUNCHES)
+    assert figure.layout.xaxis.title.text == "Change of kernel launches (per step)"
+    assert {trace.name for trace in figure.data} == {"▼ fewer launches", "▲ more launches"}
+    names = [note.text.partition(" · ")[0] for note in figure.layout.annotations]
+    assert names[:3] == ["one", "two", "three"]
+    per_run = ops.movers(changes, metric, per="", by="kernel_name", quantity=kernels.LAUNCHES)
+    assert per_run.layout.xaxis.title.text == "Change of kernel launches"

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from compare_runs import ops, run, text
 from hypothesis import given
-from test_compare_diff import SIDES, op_rows, op_stats
+from test_diff import SIDES, op_rows, op_stats
 
 from tests.laws import law
 from tests.profiles import compared_runs
