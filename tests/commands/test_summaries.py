@@ -16,16 +16,13 @@ def sections(out: str) -> list[list[str]]:
     return [section.splitlines() for section in out.rstrip("\n").split("\n\n")]
 
 
-def heads(out: str) -> list[str]:
-    """The first words of each section."""
-    return [section[0].partition("  ")[0] for section in sections(out)]
-
-
 def test_diff_is_verdict_then_why_then_advice_then_changes(tfcompare) -> None:
     """Their sentences and figures are in the golden of the Overview."""
     status, out, _ = tfcompare("diff", BASELINE, CANDIDATE)
     assert status == 0
-    verdict, budget, figures, why, advice, changes, memory, *more = heads(out)
+    verdict, budget, figures, why, advice, changes, memory, *more = [
+        section[0].partition("  ")[0] for section in sections(out)
+    ]
     assert verdict.startswith("filters_16_8 is 20× faster than filters_512_128 ")
     assert budget.startswith("−202 ms per step = −201 ms host compute (above all ")
     assert out.splitlines().index(budget) < 10, "the cause is in the first ten lines"

@@ -32,10 +32,6 @@ def table(*planes: Plane) -> pd.DataFrame:
     return copies_of(parse(space(*planes)))
 
 
-def kinds(frame: pd.DataFrame) -> list[str]:
-    return frame["kind"].to_list()
-
-
 def test_copies_add_up_by_device_and_kind() -> None:
     first = gpu(
         event("MemcpyH2D", 0, 2, memcpy_details="size:1000 dest:0 async:1"),
@@ -69,7 +65,7 @@ def test_copies_add_up_by_device_and_kind() -> None:
 )
 def test_the_kind_is_told_by_name_else_memories_else_stream(name: str, details: str, stream: str, kind: str) -> None:
     frame = table(gpu(event(name, 0, 1, memcpy_details=details), stream=stream))
-    assert kinds(frame) == [kind]
+    assert frame["kind"].to_list() == [kind]
     assert frame["size_bytes"].to_list() == [4]
 
 

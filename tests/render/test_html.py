@@ -8,6 +8,7 @@ import re
 from html.parser import HTMLParser
 
 import pytest
+from plotly.offline import get_plotlyjs
 
 from tests.profiles import compared_runs
 from tests.render.documents import hostile_comparison, payload_of
@@ -20,7 +21,6 @@ from tfcompare.render.markdown import as_text
 from tfcompare.render.payload import table_json
 from tfcompare.render.report import contents, report
 from tfcompare.views.blocks import Report, Table
-from tfcompare.views.chart_style import plotly_js
 from tfcompare.views.registry import view
 
 CPU = ("filters_512_128", "filters_16_8")
@@ -87,7 +87,7 @@ def test_the_policy_allows_its_own_scripts_only(document: str) -> None:
     (policy,) = [f["content"] or "" for tag, f in tags_of(document) if f.get("http-equiv") == "Content-Security-Policy"]
     assert policy.startswith("default-src 'none'; ")
     allowed = re.findall(r"'sha256-([^']+)'", policy)
-    texts = (script_of(document), plotly_js())
+    texts = (script_of(document), get_plotlyjs())
     assert allowed == [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in texts]
     assert "script-src 'sha256-" in policy and "unsafe-eval" not in policy
 

@@ -66,7 +66,7 @@ def check(app: AppTest) -> None:
     for text in markdown_of(app):
         assert not live_parts(text), text
     for figure in figures_of(app):
-        assert not [text for text in strings_of(json.loads(figure)) if is_markup(text)]
+        assert not [text for text in strings_of(json.loads(figure)) if ("<img" in text or "<script" in text)]
 
 
 @pytest.mark.usefixtures("places")
@@ -106,10 +106,6 @@ def strings_of(value: object) -> Iterator[str]:
             yield from strings_of(one)
     elif isinstance(value, str):
         yield value
-
-
-def is_markup(text: str) -> bool:
-    return "<img" in text or "<script" in text
 
 
 def test_a_broken_run_leaves_the_others_usable(places: Path) -> None:

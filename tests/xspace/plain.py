@@ -40,7 +40,7 @@ def _plane_of_message(plane: Any) -> Plain:
         kind = message.WhichOneof("value")
         value = getattr(message, kind) if kind else None
         if kind == "ref_value":
-            value = stat_names.get(_signed(value), "")  # the ids of the map are signed
+            value = stat_names.get(value - (1 << 64) if value >> 63 else value, "")  # the ids of the map are signed
         return stat_names.get(message.metadata_id, ""), kind, value
 
     def event(message: Any) -> tuple[Any, ...]:
@@ -65,10 +65,6 @@ def _plane_of_message(plane: Any) -> Plain:
             for key, value in plane.event_metadata.items()
         },
     }
-
-
-def _signed(number: int) -> int:
-    return number - (1 << 64) if number >> 63 else number
 
 
 def by_columns(space: XSpace) -> Plain:
