@@ -212,10 +212,7 @@ def test_tags_of_a_command_and_of_a_file_are_stored_and_listed(tmp_path: Path, t
 
 def test_an_option_that_is_no_tag_is_bad_input(tmp_path: Path, tfcompare) -> None:
     status, _, err = tfcompare("ingest", str(tmp_path), "--tag", "nightly")
-    assert (status, err) == (
-        2,
-        "tfcompare: 'nightly': expected key=value, such as commit=abc123, but there is no =\n",
-    )
+    assert (status, err) == (2, "tfcompare: 'nightly': expected key=value, such as commit=abc123, but there is no =\n")
 
 
 def test_the_index_has_the_step_time_with_its_interval(tmp_path: Path) -> None:

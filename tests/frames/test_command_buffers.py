@@ -373,7 +373,7 @@ def test_kernels_of_another_program_do_not_tell_which_instructions_have_their_ow
         event("shared_1", 900, 1, correlation_id=9, hlo_op="command_buffer_1", program_id=8, cuda_graph_id=U64(4))
     ]
     assert found(first, second, others={"jit_g(8)": other}) == [
-        *("first", "shared", "middle", "shared.1", "last", "shared.1"),
+        *("first", "shared", "middle", "shared.1", "last", "shared.1")
     ]
 
 

@@ -139,8 +139,7 @@ def test_a_head_that_cannot_be_is_damaged_before_anything_is_expanded(change: Ch
 
 
 @pytest.mark.parametrize(
-    "change",
-    [lambda parts: parts.head["groups"]["steps"]["tables"].pop("op_cells"), _in_group("core", tables={})],
+    "change", [lambda parts: parts.head["groups"]["steps"]["tables"].pop("op_cells"), _in_group("core", tables={})]
 )
 def test_a_head_that_leaves_out_tables_is_damaged_once_their_group_is_expanded(change: Change, packs) -> None:
     with pytest.raises(Damaged, match=r"its group \w+ is damaged"):

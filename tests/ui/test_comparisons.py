@@ -1,4 +1,4 @@
-"""How many comparisons a server holds, and a store that takes nothing."""
+"""How many comparisons a server holds, the command that makes a report of one, and a store that takes nothing."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import cast
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.profiles import ROOT, SAMPLE_RUNS
-from tfcompare import settings
-from tfcompare.comparison import Comparison
+from tests.profiles import ROOT, SAMPLE_RUNS, SAMPLES
+from tfcompare import Comparison, compare, load, settings
 from tfcompare.run import Run
 from tfcompare.settings import Settings
 from tfcompare.store.cached_frames import frame_cache
+from tfcompare.ui.frame import reports
 from tfcompare.ui.frame.loading import _run_cache
 from tfcompare.ui.frame.run_cache import MAX_COMPARISONS, Comparisons
 
@@ -148,3 +148,38 @@ def test_a_store_that_takes_nothing_is_told_beside_a_page_that_works(
         "cannot be cached there (Not a directory), so profiles are read anew each time; make room, or name" in warning
     )
     assert page.get("plotly_chart")
+
+
+GPU = SAMPLES / "transformer_gpu"
+
+
+def test_it_has_the_choice_of_steps(tfcompare, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    paths = (SAMPLE_RUNS["filters_512_128"], SAMPLE_RUNS["filters_16_8"])
+    runs = [load(path, steps="2:", stray="include") for path in paths]
+    words = reports.command(compare(*runs, per="run"))
+    assert words[4:-2] == ["--per", "run", "--steps", "2:", "--stray", "include"]
+    reported: list[Comparison] = []
+    monkeypatch.setattr(
+        "tfcompare.render.report.report", lambda comparison, *_, **__: reported.append(comparison) or "a report"
+    )
+    file = tmp_path / "report.html"
+    status, _, errors = tfcompare(*words[1:-1], str(file))
+    assert (status, file.read_text()) == (0, "a report"), errors
+    (again,) = reported
+    choices = [run.choice for run in (again.baseline, *again.candidates)]
+    assert (again.per, choices) == ("run", [run.choice for run in runs])
+
+
+def test_it_has_the_kind_of_steps() -> None:
+    runs = [
+        load(GPU / "h100_store_activations" / "h100_store_activations_run-1", step_kind="evaluate"),
+        load(GPU / "h100_recompute_activations" / "h100_recompute_activations_run-1", step_kind="evaluate"),
+    ]
+    assert reports.command(compare(*runs))[4:-2] == ["--step-kind", "evaluate"]
+
+
+def test_a_redacted_report_has_no_path_in_its_command() -> None:
+    run = load(SAMPLE_RUNS["filters_16_8"])
+    for redact in (False, True):
+        text = str(reports._made(compare(run, run), "markdown", redact=redact))
+        assert ("tfcompare report" in text, str(run.path) in text.replace("\\", "")) == (True, not redact)

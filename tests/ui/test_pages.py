@@ -148,12 +148,7 @@ def test_a_page_shows_its_view_with_the_options_and_the_row_of_its_address(
 
 @pytest.mark.parametrize(
     ("name", "runs"),
-    [
-        ("op_stats", CPU),
-        pytest.param("memory", CONVOLUTIONS, marks=recorded),
-        ("tf_data", WORKERS),
-        ("hosts", WORKERS),
-    ],
+    [("op_stats", CPU), pytest.param("memory", CONVOLUTIONS, marks=recorded), ("tf_data", WORKERS), ("hosts", WORKERS)],
 )
 def test_what_an_address_asks_for_and_there_is_not_is_named_and_the_view_is_shown_without_it(
     name: str, runs: tuple[str, str]
@@ -274,10 +269,7 @@ def test_verdicts_have_what_they_rest_on_as_help_and_a_filter_may_leave_no_row()
     lines = {line.value.replace("\\", ""): line.help.replace("\\", "") for line in page.markdown if line.help}
     call = pair.slowest_call_verdict()
     assert call is not None
-    verdicts = {
-        "Input wait": on_waiting(pair),
-        "Mean tf.data call (Host:0)": call.verdict,
-    }
+    verdicts = {"Input wait": on_waiting(pair), "Mean tf.data call (Host:0)": call.verdict}
     for name, verdict in verdicts.items():
         badge = f":gray-badge[{word_of(verdict)} {format_ratio(verdict.ratio)}]"
         line = f"{name} {badge} 95 % CI {format_ratio(verdict.low)}–{format_ratio(verdict.high)}"

@@ -101,7 +101,7 @@ def test_hosts_of_the_candidate_are_aligned_too_and_have_its_letter(page: AppTes
     assert "In step 4, `worker1` reaches `CollectiveReduceV2` **8.63 ms** after `worker0`. " in texts(page)
     assert given["drawing"]["sides"] == ["slow_input (worker0)", "slow_input (worker1)"]
     assert boxes(page)["timeline_beside"] == [
-        *("same host of A", "worker1 (A)", "worker2 (A)", "worker1 (B)", "worker2 (B)", ANOTHER_STEP),
+        *("same host of A", "worker1 (A)", "worker2 (A)", "worker1 (B)", "worker2 (B)", ANOTHER_STEP)
     ]
 
 

@@ -1,14 +1,17 @@
-"""What the reader makes of each peculiarity of the wire format, and of texts of any length."""
+"""Profiles are read as the protobuf library reads them; each peculiarity of the format, and texts of any length."""
 
 from __future__ import annotations
 
 import dataclasses
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.frames.tables import host, run_with
+from tests.frames.tables import host, run_with, thorough_but
+from tests.profiles import ALL_RUNS, run_path
+from tests.xspace import fuzz_inputs
 from tests.xspace.fuzz_inputs import hlo_proto
 from tests.xspace.plain import Plain, by_columns, by_protobuf
 from tests.xspace_builder import (
@@ -30,7 +33,7 @@ from tests.xspace_builder import (
 )
 from tfcompare.frames.ops.op_names import parse_op
 from tfcompare.hlo.program import read_program
-from tfcompare.xspace import lookup, parse
+from tfcompare.xspace import lookup, parse, read
 from tfcompare.xspace.texts import LONGEST_BYTES, text_of
 
 UNKNOWN_FIELDS = b"".join(
@@ -339,3 +342,35 @@ def test_one_long_name_in_many_steps_does_not_fill_memory() -> None:
     assert len(table) == 500
     assert table["op_name"].str.len().max() < LONGEST_BYTES
     assert table.memory_usage(deep=True).sum() < 5_000_000
+
+
+def same(ours: Plain, theirs: Plain) -> None:
+    """Piece by piece, so that what differs is named rather than drowned."""
+    assert ours.keys() == theirs.keys()
+    assert [p["name"] for p in ours["planes"]] == [p["name"] for p in theirs["planes"]]
+    for our_plane, their_plane in zip(ours.pop("planes"), theirs.pop("planes"), strict=True):
+        our_lines, their_lines = our_plane.pop("lines"), their_plane.pop("lines")
+        assert our_plane == their_plane
+        assert len(our_lines) == len(their_lines)
+        for ours_, theirs_ in zip(our_lines, their_lines, strict=True):
+            our_events, their_events = ours_.pop("events"), theirs_.pop("events")
+            assert ours_ == theirs_
+            assert len(our_events) == len(their_events)
+            pairs = zip(our_events, their_events, strict=True)
+            different = [pair for pair in pairs if repr(pair[0]) != repr(pair[1])]  # a NaN equals no other
+            assert different[:3] == [], f"{len(different)} events of {ours_}"
+    assert ours == theirs
+
+
+@pytest.mark.parametrize("name", thorough_but(ALL_RUNS))
+def test_real_profiles(name: str) -> None:
+    paths: list[Path] = sorted(run_path(name).rglob("*.xplane.pb"))
+    assert paths
+    for data in {path.read_bytes() for path in paths}:
+        same(by_columns(parse(data)), by_protobuf(data))
+
+
+@pytest.mark.parametrize("data", fuzz_inputs.built(), ids=len)
+def test_built_profiles(data: bytes, tmp_path: Path) -> None:
+    (tmp_path / "vm.xplane.pb").write_bytes(data)
+    same(by_columns(read(tmp_path / "vm.xplane.pb").space), by_protobuf(data))

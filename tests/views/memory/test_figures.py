@@ -64,10 +64,7 @@ def test_memories_pair_by_name_on_hosts_that_pair_the_largest_peak_first() -> No
 
 def test_hosts_without_counterpart_share_no_memory() -> None:
     pairs = memory_pairs(summary("one gpu 10"), summary("one gpu 1\ntwo gpu 2"), {"one": "one"})
-    assert pairs == [
-        MemoryPair(Memory("one", "gpu"), Memory("one", "gpu")),
-        MemoryPair(None, Memory("two", "gpu")),
-    ]
+    assert pairs == [MemoryPair(Memory("one", "gpu"), Memory("one", "gpu")), MemoryPair(None, Memory("two", "gpu"))]
 
 
 def test_the_memories_of_one_run_come_by_their_peaks() -> None:

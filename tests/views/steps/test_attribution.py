@@ -233,7 +233,7 @@ def test_bars_begin_where_the_one_before_ended_and_say_what_they_are():
     assert figure.layout.title.text == "Average step by part: 9.50 ms → 4.50 ms"
     assert figure.layout.xaxis.title.text == "Mean over the included steps (ms)"
     assert list(figure.layout.yaxis.ticktext) == [
-        *("Baseline", "Kernel launch", "Host compute", "Device compute", "Candidate"),
+        *("Baseline", "Kernel launch", "Host compute", "Device compute", "Candidate")
     ]
     bars = [trace for trace in figure.data if trace.type == "bar"]
     assert sorted(y for bar in bars for y in bar.y) == list(figure.layout.yaxis.tickvals), "each label is at its bar"

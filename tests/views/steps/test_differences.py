@@ -61,10 +61,9 @@ def test_versions_and_levels_that_differ_are_named_one_by_one() -> None:
         versions=(("jax", "0.11.0"), ("jaxlib", "0.10.2"), ("cuda", "13.0")),
         profiler_options=(("host tracer", "2"), ("device tracer", "1"), ("Python tracer", "1")),
     )
-    assert differing(RUN, other) == {
-        "Version of jax": ("0.10.2", "0.11.0"),
-        "Level of Python tracer": ("0", "1"),
-    }, "of cuda, one side says nothing"
+    assert differing(RUN, other) == {"Version of jax": ("0.10.2", "0.11.0"), "Level of Python tracer": ("0", "1")}, (
+        "of cuda, one side says nothing"
+    )
 
 
 def test_what_users_noted_is_compared_and_a_missing_note_is_none() -> None:
@@ -131,9 +130,7 @@ def ran(*programs: tuple[str, float, Sequence[bytes]]) -> Run:
 
 def test_inputs_that_only_one_side_has_stand_beside_how_many_both_have() -> None:
     ours, theirs = ran(("jit_f", 5, [F32[8]])), ran(("jit_f", 5, [F32[8], BF16[4], BF16[4]]))
-    assert differing(ours, theirs) == {
-        "Inputs of jit_f": ("1 on both sides", "2 × bf16[4]; 1 on both sides"),
-    }
+    assert differing(ours, theirs) == {"Inputs of jit_f": ("1 on both sides", "2 × bf16[4]; 1 on both sides")}
 
 
 def test_inputs_are_those_of_programs_that_ran_and_the_longest_of_both_runs_come_first() -> None:

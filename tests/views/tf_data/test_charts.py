@@ -81,7 +81,7 @@ def test_each_node_tells_its_times_and_hovering_tells_all() -> None:
     frame["parallelism"] = frame["parallelism"].where(frame["iterator"] != "Map", 4)
     frame["buffer_limit"] = frame["buffer_limit"].where(frame["iterator"] != "Map", 8)
     frame.loc[2, ["buffered_elements", "autotune", "settings", "shapes", "element_size_bytes"]] = [
-        *(3.5, "true", "deterministic=true", "[2,3]", 4096),
+        *(3.5, "true", "deterministic=true", "[2,3]", 4096)
     ]
     both = graphs(frame, frame, (set(), set()))
     figure, _ = pipeline_graphs(((SIDES[0], both[0], ""), (SIDES[1], both[1], "")), "Execution 1")
