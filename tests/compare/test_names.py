@@ -12,15 +12,6 @@ from tfcompare.compare.matching.names import align_names
 from tfcompare.compare.matching.plain_names import plain_name, plain_paths, plain_type
 
 
-def aligned(baseline: str, candidate: str) -> str:
-    """The counterparts of the candidate's names, in their order, `-` where there is none."""
-    ours, theirs = baseline.split(), candidate.split()
-    pairs = align_names([(n, "MatMul") for n in ours], [(n, "MatMul") for n in theirs])
-    back = align_names([(n, "MatMul") for n in theirs], [(n, "MatMul") for n in ours])
-    assert {b: c for c, b in pairs.items()} == back, "the rules know no direction"
-    return " ".join(pairs.get(name, "-") for name in theirs)
-
-
 def test_a_label_is_taken_apart_into_family_and_numbers():
     assert family("dense") == ("dense", (), False)
     assert family("dense_3") == ("dense", (3,), False)
@@ -120,7 +111,11 @@ def numbered(name: str, first: int, count: int) -> str:
     ],
 )
 def test_names_have_these_counterparts(baseline: str, candidate: str, counterparts: str) -> None:
-    assert aligned(baseline, candidate) == counterparts
+    ours, theirs = baseline.split(), candidate.split()
+    pairs = align_names([(n, "MatMul") for n in ours], [(n, "MatMul") for n in theirs])
+    back = align_names([(n, "MatMul") for n in theirs], [(n, "MatMul") for n in ours])
+    assert {b: c for c, b in pairs.items()} == back, "the rules know no direction"
+    assert " ".join(pairs.get(name, "-") for name in theirs) == counterparts
 
 
 labels = st.builds(

@@ -68,7 +68,12 @@ class Both:
 def both(request: pytest.FixtureRequest) -> Both:
     run = loaded_run(request.param)
     xprof = with_ops_of_fusions(run, xprof_oracle.framework_op_stats(*(file.path for file in run.found.files)))
-    return Both(run, xprof, side_by_side(run, xprof))
+    ours = run.table("op_stats")
+    if len(xprof) > XPROF_ROWS:  # 500 and the IDLE row that the cut spared
+        known = ours.set_index(KEYS).index.isin(xprof.set_index(KEYS).index)
+        ours = ours[known | (ours["host_or_device"] == schema.DEVICE)]
+    merged = ours.merge(xprof, on=KEYS, how="outer", suffixes=("", "_xprof"), indicator=True)
+    return Both(run, xprof, merged[merged["op_type"] != schema.IDLE])
 
 
 def with_ops_of_fusions(run: Run, xprof: pd.DataFrame) -> pd.DataFrame:
@@ -85,16 +90,6 @@ def with_ops_of_fusions(run: Run, xprof: pd.DataFrame) -> pd.DataFrame:
     named.loc[fused, "op_type"] = named.loc[fused, "op_name"].map(type_of)
     sums = {"occurrences": "max", "total_time_us": "sum", "self_time_us": "sum"}
     return named.groupby([*KEYS, "eager"], sort=False, as_index=False).agg(sums)
-
-
-def side_by_side(run: Run, xprof: pd.DataFrame) -> pd.DataFrame:
-    """Rows of both tables without IDLE; `_merge` tells which have a row. xprof's table ends after 500 rows."""
-    ours = run.table("op_stats")
-    if len(xprof) > XPROF_ROWS:  # 500 and the IDLE row that the cut spared
-        known = ours.set_index(KEYS).index.isin(xprof.set_index(KEYS).index)
-        ours = ours[known | (ours["host_or_device"] == schema.DEVICE)]
-    merged = ours.merge(xprof, on=KEYS, how="outer", suffixes=("", "_xprof"), indicator=True)
-    return merged[merged["op_type"] != schema.IDLE]
 
 
 def test_times_and_eager_flags_are_xprofs(both: Both) -> None:

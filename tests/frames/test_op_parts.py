@@ -55,19 +55,14 @@ def of_all(hosts: list[OpTimes]) -> OpTimes:
     return merge_hosts(parts_of_hosts(every), every, "op_cells", "op_wall")
 
 
-def table(parts: OpTimes) -> list[str]:
-    """A line for each cell, with the texts of its part."""
-    texts = parts.parts.frame.iloc[parts.cells["part"]].reset_index(drop=True)
-    return rows(texts.join(pd.DataFrame(parts.cells).drop(columns="part")), *_PARTS, *_CELLS[:-1])
-
-
 def test_cells_of_equal_parts_and_steps_add_up_over_hosts() -> None:
     conv, relu = (_GPU, "Device", "Conv", "c", "k1"), (_GPU, "Device", "Relu", "r", "k2")
     read = (_CPU, "Host", "Read", "h", "h")
     ours = parts_of((conv, NO_STEP, 1, 5, 5, False), (conv, 4, 1, 10, 9, False), (relu, 5, 2, 3, 3, False))
     theirs = parts_of((read, 4, 1, 7, 6, True), (relu, 5, 1, 30, 20, True), (conv, _FAR, 1, 2, 1, False))
     both = of_all([ours, theirs])
-    assert table(both) == lines(f"""
+    texts = both.parts.frame.iloc[both.cells["part"]].reset_index(drop=True)
+    assert rows(texts.join(pd.DataFrame(both.cells).drop(columns="part")), *_PARTS, *_CELLS[:-1]) == lines(f"""
         {_GPU} Device Conv c k1 -1      1  5  5
         {_GPU} Device Conv c k1 4       1 10  9
         {_GPU} Device Conv c k1 {_FAR}  1  2  1

@@ -11,8 +11,7 @@ import pyarrow as pa
 import pytest
 
 from tests.store.forged_packs import Forged, forged
-from tests.store.runs_in_stores import SMALL
-from tests.store.test_packing import built, of_group
+from tests.store.test_packing import of_group
 from tfcompare.errors import TfcompareError
 from tfcompare.frames import HostTables
 from tfcompare.frames.arrow import host_table, texts
@@ -23,11 +22,6 @@ from tfcompare.store.packing import pack, unpack, unpack_checked
 
 MB = 2**20
 Change = Callable[[Forged], object]
-
-
-@pytest.fixture(scope="module")
-def host() -> HostTables:
-    return built(SMALL["ours"])
 
 
 @pytest.fixture(scope="module")

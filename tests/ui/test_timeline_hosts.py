@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.profiles import ROOT, SAMPLES
 from tests.ui.page_texts import texts
+from tests.ui.test_timeline import sent
 from tfcompare import settings
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir import find_runs
@@ -32,12 +31,6 @@ def shown(page: AppTest, *runs: str, **view: str) -> AppTest:
     assert not page.exception
     assert not page.error
     return page
-
-
-def sent(page: AppTest) -> dict[str, Any]:
-    (one,) = [e for e in page.get("bidi_component") if e.proto.component_name == "tfcompare.timeline"]
-    found: dict[str, Any] = json.loads(one.proto.mixed.json)
-    return found
 
 
 def boxes(page: AppTest) -> dict[str, list[str]]:

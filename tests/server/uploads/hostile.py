@@ -9,6 +9,9 @@ import struct
 import tarfile
 import zipfile
 from collections.abc import Callable
+from pathlib import Path
+
+from tfcompare.server.uploads.receiving import Arrival
 
 Entry = tuple[str, bytes]
 
@@ -158,6 +161,15 @@ CPython 3.11 may handle one `MemoryError` after another until time is out."""
 
 LONG = "n" * 300
 PROFILE = ("host.xplane.pb", b"")
+
+
+def arrival(name: str, data: bytes) -> Arrival:
+    return Arrival(name, io.BytesIO(data), len(data))
+
+
+def files_in(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
+
 
 HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     "zip, absolute path": (lambda: zipped(PROFILE, ("/etc/cron.d/a.xplane.pb", b"x")), "absolute path"),

@@ -15,6 +15,8 @@ from tests.server.uploads.hostile import (
     HOSTILE,
     PROFILE,
     TOO_MUCH,
+    arrival,
+    files_in,
     large_dictionary,
     lying_size,
     special,
@@ -25,7 +27,7 @@ from tests.server.uploads.hostile import (
 from tfcompare.server.uploads import archives_in_child
 from tfcompare.server.uploads.archives import is_archive, list_archive, unpack
 from tfcompare.server.uploads.limits import BadUpload, Limits
-from tfcompare.server.uploads.receiving import Arrival, Uploads
+from tfcompare.server.uploads.receiving import Uploads
 
 RUN = "logs/plugins/profile/2026_01_01_00_00_00"
 GOOD = (
@@ -112,14 +114,6 @@ def test_a_full_disk_is_no_bad_archive(tmp_path: Path) -> None:
 
 SLOW = with_headers(tarfile.XHDTYPE, *[b"1" * 63_000] * 4)
 """Within the limits on headers, `tarfile` takes a quadratic time for them."""
-
-
-def arrival(name: str, data: bytes) -> Arrival:
-    return Arrival(name, io.BytesIO(data), len(data))
-
-
-def files_in(folder: Path) -> list[Path]:
-    return [path for path in folder.rglob("*") if path.is_file()]
 
 
 def test_an_archive_that_takes_too_long_is_refused_and_other_threads_go_on(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.uploads.hostile import zipped
+from tests.server.uploads.hostile import files_in, zipped
 from tfcompare.server.uploads.limits import BadUpload
 from tfcompare.server.uploads.quotas import Quotas, session_owner
 from tfcompare.server.uploads.receiving import Arrival, Uploads
@@ -20,10 +20,6 @@ KB = 1000
 
 def profile(number: int, size_bytes: int = 100 * KB) -> Arrival:
     return Arrival(f"{number}.xplane.pb", io.BytesIO(bytes([number]) * size_bytes), size_bytes)
-
-
-def files_in(folder: Path) -> list[Path]:
-    return [path for path in folder.rglob("*") if path.is_file()]
 
 
 def test_the_uploads_of_one_user_have_a_limit_until_one_is_deleted(tmp_path: Path) -> None:
