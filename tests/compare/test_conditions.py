@@ -176,8 +176,7 @@ def series(typical_us: float, steps: int = 20) -> list[float]:
 
 
 def run(name: str, step_us: float = 1000.0, steps: int = 20, **more):
-    durations = series(step_us, steps)
-    return compare_runs.run(name, step_frame=compare_runs.steps(durations), step_count=steps, **more)
+    return compare_runs.run(name, step_frame=compare_runs.steps(series(step_us, steps)), step_count=steps, **more)
 
 
 def with_ops(fake, times: dict[tuple[str, str], float]):
