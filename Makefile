@@ -18,8 +18,8 @@ TESTS ?= tests
 NUMERIC_TESTS := tests/compare tests/frames tests/views
 # Something of every layer, and the pages that would call what is missing: less than a minute on two cores.
 CORE_TESTS := $(addprefix tests/,test_imports.py test_loading.py test_run.py commands/test_cli.py \
-	compare/test_compare_diff.py sources/capture/test_page.py views/test_overview.py views/test_op_stats.py \
-	ui/test_home.py ui/test_home_edit.py ui/test_kept.py)
+	compare/test_diff.py sources/capture/test_page.py views/steps/test_view.py views/ops/test_view.py \
+	ui/test_home.py ui/test_comparisons.py)
 WORKERS ?= 2
 # JavaScript is tested where there is npm.
 NODE_MODULES := $(if $(shell command -v npm 2>/dev/null),tests/javascript/node_modules)

@@ -76,8 +76,10 @@ def _generated(folder: Path, kind: str, megabytes: float) -> Path:
     file = folder / f"{kind}_{megabytes:g}_MB.xplane.pb"
     subprocess.run(
         [sys.executable, "-m", "benchmarks.generate", file, "--megabytes", str(megabytes), "--kind", kind],
-        cwd=_HERE.parent, check=True, stdout=subprocess.DEVNULL,
-    )  # fmt: skip
+        cwd=_HERE.parent,
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
     return file
 
 

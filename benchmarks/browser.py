@@ -108,10 +108,12 @@ def started(places: Sequence[Path], home: Path) -> Iterator[tuple[str, int]]:
         port = listener.getsockname()[1]
     own = {k: v for k, v in os.environ.items() if not k.startswith(("STREAMLIT_", "TFCOMPARE_", "XDG_"))}
     with subprocess.Popen(
-        serve.command_line(places, port), cwd=home,
+        serve.command_line(places, port),
+        cwd=home,
         env=own | {"HOME": str(home), "STREAMLIT_SERVER_HEADLESS": "true"},
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    ) as process:  # fmt: skip
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:
         try:
             _wait_until_up(f"http://localhost:{port}/_stcore/health", process)
             yield f"http://localhost:{port}", process.pid
@@ -190,8 +192,10 @@ def measured(kind: str, megabytes: float, rounds: int, browser: Browser) -> list
             times = switches(browser, url, query, rounds)
     _say(f"{kind}: again {again}, {times}")
     return [
-        f"Two runs of {megabytes:g} MB, kind `{kind}`.", "",
-        "| The overview is opened | first numbers, s | all drawn, s |", "| --- | ---: | ---: |",
+        f"Two runs of {megabytes:g} MB, kind `{kind}`.",
+        "",
+        "| The overview is opened | first numbers, s | all drawn, s |",
+        "| --- | ---: | ---: |",
         *(
             f"| {what} | {spread([o.numbers_s for o in found])} | {spread([o.all_s for o in found])} |"
             for what, found in (
@@ -199,14 +203,16 @@ def measured(kind: str, megabytes: float, rounds: int, browser: Browser) -> list
                 ("warm: a fresh server, these runs read before", warm),
                 ("again: the same server, another browser", again),
             )
-        ), "",
-        "| Page | from the click until drawn, s |", "| --- | ---: |",
+        ),
+        "",
+        "| Page | from the click until drawn, s |",
+        "| --- | ---: |",
         *(
             f"| {PAGES[name] if name else 'Home'} | {spread(found) if found else '–'} |"
             for name, found in times.items()
         ),
         f"| median of all | {spread([t for found in times.values() for t in found])} |",
-    ]  # fmt: skip
+    ]
 
 
 def _new_home(folder: str, name: str) -> Path:

@@ -192,12 +192,16 @@ def power(rng: np.random.Generator, trials: int) -> str:
     """The share of trials that is claimed, for each noise, spread and number of captures, by the size of the change."""
     rows = [
         [
-            _percent(noise), _percent(spread), str(captures),
-            *(f"{100 * claim_share(rng, trials, (20, 0.3, noise, spread), change=e, repeats=captures):.0f}"
-              for e in EFFECTS),
+            _percent(noise),
+            _percent(spread),
+            str(captures),
+            *(
+                f"{100 * claim_share(rng, trials, (20, 0.3, noise, spread), change=e, repeats=captures):.0f}"
+                for e in EFFECTS
+            ),
         ]
         for noise, spread, captures in product(NOISES, SPREADS, (1, REPEATS))
-    ]  # fmt: skip
+    ]
     return table(["noise", "spread", "captures", *(f"+{_percent(e)}" for e in EFFECTS)], rows)
 
 
@@ -205,14 +209,16 @@ def power_by_captures(rng: np.random.Generator, trials: int) -> str:
     """The share of trials that is claimed with wide spreads, by the number of captures a side and the change."""
     rows = [
         [
-            _percent(declared), _percent(true), str(n),
+            _percent(declared),
+            _percent(true),
+            str(n),
             *(
                 f"{100 * claim_share(rng, trials, (20, 0.3, 0.05, true), change=e, repeats=n, declared=declared):.0f}"
                 for e in WIDE_EFFECTS
             ),
         ]
         for (declared, true), n in product(WIDE_SPREADS, CAPTURES)
-    ]  # fmt: skip
+    ]
     return table(["assumed", "true spread", "captures", *(f"+{_percent(e)}" for e in WIDE_EFFECTS)], rows)
 
 
@@ -223,11 +229,13 @@ def false_claims_under_load(rng: np.random.Generator, trials: int) -> str:
     rows = [
         [
             _percent(slowdown),
-            *(f"{100 * claim_share(rng, trials, cell, repeats=n, declared=0.1, slowdown=slowdown):.1f}"
-              for n in captures),
+            *(
+                f"{100 * claim_share(rng, trials, cell, repeats=n, declared=0.1, slowdown=slowdown):.1f}"
+                for n in captures
+            ),
         ]
         for slowdown in SLOWDOWNS
-    ]  # fmt: skip
+    ]
     return table(["slowed down by", *(f"{n} a side" for n in captures)], rows)
 
 

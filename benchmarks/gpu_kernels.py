@@ -19,41 +19,57 @@ _KERNELS = {
     "split": (
         "void cublasLt::splitKreduce_kernel<32, 16, int, float, __half, float, false, __half, __half, true>("
         "cublasLt::cublasSplitKParams<float>, float const*, __half*, void const*, float const*, float const*)",
-        512, 60, 0,
+        512,
+        60,
+        0,
     ),
     "bias": (
         "void tensorflow::BiasNHWCKernel<Eigen::half>(int, Eigen::half const*, Eigen::half const*, Eigen::half*, int)",
-        512, 24, 0,
+        512,
+        24,
+        0,
     ),
     "bias gradient": (
         "tensorflow::BiasGradNHWC_SharedAtomics<Eigen::half>(int, Eigen::half const*, Eigen::half*, int)",
-        1024, 24, 4096,
+        1024,
+        24,
+        4096,
     ),
     "norm": (
         "void cudnn::bn_fw_tr_1C11_singleread<float, 512, true, 1, 2, 0>(cudnnTensorStruct, float const*, float*)",
-        512, 24, 48,
+        512,
+        24,
+        48,
     ),
     "elementwise": (
         "void Eigen::internal::EigenMetaKernel<Eigen::TensorEvaluator<Eigen::TensorAssignOp<Eigen::TensorMap<"
         "Eigen::Tensor<Eigen::half, 1, 1, int>, 16, Eigen::MakePointer>, Eigen::TensorCwiseBinaryOp<Eigen::internal::"
         "scalar_{}_op<Eigen::half, Eigen::half> const> const>, Eigen::GpuDevice>, int>(int)",
-        1024, 32, 0,
+        1024,
+        32,
+        0,
     ),
     "softmax": (
         "void tensorflow::(anonymous namespace)::GenerateNormalizedProb<Eigen::half, float, 8>("
         "Eigen::half const*, float const*, Eigen::half const*, Eigen::half*, int, int, bool)",
-        128, 40, 0,
+        128,
+        40,
+        0,
     ),
     "reduction": (
         "void tensorflow::functor::RowReduceKernel<Eigen::half*, Eigen::half*, cub::Max>(Eigen::half*, int, int)",
-        128, 28, 512,
+        128,
+        28,
+        512,
     ),
     "transpose": (
         "void tensorflow::functor::SwapDimension1And2InTensor3UsingTiles<unsigned short, 256, 32, 32, false>("
         "unsigned short const*, tensorflow::functor::Dimension<3>, unsigned short*)",
-        256, 36, 2112,
+        256,
+        36,
+        2112,
     ),
-}  # fmt: skip
+}
 """Name, threads of a block, registers, and bytes of shared memory."""
 
 

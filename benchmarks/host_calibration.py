@@ -43,9 +43,15 @@ def simulated(
 
 
 def named(
-    rng: np.random.Generator, trials: int, hosts: int, steps: int, spread: float, slower: float = 0.0,
-    noise: float = 0.03, correlation: float = 0.3,
-) -> float:  # fmt: skip
+    rng: np.random.Generator,
+    trials: int,
+    hosts: int,
+    steps: int,
+    spread: float,
+    slower: float = 0.0,
+    noise: float = 0.03,
+    correlation: float = 0.3,
+) -> float:
     """The share of runs in which a host is named; with the last host `slower`, in which it is that one."""
     count = 0
     for _ in range(trials):

@@ -81,9 +81,17 @@ def _fused(index: int, first: int, shape: bytes) -> bytes:
 
 
 def _instruction(
-    own: int, name: str, opcode: str, shape: bytes, *, operands: tuple[int, ...] = (), called: tuple[int, ...] = (),
-    parameter: int = 0, scope: str = "", line: int = 0,
-) -> bytes:  # fmt: skip
+    own: int,
+    name: str,
+    opcode: str,
+    shape: bytes,
+    *,
+    operands: tuple[int, ...] = (),
+    called: tuple[int, ...] = (),
+    parameter: int = 0,
+    scope: str = "",
+    line: int = 0,
+) -> bytes:
     parts = message(1, name.encode()) + message(2, opcode.encode()) + message(3, shape)
     if scope:
         parts += message(7, message(2, scope.encode()) + message(3, _SOURCE.encode()) + number(4, line))

@@ -12,13 +12,13 @@ import time
 from collections.abc import Callable
 
 OUR_TABLES = (
-    "run_info", "steps", "op_stats", "kernel_stats", "copies", "hlo_ops", "op_profile", "memory_summary",
-    "memory_timeline", "memory_peak", "input_pipeline", "tf_data_pipelines", "tf_data",
-)  # fmt: skip
+    *("run_info", "steps", "op_stats", "kernel_stats", "copies", "hlo_ops", "op_profile", "memory_summary"),
+    *("memory_timeline", "memory_peak", "input_pipeline", "tf_data_pipelines", "tf_data"),
+)
 XPROF_TOOLS = (
-    "overview_page", "framework_op_stats", "kernel_stats", "hlo_stats", "op_profile", "memory_profile",
+    *("overview_page", "framework_op_stats", "kernel_stats", "hlo_stats", "op_profile", "memory_profile"),
     "input_pipeline_analyzer",
-)  # fmt: skip
+)
 
 TFCOMPARE, TFCOMPARE_WARM, TFCOMPARE_AGAIN = "tfcompare cold", "tfcompare warm", "tfcompare, not the first"
 XPROF, XPROF_WARM = "xprof cold", "xprof warm"

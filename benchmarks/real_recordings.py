@@ -94,20 +94,23 @@ def claims_of_repeats(runs: Sequence[tfc.Run], trials: int, seed: int) -> Claims
 def report(folders: Sequence[Path], trials: int, seed: int, machine: Sequence[str]) -> str:
     """A row for each folder of recordings, as Markdown."""
     head = [
-        "model", "recordings", "step time", "spread (sd)", "pairs", "step time claimed", "any op claimed",
-        "ops claimed", f"{REPEATS} against {REPEATS}", "step time claimed", "any op claimed",
-    ]  # fmt: skip
+        *("model", "recordings", "step time", "spread (sd)", "pairs", "step time claimed", "any op claimed"),
+        *("ops claimed", f"{REPEATS} against {REPEATS}", "step time claimed", "any op claimed"),
+    ]
     lines = [head, ["---", *["---:"] * (len(head) - 1)]]
     for folder in folders:
         runs = recordings(folder)
         steps_ms = np.array([step_ms(run) for run in runs])
         pairs, halves = claims_of_pairs(runs), claims_of_repeats(runs, trials, seed)
-        lines.append([
-            f"`{folder.name}`", str(len(runs)), f"{np.median(steps_ms):.1f} ms",
-            _percent(float(np.log(steps_ms).std(ddof=1))), str(pairs.pairs), _share(pairs.step_time, pairs.pairs),
-            _share(pairs.any_op, pairs.pairs), _share(pairs.ops, pairs.tested_ops), str(halves.pairs),
-            _share(halves.step_time, halves.pairs), _share(halves.any_op, halves.pairs),
-        ])  # fmt: skip
+        lines.append(
+            [
+                *(f"`{folder.name}`", str(len(runs)), f"{np.median(steps_ms):.1f} ms"),
+                *(_percent(float(np.log(steps_ms).std(ddof=1))), str(pairs.pairs)),
+                *(_share(pairs.step_time, pairs.pairs), _share(pairs.any_op, pairs.pairs)),
+                *(_share(pairs.ops, pairs.tested_ops), str(halves.pairs), _share(halves.step_time, halves.pairs)),
+                _share(halves.any_op, halves.pairs),
+            ]
+        )
     table = "".join(f"| {' | '.join(line)} |\n" for line in lines)
     return "\n" + table + "\n" + "".join(f"- {line}\n" for line in machine) + "\n"
 

@@ -133,8 +133,12 @@ def report(trials: int, seed: int) -> str:
             found, covered = delays(rng, looks, before, step)
             every = [*found, *[np.inf] * (looks - len(found))]
             median, ninetieth = (_delay(float(np.quantile(every, q, method="higher"))) for q in (0.5, 0.9))
-            late.append([str(before), f"+{100 * step:.0f} %", median, ninetieth, f"{100 * len(found) / looks:.0f} %",
-                         f"{100 * covered / max(len(found), 1):.0f} %"])  # fmt: skip
+            late.append(
+                [
+                    *(str(before), f"+{100 * step:.0f} %", median, ninetieth, f"{100 * len(found) / looks:.0f} %"),
+                    f"{100 * covered / max(len(found), 1):.0f} %",
+                ]
+            )
     checked = []
     for words, (correlation, kind) in KINDS.items():
         shares = checks(rng, max(looks // 2, 2), correlation, kind)

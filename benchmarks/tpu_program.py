@@ -106,10 +106,20 @@ class _Program:
         return self._named(kind, category, tf_op, shape, mean_us=time_us, flops=flops, size_bytes=size)
 
     def _named(
-        self, kind: str, category: str, tf_op: str, shape: str, mean_us: float = 0, flops: int = 0, size_bytes: int = 0,
-        is_collective: bool = False, body: list[Instruction] | None = None, repetitions: int = 1, until_us: float = 0,
+        self,
+        kind: str,
+        category: str,
+        tf_op: str,
+        shape: str,
+        mean_us: float = 0,
+        flops: int = 0,
+        size_bytes: int = 0,
+        is_collective: bool = False,
+        body: list[Instruction] | None = None,
+        repetitions: int = 1,
+        until_us: float = 0,
         done: str = "",
-    ) -> Instruction:  # fmt: skip
+    ) -> Instruction:
         number = self._numbers[kind] = self._numbers.get(kind, 0) + 1
         self._symbols += 1
         name = f"{kind}.{number}"

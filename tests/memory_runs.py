@@ -22,10 +22,12 @@ def free(at_us: float, heap: int, size: int, address: int = 0x100, memory: str =
 
 
 def _event(name: str, at_us: float, heap: int, size: int, address: int, memory: str, stats: dict[str, object]) -> Event:
-    every = {
-        "allocator_name": memory, "bytes_allocated": heap, "bytes_available": CAPACITY - heap, "addr": address,
-        "allocation_bytes": size, "requested_bytes": size, "peak_bytes_in_use": heap, "fragmentation": 0.25,
-    }  # fmt: skip
+    every = {"allocator_name": memory, "bytes_allocated": heap, "bytes_available": CAPACITY - heap, "addr": address} | {
+        "allocation_bytes": size,
+        "requested_bytes": size,
+        "peak_bytes_in_use": heap,
+        "fragmentation": 0.25,
+    }
     told = {key: value for key, value in (every | stats).items() if value is not None}
     return event(name, at_us, 0, **told)  # type: ignore[arg-type]
 

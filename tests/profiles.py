@@ -44,10 +44,10 @@ ALL_RUNS = [*CORPUS_RUNS, *SAMPLE_RUNS, *SIMULATED_RUNS, *GPU_RUNS, *XLA_RUNS, *
 
 
 ALIKE = (
-    "filters_16_8_again", "filters_16_8_better_input", "filters_512_128_simulated", "h100_512_128", "h100_16_8",
-    "h100_store_activations", "h100_no_command_buffers", "jax_filters_128_32", "tensorflow_filters_128_32",
-    "workers_balanced", "tf_cpu_sleepy", "filters_512_128", "jax_elementwise",
-)  # fmt: skip
+    *("filters_16_8_again", "filters_16_8_better_input", "filters_512_128_simulated", "h100_512_128", "h100_16_8"),
+    *("h100_store_activations", "h100_no_command_buffers", "jax_filters_128_32", "tensorflow_filters_128_32"),
+    *("workers_balanced", "tf_cpu_sleepy", "filters_512_128", "jax_elementwise"),
+)
 EACH_KIND = [name for name in ALL_RUNS if name not in ALIKE]
 """The 13 runs that differ in framework, device or way of recording: what a law over real profiles is tried on."""
 

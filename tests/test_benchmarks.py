@@ -1,4 +1,4 @@
-"""The benchmarks: that the yardstick can be laid on, and what its report says; never how long anything takes."""
+"""The benchmarks run, and what their reports and docs/verdicts.md say; never how long anything takes."""
 
 from __future__ import annotations
 
@@ -6,17 +6,23 @@ import itertools
 import platform
 import re
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from benchmarks import measure
+import tfcompare as tfc
+from benchmarks import measure, real_recordings
 from benchmarks.__main__ import main
+from benchmarks.browser import PAGES
+from benchmarks.calibration import PAGE
 from benchmarks.jobs import JOBS, TFCOMPARE, TFCOMPARE_AGAIN, TFCOMPARE_WARM, TURNS, XPROF, XPROF_WARM
 from benchmarks.measure import Cost, Measured, rounds
 from benchmarks.page import put, section
+from benchmarks.real_recordings import claims_between, claims_of_pairs, claims_of_repeats
 from benchmarks.report import aims, peak_mb, work_s
 from tests.laws import mostly_thorough
+from tests.profiles import ROOT, SAMPLES
 
 
 def cost(work: float, peak: float = 100) -> Cost:
@@ -151,3 +157,55 @@ def test_the_report_has_a_figure_for_every_job_and_names_its_command_but_not_the
     assert {*running, *fresh} == {*memory} == {*JOBS}
     assert fresh.keys() == process.keys() == {*JOBS} - {TFCOMPARE_AGAIN}
     assert min(min(table.values()) for table in (running, fresh, process, memory)) > 0
+
+
+def test_every_page_that_compares_is_measured() -> None:
+    files = {path.stem.partition("_")[2] for path in (ROOT / "pages").glob("[0-9]*.py")}
+    assert files - {"Capture", "Query", "Series"} == set(PAGES) - {""}
+
+
+@pytest.fixture(scope="module")
+def alike() -> list[tfc.Run]:
+    return [tfc.load(SAMPLES / "autoencoder" / name) for name in ("filters_16_8", "filters_16_8_again")]
+
+
+def test_nothing_is_claimed_between_two_recordings_of_one_program(alike) -> None:
+    found = claims_of_pairs(alike)
+    assert (found.pairs, found.step_time, found.any_op, found.ops) == (1, 0, 0, 0)
+    assert found.tested_ops > 5
+
+
+def test_what_is_claimed_between_two_programs_is_counted(alike) -> None:
+    other = tfc.load(SAMPLES / "autoencoder" / "filters_512_128")
+    found = claims_between([tfc.compare(other, alike[0]), tfc.compare(alike[0], alike[1])])
+    assert (found.pairs, found.step_time, found.any_op) == (2, 1, 1)
+    assert 1 < found.ops < found.tested_ops
+
+
+def test_five_recordings_are_held_against_five_others_drawn_the_same_way_for_the_same_seed(alike, monkeypatch) -> None:
+    drawn: list[tuple[set[str], ...]] = []
+    with_itself = tfc.compare(alike[0], alike[0])
+
+    def compare(ours, theirs, repeats):
+        drawn.append(tuple({run.id, *(r.id for r in repeats[run.id])} for run in (ours, theirs)))
+        return with_itself
+
+    runs = [replace(alike[0], id=f"run {i}") for i in range(12)]
+    monkeypatch.setattr(real_recordings.tfc, "compare", compare)
+    claims_of_repeats(runs, 3, seed=3)
+    claims_of_repeats(runs, 3, seed=3)
+    assert drawn[:3] == drawn[3:]
+    assert all(len(ours) == len(theirs) == 5 and not ours & theirs for ours, theirs in drawn)
+
+
+def test_the_page_says_how_many_recordings_and_that_at_most_one_claim_in_twenty_is_false() -> None:
+    figures = section(PAGE, "real_recordings")
+    rows = [line.split("|")[1:-1] for line in figures.splitlines() if line.startswith("| `")]
+    assert [row[0].strip(" `") for row in rows] == list(real_recordings.VARIANTS)
+    for row in rows:
+        recordings, pairs = int(row[1]), int(row[4])
+        assert recordings >= 12
+        assert pairs == recordings * (recordings - 1) // 2
+        shares = [float(share) for share in re.findall(r"\((\d+\.\d) %\)", "|".join(row))]
+        assert len(shares) == 5
+        assert max(shares) <= 5.0

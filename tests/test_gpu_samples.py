@@ -156,8 +156,10 @@ def test_ops_are_xprofs(logdir: str) -> None:
     rows = rows[rows["op_type"] != schema.IDLE]
     unnamed = rows[rows["_merge"] != "both"]
     assert set(zip(unnamed["host_or_device"], unnamed["op_name"], strict=True)) == {
-        (schema.DEVICE, "MemcpyH2D"), (schema.DEVICE, "MemcpyD2H"), (schema.HOST, "EagerLocalExecute: _EagerConst"),
-    }  # fmt: skip
+        (schema.DEVICE, "MemcpyH2D"),
+        (schema.DEVICE, "MemcpyD2H"),
+        (schema.HOST, "EagerLocalExecute: _EagerConst"),
+    }
     both = rows[rows["_merge"] == "both"]
     assert len(both) > 500
     for metric in ("self_time_us", "total_time_us"):

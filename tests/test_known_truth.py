@@ -322,9 +322,13 @@ def test_a_range_of_steps_gives_the_tables_of_those_steps() -> None:
     "name",
     mostly_thorough(
         [name for name in ALL_RUNS if not name.startswith("jax_conv") and name != "jax_elementwise"],
-        "tf_cpu_zoo", "jax_tpu", "filters_16_8_simulated", "h100_recompute_activations", "workers_slow_input",
+        "tf_cpu_zoo",
+        "jax_tpu",
+        "filters_16_8_simulated",
+        "h100_recompute_activations",
+        "workers_slow_input",
     ),
-)  # fmt: skip
+)
 def test_the_range_of_all_steps_has_the_steps_of_the_whole_profile(name: str) -> None:
     whole, every = loaded_run(name), tfc.load(run_path(name), steps="1:")
     columns = ["host", "step", "start_us", "duration_us", "host_span_us", "device_span_us", *STEP_PARTS]

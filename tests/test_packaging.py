@@ -57,9 +57,9 @@ def test_the_wheel_declares_the_command_and_needs_no_tensorflow(wheel: zipfile.Z
     needs = [line for line in wheel.read(f"{info}/METADATA").decode().splitlines() if line.startswith("Requires-Dist:")]
     always = {line.split()[1].rstrip("<>=.,0123456789") for line in needs if "extra ==" not in line}
     assert always == {
-        "duckdb", "fsspec", "markdown-it-py", "msgspec", "numba", "numpy", "pandas", "platformdirs", "plotly",
-        "pyarrow", "scipy", "streamlit", "tsdownsample",
-    }  # fmt: skip
+        *("duckdb", "fsspec", "markdown-it-py", "msgspec", "numba", "numpy", "pandas", "platformdirs", "plotly"),
+        *("pyarrow", "scipy", "streamlit", "tsdownsample"),
+    }
 
 
 def test_serve_finds_the_app_of_the_wheel(wheel: zipfile.ZipFile, tmp_path: Path) -> None:

@@ -288,9 +288,7 @@ def test_hosts_that_cannot_be_read_at_all(tmp_path: Path) -> None:
 def test_identical_hosts_are_told_of(tmp_path: Path) -> None:
     for host in "abc":
         put(tmp_path, host, profile(steps=4 if host == "b" else 3))
-    assert load(tmp_path).remarks == (
-        "the files of hosts a, c are identical: one capture is counted 2 times",
-    )  # fmt: skip
+    assert load(tmp_path).remarks == ("the files of hosts a, c are identical: one capture is counted 2 times",)
 
 
 def test_what_the_profiler_remarks_is_told_in_a_line_each(tmp_path: Path) -> None:

@@ -18,8 +18,10 @@ LOGDIRS = ["filters_512_128", "filters_16_8", "filters_16_8_again", "filters_16_
 XLA_LOGDIRS = [
     f"{framework}_filters_{filters}" for framework in ("jax", "tensorflow") for filters in ("128_32", "16_8")
 ]
-GPU_LOGDIRS = ["h100_512_128", "h100_16_8", "h100_16_8_command_buffers", "h100_store_activations",
-               "h100_recompute_activations", "h100_no_command_buffers"]  # fmt: skip
+GPU_LOGDIRS = [
+    *("h100_512_128", "h100_16_8", "h100_16_8_command_buffers", "h100_store_activations", "h100_recompute_activations"),
+    "h100_no_command_buffers",
+]
 GPU_PROFILES = sorted(SAMPLES.glob("*_gpu/h100_*/h100_*_run-[123]/plugins/profile/*/localhost.xplane.pb"))
 
 
@@ -84,8 +86,10 @@ def test_three_captures_on_a_gpu_make_the_change_of_filters_plain() -> None:
     verdict = comparison.verdict[candidate[0].id]
     assert verdict.is_claim
     assert 0.2 < verdict.low < verdict.ratio < verdict.high < 0.3
-    parts = {part: [run.table("steps").query("included")[part].mean() for run in (*baseline, *candidate)]
-             for part in ("device_compute_us", "host_compute_us")}  # fmt: skip
+    parts = {
+        part: [run.table("steps").query("included")[part].mean() for run in (*baseline, *candidate)]
+        for part in ("device_compute_us", "host_compute_us")
+    }
     assert min(parts["device_compute_us"][:3]) > 35 * max(parts["device_compute_us"][3:])
     assert max(parts["host_compute_us"][:3]) < 1.5 * min(parts["host_compute_us"][3:])
 

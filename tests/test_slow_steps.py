@@ -143,8 +143,9 @@ def test_of_a_host_that_has_none_but_slow_steps_it_is_said_how_much_they_add_and
 def test_only_what_is_regular_has_a_period(steps: list[float], slow: int, period: int | None, tmp_path: Path) -> None:
     (row,) = load(capture(tmp_path / "run", steps)).table("slow_steps").to_dict("records")
     assert (row["slow_steps"], None if row["every"] is None or row["every"] != row["every"] else row["every"]) == (
-        slow, period,
-    )  # fmt: skip
+        slow,
+        period,
+    )
 
 
 def test_the_headline_says_it_in_its_second_clause_and_diff_in_its_first_lines(
@@ -302,8 +303,10 @@ def test_what_ran_only_outside_of_the_included_steps_is_matched_with_0(tmp_path:
     ours, theirs = (load(capture(tmp_path / name, steps, seed=seed)) for name, seed in (("a", 1), ("b", 2)))
     row = compare(ours, theirs).table("op_stats").set_index("op_name").loc[SLOW_OP]
     assert (row["status"], row["self_time_us_per_step_baseline"], row["self_time_us_per_step_ratio"]) == (
-        "matched", 0.0, 1.0,
-    )  # fmt: skip
+        "matched",
+        0.0,
+        1.0,
+    )
     assert row["verdict"] == "untested"
 
 
@@ -329,7 +332,8 @@ def test_the_step_time_has_one_value_on_every_surface(
             "comparison": comparison.step_time_us(run),
             "parts": attribution_of(pair).parts[f"mean_us_{side}"].sum(),
             "card": next(
-                getattr(figure, side) for figure in dashboard(pair, attribution_of(pair).parts)
+                getattr(figure, side)
+                for figure in dashboard(pair, attribution_of(pair).parts)
                 if figure.label == "Step time"
             ),
             "all runs": runs_table(comparison).set_index("run").loc[run.id, "step_time_us_mean"],
@@ -338,7 +342,7 @@ def test_the_step_time_has_one_value_on_every_surface(
             "series": measured(run, parse_metric("step_time")).value,
             "slow steps": run.table("slow_steps")[["usual_step_us", "slow_excess_us"]].sum(axis=1).iloc[0],
             "check": getattr(judge(comparison, []).found[0].measured, side),
-        }  # fmt: skip
+        }
         assert found == pytest.approx(dict.fromkeys(found, truth_us))
     shown = [format_time_us(comparison.step_time_us(run)) for run in (ours, theirs)]
     assert f"{shown[1]} vs {shown[0]} per step" in comparison.headline()

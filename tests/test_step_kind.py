@@ -1,7 +1,8 @@
-"""A run with the steps of one kind alone: training and evaluation in turn on a GPU, and a stray among one of two."""
+"""A run with the steps of one kind alone, by their programs or by the names of their markers."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -9,22 +10,26 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.frames.tables import host, run_with
 from tests.profiles import ROOT, TRANSFORMER_RUNS, loaded_run, run_path
 from tests.protobufs import messages
 from tests.ui.page_texts import texts
 from tests.ui.sidebar_widgets import named, names
+from tests.xspace_builder import Event, event, space
 from tfcompare import cli, settings
 from tfcompare.compare.check.conditions import check, parse_condition
+from tfcompare.compare.comparability import mismatches
 from tfcompare.compare.pairs import pair_with
 from tfcompare.compare.side import window_of
+from tfcompare.compare.step_kinds import are_by_marker, kinds_of
 from tfcompare.compare.utilization import time_at_peak_us
 from tfcompare.comparison import compare
 from tfcompare.errors import NoSuchKind
 from tfcompare.run import Run, load
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir import find_runs
-from tfcompare.tables.run_tables import RunTables
 from tfcompare.views.steps.figures import window_figures
+from tfcompare.views.steps.words import sentences
 
 NAME = "h100_recompute_activations"
 KINDS = ("train_step", "evaluate")
@@ -82,17 +87,17 @@ def test_instructions_per_step_are_those_of_the_kind() -> None:
 def test_hosts_that_number_their_steps_differently_have_the_same_kinds(tmp_path: Path) -> None:
     xplane_pb2 = messages("tsl.profiler.protobuf.xplane_pb2")
     (file,) = run_path(NAME).rglob("*.xplane.pb")
-    for host, first in (("a", 0), ("b", 1_000)):
+    for name, first in (("a", 0), ("b", 1_000)):
         profile = xplane_pb2.XSpace.FromString(file.read_bytes())
-        profile.hostnames[:] = [host]
+        profile.hostnames[:] = [name]
         for plane in profile.planes:
             number = {entry.name: key for key, entry in plane.stat_metadata.items()}.get("step_num")
-            for one in (stat for line in plane.lines for event in line.events for stat in event.stats):
+            for one in (stat for line in plane.lines for timed in line.events for stat in timed.stats):
                 if one.metadata_id == number:
                     one.int64_value += first
         folder = tmp_path / "plugins" / "profile" / "both"
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / f"{host}.xplane.pb").write_bytes(profile.SerializeToString())
+        (folder / f"{name}.xplane.pb").write_bytes(profile.SerializeToString())
     run = load(tmp_path, step_kind="evaluate")
     assert run.info.steps_included == 11
     steps = run.table("steps")
@@ -110,7 +115,7 @@ def test_a_stray_is_looked_for_among_the_steps_of_its_kind(monkeypatch: pytest.M
     steps = steps.assign(duration_us=durations.mask(steps.index == longer, 4_900.0))
     usual = RunTables.host_table
     monkeypatch.setattr(
-        RunTables,
+        Run,
         "host_table",
         lambda self, name, *, host=None: steps.copy() if name == "steps" else usual(self, name, host=host),
     )
@@ -195,3 +200,104 @@ def test_runs_of_one_kind_have_no_selector() -> None:
     with settings.override(Settings(places=(run_path("jax_filters_16_8"),))):
         page = AppTest.from_file(str(ROOT / "pages" / "9_Hosts.py"), default_timeout=90).run()
         assert SELECTOR not in names(page.selectbox)
+
+
+LENGTH_US = {"fit": 3_000.0, "validate": 9_000.0, "save": 1_000.0}
+FIT = ["fit"] * 24
+BOTH = ["fit", "fit", "validate"] * 12
+
+
+def loop(markers: Sequence[str], programs: Sequence[str] = (), first: int = 0) -> list[Event]:
+    """Steps of these markers one after the other, each of one op; with `programs`, of one of these of JAX."""
+    out, now = [], 0.0
+    for i, marker in enumerate(markers):
+        length = LENGTH_US[marker] + i % 4
+        op = f"jit({programs[i % len(programs)]})/dot:dot" if programs else f"{marker}/Conv2D:Conv2D"
+        out += [event(marker, now, length, _r=1, step_num=first + i), event(op, now + 50, length - 100)]
+        now += length + 10
+    return out
+
+
+def run_of(markers: Sequence[str], programs: Sequence[str] = ()) -> Run:
+    return run_with(host(*loop(markers, programs)))
+
+
+def saved(folder: Path, *hosts: list[Event]) -> Path:
+    files = folder / "plugins" / "profile" / "run"
+    files.mkdir(parents=True)
+    for i, events in enumerate(hosts):
+        (files / f"host{i}.xplane.pb").write_bytes(space(host(*events)))
+    return folder
+
+
+def test_each_marker_is_a_kind_and_the_headline_is_on_one_that_both_runs_have() -> None:
+    fit, both = run_of(FIT), run_of(BOTH)
+    assert kinds_of(both, None) == {"fit": 23, "validate": 11} and not kinds_of(fit, None)
+    comparison = compare(fit, both)
+    kinds = pair_with(comparison).step_kinds
+    assert {kind.name: kind.counts for kind in kinds} == {"fit": (22, 23), "validate": (0, 11)}
+    (of_fit,) = (kind for kind in kinds if kind.name == "fit")
+    assert of_fit.times_us == pytest.approx((3_001.5, 3_001.5), rel=1e-3)
+    assert pair_with(comparison).main_kind == of_fit
+    headline = comparison.headline(names=("A", "B"))
+    assert "for steps of `fit`: `B` vs `A`, 3.00 ms vs 3.00 ms" in headline and "No steps of `validate` in" in headline
+    back = pair_with(compare(both, fit)).step_kinds
+    assert {kind.name: kind.counts[::-1] for kind in back} == {kind.name: kind.counts for kind in kinds}
+    assert not any("are slow" in one for one in sentences(both, None, "B"))
+
+
+def test_one_kind_alone_is_compared_and_checked(tmp_path: Path) -> None:
+    places = [saved(tmp_path / name, loop(markers)) for name, markers in (("a", FIT), ("b", BOTH))]
+    condition = [parse_condition("step_time>+10%")]
+    assert check(compare(*map(load, places)), condition).found[0].outcome != "passed"
+    ours, theirs = (load(place, step_kind="fit") for place in places)
+    assert (ours.info.steps_included, theirs.info.steps_included) == (22, 23)
+    assert check(compare(ours, theirs), condition).found[0].outcome == "passed"
+    assert not mismatches(ours, theirs)
+    with pytest.raises(NoSuchKind, match="'validate'; its steps: 'fit'"):
+        load(places[0], step_kind="validate")
+
+
+def test_hosts_that_number_their_steps_differently_have_the_kinds_of_one(tmp_path: Path) -> None:
+    run = load(saved(tmp_path, loop(BOTH), loop(BOTH, first=500)))
+    assert run.tables.kinds.counts == {"fit": 23, "validate": 11}
+    steps = run.table("steps")
+    assert (run.tables.kinds.by_row(steps) == steps["marker"]).all()
+
+
+def test_programs_are_kinds_within_markers_of_one_name() -> None:
+    run = run_of(FIT, ["update", "judge"])
+    assert run.step_kinds == {"update": 11, "judge": 11}
+    assert run_of(BOTH, ["update", "judge"]).step_kinds == {"fit": 23, "validate": 11}, "the author's names go first"
+
+
+def test_a_run_of_one_marker_is_compared_by_the_markers_of_the_other() -> None:
+    fit, both = run_of(FIT, ["update"]), run_of(BOTH, ["update"])
+    assert {kind.name for kind in pair_with(compare(fit, both)).step_kinds} == {"fit", "validate"}
+    (found,) = (one for one in mismatches(fit, both) if one.label == "Mix of steps")
+    assert (found.baseline, found.candidate) == ("22 fit", "23 fit, 11 validate")
+
+
+def test_a_marker_alone_and_markers_with_a_name_each_are_no_kinds() -> None:
+    once = run_of([*FIT, "save", *FIT])
+    assert once.tables.kinds.counts == {"fit": 46} and not kinds_of(once, None)
+    named = [event(f"step {chr(97 + i)}", 100 * i, 90, _r=1, step_num=i) for i in range(9)]
+    each = run_with(host(*named, *(event("op:A", 100 * i + 5, 50) for i in range(9))))
+    assert each.info.step_count == 9 and each.tables.kinds.counts == {} and each.tables.kinds.by_step().empty
+
+
+def test_other_names_of_all_markers_invalidate_no_verdict() -> None:
+    (found,) = mismatches(run_of(FIT), run_of(["validate"] * 24))
+    assert (found.label, found.baseline, found.candidate, found.is_hard) == (
+        "Kind of the steps",
+        "fit",
+        "validate",
+        False,
+    )
+    assert not mismatches(run_of(FIT, ["update"]), run_of(["validate"] * 24, ["update"])), "the program is the same"
+
+
+def test_names_of_markers_of_which_runs_share_none_tell_no_kinds_apart() -> None:
+    """Such as those of epochs, which end in other numbers."""
+    one, other = run_of(["fit", "validate"] * 10, ["f"]), run_of(["save"] * 20, ["f"])
+    assert one.tables.kinds.are_by_marker and not are_by_marker(one, other) and not are_by_marker(other, one)

@@ -1,3 +1,5 @@
+"""Numbers with their units, and names that may be meant."""
+
 from __future__ import annotations
 
 import math
@@ -8,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tfcompare import units
-from tfcompare.text import middle_ellipsis
+from tfcompare.text import close_matches, did_you_mean, middle_ellipsis
 
 
 @pytest.mark.parametrize(
@@ -72,9 +74,11 @@ def test_ratios_and_percentages():
 
 @pytest.mark.parametrize(
     ("baseline", "candidate", "ratio"),
-    [(2.0, 3.0, 1.5), (2.0, 0.0, 0.0), (0.0, 0.0, 1.0), (0.0, 3.0, math.inf), (0.0, math.nan, math.nan),
-     (math.nan, 3.0, math.nan)],
-)  # fmt: skip
+    [
+        *((2.0, 3.0, 1.5), (2.0, 0.0, 0.0), (0.0, 0.0, 1.0), (0.0, 3.0, math.inf), (0.0, math.nan, math.nan)),
+        (math.nan, 3.0, math.nan),
+    ],
+)
 def test_a_ratio_is_known_where_the_baseline_is_0(baseline: float, candidate: float, ratio: float) -> None:
     assert units.ratio_of(baseline, candidate) == pytest.approx(ratio, nan_ok=True)
 
@@ -137,3 +141,33 @@ def test_every_number_has_a_text(number: float) -> None:
 
 def test_a_share_too_large_for_percents_is_infinite() -> None:
     assert (units.format_percent(1e308), units.format_percent(-1e308)) == ("∞ %", "−∞ %")
+
+
+TABLES = ("op_stats", "op_steps", "steps", "Kernel_Stats")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "most", "near"),
+    [
+        ("op_stat", 1, ["op_stats"]),
+        ("op_stat", 2, ["op_stats", "op_steps"]),
+        ("KERNEL_STATS", 1, ["Kernel_Stats"]),
+        ("frobnicate", 3, []),
+        ("", 3, []),
+    ],
+)
+def test_the_nearest_comes_first_and_what_is_far_not_at_all(wanted: str, most: int, near: list[str]) -> None:
+    assert close_matches(wanted, TABLES, most) == near
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        ([], ""),
+        (["a"], "; did you mean 'a'?"),
+        (["a", "b"], "; did you mean 'a' or 'b'?"),
+        (["a", "b", "c"], "; did you mean 'a', 'b' or 'c'?"),
+    ],
+)
+def test_names_are_told_as_a_question(names: list[str], told: str) -> None:
+    assert did_you_mean(names) == told

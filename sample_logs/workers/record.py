@@ -169,8 +169,11 @@ def start_worker(
     words = [str(worker), str(profiler_port), json.dumps(asdict(variant))]
     return subprocess.Popen(
         [sys.executable, str(Path(__file__).resolve()), "--worker", *words],
-        stdout=subprocess.PIPE, text=True, env=environment, cwd=folder,
-    )  # fmt: skip
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment,
+        cwd=folder,
+    )
 
 
 def capture(ports: list[int], logdir: Path) -> None:

@@ -22,10 +22,10 @@ from tests.browser.proxy import in_front_of
 from tfcompare.commands.serve import command_line
 
 ARGUMENTS = [
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE localhost", "--process-per-site",
-]  # fmt: skip
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking"),
+    *("--disable-component-update", "--disable-sync", "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE localhost"),
+    "--process-per-site",
+]
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 Start = Callable[..., AbstractContextManager[str]]

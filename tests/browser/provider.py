@@ -44,11 +44,14 @@ class Provider(ThreadingHTTPServer):
     def about(self) -> dict[str, Any]:
         ends = {"authorization": "authorize", "token": "token", "end_session": "logout"}
         return {
-            "issuer": self.url, "jwks_uri": f"{self.url}/keys", "response_types_supported": ["code"],
-            "subject_types_supported": ["public"], "id_token_signing_alg_values_supported": ["RS256"],
+            "issuer": self.url,
+            "jwks_uri": f"{self.url}/keys",
+            "response_types_supported": ["code"],
+            "subject_types_supported": ["public"],
+            "id_token_signing_alg_values_supported": ["RS256"],
             "code_challenge_methods_supported": ["S256"],
             **{f"{name}_endpoint": f"{self.url}/{path}" for name, path in ends.items()},
-        }  # fmt: skip
+        }
 
     def let_in(self, asked: Mapping[str, str]) -> str:
         """Where the browser goes on."""
@@ -64,9 +67,12 @@ class Provider(ThreadingHTTPServer):
         assert (client, challenge.decode()) == (f"{CLIENT}:{SECRET}", asked["code_challenge"])
         now, account = int(time.time()), asked["account"]
         claims = {
-            "iss": self.url, "aud": CLIENT, "sub": f"id of {account}", "email": f"{account}@example.com",
-            "iat": now, "exp": now + 600, "nonce": asked["nonce"],
-        }  # fmt: skip
+            "iss": self.url,
+            "aud": CLIENT,
+            "sub": f"id of {account}",
+            "email": f"{account}@example.com",
+            "iat": now,
+        } | {"exp": now + 600, "nonce": asked["nonce"]}
         token = jwt.encode({"alg": "RS256", "kid": "1"}, claims, self.key)
         return {"access_token": "access", "token_type": "Bearer", "expires_in": 600, "id_token": token}
 

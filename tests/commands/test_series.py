@@ -79,8 +79,9 @@ def test_where_versions_of_tables_changed_is_noted_once(place: Path, tmp_path: P
 def test_tags_and_keys_choose_and_order_the_runs(place: Path, tfcompare) -> None:
     words = ("series", "--store", str(place / "store"))
     assert tfcompare(*words, "--tag", "branch=other")[::2] == (
-        2, "tfcompare: no readable run matches; leave out --tag, --program or --by, or name other runs\n",
-    )  # fmt: skip
+        2,
+        "tfcompare: no readable run matches; leave out --tag, --program or --by, or name other runs\n",
+    )
     assert " at 13 on 2026-03-13" in tfcompare(*words, "--tag", "branch=main", "--tag", "nightly", "--by", "build")[1]
     assert tfcompare("series")[2] == "tfcompare: no runs were named: give a PATH, or a store with --store\n"
     assert "unknown metric 'step_tim'" in tfcompare(*words, "--metric", "step_tim")[2]

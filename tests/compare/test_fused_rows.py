@@ -107,12 +107,20 @@ def test_recorded_layers_mirror_and_add_up_by_type_and_per_occurrence() -> None:
     ("op_name", "op_type", "name", "as_markdown"),
     [
         ("m/d/Relu", "Relu", "m/d/Relu", "`m/d/Relu`"),
-        ("m/d/BiasAdd", "MatMul + BiasAdd → _FusedMatMul", "m/d: MatMul + BiasAdd → _FusedMatMul",
-         "`m/d`: MatMul + BiasAdd → \\_FusedMatMul"),
-        ("Relu", "_FusedConv2D → 2 × Conv2D + Relu", "Relu: _FusedConv2D → 2 × Conv2D + Relu",
-         "`Relu`: \\_FusedConv2D → 2 × Conv2D + Relu"),
+        (
+            "m/d/BiasAdd",
+            "MatMul + BiasAdd → _FusedMatMul",
+            "m/d: MatMul + BiasAdd → _FusedMatMul",
+            "`m/d`: MatMul + BiasAdd → \\_FusedMatMul",
+        ),
+        (
+            "Relu",
+            "_FusedConv2D → 2 × Conv2D + Relu",
+            "Relu: _FusedConv2D → 2 × Conv2D + Relu",
+            "`Relu`: \\_FusedConv2D → 2 × Conv2D + Relu",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_fused_row_is_called_after_its_layer_and_what_became_what(
     op_name: str, op_type: str, name: str, as_markdown: str
 ) -> None:
@@ -121,8 +129,9 @@ def test_a_fused_row_is_called_after_its_layer_and_what_became_what(
     assert len(row_name_as_code("m/" * 99, f"{'A + ' * 999}B → C", 20)) < 250
 
 
-@pytest.mark.parametrize(("names", "types"), [((PLAIN, FUSED), "{} + BiasAdd + Relu → {}"),
-                                              ((FUSED, PLAIN), "{1} → {0} + BiasAdd + Relu")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("names", "types"), [((PLAIN, FUSED), "{} + BiasAdd + Relu → {}"), ((FUSED, PLAIN), "{1} → {0} + BiasAdd + Relu")]
+)
 def test_every_surface_says_what_became_what(names: tuple[str, str], types: str) -> None:
     pair = pair_with(layers(*names))
     dense, conv = (types.format(*both) for both in (("MatMul", "_FusedMatMul"), ("Conv2D", "_FusedConv2D")))
@@ -189,8 +198,11 @@ def test_a_layer_with_another_scope_around_it_is_fused_as_any_other() -> None:
     assert row["op_type"] == "MatMul + BiasAdd + Relu → _FusedMatMul"
 
 
-TWICE = [(kind, f"{name}{number}", time) for number in ("", "_1") for kind, name, time in
-         [("MatMul", "MatMul", 40.0), ("BiasAdd", "BiasAdd", 10.0), ("Relu", "Relu", 10.0)]]  # fmt: skip
+TWICE = [
+    (kind, f"{name}{number}", time)
+    for number in ("", "_1")
+    for kind, name, time in [("MatMul", "MatMul", 40.0), ("BiasAdd", "BiasAdd", 10.0), ("Relu", "Relu", 10.0)]
+]
 
 
 def test_ops_without_scopes_are_told_apart_by_their_order_or_not_at_all() -> None:

@@ -68,8 +68,11 @@ def test_a_sum_is_the_mean_of_all_captures_and_a_level_that_of_the_median_one() 
     columns = ("host", "memory_id", "allocations", "peak_bytes")
     found = pooled(schema.Table("t", "", tuple(map(schema.MEMORY_SUMMARY.column, columns))), frames, [1, 1, 1])
     assert found.to_dict("list") == {
-        "host": ["h", "h"], "memory_id": ["GPU", "CPU"], "allocations": [7.0, 2.0], "peak_bytes": [40, 10],
-    }  # fmt: skip
+        "host": ["h", "h"],
+        "memory_id": ["GPU", "CPU"],
+        "allocations": [7.0, 2.0],
+        "peak_bytes": [40, 10],
+    }
 
 
 def test_a_mean_is_weighed_by_occurrences_and_what_is_unknown_does_not_count() -> None:
@@ -79,9 +82,13 @@ def test_a_mean_is_weighed_by_occurrences_and_what_is_unknown_does_not_count() -
     frames = [pd.DataFrame([("h", "k", *row)], columns=list(names)) for row in rows]
     (found,) = pooled(declared, frames, [1, 1, 1]).to_dict("records")
     assert found == {
-        "host": "h", "kernel_name": "k", "occurrences": pytest.approx(4 / 3), "avg_duration_us": 4.0,
-        "min_duration_us": 1.0, "max_duration_us": 50.0,
-    }  # fmt: skip
+        "host": "h",
+        "kernel_name": "k",
+        "occurrences": pytest.approx(4 / 3),
+        "avg_duration_us": 4.0,
+        "min_duration_us": 1.0,
+        "max_duration_us": 50.0,
+    }
 
 
 def test_a_side_of_one_capture_is_that_capture() -> None:

@@ -164,12 +164,20 @@ def found(*launches: list[Event], **programs: Any) -> list[str]:
 
 @pytest.mark.parametrize("hlo_op", ["command_buffer_1", "loop", ""])
 def test_kernels_of_a_library_are_of_the_instructions_between_those_around_them(hlo_op: str) -> None:
-    kernels = ["loop_add_fusion", "sm90_0", "void gemm<float>", "loop_add_fusion_1", "sm90_a", "sm90_b",
-               "loop_add_fusion_2", "sm90_c"]  # fmt: skip
+    kernels = [
+        *("loop_add_fusion", "sm90_0", "void gemm<float>", "loop_add_fusion_1", "sm90_a", "sm90_b"),
+        *("loop_add_fusion_2", "sm90_c"),
+    ]
     assert found(launch(1, *kernels, hlo_op=hlo_op)) == [
-        "loop_add_fusion", "gemm.9", "gemm.9", "loop_add_fusion.1", "gemm.1", "gemm.2", "loop_add_fusion.2",
+        "loop_add_fusion",
+        "gemm.9",
+        "gemm.9",
+        "loop_add_fusion.1",
+        "gemm.1",
+        "gemm.2",
+        "loop_add_fusion.2",
         hlo_op or "command_buffer",  # the loop's or, if it runs no times, the one after it
-    ]  # fmt: skip
+    ]
 
 
 ORDERS = {
@@ -254,7 +262,7 @@ NODES = {
         ["body_fusion 0, gm 1, body_fusion_1 2, body_fusion 0, gm 1, body_fusion_1 2, two_1 3, two_1 4, MemcpyD2D 5"],
         ["body_fusion, body_gemm, body_fusion.1, body_fusion, body_gemm, body_fusion.1, two.1, two_1, first"],
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("launches, instructions", NODES.values(), ids=NODES)
@@ -320,9 +328,17 @@ def test_kernels_of_collectives_and_of_other_libraries_are_of_instructions_of_th
     swapped = launch(2, "a", "nvjet_sm90", "ncclDevKernel_AllReduce_Sum", "MemcpyD2D", "b")
     alone = launch(3, "b", "nvjet_sm90")
     assert found(in_order, swapped, alone, program=mixed) == [
-        "a", "all-reduce-start.1", "gemm.1", "copy.1", "b", "a", *["command_buffer_1"] * 3, "b", "b",
+        "a",
+        "all-reduce-start.1",
+        "gemm.1",
+        "copy.1",
+        "b",
+        "a",
+        *["command_buffer_1"] * 3,
+        "b",
+        "b",
         "command_buffer_1",
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize("branches", [3, 200])
@@ -357,8 +373,8 @@ def test_kernels_of_another_program_do_not_tell_which_instructions_have_their_ow
         event("shared_1", 900, 1, correlation_id=9, hlo_op="command_buffer_1", program_id=8, cuda_graph_id=U64(4))
     ]
     assert found(first, second, others={"jit_g(8)": other}) == [
-        "first", "shared", "middle", "shared.1", "last", "shared.1"
-    ]  # fmt: skip
+        *("first", "shared", "middle", "shared.1", "last", "shared.1")
+    ]
 
 
 def test_kernels_outside_of_graphs_keep_what_they_name() -> None:

@@ -47,8 +47,11 @@ def rows_of(*planes: Plane) -> pd.DataFrame:
 def test_an_instruction_with_its_costs_and_roofs() -> None:
     row = rows_of(gpu(kernel("Cijk", 0, 40, "dot.1"), kernel("Cijk", 50, 60, "dot.1")), metadata(jit_f=7)).loc["dot.1"]
     assert (row["program"], row["category"], row["op_name"], row["source"]) == (
-        "jit_f(7)", "dot", "jit(f)/dot", "model.py:7"
-    )  # fmt: skip
+        "jit_f(7)",
+        "dot",
+        "jit(f)/dot",
+        "model.py:7",
+    )
     assert (row["occurrences"], row["executions"], row["total_time_us"], row["self_time_us"]) == (2, 2, 100, 100)
     assert (row["flops"], row["bytes_accessed"]) == (2 * FLOPS, 2 * BYTES)
     assert row["flops_per_s"] == pytest.approx(2 * FLOPS / 100e-6)
@@ -198,8 +201,11 @@ def test_a_tpu_records_the_costs_itself() -> None:
     rows = rows_of(tpu(event(fusion, 0, 10), event(fusion, 20, 10), event(start, 40, 1)), metadata(jit_f=7))
     row = rows.loc["fusion.1"]
     assert (row["program"], row["category"], row["op_name"], row["source"]) == (
-        "jit_f(7)", "convolution fusion", "jit(f)/dot", "m.py:3"
-    )  # fmt: skip
+        "jit_f(7)",
+        "convolution fusion",
+        "jit(f)/dot",
+        "m.py:3",
+    )
     assert (row["occurrences"], row["flops"], row["bytes_accessed"]) == (2, 2000, 100)
     assert row["flops_per_s"] == pytest.approx(2000 / 20e-6)
     assert (row["peak_flops_per_s"], row["peak_bytes_per_s"]) == pytest.approx((918e12, 1638e9))
@@ -295,8 +301,10 @@ def test_the_instructions_around_another_are_a_table_of_their_own() -> None:
     ]
     texts = run_with(gpu(*kernels), metadata(jit_f=7, jit_g=8)).table("hlo_texts")
     assert list(zip(texts["program"], texts["hlo_op"], strict=True)) == [
-        ("jit_f(7)", "negate.remat"), ("jit_f(7)", "dot.1"), ("jit_g(8)", "dot.1")
-    ]  # fmt: skip
+        ("jit_f(7)", "negate.remat"),
+        ("jit_f(7)", "dot.1"),
+        ("jit_g(8)", "dot.1"),
+    ]
     of_dot = texts.iloc[1]
     assert of_dot["operands"].splitlines() == ["%p = bf16[1024,2048] parameter", "%q = bf16[2048,4096] parameter"]
     assert (of_dot["users"], of_dot["fused"]) == ("%negate.remat = bf16[1024,4096] negate", "")

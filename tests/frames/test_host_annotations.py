@@ -170,35 +170,50 @@ def test_the_longest_names_are_kept_and_what_is_left_out_is_said(monkeypatch: py
         *(
             (ANNOTATION, name, True)
             for name in (
-                "load_batch", "LoadBatch", "next(iterator)", "data", "get next batch", "input_pipeline", "dataloader",
-                "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", "PrefetchIterator", "wait_for_data",
+                "load_batch",
+                "LoadBatch",
+                "next(iterator)",
+                "data",
+                "get next batch",
+                "input_pipeline",
+                "dataloader",
+                "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
+                "PrefetchIterator",
+                "wait_for_data",
             )
         ),
         *(
             (ANNOTATION, name, False)
             for name in (
-                "forward", "train_on_batch", "load_checkpoint", "save data shard", "sample_token", "123",
-                "get_batch_norm_stats", "BatchNormalization.get_data", "make_data_parallel", "get_data_sharding",
-                "prefetch weights", "load_input_params", "get_batch_size", "get_input_mask",
+                *("forward", "train_on_batch", "load_checkpoint", "save data shard", "sample_token", "123"),
+                *("get_batch_norm_stats", "BatchNormalization.get_data", "make_data_parallel", "get_data_sharding"),
+                *("prefetch weights", "load_input_params", "get_batch_size", "get_input_mask"),
             )
         ),
         *(
             (FUNCTION, name, True)
             for name in (
-                "loader.py __next__", "dataloader.py _try_get_data", "main.py load_batch", "main.py batches",
-                "iterator_ops.py __next__", "data_loader.py __next__", "my_dataset.py _next_data", "main.py get_batch",
+                *("loader.py __next__", "dataloader.py _try_get_data", "main.py load_batch", "main.py batches"),
+                *("iterator_ops.py __next__", "data_loader.py __next__", "my_dataset.py _next_data"),
+                "main.py get_batch",
             )
         ),
         *(
             (FUNCTION, name, False)
             for name in (
-                "main.py train", "builtins next", "threading.py wait", "data.py save", "std.py __next__",
-                "train.py __next__", "layer.py _get_input_masks", "functional.py _get_input_data",
+                "main.py train",
+                "builtins next",
+                "threading.py wait",
+                "data.py save",
+                "std.py __next__",
+                "train.py __next__",
+                "layer.py _get_input_masks",
+                "functional.py _get_input_data",
                 "nn.py get_batch_norm",
             )
         ),
     ],
-)  # fmt: skip
+)
 def test_what_gets_input_is_known_by_its_name(kind: str, name: str, expected: bool) -> None:
     assert gets_input(kind, name) is expected
 

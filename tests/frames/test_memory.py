@@ -55,19 +55,18 @@ def as_text(frame: pd.DataFrame, columns: list[str]) -> list[str]:
     return frame[columns].to_csv(index=False, header=False).splitlines()
 
 
+OUTPUT = {"region_type": "output", "data_type": 1, "shape": "[3]", "allocation_bytes": 100, "peak_bytes_in_use": 700}
+LATER = {"bytes_reserved": 50, "peak_bytes_in_use": 700, "fragmentation": 0.125}
+OF_300 = {"requested_bytes": 300, "allocation_bytes": 300, **LATER}
 SEVEN_EVENTS = tiny(
-    allocate(1, 300, 0xA, tf_op="conv", region_type="output", data_type=1, shape="[3]", requested_bytes=90,
-             allocation_bytes=100, peak_bytes_in_use=700, fragmentation=0.5),
-    allocate(2, 400, 0xB, tf_op="conv", region_type="output", data_type=1, shape="[3]", requested_bytes=80,
-             allocation_bytes=100, peak_bytes_in_use=700, fragmentation=0.25),
+    allocate(1, 300, 0xA, tf_op="conv", requested_bytes=90, fragmentation=0.5, **OUTPUT),
+    allocate(2, 400, 0xB, tf_op="conv", requested_bytes=80, fragmentation=0.25, **OUTPUT),
     free(3, 300, 0xA, requested_bytes=90, allocation_bytes=100, peak_bytes_in_use=700, fragmentation=0.5),
-    allocate(4, 600, 0xA, tf_op="matmul", region_type="temp", data_type=103, shape="[]", requested_bytes=300,
-             allocation_bytes=300, bytes_reserved=50, peak_bytes_in_use=700, fragmentation=0.125),
-    allocate(5, 600, 0xC, tf_op="empty", requested_bytes=0, allocation_bytes=0, bytes_reserved=50,
-             peak_bytes_in_use=700, fragmentation=0.125),
+    allocate(4, 600, 0xA, tf_op="matmul", region_type="temp", data_type=103, shape="[]", **OF_300),
+    allocate(5, 600, 0xC, tf_op="empty", requested_bytes=0, allocation_bytes=0, **LATER),
     free(6, 300, 0xA, allocation_bytes=300, bytes_reserved=50, peak_bytes_in_use=710, fragmentation=0.5),
     free(7, 200, 0xB, allocation_bytes=100, bytes_reserved=50, peak_bytes_in_use=650, fragmentation=0.5),
-)  # fmt: skip
+)
 
 
 def test_a_summary_by_hand() -> None:
@@ -205,10 +204,11 @@ def test_what_no_memory_can_hold_is_cut() -> None:
 
 
 def test_first_characters_lost_on_windows_are_restored_where_only_one_fits() -> None:
-    names = {
-        "\0PU_12_bfc": "GPU_12_bfc", "\0pu_host_bfc": "gpu_host_bfc", "\0pu": "cpu", "\0klcpu": "mklcpu",
-        "GPU_12_bfc": "GPU_12_bfc", "\0ml": "ml", "\0": "",
-    }  # fmt: skip
+    names = {"\0PU_12_bfc": "GPU_12_bfc", "\0pu_host_bfc": "gpu_host_bfc", "\0pu": "cpu", "\0klcpu": "mklcpu"} | {
+        "GPU_12_bfc": "GPU_12_bfc",
+        "\0ml": "ml",
+        "\0": "",
+    }
     data = tiny(*(allocate(time, 10, allocator_name=Ref(name)) for time, name in enumerate(names)))
     summary = summary_of(data)
     assert summary["memory_id"].to_list() == sorted({*names.values()})

@@ -1,4 +1,4 @@
-"""The parts of all hosts of a run, put together a few hosts at a time."""
+"""From an event's name to an op (`docs/numbers.md`, rules 1 to 5), and the parts of all hosts of a run."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from tests.frames.tables import lines, rows
 from tests.laws import law
 from tfcompare.frames import HostTables
 from tfcompare.frames.arrow import empty, host_table
+from tfcompare.frames.ops.op_names import parse_op
 from tfcompare.frames.ops.op_parts import NO_STEP
 from tfcompare.frames.origin import Origin
 from tfcompare.tables import op_parts
@@ -54,19 +55,14 @@ def of_all(hosts: list[OpTimes]) -> OpTimes:
     return merge_hosts(parts_of_hosts(every), every, "op_cells", "op_wall")
 
 
-def table(parts: OpTimes) -> list[str]:
-    """A line for each cell, with the texts of its part."""
-    texts = parts.parts.frame.iloc[parts.cells["part"]].reset_index(drop=True)
-    return rows(texts.join(pd.DataFrame(parts.cells).drop(columns="part")), *_PARTS, *_CELLS[:-1])
-
-
 def test_cells_of_equal_parts_and_steps_add_up_over_hosts() -> None:
     conv, relu = (_GPU, "Device", "Conv", "c", "k1"), (_GPU, "Device", "Relu", "r", "k2")
     read = (_CPU, "Host", "Read", "h", "h")
     ours = parts_of((conv, NO_STEP, 1, 5, 5, False), (conv, 4, 1, 10, 9, False), (relu, 5, 2, 3, 3, False))
     theirs = parts_of((read, 4, 1, 7, 6, True), (relu, 5, 1, 30, 20, True), (conv, _FAR, 1, 2, 1, False))
     both = of_all([ours, theirs])
-    assert table(both) == lines(f"""
+    texts = both.parts.frame.iloc[both.cells["part"]].reset_index(drop=True)
+    assert rows(texts.join(pd.DataFrame(both.cells).drop(columns="part")), *_PARTS, *_CELLS[:-1]) == lines(f"""
         {_GPU} Device Conv c k1 -1      1  5  5
         {_GPU} Device Conv c k1 4       1 10  9
         {_GPU} Device Conv c k1 {_FAR}  1  2  1
@@ -113,3 +109,51 @@ def test_however_many_are_put_together_at_a_time_it_comes_to_the_sums_of_all(
 def key_of(parts: OpTimes) -> list[str]:
     """The name of each cell's op and part."""
     return ["".join(parts.parts.frame.loc[part, ["op_name", "part"]]) for part in parts.cells["part"]]
+
+
+EXPECTED = """
+    1  MemcpyHToD                                    MemcpyHToD                         MemcpyHToD
+    1  MEMCPYDtoD                                    MEMCPYDtoD                         MemcpyDToD
+    1  MemcpyHtoH_to_somewhere                       MemcpyHtoH_to_somewhere            MemcpyHToH
+    1  MemcpyH2D                                     no op
+    1  ExecutorState::Process                        no op
+    2  Iterator::Root::Prefetch::Map                 Iterator::Root::Prefetch::Map      Dataset
+    2  Iterator:                                     Iterator:                          Dataset
+    2  Iterators::Root                               no op
+    3  model/dense/MatMul:MatMul                     model/dense/MatMul                 MatMul
+    3  a_1/b-2>c.d:_FusedMatMul                      a_1/b-2>c.d                        _FusedMatMul
+    3  .hidden:Add2                                  .hidden                            Add2
+    3  _leading:MatMul                               no op
+    3  with[brackets]:MatMul                         no op
+    3  a:MatMul#id=1#                                no op
+    3  a:b:C                                         no op
+    3  a::C                                          no op
+    4  jit(f)/mul:mul                                jit(f)/mul                         mul
+    4  jit(f)/dot:dot_general[dims=(1,2)]            jit(f)/dot                         dot_general
+    4  anything?at!all:_lower9                       anything?at!all                    _lower9
+    4  a:Mul[x]                                      no op
+    4  jit(f)/while/body/add:                        jit(f)/while/body/add              add
+    4  jit(f)/reduce_sum[axes=(0,)]:                 jit(f)/reduce_sum[axes=(0,)]       reduce_sum
+    4  scatter-add_2:                                scatter-add_2                      scatter-add
+    4  jit(f)/pjit[name=a/b]:                        jit(f)/pjit[name=a/b]              b]
+    4  XlaModule:                                    XlaModule                          XlaModule
+    4  model/Dense_3:                                model/Dense_3                      Dense
+    5  a:(B)                                         no op
+    5  é:É                                           no op
+"""
+
+
+@pytest.mark.parametrize("line", lines(EXPECTED))
+def test_the_op_in_a_name(line: str) -> None:
+    _, full_name, *expected = line.split(" ")
+    op = parse_op(full_name)
+    assert (list(op) if op else ["no", "op"]) == expected
+
+
+def test_names_that_no_table_shows() -> None:
+    assert parse_op("") is None
+    assert parse_op("a:B\n") is None
+    assert parse_op("a b:MatMul") is None
+    assert parse_op("a b:mul") == ("a b", "mul")
+    assert parse_op(":") == ("", "")
+    assert parse_op("jit(f)/dot:dot_general[a\nb]") == ("jit(f)/dot", "dot_general")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -17,23 +16,18 @@ from tfcompare.tables.kernel_stats import op_profile
 RUNS = ["jax_elementwise", "jax_conv_08", "jax_conv_legacy", "jax_tpu"]
 
 
-def xprof_nodes(file: Path) -> dict[tuple[str, str], float]:
-    """xprof's self time in µs of each program, and of each category within it; without IDLE."""
-    data: Any = xprof_oracle.tool_data("op_profile", file)
-    out = {}
-    for program in data["byProgramExcludeIdle"]["children"]:
-        out[program["name"], ""] = program["metrics"]["rawTime"] / 1e6
-        for category in program["children"]:
-            out[program["name"], category["name"]] = category["metrics"]["rawTime"] / 1e6
-    return out
-
-
 @pytest.mark.parametrize("name", thorough_but(RUNS))
 def test_programs_and_categories_take_as_long_as_in_xprof(name: str) -> None:
     (file,) = run_path(name).rglob("*.xplane.pb")
     rows = loaded_run(name).table("op_profile").query("tree == 'program' and depth < 3")
     ours = rows.set_index(["program", "category"])["self_time_us"].to_dict()
-    assert ours == pytest.approx(xprof_nodes(file), rel=1e-9)
+    data: Any = xprof_oracle.tool_data("op_profile", file)
+    theirs = {}
+    for program in data["byProgramExcludeIdle"]["children"]:
+        theirs[program["name"], ""] = program["metrics"]["rawTime"] / 1e6
+        for category in program["children"]:
+            theirs[program["name"], category["name"]] = category["metrics"]["rawTime"] / 1e6
+    assert ours == pytest.approx(theirs, rel=1e-9)
 
 
 def test_the_trees_of_three_instructions() -> None:

@@ -23,15 +23,18 @@ def origin(**stats: dict[str, str | bytes]) -> Origin:
 
 
 def test_versions_are_sorted_and_those_of_cuda_read_like_its_own() -> None:
-    stats = {
-        "jaxlib_version": "0.11.2", "jax_version": "0.11.2", "cpu_version": "cpu", "gpu_version": "cuda 12040",
-        "cuda_version": "12040", "cuda_runtime_version": "12040", "cuda_driver_version": "13010",
-        "tpu_version": "libtpu 0.0.21, built\non Nov 3", "process_id": "7",
-    }  # fmt: skip
+    stats = (
+        {"jaxlib_version": "0.11.2", "jax_version": "0.11.2", "cpu_version": "cpu", "gpu_version": "cuda 12040"}
+        | {"cuda_version": "12040", "cuda_runtime_version": "12040", "cuda_driver_version": "13010"}
+        | {"tpu_version": "libtpu 0.0.21, built\non Nov 3", "process_id": "7"}
+    )
     assert origin(metadata=stats).versions == (
-        ("cuda", "12.4"), ("cuda driver", "13.1"), ("jax", "0.11.2"), ("jaxlib", "0.11.2"),
+        ("cuda", "12.4"),
+        ("cuda driver", "13.1"),
+        ("jax", "0.11.2"),
+        ("jaxlib", "0.11.2"),
         ("tpu", "libtpu 0.0.21, built on Nov 3"),
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize("version", ["", "x", "1" * 5000, "٣٠٠٠", "-1"])
@@ -72,10 +75,9 @@ def test_run_info_lists_them() -> None:
 def test_a_gpu_is_called_by_its_model_where_that_is_sure(
     vendor: str, capability: tuple[int, int], units: int, gigabytes: float, name: str
 ) -> None:
-    stats = {
-        "device_vendor": vendor, "compute_cap_major": capability[0], "compute_cap_minor": capability[1],
-        "core_count": units, "memory_size": round(gigabytes * 1e9),
-    }  # fmt: skip
+    major, minor = capability
+    stats = {"device_vendor": vendor, "compute_cap_major": major, "compute_cap_minor": minor}
+    stats |= {"core_count": units, "memory_size": round(gigabytes * 1e9)}
     gpu = plane("/device:GPU:0", line("Stream #1", event("kernel", 0, 1)), stats=stats)
     assert read(space(gpu)).device_name == name
 

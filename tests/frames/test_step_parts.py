@@ -254,11 +254,13 @@ def test_what_the_host_does_explains_the_time_in_which_no_device_is_busy() -> No
         ([event("a:A", 10, 20), event("cuLaunchKernel", 12, 3, LAUNCHED)], "kernel_launch 20"),
         ([event("a:A", 10, 20), event("cuLaunchKernel", 30, 3, LAUNCHED)], "kernel_launch 3 host_compute 20"),
         ([event("ExecutorState::Process", 10, 20), event("a:A", 12, 5)], "kernel_launch 15 host_compute 5"),
-        ([event("a:A", 10, 20), event("XlaCompile", 12, 5), event("cuLaunchKernel", 20, 1, LAUNCHED)],
-         "compile 5 kernel_launch 15"),
+        (
+            [event("a:A", 10, 20), event("XlaCompile", 12, 5), event("cuLaunchKernel", 20, 1, LAUNCHED)],
+            "compile 5 kernel_launch 15",
+        ),
         ([event("Python code", 10, 20)], "host_compute 20"),
     ],
-)  # fmt: skip
+)
 def test_launching_is_told_from_computing(host: list[Event], expected: str) -> None:
     total = sum(float(n) for n in expected.split()[1::2])
     assert on_gpu([[event("k", 90, 1), event("Memset", 95, 0)]], *host, event("op:A", 90, 1)) == [

@@ -170,13 +170,15 @@ def stored(number: int, name: str) -> list[Event]:
         ([*marked("fit", [(0, 90)], _r=1), *marked("validate", [(100, 90)], _r=1)], ["fit", "validate"]),
         ([event("train 7", 0, 90), event("test_8", 100, 90)], ["train", "test"]),
         ([event("phase_1", 100 * i, 90, _r=1, step_num=i) for i in (0, 1)], ["phase_1", "phase_1"]),
-        ([event("resnet50", 0, 90, _r=1, step_num=1), event("resnet34", 100, 90, _r=1, step_num=2)],
-         ["resnet50", "resnet34"]),
+        (
+            [event("resnet50", 0, 90, _r=1, step_num=1), event("resnet34", 100, 90, _r=1, step_num=2)],
+            ["resnet50", "resnet34"],
+        ),
         ([context(0, "train"), context(1, "test")], ["train", "test"]),
         ([*stored(0, "31"), *stored(1, "test 32")], ["fit", "test"]),
     ],
     ids=["as they are", "old names", "a number that two share", "a number in a word", "contexts", "stored groups"],
-)  # fmt: skip
+)
 def test_markers_are_named_without_the_number_of_the_step(markers: list[Event], names: list[str]) -> None:
     run = run_with(host(*markers, event("op:A", 5, 5), event("op:A", 110, 5)))
     assert run.table("steps")["marker"].tolist() == names

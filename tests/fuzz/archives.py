@@ -33,12 +33,12 @@ LARGE = "bomb", "millions", "too many", "forged size", "many large", "share byte
 """Kinds of the collection that take a second to make."""
 
 NAMES = (
-    "a.xplane.pb", "b.xplane.pb.gz", "plugins/profile/run/vm.xplane.pb", "./c.xplane.pb", "notes.txt", "d/", ".", "/",
-    "../e.xplane.pb", "/f.xplane.pb", "g\\..\\..\\h.xplane.pb", "C:\\i.xplane.pb", "é.xplane.pb", "\udcff.xplane.pb",
-    "j\n.xplane.pb", "k\x1b[31m.xplane.pb", "l" * 300 + ".xplane.pb", "m/" * 40 + "n.xplane.pb",
-    "o" * 120 + "/p.xplane.pb", "CON.xplane.pb", "__MACOSX/q.xplane.pb", "A.XPLANE.PB", "r.xplane.pb/s.xplane.pb",
-    "r.xplane.pb", "\u202et.xplane.pb", "",
-)  # fmt: skip
+    *("a.xplane.pb", "b.xplane.pb.gz", "plugins/profile/run/vm.xplane.pb", "./c.xplane.pb", "notes.txt", "d/", "."),
+    *("/", "../e.xplane.pb", "/f.xplane.pb", "g\\..\\..\\h.xplane.pb", "C:\\i.xplane.pb", "é.xplane.pb"),
+    *("\udcff.xplane.pb", "j\n.xplane.pb", "k\x1b[31m.xplane.pb", "l" * 300 + ".xplane.pb", "m/" * 40 + "n.xplane.pb"),
+    *("o" * 120 + "/p.xplane.pb", "CON.xplane.pb", "__MACOSX/q.xplane.pb", "A.XPLANE.PB", "r.xplane.pb/s.xplane.pb"),
+    *("r.xplane.pb", "\u202et.xplane.pb", ""),
+)
 NUMBERS = (0, 1, 29, 46, 511, 512, 0x7FFF, 0xFFFF, 0x7FFF_FFFF, 0xFFFF_FFFE, 0xFFFF_FFFF, 1 << 62)
 OCTALS = (b"0", b"1", b"777", b"77777777777", b"\x80" + bytes(11), b"\xff" * 12, b"-1", b"8", b"", b" 12 ")
 TAR_FIELDS = ((0, 100), (100, 8), (124, 12), (136, 12), (156, 1), (157, 100), (257, 8), (345, 155))
@@ -103,12 +103,17 @@ def _zip(members: list[tuple[str, bytes]], rng: random.Random, is_good: bool) ->
 
 def _edit_zip(data: bytearray, rng: random.Random) -> None:
     """Replace a field of one of the records of a zip, or add a zip64 record."""
-    signature, fields = rng.choice((
-        (b"PK\3\4", ((6, "<H"), (8, "<H"), (18, "<I"), (22, "<I"), (26, "<H"), (28, "<H"))),
-        (b"PK\1\2", ((8, "<H"), (10, "<H"), (20, "<I"), (24, "<I"), (28, "<H"), (30, "<H"), (32, "<H"), (42, "<I"))),
-        (b"PK\5\6", ((8, "<H"), (10, "<H"), (12, "<I"), (16, "<I"), (20, "<H"))),
-        (b"PK\5\6", ()),
-    ))  # fmt: skip
+    signature, fields = rng.choice(
+        (
+            (b"PK\3\4", ((6, "<H"), (8, "<H"), (18, "<I"), (22, "<I"), (26, "<H"), (28, "<H"))),
+            (
+                b"PK\1\2",
+                ((8, "<H"), (10, "<H"), (20, "<I"), (24, "<I"), (28, "<H"), (30, "<H"), (32, "<H"), (42, "<I")),
+            ),
+            (b"PK\5\6", ((8, "<H"), (10, "<H"), (12, "<I"), (16, "<I"), (20, "<H"))),
+            (b"PK\5\6", ()),
+        )
+    )
     places = [at for at in range(len(data)) if data[at : at + 4] == signature]
     if not places:
         return
@@ -176,10 +181,13 @@ def _edited_tar(data: bytes, rng: random.Random) -> bytes:
 
 def _extension(rng: random.Random) -> bytes:
     kind = rng.choice((b"x", b"g", b"X", b"L", b"K"))
-    content = rng.choice((
-        b"", b"path", b"13 comment=a\n", b"12 path=../a\n", b"999 path=a\n", b"9" * rng.choice((10, 3000, 70_000)),
-        b"20 size=99999999999\n", b"22 GNU.sparse.major=1\n", b"n" * 5000, rng.randbytes(600),
-    ))  # fmt: skip
+    content = rng.choice(
+        (
+            *(b"", b"path", b"13 comment=a\n", b"12 path=../a\n", b"999 path=a\n"),
+            *(b"9" * rng.choice((10, 3000, 70_000)), b"20 size=99999999999\n", b"22 GNU.sparse.major=1\n", b"n" * 5000),
+            rng.randbytes(600),
+        )
+    )
     info = special("extension", kind)
     info.size = len(content)
     return info.tobuf(format=tarfile.GNU_FORMAT) + content.ljust(-(-len(content) // 512) * 512, b"\0")

@@ -30,7 +30,11 @@ def run(seed: int, count: int, with_corpus: bool, *, resume: bool, of: str) -> l
         if done.returncode and next_number(log) == at and not begun(log, at):
             raise SystemExit(done.stderr)
         if done.returncode:
-            _note_crash(log, done)
+            result = f"the process ended with {done.returncode}"
+            crash = {"number": next_number(log), "kind": "?", "size": 0, "result": result, "is_fine": False}
+            crash |= {"detail": done.stderr[-3000:], "seconds": 0.0, "waited": 0.0, "peak_bytes": 0}
+            with log.open("a") as out:
+                out.write(json.dumps(crash) + "\n")
     lines = log.read_text().splitlines()
     return [json.loads(line) for line in lines if line.startswith("{")][:count]
 
@@ -44,14 +48,6 @@ def next_number(log: Path) -> int:
 def begun(log: Path, number: int) -> bool:
     """Whether the log says that the input was begun."""
     return log.exists() and str(number) in log.read_text().splitlines()
-
-
-def _note_crash(log: Path, done: subprocess.CompletedProcess[str]) -> None:
-    result = f"the process ended with {done.returncode}"
-    crash = {"number": next_number(log), "kind": "?", "size": 0, "result": result, "is_fine": False}
-    crash |= {"detail": done.stderr[-3000:], "seconds": 0.0, "waited": 0.0, "peak_bytes": 0}
-    with log.open("a") as out:
-        out.write(json.dumps(crash) + "\n")
 
 
 def told(outcomes: list[Outcome]) -> str:

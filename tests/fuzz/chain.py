@@ -36,10 +36,15 @@ _SPANS = ["host_start_us", "host_span_us", "device_span_us"]
 _COSTS = ["flops", "bytes_accessed", "flops_per_s", "bandwidth_bytes_per_s", "operational_intensity"]
 _MAY_BE_ABSENT = [*schema.STEP_PRECISIONS, *_SPANS, "wall_time_us", *_COSTS]
 _NEVER_NEGATIVE = (
-    "duration_us", "total_time_us", "self_time_us", "total_duration_us", "wall_time_us", *_SPANS[1:],
+    "duration_us",
+    "total_time_us",
+    "self_time_us",
+    "total_duration_us",
+    "wall_time_us",
+    *_SPANS[1:],
     *_COSTS,
     *schema.STEP_PARTS,
-)  # fmt: skip
+)
 _OP_TABLES = {"op_stats": "op_steps", "kernel_stats": "kernel_steps"}
 _DRAWN_EVERY = 5
 _seen: set[bytes] = set()
@@ -74,7 +79,10 @@ def attempt(
             look_at(run, number)
         else:
             _check_all({name: run.table(name) for name in schema.TABLES})
-        _check_wall_times(run.table("steps"), run.table("op_steps"))
+        length = run.table("steps").groupby("step")["duration_us"].sum()
+        together = run.table("op_steps").groupby("step")["wall_time_us"].sum().reindex(length.index, fill_value=0.0)
+        rounding = 1e-6 + 4e-15 * length.sum()  # times are added up along all steps, one of which may take hours
+        assert (together <= length * (1 + 1e-9) + rounding).all(), "ops with more wall time than their step"
 
     return observed(look, number, kind, len(data), watch_memory=watch_memory)
 
@@ -187,13 +195,6 @@ def _check_all(frames: dict[str, pd.DataFrame]) -> None:
     assert (steps["host_start_us"].isna() == steps["host_span_us"].isna()).all(), "half a host span"
     has_span = steps[["host_span_us", "device_span_us"]].notna().any(axis=1)
     assert (has_span | steps["duration_us"].isna()).all(), "a step of no span"
-
-
-def _check_wall_times(steps: pd.DataFrame, op_steps: pd.DataFrame) -> None:
-    length = steps.groupby("step")["duration_us"].sum()
-    together = op_steps.groupby("step")["wall_time_us"].sum().reindex(length.index, fill_value=0.0)
-    rounding = 1e-6 + 4e-15 * length.sum()  # times are added up along all steps, one of which may take hours
-    assert (together <= length * (1 + 1e-9) + rounding).all(), "ops with more wall time than their step"
 
 
 def _check(name: str, frame: object) -> None:

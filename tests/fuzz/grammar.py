@@ -44,7 +44,7 @@ VALUES = (
     *("", "Nvidia", "GPU_0_bfc", "regs:16 shm:0 grid:1,1,1 block:1024,1,1", "regs:-1 shm:x grid:,, block:999999999999"),
     *("size:1024 kind_src:host", "kind:x size:99999999999999999999", "dense/MatMul:MatMul", "main::fusion.1", "float"),
     *("[2,3]", "a\0b", "<img src=x onerror=alert(1)>", "=1+1", "@SUM(A1)", "not a number", "1", "x" * 5000),
-)  # fmt: skip
+)
 OPCODES = (
     *("fusion", "dot", "convolution", "custom-call", "reduce", "reduce-window", "scatter", "select-and-scatter", "map"),
     *("parameter", "add", "convert", "tuple", "bitcast", "dynamic-slice", "dynamic-update-slice", "gather", "while"),

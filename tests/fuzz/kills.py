@@ -52,8 +52,11 @@ def _kill_after(seconds: float, store: Path) -> None:
     """Start an ingest, and kill it and its workers."""
     process = subprocess.Popen(
         [sys.executable, "-m", "tfcompare", "ingest", str(SAMPLES), "--store", str(store)],
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True, env=_environment(),
-    )  # fmt: skip
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        env=_environment(),
+    )
     time.sleep(seconds)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()

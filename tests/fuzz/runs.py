@@ -169,12 +169,12 @@ def _add_ops(
 
 
 def _allocation(rng: random.Random) -> dict[str, Value]:
-    return {
-        "allocator_name": "GPU_0_bfc", "allocation_bytes": 64 << rng.randrange(20), "bytes_available": 1 << 30,
-        "bytes_allocated": 64 << rng.randrange(20), "peak_bytes_in_use": 1 << 20, "bytes_reserved": 0,
-        "requested_bytes": 60, "addr": rng.randrange(5), "fragmentation": rng.random(), "tf_op": rng.choice(_OPS),
-        "data_type": 1, "shape": "[2,3]",
-    }  # fmt: skip
+    return (
+        {"allocator_name": "GPU_0_bfc", "allocation_bytes": 64 << rng.randrange(20), "bytes_available": 1 << 30}
+        | {"bytes_allocated": 64 << rng.randrange(20), "peak_bytes_in_use": 1 << 20, "bytes_reserved": 0}
+        | {"requested_bytes": 60, "addr": rng.randrange(5), "fragmentation": rng.random(), "tf_op": rng.choice(_OPS)}
+        | {"data_type": 1, "shape": "[2,3]"}
+    )
 
 
 def main(seed: int, count: int, only: int | None) -> int:

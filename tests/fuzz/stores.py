@@ -21,6 +21,7 @@ import pyarrow as pa
 from tests.fuzz import chain
 from tests.fuzz.edits import damaged_bytes
 from tests.store.forged_packs import Forged, aligned
+from tests.store.test_hostile_stores import contents
 from tests.xspace import fuzz_inputs
 from tfcompare import settings
 from tfcompare.errors import TfcompareError
@@ -108,20 +109,16 @@ def attempt(yard: Yard, seed: int, number: int, *, watch_memory: bool = True) ->
     before = path.read_bytes()
     data = forged(kind, before, rng)
     path.write_bytes(data)
-    held, where = _contents(yard.store), path.relative_to(yard.store.parent).as_posix()
+    held, where = contents(yard.store), path.relative_to(yard.store.parent).as_posix()
     try:
         with yard.entered():
             look = partial(_look_at, yard, where, number)
             outcome = chain.observed(look, number, kind, len(data), watch_memory=watch_memory)
-        assert _contents(yard.store) == held, "reading changed the store"
+        assert contents(yard.store) == held, "reading changed the store"
         assert yard.precious.read_text() == "precious", "a file outside was changed"
     finally:
         path.write_bytes(before)
     return outcome
-
-
-def _contents(folder: Path) -> dict[Path, bytes]:
-    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def _look_at(yard: Yard, name: str, number: int) -> None:

@@ -50,11 +50,16 @@ def test_real_programs(name: str) -> None:
         )
         assert list(zip(*columns, strict=True)) == [
             (
-                number, other.name, other.opcode, other.id, list(other.operand_ids), list(other.called_computation_ids),
+                number,
+                other.name,
+                other.opcode,
+                other.id,
+                list(other.operand_ids),
+                list(other.called_computation_ids),
                 other.metadata.op_name,
             )
             for number, other in theirs
-        ]  # fmt: skip
+        ]
         for row, source, (_, other) in zip(program.every, program.sources(program.every), theirs, strict=True):
             assert [(array.type, array.dimensions) for array in program.shape_of(row).arrays] == leaves(other.shape)
             metadata = other.metadata

@@ -48,9 +48,12 @@ def test_what_is_live_throughout_counts_once_per_allocation() -> None:
     parts += [allocation(32, 1, 2, flag=LIVE_OUT), allocation(30, 3, flag=PARAMETER), allocation(40, 4, flag=CONSTANT)]
     parts += [allocation(50, 5, flag=THREAD_LOCAL), allocation(60, 6), allocation(0), allocation(7, flag=LIVE_OUT)]
     assert shown(read(*parts)) == [
-        (2, "output", 32, True), (3, "parameter", 30, True), (4, "constant", 40, True), (6, "temporary", 60, True),
+        (2, "output", 32, True),
+        (3, "parameter", 30, True),
+        (4, "constant", 40, True),
+        (6, "temporary", 60, True),
         (-1, "output", 7, True),
-    ]  # fmt: skip
+    ]
 
 
 def test_temporary_buffers_are_live_from_their_allocation_until_they_are_freed() -> None:
@@ -62,8 +65,11 @@ def test_temporary_buffers_are_live_from_their_allocation_until_they_are_freed()
     assert [(one.first_position, one.last_position) for one in found] == [(1, 2), (2, 4), (4, 6), (6, 7)]
     assert {one.positions for one in found} == {8}
     assert shown(found) == [
-        (1, "temporary", 10, True), (2, "temporary", 30, True), (3, "temporary", 5, False), (4, "temporary", 20, False)
-    ]  # fmt: skip
+        (1, "temporary", 10, True),
+        (2, "temporary", 30, True),
+        (3, "temporary", 5, False),
+        (4, "temporary", 20, False),
+    ]
 
 
 def test_a_buffer_in_the_memory_of_another_keeps_that_alive() -> None:
@@ -90,8 +96,11 @@ def test_the_longest_trace_of_a_memory_space_is_its_program_order() -> None:
     short = trace((ALLOCATE, 4), (FREE, 4), (ALLOCATE, 3))
     found = read(*parts, short, trace((ALLOCATE, 1), (FREE, 1), (ALLOCATE, 2), (FREE, 2)))
     assert [(one.size_bytes, one.first_position, one.last_position, one.is_live_at_peak) for one in found] == [
-        (7, 1, 4, True), (20, 1, 4, True), (10, 1, 1, True), (5, 3, 3, False)
-    ]  # fmt: skip
+        (7, 1, 4, True),
+        (20, 1, 4, True),
+        (10, 1, 1, True),
+        (5, 3, 3, False),
+    ]
     assert {one.positions for one in found} == {4}
 
 

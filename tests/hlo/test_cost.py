@@ -1,4 +1,4 @@
-"""Costs of instructions, worked out by hand."""
+"""Costs of instructions, and which types they multiply, worked out by hand."""
 
 from __future__ import annotations
 
@@ -16,15 +16,19 @@ from tests.hlo.builder import (
     S32,
     U8,
     Instruction,
+    Type,
     bytes_accessed,
     computation,
     flops,
     instruction,
     parameter,
+    read,
     shapes,
 )
 from tests.xspace_builder import chunk, integer, varint
 from tfcompare.hlo.convolution import WindowDimension, _positions
+from tfcompare.hlo.cost import multiplied_types
+from tfcompare.hlo.shapes import mask_of
 
 
 def numbers(field: int, *values: int) -> bytes:
@@ -90,11 +94,13 @@ def window(*dimensions: tuple[int, int, int, int, int, int]) -> bytes:
 
 NHWC = chunk(
     16,
-    b"".join([
-        *(integer(7, 0), integer(8, 3), numbers(11, 1, 2), integer(3, 2), integer(4, 3), numbers(6, 0, 1)),
-        *(integer(9, 0), integer(10, 3), numbers(12, 1, 2)),
-    ]),
-)  # fmt: skip
+    b"".join(
+        [
+            *(integer(7, 0), integer(8, 3), numbers(11, 1, 2), integer(3, 2), integer(4, 3), numbers(6, 0, 1)),
+            *(integer(9, 0), integer(10, 3), numbers(12, 1, 2)),
+        ]
+    ),
+)
 PLAIN = (3, 1, 0, 0, 1, 1)
 SAME = (3, 1, 1, 1, 1, 1)
 CROPPED = (3, 1, (1 << 64) - 1, (1 << 64) - 1, 1, 1)
@@ -163,11 +169,13 @@ def test_a_scatter_applies_its_computation_to_each_update() -> None:
 
 def test_a_fusion_costs_what_is_in_it_and_moves_its_operands_and_results() -> None:
     fused = computation(
-        2, parameter("p", F32[4, 7]), parameter("q", F32[7, 3], 1),
+        2,
+        parameter("p", F32[4, 7]),
+        parameter("q", F32[7, 3], 1),
         instruction("d", "dot", F32[4, 3], "p", "q", others=contraction(1, 0)),
         instruction("e", "exponential", F32[4, 3], "d"),
         instruction("c", "convert", BF16[4, 3], "e"),
-    )  # fmt: skip
+    )
     whole = entry({"a": F32[4, 7], "b": F32[7, 3]}, instruction("x", "fusion", BF16[4, 3], "a", "b", calls=(2,)))
     assert flops("x", fused, whole) == 2 * 12 * 7 + 12
     assert bytes_accessed("x", fused, whole) == 4 * (28 + 21) + 2 * 12
@@ -206,13 +214,16 @@ def test_slices_and_updates_touch_what_they_take_and_change() -> None:
 def fused_slice(*more: Instruction, made: bytes = F32[1000, 8]) -> float | None:
     """Bytes of a fusion that takes a slice of a large array through a bitcast, and updates it in place."""
     inside = computation(
-        2, parameter("p", F32[1000, 8]), parameter("q", S32.scalar, 1), parameter("r", F32[1000, 8], 2),
+        2,
+        parameter("p", F32[1000, 8]),
+        parameter("q", S32.scalar, 1),
+        parameter("r", F32[1000, 8], 2),
         instruction("v", "bitcast", F32[8000], "p"),
         instruction("s", "dynamic-slice", F32[8], "v", "q"),
         instruction("n", "negate", F32[8], "s"),
         instruction("u", "dynamic-update-slice", F32[1000, 8], "r", "n", "q"),
         *more,
-    )  # fmt: skip
+    )
     operands = {"a": F32[1000, 8], "i": S32.scalar, "b": F32[1000, 8]}
     return bytes_accessed("x", inside, entry(operands, instruction("x", "fusion", made, "a", "i", "b", calls=(2,))))
 
@@ -245,10 +256,14 @@ def library(target: str, config: object) -> bytes:
 
 
 def test_cublas_and_hipblaslt_calls_cost_what_their_dot_costs() -> None:
-    product = {"dot_dimension_numbers": {
-        "lhs_contracting_dimensions": ["2"], "rhs_contracting_dimensions": ["2"],
-        "lhs_batch_dimensions": ["0"], "rhs_batch_dimensions": ["0"],
-    }}  # fmt: skip
+    product = {
+        "dot_dimension_numbers": {
+            "lhs_contracting_dimensions": ["2"],
+            "rhs_contracting_dimensions": ["2"],
+            "lhs_batch_dimensions": ["0"],
+            "rhs_batch_dimensions": ["0"],
+        }
+    }
     workspaces = (U8, S8, S8)
     targets = ("__cublas$gemm", "__cublas$lt$matmul", "__cublas$lt$matmul$f8")
     for target, workspace in zip(targets, workspaces, strict=True):
@@ -304,10 +319,71 @@ def test_attention_multiplies_queries_and_keys_then_scores_and_values() -> None:
     batches = {f"{side}_batch_dimensions": ["0", "1"] for side in ("lhs", "rhs")}
     first = {"lhs_contracting_dimensions": ["3"], "rhs_contracting_dimensions": ["3"], **batches}
     second = {"lhs_contracting_dimensions": ["3"], "rhs_contracting_dimensions": ["2"], **batches}
-    config = {"cudnn_fmha_backend_config": {
-        "bmm1_dot_dimension_numbers": first, "bmm2_dot_dimension_numbers": second
-    }}  # fmt: skip
+    config = {"cudnn_fmha_backend_config": {"bmm1_dot_dimension_numbers": first, "bmm2_dot_dimension_numbers": second}}
     operands = {"q": BF16[3, 2, 10, 64], "k": BF16[3, 2, 20, 64], "v": BF16[3, 2, 20, 32]}
     made = shapes(BF16[3, 2, 10, 32], U8[0])
     call = instruction("x", "custom-call", made, "q", "k", "v", others=library("__cudnn$fmhaSoftmax", config))
     assert flops("x", entry(operands, call)) == 2 * 6 * 10 * 20 * (64 + 32)
+
+
+F8 = Type(20)
+GEMM, OTHER = chunk(28, "__cublas$lt$matmul$f8"), chunk(28, "te_fused_attn")
+
+
+def types_of(
+    made: bytes,
+    opcode: str,
+    *operands: bytes,
+    calls: tuple[int, ...] = (),
+    others: bytes = b"",
+    inner: tuple[bytes, ...] = (),
+) -> int:
+    parameters = [parameter(f"p{i}", shape, i) for i, shape in enumerate(operands)]
+    x = instruction("x", opcode, made, *(one.name for one in parameters), calls=calls, others=others)
+    program = read(*inner, computation(1, *parameters, x))
+    return int(multiplied_types(program, program.rows_named(["x"]))[0])
+
+
+FUSED = {
+    "a product in it": computation(
+        2,
+        parameter("a", F8[8, 8]),
+        instruction("d", "dot", F32[8, 8], "a", "a"),
+        instruction("c", "convert", BF16[8, 8], "d"),
+    ),
+    "numbers that become wider before they are multiplied": computation(
+        2,
+        parameter("a", S8[8, 8]),
+        instruction("c", "convert", BF16[8, 8], "a"),
+        instruction("d", "dot", F32[8, 8], "c", "c"),
+    ),
+}
+NESTED = (
+    FUSED["a product in it"],
+    computation(3, parameter("b", BF16[8, 8]), instruction("f", "fusion", BF16[8, 8], "b", calls=(2,))),
+)
+
+
+def test_the_operands_of_a_product_count_and_neither_its_result_nor_scales() -> None:
+    assert types_of(F32[8, 8], "dot", BF16[8, 8], BF16[8, 8]) == mask_of({16})
+    assert types_of(S32[8, 8], "convolution", S8[8, 8], S8[8, 8]) == mask_of({2})
+    made = shapes(BF16[8, 8], U8[99])
+    assert types_of(made, "custom-call", F8[8, 8], F8[8, 8], F32.scalar, F32.scalar, others=GEMM) == mask_of({20})
+
+
+def test_of_other_instructions_all_types_count() -> None:
+    assert types_of(BF16[8], "convert", F32[8]) == mask_of({11, 16})
+    assert types_of(BF16[8], "custom-call", F8[8], F32[8], others=OTHER) == mask_of({11, 16, 20})
+    assert types_of(F32[8], "dot") == mask_of({11}), "a damaged one"
+
+
+@pytest.mark.parametrize(
+    ("inner", "calls", "found"),
+    [
+        ((FUSED["a product in it"],), 2, {20}),
+        ((FUSED["numbers that become wider before they are multiplied"],), 2, {16}),
+        (NESTED, 3, {20}),
+    ],
+)
+def test_a_fusion_multiplies_what_the_products_in_it_do(inner: tuple[bytes, ...], calls: int, found: set[int]) -> None:
+    assert types_of(BF16[8, 8], "fusion", F8[8, 8], calls=(calls,), inner=inner) == mask_of(found)

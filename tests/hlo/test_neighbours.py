@@ -57,9 +57,11 @@ def test_a_circle_of_tuples_ends() -> None:
     """No program has one, but a damaged file may."""
     found = read(
         computation(
-            1, instruction("a", "tuple", F32[8], "b"), instruction("b", "tuple", F32[8], "a"),
+            1,
+            instruction("a", "tuple", F32[8], "b"),
+            instruction("b", "tuple", F32[8], "a"),
             instruction("n", "negate", F32[8], "a", "missing"),
         )
-    )  # fmt: skip
+    )
     assert around(found, "n")[0] == []
     assert around(found, "a")[1] == ["%n = f32[8] negate"]

@@ -43,18 +43,27 @@ OPERANDS = {"bf16": 16, "f32": 11, "fp8": 20, "int8": 2, "fp4": 32, "int4": 21}
         ("NVIDIA GeForce RTX 3090", A10, 82, 1695, {"bf16": 71, "f32": 35.6, "int8": 284, "int4": 568}),
         ("NVIDIA L4", L4, 58, 2040, {"bf16": 121, "f32": 60, "fp8": 242, "int8": 242}),
         (
-            "NVIDIA GeForce RTX 4090", L4, 128, 2520,
+            "NVIDIA GeForce RTX 4090",
+            L4,
+            128,
+            2520,
             {"bf16": 165.2, "f32": 82.6, "fp8": 330.3, "int8": 660.6, "int4": 1321.2},
         ),
         ("NVIDIA H100 80GB HBM3", H100, 132, 1830, {"bf16": 989, "f32": 495, "fp8": 1979, "int8": 1979}),
         ("NVIDIA B200", B200, 148, 1856, {"bf16": 2250, "f32": 1125, "fp8": 4500, "int8": 4500, "fp4": 9000}),
         ("NVIDIA B300 SXM6 AC", B300, 148, 1856, {"bf16": 2250, "f32": 1125, "fp8": 4500, "fp4": 13500}),
         (
-            "NVIDIA GeForce RTX 5090", RTX_50, 170, 2407,
+            "NVIDIA GeForce RTX 5090",
+            RTX_50,
+            170,
+            2407,
             {"bf16": 209.5, "f32": 104.8, "fp8": 419, "int8": 838, "fp4": 1676},
         ),
         (
-            "NVIDIA RTX PRO 6000 Blackwell Workstation Edition", RTX_50, 188, 2617,
+            "NVIDIA RTX PRO 6000 Blackwell Workstation Edition",
+            RTX_50,
+            188,
+            2617,
             {"bf16": 503.8, "f32": 251.9, "fp8": 1007.6, "int8": 1007.6, "fp4": 2015.2},
         ),
         ("AMD Instinct MI210", MI200, 104, 1700, {"bf16": 181, "f32": 45.3, "int8": 181}),
@@ -62,7 +71,7 @@ OPERANDS = {"bf16": 16, "f32": 11, "fp8": 20, "int8": 2, "fp4": 32, "int4": 21}
         ("gfx942", MI300, 304, 2100, {"bf16": 1307.4, "f32": 163.4, "fp8": 2614.9, "int8": 2614.9}),
         ("", MI350, 256, 2400, {"bf16": 2516.6, "f32": 157.3, "fp8": 5033.2, "int8": 5033.2, "fp4": 10066.3}),
     ],
-)  # fmt: skip
+)
 def test_gpus_reach_the_figures_of_their_data_sheets(
     name: str, capability: tuple[str, int, int], units: int, mhz: int, tera: dict[str, float]
 ) -> None:

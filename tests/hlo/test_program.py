@@ -1,4 +1,4 @@
-"""Programs out of protos written by hand."""
+"""Programs out of protos, and shardings as XLA prints them."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ import math
 import numpy as np
 import pytest
 
-from tests.hlo.builder import BF16, F32, S32, computation, instruction, parameter, program, read, shapes
+from tests.frames.tables import host, run_with
+from tests.hlo.builder import BF16, F32, S32, computation, instruction, metadata, parameter, program, read, shapes
+from tests.protobufs import messages
 from tests.xspace.fuzz_inputs import hlo_proto
-from tests.xspace_builder import chunk, fixed32, fixed64, integer
+from tests.xspace_builder import chunk, event, fixed32, fixed64, integer, line, plane
 from tfcompare.errors import NotAProfile
-from tfcompare.hlo.expression import digests, expressions
+from tfcompare.hlo.expression import SHARDING, digests, expressions, sharding_text
 from tfcompare.hlo.names import function_name, plain_instruction, plain_program
 from tfcompare.hlo.program import Program, read_program
 from tfcompare.hlo.shapes import mask_of, size_of_text
+from tfcompare.views.steps.what_differs import differences
 
 BF16_TYPE, F32_TYPE, S32_TYPE = BF16.number, F32.number, S32.number
 
@@ -273,3 +276,82 @@ def test_names(program: str, plain: str, function: str) -> None:
 def test_numbers_at_the_end_of_an_instruction_are_left_out() -> None:
     names = ["fusion.12", "copy.1.2", "negate.remat", "p0", "v1.2x", ""]
     assert list(map(plain_instruction, names)) == ["fusion", "copy", "negate.remat", "p0", "v1.2x", ""]
+
+
+xla_data_pb2 = messages("compiler.xla.xla_data_pb2")
+OpSharding = xla_data_pb2.OpSharding
+ROWS = OpSharding(type=3, tile_assignment_dimensions=[2, 1], tile_assignment_devices=[0, 1])
+COLUMNS = OpSharding(type=3, tile_assignment_dimensions=[1, 2], tile_assignment_devices=[0, 1])
+
+
+@pytest.mark.parametrize(
+    ("sharding", "text"),
+    [
+        (OpSharding(), "replicated"),
+        (OpSharding(type=1, tile_assignment_devices=[3]), "maximal device=3"),
+        (OpSharding(type=4), "manual"),
+        (OpSharding(type=77), "sharding of type 77"),
+        (ROWS, "devices=[2,1]0,1"),
+        (
+            OpSharding(type=3, tile_assignment_dimensions=[2, 2], iota_reshape_dims=[4], iota_transpose_perm=[0]),
+            "devices=[2,2]<=[4]",
+        ),
+        (
+            OpSharding(
+                type=3,
+                tile_assignment_dimensions=[1, 2, 2],
+                iota_reshape_dims=[2, 2],
+                iota_transpose_perm=[1, 0],
+                replicate_on_last_tile_dim=True,
+            ),
+            "devices=[1,2,2]<=[2,2]T(1,0) last_tile_dim_replicate",
+        ),
+        (
+            OpSharding(type=3, tile_assignment_dimensions=[2, 2], iota_reshape_dims=[4], last_tile_dims=[4]),
+            "devices=[2,2]<=[4] last_tile_dims={manual}",
+        ),
+        (OpSharding(type=2, tuple_shardings=[ROWS, OpSharding()]), "{devices=[2,1]0,1}, {replicated}"),
+        (OpSharding(type=2, tuple_shardings=[OpSharding()] * 21), "{replicated}, " * 20 + "…"),
+        (
+            OpSharding(type=3, tile_assignment_dimensions=[2, 1], metadata=[xla_data_pb2.OpMetadata(source_line=7)]),
+            "devices=[2,1]",
+        ),
+    ],
+)
+def test_a_sharding_is_written_as_xla_does(sharding: object, text: str) -> None:
+    assert sharding_text(memoryview(sharding.SerializeToString())) == text  # type: ignore[attr-defined]
+
+
+def test_a_damaged_sharding_is_refused_and_one_without_end_is_cut() -> None:
+    with pytest.raises(NotAProfile):
+        sharding_text(memoryview(b"\x1a\x7f\x01"))
+    nested = OpSharding()
+    for _ in range(50):
+        nested = OpSharding(type=2, tuple_shardings=[nested])
+    assert sharding_text(memoryview(nested.SerializeToString())) == "{{{sharding of type 2}}}"
+
+
+def with_sharding(sharding: object) -> bytes:
+    divided = chunk(SHARDING, sharding.SerializeToString())  # type: ignore[attr-defined]
+    rows = instruction("x", "parameter", F32[8, 8], others=integer(9, 0) + divided)
+    return program(computation(1, rows, instruction("sum", "negate", F32[8, 8], "x")), others=integer(6, 1))
+
+
+def test_instructions_tell_their_sharding_and_differ_by_it() -> None:
+    ours, theirs = (read_program(memoryview(with_sharding(sharding))) for sharding in (ROWS, COLUMNS))
+    assert expressions(ours, ours.every)[0].endswith("sharding={devices=[2,1]0,1}")
+    assert "sharding" not in expressions(ours, ours.every)[1]
+    (first, second), (other, same) = (digests(one, one.every) for one in (ours, theirs))
+    assert first != other and second == same
+
+
+def test_runs_differ_in_how_their_inputs_are_divided() -> None:
+    def recorded(sharding: object):
+        ran = event("sum", 0, 5, hlo_op="sum", program_id=7, hlo_module="jit_f")
+        device = plane("/device:GPU:0", line("Stream #1(Compute)", ran, id=1))
+        return run_with(device, metadata({"jit_f(7)": with_sharding(sharding)}), host(event("x", 0, 1)))
+
+    ours, theirs = recorded(ROWS), recorded(COLUMNS)
+    found = {one.label: (one.baseline, one.candidate) for one in differences(ours, theirs, [])}
+    assert found == {"Sharding of jit_f": ("devices=[2,1]0,1", "devices=[1,2]0,1")}
+    assert differences(ours, ours, []) == []

@@ -25,9 +25,11 @@ MATRIX_SIDE = 512
 MULTIPLICATIONS = 4
 HOST = "localhost"
 BLOCKS_IN_STEP = {
-    "jax_blocks_in_step": True, "jax_blocks_behind_loop": False, "jax_fused": True, "jax_unfused": True,
-    "jax_every_second_evaluates": True, "jax_every_fifth_evaluates": True,
-}  # fmt: skip
+    "jax_blocks_in_step": True,
+    "jax_blocks_behind_loop": False,
+    "jax_fused": True,
+    "jax_unfused": True,
+} | {"jax_every_second_evaluates": True, "jax_every_fifth_evaluates": True}
 FLAGS = {"jax_unfused": "--xla_disable_hlo_passes=fusion"}
 """`XLA_FLAGS` of variants."""
 EVALUATES = {"jax_every_second_evaluates": 2, "jax_every_fifth_evaluates": 5}

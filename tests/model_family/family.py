@@ -22,8 +22,10 @@ _AUTO_NAME = re.compile(r"dense(?:_(\d+))?_\d+")
 _FUNCTION = re.compile(r"(__inference_\w+?)_\d+")
 _OPTIMIZER_OP = re.compile(r"adam/([A-Za-z]+)(?:_(\d+))?(/ReadVariableOp)?")
 _JOINED = re.compile(r"(?<=join_1/)Slice(?:_(\d+))?$")
-_PER_VARIABLE = {"mul": 4, "sub": 4, "add": 2, "truediv": 2, "sqrt": 2, "square": 1, "pow": 2, "cast": 6,
-                 "assignaddvariableop": 2, "assignsubvariableop": 1}  # fmt: skip
+_PER_VARIABLE = {"mul": 4, "sub": 4, "add": 2, "truediv": 2, "sqrt": 2, "square": 1, "pow": 2, "cast": 6} | {
+    "assignaddvariableop": 2,
+    "assignsubvariableop": 1,
+}
 """How many ops of a name Keras' Adam makes for each variable; their numbers go on from one variable to the next."""
 
 

@@ -110,10 +110,14 @@ def outcomes(folder: Path) -> dict[str, Any]:
     """What became of every statement, all tried in one process."""
     statements = [_placed(sql, folder) for sql in (*READING_FILES, *WRITING)] + [OF_WITH, *HARMLESS, *READ_FROM]
     done = subprocess.run(
-        [sys.executable, "-m", "tests.query.attempts"], cwd=folder, input=json.dumps(statements), text=True,
-        capture_output=True, check=True,
+        [sys.executable, "-m", "tests.query.attempts"],
+        cwd=folder,
+        input=json.dumps(statements),
+        text=True,
+        capture_output=True,
+        check=True,
         env=os.environ | {"PYTHONPATH": str(ROOT), "QUERY_SECRET": "environment-secret", "HOME": str(folder)},
-    )  # fmt: skip
+    )
     return json.loads(done.stdout)
 
 

@@ -1,19 +1,28 @@
-"""The ready queries: each runs, and gives what the tables give."""
+"""The ready queries and the tables that they read: diffs, and tables that are far larger than what they are made of."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
 import pytest
 
-from tests.profiles import loaded_run
-from tfcompare import schema
+from tests.fuzz.crowds import CROWDS
+from tests.profiles import compared_runs, loaded_run
+from tests.store.runs_in_stores import small
+from tests.views.golden import PAIRS
+from tfcompare import compare, load, schema
+from tfcompare.errors import TfcompareError
 from tfcompare.query.asking import ask
+from tfcompare.query.diff_tables import DiffTables
 from tfcompare.query.presets import PRESETS, Preset
-from tfcompare.query.tables import RunTables, every_table
+from tfcompare.query.tables import _TYPES, DIFF, RunTables, every_table
+from tfcompare.run import Run
+from tfcompare.views.columns import in_words
 
 PAIR = ("filters_512_128_simulated", "filters_16_8_simulated")
 
@@ -115,3 +124,89 @@ def test_there_is_a_sentence_for_no_rows() -> None:
     assert len(set(titles)) == len(titles) >= 6
     assert all(ready.nothing.endswith(".") for ready in PRESETS)
     assert not any(word in ready.sql for ready in PRESETS for word in ("op_steps", "kernel_steps", "memory_timeline"))
+
+
+@pytest.mark.parametrize("pair", ["gpu", *(pytest.param(name, marks=pytest.mark.thorough) for name in ("cpu", "xla"))])
+def test_the_declared_columns_are_those_of_the_diffs(pair: str) -> None:
+    diffs = DiffTables(compared_runs(*PAIRS[pair]))
+    assert list(diffs.dtypes) == [f"{name}{DIFF}" for name, table in schema.TABLES.items() if table.has_diff]
+    for name, dtypes in diffs.dtypes.items():
+        found = diffs.table(name)
+        assert list(found.columns) == list(dtypes)
+        for column, dtype in found.dtypes.items():
+            assert _TYPES[str(dtype)] == _TYPES[dtypes[str(column)]], (name, column)
+            assert column in ("baseline", "candidate") or diffs.meaning(name, str(column)), column
+
+
+def test_a_query_reads_verdicts_and_changes() -> None:
+    names = PAIRS["gpu"]
+    comparison = compared_runs(*names)
+    tables = RunTables.of([loaded_run(name) for name in names], DiffTables(comparison))
+    sql = """SELECT op_name, self_time_us_per_step_delta, verdict FROM op_stats_diff
+             WHERE op_type <> 'IDLE' ORDER BY abs(self_time_us_per_step_delta) DESC LIMIT 3"""
+    found = ask(sql, tables).named()
+    expected = comparison.table("op_stats").query("op_type != 'IDLE'").head(3)
+    assert found["op_name"].tolist() == expected["op_name"].tolist()
+    assert found["self_time_us_per_step_delta"].tolist() == pytest.approx(expected["self_time_us_per_step_delta"])
+    assert found["verdict"].tolist() == in_words(expected)["verdict"].tolist()
+    assert "likely faster" in set(found["verdict"])
+    fused = ask("SELECT count(*) AS n FROM op_stats_diff WHERE constituents_baseline <> ''", tables).named()
+    assert fused["n"].tolist() == [0]
+
+
+def test_the_command_has_diffs_of_two_runs_and_none_of_one(tfcompare, tmp_path: Path) -> None:
+    runs = [small(name, tmp_path) for name in ("theirs", "ours")]
+    status, out, _ = tfcompare("query", "SELECT count(*) AS n FROM op_stats_diff", *map(str, runs), "--format", "csv")
+    expected = len(compare(*map(load, runs)).table("op_stats"))
+    assert (status, out.splitlines()[1]) == (0, f"{expected}")
+    status, _, error = tfcompare("query", "FROM memory_peak_diff", str(runs[0]))
+    assert status == 2 and "memory_peak_diff" in error
+
+
+COUNT = 560_000
+STATUS = Path("/proc/self/status")
+QUERY = "SELECT count(*) FROM op_steps"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    path = tmp_path_factory.mktemp("run") / "vm.xplane.pb"
+    path.write_bytes(CROWDS["a long name in many steps"](COUNT))
+    return load(path)
+
+
+def test_the_size_of_a_table_is_known_before_it_is_made(run: Run) -> None:
+    size = run.table("op_steps").memory_usage(deep=True).sum()
+    assert size > 50 * COUNT
+    assert 0.8 * size < run.tables.derived_bytes("op_steps") < 1.25 * size
+    assert run.tables.derived_bytes("op_stats") == 0
+
+
+def test_a_table_that_is_too_large_is_not_made(run: Run) -> None:
+    tables = RunTables.of([run])
+    assert ask(QUERY, tables).frame.iloc[0, 0] > 1000
+    with pytest.raises(TfcompareError, match=r"The table op_steps of these runs takes .* MB, and a query may read "):
+        ask(QUERY, replace(tables, most_bytes=1_000_000))
+
+
+@pytest.mark.skipif(not STATUS.exists(), reason="memory is read from Linux's /proc")
+def test_memory_is_given_back_after_a_query(run: Run) -> None:
+    size = run.tables.derived_bytes("op_steps")
+    pa.default_memory_pool().release_unused()
+    before = resident_bytes()
+    ask(QUERY, RunTables.of([run]))
+    assert resident_bytes() - before < size / 4
+
+
+def resident_bytes() -> int:
+    return int(STATUS.read_text().split("VmRSS:")[1].split()[0]) * 1024
+
+
+def test_a_table_is_not_held_after_a_query_and_what_is_held_counts(run: Run) -> None:
+    before = run.memory_bytes
+    ask(QUERY, RunTables.of([run]))
+    held = run.memory_bytes - before
+    assert held < 10 * COUNT
+    assert run.table("op_steps") is not run.table("op_steps")
+    run.table("op_stats", host="vm")
+    assert run.memory_bytes > before + held

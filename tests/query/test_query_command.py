@@ -84,10 +84,7 @@ def test_a_table_is_aligned_and_what_a_limit_leaves_out_is_told(tfcompare, place
     sql = "SELECT 1234.5 AS ms, 'a' AS a, 7 AS a, true AS flag, NULL AS nothing, [1] AS list FROM range(3)"
     status, out, err = tfcompare("query", sql, places[1], "--limit", "1")
     assert status == 0
-    assert out == "\n".join([
-        "      ms  a  a (2)  flag  nothing  list",
-        "1,234.50  a      7  yes   –        [1]\n",
-    ])  # fmt: skip
+    assert out == "\n".join(["      ms  a  a (2)  flag  nothing  list", "1,234.50  a      7  yes   –        [1]\n"])
     assert err == "the first 1 rows; there are more (--limit 0 shows all)\n"
 
 

@@ -46,13 +46,6 @@ def tags_of(document: str) -> list[tuple[str, dict[str, str | None]]]:
     return parser.tags
 
 
-def script_of(document: str) -> str:
-    """The text of its own script."""
-    found = re.search(r'<script type="module">(.*?)</script>', document, re.DOTALL)
-    assert found is not None
-    return found[1]
-
-
 @pytest.fixture(scope="module")
 def comparison(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
     """Of two runs in which every name is hostile."""
@@ -87,7 +80,9 @@ def test_the_policy_allows_its_own_scripts_only(document: str) -> None:
     (policy,) = [f["content"] or "" for tag, f in tags_of(document) if f.get("http-equiv") == "Content-Security-Policy"]
     assert policy.startswith("default-src 'none'; ")
     allowed = re.findall(r"'sha256-([^']+)'", policy)
-    texts = (script_of(document), get_plotlyjs())
+    found = re.search(r'<script type="module">(.*?)</script>', document, re.DOTALL)
+    assert found is not None
+    texts = (found[1], get_plotlyjs())
     assert allowed == [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in texts]
     assert "script-src 'sha256-" in policy and "unsafe-eval" not in policy
 
@@ -118,12 +113,15 @@ def test_hostile_names_of_ops_hosts_devices_and_warnings_are_text_in_a_notebook(
     assert any(line.startswith("Caveats (") for line in lines(comparison))
 
 
-@pytest.mark.parametrize(("markdown", "html"), [
-    ("`a<b` takes **2 ms**", "<code>a&lt;b</code> takes <strong>2 ms</strong>"),
-    ("<script>x</script>", "&lt;script&gt;x&lt;/script&gt;"),
-    ("[guide](javascript:alert(1))", "[guide](javascript:alert(1))"),
-    (r"0\.5 \<b\>", "0.5 &lt;b&gt;"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("markdown", "html"),
+    [
+        ("`a<b` takes **2 ms**", "<code>a&lt;b</code> takes <strong>2 ms</strong>"),
+        ("<script>x</script>", "&lt;script&gt;x&lt;/script&gt;"),
+        ("[guide](javascript:alert(1))", "[guide](javascript:alert(1))"),
+        (r"0\.5 \<b\>", "0.5 &lt;b&gt;"),
+    ],
+)
 def test_markdown_becomes_html_without_markup_of_its_own(markdown: str, html: str) -> None:
     assert inline(markdown) == html
 

@@ -18,9 +18,9 @@ from tfcompare.render import notebook
 from tfcompare.run import Run
 
 ELEMENTS = {
-    "bdi", "br", "caption", "code", "details", "div", "em", "li", "p", "strong", "style", "summary", "table", "tbody",
-    "td", "th", "thead", "tr", "ul",
-}  # fmt: skip
+    *("bdi", "br", "caption", "code", "details", "div", "em", "li", "p", "strong", "style", "summary", "table"),
+    *("tbody", "td", "th", "thead", "tr", "ul"),
+}
 BLOCKS = ("br", "caption", "details", "div", "li", "p", "summary", "table", "tr", "ul")
 CANDIDATES = ("filters_16_8_again", "filters_16_8_better_input")
 FORBIDDEN = ("url(", "@import", "http")

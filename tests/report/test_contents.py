@@ -1,11 +1,15 @@
-"""What a report holds: the same answers as the app, in the same words."""
+"""A report and the example notebook hold the same answers as the app, in the same words."""
 
 from __future__ import annotations
 
 import re
 from functools import cache
 
+import pytest
+from nbformat import NotebookNode
+
 from tests.profiles import compared_runs, loaded_run
+from tests.report.example_notebook import code_cells, executed, html_of, is_figure, stored
 from tests.views.flat import flat, pair_of, shown
 from tests.views.golden import FOLDER
 from tfcompare.comparison import Comparison, compare
@@ -139,3 +143,23 @@ def test_each_of_several_candidates_has_its_own_answer() -> None:
     assert any("`C` is 1.5× faster than `A`" in block.headline for block in answers)
     assert of_several().verdict[loaded_run(SEVERAL[1]).id].word == "unclear"
     assert "neutral" in {block.tone for block in answers}, "no claim of what is unclear"
+
+
+def texts(cell: NotebookNode) -> list[str]:
+    """What a cell shows, apart from figures and from the HTML of pandas."""
+    found = []
+    for output in cell.outputs:
+        if not is_figure(output):
+            found.append(output["text"] if output.output_type == "stream" else output["data"]["text/plain"])
+    return [*found, *html_of(cell)]
+
+
+@pytest.mark.thorough
+def test_each_cell_runs_and_shows_what_is_stored() -> None:
+    """In `make test`, `tests/render/test_notebook_cells.py` compares the stored answers, without a kernel."""
+    cells = list(zip(code_cells(stored()), code_cells(executed()), strict=True))
+    for before, now in cells:
+        assert texts(now) == texts(before), now.source
+        assert len(now.outputs) == 1, now.source
+    drawn = [now for _, now in cells if any(map(is_figure, now.outputs))]
+    assert ["figure" in cell.source for cell in drawn] == [True] * 4

@@ -37,9 +37,13 @@ FORMS = ["html", "json", pytest.param("markdown", marks=pytest.mark.thorough)]
 
 
 def test_markdown_has_the_answer_what_a_check_found_on_top_and_no_charts() -> None:
-    header = ("condition", "baseline", "candidate", "change", "interval", "outcome")
-    rows = [("step_time>+5%", "1 ms", "2 ms", "+100 %", "", "failed")]
-    checked = Checked("Check FAILED (1 failed)", header, rows, ["because"], {"passed": False})
+    checked = Checked(
+        "Check FAILED (1 failed)",
+        ("condition", "baseline", "candidate", "change", "interval", "outcome"),
+        [("step_time>+5%", "1 ms", "2 ms", "+100 %", "", "failed")],
+        ["because"],
+        {"passed": False},
+    )
     text = report(compared_runs(*CPU), "markdown", checked=checked)
     assert text.startswith("### B filters_16_8 compared with A filters_512_128\n")
     assert text.index("Check FAILED") < text.index("`B` is 20× faster than `A` ")
@@ -55,8 +59,11 @@ def test_json_has_every_diff_in_full_precision() -> None:
     assert [run["name"] for run in found["runs"]] == list(CPU)
     (candidate,) = found["candidates"]
     overview = candidate["blocks"][0]
-    assert (found["view"], overview["title"]) == ("report", "Overview")
-    assert overview["blocks"][0]["findings"][0]["verdict"] == "likely faster"
+    assert (found["view"], overview["title"], overview["blocks"][0]["findings"][0]["verdict"]) == (
+        "report",
+        "Overview",
+        "likely faster",
+    )
     diff = comparison.table("op_stats")
     table = candidate["tables"]["op_stats"]
     names = [column["name"] for column in table["columns"]]

@@ -31,8 +31,13 @@ OUTCOMES = {
     "steady": "= same",
 }
 TONES = {"worse": "likely-worse", "better": "likely-better"}
-CLAIMED = {"worse": (200, 500), "better": (400, 200), "new": (None, 90), "gone": (80, None)}
-TIMES_US = CLAIMED | {"noisy": (300, 350), "tiny": (0.1, 0.2), "steady": (250, 250.02)}
+TIMES_US: dict[str, tuple[float | None, float | None]] = {
+    "worse": (200, 500),
+    "better": (400, 200),
+    "new": (None, 90),
+    "gone": (80, None),
+    "noisy": (300, 350),
+} | {"tiny": (0.1, 0.2), "steady": (250, 250.02)}
 
 
 def recorded(folder: Path, role: int) -> Run:

@@ -24,9 +24,18 @@ from tfcompare.schema.host_tables import HOST_TABLES
 
 HOST = "kestrel17.corp-heron.example"
 PATHS = (
-    *("/home/ada/egret/x.py", "model//home/ada/egret/x.py/MatMul", "model/~ada/egret/x.py", "~ada/x.py", "/home/ada"),
-    *("%2Fhome%2Fada%2Fegret%2Fx.py", "model%2F%2Fhome%2Fada%2Fegret%2Fx", "home/ada/egret/x.py"),
-    *("a/home/ada/egret/x.py", "C:\\Users\\ada lovelace\\egret\\x.py", "C%3A%5CUsers%5Cada%5Cegret%5Cx"),
+    "/home/ada/egret/x.py",
+    "model//home/ada/egret/x.py/MatMul",
+    "model/~ada/egret/x.py",
+    "~ada/x.py",
+    "%2Fhome%2Fada%2Fegret%2Fx.py",
+    "model%2F%2Fhome%2Fada%2Fegret%2Fx",
+    "home/ada/egret/x.py",
+    "a/home/ada/egret/x.py",
+    "C:\\Users\\ada lovelace\\egret\\x.py",
+    "C%3A%5CUsers%5Cada%5Cegret%5Cx",
+    "///mnt/egret/x",
+    "gs://egret/x",
     *("///mnt/egret/x", "gs://egret/x"),
 )
 ADDRESSES = (
@@ -83,8 +92,11 @@ def secret(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
     for name, scale in (("before_kestrel", 1.0), ("after_kestrel", 1.5)):
         folder = logs / name / "plugins" / "profile" / "2026_11_20_10_17_24"
         folder.mkdir(parents=True)
-        hosts = {f"{HOST}_1": hostile(scale, TEXT), f"{HOST}_2": of_programs(scale), HOST: of_a_tpu(scale)}
-        for host, data in hosts.items():
+        for host, data in (
+            (f"{HOST}_1", hostile(scale, TEXT)),
+            (f"{HOST}_2", of_programs(scale)),
+            (HOST, of_a_tpu(scale)),
+        ):
             (folder / f"{host}.xplane.pb").write_bytes(data)
         texts = {f"of ada on {HOST[:9]}": TEXT, "commit": "abc", "tags": ["kestrel17", "/home/ada/egret/x.py"]}
         (folder / "tfcompare.json").write_text(json.dumps(texts))
@@ -113,11 +125,13 @@ def texts_of(run: Run) -> dict[str, str]:
 
 def test_the_canaries_are_in_what_is_redacted(secret: Comparison) -> None:
     found = {where for where, text in texts_of(secret.baseline).items() if CANARY.search(text)}
-    assert {"run", f"{HOST} origin", f"{HOST}_1 origin", f"{HOST}_2 origin", "hlo_texts.source_ops"} <= found
-    columns = {"source", "program", "hlo_op", "op_name", "category", "expression"}
-    assert {f"hlo_ops.{column}" for column in columns} | {"op_parts.op_name", "kernel_stats.kernel_name"} <= found
-    assert {"memory_events.region_type", "tf_data_executions.long_name", "tf_data_executions.settings"} <= found
-    assert {"timeline_lanes.line", "timeline_spans.name", "hlo_programs.expression", "compilations.function"} <= found
+    assert {
+        *("run", f"{HOST} origin", f"{HOST}_1 origin", f"{HOST}_2 origin", "op_parts.op_name"),
+        *("kernel_stats.kernel_name", "hlo_ops.source", "hlo_ops.program", "hlo_ops.hlo_op", "hlo_ops.op_name"),
+        *("hlo_ops.category", "hlo_ops.expression", "memory_events.region_type", "tf_data_executions.long_name"),
+        *("tf_data_executions.settings", "timeline_lanes.line", "timeline_spans.name", "hlo_texts.source_ops"),
+        *("hlo_programs.expression", "compilations.function"),
+    } <= found
     for word in ("kestrel", "heron", "egret", "ibis97", "lovelace", "97.96.95", "97:96:95", "ada"):
         assert word in report(secret, "json"), word
 

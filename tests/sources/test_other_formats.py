@@ -46,10 +46,13 @@ def tarred() -> bytes:
         (CHROME, "a trace in Chrome's JSON format", "record a .xplane.pb"),
         (b'[{"ph": "X"}]', "JSON text", "record a .xplane.pb"),
         (b"SQLite format 3\0\x10\0", "an SQLite database", "record a .xplane.pb"),
-        (b"\x18\0\0\0\0\0\0\0\x87\x99\x55\x10\x09\0\0\0\0\0\0\0\0\x1a\x0dbrain.Event:2",
-         "a TensorBoard event file", "plugins/profile"),
+        (
+            b"\x18\0\0\0\0\0\0\0\x87\x99\x55\x10\x09\0\0\0\0\0\0\0\0\x1a\x0dbrain.Event:2",
+            "a TensorBoard event file",
+            "plugins/profile",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_file_of_another_format_in_place_of_a_profile(tmp_path: Path, content: bytes, what: str, to_do: str) -> None:
     path, packed = tmp_path / "vm7.xplane.pb", tmp_path / "vm8.xplane.pb.gz"
     path.write_bytes(content)

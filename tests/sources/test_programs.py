@@ -72,8 +72,11 @@ def test_programs_are_never_mixed(ids: tuple[str, ...]) -> None:
 def test_devices_and_metadata_make_programs() -> None:
     runs = [found("a/1", CPU), found("a/2", GPU), found("b/1", CPU, program="bert"), found("c", None, program="bert")]
     assert [program.text for program in programs_of([replace(r, id=f"{r.id}/{STAMP}") for r in runs]).values()] == [
-        "a/1 · CPU", "a/2 · 8 × GPU NVIDIA H200", "bert · CPU", "bert",
-    ]  # fmt: skip
+        "a/1 · CPU",
+        "a/2 · 8 × GPU NVIDIA H200",
+        "bert · CPU",
+        "bert",
+    ]
 
 
 def test_a_name_does_not_depend_on_other_runs_of_the_program() -> None:

@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.sources.remote.conftest import cache_folder, memory, s3, s3_for_all
-from tests.store.runs_in_stores import put, small
+from tests.store.runs_in_stores import SMALL, put, small
+from tests.store.test_packing import built
 from tfcompare import settings
 from tfcompare.frames import profile_reader
+from tfcompare.frames.host import HostTables
 from tfcompare.store import cached_frames
 
 __all__ = ["cache_folder", "memory", "s3", "s3_for_all"]
@@ -57,3 +59,8 @@ def read_anew(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     real = profile_reader.read
     monkeypatch.setattr(profile_reader, "read", lambda path: (files.append(path.name), real(path))[1])
     return files
+
+
+@pytest.fixture(scope="module")
+def host() -> HostTables:
+    return built(SMALL["ours"])

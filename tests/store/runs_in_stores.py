@@ -40,11 +40,11 @@ def copied(name: str, to: Path) -> Path:
 
 
 HLO_OPS = ("fusion.1", "copy.2")
-ALLOCATION = {
-    "allocator_name": "GPU_0_bfc", "allocation_bytes": 64, "requested_bytes": 60, "bytes_available": 1 << 30,
-    "bytes_allocated": 64, "peak_bytes_in_use": 64, "bytes_reserved": 0, "addr": 1, "tf_op": "mul:Mul",
-    "fragmentation": 0.0, "data_type": 1, "shape": "[2,3]",
-}  # fmt: skip
+ALLOCATION = (
+    {"allocator_name": "GPU_0_bfc", "allocation_bytes": 64, "requested_bytes": 60, "bytes_available": 1 << 30}
+    | {"bytes_allocated": 64, "peak_bytes_in_use": 64, "bytes_reserved": 0, "addr": 1, "tf_op": "mul:Mul"}
+    | {"fragmentation": 0.0, "data_type": 1, "shape": "[2,3]"}
+)
 
 
 def profile(steps: int, length_us: float) -> bytes:

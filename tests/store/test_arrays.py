@@ -14,9 +14,17 @@ from tfcompare.store.arrays import Encoded, Sizes, check_sizes, decode, encode, 
 from tfcompare.store.contents import Damaged
 
 SCHEMA = schema_of(
-    {"text": "str", "flag": "bool", "small": "int8", "row": "int32", "count": "int64", "maybe": "Int64",
-     "share": "float64", "rate": "Float64"}
-)  # fmt: skip
+    {
+        "text": "str",
+        "flag": "bool",
+        "small": "int8",
+        "row": "int32",
+        "count": "int64",
+        "maybe": "Int64",
+        "share": "float64",
+        "rate": "Float64",
+    }
+)
 TEXT, OFFSETS, LABELS, FLAG, MAYBE, COUNT = 0, 1, 2, 3, 10, 9
 """Positions of buffers; columns of numbers that are all known have an empty one before their values."""
 
@@ -93,14 +101,11 @@ def test_texts_that_cannot_be_are_damage(change: Callable[[list[bytes]], None], 
 @pytest.mark.parametrize(
     ("at", "size"),
     [
-        (0, -1), (0, 4), (0, 6), (0, 1 << 31), (0, 1 << 62),
-        (1, -1),
-        (2 + TEXT, 16), (2 + TEXT, 24), (2 + OFFSETS, 0), (2 + OFFSETS, 15), (2 + LABELS, 1 << 31), (2 + LABELS, -1),
-        (2 + FLAG, 0), (2 + FLAG, 5),
-        (2 + COUNT, 32), (2 + COUNT, 48), (2 + COUNT - 1, 1), (2 + COUNT - 1, 5),
-        (2 + MAYBE, 2), (2 + MAYBE, -1),
+        *((0, -1), (0, 4), (0, 6), (0, 1 << 31), (0, 1 << 62), (1, -1), (2 + TEXT, 16), (2 + TEXT, 24)),
+        *((2 + OFFSETS, 0), (2 + OFFSETS, 15), (2 + LABELS, 1 << 31), (2 + LABELS, -1), (2 + FLAG, 0), (2 + FLAG, 5)),
+        *((2 + COUNT, 32), (2 + COUNT, 48), (2 + COUNT - 1, 1), (2 + COUNT - 1, 5), (2 + MAYBE, 2), (2 + MAYBE, -1)),
     ],
-)  # fmt: skip
+)
 def test_sizes_that_cannot_be_are_damage(at: int, size: int) -> None:
     sizes = [*encode(table())[0]]
     sizes[at] = size

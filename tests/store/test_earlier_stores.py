@@ -18,8 +18,8 @@ import pytest
 
 from tests.profiles import loaded_run, run_path
 from tests.store.forged_packs import Forged, forged
-from tests.store.runs_in_stores import SMALL, put, stored
-from tests.store.test_packing import built, of_group
+from tests.store.runs_in_stores import put, stored
+from tests.store.test_packing import of_group
 from tfcompare import schema
 from tfcompare.comparison import compare
 from tfcompare.frames import HostTables
@@ -159,11 +159,6 @@ def test_the_cache_of_this_machine_is_not_used_where_a_version_changed(logs, rea
     assert [times_read(), times_read()] == [1, 1]
     raised("copies")
     assert [times_read(), times_read()] == [2, 2]
-
-
-@pytest.fixture(scope="module")
-def host() -> HostTables:
-    return built(SMALL["ours"])
 
 
 def without(*names: str) -> Callable[[Forged], object]:

@@ -11,8 +11,7 @@ import pyarrow as pa
 import pytest
 
 from tests.store.forged_packs import Forged, forged
-from tests.store.runs_in_stores import SMALL
-from tests.store.test_packing import built, of_group
+from tests.store.test_packing import of_group
 from tfcompare.errors import TfcompareError
 from tfcompare.frames import HostTables
 from tfcompare.frames.arrow import host_table, texts
@@ -23,11 +22,6 @@ from tfcompare.store.packing import pack, unpack, unpack_checked
 
 MB = 2**20
 Change = Callable[[Forged], object]
-
-
-@pytest.fixture(scope="module")
-def host() -> HostTables:
-    return built(SMALL["ours"])
 
 
 @pytest.fixture(scope="module")
@@ -139,8 +133,7 @@ def test_a_head_that_cannot_be_is_damaged_before_anything_is_expanded(change: Ch
 
 
 @pytest.mark.parametrize(
-    "change",
-    [lambda parts: parts.head["groups"]["steps"]["tables"].pop("op_cells"), _in_group("core", tables={})],
+    "change", [lambda parts: parts.head["groups"]["steps"]["tables"].pop("op_cells"), _in_group("core", tables={})]
 )
 def test_a_head_that_leaves_out_tables_is_damaged_once_their_group_is_expanded(change: Change, packs) -> None:
     with pytest.raises(Damaged, match=r"its group \w+ is damaged"):
@@ -216,9 +209,11 @@ def test_a_long_text_of_many_rows_is_not_packed(host: HostTables, packs, monkeyp
     long_label(5)(parts)
     with pytest.raises(TfcompareError, match=r"take 6.* MB, and a pack at most 2.* MB; raise TFCOMPARE_PACK_MB"):
         pack(dataclasses.replace(host, tables=dict(host.tables) | {"op_parts": parts.table("op_parts")}))
-    spans = host_table("timeline_spans", dict.fromkeys(HOST_TABLES["timeline_spans"].columns, np.zeros(9)) | {
-        "name": texts(np.zeros(9, np.int32), ["x" * MB]), "op_type": "", "op_name": ""
-    })  # fmt: skip
+    spans = host_table(
+        "timeline_spans",
+        dict.fromkeys(HOST_TABLES["timeline_spans"].columns, np.zeros(9))
+        | {"name": texts(np.zeros(9, np.int32), ["x" * MB]), "op_type": "", "op_name": ""},
+    )
     assert host.late is not None
     data = pack(dataclasses.replace(host, tables={**host.late["timeline"], "timeline_spans": spans}))
     assert len(unpack_checked(data, "timeline").tables["timeline_spans"]) == 9  # they stay codes

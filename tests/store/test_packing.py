@@ -62,11 +62,6 @@ def built(data: bytes) -> HostTables:
     return dataclasses.replace(build(space, "vm", "digest"), late=late)
 
 
-@pytest.fixture(scope="module")
-def host() -> HostTables:
-    return built(SMALL["ours"])
-
-
 def assert_packs(host: HostTables) -> None:
     """All groups come out of their packs as they went in, aligned as compiled code expects."""
     for group in GROUPS:

@@ -216,8 +216,10 @@ def test_a_record_that_another_ingest_wrote_is_listed_though_the_index_is_older(
     held.put(replace(ours, content_id="changed meanwhile"))
     held.put(replace(theirs, run="new"))
     assert {row.run: row.content_id for row in held.rows()[0]} == {
-        ours.run: "changed meanwhile", theirs.run: theirs.content_id, "new": theirs.content_id
-    }  # fmt: skip
+        ours.run: "changed meanwhile",
+        theirs.run: theirs.content_id,
+        "new": theirs.content_id,
+    }
     assert (store / "index.json.gz").read_bytes() == old
     put([logs], store)
     assert (store / "index.json.gz").read_bytes() != old

@@ -75,13 +75,9 @@ def _rounded(value: object) -> object:
     return [_rounded(each) for each in value] if isinstance(value, (list, tuple)) else value
 
 
-def expected() -> dict[str, list[str]]:
-    found: dict[str, list[str]] = json.loads(EXPECTED.read_text())
-    return found
-
-
 def test_what_changes_has_another_version() -> None:
-    before, now, made = expected(), versions(), content_digests()
+    before: dict[str, list[str]] = json.loads(EXPECTED.read_text())
+    now, made = versions(), content_digests()
     changed = [name for name, (of, digest) in before.items() if now.get(name) == of and made[name] != digest]
     assert not changed, (
         f"The same profiles give another content of {', '.join(changed)}, under the same version. Raise its number in "

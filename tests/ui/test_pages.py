@@ -12,18 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.profiles import CORPUS, ROOT, SAMPLES, SIMULATED_RUNS, loaded_run
 from tests.tf_data_runs import STEPS, plain, write, zipped
-from tests.ui.pages import (
-    CPU,
-    GPU,
-    WORKERS,
-    XLA,
-    charts,
-    opened,
-    pair_on,
-    said,
-    shown,
-    table,
-)  # fmt: skip
+from tests.ui.pages import CPU, GPU, WORKERS, XLA, charts, opened, pair_on, said, shown, table
 from tests.views.flat import flat, of_kind, titles
 from tfcompare import load, settings
 from tfcompare.compare.groups.kernel_groups import group_kernels
@@ -47,26 +36,41 @@ from tfcompare.views.verdict_marks import word_of
 from tfcompare.views.view import View
 from tfcompare.views.xla.figures import node_key
 
-FILES = {
-    "overview": "1_Overview", "op_stats": "2_Op_stats", "kernel_stats": "3_Kernel_stats", "memory": "4_Memory",
-    "input_pipeline": "5_Input_pipeline", "tf_data": "6_tf_data", "xla": "8_XLA", "hosts": "9_Hosts",
-}  # fmt: skip
+FILES = {"overview": "1_Overview", "op_stats": "2_Op_stats", "kernel_stats": "3_Kernel_stats", "memory": "4_Memory"} | {
+    "input_pipeline": "5_Input_pipeline",
+    "tf_data": "6_tf_data",
+    "xla": "8_XLA",
+    "hosts": "9_Hosts",
+}
 CONVOLUTIONS = ("jax_conv_08", "jax_conv_legacy")
 recorded = pytest.mark.skipif(not CORPUS.exists(), reason="the recorded profiles are not on this machine")
 IN_THE_ADDRESS: list[Any] = [
     ("overview", CPU, {"steps_as": "part"}),
-    ("op_stats", GPU, {"where": "Device", "filter": "conv", "idle": True, "per_occurrence": True,
-                       "part": "kernel_launch_us", "shares": True}),
+    (
+        "op_stats",
+        GPU,
+        {
+            "where": "Device",
+            "filter": "conv",
+            "idle": True,
+            "per_occurrence": True,
+            "part": "kernel_launch_us",
+            "shares": True,
+        },
+    ),
     ("op_stats", CPU, {"by": "scope"}),
-    ("kernel_stats", GPU, {"by": "launch", "filter": "conv", "per_launch": True, "changes": "launches",
-                           "shares": True}),
+    (
+        "kernel_stats",
+        GPU,
+        {"by": "launch", "filter": "conv", "per_launch": True, "changes": "launches", "shares": True},
+    ),
     ("memory", CPU, {"span": "run", "level": "free_bytes", "align": "time", "parts": True, "parts_by": "region"}),
     pytest.param("memory", CONVOLUTIONS, {"memory": EACH, "memory_candidate": "GPU_5_bfc"}, marks=recorded),
     ("input_pipeline", CPU, {"filter": "flatmap", "category": "reading on demand", "wait_as": "share"}),
     ("tf_data", WORKERS, {"tf_host": "worker2", "rank": 3}),
     ("xla", XLA, {"group": node_key("category", "jit_train_step\nconvolution"), "by_change": True}),
     ("hosts", WORKERS, {"metric": "input_us", "at_step": 7, "one_host": "worker0"}),
-]  # fmt: skip
+]
 
 
 def address_of(of: View, pair: Pair, values: Mapping[str, Any]) -> dict[str, str]:
@@ -144,11 +148,8 @@ def test_a_page_shows_its_view_with_the_options_and_the_row_of_its_address(
 
 @pytest.mark.parametrize(
     ("name", "runs"),
-    [
-        ("op_stats", CPU), pytest.param("memory", CONVOLUTIONS, marks=recorded), ("tf_data", WORKERS),
-        ("hosts", WORKERS),
-    ],
-)  # fmt: skip
+    [("op_stats", CPU), pytest.param("memory", CONVOLUTIONS, marks=recorded), ("tf_data", WORKERS), ("hosts", WORKERS)],
+)
 def test_what_an_address_asks_for_and_there_is_not_is_named_and_the_view_is_shown_without_it(
     name: str, runs: tuple[str, str]
 ) -> None:
@@ -268,10 +269,7 @@ def test_verdicts_have_what_they_rest_on_as_help_and_a_filter_may_leave_no_row()
     lines = {line.value.replace("\\", ""): line.help.replace("\\", "") for line in page.markdown if line.help}
     call = pair.slowest_call_verdict()
     assert call is not None
-    verdicts = {
-        "Input wait": on_waiting(pair),
-        "Mean tf.data call (Host:0)": call.verdict,
-    }
+    verdicts = {"Input wait": on_waiting(pair), "Mean tf.data call (Host:0)": call.verdict}
     for name, verdict in verdicts.items():
         badge = f":gray-badge[{word_of(verdict)} {format_ratio(verdict.ratio)}]"
         line = f"{name} {badge} 95 % CI {format_ratio(verdict.low)}–{format_ratio(verdict.high)}"

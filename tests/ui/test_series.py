@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from tests.profiles import ROOT, run_path
 from tests.store.runs_in_stores import put
 from tests.ui.page_texts import texts
-from tests.ui.test_hostile_names import live_parts
+from tests.ui.test_hostile import live_parts
 from tests.views.series.series_runs import BEFORE, nights
 from tfcompare import settings
 from tfcompare.settings import Settings

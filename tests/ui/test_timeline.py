@@ -188,9 +188,17 @@ def test_a_candidate_is_chosen_of_several_and_keeps_its_letter_and_colour(page: 
 
 def test_a_link_restores_steps_window_selection_range_and_search(page: AppTest) -> None:
     page.query_params |= {
-        "step_a": "14", "step_b": "20", "window": "100:900.5", "shift": "25", "span": "0:5000", "range": "200:700",
-        "find": "conv2d", "colour": "type", "idle_lanes": "true", "stretch": "true",
-    }  # fmt: skip
+        "step_a": "14",
+        "step_b": "20",
+        "window": "100:900.5",
+        "shift": "25",
+        "span": "0:5000",
+        "range": "200:700",
+        "find": "conv2d",
+        "colour": "type",
+        "idle_lanes": "true",
+        "stretch": "true",
+    }
     shown(page)
     data = sent(page)
     assert data["drawing"]["compared"] == [14, 20]
@@ -266,8 +274,10 @@ def test_of_an_op_on_device_and_host_time_0_is_that_on_the_device() -> None:
     assert start == pytest.approx((begin - expected.zero_ps[0]) / 1e6)
 
 
-BAD = ["", "x", "1", "1:2:3", "nan:1", "inf:1", "-1:-5", "5:5", "1e14:2e14", "-9e14:9e14", "0:1e-12", "9" * 400,
-       "0:99999999", "7:0", "<b>:1", "0:0\0", "nan", "-inf", "1e14"]  # fmt: skip
+BAD = [
+    *("", "x", "1", "1:2:3", "nan:1", "inf:1", "-1:-5", "5:5", "1e14:2e14", "-9e14:9e14", "0:1e-12", "9" * 400),
+    *("0:99999999", "7:0", "<b>:1", "0:0\0", "nan", "-inf", "1e14"),
+]
 
 
 @pytest.mark.parametrize("turn", range(2))

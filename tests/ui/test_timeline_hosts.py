@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.profiles import ROOT, SAMPLES
 from tests.ui.page_texts import texts
+from tests.ui.test_timeline import sent
 from tfcompare import settings
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir import find_runs
@@ -32,12 +31,6 @@ def shown(page: AppTest, *runs: str, **view: str) -> AppTest:
     assert not page.exception
     assert not page.error
     return page
-
-
-def sent(page: AppTest) -> dict[str, Any]:
-    (one,) = [e for e in page.get("bidi_component") if e.proto.component_name == "tfcompare.timeline"]
-    found: dict[str, Any] = json.loads(one.proto.mixed.json)
-    return found
 
 
 def boxes(page: AppTest) -> dict[str, list[str]]:
@@ -101,8 +94,8 @@ def test_hosts_of_the_candidate_are_aligned_too_and_have_its_letter(page: AppTes
     assert "In step 4, `worker1` reaches `CollectiveReduceV2` **8.63 ms** after `worker0`. " in texts(page)
     assert given["drawing"]["sides"] == ["slow_input (worker0)", "slow_input (worker1)"]
     assert boxes(page)["timeline_beside"] == [
-        "same host of A", "worker1 (A)", "worker2 (A)", "worker1 (B)", "worker2 (B)", ANOTHER_STEP,
-    ]  # fmt: skip
+        *("same host of A", "worker1 (A)", "worker2 (A)", "worker1 (B)", "worker2 (B)", ANOTHER_STEP)
+    ]
 
 
 def test_hosts_of_two_runs_are_compared_step_by_step(page: AppTest) -> None:

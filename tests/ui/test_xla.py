@@ -13,7 +13,7 @@ from tests.hlo.profiles import running, stored
 from tests.profiles import CORPUS, ROOT
 from tests.ui.hostile_profile import EVIL
 from tests.ui.pages import charts, opened, said, shown, table
-from tests.ui.test_hostile_names import check, figures_of, markdown_of
+from tests.ui.test_hostile import check, figures_of, markdown_of
 from tfcompare import compare, load, settings
 from tfcompare.settings import Settings
 from tfcompare.views.xla.figures import node_key
@@ -39,8 +39,10 @@ def test_the_row_in_the_address_opens_its_text_source_and_neighbours() -> None:
     )
     (pills,) = [one for one in page.get("button_group") if "Open a neighbour" in str(one.proto)]
     assert {option.content for option in pills.proto.options} == {
-        "loop_transpose_fusion", "input_transpose_fusion.1", "input_transpose_fusion"
-    }  # fmt: skip
+        "loop_transpose_fusion",
+        "input_transpose_fusion.1",
+        "input_transpose_fusion",
+    }
 
 
 @recorded
@@ -52,8 +54,9 @@ def test_a_selected_group_leaves_its_instructions_and_a_selected_buffer_is_in_th
     assert table(page)["hlo_op"].tolist() == ["cudnn-conv.1.0"]
     (chart,) = [chart for title, chart in charts(page).items() if "over program order" in title]
     assert [trace.get("name") for trace in chart["data"]][:2] == [
-        "input_transpose_fusion.1, baseline", "input_transpose_fusion.1, candidate"
-    ]  # fmt: skip
+        "input_transpose_fusion.1, baseline",
+        "input_transpose_fusion.1, candidate",
+    ]
     next(button for button in page.button if button.label == "Show all").click()
     assert len(table(shown(page))) == 4
 

@@ -69,8 +69,9 @@ def op_stats(which: int = SLOW, *, without: str = "", place: str = schema.HOST) 
         for op_type, name, *times in OPS
         if not without or without not in name
     ]
-    idle = {"op_type": "IDLE", "op_name": "IDLE", "occurrences": 0, "wall_time_us": np.nan}
-    idle |= {"total_time_us": 4e6, "self_time_us": 4e6}
+    idle = {"op_type": "IDLE", "op_name": "IDLE", "occurrences": 0, "total_time_us": 4e6, "self_time_us": 4e6} | {
+        "wall_time_us": np.nan
+    }
     return schema.OP_STATS.conform(pd.DataFrame([*rows, {**rows[0], **idle, "is_eager": False}]))
 
 

@@ -1,4 +1,4 @@
-"""The numbers on top of the pages: sums over a diff, and which direction of a number is better."""
+"""The numbers on top of the pages: sums over a diff, which direction is better, and what a card says of a change."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.views import chart_samples as samples
 from tests.views.chart_samples import OPS
 from tfcompare import schema
 from tfcompare.compare.stats.verdict import Verdict
-from tfcompare.views.key_figures import KeyFigure, better_by, op_times
+from tfcompare.views.key_figures import KeyFigure, before_text, better_by, change_text, op_times
 
 
 def test_op_times_are_sums_over_the_diff():
@@ -52,3 +52,40 @@ def test_a_time_is_judged_where_a_verdict_claims_a_change(word: str, candidate: 
 )
 def test_sizes_are_the_same_where_they_are_nearly(baseline: float, candidate: float, judgement: str):
     assert KeyFigure("Peak memory", "bytes", baseline, candidate, "lower", "").judgement == judgement
+
+
+@pytest.mark.parametrize(
+    ("unit", "before", "after", "said"),
+    [
+        ("share", 0.25, 0.372, "+12.2 pp"),
+        ("share", 0.0025, 0.001, "−0.15 pp"),
+        ("share", 0.0113, 0.0112, "−0.01 pp"),
+        ("share", 0.0113, 0.01134, "unchanged"),
+        ("share", 0.5, 0.5, "unchanged"),
+        ("share", 0.000301, 0.000278, "−0.002 pp"),
+        ("share", 0.000301, 0.000302, "unchanged"),
+        ("share", 0.0, 0.00003, "+0.003 pp"),
+        ("ms", 10.0, 5.0, "−50.0 %"),
+        ("ms", 5.0, 49.9, "+898 %"),
+        ("steps/s", 4.7, 91.8, "19.5×"),
+        ("ms", math.nan, 5.0, ""),
+        ("ms", 0.0, 5.0, ""),
+    ],
+)
+def test_a_change_is_told_with_digits_that_show_it(unit, before, after, said):
+    assert change_text(KeyFigure("x", unit, before, after, "lower", "x")) == said
+
+
+@pytest.mark.parametrize(
+    ("unit", "before", "said"),
+    [
+        ("share", 0.658, "from 65.8"),
+        ("share", 0.00381, "from 0.38"),
+        ("share", 0.000906, "from 0.0906"),
+        ("share", 0.00003, "from < 0.01"),
+        ("share", 0.0, "from 0"),
+        ("ms", 213.0, "from 213"),
+    ],
+)
+def test_the_value_before_fits_beside_the_change(unit, before, said):
+    assert before_text(KeyFigure("x", unit, before, before / 2, "lower", "x")) == said

@@ -7,10 +7,10 @@ from functools import cache
 from tests.xspace_builder import U64, Event, Ref, aggregated, chunk, event, integer, line, meta, plane, space
 
 NUMBERS = (
-    0, 1, 2, 7, 127, 128, 255, 1 << 14, (1 << 31) - 1, 1 << 31, (1 << 32) - 1, 1 << 32, 10**12, 1 << 53, 1 << 60,
-    (1 << 61) - 1, 1 << 61, 1 << 62, (1 << 63) - 1, 1 << 63, (1 << 64) - 1, (1 << 64) - 2, (1 << 64) - 10**6,
-    (1 << 64) - 559038737, (1 << 32) - 559038737, 1_700_000_000_000_000_000, (1 << 64) - 1_700_000_000_000_000_000,
-)  # fmt: skip
+    *(0, 1, 2, 7, 127, 128, 255, 1 << 14, (1 << 31) - 1, 1 << 31, (1 << 32) - 1, 1 << 32, 10**12, 1 << 53, 1 << 60),
+    *((1 << 61) - 1, 1 << 61, 1 << 62, (1 << 63) - 1, 1 << 63, (1 << 64) - 1, (1 << 64) - 2, (1 << 64) - 10**6),
+    *((1 << 64) - 559038737, (1 << 32) - 559038737, 1_700_000_000_000_000_000, (1 << 64) - 1_700_000_000_000_000_000),
+)
 
 _NAMES = (
     *("", ":", "::", ":::", "\0", "a\0b", "a\nb:C", "\n", "é:É", "#", "x#y=1#"),
@@ -84,14 +84,14 @@ def _gpu(is_grouped: bool) -> bytes:
     named = {"step_name": "3"} if is_grouped else {}
     launches = [event("cudaLaunchKernel", 10 * i, 5, group, correlation_id=i) for i in range(5)]
     launches += [event("train", 100, 20, named, group_id=4, step_num=2), event("mul:Mul", 101, 2, group_id=4)]
+    of_gemm = {"kernel_details": "regs:16 shm:0 grid:1,1,1 block:1024,1,1", "tf_op": Ref("dense/MatMul:MatMul")}
     kernels = [
-        event("void gemm<float>()", 12, 8, group, correlation_id=0, tf_op=Ref("dense/MatMul:MatMul"),
-              kernel_details="regs:16 shm:0 grid:1,1,1 block:1024,1,1"),
+        event("void gemm<float>()", 12, 8, group, correlation_id=0, **of_gemm),
         event("relu", 22, 8, {"level 0": "relu:Relu#id=1#", **group}, correlation_id=1),
         event("add", 30, 4, group, annotation="model/add:AddV2#::#x=y#", correlation_id=2),
         event("fusion_kernel", 40, 5, group, hlo_op="main::fusion.1", program_id=77, correlation_id=3),
         event("MemcpyH2D", 46, 2, group, memcpy_details="size:1024", correlation_id=4),
-    ]  # fmt: skip
+    ]
     steps = event("1", 0, 50, group_id=3) if is_grouped else event("1", 0, 50)
     proto = hlo_proto(("fusion.1", "MatMul", "model/dense/MatMul"), ("copy.2", "", ""))
     return space(

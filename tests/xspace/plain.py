@@ -11,9 +11,9 @@ from tfcompare.xspace import XSpace
 from tfcompare.xspace.space import Stats
 
 Plain = dict[str, Any]
-KINDS = {
-    0: None, 2: "double_value", 3: "uint64_value", 4: "int64_value", 5: "str_value", 6: "bytes_value", 7: "ref_value"
-}  # fmt: skip
+KINDS = {0: None, 7: "ref_value"} | {
+    number: f"{kind}_value" for number, kind in enumerate(("double", "uint64", "int64", "str", "bytes"), 2)
+}
 
 
 def xplane_pb2() -> Any:
@@ -40,7 +40,7 @@ def _plane_of_message(plane: Any) -> Plain:
         kind = message.WhichOneof("value")
         value = getattr(message, kind) if kind else None
         if kind == "ref_value":
-            value = stat_names.get(_signed(value), "")  # the ids of the map are signed
+            value = stat_names.get(value - (1 << 64) if value >> 63 else value, "")  # the ids of the map are signed
         return stat_names.get(message.metadata_id, ""), kind, value
 
     def event(message: Any) -> tuple[Any, ...]:
@@ -65,10 +65,6 @@ def _plane_of_message(plane: Any) -> Plain:
             for key, value in plane.event_metadata.items()
         },
     }
-
-
-def _signed(number: int) -> int:
-    return number - (1 << 64) if number >> 63 else number
 
 
 def by_columns(space: XSpace) -> Plain:

@@ -1,7 +1,8 @@
-"""Damaged and foreign files: refused with the byte at which they stop making sense, in words for a user."""
+"""Damaged, foreign, gzipped and too large files: refused with the byte where they stop making sense, in words."""
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import numpy as np
@@ -10,13 +11,16 @@ import pytest
 from tests.profiles import CORPUS
 from tests.xspace_builder import U64, Ref, chunk, event, fixed64, integer, line, plane, space, tag, varint
 from tfcompare.errors import NoSuchPlace, NotAProfile
-from tfcompare.xspace import parse, read
+from tfcompare.frames import build
+from tfcompare.xspace import HostProfile, parse, read
+from tfcompare.xspace.limits import Limits
+from tfcompare.xspace.reader import expand
 
 TINY = space(
     plane("/host:CPU", line("t", event("a:A", 1, 2, s=Ref("r"), u=U64(1 << 63), d=1.5, text="x" * 200), at_us=1)),
     hostnames=["vm"],
     errors=["e"],
-)  # fmt: skip
+)
 
 
 def of_event(field: bytes) -> bytes:
@@ -172,4 +176,121 @@ def test_more_planes_than_any_host_has_are_refused() -> None:
     assert len(parse(space(*[plane("p")] * 1000)).planes) == 1000
     assert refusal(space(*[plane("p")] * 1001)) == (
         "at byte 0 expected an XSpace of at most 1,000 planes, found one of 1,001"
-    )  # fmt: skip
+    )
+
+
+EMPTY = b""
+CROWDED = {
+    "planes": lambda: space(plane("/host:CPU"), chunk(1, EMPTY) * 10),
+    "lines": lambda: of_host(chunk(3, EMPTY) * 11),
+    "events": lambda: of_host(line("t", chunk(4, EMPTY) * 11)),
+    "event_stats": lambda: of_host(line("t", chunk(4, chunk(4, EMPTY) * 11))),
+    "event_metadata": lambda: of_host(chunk(4, EMPTY) * 11),
+    "stat_metadata": lambda: of_host(chunk(5, EMPTY) * 11),
+    "other_stats": lambda: of_host(chunk(6, EMPTY) * 5 + chunk(4, integer(1, 7) + chunk(2, chunk(5, EMPTY) * 6))),
+    "texts": lambda: space(plane("/host:CPU"), chunk(2, EMPTY) * 5, chunk(3, EMPTY) * 5, chunk(4, EMPTY)),
+}
+
+
+def of_host(content: bytes) -> bytes:
+    return space(plane("/host:CPU", content))
+
+
+@pytest.mark.parametrize("limit", CROWDED)
+def test_a_count_above_its_limit_is_refused(limit: str) -> None:
+    data = CROWDED[limit]()
+    parse(data, Limits(**{limit: 11}))
+    with pytest.raises(NotAProfile, match=r"expected an XSpace of at most 10 .*, found one of 11;"):
+        parse(data, Limits(**{limit: 10}))
+
+
+def test_a_file_above_the_limit_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "vm.xplane.pb"
+    with path.open("wb") as file:
+        file.truncate(3 << 30)  # takes no space on the disk
+    with pytest.raises(NotAProfile, match=r"vm.xplane.pb: .* at most 2,147,483,648 bytes, found a file of 3,221,225,"):
+        read(path)
+
+
+@pytest.mark.parametrize(
+    ("limits", "text"),
+    [
+        (Limits(table_rows=5), "expected at most 5 rows of op_parts, found 9"),
+        (Limits(table_bytes=1000), "expected a profile whose tables take at most 1,000 bytes, found"),
+    ],
+)
+def test_tables_above_the_limits_are_refused(limits: Limits, text: str) -> None:
+    profile = parse(space(plane("/host:CPU", line("t", *(event(f"o{i}:M{i}", 10 * i, 9) for i in range(9))))))
+    build(profile, "vm", "")
+    with pytest.raises(NotAProfile, match=text):
+        build(profile, "vm", "", limits=limits)
+
+
+PROFILE = space(plane("/host:CPU", line("python", *(event(f"op_{i}:MatMul", i, 1, n=i) for i in range(300)))))
+PACKED = gzip.compress(PROFILE)
+
+
+def read_bytes(folder: Path, data: bytes) -> HostProfile:
+    path = folder / "vm.xplane.pb.gz"
+    path.write_bytes(data)
+    return read(path)
+
+
+PACKINGS = {
+    "not packed": PROFILE,
+    "packed": PACKED,
+    "stored": gzip.compress(PROFILE, 0),
+    "two members": gzip.compress(PROFILE[:100]) + gzip.compress(PROFILE[100:]),
+    "empty members": gzip.compress(b"") + PACKED + gzip.compress(b""),
+    "a member a byte": b"".join(gzip.compress(PROFILE[i : i + 1]) for i in range(len(PROFILE))),
+    "padded": PACKED + b"\0" * 100_000,
+    "padding between": gzip.compress(PROFILE[:9]) + b"\0" * 512 + gzip.compress(PROFILE[9:]) + b"\0",
+}
+
+
+@pytest.mark.parametrize("data", PACKINGS.values(), ids=PACKINGS)
+def test_the_profile_within(tmp_path: Path, data: bytes) -> None:
+    profile = read_bytes(tmp_path, data)
+    assert len(profile.space.events) == 300
+    assert profile.digest == read_bytes(tmp_path, PROFILE).digest
+
+
+def test_a_packed_file_cut_short_says_so(tmp_path: Path) -> None:
+    for length in range(2, len(PACKED), 7):
+        with pytest.raises(NotAProfile, match=r"expected the rest of the gzipped data, found the end of the file"):
+            read_bytes(tmp_path, PACKED[:length])
+
+
+@pytest.mark.parametrize("at", [2, 3, 40, len(PACKED) // 2, len(PACKED) - 5, len(PACKED) - 1])
+def test_a_damaged_packed_file_is_refused(tmp_path: Path, at: int) -> None:
+    damaged = bytearray(PACKED)
+    damaged[at] ^= 0x55
+    with pytest.raises(NotAProfile) as refusal:
+        read_bytes(tmp_path, bytes(damaged))
+    assert refusal.value.path == tmp_path / "vm.xplane.pb.gz"
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (PACKED + b"garbage", r"expected gzipped data, found damaged data \(.*incorrect header check\)"),
+        (gzip.compress(b""), "at byte 0 expected .* at least one plane, found an empty file"),
+        (gzip.compress(PACKED), "found byte 0x1f, which begins none"),  # what is within is looked at once only
+        (gzip.compress(bytes(128 << 20)), "expected a profile of at most"),  # it grows more than profiles do
+        (gzip.compress(b"") * 100_000, "found an empty file"),  # minutes, where each copies what is left
+    ],
+    ids=["garbage at the end", "nothing", "packed twice", "a bomb", "many small members"],
+)
+def test_what_is_no_packed_profile_is_refused(tmp_path: Path, data: bytes, message: str) -> None:
+    with pytest.raises(NotAProfile, match=message):
+        read_bytes(tmp_path, data)
+
+
+def test_a_file_that_grows_beyond_the_limit_is_refused_early() -> None:
+    bomb = gzip.compress(bytes(64 << 20))
+    with pytest.raises(NotAProfile) as refusal:
+        expand(bomb, Limits(bytes=1 << 20))
+    told = f"expected a profile of at most 1,048,576 bytes in a gzipped file of {len(bomb):,}, found more"
+    assert told in str(refusal.value)
+    assert refusal.value.offset < 2 << 20

@@ -1,13 +1,18 @@
-"""What the reader makes of each peculiarity of the wire format that a profile may have."""
+"""Profiles are read as the protobuf library reads them; each peculiarity of the format, and texts of any length."""
 
 from __future__ import annotations
 
 import dataclasses
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests.frames.tables import host, run_with, thorough_but
+from tests.profiles import ALL_RUNS, run_path
+from tests.xspace import fuzz_inputs
+from tests.xspace.fuzz_inputs import hlo_proto
 from tests.xspace.plain import Plain, by_columns, by_protobuf
 from tests.xspace_builder import (
     U64,
@@ -26,7 +31,10 @@ from tests.xspace_builder import (
     plane,
     space,
 )
-from tfcompare.xspace import lookup, parse
+from tfcompare.frames.ops.op_names import parse_op
+from tfcompare.hlo.program import read_program
+from tfcompare.xspace import lookup, parse, read
+from tfcompare.xspace.texts import LONGEST_BYTES, text_of
 
 UNKNOWN_FIELDS = b"".join(
     [integer(99, 7), integer(100, -1), fixed64(101, b"\xff" * 8), fixed32(102, b"\xff" * 4), chunk(103, b"\xff" * 300)]
@@ -56,8 +64,13 @@ def test_everything_a_profile_holds() -> None:
         "empty": "",
     }
     of_plane: dict[str, Value] = {
-        "cores": 3, "vendor": "A", "memory": U64(1 << 63), "clock": 0.5, "raw": b"\1", "kind": Ref("k")
-    }  # fmt: skip
+        "cores": 3,
+        "vendor": "A",
+        "memory": U64(1 << 63),
+        "clock": 0.5,
+        "raw": b"\1",
+        "kind": Ref("k"),
+    }
     events = [
         event("train", 0, 100, _r=1, step_num=-7),
         event(meta("MatMul:MatMul", "mm", {"tf_op": Ref("x")}), 10, 20.5, of_every_kind),
@@ -281,3 +294,81 @@ def test_the_last_stat_of_each_owner(order: str, kinds: int) -> None:
 def test_rows_are_grouped_by_code_and_those_of_none_left_out() -> None:
     first, rows = lookup.grouped(np.array([2, 0, -1, 2, 0, 2], np.int32), 4)
     assert [rows[a:b].tolist() for a, b in pairwise(first.tolist())] == [[1, 4], [], [0, 3, 5], []]
+
+
+def shown(text: str) -> str:
+    return text_of(memoryview(text.encode()))
+
+
+def test_a_longer_text_than_the_limit_keeps_its_ends_and_tells_its_length() -> None:
+    for whole in ("", "é" * (LONGEST_BYTES // 2)):
+        assert shown(whole) == whole
+    text = shown("a" * 5000 + "b" * 5000)
+    assert text.startswith("a" * 1024 + "...10000_bytes_") and text.endswith("..." + "b" * 512)
+    assert len(text) < LONGEST_BYTES
+    assert len({shown("x" * 5000 + letter + "x" * 5000) for letter in "abcdef"}) == 6
+    assert "\ufffd" in shown("a" + "é" * 5000), "a cut within a letter is marked"
+
+
+def test_the_name_of_an_op_is_still_one() -> None:
+    op = parse_op(shown("scope/" * 1000 + "dense/MatMul:MatMul"))
+    assert op is not None and op.type == "MatMul" and op.name.endswith("dense/MatMul")
+
+
+def test_every_text_of_a_profile_is_limited() -> None:
+    long = "x" * 10_000
+    read = parse(
+        space(
+            plane(long, line(long, event(long, 0, 1, s=long, r=Ref(long))), stats={"p": long}),
+            hostnames=[long],
+            errors=[long],
+        )
+    )
+    texts = [read.planes[0].name, read.lines.name[0], read.metadata_names[0], read.planes[0].stats["p"]]
+    texts += [*read.strings("s").labels, *read.strings("r").labels, *read.hostnames, *read.errors]
+    program = read_program(memoryview(hlo_proto((long, long, long))))
+    texts += [*program.names(program.every), *program.tf_ops(program.every)]
+    assert len(texts) == 10
+    assert max(map(len, texts)) <= 2 * LONGEST_BYTES + 1  # an HLO instruction has an op's name and its type
+
+
+def test_one_long_name_in_many_steps_does_not_fill_memory() -> None:
+    """Every row has its name: 500 steps of an op with a name of 1 MB were 500 MB."""
+    steps = [event("train", 10 * i, 9, _r=1) for i in range(500)]
+    ops = [event("x" * 1_000_000 + ":M", 10 * i + 1, 1) for i in range(500)]
+    table = run_with(host(*steps, *ops)).table("op_steps")
+    assert len(table) == 500
+    assert table["op_name"].str.len().max() < LONGEST_BYTES
+    assert table.memory_usage(deep=True).sum() < 5_000_000
+
+
+def same(ours: Plain, theirs: Plain) -> None:
+    """Piece by piece, so that what differs is named rather than drowned."""
+    assert ours.keys() == theirs.keys()
+    assert [p["name"] for p in ours["planes"]] == [p["name"] for p in theirs["planes"]]
+    for our_plane, their_plane in zip(ours.pop("planes"), theirs.pop("planes"), strict=True):
+        our_lines, their_lines = our_plane.pop("lines"), their_plane.pop("lines")
+        assert our_plane == their_plane
+        assert len(our_lines) == len(their_lines)
+        for ours_, theirs_ in zip(our_lines, their_lines, strict=True):
+            our_events, their_events = ours_.pop("events"), theirs_.pop("events")
+            assert ours_ == theirs_
+            assert len(our_events) == len(their_events)
+            pairs = zip(our_events, their_events, strict=True)
+            different = [pair for pair in pairs if repr(pair[0]) != repr(pair[1])]  # a NaN equals no other
+            assert different[:3] == [], f"{len(different)} events of {ours_}"
+    assert ours == theirs
+
+
+@pytest.mark.parametrize("name", thorough_but(ALL_RUNS))
+def test_real_profiles(name: str) -> None:
+    paths: list[Path] = sorted(run_path(name).rglob("*.xplane.pb"))
+    assert paths
+    for data in {path.read_bytes() for path in paths}:
+        same(by_columns(parse(data)), by_protobuf(data))
+
+
+@pytest.mark.parametrize("data", fuzz_inputs.built(), ids=len)
+def test_built_profiles(data: bytes, tmp_path: Path) -> None:
+    (tmp_path / "vm.xplane.pb").write_bytes(data)
+    same(by_columns(read(tmp_path / "vm.xplane.pb").space), by_protobuf(data))

@@ -9,6 +9,9 @@ import struct
 import tarfile
 import zipfile
 from collections.abc import Callable
+from pathlib import Path
+
+from tfcompare.server.uploads.receiving import Arrival
 
 Entry = tuple[str, bytes]
 
@@ -159,6 +162,15 @@ CPython 3.11 may handle one `MemoryError` after another until time is out."""
 LONG = "n" * 300
 PROFILE = ("host.xplane.pb", b"")
 
+
+def arrival(name: str, data: bytes) -> Arrival:
+    return Arrival(name, io.BytesIO(data), len(data))
+
+
+def files_in(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
 HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     "zip, absolute path": (lambda: zipped(PROFILE, ("/etc/cron.d/a.xplane.pb", b"x")), "absolute path"),
     "zip, drive letter": (lambda: zipped(PROFILE, ("C:/a.xplane.pb", b"x")), "absolute path"),
@@ -176,11 +188,15 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     "zip, long name": (lambda: zipped((f"{LONG}.xplane.pb", b"1")), "too long"),
     "zip, long path": (lambda: zipped(("d/" * 600 + "a.xplane.pb", b"1")), "too long"),
     "zip, null character": (
-        lambda: zipped(("aQ.xplane.pb", b"1")).replace(b"aQ.xplane", b"a\0.xplane"), "null character"),
+        lambda: zipped(("aQ.xplane.pb", b"1")).replace(b"aQ.xplane", b"a\0.xplane"),
+        "null character",
+    ),
     "zip, only dots": (lambda: zipped((".", b"1")), "has no name"),
     "zip, bomb": (lambda: zipped(("a.xplane.pb", bytes(80 << 20))), "that expand to more than"),
     "zip, many small bombs": (
-        lambda: zipped(*((f"{i}.xplane.pb", bytes(10 << 20)) for i in range(8))), "that expand to more than"),
+        lambda: zipped(*((f"{i}.xplane.pb", bytes(10 << 20)) for i in range(8))),
+        "that expand to more than",
+    ),
     "zip, members that share bytes": (overlapping, "share bytes"),
     "zip, too many members": (lambda: zipped(*((str(i), b"") for i in range(10_001))), "more than the 10,000 allowed"),
     "zip, directory of millions": (huge_directory, TOO_MUCH),
@@ -195,8 +211,10 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     "tar, parent folder": (lambda: tarred(("../a.xplane.pb", b"x")), "leads out of its folder"),
     "tar, symbolic link": (lambda: tarred(special("a.xplane.pb", tarfile.SYMTYPE, "/etc/passwd")), "is a link"),
     "tar, hard link": (lambda: tarred(("b", b"x"), special("a.xplane.pb", tarfile.LNKTYPE, "b")), "is a link"),
-    "tar, link named like a folder": (lambda: tarred(special("d", tarfile.SYMTYPE, ".."), ("d/a.xplane.pb", b"")),
-                                      "is a link"),
+    "tar, link named like a folder": (
+        lambda: tarred(special("d", tarfile.SYMTYPE, ".."), ("d/a.xplane.pb", b"")),
+        "is a link",
+    ),
     "tar, character device": (lambda: tarred(special("a.xplane.pb", tarfile.CHRTYPE)), "device or pipe"),
     "tar, block device": (lambda: tarred(special("a.xplane.pb", tarfile.BLKTYPE)), "device or pipe"),
     "tar, pipe": (lambda: tarred(special("a.xplane.pb", tarfile.FIFOTYPE)), "device or pipe"),
@@ -204,17 +222,22 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     "tar, one name twice": (lambda: tarred(("a.xplane.pb", b"1"), ("a.xplane.pb", b"2")), "is there twice"),
     "tar, long name": (lambda: tarred((f"{LONG}.xplane.pb", b"1")), "too long"),
     "tar, bomb": (lambda: tarred(("a.xplane.pb", bytes(90 << 20))), "that expand to more than"),
-    "tar, header of digits": (
-        lambda: with_headers(tarfile.XHDTYPE, b"1" * 200_000), TOO_MUCH),
+    "tar, header of digits": (lambda: with_headers(tarfile.XHDTYPE, b"1" * 200_000), TOO_MUCH),
     "tar, long name in a header": (
-        lambda: with_headers(tarfile.GNUTYPE_LONGNAME, b"n" * 100_000), "has a name that is too long"),
+        lambda: with_headers(tarfile.GNUTYPE_LONGNAME, b"n" * 100_000),
+        "has a name that is too long",
+    ),
     "tar, many headers for one file": (
-        lambda: with_headers(tarfile.XHDTYPE, *[b"13 comment=a\n"] * 1000), "not an archive that can be read"),
+        lambda: with_headers(tarfile.XHDTYPE, *[b"13 comment=a\n"] * 1000),
+        "not an archive that can be read",
+    ),
     "tar, endless member": (endless_member, "has no name"),
     "tar, bomb in a header": (
-        lambda: tarred(special("p", tarfile.XHDTYPE), ("a.xplane.pb", bytes(90 << 20))), "expand to more than"),
+        lambda: tarred(special("p", tarfile.XHDTYPE), ("a.xplane.pb", bytes(90 << 20))),
+        "expand to more than",
+    ),
     "tar, too many members": (lambda: tarred(*((str(i), b"") for i in range(10_001))), "more than the 10,000 allowed"),
     "tar, cut off": (lambda: tarred(("a.xplane.pb", bytes(range(256)) * 99))[:-40], "not an archive that can be read"),
     "tar, no tar within": (lambda: gzip.compress(b"no tar at all" * 99, mtime=0), "not an archive that can be read"),
     "tar, gzip of gzip": (lambda: gzip.compress(tarred(PROFILE), mtime=0), "not an archive that can be read"),
-}  # fmt: skip
+}

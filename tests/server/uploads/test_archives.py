@@ -4,14 +4,29 @@ from __future__ import annotations
 
 import io
 import tarfile
+import time
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from tests.server.uploads.hostile import HOSTILE, TOO_MUCH, lying_size, special, tarred, zipped
-from tfcompare.server.uploads.archives import is_archive, list_archive, list_in_child, unpack, unpack_in_child
+from tests.server.uploads.hostile import (
+    HOSTILE,
+    PROFILE,
+    TOO_MUCH,
+    arrival,
+    files_in,
+    large_dictionary,
+    lying_size,
+    special,
+    tarred,
+    with_headers,
+    zipped,
+)
+from tfcompare.server.uploads.archives import is_archive, list_archive, list_in_child, unpack
 from tfcompare.server.uploads.limits import BadUpload, Limits
+from tfcompare.server.uploads.receiving import Uploads
 
 RUN = "logs/plugins/profile/2026_01_01_00_00_00"
 GOOD = (
@@ -24,9 +39,15 @@ GOOD = (
 )
 
 
-@pytest.mark.parametrize(("name", "packed"), [("logs.zip", zipped(*GOOD)), ("logs.tgz", tarred(*GOOD)),
-                                              ("logs.tar", tarred(*GOOD, gzipped=False)),
-                                              ("logs.zip", zipped(*GOOD, method=zipfile.ZIP_LZMA))])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "packed"),
+    [
+        ("logs.zip", zipped(*GOOD)),
+        ("logs.tgz", tarred(*GOOD)),
+        ("logs.tar", tarred(*GOOD, gzipped=False)),
+        ("logs.zip", zipped(*GOOD, method=zipfile.ZIP_LZMA)),
+    ],
+)
 def test_of_a_good_archive_all_is_listed_and_the_profiles_are_written(name: str, packed: bytes, tmp_path: Path) -> None:
     assert is_archive(name, packed[:512])
     members = list_archive(name, io.BytesIO(packed), Limits())
@@ -88,3 +109,40 @@ def test_a_full_disk_is_no_bad_archive(tmp_path: Path) -> None:
     place.write_text("a file where a folder should be")
     with pytest.raises(OSError, match="logs"):
         unpack("a.zip", io.BytesIO(zipped(("logs/a.xplane.pb", b"a"))), Limits(), tmp_path, lambda _: None)
+
+
+SLOW = with_headers(tarfile.XHDTYPE, *[b"1" * 63_000] * 4)
+"""Within the limits on headers, `tarfile` takes a quadratic time for them."""
+
+
+def test_an_archive_that_takes_too_long_is_refused_and_other_threads_go_on(tmp_path: Path) -> None:
+    uploads, ticks = Uploads(tmp_path, "local", Limits(seconds=0.5, total_bytes=1_000_000)), 0
+    with ThreadPoolExecutor(1) as pool:
+        receiving = pool.submit(uploads.receive, [arrival("slow.tgz", SLOW)])
+        while not receiving.done():
+            ticks += 1
+            time.sleep(0.005)
+    with pytest.raises(
+        BadUpload, match=r"^slow\.tgz: examining the archive takes more than .* s of processor time; it"
+    ):
+        receiving.result()
+    assert ticks > 20, "the archive's headers do not hold this process's threads up"
+    assert uploads.all() == [] and not files_in(tmp_path)
+
+
+def test_an_archive_that_takes_too_much_memory_is_refused(tmp_path: Path) -> None:
+    uploads = Uploads(tmp_path, "local")
+    with pytest.raises(BadUpload, match=r"^a\.zip: examining the archive takes more memory than allowed; .*fewer"):
+        uploads.receive([arrival("a.zip", large_dictionary())])
+    assert not files_in(tmp_path)
+
+
+def test_what_progress_raises_ends_the_child_and_leaves_nothing(tmp_path: Path) -> None:
+    def stop(_: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Uploads(tmp_path, "local").receive([arrival("a.tgz", SLOW)], stop)
+    assert not files_in(tmp_path)
+    (tmp_path / "packed").write_bytes(tarred(PROFILE))
+    assert list_in_child("a.tgz", tmp_path / "packed", Limits(), lambda: None)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.uploads.hostile import zipped
+from tests.server.uploads.hostile import files_in, zipped
 from tfcompare.server.uploads.limits import BadUpload
 from tfcompare.server.uploads.quotas import Quotas, session_owner
 from tfcompare.server.uploads.receiving import Arrival, Uploads
@@ -22,18 +22,17 @@ def profile(number: int, size_bytes: int = 100 * KB) -> Arrival:
     return Arrival(f"{number}.xplane.pb", io.BytesIO(bytes([number]) * size_bytes), size_bytes)
 
 
-def files_in(folder: Path) -> list[Path]:
-    return [path for path in folder.rglob("*") if path.is_file()]
-
-
 def test_the_uploads_of_one_user_have_a_limit_until_one_is_deleted(tmp_path: Path) -> None:
     uploads = Uploads(tmp_path, "ann", quotas=Quotas(owner_bytes=250 * KB))
     first, _ = (uploads.receive([profile(number)]) for number in (1, 2))
     before = files_in(tmp_path)
-    with pytest.raises(BadUpload, match=(
-        r"^3\.xplane\.pb: needs 100 kB, but only 50\.0 kB of the 250 kB for your uploads are free; delete some of "
-        "them, or ask who runs the server to raise TFCOMPARE_USER_UPLOADS_MB$"
-    )):  # fmt: skip
+    with pytest.raises(
+        BadUpload,
+        match=(
+            r"^3\.xplane\.pb: needs 100 kB, but only 50\.0 kB of the 250 kB for your uploads are free; delete some of "
+            "them, or ask who runs the server to raise TFCOMPARE_USER_UPLOADS_MB$"
+        ),
+    ):
         uploads.receive([profile(3)])
     assert files_in(tmp_path) == before
     uploads.delete(first.digest)

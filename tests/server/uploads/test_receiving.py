@@ -15,7 +15,7 @@ import pytest
 
 import tfcompare as tfc
 from tests.profiles import ROOT
-from tests.server.uploads.hostile import HOSTILE, tarred, zipped
+from tests.server.uploads.hostile import HOSTILE, arrival, tarred, zipped
 from tests.sources.test_hosts_of_runs import profile
 from tests.store.runs_in_stores import SMALL
 from tfcompare.server.uploads.limits import BadUpload, Limits
@@ -25,10 +25,6 @@ from tfcompare.sources.abandoned_folders import this_process
 
 PROFILE, OTHER = SMALL["ours"], SMALL["theirs"]
 RUN = "plugins/profile/2026_01_01_00_00_00"
-
-
-def arrival(name: str, data: bytes) -> Arrival:
-    return Arrival(name, io.BytesIO(data), len(data))
 
 
 def runs_of(upload: Upload) -> list[str]:

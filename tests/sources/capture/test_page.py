@@ -107,8 +107,13 @@ def test_what_is_asked_for_and_where_captures_go_is_said_before(page: AppTest, t
     assert address.value == "localhost:6009"
     by_label = {widget.label: widget.value for widget in (*page.main.selectbox, *page.main.number_input)}
     assert by_label == {
-        "Duration (ms)": 2000, "Host tracer": 2, "Device tracer": 1, "Python tracer": 0, "Retries": 3, "Delay (ms)": 0,
-    }  # fmt: skip
+        "Duration (ms)": 2000,
+        "Host tracer": 2,
+        "Device tracer": 1,
+        "Python tracer": 0,
+        "Retries": 3,
+        "Delay (ms)": 0,
+    }
     assert all(widget.help for widget in (*page.main.selectbox, *page.main.number_input, *page.main.text_input))
     assert all(form in address.help for form in ("`host:port`", "`dns:name:port`", "`tpu:name`"))
     assert "tf.profiler.experimental.server.start(6009)" in page.main.markdown[0].value
@@ -219,9 +224,9 @@ def test_only_what_was_captured_here_can_be_deleted(captured: list[Path], tmp_pa
     assert own_captures.is_captured(here, captured[0])
     own = own_captures.folder(here)
     for path in (
-        own, own / "before", captured[0].parent, captured[0] / "x", own / "x" / captured[0].relative_to(own),
-        SAMPLE_RUNS["filters_16_8"], tmp_path / "logs" / "plugins" / "profile" / STAMPS[0], RemotePath("s3:", "x"),
-    ):  # fmt: skip
+        *(own, own / "before", captured[0].parent, captured[0] / "x", own / "x" / captured[0].relative_to(own)),
+        *(SAMPLE_RUNS["filters_16_8"], tmp_path / "logs" / "plugins" / "profile" / STAMPS[0], RemotePath("s3:", "x")),
+    ):
         assert not own_captures.is_captured(here, path), path
 
 

@@ -249,8 +249,10 @@ def test_nothing_but_copies_is_removed(memory: Any, tmp_path: Path) -> None:
     (tmp_path / ("c" * 32 + ".xplane.pb")).write_bytes(b"x" * 1000)
     fetched(Cache(tmp_path, 100), memory, "vm", 50)
     assert sorted(path.name[:9] for path in tmp_path.iterdir() if path.is_file() and path.stat().st_size == 1000) == [
-        "a" * 9, "b" * 9, "notes.txt",
-    ]  # fmt: skip
+        "a" * 9,
+        "b" * 9,
+        "notes.txt",
+    ]
 
 
 def test_a_folder_that_others_can_write_to_gets_and_gives_no_copy(memory: Any, cache_folder: Path) -> None:

@@ -1,7 +1,8 @@
-"""Runs behind a URL, by their listing alone."""
+"""Runs behind a URL, by their listing alone, and their metadata."""
 
 from __future__ import annotations
 
+import json
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,10 +10,16 @@ from typing import Any
 
 import pytest
 
+from tests.sources.remote.servers import S3
+from tests.sources.remote.test_s3 import requests_to_s3
+from tests.store.runs_in_stores import SMALL
 from tfcompare.errors import NoRuns, NoSuchPlace, SeveralRuns
 from tfcompare.sources.logdir import find_run, find_runs
+from tfcompare.sources.logdir.metadata import FILE_NAME
 from tfcompare.sources.logdir.places import open_places
 from tfcompare.sources.logdir.runs import survey
+from tfcompare.store.run_store import Store
+from tfcompare.store.stored_run import runs_in
 
 STAMP = "2026_11_20_10_17_24"
 
@@ -72,8 +79,8 @@ def test_problems_are_told_as_of_local_runs(memory: Any) -> None:
     put(memory, "b/.hidden/vm.xplane.pb", "b/node_modules/vm.xplane.pb", "b/fine/._vm.xplane.pb", "b/fine/vm.xplane.pb")
     told = {run.id: "".join(run.problems) for run in find_runs("memory://b")}
     assert set(told) == {
-        "b/empty", "b/large", "b/twice", "b/old/plugins/profile/x", f"b/derived/plugins/profile/{STAMP}", "b/fine",
-    }  # fmt: skip
+        *("b/empty", "b/large", "b/twice", "b/old/plugins/profile/x", f"b/derived/plugins/profile/{STAMP}", "b/fine")
+    }
     assert "but the trace.json.gz beside it is not: a profile of more than 2 GB cannot be saved" in told["b/large"]
     assert told["b/empty"].startswith("memory://b/empty/vm.xplane.pb: is empty (0 bytes)")
     assert "vm.xplane.pb.gz: is passed over, since vm.xplane.pb is of the same host" in told["b/twice"]
@@ -133,3 +140,52 @@ def test_driver_errors_are_never_repeated(monkeypatch: pytest.MonkeyPatch, memor
     with pytest.raises(NoSuchPlace) as caught:
         find_runs("memory://b")
     assert str(caught.value).startswith("memory://b: the server gives no usable answer (ZeroDivisionError)")
+
+
+RUN = "night/plugins/profile/2026_01_01_00_00_00"
+FULL = {"commit": "abc123", "branch": "main", "tags": ["nightly"]}
+
+
+def put_in_s3(s3: S3, **files: bytes) -> None:
+    s3.put(f"logs/{RUN}/vm.xplane.pb", SMALL["ours"])
+    for where, content in files.items():
+        s3.put(f"logs/{ {'logdir': 'night', 'run': RUN, 'above': ''}[where] }/{FILE_NAME}".replace("//", "/"), content)
+
+
+def test_files_in_a_bucket_are_read_once(s3: S3, monkeypatch: pytest.MonkeyPatch) -> None:
+    put_in_s3(s3, above=b"{", logdir=json.dumps(FULL).encode(), run=b'{"commit": "def456"}')
+    asked = requests_to_s3(monkeypatch)
+    run = find_run("s3://bucket/logs")
+    assert run.metadata.texts == ("branch=main", "commit=def456", "nightly")
+    assert run.problems == ()
+    find_run("s3://bucket/logs")
+    assert asked.count("GetObject") == 3
+
+
+@pytest.mark.parametrize(
+    ("content", "why"), [(b"", "it is not JSON"), (b" " * 600_000, "it is larger than 500,000 bytes")]
+)
+def test_an_unusable_file_is_one_sentence_and_the_run_stays_usable(s3: S3, content: bytes, why: str) -> None:
+    put_in_s3(s3, logdir=content)
+    run = find_run("s3://bucket/logs")
+    assert run.is_readable and run.metadata.texts == ()
+    assert run.problems == (
+        f"s3://bucket/logs/night/{FILE_NAME}: expected an object of short texts such as commit, branch and tags, but "
+        f"{why}; it is not used, so correct or remove it",
+    )
+
+
+def test_a_file_that_does_not_arrive_is_left_out(s3: S3, monkeypatch: pytest.MonkeyPatch) -> None:
+    put_in_s3(s3, logdir=b"{}")
+    monkeypatch.setattr("tfcompare.sources.logdir.metadata.MOST_S", 0.0)
+    run = find_run("s3://bucket/logs")
+    assert (run.is_readable, run.metadata.texts) == (True, ())
+    assert "did not arrive within 0 s" in run.problems[0]
+
+
+def test_ingest_stores_what_is_behind_a_url(s3: S3, tmp_path: Path, tfcompare) -> None:
+    put_in_s3(s3, logdir=json.dumps(FULL).encode())
+    status, _, err = tfcompare("ingest", "s3://bucket/logs", "--store", str(tmp_path / "store"))
+    assert status == 0, err
+    (run,) = runs_in(Store(str(tmp_path / "store")))[0]
+    assert run.metadata.get("commit") == "abc123"

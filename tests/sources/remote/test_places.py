@@ -24,11 +24,14 @@ from tfcompare.text import is_url
         ("memory://", "memory://", "memory://"),
         ("http://host:8000/a%20b/c?sig=1#top", "http://host:8000/a b/c", "http://host:8000/a%20b/c?sig=1"),
         ("https://[::1]:8000/logs", "https://[::1]:8000/logs", "https://[::1]:8000/logs"),
-        ("abfs://container@account.dfs.core.windows.net/x", "abfs://container@account.dfs.core.windows.net/x",
-         "abfs://container@account.dfs.core.windows.net/x"),
+        (
+            "abfs://container@account.dfs.core.windows.net/x",
+            "abfs://container@account.dfs.core.windows.net/x",
+            "abfs://container@account.dfs.core.windows.net/x",
+        ),
         ("sftp://me@host/srv/logs", "sftp://me@host/srv/logs", "sftp://me@host/srv/logs"),
     ],
-)  # fmt: skip
+)
 def test_a_url_is_understood(typed: str, path: str, address: str) -> None:
     place = parse(typed)
     assert (str(place.path), place.address) == (path, address)

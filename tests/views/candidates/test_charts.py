@@ -20,11 +20,11 @@ OP = "model/layer_with_a_long_name/sublayer_with_a_longer_name/<i>MatMul"
 
 def run(name: str, median: float, verdict: str = "", interval: tuple[float, float, float] = (NAN, NAN, NAN), **more):
     low, ratio, high = interval
-    times = {"mean": median, "median": median * 1.01, "tenth": median * 0.9, "ninetieth": median * 1.2}
-    found = {"run": f"logs/{name}", "name": name, "role": "candidate" if verdict else "baseline", "verdict": verdict}
-    found |= {f"step_time_us_{of}": time for of, time in times.items()}
-    found |= {"ratio": ratio, "interval_low": low, "interval_high": high, "reason": "", "caveat": "", "evidence": ""}
-    return found | {"start_time": pd.Timestamp("2026-01-02 03:04:05", tz="UTC"), **more}
+    quantiles = {"mean": median, "median": median * 1.01, "tenth": median * 0.9, "ninetieth": median * 1.2}
+    side = {"run": f"logs/{name}", "name": name, "role": "candidate" if verdict else "baseline", "verdict": verdict}
+    times = {f"step_time_us_{which}": value for which, value in quantiles.items()}
+    texts = {"reason": "", "caveat": "", "evidence": "", "start_time": pd.Timestamp("2026-01-02 03:04:05", tz="UTC")}
+    return {**side, **times, "ratio": ratio, "interval_low": low, "interval_high": high, **texts, **more}
 
 
 RUNS = pd.DataFrame(
@@ -93,9 +93,15 @@ def test_step_times_far_apart_are_drawn_on_a_logarithmic_axis(longest: float, ex
 
 
 def cell(row: int, candidate: str, before: float, after: float, status: str = "matched", verdict: str = "untested"):
-    op = {"row": row, "host_or_device": "Host", "op_type": "MatMul", "op_name": f"{OP}_{row}"}
-    times = {"baseline_us": before, "candidate_us": after, "ratio": after / before}
-    return {**op, "candidate": candidate, **times, "status": status, "verdict": verdict, "evidence": ""}
+    times = {
+        "baseline_us": before,
+        "candidate_us": after,
+        "ratio": after / before,
+        "status": status,
+        "verdict": verdict,
+    }
+    op = {"host_or_device": "Host", "op_type": "MatMul", "op_name": f"{OP}_{row}", "evidence": ""}
+    return {"row": row, "candidate": candidate, **op, **times}
 
 
 CELLS = pd.DataFrame(

@@ -16,6 +16,7 @@ from tfcompare.run import Run
 from tfcompare.tables.hosts import straggler
 from tfcompare.views.hosts import figures as hosts
 from tfcompare.views.hosts import figures as slowest_host
+from tfcompare.views.hosts.figures import groups_of
 from tfcompare.views.hosts.words import host_sentence, verdict_sentence
 
 STEPS = 12
@@ -349,3 +350,18 @@ def test_the_sample_with_a_slow_input_names_the_worker_and_the_iterator() -> Non
     assert sentence.endswith("in the baseline no host stood out.")
     found = slowest_host.slowest_host(run)
     assert found.found.low <= 8 * MS <= found.found.high, "the sleep of 8 ms that was planted"
+
+
+@pytest.mark.parametrize(
+    ("names", "groups"),
+    [
+        (["rk1-a", "rk1-b", "rk2-a", "rk2-b"], {"rk1-…": (0, 1), "rk2-…": (2, 3), "…-a": (0, 2), "…-b": (1, 3)}),
+        (["a1.r1.dc", "b7.r1.dc", "c2.r2.dc", "d9.r2.dc"], {"….r1.dc": (0, 1), "….r2.dc": (2, 3)}),
+        (["10.0.1.5_61", "10.0.1.5_62", "10.0.2.7_63", "10.0.2.9_64"], {"10.0.1.5_…": (0, 1), "10.0.2.…": (2, 3)}),
+        ([f"worker{i}" for i in range(12)], {}),
+        (["slice-w-0", "slice-w-1", "slice-w-2"], {}),
+        ([], {}),
+    ],
+)
+def test_groups_are_hosts_whose_names_begin_or_end_alike(names: list[str], groups: dict[str, tuple[int, ...]]) -> None:
+    assert groups_of(names) == groups

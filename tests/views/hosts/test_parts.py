@@ -58,9 +58,11 @@ def test_the_bars_of_a_step_are_the_parts_in_the_table_of_hosts(workers: Pair) -
     steps = run.table("steps").query("host == 'worker1'").reset_index(drop=True)
     row = steps.iloc[6]
     total = sum(
-        float(x) for trace in figure.data for text, x in zip(trace.customdata, trace.x, strict=True)
+        float(x)
+        for trace in figure.data
+        for text, x in zip(trace.customdata, trace.x, strict=True)
         if text.startswith("<b>worker1</b> (Candidate)")
-    )  # fmt: skip
+    )
     assert total * MS == pytest.approx(float(row[list(STEP_PARTS)].sum()), rel=0.01)
 
 
@@ -81,9 +83,11 @@ def test_the_second_candidate_is_called_by_its_own_letter() -> None:
 def test_of_many_hosts_the_slowest_and_the_middle_one_are_shown(many: Pair) -> None:
     found = labels(bars(many))
     assert found == [
-        "host-11: slowest in B", "host-19: slowest in A", *(f"host-{i}" for i in (18, 17, 16, 15, 14, 13, 12, 10)),
+        "host-11: slowest in B",
+        "host-19: slowest in A",
+        *(f"host-{i}" for i in (18, 17, 16, 15, 14, 13, 12, 10)),
         "host-9: median",
-    ]  # fmt: skip
+    ]
     assert "The 10 slowest of 20 hosts and the one in the middle, as in B." in texts(VIEW, many)
 
 

@@ -9,18 +9,18 @@ import pytest
 
 from tests.laws import mostly_thorough
 from tests.profiles import ALL_RUNS, GPU_RUNS, TRANSFORMER_RUNS, WORKER_RUNS, XLA_RUNS, loaded_run, run_path
+from tests.views.input.test_figures import wait_of
 from tests.xprof_oracle import tool_data
 from tfcompare import compare
 from tfcompare.schema.input import ENQUEUING, IN_ADVANCE, ON_DEMAND, OTHER_INPUT, PREPROCESSING
 from tfcompare.sources.logdir import find_run
 from tfcompare.tables.step_times import on_slowest_host
 from tfcompare.views.input import ops as input_ops
-from tfcompare.views.input.figures import InputWait, input_wait
 
 ON_CPU = [
-    "tf_cpu_base", "tf_cpu_zoo", "tf_cpu_sleepy", "filters_16_8", "filters_16_8_again", "filters_16_8_better_input",
+    *("tf_cpu_base", "tf_cpu_zoo", "tf_cpu_sleepy", "filters_16_8", "filters_16_8_again", "filters_16_8_better_input"),
     "filters_512_128",
-]  # fmt: skip
+]
 TF_ON_GPU = ["tf_gpu", "filters_16_8_simulated", "filters_512_128_simulated"]
 ON_GPU = [*TF_ON_GPU, *GPU_RUNS]
 CPU_CASES = mostly_thorough(ON_CPU, "tf_cpu_base", "filters_16_8")
@@ -46,17 +46,12 @@ def properties(name: str, table: int) -> dict[str, str]:
     return properties
 
 
-def ours(name: str) -> InputWait:
-    run = loaded_run(name)
-    return input_wait(on_slowest_host(run.table("steps")), run.info)
-
-
 @pytest.mark.parametrize("name", CPU_CASES)
 def test_words_and_share_on_cpu(name):
     said = properties(name, 1)["input_conclusion"]
     found = re.match(r"Your program is (\w+) input-bound because (?:only )?([\d.]+)%", said)
     assert found, said
-    wait = ours(name)
+    wait = wait_of(name)
     if found[1] == "POTENTIALLY":  # little waiting, but some time that nothing explains: here that is no input
         assert wait.level == "not"
         assert 100 * wait.unexplained == pytest.approx(float(found[2]), abs=0.051)
@@ -67,7 +62,7 @@ def test_words_and_share_on_cpu(name):
 
 @pytest.mark.parametrize("name", CPU_CASES)
 def test_average_deviation_and_range_on_cpu(name):
-    said, wait = properties(name, 1), ours(name)
+    said, wait = properties(name, 1), wait_of(name)
     for figure, ours_us in (
         ("steptime_ms_average", wait.step_time_us.average),
         ("steptime_ms_standard_deviation", wait.step_time_us.deviation),
@@ -97,7 +92,7 @@ def test_on_gpu_xprof_sees_no_waiting_and_what_it_cannot_explain_is_explained_he
     assert float(said["infeed_time_ms_avg"]) == 0.0
     assert "POTENTIALLY" in said["input_conclusion"]
     unexplained = float(re.search(r"([\d.]+)%", said["input_conclusion"])[1]) / 100  # type: ignore[index]
-    wait = ours(name)
+    wait = wait_of(name)
     # A step of xprof is what the device did for it, without what goes before: nor does it explain that.
     explained = (1 - unexplained) * float(said["steptime_ms_average"]) * 1e3 / wait.step_time_us.average
     assert (wait.share.average > 0) == (name not in TRANSFORMER_RUNS)
@@ -110,7 +105,7 @@ WITHOUT_STEPS = sorted({*ALL_RUNS} - {*ON_CPU, *ON_GPU, *XLA_RUNS, *WORKER_RUNS}
 @pytest.mark.parametrize("name", mostly_thorough(WITHOUT_STEPS, "jax_conv_08"))
 def test_where_xprof_cannot_tell_neither_can_we(name):
     assert "cannot tell" in properties(name, 1)["input_conclusion"]
-    assert not ours(name).is_known
+    assert not wait_of(name).is_known
 
 
 @pytest.mark.parametrize("name", mostly_thorough([*ON_CPU, *TF_ON_GPU], "filters_16_8", "filters_16_8_simulated"))

@@ -85,8 +85,10 @@ def test_categories_of_both_runs_as_pairs_of_bars_and_of_a_run_alone_without_a_l
     assert list(before.text) == ["200 µs (20.0 %)", "none", "800 µs (80.0 %)"]
     assert figure.layout.xaxis.title.text == "Self time per step (µs)"
     assert [note.text for note in figure.layout.annotations] == [
-        "Reading on demand", "Reading in advance", "Preprocessing"
-    ]  # fmt: skip
+        "Reading on demand",
+        "Reading in advance",
+        "Preprocessing",
+    ]
     alone = category_times(categories_of(input_diff()), [Side("only", 0, 1)], per="step")
     assert [list(trace.x) for trace in alone.data] == [[200, 800]]
     assert not alone.layout.showlegend

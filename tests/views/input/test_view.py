@@ -66,9 +66,9 @@ def test_the_table_has_the_numbers_of_the_diff(pair: Pair) -> None:
     diff, found = pair.diff("input_pipeline"), table(pair)
     name = "self_time_us_"
     assert found.names == [
-        "op_name", "category", f"{name}baseline", f"{name}candidate", f"{name}delta",
-        "input_self_share_baseline", "input_self_share_candidate",
-    ]  # fmt: skip
+        *("op_name", "category", f"{name}baseline", f"{name}candidate", f"{name}delta", "input_self_share_baseline"),
+        "input_self_share_candidate",
+    ]
     assert found.rows[f"{name}candidate"].tolist() == diff[f"{name}candidate"].tolist()
     assert found.rows["category"].tolist() == diff["category"].tolist()
     assert found.rows["input_self_share_baseline"].sum() == pytest.approx(1)
@@ -143,8 +143,9 @@ def test_the_mean_call_is_that_of_its_verdict_and_only_claims_have_a_colour(pair
     assert call is not None
     (judged,) = of_kind(listed(VIEW, pair), Judgements)
     assert [(row.name, row.verdict) for row in judged.rows] == [
-        ("Input wait", waiting), ("Mean tf.data call (Host:0)", call.verdict),
-    ]  # fmt: skip
+        ("Input wait", waiting),
+        ("Mean tf.data call (Host:0)", call.verdict),
+    ]
     found = figures(pair)
     assert found["Mean tf.data call"].candidate == call.candidate_us
     assert (found["Input wait per step"].judgement == "neither") == (waiting.word not in ("faster", "slower"))

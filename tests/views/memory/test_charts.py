@@ -20,12 +20,26 @@ SIDES = (Side("before", 0), Side("after", 1))
 
 def line(in_use: list[int], positions: list[float] | None = None, **columns: object) -> pd.DataFrame:
     """Events as `memory_series.drawn` gives them; the peak is the first of the largest."""
-    frame = pd.DataFrame({
-        "host": "vm", "memory_id": "gpu", "time_us": [1000.0 * i for i in range(len(in_use))], "event": "allocation",
-        "op_name": "a<b>/conv", "requested_bytes": 90, "allocation_bytes": 100, "region_type": "temp",
-        "data_type": "float", "shape": "[2,3]", "step": 7, "stack_bytes": 0, "heap_bytes": in_use,
-        "free_bytes": [10_000_000 - size for size in in_use], "in_use_bytes": in_use, "fragmentation": 0.25,
-    })  # fmt: skip
+    frame = pd.DataFrame(
+        {
+            "host": "vm",
+            "memory_id": "gpu",
+            "time_us": [1000.0 * i for i in range(len(in_use))],
+            "event": "allocation",
+            "op_name": "a<b>/conv",
+            "requested_bytes": 90,
+            "allocation_bytes": 100,
+            "region_type": "temp",
+            "data_type": "float",
+            "shape": "[2,3]",
+            "step": 7,
+            "stack_bytes": 0,
+            "heap_bytes": in_use,
+            "free_bytes": [10_000_000 - size for size in in_use],
+            "in_use_bytes": in_use,
+            "fragmentation": 0.25,
+        }
+    )
     frame = schema.MEMORY_TIMELINE.conform(frame.assign(**columns))
     peak = frame.index == frame["in_use_bytes"].idxmax() if len(frame) else []
     return frame.assign(position=positions or frame["time_us"], is_peak=peak)
@@ -61,8 +75,16 @@ def test_hovering_tells_what_the_guide_lists_and_what_was_not_recorded_is_a_dash
         "<b>allocation of 100 B</b>, requested 90 B<br>a&lt;b&gt;/conv<br>temp · float · [2,3]"
         "<br>in use 4.00 MB: stack 0 B, heap 4.00 MB<br>free 6.00 MB, fragmentation 25.0 %<br>step number 7, at 1.00 ms"
     )
-    frame = line([5], op_name="", region_type="", data_type="", shape="", step=pd.NA, requested_bytes=pd.NA,
-                 fragmentation=float("nan"))  # fmt: skip
+    frame = line(
+        [5],
+        op_name="",
+        region_type="",
+        data_type="",
+        shape="",
+        step=pd.NA,
+        requested_bytes=pd.NA,
+        fragmentation=float("nan"),
+    )
     assert hover(frame, 0).startswith(f"<b>allocation of 100 B</b>, requested {MISSING}<br>in use 5 B")
     assert f"fragmentation {MISSING}<br>step number {MISSING}" in hover(frame, 0)
 
@@ -107,9 +129,7 @@ def step_of(*median: int, steps: int = 3) -> pd.DataFrame:
     """A typical step in slices of 1 ms, with a band of 10 % around its median."""
     share = [i / len(median) for i in range(len(median))]
     frame = pd.DataFrame({"share": share, "median": median, "steps": steps})
-    return frame.assign(
-        time_us=1000.0 * frame.index, low=0.9 * frame["median"], high=1.1 * frame["median"]
-    )  # fmt: skip
+    return frame.assign(time_us=1000.0 * frame.index, low=0.9 * frame["median"], high=1.1 * frame["median"])
 
 
 @pytest.mark.parametrize(("axis", "ends"), [("time", (3, 1)), ("share", (75, 50))])
@@ -173,9 +193,10 @@ def test_a_treemap_has_the_bytes_of_both_runs_and_their_change() -> None:
     assert trace.branchvalues == "total"
     assert list(trace.labels) == ["both runs", "Baseline · before", "conv", "Candidate · after", "x&lt;y&gt;"]
     assert trace.customdata[2].tolist() == [
-        "<b>conv</b><br>output · 1 allocation", "4.00 MB",
+        "<b>conv</b><br>output · 1 allocation",
+        "4.00 MB",
         "baseline 4.00 MB, candidate 0 B: only the baseline has it",
-    ]  # fmt: skip
+    ]
     assert trace.customdata[0][2].endswith("−50.0 %")
     assert trace.marker.colors[0] < 0 < trace.marker.colors[4]
     (nearly,) = treemap(rows, SIDES, candidate_bytes=4_020_000.0).data

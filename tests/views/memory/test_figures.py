@@ -64,10 +64,7 @@ def test_memories_pair_by_name_on_hosts_that_pair_the_largest_peak_first() -> No
 
 def test_hosts_without_counterpart_share_no_memory() -> None:
     pairs = memory_pairs(summary("one gpu 10"), summary("one gpu 1\ntwo gpu 2"), {"one": "one"})
-    assert pairs == [
-        MemoryPair(Memory("one", "gpu"), Memory("one", "gpu")),
-        MemoryPair(None, Memory("two", "gpu")),
-    ]
+    assert pairs == [MemoryPair(Memory("one", "gpu"), Memory("one", "gpu")), MemoryPair(None, Memory("two", "gpu"))]
 
 
 def test_the_memories_of_one_run_come_by_their_peaks() -> None:
@@ -123,10 +120,10 @@ def test_figures_find_a_candidate_on_a_host_of_another_name(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("peaks", "word"),
     [
-        ((2, 1), "less"), ((1, 2), "more"), ((2, 2), "same"), ((0, 0), "same"), ((0, 1), "more"), ((1, 0), "less"),
-        ((1000, 1009), "same"), ((1000, 991), "same"), ((1000, 1011), "more"), ((1000, 989), "less"),
+        *(((2, 1), "less"), ((1, 2), "more"), ((2, 2), "same"), ((0, 0), "same"), ((0, 1), "more"), ((1, 0), "less")),
+        *(((1000, 1009), "same"), ((1000, 991), "same"), ((1000, 1011), "more"), ((1000, 989), "less")),
     ],
-)  # fmt: skip
+)
 def test_sizes_that_differ_by_less_than_a_hundredth_are_the_same(peaks: tuple[float, float], word: str) -> None:
     assert verdict_on_size(*peaks) == word
     figure = KeyFigure("Peak", "bytes", *peaks, "lower", "")
@@ -201,9 +198,12 @@ def test_the_tree_of_a_run_alone_has_its_side_as_the_root(runs: tuple[Run, Run])
     run = runs[0]
     tree = tree_alone(peak_tree(diff_of(run, run, MemoryPair(A, A)), "region")).set_index("node")
     assert tree["parent"].to_dict() == {
-        "baseline": "", "baseline:output": "baseline", "baseline:temp": "baseline",
-        "baseline/0": "baseline:output", "baseline/1": "baseline:temp",
-    }  # fmt: skip
+        "baseline": "",
+        "baseline:output": "baseline",
+        "baseline:temp": "baseline",
+        "baseline/0": "baseline:output",
+        "baseline/1": "baseline:temp",
+    }
     assert tree.loc["baseline", "bytes"] == 400
 
 

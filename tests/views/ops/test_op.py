@@ -82,8 +82,13 @@ def test_an_op_leads_to_its_instructions_and_one_without_to_none(names: tuple[st
     pair = pair_of(*names)
     rows = pair.instructions()
     op_name = rows["op_name_baseline"].value_counts().drop("", errors="ignore").index[0]
-    (link,) = [one for block in op.details_by_name(pair, op_name).blocks if isinstance(block, Links)
-               for one in block.links if one.view == "xla"]  # fmt: skip
+    (link,) = [
+        one
+        for block in op.named(pair, op_name).blocks
+        if isinstance(block, Links)
+        for one in block.links
+        if one.view == "xla"
+    ]
     options = xla.Options(**link.parameters)
     (table,) = [
         one for one in flat(xla.blocks(pair, options)) if isinstance(one, Table) and one.table.name == "hlo_ops"
@@ -91,8 +96,10 @@ def test_an_op_leads_to_its_instructions_and_one_without_to_none(names: tuple[st
     of_op = (rows["op_name_baseline"] == op_name) | (rows["op_name_candidate"] == op_name)
     assert set(rows.loc[of_op, "hlo_op"]) <= set(table.rows["hlo_op"])
     assert len(table.rows) < len(rows)
-    assert all(op_name in str(row["op_name_baseline"]) or op_name in str(row["op_name_candidate"])
-               for _, row in table.rows.iterrows())  # fmt: skip
+    assert all(
+        op_name in str(row["op_name_baseline"]) or op_name in str(row["op_name_candidate"])
+        for _, row in table.rows.iterrows()
+    )
     assert [one.view for block in of_kind(opened("no/such/op", GPU), Links) for one in block.links] == ["timeline"]
 
 

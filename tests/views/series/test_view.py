@@ -19,11 +19,22 @@ from tfcompare.views.series.view import VIEW, Options
 
 
 def rows(values: list[float]) -> pd.DataFrame:
-    names = {"run": "run{}", "name": "<b>{}", "label": "c{}"}
-    found = pd.DataFrame({name: [text.format(i) for i in range(len(values))] for name, text in names.items()})
-    found = found.assign(recorded=pd.date_range("2026-01-01", periods=len(values), tz="UTC"), value=values)
-    found = found.assign(low=found["value"] * 0.9, high=found["value"] * 1.1, versions="steps 1")
-    return found.assign(tags="", device="CPU", problem="")[list(COLUMNS)].astype(COLUMNS)
+    n = len(values)
+    return pd.DataFrame(
+        {
+            "run": [f"run{i}" for i in range(n)],
+            "name": [f"<b>{i}" for i in range(n)],
+            "recorded": pd.date_range("2026-01-01", periods=n, tz="UTC"),
+            "label": [f"c{i}" for i in range(n)],
+            "tags": "",
+            "device": "CPU",
+            "value": values,
+            "low": np.array(values) * 0.9,
+            "high": np.array(values) * 1.1,
+            "problem": "",
+            "versions": "steps 1",
+        }
+    ).astype(COLUMNS)
 
 
 def test_levels_and_changes_are_drawn_where_they_are() -> None:

@@ -1,10 +1,11 @@
 """The first lines of an answer hold the cause: on samples, on programs whose truth is known, and on real profiles.
 
-Those of the pairs in `golden.py` stand in the goldens.
+Those of the pairs in `golden.py` stand in the goldens. Last, the time of compiled programs by source line.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import replace
 from functools import cache
@@ -15,20 +16,23 @@ import pandas as pd
 import pytest
 
 from tests.profiles import ALL_RUNS, SAMPLES, compared_runs, loaded_run
-from tests.views.flat import KNOWN_TRUTH, only_pair, texts
+from tests.views.flat import KNOWN_TRUTH, flat, only_pair, texts
 from tfcompare import compare, load
+from tfcompare.compare.groups.aggregate import largest_changes
 from tfcompare.compare.pairs import pair_with, pairs_of
 from tfcompare.compare.stats.estimates import Times
 from tfcompare.comparison import Comparison
 from tfcompare.render.shown import Shown
 from tfcompare.render.terminal import as_lines
 from tfcompare.run import Run
+from tfcompare.schema import SIDES
 from tfcompare.views import answer
-from tfcompare.views.blocks import Table, Text
+from tfcompare.views.blocks import Facts, Links, Table, Text
 from tfcompare.views.candidates import view as candidates
 from tfcompare.views.memory import view as memory
 from tfcompare.views.steps.attribution import attribution_of
 from tfcompare.views.steps.dashboard import dashboard
+from tfcompare.views.steps.source_lines import by_line, changes
 
 AGAIN = ("filters_16_8", "filters_16_8_again")
 LAYERS = ("layers_unfused", "layers_fused")
@@ -226,3 +230,127 @@ def test_a_capture_beside_itself_is_the_same_whichever_has_replicates() -> None:
     assert comparison.step_time_us(again) == comparison.step_time_us(first)
     figures = dashboard(pair_with(comparison, again.id), comparison_parts(comparison))
     assert [one.label for one in figures if one.baseline != one.candidate] == []
+
+
+PAIRS = [("jax_filters_128_32", "jax_filters_16_8"), ("h100_512_128", "h100_16_8")]
+
+
+def rows(*cells: tuple[str | None, str | None, float, float]) -> pd.DataFrame:
+    """Rows of a diff: source and self time of both sides; None for a side without the instruction."""
+    status = ["added" if ours is None else "removed" if theirs is None else "matched" for ours, theirs, _, _ in cells]
+    columns = ["source_baseline", "source_candidate", "self_time_us_baseline", "self_time_us_candidate"]
+    frame = pd.DataFrame(cells, columns=columns)
+    return frame.assign(status=status, self_time_us_delta=0.0)
+
+
+def found(*cells: tuple[str | None, str | None, float, float]) -> dict[str, tuple[str, float, float]]:
+    lines = by_line(rows(*cells))
+    times = zip(lines["self_time_us_baseline"], lines["self_time_us_candidate"], strict=True)
+    return {line: (now, *both) for line, now, both in zip(lines["line"], lines["line_candidate"], times, strict=True)}
+
+
+def test_times_are_summed_by_line_and_the_largest_change_is_first() -> None:
+    same = [
+        ("a.py:1", "a.py:1", 5.0, 6.0),
+        ("a.py:2", "a.py:2", 9.0, 1.0),
+        ("a.py:1", None, 2.0, math.nan),
+    ]
+    )
+    assert lines == {"a.py:2": ("a.py:2", 9.0, 1.0), "a.py:1": ("a.py:1", 7.0, 6.0)}
+    assert next(iter(lines)) == "a.py:2"
+
+
+def test_a_line_that_moved_is_one_line_with_what_was_added_there() -> None:
+    lines = found(("a.py:7", "a.py:9", 5.0, 6.0), (None, "a.py:9", math.nan, 3.0), (None, "a.py:4", math.nan, 1.0))
+    assert lines == {"a.py:7": ("a.py:9", 5.0, 9.0), "a.py:4": ("a.py:4", 0.0, 1.0)}
+
+
+def test_lines_below_an_inserted_one_have_all_moved_and_what_is_new_at_an_old_number_is_a_line_of_its_own() -> None:
+    moved = [(f"a.py:{number}", f"a.py:{number + 1}", 5.0, 6.0 + number) for number in (4, 5, 6, 7)]
+    lines = by_line(rows(*moved, (None, "a.py:4", math.nan, 1.0), (None, "a.py:6", math.nan, 2.0)))
+    cells = lines[["line", "line_candidate", "self_time_us_baseline", "self_time_us_candidate"]]
+    assert cells.to_numpy().tolist() == [
+        ["a.py:5", "a.py:6", 5.0, 13.0],
+        ["a.py:7", "a.py:8", 5.0, 13.0],
+        ["a.py:6", "a.py:7", 5.0, 12.0],
+        ["a.py:4", "a.py:5", 5.0, 10.0],
+        ["a.py:4", "a.py:4", 0.0, 1.0],
+    ]
+    assert lines["instructions"].tolist() == [[1, 5], [3], [2], [0], [4]]
+
+
+def test_what_was_added_on_a_line_of_several_stays_there() -> None:
+    lines = found(("a.py:1", "a.py:3", 5.0, 5.0), ("a.py:2", "a.py:3", 5.0, 5.0), (None, "a.py:3", math.nan, 1.0))
+    assert lines == {"a.py:3": ("a.py:3", 0.0, 1.0)}
+
+
+def test_unknown_lines_are_left_out_and_one_that_only_the_candidate_knows_is_its() -> None:
+    assert found(("", "", 1.0, 2.0), ("", "a.py:1", 1.0, 2.0)) == {"a.py:1": ("a.py:1", 1.0, 2.0)}
+    assert found() == {}
+
+
+@pytest.mark.parametrize("names", PAIRS)
+def test_lines_and_instructions_without_one_add_up_to_the_program(names: tuple[str, str]) -> None:
+    every = pairs_of(compared_runs(*names))[0].instructions()
+    lines = by_line(every)
+    known = every.loc[[row for of_line in lines["instructions"] for row in of_line]]
+    for side in SIDES:
+        whole = known[f"self_time_us_{side}"].sum()
+        assert lines[f"self_time_us_{side}"].sum() == pytest.approx(whole)
+    left = every.drop(known.index)
+    sources = left[["source_baseline", "source_candidate"]].fillna("")
+    assert ((sources == "").all(axis=1) | (left["self_time_us_delta"].fillna(0.0) == 0)).all()
+
+
+@pytest.mark.parametrize("names", PAIRS)
+def test_exchanged_sides_change_by_the_opposite(names: tuple[str, str]) -> None:
+    there, back = (by_line(pairs_of(compared_runs(*one))[0].instructions()) for one in (names, names[::-1]))
+    assert there["self_time_us_delta"].sum() == pytest.approx(-back["self_time_us_delta"].sum())
+
+
+def test_a_run_alone_has_no_changes() -> None:
+    alone = pairs_of(compared_runs("jax_filters_16_8", "jax_filters_16_8"))[0]
+    assert by_line(alone.instructions()).empty
+
+
+def test_the_lines_of_the_model_come_first_and_open_to_their_instructions() -> None:
+    (facts,) = changes(pairs_of(compared_runs("jax_filters_128_32", "jax_filters_16_8"))[0])
+    assert isinstance(facts, Facts) and facts.opens is not None and facts.opens.details is not None
+    assert facts.header[0] == "Largest changes by source line, self time per step"
+    assert [row[0] for row in facts.rows][:2] == ["record.py:51", "record.py:52"]
+    assert [one.id for one in facts.findings][:1] == ["source:record.py:51"]
+    assert facts.findings[0].candidate < 0.1 * facts.findings[0].baseline
+    details = facts.opens.details(facts.findings[0].id)
+    assert details is not None and details.title == "record.py:51"
+    instructions, link = flat(details.blocks)
+    assert isinstance(instructions, Facts) and isinstance(link, Links)
+    assert "conv_general_dilated" in instructions.rows[0][4]
+    assert facts.opens.details("source:other.py:1") is None
+
+
+def test_an_arrow_leads_to_the_line_in_the_candidate_and_to_its_file_if_that_is_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (pair,) = pairs_of(compare(loaded_run("jax_filters_128_32"), loaded_run("jax_filters_16_8")))
+    columns = ["line", "line_candidate", "self_time_us_baseline", "self_time_us_candidate", "instructions"]
+    cells = [
+        ("a.py:4", "a.py:5", 5.0, 9.0, [0, 1]),
+        ("/src/a.py:77", "/src/new/b.py:23", 1.0, 3.0, [2]),
+        ("a.py:4", "a.py:4", 0.0, 1.0, [3]),
+    ]
+    monkeypatch.setattr("tfcompare.views.steps.source_lines.by_line", lambda _: pd.DataFrame(cells, columns=columns))
+    (facts,) = changes(pair)
+    assert isinstance(facts, Facts) and facts.opens is not None and facts.opens.details is not None
+    assert [row[0] for row in facts.rows] == ["a.py:4 → 5", "/src/a.py:77 → new/b.py:23", "a.py:4"]
+    for finding, (*_, index) in zip(facts.findings, cells, strict=True):
+        details = facts.opens.details(finding.id)
+        assert details is not None
+        instructions, *_ = flat(details.blocks)
+        assert isinstance(instructions, Facts)
+        changed = largest_changes(pair.instructions().loc[index])["hlo_op"]
+        assert [row[0] for row in instructions.rows] == changed.tolist()
+
+
+@pytest.mark.parametrize("names", [("filters_512_128", "filters_16_8"), ("jax_filters_16_8", "jax_filters_16_8")])
+def test_without_lines_or_changes_there_is_nothing(names: tuple[str, str]) -> None:
+    assert not list(changes(pairs_of(compared_runs(*names))[0]))

@@ -81,8 +81,8 @@ def test_each_node_tells_its_times_and_hovering_tells_all() -> None:
     frame["parallelism"] = frame["parallelism"].where(frame["iterator"] != "Map", 4)
     frame["buffer_limit"] = frame["buffer_limit"].where(frame["iterator"] != "Map", 8)
     frame.loc[2, ["buffered_elements", "autotune", "settings", "shapes", "element_size_bytes"]] = [
-        3.5, "true", "deterministic=true", "[2,3]", 4096,
-    ]  # fmt: skip
+        *(3.5, "true", "deterministic=true", "[2,3]", 4096)
+    ]
     both = graphs(frame, frame, (set(), set()))
     figure, _ = pipeline_graphs(((SIDES[0], both[0], ""), (SIDES[1], both[1], "")), "Execution 1")
     text = " ".join(texts(figure)[2])
@@ -90,10 +90,10 @@ def test_each_node_tells_its_times_and_hovering_tells_all() -> None:
         assert part in text
     details = figure.data[1].customdata[2 * 5]
     for part in (
-        "Iterator::Root[0]::BatchV2[0]::Map", "on the critical path", "the slowest on the critical path",
-        "parallelism: 4", "buffer: 3.5 of 8", "autotune: true", "element size: 4.10 kB", "shapes: [2,3]",
-        "settings: deterministic=true", "iterator id: 2",
-    ):  # fmt: skip
+        *("Iterator::Root[0]::BatchV2[0]::Map", "on the critical path", "the slowest on the critical path"),
+        *("parallelism: 4", "buffer: 3.5 of 8", "autotune: true", "element size: 4.10 kB", "shapes: [2,3]"),
+        *("settings: deterministic=true", "iterator id: 2"),
+    ):
         assert part in details
 
 

@@ -25,9 +25,16 @@ EVER = (-(10**15), 10**15)
 
 
 def worker(
-    *, reads_us: float = 100, pauses_us: float = 0, clock_us: float = 0, scatter_us: float = 0, begins_us: float = 0,
-    first_step: int = 0, collective: str = "sum:CollectiveReduceV2", steps: int = STEPS,
-) -> bytes:  # fmt: skip
+    *,
+    reads_us: float = 100,
+    pauses_us: float = 0,
+    clock_us: float = 0,
+    scatter_us: float = 0,
+    begins_us: float = 0,
+    first_step: int = 0,
+    collective: str = "sum:CollectiveReduceV2",
+    steps: int = STEPS,
+) -> bytes:
     """A worker that reads, computes for 50 µs, pauses, and waits in a collective until 900 µs after the step's time.
 
     Its clock shows `clock_us` more, its steps begin `begins_us` later, and the ends of its collectives scatter.

@@ -197,8 +197,8 @@ def test_name_scopes_are_nested_groups() -> None:
     tree = time_tree(scoped(**SCOPED), "jit_f", "scope")
     found = groups(tree, "scope")
     assert [("  " * (depth - 1) + label) for depth, label in zip(found["depth"], found["label"], strict=True)] == [
-        "loss", "  sub", "model/encoder", "  add", "  dot", "unknown"
-    ]  # fmt: skip
+        *("loss", "  sub", "model/encoder", "  add", "  dot", "unknown")
+    ]
     assert found["execution_time_us_delta"].tolist() == [10, 5, 10, 5, 5, 5]
     assert found["width_share"].sum() > 1 and found.loc[found["depth"] == 1, "width_share"].sum() == pytest.approx(1)
     assert found["key"].is_unique

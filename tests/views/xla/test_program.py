@@ -1,4 +1,4 @@
-"""The diff of a whole XLA program, of programs written by hand."""
+"""The diff of a whole XLA program, and the sentence on what was compiled."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from tests.frames.tables import run_of
 from tests.hlo.builder import BF16, F32, Instruction, computation, instruction, parameter, program
 from tests.hlo.profiles import stored
 from tests.profiles import compared_runs
+from tests.views.advice.advice_facts import compilations
 from tests.views.flat import flat, of_kind
 from tests.xspace_builder import chunk, event, line, meta, plane, space
 from tfcompare import load
@@ -20,7 +22,7 @@ from tfcompare.comparison import compare
 from tfcompare.render import html, markdown
 from tfcompare.views.blocks import Block, Code, Report, Section, Text
 from tfcompare.views.xla.program import is_too_large, program_diff
-from tfcompare.views.xla.view import VIEW
+from tfcompare.views.xla.view import NOTHING, NOTHING_ALONE, VIEW, compilation_rows, sentence, sentence_alone
 
 TITLE = "The whole program"
 COLUMNS = ("computation", "hlo_op", "expression", "operands", "digest")
@@ -264,3 +266,48 @@ def test_pairs_are_the_same_where_difflib_finds_others_from_the_other_side() -> 
 
     ours, theirs = program_diff(rows("accbc"), rows("bbccc")), program_diff(rows("bbccc"), rows("accbc"))
     assert (ours.added, ours.removed, ours.instructions) == (theirs.removed, theirs.added, theirs.instructions)
+
+
+Row = tuple[str, str, int, float, float, int, str]
+RUN = run_of(space(plane("/host:CPU", line("t"))))
+ONCE: Row = ("f", "compiling", 1, 2000.0, 2000.0, 1, "")
+OFTEN: Row = ("f", "compiling", 5, 9000.0, 2000.0, 5, "f32[8]; f32[9]; f32[10]; f32[11]; f32[12]")
+TRACED: Row = ("g", "tracing", 3, 99_000.0, 50_000.0, 0, "")
+LOWERED: Row = ("h", "lowering", 3, 99_000.0, 50_000.0, 0, "")
+
+
+def rows(ours: list[Row], theirs: list[Row]) -> pd.DataFrame:
+    return compilation_rows(RUN, compilations(*ours), compilations(*theirs))
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "text"),
+    [
+        ([], [], NOTHING),
+        ([LOWERED], [LOWERED], NOTHING),
+        ([], [ONCE], "`f` was compiled once (2.00 ms) in `B`, not once in `A`."),
+        ([ONCE], [], "`f` was compiled once (2.00 ms) in `A`, not once in `B`."),
+        ([ONCE], [ONCE, TRACED], "`f` was compiled once (2.00 ms) in `B`, once (2.00 ms) in `A`."),
+        ([], [TRACED, LOWERED], "`g` was traced 3 times (99.0 ms) in `B`, not once in `A`."),
+        (
+            [ONCE],
+            [OFTEN],
+            "`f` was compiled 5 times (9.00 ms) in `B`, once (2.00 ms) in `A`. The shapes of its arguments change: "
+            "`f32[8]`, `f32[9]`, `f32[10]`, `f32[11]`, ….",
+        ),
+        ([], [("", *ONCE[1:])], "A function without a name was compiled once (2.00 ms) in `B`, not once in `A`."),
+    ],
+)
+def test_the_sentence_is_about_what_changed_most(ours: list[Row], theirs: list[Row], text: str) -> None:
+    assert sentence(rows(ours, theirs), ("A", "B")) == text
+
+
+def test_a_run_alone() -> None:
+    assert sentence_alone(rows([ONCE], [ONCE])) == "`f` was compiled once (2.00 ms)."
+    assert sentence_alone(rows([], [])) == NOTHING_ALONE
+
+
+def test_hosts_that_compile_the_same_are_not_added_up() -> None:
+    both = pd.concat([compilations(OFTEN, host=host) for host in "ab"], ignore_index=True)
+    found = compilation_rows(RUN, compilations(), both)
+    assert sentence(found, ("A", "B")).startswith("`f` was compiled 5 times (9.00 ms) in `B`, not once")

@@ -134,8 +134,10 @@ def test_an_instruction_has_its_text_and_neighbours(convolutions: Pair) -> None:
     )
     (live,) = of_kind(blocks, Live)
     assert set(live.arguments[1].values()) == {
-        "loop_transpose_fusion", "input_transpose_fusion.1", "input_transpose_fusion"
-    }  # fmt: skip
+        "loop_transpose_fusion",
+        "input_transpose_fusion.1",
+        "input_transpose_fusion",
+    }
 
 
 def test_another_text_is_a_diff_whose_lines_have_a_class_in_html() -> None:
